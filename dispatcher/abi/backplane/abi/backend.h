@@ -1,0 +1,103 @@
+/* Backplane binary contract: the device table of a backend.
+ *
+ * Pointers that a function of this table receives are borrowed. `data` is whatever `allocate` returned; the host
+ * does no arithmetic on it unless the backend is BP_BACKEND_ADDRESSABLE, and carries displacement in byte
+ * offsets. Streams are in order. A function may be called from any thread; calls on one stream are serialised by
+ * the host. Optional slots may be NULL. */
+#ifndef BACKPLANE_ABI_BACKEND_H
+#define BACKPLANE_ABI_BACKEND_H
+
+#include "backplane/abi/host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  BP_BACKEND_ADDRESSABLE = 1u << 0,    /* data is an address: data + offset may be computed and exported */
+  BP_BACKEND_SUBALLOCATABLE = 1u << 1, /* a cached block may be split */
+  BP_BACKEND_HOST_MEMORY = 1u << 2,    /* the host may read and write data directly, without copies */
+  BP_BACKEND_SYNCHRONOUS = 1u << 3     /* a kernel's work is done when it returns: no streams, no tickets */
+};
+
+typedef struct bp_device_properties {
+  bp_header header;
+  char name[128]; /* of the device, UTF-8 */
+  uint64_t total_memory; /* bytes */
+  uint64_t alignment;    /* of byte offsets that kernels take; a power of two */
+  bp_dtype_mask lacks;   /* dtypes that the device cannot compute in */
+  int32_t dl_device_type; /* DLPack's code; kDLExtDev where it has none */
+} bp_device_properties;
+
+typedef struct bp_memory_stats {
+  bp_header header;
+  uint64_t in_use;   /* bytes */
+  uint64_t peak;
+  uint64_t reserved; /* held from the system, in use or not */
+} bp_memory_stats;
+
+/* An error of work that had been recorded. */
+typedef struct bp_deferred_error {
+  bp_header header;
+  uint64_t ticket; /* of the call that failed; 0 where the backend cannot tell */
+  bp_status code;  /* BP_ERROR_DATA or BP_ERROR_DEVICE_LOST */
+  int32_t reserved;
+  char message[512];
+} bp_deferred_error;
+
+struct bp_backend_def {
+  bp_header header;
+  const char* name; /* "cpu"; unique in a process */
+  uint32_t flags;   /* BP_BACKEND_* */
+  uint32_t reserved;
+  void* context;    /* passed first to every function below */
+
+  /* How many devices are usable; starts the driver if need be. 0 with a message set: none, and why. */
+  bp_status(BP_CALL* device_count)(void* context, int32_t* count);
+  bp_status(BP_CALL* properties)(void* context, int32_t ordinal, bp_device_properties* out);
+
+  /* size > 0. Memory need not be initialised. */
+  bp_status(BP_CALL* allocate)(void* context, int32_t ordinal, uint64_t size, void** data);
+  /* The host frees only when the block's tickets have completed. */
+  bp_status(BP_CALL* deallocate)(void* context, int32_t ordinal, void* data, uint64_t size);
+
+  /* The source has been read when copy_from_host returns; the copy itself is in the stream's order.
+   * copy_to_host returns when the bytes have arrived. copy records a copy within the device. */
+  bp_status(BP_CALL* copy_from_host)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst,
+                                     uint64_t dst_offset, const void* src, uint64_t size);
+  bp_status(BP_CALL* copy_to_host)(void* context, int32_t ordinal, bp_stream* stream, void* dst,
+                                   void* src, uint64_t src_offset, uint64_t size);
+  bp_status(BP_CALL* copy)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst,
+                           uint64_t dst_offset, void* src, uint64_t src_offset, uint64_t size);
+
+  /* Streams and tickets. The host numbers the work that it puts on a stream 1, 2, 3, ...: the ticket in the frame.
+   * flush submits everything recorded so far, so that `completed` will reach `ticket` without further calls. */
+  bp_status(BP_CALL* stream_create)(void* context, int32_t ordinal, bp_stream** stream);
+  void(BP_CALL* stream_destroy)(void* context, int32_t ordinal, bp_stream* stream);
+  bp_status(BP_CALL* flush)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket);
+  bp_status(BP_CALL* completed)(void* context, int32_t ordinal, bp_stream* stream, uint64_t* ticket);
+  /* Blocks until `ticket` is complete. Not OK: fetch deferred_error. */
+  bp_status(BP_CALL* wait)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket);
+  /* Later work on `stream` starts after `ticket` of `other`, which has been flushed. */
+  bp_status(BP_CALL* stream_wait)(void* context, int32_t ordinal, bp_stream* stream, bp_stream* other,
+                                  uint64_t ticket);
+  /* Takes the stream's oldest error; BP_OK with out->code == BP_OK: none. */
+  bp_status(BP_CALL* deferred_error)(void* context, int32_t ordinal, bp_stream* stream, bp_deferred_error* out);
+
+  /* Optional from here on. */
+  bp_status(BP_CALL* memory_stats)(void* context, int32_t ordinal, bp_memory_stats* out);
+  /* Documented vendor handles by name ("CUstream", "VkDevice"), for kernels that another plugin brings. */
+  bp_status(BP_CALL* native)(void* context, int32_t ordinal, bp_stream* stream, const char* kind, void** handle);
+  /* In the child, after fork(). Absent: a device used before the fork is refused there. */
+  bp_status(BP_CALL* after_fork)(void* context);
+};
+
+BP_STATIC_ASSERT(sizeof(bp_device_properties) == 160, "bp_device_properties");
+BP_STATIC_ASSERT(sizeof(bp_memory_stats) == 32, "bp_memory_stats");
+BP_STATIC_ASSERT(sizeof(bp_deferred_error) == 536, "bp_deferred_error");
+BP_STATIC_ASSERT(sizeof(bp_backend_def) == 168, "bp_backend_def");
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,103 @@
+/* Backplane binary contract: versions, calling convention, status codes, dtypes.
+ *
+ * C11, fixed-width types only. Nothing here allocates or has a side effect; every file of the
+ * contract includes this one. Layouts are pinned by layout.c and by tests/abi/layout_*.txt. */
+#ifndef BACKPLANE_ABI_BASE_H
+#define BACKPLANE_ABI_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Within a major, structs and tables only grow at their end; see `bp_header`. */
+#define BP_ABI_MAJOR 0
+#define BP_ABI_MINOR 1
+
+#if defined(_WIN32)
+#define BP_CALL __cdecl
+#define BP_EXPORT __declspec(dllexport)
+#else
+#define BP_CALL
+#define BP_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+#define BP_STATIC_ASSERT(cond, text) static_assert(cond, text)
+#else
+#define BP_STATIC_ASSERT(cond, text) _Static_assert(cond, text)
+#endif
+
+/* Every struct and table that may grow starts so. `struct_size` is sizeof() on the side that filled
+ * it; a member is read only if it lies within that size. `version` is the minor it was filled for. */
+typedef struct bp_header {
+  uint32_t struct_size;
+  uint32_t version;
+} bp_header;
+
+#define BP_HEADER(type) {(uint32_t)sizeof(type), BP_ABI_MINOR}
+
+/* True if `member` lies within the struct as its writer knew it. */
+#define BP_HAS(ptr, type, member) \
+  ((ptr)->header.struct_size >= offsetof(type, member) + sizeof((ptr)->member))
+
+/* A struct larger than this, or whose size is not a multiple of 8, is refused as damaged. */
+#define BP_MAX_STRUCT_SIZE 4096u
+
+/* What every function of the contract returns. The message travels beside it: `bp_host::set_error`. */
+typedef int32_t bp_status;
+enum {
+  BP_OK = 0,
+  BP_ERROR_VALUE = 1,           /* an argument's value is outside its domain   -> ValueError */
+  BP_ERROR_TYPE = 2,            /* an argument has the wrong kind              -> TypeError */
+  BP_ERROR_SHAPE = 3,           /* shapes do not fit                           -> ValueError */
+  BP_ERROR_DTYPE = 4,           /* a dtype is not accepted                     -> TypeError */
+  BP_ERROR_INDEX = 5,           /* an index or axis is out of range            -> IndexError */
+  BP_ERROR_NOT_IMPLEMENTED = 6, /* no rule or kernel                           -> NotImplementedError */
+  BP_ERROR_MEMORY = 7,          /* out of memory                               -> MemoryError */
+  BP_ERROR_DEVICE = 8,          /* a vendor's call failed; the device lives    -> RuntimeError */
+  BP_ERROR_DEVICE_LOST = 9,     /* fatal: every later call on it fails         -> RuntimeError */
+  BP_ERROR_DATA = 10,           /* a kernel met bad data (deferred; lives on)  -> ValueError */
+  BP_ERROR_VERSION = 11,        /* contract versions do not meet               -> ImportError */
+  BP_ERROR_BUSY = 12,           /* leases or running calls hold the plugin     -> RuntimeError */
+  BP_ERROR_INTERNAL = 13,       /* an invariant of ours is broken              -> RuntimeError */
+  BP_ERROR_PYTHON = 14          /* a callback's own exception is pending       -> that exception */
+};
+
+/* Dtypes, dense, so that a set of them is a mask: `1u << BP_FLOAT32`. */
+typedef uint16_t bp_dtype;
+enum {
+  BP_BOOL = 0,
+  BP_INT8 = 1,
+  BP_INT16 = 2,
+  BP_INT32 = 3,
+  BP_INT64 = 4,
+  BP_UINT8 = 5,
+  BP_UINT16 = 6,
+  BP_UINT32 = 7,
+  BP_UINT64 = 8,
+  BP_FLOAT16 = 9,
+  BP_BFLOAT16 = 10,
+  BP_FLOAT32 = 11,
+  BP_FLOAT64 = 12,
+  BP_COMPLEX64 = 13,
+  BP_COMPLEX128 = 14,
+  BP_DTYPE_COUNT = 15,
+  BP_DTYPE_NONE = 0xffff
+};
+typedef uint32_t bp_dtype_mask;
+#define BP_DTYPE_BIT(dtype) ((bp_dtype_mask)1u << (dtype))
+#define BP_MASK_BOOL BP_DTYPE_BIT(BP_BOOL)
+#define BP_MASK_SIGNED 0x001eu
+#define BP_MASK_UNSIGNED 0x01e0u
+#define BP_MASK_INTEGER (BP_MASK_SIGNED | BP_MASK_UNSIGNED)
+#define BP_MASK_FLOATING 0x1e00u
+#define BP_MASK_COMPLEX 0x6000u
+#define BP_MASK_ANY 0x7fffu
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,125 @@
+/* Backplane binary contract: what a kernel receives, and what the host offers.
+ *
+ * A plugin imports no symbol from us: the host table comes in the frame of every call and at registration.
+ * Functions of the table may be called from any thread unless a line says otherwise. */
+#ifndef BACKPLANE_ABI_HOST_H
+#define BACKPLANE_ABI_HOST_H
+
+#include "backplane/abi/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bp_stream bp_stream; /* opaque: the backend's own */
+typedef struct bp_plugin_record bp_plugin_record; /* opaque: the host's record of a plugin being registered */
+typedef struct bp_backend_def bp_backend_def; /* backend.h */
+typedef struct bp_kernel_def bp_kernel_def; /* plugin.h */
+typedef struct bp_key_def bp_key_def; /* plugin.h */
+
+/* Dimensions merged where strides allow, innermost last. Operands: outputs first, then the tensor arguments in
+ * order (a number in a tensor position has strides 0 and no data). For a reduction the output has stride 0
+ * along reduced dims. Rank 0 means one element. */
+typedef struct bp_loop {
+  bp_header header;
+  int32_t rank;
+  int32_t n_operands;
+  int64_t count;          /* product of sizes */
+  const int64_t* sizes;   /* [rank] */
+  const int64_t* strides; /* bytes, [n_operands][rank] */
+} bp_loop;
+
+/* One form for kernels, fallbacks, transforms and Python. Arguments are borrowed. Each out slot arrives as
+ *   given:      TENSOR, flags & BP_VALUE_GIVEN: a borrowed tensor of the inferred shape, to be written;
+ *   not wanted: ABSENT, flags & BP_VALUE_NOT_WANTED;
+ *   empty:      ABSENT, flags 0: the callee stores a value that owns one reference.
+ * A kernel of an op sees `given` (or `not wanted`) for results whose shape the core infers and `empty` for
+ * dynamic ones; decompositions, fallbacks and transforms handle all three. It returns when its work is
+ * recorded on the frame's stream. On failure the host releases what `empty` slots hold. */
+typedef bp_status(BP_CALL* bp_kernel_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args,
+                                         bp_value* outs, int32_t n_outs);
+
+/* What a call knows of itself. Valid until the call returns. */
+typedef struct bp_op_info {
+  bp_header header;
+  const char* name;
+  uint32_t op;       /* the interned handle, as find_op gives it */
+  uint32_t revision;
+} bp_op_info;
+
+typedef struct bp_host bp_host;
+struct bp_frame {
+  bp_header header;
+  const bp_host* host;
+  const bp_op_info* op;
+  void* context;        /* the kernel's, as registered */
+  bp_stream* stream;    /* NULL for a backend without streams */
+  uint32_t backend;
+  int32_t ordinal;
+  uint64_t ticket;      /* the position on the stream at which this call's work completes */
+  uint64_t keys;        /* functionality keys still to be considered below this call */
+  uint32_t level;       /* the transform level that is running; 0: none */
+  bp_dtype compute;     /* the compute dtype that the core resolved */
+  uint16_t reserved;
+  const bp_loop* loop;  /* for elementwise ops and reductions whose row asks for it; else NULL */
+};
+
+/* `worker` is below the host's worker count and is never used by two running bodies at once. */
+typedef bp_status(BP_CALL* bp_parallel_body)(void* context, int64_t begin, int64_t end, int32_t worker);
+
+enum { BP_LOG_DEBUG = 0, BP_LOG_INFO = 1, BP_LOG_WARNING = 2, BP_LOG_ERROR = 3 };
+
+struct bp_host {
+  bp_header header;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+
+  /* The message of the failure that the caller is about to return: UTF-8, copied, kept for this thread. */
+  void(BP_CALL* set_error)(bp_status code, const char* message);
+  /* The current thread's message, "" if none; valid until the next set_error on this thread. */
+  const char*(BP_CALL* get_error)(void);
+  void(BP_CALL* log)(int32_t severity, const char* message);
+
+  /* Makes a new tensor on the frame's device and stores it in an empty slot, which then owns it. */
+  bp_status(BP_CALL* alloc_output)(const bp_frame* frame, bp_value* slot, bp_dtype dtype, int32_t ndim,
+                                   const int64_t* shape);
+  /* Device memory, valid on the frame's stream until the work that this call records has ended. The block's
+   * base, in the sense of bp_tensor's dl.data; offset 0. */
+  bp_status(BP_CALL* scratch)(const bp_frame* frame, uint64_t size, void** data);
+  /* Calls an op, at the frame's level and keys. Out slots as in bp_kernel_fn. */
+  bp_status(BP_CALL* call_op)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
+                              bp_value* outs, int32_t n_outs);
+  /* The handle of an op by full name; BP_NO_OP where there is none. Handles are never reused. */
+  uint32_t(BP_CALL* find_op)(const char* name);
+  /* A new tensor over the same storage; strides in elements. Checked against the storage's size. */
+  bp_status(BP_CALL* make_view)(const bp_frame* frame, bp_tensor* base, int32_t ndim, const int64_t* shape,
+                                const int64_t* strides, uint64_t byte_offset, bp_tensor** out);
+  void(BP_CALL* retain)(bp_tensor* tensor);
+  void(BP_CALL* release)(bp_tensor* tensor);
+
+  /* Runs body over [begin, end) in pieces of at least `grain`; returns the first failure, whose message reaches
+   * this thread. Nested calls run inline. */
+  bp_status(BP_CALL* parallel_for)(int64_t begin, int64_t end, int64_t grain, bp_parallel_body body,
+                                   void* context);
+  int32_t(BP_CALL* worker_count)(void);
+
+  /* Registration: only from within bp_plugin::register_all, on its thread. Each copies what it is given. */
+  bp_status(BP_CALL* register_op)(bp_plugin_record* plugin, const bp_op_def* op);
+  bp_status(BP_CALL* register_backend)(bp_plugin_record* plugin, const bp_backend_def* backend);
+  bp_status(BP_CALL* register_kernel)(bp_plugin_record* plugin, const bp_kernel_def* kernel);
+  bp_status(BP_CALL* register_key)(bp_plugin_record* plugin, const bp_key_def* key);
+
+  /* The native(kind) handle of a device, for a kernel that another plugin brings to it. */
+  bp_status(BP_CALL* native)(const bp_frame* frame, const char* kind, void** handle);
+};
+#define BP_NO_OP 0xffffffffu
+
+BP_STATIC_ASSERT(sizeof(bp_loop) == 40, "bp_loop");
+BP_STATIC_ASSERT(sizeof(bp_op_info) == 24, "bp_op_info");
+BP_STATIC_ASSERT(sizeof(bp_frame) == 80, "bp_frame");
+BP_STATIC_ASSERT(offsetof(bp_host, set_error) == 16, "bp_host");
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+/* Backplane binary contract: the one symbol that a plugin exports, and what it registers.
+ *
+ * Life: query (pure) -> register_all (a transaction: a failure withdraws all of it) -> calls -> stop -> closed or
+ * parked. A C plugin needs this header alone. */
+#ifndef BACKPLANE_ABI_PLUGIN_H
+#define BACKPLANE_ABI_PLUGIN_H
+
+#include "backplane/abi/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  BP_KERNEL_STRIDED = 1u << 0,    /* takes any strides; else the core makes tensors contiguous */
+  BP_KERNEL_LOOP = 1u << 1,       /* wants frame->loop (implies STRIDED) */
+  BP_KERNEL_IMMEDIATES = 1u << 2, /* takes numbers in tensor positions */
+  BP_KERNEL_INPLACE = 1u << 3,    /* an output may be the very buffer of an input of its shape and dtype */
+  BP_KERNEL_CASTS = 1u << 4,      /* takes operands in their own dtypes; else all come in the compute dtype */
+  BP_KERNEL_MAY_DECLINE = 1u << 5 /* has `supports` */
+};
+
+/* A row of the dispatch table: one op on one backend. */
+struct bp_kernel_def {
+  bp_header header;
+  const char* op;      /* full name */
+  const char* backend; /* need not be this plugin's own */
+  bp_kernel_fn fn;
+  void* context;       /* comes back in the frame */
+  uint32_t revision;   /* of the op's signature for which it was written */
+  int32_t priority;    /* the higher one wins; then the plugin's name */
+  bp_dtype_mask dtypes; /* compute dtypes that it takes */
+  uint32_t flags;      /* BP_KERNEL_* */
+  uint64_t offset_alignment; /* bytes; 0: the dtype's own */
+  int64_t max_elements;      /* of any operand; 0: no limit */
+  /* With MAY_DECLINE. Serves partitioner and reports, and the call path where the masks cannot say it:
+   * BP_OK takes the call, anything else declines it with the message as the reason. Pure. */
+  bp_kernel_fn supports;
+  const char* file; /* where it is registered, for `explain` */
+  uint32_t line;
+  uint32_t reserved;
+};
+
+/* A functionality key: a reason for which calls are intercepted ("autocast", "profile"). Its place: directly
+ * above `above` or below `below` (names of keys; NULL: no wish). `fallback` handles every op; it sees
+ * frame->keys without this key and passes the call on with call_op. A kernel row whose `backend` is
+ * "key:NAME" handles one op. */
+struct bp_key_def {
+  bp_header header;
+  const char* name;
+  const char* above;
+  const char* below;
+  bp_kernel_fn fallback; /* NULL: calls fall through unless a row handles them */
+  void* context;
+};
+
+enum {
+  BP_PLUGIN_UNLOADABLE = 1u << 0 /* may be closed; else it is parked: mapped, inert, loadable again */
+};
+
+/* Filled by bp_plugin_query. Strings and functions must live as long as the file is mapped. */
+typedef struct bp_plugin {
+  bp_header header;
+  uint32_t abi_major;     /* BP_ABI_MAJOR of the header it was compiled with */
+  uint32_t abi_minor;
+  uint32_t needs_minor;   /* the oldest host minor that it can run on */
+  uint32_t flags;         /* BP_PLUGIN_* */
+  const char* name;       /* unique in a process */
+  const char* version;    /* of the plugin, for people */
+  void* context;
+  bp_status(BP_CALL* register_all)(void* context, const bp_host* host, bp_plugin_record* record);
+  /* Ends its threads; no call is running and no lease is held. Optional. */
+  bp_status(BP_CALL* stop)(void* context);
+} bp_plugin;
+
+/* `out->header.struct_size` holds the host's size on entry: the plugin writes no further, and sets it to
+ * what it wrote. Pure: starts no device, thread or allocation. */
+typedef bp_status(BP_CALL* bp_plugin_query_fn)(uint32_t host_major, uint32_t host_minor, bp_plugin* out);
+#define BP_PLUGIN_QUERY_SYMBOL "bp_plugin_query"
+
+BP_STATIC_ASSERT(sizeof(bp_kernel_def) == 96, "bp_kernel_def");
+BP_STATIC_ASSERT(sizeof(bp_key_def) == 48, "bp_key_def");
+BP_STATIC_ASSERT(sizeof(bp_plugin) == 64, "bp_plugin");
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+// Evaluates the formulas of a record: demand-driven over the flat nodes, each at most once, one branch of an IF.
+//
+// Ops are called through `Caller`, so the evaluator knows neither dispatch nor devices (the same evaluator serves
+// shape formulas, which call no op). Tensors that a formula makes are released when evaluation ends, except the
+// results. A formula's native function, where it has one and `use_native` is set, replaces the walk.
+#pragma once
+
+#include "core/op_record.hpp"
+
+namespace backplane::core {
+
+struct FormulaInputs {
+  const bp_value* args = nullptr;  // defaults filled in
+  const bp_value* outs = nullptr;
+  const bp_value* cotangents = nullptr;  // ABSENT: a symbolic zero
+  const bp_value* tangents = nullptr;
+  const bool* batched = nullptr;  // per argument
+  uint64_t needs = ~uint64_t{0};
+  const bp_frame* frame = nullptr;  // passed to Caller::call and to native functions
+};
+
+// Stateless hooks into the call path; the core sets them once (dispatch.cpp), tests set their own.
+struct Caller {
+  // As bp_host::call_op: empty outs receive owned values. A failing status has its message set.
+  bp_status (*call)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
+                    int32_t n_outs);
+  int32_t (*result_count)(uint32_t op);
+  void (*retain)(bp_tensor* tensor);
+  void (*release)(bp_tensor* tensor);
+};
+extern Caller caller;
+
+// Writes one owned value per root (per target, for BP_FORMULA_TUPLE). A symbolic zero comes out as ABSENT.
+// Throws Error. `formula` must be one of op.formulas and op must be linked.
+void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results,
+              bool use_native = true);
+
+// The int list of a SHAPE formula's root.
+void evaluate_ints(const OpRecord& op, const bp_formula& formula, uint32_t root, const FormulaInputs& inputs,
+                   int64_t* out, int32_t* count);
+
+// Which inputs the formula reads, IFs included, found from its nodes: what is saved for backward.
+struct FreeNames {
+  uint64_t args = 0;  // tensors whose data are read; shape, dtype and device do not count
+  uint64_t outs = 0;
+  uint64_t arg_metadata = 0;  // only their shape, dtype or device is read
+};
+FreeNames free_names(const OpRecord& op, const bp_formula& formula);
+
+}  // namespace backplane::core

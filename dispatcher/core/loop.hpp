@@ -1,0 +1,29 @@
+// Builds the loop descriptor of an elementwise call or a reduction: broadcast operands to the full shape, drop
+// dims of size 1, order dims by stride where all operands agree, merge neighbours. Pure.
+#pragma once
+
+#include "core/shape_rules.hpp"
+
+namespace backplane::core {
+
+inline constexpr int kMaxLoopOperands = 16;
+
+struct LoopStorage {
+  bp_loop loop;
+  int64_t sizes[kMaxRank];
+  int64_t strides[kMaxLoopOperands * kMaxRank];
+};
+
+// operands[i] is nullptr for a number in a tensor position. Outputs come first. The iteration shape is the first
+// output's for an elementwise op and `full` (the input's) for a reduction, whose output `out_sizes` has either
+// kept dims of size 1 or, with `reduced` naming them, none.
+void build_elementwise_loop(const bp_tensor* const* operands, int32_t n_operands, LoopStorage& out);
+void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp_tensor* const* inputs,
+                          int32_t n_inputs, const int32_t* reduced_axes, int32_t n_reduced, LoopStorage& out);
+
+// Do two tensors' bytes overlap? kUnknown must be treated as kYes.
+enum class Overlap { kNo, kYes, kUnknown };
+Overlap overlap(const bp_tensor& a, const bp_tensor& b);  // of one storage, by bounds then by strides
+bool self_overlaps(const bp_tensor& a);  // two indices may address one element (zero strides, windows)
+
+}  // namespace backplane::core

@@ -1,0 +1,60 @@
+// The core's own, verified copy of an op record, with what calls need precomputed.
+//
+// `copy_record` reads a caller's bp_op_def (possibly of an older or newer minor: only members within struct_size,
+// arrays by their stride), copies everything it points to into the record's arena, and verifies it: names, types,
+// bounds of every node and input, arity, topological order, one shape and dtype rule per result, defaults of the
+// right kind. It throws Error(BP_ERROR_VALUE) naming the op and the first fault. Nothing is registered here.
+// A record never changes after that, except `calls`, which link() fills once, under the registry's lock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/abi/host.h"
+#include "backplane/error.hpp"
+
+namespace backplane::core {
+
+struct ShapeWord;  // shape_rules.hpp
+struct Builtin;    // builtins.hpp
+
+struct OpRecord {
+  bp_op_def def{};  // all pointers lead into `arena`
+  bp_op_info info{};
+  std::string_view name;
+  std::span<const bp_arg_def> args;
+  std::span<const bp_result_def> results;
+  std::span<const bp_formula> formulas;
+  std::span<const bp_shape_rule> shapes;
+  std::span<const bp_result_dtype> dtypes;
+  uint32_t n_required = 0;     // arguments before the first default
+  uint64_t tensor_args = 0;    // bit i: argument i is Tensor, Tensor? or a list of them (i < 64)
+  bool simple_tensors = true;  // no list among them
+  std::vector<const ShapeWord*> shape_words;  // per result; nullptr for "expr", "function", "dynamic"
+
+  // Linked on first use: for names[i], the op's handle (BP_NO_OP: a builtin) and the builtin.
+  std::vector<uint32_t> calls;
+  std::vector<const Builtin*> builtins;
+  uint32_t fit_ops[3] = {BP_NO_OP, BP_NO_OP, BP_NO_OP};
+  std::atomic<bool> linked{false};
+
+  const bp_formula* find_formula(uint16_t rule) const;                  // the first of that rule
+  const bp_formula* find_formula(uint16_t rule, uint32_t target) const;  // whose targets contain `target`
+
+  OpRecord() = default;
+  OpRecord(const OpRecord&) = delete;
+  struct Arena;
+  std::shared_ptr<Arena> arena;
+};
+
+std::unique_ptr<OpRecord> copy_record(const bp_op_def& def);
+
+// Resolves names to handles with `find` (which gives BP_NO_OP for unknown ones). Throws Error naming an op that is
+// neither registered nor a builtin.
+void link(OpRecord& record, uint32_t (*find)(std::string_view));
+
+}  // namespace backplane::core

@@ -1,0 +1,41 @@
+// Eager reverse-mode differentiation. The tape is level 0 of the transforms. Functions throw Error.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "backplane/tensor.hpp"
+
+namespace backplane {
+
+BACKPLANE_API bool grad_enabled() noexcept;
+BACKPLANE_API bool set_grad_enabled(bool enabled) noexcept;  // of this thread; returns the old setting
+
+BACKPLANE_API bool requires_grad(const Tensor& tensor) noexcept;
+BACKPLANE_API void set_requires_grad(const Tensor& tensor, bool wanted);  // leaves only; inexact dtypes only
+BACKPLANE_API bool is_leaf(const Tensor& tensor) noexcept;
+BACKPLANE_API Tensor grad_of(const Tensor& tensor);  // empty where there is none
+BACKPLANE_API void set_grad_of(const Tensor& tensor, const Tensor& grad);
+BACKPLANE_API Tensor detach(const Tensor& tensor);  // shares data and version counter, not history
+BACKPLANE_API uint64_t version_of(const Tensor& tensor) noexcept;
+BACKPLANE_API const char* node_name(const Tensor& tensor) noexcept;  // the op that made it; "" for a leaf
+
+struct BackwardOptions {
+  bool retain_graph = false;
+  bool create_graph = false;
+};
+// Accumulates into the leaves' grads. An empty cotangent means ones, for one-element roots only.
+BACKPLANE_API void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents, BackwardOptions options);
+// Returns the gradients of `inputs` instead, empty where an input was not reached.
+BACKPLANE_API std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
+                                            std::span<const Tensor> inputs, BackwardOptions options);
+
+// Called with the cotangent of `tensor` when it is complete; a non-empty result replaces it. Returns an id.
+using Hook = std::function<Tensor(const Tensor& cotangent)>;
+BACKPLANE_API uint64_t add_hook(const Tensor& tensor, Hook hook);
+BACKPLANE_API void remove_hook(const Tensor& tensor, uint64_t id);
+
+BACKPLANE_API size_t bytes_per_node() noexcept;
+
+}  // namespace backplane

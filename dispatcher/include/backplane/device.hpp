@@ -1,0 +1,51 @@
+// Devices, moving data, and exchange with other libraries (DLPack). Functions throw Error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backplane/abi/backend.h"
+#include "backplane/tensor.hpp"
+
+namespace backplane {
+
+struct DeviceInfo {
+  bp_device device;
+  std::string name;        // "cpu", "sim:1": the backend's name and, above 0, the ordinal
+  std::string description; // as the backend names it
+  std::string plugin;
+  bp_device_properties properties;
+};
+
+// "cpu", "cuda:1". Opens the plugin whose manifest names the backend where it is not open yet. The error of an
+// unknown name lists those that exist.
+BACKPLANE_API bp_device parse_device(std::string_view name);
+BACKPLANE_API std::string device_name(bp_device device);
+BACKPLANE_API std::vector<DeviceInfo> devices();
+// Where creation ops without a device put their results. "cpu" at the start.
+BACKPLANE_API bp_device default_device();
+BACKPLANE_API void set_default_device(bp_device device);
+
+BACKPLANE_API Tensor empty(Shape shape, bp_dtype dtype, bp_device device);
+// Copies `shape` elements with `strides` (in elements; empty: contiguous) from host memory.
+BACKPLANE_API Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device);
+// Waits for the tensor's last write and copies its elements, row-major, to `dst` (nbytes of them).
+BACKPLANE_API void to_host(const Tensor& tensor, void* dst);
+// A tensor whose memory is the caller's; `release_owner(owner)` runs when the storage dies. Host memory only.
+BACKPLANE_API Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner,
+                               void (*release_owner)(void*), bool read_only);
+BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device);  // a call that autograd records
+BACKPLANE_API void synchronize(bp_device device);
+
+// The caller owns what is returned. `from_dlpack` takes over `managed` only when it succeeds.
+BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
+BACKPLANE_API Tensor from_dlpack(DLManagedTensorVersioned* managed);
+BACKPLANE_API Tensor from_dlpack(DLManagedTensor* managed);
+
+BACKPLANE_API int dtype_size(bp_dtype dtype) noexcept;  // bytes
+BACKPLANE_API const char* dtype_name(bp_dtype dtype) noexcept;
+// BP_DTYPE_NONE where the two do not promote.
+BACKPLANE_API bp_dtype promote(bp_dtype a, bp_dtype b) noexcept;
+
+}  // namespace backplane

@@ -1,0 +1,52 @@
+// Finding and calling ops by handle: the interface on which the generated C++ functions, the Python module and
+// the tools stand. An op handle is an index that is interned once and never reused in a process.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/abi/op.h"
+#include "backplane/tensor.hpp"
+
+namespace backplane {
+
+using OpHandle = uint32_t;  // BP_NO_OP (abi/host.h): none
+
+BACKPLANE_API OpHandle find_op(std::string_view full_name) noexcept;
+// The core's own verified copy; lives as long as the process.
+BACKPLANE_API const bp_op_def& op_def(OpHandle op);
+BACKPLANE_API std::vector<OpHandle> all_ops();
+
+// The packed call. Out slots as abi/host.h says: empty slots (a zeroed bp_value) receive owned values. Missing last
+// arguments take their defaults. Returns a status; the message is in last_error(). Never throws.
+BACKPLANE_API bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs,
+                                    int32_t n_outs) noexcept;
+// The in-place variant: the result is written to args[0], whose dtype and shape stay.
+BACKPLANE_API bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexcept;
+BACKPLANE_API const char* last_error() noexcept;
+// Throws what a status and the thread's message say.
+[[noreturn]] BACKPLANE_API void throw_last_error(bp_status status);
+
+// One-result convenience: throws Error.
+inline Tensor call(OpHandle op, std::initializer_list<bp_value> args) {
+  bp_value out{};
+  if (bp_status status = call_packed(op, args.begin(), static_cast<int32_t>(args.size()), &out, 1)) throw_last_error(status);
+  return Tensor::adopt(out.u.t);
+}
+
+// For every slot of the op: the rule, the registration that filled it, and the losers. For people.
+BACKPLANE_API std::string explain(OpHandle op);
+
+// How calls reached devices since the process started (or the last reset).
+struct CallCounts {
+  uint64_t kernels = 0;
+  uint64_t decompositions = 0;
+  uint64_t host_fallbacks = 0;
+};
+BACKPLANE_API CallCounts call_counts() noexcept;
+BACKPLANE_API void reset_call_counts() noexcept;
+// Host fallbacks are allowed by default; forbidden, they are missing-kernel errors. Returns the old setting.
+BACKPLANE_API bool allow_host_fallback(bool allowed) noexcept;
+
+}  // namespace backplane

@@ -1,0 +1,32 @@
+// Finding, loading and unloading plugins. Functions throw Error.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/tensor.hpp"
+
+namespace backplane {
+
+struct PluginInfo {
+  std::string name;
+  std::string version;
+  std::string path;
+  std::string state;  // "found", "loaded", "parked", "refused"
+  std::string why;    // of a refusal
+  std::vector<std::string> backends;
+  std::vector<std::string> ops;
+  uint64_t leases = 0;
+};
+
+// Loads the file now and registers what it brings, all of it or nothing.
+BACKPLANE_API PluginInfo load_plugin(const std::string& path);
+// Refused (BP_ERROR_BUSY) while leases are held, with their list, and from inside one of the plugin's calls.
+BACKPLANE_API void unload_plugin(std::string_view name);
+// Those found by manifest and those loaded.
+BACKPLANE_API std::vector<PluginInfo> plugins();
+// Reads the manifests (*.backplane.json) of a folder; the files open when a device or op of theirs is first used.
+BACKPLANE_API void add_plugin_path(const std::string& folder);
+
+}  // namespace backplane
