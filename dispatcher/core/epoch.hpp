@@ -1,0 +1,50 @@
+// Lets a plugin be unloaded while other threads call: the running calls drain, and a call pays no shared counter.
+//
+// A thread that is about to read a table row and call through it holds a CallGuard: relaxed stores to its own
+// epoch. The unloading side first withdraws the rows, then calls `drain`, which issues a process-wide barrier
+// (membarrier) and waits until each thread that was inside has left once.
+#pragma once
+
+#include <string>
+
+#include "core/thread_state.hpp"
+
+namespace backplane::core {
+
+struct ThreadCold {
+  std::string error;      // the message of set_error
+  int32_t error_code = 0;
+};
+
+// Makes `cold` and enters the thread into the list that `drain` walks.
+ThreadCold& cold_slow();
+inline ThreadCold& cold() {
+  ThreadCold* block = thread_state.cold;
+  return block ? *block : cold_slow();
+}
+
+class CallGuard {
+ public:
+  CallGuard() noexcept {
+    ThreadState& state = thread_state;
+    if (state.depth++ == 0) {
+      if (!state.cold) [[unlikely]] cold_slow();
+      state.epoch.store(state.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      // The compiler must not move the row's load above the store; the processor is held by drain's membarrier.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+  }
+  ~CallGuard() {
+    ThreadState& state = thread_state;
+    if (--state.depth == 0)
+      state.epoch.store(state.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  CallGuard(const CallGuard&) = delete;
+};
+
+// Returns when every call that was running has ended. Not from inside a call (depth > 0): that would never end.
+void drain();
+// In a forked child: forgets the other threads.
+void reset_epochs_after_fork();
+
+}  // namespace backplane::core

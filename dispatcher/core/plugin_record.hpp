@@ -1,0 +1,63 @@
+// The host's record of a plugin: who owns a registration, and what still points into it.
+//
+// Records are never freed, so that a lease may be dropped at any time. A lease is held by whatever points into the
+// plugin: storages of its devices, autograd nodes with its formulas' native code or its kernels, exported capsules,
+// op handles held by Python. The core itself (built-in ops) is record 0 and is never unloaded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backplane/abi/plugin.h"
+
+struct bp_plugin_record {
+  enum class State : uint8_t { kRegistering, kLoaded, kUnloading, kParked, kClosed, kFailed };
+  uint32_t index = 0;
+  State state = State::kRegistering;
+  std::string name;
+  std::string version;
+  std::string path;
+  void* library = nullptr;  // dlopen's handle
+  bp_plugin table{};
+  std::vector<std::string> backends;  // full names of what it registered, for reports
+  std::vector<std::string> ops;
+  std::atomic<int64_t> leases[4]{};  // by LeaseKind
+};
+
+namespace backplane::core {
+
+using PluginRecord = bp_plugin_record;
+
+enum class LeaseKind : uint8_t { kStorage, kNode, kCapsule, kHandle };
+inline constexpr const char* kLeaseNames[] = {"tensor storages", "autograd nodes", "exported capsules", "op handles"};
+
+inline void lease(PluginRecord* owner, LeaseKind kind) {
+  owner->leases[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
+}
+inline void unlease(PluginRecord* owner, LeaseKind kind) {
+  owner->leases[static_cast<int>(kind)].fetch_sub(1, std::memory_order_release);
+}
+
+// The core's own record, index 0, name "backplane".
+PluginRecord* core_plugin();
+
+// registry.cpp. Each verifies, copies and throws Error; a duplicate names both owners. They run under the
+// registry's lock, which the loader does not hold.
+uint32_t register_op(PluginRecord* owner, const bp_op_def& op);
+uint32_t register_backend(PluginRecord* owner, const bp_backend_def& backend);
+void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);
+uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
+// Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
+// plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
+void withdraw(PluginRecord* owner);
+// Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
+void quiesce(PluginRecord* owner);
+
+// The table given to plugins; host_table.cpp.
+extern const bp_host host_table;
+
+}  // namespace backplane::core

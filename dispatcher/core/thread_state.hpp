@@ -1,0 +1,27 @@
+// What the host keeps per thread, in one block so that a call touches one cache line of it.
+//
+// Trivially initialised, so that reading it costs one segment-relative load. The members that need a destructor live
+// in the block behind `cold`, made at the thread's first need and freed when it ends (epoch.cpp).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace backplane::core {
+
+struct ThreadCold;  // epoch.hpp: error text, registration for draining
+struct Level;       // transforms/level.hpp
+
+struct ThreadState {
+  std::atomic<uint64_t> epoch{0};  // odd while the thread is inside a call that may enter a plugin
+  uint32_t depth = 0;              // nesting of such calls
+  bool grad_disabled = false;
+  uint64_t included_keys = 0;
+  uint64_t excluded_keys = 0;
+  Level* level = nullptr;  // top of the stack of active transforms
+  ThreadCold* cold = nullptr;
+};
+
+extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+}  // namespace backplane::core
