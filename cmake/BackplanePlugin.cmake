@@ -1,0 +1,128 @@
+# backplane_add_plugin: builds one plugin, in our tree and outside it (find_package(Backplane) includes this file).
+#
+#   backplane_add_plugin(NAME SOURCES FILE...
+#     [OPS YAML...]          registry files; compiled by backplane-codegen into op records, linked in
+#     [BACKENDS WORD...]     the backends that it registers
+#     [KERNELS_FOR WORD...]  backends of others for which it registers kernels
+#     [CPU_FEATURES WORD...] what the processor must have ("avx2"); the file is not opened without
+#     [MANIFEST JSON]        a manifest written by hand, in place of the one derived from the words above
+#     [UNLOADABLE])          declares BP_PLUGIN_UNLOADABLE to the sources as BP_PLUGIN_FLAGS
+#
+# Makes the target NAME: a module without lib prefix whose only visible symbol is bp_plugin_query, its manifest
+# NAME.backplane.json beside it, both in ${CMAKE_BINARY_DIR}/lib/backplane/plugins, and installs both to
+# BACKPLANE_PLUGIN_DIR. Third-party libraries are added by target_link_libraries(NAME PRIVATE ...) as usual.
+include_guard(GLOBAL)
+include(GNUInstallDirs)
+
+set(BACKPLANE_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
+if(NOT BACKPLANE_PLUGIN_DIR)
+  set(BACKPLANE_PLUGIN_DIR ${CMAKE_INSTALL_LIBDIR}/backplane/plugins)
+endif()
+if(NOT DEFINED BACKPLANE_ABI_MAJOR) # set by BackplaneConfig.cmake where the SDK is installed
+  set(_bp_base ${CMAKE_CURRENT_LIST_DIR}/../dispatcher/abi/backplane/abi/base.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_bp_base})
+  foreach(_bp_part MAJOR MINOR)
+    file(STRINGS ${_bp_base} _bp_line REGEX "^#define BP_ABI_${_bp_part} [0-9]+")
+    string(REGEX REPLACE "^.* ([0-9]+).*$" "\\1" BACKPLANE_ABI_${_bp_part} "${_bp_line}")
+  endforeach()
+endif()
+
+# ["a", "b"]
+function(_backplane_json_list OUT)
+  list(TRANSFORM ARGN PREPEND "\"")
+  list(TRANSFORM ARGN APPEND "\"")
+  list(JOIN ARGN ", " words)
+  set(${OUT} "[${words}]" PARENT_SCOPE)
+endfunction()
+
+# The full names of the ops that registry files bring. codegen checks the files when they are built; here only the
+# names are read, since in our tree codegen does not exist yet when CMake runs.
+function(_backplane_op_names OUT)
+  set(names)
+  foreach(file IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} lines REGEX "^(namespace:| *-? *op:)")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "^namespace: *['\"]?([A-Za-z_0-9]+)")
+        set(namespace ${CMAKE_MATCH_1})
+      elseif(line MATCHES "op: *['\"]?([A-Za-z_0-9.]+)")
+        list(APPEND names ${namespace}::${CMAKE_MATCH_1})
+      endif()
+    endforeach()
+  endforeach()
+  set(${OUT} ${names} PARENT_SCOPE)
+endfunction()
+
+function(_backplane_manifest OUT NAME)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OPS;BACKENDS;KERNELS_FOR;CPU_FEATURES")
+  _backplane_op_names(ops ${arg_OPS})
+  _backplane_json_list(ops ${ops})
+  _backplane_json_list(backends ${arg_BACKENDS})
+  _backplane_json_list(kernels_for ${arg_KERNELS_FOR})
+  _backplane_json_list(cpu_features ${arg_CPU_FEATURES})
+  set(sanitizer "${BACKPLANE_SANITIZE}")
+  if(NOT sanitizer AND "${CMAKE_CXX_FLAGS}" MATCHES "-fsanitize=([a-z,]+)")
+    set(sanitizer ${CMAKE_MATCH_1})
+  endif()
+  set(${OUT} "{
+  \"name\": \"${NAME}\",
+  \"file\": \"${NAME}${CMAKE_SHARED_MODULE_SUFFIX}\",
+  \"contract\": {\"major\": ${BACKPLANE_ABI_MAJOR}, \"minor\": ${BACKPLANE_ABI_MINOR}},
+  \"backends\": ${backends},
+  \"ops\": ${ops},
+  \"kernels_for\": ${kernels_for},
+  \"cpu_features\": ${cpu_features},
+  \"sanitizer\": \"${sanitizer}\"
+}
+" PARENT_SCOPE)
+endfunction()
+
+function(backplane_add_plugin NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "MANIFEST"
+    "SOURCES;OPS;BACKENDS;KERNELS_FOR;CPU_FEATURES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_SOURCES AND NOT arg_OPS)
+    message(FATAL_ERROR "backplane_add_plugin(${NAME}): give SOURCES, OPS or both")
+  endif()
+  list(TRANSFORM arg_OPS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
+
+  set(generated)
+  if(arg_OPS)
+    set(generated_dir ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_ops)
+    backplane_generate_ops(OPS ${arg_OPS} OUT ${generated_dir} SOURCES generated)
+  endif()
+  add_library(${NAME} MODULE ${arg_SOURCES} ${generated})
+  target_link_libraries(${NAME} PRIVATE Backplane::headers)
+  if(arg_OPS)
+    target_include_directories(${NAME} PRIVATE ${generated_dir} ${generated_dir}/include)
+  endif()
+  target_compile_features(${NAME} PRIVATE cxx_std_20)
+  target_compile_definitions(${NAME} PRIVATE BP_PLUGIN_NAME="${NAME}"
+    BP_PLUGIN_FLAGS=$<IF:$<BOOL:${arg_UNLOADABLE}>,BP_PLUGIN_UNLOADABLE,0>)
+
+  set(directory ${CMAKE_BINARY_DIR}/lib/backplane/plugins)
+  set_target_properties(${NAME} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${directory}
+    POSITION_INDEPENDENT_CODE ON VISIBILITY_INLINES_HIDDEN ON
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+    LINK_DEPENDS ${BACKPLANE_PLUGIN_MAP})
+  # A unique symbol pins the file in memory for the life of the process: it could never be closed.
+  target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
+    $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-fno-gnu-unique>)
+  target_link_options(${NAME} PRIVATE LINKER:--version-script=${BACKPLANE_PLUGIN_MAP} LINKER:-z,now)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # Clang leaves the sanitizers' symbols to the executable
+    target_link_options(${NAME} PRIVATE LINKER:-z,defs)
+  endif()
+
+  set(manifest ${directory}/${NAME}.backplane.json)
+  if(arg_MANIFEST)
+    configure_file(${arg_MANIFEST} ${manifest} COPYONLY)
+  else()
+    _backplane_manifest(text ${NAME} OPS ${arg_OPS} BACKENDS ${arg_BACKENDS} KERNELS_FOR ${arg_KERNELS_FOR}
+      CPU_FEATURES ${arg_CPU_FEATURES})
+    file(CONFIGURE OUTPUT ${manifest} CONTENT "${text}" @ONLY)
+  endif()
+  install(TARGETS ${NAME} LIBRARY DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
+  install(FILES ${manifest} DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
+endfunction()
