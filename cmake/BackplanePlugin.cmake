@@ -11,7 +11,7 @@
 # Makes the target NAME: a module without lib prefix whose only visible symbol is bp_plugin_query, its manifest
 # NAME.backplane.json beside it, both in ${CMAKE_BINARY_DIR}/lib/backplane/plugins, and installs both to
 # BACKPLANE_PLUGIN_DIR. Third-party libraries are added by target_link_libraries(NAME PRIVATE ...) as usual.
-include_guard(GLOBAL)
+include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
 include(GNUInstallDirs)
 
 set(BACKPLANE_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)

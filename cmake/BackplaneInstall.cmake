@@ -1,0 +1,42 @@
+# What `cmake --install` puts into a prefix: the SDK that a plugin author builds against, and the runtime.
+# Relocatable: every path in the package files is relative to the file that holds it.
+# Components: runtime (library, command), plugins (see BackplanePlugin.cmake), sdk (all else).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(BACKPLANE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Backplane)
+set(BACKPLANE_SHARE_DIR ${CMAKE_INSTALL_DATADIR}/backplane)
+
+set_target_properties(backplane_headers PROPERTIES EXPORT_NAME headers)
+install(TARGETS backplane_headers EXPORT BackplaneTargets)
+install(TARGETS backplane EXPORT BackplaneTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT sdk)
+if(TARGET backplane-codegen)
+  set_target_properties(backplane-codegen PROPERTIES EXPORT_NAME codegen)
+  install(TARGETS backplane-codegen EXPORT BackplaneTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT sdk)
+endif()
+if(TARGET backplane-cli)
+  file(RELATIVE_PATH BACKPLANE_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(backplane-cli PROPERTIES INSTALL_RPATH "\$ORIGIN/${BACKPLANE_LIB_FROM_BIN}")
+  install(TARGETS backplane-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+endif()
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/dispatcher/abi/backplane ${PROJECT_SOURCE_DIR}/dispatcher/include/backplane
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY ${PROJECT_BINARY_DIR}/dispatcher/generated/include/backplane
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.hpp")
+install(FILES ${PROJECT_SOURCE_DIR}/ops.yaml DESTINATION ${BACKPLANE_SHARE_DIR} COMPONENT sdk)
+
+install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake
+  INSTALL_DESTINATION ${BACKPLANE_PACKAGE_DIR} PATH_VARS BACKPLANE_SHARE_DIR)
+write_basic_package_version_file(BackplaneConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/BackplanePlugin.cmake ${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/plugin.map DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
+
+file(RELATIVE_PATH BACKPLANE_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+foreach(name backplane backplane-plugin)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT sdk)
+endforeach()
