@@ -18,7 +18,7 @@ struct DeviceInfo {
   bp_device_properties properties;
 };
 
-// "cpu", "cuda:1". Opens the plugin whose manifest names the backend where it is not open yet. The error of an
+// "cpu", "sim:1". Opens the plugin whose manifest names the backend where it is not open yet. The error of an
 // unknown name lists those that exist.
 BACKPLANE_API bp_device parse_device(std::string_view name);
 BACKPLANE_API std::string device_name(bp_device device);

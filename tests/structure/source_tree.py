@@ -1,0 +1,45 @@
+"""What the structure tests share: the tracked files of the tree, and what each #include line of them refers to."""
+
+import dataclasses
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
+# Folders that compilers search, in the order in which our targets name them.
+SEARCHED = [".", "dispatcher/abi", "dispatcher/include", "dispatcher", "codegen", "backends/cpu", "backends/cuda",
+            "backends/vulkan", "plugins/example", "python/bindings", "python", "tests"]
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Include:
+    source: str  # path of the including file, from the root
+    line: int
+    name: str  # as written
+    target: str | None  # path from the root; None: not a file of this tree
+
+
+def tracked_files(root=ROOT):
+    listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], check=True, capture_output=True, text=True)
+    return [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
+
+
+def resolve(root, source, name):
+    for folder in [str(pathlib.PurePosixPath(source).parent), *SEARCHED]:
+        candidate = (root / folder / name).resolve()
+        if candidate.is_file() and candidate.is_relative_to(root.resolve()):
+            return candidate.relative_to(root.resolve()).as_posix()
+    # Generated headers exist only in a build; they live in the public namespace folder.
+    return f"dispatcher/include/{name}" if name.startswith("backplane/") else None
+
+
+def includes(files, root=ROOT):
+    for source in files:
+        if pathlib.PurePosixPath(source).suffix not in SOURCE_SUFFIXES:
+            continue
+        text = (root / source).read_text(encoding="utf-8")
+        for match in INCLUDE.finditer(text):
+            line = text.count("\n", 0, match.start(2)) + 1
+            yield Include(source, line, match[2], resolve(root, source, match[2]))

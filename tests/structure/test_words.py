@@ -1,0 +1,65 @@
+"""Words that must not stand where they would mean a broken rule of the house.
+
+The core names no op, backend or device API: everything that it runs was plugged in. Nothing tracked is left unfinished, and
+no name says only that things were put together.
+"""
+
+import pathlib
+import re
+
+import pytest
+import source_tree
+
+FILES = source_tree.tracked_files()
+CODE = [name for name in FILES if pathlib.PurePosixPath(name).suffix in source_tree.SOURCE_SUFFIXES | {".py", ".cmake"}]
+CORE = [name for name in CODE if name.startswith(("dispatcher/tensor/", "dispatcher/core/", "dispatcher/transforms/"))]
+DEVICE_API = re.compile(r"\b(cuda|vulkan|openblas|cublas|rocm|metal)\w*", re.IGNORECASE)
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+EMPTY_NAMES = {"utils", "util", "common", "misc", "helper", "helpers", "manager"}
+# The one device that the core knows by name is the host, where numbers and tensors without a device live. Of the ops, it
+# knows those into which codegen wraps cotangents (docs/reference/ops-yaml.md).
+KNOWN_TO_THE_CORE = {"sum_to", "cast", "real"}
+
+
+def lines_with(pattern, files):
+    for name in files:
+        for number, line in enumerate((source_tree.ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
+            if match := pattern.search(line):
+                yield f"{name}:{number}: {match[0]}"
+
+
+def op_names():
+    registry = source_tree.ROOT / "ops.yaml"
+    if not registry.exists():
+        pytest.skip("no ops.yaml")
+    return set(re.findall(r"^\s*- op: ([a-z_0-9]+)", registry.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_core_names_no_device_api():
+    core = [name for name in CODE if name.startswith("dispatcher/")]
+    assert list(lines_with(DEVICE_API, core)) == []
+
+
+def test_the_core_names_no_op():
+    """As a string: an identifier `add` may be a function of the core's own."""
+    names = op_names() - KNOWN_TO_THE_CORE
+    named = re.compile(r'"bp::(\w+)"')
+    assert [text for text in lines_with(named, CORE) if named.search(text)[1] in names] == []
+
+
+def test_nothing_is_left_unfinished():
+    assert list(lines_with(UNFINISHED, CODE + ["dev"])) == []
+
+
+def test_file_names_say_what_is_in_them():
+    assert [name for name in FILES if pathlib.PurePosixPath(name).stem in EMPTY_NAMES] == []
+
+
+def test_every_source_opens_with_what_it_owns():
+    openings = ("//", "/*", "#", '"""', "--")
+    bare = []
+    for name in CODE:
+        text = (source_tree.ROOT / name).read_text(encoding="utf-8").lstrip()
+        if text and not text.startswith(openings):
+            bare.append(name)
+    assert bare == []
