@@ -12,12 +12,14 @@
 namespace backplane::core {
 
 struct ThreadCold {
-  std::string error;      // the message of set_error
+  std::string error;  // the message of set_error
   int32_t error_code = 0;
 };
 
-// Makes `cold` and enters the thread into the list that `drain` walks.
+// Makes `cold` and enters the thread into the list that `drain` walks. The block is freed when the thread ends.
 ThreadCold& cold_slow();
+// A full fence, for systems without membarrier.
+void fence_entry() noexcept;
 inline ThreadCold& cold() {
   ThreadCold* block = thread_state.cold;
   return block ? *block : cold_slow();
@@ -28,10 +30,13 @@ class CallGuard {
   CallGuard() noexcept {
     ThreadState& state = thread_state;
     if (state.depth++ == 0) {
-      if (!state.cold) [[unlikely]] cold_slow();
+      if (!state.cold) [[unlikely]]
+        cold_slow();
       state.epoch.store(state.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       // The compiler must not move the row's load above the store; the processor is held by drain's membarrier.
       std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (state.fence_on_entry) [[unlikely]]
+        fence_entry();
     }
   }
   ~CallGuard() {
@@ -42,9 +47,13 @@ class CallGuard {
   CallGuard(const CallGuard&) = delete;
 };
 
-// Returns when every call that was running has ended. Not from inside a call (depth > 0): that would never end.
+// Returns when every call that was running has ended. Throws Error(BP_ERROR_BUSY) from inside a call, where it would
+// wait for itself.
 void drain();
-// In a forked child: forgets the other threads.
-void reset_epochs_after_fork();
+
+// The thread list's part in fork(), called by fork.cpp alone: no thread is half-entered in the child's copy, and
+// the child forgets the threads that it does not have.
+void lock_epochs_for_fork();
+void unlock_epochs_after_fork(bool in_child);
 
 }  // namespace backplane::core

@@ -16,6 +16,7 @@ struct ThreadState {
   std::atomic<uint64_t> epoch{0};  // odd while the thread is inside a call that may enter a plugin
   uint32_t depth = 0;              // nesting of such calls
   bool grad_disabled = false;
+  bool fence_on_entry = false;  // the system has no membarrier: entering a call pays a fence (epoch.cpp)
   uint64_t included_keys = 0;
   uint64_t excluded_keys = 0;
   Level* level = nullptr;  // top of the stack of active transforms

@@ -64,7 +64,7 @@ struct bp_frame {
   const bp_loop* loop;  /* for elementwise ops and reductions whose row asks for it; else NULL */
 };
 
-/* `worker` is below the host's worker count and is never used by two running bodies at once. */
+/* `worker` is below the host's worker count; no two running bodies of one parallel_for have the same. */
 typedef bp_status(BP_CALL* bp_parallel_body)(void* context, int64_t begin, int64_t end, int32_t worker);
 
 enum { BP_LOG_DEBUG = 0, BP_LOG_INFO = 1, BP_LOG_WARNING = 2, BP_LOG_ERROR = 3 };

@@ -1,0 +1,148 @@
+// The list of threads that make calls, and the barrier by which an unloading thread sees all of them.
+//
+// A thread enters the list at its first call or error (cold_slow) and leaves it when it ends, through a pthread key:
+// its destructor runs after those of thread_local objects, which may still make calls. The list and its mutex are
+// never destroyed, so that threads may end during process exit. Any thread may call anything here.
+#include "core/epoch.hpp"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backplane/error.hpp"
+
+namespace backplane::core {
+
+thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+struct Member {
+  ThreadState* state;
+  ThreadCold* cold;
+  uint64_t serial;  // tells a thread from a later one whose block lies at the same address
+};
+
+long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+// In a function of its own, because the thread sanitizer does not model fences and says so (-Wtsan).
+#pragma GCC diagnostic push
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+#pragma GCC diagnostic pop
+
+void end_thread(void* cold);
+
+struct Threads {
+  std::mutex mutex;
+  std::vector<Member> members;
+  std::vector<ThreadCold*> orphans;  // of threads that a forked child does not have; they may be half-written
+  uint64_t next_serial = 1;
+  pthread_key_t key{};
+  bool has_membarrier = false;
+
+  Threads() {
+    if (pthread_key_create(&key, end_thread) != 0)
+      throw Error(BP_ERROR_MEMORY, "no thread-specific key is left in this process; backplane needs one");
+    const long supported = membarrier(MEMBARRIER_CMD_QUERY);
+    has_membarrier = supported > 0 && (supported & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
+                     membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  }
+
+  // Every thread's earlier stores become visible here, or its later loads see ours.
+  void process_barrier() const {
+    if (has_membarrier && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+    full_fence();
+  }
+};
+
+Threads& threads() {
+  static Threads& list = *new Threads;
+  return list;
+}
+
+void end_thread(void* cold) {
+  Threads& list = threads();
+  thread_state.cold = nullptr;
+  {
+    std::lock_guard lock(list.mutex);
+    std::erase_if(list.members, [](const Member& member) { return member.state == &thread_state; });
+  }
+  delete static_cast<ThreadCold*>(cold);
+}
+
+struct Running {
+  uint64_t serial;
+  uint64_t epoch;
+};
+
+// Drops from `running` those that have left the call in which they were seen, or have ended.
+void drop_finished(const Threads& list, std::vector<Running>& running) {
+  std::erase_if(running, [&](const Running& seen) {
+    for (const Member& member : list.members)
+      if (member.serial == seen.serial) return member.state->epoch.load(std::memory_order_acquire) != seen.epoch;
+    return true;
+  });
+}
+
+}  // namespace
+
+ThreadCold& cold_slow() {
+  Threads& list = threads();
+  auto* cold = new ThreadCold;
+  {
+    std::lock_guard lock(list.mutex);
+    list.members.push_back({&thread_state, cold, list.next_serial++});
+  }
+  thread_state.cold = cold;
+  thread_state.fence_on_entry = !list.has_membarrier;
+  pthread_setspecific(list.key, cold);
+  return *cold;
+}
+
+void fence_entry() noexcept { full_fence(); }
+
+void drain() {
+  BP_CHECK(thread_state.depth == 0, BUSY, "a call of this thread is running, and would have to end first; ",
+           "ask again after it has returned");
+  Threads& list = threads();
+  std::vector<Running> running;
+  list.process_barrier();
+  {
+    std::lock_guard lock(list.mutex);
+    for (const Member& member : list.members) {
+      const uint64_t epoch = member.state->epoch.load(std::memory_order_acquire);
+      if (epoch % 2 == 1) running.push_back({member.serial, epoch});
+    }
+  }
+  // The mutex is not held while waiting: a running call may start threads, or wait for one that ends.
+  for (auto pause = std::chrono::microseconds(1); !running.empty();) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(1000));
+    std::lock_guard lock(list.mutex);
+    drop_finished(list, running);
+  }
+}
+
+void lock_epochs_for_fork() { threads().mutex.lock(); }
+
+void unlock_epochs_after_fork(bool in_child) {
+  Threads& list = threads();
+  if (in_child) {
+    for (const Member& member : list.members)
+      if (member.state != &thread_state) list.orphans.push_back(member.cold);
+    std::erase_if(list.members, [](const Member& member) { return member.state != &thread_state; });
+  }
+  list.mutex.unlock();
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,19 @@
+// How many threads the host's pool uses, this process over.
+//
+// The pool starts at the first loop that is worth splitting. Its size is BACKPLANE_NUM_THREADS or, without it, the
+// number of processors that this process may run on (a value that is no positive number counts as none). Both functions
+// may be called from any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "backplane/tensor.hpp"
+
+namespace backplane {
+
+// At least 1: the calling thread is one of them.
+BACKPLANE_API int32_t get_num_threads() noexcept;
+// Waits for running calls to end. Throws Error: VALUE unless 1 <= count <= 1024, BUSY from inside a call.
+BACKPLANE_API void set_num_threads(int32_t count);
+
+}  // namespace backplane
