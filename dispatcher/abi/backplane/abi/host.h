@@ -61,7 +61,9 @@ struct bp_frame {
   uint32_t level;       /* the transform level that is running; 0: none */
   bp_dtype compute;     /* the compute dtype that the core resolved */
   uint16_t reserved;
-  const bp_loop* loop;  /* for elementwise ops and reductions whose row asks for it; else NULL */
+  const bp_loop* loop;  /* for elementwise ops and reductions whose row asks for it; else NULL. NULL for an elementwise
+                           call whose row asks for it means flat: every tensor is contiguous and has the first result's
+                           shape, so that elements correspond one to one (how many: its nbytes) */
 };
 
 /* `worker` is below the host's worker count; no two running bodies of one parallel_for have the same. */
