@@ -3,6 +3,7 @@
 #   backplane_add_plugin(NAME SOURCES FILE...
 #     [OPS YAML...]          registry files; compiled by backplane-codegen into op records, linked in
 #     [BACKENDS WORD...]     the backends that it registers
+#     [HOST_BACKENDS WORD...] those of them whose memory the host reads and writes (BP_BACKEND_HOST_MEMORY)
 #     [KERNELS_FOR WORD...]  backends of others for which it registers kernels
 #     [CPU_FEATURES WORD...] what the processor must have ("avx2"); the file is not opened without
 #     [MANIFEST JSON]        a manifest written by hand, in place of the one derived from the words above
@@ -54,10 +55,11 @@ function(_backplane_op_names OUT)
 endfunction()
 
 function(_backplane_manifest OUT NAME)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OPS;BACKENDS;KERNELS_FOR;CPU_FEATURES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OPS;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
   _backplane_op_names(ops ${arg_OPS})
   _backplane_json_list(ops ${ops})
   _backplane_json_list(backends ${arg_BACKENDS})
+  _backplane_json_list(host_backends ${arg_HOST_BACKENDS})
   _backplane_json_list(kernels_for ${arg_KERNELS_FOR})
   _backplane_json_list(cpu_features ${arg_CPU_FEATURES})
   set(sanitizer "${BACKPLANE_SANITIZE}")
@@ -69,6 +71,7 @@ function(_backplane_manifest OUT NAME)
   \"file\": \"${NAME}${CMAKE_SHARED_MODULE_SUFFIX}\",
   \"contract\": {\"major\": ${BACKPLANE_ABI_MAJOR}, \"minor\": ${BACKPLANE_ABI_MINOR}},
   \"backends\": ${backends},
+  \"host_backends\": ${host_backends},
   \"ops\": ${ops},
   \"kernels_for\": ${kernels_for},
   \"cpu_features\": ${cpu_features},
@@ -79,7 +82,7 @@ endfunction()
 
 function(backplane_add_plugin NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "MANIFEST"
-    "SOURCES;OPS;BACKENDS;KERNELS_FOR;CPU_FEATURES")
+    "SOURCES;OPS;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -119,7 +122,8 @@ function(backplane_add_plugin NAME)
   if(arg_MANIFEST)
     configure_file(${arg_MANIFEST} ${manifest} COPYONLY)
   else()
-    _backplane_manifest(text ${NAME} OPS ${arg_OPS} BACKENDS ${arg_BACKENDS} KERNELS_FOR ${arg_KERNELS_FOR}
+    _backplane_manifest(text ${NAME} OPS ${arg_OPS} BACKENDS ${arg_BACKENDS}
+      HOST_BACKENDS ${arg_HOST_BACKENDS} KERNELS_FOR ${arg_KERNELS_FOR}
       CPU_FEATURES ${arg_CPU_FEATURES})
     file(CONFIGURE OUTPUT ${manifest} CONTENT "${text}" @ONLY)
   endif()
