@@ -6,6 +6,7 @@
 
 #include "core/epoch.hpp"
 #include "core/parallel.hpp"
+#include "loader/lifecycle.hpp"
 
 namespace backplane::core {
 
@@ -13,8 +14,9 @@ std::atomic<uint32_t> fork_count{0};
 
 namespace {
 
-// The pool's lock first: a worker that starts enters the thread list while the pool waits for nothing.
+// From the outermost lock to the innermost: a plugin that registers may use the pool, and both make calls.
 void before_fork() {
+  loader::lock_lifecycle_for_fork();
   lock_pool_for_fork();
   lock_epochs_for_fork();
 }
@@ -22,12 +24,14 @@ void before_fork() {
 void after_fork_in_parent() {
   unlock_epochs_after_fork(false);
   unlock_pool_after_fork(false);
+  loader::unlock_lifecycle_after_fork(false);
 }
 
 void after_fork_in_child() {
   fork_count.fetch_add(1, std::memory_order_relaxed);
   unlock_epochs_after_fork(true);
   unlock_pool_after_fork(true);
+  loader::unlock_lifecycle_after_fork(true);
 }
 
 [[gnu::constructor]] void watch_forks() { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }

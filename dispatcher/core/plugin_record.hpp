@@ -21,6 +21,7 @@ struct bp_plugin_record {
   std::string name;
   std::string version;
   std::string path;
+  std::string why;          // it could not be registered
   void* library = nullptr;  // dlopen's handle
   bp_plugin table{};
   std::vector<std::string> backends;  // full names of what it registered, for reports
@@ -54,6 +55,8 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
 // Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
 // plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
 void withdraw(PluginRecord* owner);
+// Undoes the last withdraw: an unload that is refused at its end leaves everything as it was.
+void restore(PluginRecord* owner);
 // Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
 void quiesce(PluginRecord* owner);
 

@@ -64,7 +64,10 @@ std::string why_cpu_feature_missing(std::string_view feature) {
   return why.str();
 }
 
-std::string why_sanitizer_unusable(std::string_view plugins_sanitizer) {
+std::string why_sanitizer_unusable(std::string_view sanitizers) {
+  std::string_view plugins_sanitizer;
+  for (std::string_view word : {"address", "thread"})
+    if (sanitizers.find(word) != std::string_view::npos) plugins_sanitizer = word;
   if (plugins_sanitizer.empty() || plugins_sanitizer == kHostSanitizer) return "";
   std::ostringstream why;
   why << "it was built with the " << plugins_sanitizer << " sanitizer and this host "

@@ -24,7 +24,7 @@ struct Manifest {
   std::vector<std::string> ops;
   std::vector<std::string> kernels_for;   // other plugins' backends
   std::vector<std::string> cpu_features;  // loader/cpu_features.cpp lists the names
-  std::string sanitizer;                  // "", "address" or "thread"
+  std::string sanitizer;                  // as the compiler's option takes it: "", "address,undefined"
 };
 
 Manifest read_manifest(const std::string& path);

@@ -13,11 +13,12 @@ struct PluginInfo {
   std::string name;
   std::string version;
   std::string path;
-  std::string state;  // "found", "loaded", "parked", "refused"
+  std::string state;  // "found", "loaded", "parked", "closed", "unloading", "refused"
   std::string why;    // of a refusal
   std::vector<std::string> backends;
   std::vector<std::string> ops;
   uint64_t leases = 0;
+  std::string manifest;  // its path; "" where the plugin was loaded without one
 };
 
 // Loads the file now and registers what it brings, all of it or nothing.
@@ -28,5 +29,19 @@ BACKPLANE_API void unload_plugin(std::string_view name);
 BACKPLANE_API std::vector<PluginInfo> plugins();
 // Reads the manifests (*.backplane.json) of a folder; the files open when a device or op of theirs is first used.
 BACKPLANE_API void add_plugin_path(const std::string& folder);
+// The folders that were read so far, in order, those that could not be read with the reason.
+struct PluginFolder {
+  std::string path;
+  std::string why;  // it could not be read; else ""
+};
+BACKPLANE_API std::vector<PluginFolder> plugin_folders();
+
+// What would keep a file from loading here (errors) or from serving others well (warnings). Opens it and asks for its
+// table; registers nothing.
+struct LintFinding {
+  bool error;
+  std::string text;
+};
+BACKPLANE_API std::vector<LintFinding> lint_plugin(const std::string& path);
 
 }  // namespace backplane

@@ -1,0 +1,106 @@
+// Opening a plugin's file: what it is, then its one symbol, then the table that this returns.
+#include "loader/library.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include "backplane/error.hpp"
+#include "loader/elf_symbols.hpp"
+#include "loader/host_traits.hpp"
+
+namespace backplane::loader {
+namespace {
+
+// Up to `stop`, which is optional; a table may end before it, and no table of 0.1 ends earlier.
+constexpr uint32_t kMinimumTable = offsetof(bp_plugin, stop);
+constexpr size_t kMaxNameLength = 64;
+
+void check_file(const std::string& path) {
+  const ElfFile file = read_elf(path);
+  BP_CHECK(file.problem.empty(), VALUE, path, ": ", file.problem);
+  BP_CHECK(file.exports(BP_PLUGIN_QUERY_SYMBOL), VALUE, path, ": does not export " BP_PLUGIN_QUERY_SYMBOL,
+           ", so it is no plugin of backplane; backplane_add_plugin() builds one");
+  const std::string why = why_sanitizer_unusable(file.sanitizer());
+  BP_CHECK(why.empty(), VERSION, path, ": ", why);
+}
+
+void check_sizes(const std::string& path, const bp_plugin& table) {
+  const uint32_t size = table.header.struct_size;
+  BP_CHECK(size >= kMinimumTable && size <= BP_MAX_STRUCT_SIZE && size % 8 == 0, VERSION, path,
+           ": its table has the impossible size ", size, "; expected a multiple of 8 from ", kMinimumTable, " to ",
+           BP_MAX_STRUCT_SIZE);
+}
+
+void check_name(const std::string& path, const char* name) {
+  BP_CHECK(name, VALUE, path, ": its table has no name");
+  const std::string_view text(name, strnlen(name, kMaxNameLength + 1));
+  bool good = !text.empty() && text.size() <= kMaxNameLength;
+  for (const char c : text) good = good && (std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-.", c));
+  BP_CHECK(good, VALUE, path, ": its name is \"", text, "\"; expected 1 to ", kMaxNameLength,
+           " letters, digits or any of _ - .");
+}
+
+// The function is a plugin's: what it throws ends here.
+bp_status call_query(bp_plugin_query_fn query, const std::string& path, bp_plugin* table) {
+  try {
+    return query(BP_ABI_MAJOR, BP_ABI_MINOR, table);
+  } catch (const std::exception& error) {
+    detail::fail(BP_ERROR_VALUE, path, ": " BP_PLUGIN_QUERY_SYMBOL " threw an exception: ", error.what());
+  } catch (...) {
+    detail::fail(BP_ERROR_VALUE, path, ": " BP_PLUGIN_QUERY_SYMBOL " threw something that is not a std::exception");
+  }
+}
+
+}  // namespace
+
+bp_plugin query_table(void* handle, const std::string& path) {
+  const auto query = reinterpret_cast<bp_plugin_query_fn>(dlsym(handle, BP_PLUGIN_QUERY_SYMBOL));
+  BP_CHECK(query, VALUE, path, ": does not export " BP_PLUGIN_QUERY_SYMBOL, ", so it is no plugin of backplane");
+  // As large as any table may be, so that a plugin which writes all of its own, newer one harms nobody.
+  alignas(bp_plugin) unsigned char buffer[BP_MAX_STRUCT_SIZE] = {};
+  auto* written = reinterpret_cast<bp_plugin*>(buffer);
+  written->header = BP_HEADER(bp_plugin);
+  const bp_status status = call_query(query, path, written);
+  // The major stands where every major has it, so it is read first. A query that refuses may have written nothing.
+  if (status == BP_OK || written->abi_major != 0)
+    if (std::string why = why_version_unusable(written->abi_major, 0); !why.empty())
+      detail::fail(BP_ERROR_VERSION, path, ": ", why);
+  BP_CHECK(status == BP_OK, VERSION, path, ": " BP_PLUGIN_QUERY_SYMBOL " refused a host of contract ", BP_ABI_MAJOR,
+           ".", BP_ABI_MINOR, " with status ", status);
+  check_sizes(path, *written);
+  if (std::string why = why_version_unusable(written->abi_major, written->needs_minor); !why.empty())
+    detail::fail(BP_ERROR_VERSION, path, ": ", why);
+  bp_plugin table{};
+  std::memcpy(&table, written, std::min<size_t>(written->header.struct_size, sizeof table));
+  check_name(path, table.name);
+  BP_CHECK(table.register_all, VALUE, path, ": its table has no register_all");
+  return table;
+}
+
+Library open_library(const std::string& path) {
+  check_file(path);
+  // Local: symbols of one plugin must not satisfy another's. Now: a missing function shows here, not in a call.
+  std::unique_ptr<void, int (*)(void*)> handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), dlclose);
+  if (!handle) {
+    const char* reason = dlerror();
+    detail::fail(BP_ERROR_VALUE, path, ": cannot be opened: ", reason ? reason : "the system gives no reason");
+  }
+  Library library;
+  library.table = query_table(handle.get(), path);
+  library.handle = handle.release();
+  return library;
+}
+
+bool close_library(void* handle, const std::string& path) {
+  if (!kHostSanitizer.empty()) return false;
+  dlclose(handle);
+  // Where something pins the file, this takes back the reference that was dropped: the handle stays good.
+  return dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD) == nullptr;
+}
+
+}  // namespace backplane::loader

@@ -1,0 +1,183 @@
+// Loading: manifest, file, table, registration as a transaction. See lifecycle.hpp for locks and states.
+#include <exception>
+#include <filesystem>
+#include <optional>
+
+#include "backplane/error.hpp"
+#include "core/epoch.hpp"
+#include "loader/library.hpp"
+#include "loader/lifecycle.hpp"
+#include "loader/manifest.hpp"
+
+namespace backplane::loader {
+namespace {
+
+namespace fs = std::filesystem;
+
+int registering = 0;  // depth of nested registrations; under the lock
+
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const fs::path found = fs::canonical(path, error);
+  BP_CHECK(!error, VALUE, path, ": ", error.message());
+  BP_CHECK(fs::is_regular_file(found), VALUE, path, ": is not a file; expected a plugin's shared object");
+  return found.string();
+}
+
+// The manifest beside a file, where one describes it. Others of the folder may be broken: they are not asked for.
+std::optional<Manifest> manifest_of(const fs::path& file) {
+  const fs::path usual = fs::path(file).replace_extension().concat(kManifestSuffix);
+  if (fs::exists(usual)) {
+    Manifest manifest = read_manifest(usual.string());
+    if (fs::path(manifest.file).filename() == file.filename()) return manifest;
+  }
+  for (const std::string& path : manifests_in(file.parent_path().string())) {
+    try {
+      Manifest manifest = read_manifest(path);
+      if (fs::path(manifest.file).filename() == file.filename()) return manifest;
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
+void check_manifest(const std::string& path, const std::optional<Manifest>& manifest) {
+  if (!manifest) return;
+  const std::string why = why_unusable(*manifest);
+  BP_CHECK(why.empty(), VERSION, path, ": ", why, " (by its manifest)");
+}
+
+const char* state_word(State state) { return state == State::kRegistering ? "being loaded" : "being unloaded"; }
+
+void check_not_busy(const core::PluginRecord& record) {
+  BP_CHECK(record.state != State::kRegistering && record.state != State::kUnloading, BUSY, "plugin \"", record.name,
+           "\" is ", state_word(record.state), " just now");
+}
+
+// The record under which a file of this table registers: that of its name, where a plugin that left gave it up.
+core::PluginRecord& claim_record(const std::string& path, const bp_plugin& table) {
+  core::PluginRecord* record = find_record(table.name);
+  if (!record) return *add_record(table.name);
+  check_not_busy(*record);
+  BP_CHECK(record->state != State::kLoaded, VALUE, path, ": the name \"", table.name, "\" is taken by ",
+           record->path.empty() ? "the host itself" : "the plugin that was loaded from " + record->path,
+           "; unload that one first, or choose another name");
+  return *record;
+}
+
+// The plugin's own function: what it throws ends here, as a failure.
+bp_status call_register(core::PluginRecord& record) {
+  core::cold().error.clear();
+  try {
+    return record.table.register_all(record.table.context, &core::host_table, &record);
+  } catch (const std::exception& error) {
+    core::cold().error = std::string("register_all threw an exception: ") + error.what();
+  } catch (...) {
+    core::cold().error = "register_all threw something that is not a std::exception";
+  }
+  return BP_ERROR_INTERNAL;
+}
+
+// All of it or nothing.
+void register_all(core::PluginRecord& record) {
+  record.state = State::kRegistering;
+  ++registering;
+  const bp_status status = call_register(record);
+  --registering;
+  if (status == BP_OK) {
+    record.state = State::kLoaded;
+    record.why.clear();
+    return;
+  }
+  record.why =
+      core::cold().error.empty() ? "register_all failed with status " + std::to_string(status) : core::cold().error;
+  core::withdraw(&record);
+  record.state = State::kFailed;
+  detail::fail(status, record.path, ": ", record.why, "; nothing of plugin \"", record.name, "\" stays registered");
+}
+
+core::PluginRecord& load_locked(const std::string& given) {
+  const std::string path = real_path(given);
+  core::PluginRecord* known = record_at_path(path);
+  if (known) check_not_busy(*known);
+  if (known && known->state == State::kLoaded) return *known;
+  const std::optional<Manifest> manifest = manifest_of(path);
+  check_manifest(path, manifest);
+  // A parked file is mapped still: it is asked for its table again, as that of a new registration.
+  Library library;
+  const bool parked = known && known->library;
+  if (parked)
+    library = {known->library, query_table(known->library, path)};
+  else
+    library = open_library(path);
+  core::PluginRecord* record = nullptr;
+  try {
+    BP_CHECK(!manifest || manifest->name == library.table.name, VALUE, path, ": its name is \"", library.table.name,
+             "\" and its manifest says \"", manifest->name, "\"; correct the manifest");
+    record = &claim_record(path, library.table);
+  } catch (const Error&) {
+    if (!parked) close_library(library.handle, path);
+    throw;
+  }
+  record->path = path;
+  record->library = library.handle;
+  record->table = library.table;
+  record->version = library.table.version ? library.table.version : "";
+  register_all(*record);
+  return *record;
+}
+
+// After a failed registration nothing refers to the file, but calls may be running that began between its parts. Where
+// the file cannot be released it stays mapped and inert.
+void release_failed(const std::string& given) {
+  core::PluginRecord* record = nullptr;
+  {
+    std::lock_guard lock(lifecycle_lock());
+    std::error_code error;
+    record = record_at_path(fs::canonical(given, error).string());
+    if (!record || record->state != State::kFailed || !record->library) return;
+    record->state = State::kUnloading;
+  }
+  try {
+    core::drain();
+    core::quiesce(record);
+    if (lease_count(*record) == 0) close_or_park(*record);
+  } catch (const Error&) {
+    // The error that the caller gets is that of the registration.
+  }
+  std::lock_guard lock(lifecycle_lock());
+  record->state = State::kFailed;
+}
+
+}  // namespace
+
+void refuse_inside_calls(const char* what) {
+  BP_CHECK(core::thread_state.depth == 0, BUSY, what,
+           ": called from inside a running call; call it after that returns");
+  std::lock_guard lock(lifecycle_lock());
+  BP_CHECK(registering == 0, BUSY, what, ": called while a plugin registers; call it after that has ended");
+}
+
+core::PluginRecord& load_under_lock(const std::string& path) {
+  try {
+    return load_locked(path);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("load_plugin: ") + error.what());
+  }
+}
+
+core::PluginRecord& load(const std::string& path) {
+  bool outermost = false;
+  try {
+    std::lock_guard lock(lifecycle_lock());
+    outermost = registering == 0 && core::thread_state.depth == 0;
+    return load_under_lock(path);
+  } catch (const Error&) {
+    // From inside a call, to wait for running calls would be to wait for itself.
+    if (outermost) release_failed(path);
+    throw;
+  }
+}
+
+}  // namespace backplane::loader

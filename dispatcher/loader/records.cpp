@@ -1,0 +1,69 @@
+// The list of plugin records, the lock over it, and the reports of leases. See lifecycle.hpp.
+#include <new>
+
+#include "loader/lifecycle.hpp"
+
+namespace backplane::loader {
+namespace {
+
+// Never destroyed: leases may be dropped by static destructors of the program.
+struct Records {
+  std::recursive_mutex lock;
+  std::vector<core::PluginRecord*> list{core::core_plugin()};
+};
+Records& records() {
+  static Records& instance = *new Records;
+  return instance;
+}
+
+}  // namespace
+
+std::recursive_mutex& lifecycle_lock() { return records().lock; }
+
+const std::vector<core::PluginRecord*>& all_records() { return records().list; }
+
+core::PluginRecord* find_record(std::string_view name) {
+  for (core::PluginRecord* record : records().list)
+    if (record->name == name) return record;
+  return nullptr;
+}
+
+core::PluginRecord* add_record(std::string name) {
+  auto* record = new core::PluginRecord;
+  record->index = static_cast<uint32_t>(records().list.size());
+  record->name = std::move(name);
+  records().list.push_back(record);
+  return record;
+}
+
+core::PluginRecord* record_at_path(std::string_view real_path) {
+  for (core::PluginRecord* record : records().list)
+    if (!record->path.empty() && record->path == real_path) return record;
+  return nullptr;
+}
+
+uint64_t lease_count(const core::PluginRecord& record) {
+  int64_t count = 0;
+  for (const auto& leases : record.leases) count += leases.load(std::memory_order_acquire);
+  return count > 0 ? static_cast<uint64_t>(count) : 0;
+}
+
+std::string lease_list(const core::PluginRecord& record) {
+  std::string text;
+  for (size_t kind = 0; kind < std::size(record.leases); ++kind)
+    if (const int64_t count = record.leases[kind].load(std::memory_order_acquire); count > 0)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + core::kLeaseNames[kind];
+  return text;
+}
+
+void lock_lifecycle_for_fork() { records().lock.lock(); }
+
+void unlock_lifecycle_after_fork(bool in_child) {
+  // A recursive mutex remembers its owner's thread number, which differs in the child: made anew there.
+  if (in_child)
+    new (&records().lock) std::recursive_mutex;
+  else
+    records().lock.unlock();
+}
+
+}  // namespace backplane::loader

@@ -1,0 +1,85 @@
+// Unloading: withdraw, let running calls drain, need zero leases, end the streams, stop; then close or park. See
+// lifecycle.hpp for locks and states. A refusal at any step leaves the plugin registered and working.
+#include "backplane/error.hpp"
+#include "backplane/plugins.hpp"
+#include "core/epoch.hpp"
+#include "loader/library.hpp"
+#include "loader/lifecycle.hpp"
+
+namespace backplane::loader {
+namespace {
+
+core::PluginRecord& loaded_record(std::string_view name) {
+  core::PluginRecord* record = find_record(name);
+  BP_CHECK(record, VALUE, "unload_plugin: no plugin \"", name, "\" was loaded; plugins() lists those that were");
+  BP_CHECK(record->table.register_all || record->state != State::kLoaded, VALUE, "unload_plugin: \"", name,
+           "\" is the host itself");
+  BP_CHECK(record->state != State::kUnloading && record->state != State::kRegistering, BUSY, "unload_plugin: \"", name,
+           "\" is being loaded or unloaded just now");
+  BP_CHECK(record->state == State::kLoaded, VALUE, "unload_plugin: plugin \"", name, "\" is not loaded");
+  return *record;
+}
+
+void check_leases(const core::PluginRecord& record) {
+  BP_CHECK(lease_count(record) == 0, BUSY, "unload_plugin: plugin \"", record.name,
+           "\" is in use: ", lease_list(record), "; drop them and ask again");
+}
+
+// From the withdrawal to the last moment at which the unload may still be refused.
+void detach(core::PluginRecord& record) {
+  try {
+    core::drain();
+    check_leases(record);
+    core::quiesce(&record);
+    check_leases(record);
+  } catch (...) {
+    std::lock_guard lock(lifecycle_lock());
+    core::restore(&record);
+    record.state = State::kLoaded;
+    throw;
+  }
+}
+
+void stop(core::PluginRecord& record) {
+  bp_status status = BP_OK;
+  try {
+    if (record.table.stop) status = record.table.stop(record.table.context);
+  } catch (...) {
+    status = BP_ERROR_INTERNAL;
+  }
+  // Its threads may still run, so the file must stay mapped; its registrations are gone all the same.
+  if (status != BP_OK) record.table.flags &= ~static_cast<uint32_t>(BP_PLUGIN_UNLOADABLE);
+}
+
+}  // namespace
+
+void close_or_park(core::PluginRecord& record) {
+  const bool closed = (record.table.flags & BP_PLUGIN_UNLOADABLE) && close_library(record.library, record.path);
+  std::lock_guard lock(lifecycle_lock());
+  if (closed) {
+    record.library = nullptr;
+    record.table = {};
+  }
+  record.state = closed ? State::kClosed : State::kParked;
+}
+
+}  // namespace backplane::loader
+
+namespace backplane {
+
+void unload_plugin(std::string_view name) {
+  loader::refuse_inside_calls("unload_plugin");
+  core::PluginRecord* record = nullptr;
+  {
+    std::lock_guard lock(loader::lifecycle_lock());
+    record = &loader::loaded_record(name);
+    loader::check_leases(*record);
+    record->state = loader::State::kUnloading;
+    core::withdraw(record);
+  }
+  loader::detach(*record);
+  loader::stop(*record);
+  loader::close_or_park(*record);
+}
+
+}  // namespace backplane
