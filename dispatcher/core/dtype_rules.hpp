@@ -18,8 +18,10 @@ bp_dtype dtype_from_dlpack(DLDataType dtype) noexcept;  // BP_DTYPE_NONE: none o
 
 // A Python number is weak: it takes the tensor's dtype where its kind allows, else the default of its kind.
 bp_dtype promote_number(bp_dtype tensor, uint16_t number_tag) noexcept;
+bp_dtype number_dtype(uint16_t number_tag) noexcept;  // the default of its kind: bool, int64, float32, complex64
 
-// The compute dtype: promotion over the record's `promote` set, then checks of every argument's `accepts`.
+// The compute dtype: promotion over the record's `promote` set, then checks of every argument's `accepts`. With no
+// tensor among them: what the first result's rule states, else the default of the strongest number, else of floats.
 bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t n_args);
 bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, bp_dtype compute);
 

@@ -4,7 +4,7 @@
 // arrays by their stride), copies everything it points to into the record's arena, and verifies it: names, types,
 // bounds of every node and input, arity, topological order, one shape and dtype rule per result, defaults of the
 // right kind. It throws Error(BP_ERROR_VALUE) naming the op and the first fault. Nothing is registered here.
-// A record never changes after that, except `calls`, which link() fills once, under the registry's lock.
+// A record never changes after that, except `calls` and `fit_ops`, which link() fills once, under the registry's lock.
 #pragma once
 
 #include <atomic>
@@ -16,45 +16,61 @@
 
 #include "backplane/abi/host.h"
 #include "backplane/error.hpp"
+#include "core/formula_plan.hpp"
 
 namespace backplane::core {
 
 struct ShapeWord;  // shape_rules.hpp
 struct Builtin;    // builtins.hpp
 
+// A record beyond these is refused, so that no stack buffer of a call depends on a plugin.
+inline constexpr uint32_t kMaxArgs = 64;
+inline constexpr uint32_t kMaxResults = 16;
+inline constexpr uint32_t kMaxNodes = 4096;
+
 struct OpRecord {
   bp_op_def def{};  // all pointers lead into `arena`
-  bp_op_info info{};
+  bp_op_info info{};  // `op` is the registry's to fill
   std::string_view name;
   std::span<const bp_arg_def> args;
   std::span<const bp_result_def> results;
   std::span<const bp_formula> formulas;
   std::span<const bp_shape_rule> shapes;
   std::span<const bp_result_dtype> dtypes;
-  uint32_t n_required = 0;     // arguments before the first default
-  uint64_t tensor_args = 0;    // bit i: argument i is Tensor, Tensor? or a list of them (i < 64)
+  std::span<const bp_dtype_mask> accepts;  // per argument; 0: not checked
+  uint32_t n_required = 0;     // up to and with the last argument that has no default
+  uint64_t tensor_args = 0;    // bit i: argument i is Tensor, Tensor? or a list of them
   bool simple_tensors = true;  // no list among them
+  bp_dtype_mask promote_accepts = BP_MASK_ANY;  // what all arguments of `promote` accept
+  uint64_t checked_args = 0;  // bit i: outside `promote`, and does not accept every dtype
   std::vector<const ShapeWord*> shape_words;  // per result; nullptr for "expr", "function", "dynamic"
+  const bp_formula* shape_formula = nullptr;  // of "expr"
+  std::vector<FormulaPlan> plans;             // per formula
 
-  // Linked on first use: for names[i], the op's handle (BP_NO_OP: a builtin) and the builtin.
+  std::vector<const Builtin*> builtins;  // for names[i]; nullptr: an op
+  // Linked on first use: for names[i], the op's handle (BP_NO_OP: a builtin).
   std::vector<uint32_t> calls;
-  std::vector<const Builtin*> builtins;
   uint32_t fit_ops[3] = {BP_NO_OP, BP_NO_OP, BP_NO_OP};
   std::atomic<bool> linked{false};
 
   const bp_formula* find_formula(uint16_t rule) const;                  // the first of that rule
   const bp_formula* find_formula(uint16_t rule, uint32_t target) const;  // whose targets contain `target`
+  const FormulaPlan& plan(const bp_formula& formula) const {
+    return plans[static_cast<size_t>(&formula - formulas.data())];
+  }
 
   OpRecord() = default;
   OpRecord(const OpRecord&) = delete;
+  OpRecord& operator=(const OpRecord&) = delete;
+  ~OpRecord();
   struct Arena;
-  std::shared_ptr<Arena> arena;
+  std::unique_ptr<Arena> arena;
 };
 
 std::unique_ptr<OpRecord> copy_record(const bp_op_def& def);
 
 // Resolves names to handles with `find` (which gives BP_NO_OP for unknown ones). Throws Error naming an op that is
-// neither registered nor a builtin.
+// neither registered nor a builtin; linking may be tried again later.
 void link(OpRecord& record, uint32_t (*find)(std::string_view));
 
 }  // namespace backplane::core
