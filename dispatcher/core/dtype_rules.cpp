@@ -54,10 +54,14 @@ constexpr Table kTable = make_table();
 
 constexpr bp_dtype default_of_number(uint16_t tag) {
   switch (tag) {
-    case BP_TAG_BOOL: return BP_BOOL;
-    case BP_TAG_INT: return BP_INT64;
-    case BP_TAG_COMPLEX: return BP_COMPLEX64;
-    default: return kDefaultFloat;
+    case BP_TAG_BOOL:
+      return BP_BOOL;
+    case BP_TAG_INT:
+      return BP_INT64;
+    case BP_TAG_COMPLEX:
+      return BP_COMPLEX64;
+    default:
+      return kDefaultFloat;
   }
 }
 
@@ -87,9 +91,10 @@ struct Promotion {
 [[noreturn, gnu::cold, gnu::noinline]] void fail_promotion(const OpRecord& op, uint32_t arg, bp_dtype found,
                                                            bp_dtype other) {
   const bool exact = (op.def.dtype_flags & BP_DTYPE_BITS) != 0;
-  detail::fail(BP_ERROR_DTYPE, op.name, ": argument '", op.args[arg].name, "' is ", kDtypeNames[found],
-               ", but the arguments before it are ", kDtypeNames[other],
-               exact ? "; this op takes one dtype for all: cast one of them" : "; these have no common dtype: cast one of them");
+  detail::fail(
+      BP_ERROR_DTYPE, op.name, ": argument '", op.args[arg].name, "' is ", kDtypeNames[found],
+      ", but the arguments before it are ", kDtypeNames[other],
+      exact ? "; this op takes one dtype for all: cast one of them" : "; these have no common dtype: cast one of them");
 }
 
 void add_tensor(const OpRecord& op, uint32_t arg, const bp_tensor& tensor, Promotion& sum) {
@@ -181,10 +186,14 @@ Promotion first_tensor(const OpRecord& op, const bp_value* args) {
 // May a number of this kind be written in one of the dtypes?
 bool number_fits(uint16_t tag, bp_dtype_mask mask) {
   switch (tag) {
-    case BP_TAG_BOOL: return mask != 0;
-    case BP_TAG_INT: return (mask & ~BP_MASK_BOOL) != 0;
-    case BP_TAG_FLOAT: return (mask & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) != 0;
-    default: return (mask & BP_MASK_COMPLEX) != 0;
+    case BP_TAG_BOOL:
+      return mask != 0;
+    case BP_TAG_INT:
+      return (mask & ~BP_MASK_BOOL) != 0;
+    case BP_TAG_FLOAT:
+      return (mask & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) != 0;
+    default:
+      return (mask & BP_MASK_COMPLEX) != 0;
   }
 }
 
@@ -211,20 +220,27 @@ bp_dtype dtype_of_value(const bp_value& value, bp_dtype otherwise) {
 
 bp_dtype derived_dtype(uint16_t kind, uint32_t param, bp_dtype compute) {
   switch (kind) {
-    case BP_RESULT_DTYPE_FIXED: return static_cast<bp_dtype>(param);
-    case BP_RESULT_DTYPE_REAL: return real_dtype(compute);
-    case BP_RESULT_DTYPE_COMPLEX: return complex_dtype(compute);
-    case BP_RESULT_DTYPE_ACCUMULATE: return accumulate_dtype(compute);
-    default: return compute;
+    case BP_RESULT_DTYPE_FIXED:
+      return static_cast<bp_dtype>(param);
+    case BP_RESULT_DTYPE_REAL:
+      return real_dtype(compute);
+    case BP_RESULT_DTYPE_COMPLEX:
+      return complex_dtype(compute);
+    case BP_RESULT_DTYPE_ACCUMULATE:
+      return accumulate_dtype(compute);
+    default:
+      return compute;
   }
 }
 
 }  // namespace
 
-#define BP_ROW(a)                                                                                            \
-  {kTable.cell[a][0],  kTable.cell[a][1],  kTable.cell[a][2],  kTable.cell[a][3],  kTable.cell[a][4],        \
-   kTable.cell[a][5],  kTable.cell[a][6],  kTable.cell[a][7],  kTable.cell[a][8],  kTable.cell[a][9],        \
-   kTable.cell[a][10], kTable.cell[a][11], kTable.cell[a][12], kTable.cell[a][13], kTable.cell[a][14]}
+#define BP_ROW(a)                                                                                                     \
+  {                                                                                                                   \
+    kTable.cell[a][0], kTable.cell[a][1], kTable.cell[a][2], kTable.cell[a][3], kTable.cell[a][4], kTable.cell[a][5], \
+        kTable.cell[a][6], kTable.cell[a][7], kTable.cell[a][8], kTable.cell[a][9], kTable.cell[a][10],               \
+        kTable.cell[a][11], kTable.cell[a][12], kTable.cell[a][13], kTable.cell[a][14]                                \
+  }
 const bp_dtype kPromotion[BP_DTYPE_COUNT][BP_DTYPE_COUNT] = {
     BP_ROW(0), BP_ROW(1), BP_ROW(2),  BP_ROW(3),  BP_ROW(4),  BP_ROW(5),  BP_ROW(6), BP_ROW(7),
     BP_ROW(8), BP_ROW(9), BP_ROW(10), BP_ROW(11), BP_ROW(12), BP_ROW(13), BP_ROW(14)};
@@ -232,13 +248,13 @@ const bp_dtype kPromotion[BP_DTYPE_COUNT][BP_DTYPE_COUNT] = {
 
 const uint8_t kItemSize[BP_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
 
-const char* const kDtypeNames[BP_DTYPE_COUNT] = {"bool",   "int8",     "int16",   "int32",   "int64",
-                                                 "uint8",  "uint16",   "uint32",  "uint64",  "float16",
+const char* const kDtypeNames[BP_DTYPE_COUNT] = {"bool",     "int8",    "int16",   "int32",     "int64",
+                                                 "uint8",    "uint16",  "uint32",  "uint64",    "float16",
                                                  "bfloat16", "float32", "float64", "complex64", "complex128"};
 
 const DLDataType kDLDtypes[BP_DTYPE_COUNT] = {
-    {kDLBool, 8, 1},  {kDLInt, 8, 1},   {kDLInt, 16, 1},   {kDLInt, 32, 1},   {kDLInt, 64, 1},
-    {kDLUInt, 8, 1},  {kDLUInt, 16, 1}, {kDLUInt, 32, 1},  {kDLUInt, 64, 1},  {kDLFloat, 16, 1},
+    {kDLBool, 8, 1},    {kDLInt, 8, 1},    {kDLInt, 16, 1},   {kDLInt, 32, 1},     {kDLInt, 64, 1},
+    {kDLUInt, 8, 1},    {kDLUInt, 16, 1},  {kDLUInt, 32, 1},  {kDLUInt, 64, 1},    {kDLFloat, 16, 1},
     {kDLBfloat, 16, 1}, {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLComplex, 64, 1}, {kDLComplex, 128, 1}};
 
 bp_dtype dtype_from_dlpack(DLDataType dtype) noexcept {
@@ -249,10 +265,14 @@ bp_dtype dtype_from_dlpack(DLDataType dtype) noexcept {
 
 bp_dtype promote_number(bp_dtype tensor, uint16_t number_tag) noexcept {
   switch (number_tag) {
-    case BP_TAG_INT: return tensor == BP_BOOL ? bp_dtype{BP_INT64} : tensor;
-    case BP_TAG_FLOAT: return in(tensor, BP_MASK_FLOATING | BP_MASK_COMPLEX) ? tensor : kDefaultFloat;
-    case BP_TAG_COMPLEX: return complex_dtype(tensor);
-    default: return tensor;
+    case BP_TAG_INT:
+      return tensor == BP_BOOL ? bp_dtype{BP_INT64} : tensor;
+    case BP_TAG_FLOAT:
+      return in(tensor, BP_MASK_FLOATING | BP_MASK_COMPLEX) ? tensor : kDefaultFloat;
+    case BP_TAG_COMPLEX:
+      return complex_dtype(tensor);
+    default:
+      return tensor;
   }
 }
 
@@ -280,7 +300,8 @@ bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t) {
   if (compute == BP_DTYPE_NONE || sum.tag) compute = settle(op, args, sum);
   if ((op.def.dtype_flags & BP_DTYPE_TO_FLOATING) && !in(compute, BP_MASK_FLOATING | BP_MASK_COMPLEX))
     compute = kDefaultFloat;
-  if (!in(compute, op.promote_accepts)) [[unlikely]] fail_compute(op, compute);
+  if (!in(compute, op.promote_accepts)) [[unlikely]]
+    fail_compute(op, compute);
   for (uint64_t rest = op.checked_args; rest; rest &= rest - 1) {
     const uint32_t i = static_cast<uint32_t>(std::countr_zero(rest));
     check_as_given(op, i, args[i]);
@@ -290,7 +311,8 @@ bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t) {
 
 bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t, int32_t index, bp_dtype compute) {
   const bp_result_dtype& rule = op.dtypes[static_cast<size_t>(index)];
-  if (rule.kind == BP_RESULT_DTYPE_COMPUTE) [[likely]] return compute;
+  if (rule.kind == BP_RESULT_DTYPE_COMPUTE) [[likely]]
+    return compute;
   if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return dtype_of_value(args[rule.param], compute);
   if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) {
     const bp_value& value = args[rule.param];

@@ -21,30 +21,27 @@ struct FormulaInputs {
 
 // Stateless hooks into the call path; the core sets them once (dispatch.cpp), tests set their own.
 struct Caller {
-  // As bp_host::call_op: empty outs receive owned values. A failing status has its message set.
+  // As bp_host::call_op: empty outs receive owned values (owned_value.hpp). A failing status has its message set.
   bp_status (*call)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
                     int32_t n_outs);
-  int32_t (*result_count)(uint32_t op);
+  // The callee's signature: how many results, and which positions are tensors (there a number carries its flag).
+  const OpRecord* (*record)(uint32_t op);
   void (*retain)(bp_tensor* tensor);
   void (*release)(bp_tensor* tensor);
 };
 extern Caller caller;
 
-// Writes one owned value per root (per target, for BP_FORMULA_TUPLE). A symbolic zero comes out as ABSENT.
-// Throws Error. `formula` must be one of op.formulas and op must be linked.
+// Writes one owned value per root (per target, for a derivative with BP_FORMULA_TUPLE; per result, for other rules with
+// it); see owned_value.hpp. A symbolic zero comes out as ABSENT. Of a VJP's roots only those run whose target is in
+// `needs`; the others are ABSENT. Throws Error, and then results hold nothing. `formula` must be one of op.formulas and
+// op must be linked.
 void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results,
               bool use_native = true);
 
-// The int list of a SHAPE formula's root.
-void evaluate_ints(const OpRecord& op, const bp_formula& formula, uint32_t root, const FormulaInputs& inputs,
+// The int list of a SHAPE formula's root `result`. `out` has room for 64.
+void evaluate_ints(const OpRecord& op, const bp_formula& formula, uint32_t result, const FormulaInputs& inputs,
                    int64_t* out, int32_t* count);
 
-// Which inputs the formula reads, IFs included, found from its nodes: what is saved for backward.
-struct FreeNames {
-  uint64_t args = 0;  // tensors whose data are read; shape, dtype and device do not count
-  uint64_t outs = 0;
-  uint64_t arg_metadata = 0;  // only their shape, dtype or device is read
-};
-FreeNames free_names(const OpRecord& op, const bp_formula& formula);
+inline const FreeNames& free_names(const OpRecord& op, const bp_formula& formula) { return op.plan(formula).free; }
 
 }  // namespace backplane::core

@@ -16,7 +16,7 @@ struct OpRecord;
 
 // Which inputs a formula reads, IFs included: what is saved for backward.
 struct FreeNames {
-  uint64_t args = 0;          // tensors whose data are read; shape, dtype and device do not count
+  uint64_t args = 0;  // tensors whose data are read; shape, dtype and device do not count
   uint64_t outs = 0;
   uint64_t arg_metadata = 0;  // only their shape, dtype or device is read
   uint64_t out_metadata = 0;

@@ -29,7 +29,7 @@ inline constexpr uint32_t kMaxResults = 16;
 inline constexpr uint32_t kMaxNodes = 4096;
 
 struct OpRecord {
-  bp_op_def def{};  // all pointers lead into `arena`
+  bp_op_def def{};    // all pointers lead into `arena`
   bp_op_info info{};  // `op` is the registry's to fill
   std::string_view name;
   std::span<const bp_arg_def> args;
@@ -37,15 +37,15 @@ struct OpRecord {
   std::span<const bp_formula> formulas;
   std::span<const bp_shape_rule> shapes;
   std::span<const bp_result_dtype> dtypes;
-  std::span<const bp_dtype_mask> accepts;  // per argument; 0: not checked
-  uint32_t n_required = 0;     // up to and with the last argument that has no default
-  uint64_t tensor_args = 0;    // bit i: argument i is Tensor, Tensor? or a list of them
-  bool simple_tensors = true;  // no list among them
+  std::span<const bp_dtype_mask> accepts;       // per argument; 0: not checked
+  uint32_t n_required = 0;                      // up to and with the last argument that has no default
+  uint64_t tensor_args = 0;                     // bit i: argument i is Tensor, Tensor? or a list of them
+  bool simple_tensors = true;                   // no list among them
   bp_dtype_mask promote_accepts = BP_MASK_ANY;  // what all arguments of `promote` accept
-  uint64_t checked_args = 0;  // bit i: outside `promote`, and does not accept every dtype
-  std::vector<const ShapeWord*> shape_words;  // per result; nullptr for "expr", "function", "dynamic"
-  const bp_formula* shape_formula = nullptr;  // of "expr"
-  std::vector<FormulaPlan> plans;             // per formula
+  uint64_t checked_args = 0;                    // bit i: outside `promote`, and does not accept every dtype
+  std::vector<const ShapeWord*> shape_words;    // per result; nullptr for "expr", "function", "dynamic"
+  const bp_formula* shape_formula = nullptr;    // of "expr"
+  std::vector<FormulaPlan> plans;               // per formula
 
   std::vector<const Builtin*> builtins;  // for names[i]; nullptr: an op
   // Linked on first use: for names[i], the op's handle (BP_NO_OP: a builtin).
@@ -53,7 +53,7 @@ struct OpRecord {
   uint32_t fit_ops[3] = {BP_NO_OP, BP_NO_OP, BP_NO_OP};
   std::atomic<bool> linked{false};
 
-  const bp_formula* find_formula(uint16_t rule) const;                  // the first of that rule
+  const bp_formula* find_formula(uint16_t rule) const;                   // the first of that rule
   const bp_formula* find_formula(uint16_t rule, uint32_t target) const;  // whose targets contain `target`
   const FormulaPlan& plan(const bp_formula& formula) const {
     return plans[static_cast<size_t>(&formula - formulas.data())];

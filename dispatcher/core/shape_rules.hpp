@@ -14,6 +14,7 @@ namespace backplane::core {
 inline constexpr int kMaxRank = 64;
 
 struct ShapeResult {
+  ShapeResult() {}  // leaves the arrays as they are
   int32_t ndim = 0;
   bool is_view = false;  // strides and offset are set
   int64_t byte_offset = 0;
@@ -27,8 +28,11 @@ using ShapeFn = void (*)(const OpRecord& op, const bp_shape_rule& rule, const bp
 
 enum class BatchClass : uint8_t { kNone, kElementwise, kReduce, kCore, kView, kList, kFactory };
 
+// `params`: a letter per parameter, the last one repeated: t Tensor, l Tensor[], a Axis, x Axis or Axes, s sizes
+// (Shape, Size or a list of them), i Index[], n Size or Index, b bool. In upper case it may be left out.
 struct ShapeWord {
   std::string_view name;
+  std::string_view params;
   uint8_t min_args;
   uint8_t max_args;  // 255: any
   BatchClass batch;
@@ -41,7 +45,7 @@ void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args, int32
 
 // Pieces that others need. Sizes are checked against overflow.
 void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, ShapeResult& out);
-int64_t checked_count(const int64_t* sizes, int32_t ndim);  // throws on overflow of int64
+int64_t checked_count(const int64_t* sizes, int32_t ndim);               // throws Error(BP_ERROR_MEMORY) beyond int64
 int32_t normalize_axis(const OpRecord& op, int64_t axis, int32_t ndim);  // throws BP_ERROR_INDEX
 
 }  // namespace backplane::core
