@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backplane/abi/op.h"
+#include "backplane/abi/host.h"
 #include "backplane/tensor.hpp"
 
 namespace backplane {
@@ -37,6 +37,13 @@ inline Tensor call(OpHandle op, std::initializer_list<bp_value> args) {
 
 // For every slot of the op: the rule, the registration that filled it, and the losers. For people.
 BACKPLANE_API std::string explain(OpHandle op);
+
+// How a call of the op reaches each backend that is open: "kernel", "decomposition", "view", "host fallback" or "none".
+struct BackendRule {
+  std::string backend;
+  const char* rule;
+};
+BACKPLANE_API std::vector<BackendRule> backend_rules(OpHandle op);
 
 // How calls reached devices since the process started (or the last reset).
 struct CallCounts {

@@ -1,0 +1,86 @@
+// `backplane doctor`: one line per thing that must work, with the mend where it does not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "backplane/device.hpp"
+#include "backplane/plugins.hpp"
+#include "backplane/threads.hpp"
+#include "cli/commands.hpp"
+
+namespace backplane::cli {
+namespace {
+
+void line(const char* verdict, const std::string& text) { fmt::print("{:<6}{}\n", verdict, text); }
+
+bool check_plugins() {
+  bool good = true;
+  for (const PluginFolder& folder : plugin_folders()) {
+    if (folder.why.empty()) continue;
+    line("FAIL", fmt::format("{}: correct or unset BACKPLANE_PLUGIN_PATH", folder.why));
+    good = false;
+  }
+  for (const PluginInfo& plugin : backplane::plugins()) {
+    if (plugin.state != "refused") continue;
+    line("warn", fmt::format("plugin {} is refused: {}", plugin.name, plugin.why));
+  }
+  return good;
+}
+
+std::set<std::string> found_backends() {
+  std::set<std::string> names;
+  for (const PluginInfo& plugin : backplane::plugins()) names.insert(plugin.backends.begin(), plugin.backends.end());
+  return names;
+}
+
+// Starts every backend that some plugin brings. One without its driver is worth a line, but is no fault.
+int check_devices() {
+  int usable = 0;
+  for (const std::string& backend : found_backends()) {
+    try {
+      parse_device(backend);
+    } catch (const Error& error) {
+      line("warn", error.what());
+    }
+  }
+  for (const DeviceInfo& device : devices()) {
+    ++usable;
+    line("ok", fmt::format("device {}: {}, {} MiB, by plugin {}", device.name, device.description,
+                           device.properties.total_memory >> 20, device.plugin));
+  }
+  return usable;
+}
+
+bool check_default_device() {
+  try {
+    line("ok", fmt::format("default device: {}", device_name(default_device())));
+    return true;
+  } catch (const Error& error) {
+    line("FAIL", error.what());
+    return false;
+  }
+}
+
+void check_threads() {
+  const char* wanted = std::getenv("BACKPLANE_NUM_THREADS");
+  if (wanted && std::strtol(wanted, nullptr, 10) < 1)
+    line("warn",
+         fmt::format("BACKPLANE_NUM_THREADS is \"{}\" and is ignored; expected a number of at least 1", wanted));
+  line("ok", fmt::format("threads: {}", get_num_threads()));
+}
+
+}  // namespace
+
+int doctor() {
+  line("ok", fmt::format("backplane {}, contract {}.{}", BACKPLANE_VERSION, BP_ABI_MAJOR, BP_ABI_MINOR));
+  bool good = check_plugins();
+  const int usable = check_devices();
+  if (usable == 0) line("FAIL", "no device: install a backend plugin, or put its folder on BACKPLANE_PLUGIN_PATH");
+  check_threads();
+  if (usable > 0) good = check_default_device() && good;
+  return good && usable > 0 ? 0 : 1;
+}
+
+}  // namespace backplane::cli

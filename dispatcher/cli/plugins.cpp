@@ -1,0 +1,46 @@
+// `backplane plugins` and `backplane lint`.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backplane/plugins.hpp"
+#include "cli/commands.hpp"
+
+namespace backplane::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
+void print_folders() {
+  fmt::print("\nfolders searched, in this order:\n");
+  for (const PluginFolder& folder : plugin_folders())
+    fmt::print("  {}{}{}\n", folder.path, folder.why.empty() ? "" : "  -  ", folder.why);
+  fmt::print("BACKPLANE_PLUGIN_PATH (separated by colons) adds folders before these.\n");
+}
+
+}  // namespace
+
+int plugins(bool why) {
+  const std::vector<PluginInfo> all = backplane::plugins();
+  if (all.empty()) fmt::print("no plugin is found\n");
+  size_t width = 4;
+  for (const PluginInfo& plugin : all) width = std::max(width, plugin.name.size());
+  for (const PluginInfo& plugin : all) {
+    fmt::print("{:<{}}  {:<8}  backends: {:<12}  ops: {:<4} {}\n", plugin.name, width, plugin.state,
+               plugin.backends.empty() ? "-" : joined(plugin.backends), plugin.ops.size(), plugin.path);
+    if (why && !plugin.why.empty()) fmt::print("{:<{}}  {}\n", "", width, plugin.why);
+  }
+  if (why) print_folders();
+  return 0;
+}
+
+int lint(const std::string& path) {
+  const std::vector<LintFinding> findings = lint_plugin(path);
+  for (const LintFinding& finding : findings)
+    fmt::print("{}: {}: {}\n", path, finding.error ? "error" : "warning", finding.text);
+  const bool good = std::none_of(findings.begin(), findings.end(), [](const auto& finding) { return finding.error; });
+  if (good) fmt::print("{}: loads here\n", path);
+  return good ? 0 : 1;
+}
+
+}  // namespace backplane::cli
