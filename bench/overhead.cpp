@@ -72,7 +72,7 @@ void view(benchmark::State& state) {
 
 // (a * b).sum().backward(), the grads accumulating.
 void backward(benchmark::State& state) {
-  const backplane::OpHandle mul = backplane::find_op("bp::mul");
+  const backplane::OpHandle mul = backplane::find_op("bp::multiply");
   const backplane::OpHandle sum = backplane::find_op("bp::sum");
   const Tensor a = filled(1, true);
   const Tensor b = filled(2, true);
