@@ -1,5 +1,5 @@
-/* A plugin in C with a record written by hand: bench::noop(Tensor x) -> Tensor, which returns its argument, and its kernel on
- * the CPU. `./dev bench` times calls of it, and how long this file takes to compile. It owns nothing. */
+/* A plugin in C with a record written by hand: bench::noop(Tensor x) -> Tensor, which returns its argument, and its
+ * kernel on the CPU. `./dev bench` times calls of it, and how long this file takes to compile. It owns nothing. */
 #include "noop_kernel.h"
 
 static const bp_arg_def kArgs[] = {{"x", BP_TYPE_TENSOR, 0, 0, {0, 0, 0, {0}}}};

@@ -1,5 +1,5 @@
-// The twin of overhead.cpp on PyTorch's C++ interface: the same cases, names and options. Built by run.py with one compiler
-// line against the libraries of the Python package, and run beside ours. One thread.
+// The twin of overhead.cpp on PyTorch's C++ interface: the same cases, names and options. Built by run.py with one
+// compiler line against the libraries of the Python package, and run beside ours. One thread.
 #include <benchmark/benchmark.h>
 #include <torch/library.h>
 #include <torch/torch.h>
@@ -24,7 +24,8 @@ void direct(benchmark::State& state) {
 }
 
 void noop(benchmark::State& state) {
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("bench::noop", "").typed<at::Tensor(const at::Tensor&)>();
+  const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("bench::noop", "").typed<at::Tensor(const at::Tensor&)>();
   const at::Tensor x = filled(1, false);
   for (auto _ : state) benchmark::DoNotOptimize(op.call(x));
 }

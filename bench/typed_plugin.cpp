@@ -1,5 +1,5 @@
-// A plugin as its author writes one in C++: a typed kernel and its registration. `./dev bench compile` times how long this
-// file takes to compile; nothing loads it.
+// A plugin as its author writes one in C++: a typed kernel and its registration. `./dev bench compile` times how long
+// this file takes to compile; nothing loads it.
 #include "backplane/plugin.hpp"
 
 using namespace backplane::plugin;
