@@ -38,7 +38,7 @@ struct Device {
   std::string lost_cause;
   uint32_t fork_generation = 0;
   bp_device_properties properties{};
-  std::mutex lock;
+  std::recursive_mutex lock;  // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
   struct Block {
     void* data;
