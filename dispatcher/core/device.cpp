@@ -178,7 +178,10 @@ bp_device parse_device(std::string_view name) {
     for (char digit : digits) ordinal = ordinal * 10 + (digit - '0');
   }
   BackendRecord* found = find_backend(backend);
-  if (!found && open_plugin_for_backend(backend)) found = find_backend(backend);
+  if (!found) {
+    open_plugin_for_backend(backend);
+    found = find_backend(backend);
+  }
   if (!found) {
     std::string known;
     for (const std::string& other : known_backends()) known += (known.empty() ? "" : ", ") + other;

@@ -160,6 +160,22 @@ void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
   build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
 }
 
+// Frees what the kernel of a synchronous device took with host->scratch.
+class ScratchScope {
+ public:
+  ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}
+  ~ScratchScope() {
+    while (blocks_.size() > begin_) {
+      deallocate(*blocks_.back().device, blocks_.back().data, blocks_.back().size, {});
+      blocks_.pop_back();
+    }
+  }
+
+ private:
+  std::vector<ScratchBlock>& blocks_;
+  size_t begin_;
+};
+
 void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
   bp_frame frame;
   frame.header = BP_HEADER(bp_frame);
@@ -184,6 +200,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
   bp_status status;
   if (device.synchronous()) {
     CallGuard guard;
+    ScratchScope scratch;
     status = row.def.fn(&frame, p.args, call.n_args, p.outs, call.n_outs);
   } else {
     std::vector<bp_storage*> reads, writes;

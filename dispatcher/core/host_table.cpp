@@ -61,8 +61,9 @@ bp_status scratch(const bp_frame* frame, uint64_t size, void** data) {
   return guarded([&] {
     Device& device = frame_device(frame);
     if (device.synchronous()) {
-      // Lives until this thread's outermost call ends: kernels of synchronous devices are done when they return.
-      BP_CHECK(false, NOT_IMPLEMENTED, "scratch: a synchronous backend allocates for itself");
+      *data = allocate(device, size ? size : 1);
+      cold().scratch.push_back({&device, *data, size ? size : 1});
+      return;
     }
     *data = allocate(device, size ? size : 1);
     // Freed at once on its own stream: the next block of this size goes to work that is queued behind this call.

@@ -163,9 +163,13 @@ uint32_t find_op_loaded(std::string_view name) noexcept {
 void link_entry(OpEntry& entry) {
   OpRecord& record = *entry.record;
   if (record.linked.load(std::memory_order_acquire)) return;
+  // May open plugins, which must happen outside the lock.
+  if (const bp_program* program = record.def.program)
+    for (uint32_t i = 0; i < program->n_names; ++i)
+      if (std::string_view(program->names[i]).find("::") != std::string_view::npos) backplane::find_op(program->names[i]);
   std::lock_guard guard(ready_registry().lock);
   if (record.linked.load(std::memory_order_relaxed)) return;
-  link(record, [](std::string_view name) { return backplane::find_op(name); });
+  link(record, find_op_loaded);
   record.linked.store(true, std::memory_order_release);
 }
 
@@ -337,7 +341,8 @@ OpHandle find_op(std::string_view name) noexcept {
   uint32_t handle = core::find_op_loaded(name);
   if (handle != BP_NO_OP) return handle;
   try {
-    if (core::open_plugin_for_op(name)) return core::find_op_loaded(name);
+    core::open_plugin_for_op(name);
+    return core::find_op_loaded(name);
   } catch (const std::exception&) {
     // The refusal is kept with the plugin and shown by `plugins --why`; here the op just does not exist.
   }
