@@ -71,7 +71,7 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
   Device& device = *t->storage->device;
   BP_CHECK(device.flags & BP_BACKEND_ADDRESSABLE, VALUE, "to_dlpack: memory of device ", name_of(device),
-           " has no addresses; copy the tensor to the host with to(\"cpu\")");
+           " has no addresses; copy the tensor to host memory with to(device) first");
   // The consumer may run on any stream: hand over finished data.
   if (!device.synchronous()) core::synchronize(device);
   auto exported = std::make_unique<Export>();

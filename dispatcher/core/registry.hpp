@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/device.hpp"
+#include "core/evaluator.hpp"
 #include "core/op_record.hpp"
 #include "core/plugin_record.hpp"
 
@@ -44,6 +45,8 @@ struct OpEntry {
   uint64_t fall_through = 0;  // keys that this op ignores
   const bp_formula* decompose = nullptr;
   Derivative derivative = Derivative::kNone;
+  std::vector<const bp_formula*> vjp_of_arg;  // per argument; nullptr: none is stated
+  std::vector<FreeNames> reads;               // per formula of the record
   std::atomic<const KernelTable*> table{nullptr};
   std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock
 };

@@ -29,7 +29,7 @@ enum class Saved : uint8_t {
   kTensor,       // a tensor and its version (value.count); owned
   kMeta,         // shape, dtype and device alone; owned
   kLikeOutput,   // shape, dtype and device of result 0: taken from its cotangent when needed
-  kList          // an owned array of owned tensors
+  kList          // an owned array of owned tensors, and behind them their versions
 };
 
 struct TensorMeta {  // of a result, to make zeros for an absent cotangent
@@ -42,7 +42,12 @@ struct TensorMeta {  // of a result, to make zeros for an absent cotangent
 };
 
 struct Node {
-  enum class Kind : uint8_t { kOp, kLeaf, kPut };
+  enum class Kind : uint8_t {
+    kOp,    // a call: its record's VJP formulas
+    kLeaf,  // accumulates into `leaf`
+    kPut,   // an in-place change through a view, as seen by the base: edges are the base before, and the piece
+    kMove   // a copy from `source` to another device
+  };
   std::atomic<uint32_t> refs{1};
   Kind kind = Kind::kOp;
   bool consumed = false;  // saved values were released by a backward pass
@@ -53,18 +58,27 @@ struct Node {
   uint32_t n_edges = 0;
   uint32_t block_size = 0;
   const OpEntry* op = nullptr;
-  uint64_t needs = 0;            // arguments with an edge
-  TensorImpl* leaf = nullptr;    // kLeaf: the tensor that it accumulates into; owned
-  TensorMeta* metas = nullptr;   // per result, where there are several
-  std::vector<std::pair<uint64_t, Hook>>* hooks = nullptr;  // per node; the pair's id carries the result in its top bits
-  // While a backward pass waits to run this node: that pass, and the cotangents so far.
-  std::atomic<void*> claimed{nullptr};
-  // Behind the node, in one block: edges, values, Saved per value.
+  uint64_t needs = 0;           // arguments with an edge
+  union {
+    TensorImpl* leaf = nullptr;  // kLeaf; owned
+    bp_device source;            // kMove
+  };
+  TensorMeta* metas = nullptr;  // per result, where there are several; for kPut, of the piece
+  std::vector<std::pair<uint64_t, Hook>>* hooks = nullptr;  // ids carry the result in their top 16 bits
+  // While a backward pass waits to run this node: its number, and the cotangents so far.
+  std::atomic<uint64_t> claim{0};
+  void* pending = nullptr;
+  // Behind the node, in one block: edges, values, Saved per value, and what list and string values point to.
   Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
   bp_value* values() { return reinterpret_cast<bp_value*>(edges() + n_edges); }
   Saved* saved() { return reinterpret_cast<Saved*>(values() + n_values); }
+  char* extra() {
+    auto end = reinterpret_cast<uintptr_t>(saved() + n_values);
+    return reinterpret_cast<char*>((end + 7) & ~uintptr_t{7});
+  }
 };
 
+Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extra);
 void destroy(Node* node) noexcept;
 inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
 inline void release(Node* node) noexcept {
@@ -78,7 +92,7 @@ struct ViewRecord {
   TensorImpl* base;  // owned
   const OpEntry* op;
   std::vector<bp_value> args;           // args[op.alias] is the base
-  std::vector<std::vector<int64_t>> ints;  // what int lists among them point to
+  std::unique_ptr<char[]> extra;        // what lists among them point to
   uint64_t base_stamp;  // base->autograd->stamp when this view's node was made
 };
 
@@ -97,14 +111,26 @@ void destroy(Autograd* autograd) noexcept;
 // The edge that leads to a tensor's history; an empty one where it has none. For a view whose base has changed since,
 // the history is made anew first. The reference is the caller's.
 Edge edge_to(TensorImpl* tensor);
+void refresh_view(TensorImpl* view);
 inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
 
 // The tape's slot: runs the call below and records it.
 void record_call(const Call& call);
-// Makes the node of a call that ran: `args` as the formulas shall see them, `outer` the tensors whose history counts,
-// in the order of each_tensor over the arguments. Attaches it to `results` (those that are differentiable).
-void record_node(const OpEntry& op, const bp_value* args, const bp_value* outs, TensorImpl* const* outer,
-                 TensorImpl* const* results);
+// A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
+// history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
+// `mutated` had `version` before.
+struct Recorded {
+  const OpEntry& op;
+  const bp_value* args;
+  const bp_value* outs;
+  const bp_value* outer;
+  TensorImpl* const* results;
+  const bp_storage* mutated;
+  uint32_t version;
+};
+void record_node(const Recorded& recorded);
+// A copy between devices.
+void record_move(const Tensor& from, const Tensor& to);
 // Remembers how a view was made. For views made while recording is on.
 void remember_view(const Call& call, TensorImpl* view);
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
