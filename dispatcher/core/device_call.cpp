@@ -14,7 +14,7 @@ namespace {
 
 // Everything that one kernel call needs, on the stack.
 struct Prepared {
-  bp_value args[kMaxArguments];
+  bp_value args[kMaxArgs];
   bp_value outs[kMaxResults];
   double complex_storage[4][2];
   int n_complex = 0;
@@ -310,7 +310,6 @@ void call_on_device(const Call& call) {
   check_usable(device);
   const OpRecord& record = *call.op.record;
   if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
-  BP_CHECK(call.n_args <= kMaxArguments && call.n_outs <= kMaxResults, VALUE, record.name, ": too many arguments or results");
   bp_dtype compute = compute_dtype(record, call.args, call.n_args);
   bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
   bool lacking = compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute));

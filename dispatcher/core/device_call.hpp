@@ -6,9 +6,6 @@
 
 namespace backplane::core {
 
-inline constexpr int kMaxArguments = 64;
-inline constexpr int kMaxResults = 16;
-
 // Why no row took a call, for the missing-kernel error.
 struct Refusals {
   std::string text;

@@ -5,6 +5,7 @@
 #include "backplane/op.hpp"
 #include "core/epoch.hpp"
 #include "core/evaluator.hpp"
+#include "core/owned_value.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
 
@@ -15,8 +16,6 @@ constinit std::atomic<bool> use_native_formulas{true};
 constinit Counters counters;
 
 namespace {
-
-constexpr int kMaxArgs = 64;
 
 // A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults.
 [[gnu::noinline]] void call_with_defaults(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs,
@@ -92,7 +91,7 @@ TensorImpl* call_one(const OpEntry& op, const bp_value* args, int32_t n_args, ui
 void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before) {
   for (int32_t i = 0; i < n_outs; ++i) {
     if (before[i].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)) continue;
-    each_tensor(&outs[i], 1, [](TensorImpl* t) { release(t); });
+    release_owned(outs[i], [](bp_tensor* t) { release(impl(t)); });
     outs[i] = before[i];
   }
 }
@@ -139,7 +138,7 @@ void call_decomposition(const Call& call) {
   FormulaInputs inputs;
   inputs.args = call.args;
   inputs.frame = &frame;
-  bp_value results[kMaxArgs] = {};
+  bp_value results[kMaxResults] = {};
   evaluate(*op.record, *op.decompose, inputs, results, use_native_formulas.load(std::memory_order_relaxed));
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value& out = call.outs[i];
@@ -149,7 +148,7 @@ void call_decomposition(const Call& call) {
       core::call(role_op(Role::kCopy), &source, 1, &target, 1, call.mask);
     }
     if (out.flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED))
-      each_tensor(&results[i], 1, [](TensorImpl* t) { release(t); });
+      release_owned(results[i], [](bp_tensor* t) { release(impl(t)); });
     else
       out = results[i];
   }
@@ -172,7 +171,7 @@ void call_key(const Call& call, uint64_t key) {
   frame.keys = below;
   frame.compute = BP_DTYPE_NONE;
   frame.level = thread_state.level ? thread_state.level->depth : 0;
-  bp_value before[kMaxArgs];
+  bp_value before[kMaxResults];
   std::memcpy(before, call.outs, sizeof(bp_value) * static_cast<size_t>(call.n_outs));
   cold().error.clear();
   bp_status status = fn(&frame, call.args, call.n_args, call.outs, call.n_outs);
@@ -193,10 +192,10 @@ bp_status evaluator_call(const bp_frame* frame, uint32_t op, const bp_value* arg
     return status_of_exception();
   }
 }
-int32_t result_count(uint32_t op) { return static_cast<int32_t>(op_entry(op)->record->results.size()); }
+const OpRecord* record_of(uint32_t op) { return op_entry(op)->record.get(); }
 }  // namespace
 
-constinit Caller caller{evaluator_call, result_count, [](bp_tensor* t) { retain(impl(t)); },
+constinit Caller caller{evaluator_call, record_of, [](bp_tensor* t) { retain(impl(t)); },
                         [](bp_tensor* t) { release(impl(t)); }};
 
 }  // namespace backplane::core

@@ -30,7 +30,7 @@ void call_host_fallback(const Call& call, Device& device) {
     held.push_back(to_device(Tensor::share(t), id_of(target)));
     return held.back().get();
   };
-  bp_value args[kMaxArguments];
+  bp_value args[kMaxArgs];
   for (int32_t i = 0; i < call.n_args; ++i) {
     args[i] = call.args[i];
     if (args[i].tag == BP_TAG_TENSOR) {

@@ -103,9 +103,6 @@ void classify(OpEntry& entry) {
     entry.derivative = Derivative::kDecompose;
   entry.vjp_of_arg.clear();
   for (uint32_t i = 0; i < record.args.size(); ++i) entry.vjp_of_arg.push_back(record.find_formula(BP_RULE_VJP, i));
-  entry.reads.clear();
-  for (const bp_formula& formula : record.formulas)
-    entry.reads.push_back(formula.n_roots ? free_names(record, formula) : FreeNames{});
 }
 
 void take_role(Registry& r, OpEntry& entry) {

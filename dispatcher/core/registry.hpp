@@ -46,7 +46,6 @@ struct OpEntry {
   const bp_formula* decompose = nullptr;
   Derivative derivative = Derivative::kNone;
   std::vector<const bp_formula*> vjp_of_arg;  // per argument; nullptr: none is stated
-  std::vector<FreeNames> reads;               // per formula of the record
   std::atomic<const KernelTable*> table{nullptr};
   std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock
 };

@@ -16,8 +16,8 @@ namespace {
 
 using TensorPool = Pool<sizeof(TensorImpl)>;
 
-// A handle with its dims filled in from `sizes`; strides are the caller's.
-TensorImpl* new_handle(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
+// A handle without strides and storage.
+TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
   auto* t = new (TensorPool::take()) TensorImpl;
   if (ndim <= kInlineRank) {
     t->dl.shape = t->inline_dims;
@@ -103,7 +103,7 @@ void destroy(TensorImpl* t) noexcept {
 }
 
 TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
-  TensorImpl* t = new_handle(device, dtype, ndim, sizes);
+  TensorImpl* t = new_dims(device, dtype, ndim, sizes);
   set_row_major(t);
   try {
     t->storage = new_storage(device, t->nbytes);
@@ -117,7 +117,7 @@ TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64
 
 TensorImpl* new_tensor_over(bp_storage* storage, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
                             const int64_t* strides, uint64_t byte_offset) {
-  TensorImpl* t = new_handle(*storage->device, dtype, ndim, sizes);
+  TensorImpl* t = new_dims(*storage->device, dtype, ndim, sizes);
   if (strides) {
     if (ndim > 0) std::memcpy(t->dl.strides, strides, sizeof(int64_t) * static_cast<size_t>(ndim));
     if (strides_are_row_major(t)) t->flags |= BP_TENSOR_CONTIGUOUS;
@@ -130,8 +130,8 @@ TensorImpl* new_tensor_over(bp_storage* storage, bp_dtype dtype, int32_t ndim, c
   return t;
 }
 
-TensorImpl* new_meta(const bp_tensor& like) {
-  TensorImpl* t = new_handle(device_at({like.backend, like.ordinal}), like.dtype, like.dl.ndim, like.dl.shape);
+TensorImpl* new_handle(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
+  TensorImpl* t = new_dims(device, dtype, ndim, sizes);
   set_row_major(t);
   return t;
 }

@@ -85,7 +85,7 @@ TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64
 TensorImpl* new_tensor_over(bp_storage* storage, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
                             const int64_t* strides, uint64_t byte_offset);
 // No storage and no data: shape, dtype and device alone.
-TensorImpl* new_meta(const bp_tensor& like);
+TensorImpl* new_handle(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);
 
 inline int64_t element_count(const bp_tensor& tensor) {
   int64_t count = 1;

@@ -43,8 +43,8 @@ class LevelScope {
 // Runs what is below a level: the thread's stack ends under it for a scope.
 class BelowLevel {
  public:
-  explicit BelowLevel(const Level& level) : saved_(thread_state.level) { thread_state.level = level.below; }
-  ~BelowLevel() { thread_state.level = saved_; }
+  explicit BelowLevel(const Level& level);
+  ~BelowLevel();
   BelowLevel(const BelowLevel&) = delete;
 
  private:

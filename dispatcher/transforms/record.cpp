@@ -46,10 +46,11 @@ FreeNames reads_of(const OpEntry& op, uint64_t needs) {
     const bp_formula* formula = op.vjp_of_arg[i];
     if (!formula || formula == last || !(needs >> (i < 63 ? i : 63) & 1)) continue;
     last = formula;
-    const FreeNames& names = op.reads[static_cast<size_t>(formula - op.record->formulas.data())];
+    const FreeNames& names = free_names(*op.record, *formula);
     all.args |= names.args;
     all.outs |= names.outs;
     all.arg_metadata |= names.arg_metadata;
+    all.out_metadata |= names.out_metadata;
   }
   return all;
 }
@@ -82,7 +83,10 @@ void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& rea
   const bp_value& v = r.args[i];
   uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
   if (v.tag == BP_TAG_TENSOR_LIST) {
-    if ((reads.args | reads.arg_metadata) & bit) save_list(node, i, v, r);
+    if ((reads.args | reads.arg_metadata) & bit)
+      save_list(node, i, v, r);
+    else
+      node->values()[i].count = v.count;  // as many edges
   } else if (v.tag != BP_TAG_TENSOR) {
     node->values()[i] = copy_plain(v, place);
     node->values()[i].flags = v.flags;
@@ -92,9 +96,11 @@ void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& rea
     if (out0 && out0->dtype == v.u.t->dtype && same_shape(*out0, *v.u.t)) {
       node->saved()[i] = Saved::kLikeOutput;
     } else {
-      node->values()[i] = tensor_value(new_meta(*v.u.t));
+      node->values()[i] = tensor_value(new_handle(device_of(*impl(v.u.t)), v.u.t->dtype, v.u.t->dl.ndim, v.u.t->dl.shape));
       node->saved()[i] = Saved::kMeta;
     }
+  } else {
+    node->values()[i].count = 1;  // an edge
   }
 }
 
@@ -166,8 +172,12 @@ void record_node(const Recorded& r) {
   const bp_tensor* out0 = n_outs == 1 && r.outs[0].tag == BP_TAG_TENSOR ? r.outs[0].u.t : nullptr;
   for (size_t i = 0; i < n_args; ++i) save_argument(node, i, r, reads, out0, place);
   for (size_t j = 0; j < n_outs; ++j)
-    if (r.outs[j].tag == BP_TAG_TENSOR && (reads.outs >> j & 1))
+    if (r.outs[j].tag != BP_TAG_TENSOR)
+      continue;
+    else if ((reads.outs | (n_outs > 1 ? reads.out_metadata : 0)) >> j & 1)
       save_result(node, n_args + j, impl(r.outs[j].u.t), impl(r.outs[j].u.t) == r.results[j], r);
+    else if (reads.out_metadata >> j & 1)
+      node->saved()[n_args + j] = Saved::kLikeOutput;
   if (n_outs > 1) {
     node->metas = new TensorMeta[n_outs]{};
     for (size_t j = 0; j < n_outs; ++j)
