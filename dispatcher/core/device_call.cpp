@@ -227,11 +227,11 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
 // Takes the outputs back into the caller's slots.
 void deliver(const Call& call, Prepared& p) {
   for (int i = 0; i < p.n_copy_back; ++i) {
-    bp_value from = tensor_value(p.copy_back[i].from), to = tensor_value(p.copy_back[i].to);
+    bool cast = p.copy_back[i].from->dtype != p.copy_back[i].to->dtype;
+    bp_value args[] = {tensor_value(p.copy_back[i].from), dtype_value(p.copy_back[i].to->dtype)};
+    bp_value to = tensor_value(p.copy_back[i].to);
     to.flags = BP_VALUE_GIVEN;
-    core::call(role_op(p.copy_back[i].from->dtype == p.copy_back[i].to->dtype ? Role::kCopy : Role::kCast),
-               (const bp_value[2]){from, dtype_value(p.copy_back[i].to->dtype)},
-               p.copy_back[i].from->dtype == p.copy_back[i].to->dtype ? 1 : 2, &to, 1, 0);
+    core::call(role_op(cast ? Role::kCast : Role::kCopy), args, cast ? 2 : 1, &to, 1, 0);
   }
   for (int32_t i = 0; i < call.n_outs; ++i) {
     if (call.outs[i].flags & BP_VALUE_GIVEN) {

@@ -16,12 +16,12 @@ bool differentiable(const OpEntry& op, size_t result, const TensorImpl* t) {
 
 size_t extra_bytes(const bp_value& v) {
   switch (v.tag) {
-    case BP_TAG_STRING: return v.count + 8u & ~size_t{7};
+    case BP_TAG_STRING: return (v.count + 8u) & ~size_t{7};
     case BP_TAG_COMPLEX: return 2 * sizeof(double);
     case BP_TAG_GENERATOR: return sizeof(bp_generator_state);
     case BP_TAG_INT_LIST: return v.count * sizeof(int64_t);
     case BP_TAG_FLOAT_LIST: return v.count * sizeof(double);
-    case BP_TAG_BOOL_LIST: return v.count + 7u & ~size_t{7};
+    case BP_TAG_BOOL_LIST: return (v.count + 7u) & ~size_t{7};
     case BP_TAG_VALUE_LIST: return v.count * sizeof(bp_value);
     default: return 0;
   }
