@@ -94,7 +94,7 @@ void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
 // Backward formulas are recorded only for higher orders.
 class RecordingScope {
  public:
-  explicit RecordingScope(bool record) : saved_(set_grad_enabled(record)) {}
+  explicit RecordingScope(bool record) : saved_(set_grad_enabled(record && grad_enabled())) {}
   ~RecordingScope() { set_grad_enabled(saved_); }
 
  private:

@@ -62,6 +62,7 @@ void release_saved(Node* node) noexcept {
     bp_value& v = node->values()[i];
     switch (node->saved()[i]) {
       case Saved::kTensor:
+      case Saved::kResult:
       case Saved::kMeta: release(impl(v.u.t)); break;
       case Saved::kList:
         for (uint32_t k = 0; k < v.count; ++k)

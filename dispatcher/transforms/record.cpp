@@ -112,7 +112,7 @@ void save_result(Node* node, size_t slot, TensorImpl* inner, bool is_result, con
                                       inner->dl.byte_offset);
   node->values()[slot] = tensor_value(alias);
   node->values()[slot].count = inner->storage->version.load(std::memory_order_relaxed);
-  node->saved()[slot] = Saved::kTensor;
+  node->saved()[slot] = Saved::kResult;
 }
 
 void set_meta(TensorMeta& meta, const bp_tensor& t) {

@@ -27,6 +27,7 @@ struct Edge {
 enum class Saved : uint8_t {
   kPlain,        // no tensor, or nothing that a formula reads
   kTensor,       // a tensor and its version (value.count); owned
+  kResult,       // a result of the node itself, without its history (which would be a cycle), and its version; owned
   kMeta,         // shape, dtype and device alone; owned
   kLikeOutput,   // shape, dtype and device of result 0: taken from its cotangent when needed
   kList          // an owned array of owned tensors, and behind them their versions
@@ -142,7 +143,7 @@ struct BackwardRun {
   std::span<TensorImpl* const> inputs;
   std::vector<Tensor>* captured = nullptr;
   bool retain_graph = false;
-  bool create_graph = false;
+  bool create_graph = false;  // formulas are recorded by what is active: the tape, and the levels below
 };
 void run_backward(const BackwardRun& run);
 // The cotangents of a node's arguments, in the order of its edges; empty slots are zeros.

@@ -57,14 +57,18 @@ struct Environment {
   std::vector<Tensor> held;
 };
 
-void load_saved(Node* node, uint32_t i, bp_value& to, const bp_value& like, bool reattach, Environment& env) {
+void load_saved(Node* node, uint32_t i, bp_value& to, const bp_value& like, bool create_graph, Environment& env) {
   const bp_value& v = node->values()[i];
   to = v;
   switch (node->saved()[i]) {
     case Saved::kTensor:
       check_version(*node, v.u.t, v.count);
       to.count = 0;
-      if (reattach) {
+      break;
+    case Saved::kResult:
+      check_version(*node, v.u.t, v.count);
+      to.count = 0;
+      if (create_graph) {
         TensorImpl* t = impl(v.u.t);
         retain(t->storage);
         env.held.push_back(Tensor::adopt(new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset)));
@@ -86,11 +90,9 @@ void load_saved(Node* node, uint32_t i, bp_value& to, const bp_value& like, bool
 }
 
 void load(Node* node, const bp_value* cotangents, bool create_graph, Environment& env) {
-  for (uint32_t i = 0; i < node->n_args; ++i) load_saved(node, i, env.args[i], cotangents[0], false, env);
+  for (uint32_t i = 0; i < node->n_args; ++i) load_saved(node, i, env.args[i], cotangents[0], create_graph, env);
   for (uint32_t j = 0; j < node->n_outs; ++j) {
-    uint32_t slot = node->n_args + j;
-    bool alias = node->saved()[slot] == Saved::kTensor && !impl(node->values()[slot].u.t)->wrapper;
-    load_saved(node, slot, env.outs[j], cotangents[0], create_graph && alias, env);
+    load_saved(node, node->n_args + j, env.outs[j], cotangents[0], create_graph, env);
     env.cotangents[j] = cotangents[j];
   }
 }
