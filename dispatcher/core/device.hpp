@@ -5,6 +5,7 @@
 // on them; waiting happens outside it.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -55,7 +56,7 @@ struct BackendRecord {
   std::string name;
   bp_backend_def def{};
   PluginRecord* owner = nullptr;
-  bool withdrawn = false;
+  std::atomic<bool> withdrawn{false};
   bool started = false;
   std::string start_error;
   std::mutex lock;

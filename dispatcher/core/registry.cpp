@@ -315,24 +315,59 @@ uint64_t highest_key(uint64_t keys) noexcept {
   return best;
 }
 
-void withdraw(PluginRecord* owner) {
-  Registry& r = ready_registry();
-  std::lock_guard guard(r.lock);
-  for (uint32_t bit = 0; bit < r.key_count; ++bit) {
-    KeyRecord* key = r.keys[bit].load(std::memory_order_relaxed);
-    if (key->owner == owner) key->withdrawn = true;
-  }
+struct Withdrawn {
+  PluginRecord* owner;
+  std::vector<KeyRecord*> keys;
+  std::vector<BackendRecord*> backends;
+  std::vector<OpEntry*> ops;
+  std::vector<KernelRow*> rows;
+};
+
+namespace {
+
+// Earlier registrations of the same owner are withdrawn already and stay so.
+void collect(Registry& r, Withdrawn& all) {
+  const PluginRecord* owner = all.owner;
+  for (uint32_t bit = 0; bit < r.key_count; ++bit)
+    if (KeyRecord* key = r.keys[bit].load(std::memory_order_relaxed); key->owner == owner && !key->withdrawn)
+      all.keys.push_back(key);
   for (uint32_t i = 0; i < backend_count(); ++i)
-    if (backend_at(i).owner == owner) backend_at(i).withdrawn = true;
+    if (BackendRecord& backend = backend_at(i); backend.owner == owner && !backend.withdrawn) all.backends.push_back(&backend);
   for (uint32_t i = 0; i < r.count.load(std::memory_order_relaxed); ++i) {
     OpEntry& entry = *op_entry(i);
-    if (entry.owner == owner) entry.withdrawn.store(true, std::memory_order_release);
+    if (entry.owner == owner && !entry.withdrawn) all.ops.push_back(&entry);
     for (auto& row : entry.rows)
-      if (row->owner == owner) row->withdrawn = true;
-    rebuild_table(entry);
+      if (row->owner == owner && !row->withdrawn) all.rows.push_back(row.get());
   }
+}
+
+void mark(const Withdrawn& all, bool withdrawn) {
+  for (KeyRecord* key : all.keys) key->withdrawn = withdrawn;
+  for (BackendRecord* backend : all.backends) backend->withdrawn = withdrawn;
+  for (OpEntry* op : all.ops) op->withdrawn.store(withdrawn, std::memory_order_release);
+  for (KernelRow* row : all.rows) row->withdrawn = withdrawn;
+  rebuild_all_tables();
+}
+
+}  // namespace
+
+std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner) {
+  Registry& r = ready_registry();
+  std::lock_guard guard(r.lock);
+  auto all = std::make_shared<Withdrawn>();
+  all->owner = owner;
+  collect(r, *all);
+  mark(*all, true);
   owner->ops.clear();
   owner->backends.clear();
+  return all;
+}
+
+void restore(const Withdrawn& all) {
+  std::lock_guard guard(ready_registry().lock);
+  mark(all, false);
+  for (const OpEntry* op : all.ops) all.owner->ops.emplace_back(op->record->name);
+  for (const BackendRecord* backend : all.backends) all.owner->backends.push_back(backend->name);
 }
 
 }  // namespace backplane::core

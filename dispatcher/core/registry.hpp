@@ -71,7 +71,7 @@ struct KeyRecord {
   bp_kernel_fn fallback = nullptr;
   void* context = nullptr;
   PluginRecord* owner = nullptr;
-  bool withdrawn = false;
+  std::atomic<bool> withdrawn{false};
 };
 const KeyRecord* key_at(uint32_t bit) noexcept;
 const KeyRecord* find_key(std::string_view name) noexcept;
