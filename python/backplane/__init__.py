@@ -1,0 +1,101 @@
+"""Backplane: tensors and operators on whatever backend is plugged in.
+
+    import backplane as bp
+
+    x = bp.asarray([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+    y = (x @ x.T).sum()
+    y.backward()
+    print(x.grad, bp.devices())
+
+Functions have their array API names and come from the registry; `bp.explain('add')` tells how a call of one is
+resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
+"""
+
+from . import _core, _ops, _syntax, _tensor
+from ._array_api import (
+    DTYPES,
+    astype,
+    can_cast,
+    e,
+    empty,
+    empty_like,
+    finfo,
+    iinfo,
+    inf,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+    result_type,
+    to_numpy,
+)
+from ._core import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BackplaneError,
+    BusyError,
+    DataError,
+    Device,
+    DeviceError,
+    DeviceLostError,
+    DType,
+    DtypeError,
+    Generator,
+    InternalError,
+    MissingRuleError,
+    Op,
+    OutOfMemoryError,
+    OutOfRangeError,
+    ShapeError,
+    Tensor,
+    VersionError,
+    allow_host_fallback,
+    asarray,
+    default_device,
+    default_generator,
+    from_dlpack,
+    grad_enabled,
+    reset_call_counts,
+    set_default_device,
+    set_grad_enabled,
+)
+from ._grad import enable_grad, gradients, no_grad
+from ._ops import ops
+from ._system import (
+    CallCounts,
+    DeviceInfo,
+    PluginInfo,
+    add_plugin_path,
+    call_counts,
+    devices,
+    explain,
+    load_plugin,
+    manual_seed,
+    plugins,
+    synchronize,
+    unload_plugin,
+)
+
+__version__ = _core.__version__
+__array_api_version__ = "2024.12"
+device = Device
+
+_syntax.bind(_core.bind_slot)
+_tensor.add_methods()
+_functions = _ops.functions()
+_ops.add_methods(Tensor, _functions)
+globals().update(DTYPES)
+globals().update({name: op for name, op in _functions.items() if name not in globals()})
+
+
+def __getattr__(name):
+    """Ops of our namespace that a plugin registered after the import."""
+    if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
+        op = getattr(getattr(ops, _ops.NAMESPACE), name)
+        globals()[name] = op
+        return op
+    raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+
+
+def __dir__():
+    return [name for name in globals() if not name.startswith("_")]

@@ -1,0 +1,59 @@
+"""Recording on and off, and gradients without backward()."""
+
+from . import _core
+
+
+class _GradMode:
+    """Sets recording for a block, or for a function where it decorates one."""
+
+    _enabled = True
+
+    def __init__(self):
+        self._before = []
+
+    def __enter__(self):
+        self._before.append(_core.set_grad_enabled(self._enabled))
+        return self
+
+    def __exit__(self, *failure):
+        _core.set_grad_enabled(self._before.pop())
+
+    def __call__(self, function):
+        import functools
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with type(self)():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class no_grad(_GradMode):
+    """Calls inside are not recorded: `with no_grad(): ...` or `@no_grad()`."""
+
+    _enabled = False
+
+
+class enable_grad(_GradMode):
+    """Calls inside are recorded again: `with enable_grad(): ...` or `@enable_grad()`."""
+
+    _enabled = True
+
+
+def gradients(outputs, inputs, cotangents=None, *, retain_graph=False, create_graph=False):
+    """The gradients of outputs with respect to inputs, without touching any tensor's grad.
+
+    outputs, inputs: a Tensor or a sequence of them. cotangents: one per output, None for ones (of outputs with
+    one element). create_graph: record the gradients themselves, for higher orders; it implies retain_graph.
+    Returns a gradient per input, None where no output depends on it; a single one for a single input.
+    """
+    single = isinstance(inputs, _core.Tensor)
+    outputs = [outputs] if isinstance(outputs, _core.Tensor) else list(outputs)
+    inputs = [inputs] if single else list(inputs)
+    if cotangents is None:
+        cotangents = []
+    elif isinstance(cotangents, _core.Tensor):
+        cotangents = [cotangents]
+    found = _core.gradients(outputs, inputs, list(cotangents), retain_graph or create_graph, create_graph)
+    return found[0] if single else found

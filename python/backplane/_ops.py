@@ -1,0 +1,79 @@
+"""The registry's ops as Python functions and as methods of Tensor, made from the records that are loaded.
+
+An op `bp::name` is `backplane.name`; one of another namespace is `backplane.ops.namespace.name`. An op whose first
+argument is a tensor called `x` is a method too, and `name_` its in-place form.
+"""
+
+from . import _core
+
+NAMESPACE = "bp"
+
+
+def split(full_name):
+    """The namespace and the Python name of an op: 'bp::sum' -> ('bp', 'sum')."""
+    namespace, _, name = full_name.partition("::")
+    return namespace, name.replace(".", "_")
+
+
+def functions():
+    """Name -> Op, of the ops in our own namespace."""
+    found = {}
+    for full_name, _, _ in _core.ops():
+        namespace, name = split(full_name)
+        if namespace == NAMESPACE:
+            found[name] = _core.Op(full_name, name)
+    return found
+
+
+def add_methods(tensor_type, functions):
+    """Gives Tensor its methods; what the type already has stays."""
+    for full_name, inplace, first_argument in _core.ops():
+        namespace, name = split(full_name)
+        if namespace != NAMESPACE or first_argument != "x":
+            continue
+        if not hasattr(tensor_type, name):
+            setattr(tensor_type, name, functions[name])
+        if inplace:
+            setattr(tensor_type, name + "_", _core.Op(full_name, name + "_", inplace=True))
+
+
+class _Namespace:
+    """The ops of one namespace, found when they are asked for."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __getattr__(self, name):
+        if not name.startswith("__"):
+            for full_name, _, _ in _core.ops():
+                if split(full_name) == (self._name, name):
+                    op = _core.Op(full_name, name)
+                    setattr(self, name, op)
+                    return op
+        raise AttributeError(f"no op '{self._name}::{name}' is registered; is its plugin loaded?")
+
+    def __dir__(self):
+        return sorted(name for space, name in map(split, (row[0] for row in _core.ops())) if space == self._name)
+
+    def __repr__(self):
+        return f"<ops of {self._name}>"
+
+
+class _Ops:
+    """`backplane.ops`: a namespace per attribute."""
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name not in dir(self):
+            raise AttributeError(f"no ops of a namespace '{name}' are registered; is their plugin loaded?")
+        namespace = _Namespace(name)
+        setattr(self, name, namespace)
+        return namespace
+
+    def __dir__(self):
+        return sorted({split(row[0])[0] for row in _core.ops()})
+
+    def __repr__(self):
+        return f"<ops of {', '.join(dir(self))}>"
+
+
+ops = _Ops()

@@ -1,0 +1,93 @@
+"""Tensors as text, after NumPy's manner: aligned columns, long axes cut in the middle."""
+
+EDGE = 3  # elements shown at each end of a long axis
+THRESHOLD = 1000  # elements above which axes are cut
+WIDTH = 80
+DIGITS = 4
+
+
+def tensor_repr(x):
+    """tensor([1., 2.], device='sim'): the dtype and the device where they are not the default."""
+    suffix = _suffix(x)
+    if x.size == 0:
+        shape = "" if x.ndim == 1 else f", shape={x.shape}"
+        return f"tensor([]{shape}{suffix})"
+    shown = _cut(x.detach()) if x.size > THRESHOLD else x.detach()
+    values = shown.tolist()
+    leaves = list(_leaves(values, x.ndim))
+    texts = _format_all(leaves)
+    width = max(map(len, texts))
+    body = _layout(values, x.ndim, iter(text.rjust(width) for text in texts), x, "tensor(")
+    return f"tensor({body}{suffix})"
+
+
+def _suffix(x):
+    defaults = ("bool", "int64", "float32")
+    parts = [] if x.dtype.name in defaults else [f"dtype={x.dtype.name}"]
+    if x.device != "cpu":
+        parts.append(f"device='{x.device}'")
+    if x.grad_op:
+        parts.append(f"grad_op={x.grad_op}")
+    elif x.requires_grad:
+        parts.append("requires_grad=True")
+    return "".join(", " + part for part in parts)
+
+
+def _cut(x):
+    """The edges of every long axis side by side."""
+    from backplane import concat
+
+    for axis in range(x.ndim):
+        if x.shape[axis] > 2 * EDGE:
+            whole = (slice(None),) * axis
+            x = concat([x[(*whole, slice(None, EDGE))], x[(*whole, slice(-EDGE, None))]], axis=axis)
+    return x
+
+
+def _leaves(values, depth):
+    if depth == 0:
+        yield values
+    else:
+        for value in values:
+            yield from _leaves(value, depth - 1)
+
+
+def _format_all(leaves):
+    kind = type(leaves[0])
+    if kind is float:
+        return _format_floats(leaves)
+    if kind is complex:
+        reals = _format_floats([value.real for value in leaves])
+        imaginaries = _format_floats([value.imag for value in leaves])
+        return [f"{a}{'' if b.startswith('-') else '+'}{b}j" for a, b in zip(reals, imaginaries)]
+    return [str(value) for value in leaves]
+
+
+def _format_floats(leaves):
+    finite = [abs(value) for value in leaves if value == value and abs(value) != float("inf")]
+    nonzero = [value for value in finite if value]
+    if nonzero and (max(nonzero) >= 1e8 or min(nonzero) < 1e-4 or max(nonzero) / min(nonzero) > 1e6):
+        return [f"{value:.{DIGITS}e}" for value in leaves]
+    texts = [f"{value:.{DIGITS}f}" for value in leaves]
+    # As many decimals as the longest needs, at least the point.
+    decimals = max((len(text.split(".")[1].rstrip("0")) for text in texts if "." in text), default=0)
+    return [f"{value:.{decimals}f}" + ("" if decimals or value - value != 0 else ".") for value in leaves]
+
+
+def _layout(values, depth, texts, x, lead):
+    if depth == 0:
+        return next(texts).strip()
+    cut = x.size > THRESHOLD and x.shape[x.ndim - depth] > 2 * EDGE
+    items = [_layout(value, depth - 1, texts, x, lead + "[") if depth > 1 else next(texts) for value in values]
+    if cut:
+        items.insert(EDGE, "...")
+    indent = " " * (len(lead) + 1)
+    if depth > 1:
+        return "[" + (",\n" + "\n" * (depth - 2) + indent).join(items) + "]"
+    lines, line = [], ""
+    for item in items:
+        if line and len(indent) + len(line) + len(item) + 2 > WIDTH:
+            lines.append(line)
+            line = ""
+        line += (", " if line else "") + item
+    return "[" + (",\n" + indent).join([*lines, line]) + "]"

@@ -1,0 +1,91 @@
+"""Devices, plugins and what the dispatcher tells of itself."""
+
+from . import _core, _ops
+
+
+class _Record:
+    """Named facts, read-only, compared by value."""
+
+    __slots__ = ()
+
+    def __init__(self, facts):
+        for name in self.__slots__:
+            object.__setattr__(self, name, facts[name])
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{type(self).__name__}.{name} is read-only")
+
+    def __eq__(self, other):
+        return type(self) is type(other) and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
+
+class DeviceInfo(_Record):
+    """A device that can be used: its Device, name, description, plugin, and total memory in bytes."""
+
+    __slots__ = ("device", "name", "description", "plugin", "total_memory")
+
+
+class PluginInfo(_Record):
+    """A plugin: state is 'found', 'loaded', 'parked' or 'refused' (then `why`); leases hold it against unloading."""
+
+    __slots__ = ("name", "version", "path", "state", "why", "backends", "ops", "leases")
+
+
+class CallCounts(_Record):
+    """How calls reached devices: by kernels, by decomposition, by falling back to the host."""
+
+    __slots__ = ("kernels", "decompositions", "host_fallbacks")
+
+
+def devices():
+    """Every device of every backend that is loaded or can be found."""
+    return [DeviceInfo(row) for row in _core.devices()]
+
+
+def plugins():
+    """The plugins found beside the library or in BACKPLANE_PLUGIN_PATH, and those loaded."""
+    return [PluginInfo(row) for row in _core.plugins()]
+
+
+def load_plugin(path):
+    """Loads a plugin's file now and registers what it brings, all of it or nothing."""
+    import os
+
+    return PluginInfo(_core.load_plugin(os.fspath(path)))
+
+
+def unload_plugin(name):
+    """Withdraws a plugin; BusyError with the list where tensors, graphs or calls still hold it."""
+    _core.unload_plugin(name)
+
+
+def add_plugin_path(folder):
+    """Reads the manifests (*.backplane.json) of a folder; the files open when they are first needed."""
+    import os
+
+    _core.add_plugin_path(os.fspath(folder))
+
+
+def call_counts():
+    """Calls since the process started or the last reset_call_counts()."""
+    return CallCounts(_core.call_counts())
+
+
+def synchronize(device=None):
+    """Waits until the work given to a device (the default one where none is named) is done."""
+    _core.synchronize(_core.default_device() if device is None else device)
+
+
+def explain(op):
+    """For every slot of an op (an Op, 'add' or 'bp::add'): the rule, what filled it, and the losers."""
+    if isinstance(op, str) and "::" not in op:
+        op = f"{_ops.NAMESPACE}::{op}"
+    return _core.explain(op)
+
+
+def manual_seed(seed):
+    """Starts the default generator's sequence of `seed`; returns the generator."""
+    return _core.default_generator.manual_seed(seed)

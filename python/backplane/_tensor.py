@@ -1,0 +1,156 @@
+"""Methods of Tensor that need no speed: conversions, printing, copying, pickling, hooks."""
+
+from . import _core
+from ._core import Tensor
+
+
+def _numpy(x):
+    """The elements as a NumPy array: over the same memory on the host, else a copy.
+
+    Read-only where gradients are recorded: the tape could not see a write.
+    """
+    import numpy
+
+    if x.device.backend != "cpu":
+        x = _core.to_device(x.detach(), "cpu")
+    if x.dtype is _core.bfloat16:
+        raise _core.DtypeError("numpy: found bfloat16, which NumPy has not; use x.astype(backplane.float32) first")
+    return numpy.asarray(memoryview(x))
+
+
+def _array(x, dtype=None, copy=None):
+    """NumPy's conversion protocol."""
+    if copy is False and x.device.backend != "cpu":
+        raise ValueError("__array__: argument copy: found False, but the tensor is not in host memory")
+    array = _numpy(x)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError("__array__: argument copy: found False, but another dtype needs a copy")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _array_namespace(x, /, *, api_version=None):
+    """The module of the array API's functions."""
+    import backplane
+
+    return backplane
+
+
+def _astype(x, dtype, /, *, copy=True):
+    """The tensor in another dtype; itself where nothing changes and copy is False."""
+    return _core.asarray(x, dtype=dtype, copy=True if copy else None)
+
+
+def _to_device(x, device, /, *, stream=None):
+    """The tensor on another device; itself where it is there already."""
+    if stream is not None:
+        raise ValueError("to_device: argument stream: found a stream, expected None")
+    device = _core.Device(device) if isinstance(device, str) else device
+    return x if x.device == device else _core.to_device(x, device)
+
+
+def _to(x, target, /):
+    """The tensor on another device or in another dtype; itself where nothing changes."""
+    if isinstance(target, _core.Device):
+        return _to_device(x, target)
+    if isinstance(target, str) and not isinstance(getattr(_core, target, None), _core.DType):
+        return _to_device(x, target)
+    return _astype(x, target, copy=False)
+
+
+def _contains(x, value):
+    """Is any element equal to value?"""
+    return bool((x == value).any())
+
+
+def _repr(x):
+    from ._repr import tensor_repr
+
+    return tensor_repr(x)
+
+
+def _format(x, spec):
+    return format(x.item(), spec) if spec else str(x)
+
+
+def _rebuild(data, shape, dtype, device, requires_grad):
+    """A tensor from its pickled parts; on the default device where the device is not there."""
+    try:
+        device = _core.Device(device)
+    except _core.BackplaneError:
+        device = _core.default_device()
+    tensor = _core.from_bytes(data, shape, dtype, device)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _reduce(x):
+    if not x.is_leaf:
+        raise _core.ArgumentValueError(
+            f"pickle: found a tensor with a history (made by {x.grad_op}), expected a leaf; use x.detach() first"
+        )
+    return _rebuild, (_core.to_bytes(x), x.shape, x.dtype, str(x.device), x.requires_grad)
+
+
+def _copy(x):
+    """The same memory under a new object."""
+    return x[...]
+
+
+def _deepcopy(x, memo):
+    if not x.is_leaf:
+        raise _core.ArgumentValueError(
+            f"deepcopy: found a tensor with a history (made by {x.grad_op}), expected a leaf; use x.detach() first"
+        )
+    copied = _core.asarray(x.detach(), copy=True)
+    if x.requires_grad:
+        copied.requires_grad_()
+    memo[id(x)] = copied
+    return copied
+
+
+class HookHandle:
+    """What register_hook returns: removes the hook."""
+
+    __slots__ = ("_tensor", "_id")
+
+    def __init__(self, tensor, number):
+        self._tensor = tensor
+        self._id = number
+
+    def remove(self):
+        """Removes the hook; again: does nothing."""
+        if self._tensor is not None:
+            _core.remove_hook(self._tensor, self._id)
+            self._tensor = None
+
+
+def _register_hook(x, function):
+    """Calls function with this tensor's complete cotangent during backward; a Tensor that it returns replaces it."""
+    return HookHandle(x, _core.add_hook(x, function))
+
+
+_METHODS = {
+    "numpy": _numpy,
+    "__array__": _array,
+    "__array_namespace__": _array_namespace,
+    "__array_ufunc__": None,  # NumPy's operators leave mixed operands to ours, which refuse arrays by name
+    "astype": _astype,
+    "to_device": _to_device,
+    "to": _to,
+    "register_hook": _register_hook,
+    "__contains__": _contains,
+    "__repr__": _repr,
+    "__format__": _format,
+    "__reduce__": _reduce,
+    "__copy__": _copy,
+    "__deepcopy__": _deepcopy,
+}
+
+
+def add_methods():
+    for name, method in _METHODS.items():
+        if method is not None:
+            method.__name__ = name
+            method.__qualname__ = "Tensor." + name
+        setattr(Tensor, name, method)

@@ -1,0 +1,205 @@
+// asarray: which way in an object takes (buffer protocol, DLPack, sequence), then dtype, device and copy as asked.
+//
+// Memory is shared where dtype, device and layout allow; a shared buffer is held until the tensor's storage dies.
+#include "asarray.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "backplane/device.hpp"
+#include "convert.hpp"
+#include "dlpack.hpp"
+#include "dtype_device.hpp"
+#include "sequence.hpp"
+#include "slots.hpp"
+#include "tensor_object.hpp"
+
+namespace backplane::python {
+namespace {
+
+struct BufferView {
+  Py_buffer view;
+  ~BufferView() { PyBuffer_Release(&view); }
+};
+
+void release_view(void* owner) {
+  if (interpreter_gone()) return;
+  WithGil locked;
+  delete static_cast<BufferView*>(owner);
+}
+
+bp_dtype integer_of(Py_ssize_t itemsize, bool is_signed) {
+  switch (itemsize) {
+    case 1:
+      return is_signed ? BP_INT8 : BP_UINT8;
+    case 2:
+      return is_signed ? BP_INT16 : BP_UINT16;
+    case 4:
+      return is_signed ? BP_INT32 : BP_UINT32;
+    case 8:
+      return is_signed ? BP_INT64 : BP_UINT64;
+    default:
+      return BP_DTYPE_NONE;
+  }
+}
+
+// The struct module's format (PEP 3118) as a dtype; BP_DTYPE_NONE for foreign byte order, records and text.
+bp_dtype dtype_of_format(const char* format, Py_ssize_t itemsize) {
+  if (!format) return BP_UINT8;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  if (std::strcmp(format, "Zf") == 0) return BP_COMPLEX64;
+  if (std::strcmp(format, "Zd") == 0) return BP_COMPLEX128;
+  if (std::strlen(format) != 1) return BP_DTYPE_NONE;
+  if (std::strchr("bhilqn", *format)) return integer_of(itemsize, true);
+  if (std::strchr("BHILQN", *format)) return integer_of(itemsize, false);
+  switch (*format) {
+    case '?':
+      return BP_BOOL;
+    case 'e':
+      return BP_FLOAT16;
+    case 'f':
+      return BP_FLOAT32;
+    case 'd':
+      return BP_FLOAT64;
+    default:
+      return BP_DTYPE_NONE;
+  }
+}
+
+// Strides in whole elements, not negative, at an aligned address: what a tensor can point to.
+bool can_share(const Py_buffer& view) {
+  if (reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize > 8 ? 8 : view.itemsize))
+    return false;
+  for (int i = 0; i < view.ndim; ++i) {
+    if (view.strides[i] < 0 || view.strides[i] % view.itemsize) return false;
+  }
+  return true;
+}
+
+PyObject* copied_buffer(Py_buffer& view, bp_dtype dtype, Shape shape) {
+  std::vector<char> elements(static_cast<size_t>(view.len));
+  if (PyBuffer_ToContiguous(elements.data(), &view, view.len, 'C') < 0) return nullptr;
+  return wrap_tensor(from_host(elements.data(), shape, {}, dtype, parse_device("cpu")));
+}
+
+PyObject* tensor_of_buffer(PyObject* object) {
+  auto held = std::make_unique<BufferView>();
+  if (PyObject_GetBuffer(object, &held->view, PyBUF_RECORDS_RO) < 0) {
+    held->view.obj = nullptr;
+    return nullptr;
+  }
+  Py_buffer& view = held->view;
+  const bp_dtype dtype = dtype_of_format(view.format, view.itemsize);
+  if (dtype == BP_DTYPE_NONE) {
+    return raise(BP_ERROR_DTYPE,
+                 "asarray: found elements of format '%s', expected numbers in this machine's byte order", view.format);
+  }
+  std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
+  if (!can_share(view)) return copied_buffer(view, dtype, shape);
+  std::vector<int64_t> strides;
+  for (int i = 0; i < view.ndim; ++i) strides.push_back(view.strides[i] / view.itemsize);
+  Tensor tensor = wrap_host(view.buf, shape, strides, dtype, held.get(), release_view, view.readonly != 0);
+  held.release();
+  return wrap_tensor(std::move(tensor));
+}
+
+bool is_plain_number(PyObject* object) {
+  return PyFloat_CheckExact(object) || PyLong_Check(object) || PyComplex_CheckExact(object);
+}
+
+PyObject* tensor_of_object(PyObject* object, bool wide) {
+  if (is_tensor(object)) return Py_NewRef(object);
+  if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object)) return tensor_of_sequence(object, wide);
+  if (PyObject_CheckBuffer(object)) {
+    PyObject* tensor = tensor_of_buffer(object);
+    // Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in.
+    if (tensor || !PyObject_HasAttrString(object, "__dlpack__")) return tensor;
+    PyErr_Clear();
+  }
+  if (PyObject_HasAttrString(object, "__dlpack__")) return import_dlpack(object, Py_None);
+  if (PyObject_HasAttrString(object, "__array__")) {
+    PyRef array = PyRef::steal(PyObject_CallMethod(object, "__array__", nullptr));
+    return array ? tensor_of_buffer(array.get()) : nullptr;
+  }
+  return tensor_of_sequence(object, wide);
+}
+
+struct Wishes {
+  bp_dtype dtype = BP_DTYPE_NONE;
+  bp_device device{};
+  bool has_device = false;
+  bool copy = false;
+  bool may_copy = true;
+};
+
+bool read_wishes(PyObject* dtype, PyObject* device, PyObject* copy, Wishes* wishes) {
+  const int read_type = dtype == Py_None ? 1 : read_dtype(dtype, &wishes->dtype);
+  if (read_type == 0)
+    raise(BP_ERROR_TYPE, "asarray: argument dtype: found a value of type %s, expected a dtype",
+          Py_TYPE(dtype)->tp_name);
+  if (read_type != 1) return false;
+  wishes->has_device = device != Py_None;
+  const int read_place = device == Py_None ? 1 : read_device(device, &wishes->device);
+  if (read_place == 0)
+    raise(BP_ERROR_TYPE, "asarray: argument device: found a value of type %s, expected a device",
+          Py_TYPE(device)->tp_name);
+  if (read_place != 1) return false;
+  wishes->copy = copy == Py_True;
+  wishes->may_copy = copy != Py_False;
+  return true;
+}
+
+bool same_place(const Tensor& tensor, bp_device device) {
+  return tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal;
+}
+
+// The tensor in the dtype and on the device that were asked for; throws Error.
+Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
+  const bool cast = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != tensor.dtype();
+  const bool move = wishes.has_device && !same_place(tensor, wishes.device);
+  BP_CHECK(wishes.may_copy || fresh || (!cast && !move), VALUE,
+           "asarray: argument copy: found False, but this dtype or device needs a copy");
+  if (cast) tensor = call(op_of(Slot::Cast), {value(tensor), dtype_value(wishes.dtype)});
+  if (move) return to_device(tensor, wishes.device);
+  return wishes.copy && !fresh && !cast ? call(op_of(Slot::Copy), {value(tensor)}) : tensor;
+}
+
+}  // namespace
+
+PyObject* tensor_of_data(PyObject* object) noexcept {
+  return guarded([&] { return tensor_of_object(object, false); });
+}
+
+PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"", "dtype", "device", "copy", nullptr};
+  PyObject *object = nullptr, *dtype = Py_None, *device = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO:asarray", const_cast<char**>(keywords), &object, &dtype,
+                                   &device, &copy)) {
+    return nullptr;
+  }
+  Wishes wishes;
+  if (!read_wishes(dtype, device, copy, &wishes)) return nullptr;
+  if (require_op(Slot::Cast) == BP_NO_OP || require_op(Slot::Copy) == BP_NO_OP) return nullptr;
+  return guarded([&]() -> PyObject* {
+    // A float's digits beyond float32 matter to those dtypes that can hold them, and to the casts of integers.
+    const bool wide = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != BP_FLOAT32 && wishes.dtype != BP_COMPLEX64;
+    PyRef found = PyRef::steal(tensor_of_object(object, wide));
+    if (!found) return nullptr;
+    const bool fresh = is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object);
+    if (!wishes.has_device && !is_tensor(object)) {
+      wishes.has_device = true;
+      wishes.device = default_device();
+    }
+    const Tensor before = tensor_of(found.get());
+    Tensor after;
+    {
+      WithoutGil unlocked;
+      after = as_wished(before, wishes, fresh);
+    }
+    return after.get() == before.get() ? found.release() : wrap_tensor(std::move(after));
+  });
+}
+
+}  // namespace backplane::python

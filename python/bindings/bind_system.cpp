@@ -1,0 +1,183 @@
+// Everything here may wait for a device, a file or another thread, and so runs without the interpreter lock.
+#include "bind_system.hpp"
+
+#include "backplane/device.hpp"
+#include "backplane/op.hpp"
+#include "backplane/plugins.hpp"
+#include "dtype_device.hpp"
+#include "op_type.hpp"
+#include "tensor_caster.hpp"
+
+namespace backplane::python {
+namespace {
+
+namespace py = pybind11;
+
+bp_device device_argument(const py::object& object, const char* function) {
+  bp_device device{};
+  const int read = read_device(object.ptr(), &device);
+  if (read < 0) throw py::error_already_set();
+  BP_CHECK(read == 1, TYPE, function, ": argument device: found a value of type ", Py_TYPE(object.ptr())->tp_name,
+           ", expected a device or its name");
+  return device;
+}
+
+py::object device_object(bp_device device) { return py::reinterpret_steal<py::object>(wrap_device(device)); }
+
+py::dict describe(const DeviceInfo& info) {
+  py::dict row;
+  row["device"] = device_object(info.device);
+  row["name"] = info.name;
+  row["description"] = info.description;
+  row["plugin"] = info.plugin;
+  row["total_memory"] = info.properties.total_memory;
+  return row;
+}
+
+py::dict describe(const PluginInfo& info) {
+  py::dict row;
+  row["name"] = info.name;
+  row["version"] = info.version;
+  row["path"] = info.path;
+  row["state"] = info.state;
+  row["why"] = info.why;
+  row["backends"] = info.backends;
+  row["ops"] = info.ops;
+  row["leases"] = info.leases;
+  return row;
+}
+
+py::list list_devices() {
+  std::vector<DeviceInfo> found;
+  {
+    py::gil_scoped_release unlocked;
+    found = devices();
+  }
+  py::list rows;
+  for (const DeviceInfo& info : found) rows.append(describe(info));
+  return rows;
+}
+
+py::list list_plugins() {
+  std::vector<PluginInfo> found;
+  {
+    py::gil_scoped_release unlocked;
+    found = plugins();
+  }
+  py::list rows;
+  for (const PluginInfo& info : found) rows.append(describe(info));
+  return rows;
+}
+
+py::dict load(const std::string& path) {
+  PluginInfo info;
+  {
+    py::gil_scoped_release unlocked;
+    info = load_plugin(path);
+  }
+  return describe(info);
+}
+
+py::dict counts() {
+  const CallCounts now = call_counts();
+  py::dict row;
+  row["kernels"] = now.kernels;
+  row["decompositions"] = now.decompositions;
+  row["host_fallbacks"] = now.host_fallbacks;
+  return row;
+}
+
+const char* first_argument(const bp_op_def& def) {
+  const auto& first = *static_cast<const bp_arg_def*>(def.args.data);
+  const bool tensor = first.type == BP_TYPE_TENSOR && !(first.flags & BP_ARG_LIST);
+  return tensor ? first.name : "";
+}
+
+// (full name, in place?, the first argument's name where it is a tensor) of every op that is registered now.
+py::list list_ops() {
+  py::list rows;
+  for (OpHandle op : all_ops()) {
+    const bp_op_def& def = op_def(op);
+    rows.append(
+        py::make_tuple(def.name, (def.flags & BP_OP_INPLACE) != 0, def.args.count > 0 ? first_argument(def) : ""));
+  }
+  return rows;
+}
+
+std::string explain_op(const py::object& op) {
+  OpHandle handle = op_handle_of(op.ptr());
+  if (handle == BP_NO_OP && py::isinstance<py::str>(op)) {
+    const std::string name = op.cast<std::string>();
+    handle = find_op(name);
+    BP_CHECK(handle != BP_NO_OP, VALUE, "explain: argument op: found '", name, "', expected an op or its full name");
+  }
+  BP_CHECK(handle != BP_NO_OP, TYPE, "explain: argument op: found a value of type ", Py_TYPE(op.ptr())->tp_name,
+           ", expected an op or its full name");
+  return explain(handle);
+}
+
+py::object promoted(const py::object& a, const py::object& b) {
+  bp_dtype left, right;
+  BP_CHECK(read_dtype(a.ptr(), &left) == 1 && read_dtype(b.ptr(), &right) == 1, TYPE, "promote: expected two dtypes");
+  const bp_dtype result = promote(left, right);
+  BP_CHECK(result != BP_DTYPE_NONE, DTYPE, "promote: found ", dtype_name(left), " and ", dtype_name(right),
+           ", expected dtypes that promote; cast one of them");
+  return py::reinterpret_steal<py::object>(wrap_dtype(result));
+}
+
+}  // namespace
+
+void bind_system(py::module_& module) {
+  module.def("devices", &list_devices);
+  module.def("default_device", [] { return device_object(default_device()); });
+  module.def("set_default_device",
+             [](const py::object& device) { set_default_device(device_argument(device, "set_default_device")); });
+  module.def("synchronize", [](const py::object& object) {
+    const bp_device device = device_argument(object, "synchronize");
+    py::gil_scoped_release unlocked;
+    synchronize(device);
+  });
+  module.def("to_device", [](const Tensor& tensor, const py::object& object) {
+    const bp_device device = device_argument(object, "to_device");
+    py::gil_scoped_release unlocked;
+    return to_device(tensor, device);
+  });
+  module.def("to_bytes", [](const Tensor& tensor) {
+    py::bytes bytes = py::reinterpret_steal<py::bytes>(
+        PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(tensor.get()->nbytes)));
+    if (!bytes) throw py::error_already_set();
+    char* data = PyBytes_AS_STRING(bytes.ptr());
+    py::gil_scoped_release unlocked;
+    to_host(tensor, data);
+    return bytes;
+  });
+  module.def("from_bytes", [](const py::bytes& bytes, const std::vector<int64_t>& shape, const py::object& dtype_name,
+                              const py::object& device) {
+    bp_dtype dtype;
+    BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "from_bytes: argument dtype: expected a dtype");
+    int64_t count = dtype_size(dtype);
+    for (int64_t size : shape) count *= size;
+    BP_CHECK(count == PyBytes_GET_SIZE(bytes.ptr()), VALUE, "from_bytes: found ", PyBytes_GET_SIZE(bytes.ptr()),
+             " bytes, expected ", count);
+    return from_host(PyBytes_AS_STRING(bytes.ptr()), shape, {}, dtype, device_argument(device, "from_bytes"));
+  });
+  module.def("empty", [](const std::vector<int64_t>& shape, const py::object& dtype_name, const py::object& device) {
+    bp_dtype dtype;
+    BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "empty: argument dtype: expected a dtype");
+    return empty(shape, dtype, device_argument(device, "empty"));
+  });
+  module.def("promote", &promoted);
+
+  module.def("load_plugin", &load);
+  module.def("unload_plugin", &unload_plugin, py::call_guard<py::gil_scoped_release>());
+  module.def("plugins", &list_plugins);
+  module.def("add_plugin_path", &add_plugin_path, py::call_guard<py::gil_scoped_release>());
+
+  module.def("ops", &list_ops);
+  module.def("explain", &explain_op, py::arg("op"));
+  module.def("call_counts", &counts);
+  module.def("reset_call_counts", &reset_call_counts);
+  module.def("allow_host_fallback", &allow_host_fallback, py::arg("allowed"));
+}
+
+}  // namespace backplane::python

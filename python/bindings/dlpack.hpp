@@ -1,0 +1,16 @@
+// DLPack in: tensors over memory of other libraries. Out is a method of Tensor (tensor_slots.hpp).
+//
+// Needs the interpreter lock.
+#pragma once
+
+#include "py_ref.hpp"
+
+namespace backplane::python {
+
+// from_dlpack(x, /, *, device=None, copy=None), with CPython's METH_VARARGS | METH_KEYWORDS convention.
+PyObject* from_dlpack_object(PyObject* module, PyObject* args, PyObject* kwargs);
+
+// A new tensor over what object.__dlpack__() exports; nullptr with a Python error.
+PyObject* import_dlpack(PyObject* object, PyObject* copy) noexcept;
+
+}  // namespace backplane::python

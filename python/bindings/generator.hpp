@@ -1,0 +1,19 @@
+// Generator: where random numbers come from. It only hands out positions in a Philox sequence (a key and a counter), so
+// one seed gives the same bits on every backend; the bits are made by the ops that take the position.
+//
+// The interpreter lock guards the counter.
+#pragma once
+
+#include "backplane/abi/value.h"
+#include "py_ref.hpp"
+
+namespace backplane::python {
+
+bool add_generator(PyObject* module);
+
+bool is_generator(PyObject* object) noexcept;
+
+// Reserves the positions of a call over `elements` elements from a Generator, or from the process's own for NULL.
+bp_generator_state reserve_random(PyObject* generator, uint64_t elements) noexcept;
+
+}  // namespace backplane::python

@@ -1,0 +1,135 @@
+// Signatures and documentation, built on demand.
+#include "op_describe.hpp"
+
+#include <string>
+
+#include "dtype_device.hpp"
+#include "errors.hpp"
+
+namespace backplane::python {
+namespace {
+
+bool optional(const Parameter& parameter) {
+  return !parameter.required && parameter.spec.default_value.tag == BP_TAG_ABSENT;
+}
+
+std::string annotation(const Parameter& parameter) {
+  std::string word = type_word(parameter.spec.type);
+  if (parameter.spec.flags & BP_ARG_LIST) {
+    word = parameter.spec.flags & BP_ARG_OPTIONAL_ELEMENTS ? "Sequence[" + word + " | None]" : "Sequence[" + word + "]";
+  }
+  return optional(parameter) ? word + " | None" : word;
+}
+
+template <class Element>
+PyObject* list_default(const bp_value& value, Element element) {
+  PyRef tuple = PyRef::steal(PyTuple_New(value.count));
+  for (uint32_t i = 0; tuple && i < value.count; ++i) {
+    PyObject* item = element(i);
+    if (!item) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return tuple.release();
+}
+
+PyObject* default_of(const bp_value& value) {
+  switch (value.tag) {
+    case BP_TAG_BOOL:
+      return PyBool_FromLong(value.u.i != 0);
+    case BP_TAG_INT:
+      return PyLong_FromLongLong(value.u.i);
+    case BP_TAG_FLOAT:
+      return PyFloat_FromDouble(value.u.f);
+    case BP_TAG_COMPLEX:
+      return PyComplex_FromDoubles(value.u.c[0], value.u.c[1]);
+    case BP_TAG_STRING:
+      return PyUnicode_FromStringAndSize(value.u.s, value.count);
+    case BP_TAG_DTYPE:
+      return wrap_dtype(static_cast<bp_dtype>(value.u.i));
+    case BP_TAG_INT_LIST:
+      return list_default(value, [&](uint32_t i) { return PyLong_FromLongLong(value.u.ints[i]); });
+    case BP_TAG_FLOAT_LIST:
+      return list_default(value, [&](uint32_t i) { return PyFloat_FromDouble(value.u.floats[i]); });
+    case BP_TAG_BOOL_LIST:
+      return list_default(value, [&](uint32_t i) { return PyBool_FromLong(value.u.bools[i]); });
+    default:
+      Py_RETURN_NONE;
+  }
+}
+
+bool append_default(std::string& text, const Parameter& parameter) {
+  PyRef value = PyRef::steal(default_of(parameter.spec.default_value));
+  PyRef repr = PyRef::steal(value ? PyObject_Repr(value.get()) : nullptr);
+  const char* words = repr ? PyUnicode_AsUTF8(repr.get()) : nullptr;
+  if (words) text += std::string("=") + words;
+  return words != nullptr;
+}
+
+// Without parentheses; false with a Python error.
+bool append_parameters(std::string& text, const OpSignature& signature) {
+  for (int32_t i = 0; i < signature.count(); ++i) {
+    const Parameter& parameter = signature.parameters()[static_cast<size_t>(i)];
+    if (i > 0) text += ", ";
+    if (i == signature.positional()) text += "*, ";
+    text += parameter.spec.name;
+    if (!parameter.required && !append_default(text, parameter)) return false;
+  }
+  if (signature.takes_out()) {
+    if (signature.count() > 0) text += ", ";
+    text += signature.positional() == signature.count() ? "*, out=None" : "out=None";
+  }
+  return true;
+}
+
+PyObject* describe_parameter(const Parameter& parameter, bool keyword_only) {
+  PyRef value = PyRef::steal(default_of(parameter.spec.default_value));
+  return value ? Py_BuildValue("(OOOOs)", parameter.name.get(), keyword_only ? Py_True : Py_False,
+                               parameter.required ? Py_False : Py_True, value.get(), annotation(parameter).c_str())
+               : nullptr;
+}
+
+}  // namespace
+
+PyObject* op_text_signature(const OpSignature& signature) noexcept {
+  return guarded([&]() -> PyObject* {
+    std::string text = "(";
+    if (!append_parameters(text, signature)) return nullptr;
+    text += ")";
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+
+PyObject* op_documentation(OpHandle op, const OpSignature& signature, PyObject* name) noexcept {
+  return guarded([&]() -> PyObject* {
+    const bp_op_def& def = op_def(op);
+    std::string text = std::string(PyUnicode_AsUTF8(name)) + "(";
+    if (!append_parameters(text, signature)) return nullptr;
+    text += ")\n\n" + std::string(def.doc ? def.doc : "") + "\n";
+    if (signature.count() > 0) text += "\nArguments:\n";
+    for (const Parameter& parameter : signature.parameters()) {
+      text += std::string("    ") + parameter.spec.name + ": " + annotation(parameter) + "\n";
+    }
+    if (def.file) text += std::string("\nRegistered at ") + def.file + ":" + std::to_string(def.line) + "\n";
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+
+PyObject* op_parameters(const OpSignature& signature) noexcept {
+  return guarded([&]() -> PyObject* {
+    const int32_t count = signature.count();
+    PyRef tuple = PyRef::steal(PyTuple_New(count + (signature.takes_out() ? 1 : 0)));
+    for (int32_t i = 0; tuple && i < count; ++i) {
+      PyObject* row = describe_parameter(signature.parameters()[static_cast<size_t>(i)], i >= signature.positional());
+      if (!row) return nullptr;
+      PyTuple_SET_ITEM(tuple.get(), i, row);
+    }
+    if (tuple && signature.takes_out()) {
+      PyObject* row = Py_BuildValue("(sOOOs)", "out", Py_True, Py_True, Py_None, "Tensor | None");
+      if (!row) return nullptr;
+      PyTuple_SET_ITEM(tuple.get(), count, row);
+    }
+    return tuple.release();
+  });
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,161 @@
+// Matching positions and keywords against a record, and the errors that say what would have matched.
+#include "op_signature.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "errors.hpp"
+#include "generator.hpp"
+
+namespace backplane::python {
+namespace {
+
+template <class T>
+T element_of(const bp_array& array, uint32_t index) noexcept {
+  return *reinterpret_cast<const T*>(static_cast<const char*>(array.data) + size_t{index} * array.stride);
+}
+
+// "out", interned.
+PyObject* out_keyword() {
+  static PyObject* name = PyUnicode_InternFromString("out");
+  return name;
+}
+
+bool same_name(PyObject* a, PyObject* b) noexcept { return a == b || PyUnicode_Compare(a, b) == 0; }
+
+}  // namespace
+
+OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
+    : def_(op_def(op)), name_(PyUnicode_AsUTF8(python_name)) {
+  parameters_.reserve(def_.args.count);
+  for (uint32_t i = 0; i < def_.args.count; ++i) {
+    const auto spec = element_of<bp_arg_def>(def_.args, i);
+    const bool required = !(spec.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL)) && spec.type != BP_TYPE_GENERATOR;
+    parameters_.push_back({PyRef::steal(PyUnicode_InternFromString(spec.name)), spec, required});
+    if (spec.type == BP_TYPE_GENERATOR) generator_ = static_cast<int32_t>(i);
+    if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
+  }
+  takes_out_ = variant == Variant::Functional && (def_.flags & BP_OP_OUT);
+  for (uint32_t i = 0; i < def_.results.count; ++i) {
+    has_list_result_ |= (element_of<bp_result_def>(def_.results, i).flags & BP_ARG_LIST) != 0;
+  }
+  if (positional_ > 0) {
+    const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
+    gathers_ints_ = last.type == BP_TYPE_SHAPE || last.type == BP_TYPE_AXES;
+  }
+}
+
+const char* OpSignature::result_name(int32_t result) const noexcept {
+  return element_of<bp_result_def>(def_.results, static_cast<uint32_t>(result)).name;
+}
+
+int32_t OpSignature::find(PyObject* name) const noexcept {
+  for (int32_t i = 0; i < count(); ++i) {
+    if (parameters_[static_cast<size_t>(i)].name.get() == name) return i;
+  }
+  for (int32_t i = 0; i < count(); ++i) {
+    if (same_name(parameters_[static_cast<size_t>(i)].name.get(), name)) return i;
+  }
+  return -1;
+}
+
+bool OpSignature::raise_unknown(PyObject* keyword) const {
+  std::string names;
+  for (const Parameter& parameter : parameters_)
+    names += (names.empty() ? "" : ", ") + std::string(parameter.spec.name);
+  if (takes_out_) names += ", out";
+  PyErr_Clear();
+  raise(BP_ERROR_TYPE, "%s: found an argument '%U', expected one of: %s", name_, keyword, names.c_str());
+  return false;
+}
+
+bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const {
+  const Py_ssize_t n_keywords = PyTuple_GET_SIZE(keywords);
+  for (Py_ssize_t k = 0; k < n_keywords; ++k) {
+    PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
+    const int32_t index = find(keyword);
+    if (index < 0) {
+      if (!takes_out_ || !same_name(keyword, out_keyword())) return raise_unknown(keyword);
+      *out = values[k] == Py_None ? nullptr : values[k];
+    } else if (given[index]) {
+      raise(BP_ERROR_TYPE, "%s: argument '%U' was given twice, by position and by name", name_, keyword);
+      return false;
+    } else {
+      given[index] = values[k];
+    }
+  }
+  return true;
+}
+
+bool OpSignature::match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given,
+                        PyObject** out) const {
+  if (n_positional > static_cast<size_t>(positional_)) {
+    raise(BP_ERROR_TYPE, "%s: found %zu arguments by position, expected at most %d", name_, n_positional, positional_);
+    return false;
+  }
+  for (size_t i = 0; i < n_positional; ++i) given[i] = args[i];
+  return !keywords || match_keywords(args + n_positional, keywords, given, out);
+}
+
+PyObject* OpSignature::raise_unread(const Parameter& parameter, PyObject* object) const {
+  PyRef found = found_kind(object);
+  if (!found) return nullptr;
+  const bool wants_tensor = parameter.spec.type == BP_TYPE_TENSOR;
+  const bool number_for_tensor = parameter.spec.type == BP_TYPE_SCALAR;
+  const char* mend = wants_tensor        ? "; make one with backplane.asarray(value)"
+                     : number_for_tensor ? "; an argument of kind Scalar is static: pass x.item() for a tensor x"
+                                         : "";
+  return raise(BP_ERROR_TYPE, "%s: argument '%s': found %U, expected %s%s%s", name_, parameter.spec.name, found.get(),
+               expected_kind(parameter.spec), parameter.spec.flags & BP_ARG_OPTIONAL ? " or None" : "", mend);
+}
+
+int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) const {
+  int32_t used = 0;
+  bp_value* values = arguments.values();
+  for (int32_t i = 0; i < count(); ++i) {
+    const Parameter& parameter = parameters_[static_cast<size_t>(i)];
+    if (given[i]) {
+      const int read = read_argument(parameter.spec, given[i], arguments, &values[i]);
+      if (read == 0) return raise_unread(parameter, given[i]), -1;
+      if (read < 0) return -1;
+      used = i + 1;
+    } else if (parameter.required) {
+      raise(BP_ERROR_TYPE, "%s: missing argument '%s', expected %s", name_, parameter.spec.name,
+            expected_kind(parameter.spec));
+      return -1;
+    } else {
+      values[i] = parameter.spec.default_value;
+    }
+  }
+  if (generator_ < 0) [[likely]]
+    return used;
+  reserve(given, arguments);
+  return std::max(used, generator_ + 1);
+}
+
+// The largest count of elements that an argument speaks of bounds what the call can draw.
+void OpSignature::reserve(PyObject* const* given, CallArguments& arguments) const {
+  bp_value* values = arguments.values();
+  uint64_t elements = 1;
+  for (int32_t i = 0; i < count(); ++i) {
+    const bp_value& value = values[i];
+    uint64_t product = 1;
+    if (value.tag == BP_TAG_TENSOR) {
+      for (int32_t k = 0; k < value.u.t->dl.ndim; ++k) product *= static_cast<uint64_t>(value.u.t->dl.shape[k]);
+    } else if (value.tag == BP_TAG_INT_LIST) {
+      for (uint32_t k = 0; k < value.count; ++k)
+        product *= static_cast<uint64_t>(std::max<int64_t>(value.u.ints[k], 0));
+    } else if (parameters_[static_cast<size_t>(i)].spec.type == BP_TYPE_SIZE && value.tag == BP_TAG_INT) {
+      product = static_cast<uint64_t>(std::max<int64_t>(value.u.i, 0));
+    }
+    elements = std::max(elements, product);
+  }
+  PyObject* generator = given[generator_] == Py_None ? nullptr : given[generator_];
+  auto* state = arguments.allocate<bp_generator_state>(1);
+  *state = reserve_random(generator, elements);
+  values[generator_] = bp_value{};
+  values[generator_].tag = BP_TAG_GENERATOR;
+  values[generator_].u.g = state;
+}
+
+}  // namespace backplane::python

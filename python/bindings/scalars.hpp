@@ -1,0 +1,25 @@
+// Between Python's numbers and values: reading a number as a bp_value, and elements of tensors as Python objects.
+//
+// All functions need the interpreter lock.
+#pragma once
+
+#include "backplane/abi/value.h"
+#include "py_ref.hpp"
+
+namespace backplane::python {
+
+// Reads bool, int, float, complex and what has __index__, __float__ or __complex__ without being a container (NumPy's
+// scalars). `pair` (two doubles) holds a complex value and must outlive `value`. Returns 1, 0 for anything else, -1
+// with a Python error (an int beyond 64 bits).
+int read_number(PyObject* object, bp_value* value, double* pair) noexcept;
+
+// The int of an object with __index__; bool is no int here. Returns as read_number does.
+int read_int(PyObject* object, int64_t* value) noexcept;
+
+// The element of `dtype` at `address`, a new reference.
+PyObject* element_to_python(bp_dtype dtype, const void* address) noexcept;
+
+// The only element of the tensor, after waiting for it; `op` names the caller in the error.
+PyObject* single_element(bp_tensor* tensor, const char* op) noexcept;
+
+}  // namespace backplane::python

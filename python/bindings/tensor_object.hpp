@@ -1,0 +1,71 @@
+// The Python tensor: a CPython object around one reference to a bp_tensor.
+//
+// Objects come from a free list; the type is final, so that "is it a tensor" is one pointer comparison. All functions
+// need the interpreter lock.
+#pragma once
+
+#include "backplane/op.hpp"
+#include "errors.hpp"
+#include "py_ref.hpp"
+
+namespace backplane::python {
+
+struct TensorObject {
+  PyObject_HEAD bp_tensor* handle;
+  PyObject* weak_references;
+};
+
+extern PyTypeObject* g_tensor_type;
+
+bool add_tensor_type(PyObject* module);
+
+inline bool is_tensor(PyObject* object) noexcept { return Py_TYPE(object) == g_tensor_type; }
+inline bp_tensor* handle_of(PyObject* tensor) noexcept { return reinterpret_cast<TensorObject*>(tensor)->handle; }
+inline Tensor tensor_of(PyObject* tensor) noexcept { return Tensor::share(handle_of(tensor)); }
+
+// Takes over one reference to `handle`, also when it fails.
+PyObject* wrap_tensor(bp_tensor* handle) noexcept;
+inline PyObject* wrap_tensor(Tensor tensor) noexcept { return wrap_tensor(tensor.detach_handle()); }
+PyObject* shape_tuple(const int64_t* sizes, int32_t count) noexcept;
+
+inline bp_value tensor_value(bp_tensor* handle) noexcept {
+  bp_value value{};
+  value.tag = BP_TAG_TENSOR;
+  value.u.t = handle;
+  return value;
+}
+
+// Below this many bytes of operands a call is over sooner than another thread could use the lock.
+inline constexpr uint64_t kReleaseGilBytes = 64 * 1024;
+
+inline uint64_t bytes_of(const bp_value* args, int32_t n_args) noexcept {
+  uint64_t bytes = 0;
+  for (int32_t i = 0; i < n_args; ++i) {
+    if (args[i].tag == BP_TAG_TENSOR) bytes += args[i].u.t->nbytes;
+  }
+  return bytes;
+}
+
+// call_packed and call_inplace, without the lock where `bytes` of work make that pay.
+inline bp_status call_op(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
+                         uint64_t bytes) noexcept {
+  if (bytes < kReleaseGilBytes) return call_packed(op, args, n_args, outs, n_outs);
+  WithoutGil unlocked;
+  return call_packed(op, args, n_args, outs, n_outs);
+}
+inline bp_status call_op_inplace(OpHandle op, const bp_value* args, int32_t n_args, uint64_t bytes) noexcept {
+  if (bytes < kReleaseGilBytes) return call_inplace(op, args, n_args);
+  WithoutGil unlocked;
+  return call_inplace(op, args, n_args);
+}
+
+// An op with one result: a new Python tensor, or nullptr with the Python error.
+inline PyObject* call_to_tensor(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
+  bp_value out{};
+  if (bp_status status = call_op(op, args, n_args, &out, 1, bytes_of(args, n_args))) [[unlikely]] {
+    return raise_status(status);
+  }
+  return wrap_tensor(out.u.t);
+}
+
+}  // namespace backplane::python

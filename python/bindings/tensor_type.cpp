@@ -1,0 +1,89 @@
+// The type object of Tensor: creation from a free list, destruction, weak references, iteration; its number, mapping,
+// buffer and attribute slots live in the files that declare them in tensor_slots.hpp.
+#include "tensor_object.hpp"
+
+#include <structmember.h>
+
+#include "tensor_slots.hpp"
+
+namespace backplane::python {
+
+PyTypeObject* g_tensor_type = nullptr;
+
+namespace {
+
+// A chain of training code keeps a few dozen temporaries alive at once.
+constexpr int kFreeListSize = 128;
+TensorObject* g_free_list[kFreeListSize];
+int g_free_count = 0;
+
+void tensor_dealloc(PyObject* self) {
+  auto* tensor = reinterpret_cast<TensorObject*>(self);
+  if (tensor->weak_references) PyObject_ClearWeakRefs(self);
+  PyTypeObject* type = Py_TYPE(self);
+  release(tensor->handle);
+  if (g_free_count < kFreeListSize) {
+    g_free_list[g_free_count++] = tensor;
+  } else {
+    PyObject_Free(self);
+  }
+  Py_DECREF(type);
+}
+
+PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
+  return raise(BP_ERROR_TYPE,
+               "Tensor: it has no constructor; make one with backplane.asarray(values) or an op such as "
+               "backplane.zeros(shape)");
+}
+
+PyObject* tensor_iter(PyObject* self) {
+  if (handle_of(self)->dl.ndim == 0)
+    return raise(BP_ERROR_TYPE, "iter: a tensor of no dimensions has no elements to iterate over");
+  return PySeqIter_New(self);
+}
+
+PyMemberDef tensor_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+const char tensor_doc[] =
+    "An array of elements of one dtype on one device.\n\n"
+    "Made by backplane.asarray and by ops; views share memory. Its methods and operators are the ops of the registry.";
+
+}  // namespace
+
+PyObject* wrap_tensor(bp_tensor* handle) noexcept {
+  TensorObject* object = nullptr;
+  if (g_free_count > 0) [[likely]] {
+    object = g_free_list[--g_free_count];
+    PyObject_Init(reinterpret_cast<PyObject*>(object), g_tensor_type);
+  } else {
+    object = PyObject_New(TensorObject, g_tensor_type);
+    if (!object) {
+      release(handle);
+      return nullptr;
+    }
+  }
+  object->handle = handle;
+  object->weak_references = nullptr;
+  return reinterpret_cast<PyObject*>(object);
+}
+
+bool add_tensor_type(PyObject* module) {
+  std::vector<PyType_Slot> slots = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+                                    {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
+                                    {Py_tp_iter, reinterpret_cast<void*>(tensor_iter)},
+                                    {Py_tp_hash, reinterpret_cast<void*>(PyBaseObject_Type.tp_hash)},
+                                    {Py_tp_members, tensor_members},
+                                    {Py_tp_doc, const_cast<char*>(tensor_doc)}};
+  append_number_slots(slots);
+  append_index_slots(slots);
+  append_attribute_slots(slots);
+  append_buffer_slots(slots);
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"backplane.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT, slots.data()};
+  g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return g_tensor_type && PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) == 0;
+}
+
+}  // namespace backplane::python
