@@ -1,0 +1,94 @@
+// One kernel call as it is recorded: everything that the work needs is copied out of the borrowed arguments.
+//
+// Addresses in Operand and Loop are those of the device's own view; only queue threads follow them. The memory
+// stays allocated until the call's ticket is complete, which the host guarantees.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backplane/plugin.hpp"
+#include "device.hpp"
+#include "dtypes.hpp"
+
+namespace sim {
+
+struct Operand {
+  char* data = nullptr;
+  bp_dtype dtype = BP_DTYPE_NONE;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;  // elements
+
+  int64_t count() const;
+  int32_t ndim() const { return static_cast<int32_t>(shape.size()); }
+};
+
+// A loop descriptor with its operands: outputs first. A number in a tensor position is an operand of stride 0.
+struct Loop {
+  int64_t count = 1;
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;  // bytes, [operand][rank]
+  std::vector<char*> data;       // nullptr: the operand is the number of the same place
+  std::vector<std::array<char, 8>> numbers;
+
+  int32_t rank() const { return static_cast<int32_t>(sizes.size()); }
+};
+
+class Call {
+ public:
+  Call(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs)
+      : frame_(*frame), args_(args, static_cast<size_t>(n_args)), outs_(outs, static_cast<size_t>(n_outs)) {}
+
+  const char* op_name() const { return frame_.op->name; }
+  bp_dtype compute() const { return frame_.compute; }
+  bool has(size_t arg) const { return arg < args_.size() && args_[arg].tag != BP_TAG_ABSENT; }
+  const bp_value& value(size_t arg) const { return args_[arg]; }
+  int64_t integer(size_t arg) const { return args_[arg].u.i; }
+  bool flag(size_t arg) const { return args_[arg].u.i != 0; }
+  int64_t axis(size_t arg, int32_t ndim) const;  // from 0 up
+  std::vector<int64_t> integers(size_t arg) const;
+  std::vector<std::optional<int64_t>> optional_integers(size_t arg) const;
+  Operand input(size_t arg) const;
+  std::vector<Operand> inputs(size_t arg) const;  // of a tensor list; an absent element has no dtype
+  bool wanted(size_t result) const { return !(outs_[result].flags & BP_VALUE_NOT_WANTED); }
+  Operand output(size_t result) const;
+  char* scratch(uint64_t size) const;  // device memory until the work of this call has ended
+
+  // The frame's loop. Numbers are stored in the compute dtype; that of argument 0 in `first`, where one is given.
+  Loop loop(bp_dtype first = BP_DTYPE_NONE) const;
+  void record(Queue::Work work) const;
+
+ private:
+  Backend& backend() const { return *static_cast<Backend*>(frame_.context); }
+  Operand operand(const bp_tensor& tensor) const;
+  void add_tensor(Loop& loop, const bp_tensor& tensor) const;
+  void add_number(Loop& loop, bp_dtype dtype, const bp_value& number) const;
+
+  const bp_frame& frame_;
+  std::span<const bp_value> args_;
+  std::span<bp_value> outs_;
+};
+
+// A row of the dispatch table, less what all rows of a backend share.
+struct Row {
+  const char* op;
+  bp_kernel_fn fn;
+  bp_dtype_mask dtypes;
+  uint32_t flags;
+};
+struct Table {
+  const char* file;
+  std::span<const Row> rows;
+};
+
+// The C function of a kernel that is written as void(const Call&).
+template <void (*Function)(const Call&)>
+bp_status BP_CALL kernel(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  return backplane::plugin::guard(frame, [&] { Function(Call(frame, args, n_args, outs, n_outs)); });
+}
+
+inline constexpr uint32_t kLoopFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES | BP_KERNEL_INPLACE;
+
+}  // namespace sim

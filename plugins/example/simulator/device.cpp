@@ -1,0 +1,153 @@
+// The backend table: each slot is a function that may throw, behind an edge that turns exceptions into statuses.
+#include "device.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "dtypes.hpp"
+
+namespace sim {
+namespace {
+
+Queue& queue(bp_stream* stream) { return *reinterpret_cast<Queue*>(stream); }
+
+void device_count(Backend&, int32_t* count) { *count = kDeviceCount; }
+
+void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
+  std::snprintf(out->name, sizeof(out->name), "simulated accelerator %d (%s)", ordinal,
+                backend.addressing() == Addressing::kProtected ? "protected memory" : "memory handles");
+  out->total_memory = kDeviceMemory;
+  out->alignment = backend.alignment();
+  out->lacks = kLacking;
+  out->dl_device_type = kDLExtDev;
+}
+
+void allocate(Backend& backend, int32_t ordinal, uint64_t size, void** data) {
+  Device& device = backend.device(ordinal);
+  device.lost.check();
+  *data = device.memory.allocate(size);
+}
+
+void deallocate(Backend& backend, int32_t ordinal, void* data, uint64_t) {
+  backend.device(ordinal).memory.release(data);
+}
+
+void copy_from_host(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst,
+                    uint64_t dst_offset, const void* src, uint64_t size) {
+  char* target = backend.device(ordinal).memory.resolve(dst, dst_offset, size);
+  const char* bytes = static_cast<const char*>(src);
+  queue(stream).record(ticket, [target, copy = std::vector<char>(bytes, bytes + size)] {
+    std::memcpy(target, copy.data(), copy.size());
+  });
+}
+
+void copy_to_host(Backend& backend, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
+                  uint64_t size) {
+  const char* source = backend.device(ordinal).memory.resolve(src, src_offset, size);
+  queue(stream).run_and_wait([=] { std::memcpy(dst, source, size); });
+}
+
+void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t dst_offset,
+          void* src, uint64_t src_offset, uint64_t size) {
+  Device& device = backend.device(ordinal);
+  char* target = device.memory.resolve(dst, dst_offset, size);
+  const char* source = device.memory.resolve(src, src_offset, size);
+  queue(stream).record(ticket, [=] { std::memmove(target, source, size); });
+}
+
+void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
+  Device& device = backend.device(ordinal);
+  auto made = std::make_shared<Queue>(device.lost);
+  std::lock_guard lock(device.mutex);
+  *stream = reinterpret_cast<bp_stream*>(made.get());
+  device.queues.emplace(made.get(), std::move(made));
+}
+
+void BP_CALL stream_destroy(void* context, int32_t ordinal, bp_stream* stream) {
+  Device& device = static_cast<Backend*>(context)->device(ordinal);
+  std::shared_ptr<Queue> last;  // ends outside the lock: it waits for its thread
+  std::lock_guard lock(device.mutex);
+  const auto found = device.queues.find(&queue(stream));
+  if (found == device.queues.end()) return;
+  last = std::move(found->second);
+  device.queues.erase(found);
+}
+
+void flush(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { queue(stream).flush(ticket); }
+
+void completed(Backend&, int32_t, bp_stream* stream, uint64_t* ticket) { *ticket = queue(stream).completed(); }
+
+bp_status wait(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket) {
+  const bp_status status = queue(stream).wait(ticket);
+  if (status != BP_OK) backend.host()->set_error(status, "sim: recorded work failed; see deferred_error");
+  return status;
+}
+
+void stream_wait(Backend&, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
+  queue(stream).record_wait(queue(other), ticket);
+}
+
+void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
+  const auto error = queue(stream).take_error();
+  out->ticket = error ? error->ticket : 0;
+  out->code = error ? error->code : BP_OK;
+  std::snprintf(out->message, sizeof(out->message), "%s", error ? error->message.c_str() : "");
+}
+
+void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
+  const MemoryStats stats = backend.device(ordinal).memory.stats();
+  out->in_use = stats.in_use;
+  out->peak = stats.peak;
+  out->reserved = kDeviceMemory;
+}
+
+// The C function of a slot: unpacks the context and keeps exceptions on this side.
+template <auto Function>
+struct Slot;
+template <class Result, class... Args, Result (*Function)(Backend&, Args...)>
+struct Slot<Function> {
+  static bp_status BP_CALL call(void* context, Args... args) {
+    Backend& backend = *static_cast<Backend*>(context);
+    return backplane::plugin::guard(backend.host(), [&] { return Function(backend, args...); });
+  }
+};
+template <auto Function>
+constexpr auto slot = &Slot<Function>::call;
+
+}  // namespace
+
+void Backend::register_on(const backplane::plugin::Registrar& registrar) {
+  host_ = registrar.host();
+  bp_backend_def def{};
+  def.header = BP_HEADER(bp_backend_def);
+  def.name = name_;
+  def.flags = addressing_ == Addressing::kProtected ? BP_BACKEND_ADDRESSABLE : 0;
+  def.context = this;
+  def.device_count = slot<device_count>;
+  def.properties = slot<properties>;
+  def.allocate = slot<allocate>;
+  def.deallocate = slot<deallocate>;
+  def.copy_from_host = slot<copy_from_host>;
+  def.copy_to_host = slot<copy_to_host>;
+  def.copy = slot<copy>;
+  def.stream_create = slot<stream_create>;
+  def.stream_destroy = stream_destroy;
+  def.flush = slot<flush>;
+  def.completed = slot<completed>;
+  def.wait = slot<wait>;
+  def.stream_wait = slot<stream_wait>;
+  def.deferred_error = slot<deferred_error>;
+  def.memory_stats = slot<memory_stats>;
+  registrar.backend(def);
+}
+
+Device& Backend::device(int32_t ordinal) {
+  BP_CHECK(ordinal >= 0 && ordinal < kDeviceCount, VALUE, name_, ": no device ", ordinal, "; there are ", kDeviceCount);
+  std::lock_guard lock(mutex_);
+  auto& device = devices_[static_cast<size_t>(ordinal)];
+  if (!device) device = std::make_unique<Device>(addressing_);
+  return *device;
+}
+
+}  // namespace sim

@@ -1,0 +1,198 @@
+// Reductions, positions of extremes, and running sums.
+#include <algorithm>
+#include <limits>
+
+#include "kernels.hpp"
+#include "loops.hpp"
+#include "walk.hpp"
+
+namespace sim {
+namespace {
+
+// A reduction's output has stride 0 along reduced dimensions, so that one loop accumulates for every layout.
+// Op::start is the value of no elements, Op::join takes an accumulated value and the next element.
+template <class Op, class Out, class In>
+void accumulate(const Loop& loop) {
+  for_each_run<2>(loop, [](const auto& at, const auto& step, int64_t n) {
+    Out* out = reinterpret_cast<Out*>(at[0]);
+    if (step[0] == 0) {  // the run folds into one element: keep it in a register
+      Out total = *out;
+      for (int64_t i = 0; i < n; ++i) total = Op::join(total, *reinterpret_cast<const In*>(at[1] + i * step[1]));
+      *out = total;
+    } else if (step[0] == sizeof(Out) && step[1] == sizeof(In)) {
+      const In* x = reinterpret_cast<const In*>(at[1]);
+      for (int64_t i = 0; i < n; ++i) out[i] = Op::join(out[i], x[i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) {
+        Out& element = *reinterpret_cast<Out*>(at[0] + i * step[0]);
+        element = Op::join(element, *reinterpret_cast<const In*>(at[1] + i * step[1]));
+      }
+    }
+  });
+}
+
+struct Sum {
+  template <class Out>
+  static Out start() {
+    return Out{0};
+  }
+  template <class Out, class In>
+  static Out join(Out total, In x) {
+    return wrapping_add(total, convert<Out>(x));
+  }
+};
+struct Prod {
+  template <class Out>
+  static Out start() {
+    return Out{1};
+  }
+  template <class Out, class In>
+  static Out join(Out total, In x) {
+    return wrapping_multiply(total, convert<Out>(x));
+  }
+};
+struct Max {
+  template <class Out>
+  static Out start() {
+    return std::numeric_limits<Out>::has_infinity ? -std::numeric_limits<Out>::infinity()
+                                                  : std::numeric_limits<Out>::lowest();
+  }
+  template <class T>
+  static T join(T best, T x) {
+    return x > best || x != x ? x : best;  // a NaN, once taken, stays: nothing compares with it
+  }
+};
+struct Min {
+  template <class Out>
+  static Out start() {
+    return std::numeric_limits<Out>::has_infinity ? std::numeric_limits<Out>::infinity()
+                                                  : std::numeric_limits<Out>::max();
+  }
+  template <class T>
+  static T join(T best, T x) {
+    return x < best || x != x ? x : best;
+  }
+};
+struct Any {
+  template <class Out>
+  static Out start() {
+    return false;
+  }
+  template <class Out, class In>
+  static Out join(Out found, In x) {
+    return found || x != In{0};
+  }
+};
+struct All {
+  template <class Out>
+  static Out start() {
+    return true;
+  }
+  template <class Out, class In>
+  static Out join(Out held, In x) {
+    return held && x != In{0};
+  }
+};
+
+template <class Op, class Out, class In>
+void record_reduction(const Call& call) {
+  call.record([out = call.output(0), loop = call.loop()] {
+    fill(out, Op::template start<Out>());
+    accumulate<Op, Out, In>(loop);
+  });
+}
+
+// sum, prod: the result's dtype is wider or stated.
+template <class Op>
+void reduce_into(const Call& call) {
+  dispatch_dtype<kAll>(call.output(0).dtype, [&]<class Out>() {
+    dispatch_dtype<kAll>(call.compute(), [&]<class In>() { record_reduction<Op, Out, In>(call); });
+  });
+}
+
+void check_not_empty(const Call& call, int64_t elements) {
+  BP_CHECK(call.output(0).count() == 0 || elements > 0, VALUE, call.op_name(),
+           ": found no elements to choose from; expected at least one along the reduced axes");
+}
+
+template <class Op>
+void extreme(const Call& call) {
+  check_not_empty(call, call.input(0).count());
+  dispatch_dtype<kReals>(call.compute(), [&]<class T>() { record_reduction<Op, T, T>(call); });
+}
+
+template <class Op>
+void test(const Call& call) {
+  dispatch_dtype<kAll>(call.compute(), [&]<class T>() { record_reduction<Op, bool, T>(call); });
+}
+
+// The axis of an optional Axis argument: x flattened where it is absent, so x must be contiguous.
+struct Lines {
+  int64_t outer, length, inner;
+};
+Lines lines_along(const Call& call, size_t axis_arg) {
+  const Operand x = call.input(0);
+  if (!call.has(axis_arg) || x.ndim() == 0) return {1, x.count(), 1};
+  const auto axis = static_cast<size_t>(call.axis(axis_arg, x.ndim()));
+  Lines lines{1, x.shape[axis], 1};
+  for (size_t d = 0; d < x.shape.size(); ++d) (d < axis ? lines.outer : lines.inner) *= d == axis ? 1 : x.shape[d];
+  return lines;
+}
+
+// body(x, out) at the start of each line of a contiguous x; `step` output elements lie between lines of one group.
+template <class T, class Out, class Body>
+void record_lines(const Call& call, const Lines& lines, int64_t out_length, Body body) {
+  const auto* x = reinterpret_cast<const T*>(call.input(0).data);
+  auto* out = reinterpret_cast<Out*>(call.output(0).data);
+  call.record([=] {
+    for (int64_t o = 0; o < lines.outer; ++o)
+      for (int64_t i = 0; i < lines.inner; ++i)
+        body(x + o * lines.length * lines.inner + i, out + o * out_length * lines.inner + i);
+  });
+}
+
+template <class Op>
+void arg_extreme(const Call& call) {
+  const Lines lines = lines_along(call, 1);
+  check_not_empty(call, lines.length);
+  dispatch_dtype<kReals>(call.compute(), [&]<class T>() {
+    record_lines<T, int64_t>(call, lines, 1, [lines](const T* x, int64_t* out) {
+      int64_t best = 0;
+      for (int64_t k = 1; k < lines.length; ++k) {
+        const T held = x[best * lines.inner], next = x[k * lines.inner];
+        if (held == held && Op::join(held, next) != held) best = k;  // strictly better, or the first NaN
+      }
+      *out = best;
+    });
+  });
+}
+
+void cumulative_sum(const Call& call) {
+  const Lines lines = lines_along(call, 1);
+  dispatch_dtype<kAll>(call.output(0).dtype, [&]<class Out>() {
+    dispatch_dtype<kAll>(call.compute(), [&]<class T>() {
+      record_lines<T, Out>(call, lines, lines.length, [lines](const T* x, Out* out) {
+        Out total{0};
+        for (int64_t k = 0; k < lines.length; ++k) out[k * lines.inner] = total = Sum::join(total, x[k * lines.inner]);
+      });
+    });
+  });
+}
+
+constexpr Row kRows[] = {
+    {"bp::sum", kernel<reduce_into<Sum>>, kAll, BP_KERNEL_LOOP},
+    {"bp::prod", kernel<reduce_into<Prod>>, kAll, BP_KERNEL_LOOP},
+    {"bp::max", kernel<extreme<Max>>, kReals, BP_KERNEL_LOOP},
+    {"bp::min", kernel<extreme<Min>>, kReals, BP_KERNEL_LOOP},
+    {"bp::any", kernel<test<Any>>, kAll, BP_KERNEL_LOOP},
+    {"bp::all", kernel<test<All>>, kAll, BP_KERNEL_LOOP},
+    {"bp::argmax", kernel<arg_extreme<Max>>, kReals, 0},
+    {"bp::argmin", kernel<arg_extreme<Min>>, kReals, 0},
+    {"bp::cumulative_sum", kernel<cumulative_sum>, kAll, 0},
+};
+
+}  // namespace
+
+Table reduction_kernels() { return {__FILE__, kRows}; }
+
+}  // namespace sim

@@ -1,0 +1,137 @@
+// Elementwise kernels of one operand, and cast.
+#include <cmath>
+
+#include "kernels.hpp"
+#include "loops.hpp"
+
+namespace sim {
+namespace {
+
+// Integers wrap: their arithmetic is done unsigned.
+struct Negative {
+  template <class T>
+  static T apply(T x) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(uint64_t{0} - static_cast<uint64_t>(x));
+    return -x;
+  }
+};
+struct Abs {
+  template <class T>
+  static T apply(T x) {
+    if constexpr (std::is_floating_point_v<T>) return std::abs(x);
+    if constexpr (std::is_signed_v<T>) return x < 0 ? Negative::apply(x) : x;
+    return x;
+  }
+};
+struct Sign {
+  template <class T>
+  static T apply(T x) {
+    if (x != x) return x;
+    if constexpr (std::is_signed_v<T>) return static_cast<T>((x > 0) - (x < 0));
+    return static_cast<T>(x > 0);
+  }
+};
+struct Identity {
+  template <class T>
+  static T apply(T x) {
+    return x;
+  }
+};
+struct Invert {
+  template <class T>
+  static T apply(T x) {
+    if constexpr (std::is_same_v<T, bool>)
+      return !x;
+    else
+      return static_cast<T>(~x);
+  }
+};
+
+#define SIM_FLOAT_FUNCTION(Name, expression) \
+  struct Name {                              \
+    template <class T>                       \
+    static T apply(T x) {                    \
+      return static_cast<T>(expression);     \
+    }                                        \
+  };
+SIM_FLOAT_FUNCTION(Sqrt, std::sqrt(x))
+SIM_FLOAT_FUNCTION(Exp, std::exp(x))
+SIM_FLOAT_FUNCTION(Expm1, std::expm1(x))
+SIM_FLOAT_FUNCTION(Log, std::log(x))
+SIM_FLOAT_FUNCTION(Log1p, std::log1p(x))
+SIM_FLOAT_FUNCTION(Sin, std::sin(x))
+SIM_FLOAT_FUNCTION(Cos, std::cos(x))
+SIM_FLOAT_FUNCTION(Atan, std::atan(x))
+SIM_FLOAT_FUNCTION(Tanh, std::tanh(x))
+SIM_FLOAT_FUNCTION(Erf, std::erf(x))
+#undef SIM_FLOAT_FUNCTION
+
+// Rounding: integers stay as they are.
+#define SIM_ROUNDING(Name, function)                                 \
+  struct Name {                                                      \
+    template <class T>                                               \
+    static T apply(T x) {                                            \
+      if constexpr (std::is_floating_point_v<T>) return function(x); \
+      return x;                                                      \
+    }                                                                \
+  };
+SIM_ROUNDING(Floor, std::floor)
+SIM_ROUNDING(Ceil, std::ceil)
+SIM_ROUNDING(Trunc, std::trunc)
+SIM_ROUNDING(Round, std::nearbyint)  // the default rounding mode takes ties to the even neighbour
+#undef SIM_ROUNDING
+
+template <class Op, bp_dtype_mask kMask>
+void unary(const Call& call) {
+  dispatch_dtype<kMask>(call.compute(), [&]<class T>() {
+    call.record([loop = call.loop()] { map_one<T, T>(loop, [](T x) { return Op::template apply<T>(x); }); });
+  });
+}
+
+void cast(const Call& call) {
+  dispatch_dtype<kAll>(call.output(0).dtype, [&]<class Out>() {
+    dispatch_dtype<kAll>(call.compute(), [&]<class In>() {
+      call.record([loop = call.loop()] { map_one<Out, In>(loop, [](In x) { return convert<Out, In>(x); }); });
+    });
+  });
+}
+
+void copy(const Call& call) {
+  dispatch_width(call.compute(),
+                 [&]<class T>() { call.record([loop = call.loop()] { map_one<T, T>(loop, [](T x) { return x; }); }); });
+}
+
+template <class Op, bp_dtype_mask kMask>
+constexpr Row row(const char* op) {
+  return {op, kernel<unary<Op, kMask>>, kMask, kLoopFlags};
+}
+
+constexpr Row kRows[] = {
+    {"bp::cast", kernel<cast>, kAll, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES},
+    {"bp::copy", kernel<copy>, BP_MASK_ANY, BP_KERNEL_LOOP},
+    row<Negative, kReals>("bp::negative"),
+    row<Abs, kReals>("bp::abs"),
+    row<Sign, kReals>("bp::sign"),
+    row<Identity, kReals>("bp::conj"),
+    row<Invert, kBits>("bp::bitwise_invert"),
+    row<Sqrt, kFloats>("bp::sqrt"),
+    row<Exp, kFloats>("bp::exp"),
+    row<Expm1, kFloats>("bp::expm1"),
+    row<Log, kFloats>("bp::log"),
+    row<Log1p, kFloats>("bp::log1p"),
+    row<Sin, kFloats>("bp::sin"),
+    row<Cos, kFloats>("bp::cos"),
+    row<Atan, kFloats>("bp::atan"),
+    row<Tanh, kFloats>("bp::tanh"),
+    row<Erf, kFloats>("bp::erf"),
+    row<Floor, kReals>("bp::floor"),
+    row<Ceil, kReals>("bp::ceil"),
+    row<Trunc, kReals>("bp::trunc"),
+    row<Round, kReals>("bp::round"),
+};
+
+}  // namespace
+
+Table unary_kernels() { return {__FILE__, kRows}; }
+
+}  // namespace sim

@@ -1,0 +1,62 @@
+// The memory of one simulated device.
+//
+// One sparse file in memory is mapped twice. The first mapping is PROT_NONE: its addresses are what the host is
+// given, and touching them is a fault, as with a real accelerator. The second, private one is what the device's own
+// threads read and write. In handle mode there is no first mapping: the host is given small integers.
+// Owns all blocks; any thread may call; a block must not be released while work on it is queued.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+namespace sim {
+
+enum class Addressing { kProtected, kHandle };
+
+struct MemoryStats {
+  uint64_t in_use = 0;
+  uint64_t peak = 0;
+};
+
+class DeviceMemory {
+ public:
+  DeviceMemory(Addressing addressing, uint64_t capacity);  // throws backplane::Error
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  void* allocate(uint64_t size);  // throws Error(BP_ERROR_MEMORY)
+  void release(void* block);      // throws Error(BP_ERROR_VALUE) for what allocate did not return
+  // Where the device's threads see `size` bytes of a block; throws likewise where they are not all inside.
+  char* resolve(const void* block, uint64_t byte_offset, uint64_t size) const;
+
+  uint64_t capacity() const { return capacity_; }
+  MemoryStats stats() const;
+
+ private:
+  struct Block {
+    uint64_t offset;
+    uint64_t size;
+  };
+  uint64_t take_range(uint64_t size);
+  void give_range(uint64_t offset, uint64_t size);
+  void* name_of(uint64_t offset);
+  void unmap() noexcept;
+
+  const Addressing addressing_;
+  const uint64_t capacity_;
+  int file_ = -1;
+  char* device_view_ = nullptr;
+  char* host_view_ = nullptr;
+
+  mutable std::mutex mutex_;           // guards what follows
+  std::map<uint64_t, uint64_t> free_;  // offset -> size, neighbours merged
+  std::unordered_map<uintptr_t, Block> blocks_;
+  uintptr_t next_handle_ = 1;
+  MemoryStats stats_;
+};
+
+}  // namespace sim

@@ -1,0 +1,86 @@
+// An in-order queue of work with its own thread: a stream of a simulated device.
+//
+// Work is numbered by the host's tickets, which never fall along a queue; several items may share one. Calls that
+// record on one queue are serialised by the host; completed, wait and take_error may come from any thread. An item
+// reports by exception: backplane::Error(BP_ERROR_DATA) fails that item alone, anything else loses the device.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "backplane/abi/base.h"
+
+namespace sim {
+
+struct DeferredError {
+  uint64_t ticket;
+  bp_status code;
+  std::string message;
+};
+
+// Why a device takes no more work: the first fatal error, kept for ever. For tests of what follows one, the
+// environment variable BACKPLANE_SIM_LOSE_AFTER=N makes the device fail so at the item after its first N.
+class LostFlag {
+ public:
+  LostFlag();
+  void set(const std::string& cause);
+  std::optional<std::string> cause() const;
+  void check() const;  // throws Error(BP_ERROR_DEVICE_LOST) with the first cause
+  void burn_fuse();    // counts an item; throws std::runtime_error at the one that is to fail
+
+ private:
+  std::atomic<int64_t> fuse_;  // items left; negative: no end is set
+  mutable std::mutex mutex_;
+  std::optional<std::string> cause_;  // guarded by mutex_
+};
+
+class Queue : public std::enable_shared_from_this<Queue> {
+ public:
+  using Work = std::function<void()>;
+
+  explicit Queue(LostFlag& lost);  // `lost` outlives the queue
+  ~Queue();                        // finishes what is recorded
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  void record(uint64_t ticket, Work work);
+  void record_wait(Queue& other, uint64_t ticket);  // later items start after `ticket` of `other`
+  void run_and_wait(Work work);                     // in order, after all that is recorded
+  void flush(uint64_t ticket);                      // nothing more will be recorded for `ticket` or lower
+
+  uint64_t completed() const;
+  // Gives the code of the oldest error up to `ticket`, which take_error then has. Throws on a lost device.
+  bp_status wait(uint64_t ticket);
+  std::optional<DeferredError> take_error();
+
+ private:
+  struct Item {
+    uint64_t ticket;
+    Work work;
+  };
+  void run();
+  void execute(const Item& item);
+  uint64_t completed_locked() const;
+  void wait_completed(uint64_t ticket);
+
+  LostFlag& lost_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable recorded_;
+  mutable std::condition_variable finished_;
+  std::deque<Item> items_;  // the front one may be running
+  uint64_t last_ticket_ = 0;
+  uint64_t flushed_ = 0;
+  bool closing_ = false;
+  std::deque<DeferredError> errors_;
+  std::thread thread_;  // last: starts when all else stands
+};
+
+}  // namespace sim
