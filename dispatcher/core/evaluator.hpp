@@ -1,4 +1,4 @@
-// Evaluates the formulas of a record: demand-driven over the flat nodes, each at most once, one branch of an IF.
+// Evaluates the formulas of a record over their plans: each node at most once, one branch of an IF.
 //
 // Ops are called through `Caller`, so the evaluator knows neither dispatch nor devices (the same evaluator serves
 // shape formulas, which call no op). Tensors that a formula makes are released when evaluation ends, except the
@@ -31,14 +31,14 @@ struct Caller {
 };
 extern Caller caller;
 
-// Writes one owned value per root (per target, for a derivative with BP_FORMULA_TUPLE; per result, for other rules with
-// it); see owned_value.hpp. A symbolic zero comes out as ABSENT. Of a VJP's roots only those run whose target is in
-// `needs`; the others are ABSENT. Throws Error, and then results hold nothing. `formula` must be one of op.formulas and
-// op must be linked.
+// Writes one owned value (owned_value.hpp) per root; with BP_FORMULA_TUPLE per target of a VJP, or per result of
+// another rule. A symbolic zero comes out as ABSENT, and a number that was passed for a tensor may come out as that
+// number. Of a VJP's roots only those are computed whose target is in `needs`; the others are ABSENT. Throws Error, and
+// then `results` own nothing. `formula` must be one of op.formulas and op must be linked.
 void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results,
               bool use_native = true);
 
-// The int list of a SHAPE formula's root `result`. `out` has room for 64.
+// The int list of a SHAPE formula's root for `result`. `out` has room for 64.
 void evaluate_ints(const OpRecord& op, const bp_formula& formula, uint32_t result, const FormulaInputs& inputs,
                    int64_t* out, int32_t* count);
 

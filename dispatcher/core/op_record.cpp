@@ -256,23 +256,4 @@ std::unique_ptr<OpRecord> copy_record(const bp_op_def& def) {
   return op;
 }
 
-void link(OpRecord& record, uint32_t (*find)(std::string_view)) {
-  if (record.linked.load(std::memory_order_acquire)) return;
-  const auto resolve = [&](const char* name) {
-    const uint32_t op = find(name);
-    BP_CHECK(op != BP_NO_OP, NOT_IMPLEMENTED, record.name, ": a formula calls '", name,
-             "', which is neither a registered op nor a builtin; load the plugin that brings it");
-    return op;
-  };
-  const bp_program& program = *record.def.program;
-  std::vector<uint32_t> calls(program.n_names, BP_NO_OP);
-  for (uint32_t i = 0; i < program.n_names; ++i)
-    if (!record.builtins[i]) calls[i] = resolve(program.names[i]);
-  bool fits = false;
-  for (uint32_t i = 0; i < program.n_nodes; ++i) fits = fits || program.nodes[i].kind == BP_NODE_FIT;
-  for (int i = 0; fits && i < 3; ++i) record.fit_ops[i] = resolve(record.def.fit_names[i]);
-  record.calls = std::move(calls);
-  record.linked.store(true, std::memory_order_release);
-}
-
 }  // namespace backplane::core

@@ -1,31 +1,27 @@
 // Values that own what they hold, as formulas and calls return them.
 //
 // TENSOR: one reference. TENSOR_LIST: the array, from `make_owned_list`, and a reference per element that is not NULL.
-// INT_LIST: the array, likewise. Every other tag owns nothing. Whoever holds such a value releases it once, from any
-// thread.
+// Every other tag owns nothing. Whoever holds such a value releases it once, from any thread.
 #pragma once
 
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "backplane/abi/value.h"
 
 namespace backplane::core {
 
-// A TENSOR_LIST or INT_LIST of `count` zeroed elements. Throws std::bad_alloc.
-inline bp_value make_owned_list(uint16_t tag, uint32_t count) {
-  static_assert(sizeof(bp_tensor*) == sizeof(int64_t));
-  void* array = std::calloc(count ? count : 1, sizeof(int64_t));
+// A TENSOR_LIST of `count` NULLs. Throws std::bad_alloc.
+inline bp_value make_owned_list(uint32_t count) {
+  void* array = std::calloc(count ? count : 1, sizeof(bp_tensor*));
   if (!array) throw std::bad_alloc();
   bp_value value{};
-  value.tag = tag;
+  value.tag = BP_TAG_TENSOR_LIST;
   value.count = count;
   value.u.p = array;
   return value;
 }
 inline bp_tensor** owned_tensors(const bp_value& list) { return const_cast<bp_tensor**>(list.u.tensors); }
-inline int64_t* owned_ints(const bp_value& list) { return const_cast<int64_t*>(list.u.ints); }
 
 // Leaves ABSENT behind.
 template <class Release>
@@ -35,8 +31,6 @@ void release_owned(bp_value& value, Release release) {
   } else if (value.tag == BP_TAG_TENSOR_LIST) {
     for (uint32_t i = 0; i < value.count; ++i)
       if (value.u.tensors[i]) release(value.u.tensors[i]);
-    std::free(const_cast<void*>(value.u.p));
-  } else if (value.tag == BP_TAG_INT_LIST) {
     std::free(const_cast<void*>(value.u.p));
   }
   value = bp_value{};
