@@ -1,0 +1,53 @@
+"""Counts what every law covered, and prints it after the run: cases passed and failed, entries exempted in writing."""
+
+import sys
+from collections import Counter, defaultdict
+
+import pytest
+
+passed, failed, entries = Counter(), Counter(), defaultdict(set)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "law(name): the law of the registry that a test states")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    marker = item.get_closest_marker("law")
+    if marker is None or report.when != "call":
+        return
+    law = marker.args[0]
+    (passed if report.passed else failed)[law] += 1
+    entries[law].add(item.callspec.params["case"].entry.name)
+
+
+def _checked_only(cases):
+    """Rules that codegen checks and nothing runs yet: kind -> entries."""
+    rules = defaultdict(set)
+    for case in cases:
+        rules[f"batch: {case.entry.rules['batch']}"].add(case.entry.name)
+        for kind in case.entry.rules["jvp"].values():
+            rules[f"jvp: {kind}"].add(case.entry.name)
+    return rules
+
+
+def pytest_terminal_summary(terminalreporter):
+    registry = sys.modules.get("law_registry")
+    if registry is None or not (passed or failed):
+        return
+    cases = registry.registry()
+    total = len({case.entry.name for case in cases})
+    terminalreporter.section(f"laws over {total} entries, {len(cases)} samples")
+    for law in registry.LAWS:
+        if not passed[law] and not failed[law]:
+            continue
+        line = f"{law:14} {len(entries[law]):4} entries  {passed[law]:5} passed  {failed[law]:4} failed"
+        excused = registry.exempted.get(law, {})
+        terminalreporter.write_line(line + (f"  {len(excused)} exempted" if excused else ""))
+        for name, reason in sorted(excused.items()):
+            terminalreporter.write_line(f"{'':15} {name}: {reason}")
+    for kind, names in sorted(_checked_only(cases).items()):
+        terminalreporter.write_line(f"checked only   {len(names):4} entries  {kind}")

@@ -1,0 +1,141 @@
+"""The registry as the laws see it: every entry of `samples.json`, which codegen writes beside the op records.
+
+Found by the environment variable BACKPLANE_SAMPLES, beside the package, or in a build tree above it. Read once, never
+changed. A `Case` is one sample of one entry; `cases(law, applies)` gives the parameters of a law's test, less the
+entries that `except:` exempts, which are counted by conftest.py.
+"""
+
+import functools
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+LAWS = (
+    "gradient",
+    "second_order",
+    "forward",
+    "meta",
+    "dtypes",
+    "decompose",
+    "inplace",
+    "out",
+    "zeros",
+    "alias",
+    "native",
+    "numpy",
+    "zero_size",
+    "errors",
+)
+INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+exempted = {}  # law -> {op: reason}; filled while tests are collected
+
+
+@dataclass(frozen=True)
+class Arg:
+    name: str
+    type: str
+    is_list: bool
+    optional: bool
+    accepts: tuple
+    promote: bool
+
+    @property
+    def is_tensor(self):
+        return self.type == "Tensor"
+
+    @property
+    def differentiable(self):
+        return self.is_tensor and any(name in self.accepts for name in INEXACT)
+
+
+@dataclass(frozen=True)
+class Entry:
+    name: str
+    args: tuple
+    results: tuple  # (name, dtype rule, nondiff)
+    flags: frozenset
+    tolerance: float
+    compare: str
+    exempt: dict = field(hash=False)
+    rules: dict = field(hash=False)  # vjp, jvp: {argument: kind}; batch: kind; decompose: bool
+    alias: str | None = None
+
+    def arg(self, name):
+        return next(arg for arg in self.args if arg.name == name)
+
+    @property
+    def python_name(self):
+        return self.name.partition("::")[2].replace(".", "_")
+
+    @property
+    def differentiable(self):
+        """Arguments whose gradient is a value: those with a formula, and all of a composite."""
+        stated = self.rules["vjp"]
+        return tuple(
+            arg for arg in self.args if arg.differentiable and ("composite" in self.flags or stated.get(arg.name) in ("formula", "zero"))
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    entry: Entry
+    number: int
+    sample: dict = field(hash=False)  # argument -> value, as codegen writes it
+    error: str = ""
+
+    def __str__(self):
+        return f"{self.entry.python_name}-{self.number}"
+
+
+def samples_path():
+    stated = os.environ.get("BACKPLANE_SAMPLES")
+    if stated:
+        return Path(stated)
+    import backplane
+
+    package = Path(backplane.__file__).resolve().parent
+    places = [package / "samples.json", *(above / "share" / "backplane" / "samples.json" for above in package.parents)]
+    places += [above / "generated" / "samples.json" for above in package.parents]
+    for place in places:
+        if place.is_file():
+            return place
+    raise FileNotFoundError(f"samples.json is at none of {', '.join(map(str, places))}; set BACKPLANE_SAMPLES to its path")
+
+
+def read_entry(row):
+    args = tuple(
+        Arg(arg["name"], arg["type"], arg["list"], arg["optional"], tuple(arg["accepts"]), arg["promote"]) for arg in row["args"]
+    )
+    results = tuple((result["name"], result["dtype"], result.get("nondiff", False)) for result in row["results"])
+    rules = {key: row[key] for key in ("vjp", "jvp", "batch", "decompose")}
+    return Entry(
+        row["name"], args, results, frozenset(row["flags"]), row["tolerance"], row["compare"], row["except"], rules, row["alias"]
+    )
+
+
+@functools.cache
+def registry():
+    """All cases, in the order of the registry file."""
+    rows = json.loads(samples_path().read_text())["ops"]
+    found = []
+    for row in rows:
+        entry = read_entry(row)
+        found += [Case(entry, number, sample["args"], sample["error"]) for number, sample in enumerate(row["samples"])]
+    return found
+
+
+def cases(law, applies, errors=False):
+    """The parameters of a law's test: every case to which it applies."""
+    assert law in LAWS, law
+    found = []
+    for case in registry():
+        if bool(case.error) != errors or not applies(case):
+            continue
+        if law in case.entry.exempt:
+            exempted.setdefault(law, {})[case.entry.name] = case.entry.exempt[law]
+        else:
+            found.append(pytest.param(case, id=str(case), marks=pytest.mark.law(law)))
+    return found
