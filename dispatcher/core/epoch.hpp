@@ -6,14 +6,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/thread_state.hpp"
 
 namespace backplane::core {
 
+struct Device;
+struct ScratchBlock {
+  Device* device;
+  void* data;
+  uint64_t size;
+};
+
 struct ThreadCold {
   std::string error;  // the message of set_error
   int32_t error_code = 0;
+  std::vector<ScratchBlock> scratch;  // of the kernels of synchronous devices that are running on this thread
 };
 
 // Makes `cold` and enters the thread into the list that `drain` walks. The block is freed when the thread ends.

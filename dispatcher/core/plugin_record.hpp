@@ -7,8 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,9 +53,11 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);
 uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
 // Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
 // plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
-void withdraw(PluginRecord* owner);
-// Undoes the last withdraw: an unload that is refused at its end leaves everything as it was.
-void restore(PluginRecord* owner);
+// Returns what was taken back.
+struct Withdrawn;
+std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner);
+// Undoes it: an unload that is refused at its end leaves everything as it was.
+void restore(const Withdrawn& all);
 // Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
 void quiesce(PluginRecord* owner);
 

@@ -1,0 +1,132 @@
+"""The measurements of `./dev bench`: each function runs the programs that it needs and returns plain numbers.
+
+In: a Bench, which knows the build folder. Out: nanoseconds, milliseconds, bytes or instruction counts, by name. Nothing is kept
+in files here; report.py judges, run.py is the command.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+CPP_CASES = ["direct", "noop", "add", "add_recording", "view", "backward"]
+
+
+@dataclasses.dataclass
+class Bench:
+    build: pathlib.Path
+
+    @property
+    def ours(self):
+        return [str(self.build / "bench/bench_overhead"), str(self.build / "bench/bench_noop.so")]
+
+
+def run(command, **options):
+    return subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
+def google_benchmark(command):
+    """Case -> best nanoseconds of several repetitions, and the context that the program states."""
+    output = json.loads(run([*command, "--benchmark_format=json", "--benchmark_repetitions=5",
+                             "--benchmark_min_time=0.1"], stderr=subprocess.DEVNULL))
+    best = {}
+    for row in output["benchmarks"]:
+        if row.get("run_type") == "iteration":
+            best[row["run_name"]] = min(row["cpu_time"], best.get(row["run_name"], row["cpu_time"]))
+    return best, output["context"]
+
+
+def torch_program(bench):
+    """The peer, compiled where its source or the package changed."""
+    import torch
+
+    source = ROOT / "bench/torch_overhead.cpp"
+    program = bench.build / f"bench/torch_overhead-{torch.__version__}"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        package = pathlib.Path(torch.__file__).parent
+        run(["g++", "-O2", "-std=c++20", source, "-o", program, f"-I{package}/include",
+             f"-I{package}/include/torch/csrc/api/include", f"-L{package}/lib", f"-Wl,-rpath,{package}/lib",
+             f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+             "-ltorch_cpu", "-lc10", "-lbenchmark", "-lpthread"])
+    return [str(program)]
+
+
+def cpp_calls(bench, rounds=3):
+    """{case: {library: nanoseconds}}, the two programs in turns, and the size of an autograd node."""
+    best = {case: {} for case in CPP_CASES}
+    peer = torch_program(bench)
+    for _ in range(rounds):
+        for library, command in (("backplane", bench.ours), ("torch", peer)):
+            times, context = google_benchmark(command)
+            if library == "backplane":
+                node = int(context["bytes_per_node"])
+            for case, nanoseconds in times.items():
+                best[case][library] = min(nanoseconds, best[case].get(library, nanoseconds))
+    return best, node
+
+
+def python_calls():
+    return json.loads(run([sys.executable, ROOT / "bench/python_calls.py"]))
+
+
+def imports(rounds=9):
+    """Median milliseconds and megabytes of `import backplane` over a bare interpreter."""
+    report = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    milliseconds, megabytes = [], []
+    for _ in range(rounds):
+        measured = []
+        for code in (report, "import backplane; " + report):
+            start = time.perf_counter()
+            memory = int(run([sys.executable, "-c", code]))
+            measured.append((time.perf_counter() - start, memory))
+        milliseconds.append((measured[1][0] - measured[0][0]) * 1e3)
+        megabytes.append((measured[1][1] - measured[0][1]) / 1024)
+    return statistics.median(milliseconds), statistics.median(megabytes)
+
+
+def compile_seconds(command, rounds=3):
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run(command)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def compiling(bench):
+    """Seconds for a plugin source in C and in C++, each from its text to its object, without a cache."""
+    flags = ["-O2", "-fPIC", f"-I{ROOT}/dispatcher/abi", f"-I{ROOT}/dispatcher/include"]
+    c = compile_seconds(["gcc", "-std=c11", *flags, "-c", ROOT / "bench/noop_plugin.c", "-o", os.devnull])
+    cpp = compile_seconds(["g++", "-std=c++20", *flags, "-c", ROOT / "bench/typed_plugin.cpp", "-o", os.devnull])
+    return {"c": c, "cpp": cpp}
+
+
+def stripped_megabytes(bench):
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "libbackplane.so"
+        shutil.copy((bench.build / "lib/libbackplane.so").resolve(), copy)
+        run(["strip", copy])
+        return copy.stat().st_size / 1e6
+
+
+def instructions(bench):
+    """Case -> instructions of one call: the difference of two runs under callgrind, so that start-up cancels."""
+    counts = {}
+    for case in CPP_CASES:
+        totals = []
+        for iterations in (1000, 3000):
+            done = subprocess.run(
+                ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *bench.ours,
+                 f"--benchmark_filter=^{case}(/|$)"],
+                env={**os.environ, "BENCH_ITERATIONS": str(iterations)}, capture_output=True, text=True, check=True)
+            totals.append(int(re.search(r"Collected : (\d+)", done.stderr)[1]))
+        counts[case] = round((totals[1] - totals[0]) / 2000, 1)
+    return counts

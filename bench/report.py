@@ -1,0 +1,88 @@
+"""What the project promises about speed, and how measurements are judged and shown.
+
+A Row holds one figure, its peer's (or none), and the limit on the figure or on their ratio. Rows come out as a table for
+people; `passed` says whether each limit was kept.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    what: str
+    value: float
+    unit: str
+    limit: float | None = None  # on the ratio where there is a peer, else on the value
+    peer: float | None = None
+    peer_name: str = ""
+
+    @property
+    def judged(self):
+        return self.value / self.peer if self.peer else self.value
+
+    @property
+    def passed(self):
+        return self.limit is None or self.judged <= self.limit
+
+    def cells(self):
+        peer = f"{self.peer:.4g} ({self.peer_name})" if self.peer else ""
+        ratio = f"{self.judged:.3g}" if self.peer else ""
+        limit = "" if self.limit is None else f"≤ {self.limit:g}{'' if self.peer else ' ' + self.unit}"
+        mark = "" if self.limit is None else ("pass" if self.passed else "FAIL")
+        return [self.what, f"{self.value:.4g} {self.unit}", peer, ratio, limit, mark]
+
+
+HEADINGS = ["what", "ours", "peer", "ratio", "limit", ""]
+
+
+def overhead_rows(cpp, node_bytes, python, import_ms, import_mb):
+    """`cpp` and `python` map case -> library -> nanoseconds."""
+    def versus(what, table, case, peer, limit):
+        row = table[case]
+        return Row(what, row["backplane"], "ns", limit, row[peer], peer)
+
+    direct = cpp["direct"]["backplane"]
+    torch_share = cpp["noop"]["torch"] - cpp["direct"]["torch"]
+    return [
+        Row("C++: a direct call of the no-op kernel", direct, "ns"),
+        Row("C++: no-op op through the dispatcher, over direct", cpp["noop"]["backplane"] - direct, "ns", 5),
+        Row("C++: the same of PyTorch", torch_share, "ns"),
+        versus("C++: add, 1 element", cpp, "add", "torch", 0.14),
+        versus("C++: add, 1 element, recording", cpp, "add_recording", "torch", None),
+        versus("C++: reshape", cpp, "view", "torch", None),
+        versus("C++: (a*b).sum().backward()", cpp, "backward", "torch", None),
+        versus("Python: a + b, 1 element", python, "add", "numpy", 0.45),
+        versus("Python: a + b, 1 element", python, "add", "torch", 0.15),
+        versus("Python: view (reshape)", python, "view", "numpy", 1.0),
+        Row("Python: a + b, recording against not", python["add_recording"]["backplane"], "ns", 1.8,
+            python["add"]["backplane"], "ours, not recording"),
+        versus("Python: a + b, recording", python, "add_recording", "torch", None),
+        versus("Python: (a*b).sum().backward()", python, "backward", "torch", 0.2),
+        Row("import backplane, over bare Python", import_ms, "ms", 60),
+        Row("import backplane, memory over bare Python", import_mb, "MB", 45),
+        Row("bytes per autograd node", node_bytes, "bytes"),
+    ]
+
+
+def compile_rows(seconds, library_mb):
+    return [
+        Row("compile a plugin source in C++", seconds["cpp"], "s", 2),
+        Row("compile a plugin source in C", seconds["c"], "s", 0.3),
+        Row("libbackplane.so, stripped", library_mb, "MB", 3),
+    ]
+
+
+def instruction_rows(counts, kept, tolerance):
+    return [Row(f"instructions: {case}", count, "instr.", 1 + tolerance if case in kept else None, kept.get(case), "kept")
+            for case, count in counts.items()]
+
+
+def text_table(rows):
+    table = [HEADINGS, *(row.cells() for row in rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(HEADINGS))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in table)
+
+
+def markdown_table(rows):
+    lines = [HEADINGS, ["---"] * len(HEADINGS), *(row.cells() for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,149 @@
+// Making tensors and moving their data: empty, from and to host memory, between devices.
+#include <algorithm>
+#include <cstring>
+
+#include "backplane/device.hpp"
+#include "core/device_call.hpp"
+#include "core/dtype_rules.hpp"
+#include "core/epoch.hpp"
+#include "core/shape_rules.hpp"
+#include "transforms/tape.hpp"
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+void check_sizes(const char* who, Shape shape, bp_dtype dtype) {
+  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, who, ": there is no dtype ", dtype);
+  BP_CHECK(shape.size() <= kMaxRank, SHAPE, who, ": rank ", shape.size(), " exceeds ", kMaxRank);
+  for (size_t i = 0; i < shape.size(); ++i)
+    BP_CHECK(shape[i] >= 0, SHAPE, who, ": size ", shape[i], " of axis ", i, " is negative");
+  int64_t count = checked_count(shape.data(), static_cast<int32_t>(shape.size()));
+  BP_CHECK(count <= INT64_MAX / kItemSize[dtype], SHAPE, who, ": ", count, " elements of ", kDtypeNames[dtype], " exceed 2^63 bytes");
+}
+
+// Copies strided elements, given as strides in bytes, to row-major memory.
+void gather(char* dst, const char* src, const int64_t* sizes, const int64_t* strides, int32_t ndim, int64_t item) {
+  if (ndim == 0) {
+    std::memcpy(dst, src, static_cast<size_t>(item));
+    return;
+  }
+  int64_t inner = item;
+  for (int32_t i = 1; i < ndim; ++i) inner *= sizes[i];
+  if (ndim == 1 && strides[0] == item) {
+    std::memcpy(dst, src, static_cast<size_t>(item * sizes[0]));
+    return;
+  }
+  for (int64_t k = 0; k < sizes[0]; ++k) gather(dst + k * inner, src + k * strides[0], sizes + 1, strides + 1, ndim - 1, item);
+}
+
+Tensor contiguous(const Tensor& t) {
+  if (t.is_contiguous()) return t;
+  bp_value arg = value(t);
+  return Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1, 0));
+}
+
+void require_data(const Tensor& t, const char* who) {
+  BP_CHECK(t, VALUE, who, ": the tensor is empty");
+  BP_CHECK(!(t.get()->flags & BP_TENSOR_WRAPPER), VALUE, who,
+           ": a tensor inside a transform has no data of its own; return it from the transformed function first");
+}
+
+}  // namespace
+
+Tensor empty(Shape shape, bp_dtype dtype, bp_device device) {
+  check_sizes("empty", shape, dtype);
+  CallGuard guard;
+  Device& d = device_at(device);
+  check_usable(d);
+  return Tensor::adopt(new_tensor(d, dtype, static_cast<int32_t>(shape.size()), shape.data()));
+}
+
+Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device) {
+  Tensor result = empty(shape, dtype, device);
+  auto ndim = static_cast<int32_t>(shape.size());
+  uint64_t nbytes = result.get()->nbytes;
+  if (nbytes == 0) return result;
+  CallGuard guard;
+  Device& d = device_at(device);
+  bp_storage* storage = result.get()->storage;
+  if (strides.empty()) {
+    copy_from_host(d, storage, 0, data, nbytes);
+    return result;
+  }
+  int64_t bytes[kMaxRank];
+  for (int32_t i = 0; i < ndim; ++i) bytes[i] = strides[static_cast<size_t>(i)] * kItemSize[dtype];
+  if (d.host_memory()) {
+    gather(static_cast<char*>(storage->data), static_cast<const char*>(data), shape.data(), bytes, ndim, kItemSize[dtype]);
+    return result;
+  }
+  std::vector<char> packed(nbytes);
+  gather(packed.data(), static_cast<const char*>(data), shape.data(), bytes, ndim, kItemSize[dtype]);
+  copy_from_host(d, storage, 0, packed.data(), nbytes);
+  return result;
+}
+
+void to_host(const Tensor& tensor, void* dst) {
+  require_data(tensor, "to_host");
+  if (tensor.get()->nbytes == 0) return;
+  CallGuard guard;
+  Tensor packed = contiguous(tensor);
+  core::copy_to_host(*packed.get()->storage->device, packed.get()->storage, packed.get()->dl.byte_offset, dst, packed.get()->nbytes);
+}
+
+Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner, void (*release_owner)(void*),
+                 bool read_only) {
+  check_sizes("wrap_host", shape, dtype);
+  CallGuard guard;
+  auto ndim = static_cast<int32_t>(shape.size());
+  // The storage spans what the strides reach, which may lie before `data`.
+  int64_t low = 0, high = 0;
+  bool none = false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    none = none || shape[i] == 0;
+    if (!strides.empty()) (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
+  }
+  int64_t item = kItemSize[dtype];
+  if (none) low = 0, high = -1;
+  if (strides.empty()) high = checked_count(shape.data(), ndim) - 1;
+  bp_storage* storage = wrap_storage(host_device(), static_cast<char*>(data) + low * item,
+                                     static_cast<uint64_t>((high - low + 1) * item), owner, release_owner);
+  storage->read_only = read_only;
+  return Tensor::adopt(new_tensor_over(storage, dtype, ndim, shape.data(), strides.empty() ? nullptr : strides.data(),
+                                       static_cast<uint64_t>(-low * item)));
+}
+
+Tensor to_device(const Tensor& tensor, bp_device device) {
+  require_data(tensor, "to_device");
+  CallGuard guard;
+  if (tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal) return tensor;
+  Device& target = device_at(device);
+  check_usable(target);
+  Tensor packed = contiguous(tensor);
+  Tensor result = empty(packed.shape(), packed.dtype(), device);
+  Device& source = *packed.get()->storage->device;
+  bp_tensor& from = *packed.get();
+  if (from.nbytes) {
+    if (source.host_memory()) {
+      core::copy_from_host(target, result.get()->storage, 0, static_cast<char*>(from.storage->data) + from.dl.byte_offset, from.nbytes);
+    } else if (target.host_memory()) {
+      core::copy_to_host(source, from.storage, from.dl.byte_offset, result.get()->storage->data, from.nbytes);
+    } else {
+      std::vector<char> staging(from.nbytes);
+      core::copy_to_host(source, from.storage, from.dl.byte_offset, staging.data(), from.nbytes);
+      core::copy_from_host(target, result.get()->storage, 0, staging.data(), from.nbytes);
+    }
+  }
+  record_move(tensor, result);
+  return result;
+}
+
+int dtype_size(bp_dtype dtype) noexcept { return dtype < BP_DTYPE_COUNT ? kItemSize[dtype] : 0; }
+const char* dtype_name(bp_dtype dtype) noexcept { return dtype < BP_DTYPE_COUNT ? kDtypeNames[dtype] : "none"; }
+bp_dtype promote(bp_dtype a, bp_dtype b) noexcept {
+  return a < BP_DTYPE_COUNT && b < BP_DTYPE_COUNT ? kPromotion[a][b] : static_cast<bp_dtype>(BP_DTYPE_NONE);
+}
+
+}  // namespace backplane

@@ -1,0 +1,334 @@
+// A call that nothing intercepts any more: infer, choose a row, prepare, run. See device_call.hpp.
+#include "core/device_call.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backplane/device.hpp"
+#include "core/dtype_rules.hpp"
+#include "core/epoch.hpp"
+#include "core/shape_rules.hpp"
+
+namespace backplane::core {
+namespace {
+
+// Everything that one kernel call needs, on the stack.
+struct Prepared {
+  bp_value args[kMaxArgs];
+  bp_value outs[kMaxResults];
+  double complex_storage[4][2];
+  int n_complex = 0;
+  std::vector<std::vector<bp_tensor*>> lists;
+  Temporaries temporaries;
+  struct CopyBack {
+    TensorImpl* from;
+    TensorImpl* to;
+  };
+  CopyBack copy_back[kMaxResults];
+  int n_copy_back = 0;
+};
+
+bool fits_row_layout(const TensorImpl& t, const KernelRow& row, uint64_t alignment) {
+  if (!(row.def.flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP)) && !is_contiguous(t)) return false;
+  return alignment <= 1 || t.dl.byte_offset % alignment == 0;
+}
+
+void prepare_arguments(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
+  const OpRecord& record = *call.op.record;
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    const bp_value& v = call.args[i];
+    bp_value& to = p.args[i];
+    to = v;
+    bool in_compute = i < 64 && (record.def.promote >> i & 1) && !(row.def.flags & BP_KERNEL_CASTS);
+    if (v.tag == BP_TAG_TENSOR) {
+      to.u.t = prepare_tensor(impl(v.u.t), row, device, in_compute, compute, p.temporaries);
+    } else if (v.tag == BP_TAG_TENSOR_LIST) {
+      auto& list = p.lists.emplace_back(v.u.tensors, v.u.tensors + v.count);
+      for (bp_tensor*& t : list)
+        if (t) t = prepare_tensor(impl(t), row, device, in_compute, compute, p.temporaries);
+      to.u.tensors = list.data();
+    } else if (record.args[static_cast<size_t>(i)].type == BP_TYPE_TENSOR && v.tag != BP_TAG_ABSENT) {
+      BP_CHECK(p.n_complex < 4, TYPE, record.name, ": more than 4 numbers stand in tensor positions");
+      to = prepare_number(v, row, device, compute, p.complex_storage[p.n_complex++], p.temporaries);
+    }
+  }
+}
+
+// May the kernel write straight into `target` while it reads `input`?
+bool clashes(const TensorImpl& target, const TensorImpl& input, const KernelRow& row) {
+  if (target.storage != input.storage) return false;
+  bool identical = target.dl.byte_offset == input.dl.byte_offset && target.dtype == input.dtype && same_shape(target, input) &&
+                   std::equal(target.dl.strides, target.dl.strides + target.dl.ndim, input.dl.strides);
+  if (identical) return !(row.def.flags & BP_KERNEL_INPLACE);
+  return overlap(target, input) != Overlap::kNo;
+}
+
+void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype, Device& device) {
+  BP_CHECK(&device_of(target) == &device, VALUE, op.record->name, ": out is on device ", name_of(device_of(target)),
+           "; the arguments are on ", name_of(device));
+  bool same = target.dl.ndim == shape.ndim && std::equal(shape.sizes, shape.sizes + shape.ndim, target.dl.shape);
+  if (!same) {
+    auto text = [](int32_t n, const int64_t* sizes) {
+      std::string s = "(";
+      for (int32_t i = 0; i < n; ++i) s += (i ? ", " : "") + std::to_string(sizes[i]);
+      return s + (n == 1 ? ",)" : ")");
+    };
+    detail::fail(BP_ERROR_SHAPE, op.record->name, ": the output has shape ", text(target.dl.ndim, target.dl.shape),
+                 "; the result has shape ", text(shape.ndim, shape.sizes));
+  }
+  // bool < integer < floating < complex: a lossy change of kind is an error.
+  auto kind = [](bp_dtype d) {
+    bp_dtype_mask bit = BP_DTYPE_BIT(d);
+    return bit & BP_MASK_BOOL ? 0 : bit & BP_MASK_INTEGER ? 1 : bit & BP_MASK_FLOATING ? 2 : 3;
+  };
+  BP_CHECK(kind(dtype) <= kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ", kDtypeNames[dtype],
+           " cannot be written into an output of dtype ", kDtypeNames[target.dtype], "; cast it first");
+  check_writable(op, target);
+}
+
+void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
+  const OpRecord& record = *call.op.record;
+  ShapeResult shape;
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    bp_value& slot = p.outs[i];
+    slot = call.outs[i];
+    bool dynamic = record.shape_words[static_cast<size_t>(i)] == nullptr && (call.op.flags & BP_OP_DYNAMIC);
+    if (slot.flags & BP_VALUE_NOT_WANTED || (dynamic && !(slot.flags & BP_VALUE_GIVEN))) continue;
+    BP_CHECK(!dynamic, NOT_IMPLEMENTED, record.name, ": the shape of result ", i,
+             " depends on values, so it cannot be written into a given output");
+    infer_shape(record, call.args, call.n_args, i, shape);
+    bp_dtype dtype = result_dtype(record, call.args, call.n_args, i, compute);
+    if (!(slot.flags & BP_VALUE_GIVEN)) {
+      slot = tensor_value(new_tensor(device, dtype, shape.ndim, shape.sizes));
+      slot.flags = BP_VALUE_GIVEN;
+      continue;
+    }
+    TensorImpl* target = impl(slot.u.t);
+    check_given(call.op, *target, shape, dtype, device);
+    uint64_t alignment = std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
+    bool direct = target->dtype == dtype && fits_row_layout(*target, row, alignment);
+    if (direct)
+      each_tensor(p.args, call.n_args, [&](TensorImpl* input) { direct = direct && !clashes(*target, *input, row); });
+    if (!direct) {
+      TensorImpl* temporary = p.temporaries.keep(new_tensor(device, dtype, shape.ndim, shape.sizes));
+      slot.u.t = temporary;
+      p.copy_back[p.n_copy_back++] = {temporary, target};
+    }
+  }
+}
+
+// Are all operands row-major over one shape and dtype, so that the kernel may run flat?
+bool flat(const Prepared& p, int32_t n_args, int32_t n_outs) {
+  const bp_tensor& out = *p.outs[0].u.t;
+  if (!is_contiguous(out) || n_outs != 1) return false;
+  bool all = true;
+  each_tensor(p.args, n_args, [&](TensorImpl* t) { all = all && is_contiguous(*t) && same_shape(*t, out); });
+  return all;
+}
+
+void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
+  const bp_tensor* operands[kMaxLoopOperands];
+  int32_t n = 0;
+  auto add = [&](const bp_tensor* t) {
+    BP_CHECK(n < kMaxLoopOperands, VALUE, call.op.record->name, ": more than ", kMaxLoopOperands, " operands");
+    operands[n++] = t;
+  };
+  for (int32_t i = 0; i < call.n_outs; ++i) add(p.outs[i].tag == BP_TAG_TENSOR ? p.outs[i].u.t : nullptr);
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    if (call.op.record->args[static_cast<size_t>(i)].type != BP_TYPE_TENSOR) continue;
+    if (p.args[i].tag == BP_TAG_TENSOR_LIST)
+      for (uint32_t k = 0; k < p.args[i].count; ++k) add(p.args[i].u.tensors[k]);
+    else
+      add(p.args[i].tag == BP_TAG_TENSOR ? p.args[i].u.t : nullptr);
+  }
+  if (call.op.flags & BP_OP_ELEMENTWISE) {
+    build_elementwise_loop(operands, n, loop);
+    return;
+  }
+  // A reduction: which axes go is the shape rule's second parameter.
+  const bp_shape_rule& rule = call.op.record->shapes[0];
+  const bp_tensor& input = *call.args[rule.args[0]].u.t;
+  int32_t axes[kMaxRank];
+  int32_t n_axes = 0;
+  const bp_value* axis = rule.n_args > 1 && rule.args[1] != BP_NO_ARG ? &call.args[rule.args[1]] : nullptr;
+  if (!axis || axis->tag == BP_TAG_ABSENT)
+    for (; n_axes < input.dl.ndim; ++n_axes) axes[n_axes] = n_axes;
+  else if (axis->tag == BP_TAG_INT)
+    axes[n_axes++] = normalize_axis(*call.op.record, axis->u.i, input.dl.ndim);
+  else
+    for (uint32_t k = 0; k < axis->count; ++k) axes[n_axes++] = normalize_axis(*call.op.record, axis->u.ints[k], input.dl.ndim);
+  build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
+}
+
+// Frees what the kernel of a synchronous device took with host->scratch.
+class ScratchScope {
+ public:
+  ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}
+  ~ScratchScope() {
+    while (blocks_.size() > begin_) {
+      deallocate(*blocks_.back().device, blocks_.back().data, blocks_.back().size, {});
+      blocks_.pop_back();
+    }
+  }
+
+ private:
+  std::vector<ScratchBlock>& blocks_;
+  size_t begin_;
+};
+
+void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
+  bp_frame frame;
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &call.op.record->info;
+  frame.context = row.def.context;
+  frame.stream = nullptr;
+  frame.backend = device.backend->index;
+  frame.ordinal = device.ordinal;
+  frame.ticket = 0;
+  frame.keys = call.mask;
+  frame.level = 0;
+  frame.compute = compute;
+  frame.reserved = 0;
+  frame.loop = nullptr;
+  LoopStorage loop;
+  if ((row.def.flags & BP_KERNEL_LOOP) && (call.op.flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION)) &&
+      !((call.op.flags & BP_OP_ELEMENTWISE) && flat(p, call.n_args, call.n_outs))) {
+    build_loop(call, p, loop);
+    frame.loop = &loop.loop;
+  }
+  bp_status status;
+  if (device.synchronous()) {
+    CallGuard guard;
+    ScratchScope scratch;
+    status = row.def.fn(&frame, p.args, call.n_args, p.outs, call.n_outs);
+  } else {
+    std::vector<bp_storage*> reads, writes;
+    each_tensor(p.args, call.n_args, [&](TensorImpl* t) { reads.push_back(t->storage); });
+    each_tensor(p.outs, call.n_outs, [&](TensorImpl* t) { writes.push_back(t->storage); });
+    Stream& stream = current_stream(device);
+    std::lock_guard lock(device.lock);
+    frame.stream = stream.handle;
+    frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
+                         static_cast<int>(writes.size()));
+    CallGuard guard;
+    status = row.def.fn(&frame, p.args, call.n_args, p.outs, call.n_outs);
+  }
+  if (status != BP_OK) {
+    if (status == BP_ERROR_DEVICE_LOST && !device.lost) {
+      device.lost = true;
+      device.lost_cause = cold().error;
+    }
+    throw_status(status, call.op, row.owner->name.c_str());
+  }
+  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// Takes the outputs back into the caller's slots.
+void deliver(const Call& call, Prepared& p) {
+  for (int i = 0; i < p.n_copy_back; ++i) {
+    bool cast = p.copy_back[i].from->dtype != p.copy_back[i].to->dtype;
+    bp_value args[] = {tensor_value(p.copy_back[i].from), dtype_value(p.copy_back[i].to->dtype)};
+    bp_value to = tensor_value(p.copy_back[i].to);
+    to.flags = BP_VALUE_GIVEN;
+    core::call(role_op(cast ? Role::kCast : Role::kCopy), args, cast ? 2 : 1, &to, 1, 0);
+  }
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (call.outs[i].flags & BP_VALUE_GIVEN) {
+      impl(call.outs[i].u.t)->storage->version.fetch_add(1, std::memory_order_relaxed);
+    } else if (!(call.outs[i].flags & BP_VALUE_NOT_WANTED)) {
+      call.outs[i] = p.outs[i];
+      call.outs[i].flags = 0;
+    }
+  }
+}
+
+void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype compute) {
+  Prepared p;
+  for (int32_t i = 0; i < call.n_outs; ++i) p.outs[i] = bp_value{};
+  try {
+    prepare_arguments(call, row, device, compute, p);
+    prepare_outputs(call, row, device, compute, p);
+    run_row(call, row, device, compute, p);
+  } catch (...) {
+    for (int32_t i = 0; i < call.n_outs; ++i)
+      if (!(call.outs[i].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)))
+        each_tensor(&p.outs[i], 1, [](TensorImpl* t) { release(t); });
+    throw;
+  }
+  deliver(call, p);
+}
+
+}  // namespace
+
+TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, bool in_compute, bp_dtype compute,
+                           Temporaries& temporaries) {
+  if (in_compute && t->dtype != compute) {
+    bp_value args[] = {tensor_value(t), dtype_value(compute)};
+    t = temporaries.keep(call_one(role_op(Role::kCast), args, 2, 0));
+  }
+  uint64_t alignment = std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
+  if (!fits_row_layout(*t, row, alignment)) {
+    bp_value arg = tensor_value(t);
+    t = temporaries.keep(call_one(role_op(Role::kCopy), &arg, 1, 0));
+  }
+  return t;
+}
+
+void check_writable(const OpEntry& op, const TensorImpl& target) {
+  BP_CHECK(target.storage, VALUE, op.record->name, ": the output has no data");
+  BP_CHECK(!target.storage->read_only, VALUE, op.record->name, ": the output is read-only memory of another library; copy it");
+  BP_CHECK(is_contiguous(target) || !self_overlaps(target), VALUE, op.record->name,
+           ": several elements of the output share one place in memory (a broadcast view); copy it first");
+}
+
+Device& device_of_call(const Call& call) {
+  TensorImpl* first = nullptr;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+    if (t->flags & BP_TENSOR_WRAPPER)
+      detail::fail(BP_ERROR_VALUE, call.op.record->name,
+                   ": a tensor of a transform that has ended reached a device; return it from the transformed function "
+                   "instead of keeping it");
+    if (!first) {
+      first = t;
+      return;
+    }
+    if (!same_device(*first, *t))
+      detail::fail(BP_ERROR_VALUE, call.op.record->name, ": tensors on different devices: ", name_of(device_of(*first)), " and ",
+                   name_of(device_of(*t)), "; move one with to(device)");
+  });
+  if (first) return device_of(*first);
+  for (int32_t i = 0; i < call.n_args; ++i)
+    if (call.args[i].tag == BP_TAG_DEVICE) return device_at(call.args[i].u.d);
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN) return device_of(*impl(call.outs[i].u.t));
+  return device_at(default_device());
+}
+
+void call_on_device(const Call& call) {
+  Device& device = device_of_call(call);
+  check_usable(device);
+  const OpRecord& record = *call.op.record;
+  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
+  bp_dtype compute = compute_dtype(record, call.args, call.n_args);
+  bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
+  bool lacking = compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute));
+  if (!decompose && !lacking)
+    if (const KernelRow* row = pick_row(call, device, compute, nullptr)) return run_kernel(call, *row, device, compute);
+  if (call.op.decompose && !lacking) {
+    // The same shape errors on every backend, whoever computes.
+    ShapeResult shape;
+    for (int32_t i = 0; i < call.n_outs; ++i)
+      if (!(call.op.flags & BP_OP_DYNAMIC)) infer_shape(record, call.args, call.n_args, i, shape);
+    counters.decompositions.fetch_add(1, std::memory_order_relaxed);
+    return call_decomposition(call);
+  }
+  if ((call.op.flags & BP_OP_HOST) && !lacking && !device.host_memory() &&
+      counters.host_fallback_allowed.load(std::memory_order_relaxed))
+    return call_host_fallback(call, device);
+  Refusals why;
+  pick_row(call, device, compute, &why);
+  throw_missing_kernel(call, device, compute, why);
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,60 @@
+// Parts of a call on a device: choosing the row, preparing operands, the kernel itself.
+#pragma once
+
+#include "core/dispatch.hpp"
+#include "core/loop.hpp"
+
+namespace backplane::core {
+
+// Why no row took a call, for the missing-kernel error.
+struct Refusals {
+  std::string text;
+};
+
+// The best row that takes the call, or nullptr. `why` (may be null) collects the reasons of those that do not.
+const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compute, Refusals* why);
+
+// Owns the temporaries of one call.
+class Temporaries {
+ public:
+  Temporaries() = default;
+  Temporaries(const Temporaries&) = delete;
+  ~Temporaries() {
+    for (int i = 0; i < count_; ++i) release(held_[i]);
+    for (TensorImpl* t : more_) release(t);
+  }
+  TensorImpl* keep(TensorImpl* t) {
+    if (count_ < kInline)
+      held_[count_++] = t;
+    else
+      more_.push_back(t);
+    return t;
+  }
+
+ private:
+  static constexpr int kInline = 8;
+  int count_ = 0;
+  TensorImpl* held_[kInline];
+  std::vector<TensorImpl*> more_;
+};
+
+// A tensor in the form that a row asks for: dtype, layout, alignment. Returns `t` itself where it fits.
+TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, bool in_compute, bp_dtype compute,
+                           Temporaries& temporaries);
+// A number in a tensor position: in the compute dtype's kind for rows that take immediates, else a tensor.
+bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
+                        double (&complex_storage)[2], Temporaries& temporaries);
+
+void call_view(const Call& call);  // view_call.cpp
+// Runs the call on the host's device with copied operands and brings the results back.
+void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp
+[[noreturn]] void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why);
+
+// The device of a call: that of its tensors, which must agree; else of a Device argument; else the default.
+Device& device_of_call(const Call& call);
+inline Device& device_of(const TensorImpl& t) { return t.storage ? *t.storage->device : device_at({t.backend, t.ordinal}); }
+
+// Before a write into a tensor that the caller gave. Throws for read-only and self-overlapping ones.
+void check_writable(const OpEntry& op, const TensorImpl& target);
+
+}  // namespace backplane::core

@@ -1,0 +1,250 @@
+#include "core/dispatch.hpp"
+
+#include <cstring>
+
+#include "backplane/op.hpp"
+#include "core/epoch.hpp"
+#include "core/evaluator.hpp"
+#include "core/owned_value.hpp"
+#include "transforms/level.hpp"
+#include "transforms/tape.hpp"
+
+namespace backplane::core {
+
+constinit std::atomic<bool> force_decomposition{false};
+constinit std::atomic<bool> use_native_formulas{true};
+constinit Counters counters;
+
+namespace {
+
+// A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults.
+[[gnu::noinline]] void call_with_defaults(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs,
+                                          int32_t n_outs, uint64_t mask) {
+  const OpRecord& record = *op.record;
+  auto n = static_cast<int32_t>(record.args.size());
+  BP_CHECK(n_args <= n, TYPE, record.name, ": takes at most ", n, " arguments, found ", n_args);
+  bp_value full[kMaxArgs];
+  if (n_args > 0) std::memcpy(full, args, sizeof(bp_value) * static_cast<size_t>(n_args));
+  for (int32_t i = n_args; i < n; ++i) {
+    const bp_arg_def& arg = record.args[static_cast<size_t>(i)];
+    BP_CHECK(arg.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL), TYPE, record.name, ": missing argument ", i + 1, " \"",
+             arg.name, "\"");
+    full[i] = arg.flags & BP_ARG_HAS_DEFAULT ? arg.default_value : bp_value{};
+  }
+  dispatch({op, full, n, outs, n_outs, mask});
+}
+
+[[gnu::noinline]] void intercept(const Call& call, uint64_t keys) {
+  if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(call);
+  uint64_t key = highest_key(keys);
+  if (key == kLevelKey) return call_level(call);
+  if (key == kTapeKey) return record_call(call);
+  call_key(call, key);
+}
+
+uint64_t keys_of(const bp_value* values, int32_t n) {
+  uint64_t keys = 0;
+  for (int32_t i = 0; i < n; ++i) {
+    const bp_value& v = values[i];
+    if (v.tag == BP_TAG_TENSOR) {
+      keys |= impl(v.u.t)->keys;
+    } else if (v.tag == BP_TAG_TENSOR_LIST) {
+      for (uint32_t k = 0; k < v.count; ++k)
+        if (v.u.tensors[k]) keys |= impl(v.u.tensors[k])->keys;
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+void dispatch(const Call& call) {
+  const ThreadState& state = thread_state;
+  uint64_t keys = state.included_keys | keys_of(call.args, call.n_args);
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys;
+  keys &= ~state.excluded_keys & call.mask & ~call.op.fall_through;
+  if (keys) {
+    if (keys == kTapeKey && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call);
+    return intercept(call, keys);
+  }
+  if (call.op.flags & BP_OP_COMPOSITE) [[unlikely]]
+    return call_decomposition(call);
+  call_on_device(call);
+}
+
+void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs, uint64_t mask) {
+  const OpRecord& record = *op.record;
+  BP_CHECK(n_outs == static_cast<int32_t>(record.results.size()), TYPE, record.name, ": has ", record.results.size(),
+           " results, found ", n_outs, " out slots");
+  if (n_args == static_cast<int32_t>(record.args.size())) [[likely]]
+    return dispatch({op, args, n_args, outs, n_outs, mask});
+  call_with_defaults(op, args, n_args, outs, n_outs, mask);
+}
+
+TensorImpl* call_one(const OpEntry& op, const bp_value* args, int32_t n_args, uint64_t mask) {
+  bp_value out{};
+  call(op, args, n_args, &out, 1, mask);
+  return impl(out.u.t);
+}
+
+void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before) {
+  for (int32_t i = 0; i < n_outs; ++i) {
+    if (before[i].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)) continue;
+    release_owned(outs[i], [](bp_tensor* t) { release(impl(t)); });
+    outs[i] = before[i];
+  }
+}
+
+void throw_status(bp_status status, const OpEntry& op, const char* who) {
+  ThreadCold& block = cold();
+  std::string message = block.error.empty() ? "failed without a message" : block.error;
+  std::string_view name = op.record->name;
+  if (message.find(name) == std::string::npos && message.find(name.substr(name.rfind(':') + 1)) == std::string::npos)
+    message = std::string(name) + ": " + (who && *who ? std::string(who) + ": " : "") + message;
+  throw Error(status, message);
+}
+
+bp_status status_of_exception() noexcept {
+  ThreadCold& block = cold();
+  try {
+    throw;
+  } catch (const Error& error) {
+    block.error = error.what();
+    block.error_code = error.code();
+  } catch (const std::bad_alloc&) {
+    block.error = "out of memory";
+    block.error_code = BP_ERROR_MEMORY;
+  } catch (const std::exception& error) {
+    block.error = error.what();
+    block.error_code = BP_ERROR_INTERNAL;
+  } catch (...) {
+    block.error = "an exception of unknown type";
+    block.error_code = BP_ERROR_INTERNAL;
+  }
+  return block.error_code;
+}
+
+void call_decomposition(const Call& call) {
+  const OpEntry& op = call.op;
+  BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
+  link_entry(const_cast<OpEntry&>(op));
+  bp_frame frame{};
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &op.record->info;
+  frame.keys = call.mask;
+  frame.compute = BP_DTYPE_NONE;
+  FormulaInputs inputs;
+  inputs.args = call.args;
+  inputs.frame = &frame;
+  bp_value results[kMaxResults] = {};
+  evaluate(*op.record, *op.decompose, inputs, results, use_native_formulas.load(std::memory_order_relaxed));
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    bp_value& out = call.outs[i];
+    if (out.flags & BP_VALUE_GIVEN) {
+      bp_value source = results[i];
+      bp_value target = out;
+      core::call(role_op(Role::kCopy), &source, 1, &target, 1, call.mask);
+    }
+    if (out.flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED))
+      release_owned(results[i], [](bp_tensor* t) { release(impl(t)); });
+    else
+      out = results[i];
+  }
+}
+
+void call_key(const Call& call, uint64_t key) {
+  auto bit = static_cast<uint32_t>(__builtin_ctzll(key));
+  uint64_t below = call.mask & ~key;
+  CallGuard guard;
+  const KeyRecord* record = key_at(bit);
+  const KernelTable* table = call.op.table.load(std::memory_order_acquire);
+  const KernelRow* row = bit < table->by_key.size() ? table->by_key[bit] : nullptr;
+  bp_kernel_fn fn = row ? row->def.fn : record && !record->withdrawn ? record->fallback : nullptr;
+  if (!fn) return dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, below});
+  bp_frame frame{};
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &call.op.record->info;
+  frame.context = row ? row->def.context : record->context;
+  frame.keys = below;
+  frame.compute = BP_DTYPE_NONE;
+  frame.level = thread_state.level ? thread_state.level->depth : 0;
+  bp_value before[kMaxResults];
+  std::memcpy(before, call.outs, sizeof(bp_value) * static_cast<size_t>(call.n_outs));
+  cold().error.clear();
+  bp_status status = fn(&frame, call.args, call.n_args, call.outs, call.n_outs);
+  if (status != BP_OK) {
+    release_outputs(call.outs, call.n_outs, before);
+    throw_status(status, call.op, record->name.c_str());
+  }
+}
+
+namespace {
+// How the evaluator reaches the call path.
+bp_status evaluator_call(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
+                         int32_t n_outs) {
+  try {
+    call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
+    return BP_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+const OpRecord* record_of(uint32_t op) { return op_entry(op)->record.get(); }
+}  // namespace
+
+constinit Caller caller{evaluator_call, record_of, [](bp_tensor* t) { retain(impl(t)); },
+                        [](bp_tensor* t) { release(impl(t)); }};
+
+}  // namespace backplane::core
+
+namespace backplane {
+
+using namespace core;
+
+bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
+  try {
+    CallGuard guard;
+    core::call(checked_entry(op), args, n_args, outs, n_outs);
+    return BP_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
+  try {
+    CallGuard guard;
+    OpEntry& entry = checked_entry(op);
+    BP_CHECK(entry.flags & BP_OP_INPLACE, NOT_IMPLEMENTED, entry.record->name, ": has no in-place variant");
+    BP_CHECK(n_args > 0 && args[0].tag == BP_TAG_TENSOR, TYPE, entry.record->name,
+             ": the in-place variant writes to its first argument, which must be a tensor");
+    bp_value out = args[0];
+    out.flags = BP_VALUE_GIVEN;
+    core::call(entry, args, n_args, &out, 1);
+    return BP_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+const char* last_error() noexcept { return cold().error.c_str(); }
+
+void throw_last_error(bp_status status) { throw Error(status, cold().error); }
+
+CallCounts call_counts() noexcept {
+  return {counters.kernels.load(std::memory_order_relaxed), counters.decompositions.load(std::memory_order_relaxed),
+          counters.host_fallbacks.load(std::memory_order_relaxed)};
+}
+
+void reset_call_counts() noexcept {
+  counters.kernels = 0;
+  counters.decompositions = 0;
+  counters.host_fallbacks = 0;
+}
+
+bool allow_host_fallback(bool allowed) noexcept { return counters.host_fallback_allowed.exchange(allowed); }
+
+}  // namespace backplane

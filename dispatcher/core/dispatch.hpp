@@ -1,0 +1,82 @@
+// The call path: from an op handle and values to the key, level or kernel that handles the call.
+//
+// `dispatch` asks which keys intercept, highest first; with none left the call goes to the device. All functions
+// here throw Error; the C entry points (host_table.cpp, call_packed) turn that into a status at the edge.
+#pragma once
+
+#include "core/registry.hpp"
+#include "core/thread_state.hpp"
+
+namespace backplane::core {
+
+// A call on its way down. `args` is of full length, with defaults filled in.
+struct Call {
+  const OpEntry& op;
+  const bp_value* args;
+  int32_t n_args;
+  bp_value* outs;
+  int32_t n_outs;
+  uint64_t mask;  // keys that may still intercept
+};
+
+// Fills in defaults and dispatches.
+void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
+          uint64_t mask = ~uint64_t{0});
+void dispatch(const Call& call);
+void call_on_device(const Call& call);       // device_call.cpp
+void call_decomposition(const Call& call);   // evaluates the DECOMPOSE formula; its calls see call.mask
+void call_key(const Call& call, uint64_t key);
+
+// One tensor result; the caller owns it.
+TensorImpl* call_one(const OpEntry& op, const bp_value* args, int32_t n_args, uint64_t mask = ~uint64_t{0});
+
+// Excludes keys on this thread for a scope.
+class ExcludeKeys {
+ public:
+  explicit ExcludeKeys(uint64_t keys) : saved_(thread_state.excluded_keys) { thread_state.excluded_keys |= keys; }
+  ~ExcludeKeys() { thread_state.excluded_keys = saved_; }
+  ExcludeKeys(const ExcludeKeys&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+// Visits the tensors among values, lists included.
+template <class Visit>
+inline void each_tensor(const bp_value* values, int32_t n, Visit visit) {
+  for (int32_t i = 0; i < n; ++i) {
+    const bp_value& v = values[i];
+    if (v.tag == BP_TAG_TENSOR) {
+      visit(impl(v.u.t));
+    } else if (v.tag == BP_TAG_TENSOR_LIST) {
+      for (uint32_t k = 0; k < v.count; ++k)
+        if (v.u.tensors[k]) visit(impl(v.u.tensors[k]));
+    }
+  }
+}
+
+inline bp_value tensor_value(TensorImpl* tensor) {
+  bp_value v{};
+  v.tag = BP_TAG_TENSOR;
+  v.u.t = tensor;
+  return v;
+}
+
+// Releases what empty slots received, for a call that failed half-way.
+void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before);
+// Turns a failing status of a plugin's function into an Error with the thread's message.
+[[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
+// Keeps the code and the message of the exception in flight for this thread; returns the code.
+bp_status status_of_exception() noexcept;
+
+// Forces every op that has both a kernel and a decomposition through the latter; native formulas on or off. For laws.
+extern std::atomic<bool> force_decomposition;
+extern std::atomic<bool> use_native_formulas;
+
+struct Counters {
+  std::atomic<uint64_t> kernels{0}, decompositions{0}, host_fallbacks{0};
+  std::atomic<bool> host_fallback_allowed{true};
+};
+extern Counters counters;
+
+}  // namespace backplane::core

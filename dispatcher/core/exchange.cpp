@@ -1,0 +1,115 @@
+// DLPack in and out. Export folds the byte offset for addressable backends and is refused for others; a capsule holds
+// the storage and a lease on the plugin whose memory it is.
+#include <cstring>
+#include <memory>
+
+#include "backplane/device.hpp"
+#include "core/device_call.hpp"
+#include "core/dtype_rules.hpp"
+#include "core/epoch.hpp"
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+struct Export {
+  DLManagedTensorVersioned managed{};
+  TensorImpl* tensor;
+  PluginRecord* owner;
+};
+
+void delete_export(DLManagedTensorVersioned* managed) {
+  auto* exported = static_cast<Export*>(managed->manager_ctx);
+  unlease(exported->owner, LeaseKind::kCapsule);
+  core::release(exported->tensor);
+  delete exported;
+}
+
+Device& device_of_dlpack(const DLTensor& t) {
+  if (t.device.device_type == kDLCPU) return host_device();
+  for (uint32_t i = 0; i < backend_count(); ++i) {
+    BackendRecord& backend = backend_at(i);
+    for (auto& device : backend.devices)
+      if (!backend.withdrawn && device->properties.dl_device_type == t.device.device_type && device->ordinal == t.device.device_id &&
+          (device->flags & BP_BACKEND_ADDRESSABLE) && t.device.device_type != kDLExtDev)
+        return *device;
+  }
+  detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", t.device.device_type, ", number ",
+               t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
+}
+
+// The tensor over foreign memory; `owner` is released with `release_owner` when its storage dies.
+Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool read_only) {
+  bp_dtype dtype = dtype_from_dlpack(t.dtype);
+  BP_CHECK(dtype != BP_DTYPE_NONE, DTYPE, "from_dlpack: code ", int{t.dtype.code}, " with ", int{t.dtype.bits}, " bits and ",
+           t.dtype.lanes, " lanes is none of our dtypes");
+  BP_CHECK(t.ndim >= 0 && t.ndim <= 64, SHAPE, "from_dlpack: rank ", t.ndim, " is not in 0..64");
+  Device& device = device_of_dlpack(t);
+  int64_t low = 0, high = 0, count = 1;
+  for (int32_t i = 0; i < t.ndim; ++i) {
+    BP_CHECK(t.shape[i] >= 0, SHAPE, "from_dlpack: size ", t.shape[i], " of axis ", i, " is negative");
+    count *= t.shape[i];
+    if (t.strides) (t.strides[i] < 0 ? low : high) += (t.shape[i] - 1) * t.strides[i];
+  }
+  if (!t.strides) high = count - 1;
+  if (count == 0) low = 0, high = -1;
+  int64_t item = kItemSize[dtype];
+  char* first = static_cast<char*>(t.data) + t.byte_offset + low * item;
+  bp_storage* storage = wrap_storage(device, first, static_cast<uint64_t>((high - low + 1) * item), owner, release_owner);
+  storage->read_only = read_only;
+  return Tensor::adopt(
+      new_tensor_over(storage, dtype, t.ndim, t.shape, t.strides, static_cast<uint64_t>(-low * item)));
+}
+
+}  // namespace
+
+DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
+  BP_CHECK(tensor && tensor.get()->storage, VALUE, "to_dlpack: the tensor has no data");
+  CallGuard guard;
+  TensorImpl* t = impl(tensor);
+  Device& device = *t->storage->device;
+  BP_CHECK(device.flags & BP_BACKEND_ADDRESSABLE, VALUE, "to_dlpack: memory of device ", name_of(device),
+           " has no addresses; copy the tensor to host memory with to(device) first");
+  // The consumer may run on any stream: hand over finished data.
+  if (!device.synchronous()) core::synchronize(device);
+  auto exported = std::make_unique<Export>();
+  exported->tensor = t;
+  exported->owner = device.backend->owner;
+  DLManagedTensorVersioned& m = exported->managed;
+  m.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  m.manager_ctx = exported.get();
+  m.deleter = delete_export;
+  m.flags = t->storage->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  m.dl_tensor = t->dl;
+  m.dl_tensor.data = static_cast<char*>(t->dl.data) + t->dl.byte_offset;
+  m.dl_tensor.byte_offset = 0;
+  core::retain(t);
+  lease(exported->owner, LeaseKind::kCapsule);
+  return &exported.release()->managed;
+}
+
+Tensor from_dlpack(DLManagedTensorVersioned* managed) {
+  BP_CHECK(managed->version.major == DLPACK_MAJOR_VERSION, VERSION, "from_dlpack: the capsule has DLPack ", managed->version.major,
+           ".", managed->version.minor, "; we read major ", DLPACK_MAJOR_VERSION);
+  CallGuard guard;
+  return import(managed->dl_tensor, managed,
+                [](void* m) {
+                  auto* tensor = static_cast<DLManagedTensorVersioned*>(m);
+                  if (tensor->deleter) tensor->deleter(tensor);
+                },
+                (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0);
+}
+
+Tensor from_dlpack(DLManagedTensor* managed) {
+  CallGuard guard;
+  return import(managed->dl_tensor, managed,
+                [](void* m) {
+                  auto* tensor = static_cast<DLManagedTensor*>(m);
+                  if (tensor->deleter) tensor->deleter(tensor);
+                },
+                false);
+}
+
+}  // namespace backplane

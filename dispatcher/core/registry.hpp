@@ -1,0 +1,81 @@
+// The run-time registry: ops, kernel rows and functionality keys, each with its owner.
+//
+// Reading is lock-free: an op's entry and its table of rows are reached through atomics and are never freed, so a call
+// that holds a CallGuard may use what it read. Writing happens under one lock. Kernel rows of a withdrawn plugin leave
+// the table; entries of its ops stay, marked.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device.hpp"
+#include "core/evaluator.hpp"
+#include "core/op_record.hpp"
+#include "core/plugin_record.hpp"
+
+namespace backplane::core {
+
+struct KernelRow {
+  bp_kernel_def def{};  // its strings lead into the members below
+  std::string op;
+  std::string backend;
+  std::string file;
+  PluginRecord* owner = nullptr;
+  bool withdrawn = false;
+};
+
+// The rows of one op, best first, by backend index. Immutable; replaced as a whole.
+struct KernelTable {
+  std::vector<std::vector<const KernelRow*>> by_backend;
+  std::vector<const KernelRow*> by_key;  // by key bit; nullptr: the key's fallback
+};
+
+// How an op is differentiated by the tape. Worked out once, at registration.
+enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
+
+struct OpEntry {
+  std::unique_ptr<OpRecord> record;
+  uint32_t handle = 0;
+  PluginRecord* owner = nullptr;
+  std::atomic<bool> withdrawn{false};
+  uint64_t flags = 0;         // BP_OP_*
+  uint64_t fall_through = 0;  // keys that this op ignores
+  const bp_formula* decompose = nullptr;
+  Derivative derivative = Derivative::kNone;
+  std::vector<const bp_formula*> vjp_of_arg;  // per argument; nullptr: none is stated
+  std::atomic<const KernelTable*> table{nullptr};
+  std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock
+};
+
+// nullptr for a handle that was never given out.
+OpEntry* op_entry(uint32_t handle) noexcept;
+OpEntry& checked_entry(uint32_t handle);  // throws for unknown and withdrawn ops
+uint32_t op_count() noexcept;
+uint32_t find_op_loaded(std::string_view name) noexcept;  // without opening plugins
+void link_entry(OpEntry& entry);                          // links the record's formulas once
+
+// Ops that the core itself needs, found by the tag `role:NAME` of their entries, so that the core names none.
+enum class Role : uint8_t { kAdd, kFull, kCopy, kCast, kCount };
+OpEntry& role_op(Role role);  // throws where no entry has the role
+
+// Functionality keys. Bits 0 to 59 are given out; the rest are the core's.
+inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
+inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
+struct KeyRecord {
+  std::string name;
+  uint32_t bit = 0;
+  int64_t rank = 0;  // the higher one comes first; the tape's is 0
+  bp_kernel_fn fallback = nullptr;
+  void* context = nullptr;
+  PluginRecord* owner = nullptr;
+  std::atomic<bool> withdrawn{false};
+};
+const KeyRecord* key_at(uint32_t bit) noexcept;
+const KeyRecord* find_key(std::string_view name) noexcept;
+// The highest-ranked of a set of keys (levels and tape included), as a bit.
+uint64_t highest_key(uint64_t keys) noexcept;
+
+}  // namespace backplane::core

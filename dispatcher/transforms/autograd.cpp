@@ -1,0 +1,138 @@
+// The public interface of reverse mode: settings, leaves, hooks, backward.
+#include "backplane/autograd.hpp"
+
+#include "core/device_call.hpp"
+#include "core/dtype_rules.hpp"
+#include "core/epoch.hpp"
+#include "transforms/tape.hpp"
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+std::atomic<uint64_t> next_hook{1};
+
+std::vector<TensorImpl*> handles(std::span<const Tensor> tensors) {
+  std::vector<TensorImpl*> result;
+  for (const Tensor& t : tensors) result.push_back(impl(t));
+  return result;
+}
+
+void check_outside_levels(const char* who) {
+  BP_CHECK(!thread_state.level, VALUE, who, ": cannot run inside a functional transform; use grad() or vjp() there");
+}
+
+}  // namespace
+
+bool grad_enabled() noexcept { return !thread_state.grad_disabled; }
+
+bool set_grad_enabled(bool enabled) noexcept {
+  ThreadState& state = thread_state;
+  bool before = !state.grad_disabled;
+  state.grad_disabled = !enabled;
+  if (enabled)
+    state.excluded_keys &= ~kTapeKey;
+  else
+    state.excluded_keys |= kTapeKey;
+  return before;
+}
+
+bool requires_grad(const Tensor& tensor) noexcept {
+  TensorImpl* t = impl(tensor);
+  return t->node || (t->autograd && t->autograd->requires_grad) || (t->keys & kTapeKey);
+}
+
+void set_requires_grad(const Tensor& tensor, bool wanted) {
+  TensorImpl* t = impl(tensor);
+  BP_CHECK(!t->node, VALUE, "requires_grad: only a leaf's may be set; this tensor was made by ", node_name(tensor),
+           ": use detach()");
+  BP_CHECK(!wanted || (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)), DTYPE,
+           "requires_grad: only floating and complex tensors have gradients, found ", kDtypeNames[t->dtype]);
+  autograd_of(t).requires_grad = wanted;
+  if (wanted)
+    t->keys |= kTapeKey;
+  else
+    t->keys &= ~kTapeKey;
+}
+
+bool is_leaf(const Tensor& tensor) noexcept { return impl(tensor)->node == nullptr; }
+
+Tensor grad_of(const Tensor& tensor) {
+  TensorImpl* t = impl(tensor);
+  return t->autograd ? Tensor::share(t->autograd->grad) : Tensor();
+}
+
+void set_grad_of(const Tensor& tensor, const Tensor& grad) {
+  if (grad) {
+    BP_CHECK(same_shape(*tensor.get(), *grad.get()), SHAPE, "grad: its shape differs from the tensor's");
+    BP_CHECK(tensor.dtype() == grad.dtype(), DTYPE, "grad: its dtype differs from the tensor's");
+  }
+  Autograd& autograd = autograd_of(impl(tensor));
+  TensorImpl* old = autograd.grad;
+  autograd.grad = nullptr;
+  if (grad) {
+    core::retain(impl(grad));
+    autograd.grad = impl(grad);
+  }
+  if (old) core::release(old);
+}
+
+Tensor detach(const Tensor& tensor) {
+  TensorImpl* t = impl(tensor);
+  BP_CHECK(t->storage, VALUE, "detach: the tensor belongs to a transform; use stop_gradient there");
+  core::retain(t->storage);
+  return Tensor::adopt(
+      new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset));
+}
+
+uint64_t version_of(const Tensor& tensor) noexcept {
+  return tensor.get()->storage ? tensor.get()->storage->version.load(std::memory_order_relaxed) : 0;
+}
+
+const char* node_name(const Tensor& tensor) noexcept {
+  const Node* node = impl(tensor)->node;
+  return !node ? "" : node->op ? node->op->record->def.name : "a copy between devices";
+}
+
+void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents, BackwardOptions options) {
+  check_outside_levels("backward");
+  CallGuard guard;
+  auto r = handles(roots), g = handles(cotangents);
+  run_backward({r, g, {}, nullptr, options.retain_graph || options.create_graph, options.create_graph});
+}
+
+std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents, std::span<const Tensor> inputs,
+                              BackwardOptions options) {
+  check_outside_levels("gradients");
+  CallGuard guard;
+  auto r = handles(roots), g = handles(cotangents), x = handles(inputs);
+  std::vector<Tensor> captured(inputs.size());
+  run_backward({r, g, x, &captured, options.retain_graph || options.create_graph, options.create_graph});
+  return captured;
+}
+
+uint64_t add_hook(const Tensor& tensor, Hook hook) {
+  TensorImpl* t = impl(tensor);
+  BP_CHECK(requires_grad(tensor), VALUE, "hook: the tensor does not require a gradient");
+  uint64_t id = next_hook.fetch_add(1, std::memory_order_relaxed) & ((uint64_t{1} << 48) - 1);
+  if (!t->node) {
+    autograd_of(t).hooks.emplace_back(id, std::move(hook));
+    return id;
+  }
+  id |= uint64_t{t->node_output} << 48;
+  if (!t->node->hooks) t->node->hooks = new std::vector<std::pair<uint64_t, Hook>>;
+  t->node->hooks->emplace_back(id, std::move(hook));
+  return id;
+}
+
+void remove_hook(const Tensor& tensor, uint64_t id) {
+  TensorImpl* t = impl(tensor);
+  auto* hooks = t->node ? t->node->hooks : t->autograd ? &t->autograd->hooks : nullptr;
+  if (hooks) std::erase_if(*hooks, [&](const auto& entry) { return entry.first == id; });
+}
+
+size_t bytes_per_node() noexcept { return sizeof(Node) + 2 * sizeof(Edge) + 3 * (sizeof(bp_value) + sizeof(Saved)); }
+
+}  // namespace backplane

@@ -1,0 +1,269 @@
+// The backward pass: runs nodes in descending depth, iteratively. A node waits in a heap with the cotangents that have
+// arrived; consumers are always deeper, so when it is taken out they are complete. Nothing is counted beforehand.
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "backplane/device.hpp"
+#include "core/device_call.hpp"
+#include "core/dtype_rules.hpp"
+#include "core/epoch.hpp"
+#include "core/owned_value.hpp"
+#include "tensor/pool.hpp"
+#include "transforms/tape.hpp"
+
+namespace backplane::core {
+namespace {
+
+std::atomic<uint64_t> next_run{1};
+
+// A node in the heap. The cotangents of up to two results are in place; more are rare.
+struct Pending {
+  Node* node;  // owned
+  uint64_t order;
+  bool claimed;  // through node->claim; else through the run's map
+  bool owned[2] = {false, false};  // made by this pass: it may add into the buffer
+  Tensor first[2];
+  std::vector<Tensor> more;
+  Tensor& at(uint32_t output) {
+    if (output < 2) return first[output];
+    if (more.size() < output - 1) more.resize(output - 1);
+    return more[output - 2];
+  }
+};
+using PendingPool = Pool<sizeof(Pending)>;
+
+bool earlier(const Pending* a, const Pending* b) {
+  return a->node->depth != b->node->depth ? a->node->depth < b->node->depth : a->order > b->order;
+}
+
+bp_value device_value(bp_device device) { return value(device); }
+
+Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device) {
+  bp_value args[] = {value(shape), value(fill), dtype_value(dtype), device_value(device)};
+  return Tensor::adopt(call_one(role_op(Role::kFull), args, 4));
+}
+
+Tensor added(const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value(a), value(b)};
+  return Tensor::adopt(call_one(role_op(Role::kAdd), args, 2));
+}
+
+// a += b, of a buffer that only this pass knows.
+void add_into(const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value(a), value(b)};
+  bp_value out = value(a);
+  out.flags = BP_VALUE_GIVEN;
+  call(role_op(Role::kAdd), args, 2, &out, 1);
+}
+
+bool alone(const Tensor& t) {
+  return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage &&
+         t.get()->storage->refs.load(std::memory_order_acquire) == 1 && t.is_contiguous();
+}
+
+void accumulate(Tensor& sum, bool* owned, Tensor addend, bool create_graph) {
+  if (!sum) {
+    sum = std::move(addend);
+    return;
+  }
+  if (!create_graph && owned && *owned && alone(sum)) return add_into(sum, addend);
+  sum = added(sum, addend);
+  if (owned) *owned = true;
+}
+
+void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
+  Autograd& autograd = *leaf->autograd;
+  for (auto& [id, hook] : autograd.hooks)
+    if (Tensor replaced = hook(cotangent)) cotangent = replaced;
+  if (!autograd.grad) {
+    if (!create_graph && !alone(cotangent)) {
+      bp_value arg = value(cotangent);
+      cotangent = Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1));
+    }
+    autograd.grad = impl(cotangent.detach_handle());
+  } else if (create_graph) {
+    Tensor sum = added(Tensor::share(autograd.grad), cotangent);
+    release(autograd.grad);
+    autograd.grad = impl(sum.detach_handle());
+  } else {
+    add_into(Tensor::share(autograd.grad), cotangent);
+  }
+}
+
+// Backward formulas are recorded only for higher orders.
+class RecordingScope {
+ public:
+  explicit RecordingScope(bool record) : saved_(set_grad_enabled(record && grad_enabled())) {}
+  ~RecordingScope() { set_grad_enabled(saved_); }
+
+ private:
+  bool saved_;
+};
+
+class Engine {
+ public:
+  explicit Engine(const BackwardRun& run) : run_(run), id_(next_run.fetch_add(1, std::memory_order_relaxed)) {}
+  ~Engine() {
+    for (Pending* p : heap_) finish(p);
+  }
+
+  void run() {
+    find_inputs();
+    for (size_t i = 0; i < run_.roots.size(); ++i) seed(run_.roots[i], run_.cotangents.empty() ? nullptr : run_.cotangents[i]);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), earlier);
+      Pending* p = heap_.back();
+      heap_.pop_back();
+      unclaim(p);
+      struct Finish {
+        Engine& engine;
+        Pending* p;
+        ~Finish() { engine.finish(p); }
+      } finish_at_end{*this, p};
+      if (run_.captured && p->node->depth < lowest_input_) continue;
+      step(*p);
+    }
+  }
+
+ private:
+  void find_inputs() {
+    for (TensorImpl* input : run_.inputs) {
+      Edge edge = edge_to(input);
+      BP_CHECK(edge.node, VALUE, "gradients: input ", inputs_.size(), " does not require a gradient");
+      inputs_.push_back(edge);
+      lowest_input_ = std::min(lowest_input_, edge.node->depth);
+      release(edge.node);  // the input's own history holds a node; a leaf's is made again at the same address or not at all
+    }
+    // A leaf's node lives only as long as a graph holds it, so the references are kept for the pass.
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i] = edge_to(run_.inputs[i]);
+      held_.push_back(inputs_[i].node);
+    }
+  }
+
+  void seed(TensorImpl* root, TensorImpl* cotangent) {
+    Edge edge = edge_to(root);
+    BP_CHECK(edge.node, VALUE, "backward: the root does not require a gradient and has no history; set requires_grad on an input");
+    struct Hold {
+      Node* node;
+      ~Hold() { release(node); }
+    } hold{edge.node};
+    Tensor g = cotangent ? Tensor::share(cotangent) : Tensor();
+    if (!g) {
+      BP_CHECK(element_count(*root) == 1, VALUE, "backward: the root has ", element_count(*root),
+               " elements; give a cotangent of its shape, or reduce it to one element");
+      g = filled({root->dl.shape, static_cast<size_t>(root->dl.ndim)}, 1.0, root->dtype, {root->backend, root->ordinal});
+    }
+    BP_CHECK(same_shape(*g.get(), *root), SHAPE, "backward: the cotangent's shape differs from its root's");
+    BP_CHECK(g.dtype() == root->dtype, DTYPE, "backward: the cotangent is ", kDtypeNames[g.dtype()], ", its root ",
+             kDtypeNames[root->dtype]);
+    send(edge, std::move(g));
+  }
+
+  Pending* find(Node* node) {
+    uint64_t claim = node->claim.load(std::memory_order_acquire);
+    if (claim == id_) return static_cast<Pending*>(node->pending);
+    if (claim != 0) {
+      auto found = elsewhere_.find(node);
+      if (found != elsewhere_.end()) return found->second;
+    }
+    return nullptr;
+  }
+
+  void send(Edge edge, Tensor cotangent) {
+    Pending* p = find(edge.node);
+    if (!p) {
+      retain(edge.node);
+      p = new (PendingPool::take()) Pending{};
+      p->node = edge.node;
+      p->order = sent_++;
+      uint64_t free = 0;
+      p->claimed = edge.node->claim.compare_exchange_strong(free, id_, std::memory_order_acq_rel);
+      if (p->claimed)
+        edge.node->pending = p;
+      else
+        elsewhere_.emplace(edge.node, p);  // another pass, or an outer one, is at this node
+      heap_.push_back(p);
+      std::push_heap(heap_.begin(), heap_.end(), earlier);
+    }
+    accumulate(p->at(edge.output), edge.output < 2 ? &p->owned[edge.output] : nullptr, std::move(cotangent), run_.create_graph);
+  }
+
+  void unclaim(Pending* p) {
+    if (p->claimed) {
+      p->node->pending = nullptr;
+      p->node->claim.store(0, std::memory_order_release);
+      p->claimed = false;
+    } else {
+      elsewhere_.erase(p->node);
+    }
+  }
+
+  void finish(Pending* p) {
+    if (p->claimed) unclaim(p);
+    Node* node = p->node;
+    p->~Pending();
+    PendingPool::give(p);
+    release(node);
+  }
+
+  void step(Pending& p) {
+    Node* node = p.node;
+    if (node->hooks) {
+      auto hooks = *node->hooks;
+      for (auto& [id, hook] : hooks) {
+        Tensor& g = p.at(static_cast<uint32_t>(id >> 48));
+        if (g)
+          if (Tensor replaced = hook(g)) g = replaced;
+      }
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (inputs_[i].node == node) (*run_.captured)[i] = p.at(inputs_[i].output);
+    if (node->kind == Node::Kind::kLeaf) {
+      if (!run_.captured && p.first[0]) accumulate_leaf(node->leaf, std::move(p.first[0]), run_.create_graph);
+      return;
+    }
+    BP_CHECK(!node->consumed, VALUE, "backward: the history of ", node->op ? node->op->record->name : "a copy between devices",
+             " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
+    bp_value cotangents[kMaxResults] = {};
+    for (uint32_t j = 0; j < node->n_outs; ++j) cotangents[j] = value(p.at(j));
+    scratch_.assign(node->n_edges, Tensor());
+    std::vector<Tensor> vjps;
+    vjps.swap(scratch_);
+    node_vjp(node, cotangents, vjps, run_.create_graph);
+    if (!run_.retain_graph) {
+      node->consumed = true;
+      release_saved(node);
+    }
+    for (uint32_t e = 0; e < node->n_edges; ++e)
+      if (node->edges()[e].node && vjps[e]) send(node->edges()[e], std::move(vjps[e]));
+    vjps.swap(scratch_);
+  }
+
+  const BackwardRun& run_;
+  uint64_t id_;
+  uint64_t sent_ = 0;
+  std::vector<Pending*> heap_;
+  std::unordered_map<Node*, Pending*> elsewhere_;
+  std::vector<Edge> inputs_;
+  std::vector<Tensor> scratch_;
+  uint32_t lowest_input_ = UINT32_MAX;
+  struct Held {
+    std::vector<Node*> nodes;
+    void push_back(Node* node) { nodes.push_back(node); }
+    ~Held() {
+      for (Node* node : nodes) release(node);
+    }
+  } held_;
+};
+
+}  // namespace
+
+void run_backward(const BackwardRun& run) {
+  RecordingScope recording(run.create_graph);
+  Engine engine(run);
+  engine.run();
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,161 @@
+// Nodes: their memory, their end without recursion, and the edges that lead to a tensor's history.
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "tensor/pool.hpp"
+#include "transforms/tape.hpp"
+
+namespace backplane::core {
+namespace {
+
+constexpr size_t kSmallNode = 256, kLargeNode = 512;
+
+// Guards Autograd::leaf_node against the node's end on another thread.
+std::mutex leaf_lock;
+
+thread_local constinit Node* doomed __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))) = false;
+
+void free_block(Node* node) {
+  uint32_t size = node->block_size;
+  node->~Node();
+  if (size == kSmallNode)
+    Pool<kSmallNode>::give(node);
+  else if (size == kLargeNode)
+    Pool<kLargeNode>::give(node);
+  else
+    ::operator delete(node, std::align_val_t{16});
+}
+
+void destroy_one(Node* node) noexcept {
+  release_saved(node);
+  for (uint32_t i = 0; i < node->n_edges; ++i)
+    if (node->edges()[i].node) release(node->edges()[i].node);
+  if (node->leaf) release(node->leaf);
+  delete[] node->metas;
+  delete node->hooks;
+  if (node->op) unlease(node->op->owner, LeaseKind::kNode);
+  free_block(node);
+}
+
+}  // namespace
+
+Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extra) {
+  size_t need = sizeof(Node) + n_edges * sizeof(Edge) + n_values * (sizeof(bp_value) + sizeof(Saved)) + (extra ? extra + 8 : 0);
+  size_t size = need <= kSmallNode ? kSmallNode : need <= kLargeNode ? kLargeNode : (need + 15) / 16 * 16;
+  void* memory = size == kSmallNode   ? Pool<kSmallNode>::take()
+                 : size == kLargeNode ? Pool<kLargeNode>::take()
+                                      : ::operator new(size, std::align_val_t{16});
+  Node* node = new (memory) Node;
+  node->kind = kind;
+  node->n_edges = n_edges;
+  node->n_values = static_cast<uint16_t>(n_values);
+  node->block_size = static_cast<uint32_t>(size);
+  for (uint32_t i = 0; i < n_edges; ++i) node->edges()[i] = {nullptr, 0};
+  for (uint32_t i = 0; i < n_values; ++i) node->saved()[i] = Saved::kPlain;
+  return node;
+}
+
+void release_saved(Node* node) noexcept {
+  for (uint32_t i = 0; i < node->n_values; ++i) {
+    bp_value& v = node->values()[i];
+    switch (node->saved()[i]) {
+      case Saved::kTensor:
+      case Saved::kResult:
+      case Saved::kMeta: release(impl(v.u.t)); break;
+      case Saved::kList:
+        for (uint32_t k = 0; k < v.count; ++k)
+          if (v.u.tensors[k]) release(impl(v.u.tensors[k]));
+        delete[] const_cast<bp_tensor**>(v.u.tensors);
+        break;
+      case Saved::kPlain:
+      case Saved::kLikeOutput: break;
+    }
+    node->saved()[i] = Saved::kPlain;
+    v = bp_value{};
+  }
+}
+
+void destroy(Node* node) noexcept {
+  if (node->kind == Node::Kind::kLeaf && node->leaf) {
+    std::lock_guard guard(leaf_lock);
+    // Another thread may have found it through its tensor just now, while this reference was the only one.
+    if (node->refs.load(std::memory_order_acquire) != 0 && node->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (node->leaf->autograd && node->leaf->autograd->leaf_node == node) node->leaf->autograd->leaf_node = nullptr;
+  }
+  node->pending = doomed;  // the list's link: no backward pass holds the node
+  doomed = node;
+  if (destroying) return;
+  destroying = true;
+  while (doomed) {
+    Node* next = doomed;
+    doomed = static_cast<Node*>(next->pending);
+    destroy_one(next);
+  }
+  destroying = false;
+}
+
+Autograd& autograd_of(TensorImpl* tensor) {
+  if (!tensor->autograd) tensor->autograd = new Autograd;
+  return *tensor->autograd;
+}
+
+void destroy(Autograd* autograd) noexcept {
+  if (autograd->grad) release(autograd->grad);
+  if (autograd->view) release(autograd->view->base);
+  delete autograd;
+}
+
+namespace {
+
+Node* leaf_node_of(TensorImpl* tensor) {
+  std::lock_guard guard(leaf_lock);
+  Autograd& autograd = *tensor->autograd;
+  if (Node* node = autograd.leaf_node) {
+    uint32_t refs = node->refs.load(std::memory_order_relaxed);
+    while (refs != 0)
+      if (node->refs.compare_exchange_weak(refs, refs + 1, std::memory_order_relaxed)) return node;
+    // Its last reference is gone and its end waits for this lock: make another.
+  }
+  Node* node = new_node(Node::Kind::kLeaf, 0, 0, 0);
+  retain(tensor);
+  node->leaf = tensor;
+  node->n_outs = 1;
+  autograd.leaf_node = node;
+  return node;
+}
+
+}  // namespace
+
+// The base of a view was given a new history since the view was made: the view's history is the view op applied to that.
+void refresh_view(TensorImpl* tensor) {
+  ViewRecord& view = *tensor->autograd->view;
+  if (view.base->autograd && view.base->autograd->view) refresh_view(view.base);
+  uint64_t stamp = view.base->autograd ? view.base->autograd->stamp : 0;
+  if (stamp == view.base_stamp) return;
+  view.base_stamp = stamp;
+  ++tensor->autograd->stamp;
+  bp_value out = tensor_value(tensor);
+  record_node({*view.op, view.args.data(), &out, view.args.data(), &tensor, nullptr, 0});
+}
+
+Edge edge_to(TensorImpl* tensor) {
+  if (tensor->autograd && tensor->autograd->view) refresh_view(tensor);
+  if (tensor->node) {
+    retain(tensor->node);
+    return {tensor->node, tensor->node_output};
+  }
+  if (tensor->autograd && tensor->autograd->requires_grad) return {leaf_node_of(tensor), 0};
+  return {nullptr, 0};
+}
+
+void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key) {
+  retain(node);
+  if (tensor->node) release(tensor->node);
+  tensor->node = node;
+  tensor->node_output = output;
+  tensor->keys |= key;
+}
+
+}  // namespace backplane::core

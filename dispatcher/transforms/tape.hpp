@@ -1,0 +1,152 @@
+// Reverse-mode differentiation: nodes, recording, and what a tensor keeps for it.
+//
+// The eager tape is level 0; a grad level has a graph of the same nodes. A node holds edges to the nodes of its inputs and
+// the values that its formulas read, as seen below its level. `depth` is one more than the largest among its inputs,
+// so that descending depth is a valid order to run in, with no counting pass. Nodes are counted by reference and
+// destroyed without recursion.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backplane/autograd.hpp"
+#include "core/dispatch.hpp"
+#include "core/evaluator.hpp"
+
+namespace backplane::core {
+
+struct Level;
+
+struct Edge {
+  Node* node;       // owned; nullptr: no derivative wanted
+  uint32_t output;  // which result of `node`
+};
+
+// Per argument or result: what `values` holds of it.
+enum class Saved : uint8_t {
+  kPlain,        // no tensor, or nothing that a formula reads
+  kTensor,       // a tensor and its version (value.count); owned
+  kResult,       // a result of the node itself, without its history (which would be a cycle), and its version; owned
+  kMeta,         // shape, dtype and device alone; owned
+  kLikeOutput,   // shape, dtype and device of result 0: taken from its cotangent when needed
+  kList          // an owned array of owned tensors, and behind them their versions
+};
+
+struct TensorMeta {  // of a result, to make zeros for an absent cotangent
+  bp_device device;
+  bp_dtype dtype;
+  int32_t ndim;
+  int64_t sizes[4];
+  std::unique_ptr<int64_t[]> more;
+  const int64_t* shape() const { return more ? more.get() : sizes; }
+};
+
+struct Node {
+  enum class Kind : uint8_t {
+    kOp,    // a call: its record's VJP formulas
+    kLeaf,  // accumulates into `leaf`
+    kPut,   // an in-place change through a view, as seen by the base: edges are the base before, and the piece
+    kMove   // a copy from `source` to another device
+  };
+  std::atomic<uint32_t> refs{1};
+  Kind kind = Kind::kOp;
+  bool consumed = false;  // saved values were released by a backward pass
+  uint16_t n_values = 0;  // arguments, then results
+  uint32_t depth = 0;
+  uint16_t n_args = 0;
+  uint16_t n_outs = 0;
+  uint32_t n_edges = 0;
+  uint32_t block_size = 0;
+  const OpEntry* op = nullptr;
+  uint64_t needs = 0;           // arguments with an edge
+  union {
+    TensorImpl* leaf = nullptr;  // kLeaf; owned
+    bp_device source;            // kMove
+  };
+  TensorMeta* metas = nullptr;  // per result, where there are several; for kPut, of the piece
+  std::vector<std::pair<uint64_t, Hook>>* hooks = nullptr;  // ids carry the result in their top 16 bits
+  // While a backward pass waits to run this node: its number, and the cotangents so far.
+  std::atomic<uint64_t> claim{0};
+  void* pending = nullptr;
+  // Behind the node, in one block: edges, values, Saved per value, and what list and string values point to.
+  Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
+  bp_value* values() { return reinterpret_cast<bp_value*>(edges() + n_edges); }
+  Saved* saved() { return reinterpret_cast<Saved*>(values() + n_values); }
+  char* extra() {
+    auto end = reinterpret_cast<uintptr_t>(saved() + n_values);
+    return reinterpret_cast<char*>((end + 7) & ~uintptr_t{7});
+  }
+};
+
+Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extra);
+void destroy(Node* node) noexcept;
+inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
+inline void release(Node* node) noexcept {
+  if (node->refs.load(std::memory_order_acquire) == 1 || node->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    destroy(node);
+}
+void release_saved(Node* node) noexcept;
+
+// How a view was made, so that a change through it reaches its base.
+struct ViewRecord {
+  TensorImpl* base;  // owned
+  const OpEntry* op;
+  std::vector<bp_value> args;           // args[op.alias] is the base
+  std::unique_ptr<char[]> extra;        // what lists among them point to
+  uint64_t base_stamp;  // base->autograd->stamp when this view's node was made
+};
+
+// What a tensor keeps for differentiation beyond its node: most have none.
+struct Autograd {
+  bool requires_grad = false;  // a leaf that wants a gradient
+  TensorImpl* grad = nullptr;  // owned
+  Node* leaf_node = nullptr;   // not owned: alive while a graph holds it; guarded by leaf_lock
+  std::vector<std::pair<uint64_t, Hook>> hooks;  // of a leaf
+  std::unique_ptr<ViewRecord> view;
+  uint64_t stamp = 0;  // grows when an in-place change through a view replaces the history
+};
+Autograd& autograd_of(TensorImpl* tensor);  // makes it
+void destroy(Autograd* autograd) noexcept;
+
+// The edge that leads to a tensor's history; an empty one where it has none. For a view whose base has changed since,
+// the history is made anew first. The reference is the caller's.
+Edge edge_to(TensorImpl* tensor);
+void refresh_view(TensorImpl* view);
+inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
+
+// The tape's slot: runs the call below and records it.
+void record_call(const Call& call);
+// A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
+// history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
+// `mutated` had `version` before.
+struct Recorded {
+  const OpEntry& op;
+  const bp_value* args;
+  const bp_value* outs;
+  const bp_value* outer;
+  TensorImpl* const* results;
+  const bp_storage* mutated;
+  uint32_t version;
+};
+void record_node(const Recorded& recorded);
+// A copy between devices.
+void record_move(const Tensor& from, const Tensor& to);
+// Remembers how a view was made. For views made while recording is on.
+void remember_view(const Call& call, TensorImpl* view);
+void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
+
+// engine.cpp. Runs formulas from roots; `captured` (may be null) receives the cotangents of `inputs` (not added to grads).
+struct BackwardRun {
+  std::span<TensorImpl* const> roots;
+  std::span<TensorImpl* const> cotangents;  // nullptr elements: ones
+  std::span<TensorImpl* const> inputs;
+  std::vector<Tensor>* captured = nullptr;
+  bool retain_graph = false;
+  bool create_graph = false;  // formulas are recorded by what is active: the tape, and the levels below
+};
+void run_backward(const BackwardRun& run);
+// The cotangents of a node's arguments, in the order of its edges; empty slots are zeros.
+void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph);
+
+}  // namespace backplane::core

@@ -1,0 +1,200 @@
+// Laws of the eager tape: gradients, accumulation, versions, hooks, in-place changes, and graphs of a million nodes.
+#include <gtest/gtest.h>
+
+#include "backplane/autograd.hpp"
+#include "null_backend.hpp"
+
+namespace backplane::testing {
+namespace {
+
+Tensor variable(std::initializer_list<double> v, std::initializer_list<int64_t> shape) {
+  Tensor t = tensor(v, shape);
+  set_requires_grad(t, true);
+  return t;
+}
+
+void run_backward_from(const Tensor& root, BackwardOptions options = {}) { backward({&root, 1}, {}, options); }
+
+std::vector<double> grad(const Tensor& t) { return values(grad_of(t)); }
+
+TEST(Tape, ProductRule) {
+  Tensor a = variable({2, 3}, {2}), b = variable({5, 7}, {2});
+  run_backward_from(sum(multiply(a, b)));
+  EXPECT_EQ(grad(a), (std::vector<double>{5, 7}));
+  EXPECT_EQ(grad(b), (std::vector<double>{2, 3}));
+}
+
+TEST(Tape, BroadcastArgumentsAreSummedBack) {
+  Tensor a = variable({2, 3}, {2, 1}), b = variable({5, 7, 1}, {3});
+  run_backward_from(sum(multiply(a, b)));
+  EXPECT_EQ(grad(a), (std::vector<double>{13, 13}));
+  EXPECT_EQ(grad(b), (std::vector<double>{5, 5, 5}));
+}
+
+TEST(Tape, GradientsAccumulateOverUsesAndPasses) {
+  Tensor a = variable({3}, {1});
+  run_backward_from(sum(add(multiply(a, a), a)));
+  EXPECT_EQ(grad(a), (std::vector<double>{7}));
+  run_backward_from(sum(a));
+  EXPECT_EQ(grad(a), (std::vector<double>{8}));
+}
+
+TEST(Tape, TwoLeavesNeverShareOneGradient) {
+  Tensor a = variable({1}, {1}), b = variable({1}, {1});
+  run_backward_from(sum(add(a, b)));
+  EXPECT_NE(grad_of(a).get()->storage, grad_of(b).get()->storage);
+}
+
+TEST(Tape, SecondDerivative) {
+  Tensor x = variable({2}, {1});
+  Tensor y = sum(multiply(multiply(x, x), x));
+  std::vector<Tensor> first = gradients({&y, 1}, {}, {&x, 1}, {.create_graph = true});
+  EXPECT_EQ(item(first[0]), 12);
+  Tensor g = sum(first[0]);
+  std::vector<Tensor> second = gradients({&g, 1}, {}, {&x, 1}, {});
+  EXPECT_EQ(item(second[0]), 12);
+}
+
+TEST(Tape, SecondDerivativeThroughASavedResult) {
+  Tensor x = variable({0.5}, {1});
+  Tensor y = sum(exp(x));
+  Tensor g = gradients({&y, 1}, {}, {&x, 1}, {.create_graph = true})[0];
+  Tensor s = sum(g);
+  EXPECT_DOUBLE_EQ(item(gradients({&s, 1}, {}, {&x, 1}, {})[0]), std::exp(0.5));
+}
+
+TEST(Tape, AnInputThatWasNotReachedHasNoGradient) {
+  Tensor x = variable({1}, {1}), z = variable({1}, {1});
+  Tensor y = sum(x), inputs[] = {x, z};
+  std::vector<Tensor> g = gradients({&y, 1}, {}, inputs, {});
+  EXPECT_TRUE(g[0]);
+  EXPECT_FALSE(g[1]);
+}
+
+TEST(Tape, TheGraphIsUsedOnceUnlessRetained) {
+  Tensor x = variable({2}, {1});
+  Tensor y = sum(multiply(x, x));
+  run_backward_from(y, {.retain_graph = true});
+  run_backward_from(y);
+  EXPECT_EQ(grad(x), (std::vector<double>{8}));
+  try {
+    run_backward_from(y);
+    FAIL() << "a third pass must be refused";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("retain_graph"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Tape, ASavedTensorThatChangedIsAnError) {
+  Tensor x = variable({2}, {1});
+  Tensor y = multiply(x, x), z = multiply(y, y), one = tensor({1}, {1});
+  bp_value args[] = {value(y), value(one)};
+  ASSERT_EQ(call_inplace(find_op("bp::add"), args, 2), BP_OK) << last_error();
+  try {
+    run_backward_from(sum(z));
+    FAIL() << "the saved y was changed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("bp::multiply"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("version"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Tape, InPlaceIsRecorded) {
+  Tensor x = variable({2}, {1});
+  Tensor y = multiply(x, x);
+  bp_value args[] = {value(y), value(x)};
+  ASSERT_EQ(call_inplace(find_op("bp::add"), args, 2), BP_OK) << last_error();
+  EXPECT_EQ(item(y), 6);
+  run_backward_from(sum(y));
+  EXPECT_EQ(grad(x), (std::vector<double>{5}));
+}
+
+TEST(Tape, InPlaceThroughAViewReachesTheBase) {
+  Tensor x = variable({2, 3}, {2}), w = variable({10}, {});
+  Tensor y = multiply(x, x);
+  Tensor v = select(y, 0, 1);
+  bp_value args[] = {value(v), value(w)};
+  ASSERT_EQ(call_inplace(find_op("bp::multiply"), args, 2), BP_OK) << last_error();
+  EXPECT_EQ(values(y), (std::vector<double>{4, 90}));
+  run_backward_from(sum(y));
+  EXPECT_EQ(grad(x), (std::vector<double>{4, 60}));
+  EXPECT_EQ(grad(w), (std::vector<double>{9}));
+}
+
+TEST(Tape, InPlaceOnALeafIsRefused) {
+  Tensor x = variable({2}, {1});
+  bp_value args[] = {value(x), value(x)};
+  EXPECT_EQ(call_inplace(find_op("bp::add"), args, 2), BP_ERROR_VALUE);
+  EXPECT_EQ(item(x), 2);
+}
+
+TEST(Tape, HooksReplaceCotangents) {
+  Tensor x = variable({2}, {1});
+  Tensor y = multiply(x, x);
+  add_hook(y, [](const Tensor& g) { return add(g, g); });
+  run_backward_from(sum(y));
+  EXPECT_EQ(grad(x), (std::vector<double>{8}));
+}
+
+TEST(Tape, NothingIsRecordedWithoutGrad) {
+  Tensor x = variable({2}, {1});
+  set_grad_enabled(false);
+  Tensor y = multiply(x, x);
+  set_grad_enabled(true);
+  EXPECT_TRUE(is_leaf(y));
+  EXPECT_FALSE(requires_grad(y));
+}
+
+constexpr int kMillion = 1000000;
+
+Tensor chain(const Tensor& x, int n) {
+  Tensor y = x;
+  for (int i = 0; i < n; ++i) y = negative(y);
+  return y;
+}
+
+TEST(Tape, AMillionNodesRun) {
+  Tensor x = variable({1}, {1});
+  run_backward_from(sum(chain(x, kMillion)));
+  EXPECT_EQ(grad(x), (std::vector<double>{1}));
+}
+
+TEST(Tape, AMillionNodesAreDroppedUnused) {
+  Tensor x = variable({1}, {1});
+  { Tensor y = chain(x, kMillion); }
+  EXPECT_FALSE(grad_of(x));
+}
+
+TEST(Tape, AMillionNodesAreDroppedHalfWay) {
+  Tensor x = variable({1}, {1});
+  Tensor half = chain(x, kMillion / 2);
+  add_hook(half, [](const Tensor&) -> Tensor { throw Error(BP_ERROR_VALUE, "stop here"); });
+  {
+    Tensor y = sum(chain(half, kMillion / 2));
+    EXPECT_THROW(run_backward_from(y), Error);
+  }
+  EXPECT_FALSE(grad_of(x));
+}
+
+TEST(Tape, AMillionNodesAreRetained) {
+  Tensor x = variable({1}, {1});
+  Tensor y = sum(chain(x, kMillion));
+  run_backward_from(y, {.retain_graph = true});
+  run_backward_from(y);
+  EXPECT_EQ(grad(x), (std::vector<double>{2}));
+}
+
+TEST(Tape, AMillionInPlaceStepsOnOneView) {
+  Tensor x = variable({1, 1}, {2}), one = tensor({1}, {});
+  Tensor y = negative(x);
+  Tensor v = select(y, 0, 0);
+  bp_value args[] = {value(v), value(one)};
+  const OpHandle add_op = find_op("bp::add");
+  for (int i = 0; i < kMillion; ++i) ASSERT_EQ(call_inplace(add_op, args, 2), BP_OK) << last_error();
+  EXPECT_EQ(values(y), (std::vector<double>{kMillion - 1, -1}));
+  run_backward_from(sum(y));
+  EXPECT_EQ(grad(x), (std::vector<double>{-1, -1}));
+}
+
+}  // namespace
+}  // namespace backplane::testing
