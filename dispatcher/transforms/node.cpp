@@ -9,24 +9,30 @@
 namespace backplane::core {
 namespace {
 
-constexpr size_t kSmallNode = 256, kLargeNode = 512;
+constexpr size_t kSmallBlock = 256, kLargeBlock = 512;
+
+// Blocks of two common sizes come from free lists; `size` grows to that of the block taken.
+void* take_block(size_t& size) {
+  size = size <= kSmallBlock ? kSmallBlock : size <= kLargeBlock ? kLargeBlock : (size + 15) / 16 * 16;
+  return size == kSmallBlock   ? Pool<kSmallBlock>::take()
+         : size == kLargeBlock ? Pool<kLargeBlock>::take()
+                               : ::operator new(size, std::align_val_t{16});
+}
+
+void give_block(void* block, size_t size) {
+  if (size == kSmallBlock)
+    Pool<kSmallBlock>::give(block);
+  else if (size == kLargeBlock)
+    Pool<kLargeBlock>::give(block);
+  else
+    ::operator delete(block, std::align_val_t{16});
+}
 
 // Guards Autograd::leaf_node against the node's end on another thread.
 std::mutex leaf_lock;
 
 thread_local constinit Node* doomed __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))) = false;
-
-void free_block(Node* node) {
-  uint32_t size = node->block_size;
-  node->~Node();
-  if (size == kSmallNode)
-    Pool<kSmallNode>::give(node);
-  else if (size == kLargeNode)
-    Pool<kLargeNode>::give(node);
-  else
-    ::operator delete(node, std::align_val_t{16});
-}
 
 void destroy_one(Node* node) noexcept {
   release_saved(node);
@@ -36,17 +42,16 @@ void destroy_one(Node* node) noexcept {
   delete[] node->metas;
   delete node->hooks;
   if (node->op) unlease(node->op->owner, LeaseKind::kNode);
-  free_block(node);
+  uint32_t size = node->block_size;
+  node->~Node();
+  give_block(node, size);
 }
 
 }  // namespace
 
 Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extra) {
-  size_t need = sizeof(Node) + n_edges * sizeof(Edge) + n_values * (sizeof(bp_value) + sizeof(Saved)) + (extra ? extra + 8 : 0);
-  size_t size = need <= kSmallNode ? kSmallNode : need <= kLargeNode ? kLargeNode : (need + 15) / 16 * 16;
-  void* memory = size == kSmallNode   ? Pool<kSmallNode>::take()
-                 : size == kLargeNode ? Pool<kLargeNode>::take()
-                                      : ::operator new(size, std::align_val_t{16});
+  size_t size = sizeof(Node) + n_edges * sizeof(Edge) + n_values * (sizeof(bp_value) + sizeof(Saved)) + (extra ? extra + 8 : 0);
+  void* memory = take_block(size);
   Node* node = new (memory) Node;
   node->kind = kind;
   node->n_edges = n_edges;
@@ -97,14 +102,28 @@ void destroy(Node* node) noexcept {
 }
 
 Autograd& autograd_of(TensorImpl* tensor) {
-  if (!tensor->autograd) tensor->autograd = new Autograd;
+  if (!tensor->autograd) tensor->autograd = new (Pool<sizeof(Autograd)>::take()) Autograd;
   return *tensor->autograd;
+}
+
+ViewRecord* new_view_record(TensorImpl* base, const OpEntry& op, uint32_t n_args, size_t extra) {
+  size_t size = sizeof(ViewRecord) + n_args * sizeof(bp_value) + extra;
+  auto* record = static_cast<ViewRecord*>(take_block(size));
+  retain(base);
+  *record = {base, &op, base->autograd ? base->autograd->stamp : 0, n_args, static_cast<uint32_t>(size)};
+  return record;
+}
+
+void destroy(ViewRecord* record) noexcept {
+  release(record->base);
+  give_block(record, record->block_size);
 }
 
 void destroy(Autograd* autograd) noexcept {
   if (autograd->grad) release(autograd->grad);
-  if (autograd->view) release(autograd->view->base);
-  delete autograd;
+  if (autograd->view) destroy(autograd->view);
+  autograd->~Autograd();
+  Pool<sizeof(Autograd)>::give(autograd);
 }
 
 namespace {
@@ -137,7 +156,7 @@ void refresh_view(TensorImpl* tensor) {
   view.base_stamp = stamp;
   ++tensor->autograd->stamp;
   bp_value out = tensor_value(tensor);
-  record_node({*view.op, view.args.data(), &out, view.args.data(), &tensor, nullptr, 0});
+  record_node({*view.op, view.args(), &out, view.args(), &tensor, nullptr, 0});
 }
 
 Edge edge_to(TensorImpl* tensor) {

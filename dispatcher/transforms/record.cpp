@@ -222,7 +222,7 @@ void rebase(TensorImpl* target) {
   const OpRecord& record = *view.op->record;
   size_t n_args = record.args.size();
   size_t extra = 0;
-  for (const bp_value& v : view.args) extra += extra_bytes(v);
+  for (size_t i = 0; i < n_args; ++i) extra += extra_bytes(view.args()[i]);
   Node* node = new_node(Node::Kind::kPut, 2, static_cast<uint32_t>(n_args), extra);
   node->op = view.op;
   node->n_args = static_cast<uint16_t>(n_args);
@@ -230,7 +230,7 @@ void rebase(TensorImpl* target) {
   lease(view.op->owner, LeaseKind::kNode);
   char* place = node->extra();
   for (size_t i = 0; i < n_args; ++i)
-    node->values()[i] = i == record.def.alias ? bp_value{} : copy_plain(view.args[i], place);
+    node->values()[i] = i == record.def.alias ? bp_value{} : copy_plain(view.args()[i], place);
   node->metas = new TensorMeta[1]{};
   set_meta(node->metas[0], *target);
   node->edges()[0] = edge_to(view.base);
@@ -245,7 +245,7 @@ void rebase(TensorImpl* target) {
   view.base_stamp = view.base->autograd->stamp;
   ++target->autograd->stamp;
   bp_value out = tensor_value(target);
-  record_node({*view.op, view.args.data(), &out, view.args.data(), &target, nullptr, 0});
+  record_node({*view.op, view.args(), &out, view.args(), &target, nullptr, 0});
 }
 
 void record_inplace(const Call& call, TensorImpl* target) {
@@ -284,17 +284,13 @@ void record_call(const Call& call) {
 }
 
 void remember_view(const Call& call, TensorImpl* view) {
-  auto record = std::make_unique<ViewRecord>();
-  record->base = impl(call.args[call.op.record->def.alias].u.t);
-  record->op = &call.op;
+  auto n_args = static_cast<uint32_t>(call.n_args);
   size_t extra = 0;
-  for (int32_t i = 0; i < call.n_args; ++i) extra += extra_bytes(call.args[i]);
-  record->extra = std::make_unique<char[]>(extra);
-  char* place = record->extra.get();
-  for (int32_t i = 0; i < call.n_args; ++i) record->args.push_back(copy_plain(call.args[i], place));
-  retain(record->base);
-  record->base_stamp = record->base->autograd ? record->base->autograd->stamp : 0;
-  autograd_of(view).view = std::move(record);
+  for (uint32_t i = 0; i < n_args; ++i) extra += extra_bytes(call.args[i]);
+  ViewRecord* record = new_view_record(impl(call.args[call.op.record->def.alias].u.t), call.op, n_args, extra);
+  auto* place = reinterpret_cast<char*>(record->args() + n_args);
+  for (uint32_t i = 0; i < n_args; ++i) record->args()[i] = copy_plain(call.args[i], place);
+  autograd_of(view).view = record;
 }
 
 }  // namespace backplane::core

@@ -88,14 +88,18 @@ inline void release(Node* node) noexcept {
 }
 void release_saved(Node* node) noexcept;
 
-// How a view was made, so that a change through it reaches its base.
+// How a view was made, so that a change through it reaches its base. One block: the arguments follow, args()[op.alias]
+// being the base, and behind them what lists among them point to.
 struct ViewRecord {
   TensorImpl* base;  // owned
   const OpEntry* op;
-  std::vector<bp_value> args;           // args[op.alias] is the base
-  std::unique_ptr<char[]> extra;        // what lists among them point to
   uint64_t base_stamp;  // base->autograd->stamp when this view's node was made
+  uint32_t n_args;
+  uint32_t block_size;
+  bp_value* args() { return reinterpret_cast<bp_value*>(this + 1); }
 };
+ViewRecord* new_view_record(TensorImpl* base, const OpEntry& op, uint32_t n_args, size_t extra);
+void destroy(ViewRecord* record) noexcept;
 
 // What a tensor keeps for differentiation beyond its node: most have none.
 struct Autograd {
@@ -103,7 +107,7 @@ struct Autograd {
   TensorImpl* grad = nullptr;  // owned
   Node* leaf_node = nullptr;   // not owned: alive while a graph holds it; guarded by leaf_lock
   std::vector<std::pair<uint64_t, Hook>> hooks;  // of a leaf
-  std::unique_ptr<ViewRecord> view;
+  ViewRecord* view = nullptr;  // owned
   uint64_t stamp = 0;  // grows when an in-place change through a view replaces the history
 };
 Autograd& autograd_of(TensorImpl* tensor);  // makes it
