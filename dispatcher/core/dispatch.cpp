@@ -12,7 +12,7 @@
 namespace backplane::core {
 
 constinit std::atomic<bool> force_decomposition{false};
-constinit std::atomic<bool> use_native_formulas{true};
+constinit std::atomic<bool> native_formulas{true};
 constinit Counters counters;
 
 namespace {
@@ -139,7 +139,7 @@ void call_decomposition(const Call& call) {
   inputs.args = call.args;
   inputs.frame = &frame;
   bp_value results[kMaxResults] = {};
-  evaluate(*op.record, *op.decompose, inputs, results, use_native_formulas.load(std::memory_order_relaxed));
+  evaluate(*op.record, *op.decompose, inputs, results, native_formulas.load(std::memory_order_relaxed));
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value& out = call.outs[i];
     if (out.flags & BP_VALUE_GIVEN) {
@@ -244,6 +244,9 @@ void reset_call_counts() noexcept {
   counters.decompositions = 0;
   counters.host_fallbacks = 0;
 }
+
+bool force_decompositions(bool forced) noexcept { return core::force_decomposition.exchange(forced); }
+bool use_native_formulas(bool used) noexcept { return core::native_formulas.exchange(used); }
 
 bool allow_host_fallback(bool allowed) noexcept { return counters.host_fallback_allowed.exchange(allowed); }
 

@@ -71,7 +71,7 @@ bp_status status_of_exception() noexcept;
 
 // Forces every op that has both a kernel and a decomposition through the latter; native formulas on or off. For laws.
 extern std::atomic<bool> force_decomposition;
-extern std::atomic<bool> use_native_formulas;
+extern std::atomic<bool> native_formulas;
 
 struct Counters {
   std::atomic<uint64_t> kernels{0}, decompositions{0}, host_fallbacks{0};

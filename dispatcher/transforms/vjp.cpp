@@ -45,7 +45,7 @@ void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out) {
   inputs.cotangents = &v;
   inputs.frame = &frame;
   bp_value result{};
-  evaluate(record, *put, inputs, &result, use_native_formulas.load(std::memory_order_relaxed));
+  evaluate(record, *put, inputs, &result, native_formulas.load(std::memory_order_relaxed));
   out[0] = Tensor::adopt(result.u.t);
 }
 
@@ -140,7 +140,7 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
   inputs.cotangents = env.cotangents;
   inputs.needs = node->needs;
   inputs.frame = &frame;
-  const bool native = use_native_formulas.load(std::memory_order_relaxed);
+  const bool native = native_formulas.load(std::memory_order_relaxed);
   uint32_t first_edge[kMaxArgs];
   for (uint32_t i = 0, e = 0; i < node->n_args; ++i) {
     first_edge[i] = e;

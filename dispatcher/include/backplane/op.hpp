@@ -56,4 +56,9 @@ BACKPLANE_API void reset_call_counts() noexcept;
 // Host fallbacks are allowed by default; forbidden, they are missing-kernel errors. Returns the old setting.
 BACKPLANE_API bool allow_host_fallback(bool allowed) noexcept;
 
+
+// For the laws that compare two ways to one result. Each returns the old setting and holds for the process.
+BACKPLANE_API bool force_decompositions(bool forced) noexcept;   // ops that have a decomposition use no kernel
+BACKPLANE_API bool use_native_formulas(bool used) noexcept;      // generated code where there is some, or the evaluator
+
 }  // namespace backplane
