@@ -31,13 +31,13 @@ OpHandle needed(Slot slot) {
 struct Item {
   enum Kind { kInt, kSlice, kNewAxis, kEllipsis, kArray } kind;
   int64_t integer = 0;
-  PyObject* slice = nullptr;  // borrowed from the key
-  Tensor array = {};
+  PyObject* slice = nullptr;   // borrowed from the key
+  bp_tensor* array = nullptr;  // borrowed from the key's reader
 
-  bool is_mask() const { return kind == kArray && array.dtype() == BP_BOOL; }
+  bool is_mask() const { return kind == kArray && array->dtype == BP_BOOL; }
   int64_t axes() const {
     if (kind == kNewAxis || kind == kEllipsis) return 0;
-    return is_mask() ? array.ndim() : 1;
+    return is_mask() ? array->dl.ndim : 1;
   }
 };
 
@@ -59,51 +59,61 @@ Tensor read_array(const Tensor& tensor, PyObject* item) {
   return is_tensor(item) ? array : on_device_of(tensor, std::move(array));
 }
 
-Item read_item(const Tensor& tensor, PyObject* item) {
-  if (PySlice_Check(item)) return {Item::kSlice, 0, item};
-  if (item == Py_None) return {Item::kNewAxis};
-  if (item == Py_Ellipsis) return {Item::kEllipsis};
-  if (!is_tensor(item)) {
-    int64_t integer = 0;
-    const int read = read_int(item, &integer);
-    if (read < 0) throw PythonError{};
-    if (read > 0) return {Item::kInt, integer};
-    if (PyUnicode_Check(item) || PyDict_Check(item) || PyFloat_Check(item)) raise_key(item);
+// The items of a key; owns the arrays that were made from lists and the like.
+class KeyReader {
+ public:
+  KeyReader(const Tensor& tensor, PyObject* key) : tensor_(tensor) {
+    const bool several = PyTuple_Check(key);
+    const Py_ssize_t count = several ? PyTuple_GET_SIZE(key) : 1;
+    for (Py_ssize_t i = 0; i < count; ++i) add(read(several ? PyTuple_GET_ITEM(key, i) : key));
+    BP_CHECK(ellipses_ <= 1, INDEX, "index: found ", ellipses_, " ellipses ('...'), expected at most one");
+    BP_CHECK(used_ <= tensor.ndim(), INDEX, "index: found indices for ", used_, " axes, expected at most ",
+             tensor.ndim(), ", the tensor's");
+    if (!ellipses_) add({Item::kEllipsis});
   }
-  return {Item::kArray, 0, nullptr, read_array(tensor, item)};
-}
 
-std::vector<Item> read_items(const Tensor& tensor, PyObject* key) {
-  std::vector<Item> items;
-  if (PyTuple_Check(key)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) items.push_back(read_item(tensor, PyTuple_GET_ITEM(key, i)));
-  } else {
-    items.push_back(read_item(tensor, key));
+  std::span<const Item> items() const { return items_.span(); }
+  int64_t used_axes() const { return used_; }
+  bool has_arrays() const { return has_arrays_; }
+
+ private:
+  void add(Item item) {
+    items_.push(item);
+    used_ += item.axes();
+    ellipses_ += item.kind == Item::kEllipsis;
+    has_arrays_ |= item.kind == Item::kArray;
   }
-  int64_t used = 0, ellipses = 0;
-  for (const Item& item : items) {
-    used += item.axes();
-    ellipses += item.kind == Item::kEllipsis;
+
+  Item read(PyObject* item) {
+    if (PySlice_Check(item)) return {Item::kSlice, 0, item};
+    if (item == Py_None) return {Item::kNewAxis};
+    if (item == Py_Ellipsis) return {Item::kEllipsis};
+    if (!is_tensor(item)) {
+      int64_t integer = 0;
+      const int read = read_int(item, &integer);
+      if (read < 0) throw PythonError{};
+      if (read > 0) return {Item::kInt, integer};
+      if (PyUnicode_Check(item) || PyDict_Check(item) || PyFloat_Check(item)) raise_key(item);
+    }
+    owned_.push_back(read_array(tensor_, item));
+    return {Item::kArray, 0, nullptr, owned_.back().get()};
   }
-  BP_CHECK(ellipses <= 1, INDEX, "index: found ", ellipses, " ellipses ('...'), expected at most one");
-  BP_CHECK(used <= tensor.ndim(), INDEX, "index: found indices for ", used, " axes, expected at most ", tensor.ndim(),
-           ", the tensor's");
-  if (!ellipses) items.push_back({Item::kEllipsis});
-  return items;
-}
+
+  const Tensor& tensor_;
+  AxisList<Item> items_;
+  std::vector<Tensor> owned_;
+  int64_t used_ = 0;
+  int64_t ellipses_ = 0;
+  bool has_arrays_ = false;
+};
 
 // The key's items against the tensor's axes.
 class Planner {
  public:
-  Planner(const Tensor& tensor, std::vector<Item> items) : tensor_(tensor), items_(std::move(items)) {
-    for (const Item& item : items_) {
-      used_ += item.axes();
-      has_arrays_ |= item.kind == Item::kArray;
-    }
-  }
+  Planner(const Tensor& tensor, const KeyReader& key, IndexPlan& plan) : tensor_(tensor), key_(key), plan_(plan) {}
 
-  IndexPlan plan() {
-    for (const Item& item : items_) {
+  void run() {
+    for (const Item& item : key_.items()) {
       switch (item.kind) {
         case Item::kInt:
           add_int(item.integer);
@@ -112,17 +122,16 @@ class Planner {
           add_slice(item.slice);
           break;
         case Item::kNewAxis:
-          plan_.inserted.push_back(view_axis_++);
+          plan_.inserted.push(view_axis_++);
           break;
         case Item::kEllipsis:
-          skip(tensor_.ndim() - used_);
+          skip(tensor_.ndim() - key_.used_axes());
           break;
         case Item::kArray:
-          item.is_mask() ? add_mask(item.array) : add_array(item.array);
+          add_arrays(item);
           break;
       }
     }
-    return std::move(plan_);
   }
 
  private:
@@ -140,12 +149,12 @@ class Planner {
 
   void add_int(int64_t index) {
     index = checked(index);
-    if (has_arrays_) {
+    if (key_.has_arrays()) {
       const Tensor host = from_host(&index, {}, {}, BP_INT64, parse_device("cpu"));
       return add_array(on_device_of(tensor_, host));
     }
     push_slice(value(index), value(index + 1), 1);
-    plan_.squeezed.push_back(axis_++);
+    plan_.squeezed.push(axis_++);
   }
 
   void add_slice(PyObject* item) {
@@ -161,16 +170,25 @@ class Planner {
   }
 
   void push_slice(bp_value start, bp_value stop, int64_t step) {
-    plan_.slice_axes.push_back(axis_);
-    plan_.starts.push_back(start);
-    plan_.stops.push_back(stop);
-    plan_.steps.push_back(step);
+    plan_.slice_axes.push(axis_);
+    plan_.starts.push(start);
+    plan_.stops.push(stop);
+    plan_.steps.push(step);
   }
 
   void add_array(Tensor array) {
     plan_.arrays.resize(static_cast<size_t>(view_axis_));
     plan_.arrays.push_back(std::move(array));
     skip(1);
+  }
+
+  void add_arrays(const Item& item) {
+    const Tensor array = Tensor::share(item.array);
+    if (item.is_mask()) {
+      add_mask(array);
+    } else {
+      add_array(array);
+    }
   }
 
   void add_mask(const Tensor& mask) {
@@ -188,15 +206,13 @@ class Planner {
   }
 
   const Tensor& tensor_;
-  std::vector<Item> items_;
-  IndexPlan plan_;
-  int64_t used_ = 0;
-  bool has_arrays_ = false;
+  const KeyReader& key_;
+  IndexPlan& plan_;
   int64_t axis_ = 0;
   int64_t view_axis_ = 0;
 };
 
-bp_value value_list(const std::vector<bp_value>& elements) {
+bp_value value_list(std::span<const bp_value> elements) {
   bp_value list{};
   list.tag = BP_TAG_VALUE_LIST;
   list.count = static_cast<uint32_t>(elements.size());
@@ -204,19 +220,28 @@ bp_value value_list(const std::vector<bp_value>& elements) {
   return list;
 }
 
+// An int alone among whole slices: one call instead of two.
+bool is_one_selection(const IndexPlan& plan) { return plan.slice_axes.count == 1 && plan.squeezed.count == 1; }
+
 }  // namespace
 
-IndexPlan plan_index(const Tensor& tensor, PyObject* key) { return Planner(tensor, read_items(tensor, key)).plan(); }
+void plan_index(const Tensor& tensor, PyObject* key, IndexPlan& plan) {
+  const KeyReader reader(tensor, key);
+  Planner(tensor, reader, plan).run();
+}
 
 Tensor view_of(const Tensor& tensor, const IndexPlan& plan) {
-  const bool changes = !plan.squeezed.empty() || !plan.inserted.empty();
   Tensor view = tensor;
-  if (!plan.slice_axes.empty() || !changes) {
-    view = call(needed(Slot::Slice), {value(view), value(Shape(plan.slice_axes)), value_list(plan.starts),
-                                      value_list(plan.stops), value(Shape(plan.steps))});
+  if (is_one_selection(plan)) {
+    view = call(needed(Slot::Select), {value(view), value(plan.squeezed.items[0]), plan.starts.items[0]});
+  } else {
+    if (plan.slice_axes.count || plan.takes_all()) {
+      view = call(needed(Slot::Slice), {value(view), value(plan.slice_axes.span()), value_list(plan.starts.span()),
+                                        value_list(plan.stops.span()), value(plan.steps.span())});
+    }
+    if (plan.squeezed.count) view = call(needed(Slot::Squeeze), {value(view), value(plan.squeezed.span())});
   }
-  if (!plan.squeezed.empty()) view = call(needed(Slot::Squeeze), {value(view), value(Shape(plan.squeezed))});
-  if (!plan.inserted.empty()) view = call(needed(Slot::Unsqueeze), {value(view), value(Shape(plan.inserted))});
+  if (plan.inserted.count) view = call(needed(Slot::Unsqueeze), {value(view), value(plan.inserted.span())});
   return view;
 }
 

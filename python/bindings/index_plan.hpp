@@ -16,21 +16,37 @@ namespace backplane::python {
 // A Python error is set; unwinds to the slot.
 struct PythonError {};
 
-struct IndexPlan {
-  // Of the view, in terms of the indexed tensor's axes. An int is a slice of one, squeezed afterwards.
-  std::vector<int64_t> slice_axes;
-  std::vector<bp_value> starts;
-  std::vector<bp_value> stops;
-  std::vector<int64_t> steps;
-  std::vector<int64_t> squeezed;  // axes of the sliced tensor
-  std::vector<int64_t> inserted;  // positions in the view
-  // One per axis of the view up to the last index array; empty tensors for axes that are taken whole.
-  std::vector<Tensor> arrays;
+// As many as a tensor may have axes, without the heap: keys are read on every indexing.
+template <class T>
+struct AxisList {
+  static constexpr int kCapacity = 64;
+  T items[kCapacity];
+  int count = 0;
+
+  void push(T item) {
+    BP_CHECK(count < kCapacity, INDEX, "index: found more than ", kCapacity, " indices");
+    items[count++] = item;
+  }
+  std::span<const T> span() const { return {items, static_cast<size_t>(count)}; }
 };
 
-IndexPlan plan_index(const Tensor& tensor, PyObject* key);
+struct IndexPlan {
+  // Of the view, in terms of the indexed tensor's axes. An int is a slice of one, squeezed afterwards.
+  AxisList<int64_t> slice_axes;
+  AxisList<bp_value> starts;
+  AxisList<bp_value> stops;
+  AxisList<int64_t> steps;
+  AxisList<int64_t> squeezed;  // axes of the sliced tensor
+  AxisList<int64_t> inserted;  // positions in the view
+  // One per axis of the view up to the last index array; empty tensors for axes that are taken whole.
+  std::vector<Tensor> arrays;
 
-// The view of a plan; the plan's arrays are left to the caller.
+  bool takes_all() const { return !slice_axes.count && !squeezed.count && !inserted.count; }
+};
+
+void plan_index(const Tensor& tensor, PyObject* key, IndexPlan& plan);
+
+// The view of a plan, in as few calls as its parts need; the plan's arrays are left to the caller.
 Tensor view_of(const Tensor& tensor, const IndexPlan& plan);
 
 }  // namespace backplane::python

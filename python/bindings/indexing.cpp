@@ -72,18 +72,15 @@ struct ArrayList {
   }
 };
 
-bool takes_all(const IndexPlan& plan) {
-  return plan.slice_axes.empty() && plan.squeezed.empty() && plan.inserted.empty();
-}
-
 PyObject* get_planned(PyObject* self, PyObject* key) {
   return guarded_index([&]() -> PyObject* {
     const Tensor tensor = tensor_of(self);
-    const IndexPlan plan = plan_index(tensor, key);
+    IndexPlan plan;
+    plan_index(tensor, key, plan);
     if (plan.arrays.empty()) return wrap_tensor(view_of(tensor, plan));
     const OpHandle op = require_op(Slot::Gather);
     if (op == BP_NO_OP) return nullptr;
-    const Tensor view = takes_all(plan) ? tensor : view_of(tensor, plan);
+    const Tensor view = plan.takes_all() ? tensor : view_of(tensor, plan);
     const ArrayList arrays(plan);
     const bp_value args[] = {value(view), arrays.value()};
     return call_to_tensor(op, args, 2);
@@ -139,8 +136,9 @@ int assign(const Tensor& target, PyObject* object) {
 
 int set_planned(PyObject* self, PyObject* key, PyObject* object) {
   const Tensor tensor = tensor_of(self);
-  const IndexPlan plan = plan_index(tensor, key);
-  const Tensor target = takes_all(plan) ? tensor : view_of(tensor, plan);
+  IndexPlan plan;
+  plan_index(tensor, key, plan);
+  const Tensor target = plan.takes_all() ? tensor : view_of(tensor, plan);
   if (plan.arrays.empty()) return assign(target, object);
   PyRef owner;
   double pair[2];
