@@ -148,6 +148,7 @@ def diagonal_put(x, value, offset=0, axis1=-2, axis2=-1):
 
 def unfold(x, axis, size, step=1, dilation=1):
     found = np.lib.stride_tricks.sliding_window_view(x, dilation * (size - 1) + 1, axis=axis)
+    axis %= x.ndim
     return np.take(found, np.arange(0, found.shape[axis], step), axis=axis)[..., ::dilation]
 
 
@@ -216,13 +217,13 @@ REFERENCE = {
     **by_name("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "matmul", "moveaxis"),
     **by_name("reshape", "argwhere"),
     **{name: reduction(name) for name in ("sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin")},
-    "copy": np.copy,
+    "copy": lambda x: np.copy(x),
     "cast": lambda x, dtype: x.astype(dtype),
     "sum_to": lambda x, shape: adjoint(lambda s: np.broadcast_to(s, x.shape), tuple(shape), x) if x.size else np.zeros(shape),
     "complex_from": lambda re, im: re + 1j * im,
     "sign": sign,
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "atan": np.arctan,
+    "atan": lambda x: np.arctan(x),
     "atan2": lambda x, y: np.arctan2(x, y),
     "pow": lambda x, y: np.power(x, y),
     "erf": erf,
@@ -230,7 +231,7 @@ REFERENCE = {
     "relu": lambda x: np.maximum(x, 0),
     "silu": lambda x: x / (1 + np.exp(-x)),
     "gelu": gelu,
-    "bitwise_invert": np.invert,
+    "bitwise_invert": lambda x: np.invert(x),
     "bitwise_left_shift": lambda x, y: np.left_shift(x, y),
     "bitwise_right_shift": lambda x, y: np.right_shift(x, y),
     "clip": lambda x, min=None, max=None: np.clip(x, min, max),
@@ -238,8 +239,8 @@ REFERENCE = {
     "zeros": lambda shape, dtype="float32": np.zeros(shape, dtype),
     "ones": lambda shape, dtype="float32": np.ones(shape, dtype),
     "full_like": lambda x, fill_value: np.full_like(x, fill_value),
-    "zeros_like": np.zeros_like,
-    "ones_like": np.ones_like,
+    "zeros_like": lambda x: np.zeros_like(x),
+    "ones_like": lambda x: np.ones_like(x),
     "iota": iota,
     "arange": lambda start, stop=None, step=1: np.arange(start, step=step) if stop is None else np.arange(start, stop, step),
     "linspace": lambda start, stop, num, dtype="float32": np.linspace(start, stop, num, dtype=dtype),
@@ -248,8 +249,8 @@ REFERENCE = {
     "logsumexp": logsumexp,
     "cumulative_sum": lambda x, axis=-1: np.cumsum(x, axis=axis),
     "matrix_transpose": lambda x: np.swapaxes(x, -1, -2),
-    "permute_dims": np.transpose,
-    "broadcast_to": np.broadcast_to,
+    "permute_dims": lambda x, axes: np.transpose(x, axes),
+    "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),
     "select": lambda x, axis, index: np.take(x, index, axis=axis),
     "slice": lambda x, axes, starts, stops, steps: x[key_of(axes, starts, stops, steps, x.ndim)],
     "squeeze": lambda x, axis: np.squeeze(x, tuple(axis)),
