@@ -174,7 +174,7 @@ bp_device parse_device(std::string_view name) {
   if (backend.size() < name.size()) {
     std::string_view digits = name.substr(backend.size() + 1);
     BP_CHECK(!digits.empty() && digits.size() < 6 && digits.find_first_not_of("0123456789") == std::string_view::npos, VALUE,
-             "device \"", name, "\": expected NAME or NAME:NUMBER, for example \"cpu\" or \"cuda:1\"");
+             "device \"", name, "\": expected NAME or NAME:NUMBER, for example \"cpu\" or \"sim:1\"");
     for (char digit : digits) ordinal = ordinal * 10 + (digit - '0');
   }
   BackendRecord* found = find_backend(backend);
