@@ -1,0 +1,345 @@
+// Flags, shape rules, decompositions, put and batch rules of one entry. See op_compiler.hpp.
+#include <algorithm>
+
+#include "check/op_compiler.hpp"
+#include "schema/vocabulary.hpp"
+
+namespace backplane::codegen {
+namespace {
+
+bool is_list_of_positions(const Arg& arg) {
+  return arg.has(BP_ARG_LIST) && (arg.type == BP_TYPE_INDEX || arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_AXIS);
+}
+
+// As the core checks it when a record is registered.
+bool param_fits(const Arg& arg, char letter) {
+  const bool list = arg.has(BP_ARG_LIST);
+  switch (letter) {
+    case 't': return arg.is_tensor() && !list;
+    case 'l': return arg.is_tensor() && list;
+    case 'a': return arg.type == BP_TYPE_AXIS && !list;
+    case 'x': return arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_AXIS;
+    case 's': return arg.type == BP_TYPE_SHAPE || arg.type == BP_TYPE_SIZE || is_list_of_positions(arg);
+    case 'i': return is_list_of_positions(arg) && arg.type != BP_TYPE_AXIS;
+    case 'n': return (arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) && !list;
+    case 'b': return arg.type == BP_TYPE_BOOL && !list;
+    default: return false;
+  }
+}
+
+std::string letter_word(char letter) {
+  switch (letter) {
+    case 't': return "a Tensor argument";
+    case 'l': return "a Tensor[] argument";
+    case 'a': return "an Axis argument";
+    case 'x': return "an Axes or Axis argument";
+    case 's': return "a Shape, Size or Size[] argument";
+    case 'i': return "an Index[] argument";
+    case 'n': return "a Size or Index argument";
+    default: return "a bool argument";
+  }
+}
+
+}  // namespace
+
+const CompiledFormula* CompiledOp::find(uint16_t rule) const {
+  for (const CompiledFormula& formula : formulas)
+    if (formula.rule == rule) return &formula;
+  return nullptr;
+}
+
+const CompiledFormula* CompiledOp::find(uint16_t rule, uint32_t target) const {
+  for (const CompiledFormula& formula : formulas)
+    if (formula.rule == rule && std::count(formula.targets.begin(), formula.targets.end(), target)) return &formula;
+  return nullptr;
+}
+
+OpCompiler::OpCompiler(const Registry& registry, const Entry& entry, Diagnostics& diagnostics)
+    : registry_(registry), entry_(entry), diagnostics_(diagnostics) {
+  op_.entry = &entry;
+}
+
+CompiledOp OpCompiler::compile() {
+  compile_shapes();
+  compile_flags();
+  compile_decompose();
+  compile_put();
+  compile_batch();
+  compile_derivatives();
+  check_samples();
+  return std::move(op_);
+}
+
+FormulaCompiler OpCompiler::compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets) {
+  FormulaContext context;
+  context.rule = rule;
+  context.targets = std::move(targets);
+  return {registry_, entry_, op_.program, diagnostics_, text, std::move(context)};
+}
+
+CompiledFormula OpCompiler::formula(uint16_t rule, const Rule& stated) const {
+  CompiledFormula result;
+  result.rule = rule;
+  result.targets = stated.targets;
+  result.line = stated.where.line;
+  result.text = stated.text.value;
+  while (!result.text.empty() && (result.text.back() == '\n' || result.text.back() == ' ')) result.text.pop_back();
+  return result;
+}
+
+uint32_t OpCompiler::root(FormulaCompiler& compiler, const Expr& expr, const Value& value, bool list, bool may_be_none) {
+  using Kind = Type::Kind;
+  if (value.type.is(Kind::kAny)) return value.node;
+  const std::string wanted = list ? "a list of Tensors" : "a Tensor";
+  if (value.type.is(Kind::kNone) || value.type.optional) {
+    if (!may_be_none) compiler.error(expr.offset, "the formula may give none; it must give " + wanted);
+  } else if (value.type.is_number()) {
+    compiler.error(expr.offset, "the formula gives a number; it must give " + wanted + ", so call an op");
+  } else if (!value.type.is(list ? Kind::kTensorList : Kind::kTensor)) {
+    compiler.error(expr.offset, "the formula gives " + describe(value.type) + "; it must give " + wanted);
+  }
+  return value.node;
+}
+
+// ---- flags ----
+
+void OpCompiler::compile_flags() {
+  const auto& args = entry_.signature.args;
+  const auto tensors = std::count_if(args.begin(), args.end(), [](const Arg& a) { return a.is_tensor(); });
+  const bool lists = std::any_of(args.begin(), args.end(), [](const Arg& a) { return a.is_tensor() && a.has(BP_ARG_LIST); });
+  const bool generator = std::any_of(args.begin(), args.end(), [](const Arg& a) { return a.type == BP_TYPE_GENERATOR; });
+  const auto all_shapes = [&](std::string_view word) {
+    return !op_.shapes.empty() && std::all_of(op_.shapes.begin(), op_.shapes.end(), [&](const auto& s) { return s.name == word; });
+  };
+  uint64_t& flags = op_.flags;
+  const auto set = [&](bool condition, uint64_t flag) {
+    if (condition) flags |= flag;
+  };
+  set(entry_.view, BP_OP_VIEW);
+  set(entry_.maybe_view, BP_OP_MAYBE_VIEW);
+  set(entry_.inplace, BP_OP_INPLACE);
+  set(entry_.out_variant, BP_OP_OUT);
+  // Every tensor takes part in the broadcast, else the loop would read it at the wrong places.
+  set(all_shapes("broadcast") && !lists && tensors == static_cast<long>(op_.shapes[0].args.size()), BP_OP_ELEMENTWISE);
+  set(all_shapes("reduce") && !lists && tensors == 1, BP_OP_REDUCTION);
+  set(generator, BP_OP_RANDOM);
+  set(tensors == 0, BP_OP_CREATION);
+  set(entry_.host, BP_OP_HOST);
+  set(std::any_of(op_.shapes.begin(), op_.shapes.end(), [](const auto& s) { return s.name == "dynamic"; }), BP_OP_DYNAMIC);
+  set(!entry_.family.empty(), BP_OP_PRIMITIVE);
+  set(entry_.composite, BP_OP_COMPOSITE);
+
+  if (entry_.random != generator)
+    error(entry_.where, generator ? "'" + entry_.name() + "' takes a Generator but does not say so; write random: true"
+                                  : "'" + entry_.name() + "' is random but takes no Generator; add a Generator argument");
+  if (entry_.inplace && (args.empty() || !args[0].is_tensor() || args[0].has(BP_ARG_LIST) || entry_.signature.results.size() != 1))
+    error(entry_.where, "'" + entry_.name() + "' cannot have an in-place variant; its first argument must be a Tensor and its result one");
+  if ((entry_.view || entry_.maybe_view) && op_.shapes.size() == 1 && op_.shapes[0].name != "damaged" && op_.shapes[0].name.substr(0, 5) != "view.")
+    error(entry_.where, "'" + entry_.name() + "' is a view; its shape must be one of the view.* words");
+  if (entry_.composite && !entry_.family.empty())
+    error(entry_.where, "'" + entry_.name() + "' is both composite and primitive; a composite has no kernel, keep one of the two");
+}
+
+// ---- shapes ----
+
+void OpCompiler::compile_shapes() {
+  CompiledFormula shape;
+  shape.rule = BP_RULE_SHAPE;
+  bool any = false;
+  for (const ShapeSpec& spec : entry_.shapes) {
+    CompiledShape out;
+    if (!spec.expr) {
+      out.name = "damaged";
+    } else if (spec.expr->kind == Expr::Kind::kCall && (find_shape_word(spec.expr->name) || !find_builtin(spec.expr->name))) {
+      compile_shape_word(spec, out);
+    } else if (spec.expr->kind == Expr::Kind::kName && spec.expr->name == "dynamic") {
+      out.name = "dynamic";
+    } else {
+      out.name = "expr";
+      FormulaCompiler expression = compiler(spec.text, BP_RULE_SHAPE);
+      const Value value = expression.compile(*spec.expr);
+      if (!value.type.is(Type::Kind::kAny) && (!value.type.is(Type::Kind::kInts) || value.type.optional))
+        expression.error(spec.expr->offset, "the shape is " + describe(value.type) + "; it must be a list of ints, e.g. x.shape + [n]");
+      shape.roots.resize(op_.shapes.size(), value.node);
+      shape.roots.push_back(value.node);
+      shape.text = spec.text.value;
+      shape.line = spec.text.location().line;
+      any = true;
+    }
+    op_.shapes.push_back(std::move(out));
+  }
+  if (!any) return;
+  shape.roots.resize(op_.shapes.size(), shape.roots.back());
+  const std::vector<bool> used = op_.program.reachable(shape.roots);
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i] && op_.program.nodes()[i].kind == BP_NODE_CALL)
+      error(entry_.shapes[0].text.location(), "the shape calls an op; it may use attributes, builtins and arithmetic only");
+  op_.formulas.push_back(std::move(shape));
+}
+
+void OpCompiler::compile_shape_word(const ShapeSpec& spec, CompiledShape& out) {
+  const Expr& call = *spec.expr;
+  out.name = call.name;
+  const ShapeWordSpec* word = find_shape_word(call.name);
+  if (!word) {
+    std::vector<std::string_view> names = {"dynamic"};
+    for (const ShapeWordSpec& w : shape_words()) names.push_back(w.name);
+    error(spec.text.location(call.offset), "unknown shape word '" + call.name + "'" + suggestion(call.name, names) + "; words are " + listed(names));
+    return;
+  }
+  const bool any_number = word->name == "broadcast";
+  const auto required = static_cast<size_t>(std::count_if(word->params.begin(), word->params.end(), [](char c) { return c >= 'a'; }));
+  if (call.children.size() < required || (!any_number && call.children.size() > word->params.size()) || !call.keywords.empty()) {
+    error(spec.text.location(call.offset), "the shape word '" + call.name + "' takes " +
+                                               (any_number ? "one argument or more" : required == word->params.size()
+                                                    ? std::to_string(required) : std::to_string(required) + " to " + std::to_string(word->params.size())) +
+                                               (any_number ? "" : " arguments") + ", not " + std::to_string(call.children.size() + call.keywords.size()) +
+                                               "; see docs/reference/ops-yaml.md");
+    return;
+  }
+  for (size_t i = 0; i < call.children.size(); ++i) {
+    uint32_t arg = BP_NO_ARG;
+    if (!shape_param_fits(*call.children[i], spec.text, word->params[std::min(i, word->params.size() - 1)], arg)) return;
+    out.args.push_back(arg);
+  }
+  if (word->name.substr(0, 5) == "view." && entry_.alias != out.args[0])
+    error(spec.text.location(call.offset), "'" + call.name + "' makes a view of '" + call.children[0]->name + "'; write alias: " + call.children[0]->name);
+}
+
+bool OpCompiler::shape_param_fits(const Expr& at, const Text& text, char letter, uint32_t& arg) {
+  const bool may_lack = letter < 'a';
+  const char lower = may_lack ? static_cast<char>(letter + ('a' - 'A')) : letter;
+  if (at.kind == Expr::Kind::kName && at.name == "none" && may_lack) return true;
+  const int index = at.kind == Expr::Kind::kName ? entry_.signature.find_arg(at.name) : -1;
+  if (index >= 0 && param_fits(entry_.signature.args[static_cast<size_t>(index)], lower)) {
+    arg = static_cast<uint32_t>(index);
+    return true;
+  }
+  std::vector<std::string_view> names;
+  for (const Arg& a : entry_.signature.args)
+    if (param_fits(a, lower)) names.push_back(a.name);
+  error(text.location(at.offset), "a shape word takes " + letter_word(lower) + (may_lack ? " or none" : "") + " here" +
+                                      (names.empty() ? "; '" + entry_.name() + "' has no such argument" : "; e.g. " + std::string(names[0])));
+  return false;
+}
+
+// ---- decomposition, put, batch ----
+
+void OpCompiler::compile_decompose() {
+  if (!entry_.decompose) {
+    if (entry_.family.empty() && !entry_.view && !entry_.maybe_view && !entry_.host)
+      error(entry_.where, "'" + entry_.name() + "' has no 'decompose'; write one, or say primitive: FAMILY, alias or host: true");
+    return;
+  }
+  const Rule& rule = *entry_.decompose;
+  if (rule.kind == Rule::Kind::kDamaged) return;
+  CompiledFormula result = formula(BP_RULE_DECOMPOSE, rule);
+  FormulaCompiler expression = compiler(rule.text, BP_RULE_DECOMPOSE);
+  const auto& results = entry_.signature.results;
+  const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
+  for (size_t i = 0; i < values.size(); ++i) result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
+  if (!expression.failed()) check_unused_arguments(result, rule);
+  op_.formulas.push_back(std::move(result));
+}
+
+// A decomposition that never looks at an argument computes something else.
+void OpCompiler::check_unused_arguments(const CompiledFormula& formula, const Rule& rule) {
+  const std::vector<bool> used = op_.program.reachable(formula.roots);
+  for (size_t arg = 0; arg < entry_.signature.args.size(); ++arg) {
+    const Arg& spec = entry_.signature.args[arg];
+    if (spec.type == BP_TYPE_DEVICE || spec.type == BP_TYPE_STR) continue;
+    bool found = false;
+    for (size_t i = 0; i < used.size() && !found; ++i)
+      found = used[i] && op_.program.nodes()[i].kind == BP_NODE_ARG && op_.program.nodes()[i].imm == static_cast<int64_t>(arg);
+    if (!found) error(rule.where, "the decomposition of '" + entry_.name() + "' never uses its input '" + spec.name + "'; use it, or remove the argument");
+  }
+}
+
+void OpCompiler::compile_put() {
+  if (!entry_.put) {
+    if (entry_.view) error(entry_.where, "view '" + entry_.name() + "' has no 'put'; write the op that writes the piece v back, or put: {none: REASON}");
+    return;
+  }
+  const Rule& rule = *entry_.put;
+  if (!entry_.view && !entry_.maybe_view) {
+    error(rule.where, "'put' stands only on views; write alias: x, or remove it");
+    return;
+  }
+  if (rule.kind == Rule::Kind::kDamaged) return;
+  CompiledFormula result = formula(BP_RULE_PUT, rule);
+  if (rule.kind == Rule::Kind::kRefused) {
+    result.flags = BP_FORMULA_REFUSED;
+  } else {
+    FormulaCompiler expression = compiler(rule.text, BP_RULE_PUT);
+    result.roots.push_back(root(expression, *rule.expr, expression.compile(*rule.expr), false, false));
+    if (!expression.failed() && !reads(result, BP_NODE_COTANGENT)) error(rule.where, "'put' never uses the piece 'v'; write it into the base");
+  }
+  op_.formulas.push_back(std::move(result));
+}
+
+void OpCompiler::compile_batch() {
+  if (entry_.composite) {
+    if (entry_.batch) error(entry_.batch->where, "a composite op is batched through its decomposition; remove 'batch'");
+    return;
+  }
+  CompiledFormula result;
+  result.rule = BP_RULE_BATCH;
+  result.line = entry_.where.line;
+  if (entry_.batch) {
+    const Rule& rule = *entry_.batch;
+    if (rule.kind == Rule::Kind::kDamaged) return;
+    result = formula(BP_RULE_BATCH, rule);
+    if (rule.kind == Rule::Kind::kLoop) {
+      result.flags = BP_FORMULA_LOOP;
+    } else if (rule.kind == Rule::Kind::kRefused) {
+      result.flags = BP_FORMULA_REFUSED;
+    } else {
+      FormulaCompiler expression = compiler(rule.text, BP_RULE_BATCH);
+      const auto& results = entry_.signature.results;
+      const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
+      for (size_t i = 0; i < values.size(); ++i) result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
+    }
+  } else if (op_.flags & BP_OP_DYNAMIC) {
+    result.flags = BP_FORMULA_REFUSED | BP_FORMULA_DERIVED;
+    result.text = "the result's shape depends on values";
+  } else if (op_.find(BP_RULE_SHAPE)) {
+    if (!entry_.decompose)
+      error(entry_.where, "'" + entry_.name() + "' has a shape of its own, so no batch rule follows; write 'batch' as a formula, loop or {none: REASON}");
+    return;
+  } else {
+    result.flags = BP_FORMULA_DERIVED;
+  }
+  op_.formulas.push_back(std::move(result));
+}
+
+// A default may be left out of a sample, and `none` may stand where it is allowed; nothing else may be none.
+void OpCompiler::check_samples() {
+  for (const Sample& sample : entry_.samples) {
+    for (const auto& [index, value] : sample.values) {
+      const Arg& arg = entry_.signature.args[index];
+      const auto wrong = [&](const std::string& expected) {
+        error(value.where, "the sample of '" + arg.name + "' must be " + expected);
+      };
+      if (value.kind != SampleValue::Kind::kLiteral) {
+        if (value.kind == SampleValue::Kind::kTensor && arg.has(BP_ARG_LIST)) wrong("{list: [[2], [3]]}");
+        continue;
+      }
+      using Kind = Literal::Kind;
+      const Kind kind = value.literal.kind;
+      const bool number = kind == Kind::kInt || kind == Kind::kFloat || kind == Kind::kBool;
+      const bool list = kind == Kind::kInts || kind == Kind::kFloats;
+      if (kind == Kind::kNone) {
+        if (!arg.has(BP_ARG_OPTIONAL)) wrong(describe(arg) + ", not none");
+      } else if (arg.has(BP_ARG_LIST) || arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_SHAPE) {
+        if (!list) wrong("a list such as [1, 2]");
+      } else if (arg.is_tensor() || arg.type == BP_TYPE_SCALAR) {
+        if (!number) wrong(arg.is_tensor() ? "a number, a shape or {shape: [2, 3]}" : "a number");
+      } else if (arg.type == BP_TYPE_BOOL ? kind != Kind::kBool : arg.type == BP_TYPE_DTYPE ? kind != Kind::kDtype
+                 : (arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) && kind != Kind::kInt) {
+        wrong(describe(arg));
+      }
+    }
+  }
+}
+
+}  // namespace backplane::codegen

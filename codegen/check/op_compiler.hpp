@@ -1,0 +1,51 @@
+// Compiles the rules of one entry: those that it states, those that follow from them, and the report of each hole.
+#pragma once
+
+#include "check/compiled.hpp"
+#include "check/formula_compiler.hpp"
+
+namespace backplane::codegen {
+
+class OpCompiler {
+ public:
+  OpCompiler(const Registry& registry, const Entry& entry, Diagnostics& diagnostics);
+  CompiledOp compile();
+
+ private:
+  // compile_op.cpp
+  void compile_flags();
+  void compile_shapes();
+  void compile_shape_word(const ShapeSpec& spec, CompiledShape& out);
+  bool shape_param_fits(const Expr& at, const Text& text, char letter, uint32_t& arg);
+  void compile_decompose();
+  void compile_put();
+  void compile_batch();
+  void check_unused_arguments(const CompiledFormula& formula, const Rule& rule);
+  void check_samples();
+  // derivatives.cpp
+  void compile_derivatives();
+  void compile_vjp(const Rule& rule);
+  void compile_jvp(const Rule& rule);
+  void compile_partial(const Rule& rule);
+  void derive_view_vjp();
+  void derive_linear_jvp(const Location& where);
+  void check_holes();
+  bool reads(const CompiledFormula& formula, uint16_t kind) const;
+  uint32_t fit(uint32_t node, uint32_t target);
+  uint32_t conjugate(const Value& value);
+  std::vector<uint32_t> differentiable_args() const;
+
+  FormulaCompiler compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets = {});
+  CompiledFormula formula(uint16_t rule, const Rule& stated) const;
+  // The root of one value that must be a Tensor (or a list of them).
+  uint32_t root(FormulaCompiler& compiler, const Expr& expr, const Value& value, bool list, bool may_be_none);
+  void error(const Location& where, std::string message) { diagnostics_.error(where, std::move(message)); }
+
+  const Registry& registry_;
+  const Entry& entry_;
+  Diagnostics& diagnostics_;
+  CompiledOp op_;
+  bool fit_refused_ = false;
+};
+
+}  // namespace backplane::codegen

@@ -1,0 +1,45 @@
+// Name look-up over the whole registry; see registry.hpp.
+#include "check/registry.hpp"
+
+#include <algorithm>
+
+namespace backplane::codegen {
+
+Registry::Registry(const std::vector<std::unique_ptr<RegistryFile>>& files, Diagnostics& diagnostics) {
+  for (const auto& file : files) {
+    for (const Entry& entry : file->entries) {
+      if (entry.signature.name.empty()) continue;
+      const auto [known, inserted] = by_name_.emplace(entry.full_name, &entry);
+      if (inserted) continue;
+      const Location first = known->second->where;
+      diagnostics.error(entry.where, "op '" + entry.full_name + "' is defined twice, first at " + std::string(first.file) +
+                                         ":" + std::to_string(first.line) + "; rename one, or give it an overload: " +
+                                         entry.name() + ".OVERLOAD");
+    }
+  }
+}
+
+const Entry* Registry::find_full(std::string_view full_name) const {
+  const auto found = by_name_.find(full_name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+const Entry* Registry::find(std::string_view name, std::string_view ns) const {
+  if (name.find("::") != std::string_view::npos) return find_full(name);
+  const std::string own = std::string(ns) + "::" + std::string(name);
+  if (const Entry* entry = find_full(own)) return entry;
+  return find_full("bp::" + std::string(name));
+}
+
+std::vector<std::string_view> Registry::names_for(std::string_view ns) const {
+  std::vector<std::string_view> names;
+  for (const auto& [full, entry] : by_name_)
+    if (entry->ns == ns || entry->ns == "bp") names.push_back(entry->signature.name);
+  return names;
+}
+
+bool Registry::can_fit() const {
+  return std::all_of(std::begin(kFitNames), std::end(kFitNames), [&](const char* name) { return find_full(name); });
+}
+
+}  // namespace backplane::codegen

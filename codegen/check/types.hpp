@@ -1,0 +1,65 @@
+// The types of values in formulas, and the builtin functions with their types.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schema/model.hpp"
+
+namespace backplane::codegen {
+
+struct Type {
+  enum class Kind : uint8_t {
+    kAny,         // of something that has been reported already
+    kNone,
+    kTensor,
+    kTensorList,
+    kTuple,       // the results of a call with several
+    kInt,
+    kNumber,      // int, float, bool or complex
+    kBool,
+    kInts,
+    kNumbers,
+    kValues,      // a list with absent elements: bp_value list
+    kDtype,
+    kDevice,
+    kStr,
+    kGenerator,
+    kGraph
+  };
+  Kind kind = Kind::kAny;
+  bool optional = false;           // may be none
+  bool optional_elements = false;  // of a list
+  const Entry* op = nullptr;       // of a tuple
+
+  bool is(Kind k) const { return kind == k; }
+  bool is_number() const { return kind == Kind::kInt || kind == Kind::kNumber || kind == Kind::kBool; }
+  bool is_list() const {
+    return kind == Kind::kInts || kind == Kind::kNumbers || kind == Kind::kValues || kind == Kind::kTensorList;
+  }
+};
+
+std::string describe(const Type& type);
+std::string describe(const Arg& arg);
+Type type_of(const Arg& arg);
+
+// The type of a value that is one or the other; kAny with `ok` false where they do not go together.
+Type join(const Type& a, const Type& b, bool& ok);
+
+// May `type` stand where `arg` is expected? (A lone int for a list of ints is wrapped by the caller.)
+bool fits(const Type& type, const Arg& arg);
+
+// Parameters: i int, n number, b bool, d dtype, L ints, l any list, x axes (list or int, may be none), a anything that
+// is there, ? anything. Result: the same letters; = the type of the first argument; s a list of the first's type;
+// j the join of the first two; e the first without its `optional`.
+struct BuiltinSpec {
+  std::string_view name;
+  std::string_view params;
+  size_t required;
+  char result;
+};
+const BuiltinSpec* find_builtin(std::string_view name);
+std::vector<std::string_view> builtin_names();
+
+}  // namespace backplane::codegen

@@ -1,0 +1,86 @@
+// Read, check, then write everything or nothing. See run.hpp.
+#include "cli/run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <ostream>
+
+#include "emit/emit.hpp"
+#include "schema/reader.hpp"
+
+namespace backplane::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Emitter {
+  const char* name;
+  void (*emit)(const EmitContext&, OutputSet&);
+};
+constexpr Emitter kEmitters[] = {{"records", emit_records}};
+
+// Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml.
+std::string installed_registry() {
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  const fs::path path = executable.parent_path().parent_path() / "share" / "backplane" / "ops.yaml";
+  return !error && fs::exists(path, error) ? path.string() : "";
+}
+
+bool reads_own_base(const std::vector<std::unique_ptr<RegistryFile>>& files) {
+  return std::any_of(files.begin(), files.end(), [](const auto& file) { return file->ns == "bp"; });
+}
+
+std::string escape_for_make(const std::string& path) {
+  std::string result;
+  for (const char c : path) {
+    if (c == ' ' || c == '#') result += '\\';
+    if (c == '$') result += '$';
+    result += c;
+  }
+  return result;
+}
+
+int emit_all(const Options& options, const CompiledRegistry& registry, std::ostream& errors) {
+  const std::string ns = registry.files.front()->ns;
+  const EmitContext context{registry, options.symbol.empty() ? ns : options.symbol, ns};
+  OutputSet outputs;
+  for (const Emitter& emitter : kEmitters)
+    if (options.emit.empty() || std::count(options.emit.begin(), options.emit.end(), emitter.name)) emitter.emit(context, outputs);
+  int written = 0;
+  std::string failure = outputs.commit(options.out, written);
+  if (failure.empty() && !options.depfile.empty()) {
+    OutputSet depfile;
+    std::string rule = escape_for_make((fs::path(options.out) / (context.symbol + "_records.c")).string()) + ":";
+    for (const auto& file : registry.files) rule += " \\\n  " + escape_for_make(file->source->path());
+    depfile.add(fs::path(options.depfile).filename().string(), rule + "\n");
+    failure = depfile.commit(fs::path(options.depfile).parent_path().string(), written);
+  }
+  if (failure.empty()) return 0;
+  errors << "backplane-codegen: error: " << failure << '\n';
+  return 1;
+}
+
+}  // namespace
+
+int run(const Options& options, std::ostream& out, std::ostream& errors) {
+  Diagnostics diagnostics;
+  std::vector<std::unique_ptr<RegistryFile>> files;
+  for (const std::string& path : options.ops) files.push_back(read_registry(path, false, diagnostics));
+  std::vector<std::string> imports = options.imports;
+  if (imports.empty() && options.default_import && !reads_own_base(files))
+    if (const std::string base = installed_registry(); !base.empty()) imports.push_back(base);
+  for (const std::string& path : imports) files.push_back(read_registry(path, true, diagnostics));
+  const CompiledRegistry registry = check(std::move(files), diagnostics);
+  if (!diagnostics.empty()) {
+    errors << diagnostics.render();
+    return 1;
+  }
+  if (options.list)
+    for (const CompiledOp& op : registry.ops) out << op.entry->ns << "::" << op.entry->signature.text.value << '\n';
+  if (options.check || options.list) return 0;
+  return emit_all(options, registry, errors);
+}
+
+}  // namespace backplane::codegen

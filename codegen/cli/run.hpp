@@ -1,0 +1,26 @@
+// The command without its argument parsing: what tests call.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace backplane::codegen {
+
+struct Options {
+  std::vector<std::string> ops;
+  std::vector<std::string> imports;
+  bool default_import = true;  // look for the installed ops.yaml where no import is given
+  std::string out;
+  std::string symbol;  // "": the namespace of the first file
+  std::vector<std::string> emit;  // empty: everything
+  std::string depfile;
+  std::string explain;
+  bool check = false;
+  bool list = false;
+};
+
+// Exit status: 0 done, 1 mistakes in a file or an output that cannot be written.
+int run(const Options& options, std::ostream& out, std::ostream& errors);
+
+}  // namespace backplane::codegen

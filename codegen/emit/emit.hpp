@@ -1,0 +1,30 @@
+// One emitter per output. Each is a pure function from the checked registry to files; the same registry gives the same
+// bytes, whatever the machine, the path of the files or the time.
+#pragma once
+
+#include <string>
+
+#include "check/compiled.hpp"
+#include "emit/writer.hpp"
+
+namespace backplane::codegen {
+
+struct EmitContext {
+  const CompiledRegistry& registry;
+  std::string symbol;  // prefix of C symbols and file names
+  std::string ns;      // namespace of the registry file
+};
+
+void emit_records(const EmitContext& context, OutputSet& out);   // SYMBOL_records.c, .h
+
+// The native function of a formula, or "" where the evaluator has to run it; emit_formulas.cpp.
+std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula);
+
+// ---- pieces of text that emitters share ----
+std::string c_string(const std::string& text);       // a C string literal
+std::string c_double(double value);                  // a C expression with the very bits
+std::string c_identifier(const std::string& name);   // "sum.axis" -> "sum_axis"
+std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context, const char* comment_close);
+std::string base_name(std::string_view path);
+
+}  // namespace backplane::codegen

@@ -1,0 +1,54 @@
+// Literals and names in generated files; see emit.hpp.
+#include <cmath>
+#include <cstdio>
+
+#include "emit/emit.hpp"
+
+namespace backplane::codegen {
+
+std::string c_string(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += std::string("\\") + c;
+    else if (c == '\n') result += "\\n";
+    else if (c == '\t') result += "\\t";
+    else if (c == '?') result += "\\?";  // no trigraphs
+    else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
+      char escape[5];
+      std::snprintf(escape, sizeof escape, "\\%03o", static_cast<unsigned char>(c));
+      result += escape;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string c_double(double value) {
+  if (std::isnan(value)) return "NAN";
+  if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
+  char text[64];
+  std::snprintf(text, sizeof text, "%a", value);
+  return text;
+}
+
+std::string c_identifier(const std::string& name) {
+  std::string result = name;
+  for (char& c : result)
+    if (c == '.' || c == ':') c = '_';
+  return result;
+}
+
+std::string base_name(std::string_view path) {
+  const size_t slash = path.find_last_of('/');
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+std::string file_banner(const char* open, const std::string& what, const EmitContext& context, const char* close) {
+  std::string sources;
+  for (const auto& file : context.registry.files)
+    if (!file->imported) sources += (sources.empty() ? "" : ", ") + base_name(file->source->path());
+  return std::string(open) + what + " Made by backplane-codegen from " + sources + "; edit that instead." + close + "\n";
+}
+
+}  // namespace backplane::codegen

@@ -1,0 +1,323 @@
+// Recursive descent over the grammar of formulas; see formula.hpp. Nesting is bounded, since the text is a stranger's.
+#include "schema/formula.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <utility>
+
+namespace backplane::codegen {
+namespace {
+
+constexpr int kMaxNesting = 200;
+
+struct Operator {
+  std::string_view symbol;
+  const char* builtin;
+};
+constexpr Operator kCompare[] = {{"==", "eq"}, {"!=", "ne"}, {"<=", "le"}, {">=", "ge"}, {"<", "lt"}, {">", "gt"}};
+constexpr Operator kSum[] = {{"+", "add"}, {"-", "sub"}};
+constexpr Operator kProduct[] = {{"*", "mul"}, {"//", "floordiv"}, {"/", "truediv"}, {"%", "mod"}};
+
+class Parser {
+ public:
+  Parser(const Text& text, Diagnostics& diagnostics) : tokens_(text, diagnostics) {}
+
+  ExprPtr parse() {
+    if (tokens_.at_end()) {
+      tokens_.error(tokens_.peek(), "the formula is empty; write an expression");
+      return nullptr;
+    }
+    ExprPtr result = formula();
+    if (!tokens_.failed() && !tokens_.at_end())
+      tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + " after the end of the formula; remove it or join it with an operator");
+    return tokens_.failed() ? nullptr : std::move(result);
+  }
+
+ private:
+  static ExprPtr make(Expr::Kind kind, size_t offset, std::string_view name = {}) {
+    auto expr = std::make_unique<Expr>();
+    expr->kind = kind;
+    expr->offset = offset;
+    expr->name = name;
+    return expr;
+  }
+
+  template <class... Children>
+  static ExprPtr with(ExprPtr expr, Children... children) {
+    (expr->children.push_back(std::move(children)), ...);
+    return expr;
+  }
+
+  ExprPtr fail(const std::string& message) {
+    tokens_.error(tokens_.peek(), message);
+    return make(Expr::Kind::kName, tokens_.peek().offset, "none");
+  }
+
+  std::string name(std::string_view purpose) {
+    if (tokens_.peek().kind != Token::Kind::kName) {
+      fail("found " + quoted(tokens_.peek()) + "; expected a name " + std::string(purpose));
+      return "";
+    }
+    return std::string(tokens_.take().text);
+  }
+
+  ExprPtr formula() {
+    if (++nesting_ > kMaxNesting) return fail("the formula nests deeper than 200 levels; use let");
+    ExprPtr result = tokens_.accept_word("let") ? bindings() : conditional();
+    --nesting_;
+    return result;
+  }
+
+  // `a = EXPR; b = EXPR; EXPR`: one binding per name that is followed by a single '='.
+  ExprPtr bindings() {
+    ExprPtr first;
+    Expr* last = nullptr;
+    do {
+      const Token at = tokens_.peek();
+      ExprPtr let = make(Expr::Kind::kLet, at.offset, name("after let"));
+      tokens_.expect("=", "after the name of a let");
+      let->children.push_back(conditional());
+      tokens_.expect(";", "after the value of a let");
+      Expr* raw = let.get();
+      (last ? last->children.emplace_back() : first) = std::move(let);
+      last = raw;
+      tokens_.accept_word("let");
+    } while (!tokens_.failed() && tokens_.peek().kind == Token::Kind::kName && tokens_.peek(1).is("="));
+    last->children.push_back(conditional());
+    return first;
+  }
+
+  ExprPtr conditional() {
+    ExprPtr value = disjunction();
+    const Token at = tokens_.peek();
+    if (!tokens_.accept_word("if")) return value;
+    ExprPtr condition = disjunction();
+    if (!tokens_.accept_word("else")) return fail("found " + quoted(tokens_.peek()) + "; expected 'else' after 'A if COND'");
+    ExprPtr otherwise = conditional();
+    return with(make(Expr::Kind::kIf, at.offset), std::move(condition), std::move(value), std::move(otherwise));
+  }
+
+  ExprPtr disjunction() {
+    ExprPtr left = conjunction();
+    while (tokens_.peek().is_word("or")) {
+      const Token at = tokens_.take();
+      left = with(make(Expr::Kind::kBinary, at.offset, "or"), std::move(left), conjunction());
+    }
+    return left;
+  }
+
+  ExprPtr conjunction() {
+    ExprPtr left = negation();
+    while (tokens_.peek().is_word("and")) {
+      const Token at = tokens_.take();
+      left = with(make(Expr::Kind::kBinary, at.offset, "and"), std::move(left), negation());
+    }
+    return left;
+  }
+
+  ExprPtr negation() {
+    if (!tokens_.peek().is_word("not")) return comparison();
+    if (++nesting_ > kMaxNesting) return fail("the formula nests deeper than 200 levels; use let");
+    const Token at = tokens_.take();
+    ExprPtr result = with(make(Expr::Kind::kUnary, at.offset, "not"), negation());
+    --nesting_;
+    return result;
+  }
+
+  template <size_t N>
+  const char* accept_operator(const Operator (&table)[N]) {
+    for (const Operator& op : table)
+      if (tokens_.accept(op.symbol)) return op.builtin;
+    return nullptr;
+  }
+
+  ExprPtr comparison() {
+    ExprPtr left = sum();
+    const size_t at = tokens_.peek().offset;
+    if (const char* op = accept_operator(kCompare))
+      left = with(make(Expr::Kind::kBinary, at, op), std::move(left), sum());
+    return left;
+  }
+
+  ExprPtr sum() {
+    ExprPtr left = product();
+    for (size_t at = tokens_.peek().offset; const char* op = accept_operator(kSum); at = tokens_.peek().offset)
+      left = with(make(Expr::Kind::kBinary, at, op), std::move(left), product());
+    return left;
+  }
+
+  ExprPtr product() {
+    ExprPtr left = unary();
+    for (size_t at = tokens_.peek().offset; const char* op = accept_operator(kProduct); at = tokens_.peek().offset)
+      left = with(make(Expr::Kind::kBinary, at, op), std::move(left), unary());
+    return left;
+  }
+
+  ExprPtr unary() {
+    const Token at = tokens_.peek();
+    if (!tokens_.accept("-")) return power();
+    if (++nesting_ > kMaxNesting) return fail("the formula nests deeper than 200 levels; use let");
+    ExprPtr value = unary();
+    --nesting_;
+    if (value->kind == Expr::Kind::kInt || value->kind == Expr::Kind::kFloat) {
+      value->integer = -value->integer;
+      value->number = -value->number;
+      value->offset = at.offset;
+      return value;
+    }
+    return with(make(Expr::Kind::kUnary, at.offset, "neg"), std::move(value));
+  }
+
+  ExprPtr power() {
+    ExprPtr base = postfix();
+    const size_t at = tokens_.peek().offset;
+    if (tokens_.accept("**")) return with(make(Expr::Kind::kBinary, at, "pow"), std::move(base), unary());
+    return base;
+  }
+
+  ExprPtr postfix() {
+    ExprPtr value = primary();
+    while (!tokens_.failed()) {
+      const Token at = tokens_.peek();
+      if (tokens_.accept(".")) {
+        const Token member = tokens_.peek();
+        value = with(make(Expr::Kind::kAttribute, member.offset, name("after '.'")), std::move(value));
+      } else if (tokens_.accept("[")) {
+        value = subscript(std::move(value), at.offset);
+      } else {
+        break;
+      }
+    }
+    return value;
+  }
+
+  ExprPtr subscript(ExprPtr list, size_t offset) {
+    ExprPtr begin, end;
+    if (!tokens_.peek().is(":")) begin = conditional();
+    const bool slice = tokens_.accept(":");
+    if (slice && !tokens_.peek().is("]")) end = conditional();
+    tokens_.expect("]", "to close '['");
+    if (!slice) return with(make(Expr::Kind::kIndex, offset), std::move(list), std::move(begin));
+    return with(make(Expr::Kind::kSlice, offset), std::move(list), std::move(begin), std::move(end));
+  }
+
+  ExprPtr primary() {
+    const Token token = tokens_.peek();
+    switch (token.kind) {
+      case Token::Kind::kInt:
+      case Token::Kind::kFloat: return number();
+      case Token::Kind::kString: tokens_.take(); return make(Expr::Kind::kString, token.offset, token.text);
+      case Token::Kind::kName: return name_or_call();
+      default: break;
+    }
+    if (tokens_.accept("[]")) return make(Expr::Kind::kList, token.offset);
+    if (tokens_.accept("[")) {
+      ExprPtr list = make(Expr::Kind::kList, token.offset);
+      while (!tokens_.failed() && !tokens_.peek().is("]")) {
+        list->children.push_back(conditional());
+        if (!tokens_.accept(",")) break;
+      }
+      tokens_.expect("]", "to close '['");
+      return list;
+    }
+    if (tokens_.accept("(")) {
+      ExprPtr inner = formula();
+      tokens_.expect(")", "to close '('");
+      return inner;
+    }
+    return fail("found " + quoted(token) + "; expected a value");
+  }
+
+  ExprPtr number() {
+    const Token token = tokens_.take();
+    ExprPtr value = make(token.kind == Token::Kind::kInt ? Expr::Kind::kInt : Expr::Kind::kFloat, token.offset, token.text);
+    value->number = std::strtod(value->name.c_str(), nullptr);
+    if (token.kind == Token::Kind::kInt) {
+      const auto parsed = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value->integer);
+      if (parsed.ec != std::errc()) tokens_.error(token, "this integer does not fit in 64 bits; write it as a float");
+    }
+    return value;
+  }
+
+  ExprPtr name_or_call() {
+    const Token token = tokens_.take();
+    if (token.text == "map" && tokens_.peek().is("(") && tokens_.peek(2).is_word("in")) return map(token);
+    if (token.text == "fold" && tokens_.peek().is("(") && tokens_.peek(2).is("=")) return fold(token);
+    // Overloads and namespaces are part of a callee's name, but of nothing else's.
+    size_t ahead = 0;
+    std::string callee(token.text);
+    while ((tokens_.peek(ahead).is(".") || tokens_.peek(ahead).is("::")) &&
+           tokens_.peek(ahead + 1).kind == Token::Kind::kName) {
+      callee += std::string(tokens_.peek(ahead).text) + std::string(tokens_.peek(ahead + 1).text);
+      ahead += 2;
+    }
+    if (!tokens_.peek(ahead).is("(")) return make(Expr::Kind::kName, token.offset, token.text);
+    for (; ahead > 0; --ahead) tokens_.take();
+    return call(make(Expr::Kind::kCall, token.offset, callee));
+  }
+
+  ExprPtr call(ExprPtr result) {
+    tokens_.expect("(", "after the name of an op");
+    while (!tokens_.failed() && !tokens_.peek().is(")")) {
+      if (tokens_.peek().kind == Token::Kind::kName && tokens_.peek(1).is("=")) {
+        const Token keyword = tokens_.take();
+        tokens_.take();
+        result->keywords.push_back({std::string(keyword.text), keyword.offset, conditional()});
+      } else {
+        if (!result->keywords.empty()) return fail("a positional argument follows a keyword; put it first");
+        result->children.push_back(conditional());
+      }
+      if (!tokens_.accept(",")) break;
+    }
+    tokens_.expect(")", "to close the call of '" + result->name + "'");
+    return result;
+  }
+
+  ExprPtr map(const Token& at) {
+    tokens_.expect("(", "after map");
+    ExprPtr result = make(Expr::Kind::kMap, at.offset, name("of the element"));
+    tokens_.accept_word("in");
+    ExprPtr list = conditional();
+    tokens_.expect(":", "before the body of map");
+    ExprPtr body = formula();
+    tokens_.expect(")", "to close map");
+    return with(std::move(result), std::move(list), std::move(body));
+  }
+
+  ExprPtr fold(const Token& at) {
+    tokens_.expect("(", "after fold");
+    ExprPtr result = make(Expr::Kind::kFold, at.offset, name("of the accumulator"));
+    tokens_.expect("=", "after the accumulator");
+    ExprPtr initial = conditional();
+    tokens_.expect(",", "before the element of fold");
+    result->element = name("of the element");
+    if (!tokens_.accept_word("in")) return fail("found " + quoted(tokens_.peek()) + "; expected 'in' after the element of fold");
+    ExprPtr list = conditional();
+    tokens_.expect(":", "before the body of fold");
+    ExprPtr body = formula();
+    tokens_.expect(")", "to close fold");
+    return with(std::move(result), std::move(initial), std::move(list), std::move(body));
+  }
+
+  TokenStream tokens_;
+  int nesting_ = 0;
+};
+
+}  // namespace
+
+ExprPtr parse_formula(const Text& text, Diagnostics& diagnostics) { return Parser(text, diagnostics).parse(); }
+
+ExprPtr copy(const Expr& expr) {
+  auto result = std::make_unique<Expr>();
+  result->kind = expr.kind;
+  result->offset = expr.offset;
+  result->name = expr.name;
+  result->element = expr.element;
+  result->number = expr.number;
+  result->integer = expr.integer;
+  for (const ExprPtr& child : expr.children) result->children.push_back(child ? copy(*child) : nullptr);
+  for (const Keyword& k : expr.keywords) result->keywords.push_back({k.name, k.offset, copy(*k.value)});
+  return result;
+}
+
+}  // namespace backplane::codegen

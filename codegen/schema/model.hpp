@@ -1,0 +1,140 @@
+// The typed model of a registry file: what its author wrote, with the place of everything.
+//
+// Made by read_registry, never changed afterwards. All Texts point into the Source that the Registry owns.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backplane/abi/op.h"
+#include "schema/formula.hpp"
+#include "schema/yaml_tree.hpp"
+
+namespace backplane::codegen {
+
+struct Literal {
+  enum class Kind : uint8_t { kNone, kBool, kInt, kFloat, kString, kDtype, kInts, kFloats };
+  Kind kind = Kind::kNone;
+  int64_t integer = 0;  // of bool, int, dtype
+  double number = 0;
+  std::string text;  // of a string; otherwise as written
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+};
+
+struct Arg {
+  std::string name;
+  uint16_t type = 0;   // BP_TYPE_*
+  uint16_t flags = 0;  // BP_ARG_*
+  uint32_t since = 0;
+  Literal default_value;  // with BP_ARG_HAS_DEFAULT
+  size_t offset = 0;      // within the signature
+
+  bool has(uint16_t flag) const { return (flags & flag) != 0; }
+  bool is_tensor() const { return type == BP_TYPE_TENSOR; }
+};
+
+struct ResultSpec {
+  std::string name;
+  bool is_list = false;
+  bool nondiff = false;
+  size_t offset = 0;
+};
+
+struct Signature {
+  Text text;
+  std::string name;  // with its overload, "sum.axis"
+  std::vector<Arg> args;
+  std::vector<ResultSpec> results;
+
+  int find_arg(std::string_view name) const;     // -1: none
+  int find_result(std::string_view name) const;  // -1: none
+};
+
+struct Rule {
+  // kDamaged: stated, but its text could not be read; that is reported already.
+  enum class Kind : uint8_t { kFormula, kZero, kRefused, kLinear, kLoop, kDecompose, kDamaged };
+  Kind kind = Kind::kFormula;
+  Location where;
+  Text text;  // the formula, or the reason of a refusal
+  ExprPtr expr;
+  std::vector<uint32_t> targets;
+  // jvp of an op with several results: one addend each; expr is then empty.
+  std::vector<std::pair<Text, ExprPtr>> per_result;
+};
+
+struct DtypeRule {
+  Location where;
+  std::vector<bp_dtype_mask> accepts;  // per argument
+  uint64_t promote = 0;
+  uint32_t flags = 0;
+  std::vector<bp_result_dtype> results;
+};
+
+struct ShapeSpec {
+  Text text;
+  ExprPtr expr;  // a kCall of the vocabulary, kName "dynamic", or a formula; nullptr: damaged
+};
+
+struct TensorSample {
+  std::vector<int64_t> shape;
+  std::string dtype;   // "" : the law's
+  std::string gen;     // as written; "" : the default
+  std::string layout;  // "" : contiguous
+};
+
+struct SampleValue {
+  enum class Kind : uint8_t { kLiteral, kTensor, kTensorList, kGenerator };
+  Kind kind = Kind::kLiteral;
+  Literal literal;
+  std::vector<std::optional<TensorSample>> tensors;
+  uint64_t key = 0, counter = 0;
+  Location where;
+};
+
+struct Sample {
+  Location where;
+  std::vector<std::pair<uint32_t, SampleValue>> values;  // by argument, in the order of the signature
+  std::string error;                                     // "" : the call must succeed
+};
+
+using WordMap = std::vector<std::pair<Text, Text>>;
+
+struct Entry {
+  Location where;
+  std::string ns;
+  std::string full_name;  // "bp::add"
+  Signature signature;
+  Text doc, family, put_text, example, since, compare;
+  std::vector<Text> source, tags;
+  bool composite = false, host = false, random = false, pass_zeros = false;
+  bool view = false, maybe_view = false, inplace = false, out_variant = false;
+  uint32_t alias = BP_NO_ARG;
+  DtypeRule dtypes;
+  std::vector<ShapeSpec> shapes;
+  std::vector<Rule> partial, vjp, jvp;
+  std::optional<Rule> batch, decompose, put;
+  bool states_vjp = false, states_jvp = false;
+  WordMap errors, except;
+  std::vector<Sample> samples;
+  double tolerance = 4;
+  uint32_t revision = 0;
+  bool damaged = false;   // its signature could not be read: checks skip it
+  bool imported = false;  // may be called, is not emitted
+
+  const std::string& name() const { return signature.name; }
+};
+
+struct RegistryFile {
+  std::unique_ptr<Source> source;
+  std::unique_ptr<YamlTree> tree;
+  std::string ns;
+  bool imported = false;  // may be called, is not emitted
+  std::deque<Entry> entries;
+};
+
+}  // namespace backplane::codegen

@@ -1,0 +1,313 @@
+// The keys of a file and of an entry; dtypes, rules and samples are read in files of their own. See reader.hpp.
+#include "schema/reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "schema/signature.hpp"
+#include "schema/vocabulary.hpp"
+
+namespace backplane::codegen {
+namespace {
+
+bool is_identifier(std::string_view word) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !word.empty() && letter(word[0]) &&
+         std::all_of(word.begin(), word.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+bool one_of(std::string_view word, const std::vector<std::string_view>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+class EntryReader {
+ public:
+  EntryReader(ValueReader& reader, const YamlNode& node, Entry& entry) : reader_(reader), node_(node), entry_(entry) {}
+
+  void read() {
+    entry_.where = node_.location();
+    check_keys();
+    if (!read_signature()) {
+      entry_.damaged = true;
+      return;
+    }
+    read_text("doc", entry_.doc, true);
+    read_flags();
+    read_alias();
+    read_variants();
+    read_dtypes(reader_, node_.find("dtypes"), entry_);
+    read_shapes();
+    read_nondiff();
+    read_rules(reader_, node_, entry_);
+    read_words();
+    read_samples(reader_, node_.find("samples"), entry_);
+  }
+
+ private:
+  void check_keys() {
+    for (const auto& [key, value] : node_.entries) {
+      const std::string& word = key->text.value;
+      if (key->is(YamlNode::Kind::kScalar) && !one_of(word, entry_keys()))
+        reader_.error(*key, "unknown key '" + word + "'" + suggestion(word, entry_keys()) + "; keys are listed in docs/reference/ops-yaml.md");
+    }
+  }
+
+  bool read_signature() {
+    const YamlNode* op = node_.find("op");
+    if (!op) {
+      reader_.error(node_, "the entry has no 'op'; start it with `op: name(Tensor x) -> Tensor`");
+      return false;
+    }
+    if (!reader_.expect_scalar(*op, "op")) return false;
+    entry_.where = op->location();
+    std::optional<Signature> signature = parse_signature(op->text, reader_.diagnostics());
+    if (!signature) return false;
+    entry_.signature = std::move(*signature);
+    entry_.full_name = entry_.ns + "::" + entry_.signature.name;
+    return true;
+  }
+
+  void read_text(const char* key, Text& out, bool required) {
+    const YamlNode* value = node_.find(key);
+    if (value && reader_.expect_scalar(*value, key)) out = value->text;
+    if (required && (!value || (value->is(YamlNode::Kind::kScalar) && value->text.empty())))
+      reader_.diagnostics().error(entry_.where, "'" + entry_.name() + "' has no '" + key + "'; write one line");
+    if (required && out.value.find('\n') != std::string::npos)
+      reader_.error(*value, "'" + std::string(key) + "' has several lines; write one");
+  }
+
+  bool flag(const char* key) {
+    const YamlNode* value = node_.find(key);
+    return value && reader_.read_bool(*value, key);
+  }
+
+  void read_flags() {
+    entry_.host = flag("host");
+    entry_.random = flag("random");
+    if (const YamlNode* kind = node_.find("kind")) {
+      entry_.composite = kind->text.value == "composite";
+      if (!entry_.composite) reader_.error(*kind, "unknown kind '" + kind->text.value + "'; the only one is 'composite'");
+    }
+    if (const YamlNode* zeros = node_.find("zeros")) {
+      entry_.pass_zeros = zeros->text.value == "pass";
+      if (!entry_.pass_zeros) reader_.error(*zeros, "'zeros' is '" + zeros->text.value + "'; the only value is 'pass'");
+    }
+    read_text("primitive", entry_.family, false);
+    if (!entry_.family.empty() && !is_identifier(entry_.family.value))
+      reader_.error(*node_.find("primitive"), "'" + entry_.family.value + "' names no family; write a word such as unary, binary or reduce");
+  }
+
+  void read_alias() {
+    const YamlNode* alias = node_.find("alias");
+    if (!alias || !reader_.expect_scalar(*alias, "alias")) return;
+    std::string_view name = alias->text.value;
+    entry_.maybe_view = name.substr(0, 6) == "maybe ";
+    entry_.view = !entry_.maybe_view;
+    if (entry_.maybe_view) name.remove_prefix(6);
+    const int arg = entry_.signature.find_arg(name);
+    if (arg < 0 || !entry_.signature.args[static_cast<size_t>(arg)].is_tensor())
+      reader_.error(*alias, "'alias' names '" + std::string(name) + "', which is no Tensor argument; write the argument that is viewed");
+    else
+      entry_.alias = static_cast<uint32_t>(arg);
+  }
+
+  void read_variants() {
+    const YamlNode* variants = node_.find("variants");
+    if (!variants) return;
+    for (const Text& word : reader_.read_words(*variants, "variants")) {
+      if (word.value == "inplace") entry_.inplace = true;
+      else if (word.value == "out") entry_.out_variant = true;
+      else reader_.diagnostics().error(word.location(), "unknown variant '" + word.value + "'; variants are inplace and out");
+    }
+  }
+
+  void read_shapes() {
+    const YamlNode* shape = node_.find("shape");
+    if (!shape) {
+      reader_.diagnostics().error(entry_.where, "'" + entry_.name() + "' has no 'shape'; write a word of the vocabulary, e.g. broadcast(x)");
+      return;
+    }
+    const bool several = entry_.signature.results.size() > 1;
+    std::vector<const YamlNode*> texts;
+    if (shape->is(YamlNode::Kind::kList)) texts.assign(shape->items.begin(), shape->items.end());
+    else texts.push_back(shape);
+    // A flow list of ints is one shape formula, not a list of rules.
+    if (!several && shape->is(YamlNode::Kind::kList) && texts.size() != 1) {
+      reader_.error(*shape, "a shape given as a list of sizes needs quotes: shape: '[...]'");
+      return;
+    }
+    for (const YamlNode* text : texts) {
+      if (!reader_.expect_scalar(*text, "shape")) continue;
+      entry_.shapes.push_back({text->text, parse_formula(text->text, reader_.diagnostics())});
+    }
+    if (entry_.shapes.size() == 1 && entry_.shapes[0].expr && several && !shape->is(YamlNode::Kind::kList)) {
+      for (size_t i = 1; i < entry_.signature.results.size(); ++i)
+        entry_.shapes.push_back({entry_.shapes[0].text, copy(*entry_.shapes[0].expr)});
+    }
+    if (entry_.shapes.size() != entry_.signature.results.size() && shape->is(YamlNode::Kind::kList))
+      reader_.error(*shape, "'" + entry_.name() + "' has " + std::to_string(entry_.signature.results.size()) + " results but " +
+                                std::to_string(entry_.shapes.size()) + " shape rules; write one per result");
+  }
+
+  void read_nondiff() {
+    const YamlNode* nondiff = node_.find("nondiff");
+    if (!nondiff) return;
+    for (const Text& word : reader_.read_words(*nondiff, "nondiff")) {
+      const int result = entry_.signature.find_result(word.value);
+      if (result < 0) reader_.diagnostics().error(word.location(), "'" + word.value + "' is no result of '" + entry_.name() + "'; name one of its results");
+      else entry_.signature.results[static_cast<size_t>(result)].nondiff = true;
+    }
+  }
+
+  void read_words() {
+    if (const YamlNode* tags = node_.find("tags")) entry_.tags = reader_.read_words(*tags, "tags");
+    if (const YamlNode* source = node_.find("source")) entry_.source = reader_.read_words(*source, "source");
+    if (const YamlNode* errors = node_.find("errors")) entry_.errors = reader_.read_word_map(*errors, "errors");
+    if (const YamlNode* except = node_.find("except")) entry_.except = reader_.read_word_map(*except, "except");
+    for (const auto& [name, when] : entry_.errors)
+      if (!one_of(name.value, error_names()))
+        reader_.diagnostics().error(name.location(), "unknown error '" + name.value + "'" + suggestion(name.value, error_names()) + "; errors are " + listed(error_names()));
+    for (const auto& [law, reason] : entry_.except) {
+      if (!one_of(law.value, laws()))
+        reader_.diagnostics().error(law.location(), "unknown law '" + law.value + "'" + suggestion(law.value, laws()) + "; laws are " + listed(laws()));
+      if (reason.empty()) reader_.diagnostics().error(law.location(), "the exception from '" + law.value + "' has no reason; write one");
+    }
+    read_text("example", entry_.example, false);
+    read_text("since", entry_.since, false);
+    read_text("compare", entry_.compare, false);
+    if (!entry_.compare.empty() && !one_of(entry_.compare.value, comparisons()))
+      reader_.error(*node_.find("compare"), "unknown comparison '" + entry_.compare.value + "'" +
+                                                suggestion(entry_.compare.value, comparisons()) + "; comparisons are " + listed(comparisons()));
+    if (const YamlNode* tolerance = node_.find("tolerance")) {
+      char* end = nullptr;
+      entry_.tolerance = std::strtod(tolerance->text.value.c_str(), &end);
+      if (!tolerance->is(YamlNode::Kind::kScalar) || *end != 0 || !(entry_.tolerance > 0))
+        reader_.error(*tolerance, "'tolerance' is '" + tolerance->text.value + "'; write a number above 0");
+    }
+    read_revisions();
+  }
+
+  // `revisions: {alpha: 1}`: the revision of the signature that brought an argument.
+  void read_revisions() {
+    const YamlNode* revisions = node_.find("revisions");
+    if (!revisions || !reader_.expect_map(*revisions, "revisions")) return;
+    for (const auto& [key, value] : revisions->entries) {
+      const int arg = entry_.signature.find_arg(key->text.value);
+      int64_t revision = 0;
+      if (!reader_.read_int(*value, "revisions", revision)) continue;
+      if (arg < 0 || revision < 1 || revision > 1'000'000) {
+        reader_.error(*key, "'revisions' maps an argument to the revision that brought it, 1 or more");
+        continue;
+      }
+      Arg& brought = entry_.signature.args[static_cast<size_t>(arg)];
+      brought.since = static_cast<uint32_t>(revision);
+      if (!brought.has(BP_ARG_HAS_DEFAULT)) reader_.error(*key, "argument '" + brought.name + "' came later and has no default; give it the old behaviour");
+      entry_.revision = std::max(entry_.revision, brought.since);
+    }
+  }
+
+  ValueReader& reader_;
+  const YamlNode& node_;
+  Entry& entry_;
+};
+
+void read_file(ValueReader& reader, RegistryFile& file) {
+  const YamlNode& root = *file.tree->root;
+  if (!reader.expect_map(root, "the file")) return;
+  for (const auto& [key, value] : root.entries)
+    if (key->text.value != "namespace" && key->text.value != "ops")
+      reader.error(*key, "unknown key '" + key->text.value + "'; a registry file has 'namespace' and 'ops'");
+  const YamlNode* ns = root.find("namespace");
+  if (!ns || !ns->is(YamlNode::Kind::kScalar) || !is_identifier(ns->text.value))
+    reader.error(ns ? *ns : root, "the file needs a namespace; write `namespace: NAME` with a C identifier");
+  else
+    file.ns = ns->text.value;
+  const YamlNode* ops = root.find("ops");
+  if (!ops || !ops->is(YamlNode::Kind::kList)) {
+    reader.error(ops ? *ops : root, "the file needs 'ops', a list of entries");
+    return;
+  }
+  for (const YamlNode* node : ops->items) {
+    if (!reader.expect_map(*node, "an entry")) continue;
+    Entry& entry = file.entries.emplace_back();
+    entry.ns = file.ns;
+    entry.imported = file.imported;
+    EntryReader(reader, *node, entry).read();
+  }
+}
+
+}  // namespace
+
+bool ValueReader::expect_map(const YamlNode& node, const std::string& what) {
+  if (node.is(YamlNode::Kind::kMap)) return true;
+  error(node, what + " must be a map of keys and values");
+  return false;
+}
+
+bool ValueReader::expect_scalar(const YamlNode& node, const std::string& what) {
+  if (node.is(YamlNode::Kind::kScalar)) return true;
+  error(node, "'" + what + "' must be one text" + (node.is(YamlNode::Kind::kNull) ? "; it is empty" : "; quote it if it holds [ ], { } or ': '"));
+  return false;
+}
+
+bool ValueReader::read_bool(const YamlNode& node, const std::string& what) {
+  if (node.is(YamlNode::Kind::kScalar) && !node.quoted && (node.text.value == "true" || node.text.value == "false"))
+    return node.text.value == "true";
+  error(node, "'" + what + "' must be true or false");
+  return false;
+}
+
+bool ValueReader::read_int(const YamlNode& node, const std::string& what, int64_t& out) {
+  const std::string& text = node.text.value;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (node.is(YamlNode::Kind::kScalar) && parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) return true;
+  error(node, "'" + what + "' must be an integer");
+  return false;
+}
+
+std::vector<Text> ValueReader::read_words(const YamlNode& node, const std::string& what) {
+  std::vector<Text> words;
+  if (node.is(YamlNode::Kind::kScalar)) words.push_back(node.text);
+  else if (!node.is(YamlNode::Kind::kList)) error(node, "'" + what + "' must be a list of words");
+  for (const YamlNode* item : node.items)
+    if (expect_scalar(*item, what)) words.push_back(item->text);
+  return words;
+}
+
+WordMap ValueReader::read_word_map(const YamlNode& node, const std::string& what) {
+  WordMap map;
+  if (!expect_map(node, "'" + what + "'")) return map;
+  for (const auto& [key, value] : node.entries)
+    if (expect_scalar(*value, what)) map.emplace_back(key->text, value->text);
+  return map;
+}
+
+std::unique_ptr<RegistryFile> read_registry_text(std::string path, std::string text, bool imported, Diagnostics& diagnostics) {
+  auto file = std::make_unique<RegistryFile>();
+  file->source = std::make_unique<Source>(std::move(path), std::move(text));
+  file->imported = imported;
+  file->tree = parse_yaml(*file->source, diagnostics);
+  if (!file->tree) return file;
+  ValueReader reader(diagnostics);
+  read_file(reader, *file);
+  return file;
+}
+
+std::unique_ptr<RegistryFile> read_registry(const std::string& path, bool imported, Diagnostics& diagnostics) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(kMaxFileBytes + 1, '\0');
+  if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream && !stream.eof()) {
+    auto file = std::make_unique<RegistryFile>();
+    file->source = std::make_unique<Source>(path, "");
+    diagnostics.error({file->source->path(), 1, 1}, "cannot read this file; give the path of a registry file");
+    return file;
+  }
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return read_registry_text(path, std::move(text), imported, diagnostics);
+}
+
+}  // namespace backplane::codegen

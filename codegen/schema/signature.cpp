@@ -1,0 +1,271 @@
+// Recursive descent over signatures; see signature.hpp.
+#include "schema/signature.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "schema/vocabulary.hpp"
+
+namespace backplane::codegen {
+namespace {
+
+// Names that formulas give a meaning of their own.
+constexpr std::string_view kReserved[] = {"g",   "t",    "v",   "out",  "needs", "let", "if",  "else", "true",
+                                          "false", "none", "inf", "nan", "pi",    "and", "or",  "not",  "in"};
+
+class SignatureParser {
+ public:
+  SignatureParser(const Text& text, Diagnostics& diagnostics) : text_(text), tokens_(text, diagnostics) {}
+
+  std::optional<Signature> parse() {
+    signature_.text = text_;
+    signature_.name = name("of the op");
+    if (tokens_.accept(".")) signature_.name += "." + name("of the overload");
+    tokens_.expect("(", "after the op's name");
+    arguments();
+    tokens_.expect(")", "to close the arguments");
+    tokens_.expect("->", "before the results");
+    results();
+    if (!tokens_.failed() && !tokens_.at_end())
+      tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + " after the results; remove it");
+    if (tokens_.failed()) return std::nullopt;
+    return std::move(signature_);
+  }
+
+ private:
+  std::string name(std::string_view purpose) {
+    const Token token = tokens_.peek();
+    if (token.kind != Token::Kind::kName) {
+      tokens_.error(token, "found " + quoted(token) + "; expected the name " + std::string(purpose));
+      return "";
+    }
+    return std::string(tokens_.take().text);
+  }
+
+  void arguments() {
+    bool keyword_only = false;
+    bool has_default = false;
+    while (!tokens_.failed() && !tokens_.peek().is(")")) {
+      const Token star = tokens_.peek();
+      if (tokens_.accept("*")) {
+        if (keyword_only) tokens_.error(star, "'*' stands twice; keep the first");
+        keyword_only = true;
+      } else {
+        const Token at = tokens_.peek();
+        Arg arg = argument();
+        if (keyword_only) arg.flags |= BP_ARG_KEYWORD_ONLY;
+        if (!keyword_only && has_default && !arg.has(BP_ARG_HAS_DEFAULT))
+          tokens_.error(at, "argument '" + arg.name + "' without a default follows one with a default; give it a default or move it forward");
+        has_default = has_default || arg.has(BP_ARG_HAS_DEFAULT);
+        signature_.args.push_back(std::move(arg));
+      }
+      if (!tokens_.accept(",")) break;
+    }
+    if (signature_.args.size() > 63) tokens_.error(tokens_.peek(), "an op has at most 63 arguments; group them");
+  }
+
+  uint16_t type() {
+    const Token token = tokens_.peek();
+    std::vector<std::string_view> names;
+    for (const TypeWord& word : type_words()) {
+      if (token.is_word(word.name)) {
+        tokens_.take();
+        return word.type;
+      }
+      names.push_back(word.name);
+    }
+    tokens_.error(token, "unknown type " + quoted(token) +
+                             (token.kind == Token::Kind::kName ? suggestion(token.text, names) : std::string()) +
+                             "; types are " + listed(names));
+    return 0;
+  }
+
+  Arg argument() {
+    Arg arg;
+    arg.type = type();
+    if (tokens_.accept("?")) arg.flags |= BP_ARG_OPTIONAL;
+    if (tokens_.accept("[]")) {
+      arg.flags |= BP_ARG_LIST;
+      if (arg.has(BP_ARG_OPTIONAL)) arg.flags = static_cast<uint16_t>((arg.flags & ~BP_ARG_OPTIONAL) | BP_ARG_OPTIONAL_ELEMENTS);
+      if (tokens_.accept("?")) arg.flags |= BP_ARG_OPTIONAL;
+    } else if (tokens_.peek().kind == Token::Kind::kName && tokens_.peek(1).is("[")) {
+      tokens_.error(tokens_.peek(1), "the brackets of a list stand after its type; write TYPE[] name");
+    }
+    const Token at = tokens_.peek();
+    arg.offset = at.offset;
+    arg.name = name("of an argument");
+    if (std::find(std::begin(kReserved), std::end(kReserved), arg.name) != std::end(kReserved))
+      tokens_.error(at, "'" + arg.name + "' has a meaning of its own in formulas; choose another argument name");
+    if (signature_.find_arg(arg.name) >= 0) tokens_.error(at, "argument '" + arg.name + "' stands twice; rename one");
+    if (tokens_.accept("=")) {
+      arg.flags |= BP_ARG_HAS_DEFAULT;
+      const Token value_at = tokens_.peek();
+      arg.default_value = literal();
+      check_default(arg, value_at);
+    } else if (arg.has(BP_ARG_OPTIONAL)) {
+      arg.flags |= BP_ARG_HAS_DEFAULT;
+      arg.default_value.text = "none";
+    }
+    return arg;
+  }
+
+  Literal literal() {
+    Literal value;
+    const Token token = tokens_.peek();
+    if (tokens_.accept("[]")) {
+      value.kind = Literal::Kind::kInts;
+      return value;
+    }
+    if (tokens_.accept("[")) return list();
+    if (token.kind == Token::Kind::kString) {
+      value.kind = Literal::Kind::kString;
+      value.text = tokens_.take().text;
+      return value;
+    }
+    if (tokens_.accept("-")) {
+      value = literal();
+      value.integer = -value.integer;
+      value.number = -value.number;
+      value.text = "-" + value.text;
+      if (value.kind != Literal::Kind::kInt && value.kind != Literal::Kind::kFloat)
+        tokens_.error(token, "'-' stands before something that is no number");
+      return value;
+    }
+    value.text = token.text;
+    if (token.kind == Token::Kind::kInt) {
+      value.kind = Literal::Kind::kInt;
+      if (std::from_chars(token.text.data(), token.text.data() + token.text.size(), value.integer).ec != std::errc())
+        tokens_.error(token, "this integer does not fit in 64 bits; write it as a float");
+      value.number = static_cast<double>(value.integer);
+    } else if (token.kind == Token::Kind::kFloat) {
+      value.kind = Literal::Kind::kFloat;
+      value.number = std::strtod(value.text.c_str(), nullptr);
+    } else if (!word_literal(token, value)) {
+      tokens_.error(token, "found " + quoted(token) + "; a default is a number, true, false, none, 'text', [1, 1] or a dtype");
+    }
+    tokens_.take();
+    return value;
+  }
+
+  static bool word_literal(const Token& token, Literal& value) {
+    if (token.kind != Token::Kind::kName) return false;
+    if (token.text == "none") return true;
+    if (token.text == "true" || token.text == "false") {
+      value.kind = Literal::Kind::kBool;
+      value.integer = token.text == "true";
+    } else if (token.text == "inf" || token.text == "nan") {
+      value.kind = Literal::Kind::kFloat;
+      value.number = token.text == "inf" ? std::numeric_limits<double>::infinity()
+                                         : std::numeric_limits<double>::quiet_NaN();
+    } else if (find_dtype(token.text) >= 0) {
+      value.kind = Literal::Kind::kDtype;
+      value.integer = find_dtype(token.text);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  Literal list() {
+    Literal value;
+    value.kind = Literal::Kind::kInts;
+    while (!tokens_.failed() && !tokens_.peek().is("]")) {
+      const Token at = tokens_.peek();
+      const Literal element = literal();
+      if (element.kind == Literal::Kind::kFloat) value.kind = Literal::Kind::kFloats;
+      else if (element.kind != Literal::Kind::kInt) tokens_.error(at, "a list default holds numbers only");
+      value.ints.push_back(element.integer);
+      value.floats.push_back(element.number);
+      if (!tokens_.accept(",")) break;
+    }
+    tokens_.expect("]", "to close the list");
+    return value;
+  }
+
+  void check_default(const Arg& arg, const Token& at) {
+    using Kind = Literal::Kind;
+    const Kind kind = arg.default_value.kind;
+    const bool number = kind == Kind::kInt || kind == Kind::kFloat || kind == Kind::kBool;
+    bool fits = false;
+    if (kind == Kind::kNone) {
+      fits = arg.has(BP_ARG_OPTIONAL);
+      if (!fits) {
+        tokens_.error(at, "argument '" + arg.name + "' cannot be none; write its type as " + std::string(type_name(arg.type)) + "?");
+        return;
+      }
+    } else if (arg.has(BP_ARG_LIST) || arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_SHAPE) {
+      const bool floats = arg.type == BP_TYPE_SCALAR;
+      fits = kind == Kind::kInts || (floats && kind == Kind::kFloats);
+    } else {
+      switch (arg.type) {
+        case BP_TYPE_TENSOR:
+        case BP_TYPE_SCALAR: fits = number; break;
+        case BP_TYPE_AXIS:
+        case BP_TYPE_SIZE:
+        case BP_TYPE_INDEX: fits = kind == Kind::kInt; break;
+        case BP_TYPE_DTYPE: fits = kind == Kind::kDtype; break;
+        case BP_TYPE_BOOL: fits = kind == Kind::kBool; break;
+        case BP_TYPE_STR: fits = kind == Kind::kString; break;
+        default: break;
+      }
+    }
+    if (!fits)
+      tokens_.error(at, "the default of '" + arg.name + "' does not fit its type " + std::string(type_name(arg.type)) +
+                            (arg.has(BP_ARG_LIST) ? "[]" : "") + "; give a value of that type");
+  }
+
+  void results() {
+    if (tokens_.accept("(")) {
+      while (!tokens_.failed() && !tokens_.peek().is(")")) {
+        ResultSpec result = one_result();
+        const Token at = tokens_.peek();
+        result.offset = at.offset;
+        result.name = name("of a result");
+        if (signature_.find_result(result.name) >= 0) tokens_.error(at, "result '" + result.name + "' stands twice; rename one");
+        signature_.results.push_back(std::move(result));
+        if (!tokens_.accept(",")) break;
+      }
+      tokens_.expect(")", "to close the results");
+      if (signature_.results.empty()) tokens_.error(tokens_.peek(), "an op has at least one result; name it");
+    } else {
+      ResultSpec result = one_result();
+      result.name = "out";
+      signature_.results.push_back(std::move(result));
+    }
+  }
+
+  ResultSpec one_result() {
+    ResultSpec result;
+    const Token at = tokens_.peek();
+    result.offset = at.offset;
+    if (type() != BP_TYPE_TENSOR) tokens_.error(at, "a result is a Tensor or Tensor[], not " + quoted(at));
+    result.is_list = tokens_.accept("[]");
+    return result;
+  }
+
+  const Text& text_;
+  TokenStream tokens_;
+  Signature signature_;
+};
+
+}  // namespace
+
+int Signature::find_arg(std::string_view wanted) const {
+  for (size_t i = 0; i < args.size(); ++i)
+    if (args[i].name == wanted) return static_cast<int>(i);
+  return -1;
+}
+
+int Signature::find_result(std::string_view wanted) const {
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].name == wanted) return static_cast<int>(i);
+  return -1;
+}
+
+std::optional<Signature> parse_signature(const Text& text, Diagnostics& diagnostics) {
+  return SignatureParser(text, diagnostics).parse();
+}
+
+}  // namespace backplane::codegen

@@ -1,0 +1,12 @@
+// Reads `name(TYPE arg=default, *, TYPE keyword_only) -> RESULTS`.
+#pragma once
+
+#include <optional>
+
+#include "schema/model.hpp"
+
+namespace backplane::codegen {
+
+std::optional<Signature> parse_signature(const Text& text, Diagnostics& diagnostics);
+
+}  // namespace backplane::codegen

@@ -1,0 +1,116 @@
+// Positions, the ordered list of mistakes, and nearest-name suggestions; see source.hpp.
+#include "schema/source.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace backplane::codegen {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// Levenshtein distance with swaps of neighbours, since swapped letters are the commonest slip.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+Source::Source(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {
+  line_starts_.push_back(0);
+  for (size_t i = 0; i < text_.size(); ++i)
+    if (text_[i] == '\n') line_starts_.push_back(i + 1);
+}
+
+Location Source::location(size_t offset) const {
+  const auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  const size_t line = static_cast<size_t>(next - line_starts_.begin());
+  return {path_, static_cast<uint32_t>(line), static_cast<uint32_t>(offset - line_starts_[line - 1] + 1)};
+}
+
+size_t Source::offset(size_t line, size_t column) const {
+  if (line >= line_starts_.size()) return text_.size();
+  return std::min(line_starts_[line] + column, text_.size());
+}
+
+// YAML changes only white space and escapes between the file and the value, so the n-th visible character of the
+// value is the n-th visible one of the file.
+Location Text::location(size_t at) const {
+  if (!source) return {};
+  const std::string& text = source->text();
+  size_t pos = begin;
+  char quote = 0;
+  if (pos < text.size() && (text[pos] == '\'' || text[pos] == '"')) {
+    quote = text[pos++];
+  } else if (pos < text.size() && (text[pos] == '|' || text[pos] == '>')) {
+    while (pos < text.size() && text[pos] != '\n') ++pos;
+  }
+  size_t visible = 0;
+  for (size_t i = 0; i < at && i < value.size(); ++i) visible += !is_space(value[i]);
+  const bool at_end = at >= value.size();
+  while (pos < text.size()) {
+    if (is_space(text[pos])) {
+      ++pos;
+      continue;
+    }
+    if (visible == 0) break;
+    --visible;
+    const bool escape = (quote == '\'' && text.compare(pos, 2, "''") == 0) || (quote == '"' && text[pos] == '\\');
+    pos += escape ? 2 : 1;
+    if (visible == 0 && at_end) break;
+  }
+  return source->location(pos);
+}
+
+void Diagnostics::error(const Location& where, std::string message) { all_.push_back({where, std::move(message)}); }
+
+std::vector<Diagnostic> Diagnostics::sorted() const {
+  std::vector<Diagnostic> result = all_;
+  const auto key = [](const Diagnostic& d) { return std::tie(d.where.file, d.where.line, d.where.column, d.message); };
+  std::stable_sort(result.begin(), result.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  result.erase(std::unique(result.begin(), result.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
+               result.end());
+  return result;
+}
+
+std::string Diagnostics::render() const {
+  std::string text;
+  for (const Diagnostic& d : sorted()) {
+    text += d.where.file;
+    text += ':' + std::to_string(d.where.line) + ':' + std::to_string(d.where.column);
+    text += ": error: " + d.message + '\n';
+  }
+  return text;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const std::string_view* best = nullptr;
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string_view& candidate : candidates) {
+    if (candidate.size() > word.size() + best_distance || word.size() > candidate.size() + best_distance) continue;
+    const size_t d = distance(word, candidate);
+    if (d < best_distance) {
+      best = &candidate;
+      best_distance = d;
+    }
+  }
+  return best ? "; did you mean '" + std::string(*best) + "'?" : "";
+}
+
+std::string listed(const std::vector<std::string_view>& words) {
+  return std::accumulate(words.begin(), words.end(), std::string(), [](std::string text, std::string_view word) {
+    return text.empty() ? std::string(word) : text + ", " + std::string(word);
+  });
+}
+
+}  // namespace backplane::codegen

@@ -1,0 +1,128 @@
+// The tables themselves; docs/reference/ops-yaml.md describes each word.
+#include "schema/vocabulary.hpp"
+
+#include <algorithm>
+
+namespace backplane::codegen {
+
+const std::string_view kDtypeNames[BP_DTYPE_COUNT] = {"bool",   "int8",    "int16",    "int32",   "int64",
+                                                      "uint8",  "uint16",  "uint32",   "uint64",  "float16",
+                                                      "bfloat16", "float32", "float64", "complex64", "complex128"};
+
+const std::vector<TypeWord>& type_words() {
+  static const std::vector<TypeWord> words = {
+      {"Tensor", BP_TYPE_TENSOR}, {"Scalar", BP_TYPE_SCALAR}, {"Axis", BP_TYPE_AXIS},     {"Axes", BP_TYPE_AXES},
+      {"Shape", BP_TYPE_SHAPE},   {"Size", BP_TYPE_SIZE},     {"Index", BP_TYPE_INDEX},   {"Dtype", BP_TYPE_DTYPE},
+      {"Device", BP_TYPE_DEVICE}, {"Generator", BP_TYPE_GENERATOR}, {"bool", BP_TYPE_BOOL}, {"str", BP_TYPE_STR},
+      {"Graph", BP_TYPE_GRAPH}};
+  return words;
+}
+
+std::string_view type_name(uint16_t type) {
+  for (const TypeWord& word : type_words())
+    if (word.type == type) return word.name;
+  return "?";
+}
+
+int find_dtype(std::string_view name) {
+  for (int i = 0; i < BP_DTYPE_COUNT; ++i)
+    if (kDtypeNames[i] == name) return i;
+  return -1;
+}
+
+const std::vector<DtypeClass>& dtype_classes() {
+  static const std::vector<DtypeClass> classes = {
+      {"any", BP_MASK_ANY},
+      {"bool", BP_MASK_BOOL},
+      {"integer", BP_MASK_INTEGER},
+      {"integer_or_bool", BP_MASK_INTEGER | BP_MASK_BOOL},
+      {"floating", BP_MASK_FLOATING},
+      {"complex", BP_MASK_COMPLEX},
+      {"inexact", kInexact},
+      {"real", BP_MASK_INTEGER | BP_MASK_FLOATING},
+      {"real_or_bool", BP_MASK_INTEGER | BP_MASK_FLOATING | BP_MASK_BOOL},
+      {"numeric", BP_MASK_INTEGER | kInexact},
+      {"numeric_or_bool", BP_MASK_ANY}};
+  return classes;
+}
+
+const DtypeClass* find_dtype_class(std::string_view name) {
+  for (const DtypeClass& c : dtype_classes())
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+const std::vector<ShapeWordSpec>& shape_words() {
+  static const std::vector<ShapeWordSpec> words = {{"arg", "s"},
+                                                   {"broadcast", "t"},
+                                                   {"concat", "lA"},
+                                                   {"conv", "ttSSSN"},
+                                                   {"index", "tl"},
+                                                   {"matmul", "tt"},
+                                                   {"one_hot", "tn"},
+                                                   {"pool", "tsSS"},
+                                                   {"reduce", "tXB"},
+                                                   {"same", "t"},
+                                                   {"scalar", ""},
+                                                   {"stack", "lA"},
+                                                   {"take", "ttA"},
+                                                   {"take_along", "ttA"},
+                                                   {"view.diagonal", "tNAA"},
+                                                   {"view.expand", "ts"},
+                                                   {"view.imag", "t"},
+                                                   {"view.permute", "tX"},
+                                                   {"view.real", "t"},
+                                                   {"view.reshape", "ts"},
+                                                   {"view.select", "tan"},
+                                                   {"view.slice", "txIII"},
+                                                   {"view.squeeze", "tX"},
+                                                   {"view.unfold", "tann"},
+                                                   {"view.unsqueeze", "tx"}};
+  return words;
+}
+
+const ShapeWordSpec* find_shape_word(std::string_view name) {
+  for (const ShapeWordSpec& word : shape_words())
+    if (word.name == name) return &word;
+  return nullptr;
+}
+
+const std::vector<std::string_view>& entry_keys() {
+  static const std::vector<std::string_view> keys = {
+      "op",    "doc",    "kind",   "primitive", "host",      "dtypes",   "shape",   "alias",     "put",
+      "partial", "vjp",  "jvp",    "zeros",     "nondiff",   "batch",    "decompose", "variants", "random",
+      "errors", "samples", "tolerance", "compare", "except", "tags",     "source",  "example",   "since",
+      "revisions"};
+  return keys;
+}
+
+const std::vector<std::string_view>& laws() {
+  static const std::vector<std::string_view> words = {
+      "gradient",  "second_order", "forward", "vmap",    "vmap_grad", "trace",  "meta",   "decompose",
+      "decompose_vjp", "inplace",  "out",     "zeros",   "alias",     "export", "dtypes", "native", "device"};
+  return words;
+}
+
+const std::vector<std::string_view>& generators() {
+  static const std::vector<std::string_view> words = {"uniform", "normal", "distinct", "away_from",   "positive",
+                                                      "spd",     "index",  "bool",     "permutation", "values"};
+  return words;
+}
+
+const std::vector<std::string_view>& layouts() {
+  static const std::vector<std::string_view> words = {"contiguous", "strided", "zero_stride", "offset", "transposed"};
+  return words;
+}
+
+const std::vector<std::string_view>& comparisons() {
+  static const std::vector<std::string_view> words = {"close", "exact", "up_to_phase", "distribution", "metadata"};
+  return words;
+}
+
+const std::vector<std::string_view>& error_names() {
+  static const std::vector<std::string_view> words = {"ValueError", "TypeError",   "ShapeError",          "DtypeError",
+                                                      "IndexError", "DeviceError", "NotImplementedError", "DataError"};
+  return words;
+}
+
+}  // namespace backplane::codegen

@@ -1,0 +1,46 @@
+// The fixed words of the format as tables: types, dtypes, dtype classes, shape words, keys, laws, generators.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "backplane/abi/op.h"
+
+namespace backplane::codegen {
+
+struct TypeWord {
+  std::string_view name;
+  uint16_t type;
+};
+const std::vector<TypeWord>& type_words();
+std::string_view type_name(uint16_t type);
+
+extern const std::string_view kDtypeNames[BP_DTYPE_COUNT];
+int find_dtype(std::string_view name);  // -1: none
+
+struct DtypeClass {
+  std::string_view name;
+  bp_dtype_mask mask;
+};
+const std::vector<DtypeClass>& dtype_classes();
+const DtypeClass* find_dtype_class(std::string_view name);
+inline constexpr bp_dtype_mask kInexact = BP_MASK_FLOATING | BP_MASK_COMPLEX;
+
+// `params`: a letter per place: t tensor, l tensor list, a axis, x axes or axis, s sizes, i list of positions, n size
+// or position, b bool; a capital may be `none` or left out at the end. broadcast's one letter stands for any number.
+struct ShapeWordSpec {
+  std::string_view name;
+  std::string_view params;
+};
+const std::vector<ShapeWordSpec>& shape_words();
+const ShapeWordSpec* find_shape_word(std::string_view name);
+
+const std::vector<std::string_view>& entry_keys();
+const std::vector<std::string_view>& laws();
+const std::vector<std::string_view>& generators();
+const std::vector<std::string_view>& layouts();
+const std::vector<std::string_view>& comparisons();
+const std::vector<std::string_view>& error_names();
+
+}  // namespace backplane::codegen
