@@ -14,6 +14,7 @@
 # BACKPLANE_PLUGIN_DIR. Third-party libraries are added by target_link_libraries(NAME PRIVATE ...) as usual.
 include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
 include(GNUInstallDirs)
+include(${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake)
 
 set(BACKPLANE_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 if(NOT BACKPLANE_PLUGIN_DIR)

@@ -115,7 +115,7 @@ class RecordWriter {
   void results() {
     size_t index = 0;
     array("bp_result_def", "results", op_.entry->signature.results, [&](const ResultSpec& result) {
-      unsigned flags = result.is_list ? BP_ARG_LIST : 0u;
+      unsigned flags = result.is_list ? unsigned{BP_ARG_LIST} : 0u;
       if (!is_differentiable_result(*op_.entry, index++)) flags |= BP_RESULT_NONDIFF;
       return "{" + c_string(result.name) + ", BP_TYPE_TENSOR, " + std::to_string(flags) + ", 0}";
     }, true);

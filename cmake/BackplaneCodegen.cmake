@@ -1,0 +1,87 @@
+# backplane_generate_ops: compiles registry files when they are built, in our tree and outside it.
+#
+#   backplane_generate_ops(OPS YAML... OUT DIR SOURCES VARIABLE
+#     [SYMBOL NAME]    prefix of the C symbols NAME_ops, NAME_op_count; the first file's namespace by default
+#     [IMPORT YAML...] registry files whose ops may be called; the installed ops.yaml by default
+#     [EMIT WORD...])  of records formulas cpp pyi docs samples kernels; all by default
+#
+# Sets VARIABLE to the generated C sources (and the stamp that makes every generator wait for them). Headers come to
+# be in DIR (NAME_records.h) and DIR/include. A file that would not change keeps its time, so nothing that depends on it
+# is built again; ninja learns that because the files are byproducts of the stamp.
+include_guard(DIRECTORY)
+
+if(NOT BACKPLANE_OPS_YAML) # set by BackplaneConfig.cmake where the SDK is installed
+  get_filename_component(BACKPLANE_OPS_YAML ${CMAKE_CURRENT_LIST_DIR}/../ops.yaml ABSOLUTE)
+endif()
+
+function(backplane_generate_ops)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUT;SYMBOL;SOURCES" "OPS;IMPORT;EMIT")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "backplane_generate_ops: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  foreach(needed OPS OUT SOURCES)
+    if(NOT arg_${needed})
+      message(FATAL_ERROR "backplane_generate_ops: ${needed} is missing")
+    endif()
+  endforeach()
+  foreach(list OPS IMPORT)
+    list(TRANSFORM arg_${list} PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
+  endforeach()
+  list(GET arg_OPS 0 first)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${first})
+  file(STRINGS ${first} line REGEX "^namespace:" LIMIT_COUNT 1)
+  if(NOT line MATCHES "^namespace: *['\"]?([A-Za-z_][A-Za-z_0-9]*)")
+    message(FATAL_ERROR "${first}: a registry file begins with `namespace: NAME`")
+  endif()
+  set(namespace ${CMAKE_MATCH_1})
+  if(NOT arg_SYMBOL)
+    set(arg_SYMBOL ${namespace})
+  endif()
+  if(NOT arg_IMPORT AND NOT namespace STREQUAL "bp")
+    set(arg_IMPORT ${BACKPLANE_OPS_YAML})
+  endif()
+
+  set(command Backplane::codegen --ops ${arg_OPS} --out ${arg_OUT} --symbol ${arg_SYMBOL})
+  if(arg_IMPORT)
+    list(APPEND command --import ${arg_IMPORT})
+  endif()
+  set(records ${arg_OUT}/${arg_SYMBOL}_records.c)
+  set(headers ${arg_OUT}/${arg_SYMBOL}_records.h)
+  set(sources ${records})
+  if(arg_EMIT)
+    list(JOIN arg_EMIT "," words)
+    list(APPEND command --emit ${words})
+  else()
+    set(arg_EMIT formulas cpp pyi samples kernels)
+  endif()
+  if("formulas" IN_LIST arg_EMIT)
+    list(APPEND sources ${arg_OUT}/${arg_SYMBOL}_formulas.c)
+    list(APPEND headers ${arg_OUT}/${arg_SYMBOL}_formulas.h)
+  endif()
+  if("cpp" IN_LIST arg_EMIT)
+    if(namespace STREQUAL "bp")
+      list(APPEND headers ${arg_OUT}/include/backplane/ops.hpp)
+    else()
+      list(APPEND headers ${arg_OUT}/include/${namespace}/ops.hpp)
+    endif()
+  endif()
+  if("kernels" IN_LIST arg_EMIT)
+    list(APPEND headers ${arg_OUT}/include/${arg_SYMBOL}_kernels.hpp)
+  endif()
+  set(others)
+  if("pyi" IN_LIST arg_EMIT)
+    list(APPEND others ${arg_OUT}/${arg_SYMBOL}.pyi)
+  endif()
+  if("samples" IN_LIST arg_EMIT)
+    list(APPEND others ${arg_OUT}/samples.json)
+  endif()
+
+  set(stamp ${arg_OUT}/${arg_SYMBOL}.stamp)
+  add_custom_command(OUTPUT ${stamp} BYPRODUCTS ${sources} ${headers} ${others}
+    COMMAND ${command}
+    COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS Backplane::codegen ${arg_OPS} ${arg_IMPORT}
+    COMMENT "Compiling the op records of namespace ${namespace}" VERBATIM)
+  set_source_files_properties(${sources} ${headers} ${stamp} PROPERTIES GENERATED ON)
+  set(${arg_SOURCES} ${sources} ${headers} ${stamp} PARENT_SCOPE)
+endfunction()
