@@ -67,7 +67,18 @@ CompiledOp OpCompiler::compile() {
   compile_batch();
   compile_derivatives();
   check_samples();
+  prune();
   return std::move(op_);
+}
+
+void OpCompiler::prune() {
+  std::vector<uint32_t> roots;
+  for (const CompiledFormula& f : op_.formulas) roots.insert(roots.end(), f.roots.begin(), f.roots.end());
+  const std::vector<uint32_t> renumbered = op_.program.prune(roots);
+  for (CompiledFormula& f : op_.formulas)
+    for (uint32_t& node : f.roots) node = renumbered[node];
+  if (op_.program.slot_count() > 63)
+    error(entry_.where, "the formulas of '" + entry_.name() + "' hold more than 63 variables of map and fold; split the op");
 }
 
 FormulaCompiler OpCompiler::compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets) {
@@ -278,10 +289,7 @@ void OpCompiler::compile_put() {
 }
 
 void OpCompiler::compile_batch() {
-  if (entry_.composite) {
-    if (entry_.batch) error(entry_.batch->where, "a composite op is batched through its decomposition; remove 'batch'");
-    return;
-  }
+  if (entry_.composite && !entry_.batch) return;
   CompiledFormula result;
   result.rule = BP_RULE_BATCH;
   result.line = entry_.where.line;
@@ -302,7 +310,7 @@ void OpCompiler::compile_batch() {
   } else if (op_.flags & BP_OP_DYNAMIC) {
     result.flags = BP_FORMULA_REFUSED | BP_FORMULA_DERIVED;
     result.text = "the result's shape depends on values";
-  } else if (op_.find(BP_RULE_SHAPE)) {
+  } else if (op_.find(BP_RULE_SHAPE) && !(op_.flags & BP_OP_CREATION)) {
     if (!entry_.decompose)
       error(entry_.where, "'" + entry_.name() + "' has a shape of its own, so no batch rule follows; write 'batch' as a formula, loop or {none: REASON}");
     return;

@@ -22,6 +22,7 @@ class OpCompiler {
   void compile_batch();
   void check_unused_arguments(const CompiledFormula& formula, const Rule& rule);
   void check_samples();
+  void prune();
   // derivatives.cpp
   void compile_derivatives();
   void compile_vjp(const Rule& rule);

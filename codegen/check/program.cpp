@@ -55,4 +55,24 @@ std::vector<bool> Program::reachable(std::span<const uint32_t> roots) const {
   return marked;
 }
 
+std::vector<uint32_t> Program::prune(std::span<const uint32_t> roots) {
+  const std::vector<bool> used = reachable(roots);
+  std::vector<uint32_t> renumbered(nodes_.size(), 0);
+  Program kept;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!used[i]) continue;
+    Node node = std::move(nodes_[i]);
+    for (uint32_t& input : node.inputs) input = renumbered[input];
+    if (node.kind == BP_NODE_CONST) {
+      renumbered[i] = kept.constant(consts_[static_cast<size_t>(node.imm)]);
+      continue;
+    }
+    if (node.kind == BP_NODE_CALL || node.kind == BP_NODE_BUILTIN) node.imm = kept.name(names_[static_cast<size_t>(node.imm)]);
+    renumbered[i] = kept.add(node.kind, node.imm, std::move(node.inputs));
+  }
+  kept.next_slot_ = next_slot_;
+  *this = std::move(kept);
+  return renumbered;
+}
+
 }  // namespace backplane::codegen

@@ -46,6 +46,8 @@ class Program {
   std::span<const std::string> names() const { return names_; }
   // The nodes that `roots` need, marked.
   std::vector<bool> reachable(std::span<const uint32_t> roots) const;
+  // Drops what no root needs. Returns the new number of each node; nothing may be added afterwards.
+  std::vector<uint32_t> prune(std::span<const uint32_t> roots);
 
  private:
   using Key = std::tuple<uint16_t, int64_t, std::vector<uint32_t>>;

@@ -21,6 +21,7 @@ const std::vector<BuiltinSpec>& builtins() {
                                                  {"replace", "Lii", 3, 'L'},
                                                  {"without", "LL", 2, 'L'},
                                                  {"broadcast_shapes", "LL", 2, 'L'},
+                                                 {"expanded_axes", "LL", 2, 'L'},
                                                  {"normalize_axis", "ii", 2, 'i'},
                                                  {"normalize_axes", "xi", 2, 'L'},
                                                  {"reduced_shape", "Lxb", 3, 'L'},

@@ -37,7 +37,7 @@ class DtypeReader {
     }
     for (size_t i = 0; i < signature.args.size(); ++i) {
       if (rule_.accepts[i] || !takes_dtype(i)) continue;
-      rule_.accepts[i] = (rule_.promote >> i & 1) && signature.args[i].is_tensor() ? accept_ : BP_MASK_ANY;
+      rule_.accepts[i] = rule_.promote >> i & 1 ? accept_ : BP_MASK_ANY;
     }
   }
 

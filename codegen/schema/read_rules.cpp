@@ -49,8 +49,8 @@ class RuleReader {
 
   // `{none: REASON}`
   bool read_refusal(const YamlNode& value, Rule& rule) {
-    if (!value.is(YamlNode::Kind::kMap) || value.entries.size() != 1 || value.entries[0].first->text.value != "none")
-      return false;
+    if (!value.is(YamlNode::Kind::kMap) || value.entries.empty() || value.entries[0].first->text.value != "none") return false;
+    if (value.entries.size() != 1) reader_.error(*value.entries[1].first, "'none' stands alone; quote a reason that holds a comma");
     const YamlNode& reason = *value.entries[0].second;
     rule.kind = Rule::Kind::kRefused;
     rule.where = value.location();

@@ -156,8 +156,11 @@ class EntryReader {
     const YamlNode* nondiff = node_.find("nondiff");
     if (!nondiff) return;
     for (const Text& word : reader_.read_words(*nondiff, "nondiff")) {
-      const int result = entry_.signature.find_result(word.value);
-      if (result < 0) reader_.diagnostics().error(word.location(), "'" + word.value + "' is no result of '" + entry_.name() + "'; name one of its results");
+      int result = entry_.signature.find_result(word.value);
+      size_t number = entry_.signature.results.size();
+      std::from_chars(word.value.data(), word.value.data() + word.value.size(), number);
+      if (result < 0 && number < entry_.signature.results.size()) result = static_cast<int>(number);
+      if (result < 0) reader_.diagnostics().error(word.location(), "'" + word.value + "' is no result of '" + entry_.name() + "'; give a result's name or number");
       else entry_.signature.results[static_cast<size_t>(result)].nondiff = true;
     }
   }

@@ -76,7 +76,7 @@ const std::vector<ShapeWordSpec>& shape_words() {
                                                    {"view.select", "tan"},
                                                    {"view.slice", "txIII"},
                                                    {"view.squeeze", "tX"},
-                                                   {"view.unfold", "tann"},
+                                                   {"view.unfold", "tannN"},
                                                    {"view.unsqueeze", "tx"}};
   return words;
 }
