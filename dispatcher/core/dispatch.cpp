@@ -98,7 +98,9 @@ void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before) {
 
 void throw_status(bp_status status, const OpEntry& op, const char* who) {
   ThreadCold& block = cold();
-  std::string message = block.error.empty() ? "failed without a message" : block.error;
+  // An earlier failure's message must not pass for that of one which comes without.
+  std::string message = block.error_is_new && !block.error.empty() ? block.error : "failed without a message";
+  block.error_is_new = false;
   std::string_view name = op.record->name;
   if (message.find(name) == std::string::npos && message.find(name.substr(name.rfind(':') + 1)) == std::string::npos)
     message = std::string(name) + ": " + (who && *who ? std::string(who) + ": " : "") + message;
@@ -107,6 +109,7 @@ void throw_status(bp_status status, const OpEntry& op, const char* who) {
 
 bp_status status_of_exception() noexcept {
   ThreadCold& block = cold();
+  block.error_is_new = true;
   try {
     throw;
   } catch (const Error& error) {
@@ -204,13 +207,22 @@ namespace backplane {
 
 using namespace core;
 
+namespace {
+// At the outermost edge the failure in flight ends.
+bp_status tell_caller() noexcept {
+  const bp_status status = status_of_exception();
+  if (thread_state.depth == 0) cold().error_is_new = false;
+  return status;
+}
+}  // namespace
+
 bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
   try {
     CallGuard guard;
     core::call(checked_entry(op), args, n_args, outs, n_outs);
     return BP_OK;
   } catch (...) {
-    return status_of_exception();
+    return tell_caller();
   }
 }
 
@@ -226,7 +238,7 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
     core::call(entry, args, n_args, &out, 1);
     return BP_OK;
   } catch (...) {
-    return status_of_exception();
+    return tell_caller();
   }
 }
 

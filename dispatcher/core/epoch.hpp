@@ -22,6 +22,7 @@ struct ScratchBlock {
 struct ThreadCold {
   std::string error;  // the message of set_error
   int32_t error_code = 0;
+  bool error_is_new = false;  // no caller has been told of it yet: it belongs to the failure in flight
   std::vector<ScratchBlock> scratch;  // of the kernels of synchronous devices that are running on this thread
 };
 

@@ -26,6 +26,7 @@ void set_error(bp_status code, const char* message) {
   ThreadCold& block = cold();
   block.error = message ? message : "";
   block.error_code = code;
+  block.error_is_new = true;
 }
 
 const char* get_error() { return cold().error.c_str(); }

@@ -58,6 +58,7 @@ bp_status run_body(bp_parallel_body body, void* context, int64_t begin, int64_t 
   } catch (...) {
     cold().error = "the body of a parallel_for threw something that is not a std::exception";
   }
+  cold().error_is_new = true;
   return cold().error_code = BP_ERROR_INTERNAL;
 }
 
@@ -65,6 +66,7 @@ bp_status run_body(bp_parallel_body body, void* context, int64_t begin, int64_t 
 void clear_error() {
   cold().error.clear();
   cold().error_code = BP_OK;
+  cold().error_is_new = false;
 }
 
 struct Job {
@@ -247,6 +249,7 @@ bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_bo
   if (job.failure != BP_OK) {
     cold().error = std::move(job.message);
     cold().error_code = job.failure;
+    cold().error_is_new = true;
   }
   return job.failure;
 }

@@ -121,7 +121,7 @@ uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
   }
   entry->handle = handle;
   entry->record->info.op = handle;
-  r.by_name.emplace(std::string(entry->record->name), handle);
+  r.by_name.insert_or_assign(std::string(entry->record->name), handle);
   chunk[handle % kChunk] = entry.release();
   r.count.store(handle + 1, std::memory_order_release);
   return handle;
@@ -148,7 +148,7 @@ OpEntry* op_entry(uint32_t handle) noexcept {
 OpEntry& checked_entry(uint32_t handle) {
   OpEntry* entry = op_entry(handle);
   BP_CHECK(entry, VALUE, "call: there is no op with handle ", handle, "; handles come from find_op");
-  BP_CHECK(!entry->withdrawn.load(std::memory_order_relaxed), NOT_IMPLEMENTED, entry->record->name,
+  BP_CHECK(!entry->withdrawn.load(std::memory_order_acquire), NOT_IMPLEMENTED, entry->record->name,
            ": its plugin \"", entry->owner->name, "\" was unloaded; load it again to use the op");
   return *entry;
 }
@@ -182,27 +182,32 @@ OpEntry& role_op(Role role) {
   return *entry;
 }
 
+static uint32_t revive(OpEntry& old, PluginRecord* owner, std::unique_ptr<OpRecord> record) {
+  // Whoever still holds the old record (nodes, handles) keeps reading it, so it is never freed.
+  record->info.op = old.handle;
+  old.record.release();
+  old.record = std::move(record);
+  old.owner = owner;
+  owner->ops.emplace_back(old.record->name);
+  classify(old);
+  rebuild_table(old);
+  old.withdrawn.store(false, std::memory_order_release);
+  return old.handle;
+}
+
 uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
   std::unique_ptr<OpRecord> record = copy_record(def);
   // The built-in records come first, but must not wait for themselves.
   Registry& r = owner == core_plugin() ? registry() : ready_registry();
   std::lock_guard guard(r.lock);
   auto taken = r.by_name.find(record->name);
+  // A name that its owner gave up is free: for a plugin of that owner's name under the old handle, else under a new one.
   if (taken != r.by_name.end()) {
     OpEntry& old = *op_entry(taken->second);
-    bool revived = old.withdrawn && old.owner->name == owner->name;
-    BP_CHECK(revived, VALUE, "register_op: the name ", record->name, " is taken by plugin \"", old.owner->name,
+    BP_CHECK(old.withdrawn, VALUE, "register_op: the name ", record->name, " is taken by plugin \"", old.owner->name,
              "\" (", old.record->def.file ? old.record->def.file : "?", ":", old.record->def.line, "); plugin \"",
              owner->name, "\" must choose another");
-    // Whoever still holds the old record (nodes, handles) keeps reading it, so it is never freed.
-    record->info.op = old.handle;
-    old.record.release();
-    old.record = std::move(record);
-    old.owner = owner;
-    classify(old);
-    old.withdrawn.store(false, std::memory_order_release);
-    rebuild_table(old);
-    return old.handle;
+    if (old.owner->name == owner->name) return revive(old, owner, std::move(record));
   }
   auto entry = std::make_unique<OpEntry>();
   entry->owner = owner;

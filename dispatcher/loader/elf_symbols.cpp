@@ -49,6 +49,10 @@ std::string problem_of(const Bytes& bytes, Elf64_Ehdr& header) {
   if (!bytes.read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "is not a shared object";
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit shared object";
   if (header.e_type != ET_DYN) return "is not a shared object, but another kind of ELF file";
+  // The table of sections stands at the end: without it the file was cut short, and to map it could crash.
+  Elf64_Shdr last;
+  if (header.e_shnum == 0 || !bytes.read(header.e_shoff + (header.e_shnum - uint64_t{1}) * sizeof last, last))
+    return "is truncated or has no table of sections";
   if (kMachine != EM_NONE && header.e_machine != kMachine) return "was built for another processor architecture";
   return "";
 }

@@ -10,11 +10,11 @@ static bp_status BP_CALL scale(const bp_frame* frame, const bp_value* args, int3
 }
 
 static bp_status BP_CALL register_all(void* context, const bp_host* host, bp_plugin_record* record) {
-  bp_status status = tiny_register_op(host, record, "extra::scale", 0);
+  bp_status status = tiny_register_op(host, record, EXTRA_NAME "::scale", 0);
   (void)context;
   if (status == BP_OK) status = tiny_register_kernel(host, record, "first::scale", "first", scale, 0, 10);
-  if (status == BP_OK) status = tiny_register_kernel(host, record, "extra::scale", "first", scale, 0, 0);
+  if (status == BP_OK) status = tiny_register_kernel(host, record, EXTRA_NAME "::scale", "first", scale, 0, 0);
   return status;
 }
 
-TINY_PLUGIN("extra", BP_PLUGIN_UNLOADABLE, register_all, NULL)
+TINY_PLUGIN(EXTRA_NAME, BP_PLUGIN_UNLOADABLE, register_all, NULL)

@@ -1,0 +1,113 @@
+// Laws of discovery: finding opens nothing; the first use of a backend or op opens its plugin, once, with the plugins
+// that bring kernels for it; a refusal is told where it matters and kept.
+#include "loader/discovery.hpp"
+
+#include "loader/plugin_files.hpp"
+
+namespace backplane::loader_test {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+// Entries are for good, so each test plants plugins under names that no other test finds.
+std::string state_at(const std::string& path) {
+  for (const PluginInfo& plugin : plugins())
+    if (fs::path(plugin.path) == path) return plugin.state;
+  return "";
+}
+
+TEST(Discovery, FindingOpensNothingAndTheFirstLookUpOpens) {
+  const Loaded first("first");
+  const Folder folder;
+  const std::string path = folder.plant("lazy", "lazy", "\"ops\": [\"lazy::scale\"]");
+  add_plugin_path(folder.path());
+  EXPECT_EQ(state_at(path), "found");
+  EXPECT_EQ(find_op("lazy::unheard_of"), BP_NO_OP);
+  EXPECT_EQ(state_at(path), "found");
+  EXPECT_NE(find_op("lazy::scale"), BP_NO_OP);
+  EXPECT_EQ(state_at(path), "loaded");
+  EXPECT_EQ(call_on("first", "lazy::scale", {1}), (std::vector<float>{3}));
+  unload_plugin("lazy");
+  EXPECT_FALSE(has_op("lazy::scale")) << "what a user unloads comes back only when a user loads it";
+}
+
+TEST(Discovery, ABackendOpensThePluginsWithKernelsForIt) {
+  const Folder folder;
+  folder.plant("second", "second", "\"backends\": [\"second\"]");
+  const std::string kernels = folder.plant("larger", "larger", "\"kernels_for\": [\"second\"]");
+  add_plugin_path(folder.path());
+  EXPECT_THAT(core::known_backends(), Contains("second"));
+  EXPECT_EQ(state_at(kernels), "found");
+  parse_device("second");
+  EXPECT_EQ(state_at(kernels), "loaded");
+  EXPECT_FALSE(core::open_plugin_for_backend("second")) << "open already";
+  unload_plugin("larger");
+  unload_plugin("second");
+}
+
+TEST(Discovery, ARefusalIsToldToWhoAsksAndKept) {
+  const Folder folder;
+  const std::string path = folder.plant("half_way", "half", "\"backends\": [\"broken\"], \"ops\": [\"broken::op\"]");
+  add_plugin_path(folder.path());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THAT(failure_of([] { parse_device("broken"); }).text,
+                AllOf(HasSubstr("backend broken"), HasSubstr("the second half is missing")));
+    EXPECT_EQ(find_op("broken::op"), BP_NO_OP);
+  }
+  bool found = false;
+  for (const PluginInfo& plugin : plugins())
+    if (plugin.state == "refused" && fs::path(plugin.path) == path) {
+      found = true;
+      EXPECT_THAT(plugin.why, HasSubstr("the second half is missing"));
+    }
+  EXPECT_TRUE(found);
+}
+
+TEST(Discovery, ABrokenManifestDoesNotHideTheOthers) {
+  const Folder folder;
+  folder.write("a_broken.backplane.json", "{");
+  const std::string path = folder.plant("smaller", "smaller", "\"ops\": [\"smaller::none\"]");
+  add_plugin_path(folder.path());
+  EXPECT_EQ(state_at(path), "found");
+  bool told = false;
+  for (const PluginInfo& plugin : plugins())
+    told = told || (plugin.name == "a_broken" && plugin.state == "refused" &&
+                    plugin.why.find("is not JSON") != std::string::npos);
+  EXPECT_TRUE(told);
+}
+
+TEST(Discovery, OfTwoPluginsOfOneNameTheFirstFoundCounts) {
+  const Folder folder, other;
+  const std::string counts = folder.plant("bodies", "bodies", "\"ops\": [\"bodies::silent\"]");
+  const std::string loses = other.plant("bodies", "bodies", "\"ops\": [\"bodies::silent\"]");
+  add_plugin_path(folder.path());
+  add_plugin_path(other.path());
+  EXPECT_EQ(state_at(counts), "found");
+  EXPECT_EQ(state_at(loses), "refused");
+}
+
+TEST(Discovery, ARegistrationMayOpenOtherPlugins) {
+  const Loaded first("first");
+  const Folder folder;
+  folder.plant("looker", "looker", "\"ops\": [\"looker::own\"]");
+  add_plugin_path(folder.path());
+  const Loaded extra("extra");
+  EXPECT_NE(find_op("looker::own"), BP_NO_OP);
+  unload_plugin("looker");
+}
+
+TEST(Discovery, AFolderThatCannotBeReadIsAnError) {
+  const Failure failure = failure_of([] { add_plugin_path("/nowhere/at/all"); });
+  EXPECT_EQ(failure.code, BP_ERROR_VALUE);
+  EXPECT_THAT(failure.text, HasSubstr("/nowhere/at/all"));
+}
+
+TEST(Discovery, AnUnknownDeviceIsNamedWithThoseThatExist) {
+  const Loaded first("first");
+  EXPECT_THAT(failure_of([] { parse_device("abacus"); }).text, AllOf(HasSubstr("abacus"), HasSubstr("first")));
+}
+
+}  // namespace
+}  // namespace backplane::loader_test
