@@ -77,6 +77,9 @@ void OpCompiler::prune() {
   const std::vector<uint32_t> renumbered = op_.program.prune(roots);
   for (CompiledFormula& f : op_.formulas)
     for (uint32_t& node : f.roots) node = renumbered[node];
+  // Native formulas reach the ops of FIT through the names, like any other op.
+  if (op_.uses_fit)
+    for (const char* name : kFitNames) op_.program.append_name(name);
   if (op_.program.slot_count() > 63)
     error(entry_.where, "the formulas of '" + entry_.name() + "' hold more than 63 variables of map and fold; split the op");
 }

@@ -55,7 +55,6 @@ bool OpCompiler::reads(const CompiledFormula& formula, uint16_t kind) const {
 }
 
 uint32_t OpCompiler::fit(uint32_t node, uint32_t target) {
-  if (entry_.signature.args[target].has(BP_ARG_LIST)) return node;
   if (!registry_.can_fit()) {
     if (!fit_refused_)
       error(entry_.where, "the cotangents of '" + entry_.name() + "' are fitted by bp::sum_to, bp::cast and bp::real, which are not known; import ops.yaml (--import)");

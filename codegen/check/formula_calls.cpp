@@ -91,7 +91,10 @@ Value FormulaCompiler::builtin(const Expr& expr, const BuiltinSpec& spec, std::v
     case 'd': type.kind = Kind::kDtype; break;
     case 'L': type.kind = Kind::kInts; break;
     case '=': type = args[0].type; break;
-    case 'j': type = join(args[0].type, args[1].type, ok); break;
+    case 'j':
+      type = args[0].type;
+      for (const Value& arg : args) type = join(type, arg.type, ok);
+      break;
     case 'e':
       type = join(args[0].type, args[1].type, ok);
       type.optional = false;

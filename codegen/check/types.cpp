@@ -11,8 +11,8 @@ using Kind = Type::Kind;
 const std::vector<BuiltinSpec>& builtins() {
   static const std::vector<BuiltinSpec> table = {{"len", "l", 1, 'i'},
                                                  {"prod", "L", 1, 'i'},
-                                                 {"min", "nn", 2, 'j'},
-                                                 {"max", "nn", 2, 'j'},
+                                                 {"min", "nnnnnnnn", 2, 'j'},
+                                                 {"max", "nnnnnnnn", 2, 'j'},
                                                  {"range", "ii", 2, 'L'},
                                                  {"repeat", "?i", 2, 's'},
                                                  {"reverse", "L", 1, 'L'},

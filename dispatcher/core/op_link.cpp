@@ -59,6 +59,9 @@ void link(OpRecord& record, uint32_t (*find)(std::string_view)) {
     uint32_t& op = calls[static_cast<size_t>(node.imm)];
     if (op == BP_NO_OP) op = resolve(record, program.names[node.imm], find);
   }
+  // What no node calls and is no builtin is there for native formulas, which reach ops through `calls` alone.
+  for (uint32_t i = 0; i < program.n_names; ++i)
+    if (calls[i] == BP_NO_OP && !record.builtins[i]) calls[i] = find(program.names[i]);
   check_calls(record, calls);
   bool fits = false;
   for (uint32_t i = 0; i < program.n_nodes; ++i) fits = fits || program.nodes[i].kind == BP_NODE_FIT;

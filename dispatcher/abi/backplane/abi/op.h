@@ -158,7 +158,7 @@ enum {
 };
 
 /* What a formula reads. Borrowed; an absent cotangent or tangent is ABSENT. `calls[i]` is the linked op
- * handle of names[i]. */
+ * handle of names[i]; names that no node calls are for native formulas (the ops of FIT), and linked likewise. */
 typedef struct bp_formula_env {
   bp_header header;
   const bp_value* args;
