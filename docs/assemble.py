@@ -1,0 +1,65 @@
+"""`./dev docs`: the pages of docs/ and those that codegen writes from the registry, together in one folder, links checked.
+
+In: --build, a build folder with codegen's pages; --out, the folder to make. Exit status 1 where a link leads nowhere.
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+
+DOCS = pathlib.Path(__file__).resolve().parent
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+GENERATED = "ops"  # docs/ops exists only in a build
+
+
+def anchors(page):
+    """Headings as the common Markdown viewers name them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+\s+(.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def dead_links(page, ignored=lambda target: False):
+    """The relative links of a page that lead to no file, or to no heading of one."""
+    dead = []
+    for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if ignored(target):
+            continue
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            dead.append(link)
+    return dead
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+
+    generated = options.build / "dispatcher/generated/docs"
+    if not generated.is_dir():
+        sys.exit(f"docs: codegen's pages are missing: there is no {generated}. Mend: ./dev build")
+    shutil.rmtree(options.out, ignore_errors=True)
+    shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copytree(generated, options.out / GENERATED, dirs_exist_ok=True)
+
+    root, pages, broken = DOCS.parent, 0, 0
+    for page in sorted(options.out.rglob("*.md")):
+        pages += 1
+        # Links out of docs/ lead into the tree itself, and are checked there.
+        for link in dead_links(page, ignored=lambda target: not target.is_relative_to(options.out.resolve())):
+            broken += 1
+            print(f"{page.relative_to(options.out)}: {link} leads nowhere")
+    print(f"{pages} pages in {options.out.relative_to(root) if options.out.is_relative_to(root) else options.out}")
+    sys.exit(1 if broken else 0)
+
+
+if __name__ == "__main__":
+    main()
