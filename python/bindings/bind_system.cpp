@@ -177,7 +177,11 @@ void bind_system(py::module_& module) {
   module.def("explain", &explain_op, py::arg("op"));
   module.def("call_counts", &counts);
   module.def("reset_call_counts", &reset_call_counts);
-  module.def("allow_host_fallback", &allow_host_fallback, py::arg("allowed"));
+  module.def("allow_host_fallback", &allow_host_fallback, py::arg("allowed"),
+             "Whether an op without a kernel may run on the host; returns the old setting.");
+  // For the laws of the tests.
+  module.def("force_decomposition", &force_decompositions, py::arg("forced"));
+  module.def("use_native_formulas", &use_native_formulas, py::arg("used"));
 }
 
 }  // namespace backplane::python
