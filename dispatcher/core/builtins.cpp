@@ -163,6 +163,24 @@ bp_value broadcast_shapes(const BuiltinCall& call) {
   return list.value;
 }
 
+// The axes of the shape `to` along which a tensor of shape `from` repeats when it is broadcast there.
+bp_value expanded_axes(const BuiltinCall& call) {
+  const Ints from = ints_of(call, call.in[0]), to = ints_of(call, call.in[1]);
+  BP_CHECK(from.size() <= to.size(), SHAPE, call.op, ": a shape of ", from.size(), " axes does not broadcast to one of ",
+           to.size());
+  const size_t added = to.size() - from.size();
+  NewInts list(call, static_cast<int64_t>(to.size()));
+  uint32_t n = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    const int64_t size = i < added ? 1 : from[i - added];
+    BP_CHECK(size == to[i] || size == 1, SHAPE, call.op, ": size ", size, " does not broadcast to size ", to[i],
+             " of axis ", i);
+    if (i < added || size != to[i]) list.data[n++] = static_cast<int64_t>(i);
+  }
+  list.value.count = n;
+  return list.value;
+}
+
 bp_value normalize_axis(const BuiltinCall& call) {
   return make_int(axis_of(call, int_of(call, call.in[0]), int_of(call, call.in[1])));
 }
@@ -361,6 +379,7 @@ constexpr Builtin kBuiltins[] = {
     {"count", 2, 2, Touches::kNothing, count},
     {"default", 2, 2, Touches::kPassesOn, default_value},
     {"eq", 2, 2, Touches::kNothing, builtin::eq},
+    {"expanded_axes", 2, 2, Touches::kNothing, expanded_axes},
     {"finfo_eps", 1, 1, Touches::kNothing, finfo_eps},
     {"finfo_max", 1, 1, Touches::kNothing, finfo_max},
     {"finfo_min", 1, 1, Touches::kNothing, finfo_min},
