@@ -39,7 +39,7 @@ constexpr ShapeWord kWords[] = {
     {"view.select", "tan", 3, 3, BatchClass::kView, shape_words::select},
     {"view.slice", "txIII", 2, 5, BatchClass::kView, shape_words::slice},
     {"view.squeeze", "tX", 1, 2, BatchClass::kView, shape_words::squeeze},
-    {"view.unfold", "tann", 4, 4, BatchClass::kView, shape_words::unfold},
+    {"view.unfold", "tannn", 4, 5, BatchClass::kView, shape_words::unfold},
     {"view.unsqueeze", "tx", 2, 2, BatchClass::kView, shape_words::unsqueeze},
 };
 

@@ -93,18 +93,23 @@ void unfold(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args,
   const int32_t axis = normalize_axis(op, in.value(1).u.i, x.ndim);
   const int64_t size = in.value(2).u.i;
   const int64_t step = in.value(3).u.i;
-  BP_CHECK(size >= 0 && size <= x.shape[axis], VALUE, op.name, ": a window of ", size, " does not fit on axis ", axis,
-           " of size ", x.shape[axis]);
+  const int64_t dilation = in.integer(4, 1);
   BP_CHECK(step >= 1, VALUE, op.name, ": the step between windows is ", step, "; expected 1 or more");
+  BP_CHECK(dilation >= 1, VALUE, op.name, ": the dilation of a window is ", dilation, "; expected 1 or more");
+  int64_t reach = 0;  // from a window's first element to its last
+  const bool fits = size >= 0 && !__builtin_mul_overflow(std::max<int64_t>(size - 1, 0), dilation, &reach) &&
+                    (size == 0 || reach < x.shape[axis]);
+  BP_CHECK(fits, VALUE, op.name, ": a window of ", size, ", dilated by ", dilation, ", does not fit on axis ", axis,
+           " of size ", x.shape[axis]);
   for (int32_t d = 0; d < x.ndim; ++d) {
     in.add_dim(out, x.shape[d]);
     out.strides[d] = x.strides[d];
   }
-  out.sizes[axis] = (x.shape[axis] - size) / step + 1;
-  // Not read where there is one window, and then the product may not fit.
+  out.sizes[axis] = (x.shape[axis] - reach - (size > 0)) / step + 1;
+  // Strides are not read where there is one window or element, and then the product may not fit.
   out.strides[axis] = out.sizes[axis] > 1 ? x.strides[axis] * step : x.strides[axis];
   in.add_dim(out, size);
-  out.strides[x.ndim] = x.strides[axis];
+  out.strides[x.ndim] = size > 1 ? x.strides[axis] * dilation : x.strides[axis];
   out.is_view = true;
   checked_count(out.sizes, out.ndim);
 }
