@@ -108,8 +108,10 @@ void record_put(const Call& call, void (*store)(T&, T)) {
   plan.picked_shape = indexed_shape(plan);
   BP_CHECK(plan.picked.shape.size() <= plan.picked_shape.size(), SHAPE, call.op_name(), ": values have ",
            plan.picked.ndim(), " axes, the indexed positions ", plan.picked_shape.size());
-  call.record([plan = std::move(plan), before = call.input(0), store] {
-    copy_elements<T>(before, plan.x);
+  call.record([plan = std::move(plan), before = call.input(0), store]() mutable {
+    if (before.data != plan.x.data) copy_elements<T>(before, plan.x);
+    std::vector<char> kept;  // in place, the values may be the very tensor that is written
+    if (plan.picked.data == plan.x.data) plan.picked = copy_of<T>(plan.picked, kept);
     T* x = reinterpret_cast<T*>(plan.x.data);
     const T* values = reinterpret_cast<const T*>(plan.picked.data);
     plan.for_each([&](int64_t to, int64_t from) { store(x[to], values[from]); });
@@ -129,7 +131,7 @@ void index_put(const Call& call) {
 
 constexpr Row kRows[] = {
     {"bp::index", kernel<index>, kAll, BP_KERNEL_STRIDED},
-    {"bp::index_put", kernel<index_put>, kAll, BP_KERNEL_STRIDED},
+    {"bp::index_put", kernel<index_put>, kAll, BP_KERNEL_STRIDED | BP_KERNEL_INPLACE},
 };
 
 }  // namespace

@@ -60,15 +60,16 @@ void slice_put(const Call& call) {
   }
   dispatch_width(call.compute(), [&]<class T>() {
     call.record([x = call.input(0), value = call.input(1), out, target] {
-      copy_elements<T>(x, out);
-      copy_elements<T>(value, target);
+      if (x.data != out.data) copy_elements<T>(x, out);
+      std::vector<char> kept;  // in place, the value may be the very tensor that is written
+      copy_elements<T>(value.data == out.data ? copy_of<T>(value, kept) : value, target);
     });
   });
 }
 
 constexpr Row kRows[] = {
     {"bp::concat", kernel<concat>, kAll, BP_KERNEL_STRIDED},
-    {"bp::slice_put", kernel<slice_put>, kAll, BP_KERNEL_STRIDED},
+    {"bp::slice_put", kernel<slice_put>, kAll, BP_KERNEL_STRIDED | BP_KERNEL_INPLACE},
 };
 
 }  // namespace

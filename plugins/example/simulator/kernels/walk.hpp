@@ -52,4 +52,16 @@ void copy_elements(const Operand& from, const Operand& to) {
           [&](const auto& at) { target[at[0]] = source[at[1]]; });
 }
 
+// A contiguous copy whose elements lie in `bytes`.
+template <class T>
+Operand copy_of(const Operand& operand, std::vector<char>& bytes) {
+  Operand made = operand;
+  bytes.resize(static_cast<size_t>(operand.count()) * sizeof(T));
+  made.data = bytes.data();
+  int64_t stride = 1;
+  for (size_t d = made.shape.size(); d-- > 0; stride *= made.shape[d]) made.strides[d] = stride;
+  copy_elements<T>(operand, made);
+  return made;
+}
+
 }  // namespace sim
