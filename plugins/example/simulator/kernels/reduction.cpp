@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "convert.hpp"
 #include "kernels.hpp"
 #include "loops.hpp"
 #include "walk.hpp"
@@ -9,25 +10,51 @@
 namespace sim {
 namespace {
 
-// A reduction's output has stride 0 along reduced dimensions, so that one loop accumulates for every layout.
 // Op::start is the value of no elements, Op::join takes an accumulated value and the next element.
 template <class Op, class Out, class In>
-void accumulate(const Loop& loop) {
-  for_each_run<2>(loop, [](const auto& at, const auto& step, int64_t n) {
-    Out* out = reinterpret_cast<Out*>(at[0]);
-    if (step[0] == 0) {  // the run folds into one element: keep it in a register
-      Out total = *out;
-      for (int64_t i = 0; i < n; ++i) total = Op::join(total, *reinterpret_cast<const In*>(at[1] + i * step[1]));
-      *out = total;
-    } else if (step[0] == sizeof(Out) && step[1] == sizeof(In)) {
-      const In* x = reinterpret_cast<const In*>(at[1]);
-      for (int64_t i = 0; i < n; ++i) out[i] = Op::join(out[i], x[i]);
-    } else {
-      for (int64_t i = 0; i < n; ++i) {
-        Out& element = *reinterpret_cast<Out*>(at[0] + i * step[0]);
-        element = Op::join(element, *reinterpret_cast<const In*>(at[1] + i * step[1]));
-      }
+void join_run(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n) {
+  Out* totals = reinterpret_cast<Out*>(out);
+  const In* x = reinterpret_cast<const In*>(in);
+  if (out_step == 0) {  // the run folds into one element: keep it in a register
+    Out total = *totals;
+    for (int64_t i = 0; i < n; ++i) total = Op::join(total, *reinterpret_cast<const In*>(in + i * in_step));
+    *totals = total;
+  } else if (out_step == sizeof(Out) && in_step == sizeof(In)) {
+    for (int64_t i = 0; i < n; ++i) totals[i] = Op::join(totals[i], x[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      Out& total = *reinterpret_cast<Out*>(out + i * out_step);
+      total = Op::join(total, *reinterpret_cast<const In*>(in + i * in_step));
     }
+  }
+}
+
+// A reduction's output has stride 0 along reduced dimensions, so that one loop accumulates for every layout.
+template <class Op, class Out, class In>
+void record_reduction(const Call& call) {
+  call.record([out = call.output(0), loop = call.loop()] {
+    fill(out, Op::template start<Out>());
+    for_each_run<2>(loop, [](const auto& at, const auto& step, int64_t n) {
+      join_run<Op, Out, In>(at[0], step[0], at[1], step[1], n);
+    });
+  });
+}
+
+// The same where the input has another dtype than the result: it is converted piece by piece.
+template <class Op, class Out>
+void record_converting_reduction(const Call& call) {
+  const auto convert = convert_run(call.output(0).dtype, call.compute());
+  call.record([out = call.output(0), loop = call.loop(), convert] {
+    fill(out, Op::template start<Out>());
+    for_each_run<2>(loop, [&](const auto& at, const auto& step, int64_t n) {
+      constexpr int64_t kPiece = 512;
+      Out piece[kPiece];
+      for (int64_t i = 0; i < n; i += kPiece) {
+        const int64_t length = std::min(kPiece, n - i);
+        convert(reinterpret_cast<char*>(piece), sizeof(Out), at[1] + i * step[1], step[1], length);
+        join_run<Op, Out, Out>(at[0] + i * step[0], step[0], reinterpret_cast<const char*>(piece), sizeof(Out), length);
+      }
+    });
   });
 }
 
@@ -36,9 +63,9 @@ struct Sum {
   static Out start() {
     return Out{0};
   }
-  template <class Out, class In>
-  static Out join(Out total, In x) {
-    return wrapping_add(total, convert<Out>(x));
+  template <class T>
+  static T join(T total, T x) {
+    return wrapping_add(total, x);
   }
 };
 struct Prod {
@@ -46,9 +73,9 @@ struct Prod {
   static Out start() {
     return Out{1};
   }
-  template <class Out, class In>
-  static Out join(Out total, In x) {
-    return wrapping_multiply(total, convert<Out>(x));
+  template <class T>
+  static T join(T total, T x) {
+    return wrapping_multiply(total, x);
   }
 };
 struct Max {
@@ -94,19 +121,14 @@ struct All {
   }
 };
 
-template <class Op, class Out, class In>
-void record_reduction(const Call& call) {
-  call.record([out = call.output(0), loop = call.loop()] {
-    fill(out, Op::template start<Out>());
-    accumulate<Op, Out, In>(loop);
-  });
-}
-
-// sum, prod: the result's dtype is wider or stated.
+// sum, prod: the result's dtype is wider, or stated.
 template <class Op>
 void reduce_into(const Call& call) {
   dispatch_dtype<kAll>(call.output(0).dtype, [&]<class Out>() {
-    dispatch_dtype<kAll>(call.compute(), [&]<class In>() { record_reduction<Op, Out, In>(call); });
+    if (call.compute() == call.output(0).dtype)
+      record_reduction<Op, Out, Out>(call);
+    else
+      record_converting_reduction<Op, Out>(call);
   });
 }
 
@@ -139,16 +161,12 @@ Lines lines_along(const Call& call, size_t axis_arg) {
   return lines;
 }
 
-// body(x, out) at the start of each line of a contiguous x; `step` output elements lie between lines of one group.
+// body(x, out) at the start of each line; lines of one group lie next to each other.
 template <class T, class Out, class Body>
-void record_lines(const Call& call, const Lines& lines, int64_t out_length, Body body) {
-  const auto* x = reinterpret_cast<const T*>(call.input(0).data);
-  auto* out = reinterpret_cast<Out*>(call.output(0).data);
-  call.record([=] {
-    for (int64_t o = 0; o < lines.outer; ++o)
-      for (int64_t i = 0; i < lines.inner; ++i)
-        body(x + o * lines.length * lines.inner + i, out + o * out_length * lines.inner + i);
-  });
+void for_each_line(const Lines& lines, int64_t out_length, const T* x, Out* out, Body body) {
+  for (int64_t o = 0; o < lines.outer; ++o)
+    for (int64_t i = 0; i < lines.inner; ++i)
+      body(x + o * lines.length * lines.inner + i, out + o * out_length * lines.inner + i);
 }
 
 template <class Op>
@@ -156,24 +174,31 @@ void arg_extreme(const Call& call) {
   const Lines lines = lines_along(call, 1);
   check_not_empty(call, lines.length);
   dispatch_dtype<kReals>(call.compute(), [&]<class T>() {
-    record_lines<T, int64_t>(call, lines, 1, [lines](const T* x, int64_t* out) {
-      int64_t best = 0;
-      for (int64_t k = 1; k < lines.length; ++k) {
-        const T held = x[best * lines.inner], next = x[k * lines.inner];
-        if (held == held && Op::join(held, next) != held) best = k;  // strictly better, or the first NaN
-      }
-      *out = best;
+    call.record([lines, x = reinterpret_cast<const T*>(call.input(0).data),
+                 out = reinterpret_cast<int64_t*>(call.output(0).data)] {
+      for_each_line(lines, 1, x, out, [&lines](const T* line, int64_t* found) {
+        int64_t best = 0;
+        for (int64_t k = 1; k < lines.length; ++k) {
+          const T held = line[best * lines.inner], next = line[k * lines.inner];
+          if (held == held && Op::join(held, next) != held) best = k;  // strictly better, or the first NaN
+        }
+        *found = best;
+      });
     });
   });
 }
 
 void cumulative_sum(const Call& call) {
   const Lines lines = lines_along(call, 1);
-  dispatch_dtype<kAll>(call.output(0).dtype, [&]<class Out>() {
-    dispatch_dtype<kAll>(call.compute(), [&]<class T>() {
-      record_lines<T, Out>(call, lines, lines.length, [lines](const T* x, Out* out) {
-        Out total{0};
-        for (int64_t k = 0; k < lines.length; ++k) out[k * lines.inner] = total = Sum::join(total, x[k * lines.inner]);
+  const auto convert = convert_run(call.output(0).dtype, call.compute());
+  dispatch_dtype<kAll>(call.output(0).dtype, [&]<class T>() {
+    call.record([lines, convert, n = call.input(0).count(), item = int64_t{kItemSize[call.compute()]},
+                 x = call.input(0).data, out = call.output(0).data] {
+      convert(out, sizeof(T), x, item, n);
+      T* totals = reinterpret_cast<T*>(out);
+      for_each_line(lines, lines.length, totals, totals, [&lines](const T*, T* line) {
+        for (int64_t k = 1; k < lines.length; ++k)
+          line[k * lines.inner] = wrapping_add(line[(k - 1) * lines.inner], line[k * lines.inner]);
       });
     });
   });

@@ -1,4 +1,4 @@
-// Elementwise kernels of one operand, and cast.
+// Elementwise kernels of one operand.
 #include <cmath>
 
 #include "kernels.hpp"
@@ -88,14 +88,6 @@ void unary(const Call& call) {
   });
 }
 
-void cast(const Call& call) {
-  dispatch_dtype<kAll>(call.output(0).dtype, [&]<class Out>() {
-    dispatch_dtype<kAll>(call.compute(), [&]<class In>() {
-      call.record([loop = call.loop()] { map_one<Out, In>(loop, [](In x) { return convert<Out, In>(x); }); });
-    });
-  });
-}
-
 void copy(const Call& call) {
   dispatch_width(call.compute(),
                  [&]<class T>() { call.record([loop = call.loop()] { map_one<T, T>(loop, [](T x) { return x; }); }); });
@@ -107,7 +99,6 @@ constexpr Row row(const char* op) {
 }
 
 constexpr Row kRows[] = {
-    {"bp::cast", kernel<cast>, kAll, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES},
     {"bp::copy", kernel<copy>, BP_MASK_ANY, BP_KERNEL_LOOP},
     row<Negative, kReals>("bp::negative"),
     row<Abs, kReals>("bp::abs"),
