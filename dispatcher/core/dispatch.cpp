@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backplane/op.hpp"
+#include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/evaluator.hpp"
 #include "core/owned_value.hpp"
@@ -17,20 +18,10 @@ constinit Counters counters;
 
 namespace {
 
-// A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults.
 [[gnu::noinline]] void call_with_defaults(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs,
                                           int32_t n_outs, uint64_t mask) {
-  const OpRecord& record = *op.record;
-  auto n = static_cast<int32_t>(record.args.size());
-  BP_CHECK(n_args <= n, TYPE, record.name, ": takes at most ", n, " arguments, found ", n_args);
   bp_value full[kMaxArgs];
-  if (n_args > 0) std::memcpy(full, args, sizeof(bp_value) * static_cast<size_t>(n_args));
-  for (int32_t i = n_args; i < n; ++i) {
-    const bp_arg_def& arg = record.args[static_cast<size_t>(i)];
-    BP_CHECK(arg.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL), TYPE, record.name, ": missing argument ", i + 1, " \"",
-             arg.name, "\"");
-    full[i] = arg.flags & BP_ARG_HAS_DEFAULT ? arg.default_value : bp_value{};
-  }
+  const int32_t n = fill_defaults(*op.record, args, n_args, full);
   dispatch({op, full, n, outs, n_outs, mask});
 }
 
@@ -57,6 +48,19 @@ uint64_t keys_of(const bp_value* values, int32_t n) {
 }
 
 }  // namespace
+
+int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_args, bp_value* full) {
+  auto n = static_cast<int32_t>(record.args.size());
+  BP_CHECK(n_args <= n, TYPE, record.name, ": takes at most ", n, " arguments, found ", n_args);
+  if (n_args > 0) std::memcpy(full, args, sizeof(bp_value) * static_cast<size_t>(n_args));
+  for (int32_t i = n_args; i < n; ++i) {
+    const bp_arg_def& arg = record.args[static_cast<size_t>(i)];
+    BP_CHECK(arg.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL), TYPE, record.name, ": missing argument ", i + 1, " \"",
+             arg.name, "\"");
+    full[i] = arg.flags & BP_ARG_HAS_DEFAULT ? arg.default_value : bp_value{};
+  }
+  return n;
+}
 
 void dispatch(const Call& call) {
   const ThreadState& state = thread_state;
@@ -128,6 +132,61 @@ bp_status status_of_exception() noexcept {
   return block.error_code;
 }
 
+namespace {
+
+// The arguments in the form in which a kernel sees them, as far as dtypes go: those that promote, in the compute dtype.
+class PromotedArguments {
+ public:
+  explicit PromotedArguments(const Call& call) : args_(call.args), promote_(call.op.record->def.promote), mask_(call.mask) {
+    compute_ = compute_dtype(*call.op.record, call.args, call.n_args);
+    if (compute_ == BP_DTYPE_NONE) return;
+    bool differ = false;
+    for (int32_t i = 0; i < call.n_args; ++i)
+      if (promotes(i)) each_tensor(call.args + i, 1, [&](TensorImpl* t) { differ = differ || t->dtype != compute_; });
+    if (differ) [[unlikely]]
+      cast_all(call);
+  }
+  PromotedArguments(const PromotedArguments&) = delete;
+  ~PromotedArguments() {
+    for (TensorImpl* t : held_) release(t);
+  }
+  const bp_value* get() const { return args_; }
+
+ private:
+  bool promotes(int32_t i) const { return i < 64 && (promote_ >> i & 1); }
+
+  bp_tensor* cast(bp_tensor* t) {
+    if (!t || t->dtype == compute_) return t;
+    bp_value args[] = {tensor_value(impl(t)), dtype_value(compute_)};
+    held_.push_back(call_one(role_op(Role::kCast), args, 2, mask_));
+    return held_.back();
+  }
+
+  void cast_all(const Call& call) {
+    values_.assign(call.args, call.args + call.n_args);
+    for (int32_t i = 0; i < call.n_args; ++i) {
+      bp_value& v = values_[static_cast<size_t>(i)];
+      if (!promotes(i)) continue;
+      if (v.tag == BP_TAG_TENSOR) v.u.t = cast(v.u.t);
+      if (v.tag != BP_TAG_TENSOR_LIST) continue;
+      auto& list = lists_.emplace_back(v.u.tensors, v.u.tensors + v.count);
+      for (bp_tensor*& t : list) t = cast(t);
+      v.u.tensors = list.data();
+    }
+    args_ = values_.data();
+  }
+
+  const bp_value* args_;
+  uint64_t promote_;
+  uint64_t mask_;
+  bp_dtype compute_;
+  std::vector<bp_value> values_;
+  std::vector<std::vector<bp_tensor*>> lists_;
+  std::vector<TensorImpl*> held_;
+};
+
+}  // namespace
+
 void call_decomposition(const Call& call) {
   const OpEntry& op = call.op;
   BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
@@ -138,8 +197,9 @@ void call_decomposition(const Call& call) {
   frame.op = &op.record->info;
   frame.keys = call.mask;
   frame.compute = BP_DTYPE_NONE;
+  PromotedArguments promoted(call);
   FormulaInputs inputs;
-  inputs.args = call.args;
+  inputs.args = promoted.get();
   inputs.frame = &frame;
   bp_value results[kMaxResults] = {};
   evaluate(*op.record, *op.decompose, inputs, results, native_formulas.load(std::memory_order_relaxed));

@@ -169,6 +169,32 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagge
   });
 }
 
+PyObject* wrap_inferred(const InferredResult& result) {
+  return Py_BuildValue("(NN)", wrap_dtype(result.dtype), shape_tuple(result.shape.data(), static_cast<int32_t>(result.shape.size())));
+}
+
+// The arguments of a call, read as a call reads them; what its results would be.
+PyObject* op_infer(PyObject* callable, PyObject* const* args, Py_ssize_t n_positional, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    OpObject* self = op_object(callable);
+    const OpSignature& signature = *signature_of(self);
+    CallArguments arguments(signature.count());
+    std::vector<PyObject*> given(static_cast<size_t>(signature.count()), nullptr);
+    PyObject* out = nullptr;
+    if (!signature.match(args, static_cast<size_t>(n_positional), keywords, given.data(), &out)) return nullptr;
+    const int32_t count = signature.read(given.data(), arguments);
+    if (count < 0) return nullptr;
+    const std::vector<InferredResult> results = infer(self->op, arguments.values(), count);
+    PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(results.size())));
+    for (size_t i = 0; list && i < results.size(); ++i) {
+      PyObject* row = wrap_inferred(results[i]);
+      if (!row) return nullptr;
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), row);
+    }
+    return list.release();
+  });
+}
+
 PyObject* op_bind(PyObject* self, PyObject* instance, PyObject*) {
   return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
@@ -239,7 +265,12 @@ PyGetSetDef op_getset[] = {
     {"parameters", op_get_parameters, nullptr, "(name, keyword only, has default, default, type) per argument.",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef op_methods[] = {
+    {"__reduce__", op_reduce, METH_NOARGS, nullptr},
+    {"infer", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_infer)), METH_FASTCALL | METH_KEYWORDS,
+     "infer($self, /, *args, **kwargs)\n--\n\n"
+     "The (dtype, shape) of each result of a call with these arguments, by the entry's rules alone: nothing runs."},
+    {nullptr, nullptr, 0, nullptr}};
 PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
                             {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot op_slots[] = {{Py_tp_new, reinterpret_cast<void*>(op_new)},

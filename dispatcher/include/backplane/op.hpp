@@ -35,6 +35,14 @@ inline Tensor call(OpHandle op, std::initializer_list<bp_value> args) {
   return Tensor::adopt(out.u.t);
 }
 
+// What a call's results would be, by the entry's rules alone: nothing runs. Throws Error as the call would; a result whose
+// shape depends on values is a NOT_IMPLEMENTED one. Arguments as for call_packed.
+struct InferredResult {
+  bp_dtype dtype;
+  std::vector<int64_t> shape;
+};
+BACKPLANE_API std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_args);
+
 // For every slot of the op: the rule, the registration that filled it, and the losers. For people.
 BACKPLANE_API std::string explain(OpHandle op);
 

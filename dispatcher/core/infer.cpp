@@ -1,0 +1,35 @@
+// What a call would give, by its record's rules alone: the meta behaviour of every op.
+#include "backplane/op.hpp"
+#include "core/dispatch.hpp"
+#include "core/dtype_rules.hpp"
+#include "core/shape_rules.hpp"
+
+namespace backplane {
+namespace {
+
+InferredResult infer_one(const core::OpEntry& op, const bp_value* args, int32_t n_args, int32_t index, bp_dtype compute) {
+  const core::OpRecord& record = *op.record;
+  BP_CHECK(!(op.flags & BP_OP_DYNAMIC), NOT_IMPLEMENTED, record.name, ": the shape of its result depends on values; call it instead");
+  core::ShapeResult shape;
+  core::infer_shape(record, args, n_args, index, shape);
+  bp_dtype dtype = core::result_dtype(record, args, n_args, index, compute);
+  if (shape.is_view && shape.view_dtype != BP_DTYPE_NONE) dtype = shape.view_dtype;
+  return {dtype, {shape.sizes, shape.sizes + shape.ndim}};
+}
+
+}  // namespace
+
+std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_args) {
+  const core::OpEntry& entry = core::checked_entry(op);
+  const core::OpRecord& record = *entry.record;
+  bp_value full[core::kMaxArgs];
+  n_args = core::fill_defaults(record, args, n_args, full);
+  args = full;
+  const bp_dtype compute = core::compute_dtype(record, args, n_args);
+  std::vector<InferredResult> results;
+  for (size_t i = 0; i < record.results.size(); ++i)
+    results.push_back(infer_one(entry, args, n_args, static_cast<int32_t>(i), compute));
+  return results;
+}
+
+}  // namespace backplane
