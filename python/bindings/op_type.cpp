@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "dtype_device.hpp"
 #include "errors.hpp"
 #include "op_describe.hpp"
 #include "tensor_object.hpp"
