@@ -1,0 +1,179 @@
+// cast and copy: 15 x 15 conversions as plain loops, compiled for each target, of which one table is chosen at the
+// first use.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cast.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "kernels/cast.hpp"
+
+#include <complex>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/elementwise.hpp"
+#include "kernels/families.hpp"
+#include "kernels/loop.hpp"
+
+#ifndef BACKPLANE_CPU_CAST_TYPES
+#define BACKPLANE_CPU_CAST_TYPES
+namespace backplane::cpu {
+using CastLoop = void (*)(const char* source, int64_t source_stride, char* destination, int64_t destination_stride,
+                          int64_t n);
+struct CastTable {
+  CastLoop loop[BP_DTYPE_COUNT][BP_DTYPE_COUNT];  // [from][to]
+};
+}  // namespace backplane::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+
+using plugin::bfloat16;
+using plugin::float16;
+struct Bool {
+  uint8_t byte;
+};
+
+template <class T>
+struct IsComplex : std::false_type {};
+template <class T>
+struct IsComplex<std::complex<T>> : std::true_type {};
+
+// Inlined into loops of this target, so that they vectorise.
+template <class To, class From>
+HWY_INLINE To convert(From x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (std::is_same_v<From, Bool>) {
+    return convert<To>(static_cast<uint8_t>(x.byte != 0));
+  } else if constexpr (std::is_same_v<From, float16> || std::is_same_v<From, bfloat16>) {
+    return convert<To>(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, Bool>) {
+    if constexpr (IsComplex<From>::value) {
+      return Bool{static_cast<uint8_t>((x.real() != 0) | (x.imag() != 0))};
+    } else {
+      return Bool{static_cast<uint8_t>(x != From(0))};
+    }
+  } else if constexpr (IsComplex<To>::value) {
+    using Part = typename To::value_type;
+    if constexpr (IsComplex<From>::value) {
+      return To(static_cast<Part>(x.real()), static_cast<Part>(x.imag()));
+    } else {
+      return To(convert<Part>(x), Part(0));
+    }
+  } else if constexpr (IsComplex<From>::value) {
+    return convert<To>(x.real());
+  } else if constexpr (std::is_same_v<To, float16> || std::is_same_v<To, bfloat16>) {
+    return To(static_cast<float>(x));
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // Through a wide signed integer, whose low bits are kept: defined for every value in its range, and a vector
+    // instruction for the narrow ones.
+    if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
+      return static_cast<To>(x >= From(-2147483648.0) && x < From(2147483648.0) ? static_cast<int32_t>(x) : INT32_MIN);
+    } else if constexpr (std::is_same_v<To, uint64_t>) {
+      return x >= From(9223372036854775808.0)
+                 ? (x < From(18446744073709551616.0) ? static_cast<uint64_t>(x) : uint64_t{1} << 63)
+                 : static_cast<uint64_t>(x >= From(-9223372036854775808.0) ? static_cast<int64_t>(x) : INT64_MIN);
+    } else {
+      return static_cast<To>(
+          x >= From(-9223372036854775808.0) && x < From(9223372036854775808.0) ? static_cast<int64_t>(x) : INT64_MIN);
+    }
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class From, class To>
+void cast_loop(const char* source, int64_t source_stride, char* destination, int64_t destination_stride, int64_t n) {
+  if (source_stride == int64_t{sizeof(From)} && destination_stride == int64_t{sizeof(To)}) {
+    const From* in = reinterpret_cast<const From*>(source);
+    To* out = reinterpret_cast<To*>(destination);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    *reinterpret_cast<To*>(destination) = convert<To>(*reinterpret_cast<const From*>(source));
+    source += source_stride;
+    destination += destination_stride;
+  }
+}
+
+template <class... T>
+struct Types {
+  template <class From>
+  static void fill_row(CastLoop* row) {
+    size_t i = 0;
+    ((row[i++] = &cast_loop<From, T>), ...);
+  }
+  static void fill(CastTable& table) {
+    size_t i = 0;
+    (fill_row<T>(table.loop[i++]), ...);
+  }
+};
+
+void fill_casts(CastTable& table) {
+  Types<Bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, float16, bfloat16, float,
+        double, std::complex<float>, std::complex<double>>::fill(table);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace backplane::cpu {
+HWY_EXPORT(fill_casts);
+namespace {
+
+const CastTable& casts() {
+  static const CastTable table = [] {
+    CastTable chosen;
+    HWY_DYNAMIC_DISPATCH(fill_casts)(chosen);
+    return chosen;
+  }();
+  return table;
+}
+
+bp_status BP_CALL cast_kernel(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  const bp_tensor* x = args[0].u.t;
+  const bp_tensor* out = outs[0].u.t;
+  const CastLoop convert = casts().loop[x->dtype][out->dtype];
+  const int64_t items[2] = {plugin::kItemSize[out->dtype], plugin::kItemSize[x->dtype]};
+  char* const bases[2] = {data_of(out), data_of(x)};
+  const bp_loop* loop = frame->loop;
+  const int64_t count = static_cast<int64_t>(out->nbytes) / items[0];
+  const auto range = [&](int64_t begin, int64_t end) -> bp_status {
+    if (loop == nullptr) {
+      convert(bases[1] + begin * items[1], items[1], bases[0] + begin * items[0], items[0], end - begin);
+    } else {
+      for_each_row<2>(*loop, bases, begin, end, [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
+        convert(p[1], s[1], p[0], s[0], n);
+        return nullptr;
+      });
+    }
+    return BP_OK;
+  };
+  if (count == 0) return BP_OK;
+  if (count <= kCheapGrain) return range(0, count);
+  return plugin::guard(frame, [&] { plugin::parallel_for(frame, 0, count, kCheapGrain, range); });
+}
+
+}  // namespace
+
+void cast_row(bp_dtype from, const char* source, int64_t source_stride, bp_dtype to, char* destination,
+              int64_t destination_stride, int64_t n) {
+  casts().loop[from][to](source, source_stride, destination, destination_stride, n);
+}
+
+void register_cast(const Registrar& registrar) {
+  const uint32_t flags = BP_KERNEL_STRIDED | BP_KERNEL_LOOP | BP_KERNEL_INPLACE;
+  casts();
+  registrar.kernel(BP_KERNEL("bp::cast", "cpu", cast_kernel, .flags = flags));
+  registrar.kernel(BP_KERNEL("bp::copy", "cpu", cast_kernel, .flags = flags));
+}
+
+}  // namespace backplane::cpu
+#endif

@@ -1,0 +1,50 @@
+// Elementwise kernels: from a table of one-dimensional loops, one per dtype, to the contract's kernel form.
+//
+// A row's context is an Elementwise. Operands are the output, then the arguments; a number among the arguments is an
+// operand with stride 0. Tables are filled once, before registration, and are constant afterwards.
+#pragma once
+
+#include "backplane/plugin.hpp"
+
+namespace backplane::cpu {
+
+// Computes n elements of out = f(operands...). pointers[0] and strides[0] (bytes) are the output's. Returns NULL, or
+// what is wrong with the data.
+using InnerLoop = const char* (*)(char* const* pointers, const int64_t* strides, int64_t n);
+
+// Elements from which a second thread pays: a piece must last well over the few microseconds that handing it out takes.
+inline constexpr int64_t kCheapGrain = 32768;  // one load, one instruction, one store: about 0.3 ns an element
+inline constexpr int64_t kCostlyGrain = 4096;  // functions: 1 to 10 ns an element
+
+struct Elementwise {
+  // By compute dtype. A half float's entry may be NULL: then blocks are converted to float32 and back.
+  InnerLoop inner[BP_DTYPE_COUNT];
+  int64_t grain = kCheapGrain;
+  bool condition_first = false;  // the first argument is bool, whatever the compute dtype (`where`)
+};
+
+bp_status BP_CALL elementwise_unary(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
+                                    int32_t n_outs);
+bp_status BP_CALL elementwise_binary(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
+                                     int32_t n_outs);
+bp_status BP_CALL elementwise_ternary(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
+                                      int32_t n_outs);
+
+// Writes a number as one element of a dtype.
+void store_number(bp_dtype dtype, const bp_value& number, void* element);
+
+inline char* data_of(const bp_tensor* tensor) { return static_cast<char*>(tensor->dl.data) + tensor->dl.byte_offset; }
+
+// The dtypes of a table: those with a loop, and the half floats if float32 has one.
+bp_dtype_mask dtypes_of(const Elementwise& table);
+
+// One operation with its table and kernel, as a family's list has them.
+struct ElementwiseRow {
+  const char* op;
+  Elementwise* table;
+  bp_kernel_fn fn;
+};
+void register_rows(const plugin::Registrar& registrar, const ElementwiseRow* rows, size_t count, const char* file,
+                   uint32_t line);
+
+}  // namespace backplane::cpu

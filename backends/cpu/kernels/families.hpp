@@ -1,0 +1,21 @@
+// The families of kernels. Each function registers the rows of one file for the backend "cpu".
+#pragma once
+
+#include "backplane/plugin.hpp"
+
+namespace backplane::cpu {
+
+using plugin::Registrar;
+
+void register_arithmetic(const Registrar& registrar);
+void register_bitwise(const Registrar& registrar);
+void register_compare(const Registrar& registrar);
+void register_signs(const Registrar& registrar);
+void register_functions(const Registrar& registrar);
+void register_where(const Registrar& registrar);
+void register_cast(const Registrar& registrar);
+void register_fill(const Registrar& registrar);
+void register_reduce(const Registrar& registrar);
+void register_matmul(const Registrar& registrar);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,30 @@
+// One matrix product, C = A B, on one thread: OpenBLAS for float32, float64 and the complex types, own loops for the
+// rest.
+#pragma once
+
+#include <cstdint>
+
+#include "backplane/abi/base.h"
+
+namespace backplane::cpu {
+
+// A strided matrix; strides in elements.
+struct Matrix {
+  char* data;
+  int64_t rows, cols;
+  int64_t row_stride, col_stride;
+};
+
+// OpenBLAS takes it as it is: one of the strides is 1, the other a leading dimension.
+bool fits_blas(const Matrix& m);
+
+// Makes OpenBLAS use the calling thread alone: the host's pool is the only one on the cores.
+void keep_blas_on_one_thread();
+
+// C (m x n) = A (m x k) B (k x n), or C += A B. For BLAS types every matrix fits_blas, C by rows (col_stride 1); any
+// strides for the others, whose sums are kept in float32 (half floats), or wrap (integers).
+void gemm(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate = false);
+
+bool is_blas_type(bp_dtype dtype);
+
+}  // namespace backplane::cpu

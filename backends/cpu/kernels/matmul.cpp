@@ -1,0 +1,184 @@
+// matmul: the array API's product of stacks of matrices, broadcast; a vector is a row on the left, a column on the
+// right.
+//
+// Operands that OpenBLAS can address are multiplied where they lie, transposed or not; others are copied first, on the
+// thread that needs them. Work is cut into blocks of rows of single products and runs on the host's threads.
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cast.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/families.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/loop.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::kItemSize;
+
+// Multiply-adds of a piece: about 40 microseconds of float32.
+constexpr int64_t kPieceWork = int64_t{1} << 21;
+
+// A stack of matrices; strides in elements.
+struct Stack {
+  char* data;
+  int64_t rows, cols, row_stride, col_stride;
+  int32_t batch_rank;
+  const int64_t* batch_shape;
+  const int64_t* batch_strides;
+};
+
+Stack stack_of(const bp_tensor* t, bool left) {
+  const int32_t rank = t->dl.ndim;
+  const int64_t *shape = t->dl.shape, *strides = t->dl.strides;
+  Stack s{data_of(t), 1, 1, 0, 0, std::max(rank - 2, 0), shape, strides};
+  if (rank == 1) {
+    (left ? s.cols : s.rows) = shape[0];
+    (left ? s.col_stride : s.row_stride) = strides[0];
+    return s;
+  }
+  s.rows = shape[rank - 2];
+  s.cols = shape[rank - 1];
+  s.row_stride = strides[rank - 2];
+  s.col_stride = strides[rank - 1];
+  return s;
+}
+// The result has lost the axes that vectors do not have.
+Stack result_stack(const bp_tensor* out, const bp_tensor* x, const bp_tensor* y) {
+  const int32_t lost = (x->dl.ndim == 1) + (y->dl.ndim == 1), rank = out->dl.ndim;
+  const int64_t *shape = out->dl.shape, *strides = out->dl.strides;
+  Stack s{data_of(out), 1, 1, 0, 0, rank - 2 + lost, shape, strides};
+  int32_t last = rank - 1;
+  if (y->dl.ndim != 1) {
+    s.cols = shape[last];
+    s.col_stride = strides[last--];
+  }
+  if (x->dl.ndim != 1) {
+    s.rows = shape[last];
+    s.row_stride = strides[last];
+  }
+  return s;
+}
+
+// The matrix at a position of the result's batch; missing and size-1 axes repeat.
+Matrix matrix_at(const Stack& s, int64_t item, const int64_t* position, int32_t batch_rank) {
+  int64_t offset = 0;
+  for (int32_t d = 0; d < s.batch_rank; ++d)
+    if (s.batch_shape[d] != 1) offset += position[batch_rank - s.batch_rank + d] * s.batch_strides[d];
+  return {s.data + offset * item, s.rows, s.cols, s.row_stride, s.col_stride};
+}
+
+Matrix rows_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
+  m.data += begin * m.row_stride * item;
+  m.rows = end - begin;
+  return m;
+}
+
+void copy_matrix(bp_dtype dtype, const Matrix& from, const Matrix& to) {
+  const int64_t item = kItemSize[dtype];
+  for (int64_t i = 0; i < from.rows; ++i)
+    cast_row(dtype, from.data + i * from.row_stride * item, from.col_stride * item, dtype,
+             to.data + i * to.row_stride * item, to.col_stride * item, from.cols);
+}
+
+Matrix dense(const Matrix& m, int64_t item, std::vector<char>& storage) {
+  storage.resize(static_cast<size_t>(m.rows * m.cols * item));
+  return {storage.data(), m.rows, m.cols, m.cols, 1};
+}
+
+// Buffers of one thread's piece, for operands that BLAS cannot address.
+struct Copies {
+  std::vector<char> a, b, c;
+};
+
+void multiply(bp_dtype dtype, Matrix a, Matrix b, const Matrix& c, Copies& copies) {
+  const int64_t item = kItemSize[dtype];
+  if (!is_blas_type(dtype)) return gemm(dtype, a, b, c);
+  if (!fits_blas(a)) {
+    const Matrix copy = dense(a, item, copies.a);
+    copy_matrix(dtype, a, copy);
+    a = copy;
+  }
+  if (!fits_blas(b)) {
+    const Matrix copy = dense(b, item, copies.b);
+    copy_matrix(dtype, b, copy);
+    b = copy;
+  }
+  const bool by_rows = (c.col_stride == 1 || c.cols == 1) && (c.rows == 1 || c.row_stride >= c.cols);
+  if (by_rows) return gemm(dtype, a, b, c);
+  const Matrix result = dense(c, item, copies.c);
+  gemm(dtype, a, b, result);
+  copy_matrix(dtype, result, c);
+}
+
+// A stack over one matrix on the right, in one piece of memory, is a single tall product.
+bool flatten(Stack& x, const Stack& y, Stack& out) {
+  if (out.batch_rank == 0 || y.batch_rank != 0 || x.batch_rank != out.batch_rank) return false;
+  const auto stacked = [](const Stack& s) {
+    int64_t expected = s.rows * s.row_stride;
+    for (int32_t d = s.batch_rank - 1; d >= 0; --d) {
+      if (s.batch_shape[d] != 1 && s.batch_strides[d] != expected) return false;
+      expected *= s.batch_shape[d];
+    }
+    return s.col_stride == 1 || s.cols == 1;
+  };
+  if (!stacked(x) || !stacked(out)) return false;
+  int64_t batch = 1;
+  for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
+  x.rows *= batch;
+  out.rows *= batch;
+  x.batch_rank = out.batch_rank = 0;
+  return true;
+}
+
+void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y_tensor, const bp_tensor* out_tensor) {
+  const bp_dtype dtype = out_tensor->dtype;
+  const int64_t item = kItemSize[dtype];
+  if (out_tensor->nbytes == 0) return;
+  Stack x = stack_of(x_tensor, true);
+  const Stack y = stack_of(y_tensor, false);
+  Stack out = result_stack(out_tensor, x_tensor, y_tensor);
+  flatten(x, y, out);
+  int64_t batch = 1;
+  for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
+
+  const int64_t work = std::max<int64_t>(out.cols * x.cols, 1);  // of one row
+  const int64_t block = std::clamp<int64_t>(kPieceWork / work, 1, out.rows);
+  // Whole blocks of equal height: a last sliver would cost as much as a block where B is packed anew.
+  const int64_t blocks = std::max<int64_t>(out.rows / block, 1);
+  const auto piece = [&](int64_t begin, int64_t end) {
+    Copies copies;
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t in_batch = at / blocks, in_rows = at % blocks;
+      int64_t position[kMaxRank];
+      int64_t rest = in_batch;
+      for (int32_t d = out.batch_rank - 1; d >= 0; --d) {
+        position[d] = rest % out.batch_shape[d];
+        rest /= out.batch_shape[d];
+      }
+      const int64_t first = out.rows * in_rows / blocks, last = out.rows * (in_rows + 1) / blocks;
+      multiply(dtype, rows_of(matrix_at(x, item, position, out.batch_rank), first, last, item),
+               matrix_at(y, item, position, out.batch_rank),
+               rows_of(matrix_at(out, item, position, out.batch_rank), first, last, item), copies);
+    }
+  };
+  const int64_t grain = std::max<int64_t>(kPieceWork / std::max<int64_t>(work * (out.rows / blocks), 1), 1);
+  if (batch * blocks <= grain) return piece(0, batch * blocks);
+  plugin::parallel_for(frame, 0, batch * blocks, grain, piece);
+}
+
+bp_status BP_CALL matmul_kernel(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame,
+                       [&] { matmul(frame, plugin::as_tensor(args[0]), plugin::as_tensor(args[1]), outs[0].u.t); });
+}
+
+}  // namespace
+
+void register_matmul(const Registrar& registrar) {
+  keep_blas_on_one_thread();
+  registrar.kernel(
+      BP_KERNEL("bp::matmul", "cpu", matmul_kernel, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,27 @@
+// What a reduction computes, apart from how its tensor is walked: loops over accumulators of one dtype.
+//
+// Tables are filled once and constant afterwards; the loops are pure.
+#pragma once
+
+#include <cstdint>
+
+#include "backplane/abi/base.h"
+
+namespace backplane::cpu {
+
+struct Reducer {
+  // *accumulator = the reduction of n >= 1 elements of the accumulator's dtype; floating sums pairwise.
+  void (*row)(const char* x, int64_t stride, int64_t n, char* accumulator) = nullptr;
+  // accumulators[j] = f(accumulators[j], x[j]); both contiguous.
+  void (*merge)(char* accumulators, const char* x, int64_t n) = nullptr;
+};
+
+enum class Reduction { kSum, kProd, kMax, kMin, kAny, kAll };
+inline constexpr int kReductions = 6;
+
+struct ReducerTable {
+  Reducer by[kReductions][BP_DTYPE_COUNT];  // [reduction][dtype of the accumulator]
+};
+const ReducerTable& reducers();
+
+}  // namespace backplane::cpu

@@ -1,0 +1,22 @@
+// The CPU backend as a plugin: its device and the rows of all kernel families.
+//
+// Built on the public headers alone. Not unloadable: OpenBLAS, which it links, keeps threads of its own.
+#include "backplane/plugin.hpp"
+
+#include "kernels/families.hpp"
+#include "runtime/device.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+void register_all(plugin::Registrar& registrar) {
+  registrar.backend(backend_def(registrar.host()));
+  for (const auto family : {register_arithmetic, register_bitwise, register_compare, register_signs, register_functions,
+                            register_where, register_cast, register_fill, register_reduce, register_matmul})
+    family(registrar);
+}
+
+}  // namespace
+}  // namespace backplane::cpu
+
+BP_DEFINE_PLUGIN("backplane_cpu", "0.1.0", backplane::cpu::register_all, .stop = backplane::cpu::stop_device)

@@ -1,0 +1,28 @@
+// The host memory of the backend: blocks of size classes, kept for reuse, since page faults on fresh memory cost more
+// than most kernels.
+//
+// Any thread may call; a class has its own lock. Blocks are aligned to 64 bytes and are not initialised. Under
+// AddressSanitizer nothing is kept, so that it sees every use after free.
+#pragma once
+
+#include <cstdint>
+
+namespace backplane::cpu {
+
+struct MemoryStats {
+  uint64_t in_use;
+  uint64_t peak;
+  uint64_t reserved;  // in use or kept
+};
+
+// NULL where the system has no memory left, also after giving back what is kept. size > 0.
+void* allocate(uint64_t size);
+// `size` as it was asked for.
+void deallocate(void* block, uint64_t size);
+// Gives all kept blocks back to the system.
+void release_kept();
+MemoryStats memory_stats();
+// In a forked child, where another thread of the parent may have held a lock: new locks, nothing kept.
+void reset_after_fork();
+
+}  // namespace backplane::cpu
