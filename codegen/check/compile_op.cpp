@@ -319,6 +319,7 @@ void OpCompiler::compile_batch() {
     return;
   } else {
     result.flags = BP_FORMULA_DERIVED;
+    result.text = "by the shape class " + (op_.shapes.empty() ? std::string("none") : op_.shapes[0].name);
   }
   op_.formulas.push_back(std::move(result));
 }
