@@ -18,7 +18,7 @@ struct Emitter {
   const char* name;
   void (*emit)(const EmitContext&, OutputSet&);
 };
-constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}};
+constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}, {"samples", emit_samples}};
 
 // Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml.
 std::string installed_registry() {

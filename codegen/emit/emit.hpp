@@ -17,6 +17,7 @@ struct EmitContext {
 
 void emit_records(const EmitContext& context, OutputSet& out);   // SYMBOL_records.c, .h
 void emit_formulas(const EmitContext& context, OutputSet& out);  // SYMBOL_formulas.c, .h
+void emit_samples(const EmitContext& context, OutputSet& out);   // samples.json
 
 // The native function of a formula, or "" where the evaluator has to run it; emit_formulas.cpp.
 std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula);
