@@ -25,7 +25,8 @@ constexpr const char* kRoleTags[] = {"role:add", "role:full", "role:copy", "role
 
 struct Registry {
   std::recursive_mutex lock;
-  std::array<std::atomic<OpEntry**>, kMaxChunks> chunks{};
+  using Slot = std::atomic<OpEntry*>;
+  std::array<std::atomic<Slot*>, kMaxChunks> chunks{};
   std::atomic<uint32_t> count{0};
   std::map<std::string, uint32_t, std::less<>> by_name;
   std::array<std::atomic<OpEntry*>, static_cast<size_t>(Role::kCount)> roles{};
@@ -114,15 +115,15 @@ void take_role(Registry& r, OpEntry& entry) {
 uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
   uint32_t handle = r.count.load(std::memory_order_relaxed);
   BP_CHECK(handle < kChunk * kMaxChunks, VALUE, "register_op: the registry is full at ", handle, " ops");
-  OpEntry** chunk = r.chunks[handle / kChunk].load(std::memory_order_relaxed);
+  Registry::Slot* chunk = r.chunks[handle / kChunk].load(std::memory_order_relaxed);
   if (!chunk) {
-    chunk = new OpEntry* [kChunk] {};
+    chunk = new Registry::Slot[kChunk]{};
     r.chunks[handle / kChunk].store(chunk, std::memory_order_release);
   }
   entry->handle = handle;
   entry->record->info.op = handle;
   r.by_name.insert_or_assign(std::string(entry->record->name), handle);
-  chunk[handle % kChunk] = entry.release();
+  chunk[handle % kChunk].store(entry.release(), std::memory_order_release);
   r.count.store(handle + 1, std::memory_order_release);
   return handle;
 }
@@ -142,7 +143,7 @@ PluginRecord* core_plugin() {
 OpEntry* op_entry(uint32_t handle) noexcept {
   Registry& r = registry();
   if (handle >= r.count.load(std::memory_order_acquire)) return nullptr;
-  return r.chunks[handle / kChunk].load(std::memory_order_acquire)[handle % kChunk];
+  return r.chunks[handle / kChunk].load(std::memory_order_acquire)[handle % kChunk].load(std::memory_order_acquire);
 }
 
 OpEntry& checked_entry(uint32_t handle) {
@@ -182,16 +183,17 @@ OpEntry& role_op(Role role) {
   return *entry;
 }
 
-static uint32_t revive(OpEntry& old, PluginRecord* owner, std::unique_ptr<OpRecord> record) {
-  // Whoever still holds the old record (nodes, handles) keeps reading it, so it is never freed.
-  record->info.op = old.handle;
-  old.record.release();
-  old.record = std::move(record);
-  old.owner = owner;
-  owner->ops.emplace_back(old.record->name);
-  classify(old);
-  rebuild_table(old);
-  old.withdrawn.store(false, std::memory_order_release);
+// A new entry under the old handle. Whoever still reads the old one (calls, nodes) finds it as it was, withdrawn; it is
+// never freed. Kernels that other plugins brought for the op move over.
+static uint32_t revive(Registry& r, OpEntry& old, std::unique_ptr<OpEntry> entry) {
+  entry->handle = old.handle;
+  entry->record->info.op = old.handle;
+  for (auto& row : old.rows)
+    if (!row->withdrawn) entry->rows.push_back(std::move(row));
+  std::erase(old.rows, nullptr);
+  rebuild_table(*entry);
+  r.chunks[old.handle / kChunk].load(std::memory_order_relaxed)[old.handle % kChunk].store(entry.release(),
+                                                                                          std::memory_order_release);
   return old.handle;
 }
 
@@ -207,15 +209,16 @@ uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
     BP_CHECK(old.withdrawn, VALUE, "register_op: the name ", record->name, " is taken by plugin \"", old.owner->name,
              "\" (", old.record->def.file ? old.record->def.file : "?", ":", old.record->def.line, "); plugin \"",
              owner->name, "\" must choose another");
-    if (old.owner->name == owner->name) return revive(old, owner, std::move(record));
   }
   auto entry = std::make_unique<OpEntry>();
   entry->owner = owner;
   entry->record = std::move(record);
   classify(*entry);
+  owner->ops.emplace_back(entry->record->name);
+  if (taken != r.by_name.end() && op_entry(taken->second)->owner->name == owner->name)
+    return revive(r, *op_entry(taken->second), std::move(entry));
   OpEntry& placed = *entry;
   uint32_t handle = insert_entry(r, std::move(entry));
-  owner->ops.emplace_back(placed.record->name);
   rebuild_table(placed);
   take_role(r, placed);
   return handle;
