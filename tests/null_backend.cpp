@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -150,7 +151,10 @@ bp_device null_backend() {
     auto* record = new bp_plugin_record;
     record->name = "null";
     record->index = 1;
-    if (register_all(&core::host_table, record) != BP_OK) std::abort();
+    if (register_all(&core::host_table, record) != BP_OK) {
+      std::fprintf(stderr, "the null backend: %s\n", core::host_table.get_error());
+      std::abort();
+    }
     bp_device id = parse_device("null");
     set_default_device(id);
     return id;

@@ -1,6 +1,8 @@
 // Laws of the eager tape: gradients, accumulation, versions, hooks, in-place changes, and graphs of a million nodes.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "backplane/autograd.hpp"
 #include "null_backend.hpp"
 
