@@ -30,6 +30,8 @@ LAWS = (
     "errors",
 )
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+# What an op that computes in floating point takes beside the dtypes that it computes in.
+MADE_FLOATING = ("bool", *(sign + width for sign in ("int", "uint") for width in ("8", "16", "32", "64")))
 exempted = {}  # law -> {op: reason}; filled while tests are collected
 
 
@@ -60,7 +62,7 @@ class Entry:
     tolerance: float
     compare: str
     exempt: dict = field(hash=False)
-    rules: dict = field(hash=False)  # vjp, jvp: {argument: kind}; batch: kind; decompose: bool
+    rules: dict = field(hash=False)  # vjp, jvp: {argument: kind}; batch: kind; decompose: bool; native: ["vjp x", ...]
     alias: str | None = None
 
     def arg(self, name):
@@ -94,23 +96,26 @@ def samples_path():
     stated = os.environ.get("BACKPLANE_SAMPLES")
     if stated:
         return Path(stated)
-    import backplane
+    from backplane import _core
 
-    package = Path(backplane.__file__).resolve().parent
+    package = Path(_core.__file__).resolve().parent  # the extension: in a build tree the package's files are links
     places = [package / "samples.json", *(above / "share" / "backplane" / "samples.json" for above in package.parents)]
-    places += [above / "generated" / "samples.json" for above in package.parents]
+    places += [above / "dispatcher" / "generated" / "samples.json" for above in package.parents]
     for place in places:
         if place.is_file():
             return place
     raise FileNotFoundError(f"samples.json is at none of {', '.join(map(str, places))}; set BACKPLANE_SAMPLES to its path")
 
 
+def read_arg(arg, to_floating):
+    accepts = tuple(arg["accepts"]) + (MADE_FLOATING if to_floating and arg["promote"] else ())
+    return Arg(arg["name"], arg["type"], arg["list"], arg["optional"], accepts, arg["promote"])
+
+
 def read_entry(row):
-    args = tuple(
-        Arg(arg["name"], arg["type"], arg["list"], arg["optional"], tuple(arg["accepts"]), arg["promote"]) for arg in row["args"]
-    )
+    args = tuple(read_arg(arg, "to_floating" in row["flags"]) for arg in row["args"])
     results = tuple((result["name"], result["dtype"], result.get("nondiff", False)) for result in row["results"])
-    rules = {key: row[key] for key in ("vjp", "jvp", "batch", "decompose")}
+    rules = {key: row[key] for key in ("vjp", "jvp", "batch", "decompose", "native")}
     return Entry(
         row["name"], args, results, frozenset(row["flags"]), row["tolerance"], row["compare"], row["except"], rules, row["alias"]
     )
