@@ -16,6 +16,13 @@ void register_where(const Registrar& registrar);
 void register_cast(const Registrar& registrar);
 void register_fill(const Registrar& registrar);
 void register_reduce(const Registrar& registrar);
+void register_arg_reduce(const Registrar& registrar);
+void register_scan(const Registrar& registrar);
 void register_matmul(const Registrar& registrar);
+void register_join(const Registrar& registrar);
+void register_index(const Registrar& registrar);
+void register_along_axis(const Registrar& registrar);
+void register_sort(const Registrar& registrar);
+void register_random(const Registrar& registrar);
 
 }  // namespace backplane::cpu

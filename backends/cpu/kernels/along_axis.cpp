@@ -1,0 +1,133 @@
+// take_along_axis, put_along_axis, and argwhere.
+//
+// The axes other than `axis` broadcast; a lane is what lies along it.
+#include "kernels/accumulate.hpp"
+#include "kernels/cast.hpp"
+#include "kernels/families.hpp"
+#include "kernels/lanes.hpp"
+#include "kernels/region.hpp"
+#include "kernels/strided.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::kItemSize;
+
+// A tensor as an operand of a shape to which it broadcasts, axis by axis of one rank.
+struct Broadcast {
+  LaneOperand operand;
+  int64_t strides[kMaxRank];
+
+  Broadcast(const bp_tensor* t, int32_t rank) : operand(lane_operand(t)) {
+    const int32_t missing = rank - t->dl.ndim;
+    for (int32_t d = 0; d < rank; ++d)
+      strides[d] = d < missing || t->dl.shape[d - missing] == 1 ? 0 : t->dl.strides[d - missing];
+    operand.strides = strides;
+  }
+  Broadcast(const Broadcast&) = delete;
+};
+
+// move(position in the indexed lane, place in the index lane) for each index of one lane.
+template <class Move>
+void for_each_index(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t size,
+                    Move&& move) {
+  constexpr int64_t kBlock = 128;
+  int64_t block[kBlock];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = std::min(kBlock, n - first);
+    cast_row(dtype, index + first * stride, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), count);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = block[i] < 0 ? block[i] + size : block[i];
+      BP_CHECK(at >= 0 && at < size, DATA, frame->op->name, ": index ", block[i],
+               " is out of range for an axis of size ", size);
+      move(at, first + i);
+    }
+  }
+}
+
+// take_along_axis(Tensor x, Tensor indices, *, Axis axis)
+bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
+    if (out->nbytes == 0) return;
+    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[2]), rank);
+    const Broadcast from(x, rank), at(indices, rank);
+    const int64_t item = kItemSize[x->dtype], n = out->dl.shape[axis], size = x->dl.shape[axis];
+    const int64_t x_stride = x->dl.strides[axis] * item, to = out->dl.strides[axis] * item;
+    const int64_t index_stride = at.strides[axis] * kItemSize[indices->dtype];
+    const ScatterRow copy = scatter_row(x->dtype, false);
+    const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), from.operand, at.operand});
+    lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
+      for_each_index(frame, indices->dtype, p[2], index_stride, n, size, [&](int64_t position, int64_t place) {
+        copy(p[1] + position * x_stride, 0, p[0] + place * to, 0, 1);
+      });
+      return nullptr;
+    });
+  });
+}
+
+// put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate). Lanes of the output differ
+// where the index's axes have x's sizes; lanes that repeat are written in order, on one thread.
+bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
+    const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
+    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[3]), rank);
+    copy_region(frame, x->dtype, rank, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+    const int64_t n = indices->dl.shape[axis + indices->dl.ndim - rank];
+    if (out->nbytes == 0 || n == 0) return;
+    const Broadcast at(indices, rank), from(values, rank);
+    const int64_t item = kItemSize[x->dtype], size = out->dl.shape[axis], to = out->dl.strides[axis] * item;
+    const int64_t index_stride = at.strides[axis] * kItemSize[indices->dtype], from_stride = from.strides[axis] * item;
+    const ScatterRow put = scatter_row(x->dtype, plugin::as_bool(args[4]));
+    const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
+    lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
+      for_each_index(frame, indices->dtype, p[1], index_stride, n, size, [&](int64_t position, int64_t place) {
+        put(p[2] + place * from_stride, 0, p[0] + position * to, 0, 1);
+      });
+      return nullptr;
+    });
+  });
+}
+
+// argwhere(Tensor x): one row of coordinates per element other than 0; how many is found out by a first pass.
+bp_status BP_CALL argwhere(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor* x = plugin::as_tensor(args[0]);
+    const int32_t rank = x->dl.ndim;
+    constexpr int64_t kBlock = 512;
+    uint8_t block[kBlock];
+    const auto for_each_hit = [&](auto&& hit) {
+      int64_t number = 0;
+      for_each_strided_row(*x, [&](char* row, int64_t stride, int64_t n) {
+        for (int64_t first = 0; first < n; first += kBlock) {
+          const int64_t count = std::min(kBlock, n - first);
+          cast_row(x->dtype, row + first * stride, stride, BP_BOOL, reinterpret_cast<char*>(block), 1, count);
+          for (int64_t i = 0; i < count; ++i, ++number)
+            if (block[i] != 0) hit(number);
+        }
+      });
+    };
+    int64_t hits = 0;
+    for_each_hit([&](int64_t) { ++hits; });
+    const int64_t shape[2] = {hits, rank};
+    int64_t* row = static_cast<int64_t*>(plugin::OutSlot(frame, &outs[0]).allocate(BP_INT64, shape).data());
+    for_each_hit([&](int64_t number) {
+      for (int32_t d = rank - 1; d >= 0; --d) {
+        row[d] = number % x->dl.shape[d];
+        number /= x->dl.shape[d];
+      }
+      row += rank;
+    });
+  });
+}
+
+}  // namespace
+
+void register_along_axis(const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::take_along_axis", "cpu", take_along_axis, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::put_along_axis", "cpu", put_along_axis, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::argwhere", "cpu", argwhere, .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

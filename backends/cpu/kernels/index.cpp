@@ -1,0 +1,167 @@
+// index, index_put, take, take_put: reading and writing at positions that integer tensors give.
+//
+// take is index with one tensor. Reading runs in parallel; writing runs in order, so that of repeated positions the
+// last value stays and sums do not depend on the number of threads.
+#include <cstring>
+#include <vector>
+
+#include "kernels/accumulate.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/families.hpp"
+#include "kernels/index_space.hpp"
+#include "kernels/lanes.hpp"
+#include "kernels/region.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::kItemSize;
+
+// The kept axes after the joint ones, as rows that copy together: `other` is the tensor of the indexed shape.
+struct Inner {
+  bp_loop loop{};
+  int64_t sizes[kMaxRank];
+  int64_t strides[2 * kMaxRank];  // x, other
+
+  Inner(const IndexSpace& space, const int64_t* other_strides) {
+    loop.header = BP_HEADER(bp_loop);
+    loop.rank = space.kept_rank - space.before;
+    loop.n_operands = 2;
+    loop.count = 1;
+    for (int32_t d = 0; d < loop.rank; ++d) {
+      sizes[d] = space.kept_shape[space.before + d];
+      strides[d] = space.kept_strides[space.before + d];
+      strides[loop.rank + d] = other_strides[space.before + space.joint_rank + d];
+      loop.count *= sizes[d];
+    }
+    loop.sizes = sizes;
+    loop.strides = strides;
+    merge();
+  }
+  Inner(const Inner&) = delete;
+
+ private:
+  // One row where both sides are without gaps.
+  void merge() {
+    const int32_t rank = loop.rank;
+    for (int32_t d = rank - 1; d > 0; --d)
+      if (strides[d - 1] != strides[d] * sizes[d] || strides[rank + d - 1] != strides[rank + d] * sizes[d]) return;
+    if (rank < 2) return;
+    const int64_t x = strides[rank - 1], other = strides[2 * rank - 1];
+    sizes[0] = loop.count;
+    strides[0] = x;
+    strides[1] = other;
+    loop.rank = 1;
+  }
+};
+
+void read(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count, const bp_tensor* out) {
+  if (out->nbytes == 0) return;
+  const IndexSpace space(frame, x, indices, count);
+  const int64_t item = kItemSize[x->dtype];
+  int64_t strides[kMaxRank];
+  for (int32_t d = 0; d < out->dl.ndim; ++d) strides[d] = out->dl.strides[d] * item;
+  const Inner inner(space, strides);
+  const ScatterRow copy = scatter_row(x->dtype, false);
+  char *from = data_of(x), *to = data_of(out);
+  const bool dense =
+      inner.loop.rank == 0 || (inner.loop.rank == 1 && inner.strides[0] == item && inner.strides[1] == item);
+  const auto range = [&](int64_t begin, int64_t end) {
+    for_each_position(space, strides, begin, end, [&](int64_t x_offset, int64_t out_offset) {
+      if (dense && inner.loop.count > 1) {
+        std::memcpy(to + out_offset, from + x_offset, static_cast<size_t>(inner.loop.count * item));
+        return;
+      }
+      char* const bases[2] = {from + x_offset, to + out_offset};
+      for_each_row<2>(inner.loop, bases, 0, inner.loop.count,
+                      [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
+                        copy(p[0], s[0], p[1], s[1], n);
+                        return nullptr;
+                      });
+    });
+  };
+  const int64_t total = space.before_count() * static_cast<int64_t>(space.offsets.size());
+  const int64_t grain = std::max<int64_t>(kCheapGrain / (4 * std::max<int64_t>(inner.loop.count, 1)), 1);
+  if (total <= grain) return range(0, total);
+  plugin::parallel_for(frame, 0, total, grain, range);
+}
+
+void write(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count,
+           const bp_tensor* values, bool accumulate, const bp_tensor* out) {
+  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+  // Positions are offsets into the output, which has x's shape.
+  const IndexSpace space(frame, out, indices, count);
+  const int64_t item = kItemSize[x->dtype];
+  int64_t shape[kMaxRank], strides[kMaxRank];
+  space.shape(shape);
+  const int32_t rank = space.rank(), missing = rank - values->dl.ndim;
+  BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": values has ", values->dl.ndim, " axes; the indexed tensor has ",
+           rank);
+  for (int32_t d = 0; d < rank; ++d) {
+    const int64_t size = d < missing ? 1 : values->dl.shape[d - missing];
+    BP_CHECK(size == 1 || size == shape[d], SHAPE, frame->op->name, ": values has size ", size, " along axis ", d,
+             " of the indexed tensor, which has ", shape[d], "; it must have that or 1");
+    strides[d] = size == 1 ? 0 : values->dl.strides[d - missing] * item;
+  }
+  const Inner inner(space, strides);
+  if (inner.loop.count == 0) return;
+  const ScatterRow put = scatter_row(x->dtype, accumulate);
+  char *from = data_of(values), *to = data_of(out);
+  for_each_position(space, strides, 0, space.before_count() * static_cast<int64_t>(space.offsets.size()),
+                    [&](int64_t out_offset, int64_t value_offset) {
+                      char* const bases[2] = {to + out_offset, from + value_offset};
+                      for_each_row<2>(inner.loop, bases, 0, inner.loop.count,
+                                      [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
+                                        put(p[1], s[1], p[0], s[0], n);
+                                        return nullptr;
+                                      });
+                    });
+}
+
+// index(Tensor x, Tensor?[] indices)
+bp_status BP_CALL index(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame,
+                       [&] { read(frame, plugin::as_tensor(args[0]), args[1].u.tensors, args[1].count, outs[0].u.t); });
+}
+// index_put(Tensor x, Tensor?[] indices, Tensor values, *, bool accumulate)
+bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    write(frame, plugin::as_tensor(args[0]), args[1].u.tensors, args[1].count, plugin::as_tensor(args[2]),
+          plugin::as_bool(args[3]), outs[0].u.t);
+  });
+}
+
+// A list with the one tensor at `axis`.
+std::vector<bp_tensor*> single_index(const bp_tensor* x, const bp_value& axis, const bp_value& indices) {
+  std::vector<bp_tensor*> list(static_cast<size_t>(normalized_axis(plugin::as_int(axis), x->dl.ndim) + 1), nullptr);
+  list.back() = plugin::as_tensor(indices);
+  return list;
+}
+// take(Tensor x, Tensor indices, *, Axis axis)
+bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor* x = plugin::as_tensor(args[0]);
+    const std::vector<bp_tensor*> list = single_index(x, args[2], args[1]);
+    read(frame, x, list.data(), static_cast<uint32_t>(list.size()), outs[0].u.t);
+  });
+}
+// take_put(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
+bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor* x = plugin::as_tensor(args[0]);
+    const std::vector<bp_tensor*> list = single_index(x, args[3], args[1]);
+    write(frame, x, list.data(), static_cast<uint32_t>(list.size()), plugin::as_tensor(args[2]),
+          plugin::as_bool(args[4]), outs[0].u.t);
+  });
+}
+
+}  // namespace
+
+void register_index(const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::index", "cpu", index, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::take", "cpu", take, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

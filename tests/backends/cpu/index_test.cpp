@@ -1,0 +1,174 @@
+// Joining, indexing, sorting, scanning and random bits agree with plain loops, for strided operands too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "backends/cpu/fake_host.hpp"
+
+namespace backplane::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Array counting(Shape shape) {
+  Array array(BP_INT32, std::move(shape));
+  for (int64_t i = 0; i < array.count(); ++i) array.at<int32_t>()[i] = static_cast<int32_t>(i);
+  return array;
+}
+
+bp_value tensors(const std::vector<bp_tensor*>& list) {
+  bp_value value{};
+  value.tag = BP_TAG_TENSOR_LIST;
+  value.count = static_cast<uint32_t>(list.size());
+  value.u.tensors = list.data();
+  return value;
+}
+
+TEST(CpuJoin, ConcatAlongEveryAxis) {
+  Array x = counting({2, 3}), turned = counting({3, 2}).view({2, 3}, {1, 2});
+  Array rows(BP_INT32, {4, 3}), columns(BP_INT32, {2, 6});
+  const std::vector<bp_tensor*> list{x.handle(), turned.handle()};
+  ASSERT_EQ(cpu().call("bp::concat", {tensors(list), integer(0)}, {tensor(rows)}, BP_INT32), BP_OK);
+  ASSERT_EQ(cpu().call("bp::concat", {tensors(list), integer(-1)}, {tensor(columns)}, BP_INT32), BP_OK);
+  EXPECT_THAT(rows.values<int32_t>(), ElementsAre(0, 1, 2, 3, 4, 5, 0, 2, 4, 1, 3, 5));
+  EXPECT_THAT(columns.values<int32_t>(), ElementsAre(0, 1, 2, 0, 2, 4, 3, 4, 5, 1, 3, 5));
+}
+
+TEST(CpuJoin, SlicePutFollowsPythonsSlices) {
+  Array x = counting({2, 6}), value = Array::of<int32_t>({-1, -2, -3}, {3}), out(BP_INT32, {2, 6});
+  const Shape axes{1}, steps{-2};
+  const std::array<bp_value, 1> none{absent()};
+  bp_value open{};
+  open.tag = BP_TAG_VALUE_LIST;
+  open.count = 1;
+  open.u.values = none.data();
+  ASSERT_EQ(cpu().call("bp::slice_put", {tensor(x), tensor(value), ints(axes), open, open, ints(steps)}, {tensor(out)},
+                       BP_INT32),
+            BP_OK);
+  EXPECT_THAT(out.values<int32_t>(), ElementsAre(0, -3, 2, -2, 4, -1, 6, -3, 8, -2, 10, -1));
+}
+
+TEST(CpuIndex, NeighboursStayInPlaceAndOthersComeFirst) {
+  Array x = counting({2, 3, 4, 5});
+  Array i = Array::of<int64_t>({1, -1}, {2}), j = Array::of<int32_t>({3, 0, 2}, {3, 1});
+  Array middle(BP_INT32, {2, 3, 2, 5}), first(BP_INT32, {3, 2, 3, 5});
+  const std::vector<bp_tensor*> together{nullptr, i.handle(), j.handle()}, apart{i.handle(), nullptr, j.handle()};
+  ASSERT_EQ(cpu().call("bp::index", {tensor(x), tensors(together)}, {tensor(middle)}, BP_INT32), BP_OK) << cpu().error;
+  ASSERT_EQ(cpu().call("bp::index", {tensor(x), tensors(apart)}, {tensor(first)}, BP_INT32), BP_OK);
+  const int32_t is[] = {1, 2}, js[] = {3, 0, 2}, outer[] = {1, 1};
+  for (int32_t a = 0; a < 2; ++a)
+    for (int32_t q = 0; q < 3; ++q)
+      for (int32_t p = 0; p < 2; ++p)
+        for (int32_t b = 0; b < 5; ++b)
+          ASSERT_EQ(middle.at<int32_t>()[((a * 3 + q) * 2 + p) * 5 + b], ((a * 3 + is[p]) * 4 + js[q]) * 5 + b);
+  for (int32_t q = 0; q < 3; ++q)
+    for (int32_t p = 0; p < 2; ++p)
+      for (int32_t c = 0; c < 3; ++c)
+        ASSERT_EQ(first.at<int32_t>()[((q * 2 + p) * 3 + c) * 5], ((outer[p] * 3 + c) * 4 + js[q]) * 5);
+}
+
+TEST(CpuIndex, PutsAddAndReadsUndoThem) {
+  Array x = counting({4, 3}), at = Array::of<int64_t>({2, 0, 2}, {3}),
+        values = Array::of<int32_t>({10, 20, 30}, {3, 1});
+  Array last(BP_INT32, {4, 3}), sum(BP_INT32, {4, 3}), back(BP_INT32, {3, 3});
+  const std::vector<bp_tensor*> list{at.handle()};
+  ASSERT_EQ(
+      cpu().call("bp::index_put", {tensor(x), tensors(list), tensor(values), boolean(false)}, {tensor(last)}, BP_INT32),
+      BP_OK);
+  ASSERT_EQ(cpu().call("bp::take_put", {tensor(x), tensor(at), tensor(values), integer(0), boolean(true)},
+                       {tensor(sum)}, BP_INT32),
+            BP_OK);
+  EXPECT_THAT(last.values<int32_t>(), ElementsAre(20, 20, 20, 3, 4, 5, 30, 30, 30, 9, 10, 11));
+  EXPECT_THAT(sum.values<int32_t>(), ElementsAre(20, 21, 22, 3, 4, 5, 46, 47, 48, 9, 10, 11));
+  ASSERT_EQ(cpu().call("bp::take", {tensor(last), tensor(at), integer(0)}, {tensor(back)}, BP_INT32), BP_OK);
+  EXPECT_THAT(back.values<int32_t>(), ElementsAre(30, 30, 30, 20, 20, 20, 30, 30, 30));
+}
+
+TEST(CpuIndex, OutOfRangeIsADataError) {
+  Array x = counting({3}), at = Array::of<int64_t>({3}, {1}), out(BP_INT32, {1});
+  EXPECT_EQ(cpu().call("bp::take", {tensor(x), tensor(at), integer(0)}, {tensor(out)}, BP_INT32), BP_ERROR_DATA);
+  EXPECT_THAT(cpu().error, HasSubstr("index 3 is out of range"));
+  EXPECT_EQ(cpu().call("bp::take_along_axis", {tensor(x), tensor(at), integer(0)}, {tensor(out)}, BP_INT32),
+            BP_ERROR_DATA);
+}
+
+TEST(CpuAlongAxis, TakesAndPutsWithBroadcastAxes) {
+  Array x = counting({2, 3}), at = Array::of<int64_t>({2, 0}, {1, 2}), out(BP_INT32, {2, 2}), put(BP_INT32, {2, 3});
+  ASSERT_EQ(cpu().call("bp::take_along_axis", {tensor(x), tensor(at), integer(-1)}, {tensor(out)}, BP_INT32), BP_OK);
+  EXPECT_THAT(out.values<int32_t>(), ElementsAre(2, 0, 5, 3));
+  ASSERT_EQ(cpu().call("bp::put_along_axis", {tensor(x), tensor(at), tensor(out), integer(-1), boolean(true)},
+                       {tensor(put)}, BP_INT32),
+            BP_OK);
+  EXPECT_THAT(put.values<int32_t>(), ElementsAre(0, 1, 4, 6, 4, 10));
+}
+
+TEST(CpuAlongAxis, ArgwhereAllocatesItsResult) {
+  Array x = Array::of<int32_t>({0, 5, 0, 0, 0, -1}, {2, 3});
+  bp_value none{};
+  ASSERT_EQ(cpu().call("bp::argwhere", {tensor(x)}, {none}, BP_INT32), BP_OK);
+  Array& out = cpu().allocated.back();
+  EXPECT_THAT(out.shape(), ElementsAre(2, 2));
+  EXPECT_THAT(out.values<int64_t>(), ElementsAre(0, 1, 1, 2));
+}
+
+TEST(CpuSort, StableWithNanLast) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Array x = Array::of<float>({2, nan, 1, 2, -1}, {5}), up(BP_INT64, {5}), down(BP_INT64, {5});
+  ASSERT_EQ(
+      cpu().call("bp::argsort", {tensor(x), integer(-1), boolean(false), boolean(true)}, {tensor(up)}, BP_FLOAT32),
+      BP_OK);
+  ASSERT_EQ(
+      cpu().call("bp::argsort", {tensor(x), integer(0), boolean(true), boolean(true)}, {tensor(down)}, BP_FLOAT32),
+      BP_OK);
+  EXPECT_THAT(up.values<int64_t>(), ElementsAre(4, 2, 0, 3, 1));
+  EXPECT_THAT(down.values<int64_t>(), ElementsAre(1, 0, 3, 2, 4));
+  Array columns = counting({3, 2}).view({2, 3}, {1, -2}, 4), sorted(BP_INT32, {2, 3});
+  ASSERT_EQ(
+      cpu().call("bp::sort", {tensor(columns), integer(1), boolean(false), boolean(true)}, {tensor(sorted)}, BP_INT32),
+      BP_OK);
+  EXPECT_THAT(sorted.values<int32_t>(), ElementsAre(0, 2, 4, 1, 3, 5));
+}
+
+TEST(CpuScan, AlongAnyAxisAndFirstOfEquals) {
+  Array x = counting({2, 3}), rows(BP_INT64, {2, 3}), columns(BP_INT64, {2, 3}), flat(BP_INT64, {}),
+        along(BP_INT64, {3});
+  ASSERT_EQ(cpu().call("bp::cumulative_sum", {tensor(x), integer(1), absent()}, {tensor(rows)}, BP_INT32), BP_OK);
+  ASSERT_EQ(cpu().call("bp::cumulative_sum", {tensor(x), integer(0), absent()}, {tensor(columns)}, BP_INT32), BP_OK);
+  EXPECT_THAT(rows.values<int64_t>(), ElementsAre(0, 1, 3, 3, 7, 12));
+  EXPECT_THAT(columns.values<int64_t>(), ElementsAre(0, 1, 2, 3, 5, 7));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Array y = Array::of<float>({1, 7, 3, 7, nan, 7}, {2, 3});
+  ASSERT_EQ(cpu().call("bp::argmax", {tensor(y), absent(), boolean(false)}, {tensor(flat)}, BP_FLOAT32), BP_OK);
+  ASSERT_EQ(cpu().call("bp::argmin", {tensor(y), integer(0), boolean(false)}, {tensor(along)}, BP_FLOAT32), BP_OK);
+  EXPECT_EQ(flat.values<int64_t>()[0], 4);
+  EXPECT_THAT(along.values<int64_t>(), ElementsAre(0, 1, 0));
+}
+
+// The known answer of Random123's kat_vectors for Philox 4x32-10 with counter and key 0.
+TEST(CpuRandom, KnownAnswerAndAnyPieceAlone) {
+  bp_generator_state state{0, 0};
+  bp_value generator{};
+  generator.tag = BP_TAG_GENERATOR;
+  generator.u.g = &state;
+  Array out(BP_UINT32, {100003}), wide(BP_UINT64, {2});
+  ASSERT_EQ(cpu().call("bp::random_bits", {absent(), absent(), absent(), generator}, {tensor(out)}, BP_UINT32), BP_OK);
+  ASSERT_EQ(cpu().call("bp::random_bits", {absent(), absent(), absent(), generator}, {tensor(wide)}, BP_UINT64), BP_OK);
+  const uint32_t* words = out.at<uint32_t>();
+  EXPECT_EQ(words[0], 0x6627e8d5u);
+  EXPECT_EQ(words[1], 0xe169c58du);
+  EXPECT_EQ(words[2], 0xbc57ac4cu);
+  EXPECT_EQ(words[3], 0x9b00dbd8u);
+  EXPECT_EQ(wide.at<uint64_t>()[0], 0xe169c58d6627e8d5u);
+  state.counter = 25000;
+  Array tail(BP_UINT32, {3});
+  ASSERT_EQ(cpu().call("bp::random_bits", {absent(), absent(), absent(), generator}, {tensor(tail)}, BP_UINT32), BP_OK);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(tail.at<uint32_t>()[i], words[100000 + i]);
+}
+
+}  // namespace
+}  // namespace backplane::testing
