@@ -6,6 +6,7 @@
 #include <functional>
 #include <ostream>
 
+#include "cli/explain.hpp"
 #include "emit/emit.hpp"
 #include "schema/reader.hpp"
 
@@ -18,7 +19,9 @@ struct Emitter {
   const char* name;
   void (*emit)(const EmitContext&, OutputSet&);
 };
-constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}, {"samples", emit_samples}};
+constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}, {"samples", emit_samples},
+                                   {"cpp", emit_cpp},         {"kernels", emit_kernels},   {"pyi", emit_pyi},
+                                   {"docs", emit_docs}};
 
 // Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml.
 std::string installed_registry() {
@@ -40,6 +43,14 @@ std::string escape_for_make(const std::string& path) {
     result += c;
   }
   return result;
+}
+
+std::string unknown_output(const std::vector<std::string>& words) {
+  std::vector<std::string_view> names;
+  for (const Emitter& emitter : kEmitters) names.push_back(emitter.name);
+  for (const std::string& word : words)
+    if (!std::count(names.begin(), names.end(), word)) return "unknown output '" + word + "'" + suggestion(word, names) + "; outputs are " + listed(names);
+  return "";
 }
 
 int emit_all(const Options& options, const CompiledRegistry& registry, std::ostream& errors) {
@@ -65,6 +76,10 @@ int emit_all(const Options& options, const CompiledRegistry& registry, std::ostr
 }  // namespace
 
 int run(const Options& options, std::ostream& out, std::ostream& errors) {
+  if (const std::string wrong = unknown_output(options.emit); !wrong.empty()) {
+    errors << "backplane-codegen: error: " << wrong << '\n';
+    return 2;
+  }
   Diagnostics diagnostics;
   std::vector<std::unique_ptr<RegistryFile>> files;
   for (const std::string& path : options.ops) files.push_back(read_registry(path, false, diagnostics));
@@ -79,7 +94,8 @@ int run(const Options& options, std::ostream& out, std::ostream& errors) {
   }
   if (options.list)
     for (const CompiledOp& op : registry.ops) out << op.entry->ns << "::" << op.entry->signature.text.value << '\n';
-  if (options.check || options.list) return 0;
+  if (!options.explain.empty() && !explain(registry, options.explain, out, errors)) return 1;
+  if (options.check || options.list || !options.explain.empty()) return 0;
   return emit_all(options, registry, errors);
 }
 

@@ -20,7 +20,7 @@ struct Options {
   bool list = false;
 };
 
-// Exit status: 0 done, 1 mistakes in a file or an output that cannot be written.
+// Exit status: 0 done, 1 mistakes in a file or an output that cannot be written, 2 a wrong option.
 int run(const Options& options, std::ostream& out, std::ostream& errors);
 
 }  // namespace backplane::codegen

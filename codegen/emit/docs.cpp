@@ -1,0 +1,177 @@
+// docs/ops/NAME.md, a reference page per op, and docs/ops/index.md.
+#include <map>
+
+#include "emit/emit.hpp"
+#include "schema/vocabulary.hpp"
+
+namespace backplane::codegen {
+namespace {
+
+std::string dtype_names(bp_dtype_mask mask) {
+  for (const DtypeClass& c : dtype_classes())
+    if (c.mask == mask) return std::string(c.name);
+  std::string text;
+  for (int d = 0; d < BP_DTYPE_COUNT; ++d)
+    if (mask & BP_DTYPE_BIT(d)) text += (text.empty() ? "" : ", ") + std::string(kDtypeNames[d]);
+  return text;
+}
+
+// A `|` in a table would end its cell.
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  return text;
+}
+
+std::string code(const std::string& text) { return "`" + cell(text) + "`"; }
+
+class PageWriter {
+ public:
+  explicit PageWriter(const CompiledOp& op) : op_(op), entry_(*op.entry) {}
+
+  std::string write() {
+    text_ = "# " + entry_.full_name + "\n\n" + entry_.doc.value + "\n\n```\n" + entry_.signature.text.value + "\n```\n";
+    arguments();
+    results();
+    derivative("Gradient", BP_RULE_VJP);
+    derivative("Forward mode", BP_RULE_JVP);
+    batching();
+    decomposition();
+    variants();
+    errors();
+    if (!entry_.example.empty()) text_ += "\n## Example\n\n```python\n" + entry_.example.value + (entry_.example.value.back() == '\n' ? "" : "\n") + "```\n";
+    if (!entry_.source.empty()) {
+      text_ += "\n## Source\n\n";
+      for (const Text& source : entry_.source) text_ += source.value + "\n";
+    }
+    return text_;
+  }
+
+ private:
+  void arguments() {
+    if (entry_.signature.args.empty()) return;
+    text_ += "\n| argument | type | dtypes | default |\n| --- | --- | --- | --- |\n";
+    for (size_t i = 0; i < entry_.signature.args.size(); ++i) {
+      const Arg& arg = entry_.signature.args[i];
+      std::string type(type_name(arg.type));
+      if (arg.has(BP_ARG_OPTIONAL) || arg.has(BP_ARG_OPTIONAL_ELEMENTS)) type += "?";
+      if (arg.has(BP_ARG_LIST)) type += "[]";
+      const bp_dtype_mask mask = entry_.dtypes.accepts[i];
+      text_ += "| `" + arg.name + "` | " + type + " | " + (arg.is_tensor() ? dtype_names(mask) : "") + " | ";
+      text_ += (arg.has(BP_ARG_HAS_DEFAULT) ? code(default_text(arg.default_value)) : std::string("required")) + " |\n";
+    }
+  }
+
+  static std::string default_text(const Literal& value) {
+    if (value.kind != Literal::Kind::kInts) return value.kind == Literal::Kind::kString ? "'" + value.text + "'" : value.text;
+    std::string text;
+    for (const int64_t i : value.ints) text += (text.empty() ? "" : ", ") + std::to_string(i);
+    return "[" + text + "]";
+  }
+
+  void results() {
+    text_ += "\n| result | shape | dtype |\n| --- | --- | --- |\n";
+    for (size_t i = 0; i < entry_.signature.results.size(); ++i)
+      text_ += "| `" + entry_.signature.results[i].name + "` | " + code(entry_.shapes[i].text.value) + " | " + dtype_text(i) + " |\n";
+    if (entry_.dtypes.flags & BP_DTYPE_TO_FLOATING) text_ += "\nIntegers and bools compute in float32.\n";
+    if (entry_.view) text_ += "\nThe result is a view: it shares the memory of `" + entry_.signature.args[entry_.alias].name + "`.\n";
+    if (entry_.maybe_view) text_ += "\nThe result is a view of `" + entry_.signature.args[entry_.alias].name + "` where strides allow, else a copy.\n";
+  }
+
+  std::string dtype_text(size_t i) const {
+    const bp_result_dtype& rule = entry_.dtypes.results[i];
+    const auto kind = [](uint16_t k, uint32_t param) -> std::string {
+      switch (k) {
+        case BP_RESULT_DTYPE_FIXED: return std::string(kDtypeNames[param]);
+        case BP_RESULT_DTYPE_REAL: return "the real dtype of the promoted one";
+        case BP_RESULT_DTYPE_COMPLEX: return "the complex dtype of the promoted one";
+        case BP_RESULT_DTYPE_ACCUMULATE: return "int64 or uint64 of integers, else the promoted one";
+        default: return "the promoted one";
+      }
+    };
+    if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return "that of `" + entry_.signature.args[rule.param].name + "`";
+    if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) {
+      const Arg& arg = entry_.signature.args[rule.param];
+      return "`" + arg.name + "`" + (arg.has(BP_ARG_OPTIONAL) ? ", or " + kind(rule.fallback, rule.fallback_param) : "");
+    }
+    return kind(rule.kind, rule.param);
+  }
+
+  void derivative(const char* title, uint16_t rule) {
+    text_ += "\n## " + std::string(title) + "\n\n";
+    if (entry_.composite) {
+      text_ += "Through the decomposition.\n";
+      return;
+    }
+    bool any = false;
+    for (size_t i = 0; i < entry_.signature.args.size(); ++i) {
+      if (!is_differentiable_arg(entry_, i)) continue;
+      const CompiledFormula* formula = op_.find(rule, static_cast<uint32_t>(i));
+      const std::string name = "- `" + entry_.signature.args[i].name + "`: ";
+      any = true;
+      if (!formula) text_ += name + (op_.find(BP_RULE_DECOMPOSE) ? "through the decomposition\n" : "the result is a constant\n");
+      else if (formula->flags & BP_FORMULA_ZERO) text_ += name + "zero\n";
+      else if (formula->flags & BP_FORMULA_REFUSED) text_ += name + "none: " + formula->text + "\n";
+      else text_ += name + "`" + formula->text + "`" + partial(*formula) + "\n";
+    }
+    if (!any) text_ += "No argument has one.\n";
+  }
+
+  std::string partial(const CompiledFormula& formula) const {
+    if (!(formula.flags & BP_FORMULA_DERIVED)) return "";
+    if (formula.text == "linear") return ", the op itself on the tangents";
+    return entry_.partial.empty() ? " (derived from `put`)" : " (the partial derivative)";
+  }
+
+  void batching() {
+    text_ += "\n## Batching\n\n";
+    const CompiledFormula* batch = op_.find(BP_RULE_BATCH);
+    if (!batch) text_ += "Through the decomposition.\n";
+    else if (batch->flags & BP_FORMULA_LOOP) text_ += "By a loop over the batch, which is counted.\n";
+    else if (batch->flags & BP_FORMULA_REFUSED) text_ += "Refused: " + batch->text + ".\n";
+    else if (batch->roots.empty()) text_ += "Derived from the shape rule.\n";
+    else text_ += "`" + batch->text + "`\n";
+  }
+
+  void decomposition() {
+    const CompiledFormula* formula = op_.find(BP_RULE_DECOMPOSE);
+    text_ += "\n## Decomposition\n\n";
+    if (formula) text_ += "```\n" + formula->text + "\n```\n";
+    else if (!entry_.family.empty()) text_ += "A primitive of the family " + entry_.family.value + ".\n";
+    else text_ += entry_.host ? "None: runs on the host where a device has no kernel.\n" : "None: the core makes the view itself.\n";
+  }
+
+  void variants() {
+    if (!entry_.inplace && !entry_.out_variant) return;
+    const std::string name = c_identifier(entry_.name());
+    text_ += "\n## Variants\n\n";
+    if (entry_.inplace) text_ += "- `" + name + "_` writes the result into its first argument.\n";
+    if (entry_.out_variant) text_ += "- `out=` (C++: `" + name + "_out`) writes the result into a given tensor.\n";
+  }
+
+  void errors() {
+    if (entry_.errors.empty()) return;
+    text_ += "\n## Errors\n\n";
+    for (const auto& [name, when] : entry_.errors) text_ += "- `" + name.value + "`: " + when.value + "\n";
+  }
+
+  const CompiledOp& op_;
+  const Entry& entry_;
+  std::string text_;
+};
+
+}  // namespace
+
+void emit_docs(const EmitContext& context, OutputSet& out) {
+  std::map<std::string, const Entry*> sorted;
+  for (const CompiledOp& op : context.registry.ops) {
+    out.add("docs/ops/" + op.entry->name() + ".md", PageWriter(op).write());
+    sorted[op.entry->name()] = op.entry;
+  }
+  std::string index = "# The ops of namespace " + context.ns + "\n\n| op | |\n| --- | --- |\n";
+  for (const auto& [name, entry] : sorted) index += "| [" + name + "](" + name + ".md) | " + cell(entry->doc.value) + " |\n";
+  out.add("docs/ops/index.md", index);
+}
+
+}  // namespace backplane::codegen
