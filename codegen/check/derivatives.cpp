@@ -65,18 +65,6 @@ uint32_t OpCompiler::fit(uint32_t node, uint32_t target) {
   return op_.program.add(BP_NODE_FIT, target, {node});
 }
 
-// conj(value), which vanishes on real types without a call.
-uint32_t OpCompiler::conjugate(const Value& value) {
-  if (!registry_.find_full("bp::conj") || !(compute_mask(entry_) & BP_MASK_COMPLEX)) return value.node;
-  const Node& node = op_.program.nodes()[value.node];
-  if (node.kind == BP_NODE_CONST || value.type.is(Type::Kind::kInt) || value.type.is(Type::Kind::kBool)) return value.node;
-  const uint32_t dtype = value.type.is_number() ? op_.program.builtin("number_dtype", {value.node})
-                                                : op_.program.add(BP_NODE_DTYPE, 0, {value.node});
-  const uint32_t condition = op_.program.builtin("is_complex", {dtype});
-  const uint32_t conjugated = op_.program.call("bp::conj", {value.node});
-  return op_.program.add(BP_NODE_IF, 0, {condition, conjugated, value.node});
-}
-
 void OpCompiler::compile_partial(const Rule& rule) {
   if (rule.targets.size() != 1) {
     error(rule.where, "'partial' names one argument per formula; split the group");
@@ -114,7 +102,7 @@ void OpCompiler::compile_partial(const Rule& rule) {
   CompiledFormula vjp = formula(BP_RULE_VJP, rule);
   vjp.flags = BP_FORMULA_DERIVED;
   const uint32_t cotangent = op_.program.add(BP_NODE_COTANGENT, 0);
-  vjp.roots.push_back(fit(times(cotangent, one ? 0 : conjugate(partial)), target));
+  vjp.roots.push_back(fit(times(cotangent, one ? 0 : expression.conjugate(partial).node), target));
   op_.formulas.push_back(std::move(vjp));
   CompiledFormula jvp = formula(BP_RULE_JVP, rule);
   jvp.flags = BP_FORMULA_DERIVED;

@@ -15,6 +15,8 @@ Type make(Kind kind) {
   return type;
 }
 
+constexpr const char* kConj = "bp::conj";
+
 bool is_tensor_like(const Value& value) { return value.type.is(Kind::kTensor) || value.type.is(Kind::kTensorList); }
 
 }  // namespace
@@ -154,6 +156,22 @@ uint32_t FormulaCompiler::pass(const Expr& at, const Entry& callee, const Arg& p
   return value.node;
 }
 
+Value FormulaCompiler::conjugate(const Value& value) {
+  const Entry* conj = registry_.find_full(kConj);
+  const auto& accepts = entry_.dtypes.accepts;
+  const bool complex = std::any_of(accepts.begin(), accepts.end(), [](bp_dtype_mask mask) { return (mask & BP_MASK_COMPLEX) != 0; }) ||
+                       std::any_of(entry_.dtypes.results.begin(), entry_.dtypes.results.end(),
+                                   [](const bp_result_dtype& r) { return r.kind == BP_RESULT_DTYPE_COMPLEX; });
+  const Node& node = program_.nodes()[value.node];
+  if (!conj || !complex || node.kind == BP_NODE_CONST || value.type.is(Kind::kInt) || value.type.is(Kind::kBool)) return value;
+  const uint32_t dtype = value.type.is_number() ? program_.builtin("number_dtype", {value.node}) : program_.add(BP_NODE_DTYPE, 0, {value.node});
+  const uint32_t condition = program_.builtin("is_complex", {dtype});
+  const uint32_t conjugated = program_.call(kConj, {value.node});
+  Value result = value;
+  result.node = program_.add(BP_NODE_IF, 0, {condition, conjugated, value.node});
+  return result;
+}
+
 Value FormulaCompiler::op(const Expr& expr, const Entry& callee, const std::vector<Value>& positional) {
   const auto& params = callee.signature.args;
   std::vector<int64_t> nodes(params.size(), -1);
@@ -187,6 +205,9 @@ Value FormulaCompiler::op(const Expr& expr, const Entry& callee, const std::vect
       return fail(expr, "'" + callee.name() + "' lacks its argument '" + params[i].name + "'; its signature is " + callee.signature.text.value);
     if (i < last) inputs.push_back(nodes[i] < 0 ? default_of(params[i]) : static_cast<uint32_t>(nodes[i]));
   }
+  // The rules of conj itself must reach it.
+  if (callee.full_name == kConj && entry_.full_name != kConj && positional.size() == 1 && positional[0].type.is(Kind::kTensor))
+    return conjugate(positional[0]);
   Type type;
   if (callee.signature.results.size() > 1) {
     type.kind = Kind::kTuple;

@@ -35,6 +35,8 @@ class FormulaCompiler {
   Value compile(const Expr& expr);
   // `count` values: a call with as many results, or a list of as many elements.
   std::vector<Value> compile_several(const Expr& expr, size_t count, const std::string& what);
+  // conj(value), which vanishes on real dtypes without a call.
+  Value conjugate(const Value& value);
   bool failed() const { return failed_; }
   void error(size_t offset, std::string message);
 

@@ -33,7 +33,6 @@ class OpCompiler {
   void check_holes();
   bool reads(const CompiledFormula& formula, uint16_t kind) const;
   uint32_t fit(uint32_t node, uint32_t target);
-  uint32_t conjugate(const Value& value);
   std::vector<uint32_t> differentiable_args() const;
 
   FormulaCompiler compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets = {});
