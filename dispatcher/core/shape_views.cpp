@@ -240,8 +240,9 @@ void diagonal(const OpRecord& op, const bp_shape_rule& rule, const bp_value* arg
   if (offset >= 0 && offset < n_columns) count = std::min(n_rows, n_columns - offset);
   if (offset < 0 && offset > -n_rows) count = std::min(n_rows + offset, n_columns);
   add_view_dim(in, out, count, x.strides[rows] + x.strides[columns]);
+  if (count == 0) return;
   const int64_t start = offset >= 0 ? offset * x.strides[columns] : -offset * x.strides[rows];
-  if (count > 0) out.byte_offset = start * item_size(tensor);
+  out.byte_offset = start * item_size(tensor);
 }
 
 void reshape(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
