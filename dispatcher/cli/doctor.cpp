@@ -15,18 +15,11 @@ namespace {
 
 void line(const char* verdict, const std::string& text) { fmt::print("{:<6}{}\n", verdict, text); }
 
-bool check_plugins() {
-  bool good = true;
-  for (const PluginFolder& folder : plugin_folders()) {
-    if (folder.why.empty()) continue;
-    line("FAIL", fmt::format("{}: correct or unset BACKPLANE_PLUGIN_PATH", folder.why));
-    good = false;
-  }
-  for (const PluginInfo& plugin : backplane::plugins()) {
-    if (plugin.state != "refused") continue;
-    line("warn", fmt::format("plugin {} is refused: {}", plugin.name, plugin.why));
-  }
-  return good;
+void check_plugins() {
+  for (const PluginFolder& folder : plugin_folders())
+    if (!folder.why.empty()) line("warn", fmt::format("{}; BACKPLANE_PLUGIN_PATH names other folders", folder.why));
+  for (const PluginInfo& plugin : backplane::plugins())
+    if (plugin.state == "refused") line("warn", fmt::format("plugin {} is refused: {}", plugin.name, plugin.why));
 }
 
 std::set<std::string> found_backends() {
@@ -75,12 +68,11 @@ void check_threads() {
 
 int doctor() {
   line("ok", fmt::format("backplane {}, contract {}.{}", BACKPLANE_VERSION, BP_ABI_MAJOR, BP_ABI_MINOR));
-  bool good = check_plugins();
+  check_plugins();
   const int usable = check_devices();
   if (usable == 0) line("FAIL", "no device: install a backend plugin, or put its folder on BACKPLANE_PLUGIN_PATH");
   check_threads();
-  if (usable > 0) good = check_default_device() && good;
-  return good && usable > 0 ? 0 : 1;
+  return usable > 0 && check_default_device() ? 0 : 1;
 }
 
 }  // namespace backplane::cli

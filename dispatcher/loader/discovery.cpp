@@ -137,8 +137,7 @@ std::vector<std::unique_ptr<Found>>& found_plugins() {
       if (colon > 0) search_if_there(std::string(rest.substr(0, colon)));
       rest.remove_prefix(std::min(colon + 1, rest.size()));
     }
-    if (const fs::path folder = own_folder() / "backplane/plugins"; fs::is_directory(folder))
-      search_if_there(folder.string());
+    search_if_there((own_folder() / "backplane/plugins").string());
   }
   return all.found;
 }
