@@ -11,6 +11,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/inner_loops-inl.hpp"
+#include "kernels/vector_math-inl.hpp"
 
 #ifndef BACKPLANE_CPU_FUNCTIONS
 #define BACKPLANE_CPU_FUNCTIONS
@@ -38,31 +39,11 @@ BACKPLANE_FUNCTION(Rsqrt, T(1) / std::sqrt(x))
 BACKPLANE_FUNCTION(Exp, std::exp(x))
 BACKPLANE_FUNCTION(Expm1, std::expm1(x))
 BACKPLANE_FUNCTION(Log, std::log(x))
-BACKPLANE_FUNCTION(Log1p, std::log1p(x))
-BACKPLANE_FUNCTION(Log2, std::log2(x))
 BACKPLANE_FUNCTION(Sin, std::sin(x))
 BACKPLANE_FUNCTION(Cos, std::cos(x))
 BACKPLANE_FUNCTION(Tan, std::tan(x))
-BACKPLANE_FUNCTION(Atan, std::atan(x))
 BACKPLANE_FUNCTION(Tanh, std::tanh(x))
-BACKPLANE_FUNCTION(Erf, std::erf(x))
-BACKPLANE_FUNCTION(Gelu, T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440))))
 #undef BACKPLANE_FUNCTION
-
-// By exp(-|x|), which overflows on neither side.
-struct Sigmoid {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    const T e = std::exp(-std::abs(x));
-    return (x < T(0) ? e : T(1)) / (T(1) + e);
-  }
-};
-struct Silu {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return x * Sigmoid::call(x);
-  }
-};
 
 // Accurate near 0, where exp(x) - 1 and log(1 + x) lose their digits.
 struct ComplexExpm1 {
@@ -90,35 +71,41 @@ struct ComplexLog2 {
   }
 };
 
+template <class F>
+void fill_vector(Elementwise& t) {
+  t.inner[BP_FLOAT32] = vector_loop<F, float>;
+  t.inner[BP_FLOAT64] = vector_loop<F, double>;
+  t.grain = kCostlyGrain;
+}
+template <class F, class ComplexOp>
+void fill_vector_and_complex(Elementwise& t) {
+  fill_vector<F>(t);
+  fill_unary_complex<ComplexOp>(t);
+}
 template <class Op, class ComplexOp>
-void fill_inexact(Elementwise& t) {
+void fill_plain(Elementwise& t) {
   fill_unary_floats<Op>(t);
   fill_unary_complex<ComplexOp>(t);
   t.grain = kCostlyGrain;
 }
-template <class Op>
-void fill_floating(Elementwise& t) {
-  fill_unary_floats<Op>(t);
-  t.grain = kCostlyGrain;
-}
 
 void fill_functions(Functions& t) {
-  fill_inexact<Sqrt, Sqrt>(t.sqrt);
-  fill_inexact<Rsqrt, Rsqrt>(t.rsqrt);
-  fill_inexact<Exp, Exp>(t.exp);
-  fill_inexact<Expm1, ComplexExpm1>(t.expm1);
-  fill_inexact<Log, Log>(t.log);
-  fill_inexact<Log1p, ComplexLog1p>(t.log1p);
-  fill_inexact<Log2, ComplexLog2>(t.log2);
-  fill_inexact<Sin, Sin>(t.sin);
-  fill_inexact<Cos, Cos>(t.cos);
-  fill_inexact<Tan, Tan>(t.tan);
-  fill_floating<Atan>(t.atan);
-  fill_inexact<Tanh, Tanh>(t.tanh);
-  fill_floating<Erf>(t.erf);
-  fill_floating<Sigmoid>(t.sigmoid);
-  fill_floating<Silu>(t.silu);
-  fill_floating<Gelu>(t.gelu);
+  fill_plain<Sqrt, Sqrt>(t.sqrt);
+  fill_plain<Rsqrt, Rsqrt>(t.rsqrt);
+  fill_plain<Expm1, ComplexExpm1>(t.expm1);
+  fill_plain<Tan, Tan>(t.tan);
+  fill_vector_and_complex<VectorExp, Exp>(t.exp);
+  fill_vector_and_complex<VectorLog, Log>(t.log);
+  fill_vector_and_complex<VectorLog1p, ComplexLog1p>(t.log1p);
+  fill_vector_and_complex<VectorLog2, ComplexLog2>(t.log2);
+  fill_vector_and_complex<VectorSin, Sin>(t.sin);
+  fill_vector_and_complex<VectorCos, Cos>(t.cos);
+  fill_vector_and_complex<VectorTanh, Tanh>(t.tanh);
+  fill_vector<VectorAtan>(t.atan);
+  fill_vector<VectorErf>(t.erf);
+  fill_vector<VectorSigmoid>(t.sigmoid);
+  fill_vector<VectorSilu>(t.silu);
+  fill_vector<VectorGelu>(t.gelu);
 }
 
 }  // namespace HWY_NAMESPACE
