@@ -99,5 +99,7 @@ void deallocate(Device& device, void* data, uint64_t size, StorageUse last) noex
 
 void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size);
 void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* dst, uint64_t size);
+// Bytes from one storage of the device to another, in the order of the current stream.
+void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset, uint64_t size);
 
 }  // namespace backplane::core

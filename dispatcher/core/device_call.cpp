@@ -7,6 +7,7 @@
 #include "backplane/device.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/realign.hpp"
 #include "core/shape_rules.hpp"
 
 namespace backplane::core {
@@ -23,14 +24,20 @@ struct Prepared {
   struct CopyBack {
     TensorImpl* from;
     TensorImpl* to;
+    bool realigned;  // `from` is `to`, moved to where the kernel can write it
   };
   CopyBack copy_back[kMaxResults];
   int n_copy_back = 0;
 };
 
-bool fits_row_layout(const TensorImpl& t, const KernelRow& row, uint64_t alignment) {
-  if (!(row.def.flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP)) && !is_contiguous(t)) return false;
-  return alignment <= 1 || t.dl.byte_offset % alignment == 0;
+bool fits_row_layout(const TensorImpl& t, const KernelRow& row) {
+  return (row.def.flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP)) || is_contiguous(t);
+}
+
+bool is_aligned(const TensorImpl& t, uint64_t alignment) { return alignment <= 1 || t.dl.byte_offset % alignment == 0; }
+
+uint64_t alignment_of(const KernelRow& row, const Device& device) {
+  return std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
 }
 
 void prepare_arguments(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
@@ -105,14 +112,19 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
     }
     TensorImpl* target = impl(slot.u.t);
     check_given(call.op, *target, shape, dtype, device);
-    uint64_t alignment = std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
-    bool direct = target->dtype == dtype && fits_row_layout(*target, row, alignment);
+    bool direct = target->dtype == dtype && fits_row_layout(*target, row);
+    if (direct && !is_aligned(*target, alignment_of(row, device))) {
+      TensorImpl* moved = p.temporaries.keep(realigned(*target, device, alignment_of(row, device)));
+      slot.u.t = moved;
+      p.copy_back[p.n_copy_back++] = {moved, target, true};
+      continue;
+    }
     if (direct)
       each_tensor(p.args, call.n_args, [&](TensorImpl* input) { direct = direct && !clashes(*target, *input, row); });
     if (!direct) {
       TensorImpl* temporary = p.temporaries.keep(new_tensor(device, dtype, shape.ndim, shape.sizes));
       slot.u.t = temporary;
-      p.copy_back[p.n_copy_back++] = {temporary, target};
+      p.copy_back[p.n_copy_back++] = {temporary, target, false};
     }
   }
 }
@@ -227,6 +239,10 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
 // Takes the outputs back into the caller's slots.
 void deliver(const Call& call, Prepared& p) {
   for (int i = 0; i < p.n_copy_back; ++i) {
+    if (p.copy_back[i].realigned) {
+      restore_span(*p.copy_back[i].from, *p.copy_back[i].to, device_of(*p.copy_back[i].to));
+      continue;
+    }
     bool cast = p.copy_back[i].from->dtype != p.copy_back[i].to->dtype;
     bp_value args[] = {tensor_value(p.copy_back[i].from), dtype_value(p.copy_back[i].to->dtype)};
     bp_value to = tensor_value(p.copy_back[i].to);
@@ -267,11 +283,11 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
     bp_value args[] = {tensor_value(t), dtype_value(compute)};
     t = temporaries.keep(call_one(role_op(Role::kCast), args, 2, 0));
   }
-  uint64_t alignment = std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
-  if (!fits_row_layout(*t, row, alignment)) {
+  if (!fits_row_layout(*t, row)) {
     bp_value arg = tensor_value(t);
     t = temporaries.keep(call_one(role_op(Role::kCopy), &arg, 1, 0));
   }
+  if (!is_aligned(*t, alignment_of(row, device))) t = temporaries.keep(realigned(*t, device, alignment_of(row, device)));
   return t;
 }
 

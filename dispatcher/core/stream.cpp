@@ -257,6 +257,31 @@ void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const 
   if (status != BP_OK) throw_device_error(device, status, "copy_from_host");
 }
 
+void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset,
+                 uint64_t size) {
+  if (size == 0) return;
+  check_usable(device);
+  const bp_backend_def& def = device.backend->def;
+  if (!BP_HAS(&def, bp_backend_def, copy) || !def.copy) {
+    std::vector<char> bytes(size);
+    copy_to_host(device, src, src_offset, bytes.data(), size);
+    copy_from_host(device, dst, dst_offset, bytes.data(), size);
+    return;
+  }
+  bp_status status;
+  if (device.synchronous()) {
+    CallGuard guard;
+    status = def.copy(def.context, device.ordinal, nullptr, 0, dst->data, dst_offset, src->data, src_offset, size);
+  } else {
+    Stream& stream = current_stream(device);
+    std::lock_guard lock(device.lock);
+    uint64_t ticket = issue(stream, "copy", &src, 1, &dst, 1);
+    CallGuard guard;
+    status = def.copy(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src->data, src_offset, size);
+  }
+  if (status != BP_OK) throw_device_error(device, status, "copy");
+}
+
 void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* dst, uint64_t size) {
   if (size == 0) return;
   check_usable(device);
