@@ -1,5 +1,9 @@
-"""Counts what every law covered, and prints it after the run: cases passed and failed, entries exempted in writing."""
+"""Counts what every law covered, and prints it after the run: cases passed and failed, entries exempted in writing.
 
+The laws run on the default device. BACKPLANE_LAW_DEVICE names another, BACKPLANE_LAW_PLUGIN the plugin that brings it.
+"""
+
+import os
 import sys
 from collections import Counter, defaultdict
 
@@ -10,6 +14,13 @@ passed, failed, entries = Counter(), Counter(), defaultdict(set)
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "law(name): the law of the registry that a test states")
+    device = os.environ.get("BACKPLANE_LAW_DEVICE")
+    if device:
+        import backplane as bp
+
+        if os.environ.get("BACKPLANE_LAW_PLUGIN"):
+            bp.load_plugin(os.environ["BACKPLANE_LAW_PLUGIN"])
+        bp.set_default_device(device)
 
 
 def pytest_collection_modifyitems(items):

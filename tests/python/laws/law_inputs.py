@@ -104,22 +104,22 @@ def layout_of(case, name, position=0):
     return spec["layout"] if spec else ""
 
 
-def tensor_of(array, layout="", dtype=None, device="cpu"):
+def tensor_of(array, layout="", dtype=None):
     """A tensor of the array's elements, laid out in memory as a sample asks."""
     array = np.asarray(array)
     if layout == "strided" and array.ndim:
         wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         wide[..., ::2] = array
-        return bp.asarray(wide, dtype=dtype, device=device)[..., ::2]
+        return bp.asarray(wide, dtype=dtype)[..., ::2]
     if layout == "transposed" and array.ndim > 1:
         order = tuple(reversed(range(array.ndim)))
-        return bp.permute_dims(bp.asarray(np.ascontiguousarray(array.transpose(order)), dtype=dtype, device=device), order)
+        return bp.permute_dims(bp.asarray(np.ascontiguousarray(array.transpose(order)), dtype=dtype), order)
     if layout == "offset":
         flat = np.concatenate([np.zeros(3, array.dtype), array.reshape(-1)])
-        return bp.reshape(bp.asarray(flat, dtype=dtype, device=device)[3:], array.shape)
+        return bp.reshape(bp.asarray(flat, dtype=dtype)[3:], array.shape)
     if layout == "zero_stride" and array.ndim:
-        return bp.broadcast_to(bp.asarray(np.ascontiguousarray(array[:1]), dtype=dtype, device=device), array.shape)
-    return bp.asarray(array, dtype=dtype, device=device, copy=True)
+        return bp.broadcast_to(bp.asarray(np.ascontiguousarray(array[:1]), dtype=dtype), array.shape)
+    return bp.asarray(array, dtype=dtype, copy=True)
 
 
 def is_array(value):
