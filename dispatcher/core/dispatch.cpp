@@ -33,6 +33,26 @@ namespace {
   call_key(call, key);
 }
 
+bool leaves_out(const Call& call) {
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_NOT_WANTED) return true;
+  return false;
+}
+
+// Whoever intercepts a call may read a result that its caller does not want: a derivative's formula does.
+[[gnu::noinline]] void call_for_all_results(const Call& call) {
+  bp_value outs[kMaxResults];
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    outs[i] = call.outs[i].flags & BP_VALUE_NOT_WANTED ? bp_value{} : call.outs[i];
+  dispatch({call.op, call.args, call.n_args, outs, call.n_outs, call.mask});
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (call.outs[i].flags & BP_VALUE_NOT_WANTED)
+      release_owned(outs[i], [](bp_tensor* t) { release(impl(t)); });
+    else
+      call.outs[i] = outs[i];
+  }
+}
+
 uint64_t keys_of(const bp_value* values, int32_t n) {
   uint64_t keys = 0;
   for (int32_t i = 0; i < n; ++i) {
@@ -74,6 +94,8 @@ void dispatch(const Call& call) {
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys;
   keys &= ~state.excluded_keys & call.mask & ~call.op.fall_through;
   if (keys) {
+    if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
+      return call_for_all_results(call);
     if (keys == kTapeKey && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call);
     return intercept(call, keys);
   }
