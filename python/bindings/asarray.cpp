@@ -109,14 +109,26 @@ bool is_plain_number(PyObject* object) {
   return PyFloat_CheckExact(object) || PyLong_Check(object) || PyComplex_CheckExact(object);
 }
 
+// Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in. Where that fails
+// too, the error of the first way stands.
+PyObject* tensor_of_refused_buffer(PyObject* object) {
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  const bool other_way = PyObject_HasAttrString(object, "__dlpack__");
+  PyObject* tensor = other_way ? import_dlpack(object, Py_None) : nullptr;
+  if (!tensor) return PyErr_Restore(type, error, trace), nullptr;
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+  return tensor;
+}
+
 PyObject* tensor_of_object(PyObject* object, bool wide) {
   if (is_tensor(object)) return Py_NewRef(object);
   if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object)) return tensor_of_sequence(object, wide);
   if (PyObject_CheckBuffer(object)) {
     PyObject* tensor = tensor_of_buffer(object);
-    // Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in.
-    if (tensor || !PyObject_HasAttrString(object, "__dlpack__")) return tensor;
-    PyErr_Clear();
+    return tensor ? tensor : tensor_of_refused_buffer(object);
   }
   if (PyObject_HasAttrString(object, "__dlpack__")) return import_dlpack(object, Py_None);
   if (PyObject_HasAttrString(object, "__array__")) {

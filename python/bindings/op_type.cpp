@@ -171,7 +171,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagge
 }
 
 PyObject* wrap_inferred(const InferredResult& result) {
-  return Py_BuildValue("(NN)", wrap_dtype(result.dtype), shape_tuple(result.shape.data(), static_cast<int32_t>(result.shape.size())));
+  return Py_BuildValue("(NN)", wrap_dtype(result.dtype),
+                       shape_tuple(result.shape.data(), static_cast<int32_t>(result.shape.size())));
 }
 
 // The arguments of a call, read as a call reads them; what its results would be.

@@ -1,0 +1,12 @@
+"""What the tests of the Python package share: one seed, and grad mode as it was found."""
+
+import backplane as bp
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _same_start():
+    bp.manual_seed(0)
+    yield
+    bp.set_grad_enabled(True)
+    bp.set_default_device("cpu")

@@ -1,0 +1,178 @@
+"""Reverse mode from Python: backward, gradients, hooks, modes."""
+
+import gc
+import weakref
+
+import backplane as bp
+import pytest
+
+
+def leaf(*values):
+    return bp.asarray(list(values)).requires_grad_()
+
+
+def test_backward_accumulates():
+    x = leaf(1.0, 2.0)
+    (x * x).sum().backward()
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [5, 7]
+    x.grad = None
+    assert x.grad is None
+
+
+def test_backward_from_a_cotangent():
+    x = leaf(1.0, 2.0)
+    (x * x).backward(bp.asarray([1.0, 10.0]))
+    assert x.grad.tolist() == [2, 40]
+    with pytest.raises(ValueError, match="cotangent"):
+        (x * x).backward()
+
+
+def test_a_graph_runs_once_unless_retained():
+    x = leaf(2.0)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [8]
+    with pytest.raises((ValueError, RuntimeError)):
+        y.backward()
+
+
+def test_gradients_leave_grad_alone():
+    x, y = leaf(2.0), leaf(3.0)
+    dx, dy, none = bp.gradients((x * x * y).sum(), [x, y, leaf(1.0)])
+    assert (dx.item(), dy.item(), none) == (12, 4, None)
+    assert x.grad is None and bp.gradients((x * 5).sum(), x).item() == 5
+
+
+def test_higher_orders():
+    x = leaf(2.0)
+    first = bp.gradients((x**4).sum(), x, create_graph=True)
+    second = bp.gradients(first.sum(), x, create_graph=True)
+    third = bp.gradients(second.sum(), x)
+    assert (first.item(), second.item(), third.item()) == (32, 48, 48)
+
+
+def test_no_grad_nests_and_decorates():
+    x = leaf(1.0)
+
+    @bp.no_grad()
+    def quiet():
+        return x * 2
+
+    with bp.no_grad():
+        assert not (x * 2).requires_grad
+        with bp.enable_grad():
+            assert (x * 2).requires_grad
+        assert not bp.grad_enabled()
+    assert bp.grad_enabled() and not quiet().requires_grad
+    with pytest.raises(ZeroDivisionError), bp.no_grad():
+        1 / 0
+    assert bp.grad_enabled()
+
+
+def test_leaves_and_histories():
+    x = leaf(1.0)
+    y = x * 2
+    assert x.is_leaf and not y.is_leaf
+    assert y.requires_grad and y.grad_op == "bp::multiply" and x.grad_op is None
+    assert not y.detach().requires_grad and y.detach().is_leaf
+    with pytest.raises(ValueError):
+        y.requires_grad = False
+    with pytest.raises(TypeError):
+        bp.asarray([1]).requires_grad_()
+    with pytest.raises(TypeError):
+        x.requires_grad = 1
+
+
+def test_hooks_see_and_replace_cotangents():
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    seen = []
+    handle = y.register_hook(lambda g: seen.append(g.tolist()))
+    y.sum().backward(retain_graph=True)
+    assert seen == [[1, 1]]
+    handle.remove()
+    handle.remove()
+    y.register_hook(lambda g: g * 10)
+    x.grad = None
+    y.sum().backward()
+    assert seen == [[1, 1]] and x.grad.tolist() == [30, 30]
+
+
+def test_a_hook_s_own_exception_comes_through():
+    class Mine(Exception):
+        pass
+
+    def fail(g):
+        raise Mine("from the hook")
+
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(fail)
+    with pytest.raises(Mine, match="from the hook"):
+        y.sum().backward()
+    z = x * 2
+    z.register_hook(lambda g: 3)
+    with pytest.raises(TypeError, match="int"):
+        z.sum().backward()
+
+
+def test_hooks_are_dropped_with_the_graph():
+    class Witness:
+        def __call__(self, g):
+            return None
+
+    witness = Witness()
+    reference = weakref.ref(witness)
+    y = leaf(1.0) * 2
+    y.register_hook(witness)
+    del witness
+    assert reference() is not None
+    del y
+    gc.collect()
+    assert reference() is None
+
+
+def test_in_place_changes_are_tracked():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y += 1
+    y[0] *= 5
+    y.sum().backward()
+    assert x.grad.tolist() == [10, 2]
+    with pytest.raises(ValueError, match="leaf"):
+        x += 1
+    with bp.no_grad():
+        x += 1
+    assert x.version > 0
+    saved = leaf(1.0)
+    a = saved.exp()
+    b = a * a
+    a += 1
+    with pytest.raises(ValueError, match="in place"):
+        b.sum().backward()
+
+
+def test_a_long_chain_runs_and_dies_without_recursion():
+    x = leaf(1.0)
+    y = x
+    for _ in range(20_000):
+        y = y + 1
+    y.sum().backward()
+    assert x.grad.item() == 1
+    z = x
+    for _ in range(20_000):
+        z = z + 1
+    del z
+
+
+def test_a_training_step_in_place():
+    w = leaf(1.0, -1.0)
+    for _ in range(50):
+        loss = ((w - bp.asarray([3.0, 4.0])) ** 2).sum()
+        loss.backward()
+        with bp.no_grad():
+            w -= 0.1 * w.grad
+        w.grad = None
+    assert loss.item() < 1e-6

@@ -1,0 +1,119 @@
+"""Dtypes, and promotion as the Python array API standard's table has it."""
+
+import copy
+import itertools
+import pickle
+
+import backplane as bp
+import numpy as np
+import pytest
+
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+FLOATING = ["float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
+ALL = ["bool", *SIGNED, *UNSIGNED, "float16", "bfloat16", *FLOATING, *COMPLEX]
+
+
+def standard(a, b):
+    """The table of the standard; None where it leaves the pair undefined."""
+    if a == b:
+        return a
+    for kind in (SIGNED, UNSIGNED, FLOATING, COMPLEX):
+        if a in kind and b in kind:
+            return max(a, b, key=kind.index)
+    if {a, b} & set(SIGNED) and {a, b} & set(UNSIGNED):
+        signed, unsigned = sorted((a, b), key=UNSIGNED.__contains__)
+        wider = UNSIGNED.index(unsigned) + 1
+        return SIGNED[max(wider, SIGNED.index(signed))] if wider < 4 else None
+    if {a, b} & set(FLOATING) and {a, b} & set(COMPLEX):
+        return "complex128" if "float64" in (a, b) or "complex128" in (a, b) else "complex64"
+    return None
+
+
+@pytest.mark.parametrize("a, b", list(itertools.product(["bool", *SIGNED, *UNSIGNED, *FLOATING, *COMPLEX], repeat=2)))
+def test_promotion_is_the_standards(a, b):
+    expected = standard(a, b)
+    if expected is None:
+        return
+    left, right = getattr(bp, a), getattr(bp, b)
+    assert bp.result_type(left, right).name == expected
+    assert bp.where(bp.asarray(True), bp.zeros(1, dtype=left), bp.zeros(1, dtype=right)).dtype.name == expected
+
+
+@pytest.mark.parametrize("a, b", list(itertools.product(ALL, repeat=2)))
+def test_promotion_commutes(a, b):
+    left, right = getattr(bp, a), getattr(bp, b)
+    try:
+        expected = bp.result_type(left, right)
+    except bp.DtypeError:
+        with pytest.raises(bp.DtypeError):
+            bp.result_type(right, left)
+    else:
+        assert bp.result_type(right, left) is expected
+
+
+@pytest.mark.parametrize(
+    "a, b, expected",
+    [
+        ("int64", "float16", "float16"),
+        ("bool", "float32", "float32"),
+        ("float16", "bfloat16", "float32"),
+        ("bfloat16", "float32", "float32"),
+        ("bool", "int8", "int8"),
+    ],
+)
+def test_promotion_where_the_standard_is_silent(a, b, expected):
+    assert bp.result_type(getattr(bp, a), getattr(bp, b)).name == expected
+
+
+def test_uint64_with_signed_is_an_error():
+    with pytest.raises(bp.DtypeError, match="uint64"):
+        bp.result_type(bp.uint64, bp.int8)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_dtype_is_one_object(name):
+    dtype = getattr(bp, name)
+    assert dtype.name == name
+    assert copy.deepcopy(dtype) is dtype and pickle.loads(pickle.dumps(dtype)) is dtype
+    assert repr(dtype) == f"backplane.{name}"
+    assert bp.zeros(2, dtype=name).dtype is dtype
+    assert bp.zeros(2, dtype=dtype).itemsize == dtype.itemsize
+
+
+def test_what_stands_for_a_dtype():
+    for given, expected in [(bool, "bool"), (int, "int64"), (float, "float32"), (complex, "complex64"),
+                            (np.float64, "float64"), (np.dtype("int16"), "int16"), (np.bool_, "bool")]:
+        assert bp.zeros(1, dtype=given).dtype.name == expected
+
+
+def test_questions_about_dtypes():
+    assert bp.isdtype(bp.float32, "real floating") and not bp.isdtype(bp.int8, "real floating")
+    assert bp.isdtype(bp.int8, ("bool", "integral")) and bp.isdtype(bp.int8, bp.int8)
+    assert bp.can_cast(bp.int8, bp.int16) and not bp.can_cast(bp.float32, bp.int32)
+    for name in ("float16", "float32", "float64"):
+        ours, numpys = bp.finfo(getattr(bp, name)), np.finfo(name)
+        assert (ours.bits, ours.eps, ours.max) == (numpys.bits, float(numpys.eps), float(numpys.max))
+        assert ours.smallest_normal == float(numpys.smallest_normal)
+    for name in SIGNED + UNSIGNED:
+        ours, numpys = bp.iinfo(getattr(bp, name)), np.iinfo(name)
+        assert (ours.bits, ours.min, ours.max) == (numpys.bits, numpys.min, numpys.max)
+    with pytest.raises(TypeError):
+        bp.finfo(bp.int8)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_casts_round_trip_small_integers(name):
+    x = bp.asarray([0, 1, 1, 0]).astype(getattr(bp, name))
+    assert x.dtype.name == name
+    assert x.astype(bp.int64).tolist() == [0, 1, 1, 0]
+
+
+def test_astype_copies_only_where_it_must():
+    x = bp.asarray([1.0])
+    assert x.astype(bp.float32, copy=False) is x
+    assert x.to(bp.float32) is x
+    copied = x.astype(bp.float32)
+    copied += 1
+    assert x.item() == 1.0

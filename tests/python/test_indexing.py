@@ -1,0 +1,192 @@
+"""x[key] and x[key] = v are NumPy's, over keys that hypothesis makes."""
+
+import backplane as bp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
+
+
+def filled(shape):
+    return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+@st.composite
+def basic(draw):
+    shape = draw(SHAPES)
+    return shape, draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
+
+
+@st.composite
+def with_arrays(draw):
+    """Ints, slices, new axes and integer arrays that broadcast together, in any order."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4))
+    common = draw(hnp.array_shapes(min_dims=1, max_dims=2, min_side=1, max_side=3))
+    key = []
+    for size in shape[: draw(st.integers(1, len(shape)))]:
+        kind = draw(st.sampled_from(["array", "slice", "int", "newaxis", "array"]))
+        if kind == "newaxis":
+            key.append(None)
+            kind = "array"
+        if kind == "array":
+            key.append(draw(hnp.arrays(np.int64, common, elements=st.integers(-size, size - 1))))
+        elif kind == "slice":
+            key.append(draw(st.slices(size)))
+        else:
+            key.append(draw(st.integers(-size, size - 1)))
+    return shape, tuple(key)
+
+
+@given(basic())
+@settings(max_examples=300, deadline=None)
+def test_basic_keys(case):
+    shape, key = case
+    array = filled(shape)
+    expected = array[key]
+    found = bp.asarray(array)[key]
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@given(basic())
+@settings(max_examples=100, deadline=None)
+def test_basic_keys_are_views(case):
+    shape, key = case
+    array = filled(shape)
+    view = bp.asarray(array)[key]
+    array += 1
+    np.testing.assert_array_equal(view.numpy(), array[key])
+
+
+@given(basic(), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_assignment_by_basic_keys(case, with_number):
+    shape, key = case
+    array = filled(shape)
+    tensor = bp.asarray(array, copy=True)
+    value = np.float32(-1) if with_number else -np.arange(array[key].size, dtype=np.float32).reshape(array[key].shape)
+    array[key] = value
+    tensor[key] = -1 if with_number else bp.asarray(value)
+    np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+@given(with_arrays())
+@settings(max_examples=300, deadline=None)
+def test_keys_with_arrays(case):
+    shape, key = case
+    array = filled(shape)
+    expected = array[key]
+    found = bp.asarray(array)[key]
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found.numpy(), expected)
+    tensors = tuple(bp.asarray(item) if isinstance(item, np.ndarray) else item for item in key)
+    np.testing.assert_array_equal(bp.asarray(array)[tensors].numpy(), expected)
+
+
+@given(with_arrays())
+@settings(max_examples=200, deadline=None)
+def test_assignment_by_keys_with_arrays(case):
+    shape, key = case
+    array = filled(shape)
+    tensor = bp.asarray(array, copy=True)
+    array[key] = 7  # one value: where positions repeat, the order does not matter
+    tensor[key] = 7
+    np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+@given(hnp.arrays(np.float32, hnp.array_shapes(max_dims=3, max_side=4), elements=st.floats(-4, 4, width=32)))
+@settings(max_examples=100, deadline=None)
+def test_masks(array):
+    x = bp.asarray(array, copy=True)
+    np.testing.assert_array_equal(x[x > 0].numpy(), array[array > 0])
+    rows = array.reshape(len(array), -1)[:, 0] > 0
+    np.testing.assert_array_equal(x[bp.asarray(rows)].numpy(), array[rows])
+    x[x > 0] = 0
+    array[array > 0] = 0
+    np.testing.assert_array_equal(x.numpy(), array)
+
+
+def test_lists_and_ranges_are_arrays():
+    array = filled((4, 3))
+    x = bp.asarray(array)
+    np.testing.assert_array_equal(x[[2, 0]].numpy(), array[[2, 0]])
+    np.testing.assert_array_equal(x[:, [1, -1]].numpy(), array[:, [1, -1]])
+    np.testing.assert_array_equal(x[[[0, 1], [2, 3]], 1].numpy(), array[[[0, 1], [2, 3]], 1])
+    np.testing.assert_array_equal(x[[True, False, True, False]].numpy(), array[[True, False, True, False]])
+    assert x[[]].shape == (0, 3)
+
+
+def test_augmented_assignment_through_a_key():
+    array = filled((3, 3))
+    x = bp.asarray(array, copy=True)
+    array[1] += 10
+    x[1] += 10
+    array[:, ::2] *= 2
+    x[:, ::2] *= 2
+    array[[0, 2]] -= 1
+    x[[0, 2]] -= 1
+    np.testing.assert_array_equal(x.numpy(), array)
+
+
+def test_assignment_broadcasts_and_casts_within_a_kind():
+    x = bp.zeros((2, 3))
+    x[:] = bp.asarray([1, 2, 3])
+    assert x.tolist() == [[1, 2, 3]] * 2
+    x[...] = np.array([[4.0], [5.0]])
+    assert x.tolist() == [[4] * 3, [5] * 3]
+    x[0] = [7.0, 8.0, 9.0]
+    assert x[0].tolist() == [7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    "key, text",
+    [
+        (3, "index 3"),
+        (-4, "index -4"),
+        ((0, 5), "5"),
+        ((0, 0, 0), "3 axes"),
+        ((..., ...), "2 ellipses"),
+        ("a", "str 'a'"),
+        (1.5, "float"),
+        ([0.5], "float32"),
+        ([True, False], "mask of size 2"),
+    ],
+)
+def test_wrong_keys_are_index_errors(key, text):
+    with pytest.raises(IndexError, match=text):
+        bp.zeros((3, 2))[key]
+
+
+def test_wrong_values():
+    x = bp.asarray([1, 2, 3])
+    with pytest.raises(TypeError, match="int64"):
+        x[0] = 1.5
+    with pytest.raises(ValueError):
+        x[:] = bp.asarray([1, 2])
+    with pytest.raises(TypeError):
+        del x[0]
+    with pytest.raises((IndexError, ValueError)):
+        x[bp.asarray([7])].tolist()
+
+
+def test_gradients_flow_through_keys():
+    x = bp.ones((3, 4)).requires_grad_()
+    (x[1:, ::2].sum() * 2 + x[0, 1] + x[[0, 0], [3, 3]].sum()).backward()
+    expected = np.zeros((3, 4))
+    expected[1:, ::2] += 2
+    expected[0, 1] += 1
+    expected[0, 3] += 2
+    np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
+def test_gradients_of_assigned_values():
+    x = bp.ones((3,)).requires_grad_()
+    v = bp.asarray(5.0).requires_grad_()
+    y = x * 2
+    y[1] = v * 3
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [8, 0, 8]
+    assert v.grad.item() == 2 * 15 * 3

@@ -1,0 +1,230 @@
+"""Memory shared with NumPy and others: the buffer protocol and DLPack, both ways."""
+
+import array
+import gc
+import sys
+
+import backplane as bp
+import numpy as np
+import pytest
+
+NUMPY_DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+                "float64", "complex64", "complex128"]
+
+
+def address(x):
+    return x.__array_interface__["data"][0] if isinstance(x, np.ndarray) else x.numpy().__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("name", NUMPY_DTYPES)
+@pytest.mark.parametrize("way_in", [bp.asarray, bp.from_dlpack])
+def test_numpy_there_and_back_shares_memory(name, way_in):
+    source = np.arange(6).astype(name).reshape(2, 3)
+    tensor = way_in(source)
+    assert tensor.dtype.name == name and tensor.shape == (2, 3)
+    for back in (tensor.numpy(), np.asarray(tensor), np.from_dlpack(tensor), np.asarray(memoryview(tensor))):
+        assert back.dtype == source.dtype
+        assert np.shares_memory(back, source)
+        np.testing.assert_array_equal(back, source)
+
+
+def test_strided_memory_is_shared():
+    source = np.arange(24.0).reshape(4, 6)
+    for part in (source[::2, 1:4], source.T, source[1], source[:, 2]):
+        tensor = bp.asarray(part)
+        assert np.shares_memory(tensor.numpy(), part)
+        np.testing.assert_array_equal(tensor.numpy(), part)
+        np.testing.assert_array_equal((tensor + 0).numpy(), part)
+
+
+def test_what_cannot_be_shared_is_copied():
+    source = np.arange(6.0)
+    backwards = bp.asarray(source[::-1])
+    np.testing.assert_array_equal(backwards.numpy(), source[::-1])
+    records = np.zeros(3, dtype=[("a", "i1"), ("b", "<f4")])
+    records["b"] = [1, 2, 3]
+    assert bp.asarray(records["b"]).tolist() == [1, 2, 3]
+    with pytest.raises(bp.DtypeError, match="byte order"):
+        bp.asarray(np.arange(3, dtype=">f8"))
+
+
+def test_copy_wishes():
+    source = np.arange(3.0)
+    assert np.shares_memory(bp.asarray(source).numpy(), source)
+    assert np.shares_memory(bp.asarray(source, copy=False).numpy(), source)
+    assert not np.shares_memory(bp.asarray(source, copy=True).numpy(), source)
+    assert bp.asarray(source, dtype=bp.float32).dtype is bp.float32
+    with pytest.raises(ValueError, match="copy"):
+        bp.asarray(source, dtype=bp.float32, copy=False)
+    tensor = bp.asarray(source)
+    assert bp.asarray(tensor) is tensor
+    assert bp.asarray(tensor, copy=True) is not tensor
+
+
+def test_writes_are_seen_on_both_sides():
+    source = np.zeros(3)
+    tensor = bp.asarray(source)
+    source[0] = 1
+    tensor += 1
+    np.from_dlpack(tensor)[2] = 9
+    assert tensor.tolist() == [2, 1, 9] and source.tolist() == [2, 1, 9]
+
+
+def test_read_only_stays_read_only():
+    source = np.arange(3.0)
+    source.flags.writeable = False
+    for tensor in (bp.asarray(source), bp.from_dlpack(source)):
+        assert not np.asarray(tensor).flags.writeable
+        assert not np.from_dlpack(tensor).flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            tensor += 1
+        with pytest.raises(BufferError, match="read-only"):
+            tensor.__dlpack__()
+    assert bp.asarray(b"ab").tolist() == [97, 98]
+
+
+def test_recorded_tensors_are_exported_read_only():
+    x = bp.ones(3).requires_grad_()
+    assert not x.numpy().flags.writeable
+    assert x.detach().numpy().flags.writeable
+
+
+def test_memory_outlives_either_side():
+    source = np.arange(1000.0)
+    references = sys.getrefcount(source)
+    tensor = bp.asarray(source)
+    assert sys.getrefcount(source) > references
+    view = tensor[10:20]
+    back = view.numpy()
+    del tensor, view
+    gc.collect()
+    assert back[0] == 10
+    del back
+    gc.collect()
+    assert sys.getrefcount(source) == references
+    kept = np.from_dlpack(bp.asarray([1.0, 2.0]))
+    gc.collect()
+    assert kept.tolist() == [1, 2]
+
+
+def test_dlpack_versions_and_devices():
+    x = bp.asarray([1.0])
+    assert "dltensor_versioned" in repr(x.__dlpack__(max_version=(1, 0)))
+    assert '"dltensor"' in repr(x.__dlpack__())
+    assert x.__dlpack_device__() == (1, 0)
+    copied = bp.from_dlpack(x, copy=True)
+    copied += 1
+    assert x.item() == 1.0
+    with pytest.raises((ValueError, BufferError)):
+        x.__dlpack__(dl_device=(2, 0))
+
+
+def test_a_capsule_is_consumed_once():
+    class Exporter:
+        def __init__(self, tensor):
+            self.capsule = tensor.__dlpack__(max_version=(1, 0))
+
+        def __dlpack__(self, **wishes):
+            return self.capsule
+
+    exporter = Exporter(bp.asarray([1.0, 2.0]))
+    assert bp.from_dlpack(exporter).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="consumed"):
+        bp.from_dlpack(exporter)
+
+
+def test_exporters_of_before_dlpack_1():
+    class Older:
+        def __dlpack__(self, stream=None):
+            return bp.asarray([3.0]).__dlpack__()
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    assert bp.from_dlpack(Older()).item() == 3.0
+    assert bp.asarray(Older()).item() == 3.0
+
+
+def test_other_exporters_and_scalars():
+    assert bp.asarray(array.array("i", [1, 2])).dtype is bp.int32
+    assert bp.asarray(np.float64(2.5)).dtype is bp.float64
+    assert bp.asarray(memoryview(np.arange(3.0))).tolist() == [0, 1, 2]
+    assert bp.asarray(np.empty((0, 3))).shape == (0, 3)
+    assert bp.asarray(np.array(5)).item() == 5
+
+
+def test_bfloat16_goes_by_dlpack_alone():
+    x = bp.asarray([1.0, 2.0], dtype=bp.bfloat16)
+    with pytest.raises(BufferError, match="bfloat16"):
+        memoryview(x)
+    with pytest.raises(TypeError, match="bfloat16"):
+        x.numpy()
+    assert bp.from_dlpack(x).tolist() == [1, 2]
+
+
+def test_numpy_protocols():
+    x = bp.asarray([1.0, 2.0])
+    assert np.asarray(x, dtype=np.int32).dtype == np.int32
+    assert not np.shares_memory(np.array(x, copy=True), x.numpy())
+    assert x.__array_namespace__() is bp
+    assert np.sum(x.numpy()) == 3
+
+
+def test_memoryview_of_tensors():
+    x = bp.asarray([[1, 2], [3, 4]], dtype=bp.int32)
+    view = memoryview(x)
+    assert (view.format, view.shape, view.strides, view.nbytes) == ("i", (2, 2), (8, 4), 16)
+    assert view.tolist() == [[1, 2], [3, 4]]
+    assert bytes(view) == x.numpy().tobytes()
+    with pytest.raises(BufferError, match="contiguous"):
+        x.T.__buffer__(0) if hasattr(x, "__buffer__") else hash_of_bytes(x.T)
+
+
+def hash_of_bytes(tensor):
+    import zlib
+
+    return zlib.crc32(tensor)
+
+
+@pytest.mark.parametrize(
+    "values, dtype, shape",
+    [
+        (1, "int64", ()),
+        (True, "bool", ()),
+        ([True, False], "bool", (2,)),
+        ([1, 2.5], "float32", (2,)),
+        ([[1, 2], [3, 4j]], "complex64", (2, 2)),
+        ([], "float32", (0,)),
+        ([[], []], "float32", (2, 0)),
+        (range(3), "int64", (3,)),
+        (((1,), (2,)), "int64", (2, 1)),
+        ([np.float32(1), 2], "float32", (2,)),
+    ],
+)
+def test_python_values(values, dtype, shape):
+    x = bp.asarray(values)
+    assert x.dtype.name == dtype and x.shape == shape
+    np.testing.assert_array_equal(x.numpy(), np.asarray(values))
+
+
+def test_wide_values_keep_their_digits():
+    assert bp.asarray(0.1, dtype=bp.float64).item() == 0.1
+    assert bp.asarray([0.1 + 0.2j], dtype=bp.complex128)[0].item() == 0.1 + 0.2j
+    assert bp.asarray(2**53 + 1).item() == 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "values, error",
+    [([[1, 2], [3]], ValueError), ([1, [2]], ValueError), ("12", TypeError), ([None], TypeError), (2**70, ValueError),
+     ({}, TypeError), (object(), TypeError)],
+)
+def test_values_that_are_none(values, error):
+    with pytest.raises(error, match="found"):
+        bp.asarray(values)
+
+
+def test_a_list_that_contains_itself():
+    values = []
+    values.append(values)
+    with pytest.raises(ValueError, match="levels"):
+        bp.asarray(values)

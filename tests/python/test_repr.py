@@ -1,0 +1,61 @@
+"""Text for people."""
+
+import backplane as bp
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize(
+    "values, text",
+    [
+        (1.5, "tensor(1.5)"),
+        ([1, 2], "tensor([1, 2])"),
+        ([1.0, 2.0], "tensor([1., 2.])"),
+        ([True, False], "tensor([ True, False])"),
+        ([[1.0, -2.25], [10.0, 0.5]], "tensor([[ 1.00, -2.25],\n        [10.00,  0.50]])"),
+        ([float("nan"), float("inf"), 1.0], "tensor([nan, inf,  1.])"),
+        ([1e-10, 1.0], "tensor([1.0000e-10, 1.0000e+00])"),
+        ([], "tensor([])"),
+        ([[], []], "tensor([], shape=(2, 0))"),
+        ([1 + 2j], "tensor([1.+2.j], dtype=complex64)"),
+    ],
+)
+def test_small(values, text):
+    assert repr(bp.asarray(values)) == text
+
+
+def test_dtype_device_and_history():
+    assert repr(bp.asarray([1], dtype=bp.int8)) == "tensor([1], dtype=int8)"
+    x = bp.asarray([1.0]).requires_grad_()
+    assert repr(x) == "tensor([1.], requires_grad=True)"
+    assert repr(x * 2) == "tensor([2.], grad_op=bp::multiply)"
+
+
+def test_long_axes_are_cut():
+    text = repr(bp.asarray(np.arange(2000)))
+    assert text == "tensor([   0,    1,    2, ..., 1997, 1998, 1999])"
+    square = repr(bp.zeros((100, 100)))
+    assert square.count("...") == 7 and len(square.splitlines()) == 7
+    assert max(map(len, repr(bp.asarray(np.arange(900) / 7)).splitlines())) <= 81
+
+
+def test_format():
+    assert f"{bp.asarray(1.25):.1f}" == "1.2"
+    assert f"{bp.asarray([1])}" == "tensor([1])"
+    assert str(bp.asarray([1])) == repr(bp.asarray([1]))
+
+
+def test_tolist_and_item():
+    assert bp.asarray([[1, 2], [3, 4]]).T.tolist() == [[1, 3], [2, 4]]
+    assert bp.asarray(5).tolist() == 5 and bp.zeros((2, 0)).tolist() == [[], []]
+    assert bp.asarray([[2.5]]).item() == 2.5
+    assert bp.asarray([1.5], dtype=bp.float16).item() == 1.5
+    assert bp.asarray([-0.15625], dtype=bp.bfloat16).item() == -0.15625
+    with pytest.raises(ValueError, match=r"item: found a tensor of shape \(2,\)"):
+        bp.asarray([1, 2]).item()
+
+
+@pytest.mark.parametrize("bits", [0x0000, 0x0001, 0x03FF, 0x0400, 0x3C00, 0x7BFF, 0x7C00, 0x8001, 0xFBFF, 0xFC00])
+def test_every_kind_of_half_reads_as_numpy_reads_it(bits):
+    half = np.array([bits], dtype=np.uint16).view(np.float16)
+    assert bp.asarray(half).item() == half.item()
