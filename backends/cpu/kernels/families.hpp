@@ -24,5 +24,9 @@ void register_index(const Registrar& registrar);
 void register_along_axis(const Registrar& registrar);
 void register_sort(const Registrar& registrar);
 void register_random(const Registrar& registrar);
+void register_softmax(const Registrar& registrar);
+void register_conv2d(const Registrar& registrar);
+void register_pool2d(const Registrar& registrar);
+void register_norm(const Registrar& registrar);
 
 }  // namespace backplane::cpu

@@ -1,0 +1,171 @@
+// conv2d and its two adjoints, as products with matrices of windows, image by image, parallel over images and groups.
+//
+// float32 and float64; the half floats go by the decomposition. Tensors are contiguous.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/columns.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/families.hpp"
+#include "kernels/gemm.hpp"
+#include "runtime/scratch.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+// Multiply-adds of a piece: about 20 microseconds.
+constexpr int64_t kPieceWork = int64_t{1} << 20;
+// Gradients of kernels are summed over images in this many parts, whatever the threads, so that they do not depend on
+// them.
+constexpr int64_t kWeightParts = 8;
+
+// x (n, groups * channels, h, w), w (groups * filters, channels, kh, kw), y (n, groups * filters, oh, ow).
+struct Convolution {
+  Windows windows;
+  int64_t images, groups, channels, filters;
+
+  int64_t taps() const { return channels * windows.taps(); }
+  int64_t image_size() const { return channels * windows.image(); }
+  int64_t result_size() const { return filters * windows.outputs(); }
+  int64_t kernel_size() const { return filters * taps(); }
+  int64_t work() const { return std::max<int64_t>(filters * taps() * windows.outputs(), 1); }
+  // Then the windows of an image are the image.
+  bool pointwise() const {
+    return windows.taps() == 1 && windows.stride[0] == 1 && windows.stride[1] == 1 && windows.padding[0] == 0 &&
+           windows.padding[1] == 0;
+  }
+};
+
+// `options`: stride, padding, dilation, groups.
+Convolution convolution_of(const int64_t* x, const int64_t* w, const int64_t* y, const bp_value* options) {
+  Convolution c;
+  c.images = x[0];
+  c.groups = plugin::as_int(options[3]);
+  c.channels = w[1];
+  c.filters = w[0] / std::max<int64_t>(c.groups, 1);
+  c.windows.height = x[2];
+  c.windows.width = x[3];
+  c.windows.out_height = y[2];
+  c.windows.out_width = y[3];
+  c.windows.kernel[0] = w[2];
+  c.windows.kernel[1] = w[3];
+  read_pair(options[0], c.windows.stride);
+  read_pair(options[1], c.windows.padding);
+  read_pair(options[2], c.windows.dilation);
+  return c;
+}
+
+template <class T>
+Matrix matrix(const T* data, int64_t rows, int64_t cols) {
+  return {reinterpret_cast<char*>(const_cast<T*>(data)), rows, cols, cols, 1};
+}
+Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
+
+// piece(image and group number) over all, each with one buffer for windows.
+template <class T, class Piece>
+void for_each_image(const bp_frame* frame, const Convolution& c, Piece&& piece) {
+  const int64_t count = c.images * c.groups;
+  const auto range = [&](int64_t begin, int64_t end) {
+    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * c.windows.outputs());
+    for (int64_t i = begin; i < end; ++i) piece(i, columns.get());
+  };
+  const int64_t grain = std::max<int64_t>(kPieceWork / c.work(), 1);
+  if (count <= grain) return range(0, count);
+  plugin::parallel_for(frame, 0, count, grain, range);
+}
+
+template <class T>
+void forward(const bp_frame* frame, const Convolution& c, const T* x, const T* w, T* y) {
+  for_each_image<T>(frame, c, [&](int64_t i, T* columns) {
+    const T* image = x + i * c.image_size();
+    if (!c.pointwise()) {
+      image_to_columns(c.windows, c.channels, image, columns);
+      image = columns;
+    }
+    gemm(plugin::kDtypeOf<T>, matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps()),
+         matrix(image, c.taps(), c.windows.outputs()), matrix(y + i * c.result_size(), c.filters, c.windows.outputs()));
+  });
+}
+
+template <class T>
+void input_grad(const bp_frame* frame, const Convolution& c, const T* y, const T* w, T* x) {
+  for_each_image<T>(frame, c, [&](int64_t i, T* columns) {
+    T* image = x + i * c.image_size();
+    T* target = c.pointwise() ? image : columns;
+    gemm(plugin::kDtypeOf<T>, transposed(matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps())),
+         matrix(y + i * c.result_size(), c.filters, c.windows.outputs()),
+         matrix(target, c.taps(), c.windows.outputs()));
+    if (!c.pointwise()) columns_to_image(c.windows, c.channels, columns, image);
+  });
+}
+
+template <class T>
+void weight_grad(const bp_frame* frame, const Convolution& c, const T* y, const T* x, T* w) {
+  const int64_t total = c.groups * c.kernel_size();
+  const int64_t parts =
+      std::clamp<int64_t>(c.images * c.groups * c.work() / kPieceWork, 1, std::min(kWeightParts, c.images));
+  const Scratch<T> sums(parts * total);
+  const auto part = [&](int64_t begin, int64_t end) {
+    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * c.windows.outputs());
+    for (int64_t p = begin; p < end; ++p) {
+      T* sum = sums.get() + p * total;
+      std::fill_n(sum, total, T(0));
+      const int64_t last = c.images * (p + 1) / parts * c.groups;
+      for (int64_t i = c.images * p / parts * c.groups; i < last; ++i) {
+        const T* image = x + i * c.image_size();
+        if (!c.pointwise()) {
+          image_to_columns(c.windows, c.channels, image, columns.get());
+          image = columns.get();
+        }
+        gemm(plugin::kDtypeOf<T>, matrix(y + i * c.result_size(), c.filters, c.windows.outputs()),
+             transposed(matrix(image, c.taps(), c.windows.outputs())),
+             matrix(sum + i % c.groups * c.kernel_size(), c.filters, c.taps()), true);
+      }
+    }
+  };
+  if (parts == 1)
+    part(0, 1);
+  else
+    plugin::parallel_for(frame, 0, parts, 1, part);
+  std::copy_n(sums.get(), total, w);
+  for (int64_t p = 1; p < parts; ++p)
+    for (int64_t i = 0; i < total; ++i) w[i] += sums.get()[p * total + i];
+}
+
+enum class Pass { kForward, kInput, kWeight };
+
+// conv2d(x, w, *, stride, padding, dilation, groups), conv2d_input_grad(y, w, shape, *, ...) and
+// conv2d_weight_grad(y, x, shape, *, ...).
+template <Pass P>
+bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *a = plugin::as_tensor(args[0]), *b = plugin::as_tensor(args[1]), *out = outs[0].u.t;
+    if (out->nbytes == 0) return;
+    const bp_tensor* x = P == Pass::kForward ? a : P == Pass::kInput ? out : b;
+    const bp_tensor* w = P == Pass::kWeight ? out : b;
+    const bp_tensor* y = P == Pass::kForward ? out : a;
+    const Convolution c = convolution_of(x->dl.shape, w->dl.shape, y->dl.shape, args + (P == Pass::kForward ? 2 : 3));
+    if (c.images * c.work() * c.groups == 0 || a->nbytes == 0 || b->nbytes == 0) {
+      std::memset(data_of(out), 0, out->nbytes);  // an empty sum
+      return;
+    }
+    plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(out->dtype, [&]<class T>() {
+      const T *left = reinterpret_cast<const T*>(data_of(a)), *right = reinterpret_cast<const T*>(data_of(b));
+      T* result = reinterpret_cast<T*>(data_of(out));
+      if constexpr (P == Pass::kForward) forward(frame, c, left, right, result);
+      if constexpr (P == Pass::kInput) input_grad(frame, c, left, right, result);
+      if constexpr (P == Pass::kWeight) weight_grad(frame, c, left, right, result);
+    });
+  });
+}
+
+}  // namespace
+
+void register_conv2d(const Registrar& registrar) {
+  constexpr bp_dtype_mask kDtypes = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64);
+  registrar.kernel(BP_KERNEL("bp::conv2d", "cpu", conv2d<Pass::kForward>, .dtypes = kDtypes));
+  registrar.kernel(BP_KERNEL("bp::conv2d_input_grad", "cpu", conv2d<Pass::kInput>, .dtypes = kDtypes));
+  registrar.kernel(BP_KERNEL("bp::conv2d_weight_grad", "cpu", conv2d<Pass::kWeight>, .dtypes = kDtypes));
+}
+
+}  // namespace backplane::cpu
