@@ -1,6 +1,7 @@
 // Recursive descent over the grammar of formulas; see formula.hpp. Nesting is bounded, since the text is a stranger's.
 #include "schema/formula.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <utility>
@@ -8,7 +9,8 @@
 namespace backplane::codegen {
 namespace {
 
-constexpr int kMaxNesting = 200;
+constexpr int kMaxNesting = 200;  // of parentheses and the like; and of bindings in a row
+constexpr uint16_t kMaxDepth = 500;  // of the tree: chains such as a + b + c nest to the left
 
 struct Operator {
   std::string_view symbol;
@@ -43,9 +45,15 @@ class Parser {
   }
 
   template <class... Children>
-  static ExprPtr with(ExprPtr expr, Children... children) {
-    (expr->children.push_back(std::move(children)), ...);
+  ExprPtr with(ExprPtr expr, Children... children) {
+    (adopt(*expr, std::move(children)), ...);
     return expr;
+  }
+
+  void adopt(Expr& parent, ExprPtr child) {
+    if (child && child->depth >= parent.depth) parent.depth = static_cast<uint16_t>(child->depth + 1);
+    if (parent.depth > kMaxDepth) tokens_.error(tokens_.peek(), "the formula is a chain of more than 500 steps; use let, map or fold");
+    parent.children.push_back(std::move(child));
   }
 
   ExprPtr fail(const std::string& message) {
@@ -61,22 +69,28 @@ class Parser {
     return std::string(tokens_.take().text);
   }
 
-  ExprPtr formula() {
-    if (++nesting_ > kMaxNesting) return fail("the formula nests deeper than 200 levels; use let");
-    ExprPtr result = tokens_.accept_word("let") ? bindings() : conditional();
-    --nesting_;
-    return result;
-  }
+  ExprPtr formula() { return tokens_.accept_word("let") ? bindings() : conditional(); }
+
+  // One per function that may enter itself before it returns.
+  struct Level {
+    explicit Level(Parser& parser) : parser(parser) { ++parser.nesting_; }
+    ~Level() { --parser.nesting_; }
+    bool too_deep() const { return parser.nesting_ > kMaxNesting; }
+    Parser& parser;
+  };
+  ExprPtr refuse_depth() { return fail("the formula nests deeper than 200 levels; use let"); }
 
   // `a = EXPR; b = EXPR; EXPR`: one binding per name that is followed by a single '='.
   ExprPtr bindings() {
     ExprPtr first;
     Expr* last = nullptr;
+    int count = 0;
     do {
+      if (++count > kMaxNesting) return fail("more than 200 bindings in a row; split the op");
       const Token at = tokens_.peek();
       ExprPtr let = make(Expr::Kind::kLet, at.offset, name("after let"));
       tokens_.expect("=", "after the name of a let");
-      let->children.push_back(conditional());
+      adopt(*let, conditional());
       tokens_.expect(";", "after the value of a let");
       Expr* raw = let.get();
       (last ? last->children.emplace_back() : first) = std::move(let);
@@ -88,6 +102,8 @@ class Parser {
   }
 
   ExprPtr conditional() {
+    const Level level(*this);
+    if (level.too_deep()) return refuse_depth();
     ExprPtr value = disjunction();
     const Token at = tokens_.peek();
     if (!tokens_.accept_word("if")) return value;
@@ -99,7 +115,7 @@ class Parser {
 
   ExprPtr disjunction() {
     ExprPtr left = conjunction();
-    while (tokens_.peek().is_word("or")) {
+    while (!tokens_.failed() && tokens_.peek().is_word("or")) {
       const Token at = tokens_.take();
       left = with(make(Expr::Kind::kBinary, at.offset, "or"), std::move(left), conjunction());
     }
@@ -108,7 +124,7 @@ class Parser {
 
   ExprPtr conjunction() {
     ExprPtr left = negation();
-    while (tokens_.peek().is_word("and")) {
+    while (!tokens_.failed() && tokens_.peek().is_word("and")) {
       const Token at = tokens_.take();
       left = with(make(Expr::Kind::kBinary, at.offset, "and"), std::move(left), negation());
     }
@@ -117,17 +133,16 @@ class Parser {
 
   ExprPtr negation() {
     if (!tokens_.peek().is_word("not")) return comparison();
-    if (++nesting_ > kMaxNesting) return fail("the formula nests deeper than 200 levels; use let");
+    const Level level(*this);
+    if (level.too_deep()) return refuse_depth();
     const Token at = tokens_.take();
-    ExprPtr result = with(make(Expr::Kind::kUnary, at.offset, "not"), negation());
-    --nesting_;
-    return result;
+    return with(make(Expr::Kind::kUnary, at.offset, "not"), negation());
   }
 
   template <size_t N>
   const char* accept_operator(const Operator (&table)[N]) {
     for (const Operator& op : table)
-      if (tokens_.accept(op.symbol)) return op.builtin;
+      if (!tokens_.failed() && tokens_.accept(op.symbol)) return op.builtin;
     return nullptr;
   }
 
@@ -156,9 +171,9 @@ class Parser {
   ExprPtr unary() {
     const Token at = tokens_.peek();
     if (!tokens_.accept("-")) return power();
-    if (++nesting_ > kMaxNesting) return fail("the formula nests deeper than 200 levels; use let");
+    const Level level(*this);
+    if (level.too_deep()) return refuse_depth();
     ExprPtr value = unary();
-    --nesting_;
     if (value->kind == Expr::Kind::kInt || value->kind == Expr::Kind::kFloat) {
       value->integer = -value->integer;
       value->number = -value->number;
@@ -171,8 +186,10 @@ class Parser {
   ExprPtr power() {
     ExprPtr base = postfix();
     const size_t at = tokens_.peek().offset;
-    if (tokens_.accept("**")) return with(make(Expr::Kind::kBinary, at, "pow"), std::move(base), unary());
-    return base;
+    if (!tokens_.accept("**")) return base;
+    const Level level(*this);
+    if (level.too_deep()) return refuse_depth();
+    return with(make(Expr::Kind::kBinary, at, "pow"), std::move(base), unary());
   }
 
   ExprPtr postfix() {
@@ -214,7 +231,7 @@ class Parser {
     if (tokens_.accept("[")) {
       ExprPtr list = make(Expr::Kind::kList, token.offset);
       while (!tokens_.failed() && !tokens_.peek().is("]")) {
-        list->children.push_back(conditional());
+        adopt(*list, conditional());
         if (!tokens_.accept(",")) break;
       }
       tokens_.expect("]", "to close '['");
@@ -262,10 +279,12 @@ class Parser {
       if (tokens_.peek().kind == Token::Kind::kName && tokens_.peek(1).is("=")) {
         const Token keyword = tokens_.take();
         tokens_.take();
-        result->keywords.push_back({std::string(keyword.text), keyword.offset, conditional()});
+        ExprPtr value = conditional();
+        result->depth = std::max(result->depth, static_cast<uint16_t>(value->depth + 1));
+        result->keywords.push_back({std::string(keyword.text), keyword.offset, std::move(value)});
       } else {
         if (!result->keywords.empty()) return fail("a positional argument follows a keyword; put it first");
-        result->children.push_back(conditional());
+        adopt(*result, conditional());
       }
       if (!tokens_.accept(",")) break;
     }

@@ -39,6 +39,7 @@ struct Expr {
     kFold        // accumulator `name` = children[0], `element` in children[1]: children[2]
   };
   Kind kind = Kind::kName;
+  uint16_t depth = 1;  // of the tree below, which the parser bounds
   size_t offset = 0;
   std::string name;
   std::string element;

@@ -100,9 +100,8 @@ class RuleReader {
     return true;
   }
 
-  // "x" or "(x, w, b)"
-  std::vector<uint32_t> read_names(const YamlNode& key) {
-    std::vector<uint32_t> targets;
+  // "x" or "(x, w, b)". False where that cannot be read: the rule may then be anyone's, so nobody's is missed.
+  bool read_names(const YamlNode& key, std::vector<uint32_t>& targets) {
     TokenStream tokens(key.text, reader_.diagnostics());
     const bool group = tokens.accept("(");
     do {
@@ -120,7 +119,8 @@ class RuleReader {
     } while (group && tokens.accept(","));
     if (group) tokens.expect(")", "to close the group");
     if (!tokens.failed() && !tokens.at_end()) tokens.error(tokens.peek(), "found " + quoted(tokens.peek()) + "; write one argument or \"(x, y)\"");
-    return targets;
+    if (tokens.failed()) targets = tensor_args();
+    return !tokens.failed();
   }
 
   void read_targets(const YamlNode& map, const char* key, std::vector<Rule>& out) {
@@ -129,12 +129,15 @@ class RuleReader {
     for (const auto& [names, value] : map.entries) {
       Rule rule;
       rule.where = value->location();
-      rule.targets = read_names(*names);
-      for (const uint32_t target : rule.targets) {
+      const bool readable = read_names(*names, rule.targets);
+      for (const uint32_t target : readable ? rule.targets : std::vector<uint32_t>()) {
         if (seen[target]) reader_.error(*names, "argument '" + entry_.signature.args[target].name + "' has two rules in '" + key + "'; keep one");
         seen[target] = true;
       }
-      if (read_refusal(*value, rule)) {
+      if (!readable) {
+        rule.kind = Rule::Kind::kDamaged;
+        out.push_back(std::move(rule));
+      } else if (read_refusal(*value, rule)) {
         out.push_back(std::move(rule));
       } else if (value->is(YamlNode::Kind::kList)) {
         read_per_result(*value, key, std::move(rule), out);

@@ -104,14 +104,16 @@ class EntryReader {
     const YamlNode* alias = node_.find("alias");
     if (!alias || !reader_.expect_scalar(*alias, "alias")) return;
     std::string_view name = alias->text.value;
-    entry_.maybe_view = name.substr(0, 6) == "maybe ";
-    entry_.view = !entry_.maybe_view;
-    if (entry_.maybe_view) name.remove_prefix(6);
+    const bool maybe = name.substr(0, 6) == "maybe ";
+    if (maybe) name.remove_prefix(6);
     const int arg = entry_.signature.find_arg(name);
-    if (arg < 0 || !entry_.signature.args[static_cast<size_t>(arg)].is_tensor())
+    if (arg < 0 || !entry_.signature.args[static_cast<size_t>(arg)].is_tensor()) {
       reader_.error(*alias, "'alias' names '" + std::string(name) + "', which is no Tensor argument; write the argument that is viewed");
-    else
-      entry_.alias = static_cast<uint32_t>(arg);
+      return;
+    }
+    entry_.alias = static_cast<uint32_t>(arg);
+    entry_.view = !maybe;
+    entry_.maybe_view = maybe;
   }
 
   void read_variants() {

@@ -125,6 +125,10 @@ class SignatureParser {
       return value;
     }
     if (tokens_.accept("-")) {
+      if (tokens_.peek().is("-") || tokens_.peek().is("[")) {
+        tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + " after '-'; a negative default is a number");
+        return value;
+      }
       value = literal();
       value.integer = -value.integer;
       value.number = -value.number;
@@ -173,6 +177,10 @@ class SignatureParser {
     value.kind = Literal::Kind::kInts;
     while (!tokens_.failed() && !tokens_.peek().is("]")) {
       const Token at = tokens_.peek();
+      if (at.is("[")) {
+        tokens_.error(at, "a list default holds numbers only");
+        return value;
+      }
       const Literal element = literal();
       if (element.kind == Literal::Kind::kFloat) value.kind = Literal::Kind::kFloats;
       else if (element.kind != Literal::Kind::kInt) tokens_.error(at, "a list default holds numbers only");
