@@ -83,11 +83,6 @@ int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_ar
 }
 
 void dispatch(const Call& call) {
-  if ((call.op.flags & kIdentityOnReal) && call.args[0].tag == BP_TAG_TENSOR && call.outs[0].flags == 0 &&
-      !(BP_DTYPE_BIT(call.args[0].u.t->dtype) & BP_MASK_COMPLEX)) {
-    call.outs[0] = call.args[0];
-    return retain(impl(call.args[0].u.t));
-  }
   const ThreadState& state = thread_state;
   uint64_t keys = state.included_keys | keys_of(call.args, call.n_args);
   for (int32_t i = 0; i < call.n_outs; ++i)

@@ -97,7 +97,6 @@ void rebuild_all_tables() {
 void classify(OpEntry& entry) {
   const OpRecord& record = *entry.record;
   entry.flags = record.def.flags;
-  if (has_tag(record.def.tags, "identity:real")) entry.flags |= kIdentityOnReal;
   entry.decompose = record.find_formula(BP_RULE_DECOMPOSE);
   if (record.find_formula(BP_RULE_VJP))
     entry.derivative = Derivative::kFormulas;

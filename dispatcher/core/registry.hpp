@@ -33,10 +33,6 @@ struct KernelTable {
   std::vector<const KernelRow*> by_key;  // by key bit; nullptr: the key's fallback
 };
 
-// Beside BP_OP_*, in OpEntry::flags: the entry's tag `identity:real` says that the op returns a real first argument as it
-// is (conj), so that formulas may be written for complex numbers at no cost to others.
-inline constexpr uint64_t kIdentityOnReal = uint64_t{1} << 62;
-
 // How an op is differentiated by the tape. Worked out once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
