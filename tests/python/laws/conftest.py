@@ -1,6 +1,6 @@
 """Counts what every law covered, and prints it after the run: cases passed and failed, entries exempted in writing.
 
-The laws run on the default device. BACKPLANE_LAW_DEVICE names another, BACKPLANE_LAW_PLUGIN the plugin that brings it.
+The laws run on the default device. BACKPLANE_LAW_DEVICE names another, BACKPLANE_LAW_PLUGIN the plugins to load first.
 """
 
 import os
@@ -14,13 +14,12 @@ passed, failed, entries = Counter(), Counter(), defaultdict(set)
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "law(name): the law of the registry that a test states")
-    device = os.environ.get("BACKPLANE_LAW_DEVICE")
-    if device:
-        import backplane as bp
+    import backplane as bp
 
-        if os.environ.get("BACKPLANE_LAW_PLUGIN"):
-            bp.load_plugin(os.environ["BACKPLANE_LAW_PLUGIN"])
-        bp.set_default_device(device)
+    for plugin in filter(None, os.environ.get("BACKPLANE_LAW_PLUGIN", "").split(os.pathsep)):
+        bp.load_plugin(plugin)
+    if os.environ.get("BACKPLANE_LAW_DEVICE"):
+        bp.set_default_device(os.environ["BACKPLANE_LAW_DEVICE"])
 
 
 def pytest_collection_modifyitems(items):
