@@ -42,19 +42,18 @@ PyObject* get_is_contiguous(PyObject* self, void*) {
   return PyBool_FromLong((handle_of(self)->flags & BP_TENSOR_CONTIGUOUS) != 0);
 }
 
+constexpr int32_t kMaxAxes = 64;  // of any tensor
+
 // The axes in order, the last `reversed` of them backwards.
 PyObject* permuted(PyObject* self, int32_t reversed) {
   const OpHandle op = require_op(Slot::Permute);
   if (op == BP_NO_OP) return nullptr;
-  return guarded([&] {
-    bp_tensor* tensor = handle_of(self);
-    const int32_t ndim = tensor->dl.ndim;
-    std::vector<int64_t> axes(static_cast<size_t>(ndim));
-    for (int32_t i = 0; i < ndim; ++i)
-      axes[static_cast<size_t>(i)] = i < ndim - reversed ? i : 2 * ndim - reversed - 1 - i;
-    const bp_value args[] = {tensor_value(tensor), value(Shape(axes))};
-    return call_to_tensor(op, args, 2);
-  });
+  bp_tensor* tensor = handle_of(self);
+  const int32_t ndim = tensor->dl.ndim;
+  int64_t axes[kMaxAxes];
+  for (int32_t i = 0; i < ndim; ++i) axes[i] = i < ndim - reversed ? i : 2 * ndim - reversed - 1 - i;
+  const bp_value args[] = {tensor_value(tensor), value(Shape(axes, static_cast<size_t>(ndim)))};
+  return call_to_tensor(op, args, 2);
 }
 
 PyObject* get_transposed(PyObject* self, void*) { return permuted(self, handle_of(self)->dl.ndim); }

@@ -35,6 +35,7 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (spec.type == BP_TYPE_GENERATOR) generator_ = static_cast<int32_t>(i);
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
   }
+  makes_view_ = (def_.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_.flags & BP_OP_OUT);
   for (uint32_t i = 0; i < def_.results.count; ++i) {
     has_list_result_ |= (element_of<bp_result_def>(def_.results, i).flags & BP_ARG_LIST) != 0;

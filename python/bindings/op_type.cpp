@@ -90,8 +90,9 @@ PyObject* wrap_results(OpObject* self, const OpSignature& signature, const bp_va
   return results.release();
 }
 
-// Work that the operands do not show: a creation op's elements.
-uint64_t bytes_of_call(const bp_value* values, int32_t count) noexcept {
+// How much work a call may be: its operands, and what they do not show, a creation op's elements.
+uint64_t bytes_of_call(const OpSignature& signature, const bp_value* values, int32_t count) noexcept {
+  if (signature.makes_view()) return 0;
   uint64_t bytes = bytes_of(values, count);
   for (int32_t i = 0; i < count; ++i) {
     if (values[i].tag == BP_TAG_TENSOR_LIST) {
@@ -112,11 +113,13 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   if (signature.has_list_result()) [[unlikely]] {
     return raise(BP_ERROR_NOT_IMPLEMENTED, "%U: a list of tensors as a result is not callable from Python", self->name);
   }
-  bp_value inline_outs[kInlineResults] = {};
+  bp_value inline_outs[kInlineResults];
+  std::fill_n(inline_outs, std::min(n_results, kInlineResults), bp_value{});
   std::vector<bp_value> many(n_results > kInlineResults ? static_cast<size_t>(n_results) : 0);
   bp_value* outs = many.empty() ? inline_outs : many.data();
   if (out && !read_outs(self, out, outs, n_results)) return nullptr;
-  if (bp_status status = call_op(self->op, values, count, outs, n_results, bytes_of_call(values, count))) [[unlikely]] {
+  if (bp_status status = call_op(self->op, values, count, outs, n_results, bytes_of_call(signature, values, count)))
+      [[unlikely]] {
     return raise_status(status);
   }
   return out ? Py_NewRef(out) : wrap_results(self, signature, outs);
@@ -138,7 +141,7 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);
   }
-  const uint64_t bytes = bytes_of_call(arguments.values(), count);
+  const uint64_t bytes = bytes_of_call(signature, arguments.values(), count);
   if (bp_status status = call_op_inplace(self->op, arguments.values(), count, bytes)) return raise_status(status);
   return Py_NewRef(given[0]);
 }

@@ -96,6 +96,12 @@ int read_number(PyObject* object, bp_value* value, double* pair) noexcept {
 }
 
 int read_int(PyObject* object, int64_t* value) noexcept {
+  if (PyLong_CheckExact(object)) [[likely]] {
+    int overflow = 0;
+    *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (!overflow) [[likely]]
+      return 1;
+  }
   if (PyBool_Check(object) || !PyIndex_Check(object)) return 0;
   PyRef integer = PyRef::steal(PyNumber_Index(object));
   if (!integer) {
