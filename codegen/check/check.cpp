@@ -21,7 +21,8 @@ class CycleFinder {
       const std::vector<bool> used = op.program.reachable(formula->roots);
       for (size_t i = 0; i < used.size(); ++i) {
         const Node& node = op.program.nodes()[i];
-        if (used[i] && node.kind == BP_NODE_CALL) vertex.calls.push_back(op.program.names()[static_cast<size_t>(node.imm)]);
+        if (used[i] && node.kind == BP_NODE_CALL)
+          vertex.calls.push_back(op.program.names()[static_cast<size_t>(node.imm)]);
       }
     }
   }

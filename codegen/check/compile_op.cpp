@@ -15,28 +15,45 @@ bool is_list_of_positions(const Arg& arg) {
 bool param_fits(const Arg& arg, char letter) {
   const bool list = arg.has(BP_ARG_LIST);
   switch (letter) {
-    case 't': return arg.is_tensor() && !list;
-    case 'l': return arg.is_tensor() && list;
-    case 'a': return arg.type == BP_TYPE_AXIS && !list;
-    case 'x': return arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_AXIS;
-    case 's': return arg.type == BP_TYPE_SHAPE || arg.type == BP_TYPE_SIZE || is_list_of_positions(arg);
-    case 'i': return is_list_of_positions(arg) && arg.type != BP_TYPE_AXIS;
-    case 'n': return (arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) && !list;
-    case 'b': return arg.type == BP_TYPE_BOOL && !list;
-    default: return false;
+    case 't':
+      return arg.is_tensor() && !list;
+    case 'l':
+      return arg.is_tensor() && list;
+    case 'a':
+      return arg.type == BP_TYPE_AXIS && !list;
+    case 'x':
+      return arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_AXIS;
+    case 's':
+      return arg.type == BP_TYPE_SHAPE || arg.type == BP_TYPE_SIZE || is_list_of_positions(arg);
+    case 'i':
+      return is_list_of_positions(arg) && arg.type != BP_TYPE_AXIS;
+    case 'n':
+      return (arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) && !list;
+    case 'b':
+      return arg.type == BP_TYPE_BOOL && !list;
+    default:
+      return false;
   }
 }
 
 std::string letter_word(char letter) {
   switch (letter) {
-    case 't': return "a Tensor argument";
-    case 'l': return "a Tensor[] argument";
-    case 'a': return "an Axis argument";
-    case 'x': return "an Axes or Axis argument";
-    case 's': return "a Shape, Size or Size[] argument";
-    case 'i': return "an Index[] argument";
-    case 'n': return "a Size or Index argument";
-    default: return "a bool argument";
+    case 't':
+      return "a Tensor argument";
+    case 'l':
+      return "a Tensor[] argument";
+    case 'a':
+      return "an Axis argument";
+    case 'x':
+      return "an Axes or Axis argument";
+    case 's':
+      return "a Shape, Size or Size[] argument";
+    case 'i':
+      return "an Index[] argument";
+    case 'n':
+      return "a Size or Index argument";
+    default:
+      return "a bool argument";
   }
 }
 
@@ -81,7 +98,8 @@ void OpCompiler::prune() {
   if (op_.uses_fit)
     for (const char* name : kFitNames) op_.program.append_name(name);
   if (op_.program.slot_count() > 63)
-    error(entry_.where, "the formulas of '" + entry_.name() + "' hold more than 63 variables of map and fold; split the op");
+    error(entry_.where,
+          "the formulas of '" + entry_.name() + "' hold more than 63 variables of map and fold; split the op");
 }
 
 FormulaCompiler OpCompiler::compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets) {
@@ -101,7 +119,8 @@ CompiledFormula OpCompiler::formula(uint16_t rule, const Rule& stated) const {
   return result;
 }
 
-uint32_t OpCompiler::root(FormulaCompiler& compiler, const Expr& expr, const Value& value, bool list, bool may_be_none) {
+uint32_t OpCompiler::root(FormulaCompiler& compiler, const Expr& expr, const Value& value, bool list,
+                          bool may_be_none) {
   using Kind = Type::Kind;
   if (value.type.is(Kind::kAny)) return value.node;
   const std::string wanted = list ? "a list of Tensors" : "a Tensor";
@@ -120,10 +139,13 @@ uint32_t OpCompiler::root(FormulaCompiler& compiler, const Expr& expr, const Val
 void OpCompiler::compile_flags() {
   const auto& args = entry_.signature.args;
   const auto tensors = std::count_if(args.begin(), args.end(), [](const Arg& a) { return a.is_tensor(); });
-  const bool lists = std::any_of(args.begin(), args.end(), [](const Arg& a) { return a.is_tensor() && a.has(BP_ARG_LIST); });
-  const bool generator = std::any_of(args.begin(), args.end(), [](const Arg& a) { return a.type == BP_TYPE_GENERATOR; });
+  const bool lists =
+      std::any_of(args.begin(), args.end(), [](const Arg& a) { return a.is_tensor() && a.has(BP_ARG_LIST); });
+  const bool generator =
+      std::any_of(args.begin(), args.end(), [](const Arg& a) { return a.type == BP_TYPE_GENERATOR; });
   const auto all_shapes = [&](std::string_view word) {
-    return !op_.shapes.empty() && std::all_of(op_.shapes.begin(), op_.shapes.end(), [&](const auto& s) { return s.name == word; });
+    return !op_.shapes.empty() &&
+           std::all_of(op_.shapes.begin(), op_.shapes.end(), [&](const auto& s) { return s.name == word; });
   };
   uint64_t& flags = op_.flags;
   const auto set = [&](bool condition, uint64_t flag) {
@@ -139,19 +161,26 @@ void OpCompiler::compile_flags() {
   set(generator, BP_OP_RANDOM);
   set(tensors == 0, BP_OP_CREATION);
   set(entry_.host, BP_OP_HOST);
-  set(std::any_of(op_.shapes.begin(), op_.shapes.end(), [](const auto& s) { return s.name == "dynamic"; }), BP_OP_DYNAMIC);
+  set(std::any_of(op_.shapes.begin(), op_.shapes.end(), [](const auto& s) { return s.name == "dynamic"; }),
+      BP_OP_DYNAMIC);
   set(!entry_.family.empty(), BP_OP_PRIMITIVE);
   set(entry_.composite, BP_OP_COMPOSITE);
 
   if (entry_.random != generator)
-    error(entry_.where, generator ? "'" + entry_.name() + "' takes a Generator but does not say so; write random: true"
-                                  : "'" + entry_.name() + "' is random but takes no Generator; add a Generator argument");
-  if (entry_.inplace && (args.empty() || !args[0].is_tensor() || args[0].has(BP_ARG_LIST) || entry_.signature.results.size() != 1))
-    error(entry_.where, "'" + entry_.name() + "' cannot have an in-place variant; its first argument must be a Tensor and its result one");
-  if ((entry_.view || entry_.maybe_view) && op_.shapes.size() == 1 && op_.shapes[0].name != "damaged" && op_.shapes[0].name.substr(0, 5) != "view.")
+    error(entry_.where, generator
+                            ? "'" + entry_.name() + "' takes a Generator but does not say so; write random: true"
+                            : "'" + entry_.name() + "' is random but takes no Generator; add a Generator argument");
+  if (entry_.inplace &&
+      (args.empty() || !args[0].is_tensor() || args[0].has(BP_ARG_LIST) || entry_.signature.results.size() != 1))
+    error(entry_.where,
+          "'" + entry_.name() +
+              "' cannot have an in-place variant; its first argument must be a Tensor and its result one");
+  if ((entry_.view || entry_.maybe_view) && op_.shapes.size() == 1 && op_.shapes[0].name != "damaged" &&
+      op_.shapes[0].name.substr(0, 5) != "view.")
     error(entry_.where, "'" + entry_.name() + "' is a view; its shape must be one of the view.* words");
   if (entry_.composite && !entry_.family.empty())
-    error(entry_.where, "'" + entry_.name() + "' is both composite and primitive; a composite has no kernel, keep one of the two");
+    error(entry_.where,
+          "'" + entry_.name() + "' is both composite and primitive; a composite has no kernel, keep one of the two");
 }
 
 // ---- shapes ----
@@ -164,7 +193,8 @@ void OpCompiler::compile_shapes() {
     CompiledShape out;
     if (!spec.expr) {
       out.name = "damaged";
-    } else if (spec.expr->kind == Expr::Kind::kCall && (find_shape_word(spec.expr->name) || !find_builtin(spec.expr->name))) {
+    } else if (spec.expr->kind == Expr::Kind::kCall &&
+               (find_shape_word(spec.expr->name) || !find_builtin(spec.expr->name))) {
       compile_shape_word(spec, out);
     } else if (spec.expr->kind == Expr::Kind::kName && spec.expr->name == "dynamic") {
       out.name = "dynamic";
@@ -173,7 +203,8 @@ void OpCompiler::compile_shapes() {
       FormulaCompiler expression = compiler(spec.text, BP_RULE_SHAPE);
       const Value value = expression.compile(*spec.expr);
       if (!value.type.is(Type::Kind::kAny) && (!value.type.is(Type::Kind::kInts) || value.type.optional))
-        expression.error(spec.expr->offset, "the shape is " + describe(value.type) + "; it must be a list of ints, e.g. x.shape + [n]");
+        expression.error(spec.expr->offset,
+                         "the shape is " + describe(value.type) + "; it must be a list of ints, e.g. x.shape + [n]");
       shape.roots.resize(op_.shapes.size(), value.node);
       shape.roots.push_back(value.node);
       shape.text = spec.text.value;
@@ -187,7 +218,8 @@ void OpCompiler::compile_shapes() {
   const std::vector<bool> used = op_.program.reachable(shape.roots);
   for (size_t i = 0; i < used.size(); ++i)
     if (used[i] && op_.program.nodes()[i].kind == BP_NODE_CALL)
-      error(entry_.shapes[0].text.location(), "the shape calls an op; it may use attributes, builtins and arithmetic only");
+      error(entry_.shapes[0].text.location(),
+            "the shape calls an op; it may use attributes, builtins and arithmetic only");
   op_.formulas.push_back(std::move(shape));
 }
 
@@ -198,26 +230,34 @@ void OpCompiler::compile_shape_word(const ShapeSpec& spec, CompiledShape& out) {
   if (!word) {
     std::vector<std::string_view> names = {"dynamic"};
     for (const ShapeWordSpec& w : shape_words()) names.push_back(w.name);
-    error(spec.text.location(call.offset), "unknown shape word '" + call.name + "'" + suggestion(call.name, names) + "; words are " + listed(names));
+    error(spec.text.location(call.offset),
+          "unknown shape word '" + call.name + "'" + suggestion(call.name, names) + "; words are " + listed(names));
     return;
   }
   const bool any_number = word->name == "broadcast";
-  const auto required = static_cast<size_t>(std::count_if(word->params.begin(), word->params.end(), [](char c) { return c >= 'a'; }));
-  if (call.children.size() < required || (!any_number && call.children.size() > word->params.size()) || !call.keywords.empty()) {
-    error(spec.text.location(call.offset), "the shape word '" + call.name + "' takes " +
-                                               (any_number ? "one argument or more" : required == word->params.size()
-                                                    ? std::to_string(required) : std::to_string(required) + " to " + std::to_string(word->params.size())) +
-                                               (any_number ? "" : " arguments") + ", not " + std::to_string(call.children.size() + call.keywords.size()) +
-                                               "; see docs/reference/ops-yaml.md");
+  const auto required =
+      static_cast<size_t>(std::count_if(word->params.begin(), word->params.end(), [](char c) { return c >= 'a'; }));
+  if (call.children.size() < required || (!any_number && call.children.size() > word->params.size()) ||
+      !call.keywords.empty()) {
+    error(spec.text.location(call.offset),
+          "the shape word '" + call.name + "' takes " +
+              (any_number ? "one argument or more"
+               : required == word->params.size()
+                   ? std::to_string(required)
+                   : std::to_string(required) + " to " + std::to_string(word->params.size())) +
+              (any_number ? "" : " arguments") + ", not " +
+              std::to_string(call.children.size() + call.keywords.size()) + "; see docs/reference/ops-yaml.md");
     return;
   }
   for (size_t i = 0; i < call.children.size(); ++i) {
     uint32_t arg = BP_NO_ARG;
-    if (!shape_param_fits(*call.children[i], spec.text, word->params[std::min(i, word->params.size() - 1)], arg)) return;
+    if (!shape_param_fits(*call.children[i], spec.text, word->params[std::min(i, word->params.size() - 1)], arg))
+      return;
     out.args.push_back(arg);
   }
   if (word->name.substr(0, 5) == "view." && entry_.alias != out.args[0])
-    error(spec.text.location(call.offset), "'" + call.name + "' makes a view of '" + call.children[0]->name + "'; write alias: " + call.children[0]->name);
+    error(spec.text.location(call.offset), "'" + call.name + "' makes a view of '" + call.children[0]->name +
+                                               "'; write alias: " + call.children[0]->name);
 }
 
 bool OpCompiler::shape_param_fits(const Expr& at, const Text& text, char letter, uint32_t& arg) {
@@ -232,8 +272,9 @@ bool OpCompiler::shape_param_fits(const Expr& at, const Text& text, char letter,
   std::vector<std::string_view> names;
   for (const Arg& a : entry_.signature.args)
     if (param_fits(a, lower)) names.push_back(a.name);
-  error(text.location(at.offset), "a shape word takes " + letter_word(lower) + (may_lack ? " or none" : "") + " here" +
-                                      (names.empty() ? "; '" + entry_.name() + "' has no such argument" : "; e.g. " + std::string(names[0])));
+  error(text.location(at.offset),
+        "a shape word takes " + letter_word(lower) + (may_lack ? " or none" : "") + " here" +
+            (names.empty() ? "; '" + entry_.name() + "' has no such argument" : "; e.g. " + std::string(names[0])));
   return false;
 }
 
@@ -242,7 +283,8 @@ bool OpCompiler::shape_param_fits(const Expr& at, const Text& text, char letter,
 void OpCompiler::compile_decompose() {
   if (!entry_.decompose) {
     if (entry_.family.empty() && !entry_.view && !entry_.maybe_view && !entry_.host)
-      error(entry_.where, "'" + entry_.name() + "' has no 'decompose'; write one, or say primitive: FAMILY, alias or host: true");
+      error(entry_.where,
+            "'" + entry_.name() + "' has no 'decompose'; write one, or say primitive: FAMILY, alias or host: true");
     return;
   }
   const Rule& rule = *entry_.decompose;
@@ -251,7 +293,8 @@ void OpCompiler::compile_decompose() {
   FormulaCompiler expression = compiler(rule.text, BP_RULE_DECOMPOSE);
   const auto& results = entry_.signature.results;
   const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
-  for (size_t i = 0; i < values.size(); ++i) result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
+  for (size_t i = 0; i < values.size(); ++i)
+    result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
   if (!expression.failed()) check_unused_arguments(result, rule);
   op_.formulas.push_back(std::move(result));
 }
@@ -264,14 +307,19 @@ void OpCompiler::check_unused_arguments(const CompiledFormula& formula, const Ru
     if (spec.type == BP_TYPE_DEVICE || spec.type == BP_TYPE_STR) continue;
     bool found = false;
     for (size_t i = 0; i < used.size() && !found; ++i)
-      found = used[i] && op_.program.nodes()[i].kind == BP_NODE_ARG && op_.program.nodes()[i].imm == static_cast<int64_t>(arg);
-    if (!found) error(rule.where, "the decomposition of '" + entry_.name() + "' never uses its input '" + spec.name + "'; use it, or remove the argument");
+      found = used[i] && op_.program.nodes()[i].kind == BP_NODE_ARG &&
+              op_.program.nodes()[i].imm == static_cast<int64_t>(arg);
+    if (!found)
+      error(rule.where, "the decomposition of '" + entry_.name() + "' never uses its input '" + spec.name +
+                            "'; use it, or remove the argument");
   }
 }
 
 void OpCompiler::compile_put() {
   if (!entry_.put) {
-    if (entry_.view) error(entry_.where, "view '" + entry_.name() + "' has no 'put'; write the op that writes the piece v back, or put: {none: REASON}");
+    if (entry_.view)
+      error(entry_.where, "view '" + entry_.name() +
+                              "' has no 'put'; write the op that writes the piece v back, or put: {none: REASON}");
     return;
   }
   const Rule& rule = *entry_.put;
@@ -286,7 +334,8 @@ void OpCompiler::compile_put() {
   } else {
     FormulaCompiler expression = compiler(rule.text, BP_RULE_PUT);
     result.roots.push_back(root(expression, *rule.expr, expression.compile(*rule.expr), false, false));
-    if (!expression.failed() && !reads(result, BP_NODE_COTANGENT)) error(rule.where, "'put' never uses the piece 'v'; write it into the base");
+    if (!expression.failed() && !reads(result, BP_NODE_COTANGENT))
+      error(rule.where, "'put' never uses the piece 'v'; write it into the base");
   }
   op_.formulas.push_back(std::move(result));
 }
@@ -308,14 +357,18 @@ void OpCompiler::compile_batch() {
       FormulaCompiler expression = compiler(rule.text, BP_RULE_BATCH);
       const auto& results = entry_.signature.results;
       const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
-      for (size_t i = 0; i < values.size(); ++i) result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
+      for (size_t i = 0; i < values.size(); ++i)
+        result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
     }
   } else if (op_.flags & BP_OP_DYNAMIC) {
     result.flags = BP_FORMULA_REFUSED | BP_FORMULA_DERIVED;
     result.text = "the result's shape depends on values";
   } else if (op_.find(BP_RULE_SHAPE) && !(op_.flags & BP_OP_CREATION)) {
     if (!entry_.decompose)
-      error(entry_.where, "'" + entry_.name() + "' has a shape of its own, so no batch rule follows; write 'batch' as a formula, loop or {none: REASON}");
+      error(
+          entry_.where,
+          "'" + entry_.name() +
+              "' has a shape of its own, so no batch rule follows; write 'batch' as a formula, loop or {none: REASON}");
     return;
   } else {
     result.flags = BP_FORMULA_DERIVED;
@@ -346,8 +399,11 @@ void OpCompiler::check_samples() {
         if (!list) wrong("a list such as [1, 2]");
       } else if (arg.is_tensor() || arg.type == BP_TYPE_SCALAR) {
         if (!number) wrong(arg.is_tensor() ? "a number, a shape or {shape: [2, 3]}" : "a number");
-      } else if (arg.type == BP_TYPE_BOOL ? kind != Kind::kBool : arg.type == BP_TYPE_DTYPE ? kind != Kind::kDtype
-                 : (arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) && kind != Kind::kInt) {
+      } else if (arg.type == BP_TYPE_BOOL ? kind != Kind::kBool
+                 : arg.type == BP_TYPE_DTYPE
+                     ? kind != Kind::kDtype
+                     : (arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) &&
+                           kind != Kind::kInt) {
         wrong(describe(arg));
       }
     }

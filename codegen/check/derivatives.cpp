@@ -33,10 +33,14 @@ bool is_differentiable_result(const Entry& entry, size_t index) {
   if (entry.signature.results[index].nondiff) return false;
   const bp_result_dtype& dtype = entry.dtypes.results[index];
   switch (dtype.kind) {
-    case BP_RESULT_DTYPE_FIXED: return (BP_DTYPE_BIT(dtype.param) & kInexact) != 0;
-    case BP_RESULT_DTYPE_OF_ARG: return (entry.dtypes.accepts[dtype.param] & kInexact) != 0;
-    case BP_RESULT_DTYPE_FROM_ARG: return true;
-    default: return (compute_mask(entry) & kInexact) != 0;
+    case BP_RESULT_DTYPE_FIXED:
+      return (BP_DTYPE_BIT(dtype.param) & kInexact) != 0;
+    case BP_RESULT_DTYPE_OF_ARG:
+      return (entry.dtypes.accepts[dtype.param] & kInexact) != 0;
+    case BP_RESULT_DTYPE_FROM_ARG:
+      return true;
+    default:
+      return (compute_mask(entry) & kInexact) != 0;
   }
 }
 
@@ -57,7 +61,9 @@ bool OpCompiler::reads(const CompiledFormula& formula, uint16_t kind) const {
 uint32_t OpCompiler::fit(uint32_t node, uint32_t target) {
   if (!registry_.can_fit()) {
     if (!fit_refused_)
-      error(entry_.where, "the cotangents of '" + entry_.name() + "' are fitted by bp::sum_to, bp::cast and bp::real, which are not known; import ops.yaml (--import)");
+      error(entry_.where,
+            "the cotangents of '" + entry_.name() +
+                "' are fitted by bp::sum_to, bp::cast and bp::real, which are not known; import ops.yaml (--import)");
     fit_refused_ = true;
     return node;
   }
@@ -90,12 +96,14 @@ void OpCompiler::compile_partial(const Rule& rule) {
   FormulaCompiler expression(registry_, entry_, op_.program, diagnostics_, rule.text, std::move(context));
   const Value partial = expression.compile(*rule.expr);
   if (!partial.type.is(Type::Kind::kTensor) && !partial.type.is_number() && !partial.type.is(Type::Kind::kAny))
-    expression.error(rule.expr->offset, "the partial derivative is " + describe(partial.type) + "; it must be a Tensor or a number");
+    expression.error(rule.expr->offset,
+                     "the partial derivative is " + describe(partial.type) + "; it must be a Tensor or a number");
   const bool one = one_literal(*rule.expr);
   const Entry* multiply = registry_.find("multiply", entry_.ns);
   if (!multiply) multiply = registry_.find("mul", entry_.ns);
   if (!one && !multiply)
-    error(rule.where, "'partial' needs bp::multiply, which is not known; import ops.yaml (--import), or write vjp and jvp");
+    error(rule.where,
+          "'partial' needs bp::multiply, which is not known; import ops.yaml (--import), or write vjp and jvp");
   if (expression.failed() || (!one && !multiply)) return;
   const auto times = [&](uint32_t a, uint32_t b) { return one ? a : op_.program.call(multiply->full_name, {a, b}); };
 
@@ -120,13 +128,15 @@ void OpCompiler::compile_vjp(const Rule& rule) {
   }
   for (const uint32_t target : rule.targets)
     if (!is_differentiable_arg(entry_, target))
-      error(rule.where, "argument '" + entry_.signature.args[target].name + "' has no inexact dtype, so it has no derivative; remove it from 'vjp'");
+      error(rule.where, "argument '" + entry_.signature.args[target].name +
+                            "' has no inexact dtype, so it has no derivative; remove it from 'vjp'");
   FormulaCompiler expression = compiler(rule.text, BP_RULE_VJP, rule.targets);
   const std::vector<Value> values = expression.compile_several(*rule.expr, rule.targets.size(), "arguments");
   for (size_t i = 0; i < values.size(); ++i) {
     const uint32_t target = rule.targets[i];
     const bool list = entry_.signature.args[target].has(BP_ARG_LIST);
-    result.roots.push_back(fit(root(expression, *rule.expr, values[i], list, entry_.pass_zeros || rule.targets.size() > 1), target));
+    result.roots.push_back(
+        fit(root(expression, *rule.expr, values[i], list, entry_.pass_zeros || rule.targets.size() > 1), target));
   }
   if (entry_.pass_zeros) result.flags |= BP_FORMULA_PASS_ZEROS;
   if (!expression.failed() && !reads(result, BP_NODE_COTANGENT))
@@ -176,13 +186,17 @@ void OpCompiler::derive_linear_jvp(const Location& where) {
   if (result.targets.empty()) return;
   std::vector<uint32_t> inputs;
   for (size_t i = 0; i < entry_.signature.args.size(); ++i)
-    inputs.push_back(op_.program.add(is_differentiable_arg(entry_, i) ? BP_NODE_TANGENT : BP_NODE_ARG, static_cast<int64_t>(i)));
+    inputs.push_back(
+        op_.program.add(is_differentiable_arg(entry_, i) ? BP_NODE_TANGENT : BP_NODE_ARG, static_cast<int64_t>(i)));
   const uint32_t call = op_.program.call(entry_.full_name, std::move(inputs));
   const size_t n = entry_.signature.results.size();
   for (size_t i = 0; i < n; ++i) {
-    if (n == 1) result.roots.push_back(call);
-    else if (is_differentiable_result(entry_, i)) result.roots.push_back(op_.program.add(BP_NODE_SELECT, static_cast<int64_t>(i), {call}));
-    else result.roots.push_back(op_.program.absent());
+    if (n == 1)
+      result.roots.push_back(call);
+    else if (is_differentiable_result(entry_, i))
+      result.roots.push_back(op_.program.add(BP_NODE_SELECT, static_cast<int64_t>(i), {call}));
+    else
+      result.roots.push_back(op_.program.absent());
   }
   op_.flags |= BP_OP_LINEAR;
   op_.formulas.push_back(std::move(result));
@@ -193,7 +207,8 @@ void OpCompiler::derive_view_vjp() {
   const Rule& put = *entry_.put;
   const Entry* zeros = registry_.find_full("bp::zeros_like");
   if (!zeros) {
-    error(put.where, "the derivative of view '" + entry_.name() + "' needs bp::zeros_like, which is not known; import ops.yaml (--import), or write 'vjp'");
+    error(put.where, "the derivative of view '" + entry_.name() +
+                         "' needs bp::zeros_like, which is not known; import ops.yaml (--import), or write 'vjp'");
     return;
   }
   const std::string& base = entry_.signature.args[entry_.alias].name;
@@ -217,7 +232,9 @@ void OpCompiler::derive_view_vjp() {
 void OpCompiler::compile_derivatives() {
   if (entry_.composite) {
     for (const auto* rules : {&entry_.partial, &entry_.vjp, &entry_.jvp})
-      for (const Rule& rule : *rules) error(rule.where, "a composite op differentiates through its decomposition; remove this rule, or 'kind: composite'");
+      for (const Rule& rule : *rules)
+        error(rule.where,
+              "a composite op differentiates through its decomposition; remove this rule, or 'kind: composite'");
     return;
   }
   for (const Rule& rule : entry_.partial)
@@ -248,12 +265,17 @@ void OpCompiler::check_holes() {
   for (const uint32_t arg : differentiable_args()) {
     const std::string& name = entry_.signature.args[arg].name;
     const auto stated = [&](const std::vector<Rule>& rules) {
-      return std::any_of(rules.begin(), rules.end(), [&](const Rule& r) { return std::count(r.targets.begin(), r.targets.end(), arg); });
+      return std::any_of(rules.begin(), rules.end(),
+                         [&](const Rule& r) { return std::count(r.targets.begin(), r.targets.end(), arg); });
     };
-    if (!op_.find(BP_RULE_VJP, arg) && !through_decomposition(entry_.vjp) && !stated(entry_.vjp) && !stated(entry_.partial) && !fit_refused_)
-      error(entry_.where, "'" + entry_.name() + "' has no vjp for '" + name + "'; write a formula, zero, or {none: REASON}");
-    if (!op_.find(BP_RULE_JVP, arg) && !through_decomposition(entry_.jvp) && !stated(entry_.jvp) && !stated(entry_.partial))
-      error(entry_.where, "'" + entry_.name() + "' has no jvp for '" + name + "'; write linear, a formula, zero, or {none: REASON}");
+    if (!op_.find(BP_RULE_VJP, arg) && !through_decomposition(entry_.vjp) && !stated(entry_.vjp) &&
+        !stated(entry_.partial) && !fit_refused_)
+      error(entry_.where,
+            "'" + entry_.name() + "' has no vjp for '" + name + "'; write a formula, zero, or {none: REASON}");
+    if (!op_.find(BP_RULE_JVP, arg) && !through_decomposition(entry_.jvp) && !stated(entry_.jvp) &&
+        !stated(entry_.partial))
+      error(entry_.where,
+            "'" + entry_.name() + "' has no jvp for '" + name + "'; write linear, a formula, zero, or {none: REASON}");
   }
 }
 

@@ -59,25 +59,30 @@ bool FormulaCompiler::parameter(const Expr& expr, const BuiltinSpec& spec, size_
       arg = {program_.add(BP_NODE_LIST, 0, {arg.node}), make(Kind::kInts)};
       return true;
     }
-    const bool fits = letter == 'a' || (letter == 'i' && arg.type.is(Kind::kInt)) || (letter == 'n' && arg.type.is_number()) ||
-                      (letter == 'b' && arg.type.is(Kind::kBool)) || (letter == 'd' && arg.type.is(Kind::kDtype)) ||
-                      (letter == 'L' && (arg.type.is(Kind::kInts) || arg.type.is(Kind::kValues))) || (letter == 'l' && arg.type.is_list());
+    const bool fits = letter == 'a' || (letter == 'i' && arg.type.is(Kind::kInt)) ||
+                      (letter == 'n' && arg.type.is_number()) || (letter == 'b' && arg.type.is(Kind::kBool)) ||
+                      (letter == 'd' && arg.type.is(Kind::kDtype)) ||
+                      (letter == 'L' && (arg.type.is(Kind::kInts) || arg.type.is(Kind::kValues))) ||
+                      (letter == 'l' && arg.type.is_list());
     if (fits) return true;
   }
-  static const std::map<char, std::string> kWords = {{'i', "an int"}, {'n', "a number"}, {'b', "a bool"}, {'d', "a dtype"},
-                                                     {'L', "a list of ints"}, {'l', "a list"}, {'x', "axes or none"}};
-  error(at.offset, "the builtin '" + std::string(spec.name) + "' takes " + kWords.at(letter) + " here, not " + describe(arg.type));
+  static const std::map<char, std::string> kWords = {{'i', "an int"},      {'n', "a number"},       {'b', "a bool"},
+                                                     {'d', "a dtype"},     {'L', "a list of ints"}, {'l', "a list"},
+                                                     {'x', "axes or none"}};
+  error(at.offset,
+        "the builtin '" + std::string(spec.name) + "' takes " + kWords.at(letter) + " here, not " + describe(arg.type));
   return false;
 }
 
 Value FormulaCompiler::builtin(const Expr& expr, const BuiltinSpec& spec, std::vector<Value> args) {
   if (!expr.keywords.empty()) {
-    error(expr.keywords[0].offset, "the builtin '" + std::string(spec.name) + "' takes no keywords; write its arguments in order");
+    error(expr.keywords[0].offset,
+          "the builtin '" + std::string(spec.name) + "' takes no keywords; write its arguments in order");
     return reported();
   }
   if (args.size() < spec.required || args.size() > spec.params.size())
-    return fail(expr, "the builtin '" + std::string(spec.name) + "' takes " + std::to_string(spec.required) + " arguments, not " +
-                          std::to_string(args.size()));
+    return fail(expr, "the builtin '" + std::string(spec.name) + "' takes " + std::to_string(spec.required) +
+                          " arguments, not " + std::to_string(args.size()));
   bool ok = true;
   std::vector<uint32_t> nodes;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -87,12 +92,24 @@ Value FormulaCompiler::builtin(const Expr& expr, const BuiltinSpec& spec, std::v
   if (!ok) return reported();
   Type type;
   switch (spec.result) {
-    case 'i': type.kind = Kind::kInt; break;
-    case 'n': type.kind = Kind::kNumber; break;
-    case 'b': type.kind = Kind::kBool; break;
-    case 'd': type.kind = Kind::kDtype; break;
-    case 'L': type.kind = Kind::kInts; break;
-    case '=': type = args[0].type; break;
+    case 'i':
+      type.kind = Kind::kInt;
+      break;
+    case 'n':
+      type.kind = Kind::kNumber;
+      break;
+    case 'b':
+      type.kind = Kind::kBool;
+      break;
+    case 'd':
+      type.kind = Kind::kDtype;
+      break;
+    case 'L':
+      type.kind = Kind::kInts;
+      break;
+    case '=':
+      type = args[0].type;
+      break;
     case 'j':
       type = args[0].type;
       for (const Value& arg : args) type = join(type, arg.type, ok);
@@ -100,14 +117,19 @@ Value FormulaCompiler::builtin(const Expr& expr, const BuiltinSpec& spec, std::v
     case 'e':
       type = join(args[0].type, args[1].type, ok);
       type.optional = false;
-      if (!ok) return fail(expr, "the fallback is " + describe(args[1].type) + ", the value " + describe(args[0].type) + "; give a fallback of the same type");
+      if (!ok)
+        return fail(expr, "the fallback is " + describe(args[1].type) + ", the value " + describe(args[0].type) +
+                              "; give a fallback of the same type");
       break;
     case 's':
-      type.kind = args[0].type.is(Kind::kTensor) ? Kind::kTensorList : args[0].type.is(Kind::kInt) ? Kind::kInts
-                  : args[0].type.is(Kind::kNone) ? Kind::kValues : Kind::kNumbers;
+      type.kind = args[0].type.is(Kind::kTensor) ? Kind::kTensorList
+                  : args[0].type.is(Kind::kInt)  ? Kind::kInts
+                  : args[0].type.is(Kind::kNone) ? Kind::kValues
+                                                 : Kind::kNumbers;
       type.optional_elements = args[0].type.is(Kind::kNone) || args[0].type.optional;
       break;
-    default: break;
+    default:
+      break;
   }
   return {program_.builtin(std::string(spec.name), std::move(nodes)), type};
 }
@@ -117,13 +139,20 @@ Value FormulaCompiler::builtin(const Expr& expr, const BuiltinSpec& spec, std::v
 uint32_t FormulaCompiler::default_of(const Arg& param) {
   const Literal& value = param.default_value;
   switch (value.kind) {
-    case Literal::Kind::kNone: return program_.absent();
-    case Literal::Kind::kBool: return program_.constant({BP_TAG_BOOL, value.integer, 0, {}});
-    case Literal::Kind::kInt: return program_.integer(value.integer);
-    case Literal::Kind::kFloat: return program_.constant({BP_TAG_FLOAT, 0, value.number, {}});
-    case Literal::Kind::kString: return program_.constant({BP_TAG_STRING, 0, 0, value.text});
-    case Literal::Kind::kDtype: return program_.constant({BP_TAG_DTYPE, value.integer, 0, {}});
-    default: break;
+    case Literal::Kind::kNone:
+      return program_.absent();
+    case Literal::Kind::kBool:
+      return program_.constant({BP_TAG_BOOL, value.integer, 0, {}});
+    case Literal::Kind::kInt:
+      return program_.integer(value.integer);
+    case Literal::Kind::kFloat:
+      return program_.constant({BP_TAG_FLOAT, 0, value.number, {}});
+    case Literal::Kind::kString:
+      return program_.constant({BP_TAG_STRING, 0, 0, value.text});
+    case Literal::Kind::kDtype:
+      return program_.constant({BP_TAG_DTYPE, value.integer, 0, {}});
+    default:
+      break;
   }
   std::vector<uint32_t> elements;
   for (size_t i = 0; i < value.ints.size(); ++i)
@@ -140,18 +169,22 @@ uint32_t FormulaCompiler::pass(const Expr& at, const Entry& callee, const Arg& p
   const Node& node = program_.nodes()[value.node];
   if (takes_list && node.kind == BP_NODE_LIST && node.inputs.empty()) return value.node;
   // A list of numbers is one of Tensors where Tensors are asked for.
-  if (param.is_tensor() && param.has(BP_ARG_LIST) && (value.type.is(Kind::kInts) || value.type.is(Kind::kNumbers)) && node.kind == BP_NODE_LIST)
+  if (param.is_tensor() && param.has(BP_ARG_LIST) && (value.type.is(Kind::kInts) || value.type.is(Kind::kNumbers)) &&
+      node.kind == BP_NODE_LIST)
     return value.node;
   if (value.type.optional && [&] {
         Value there = value;
         there.type.optional = false;
         return fits(there.type, param);
       }()) {
-    error(at.offset, "'" + param.name + "' of '" + callee.name() + "' cannot be none, and this value may be; write it under `... if present(...) else ...`");
+    error(at.offset, "'" + param.name + "' of '" + callee.name() +
+                         "' cannot be none, and this value may be; write it under `... if present(...) else ...`");
   } else {
-    error(at.offset, "'" + param.name + "' of '" + callee.name() + "' is " + describe(param) + ", but this is " + describe(value.type) +
-                         (param.type == BP_TYPE_SCALAR && value.type.is(Kind::kTensor) ? "; a Scalar is static, use an op that takes a Tensor"
-                                                                                       : "; pass " + describe(param)));
+    error(at.offset, "'" + param.name + "' of '" + callee.name() + "' is " + describe(param) + ", but this is " +
+                         describe(value.type) +
+                         (param.type == BP_TYPE_SCALAR && value.type.is(Kind::kTensor)
+                              ? "; a Scalar is static, use an op that takes a Tensor"
+                              : "; pass " + describe(param)));
   }
   return value.node;
 }
@@ -159,12 +192,15 @@ uint32_t FormulaCompiler::pass(const Expr& at, const Entry& callee, const Arg& p
 Value FormulaCompiler::conjugate(const Value& value) {
   const Entry* conj = registry_.find_full(kConj);
   const auto& accepts = entry_.dtypes.accepts;
-  const bool complex = std::any_of(accepts.begin(), accepts.end(), [](bp_dtype_mask mask) { return (mask & BP_MASK_COMPLEX) != 0; }) ||
-                       std::any_of(entry_.dtypes.results.begin(), entry_.dtypes.results.end(),
-                                   [](const bp_result_dtype& r) { return r.kind == BP_RESULT_DTYPE_COMPLEX; });
+  const bool complex =
+      std::any_of(accepts.begin(), accepts.end(), [](bp_dtype_mask mask) { return (mask & BP_MASK_COMPLEX) != 0; }) ||
+      std::any_of(entry_.dtypes.results.begin(), entry_.dtypes.results.end(),
+                  [](const bp_result_dtype& r) { return r.kind == BP_RESULT_DTYPE_COMPLEX; });
   const Node& node = program_.nodes()[value.node];
-  if (!conj || !complex || node.kind == BP_NODE_CONST || value.type.is(Kind::kInt) || value.type.is(Kind::kBool)) return value;
-  const uint32_t dtype = value.type.is_number() ? program_.builtin("number_dtype", {value.node}) : program_.add(BP_NODE_DTYPE, 0, {value.node});
+  if (!conj || !complex || node.kind == BP_NODE_CONST || value.type.is(Kind::kInt) || value.type.is(Kind::kBool))
+    return value;
+  const uint32_t dtype = value.type.is_number() ? program_.builtin("number_dtype", {value.node})
+                                                : program_.add(BP_NODE_DTYPE, 0, {value.node});
   const uint32_t condition = program_.builtin("is_complex", {dtype});
   const uint32_t conjugated = program_.call(kConj, {value.node});
   Value result = value;
@@ -178,9 +214,11 @@ Value FormulaCompiler::op(const Expr& expr, const Entry& callee, const std::vect
   size_t last = 0;
   for (size_t i = 0; i < positional.size(); ++i) {
     if (i >= params.size() || params[i].has(BP_ARG_KEYWORD_ONLY)) {
-      const auto most = std::count_if(params.begin(), params.end(), [](const Arg& a) { return !a.has(BP_ARG_KEYWORD_ONLY); });
-      return fail(*expr.children[i], "'" + callee.name() + "' takes at most " + std::to_string(most) + " positional arguments, not " +
-                                         std::to_string(positional.size()) + "; its signature is " + callee.signature.text.value);
+      const auto most =
+          std::count_if(params.begin(), params.end(), [](const Arg& a) { return !a.has(BP_ARG_KEYWORD_ONLY); });
+      return fail(*expr.children[i], "'" + callee.name() + "' takes at most " + std::to_string(most) +
+                                         " positional arguments, not " + std::to_string(positional.size()) +
+                                         "; its signature is " + callee.signature.text.value);
     }
     nodes[i] = pass(*expr.children[i], callee, params[i], positional[i]);
     last = std::max(last, i + 1);
@@ -191,10 +229,12 @@ Value FormulaCompiler::op(const Expr& expr, const Entry& callee, const std::vect
     if (param < 0) {
       std::vector<std::string_view> names;
       for (const Arg& arg : params) names.push_back(arg.name);
-      error(keyword.offset, "'" + callee.name() + "' has no argument '" + keyword.name + "'" + suggestion(keyword.name, names) + "; arguments are " + listed(names));
+      error(keyword.offset, "'" + callee.name() + "' has no argument '" + keyword.name + "'" +
+                                suggestion(keyword.name, names) + "; arguments are " + listed(names));
       continue;
     }
-    if (nodes[static_cast<size_t>(param)] >= 0) error(keyword.offset, "'" + keyword.name + "' of '" + callee.name() + "' is given twice; keep one");
+    if (nodes[static_cast<size_t>(param)] >= 0)
+      error(keyword.offset, "'" + keyword.name + "' of '" + callee.name() + "' is given twice; keep one");
     nodes[static_cast<size_t>(param)] = pass(*keyword.value, callee, params[static_cast<size_t>(param)], value);
     last = std::max(last, static_cast<size_t>(param) + 1);
   }
@@ -202,11 +242,13 @@ Value FormulaCompiler::op(const Expr& expr, const Entry& callee, const std::vect
   std::vector<uint32_t> inputs;
   for (size_t i = 0; i < params.size(); ++i) {
     if (nodes[i] < 0 && !params[i].has(BP_ARG_HAS_DEFAULT))
-      return fail(expr, "'" + callee.name() + "' lacks its argument '" + params[i].name + "'; its signature is " + callee.signature.text.value);
+      return fail(expr, "'" + callee.name() + "' lacks its argument '" + params[i].name + "'; its signature is " +
+                            callee.signature.text.value);
     if (i < last) inputs.push_back(nodes[i] < 0 ? default_of(params[i]) : static_cast<uint32_t>(nodes[i]));
   }
   // The rules of conj itself must reach it.
-  if (callee.full_name == kConj && entry_.full_name != kConj && positional.size() == 1 && positional[0].type.is(Kind::kTensor))
+  if (callee.full_name == kConj && entry_.full_name != kConj && positional.size() == 1 &&
+      positional[0].type.is(Kind::kTensor))
     return conjugate(positional[0]);
   Type type;
   if (callee.signature.results.size() > 1) {

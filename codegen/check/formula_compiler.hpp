@@ -21,8 +21,8 @@ struct Value {
 };
 
 struct FormulaContext {
-  uint16_t rule = 0;      // BP_RULE_*
-  bool partial = false;   // of a `partial`: reads neither g nor t
+  uint16_t rule = 0;     // BP_RULE_*
+  bool partial = false;  // of a `partial`: reads neither g nor t
   std::vector<uint32_t> targets;
   std::map<std::string, Value> given;  // names that mean something else here: a derived vjp's base and piece
 };

@@ -67,7 +67,8 @@ std::vector<uint32_t> Program::prune(std::span<const uint32_t> roots) {
       renumbered[i] = kept.constant(consts_[static_cast<size_t>(node.imm)]);
       continue;
     }
-    if (node.kind == BP_NODE_CALL || node.kind == BP_NODE_BUILTIN) node.imm = kept.name(names_[static_cast<size_t>(node.imm)]);
+    if (node.kind == BP_NODE_CALL || node.kind == BP_NODE_BUILTIN)
+      node.imm = kept.name(names_[static_cast<size_t>(node.imm)]);
     renumbered[i] = kept.add(node.kind, node.imm, std::move(node.inputs));
   }
   kept.next_slot_ = next_slot_;

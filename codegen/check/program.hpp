@@ -36,7 +36,7 @@ class Program {
   uint32_t integer(int64_t value) { return constant({BP_TAG_INT, value, 0, {}}); }
   uint32_t call(const std::string& full_name, std::vector<uint32_t> inputs);
   uint32_t builtin(const std::string& name, std::vector<uint32_t> inputs);
-  uint32_t name(const std::string& name);  // its index
+  uint32_t name(const std::string& name);                                // its index
   void append_name(const std::string& name) { names_.push_back(name); }  // even if it is there
   // A fresh variable slot, `count` of them in a row.
   int64_t slots(int64_t count);

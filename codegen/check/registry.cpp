@@ -12,9 +12,9 @@ Registry::Registry(const std::vector<std::unique_ptr<RegistryFile>>& files, Diag
       const auto [known, inserted] = by_name_.emplace(entry.full_name, &entry);
       if (inserted) continue;
       const Location first = known->second->where;
-      diagnostics.error(entry.where, "op '" + entry.full_name + "' is defined twice, first at " + std::string(first.file) +
-                                         ":" + std::to_string(first.line) + "; rename one, or give it an overload: " +
-                                         entry.name() + ".OVERLOAD");
+      diagnostics.error(entry.where, "op '" + entry.full_name + "' is defined twice, first at " +
+                                         std::string(first.file) + ":" + std::to_string(first.line) +
+                                         "; rename one, or give it an overload: " + entry.name() + ".OVERLOAD");
     }
   }
 }

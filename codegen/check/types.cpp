@@ -53,10 +53,22 @@ const std::vector<BuiltinSpec>& builtins() {
 }  // namespace
 
 std::string describe(const Type& type) {
-  static constexpr const char* kNames[] = {"a value", "none",  "a Tensor", "a list of Tensors", "several results",
-                                           "an int",  "a number", "a bool", "a list of ints", "a list of numbers",
-                                           "a list with absent elements", "a dtype", "a device", "a text",
-                                           "a Generator", "a Graph"};
+  static constexpr const char* kNames[] = {"a value",
+                                           "none",
+                                           "a Tensor",
+                                           "a list of Tensors",
+                                           "several results",
+                                           "an int",
+                                           "a number",
+                                           "a bool",
+                                           "a list of ints",
+                                           "a list of numbers",
+                                           "a list with absent elements",
+                                           "a dtype",
+                                           "a device",
+                                           "a text",
+                                           "a Generator",
+                                           "a Graph"};
   return std::string(kNames[static_cast<int>(type.kind)]) + (type.optional ? " or none" : "");
 }
 
@@ -73,22 +85,41 @@ Type type_of(const Arg& arg) {
   type.optional = arg.has(BP_ARG_OPTIONAL);
   type.optional_elements = arg.has(BP_ARG_OPTIONAL_ELEMENTS);
   switch (arg.type) {
-    case BP_TYPE_TENSOR: type.kind = arg.has(BP_ARG_LIST) ? Kind::kTensorList : Kind::kTensor; break;
-    case BP_TYPE_SCALAR: type.kind = arg.has(BP_ARG_LIST) ? Kind::kNumbers : Kind::kNumber; break;
+    case BP_TYPE_TENSOR:
+      type.kind = arg.has(BP_ARG_LIST) ? Kind::kTensorList : Kind::kTensor;
+      break;
+    case BP_TYPE_SCALAR:
+      type.kind = arg.has(BP_ARG_LIST) ? Kind::kNumbers : Kind::kNumber;
+      break;
     case BP_TYPE_AXIS:
     case BP_TYPE_SIZE:
     case BP_TYPE_INDEX:
       type.kind = !arg.has(BP_ARG_LIST) ? Kind::kInt : type.optional_elements ? Kind::kValues : Kind::kInts;
       break;
     case BP_TYPE_AXES:
-    case BP_TYPE_SHAPE: type.kind = Kind::kInts; break;
-    case BP_TYPE_DTYPE: type.kind = Kind::kDtype; break;
-    case BP_TYPE_DEVICE: type.kind = Kind::kDevice; break;
-    case BP_TYPE_GENERATOR: type.kind = Kind::kGenerator; break;
-    case BP_TYPE_BOOL: type.kind = arg.has(BP_ARG_LIST) ? Kind::kNumbers : Kind::kBool; break;
-    case BP_TYPE_STR: type.kind = Kind::kStr; break;
-    case BP_TYPE_GRAPH: type.kind = Kind::kGraph; break;
-    default: break;
+    case BP_TYPE_SHAPE:
+      type.kind = Kind::kInts;
+      break;
+    case BP_TYPE_DTYPE:
+      type.kind = Kind::kDtype;
+      break;
+    case BP_TYPE_DEVICE:
+      type.kind = Kind::kDevice;
+      break;
+    case BP_TYPE_GENERATOR:
+      type.kind = Kind::kGenerator;
+      break;
+    case BP_TYPE_BOOL:
+      type.kind = arg.has(BP_ARG_LIST) ? Kind::kNumbers : Kind::kBool;
+      break;
+    case BP_TYPE_STR:
+      type.kind = Kind::kStr;
+      break;
+    case BP_TYPE_GRAPH:
+      type.kind = Kind::kGraph;
+      break;
+    default:
+      break;
   }
   return type;
 }
@@ -130,19 +161,29 @@ bool fits(const Type& type, const Arg& arg) {
       if (!list) return type.is(Kind::kTensor) || type.is_number();
       // An empty list literal is a list of ints until it is used.
       return (type.is(Kind::kTensorList) && (!type.optional_elements || arg.has(BP_ARG_OPTIONAL_ELEMENTS)));
-    case BP_TYPE_SCALAR: return list ? type.is(Kind::kInts) || type.is(Kind::kNumbers) : type.is_number();
+    case BP_TYPE_SCALAR:
+      return list ? type.is(Kind::kInts) || type.is(Kind::kNumbers) : type.is_number();
     case BP_TYPE_AXIS:
     case BP_TYPE_SIZE:
-    case BP_TYPE_INDEX: return list ? ints : type.is(Kind::kInt);
+    case BP_TYPE_INDEX:
+      return list ? ints : type.is(Kind::kInt);
     case BP_TYPE_AXES:
-    case BP_TYPE_SHAPE: return type.is(Kind::kInts);
-    case BP_TYPE_BOOL: return list ? type.is(Kind::kNumbers) : type.is(Kind::kBool);
-    case BP_TYPE_DTYPE: return type.is(Kind::kDtype);
-    case BP_TYPE_DEVICE: return type.is(Kind::kDevice);
-    case BP_TYPE_GENERATOR: return type.is(Kind::kGenerator);
-    case BP_TYPE_STR: return type.is(Kind::kStr);
-    case BP_TYPE_GRAPH: return type.is(Kind::kGraph);
-    default: return false;
+    case BP_TYPE_SHAPE:
+      return type.is(Kind::kInts);
+    case BP_TYPE_BOOL:
+      return list ? type.is(Kind::kNumbers) : type.is(Kind::kBool);
+    case BP_TYPE_DTYPE:
+      return type.is(Kind::kDtype);
+    case BP_TYPE_DEVICE:
+      return type.is(Kind::kDevice);
+    case BP_TYPE_GENERATOR:
+      return type.is(Kind::kGenerator);
+    case BP_TYPE_STR:
+      return type.is(Kind::kStr);
+    case BP_TYPE_GRAPH:
+      return type.is(Kind::kGraph);
+    default:
+      return false;
   }
 }
 

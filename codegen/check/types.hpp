@@ -11,17 +11,17 @@ namespace backplane::codegen {
 
 struct Type {
   enum class Kind : uint8_t {
-    kAny,         // of something that has been reported already
+    kAny,  // of something that has been reported already
     kNone,
     kTensor,
     kTensorList,
-    kTuple,       // the results of a call with several
+    kTuple,  // the results of a call with several
     kInt,
-    kNumber,      // int, float, bool or complex
+    kNumber,  // int, float, bool or complex
     kBool,
     kInts,
     kNumbers,
-    kValues,      // a list with absent elements: bp_value list
+    kValues,  // a list with absent elements: bp_value list
     kDtype,
     kDevice,
     kStr,

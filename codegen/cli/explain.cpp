@@ -13,16 +13,21 @@ namespace {
 
 std::string render_const(const Const& c) {
   switch (c.tag) {
-    case BP_TAG_BOOL: return c.integer ? "true" : "false";
-    case BP_TAG_INT: return std::to_string(c.integer);
+    case BP_TAG_BOOL:
+      return c.integer ? "true" : "false";
+    case BP_TAG_INT:
+      return std::to_string(c.integer);
     case BP_TAG_FLOAT: {
       char text[32];
       std::snprintf(text, sizeof text, "%.17g", c.number);
       return text;
     }
-    case BP_TAG_DTYPE: return std::string(kDtypeNames[c.integer]);
-    case BP_TAG_STRING: return "'" + c.text + "'";
-    default: return "none";
+    case BP_TAG_DTYPE:
+      return std::string(kDtypeNames[c.integer]);
+    case BP_TAG_STRING:
+      return "'" + c.text + "'";
+    default:
+      return "none";
   }
 }
 
@@ -52,31 +57,53 @@ std::string render(const CompiledOp& op, uint32_t index) {
   const auto& signature = op.entry->signature;
   const auto imm = static_cast<size_t>(node.imm);
   const auto arg = [&] { return signature.args[imm].name; };
-  const auto result = [&](const std::string& word) { return signature.results.size() == 1 ? word : word + "." + signature.results[imm].name; };
+  const auto result = [&](const std::string& word) {
+    return signature.results.size() == 1 ? word : word + "." + signature.results[imm].name;
+  };
   switch (node.kind) {
-    case BP_NODE_CONST: return render_const(op.program.consts()[imm]);
-    case BP_NODE_ARG: return arg();
-    case BP_NODE_OUT: return result("out");
-    case BP_NODE_COTANGENT: return result("g");
-    case BP_NODE_TANGENT: return "t." + arg();
-    case BP_NODE_NEEDS: return "needs." + arg();
-    case BP_NODE_BATCHED: return "b." + arg();
-    case BP_NODE_SHAPE: return inputs_of(op, node) + ".shape";
-    case BP_NODE_NDIM: return inputs_of(op, node) + ".ndim";
-    case BP_NODE_DTYPE: return inputs_of(op, node) + ".dtype";
-    case BP_NODE_DEVICE: return inputs_of(op, node) + ".device";
+    case BP_NODE_CONST:
+      return render_const(op.program.consts()[imm]);
+    case BP_NODE_ARG:
+      return arg();
+    case BP_NODE_OUT:
+      return result("out");
+    case BP_NODE_COTANGENT:
+      return result("g");
+    case BP_NODE_TANGENT:
+      return "t." + arg();
+    case BP_NODE_NEEDS:
+      return "needs." + arg();
+    case BP_NODE_BATCHED:
+      return "b." + arg();
+    case BP_NODE_SHAPE:
+      return inputs_of(op, node) + ".shape";
+    case BP_NODE_NDIM:
+      return inputs_of(op, node) + ".ndim";
+    case BP_NODE_DTYPE:
+      return inputs_of(op, node) + ".dtype";
+    case BP_NODE_DEVICE:
+      return inputs_of(op, node) + ".device";
     case BP_NODE_CALL:
-    case BP_NODE_BUILTIN: return op.program.names()[imm] + "(" + inputs_of(op, node) + ")";
-    case BP_NODE_SELECT: return inputs_of(op, node) + "[" + std::to_string(node.imm) + "]";
+    case BP_NODE_BUILTIN:
+      return op.program.names()[imm] + "(" + inputs_of(op, node) + ")";
+    case BP_NODE_SELECT:
+      return inputs_of(op, node) + "[" + std::to_string(node.imm) + "]";
     case BP_NODE_IF:
-      return "(" + render(op, node.inputs[1]) + " if " + render(op, node.inputs[0]) + " else " + render(op, node.inputs[2]) + ")";
-    case BP_NODE_LIST: return "[" + inputs_of(op, node) + "]";
-    case BP_NODE_MAP: return "map(#" + std::to_string(node.imm) + " in " + render(op, node.inputs[0]) + ": " + render(op, node.inputs[1]) + ")";
+      return "(" + render(op, node.inputs[1]) + " if " + render(op, node.inputs[0]) + " else " +
+             render(op, node.inputs[2]) + ")";
+    case BP_NODE_LIST:
+      return "[" + inputs_of(op, node) + "]";
+    case BP_NODE_MAP:
+      return "map(#" + std::to_string(node.imm) + " in " + render(op, node.inputs[0]) + ": " +
+             render(op, node.inputs[1]) + ")";
     case BP_NODE_FOLD:
-      return "fold(#" + std::to_string(node.imm) + " = " + render(op, node.inputs[1]) + ", #" + std::to_string(node.imm + 1) + " in " +
-             render(op, node.inputs[0]) + ": " + render(op, node.inputs[2]) + ")";
-    case BP_NODE_VAR: return "#" + std::to_string(node.imm);
-    default: return "FIT " + arg() + " (" + inputs_of(op, node) + ")";
+      return "fold(#" + std::to_string(node.imm) + " = " + render(op, node.inputs[1]) + ", #" +
+             std::to_string(node.imm + 1) + " in " + render(op, node.inputs[0]) + ": " + render(op, node.inputs[2]) +
+             ")";
+    case BP_NODE_VAR:
+      return "#" + std::to_string(node.imm);
+    default:
+      return "FIT " + arg() + " (" + inputs_of(op, node) + ")";
   }
 }
 
@@ -85,8 +112,8 @@ bool explain(const CompiledRegistry& registry, const std::string& name, std::ost
   for (const CompiledOp& op : registry.ops) {
     names.push_back(op.entry->full_name);
     if (op.entry->full_name != name && op.entry->name() != name) continue;
-    out << op.entry->full_name << op.entry->signature.text.value.substr(op.entry->name().size()) << "\n  " << op.entry->doc.value << "\n  "
-        << op.entry->where.file << ':' << op.entry->where.line << '\n';
+    out << op.entry->full_name << op.entry->signature.text.value.substr(op.entry->name().size()) << "\n  "
+        << op.entry->doc.value << "\n  " << op.entry->where.file << ':' << op.entry->where.line << '\n';
     const EmitContext context{registry, op.entry->ns, op.entry->ns};
     for (size_t i = 0; i < op.formulas.size(); ++i) {
       const CompiledFormula& formula = op.formulas[i];

@@ -9,10 +9,16 @@ int main(int argc, char** argv) {
   CLI::App app("Checks registry files of operators and compiles them into op records and everything else that follows.",
                "backplane-codegen");
   app.add_option("--ops", options.ops, "Registry files to check and emit")->required()->type_name("FILE");
-  app.add_option("--import", options.imports, "Registry files whose ops may be called; the installed ops.yaml by default")->type_name("FILE");
+  app.add_option("--import", options.imports,
+                 "Registry files whose ops may be called; the installed ops.yaml by default")
+      ->type_name("FILE");
   app.add_option("--out", options.out, "Directory of the outputs; unchanged files are left alone")->type_name("DIR");
-  app.add_option("--symbol", options.symbol, "Prefix of emitted C symbols and files; the namespace by default")->type_name("NAME");
-  app.add_option("--emit", options.emit, "Which outputs: records, formulas, cpp, pyi, docs, samples, kernels; all by default")->delimiter(',')->type_name("LIST");
+  app.add_option("--symbol", options.symbol, "Prefix of emitted C symbols and files; the namespace by default")
+      ->type_name("NAME");
+  app.add_option("--emit", options.emit,
+                 "Which outputs: records, formulas, cpp, pyi, docs, samples, kernels; all by default")
+      ->delimiter(',')
+      ->type_name("LIST");
   app.add_option("--depfile", options.depfile, "Writes the inputs as a make rule")->type_name("FILE");
   app.add_option("--explain", options.explain, "Prints what was derived for an op")->type_name("OP");
   app.add_flag("--check", options.check, "Reports mistakes and writes nothing");

@@ -20,8 +20,8 @@ struct Emitter {
   void (*emit)(const EmitContext&, OutputSet&);
 };
 constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}, {"samples", emit_samples},
-                                   {"cpp", emit_cpp},         {"kernels", emit_kernels},   {"pyi", emit_pyi},
-                                   {"docs", emit_docs}};
+                                 {"cpp", emit_cpp},         {"kernels", emit_kernels},   {"pyi", emit_pyi},
+                                 {"docs", emit_docs}};
 
 // Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml.
 std::string installed_registry() {
@@ -49,7 +49,8 @@ std::string unknown_output(const std::vector<std::string>& words) {
   std::vector<std::string_view> names;
   for (const Emitter& emitter : kEmitters) names.push_back(emitter.name);
   for (const std::string& word : words)
-    if (!std::count(names.begin(), names.end(), word)) return "unknown output '" + word + "'" + suggestion(word, names) + "; outputs are " + listed(names);
+    if (!std::count(names.begin(), names.end(), word))
+      return "unknown output '" + word + "'" + suggestion(word, names) + "; outputs are " + listed(names);
   return "";
 }
 
@@ -58,7 +59,8 @@ int emit_all(const Options& options, const CompiledRegistry& registry, std::ostr
   const EmitContext context{registry, options.symbol.empty() ? ns : options.symbol, ns};
   OutputSet outputs;
   for (const Emitter& emitter : kEmitters)
-    if (options.emit.empty() || std::count(options.emit.begin(), options.emit.end(), emitter.name)) emitter.emit(context, outputs);
+    if (options.emit.empty() || std::count(options.emit.begin(), options.emit.end(), emitter.name))
+      emitter.emit(context, outputs);
   int written = 0;
   std::string failure = outputs.commit(options.out, written);
   if (failure.empty() && !options.depfile.empty()) {

@@ -12,7 +12,7 @@ struct Options {
   std::vector<std::string> imports;
   bool default_import = true;  // look for the installed ops.yaml where no import is given
   std::string out;
-  std::string symbol;  // "": the namespace of the first file
+  std::string symbol;             // "": the namespace of the first file
   std::vector<std::string> emit;  // empty: everything
   std::string depfile;
   std::string explain;

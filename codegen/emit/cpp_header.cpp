@@ -11,8 +11,10 @@ std::string parameter_type(const Arg& arg) {
   const bool optional = arg.has(BP_ARG_OPTIONAL);
   const auto maybe = [&](const std::string& type) { return optional ? "std::optional<" + type + ">" : type; };
   switch (arg.type) {
-    case BP_TYPE_TENSOR: return arg.has(BP_ARG_LIST) ? maybe("backplane::Tensors") : "backplane::Operand";
-    case BP_TYPE_SCALAR: return arg.has(BP_ARG_LIST) ? "std::span<const double>" : "backplane::Scalar";
+    case BP_TYPE_TENSOR:
+      return arg.has(BP_ARG_LIST) ? maybe("backplane::Tensors") : "backplane::Operand";
+    case BP_TYPE_SCALAR:
+      return arg.has(BP_ARG_LIST) ? "std::span<const double>" : "backplane::Scalar";
     case BP_TYPE_AXIS:
     case BP_TYPE_SIZE:
     case BP_TYPE_INDEX:
@@ -20,31 +22,46 @@ std::string parameter_type(const Arg& arg) {
       if (arg.has(BP_ARG_OPTIONAL_ELEMENTS)) return maybe("backplane::Positions");
       [[fallthrough]];
     case BP_TYPE_AXES:
-    case BP_TYPE_SHAPE: return optional ? "backplane::OptionalInts" : "backplane::Ints";
-    case BP_TYPE_DTYPE: return maybe("bp_dtype");
-    case BP_TYPE_DEVICE: return maybe("bp_device");
-    case BP_TYPE_GENERATOR: return optional ? "std::optional<bp_generator_state>" : "const bp_generator_state&";
-    case BP_TYPE_BOOL: return maybe("bool");
-    case BP_TYPE_STR: return maybe("std::string_view");
-    default: return "bp_value";
+    case BP_TYPE_SHAPE:
+      return optional ? "backplane::OptionalInts" : "backplane::Ints";
+    case BP_TYPE_DTYPE:
+      return maybe("bp_dtype");
+    case BP_TYPE_DEVICE:
+      return maybe("bp_device");
+    case BP_TYPE_GENERATOR:
+      return optional ? "std::optional<bp_generator_state>" : "const bp_generator_state&";
+    case BP_TYPE_BOOL:
+      return maybe("bool");
+    case BP_TYPE_STR:
+      return maybe("std::string_view");
+    default:
+      return "bp_value";
   }
 }
-
 
 std::string default_text(const Arg& arg) {
   const Literal& value = arg.default_value;
   switch (value.kind) {
-    case Literal::Kind::kBool: return value.integer ? "true" : "false";
-    case Literal::Kind::kInt: return std::to_string(value.integer);
-    case Literal::Kind::kFloat: return value.text == "inf" ? "__builtin_inf()" : value.text == "nan" ? "__builtin_nan(\"\")" : value.text == "-inf" ? "-__builtin_inf()" : value.text;
-    case Literal::Kind::kString: return c_string(value.text);
-    case Literal::Kind::kDtype: return "bp_dtype{" + std::to_string(value.integer) + "}";
+    case Literal::Kind::kBool:
+      return value.integer ? "true" : "false";
+    case Literal::Kind::kInt:
+      return std::to_string(value.integer);
+    case Literal::Kind::kFloat:
+      return value.text == "inf"    ? "__builtin_inf()"
+             : value.text == "nan"  ? "__builtin_nan(\"\")"
+             : value.text == "-inf" ? "-__builtin_inf()"
+                                    : value.text;
+    case Literal::Kind::kString:
+      return c_string(value.text);
+    case Literal::Kind::kDtype:
+      return "bp_dtype{" + std::to_string(value.integer) + "}";
     case Literal::Kind::kInts: {
       std::string text;
       for (const int64_t i : value.ints) text += (text.empty() ? "" : ", ") + std::to_string(i);
       return "{" + text + "}";
     }
-    default: return "{}";
+    default:
+      return "{}";
   }
 }
 
@@ -54,7 +71,9 @@ class FunctionWriter {
 
   std::string write() {
     std::string text = "\n// " + entry_.doc.value + "\n//   " + one_line(entry_.signature.text.value) + "\n";
-    text += results().size() > 1 ? result_struct() + many_results() : results()[0].is_list ? list_result() : one_result();
+    text += results().size() > 1   ? result_struct() + many_results()
+            : results()[0].is_list ? list_result()
+                                   : one_result();
     if (entry_.inplace) text += in_place();
     if (entry_.out_variant && !results()[0].is_list) text += out_variant();
     return text;
@@ -85,7 +104,8 @@ class FunctionWriter {
   std::string arguments(const std::string& first = {}) const {
     std::string text;
     for (const Arg& arg : entry_.signature.args) {
-      const std::string value = text.empty() && !first.empty() ? first : "backplane::detail::borrow(" + cpp_identifier(arg.name) + ")";
+      const std::string value =
+          text.empty() && !first.empty() ? first : "backplane::detail::borrow(" + cpp_identifier(arg.name) + ")";
       text += (text.empty() ? "" : ", ") + value;
     }
     return text.empty() ? "bp_value{}" : text;
@@ -97,12 +117,14 @@ class FunctionWriter {
   }
 
   std::string one_result() const {
-    return "inline backplane::Tensor " + name_ + "(" + parameters(0) + ") {\n" + prologue() + "  return backplane::detail::call_result(op, args);\n}\n";
+    return "inline backplane::Tensor " + name_ + "(" + parameters(0) + ") {\n" + prologue() +
+           "  return backplane::detail::call_result(op, args);\n}\n";
   }
 
   std::string list_result() const {
     return "inline std::vector<backplane::Tensor> " + name_ + "(" + parameters(0) + ") {\n" + prologue() +
-           "  bp_value out{};\n  backplane::detail::call_results(op, args, &out, 1);\n  return backplane::detail::adopt_list(out);\n}\n";
+           "  bp_value out{};\n  backplane::detail::call_results(op, args, &out, 1);\n  return "
+           "backplane::detail::adopt_list(out);\n}\n";
   }
 
   std::string result_struct() const {
@@ -113,17 +135,20 @@ class FunctionWriter {
 
   std::string many_results() const {
     const std::string count = std::to_string(results().size());
-    std::string text = "inline " + name_ + "_results " + name_ + "(" + parameters(0) + ") {\n" + prologue() + "  bp_value outs[" + count +
-                       "] = {};\n  backplane::detail::call_results(op, args, outs, " + count + ");\n  return {";
-    for (size_t i = 0; i < results().size(); ++i) text += (i ? ", " : "") + ("backplane::Tensor::adopt(outs[" + std::to_string(i) + "].u.t)");
+    std::string text = "inline " + name_ + "_results " + name_ + "(" + parameters(0) + ") {\n" + prologue() +
+                       "  bp_value outs[" + count + "] = {};\n  backplane::detail::call_results(op, args, outs, " +
+                       count + ");\n  return {";
+    for (size_t i = 0; i < results().size(); ++i)
+      text += (i ? ", " : "") + ("backplane::Tensor::adopt(outs[" + std::to_string(i) + "].u.t)");
     return text + "};\n}\n";
   }
 
   std::string in_place() const {
     const std::string rest = parameters(1);
     const std::string first = cpp_identifier(entry_.signature.args[0].name);
-    return "inline const backplane::Tensor& " + name_ + "_(const backplane::Tensor& " + first + (rest.empty() ? "" : ", " + rest) + ") {\n" +
-           prologue("backplane::value(" + first + ")") + "  backplane::detail::call_in_place(op, args);\n  return " + first + ";\n}\n";
+    return "inline const backplane::Tensor& " + name_ + "_(const backplane::Tensor& " + first +
+           (rest.empty() ? "" : ", " + rest) + ") {\n" + prologue("backplane::value(" + first + ")") +
+           "  backplane::detail::call_in_place(op, args);\n  return " + first + ";\n}\n";
   }
 
   std::string out_variant() const {
@@ -134,8 +159,9 @@ class FunctionWriter {
       slots += (slots.empty() ? "" : ", ") + ("backplane::detail::given(" + name + ")");
     }
     const std::string rest = parameters(0);
-    return "inline void " + name_ + "_out(" + outs + (rest.empty() ? "" : ", " + rest) + ") {\n" + prologue() + "  bp_value outs[] = {" + slots +
-           "};\n  backplane::detail::call_results(op, args, outs, " + std::to_string(results().size()) + ");\n}\n";
+    return "inline void " + name_ + "_out(" + outs + (rest.empty() ? "" : ", " + rest) + ") {\n" + prologue() +
+           "  bp_value outs[] = {" + slots + "};\n  backplane::detail::call_results(op, args, outs, " +
+           std::to_string(results().size()) + ");\n}\n";
   }
 
   const Entry& entry_;
@@ -146,12 +172,15 @@ class FunctionWriter {
 
 std::string cpp_identifier(const std::string& name) {
   static const std::vector<std::string_view> reserved = {
-      "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "concept", "const",
-      "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern",
-      "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not",
-      "nullptr", "operator", "or", "private", "protected", "public", "register", "requires", "return", "short", "signed", "sizeof",
-      "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union",
-      "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "op", "args", "outs"};
+      "alignas",   "alignof",  "and",      "asm",     "auto",    "bool",      "break",    "case",     "catch",
+      "char",      "class",    "compl",    "concept", "const",   "constexpr", "continue", "decltype", "default",
+      "delete",    "do",       "double",   "else",    "enum",    "explicit",  "export",   "extern",   "false",
+      "float",     "for",      "friend",   "goto",    "if",      "inline",    "int",      "long",     "mutable",
+      "namespace", "new",      "noexcept", "not",     "nullptr", "operator",  "or",       "private",  "protected",
+      "public",    "register", "requires", "return",  "short",   "signed",    "sizeof",   "static",   "struct",
+      "switch",    "template", "this",     "throw",   "true",    "try",       "typedef",  "typeid",   "typename",
+      "union",     "unsigned", "using",    "virtual", "void",    "volatile",  "while",    "xor",      "op",
+      "args",      "outs"};
   const std::string word = c_identifier(name);
   return std::find(reserved.begin(), reserved.end(), word) != reserved.end() ? word + "_" : word;
 }
@@ -159,9 +188,12 @@ std::string cpp_identifier(const std::string& name) {
 void emit_cpp(const EmitContext& context, OutputSet& out) {
   const std::string ns = context.ns == "bp" ? "backplane" : context.ns;
   std::string text = file_banner("// ", "C++ functions of the ops of namespace " + context.ns + ".", context, "");
-  text += "//\n// Each throws backplane::Error. A Tensor argument takes a number too; `name_` works in place, `name_out` writes into a\n"
-          "// tensor that is given. Only declarations over backplane/operand.hpp: link libbackplane.\n#pragma once\n\n"
-          "#include \"backplane/operand.hpp\"\n\nnamespace " + ns + " {\n";
+  text +=
+      "//\n// Each throws backplane::Error. A Tensor argument takes a number too; `name_` works in place, `name_out` "
+      "writes into a\n"
+      "// tensor that is given. Only declarations over backplane/operand.hpp: link libbackplane.\n#pragma once\n\n"
+      "#include \"backplane/operand.hpp\"\n\nnamespace " +
+      ns + " {\n";
   for (const CompiledOp& op : context.registry.ops) text += FunctionWriter(*op.entry).write();
   out.add("include/" + ns + "/ops.hpp", text + "\n}  // namespace " + ns + "\n");
 }

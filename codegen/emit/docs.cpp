@@ -40,7 +40,9 @@ class PageWriter {
     decomposition();
     variants();
     errors();
-    if (!entry_.example.empty()) text_ += "\n## Example\n\n```python\n" + entry_.example.value + (entry_.example.value.back() == '\n' ? "" : "\n") + "```\n";
+    if (!entry_.example.empty())
+      text_ += "\n## Example\n\n```python\n" + entry_.example.value +
+               (entry_.example.value.back() == '\n' ? "" : "\n") + "```\n";
     if (!entry_.source.empty()) {
       text_ += "\n## Source\n\n";
       for (const Text& source : entry_.source) text_ += source.value + "\n";
@@ -64,7 +66,8 @@ class PageWriter {
   }
 
   static std::string default_text(const Literal& value) {
-    if (value.kind != Literal::Kind::kInts) return value.kind == Literal::Kind::kString ? "'" + value.text + "'" : value.text;
+    if (value.kind != Literal::Kind::kInts)
+      return value.kind == Literal::Kind::kString ? "'" + value.text + "'" : value.text;
     std::string text;
     for (const int64_t i : value.ints) text += (text.empty() ? "" : ", ") + std::to_string(i);
     return "[" + text + "]";
@@ -73,27 +76,37 @@ class PageWriter {
   void results() {
     text_ += "\n| result | shape | dtype |\n| --- | --- | --- |\n";
     for (size_t i = 0; i < entry_.signature.results.size(); ++i)
-      text_ += "| `" + entry_.signature.results[i].name + "` | " + code(entry_.shapes[i].text.value) + " | " + dtype_text(i) + " |\n";
+      text_ += "| `" + entry_.signature.results[i].name + "` | " + code(entry_.shapes[i].text.value) + " | " +
+               dtype_text(i) + " |\n";
     if (entry_.dtypes.flags & BP_DTYPE_TO_FLOATING) text_ += "\nIntegers and bools compute in float32.\n";
-    if (entry_.view) text_ += "\nThe result is a view: it shares the memory of `" + entry_.signature.args[entry_.alias].name + "`.\n";
-    if (entry_.maybe_view) text_ += "\nThe result is a view of `" + entry_.signature.args[entry_.alias].name + "` where strides allow, else a copy.\n";
+    if (entry_.view)
+      text_ += "\nThe result is a view: it shares the memory of `" + entry_.signature.args[entry_.alias].name + "`.\n";
+    if (entry_.maybe_view)
+      text_ += "\nThe result is a view of `" + entry_.signature.args[entry_.alias].name +
+               "` where strides allow, else a copy.\n";
   }
 
   std::string dtype_text(size_t i) const {
     const bp_result_dtype& rule = entry_.dtypes.results[i];
     const auto kind = [](uint16_t k, uint32_t param) -> std::string {
       switch (k) {
-        case BP_RESULT_DTYPE_FIXED: return std::string(kDtypeNames[param]);
-        case BP_RESULT_DTYPE_REAL: return "the real dtype of the promoted one";
-        case BP_RESULT_DTYPE_COMPLEX: return "the complex dtype of the promoted one";
-        case BP_RESULT_DTYPE_ACCUMULATE: return "int64 or uint64 of integers, else the promoted one";
-        default: return "the promoted one";
+        case BP_RESULT_DTYPE_FIXED:
+          return std::string(kDtypeNames[param]);
+        case BP_RESULT_DTYPE_REAL:
+          return "the real dtype of the promoted one";
+        case BP_RESULT_DTYPE_COMPLEX:
+          return "the complex dtype of the promoted one";
+        case BP_RESULT_DTYPE_ACCUMULATE:
+          return "int64 or uint64 of integers, else the promoted one";
+        default:
+          return "the promoted one";
       }
     };
     if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return "that of `" + entry_.signature.args[rule.param].name + "`";
     if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) {
       const Arg& arg = entry_.signature.args[rule.param];
-      return "`" + arg.name + "`" + (arg.has(BP_ARG_OPTIONAL) ? ", or " + kind(rule.fallback, rule.fallback_param) : "");
+      return "`" + arg.name + "`" +
+             (arg.has(BP_ARG_OPTIONAL) ? ", or " + kind(rule.fallback, rule.fallback_param) : "");
     }
     return kind(rule.kind, rule.param);
   }
@@ -110,10 +123,14 @@ class PageWriter {
       const CompiledFormula* formula = op_.find(rule, static_cast<uint32_t>(i));
       const std::string name = "- `" + entry_.signature.args[i].name + "`: ";
       any = true;
-      if (!formula) text_ += name + (op_.find(BP_RULE_DECOMPOSE) ? "through the decomposition\n" : "the result is a constant\n");
-      else if (formula->flags & BP_FORMULA_ZERO) text_ += name + "zero\n";
-      else if (formula->flags & BP_FORMULA_REFUSED) text_ += name + "none: " + formula->text + "\n";
-      else text_ += name + "`" + formula->text + "`" + partial(*formula) + "\n";
+      if (!formula)
+        text_ += name + (op_.find(BP_RULE_DECOMPOSE) ? "through the decomposition\n" : "the result is a constant\n");
+      else if (formula->flags & BP_FORMULA_ZERO)
+        text_ += name + "zero\n";
+      else if (formula->flags & BP_FORMULA_REFUSED)
+        text_ += name + "none: " + formula->text + "\n";
+      else
+        text_ += name + "`" + formula->text + "`" + partial(*formula) + "\n";
     }
     if (!any) text_ += "No argument has one.\n";
   }
@@ -127,19 +144,28 @@ class PageWriter {
   void batching() {
     text_ += "\n## Batching\n\n";
     const CompiledFormula* batch = op_.find(BP_RULE_BATCH);
-    if (!batch) text_ += "Through the decomposition.\n";
-    else if (batch->flags & BP_FORMULA_LOOP) text_ += "By a loop over the batch, which is counted.\n";
-    else if (batch->flags & BP_FORMULA_REFUSED) text_ += "Refused: " + batch->text + ".\n";
-    else if (batch->roots.empty()) text_ += "Derived from the shape rule.\n";
-    else text_ += "`" + batch->text + "`\n";
+    if (!batch)
+      text_ += "Through the decomposition.\n";
+    else if (batch->flags & BP_FORMULA_LOOP)
+      text_ += "By a loop over the batch, which is counted.\n";
+    else if (batch->flags & BP_FORMULA_REFUSED)
+      text_ += "Refused: " + batch->text + ".\n";
+    else if (batch->roots.empty())
+      text_ += "Derived from the shape rule.\n";
+    else
+      text_ += "`" + batch->text + "`\n";
   }
 
   void decomposition() {
     const CompiledFormula* formula = op_.find(BP_RULE_DECOMPOSE);
     text_ += "\n## Decomposition\n\n";
-    if (formula) text_ += "```\n" + formula->text + "\n```\n";
-    else if (!entry_.family.empty()) text_ += "A primitive of the family " + entry_.family.value + ".\n";
-    else text_ += entry_.host ? "None: runs on the host where a device has no kernel.\n" : "None: the core makes the view itself.\n";
+    if (formula)
+      text_ += "```\n" + formula->text + "\n```\n";
+    else if (!entry_.family.empty())
+      text_ += "A primitive of the family " + entry_.family.value + ".\n";
+    else
+      text_ += entry_.host ? "None: runs on the host where a device has no kernel.\n"
+                           : "None: the core makes the view itself.\n";
   }
 
   void variants() {
@@ -170,7 +196,8 @@ void emit_docs(const EmitContext& context, OutputSet& out) {
     sorted[op.entry->name()] = op.entry;
   }
   std::string index = "# The ops of namespace " + context.ns + "\n\n| op | |\n| --- | --- |\n";
-  for (const auto& [name, entry] : sorted) index += "| [" + name + "](" + name + ".md) | " + cell(entry->doc.value) + " |\n";
+  for (const auto& [name, entry] : sorted)
+    index += "| [" + name + "](" + name + ".md) | " + cell(entry->doc.value) + " |\n";
   out.add("docs/ops/index.md", index);
 }
 

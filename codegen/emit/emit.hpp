@@ -27,12 +27,13 @@ void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAM
 std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula);
 
 // ---- pieces of text that emitters share ----
-std::string c_string(const std::string& text);       // a C string literal
-std::string c_double(double value);                  // a C expression with the very bits
-std::string c_identifier(const std::string& name);   // "sum.axis" -> "sum_axis"
+std::string c_string(const std::string& text);           // a C string literal
+std::string c_double(double value);                      // a C expression with the very bits
+std::string c_identifier(const std::string& name);       // "sum.axis" -> "sum_axis"
 std::string cpp_identifier(const std::string& name);     // reserved words get a trailing underscore
 std::string python_identifier(const std::string& name);  // likewise
-std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context, const char* comment_close);
+std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context,
+                        const char* comment_close);
 std::string base_name(std::string_view path);
 
 }  // namespace backplane::codegen

@@ -26,8 +26,12 @@ const std::map<std::string, std::string>& comparisons_of_ints() {
 }  // namespace
 
 FormulaWriter::FormulaWriter(const CompiledRegistry& registry, const CompiledOp& op, const CompiledFormula& formula)
-    : registry_(registry), op_(op), formula_(formula), expressions_(op.program.nodes().size()),
-      uses_(op.program.nodes().size(), 0), temporary_(op.program.nodes().size(), -1) {
+    : registry_(registry),
+      op_(op),
+      formula_(formula),
+      expressions_(op.program.nodes().size()),
+      uses_(op.program.nodes().size(), 0),
+      temporary_(op.program.nodes().size(), -1) {
   const std::vector<bool> used = op.program.reachable(formula.roots);
   for (uint32_t i = 0; i < used.size(); ++i)
     if (used[i])
@@ -49,7 +53,8 @@ std::optional<std::string> FormulaWriter::write(const std::string& name) {
   } catch (const Refused&) {
     return std::nullopt;
   }
-  std::string text = "bp_status BP_CALL " + name + "(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {\n";
+  std::string text =
+      "bp_status BP_CALL " + name + "(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {\n";
   text += "  bp_status status = BP_OK;\n";
   if (n_temporaries_) text += "  bp_value t[" + std::to_string(n_temporaries_) + "] = {{0}};\n";
   text += declarations_ + code_;
@@ -78,7 +83,8 @@ std::string FormulaWriter::compute(uint32_t index) {
   const Node& n = node(index);
   const std::string imm = "[" + std::to_string(n.imm) + "]";
   switch (n.kind) {
-    case BP_NODE_CONST: return literal(index);
+    case BP_NODE_CONST:
+      return literal(index);
     case BP_NODE_ARG: {
       const Arg& arg = op_.entry->signature.args[static_cast<size_t>(n.imm)];
       if (arg.is_tensor() && arg.has(BP_ARG_LIST)) throw Refused{};
@@ -87,42 +93,59 @@ std::string FormulaWriter::compute(uint32_t index) {
     case BP_NODE_OUT:
       if (op_.entry->signature.results[static_cast<size_t>(n.imm)].is_list) throw Refused{};
       return "env->outs" + imm;
-    case BP_NODE_COTANGENT: return "env->cotangents" + imm;
-    case BP_NODE_TANGENT: return "env->tangents" + imm;
-    case BP_NODE_NEEDS: return "bool_value(" + condition(index) + ")";
-    case BP_NODE_SHAPE: return "shape_of(" + value(n.inputs[0]) + ")";
-    case BP_NODE_NDIM: return "int_value(" + integer(index) + ")";
-    case BP_NODE_DTYPE: return "dtype_of(" + value(n.inputs[0]) + ")";
+    case BP_NODE_COTANGENT:
+      return "env->cotangents" + imm;
+    case BP_NODE_TANGENT:
+      return "env->tangents" + imm;
+    case BP_NODE_NEEDS:
+      return "bool_value(" + condition(index) + ")";
+    case BP_NODE_SHAPE:
+      return "shape_of(" + value(n.inputs[0]) + ")";
+    case BP_NODE_NDIM:
+      return "int_value(" + integer(index) + ")";
+    case BP_NODE_DTYPE:
+      return "dtype_of(" + value(n.inputs[0]) + ")";
     case BP_NODE_DEVICE:
       if (may_be_number(n.inputs[0])) throw Refused{};
       return "device_of(" + value(n.inputs[0]) + ")";
-    case BP_NODE_CALL: return call(index);
+    case BP_NODE_CALL:
+      return call(index);
     case BP_NODE_SELECT: {
       if (node(n.inputs[0]).kind != BP_NODE_CALL) throw Refused{};
       value(n.inputs[0]);
       return "t[" + std::to_string(temporary_[n.inputs[0]] + static_cast<int>(n.imm)) + "]";
     }
-    case BP_NODE_FIT: return fit(index);
-    case BP_NODE_IF: return branch(index);
-    case BP_NODE_LIST: return list(index);
+    case BP_NODE_FIT:
+      return fit(index);
+    case BP_NODE_IF:
+      return branch(index);
+    case BP_NODE_LIST:
+      return list(index);
     case BP_NODE_BUILTIN:
-      if (name_of(index) == "default")
-        return "default_value(" + value(n.inputs[0]) + ", " + value(n.inputs[1]) + ")";
+      if (name_of(index) == "default") return "default_value(" + value(n.inputs[0]) + ", " + value(n.inputs[1]) + ")";
       return "bool_value(" + condition(index) + ")";
-    default: throw Refused{};
+    default:
+      throw Refused{};
   }
 }
 
 std::string FormulaWriter::literal(uint32_t index) {
   const Const& c = constant(index);
   switch (c.tag) {
-    case BP_TAG_ABSENT: return "absent_value()";
-    case BP_TAG_BOOL: return "bool_value(" + std::to_string(c.integer) + ")";
-    case BP_TAG_INT: return "int_value(" + (c.integer == INT64_MIN ? "INT64_MIN" : "INT64_C(" + std::to_string(c.integer) + ")") + ")";
-    case BP_TAG_FLOAT: return "float_value(" + c_double(c.number) + ")";
-    case BP_TAG_DTYPE: return "dtype_value(" + std::to_string(c.integer) + ")";
-    case BP_TAG_STRING: return "string_value(" + c_string(c.text) + ", " + std::to_string(c.text.size()) + ")";
-    default: throw Refused{};
+    case BP_TAG_ABSENT:
+      return "absent_value()";
+    case BP_TAG_BOOL:
+      return "bool_value(" + std::to_string(c.integer) + ")";
+    case BP_TAG_INT:
+      return "int_value(" + (c.integer == INT64_MIN ? "INT64_MIN" : "INT64_C(" + std::to_string(c.integer) + ")") + ")";
+    case BP_TAG_FLOAT:
+      return "float_value(" + c_double(c.number) + ")";
+    case BP_TAG_DTYPE:
+      return "dtype_value(" + std::to_string(c.integer) + ")";
+    case BP_TAG_STRING:
+      return "string_value(" + c_string(c.text) + ", " + std::to_string(c.text.size()) + ")";
+    default:
+      throw Refused{};
   }
 }
 
@@ -149,7 +172,8 @@ std::string FormulaWriter::condition(uint32_t index) {
   if (n.kind == BP_NODE_CONST && constant(index).tag == BP_TAG_BOOL) return constant(index).integer ? "1" : "0";
   if (n.kind == BP_NODE_NEEDS) return "((env->needs >> " + std::to_string(std::min<int64_t>(n.imm, 63)) + ") & 1)";
   if (n.kind == BP_NODE_ARG && op_.entry->signature.args[static_cast<size_t>(n.imm)].type == BP_TYPE_BOOL &&
-      op_.entry->signature.args[static_cast<size_t>(n.imm)].flags == (op_.entry->signature.args[static_cast<size_t>(n.imm)].flags & (BP_ARG_KEYWORD_ONLY | BP_ARG_HAS_DEFAULT)))
+      op_.entry->signature.args[static_cast<size_t>(n.imm)].flags ==
+          (op_.entry->signature.args[static_cast<size_t>(n.imm)].flags & (BP_ARG_KEYWORD_ONLY | BP_ARG_HAS_DEFAULT)))
     return "(env->args[" + std::to_string(n.imm) + "].u.i != 0)";
   if (n.kind != BP_NODE_BUILTIN) throw Refused{};
   const std::string& name = name_of(index);
@@ -163,7 +187,8 @@ std::string FormulaWriter::condition(uint32_t index) {
     if (code_ != before) throw Refused{};
     return "(" + left + (name == "and" ? " && " : " || ") + right + ")";
   }
-  if (const auto test = dtype_tests().find(name); test != dtype_tests().end() && node(n.inputs[0]).kind == BP_NODE_DTYPE)
+  if (const auto test = dtype_tests().find(name);
+      test != dtype_tests().end() && node(n.inputs[0]).kind == BP_NODE_DTYPE)
     return "((" + test->second + " >> " + value(n.inputs[0]) + ".u.i) & 1)";
   const auto comparison = comparisons_of_ints().find(name);
   if (comparison == comparisons_of_ints().end()) throw Refused{};
@@ -172,10 +197,12 @@ std::string FormulaWriter::condition(uint32_t index) {
 
 std::string FormulaWriter::list(uint32_t index) {
   const Node& n = node(index);
-  if (n.inputs.empty() || !std::all_of(n.inputs.begin(), n.inputs.end(), [&](uint32_t i) { return is_int(i); })) throw Refused{};
+  if (n.inputs.empty() || !std::all_of(n.inputs.begin(), n.inputs.end(), [&](uint32_t i) { return is_int(i); }))
+    throw Refused{};
   const std::string name = "list" + std::to_string(n_variables_++);
   declarations_ += "  int64_t " + name + "[" + std::to_string(n.inputs.size()) + "];\n";
-  for (size_t i = 0; i < n.inputs.size(); ++i) code_ += line(name + "[" + std::to_string(i) + "] = " + integer(n.inputs[i]) + ";");
+  for (size_t i = 0; i < n.inputs.size(); ++i)
+    code_ += line(name + "[" + std::to_string(i) + "] = " + integer(n.inputs[i]) + ";");
   return "int_list(" + name + ", " + std::to_string(n.inputs.size()) + ")";
 }
 
@@ -184,8 +211,10 @@ bool FormulaWriter::may_be_number(uint32_t index) const {
     case BP_NODE_CALL:
     case BP_NODE_SELECT:
     case BP_NODE_FIT:
-    case BP_NODE_OUT: return false;
-    default: return true;
+    case BP_NODE_OUT:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -202,14 +231,16 @@ std::string FormulaWriter::call(uint32_t index) {
   const Node& n = node(index);
   const Entry* callee = registry_.names->find_full(name_of(index));
   const size_t n_results = callee->signature.results.size();
-  if (n_results > 63 || std::any_of(callee->signature.results.begin(), callee->signature.results.end(), [](const auto& r) { return r.is_list; }))
+  if (n_results > 63 || std::any_of(callee->signature.results.begin(), callee->signature.results.end(),
+                                    [](const auto& r) { return r.is_list; }))
     throw Refused{};
   std::string args;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     const Arg& param = callee->signature.args[i];
     if (param.is_tensor() && param.has(BP_ARG_LIST)) throw Refused{};
     const std::string expression = value(n.inputs[i]);
-    args += (i ? ", " : "") + (param.is_tensor() && may_be_number(n.inputs[i]) ? "as_tensor(" + expression + ")" : expression);
+    args += (i ? ", " : "") +
+            (param.is_tensor() && may_be_number(n.inputs[i]) ? "as_tensor(" + expression + ")" : expression);
   }
   const size_t slot = n_temporaries_;
   n_temporaries_ += n_results;
@@ -222,8 +253,9 @@ std::string FormulaWriter::call(uint32_t index) {
   const std::string count = std::to_string(n.inputs.size());
   code_ += line("{");
   if (!n.inputs.empty()) code_ += line("  const bp_value " + array + "[] = {" + args + "};");
-  code_ += line("  status = frame->host->call_op(frame, env->calls[" + std::to_string(n.imm) + "], " + (n.inputs.empty() ? "0" : array) +
-                ", " + count + ", &" + out + ", " + std::to_string(n_results) + ");");
+  code_ +=
+      line("  status = frame->host->call_op(frame, env->calls[" + std::to_string(n.imm) + "], " +
+           (n.inputs.empty() ? "0" : array) + ", " + count + ", &" + out + ", " + std::to_string(n_results) + ");");
   code_ += line("  if (status) goto done;") + line("}");
   for (const uint32_t input : n.inputs) release_spent(index, input);
   return out;
@@ -253,8 +285,9 @@ std::string FormulaWriter::fit(uint32_t index) {
   const std::string out = "t[" + std::to_string(slot) + "]";
   const uint32_t from = n.inputs[0];
   const bool moves = node(from).kind == BP_NODE_CALL && temporary_[from] >= 0 && uses_[from] == 1;
-  code_ += line("status = fit(frame, env->calls + " + std::to_string(first_fit_name()) + ", " + (moves ? "move(&" + expression + "), 1" : expression + ", 0") +
-                ", &env->args[" + std::to_string(n.imm) + "], &" + out + ");");
+  code_ += line("status = fit(frame, env->calls + " + std::to_string(first_fit_name()) + ", " +
+                (moves ? "move(&" + expression + "), 1" : expression + ", 0") + ", &env->args[" +
+                std::to_string(n.imm) + "], &" + out + ");");
   code_ += line("if (status) goto done;");
   return out;
 }

@@ -151,9 +151,13 @@ std::string native_name(const EmitContext& context, const CompiledOp& op, size_t
 void emit_formulas(const EmitContext& context, OutputSet& out) {
   static constexpr const char* kRules[] = {"", "vjp", "jvp", "decompose", "batch", "put", "shape"};
   const std::string guard = "BACKPLANE_GENERATED_" + context.symbol + "_FORMULAS_H";
-  std::string header = file_banner("/* ", "Native forms of the formulas of namespace " + context.ns + ".", context, " */");
-  header += "#ifndef " + guard + "\n#define " + guard + "\n\n#include \"backplane/abi/host.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  std::string source = file_banner("/* ", "Native forms of the formulas of namespace " + context.ns + ", equal to the evaluator's bit for bit.", context, " */");
+  std::string header =
+      file_banner("/* ", "Native forms of the formulas of namespace " + context.ns + ".", context, " */");
+  header += "#ifndef " + guard + "\n#define " + guard +
+            "\n\n#include \"backplane/abi/host.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  std::string source = file_banner(
+      "/* ", "Native forms of the formulas of namespace " + context.ns + ", equal to the evaluator's bit for bit.",
+      context, " */");
   source += "#include \"" + context.symbol + "_formulas.h\"\n\n#include <math.h>\n";
   source += kPrelude;
   for (const CompiledOp& op : context.registry.ops) {

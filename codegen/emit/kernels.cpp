@@ -15,19 +15,28 @@ struct Field {
 Field field_of(const Arg& arg) {
   if (arg.type == BP_TYPE_TENSOR)
     return arg.has(BP_ARG_LIST) ? Field{"TensorList", "tensors_of(v)"} : Field{"const bp_tensor*", "tensor_of(v)"};
-  if (arg.has(BP_ARG_OPTIONAL_ELEMENTS) || (arg.has(BP_ARG_LIST) && arg.type == BP_TYPE_SCALAR)) return {"bp_value", "v"};
+  if (arg.has(BP_ARG_OPTIONAL_ELEMENTS) || (arg.has(BP_ARG_LIST) && arg.type == BP_TYPE_SCALAR))
+    return {"bp_value", "v"};
   if (arg.has(BP_ARG_LIST) || arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_SHAPE) return {"IntList", "ints_of(v)"};
   switch (arg.type) {
     case BP_TYPE_AXIS:
     case BP_TYPE_SIZE:
-    case BP_TYPE_INDEX: return arg.has(BP_ARG_OPTIONAL) ? Field{"const int64_t*", "int_or_null(v)"} : Field{"int64_t", "v.u.i"};
-    case BP_TYPE_BOOL: return {"bool", "v.u.i != 0"};
-    case BP_TYPE_DTYPE: return {"bp_dtype", "dtype_of(v)"};
-    case BP_TYPE_DEVICE: return {"const bp_device*", "device_of(v)"};
-    case BP_TYPE_GENERATOR: return {"const bp_generator_state*", "generator_of(v)"};
-    case BP_TYPE_STR: return {"const char*", "text_of(v)"};
-    case BP_TYPE_GRAPH: return {"const void*", "v.u.p"};
-    default: return {"bp_value", "v"};  // a Scalar: its kind matters
+    case BP_TYPE_INDEX:
+      return arg.has(BP_ARG_OPTIONAL) ? Field{"const int64_t*", "int_or_null(v)"} : Field{"int64_t", "v.u.i"};
+    case BP_TYPE_BOOL:
+      return {"bool", "v.u.i != 0"};
+    case BP_TYPE_DTYPE:
+      return {"bp_dtype", "dtype_of(v)"};
+    case BP_TYPE_DEVICE:
+      return {"const bp_device*", "device_of(v)"};
+    case BP_TYPE_GENERATOR:
+      return {"const bp_generator_state*", "generator_of(v)"};
+    case BP_TYPE_STR:
+      return {"const char*", "text_of(v)"};
+    case BP_TYPE_GRAPH:
+      return {"const void*", "v.u.p"};
+    default:
+      return {"bp_value", "v"};  // a Scalar: its kind matters
   }
 }
 
@@ -64,7 +73,8 @@ std::string struct_of(const Entry& entry) {
     const std::string value = "values[" + std::to_string(index++) + "]";
     std::string read = field.read;
     for (size_t at = 0; (at = read.find('v', at)) != std::string::npos; ++at) {
-      const bool alone = (at == 0 || read[at - 1] == '(') && (at + 1 == read.size() || read[at + 1] == ')' || read[at + 1] == '.');
+      const bool alone =
+          (at == 0 || read[at - 1] == '(') && (at + 1 == read.size() || read[at + 1] == ')' || read[at + 1] == '.');
       if (!alone) continue;
       read.replace(at, 1, value);
       at += value.size() - 1;
@@ -73,10 +83,10 @@ std::string struct_of(const Entry& entry) {
     reads += (reads.empty() ? "" : ", ") + read;
   }
   std::string text = "\n// " + entry.full_name + ": " + entry.doc.value + "\nstruct " + name + " {\n";
-  text += "  static constexpr const char* kOp = " + c_string(entry.full_name) + ";\n  static constexpr uint32_t kRevision = " +
-          std::to_string(entry.revision) + ";\n";
-  text += "  static constexpr int32_t kArguments = " + std::to_string(entry.signature.args.size()) + ";\n  static constexpr int32_t kResults = " +
-          std::to_string(entry.signature.results.size()) + ";\n" + fields;
+  text += "  static constexpr const char* kOp = " + c_string(entry.full_name) +
+          ";\n  static constexpr uint32_t kRevision = " + std::to_string(entry.revision) + ";\n";
+  text += "  static constexpr int32_t kArguments = " + std::to_string(entry.signature.args.size()) +
+          ";\n  static constexpr int32_t kResults = " + std::to_string(entry.signature.results.size()) + ";\n" + fields;
   const std::string parameter = entry.signature.args.empty() ? "const bp_value*" : "const bp_value* values";
   return text + "  static " + name + " from(" + parameter + ") { return {" + reads + "}; }\n};\n";
 }
@@ -85,10 +95,14 @@ std::string struct_of(const Entry& entry) {
 
 void emit_kernels(const EmitContext& context, OutputSet& out) {
   const std::string ns = context.ns == "bp" ? "backplane" : context.ns;
-  std::string text = file_banner("// ", "What kernels of the ops of namespace " + context.ns + " receive, by name.", context, "");
-  text += "//\n// `const auto args = NAME_args::from(values);` in a kernel of the contract's form. Borrowed, like the values. A number in a\n"
-          "// tensor's place leaves nullptr: kernels whose row takes immediates read the value itself.\n#pragma once\n\n"
-          "#include \"backplane/abi/host.h\"\n\nnamespace " + ns + "::kernels {\n";
+  std::string text =
+      file_banner("// ", "What kernels of the ops of namespace " + context.ns + " receive, by name.", context, "");
+  text +=
+      "//\n// `const auto args = NAME_args::from(values);` in a kernel of the contract's form. Borrowed, like the "
+      "values. A number in a\n"
+      "// tensor's place leaves nullptr: kernels whose row takes immediates read the value itself.\n#pragma once\n\n"
+      "#include \"backplane/abi/host.h\"\n\nnamespace " +
+      ns + "::kernels {\n";
   text += kReaders;
   for (const CompiledOp& op : context.registry.ops)
     if (!op.entry->composite) text += struct_of(*op.entry);

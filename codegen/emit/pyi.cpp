@@ -8,12 +8,19 @@ namespace backplane::codegen {
 namespace {
 
 std::string annotation(const Arg& arg) {
-  static constexpr std::pair<uint16_t, const char*> kTypes[] = {
-      {BP_TYPE_TENSOR, "Tensor | Number"}, {BP_TYPE_SCALAR, "Number"},       {BP_TYPE_AXIS, "int"},
-      {BP_TYPE_AXES, "int | Sequence[int]"}, {BP_TYPE_SHAPE, "int | Sequence[int]"}, {BP_TYPE_SIZE, "int"},
-      {BP_TYPE_INDEX, "int"},              {BP_TYPE_DTYPE, "DType"},         {BP_TYPE_DEVICE, "Device | str"},
-      {BP_TYPE_GENERATOR, "Generator"},    {BP_TYPE_BOOL, "bool"},           {BP_TYPE_STR, "str"},
-      {BP_TYPE_GRAPH, "Callable[..., object]"}};
+  static constexpr std::pair<uint16_t, const char*> kTypes[] = {{BP_TYPE_TENSOR, "Tensor | Number"},
+                                                                {BP_TYPE_SCALAR, "Number"},
+                                                                {BP_TYPE_AXIS, "int"},
+                                                                {BP_TYPE_AXES, "int | Sequence[int]"},
+                                                                {BP_TYPE_SHAPE, "int | Sequence[int]"},
+                                                                {BP_TYPE_SIZE, "int"},
+                                                                {BP_TYPE_INDEX, "int"},
+                                                                {BP_TYPE_DTYPE, "DType"},
+                                                                {BP_TYPE_DEVICE, "Device | str"},
+                                                                {BP_TYPE_GENERATOR, "Generator"},
+                                                                {BP_TYPE_BOOL, "bool"},
+                                                                {BP_TYPE_STR, "str"},
+                                                                {BP_TYPE_GRAPH, "Callable[..., object]"}};
   std::string text = "object";
   for (const auto& [type, word] : kTypes)
     if (type == arg.type) text = word;
@@ -26,18 +33,25 @@ std::string annotation(const Arg& arg) {
 
 std::string default_text(const Literal& value) {
   switch (value.kind) {
-    case Literal::Kind::kNone: return "None";
-    case Literal::Kind::kBool: return value.integer ? "True" : "False";
-    case Literal::Kind::kFloat: return value.text.find("inf") != std::string::npos || value.text.find("nan") != std::string::npos
-                                           ? "float('" + value.text + "')" : value.text;
-    case Literal::Kind::kString: return "'" + value.text + "'";
+    case Literal::Kind::kNone:
+      return "None";
+    case Literal::Kind::kBool:
+      return value.integer ? "True" : "False";
+    case Literal::Kind::kFloat:
+      return value.text.find("inf") != std::string::npos || value.text.find("nan") != std::string::npos
+                 ? "float('" + value.text + "')"
+                 : value.text;
+    case Literal::Kind::kString:
+      return "'" + value.text + "'";
     case Literal::Kind::kInts: {
       std::string text;
       for (const int64_t i : value.ints) text += (text.empty() ? "" : ", ") + std::to_string(i);
       return "(" + text + (value.ints.size() == 1 ? ",)" : ")");
     }
-    case Literal::Kind::kFloats: return "...";
-    default: return value.text;
+    case Literal::Kind::kFloats:
+      return "...";
+    default:
+      return value.text;
   }
 }
 
@@ -49,7 +63,8 @@ std::string parameters(const Entry& entry, size_t from, bool with_out) {
     const Arg& arg = entry.signature.args[i];
     if (arg.has(BP_ARG_KEYWORD_ONLY) && !star) add("*");
     star = star || arg.has(BP_ARG_KEYWORD_ONLY);
-    add(python_identifier(arg.name) + ": " + annotation(arg) + (arg.has(BP_ARG_HAS_DEFAULT) ? " = " + default_text(arg.default_value) : ""));
+    add(python_identifier(arg.name) + ": " + annotation(arg) +
+        (arg.has(BP_ARG_HAS_DEFAULT) ? " = " + default_text(arg.default_value) : ""));
   }
   if (with_out && entry.out_variant) {
     if (!star) add("*");
@@ -81,10 +96,11 @@ bool is_method(const Entry& entry) {
 }  // namespace
 
 std::string python_identifier(const std::string& name) {
-  static const std::vector<std::string_view> reserved = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def",
-                                                         "del", "elif", "else", "except", "finally", "for", "from", "global", "if",
-                                                         "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
-                                                         "return", "try", "while", "with", "yield", "None", "True", "False"};
+  static const std::vector<std::string_view> reserved = {
+      "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
+      "del",    "elif", "else",   "except", "finally",  "for",   "from",  "global",   "if",
+      "import", "in",   "is",     "lambda", "nonlocal", "not",   "or",    "pass",     "raise",
+      "return", "try",  "while",  "with",   "yield",    "None",  "True",  "False"};
   const std::string word = c_identifier(name);
   return std::find(reserved.begin(), reserved.end(), word) != reserved.end() ? word + "_" : word;
 }
@@ -94,11 +110,13 @@ void emit_pyi(const EmitContext& context, OutputSet& out) {
   for (const CompiledOp& op : context.registry.ops) {
     const Entry& entry = *op.entry;
     const std::string name = python_identifier(entry.name());
-    functions += "\ndef " + name + "(" + parameters(entry, 0, true) + ") -> " + returns(entry) + ":" + docstring(entry, "    ");
+    functions +=
+        "\ndef " + name + "(" + parameters(entry, 0, true) + ") -> " + returns(entry) + ":" + docstring(entry, "    ");
     if (!is_method(entry)) continue;
     const auto method = [&](const std::string& method_name, bool with_out) {
       const std::string rest = parameters(entry, 1, with_out);
-      methods += "    def " + method_name + "(self" + (rest.empty() ? "" : ", " + rest) + ") -> " + returns(entry) + ": ...\n";
+      methods +=
+          "    def " + method_name + "(self" + (rest.empty() ? "" : ", " + rest) + ") -> " + returns(entry) + ": ...\n";
     };
     method(name, true);
     if (entry.inplace) method(name + "_", false);
@@ -110,7 +128,9 @@ void emit_pyi(const EmitContext& context, OutputSet& out) {
   for (int i = 0; i < BP_DTYPE_COUNT; ++i)
     text += (i ? ", " : "") + std::string(kDtypeNames[i]) + (kDtypeNames[i] == "bool" ? " as bool_" : "");
   text += "\n\nNumber = bool | int | float | complex\n" + functions;
-  if (!methods.empty()) text += "\nclass TensorMethods:\n    \"\"\"What Tensor has from these ops; `name_` works in place.\"\"\"\n\n" + methods;
+  if (!methods.empty())
+    text +=
+        "\nclass TensorMethods:\n    \"\"\"What Tensor has from these ops; `name_` works in place.\"\"\"\n\n" + methods;
   out.add(context.symbol + ".pyi", text);
 }
 

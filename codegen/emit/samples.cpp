@@ -15,8 +15,10 @@ namespace {
 std::string json_string(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') result += std::string("\\") + c;
-    else if (c == '\n') result += "\\n";
+    if (c == '"' || c == '\\')
+      result += std::string("\\") + c;
+    else if (c == '\n')
+      result += "\\n";
     else if (static_cast<unsigned char>(c) < 0x20) {
       char escape[8];
       std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned char>(c));
@@ -46,40 +48,61 @@ std::string json_list(const Range& range, Render render) {
 
 std::string json_literal(const Literal& value) {
   switch (value.kind) {
-    case Literal::Kind::kBool: return value.integer ? "true" : "false";
-    case Literal::Kind::kInt: return std::to_string(value.integer);
-    case Literal::Kind::kFloat: return json_number(value.number);
-    case Literal::Kind::kString: return json_string(value.text);
-    case Literal::Kind::kDtype: return json_string(std::string(kDtypeNames[value.integer]));
+    case Literal::Kind::kBool:
+      return value.integer ? "true" : "false";
+    case Literal::Kind::kInt:
+      return std::to_string(value.integer);
+    case Literal::Kind::kFloat:
+      return json_number(value.number);
+    case Literal::Kind::kString:
+      return json_string(value.text);
+    case Literal::Kind::kDtype:
+      return json_string(std::string(kDtypeNames[value.integer]));
     case Literal::Kind::kInts:
-      return json_list(value.ints, [](int64_t i) { return i == std::numeric_limits<int64_t>::min() ? "null" : std::to_string(i); });
-    case Literal::Kind::kFloats: return json_list(value.floats, json_number);
-    default: return "null";
+      return json_list(value.ints,
+                       [](int64_t i) { return i == std::numeric_limits<int64_t>::min() ? "null" : std::to_string(i); });
+    case Literal::Kind::kFloats:
+      return json_list(value.floats, json_number);
+    default:
+      return "null";
   }
 }
 
 std::string json_tensor(const TensorSample& tensor) {
-  return "{\"shape\": " + json_list(tensor.shape, [](int64_t n) { return std::to_string(n); }) + ", \"dtype\": " + json_string(tensor.dtype) +
-         ", \"gen\": " + json_string(tensor.gen) + ", \"layout\": " + json_string(tensor.layout) + "}";
+  return "{\"shape\": " + json_list(tensor.shape, [](int64_t n) { return std::to_string(n); }) +
+         ", \"dtype\": " + json_string(tensor.dtype) + ", \"gen\": " + json_string(tensor.gen) +
+         ", \"layout\": " + json_string(tensor.layout) + "}";
 }
 
 std::string json_sample_value(const SampleValue& value) {
   switch (value.kind) {
-    case SampleValue::Kind::kTensor: return "{\"tensor\": " + json_tensor(*value.tensors[0]) + "}";
+    case SampleValue::Kind::kTensor:
+      return "{\"tensor\": " + json_tensor(*value.tensors[0]) + "}";
     case SampleValue::Kind::kTensorList:
-      return "{\"tensors\": " + json_list(value.tensors, [](const auto& t) { return t ? json_tensor(*t) : std::string("null"); }) + "}";
+      return "{\"tensors\": " +
+             json_list(value.tensors, [](const auto& t) { return t ? json_tensor(*t) : std::string("null"); }) + "}";
     case SampleValue::Kind::kGenerator:
-      return "{\"generator\": {\"key\": " + std::to_string(value.key) + ", \"counter\": " + std::to_string(value.counter) + "}}";
-    default: return "{\"value\": " + json_literal(value.literal) + "}";
+      return "{\"generator\": {\"key\": " + std::to_string(value.key) +
+             ", \"counter\": " + std::to_string(value.counter) + "}}";
+    default:
+      return "{\"value\": " + json_literal(value.literal) + "}";
   }
 }
 
 std::vector<std::string> flags_of(const CompiledOp& op) {
-  static constexpr std::pair<uint64_t, const char*> kNames[] = {
-      {BP_OP_VIEW, "view"},         {BP_OP_MAYBE_VIEW, "maybe_view"}, {BP_OP_INPLACE, "inplace"}, {BP_OP_OUT, "out"},
-      {BP_OP_ELEMENTWISE, "elementwise"}, {BP_OP_REDUCTION, "reduction"}, {BP_OP_RANDOM, "random"}, {BP_OP_CREATION, "creation"},
-      {BP_OP_HOST, "host"},         {BP_OP_DYNAMIC, "dynamic"},       {BP_OP_PRIMITIVE, "primitive"}, {BP_OP_LINEAR, "linear"},
-      {BP_OP_COMPOSITE, "composite"}};
+  static constexpr std::pair<uint64_t, const char*> kNames[] = {{BP_OP_VIEW, "view"},
+                                                                {BP_OP_MAYBE_VIEW, "maybe_view"},
+                                                                {BP_OP_INPLACE, "inplace"},
+                                                                {BP_OP_OUT, "out"},
+                                                                {BP_OP_ELEMENTWISE, "elementwise"},
+                                                                {BP_OP_REDUCTION, "reduction"},
+                                                                {BP_OP_RANDOM, "random"},
+                                                                {BP_OP_CREATION, "creation"},
+                                                                {BP_OP_HOST, "host"},
+                                                                {BP_OP_DYNAMIC, "dynamic"},
+                                                                {BP_OP_PRIMITIVE, "primitive"},
+                                                                {BP_OP_LINEAR, "linear"},
+                                                                {BP_OP_COMPOSITE, "composite"}};
   std::vector<std::string> names;
   for (const auto& [flag, name] : kNames)
     if (op.flags & flag) names.push_back(name);
@@ -95,7 +118,8 @@ std::string dtype_rule(const Entry& entry, size_t result) {
     return k == BP_RESULT_DTYPE_FIXED ? std::string(kDtypeNames[param]) : kKinds[k];
   };
   if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return entry.signature.args[rule.param].name;
-  if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) return entry.signature.args[rule.param].name + " | " + kind(rule.fallback, rule.fallback_param);
+  if (rule.kind == BP_RESULT_DTYPE_FROM_ARG)
+    return entry.signature.args[rule.param].name + " | " + kind(rule.fallback, rule.fallback_param);
   return kind(rule.kind, rule.param);
 }
 
@@ -153,16 +177,21 @@ class SampleWriter {
     for (int d = 0; d < BP_DTYPE_COUNT; ++d)
       if (entry_.dtypes.accepts[i] & BP_DTYPE_BIT(d)) accepted.emplace_back(kDtypeNames[d]);
     const auto boolean = [](bool b) { return b ? "true" : "false"; };
-    std::string text = "{\"name\": " + json_string(a.name) + ", \"type\": " + json_string(std::string(type_name(a.type)));
-    text += std::string(", \"list\": ") + boolean(a.has(BP_ARG_LIST)) + ", \"optional\": " + boolean(a.has(BP_ARG_OPTIONAL));
-    text += std::string(", \"optional_elements\": ") + boolean(a.has(BP_ARG_OPTIONAL_ELEMENTS)) + ", \"keyword_only\": " + boolean(a.has(BP_ARG_KEYWORD_ONLY));
+    std::string text =
+        "{\"name\": " + json_string(a.name) + ", \"type\": " + json_string(std::string(type_name(a.type)));
+    text += std::string(", \"list\": ") + boolean(a.has(BP_ARG_LIST)) +
+            ", \"optional\": " + boolean(a.has(BP_ARG_OPTIONAL));
+    text += std::string(", \"optional_elements\": ") + boolean(a.has(BP_ARG_OPTIONAL_ELEMENTS)) +
+            ", \"keyword_only\": " + boolean(a.has(BP_ARG_KEYWORD_ONLY));
     if (a.has(BP_ARG_HAS_DEFAULT)) text += ", \"default\": " + json_literal(a.default_value);
-    return text + ", \"accepts\": " + json_list(accepted, json_string) + ", \"promote\": " + boolean(entry_.dtypes.promote >> i & 1) + "}";
+    return text + ", \"accepts\": " + json_list(accepted, json_string) +
+           ", \"promote\": " + boolean(entry_.dtypes.promote >> i & 1) + "}";
   }
 
   std::string result(size_t i) const {
     const ResultSpec& r = entry_.signature.results[i];
-    return "{\"name\": " + json_string(r.name) + ", \"list\": " + (r.is_list ? "true" : "false") + ", \"dtype\": " + json_string(dtype_rule(entry_, i)) +
+    return "{\"name\": " + json_string(r.name) + ", \"list\": " + (r.is_list ? "true" : "false") +
+           ", \"dtype\": " + json_string(dtype_rule(entry_, i)) +
            ", \"nondiff\": " + (is_differentiable_result(entry_, i) ? "false" : "true") + "}";
   }
 
@@ -172,8 +201,10 @@ class SampleWriter {
       const CompiledFormula* formula = op_.find(rule, static_cast<uint32_t>(i));
       std::string kind = formula ? formula_kind(*formula) : "";
       if (formula && rule == BP_RULE_JVP && formula->text == "linear") kind = "linear";
-      if (!formula && !stated.empty() && stated[0].kind == Rule::Kind::kDecompose && is_differentiable_arg(entry_, i)) kind = "decompose";
-      if (!kind.empty()) text += (text.size() > 1 ? ", " : "") + json_string(entry_.signature.args[i].name) + ": " + json_string(kind);
+      if (!formula && !stated.empty() && stated[0].kind == Rule::Kind::kDecompose && is_differentiable_arg(entry_, i))
+        kind = "decompose";
+      if (!kind.empty())
+        text += (text.size() > 1 ? ", " : "") + json_string(entry_.signature.args[i].name) + ": " + json_string(kind);
     }
     return text + "}";
   }
@@ -192,7 +223,8 @@ class SampleWriter {
 
   static std::string word_map(const WordMap& map) {
     std::string text = "{";
-    for (const auto& [key, value] : map) text += (text.size() > 1 ? ", " : "") + json_string(key.value) + ": " + json_string(value.value);
+    for (const auto& [key, value] : map)
+      text += (text.size() > 1 ? ", " : "") + json_string(key.value) + ": " + json_string(value.value);
     return text + "}";
   }
 

@@ -9,10 +9,14 @@ namespace backplane::codegen {
 std::string c_string(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') result += std::string("\\") + c;
-    else if (c == '\n') result += "\\n";
-    else if (c == '\t') result += "\\t";
-    else if (c == '?') result += "\\?";  // no trigraphs
+    if (c == '"' || c == '\\')
+      result += std::string("\\") + c;
+    else if (c == '\n')
+      result += "\\n";
+    else if (c == '\t')
+      result += "\\t";
+    else if (c == '?')
+      result += "\\?";  // no trigraphs
     else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
       char escape[5];
       std::snprintf(escape, sizeof escape, "\\%03o", static_cast<unsigned char>(c));
@@ -48,7 +52,8 @@ std::string file_banner(const char* open, const std::string& what, const EmitCon
   std::string sources;
   for (const auto& file : context.registry.files)
     if (!file->imported) sources += (sources.empty() ? "" : ", ") + base_name(file->source->path());
-  return std::string(open) + what + " Made by backplane-codegen from " + sources + "; edit that instead." + close + "\n";
+  return std::string(open) + what + " Made by backplane-codegen from " + sources + "; edit that instead." + close +
+         "\n";
 }
 
 }  // namespace backplane::codegen

@@ -9,7 +9,7 @@
 namespace backplane::codegen {
 namespace {
 
-constexpr int kMaxNesting = 200;  // of parentheses and the like; and of bindings in a row
+constexpr int kMaxNesting = 200;     // of parentheses and the like; and of bindings in a row
 constexpr uint16_t kMaxDepth = 500;  // of the tree: chains such as a + b + c nest to the left
 
 struct Operator {
@@ -31,7 +31,8 @@ class Parser {
     }
     ExprPtr result = formula();
     if (!tokens_.failed() && !tokens_.at_end())
-      tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + " after the end of the formula; remove it or join it with an operator");
+      tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) +
+                                        " after the end of the formula; remove it or join it with an operator");
     return tokens_.failed() ? nullptr : std::move(result);
   }
 
@@ -52,7 +53,8 @@ class Parser {
 
   void adopt(Expr& parent, ExprPtr child) {
     if (child && child->depth >= parent.depth) parent.depth = static_cast<uint16_t>(child->depth + 1);
-    if (parent.depth > kMaxDepth) tokens_.error(tokens_.peek(), "the formula is a chain of more than 500 steps; use let, map or fold");
+    if (parent.depth > kMaxDepth)
+      tokens_.error(tokens_.peek(), "the formula is a chain of more than 500 steps; use let, map or fold");
     parent.children.push_back(std::move(child));
   }
 
@@ -108,7 +110,8 @@ class Parser {
     const Token at = tokens_.peek();
     if (!tokens_.accept_word("if")) return value;
     ExprPtr condition = disjunction();
-    if (!tokens_.accept_word("else")) return fail("found " + quoted(tokens_.peek()) + "; expected 'else' after 'A if COND'");
+    if (!tokens_.accept_word("else"))
+      return fail("found " + quoted(tokens_.peek()) + "; expected 'else' after 'A if COND'");
     ExprPtr otherwise = conditional();
     return with(make(Expr::Kind::kIf, at.offset), std::move(condition), std::move(value), std::move(otherwise));
   }
@@ -222,10 +225,15 @@ class Parser {
     const Token token = tokens_.peek();
     switch (token.kind) {
       case Token::Kind::kInt:
-      case Token::Kind::kFloat: return number();
-      case Token::Kind::kString: tokens_.take(); return make(Expr::Kind::kString, token.offset, token.text);
-      case Token::Kind::kName: return name_or_call();
-      default: break;
+      case Token::Kind::kFloat:
+        return number();
+      case Token::Kind::kString:
+        tokens_.take();
+        return make(Expr::Kind::kString, token.offset, token.text);
+      case Token::Kind::kName:
+        return name_or_call();
+      default:
+        break;
     }
     if (tokens_.accept("[]")) return make(Expr::Kind::kList, token.offset);
     if (tokens_.accept("[")) {
@@ -247,7 +255,8 @@ class Parser {
 
   ExprPtr number() {
     const Token token = tokens_.take();
-    ExprPtr value = make(token.kind == Token::Kind::kInt ? Expr::Kind::kInt : Expr::Kind::kFloat, token.offset, token.text);
+    ExprPtr value =
+        make(token.kind == Token::Kind::kInt ? Expr::Kind::kInt : Expr::Kind::kFloat, token.offset, token.text);
     value->number = std::strtod(value->name.c_str(), nullptr);
     if (token.kind == Token::Kind::kInt) {
       const auto parsed = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value->integer);
@@ -310,7 +319,8 @@ class Parser {
     ExprPtr initial = conditional();
     tokens_.expect(",", "before the element of fold");
     result->element = name("of the element");
-    if (!tokens_.accept_word("in")) return fail("found " + quoted(tokens_.peek()) + "; expected 'in' after the element of fold");
+    if (!tokens_.accept_word("in"))
+      return fail("found " + quoted(tokens_.peek()) + "; expected 'in' after the element of fold");
     ExprPtr list = conditional();
     tokens_.expect(":", "before the body of fold");
     ExprPtr body = formula();

@@ -23,7 +23,8 @@ class DtypeReader {
     rule_.results.assign(signature.results.size(), {});
     own_key_.assign(signature.args.size(), false);
     if (!node) {
-      reader_.diagnostics().error(entry_.where, "'" + entry_.name() + "' has no 'dtypes'; write a class such as numeric or floating");
+      reader_.diagnostics().error(entry_.where,
+                                  "'" + entry_.name() + "' has no 'dtypes'; write a class such as numeric or floating");
       for (size_t i = 0; i < signature.args.size(); ++i) rule_.accepts[i] = takes_dtype(i) ? BP_MASK_ANY : 0;
       default_promotion();
       return;
@@ -60,8 +61,9 @@ class DtypeReader {
       } else if (const int dtype = find_dtype(word.value); dtype >= 0) {
         mask |= BP_DTYPE_BIT(dtype);
       } else {
-        reader_.diagnostics().error(word.location(), "unknown dtype class '" + word.value + "'" + suggestion(word.value, class_names()) +
-                                                         "; classes are " + listed(class_names()) + ", or a list of dtype names");
+        reader_.diagnostics().error(word.location(), "unknown dtype class '" + word.value + "'" +
+                                                         suggestion(word.value, class_names()) + "; classes are " +
+                                                         listed(class_names()) + ", or a list of dtype names");
       }
     }
     return mask;
@@ -73,19 +75,28 @@ class DtypeReader {
       const std::string& word = key->text.value;
       const int arg = entry_.signature.find_arg(word);
       const int result = entry_.signature.find_result(word);
-      if (word == "accept") accept_ = read_class(*value);
-      else if (word == "promote") continue;
-      else if (word == "to_floating") set_flag(*value, word, BP_DTYPE_TO_FLOATING);
-      else if (word == "same") set_flag(*value, word, BP_DTYPE_BITS);
-      else if (arg >= 0) read_argument(static_cast<size_t>(arg), *value);
-      else if (result >= 0) read_result(static_cast<size_t>(result), *value);
-      else unknown_key(*key);
+      if (word == "accept")
+        accept_ = read_class(*value);
+      else if (word == "promote")
+        continue;
+      else if (word == "to_floating")
+        set_flag(*value, word, BP_DTYPE_TO_FLOATING);
+      else if (word == "same")
+        set_flag(*value, word, BP_DTYPE_BITS);
+      else if (arg >= 0)
+        read_argument(static_cast<size_t>(arg), *value);
+      else if (result >= 0)
+        read_result(static_cast<size_t>(result), *value);
+      else
+        unknown_key(*key);
     }
     if (!promote) return default_promotion();
     for (const Text& word : reader_.read_words(*promote, "promote")) {
       const int arg = entry_.signature.find_arg(word.value);
       if (arg < 0 || !takes_dtype(static_cast<size_t>(arg)))
-        reader_.diagnostics().error(word.location(), "'" + word.value + "' is no Tensor or Scalar argument; 'promote' lists those that share the compute dtype");
+        reader_.diagnostics().error(
+            word.location(),
+            "'" + word.value + "' is no Tensor or Scalar argument; 'promote' lists those that share the compute dtype");
       else
         rule_.promote |= uint64_t{1} << arg;
     }
@@ -100,12 +111,14 @@ class DtypeReader {
     for (const Arg& arg : entry_.signature.args)
       if (arg.is_tensor()) names.push_back(arg.name);
     for (const ResultSpec& result : entry_.signature.results) names.push_back(result.name);
-    reader_.error(key, "unknown key '" + key.text.value + "' in 'dtypes'" + suggestion(key.text.value, names) + "; keys here are " + listed(names));
+    reader_.error(key, "unknown key '" + key.text.value + "' in 'dtypes'" + suggestion(key.text.value, names) +
+                           "; keys here are " + listed(names));
   }
 
   void read_argument(size_t arg, const YamlNode& value) {
     if (!takes_dtype(arg)) {
-      reader_.error(value, "argument '" + entry_.signature.args[arg].name + "' has no dtype; only Tensor and Scalar arguments do");
+      reader_.error(value, "argument '" + entry_.signature.args[arg].name +
+                               "' has no dtype; only Tensor and Scalar arguments do");
       return;
     }
     own_key_[arg] = true;
@@ -139,9 +152,12 @@ class DtypeReader {
       result.param = static_cast<uint32_t>(find_dtype(word));
     } else if (const int arg = entry_.signature.find_arg(word); arg >= 0) {
       result.param = static_cast<uint32_t>(arg);
-      read_from_argument(static_cast<size_t>(arg), bar == std::string_view::npos ? "" : trim(whole.substr(bar + 1)), value, result);
+      read_from_argument(static_cast<size_t>(arg), bar == std::string_view::npos ? "" : trim(whole.substr(bar + 1)),
+                         value, result);
     } else {
-      reader_.error(value, "'" + std::string(whole) + "' gives no dtype; write compute, real, complex, accumulate, a dtype, an argument, or 'dtype | FALLBACK'");
+      reader_.error(value, "'" + std::string(whole) +
+                               "' gives no dtype; write compute, real, complex, accumulate, a dtype, an argument, or "
+                               "'dtype | FALLBACK'");
     }
   }
 
@@ -153,17 +169,20 @@ class DtypeReader {
     }
     result.kind = BP_RESULT_DTYPE_FROM_ARG;
     if (spec.type != BP_TYPE_DTYPE) {
-      reader_.error(value, "argument '" + spec.name + "' is a " + std::string(type_name(spec.type)) + "; a result's dtype is a Tensor's own or a Dtype argument");
+      reader_.error(value, "argument '" + spec.name + "' is a " + std::string(type_name(spec.type)) +
+                               "; a result's dtype is a Tensor's own or a Dtype argument");
     } else if (fallback.empty()) {
       if (spec.has(BP_ARG_OPTIONAL))
-        reader_.error(value, "argument '" + spec.name + "' may be absent; write what then holds: '" + spec.name + " | compute'");
+        reader_.error(
+            value, "argument '" + spec.name + "' may be absent; write what then holds: '" + spec.name + " | compute'");
     } else if (result_kind(fallback) >= 0) {
       result.fallback = static_cast<uint16_t>(result_kind(fallback));
     } else if (find_dtype(fallback) >= 0) {
       result.fallback = BP_RESULT_DTYPE_FIXED;
       result.fallback_param = static_cast<uint32_t>(find_dtype(fallback));
     } else {
-      reader_.error(value, "unknown fallback '" + std::string(fallback) + "'; write compute, accumulate, real, complex or a dtype");
+      reader_.error(value, "unknown fallback '" + std::string(fallback) +
+                               "'; write compute, accumulate, real, complex or a dtype");
     }
   }
 

@@ -49,8 +49,10 @@ class RuleReader {
 
   // `{none: REASON}`
   bool read_refusal(const YamlNode& value, Rule& rule) {
-    if (!value.is(YamlNode::Kind::kMap) || value.entries.empty() || value.entries[0].first->text.value != "none") return false;
-    if (value.entries.size() != 1) reader_.error(*value.entries[1].first, "'none' stands alone; quote a reason that holds a comma");
+    if (!value.is(YamlNode::Kind::kMap) || value.entries.empty() || value.entries[0].first->text.value != "none")
+      return false;
+    if (value.entries.size() != 1)
+      reader_.error(*value.entries[1].first, "'none' stands alone; quote a reason that holds a comma");
     const YamlNode& reason = *value.entries[0].second;
     rule.kind = Rule::Kind::kRefused;
     rule.where = value.location();
@@ -85,7 +87,8 @@ class RuleReader {
       out.push_back(std::move(rule));
     } else {
       const std::string words = key == std::string_view("jvp") ? "linear, zero, decompose" : "zero, decompose";
-      reader_.error(value, std::string("'") + key + "' must be " + words + ", {none: REASON} or a map from argument to formula");
+      reader_.error(
+          value, std::string("'") + key + "' must be " + words + ", {none: REASON} or a map from argument to formula");
       rule.kind = Rule::Kind::kDamaged;
       out.push_back(std::move(rule));
     }
@@ -93,10 +96,14 @@ class RuleReader {
 
   static bool keyword(const YamlNode& value, std::string_view key, Rule& rule) {
     const std::string& word = value.text.value;
-    if (word == "zero") rule.kind = Rule::Kind::kZero;
-    else if (word == "decompose") rule.kind = Rule::Kind::kDecompose;
-    else if (word == "linear" && key == "jvp") rule.kind = Rule::Kind::kLinear;
-    else return false;
+    if (word == "zero")
+      rule.kind = Rule::Kind::kZero;
+    else if (word == "decompose")
+      rule.kind = Rule::Kind::kDecompose;
+    else if (word == "linear" && key == "jvp")
+      rule.kind = Rule::Kind::kLinear;
+    else
+      return false;
     return true;
   }
 
@@ -110,7 +117,8 @@ class RuleReader {
       if (arg < 0) {
         std::vector<std::string_view> names;
         for (const Arg& a : entry_.signature.args) names.push_back(a.name);
-        tokens.error(name, quoted(name) + " is no argument of '" + entry_.name() + "'" + suggestion(name.text, names) + "; arguments are " + listed(names));
+        tokens.error(name, quoted(name) + " is no argument of '" + entry_.name() + "'" + suggestion(name.text, names) +
+                               "; arguments are " + listed(names));
       } else if (!entry_.signature.args[static_cast<size_t>(arg)].is_tensor()) {
         tokens.error(name, "argument '" + std::string(name.text) + "' is no Tensor and has no derivative; remove it");
       } else {
@@ -118,7 +126,8 @@ class RuleReader {
       }
     } while (group && tokens.accept(","));
     if (group) tokens.expect(")", "to close the group");
-    if (!tokens.failed() && !tokens.at_end()) tokens.error(tokens.peek(), "found " + quoted(tokens.peek()) + "; write one argument or \"(x, y)\"");
+    if (!tokens.failed() && !tokens.at_end())
+      tokens.error(tokens.peek(), "found " + quoted(tokens.peek()) + "; write one argument or \"(x, y)\"");
     if (tokens.failed()) targets = tensor_args();
     return !tokens.failed();
   }
@@ -131,7 +140,9 @@ class RuleReader {
       rule.where = value->location();
       const bool readable = read_names(*names, rule.targets);
       for (const uint32_t target : readable ? rule.targets : std::vector<uint32_t>()) {
-        if (seen[target]) reader_.error(*names, "argument '" + entry_.signature.args[target].name + "' has two rules in '" + key + "'; keep one");
+        if (seen[target])
+          reader_.error(
+              *names, "argument '" + entry_.signature.args[target].name + "' has two rules in '" + key + "'; keep one");
         seen[target] = true;
       }
       if (!readable) {
@@ -141,7 +152,8 @@ class RuleReader {
         out.push_back(std::move(rule));
       } else if (value->is(YamlNode::Kind::kList)) {
         read_per_result(*value, key, std::move(rule), out);
-      } else if (value->is(YamlNode::Kind::kScalar) && value->text.value == "zero" && key != std::string_view("partial")) {
+      } else if (value->is(YamlNode::Kind::kScalar) && value->text.value == "zero" &&
+                 key != std::string_view("partial")) {
         rule.kind = Rule::Kind::kZero;
         out.push_back(std::move(rule));
       } else {

@@ -18,7 +18,8 @@ class SampleReader {
 
   void read(const YamlNode* node) {
     if (!node || (node->is(Kind::kList) && node->items.empty())) {
-      reader_.diagnostics().error(node ? node->location() : entry_.where, "'" + entry_.name() + "' has no samples; write at least one");
+      reader_.diagnostics().error(node ? node->location() : entry_.where,
+                                  "'" + entry_.name() + "' has no samples; write at least one");
       return;
     }
     if (!node->is(Kind::kList)) {
@@ -38,17 +39,24 @@ class SampleReader {
     for (const auto& [key, value] : node.entries) {
       const std::string& word = key->text.value;
       const int arg = entry_.signature.find_arg(word);
-      if (arg >= 0) sample.values.emplace_back(static_cast<uint32_t>(arg), read_value(*value, entry_.signature.args[static_cast<size_t>(arg)]));
-      else if (word == "error") read_error(*value, sample);
-      else reader_.error(*key, "'" + word + "' is no argument of '" + entry_.name() + "'" + suggestion(word, names) + "; a sample names arguments, and 'error'");
+      if (arg >= 0)
+        sample.values.emplace_back(static_cast<uint32_t>(arg),
+                                   read_value(*value, entry_.signature.args[static_cast<size_t>(arg)]));
+      else if (word == "error")
+        read_error(*value, sample);
+      else
+        reader_.error(*key, "'" + word + "' is no argument of '" + entry_.name() + "'" + suggestion(word, names) +
+                                "; a sample names arguments, and 'error'");
     }
     for (size_t i = 0; i < entry_.signature.args.size(); ++i) {
       const Arg& arg = entry_.signature.args[i];
-      const bool given = std::any_of(sample.values.begin(), sample.values.end(), [&](const auto& v) { return v.first == i; });
+      const bool given =
+          std::any_of(sample.values.begin(), sample.values.end(), [&](const auto& v) { return v.first == i; });
       if (!given && !arg.has(BP_ARG_HAS_DEFAULT))
         reader_.error(node, "the sample leaves out '" + arg.name + "', which has no default; give it a value");
     }
-    std::stable_sort(sample.values.begin(), sample.values.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(sample.values.begin(), sample.values.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     entry_.samples.push_back(std::move(sample));
   }
 
@@ -57,16 +65,21 @@ class SampleReader {
     sample.error = value.text.value;
     const auto& names = error_names();
     if (std::find(names.begin(), names.end(), sample.error) == names.end())
-      reader_.error(value, "unknown error '" + sample.error + "'" + suggestion(sample.error, names) + "; errors are " + listed(names));
+      reader_.error(value, "unknown error '" + sample.error + "'" + suggestion(sample.error, names) + "; errors are " +
+                               listed(names));
   }
 
   SampleValue read_value(const YamlNode& node, const Arg& arg) {
     SampleValue value;
     value.where = node.location();
-    if (arg.is_tensor() && arg.has(BP_ARG_LIST)) read_tensor_list(node, arg, value);
-    else if (arg.is_tensor() && (node.is(Kind::kMap) || node.is(Kind::kList))) read_tensor(node, value);
-    else if (arg.type == BP_TYPE_GENERATOR) read_generator(node, value);
-    else read_literal(node, arg, value.literal);
+    if (arg.is_tensor() && arg.has(BP_ARG_LIST))
+      read_tensor_list(node, arg, value);
+    else if (arg.is_tensor() && (node.is(Kind::kMap) || node.is(Kind::kList)))
+      read_tensor(node, value);
+    else if (arg.type == BP_TYPE_GENERATOR)
+      read_generator(node, value);
+    else
+      read_literal(node, arg, value.literal);
     return value;
   }
 
@@ -76,9 +89,13 @@ class SampleReader {
     for (const auto& [key, item] : node.entries) {
       int64_t number = 0;
       if (!reader_.read_int(*item, key->text.value, number)) continue;
-      if (key->text.value == "key") value.key = static_cast<uint64_t>(number);
-      else if (key->text.value == "counter") value.counter = static_cast<uint64_t>(number);
-      else reader_.error(*key, "unknown key '" + key->text.value + "' of a Generator's sample; write {key: 1, counter: 0}");
+      if (key->text.value == "key")
+        value.key = static_cast<uint64_t>(number);
+      else if (key->text.value == "counter")
+        value.counter = static_cast<uint64_t>(number);
+      else
+        reader_.error(*key,
+                      "unknown key '" + key->text.value + "' of a Generator's sample; write {key: 1, counter: 0}");
     }
   }
 
@@ -118,11 +135,13 @@ class SampleReader {
       read_shape(item, tensor.shape);
     } else if (key != "dtype" && key != "gen" && key != "layout") {
       const std::vector<std::string_view> keys = {"shape", "dtype", "gen", "layout"};
-      reader_.error(at, "unknown key '" + key + "' of a Tensor's sample" + suggestion(key, keys) + "; keys are " + listed(keys));
+      reader_.error(
+          at, "unknown key '" + key + "' of a Tensor's sample" + suggestion(key, keys) + "; keys are " + listed(keys));
     } else if (reader_.expect_scalar(item, key)) {
       if (key == "dtype") {
         tensor.dtype = item.text.value;
-        if (find_dtype(tensor.dtype) < 0) reader_.error(item, "unknown dtype '" + tensor.dtype + "'; write a name such as float32");
+        if (find_dtype(tensor.dtype) < 0)
+          reader_.error(item, "unknown dtype '" + tensor.dtype + "'; write a name such as float32");
       } else if (key == "gen") {
         tensor.gen = item.text.value;
         check_word(item, tensor.gen.substr(0, tensor.gen.find('(')), generators(), "generator");
@@ -133,9 +152,11 @@ class SampleReader {
     }
   }
 
-  void check_word(const YamlNode& at, const std::string& word, const std::vector<std::string_view>& words, const std::string& what) {
+  void check_word(const YamlNode& at, const std::string& word, const std::vector<std::string_view>& words,
+                  const std::string& what) {
     if (std::find(words.begin(), words.end(), word) == words.end())
-      reader_.error(at, "unknown " + what + " '" + word + "'" + suggestion(word, words) + "; there are " + listed(words));
+      reader_.error(at,
+                    "unknown " + what + " '" + word + "'" + suggestion(word, words) + "; there are " + listed(words));
   }
 
   void read_shape(const YamlNode& node, std::vector<int64_t>& shape) {
@@ -158,7 +179,8 @@ class SampleReader {
         Literal element;
         read_scalar(*item, element);
         if (element.kind == Literal::Kind::kFloat) out.kind = Literal::Kind::kFloats;
-        out.ints.push_back(element.kind == Literal::Kind::kNone ? std::numeric_limits<int64_t>::min() : element.integer);
+        out.ints.push_back(element.kind == Literal::Kind::kNone ? std::numeric_limits<int64_t>::min()
+                                                                : element.integer);
         out.floats.push_back(element.number);
       }
       return;
@@ -191,7 +213,8 @@ class SampleReader {
       char* stop = nullptr;
       out.number = std::strtod(text.c_str(), &stop);
       out.kind = Literal::Kind::kFloat;
-      if (stop != text.c_str() + text.size() || text.empty()) reader_.error(node, "'" + text + "' is no value; write a number, true, false, none, a list or a dtype");
+      if (stop != text.c_str() + text.size() || text.empty())
+        reader_.error(node, "'" + text + "' is no value; write a number, true, false, none, a list or a dtype");
     }
   }
 

@@ -51,7 +51,8 @@ class EntryReader {
     for (const auto& [key, value] : node_.entries) {
       const std::string& word = key->text.value;
       if (key->is(YamlNode::Kind::kScalar) && !one_of(word, entry_keys()))
-        reader_.error(*key, "unknown key '" + word + "'" + suggestion(word, entry_keys()) + "; keys are listed in docs/reference/ops-yaml.md");
+        reader_.error(*key, "unknown key '" + word + "'" + suggestion(word, entry_keys()) +
+                                "; keys are listed in docs/reference/ops-yaml.md");
     }
   }
 
@@ -89,7 +90,8 @@ class EntryReader {
     entry_.random = flag("random");
     if (const YamlNode* kind = node_.find("kind")) {
       entry_.composite = kind->text.value == "composite";
-      if (!entry_.composite) reader_.error(*kind, "unknown kind '" + kind->text.value + "'; the only one is 'composite'");
+      if (!entry_.composite)
+        reader_.error(*kind, "unknown kind '" + kind->text.value + "'; the only one is 'composite'");
     }
     if (const YamlNode* zeros = node_.find("zeros")) {
       entry_.pass_zeros = zeros->text.value == "pass";
@@ -97,7 +99,8 @@ class EntryReader {
     }
     read_text("primitive", entry_.family, false);
     if (!entry_.family.empty() && !is_identifier(entry_.family.value))
-      reader_.error(*node_.find("primitive"), "'" + entry_.family.value + "' names no family; write a word such as unary, binary or reduce");
+      reader_.error(*node_.find("primitive"),
+                    "'" + entry_.family.value + "' names no family; write a word such as unary, binary or reduce");
   }
 
   void read_alias() {
@@ -108,7 +111,8 @@ class EntryReader {
     if (maybe) name.remove_prefix(6);
     const int arg = entry_.signature.find_arg(name);
     if (arg < 0 || !entry_.signature.args[static_cast<size_t>(arg)].is_tensor()) {
-      reader_.error(*alias, "'alias' names '" + std::string(name) + "', which is no Tensor argument; write the argument that is viewed");
+      reader_.error(*alias, "'alias' names '" + std::string(name) +
+                                "', which is no Tensor argument; write the argument that is viewed");
       return;
     }
     entry_.alias = static_cast<uint32_t>(arg);
@@ -120,22 +124,29 @@ class EntryReader {
     const YamlNode* variants = node_.find("variants");
     if (!variants) return;
     for (const Text& word : reader_.read_words(*variants, "variants")) {
-      if (word.value == "inplace") entry_.inplace = true;
-      else if (word.value == "out") entry_.out_variant = true;
-      else reader_.diagnostics().error(word.location(), "unknown variant '" + word.value + "'; variants are inplace and out");
+      if (word.value == "inplace")
+        entry_.inplace = true;
+      else if (word.value == "out")
+        entry_.out_variant = true;
+      else
+        reader_.diagnostics().error(word.location(),
+                                    "unknown variant '" + word.value + "'; variants are inplace and out");
     }
   }
 
   void read_shapes() {
     const YamlNode* shape = node_.find("shape");
     if (!shape) {
-      reader_.diagnostics().error(entry_.where, "'" + entry_.name() + "' has no 'shape'; write a word of the vocabulary, e.g. broadcast(x)");
+      reader_.diagnostics().error(
+          entry_.where, "'" + entry_.name() + "' has no 'shape'; write a word of the vocabulary, e.g. broadcast(x)");
       return;
     }
     const bool several = entry_.signature.results.size() > 1;
     std::vector<const YamlNode*> texts;
-    if (shape->is(YamlNode::Kind::kList)) texts.assign(shape->items.begin(), shape->items.end());
-    else texts.push_back(shape);
+    if (shape->is(YamlNode::Kind::kList))
+      texts.assign(shape->items.begin(), shape->items.end());
+    else
+      texts.push_back(shape);
     // A flow list of ints is one shape formula, not a list of rules.
     if (!several && shape->is(YamlNode::Kind::kList) && texts.size() != 1) {
       reader_.error(*shape, "a shape given as a list of sizes needs quotes: shape: '[...]'");
@@ -150,8 +161,9 @@ class EntryReader {
         entry_.shapes.push_back({entry_.shapes[0].text, copy(*entry_.shapes[0].expr)});
     }
     if (entry_.shapes.size() != entry_.signature.results.size() && shape->is(YamlNode::Kind::kList))
-      reader_.error(*shape, "'" + entry_.name() + "' has " + std::to_string(entry_.signature.results.size()) + " results but " +
-                                std::to_string(entry_.shapes.size()) + " shape rules; write one per result");
+      reader_.error(*shape, "'" + entry_.name() + "' has " + std::to_string(entry_.signature.results.size()) +
+                                " results but " + std::to_string(entry_.shapes.size()) +
+                                " shape rules; write one per result");
   }
 
   void read_nondiff() {
@@ -162,8 +174,11 @@ class EntryReader {
       size_t number = entry_.signature.results.size();
       std::from_chars(word.value.data(), word.value.data() + word.value.size(), number);
       if (result < 0 && number < entry_.signature.results.size()) result = static_cast<int>(number);
-      if (result < 0) reader_.diagnostics().error(word.location(), "'" + word.value + "' is no result of '" + entry_.name() + "'; give a result's name or number");
-      else entry_.signature.results[static_cast<size_t>(result)].nondiff = true;
+      if (result < 0)
+        reader_.diagnostics().error(word.location(), "'" + word.value + "' is no result of '" + entry_.name() +
+                                                         "'; give a result's name or number");
+      else
+        entry_.signature.results[static_cast<size_t>(result)].nondiff = true;
     }
   }
 
@@ -174,18 +189,23 @@ class EntryReader {
     if (const YamlNode* except = node_.find("except")) entry_.except = reader_.read_word_map(*except, "except");
     for (const auto& [name, when] : entry_.errors)
       if (!one_of(name.value, error_names()))
-        reader_.diagnostics().error(name.location(), "unknown error '" + name.value + "'" + suggestion(name.value, error_names()) + "; errors are " + listed(error_names()));
+        reader_.diagnostics().error(name.location(), "unknown error '" + name.value + "'" +
+                                                         suggestion(name.value, error_names()) + "; errors are " +
+                                                         listed(error_names()));
     for (const auto& [law, reason] : entry_.except) {
       if (!one_of(law.value, laws()))
-        reader_.diagnostics().error(law.location(), "unknown law '" + law.value + "'" + suggestion(law.value, laws()) + "; laws are " + listed(laws()));
-      if (reason.empty()) reader_.diagnostics().error(law.location(), "the exception from '" + law.value + "' has no reason; write one");
+        reader_.diagnostics().error(law.location(), "unknown law '" + law.value + "'" + suggestion(law.value, laws()) +
+                                                        "; laws are " + listed(laws()));
+      if (reason.empty())
+        reader_.diagnostics().error(law.location(), "the exception from '" + law.value + "' has no reason; write one");
     }
     read_text("example", entry_.example, false);
     read_text("since", entry_.since, false);
     read_text("compare", entry_.compare, false);
     if (!entry_.compare.empty() && !one_of(entry_.compare.value, comparisons()))
       reader_.error(*node_.find("compare"), "unknown comparison '" + entry_.compare.value + "'" +
-                                                suggestion(entry_.compare.value, comparisons()) + "; comparisons are " + listed(comparisons()));
+                                                suggestion(entry_.compare.value, comparisons()) + "; comparisons are " +
+                                                listed(comparisons()));
     if (const YamlNode* tolerance = node_.find("tolerance")) {
       char* end = nullptr;
       entry_.tolerance = std::strtod(tolerance->text.value.c_str(), &end);
@@ -209,7 +229,8 @@ class EntryReader {
       }
       Arg& brought = entry_.signature.args[static_cast<size_t>(arg)];
       brought.since = static_cast<uint32_t>(revision);
-      if (!brought.has(BP_ARG_HAS_DEFAULT)) reader_.error(*key, "argument '" + brought.name + "' came later and has no default; give it the old behaviour");
+      if (!brought.has(BP_ARG_HAS_DEFAULT))
+        reader_.error(*key, "argument '" + brought.name + "' came later and has no default; give it the old behaviour");
       entry_.revision = std::max(entry_.revision, brought.since);
     }
   }
@@ -254,7 +275,8 @@ bool ValueReader::expect_map(const YamlNode& node, const std::string& what) {
 
 bool ValueReader::expect_scalar(const YamlNode& node, const std::string& what) {
   if (node.is(YamlNode::Kind::kScalar)) return true;
-  error(node, "'" + what + "' must be one text" + (node.is(YamlNode::Kind::kNull) ? "; it is empty" : "; quote it if it holds [ ], { } or ': '"));
+  error(node, "'" + what + "' must be one text" +
+                  (node.is(YamlNode::Kind::kNull) ? "; it is empty" : "; quote it if it holds [ ], { } or ': '"));
   return false;
 }
 
@@ -268,15 +290,18 @@ bool ValueReader::read_bool(const YamlNode& node, const std::string& what) {
 bool ValueReader::read_int(const YamlNode& node, const std::string& what, int64_t& out) {
   const std::string& text = node.text.value;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (node.is(YamlNode::Kind::kScalar) && parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) return true;
+  if (node.is(YamlNode::Kind::kScalar) && parsed.ec == std::errc() && parsed.ptr == text.data() + text.size())
+    return true;
   error(node, "'" + what + "' must be an integer");
   return false;
 }
 
 std::vector<Text> ValueReader::read_words(const YamlNode& node, const std::string& what) {
   std::vector<Text> words;
-  if (node.is(YamlNode::Kind::kScalar)) words.push_back(node.text);
-  else if (!node.is(YamlNode::Kind::kList)) error(node, "'" + what + "' must be a list of words");
+  if (node.is(YamlNode::Kind::kScalar))
+    words.push_back(node.text);
+  else if (!node.is(YamlNode::Kind::kList))
+    error(node, "'" + what + "' must be a list of words");
   for (const YamlNode* item : node.items)
     if (expect_scalar(*item, what)) words.push_back(item->text);
   return words;
@@ -290,7 +315,8 @@ WordMap ValueReader::read_word_map(const YamlNode& node, const std::string& what
   return map;
 }
 
-std::unique_ptr<RegistryFile> read_registry_text(std::string path, std::string text, bool imported, Diagnostics& diagnostics) {
+std::unique_ptr<RegistryFile> read_registry_text(std::string path, std::string text, bool imported,
+                                                 Diagnostics& diagnostics) {
   auto file = std::make_unique<RegistryFile>();
   file->source = std::make_unique<Source>(std::move(path), std::move(text));
   file->imported = imported;

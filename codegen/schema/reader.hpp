@@ -31,8 +31,8 @@ class ValueReader {
   Diagnostics& diagnostics_;
 };
 
-void read_dtypes(ValueReader& reader, const YamlNode* node, Entry& entry);                    // read_dtypes.cpp
-void read_rules(ValueReader& reader, const YamlNode& node, Entry& entry);                     // read_rules.cpp
-void read_samples(ValueReader& reader, const YamlNode* node, Entry& entry);                   // read_samples.cpp
+void read_dtypes(ValueReader& reader, const YamlNode* node, Entry& entry);   // read_dtypes.cpp
+void read_rules(ValueReader& reader, const YamlNode& node, Entry& entry);    // read_rules.cpp
+void read_samples(ValueReader& reader, const YamlNode* node, Entry& entry);  // read_samples.cpp
 
 }  // namespace backplane::codegen

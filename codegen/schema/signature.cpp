@@ -12,8 +12,8 @@ namespace backplane::codegen {
 namespace {
 
 // Names that formulas give a meaning of their own.
-constexpr std::string_view kReserved[] = {"g",   "t",    "v",   "out",  "needs", "let", "if",  "else", "true",
-                                          "false", "none", "inf", "nan", "pi",    "and", "or",  "not",  "in"};
+constexpr std::string_view kReserved[] = {"g",     "t",    "v",   "out", "needs", "let", "if", "else", "true",
+                                          "false", "none", "inf", "nan", "pi",    "and", "or", "not",  "in"};
 
 class SignatureParser {
  public:
@@ -57,7 +57,8 @@ class SignatureParser {
         Arg arg = argument();
         if (keyword_only) arg.flags |= BP_ARG_KEYWORD_ONLY;
         if (!keyword_only && has_default && !arg.has(BP_ARG_HAS_DEFAULT))
-          tokens_.error(at, "argument '" + arg.name + "' without a default follows one with a default; give it a default or move it forward");
+          tokens_.error(at, "argument '" + arg.name +
+                                "' without a default follows one with a default; give it a default or move it forward");
         has_default = has_default || arg.has(BP_ARG_HAS_DEFAULT);
         signature_.args.push_back(std::move(arg));
       }
@@ -88,7 +89,8 @@ class SignatureParser {
     if (tokens_.accept("?")) arg.flags |= BP_ARG_OPTIONAL;
     if (tokens_.accept("[]")) {
       arg.flags |= BP_ARG_LIST;
-      if (arg.has(BP_ARG_OPTIONAL)) arg.flags = static_cast<uint16_t>((arg.flags & ~BP_ARG_OPTIONAL) | BP_ARG_OPTIONAL_ELEMENTS);
+      if (arg.has(BP_ARG_OPTIONAL))
+        arg.flags = static_cast<uint16_t>((arg.flags & ~BP_ARG_OPTIONAL) | BP_ARG_OPTIONAL_ELEMENTS);
       if (tokens_.accept("?")) arg.flags |= BP_ARG_OPTIONAL;
     } else if (tokens_.peek().kind == Token::Kind::kName && tokens_.peek(1).is("[")) {
       tokens_.error(tokens_.peek(1), "the brackets of a list stand after its type; write TYPE[] name");
@@ -147,7 +149,8 @@ class SignatureParser {
       value.kind = Literal::Kind::kFloat;
       value.number = std::strtod(value.text.c_str(), nullptr);
     } else if (!word_literal(token, value)) {
-      tokens_.error(token, "found " + quoted(token) + "; a default is a number, true, false, none, 'text', [1, 1] or a dtype");
+      tokens_.error(token,
+                    "found " + quoted(token) + "; a default is a number, true, false, none, 'text', [1, 1] or a dtype");
     }
     tokens_.take();
     return value;
@@ -161,8 +164,8 @@ class SignatureParser {
       value.integer = token.text == "true";
     } else if (token.text == "inf" || token.text == "nan") {
       value.kind = Literal::Kind::kFloat;
-      value.number = token.text == "inf" ? std::numeric_limits<double>::infinity()
-                                         : std::numeric_limits<double>::quiet_NaN();
+      value.number =
+          token.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     } else if (find_dtype(token.text) >= 0) {
       value.kind = Literal::Kind::kDtype;
       value.integer = find_dtype(token.text);
@@ -182,8 +185,10 @@ class SignatureParser {
         return value;
       }
       const Literal element = literal();
-      if (element.kind == Literal::Kind::kFloat) value.kind = Literal::Kind::kFloats;
-      else if (element.kind != Literal::Kind::kInt) tokens_.error(at, "a list default holds numbers only");
+      if (element.kind == Literal::Kind::kFloat)
+        value.kind = Literal::Kind::kFloats;
+      else if (element.kind != Literal::Kind::kInt)
+        tokens_.error(at, "a list default holds numbers only");
       value.ints.push_back(element.integer);
       value.floats.push_back(element.number);
       if (!tokens_.accept(",")) break;
@@ -200,7 +205,8 @@ class SignatureParser {
     if (kind == Kind::kNone) {
       fits = arg.has(BP_ARG_OPTIONAL);
       if (!fits) {
-        tokens_.error(at, "argument '" + arg.name + "' cannot be none; write its type as " + std::string(type_name(arg.type)) + "?");
+        tokens_.error(at, "argument '" + arg.name + "' cannot be none; write its type as " +
+                              std::string(type_name(arg.type)) + "?");
         return;
       }
     } else if (arg.has(BP_ARG_LIST) || arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_SHAPE) {
@@ -209,14 +215,25 @@ class SignatureParser {
     } else {
       switch (arg.type) {
         case BP_TYPE_TENSOR:
-        case BP_TYPE_SCALAR: fits = number; break;
+        case BP_TYPE_SCALAR:
+          fits = number;
+          break;
         case BP_TYPE_AXIS:
         case BP_TYPE_SIZE:
-        case BP_TYPE_INDEX: fits = kind == Kind::kInt; break;
-        case BP_TYPE_DTYPE: fits = kind == Kind::kDtype; break;
-        case BP_TYPE_BOOL: fits = kind == Kind::kBool; break;
-        case BP_TYPE_STR: fits = kind == Kind::kString; break;
-        default: break;
+        case BP_TYPE_INDEX:
+          fits = kind == Kind::kInt;
+          break;
+        case BP_TYPE_DTYPE:
+          fits = kind == Kind::kDtype;
+          break;
+        case BP_TYPE_BOOL:
+          fits = kind == Kind::kBool;
+          break;
+        case BP_TYPE_STR:
+          fits = kind == Kind::kString;
+          break;
+        default:
+          break;
       }
     }
     if (!fits)
@@ -231,7 +248,8 @@ class SignatureParser {
         const Token at = tokens_.peek();
         result.offset = at.offset;
         result.name = name("of a result");
-        if (signature_.find_result(result.name) >= 0) tokens_.error(at, "result '" + result.name + "' stands twice; rename one");
+        if (signature_.find_result(result.name) >= 0)
+          tokens_.error(at, "result '" + result.name + "' stands twice; rename one");
         signature_.results.push_back(std::move(result));
         if (!tokens_.accept(",")) break;
       }

@@ -5,15 +5,15 @@
 
 namespace backplane::codegen {
 
-const std::string_view kDtypeNames[BP_DTYPE_COUNT] = {"bool",   "int8",    "int16",    "int32",   "int64",
-                                                      "uint8",  "uint16",  "uint32",   "uint64",  "float16",
+const std::string_view kDtypeNames[BP_DTYPE_COUNT] = {"bool",     "int8",    "int16",   "int32",     "int64",
+                                                      "uint8",    "uint16",  "uint32",  "uint64",    "float16",
                                                       "bfloat16", "float32", "float64", "complex64", "complex128"};
 
 const std::vector<TypeWord>& type_words() {
   static const std::vector<TypeWord> words = {
-      {"Tensor", BP_TYPE_TENSOR}, {"Scalar", BP_TYPE_SCALAR}, {"Axis", BP_TYPE_AXIS},     {"Axes", BP_TYPE_AXES},
-      {"Shape", BP_TYPE_SHAPE},   {"Size", BP_TYPE_SIZE},     {"Index", BP_TYPE_INDEX},   {"Dtype", BP_TYPE_DTYPE},
-      {"Device", BP_TYPE_DEVICE}, {"Generator", BP_TYPE_GENERATOR}, {"bool", BP_TYPE_BOOL}, {"str", BP_TYPE_STR},
+      {"Tensor", BP_TYPE_TENSOR}, {"Scalar", BP_TYPE_SCALAR},       {"Axis", BP_TYPE_AXIS},   {"Axes", BP_TYPE_AXES},
+      {"Shape", BP_TYPE_SHAPE},   {"Size", BP_TYPE_SIZE},           {"Index", BP_TYPE_INDEX}, {"Dtype", BP_TYPE_DTYPE},
+      {"Device", BP_TYPE_DEVICE}, {"Generator", BP_TYPE_GENERATOR}, {"bool", BP_TYPE_BOOL},   {"str", BP_TYPE_STR},
       {"Graph", BP_TYPE_GRAPH}};
   return words;
 }
@@ -31,18 +31,17 @@ int find_dtype(std::string_view name) {
 }
 
 const std::vector<DtypeClass>& dtype_classes() {
-  static const std::vector<DtypeClass> classes = {
-      {"any", BP_MASK_ANY},
-      {"bool", BP_MASK_BOOL},
-      {"integer", BP_MASK_INTEGER},
-      {"integer_or_bool", BP_MASK_INTEGER | BP_MASK_BOOL},
-      {"floating", BP_MASK_FLOATING},
-      {"complex", BP_MASK_COMPLEX},
-      {"inexact", kInexact},
-      {"real", BP_MASK_INTEGER | BP_MASK_FLOATING},
-      {"real_or_bool", BP_MASK_INTEGER | BP_MASK_FLOATING | BP_MASK_BOOL},
-      {"numeric", BP_MASK_INTEGER | kInexact},
-      {"numeric_or_bool", BP_MASK_ANY}};
+  static const std::vector<DtypeClass> classes = {{"any", BP_MASK_ANY},
+                                                  {"bool", BP_MASK_BOOL},
+                                                  {"integer", BP_MASK_INTEGER},
+                                                  {"integer_or_bool", BP_MASK_INTEGER | BP_MASK_BOOL},
+                                                  {"floating", BP_MASK_FLOATING},
+                                                  {"complex", BP_MASK_COMPLEX},
+                                                  {"inexact", kInexact},
+                                                  {"real", BP_MASK_INTEGER | BP_MASK_FLOATING},
+                                                  {"real_or_bool", BP_MASK_INTEGER | BP_MASK_FLOATING | BP_MASK_BOOL},
+                                                  {"numeric", BP_MASK_INTEGER | kInexact},
+                                                  {"numeric_or_bool", BP_MASK_ANY}};
   return classes;
 }
 
@@ -89,17 +88,17 @@ const ShapeWordSpec* find_shape_word(std::string_view name) {
 
 const std::vector<std::string_view>& entry_keys() {
   static const std::vector<std::string_view> keys = {
-      "op",    "doc",    "kind",   "primitive", "host",      "dtypes",   "shape",   "alias",     "put",
-      "partial", "vjp",  "jvp",    "zeros",     "nondiff",   "batch",    "decompose", "variants", "random",
-      "errors", "samples", "tolerance", "compare", "except", "tags",     "source",  "example",   "since",
-      "revisions"};
+      "op",        "doc",     "kind",   "primitive", "host",   "dtypes",    "shape",    "alias",    "put",    "partial",
+      "vjp",       "jvp",     "zeros",  "nondiff",   "batch",  "decompose", "variants", "random",   "errors", "samples",
+      "tolerance", "compare", "except", "tags",      "source", "example",   "since",    "revisions"};
   return keys;
 }
 
 const std::vector<std::string_view>& laws() {
   static const std::vector<std::string_view> words = {
-      "gradient", "second_order",  "forward", "vmap",  "vmap_grad", "trace", "meta",   "decompose", "decompose_vjp", "inplace",
-      "out",      "zeros",         "alias",   "export", "dtypes",   "native", "device", "numpy",    "zero_size",     "errors"};
+      "gradient",  "second_order",  "forward", "vmap",  "vmap_grad", "trace", "meta",
+      "decompose", "decompose_vjp", "inplace", "out",   "zeros",     "alias", "export",
+      "dtypes",    "native",        "device",  "numpy", "zero_size", "errors"};
   return words;
 }
 

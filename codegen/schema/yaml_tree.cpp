@@ -81,7 +81,8 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, YamlNode::Kind kind, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
     if (stack_.size() >= kMaxDepth)
-      throw Refusal{position(mark), "nested deeper than " + std::to_string(kMaxDepth) + " levels; a registry file needs six"};
+      throw Refusal{position(mark),
+                    "nested deeper than " + std::to_string(kMaxDepth) + " levels; a registry file needs six"};
     stack_.push_back({leaf(mark, kind), anchor, style == YAML::EmitterStyle::Flow, 1, nullptr});
   }
 
@@ -102,8 +103,8 @@ class TreeBuilder final : public YAML::EventHandler {
     Open& parent = stack_.back();
     parent.size += size;
     if (parent.size > kMaxExpandedNodes)
-      throw Refusal{node->text.begin,
-                    "aliases expand to more than " + std::to_string(kMaxExpandedNodes) + " nodes; write the values out"};
+      throw Refusal{node->text.begin, "aliases expand to more than " + std::to_string(kMaxExpandedNodes) +
+                                          " nodes; write the values out"};
     if (parent.node->is(YamlNode::Kind::kList)) {
       parent.node->items.push_back(node);
     } else if (!parent.key) {
@@ -118,14 +119,16 @@ class TreeBuilder final : public YAML::EventHandler {
   // parentheses are left open the pieces are one formula.
   void join_split_calls(YamlNode& node) {
     if (node.is(YamlNode::Kind::kList)) {
-      join(node.items, [](const YamlNode* item) { return item; }, [](const YamlNode* item) { return item; },
-           [](const YamlNode*& item, const YamlNode* joined) { item = joined; });
+      join(
+          node.items, [](const YamlNode* item) { return item; }, [](const YamlNode* item) { return item; },
+          [](const YamlNode*& item, const YamlNode* joined) { item = joined; });
       return;
     }
     using Entry = std::pair<const YamlNode*, const YamlNode*>;
-    join(node.entries, [](const Entry& e) { return e.second; },
-         [](const Entry& e) { return e.second->is(YamlNode::Kind::kNull) ? e.first : nullptr; },
-         [](Entry& e, const YamlNode* joined) { e.second = joined; });
+    join(
+        node.entries, [](const Entry& e) { return e.second; },
+        [](const Entry& e) { return e.second->is(YamlNode::Kind::kNull) ? e.first : nullptr; },
+        [](Entry& e, const YamlNode* joined) { e.second = joined; });
   }
 
   template <class Items, class Head, class Tail, class Replace>
@@ -146,8 +149,8 @@ class TreeBuilder final : public YAML::EventHandler {
       if (balance != 0 || last == i) continue;
       const YamlNode* end = tail(items[last]);
       YamlNode& whole = tree_.nodes.emplace_back(*first);
-      whole.text.value = source_.text().substr(first->text.begin,
-                                               end->text.begin + end->text.value.size() - first->text.begin);
+      whole.text.value =
+          source_.text().substr(first->text.begin, end->text.begin + end->text.value.size() - first->text.begin);
       replace(joined.back(), &whole);
       i = last;
     }
@@ -204,8 +207,10 @@ std::unique_ptr<YamlTree> parse_yaml(const Source& source, Diagnostics& diagnost
     diagnostics.error(source.location(refusal.offset), refusal.message);
     return nullptr;
   } catch (const YAML::Exception& e) {
-    const size_t offset = e.mark.is_null() ? 0 : source.offset(static_cast<size_t>(e.mark.line), static_cast<size_t>(e.mark.column));
-    diagnostics.error(source.location(offset), "not YAML: " + e.msg + "; a formula inside { } that holds [ ], { } or ': ' needs quotes");
+    const size_t offset =
+        e.mark.is_null() ? 0 : source.offset(static_cast<size_t>(e.mark.line), static_cast<size_t>(e.mark.column));
+    diagnostics.error(source.location(offset),
+                      "not YAML: " + e.msg + "; a formula inside { } that holds [ ], { } or ': ' needs quotes");
     return nullptr;
   }
   return tree;

@@ -46,36 +46,46 @@ TEST_F(Derived, PartialOfOneMultipliesNothing) {
 }
 
 TEST_F(Derived, PartialIsConjugatedOnlyWhereComplexIsAccepted) {
-  const Checked& c = check(entry("f(Tensor x) -> Tensor", "    primitive: unary\n    dtypes: inexact\n    shape: broadcast(x)\n    partial: {x: out}\n"));
+  const Checked& c =
+      check(entry("f(Tensor x) -> Tensor",
+                  "    primitive: unary\n    dtypes: inexact\n    shape: broadcast(x)\n    partial: {x: out}\n"));
   EXPECT_EQ("FIT x (bp::multiply(g, (bp::conj(out) if is_complex(out.dtype) else out)))", formula(c, BP_RULE_VJP));
   EXPECT_EQ("bp::multiply(t.x, out)", formula(c, BP_RULE_JVP));
 }
 
 TEST_F(Derived, LinearCallsTheOpOnTheTangents) {
   const Checked& c = check(entry("f(Tensor x, Tensor index, Scalar a=1) -> Tensor",
-                                 "    primitive: p\n    dtypes: {accept: floating, index: integer}\n    shape: same(x)\n    vjp: {x: g}\n    jvp: linear\n",
+                                 "    primitive: p\n    dtypes: {accept: floating, index: integer}\n    shape: "
+                                 "same(x)\n    vjp: {x: g}\n    jvp: linear\n",
                                  ", index: [2]"));
   EXPECT_EQ("t::f(t.x, index, a)", formula(c, BP_RULE_JVP));
   EXPECT_TRUE(c.registry.ops[0].flags & BP_OP_LINEAR);
 }
 
 TEST_F(Derived, AViewDifferentiatesThroughPut) {
-  const Checked& c = check(entry("f(Tensor x, Axes axes) -> Tensor", "    alias: x\n    put: add(multiply(x, x.ndim), f(v, axes))\n    dtypes: floating\n"
-                                                                      "    shape: view.permute(x, axes)\n", ", axes: [0]"));
+  const Checked& c = check(entry("f(Tensor x, Axes axes) -> Tensor",
+                                 "    alias: x\n    put: add(multiply(x, x.ndim), f(v, axes))\n    dtypes: floating\n"
+                                 "    shape: view.permute(x, axes)\n",
+                                 ", axes: [0]"));
   EXPECT_EQ("FIT x (bp::add(bp::multiply(bp::zeros_like(x), x.ndim), t::f(g, axes)))", formula(c, BP_RULE_VJP));
   EXPECT_EQ("t::f(t.x, axes)", formula(c, BP_RULE_JVP));
   EXPECT_EQ("bp::add(bp::multiply(x, x.ndim), t::f(g, axes))", formula(c, BP_RULE_PUT));
 }
 
 TEST_F(Derived, OneFormulaMayServeAGroup) {
-  const Checked& c = check(entry("f(Tensor x, Tensor y) -> Tensor", "    primitive: p\n    dtypes: floating\n    shape: broadcast(x, y)\n"
-                                                                    "    vjp: {\"(x, y)\": \"let a = multiply(g, x); [a, multiply(a, y)]\"}\n    jvp: linear\n", ", y: [2]"));
+  const Checked& c =
+      check(entry("f(Tensor x, Tensor y) -> Tensor",
+                  "    primitive: p\n    dtypes: floating\n    shape: broadcast(x, y)\n"
+                  "    vjp: {\"(x, y)\": \"let a = multiply(g, x); [a, multiply(a, y)]\"}\n    jvp: linear\n",
+                  ", y: [2]"));
   EXPECT_EQ("FIT x (bp::multiply(g, x))", formula(c, BP_RULE_VJP, 0, 0));
   EXPECT_EQ("FIT y (bp::multiply(bp::multiply(g, x), y))", formula(c, BP_RULE_VJP, 1, 1));
 }
 
 TEST_F(Derived, SharedValuesAreOneNode) {
-  const Checked& c = check(entry("f(Tensor x) -> Tensor", kUnary + "    vjp: {x: g}\n    jvp: linear\n    decompose: add(multiply(x, x), multiply(x, x))\n"));
+  const Checked& c =
+      check(entry("f(Tensor x) -> Tensor",
+                  kUnary + "    vjp: {x: g}\n    jvp: linear\n    decompose: add(multiply(x, x), multiply(x, x))\n"));
   const auto nodes = c.registry.ops[0].program.nodes();
   const auto squares = std::count_if(nodes.begin(), nodes.end(), [&](const Node& n) {
     return n.kind == BP_NODE_CALL && n.inputs.size() == 2 && nodes[n.inputs[0]].kind == BP_NODE_ARG;
@@ -92,39 +102,52 @@ TEST_F(Derived, NodesStandAfterWhatTheyRead) {
 }
 
 TEST_F(Derived, PresentNarrowsWhatMayBeAbsent) {
-  const Checked& c = check(entry("f(Tensor x, Tensor? y) -> Tensor", "    dtypes: bool\n    shape: same(x)\n    decompose: 'add(x, y) if present(y) and x.ndim > 0 else x'\n"));
+  const Checked& c = check(
+      entry("f(Tensor x, Tensor? y) -> Tensor",
+            "    dtypes: bool\n    shape: same(x)\n    decompose: 'add(x, y) if present(y) and x.ndim > 0 else x'\n"));
   EXPECT_EQ("(bp::add(x, y) if and(present(y), gt(x.ndim, 0)) else x)", formula(c, BP_RULE_DECOMPOSE));
 }
 
 TEST_F(Derived, MapAndFoldHaveSlotsOfTheirOwn) {
-  const Checked& c = check(entry("f(Tensor x) -> Tensor", "    dtypes: bool\n    shape: 'map(n in x.shape: fold(s = n, m in x.shape: s + m))'\n    primitive: p\n    batch: loop\n"));
+  const Checked& c = check(entry("f(Tensor x) -> Tensor",
+                                 "    dtypes: bool\n    shape: 'map(n in x.shape: fold(s = n, m in x.shape: s + m))'\n "
+                                 "   primitive: p\n    batch: loop\n"));
   EXPECT_EQ("map(#0 in x.shape: fold(#1 = #0, #2 in x.shape: add(#1, #2)))", formula(c, BP_RULE_SHAPE));
 }
 
 TEST_F(Derived, SkippedKeywordsTakeTheirDefaults) {
-  const Checked& c = check(entry("f(Tensor x, Size n=2, Size m=3) -> Tensor", kUnary + "    vjp: {x: g}\n    jvp: {x: 'f(t, m=5)'}\n"));
+  const Checked& c = check(
+      entry("f(Tensor x, Size n=2, Size m=3) -> Tensor", kUnary + "    vjp: {x: g}\n    jvp: {x: 'f(t, m=5)'}\n"));
   EXPECT_EQ("t::f(t.x, 2, 5)", formula(c, BP_RULE_JVP));
 }
 
 TEST(DerivedCycle, AnOpThatDecomposesIntoItselfIsACycle) {
-  const Checked checked = check_file(in_file(entry("f(Tensor x) -> Tensor", "    dtypes: bool\n    shape: same(x)\n    decompose: f(x)\n")));
+  const Checked checked = check_file(
+      in_file(entry("f(Tensor x) -> Tensor", "    dtypes: bool\n    shape: same(x)\n    decompose: f(x)\n")));
   EXPECT_THAT(checked.report(), testing::HasSubstr("t::f -> t::f"));
 }
 
 TEST_F(Derived, FlagsFollowTheShapeClass) {
-  EXPECT_TRUE(check(entry("f(Tensor x) -> Tensor", kUnary + "    vjp: {x: g}\n    jvp: linear\n")).registry.ops[0].flags & BP_OP_ELEMENTWISE);
-  const Checked& sum = check(entry("f(Tensor x, Axes? axes) -> Tensor", "    primitive: reduce\n    dtypes: bool\n    shape: reduce(x, axes, none)\n"));
+  EXPECT_TRUE(
+      check(entry("f(Tensor x) -> Tensor", kUnary + "    vjp: {x: g}\n    jvp: linear\n")).registry.ops[0].flags &
+      BP_OP_ELEMENTWISE);
+  const Checked& sum = check(entry("f(Tensor x, Axes? axes) -> Tensor",
+                                   "    primitive: reduce\n    dtypes: bool\n    shape: reduce(x, axes, none)\n"));
   EXPECT_TRUE(sum.registry.ops[0].flags & BP_OP_REDUCTION);
   EXPECT_FALSE(sum.registry.ops[0].flags & BP_OP_ELEMENTWISE);
-  const Checked& made = check("  - op: f(Shape s) -> Tensor\n    doc: F.\n    primitive: fill\n    dtypes: bool\n    shape: arg(s)\n    samples: [{s: [2]}]\n");
+  const Checked& made = check(
+      "  - op: f(Shape s) -> Tensor\n    doc: F.\n    primitive: fill\n    dtypes: bool\n    shape: arg(s)\n    "
+      "samples: [{s: [2]}]\n");
   EXPECT_TRUE(made.registry.ops[0].flags & BP_OP_CREATION);
-  const Checked& dynamic = check(entry("f(Tensor x) -> Tensor", "    host: true\n    dtypes: bool\n    shape: dynamic\n"));
+  const Checked& dynamic =
+      check(entry("f(Tensor x) -> Tensor", "    host: true\n    dtypes: bool\n    shape: dynamic\n"));
   EXPECT_TRUE(dynamic.registry.ops[0].flags & BP_OP_DYNAMIC);
   EXPECT_TRUE(dynamic.registry.ops[0].find(BP_RULE_BATCH)->flags & BP_FORMULA_REFUSED);
 }
 
 TEST_F(Derived, IntegerResultsNeedNoDerivative) {
-  const Checked& c = check(entry("f(Tensor x) -> Tensor", "    primitive: p\n    dtypes: {accept: floating, out: int64}\n    shape: same(x)\n"));
+  const Checked& c = check(entry("f(Tensor x) -> Tensor",
+                                 "    primitive: p\n    dtypes: {accept: floating, out: int64}\n    shape: same(x)\n"));
   EXPECT_EQ(nullptr, c.registry.ops[0].find(BP_RULE_VJP));
 }
 

@@ -46,7 +46,8 @@ class Outputs : public testing::Test {
     std::map<std::string, std::string> files;
     if (!fs::exists(directory)) return files;
     for (const auto& file : fs::recursive_directory_iterator(directory))
-      if (file.is_regular_file()) files[fs::relative(file.path(), directory).generic_string()] = read_text(file.path().string());
+      if (file.is_regular_file())
+        files[fs::relative(file.path(), directory).generic_string()] = read_text(file.path().string());
     return files;
   }
 
@@ -92,8 +93,10 @@ TEST_F(Outputs, ThatWouldNotChangeAreNotWritten) {
   std::ofstream(directory_ / "samples.json") << "changed by hand";
   ASSERT_EQ(0, run_with(options()));
   for (const auto& [name, content] : files_in(directory_)) {
-    if (name == "samples.json") EXPECT_GT(fs::last_write_time(directory_ / name), old);
-    else EXPECT_EQ(old, fs::last_write_time(directory_ / name)) << name;
+    if (name == "samples.json")
+      EXPECT_GT(fs::last_write_time(directory_ / name), old);
+    else
+      EXPECT_EQ(old, fs::last_write_time(directory_ / name)) << name;
   }
 }
 

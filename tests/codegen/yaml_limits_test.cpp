@@ -24,19 +24,24 @@ TEST(YamlLimits, AliasesThatExplodeAreRefused) {
   EXPECT_THAT(report_of(bomb), HasSubstr("aliases expand to more than 1000000 nodes"));
 }
 
-TEST(YamlLimits, AnAliasWithinItselfIsRefused) { EXPECT_THAT(report_of("ops: &a [*a]\n"), HasSubstr("this alias contains itself")); }
+TEST(YamlLimits, AnAliasWithinItselfIsRefused) {
+  EXPECT_THAT(report_of("ops: &a [*a]\n"), HasSubstr("this alias contains itself"));
+}
 
 TEST(YamlLimits, ModestAliasesMeanWhatTheyPointTo) {
   const Checked checked = check_file(
-      "namespace: t\nops:\n  - op: f(Tensor x) -> Tensor\n    doc: F.\n    primitive: unary\n    dtypes: bool\n    shape: same(x)\n    samples: &s [{x: [2]}]\n"
-      "  - op: h(Tensor x) -> Tensor\n    doc: H.\n    primitive: unary\n    dtypes: bool\n    shape: same(x)\n    samples: *s\n");
+      "namespace: t\nops:\n  - op: f(Tensor x) -> Tensor\n    doc: F.\n    primitive: unary\n    dtypes: bool\n    "
+      "shape: same(x)\n    samples: &s [{x: [2]}]\n"
+      "  - op: h(Tensor x) -> Tensor\n    doc: H.\n    primitive: unary\n    dtypes: bool\n    shape: same(x)\n    "
+      "samples: *s\n");
   EXPECT_EQ("", checked.report());
   ASSERT_EQ(2u, checked.registry.ops.size());
   EXPECT_EQ(1u, checked.registry.ops[1].entry->samples.size());
 }
 
 TEST(YamlLimits, DeepNestingIsRefused) {
-  EXPECT_THAT(report_of("ops: " + std::string(100, '[') + std::string(100, ']') + "\n"), HasSubstr("nested deeper than 64 levels"));
+  EXPECT_THAT(report_of("ops: " + std::string(100, '[') + std::string(100, ']') + "\n"),
+              HasSubstr("nested deeper than 64 levels"));
 }
 
 TEST(YamlLimits, HugeFilesAreRefusedUnread) {
@@ -50,10 +55,13 @@ TEST(YamlLimits, DeepFormulasAreRefused) {
     return all;
   };
   const auto report = [](const std::string& formula) {
-    return report_of(in_file("  - op: f(Tensor x) -> Tensor\n    doc: F.\n    dtypes: bool\n    shape: same(x)\n    samples: [{x: [2]}]\n    decompose: \"" +
-                             formula + "\"\n"));
+    return report_of(
+        in_file("  - op: f(Tensor x) -> Tensor\n    doc: F.\n    dtypes: bool\n    shape: same(x)\n    samples: [{x: "
+                "[2]}]\n    decompose: \"" +
+                formula + "\"\n"));
   };
-  const auto refused = testing::AnyOf(HasSubstr("nests deeper than 200 levels"), HasSubstr("a chain of more than 500 steps"), HasSubstr("more than 200 bindings"));
+  const auto refused = testing::AnyOf(HasSubstr("nests deeper than 200 levels"),
+                                      HasSubstr("a chain of more than 500 steps"), HasSubstr("more than 200 bindings"));
   EXPECT_THAT(report(repeated("(") + "x" + repeated(")")), refused);
   EXPECT_THAT(report(repeated("-") + "1"), refused);
   EXPECT_THAT(report("1" + repeated(" + 1")), refused);
@@ -96,10 +104,11 @@ TEST(YamlLimits, BytesOfAnySortNeverCrash) {
 }
 
 TEST(YamlLimits, CommasInsideParenthesesNeedNoQuotesInFlowMaps) {
-  const Checked checked = check_file(in_file(
-      "  - op: f(Tensor x, Tensor y) -> Tensor\n    doc: F.\n    primitive: binary\n    dtypes: floating\n    shape: broadcast(x, y)\n"
-      "    vjp: {x: multiply(g, add(y, 1)), y: multiply(g, x)}\n    jvp: {x: add(t, 0), y: {none: because}}\n"
-      "    samples: [{x: {shape: [2], gen: uniform(-1, 1)}, y: [2]}]\n"));
+  const Checked checked = check_file(
+      in_file("  - op: f(Tensor x, Tensor y) -> Tensor\n    doc: F.\n    primitive: binary\n    dtypes: floating\n    "
+              "shape: broadcast(x, y)\n"
+              "    vjp: {x: multiply(g, add(y, 1)), y: multiply(g, x)}\n    jvp: {x: add(t, 0), y: {none: because}}\n"
+              "    samples: [{x: {shape: [2], gen: uniform(-1, 1)}, y: [2]}]\n"));
   EXPECT_EQ("", checked.report());
   ASSERT_EQ(1u, checked.registry.ops.size());
   EXPECT_EQ("multiply(g, add(y, 1))", checked.registry.ops[0].entry->vjp[0].text.value);

@@ -1,4 +1,5 @@
-// Parameter types of the generated C++ functions: what a caller may write where an op takes a tensor, a number or a list.
+// Parameter types of the generated C++ functions: what a caller may write where an op takes a tensor, a number or a
+// list.
 //
 // Each is a borrowed bp_value, or what makes one; none outlives the call that it is an argument of. Not the contract.
 #pragma once
@@ -20,9 +21,12 @@ concept Number = std::is_arithmetic_v<T>;
 
 template <Number T>
 bp_value number_value(T x) noexcept {
-  if constexpr (std::is_same_v<T, bool>) return value(x);
-  else if constexpr (std::is_floating_point_v<T>) return value(static_cast<double>(x));
-  else return value(static_cast<int64_t>(x));
+  if constexpr (std::is_same_v<T, bool>)
+    return value(x);
+  else if constexpr (std::is_floating_point_v<T>)
+    return value(static_cast<double>(x));
+  else
+    return value(static_cast<int64_t>(x));
 }
 }  // namespace detail
 
@@ -92,7 +96,8 @@ struct Tensors {
   Tensors(std::span<const Tensor> tensors) noexcept : list(tensors) {}
   Tensors(const std::vector<Tensor>& tensors) noexcept : list(tensors) {}
 };
-static_assert(sizeof(Tensor) == sizeof(bp_tensor*) && std::is_standard_layout_v<Tensor>, "a span of Tensors is a list of handles");
+static_assert(sizeof(Tensor) == sizeof(bp_tensor*) && std::is_standard_layout_v<Tensor>,
+              "a span of Tensors is a list of handles");
 
 namespace detail {
 
