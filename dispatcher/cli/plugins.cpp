@@ -14,7 +14,7 @@ std::string joined(const std::vector<std::string>& words) { return fmt::format("
 void print_folders() {
   fmt::print("\nfolders searched, in this order:\n");
   for (const PluginFolder& folder : plugin_folders())
-    fmt::print("  {}{}{}\n", folder.path, folder.why.empty() ? "" : "  -  ", folder.why);
+    fmt::print("  {}\n", folder.why.empty() ? folder.path : folder.why);
   fmt::print("BACKPLANE_PLUGIN_PATH (separated by colons) adds folders before these.\n");
 }
 
