@@ -55,7 +55,8 @@ class Folder {
   }
   // A copy of a tests' plugin, with a manifest that claims `words` ("\"ops\": [\"a::b\"]").
   std::string plant(const std::string& plugin, const std::string& name, const std::string& words = "") const {
-    fs::copy_file(plugin_file(plugin), path_ / (plugin + ".so"), fs::copy_options::overwrite_existing);
+    // Never over a file that may be mapped: that would take its pages away.
+    fs::copy_file(plugin_file(plugin), path_ / (plugin + ".so"), fs::copy_options::skip_existing);
     write(plugin + ".backplane.json", "{\"name\": \"" + name + "\", \"file\": \"" + plugin +
                                           ".so\", \"contract\": {\"major\": 0, \"minor\": 1}" +
                                           (words.empty() ? "" : ", " + words) + "}");
