@@ -108,6 +108,11 @@ const ShapeWord* find_shape_word(std::string_view name) noexcept {
 
 void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
   const bp_shape_rule& rule = op.shapes[static_cast<size_t>(index)];
+  // Rules append sizes; callers use one ShapeResult for all results of an op.
+  out.ndim = 0;
+  out.is_view = false;
+  out.byte_offset = 0;
+  out.view_dtype = BP_DTYPE_NONE;
   if (const ShapeWord* word = op.shape_words[static_cast<size_t>(index)]) [[likely]] {
     word->fn(op, rule, args, out);
     return;
