@@ -55,6 +55,7 @@ class FakeHost {
   const bp_host* table() const { return &table_; }
   const bp_plugin& plugin() const { return plugin_; }
   const bp_backend_def& backend(const std::string& name) const { return backends_.at(name); }
+  const auto& kernels() const { return kernels_; }  // by backend and op
   const bp_kernel_def& kernel(const std::string& backend, const std::string& op) const {
     return kernels_.at({backend, op});
   }
