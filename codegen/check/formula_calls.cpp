@@ -9,12 +9,6 @@ namespace {
 
 using Kind = Type::Kind;
 
-Type make(Kind kind) {
-  Type type;
-  type.kind = kind;
-  return type;
-}
-
 constexpr const char* kConj = "bp::conj";
 
 bool is_tensor_like(const Value& value) { return value.type.is(Kind::kTensor) || value.type.is(Kind::kTensorList); }
@@ -56,7 +50,7 @@ bool FormulaCompiler::parameter(const Expr& expr, const BuiltinSpec& spec, size_
     require_there(at, arg);
     if (arg.type.is(Kind::kAny)) return true;
     if (letter == 'L' && lone_int) {
-      arg = {program_.add(BP_NODE_LIST, 0, {arg.node}), make(Kind::kInts)};
+      arg = {program_.add(BP_NODE_LIST, 0, {arg.node}), Type::of(Kind::kInts)};
       return true;
     }
     const bool fits = letter == 'a' || (letter == 'i' && arg.type.is(Kind::kInt)) ||

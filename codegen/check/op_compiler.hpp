@@ -12,17 +12,19 @@ class OpCompiler {
   CompiledOp compile();
 
  private:
-  // compile_op.cpp
-  void compile_flags();
+  // compile_shapes.cpp
   void compile_shapes();
   void compile_shape_word(const ShapeSpec& spec, CompiledShape& out);
   bool shape_param_fits(const Expr& at, const Text& text, char letter, uint32_t& arg);
+  // compile_op.cpp
+  void compile_flags();
   void compile_decompose();
   void compile_put();
   void compile_batch();
   void check_unused_arguments(const CompiledFormula& formula, const Rule& rule);
-  void check_samples();
   void prune();
+  // check_samples.cpp
+  void check_samples();
   // derivatives.cpp
   void compile_derivatives();
   void compile_vjp(const Rule& rule);

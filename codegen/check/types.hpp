@@ -33,6 +33,11 @@ struct Type {
   bool optional_elements = false;  // of a list
   const Entry* op = nullptr;       // of a tuple
 
+  static Type of(Kind k) {
+    Type type;
+    type.kind = k;
+    return type;
+  }
   bool is(Kind k) const { return kind == k; }
   bool is_number() const { return kind == Kind::kInt || kind == Kind::kNumber || kind == Kind::kBool; }
   bool is_list() const {

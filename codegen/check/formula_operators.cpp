@@ -1,0 +1,201 @@
+// Operators, branches and lists of formulas. See the header.
+#include "check/formula_compiler.hpp"
+
+#include <algorithm>
+
+namespace backplane::codegen {
+namespace {
+
+using Kind = Type::Kind;
+
+bool constant_number(const Program& program, uint32_t node, Const& out) {
+  const Node& n = program.nodes()[node];
+  if (n.kind != BP_NODE_CONST) return false;
+  out = program.consts()[static_cast<size_t>(n.imm)];
+  return out.tag == BP_TAG_INT || out.tag == BP_TAG_FLOAT;
+}
+
+}  // namespace
+
+// ---- operators ----
+
+Value FormulaCompiler::unary(const Expr& expr) {
+  Value value = compile(*expr.children[0]);
+  if (value.type.is(Kind::kAny)) return value;
+  require_there(*expr.children[0], value);
+  if (expr.name == "not") {
+    if (!value.type.is(Kind::kBool) && !value.type.is(Kind::kAny))
+      return fail(expr, "'not' takes a bool, not " + describe(value.type));
+    return {program_.builtin("not", {value.node}), Type::of(Kind::kBool)};
+  }
+  if (value.type.is(Kind::kTensor))
+    return fail(expr, "operators work on numbers; call an op such as negative(x) on a Tensor");
+  if (!value.type.is_number() && !value.type.is(Kind::kAny))
+    return fail(expr, "'-' takes a number, not " + describe(value.type));
+  if (Const c; constant_number(program_, value.node, c)) {
+    c.integer = -c.integer;
+    c.number = c.tag == BP_TAG_FLOAT ? -c.number : 0;
+    return constant(value.type.kind, c);
+  }
+  return {program_.builtin("neg", {value.node}), Type::of(value.type.is(Kind::kInt) ? Kind::kInt : Kind::kNumber)};
+}
+
+Value FormulaCompiler::binary(const Expr& expr) {
+  Value a = compile(*expr.children[0]);
+  Value b = compile(*expr.children[1]);
+  const std::string& op = expr.name;
+  const bool equality = op == "eq" || op == "ne";
+  if (op == "and" || op == "or") {
+    for (const Value* value : {&a, &b})
+      if (!value->type.is(Kind::kBool) && !value->type.is(Kind::kAny))
+        return fail(expr, "'" + op + "' takes bools, not " + describe(value->type));
+    return {program_.builtin(op, {a.node, b.node}), Type::of(Kind::kBool)};
+  }
+  require_there(*expr.children[0], a);
+  require_there(*expr.children[1], b);
+  if (a.type.is(Kind::kAny) || b.type.is(Kind::kAny)) return reported();
+  if (a.type.is(Kind::kTensor) || b.type.is(Kind::kTensor))
+    return fail(expr, "operators work on numbers and lists; call an op such as add(x, y) on Tensors");
+  const bool comparison = equality || op == "lt" || op == "le" || op == "gt" || op == "ge";
+  const bool numbers = a.type.is_number() && b.type.is_number();
+  if (comparison && (numbers || (equality && a.type.kind == b.type.kind)))
+    return {program_.builtin(op, {a.node, b.node}), Type::of(Kind::kBool)};
+  if (op == "add" && a.type.is_list() && b.type.is_list()) {
+    bool ok = true;
+    const Type joined = join(a.type, b.type, ok);
+    if (ok) return {program_.builtin("concat", {a.node, b.node}), joined};
+  }
+  if (comparison || !numbers)
+    return fail(expr, "this operator does not take " + describe(a.type) + " and " + describe(b.type) +
+                          "; it works on two numbers" +
+                          (op == "add" ? " or two lists"
+                           : equality  ? " or two values of one type"
+                                       : ""));
+  const bool ints = a.type.is(Kind::kInt) && b.type.is(Kind::kInt) && op != "truediv";
+  return {program_.builtin(op, {a.node, b.node}), Type::of(ints ? Kind::kInt : Kind::kNumber)};
+}
+
+void FormulaCompiler::collect_present(const Expr& condition, bool holds, std::set<uint32_t>& out) {
+  if (condition.kind == Expr::Kind::kUnary && condition.name == "not")
+    return collect_present(*condition.children[0], !holds, out);
+  if (condition.kind == Expr::Kind::kBinary && condition.name == (holds ? "and" : "or")) {
+    collect_present(*condition.children[0], holds, out);
+    collect_present(*condition.children[1], holds, out);
+    return;
+  }
+  if (holds && condition.kind == Expr::Kind::kCall && condition.name == "present" && condition.children.size() == 1)
+    out.insert(compile(*condition.children[0]).node);
+}
+
+Value FormulaCompiler::conditional(const Expr& expr) {
+  const Value condition = compile(*expr.children[0]);
+  if (condition.type.is(Kind::kTensor))
+    return fail(*expr.children[0],
+                "a condition looks at attributes, not at a Tensor's values; choose values by where(cond, x, y)");
+  if (!condition.type.is(Kind::kBool) && !condition.type.is(Kind::kAny))
+    return fail(*expr.children[0],
+                "a condition is a bool, not " + describe(condition.type) + "; compare it with something");
+  const std::set<uint32_t> outer = present_;
+  collect_present(*expr.children[0], true, present_);
+  const Value yes = compile(*expr.children[1]);
+  present_ = outer;
+  collect_present(*expr.children[0], false, present_);
+  const Value no = compile(*expr.children[2]);
+  present_ = outer;
+  bool ok = true;
+  const Type type = join(yes.type, no.type, ok);
+  if (!ok)
+    return fail(expr, "one branch gives " + describe(yes.type) + ", the other " + describe(no.type) +
+                          "; both must give the same type");
+  return {program_.add(BP_NODE_IF, 0, {condition.node, yes.node, no.node}), type};
+}
+
+// ---- lists ----
+
+Value FormulaCompiler::list(const Expr& expr) {
+  std::vector<uint32_t> nodes;
+  Type element;
+  bool ok = true;
+  for (const ExprPtr& child : expr.children) {
+    const Value value = compile(*child);
+    nodes.push_back(value.node);
+    element = nodes.size() == 1 ? value.type : join(element, value.type, ok);
+    if (!ok) return fail(*child, "the list's elements are of different types; make them all ints, numbers or Tensors");
+  }
+  Type type = Type::of(Kind::kInts);
+  if (!nodes.empty()) {
+    if (element.is(Kind::kTensor))
+      type.kind = Kind::kTensorList;
+    else if (element.is(Kind::kAny))
+      type.kind = Kind::kAny;
+    else if (element.is(Kind::kNone) || (element.is(Kind::kInt) && element.optional))
+      type.kind = Kind::kValues;
+    else if (element.is_number())
+      type.kind = element.is(Kind::kInt) ? Kind::kInts : Kind::kNumbers;
+    else
+      return fail(expr, "a list holds ints, numbers or Tensors, not " + describe(element));
+    type.optional_elements = element.optional || element.is(Kind::kNone);
+  }
+  return {program_.add(BP_NODE_LIST, 0, std::move(nodes)), type};
+}
+
+Type FormulaCompiler::element_type(const Expr& at, const Value& list) {
+  Type type;
+  switch (list.type.kind) {
+    case Kind::kAny:
+      return type;
+    case Kind::kInts:
+    case Kind::kValues:
+      type.kind = Kind::kInt;
+      break;
+    case Kind::kNumbers:
+      type.kind = Kind::kNumber;
+      break;
+    case Kind::kTensorList:
+      type.kind = Kind::kTensor;
+      break;
+    default:
+      error(at.offset, describe(list.type) + " is no list; write a list here");
+      return type;
+  }
+  type.optional = list.type.optional_elements;
+  return type;
+}
+
+Value FormulaCompiler::index(const Expr& expr) {
+  Value base = compile(*expr.children[0]);
+  const Value position = compile(*expr.children[1]);
+  require_there(*expr.children[0], base);
+  if (!position.type.is(Kind::kInt) && !position.type.is(Kind::kAny))
+    return fail(*expr.children[1], "an index is an int, not " + describe(position.type));
+  const Node& n = program_.nodes()[position.node];
+  const bool literal = n.kind == BP_NODE_CONST && program_.consts()[static_cast<size_t>(n.imm)].tag == BP_TAG_INT;
+  const int64_t at = literal ? program_.consts()[static_cast<size_t>(n.imm)].integer : -1;
+  if (base.type.is(Kind::kTuple)) {
+    const auto& results = base.type.op->signature.results;
+    if (!literal || at < 0 || at >= static_cast<int64_t>(results.size()))
+      return fail(expr, "'" + base.type.op->name() + "' has " + std::to_string(results.size()) +
+                            " results; index them by a literal below that");
+    return {program_.add(BP_NODE_SELECT, at, {base.node}),
+            Type::of(results[static_cast<size_t>(at)].is_list ? Kind::kTensorList : Kind::kTensor)};
+  }
+  const Type element = element_type(*expr.children[0], base);
+  return {program_.builtin("getitem", {base.node, position.node}), element};
+}
+
+Value FormulaCompiler::slice(const Expr& expr) {
+  Value base = compile(*expr.children[0]);
+  require_there(*expr.children[0], base);
+  element_type(*expr.children[0], base);
+  uint32_t bounds[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const ExprPtr& bound = expr.children[i + 1];
+    const Value value = bound ? compile(*bound) : Value{program_.absent(), Type::of(Kind::kInt)};
+    if (!value.type.is(Kind::kInt) && !value.type.is(Kind::kAny))
+      error(bound->offset, "a slice's bound is an int, not " + describe(value.type));
+    bounds[i] = value.node;
+  }
+  return {program_.builtin("getslice", {base.node, bounds[0], bounds[1]}), base.type};
+}
+
+}  // namespace backplane::codegen
