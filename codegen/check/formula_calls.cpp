@@ -162,10 +162,13 @@ uint32_t FormulaCompiler::pass(const Expr& at, const Entry& callee, const Arg& p
     return program_.add(BP_NODE_LIST, 0, {value.node});
   const Node& node = program_.nodes()[value.node];
   if (takes_list && node.kind == BP_NODE_LIST && node.inputs.empty()) return value.node;
-  // A list of numbers is one of Tensors where Tensors are asked for.
-  if (param.is_tensor() && param.has(BP_ARG_LIST) && (value.type.is(Kind::kInts) || value.type.is(Kind::kNumbers)) &&
-      node.kind == BP_NODE_LIST)
-    return value.node;
+  // A list of which every element is absent has no type of its own.
+  const bool all_absent =
+      node.kind == BP_NODE_LIST && std::all_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t i) {
+        return program_.nodes()[i].kind == BP_NODE_CONST &&
+               program_.consts()[static_cast<size_t>(program_.nodes()[i].imm)].tag == BP_TAG_ABSENT;
+      });
+  if (takes_list && all_absent && param.has(BP_ARG_OPTIONAL_ELEMENTS)) return value.node;
   if (value.type.optional && [&] {
         Value there = value;
         there.type.optional = false;

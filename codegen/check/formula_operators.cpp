@@ -119,7 +119,11 @@ Value FormulaCompiler::list(const Expr& expr) {
   for (const ExprPtr& child : expr.children) {
     const Value value = compile(*child);
     nodes.push_back(value.node);
-    element = nodes.size() == 1 ? value.type : join(element, value.type, ok);
+    if (nodes.size() > 1 && value.type.is_number() != element.is_number() &&
+        (value.type.is(Kind::kTensor) || element.is(Kind::kTensor)))
+      ok = false;
+    else
+      element = nodes.size() == 1 ? value.type : join(element, value.type, ok);
     if (!ok) return fail(*child, "the list's elements are of different types; make them all ints, numbers or Tensors");
   }
   Type type = Type::of(Kind::kInts);

@@ -114,7 +114,7 @@ bool explain(const CompiledRegistry& registry, const std::string& name, std::ost
     if (op.entry->full_name != name && op.entry->name() != name) continue;
     out << op.entry->full_name << op.entry->signature.text.value.substr(op.entry->name().size()) << "\n  "
         << op.entry->doc.value << "\n  " << op.entry->where.file << ':' << op.entry->where.line << '\n';
-    const EmitContext context{registry, op.entry->ns, op.entry->ns};
+    const EmitContext context{registry, op.entry->ns, op.entry->ns, true};
     for (size_t i = 0; i < op.formulas.size(); ++i) {
       const CompiledFormula& formula = op.formulas[i];
       out << "  " << rule_name(formula.rule);

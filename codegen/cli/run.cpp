@@ -56,11 +56,13 @@ std::string unknown_output(const std::vector<std::string>& words) {
 
 int emit_all(const Options& options, const CompiledRegistry& registry, std::ostream& errors) {
   const std::string ns = registry.files.front()->ns;
-  const EmitContext context{registry, options.symbol.empty() ? ns : options.symbol, ns};
+  const auto wanted = [&](const char* name) {
+    return options.emit.empty() || std::count(options.emit.begin(), options.emit.end(), name) > 0;
+  };
+  const EmitContext context{registry, options.symbol.empty() ? ns : options.symbol, ns, wanted("formulas")};
   OutputSet outputs;
   for (const Emitter& emitter : kEmitters)
-    if (options.emit.empty() || std::count(options.emit.begin(), options.emit.end(), emitter.name))
-      emitter.emit(context, outputs);
+    if (wanted(emitter.name)) emitter.emit(context, outputs);
   int written = 0;
   std::string failure = outputs.commit(options.out, written);
   if (failure.empty() && !options.depfile.empty()) {

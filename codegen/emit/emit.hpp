@@ -11,8 +11,9 @@ namespace backplane::codegen {
 
 struct EmitContext {
   const CompiledRegistry& registry;
-  std::string symbol;  // prefix of C symbols and file names
-  std::string ns;      // namespace of the registry file
+  std::string symbol;   // prefix of C symbols and file names
+  std::string ns;       // namespace of the registry file
+  bool natives = true;  // formulas are among the outputs, so that records may point to them
 };
 
 void emit_records(const EmitContext& context, OutputSet& out);   // SYMBOL_records.c, .h

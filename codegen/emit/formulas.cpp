@@ -142,6 +142,7 @@ std::optional<std::string> function_of(const EmitContext& context, const Compile
 }  // namespace
 
 std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula) {
+  if (!context.natives) return "";
   const std::optional<std::string> text = function_of(context, op, formula);
   if (!text) return "";
   const size_t begin = text->find("BP_CALL ") + 8;

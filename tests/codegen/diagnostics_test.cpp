@@ -174,6 +174,8 @@ const Mistake kMistakes[] = {
      "choose values by where(cond, x, y)"},
     {"branches", unary(kDerivatives + "    decompose: 'add(x, a) if a > 0 else x.shape'\n"), "11:27",
      "both must give the same type"},
+    {"mixed_list", unary(kDerivatives + "    decompose: add(x, multiply(a, [x, 1][0]))\n"), "11:39",
+     "the list's elements are of different types"},
     {"unused_let", unary(kDerivatives + "    decompose: 'let b = add(x, a); add(x, a)'\n"), "11:21",
      "'b' is never used"},
     {"unused_input", unary(kDerivatives + "    decompose: add(x, x)\n"), "11:16", "never uses its input 'a'"},

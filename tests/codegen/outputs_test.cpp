@@ -145,6 +145,10 @@ TEST_F(Outputs, OnlyThoseAskedFor) {
   o.emit = {"pyi"};
   ASSERT_EQ(0, run_with(o));
   EXPECT_THAT(files_in(directory_), testing::ElementsAre(testing::Key("demo.pyi")));
+  o.emit = {"records"};
+  ASSERT_EQ(0, run_with(o));
+  EXPECT_THAT(files_in(directory_).at("demo_records.c"), testing::Not(testing::HasSubstr("_formula0")))
+      << "records without their native formulas stand alone";
   o.emit = {"recods"};
   EXPECT_EQ(2, run_with(o));
   EXPECT_THAT(errors_, testing::HasSubstr("did you mean 'records'?"));
