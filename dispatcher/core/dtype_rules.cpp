@@ -1,7 +1,6 @@
 // Promotion and the dtypes of a call: the table of the array API standard, and the rules that read it.
 //
-// Pure functions over values and records; any thread. A call of one or two tensors of one dtype takes neither a
-// table look-up nor a loop over the signature.
+// Pure functions over values and records; any thread. Calls of one or two tensors of one dtype do not come here.
 #include "core/dtype_rules.hpp"
 
 #include <bit>
@@ -276,7 +275,7 @@ bp_dtype promote_number(bp_dtype tensor, uint16_t number_tag) noexcept {
   }
 }
 
-bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t) {
+bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args) {
   Promotion sum;
   if (op.def.promote) {
     for (uint64_t rest = op.def.promote; rest; rest &= rest - 1) {
@@ -309,10 +308,7 @@ bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t) {
   return compute;
 }
 
-bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t, int32_t index, bp_dtype compute) {
-  const bp_result_dtype& rule = op.dtypes[static_cast<size_t>(index)];
-  if (rule.kind == BP_RESULT_DTYPE_COMPUTE) [[likely]]
-    return compute;
+bp_dtype stated_result_dtype(const bp_result_dtype& rule, const bp_value* args, bp_dtype compute) {
   if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return dtype_of_value(args[rule.param], compute);
   if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) {
     const bp_value& value = args[rule.param];

@@ -22,8 +22,24 @@ bp_dtype number_dtype(uint16_t number_tag) noexcept;  // the default of its kind
 
 // The compute dtype: promotion over the record's `promote` set, then checks of every argument's `accepts`. With no
 // tensor among them: what the first result's rule states, else the default of the strongest number, else of floats.
-bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t n_args);
-bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, bp_dtype compute);
+bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args);  // any call
+inline bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t) {
+  // One tensor, or two of one dtype.
+  if (op.n_alike != 0 && args[0].tag == BP_TAG_TENSOR) [[likely]] {
+    const bp_tensor& x = *args[0].u.t;
+    const bp_value& y = args[op.n_alike - 1];
+    if (y.tag == BP_TAG_TENSOR && y.u.t->dtype == x.dtype && !((x.flags | y.u.t->flags) & BP_TENSOR_NUMBER) &&
+        (BP_DTYPE_BIT(x.dtype) & op.alike_dtypes)) [[likely]]
+      return x.dtype;
+  }
+  return promoted_dtype(op, args);
+}
+
+bp_dtype stated_result_dtype(const bp_result_dtype& rule, const bp_value* args, bp_dtype compute);
+inline bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t, int32_t index, bp_dtype compute) {
+  const bp_result_dtype& rule = op.dtypes[static_cast<size_t>(index)];
+  return rule.kind == BP_RESULT_DTYPE_COMPUTE ? compute : stated_result_dtype(rule, args, compute);
+}
 
 bp_dtype real_dtype(bp_dtype dtype) noexcept;
 bp_dtype complex_dtype(bp_dtype dtype) noexcept;

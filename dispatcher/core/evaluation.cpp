@@ -29,7 +29,7 @@ bool same_shape(const bp_tensor& tensor, const int64_t* sizes, int32_t ndim) {
 }  // namespace
 
 void Evaluation::compute(uint32_t i) {
-  const PlanNode& node = plan_.nodes[i];
+  const PlanNode& node = nodes_[i];
   const size_t imm = static_cast<size_t>(node.imm);
   switch (node.kind) {
     case BP_NODE_CONST:
@@ -69,6 +69,18 @@ void Evaluation::compute(uint32_t i) {
     default:
       return put(i, attribute(node));
   }
+}
+
+// Straight: every needed node, in order. Else by demand from the roots.
+void Evaluation::run() {
+  if (plan_.straight) [[likely]] {
+    const uint32_t n = static_cast<uint32_t>(plan_.nodes.size());
+    for (uint32_t i = 0; i < n; ++i)
+      if (needed(i)) compute(i);
+    return;
+  }
+  for (uint32_t root : plan_.roots)
+    if (needed(root)) demand(root);
 }
 
 // ---- ops -------------------------------------------------------------------------------------------------------
@@ -130,15 +142,22 @@ bp_value Evaluation::call_one(uint32_t op, const bp_value* args, int32_t n_args)
   return out;
 }
 
-// Of `tensor`: real part, then sum to the shape, then cast to the dtype of `like`; only what is needed. Real parts come
-// first, so that the sum reads half the bytes. Nothing needed: ABSENT.
+// Has the tensor the shape of `like` (a number has none), and the dtype where that has one?
+bool Evaluation::fits(const bp_tensor& tensor, const bp_value& like) {
+  if (like.tag != BP_TAG_TENSOR) return tensor.dl.ndim == 0;
+  const DLTensor& target = like.u.t->dl;
+  if (tensor.dtype != like.u.t->dtype || tensor.dl.ndim != target.ndim) return false;
+  for (int32_t d = 0; d < target.ndim; ++d)
+    if (tensor.dl.shape[d] != target.shape[d]) return false;
+  return true;
+}
+
+// Of `tensor`, which does not fit: real part, then sum to the shape, then cast to the dtype of `like`; only what is
+// needed. Real parts come first, so that the sum reads half the bytes.
 OwnedValue Evaluation::fit_tensor(bp_tensor* tensor, const bp_value& like) {
   const bp_tensor* target = like.tag == BP_TAG_TENSOR ? like.u.t : nullptr;
   const int64_t* sizes = target ? target->dl.shape : nullptr;
   const int32_t ndim = target ? target->dl.ndim : 0;
-  const bool same_dtype = !target || tensor->dtype == target->dtype;
-  if (same_dtype && same_shape(*tensor, sizes, ndim)) [[likely]]
-    return OwnedValue();
   OwnedValue current;
   bp_value args[2] = {};
   args[0].tag = BP_TAG_TENSOR;
@@ -169,16 +188,16 @@ void Evaluation::fit(uint32_t i, const PlanNode& node) {
   const bp_value& like = inputs_.args[node.imm];
   if (value.tag == BP_TAG_ABSENT) return put(i, value);
   if (value.tag == BP_TAG_TENSOR) {
-    OwnedValue fitted = fit_tensor(value.u.t, like);
-    if (fitted.get().tag != BP_TAG_ABSENT) {
-      put(i, fitted.take(), kOwned);
+    if (!fits(*value.u.t, like)) {
+      put(i, fit_tensor(value.u.t, like).take(), kOwned);
       return release_last_uses(node);
     }
-    // It fits as it is: handed on, with its reference where nobody else reads it.
-    const uint32_t from = input(node, 0);
-    const bool moves = (plan_.inputs[node.first_input] & kLastUse) && states_[from] == kOwned;
+    // Handed on as it is, with its reference where nobody else reads it.
+    const uint32_t edge = edges_[node.first_input];
+    uint8_t& state = states_[edge & ~kLastUse];
+    const bool moves = (edge & kLastUse) && state == kOwned;
     put(i, value, moves ? kOwned : kBorrowed);
-    if (moves) states_[from] = kBorrowed;
+    if (moves) state = kBorrowed;
     return;
   }
   BP_CHECK(value.tag == BP_TAG_TENSOR_LIST && like.tag == BP_TAG_TENSOR_LIST && value.count == like.count, TYPE,
@@ -191,9 +210,9 @@ void Evaluation::fit(uint32_t i, const PlanNode& node) {
     bp_value element{};
     element.tag = BP_TAG_TENSOR;
     element.u.t = like.u.tensors[k];
-    OwnedValue one = fit_tensor(tensor, element);
-    if (one.get().tag == BP_TAG_ABSENT) caller.retain(tensor);
-    owned_tensors(fitted.get())[k] = one.get().tag == BP_TAG_ABSENT ? tensor : one.take().u.t;
+    const bool as_is = fits(*tensor, element);
+    if (as_is) caller.retain(tensor);
+    owned_tensors(fitted.get())[k] = as_is ? tensor : fit_tensor(tensor, element).take().u.t;
   }
   put(i, fitted.take(), kOwned);
   release_last_uses(node);
@@ -268,7 +287,7 @@ void Evaluation::map(uint32_t i, const PlanNode& node) {
   BP_CHECK(over.tag & BP_TAG_LIST, TYPE, op_.name, ": its formula maps over ", tag_name(over.tag));
   const uint64_t slot = uint64_t{1} << node.imm;
   const uint32_t body = input(node, 1);
-  const bool own_body = (plan_.nodes[body].variables & slot) != 0;  // else every round shares its value
+  const bool own_body = (nodes_[body].variables & slot) != 0;  // else every round shares its value
   OwnedValue tensors(make_owned_list(over.count));
   bp_value* values = arena_.array<bp_value>(over.count);
   for (uint32_t k = 0; k < over.count; ++k) {
@@ -297,7 +316,7 @@ void Evaluation::fold(uint32_t i, const PlanNode& node) {
   BP_CHECK(over.tag & BP_TAG_LIST, TYPE, op_.name, ": its formula folds over ", tag_name(over.tag));
   const uint64_t slots = uint64_t{3} << node.imm;
   const uint32_t body = input(node, 2);
-  const bool own_body = (plan_.nodes[body].variables & slots) != 0;
+  const bool own_body = (nodes_[body].variables & slots) != 0;
   OwnedValue sum = take(input(node, 1), false);
   for (uint32_t k = 0; k < over.count; ++k) {
     variables_[node.imm] = sum.get();

@@ -26,7 +26,9 @@ class OwnedValue {
     std::swap(value_, other.value_);
     return *this;
   }
-  ~OwnedValue() { release_owned(value_, caller.release); }
+  ~OwnedValue() {
+    if (value_.tag != BP_TAG_ABSENT) release_owned(value_, caller.release);
+  }
   const bp_value& get() const { return value_; }
   bp_value take() { return std::exchange(value_, bp_value{}); }
 
@@ -54,8 +56,8 @@ class Evaluation {
   static constexpr uint32_t kNone = 0xffffffffu;
 
   bool needed(uint32_t node) const { return !wanted_ || wanted_[node] != 0; }
-  uint64_t wanted(uint32_t node) const { return wanted_ ? wanted_[node] : plan_.nodes[node].wanted; }
-  uint32_t input(const PlanNode& node, uint32_t k) const { return plan_.inputs[node.first_input + k] & ~kLastUse; }
+  uint64_t wanted(uint32_t node) const { return wanted_ ? wanted_[node] : nodes_[node].wanted; }
+  uint32_t input(const PlanNode& node, uint32_t k) const { return edges_[node.first_input + k] & ~kLastUse; }
   const bp_value& in(const PlanNode& node, uint32_t k) const {
     const bp_value& value = values_[input(node, k)];
     check_single(value);
@@ -72,14 +74,20 @@ class Evaluation {
     values_[i] = value;
     states_[i] = state;
   }
-  void release(uint32_t i) noexcept;
-  void release_last_uses(const PlanNode& node) noexcept;
+  void release(uint32_t i) noexcept;  // of a node that owns its value
+  void release_last_uses(const PlanNode& node) noexcept {
+    for (uint32_t k = 0; k < node.n_inputs; ++k) {
+      const uint32_t edge = edges_[node.first_input + k];
+      if ((edge & kLastUse) && states_[edge & ~kLastUse] == kOwned) release(edge & ~kLastUse);
+    }
+  }
   void forget(uint64_t slots) noexcept;
 
   void call(uint32_t i, const PlanNode& node);
   void pass_numbers(const OpRecord& callee, bp_value* args, uint32_t n_args);
   bp_value call_one(uint32_t op, const bp_value* args, int32_t n_args);
   void fit(uint32_t i, const PlanNode& node);
+  static bool fits(const bp_tensor& tensor, const bp_value& like);
   OwnedValue fit_tensor(bp_tensor* tensor, const bp_value& like);
   bp_value attribute(const PlanNode& node);
   bp_value select(const PlanNode& node);
@@ -91,6 +99,8 @@ class Evaluation {
 
   const OpRecord& op_;
   const FormulaPlan& plan_;
+  const PlanNode* nodes_;  // the plan's
+  const uint32_t* edges_;  // its inputs, with kLastUse
   const FormulaInputs& inputs_;
   bp_value* values_;
   uint8_t* states_;

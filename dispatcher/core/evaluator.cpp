@@ -12,7 +12,14 @@
 namespace backplane::core {
 
 Evaluation::Evaluation(const OpRecord& op, const FormulaPlan& plan, const FormulaInputs& inputs)
-    : op_(op), plan_(plan), inputs_(inputs), values_(inline_values_), states_(inline_states_), stack_(inline_stack_) {
+    : op_(op),
+      plan_(plan),
+      nodes_(plan.nodes.data()),
+      edges_(plan.inputs.data()),
+      inputs_(inputs),
+      values_(inline_values_),
+      states_(inline_states_),
+      stack_(inline_stack_) {
   const size_t n = plan.nodes.size();
   if (n > kInlineNodes) [[unlikely]] {
     heap_ = std::make_unique_for_overwrite<std::byte[]>(n * (sizeof(bp_value) + sizeof(uint32_t) + 1));
@@ -24,43 +31,26 @@ Evaluation::Evaluation(const OpRecord& op, const FormulaPlan& plan, const Formul
 }
 
 Evaluation::~Evaluation() {
-  for (uint32_t i = 0; i < plan_.nodes.size(); ++i) release(i);
+  const uint32_t n = static_cast<uint32_t>(plan_.nodes.size());
+  for (uint32_t i = 0; i < n; ++i)
+    if (states_[i] == kOwned) release(i);
 }
 
 void Evaluation::release(uint32_t i) noexcept {
-  if (states_[i] == kOwned) {
-    bp_value& value = values_[i];
-    if (value.tag == kTagTuple) {
-      for (uint32_t r = 0; r < value.count; ++r)
-        release_owned(const_cast<bp_value&>(value.u.values[r]), caller.release);
-    } else {
-      release_owned(value, caller.release);
-    }
-  }
+  bp_value& value = values_[i];
   states_[i] = kEmpty;
-}
-
-void Evaluation::release_last_uses(const PlanNode& node) noexcept {
-  for (uint32_t k = 0; k < node.n_inputs; ++k) {
-    const uint32_t edge = plan_.inputs[node.first_input + k];
-    if ((edge & kLastUse) && states_[edge & ~kLastUse] == kOwned) release(edge & ~kLastUse);
-  }
+  if (value.tag == BP_TAG_TENSOR) return caller.release(value.u.t);
+  if (value.tag != kTagTuple) return release_owned(value, caller.release);
+  for (uint32_t r = 0; r < value.count; ++r) release_owned(const_cast<bp_value&>(value.u.values[r]), caller.release);
 }
 
 // The values of nodes that depend on variables are of one round alone.
 void Evaluation::forget(uint64_t slots) noexcept {
   for (uint32_t i = 0; i < plan_.nodes.size(); ++i)
-    if (plan_.nodes[i].variables & slots) release(i);
-}
-
-void Evaluation::run() {
-  if (plan_.straight) [[likely]] {
-    for (uint32_t i = 0; i < plan_.nodes.size(); ++i)
-      if (needed(i)) compute(i);
-    return;
-  }
-  for (uint32_t root : plan_.roots)
-    if (needed(root)) demand(root);
+    if (nodes_[i].variables & slots) {
+      if (states_[i] == kOwned) release(i);
+      states_[i] = kEmpty;
+    }
 }
 
 void Evaluation::run_some(uint64_t roots, uint64_t tuple) {
@@ -71,7 +61,7 @@ void Evaluation::run_some(uint64_t roots, uint64_t tuple) {
     if ((roots >> r) & 1) wanted_[plan_.roots[r]] = tuple;
   for (uint32_t i = static_cast<uint32_t>(n); i-- > 0;) {
     if (!wanted_[i]) continue;
-    const PlanNode& node = plan_.nodes[i];
+    const PlanNode& node = nodes_[i];
     const bool one = node.kind == BP_NODE_SELECT && node.imm < 64;
     for (uint32_t k = 0; k < node.n_inputs; ++k)
       wanted_[input(node, k)] |= one ? uint64_t{1} << node.imm : ~uint64_t{0};
@@ -113,7 +103,7 @@ void Evaluation::demand(uint32_t root) {
   stack_[stack_size_++] = root;
   while (stack_size_ > base) {
     const uint32_t node = stack_[stack_size_ - 1];
-    const uint32_t missing = missing_input(plan_.nodes[node]);
+    const uint32_t missing = missing_input(nodes_[node]);
     if (missing != kNone) {
       stack_[stack_size_++] = missing;
     } else {

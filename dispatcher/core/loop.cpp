@@ -76,7 +76,8 @@ void merge_dims(LoopStorage& out) {
   if (out.loop.rank) out.loop.rank = last + 1;
 }
 
-void finish(LoopStorage& out) {
+// `ordered`: an operand that is contiguous and of the full shape would veto every change of order.
+void finish(LoopStorage& out, bool ordered) {
   const int32_t n = out.loop.n_operands;
   if (out.loop.count == 0) {
     out.loop.rank = 1;
@@ -84,26 +85,26 @@ void finish(LoopStorage& out) {
     std::fill_n(out.strides, n, 0);
     return;
   }
-  order_dims(out);
+  if (!ordered) order_dims(out);
   merge_dims(out);
   const size_t rank = static_cast<size_t>(out.loop.rank);
   for (int32_t i = 1; i < n; ++i) std::copy_n(row(out, i), rank, out.strides + rank * static_cast<size_t>(i));
 }
 
-bool all_contiguous_alike(const bp_tensor* const* operands, int32_t n_operands) {
-  const DLTensor& first = operands[0]->dl;
+bool all_contiguous_alike(const bp_tensor& full, const bp_tensor* const* operands, int32_t n_operands) {
+  const DLTensor& first = full.dl;
   for (int32_t i = 0; i < n_operands; ++i) {
     if (!operands[i]) continue;
     const DLTensor& dl = operands[i]->dl;
     if (!(operands[i]->flags & BP_TENSOR_CONTIGUOUS) || dl.ndim != first.ndim) return false;
-    for (int32_t d = 0; i > 0 && d < dl.ndim; ++d)
+    for (int32_t d = 0; d < dl.ndim; ++d)
       if (dl.shape[d] != first.shape[d]) return false;
   }
   return true;
 }
 
-void one_dim(const bp_tensor* const* operands, int32_t n_operands, LoopStorage& out) {
-  const DLTensor& first = operands[0]->dl;
+void one_dim(const bp_tensor& full, const bp_tensor* const* operands, int32_t n_operands, LoopStorage& out) {
+  const DLTensor& first = full.dl;
   int64_t count = 1;
   for (int32_t d = 0; d < first.ndim; ++d) count *= first.shape[d];
   out.loop.count = count;
@@ -113,12 +114,19 @@ void one_dim(const bp_tensor* const* operands, int32_t n_operands, LoopStorage& 
   for (int32_t i = 0; i < n_operands; ++i) out.strides[i] = operands[i] && count ? item_size(*operands[i]) : 0;
 }
 
+int64_t out_stride(const bp_tensor& out, int32_t dim) { return out.dl.strides[dim] * item_size(out); }
+
 }  // namespace
 
 void build_elementwise_loop(const bp_tensor* const* operands, int32_t n_operands, LoopStorage& out) {
   start(out, n_operands);
-  if (all_contiguous_alike(operands, n_operands)) return one_dim(operands, n_operands, out);
-  const DLTensor& shape = operands[0]->dl;
+  const bp_tensor* const* full = std::find_if(operands, operands + n_operands, [](const bp_tensor* t) { return t; });
+  if (full == operands + n_operands) {
+    std::fill_n(out.strides, n_operands, 0);
+    return;
+  }
+  if (all_contiguous_alike(**full, operands, n_operands)) return one_dim(**full, operands, n_operands, out);
+  const DLTensor& shape = (*full)->dl;
   for (int32_t d = 0; d < shape.ndim; ++d) {
     const int64_t size = shape.shape[d];
     out.loop.count *= size;
@@ -127,7 +135,7 @@ void build_elementwise_loop(const bp_tensor* const* operands, int32_t n_operands
     out.sizes[r] = size;
     for (int32_t i = 0; i < n_operands; ++i) row(out, i)[r] = broadcast_stride(operands[i], d, shape.ndim);
   }
-  finish(out);
+  finish(out, ((*full)->flags & BP_TENSOR_CONTIGUOUS) != 0);
 }
 
 void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp_tensor* const* inputs,
@@ -136,6 +144,12 @@ void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp
   const DLTensor& shape = inputs[0]->dl;
   uint64_t reduced = 0;
   for (int32_t i = 0; i < n_reduced; ++i) reduced |= uint64_t{1} << reduced_axes[i];
+  if (n_inputs == 1 && n_reduced == shape.ndim && (inputs[0]->flags & BP_TENSOR_CONTIGUOUS)) {
+    one_dim(*inputs[0], inputs, 1, out);
+    out.strides[n_outs] = out.strides[0];
+    std::fill_n(out.strides, n_outs, 0);
+    return;
+  }
   int32_t kept = 0;  // kept dims of the input passed so far
   for (int32_t d = 0; d < shape.ndim; ++d) {
     const bool gone = (reduced >> d) & 1;
@@ -144,15 +158,13 @@ void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp
     if (size != 1) {
       const int32_t r = out.loop.rank++;
       out.sizes[r] = size;
-      for (int32_t i = 0; i < n_outs; ++i) {
-        const int32_t own = outs[i]->dl.ndim == shape.ndim ? d : kept;
-        row(out, i)[r] = gone ? 0 : outs[i]->dl.strides[own] * item_size(*outs[i]);
-      }
+      for (int32_t i = 0; i < n_outs; ++i)
+        row(out, i)[r] = gone || !outs[i] ? 0 : out_stride(*outs[i], outs[i]->dl.ndim == shape.ndim ? d : kept);
       for (int32_t i = 0; i < n_inputs; ++i) row(out, n_outs + i)[r] = broadcast_stride(inputs[i], d, shape.ndim);
     }
     kept += gone ? 0 : 1;
   }
-  finish(out);
+  finish(out, (inputs[0]->flags & BP_TENSOR_CONTIGUOUS) != 0);
 }
 
 }  // namespace backplane::core

@@ -42,10 +42,14 @@ struct OpRecord {
   uint64_t tensor_args = 0;                     // bit i: argument i is Tensor, Tensor? or a list of them
   bool simple_tensors = true;                   // no list among them
   bp_dtype_mask promote_accepts = BP_MASK_ANY;  // what all arguments of `promote` accept
-  uint64_t checked_args = 0;                    // bit i: outside `promote`, and does not accept every dtype
-  std::vector<const ShapeWord*> shape_words;    // per result; nullptr for "expr", "function", "dynamic"
-  const bp_formula* shape_formula = nullptr;    // of "expr"
-  std::vector<FormulaPlan> plans;               // per formula
+  // If `promote` is the first argument (1) or the first two (2), and nothing else is checked: the dtypes in which a
+  // call whose tensors have one dtype computes in that dtype. 0: the general way.
+  uint8_t n_alike = 0;
+  bp_dtype_mask alike_dtypes = 0;
+  uint64_t checked_args = 0;                  // bit i: outside `promote`, and does not accept every dtype
+  std::vector<const ShapeWord*> shape_words;  // per result; nullptr for "expr", "function", "dynamic"
+  const bp_formula* shape_formula = nullptr;  // of "expr"
+  std::vector<FormulaPlan> plans;             // per formula
 
   std::vector<const Builtin*> builtins;  // for names[i]; nullptr: an op
   // Linked on first use: for names[i], the op's handle (BP_NO_OP: a builtin).

@@ -128,6 +128,10 @@ void verify_accepts(OpRecord& op) {
     if (promoted) op.promote_accepts &= accepts[i];
     if (!promoted && accepts[i] != BP_MASK_ANY) op.checked_args |= uint64_t{1} << i;
   }
+  if (op.checked_args || (op.def.promote != 1 && op.def.promote != 3)) return;
+  op.n_alike = static_cast<uint8_t>(std::popcount(op.def.promote));
+  op.alike_dtypes = op.promote_accepts;
+  if (op.def.dtype_flags & BP_DTYPE_TO_FLOATING) op.alike_dtypes &= BP_MASK_FLOATING | BP_MASK_COMPLEX;
 }
 
 bool is_type(const OpRecord& op, uint32_t arg, uint16_t type) {

@@ -120,9 +120,10 @@ class Search {
 
 Overlap overlap(const bp_tensor& a, const bp_tensor& b) {
   if (is_empty(a) || is_empty(b)) return Overlap::kNo;
+  if (same_layout(a, b)) return Overlap::kYes;
   const Bounds in_a = bounds_of(a), in_b = bounds_of(b);
   if (in_a.high <= in_b.low || in_b.high <= in_a.low) return Overlap::kNo;
-  if ((in_a.dense && in_b.dense) || same_layout(a, b)) return Overlap::kYes;
+  if (in_a.dense && in_b.dense) return Overlap::kYes;
   Unknown unknowns[2 * kMaxRank];
   int n = 0;
   add_unknowns(a, 1, unknowns, n);

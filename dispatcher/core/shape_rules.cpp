@@ -39,7 +39,7 @@ constexpr ShapeWord kWords[] = {
     {"view.select", "tan", 3, 3, BatchClass::kView, shape_words::select},
     {"view.slice", "txIII", 2, 5, BatchClass::kView, shape_words::slice},
     {"view.squeeze", "tX", 1, 2, BatchClass::kView, shape_words::squeeze},
-    {"view.unfold", "tannn", 4, 5, BatchClass::kView, shape_words::unfold},
+    {"view.unfold", "tannN", 4, 5, BatchClass::kView, shape_words::unfold},
     {"view.unsqueeze", "tx", 2, 2, BatchClass::kView, shape_words::unsqueeze},
 };
 
@@ -106,17 +106,9 @@ const ShapeWord* find_shape_word(std::string_view name) noexcept {
   return nullptr;
 }
 
-void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
+void infer_shape_without_word(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index,
+                              ShapeResult& out) {
   const bp_shape_rule& rule = op.shapes[static_cast<size_t>(index)];
-  // Rules append sizes; callers use one ShapeResult for all results of an op.
-  out.ndim = 0;
-  out.is_view = false;
-  out.byte_offset = 0;
-  out.view_dtype = BP_DTYPE_NONE;
-  if (const ShapeWord* word = op.shape_words[static_cast<size_t>(index)]) [[likely]] {
-    word->fn(op, rule, args, out);
-    return;
-  }
   if (rule.fn) {
     infer_by_function(op, rule, args, n_args, index, out);
   } else {
@@ -179,27 +171,32 @@ uint64_t ShapeArgs::axes(uint32_t i, int32_t ndim) const {
 
 namespace shape_words {
 
+// One tensor's shape, or two tensors' if they agree. Most calls end here.
+static bool broadcast_alike(const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
+  const bp_value& first = args[rule.args[0]];
+  if (rule.n_args > 2 || first.tag != BP_TAG_TENSOR) return false;
+  const DLTensor& x = first.u.t->dl;
+  const bp_value& last = args[rule.args[rule.n_args - 1]];
+  if (last.tag != BP_TAG_TENSOR || last.u.t->dl.ndim != x.ndim) return false;
+  const int64_t* sizes = x.shape;
+  const int64_t* others = last.u.t->dl.shape;
+  for (int32_t d = 0; d < x.ndim; ++d) {
+    if (sizes[d] != others[d]) return false;
+    out.sizes[d] = sizes[d];
+  }
+  out.ndim = x.ndim;
+  return true;
+}
+
 void broadcast(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
-  bool grown = false;
-  bool first = true;
+  if (broadcast_alike(rule, args, out)) [[likely]]
+    return;
   for (uint32_t i = 0; i < rule.n_args; ++i) {
     const bp_value& value = args[rule.args[i]];
     if (value.tag != BP_TAG_TENSOR) continue;  // a number has no dims, and an absent tensor no say
-    const DLTensor& dl = value.u.t->dl;
-    if (first) {
-      out.ndim = dl.ndim;
-      for (int32_t d = 0; d < dl.ndim; ++d) out.sizes[d] = dl.shape[d];
-      first = false;
-      continue;
-    }
-    bool equal = dl.ndim == out.ndim;
-    for (int32_t d = 0; equal && d < dl.ndim; ++d) equal = dl.shape[d] == out.sizes[d];
-    if (equal) [[likely]]
-      continue;
-    broadcast_into(op, dl.shape, dl.ndim, out);
-    grown = true;
+    broadcast_into(op, value.u.t->dl.shape, value.u.t->dl.ndim, out);
   }
-  if (grown) checked_count(out.sizes, out.ndim);
+  checked_count(out.sizes, out.ndim);
 }
 
 void same(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {

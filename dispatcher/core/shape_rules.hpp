@@ -41,7 +41,19 @@ struct ShapeWord {
 const ShapeWord* find_shape_word(std::string_view name) noexcept;
 
 // Result `index` of `op`: by word, by the SHAPE formula, or by the record's function. `dynamic` is the caller's.
-void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out);
+void infer_shape_without_word(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index,
+                              ShapeResult& out);
+inline void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
+  // Rules append sizes; callers use one ShapeResult for all results of an op.
+  out.ndim = 0;
+  out.is_view = false;
+  out.byte_offset = 0;
+  out.view_dtype = BP_DTYPE_NONE;
+  if (const ShapeWord* word = op.shape_words[static_cast<size_t>(index)]) [[likely]]
+    word->fn(op, op.shapes[static_cast<size_t>(index)], args, out);
+  else
+    infer_shape_without_word(op, args, n_args, index, out);
+}
 
 // Pieces that others need. Sizes are checked against overflow.
 void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, ShapeResult& out);

@@ -262,6 +262,9 @@ TEST_F(Builtins, ShapesAndAxes) {
   EXPECT_THAT(as_ints("broadcast_shapes", {list({3, 1}), list({4})}), ElementsAre(3, 4));
   EXPECT_THAT(as_ints("broadcast_shapes", {list({}), list({0})}), ElementsAre(0));
   EXPECT_NE(refusal("broadcast_shapes", {list({3}), list({4})}), "");
+  EXPECT_THAT(as_ints("expanded_axes", {list({1, 3}), list({2, 5, 3})}), ElementsAre(0, 1));
+  EXPECT_NE(refusal("expanded_axes", {list({2}), list({3})}), "");
+  EXPECT_NE(refusal("expanded_axes", {list({1, 1}), list({1})}), "");
   EXPECT_EQ(as_int("normalize_axis", {i(-1), i(3)}), 2);
   EXPECT_NE(refusal("normalize_axis", {i(3), i(3)}), "");
   EXPECT_THAT(as_ints("normalize_axes", {bp_value{}, i(3)}), ElementsAre(0, 1, 2));

@@ -346,14 +346,18 @@ TEST(Views, DiagonalOfEachOffset) {
 }
 
 TEST(Views, UnfoldSeesEachWindow) {
-  const auto op = op_with("view.unfold", {kTensor, kAxis, kSize, kSize});
+  const auto op = op_with("view.unfold", {kTensor, kAxis, kSize, kSize, kSize});
   ToyTensor x({2, 5});
-  const Inferred seen = infer(*op, {x.value(), int_value(1), int_value(3), int_value(2)});
+  const Inferred seen = infer(*op, {x.value(), int_value(1), int_value(3), int_value(2), {}});
   EXPECT_THAT(seen.sizes, ElementsAre(2, 2, 3));
   EXPECT_THAT(positions(seen), ElementsAre(0, 4, 8, 8, 12, 16, 20, 24, 28, 28, 32, 36));
-  EXPECT_THAT(shape(*op, {x.value(), int_value(0), int_value(2), int_value(1)}), ElementsAre(1, 5, 2));
-  EXPECT_NE(error(*op, {x.value(), int_value(1), int_value(6), int_value(1)}), "");
-  EXPECT_NE(error(*op, {x.value(), int_value(1), int_value(2), int_value(0)}), "");
+  EXPECT_THAT(shape(*op, {x.value(), int_value(0), int_value(2), int_value(1), {}}), ElementsAre(1, 5, 2));
+  EXPECT_NE(error(*op, {x.value(), int_value(1), int_value(6), int_value(1), {}}), "");
+  EXPECT_NE(error(*op, {x.value(), int_value(1), int_value(2), int_value(0), {}}), "");
+  EXPECT_THAT(positions(infer(*op, {x.value(), int_value(1), int_value(2), int_value(1), int_value(3)})),
+              ElementsAre(0, 12, 4, 16, 20, 32, 24, 36));
+  EXPECT_NE(error(*op, {x.value(), int_value(1), int_value(3), int_value(1), int_value(INT64_MAX)}), "");
+  EXPECT_NE(error(*op, {x.value(), int_value(1), int_value(2), int_value(1), int_value(0)}), "");
 }
 
 TEST(Views, RealAndImaginaryPartsInterleave) {
