@@ -1,5 +1,6 @@
 // `backend_rules`: what the registry holds for an op on each backend, as a table for tools.
 #include "backplane/op.hpp"
+#include "core/epoch.hpp"
 #include "core/registry.hpp"
 
 namespace backplane {
@@ -21,6 +22,7 @@ const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
 }  // namespace
 
 std::vector<BackendRule> backend_rules(OpHandle op) {
+  CallGuard guard;  // it reads the rows as a call does
   const OpEntry& entry = checked_entry(op);
   std::vector<BackendRule> rules;
   for (uint32_t i = 0; i < backend_count(); ++i)

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "backplane/op.hpp"
+#include "core/epoch.hpp"
 #include "core/registry.hpp"
 #include "core/dtype_rules.hpp"
 
@@ -100,6 +101,7 @@ void device_slot(std::ostringstream& out, const OpEntry& entry, uint32_t backend
 }  // namespace
 
 std::string explain(OpHandle op) {
+  CallGuard guard;  // it reads the rows as a call does
   OpEntry& entry = checked_entry(op);
   const OpRecord& record = *entry.record;
   std::ostringstream out;

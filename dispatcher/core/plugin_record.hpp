@@ -13,6 +13,10 @@
 
 #include "backplane/abi/plugin.h"
 
+namespace backplane::core {
+struct Withdrawn;
+}
+
 struct bp_plugin_record {
   enum class State : uint8_t { kRegistering, kLoaded, kUnloading, kParked, kClosed, kFailed };
   uint32_t index = 0;
@@ -20,7 +24,8 @@ struct bp_plugin_record {
   std::string name;
   std::string version;
   std::string path;
-  std::string why;          // it could not be registered
+  std::string why;  // it could not be registered
+  std::shared_ptr<const backplane::core::Withdrawn> withdrawn;  // what the last unload or failure took back
   void* library = nullptr;  // dlopen's handle
   bp_plugin table{};
   std::vector<std::string> backends;  // full names of what it registered, for reports
@@ -54,10 +59,11 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
 // Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
 // plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
 // Returns what was taken back.
-struct Withdrawn;
 std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner);
 // Undoes it: an unload that is refused at its end leaves everything as it was.
 void restore(const Withdrawn& all);
+// After calls have drained: frees the rows and tables that only they could still read.
+void free_withdrawn(const Withdrawn& all);
 // Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
 void quiesce(PluginRecord* owner);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "backplane/op.hpp"
 #include "core/dispatch.hpp"
@@ -69,7 +70,19 @@ bool row_before(const KernelRow* a, const KernelRow* b) {
   return a->owner->name < b->owner->name;
 }
 
-// Under the lock. The old table stays for calls that are reading it.
+// What was replaced and may still be read. Tables are freed once calls have drained; entries are kept for good, since
+// op_def gives out references into them. Under the lock.
+struct Retired {
+  std::vector<std::unique_ptr<const KernelTable>> tables;  // oldest first
+  uint64_t freed = 0;                                      // tables that stood before those
+  std::vector<std::unique_ptr<OpEntry>> entries;
+};
+Retired& retired() {
+  static Retired& all = *new Retired;
+  return all;
+}
+
+// Under the lock.
 void rebuild_table(OpEntry& entry) {
   auto table = std::make_unique<KernelTable>();
   table->by_backend.resize(backend_count());
@@ -87,7 +100,8 @@ void rebuild_table(OpEntry& entry) {
     }
   }
   for (auto& rows : table->by_backend) std::sort(rows.begin(), rows.end(), row_before);
-  entry.table.store(table.release(), std::memory_order_release);
+  if (const KernelTable* old = entry.table.exchange(table.release(), std::memory_order_acq_rel))
+    retired().tables.emplace_back(old);
 }
 
 void rebuild_all_tables() {
@@ -183,8 +197,7 @@ OpEntry& role_op(Role role) {
   return *entry;
 }
 
-// A new entry under the old handle. Whoever still reads the old one (calls, nodes) finds it as it was, withdrawn; it is
-// never freed. Kernels that other plugins brought for the op move over.
+// A new entry under the old handle. Whoever still reads the old one finds it withdrawn. Kernels that other plugins brought for the op move over.
 static uint32_t revive(Registry& r, OpEntry& old, std::unique_ptr<OpEntry> entry) {
   entry->handle = old.handle;
   entry->record->info.op = old.handle;
@@ -192,6 +205,8 @@ static uint32_t revive(Registry& r, OpEntry& old, std::unique_ptr<OpEntry> entry
     if (!row->withdrawn) entry->rows.push_back(std::move(row));
   std::erase(old.rows, nullptr);
   rebuild_table(*entry);
+  rebuild_table(old);
+  retired().entries.emplace_back(&old);
   r.chunks[old.handle / kChunk].load(std::memory_order_relaxed)[old.handle % kChunk].store(entry.release(),
                                                                                           std::memory_order_release);
   return old.handle;
@@ -329,6 +344,7 @@ struct Withdrawn {
   std::vector<BackendRecord*> backends;
   std::vector<OpEntry*> ops;
   std::vector<KernelRow*> rows;
+  uint64_t tables_before = 0;  // the count of all tables retired up to the withdrawal
 };
 
 namespace {
@@ -366,9 +382,23 @@ std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner) {
   all->owner = owner;
   collect(r, *all);
   mark(*all, true);
+  all->tables_before = retired().freed + retired().tables.size();
   owner->ops.clear();
   owner->backends.clear();
   return all;
+}
+
+void free_withdrawn(const Withdrawn& all) {
+  std::lock_guard guard(ready_registry().lock);
+  Retired& old = retired();
+  if (all.tables_before > old.freed) {
+    const uint64_t count = all.tables_before - old.freed;
+    old.tables.erase(old.tables.begin(), old.tables.begin() + static_cast<std::ptrdiff_t>(count));
+    old.freed += count;
+  }
+  const std::set<const KernelRow*> gone(all.rows.begin(), all.rows.end());
+  for (uint32_t i = 0; i < op_count(); ++i)
+    std::erase_if(op_entry(i)->rows, [&](const auto& row) { return gone.contains(row.get()); });
 }
 
 void restore(const Withdrawn& all) {

@@ -92,7 +92,7 @@ void register_all(core::PluginRecord& record) {
   }
   record.why =
       core::cold().error.empty() ? "register_all failed with status " + std::to_string(status) : core::cold().error;
-  core::withdraw(&record);
+  record.withdrawn = core::withdraw(&record);
   record.state = State::kFailed;
   detail::fail(status, record.path, ": ", record.why, "; nothing of plugin \"", record.name, "\" stays registered");
 }
@@ -142,6 +142,7 @@ void release_failed(const std::string& given) {
   try {
     core::drain();
     core::quiesce(record);
+    core::free_withdrawn(*record->withdrawn);
     if (lease_count(*record) == 0) close_or_park(*record);
   } catch (const Error&) {
     // The error that the caller gets is that of the registration.

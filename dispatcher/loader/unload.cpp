@@ -26,7 +26,7 @@ void check_leases(const core::PluginRecord& record) {
 }
 
 // From the withdrawal to the last moment at which the unload may still be refused.
-void detach(core::PluginRecord& record, const core::Withdrawn& withdrawn) {
+void detach(core::PluginRecord& record) {
   try {
     core::drain();
     check_leases(record);
@@ -34,7 +34,7 @@ void detach(core::PluginRecord& record, const core::Withdrawn& withdrawn) {
     check_leases(record);
   } catch (...) {
     std::lock_guard lock(lifecycle_lock());
-    core::restore(withdrawn);
+    core::restore(*record.withdrawn);
     record.state = State::kLoaded;
     throw;
   }
@@ -70,15 +70,16 @@ namespace backplane {
 void unload_plugin(std::string_view name) {
   loader::refuse_inside_calls("unload_plugin");
   core::PluginRecord* record = nullptr;
-  std::shared_ptr<const core::Withdrawn> withdrawn;
   {
     std::lock_guard lock(loader::lifecycle_lock());
     record = &loader::loaded_record(name);
     loader::check_leases(*record);
     record->state = loader::State::kUnloading;
-    withdrawn = core::withdraw(record);
+    record->withdrawn = core::withdraw(record);
   }
-  loader::detach(*record, *withdrawn);
+  loader::detach(*record);
+  core::free_withdrawn(*record->withdrawn);
+  record->withdrawn.reset();
   loader::stop(*record);
   loader::close_or_park(*record);
 }
