@@ -4,6 +4,13 @@ from . import _core
 from ._core import Tensor
 
 
+DLPACK_HOST = 1  # the device type by which DLPack says that the host may read the memory
+
+
+def _in_host_memory(x):
+    return x.__dlpack_device__()[0] == DLPACK_HOST
+
+
 def _numpy(x):
     """The elements as a NumPy array: over the same memory on the host, else a copy.
 
@@ -11,7 +18,7 @@ def _numpy(x):
     """
     import numpy
 
-    if x.device.backend != "cpu":
+    if not _in_host_memory(x):
         x = _core.to_device(x.detach(), "cpu")
     if x.dtype is _core.bfloat16:
         raise _core.DtypeError("numpy: found bfloat16, which NumPy has not; use x.astype(backplane.float32) first")
@@ -20,7 +27,7 @@ def _numpy(x):
 
 def _array(x, dtype=None, copy=None):
     """NumPy's conversion protocol."""
-    if copy is False and x.device.backend != "cpu":
+    if copy is False and not _in_host_memory(x):
         raise ValueError("__array__: argument copy: found False, but the tensor is not in host memory")
     array = _numpy(x)
     if dtype is not None and array.dtype != dtype:

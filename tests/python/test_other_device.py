@@ -1,0 +1,83 @@
+"""Python over a device whose memory the host cannot read: the simulated accelerator of the example plugins."""
+
+import os
+import pathlib
+import pickle
+
+import backplane as bp
+import numpy as np
+import pytest
+
+FOLDER = pathlib.Path(os.environ.get("BACKPLANE_EXAMPLE_PLUGINS", "/nonexistent"))
+
+
+@pytest.fixture(scope="module")
+def sim():
+    path = FOLDER / "simulator.so"
+    if not path.exists():
+        pytest.skip("device 'sim': BACKPLANE_EXAMPLE_PLUGINS names no folder with simulator.so")
+    if not any(plugin.name == "simulator" and plugin.state == "loaded" for plugin in bp.plugins()):
+        bp.load_plugin(path)
+    return bp.device("sim")
+
+
+def test_there_and_back(sim):
+    array = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    x = bp.asarray(array, device=sim)
+    assert x.device == "sim"
+    np.testing.assert_array_equal(x.numpy(), array)
+    np.testing.assert_array_equal(np.asarray(x), array)
+    assert x.tolist() == array.tolist() and x[1, 2].item() == 5
+    assert x.to("cpu").device == "cpu" and x.to("cpu").to(sim).tolist() == array.tolist()
+    assert bp.asarray([1, 2], device="sim").tolist() == [1, 2]
+
+
+def test_its_memory_is_not_handed_out(sim):
+    x = bp.ones(2, device=sim)
+    with pytest.raises(BufferError, match="host memory"):
+        memoryview(x)
+    with pytest.raises(ValueError):
+        np.asarray(x, copy=False)
+    assert x.__dlpack_device__()[0] != 1
+    assert np.from_dlpack(x, device="cpu").tolist() == [1, 1]
+
+
+def test_calls_indexing_and_gradients(sim):
+    x = bp.asarray([[1.0, 2.0], [3.0, 4.0]], device=sim).requires_grad_()
+    y = (x @ x.T)[0] * 2 + x[[1, 0], [0, 1]]
+    y.sum().backward()
+    host = x.detach().to("cpu").requires_grad_()
+    ((host @ host.T)[0] * 2 + host[[1, 0], [0, 1]]).sum().backward()
+    assert x.grad.device == "sim"
+    np.testing.assert_allclose(x.grad.numpy(), host.grad.numpy())
+    z = bp.zeros((2, 2), device=sim)
+    z[0] = 5
+    z[1, :1] = [7.0]
+    assert z.tolist() == [[5, 5], [7, 0]]
+
+
+def test_devices_do_not_mix(sim):
+    with pytest.raises(ValueError) as caught:
+        bp.ones(2, device=sim) + bp.ones(2)
+    assert "sim" in str(caught.value) and "cpu" in str(caught.value)
+    assert (bp.ones(2, device=sim) + 1).device == "sim"
+
+
+def test_default_device(sim):
+    bp.set_default_device(sim)
+    assert bp.zeros(1).device == "sim" and bp.asarray([1.0]).device == "sim"
+    assert bp.uniform((2,)).device == "sim"
+
+
+def test_text_and_pickle(sim):
+    x = bp.asarray([1.0, 2.0], device=sim)
+    assert repr(x) == "tensor([1., 2.], device='sim')"
+    assert "..." in repr(bp.zeros(2000, device=sim))
+    again = pickle.loads(pickle.dumps(x))
+    assert again.device == "sim" and again.tolist() == [1, 2]
+
+
+def test_one_seed_gives_the_same_bits(sim):
+    here = bp.random_bits((100,), generator=bp.Generator(4), device="cpu")
+    there = bp.random_bits((100,), generator=bp.Generator(4), device=sim)
+    assert here.tolist() == there.tolist()
