@@ -24,10 +24,35 @@ BlasOperand operand(const Matrix& m) {
   return {CblasTrans, static_cast<blasint>(std::max<int64_t>({m.col_stride, m.rows, 1}))};
 }
 
+// y = A x for a column or a row of C: OpenBLAS's product of matrices packs its operands first, which costs more than
+// the product itself where one side is a vector. k > 0, as gemv leaves y alone otherwise.
+void gemv_blas(bp_dtype dtype, const Matrix& a, const char* x, int64_t x_stride, char* y, int64_t y_stride,
+               bool accumulate) {
+  const BlasOperand left = operand(a);
+  const bool by_rows = left.transpose == CblasNoTrans;
+  const auto rows = static_cast<blasint>(by_rows ? a.rows : a.cols),
+             cols = static_cast<blasint>(by_rows ? a.cols : a.rows);
+  const auto step_x = static_cast<blasint>(std::max<int64_t>(x_stride, 1)),
+             step_y = static_cast<blasint>(std::max<int64_t>(y_stride, 1));
+  if (dtype == BP_FLOAT32)
+    cblas_sgemv(CblasRowMajor, left.transpose, rows, cols, 1.0f, reinterpret_cast<const float*>(a.data), left.leading,
+                reinterpret_cast<const float*>(x), step_x, accumulate ? 1.0f : 0.0f, reinterpret_cast<float*>(y),
+                step_y);
+  else
+    cblas_dgemv(CblasRowMajor, left.transpose, rows, cols, 1.0, reinterpret_cast<const double*>(a.data), left.leading,
+                reinterpret_cast<const double*>(x), step_x, accumulate ? 1.0 : 0.0, reinterpret_cast<double*>(y),
+                step_y);
+}
+Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
+
 void gemm_blas(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   BP_CHECK(std::max({c.rows, c.cols, a.cols, a.row_stride, a.col_stride, b.row_stride, b.col_stride, c.row_stride}) <=
                INT_MAX,
            VALUE, "matmul: a size exceeds 2^31 - 1, which BLAS cannot address");
+  if (a.cols > 0 && (dtype == BP_FLOAT32 || dtype == BP_FLOAT64)) {
+    if (c.cols == 1) return gemv_blas(dtype, a, b.data, b.row_stride, c.data, c.row_stride, accumulate);
+    if (c.rows == 1) return gemv_blas(dtype, transposed(b), a.data, a.col_stride, c.data, c.col_stride, accumulate);
+  }
   const auto m = static_cast<blasint>(c.rows), n = static_cast<blasint>(c.cols), k = static_cast<blasint>(a.cols);
   const BlasOperand x = operand(a), y = operand(b);
   const auto ldc = static_cast<blasint>(std::max<int64_t>(c.rows > 1 ? c.row_stride : 1, std::max<int64_t>(c.cols, 1)));
