@@ -98,7 +98,7 @@ def train(images, labels, options, generator):
     order = list(range(len(images)))
     shuffle = random.Random(options.seed).shuffle
     losses = []
-    with tqdm.tqdm(total=total, desc=f"training on {options.device}", unit="step") as progress:
+    with tqdm.tqdm(total=total, desc=f"training on {options.device}", unit="step", mininterval=0.5) as progress:
         for number in range(total):
             if number % batches == 0:
                 shuffle(order)
@@ -110,7 +110,7 @@ def train(images, labels, options, generator):
             step(parameters, velocities, rate=options.rate * (1 - number / total))
             losses.append(loss.item())
             progress.update()
-            progress.set_postfix(loss=f"{losses[-1]:.4f}")
+            progress.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
     return parameters, running, losses
 
 
