@@ -128,8 +128,8 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--plugin", help="a plugin to load first")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/demo"))
-    parser.add_argument("--epochs", type=int, default=16)
-    parser.add_argument("--rate", type=float, default=0.05)
+    parser.add_argument("--epochs", type=int, default=24)
+    parser.add_argument("--rate", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
