@@ -18,8 +18,13 @@ def pytest_configure(config):
 
     for plugin in filter(None, os.environ.get("BACKPLANE_LAW_PLUGIN", "").split(os.pathsep)):
         bp.load_plugin(plugin)
-    if os.environ.get("BACKPLANE_LAW_DEVICE"):
-        bp.set_default_device(os.environ["BACKPLANE_LAW_DEVICE"])
+
+
+@pytest.fixture(autouse=True)
+def _device_of_the_laws():
+    import backplane as bp
+
+    bp.set_default_device(os.environ.get("BACKPLANE_LAW_DEVICE", "cpu"))
 
 
 def pytest_collection_modifyitems(items):
