@@ -317,7 +317,7 @@ bp_status BP_CALL reduce(const bp_frame* frame, const bp_value* args, int32_t, b
     const auto& op = *static_cast<const ReduceOp*>(frame->context);
     if (out->nbytes == 0) return;
     if (x->nbytes == 0) return fill_identity(frame, op, out);
-    Plan plan{};
+    Plan plan;  // not zeroed: its arrays are large beside a small reduction
     plan.frame = frame;
     plan.op = &op;
     plan.x_dtype = x->dtype;
