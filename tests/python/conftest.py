@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: one seed, and grad mode as it was found."""
+"""What the tests of the Python package share: one seed, and grad mode and default device as they were found."""
 
 import backplane as bp
 import pytest
@@ -7,6 +7,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def _same_start():
     bp.manual_seed(0)
+    device = bp.default_device()
     yield
     bp.set_grad_enabled(True)
-    bp.set_default_device("cpu")
+    bp.set_default_device(device)

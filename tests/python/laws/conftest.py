@@ -4,10 +4,14 @@ The laws run on the default device. BACKPLANE_LAW_DEVICE names another, BACKPLAN
 """
 
 import os
+import re
 import sys
 from collections import Counter, defaultdict
 
 import pytest
+
+# What a device says that lacks a dtype, when a law reaches it.
+LACKING = re.compile(r"does not compute in|this kernel was not written for")
 
 passed, failed, entries = Counter(), Counter(), defaultdict(set)
 
@@ -42,6 +46,10 @@ def pytest_runtest_makereport(item, call):
     report = outcome.get_result()
     marker = item.get_closest_marker("law")
     if marker is None or report.when != "call":
+        return
+    if report.failed and os.environ.get("BACKPLANE_LAW_DEVICE") and LACKING.search(str(call.excinfo.value)):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, f"Skipped: {os.environ['BACKPLANE_LAW_DEVICE']} lacks a dtype of the law")
         return
     law = marker.args[0]
     (passed if report.passed else failed)[law] += 1
