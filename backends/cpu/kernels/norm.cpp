@@ -65,9 +65,12 @@ bp_status BP_CALL layer_norm(const bp_frame* frame, const bp_value* args, int32_
 
 // Takes trailing axes, with weight and bias of just their shape.
 bp_status BP_CALL supports_layer_norm(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
-  const bp_tensor* x = args[0].u.t;
-  const AxisBlock block = axis_block(x, args[3]);
-  bool fits = block.neighbours && block.inner == 1 && x->dl.ndim > 0 && args[3].count > 0;
+  const bp_tensor* x = args[0].tag == BP_TAG_TENSOR ? args[0].u.t : nullptr;
+  bool fits = x != nullptr && x->dl.ndim > 0 && args[3].count > 0;
+  if (fits) {
+    const AxisBlock block = axis_block(x, args[3]);
+    fits = block.neighbours && block.inner == 1;
+  }
   for (int i = 1; i <= 2; ++i) {
     if (args[i].tag == BP_TAG_ABSENT) continue;
     fits = fits && args[i].tag == BP_TAG_TENSOR && args[i].u.t->dl.ndim == static_cast<int32_t>(args[3].count);

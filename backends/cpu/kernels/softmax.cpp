@@ -220,11 +220,11 @@ bp_status BP_CALL cross_entropy(const bp_frame* frame, const bp_value* args, int
   });
 }
 
-// Declines absent axes and axes that are not neighbours.
+// Declines numbers, absent axes and axes that are not neighbours.
 bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
-  const bool no_axes = args[1].tag == BP_TAG_ABSENT;
-  if (!no_axes && axis_block(args[0].u.t, args[1]).neighbours) return BP_OK;
-  frame->host->set_error(BP_ERROR_NOT_IMPLEMENTED, "the axes are not neighbours");
+  const bool readable = args[0].tag == BP_TAG_TENSOR && args[1].tag != BP_TAG_ABSENT;
+  if (readable && axis_block(args[0].u.t, args[1]).neighbours) return BP_OK;
+  frame->host->set_error(BP_ERROR_NOT_IMPLEMENTED, "takes a tensor, along axes that are neighbours");
   return BP_ERROR_NOT_IMPLEMENTED;
 }
 
