@@ -1,6 +1,7 @@
 """Counts what every law covered, and prints it after the run: cases passed and failed, entries exempted in writing.
 
-The laws run on the default device. BACKPLANE_LAW_DEVICE names another, BACKPLANE_LAW_PLUGIN the plugins to load first.
+The laws run on the CPU. BACKPLANE_LAW_DEVICE names another device, BACKPLANE_LAW_PLUGIN the plugins to load first, and
+BACKPLANE_LAW_LACKS the dtypes, joined by commas, that the device has not.
 """
 
 import os

@@ -32,6 +32,7 @@ LAWS = (
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 # What an op that computes in floating point takes beside the dtypes that it computes in.
 MADE_FLOATING = ("bool", *(sign + width for sign in ("int", "uint") for width in ("8", "16", "32", "64")))
+LACKS = frozenset(filter(None, os.environ.get("BACKPLANE_LAW_LACKS", "").split(",")))  # dtypes that the device has not
 exempted = {}  # law -> {op: reason}; filled while tests are collected
 
 
@@ -109,6 +110,7 @@ def samples_path():
 
 def read_arg(arg, to_floating):
     accepts = tuple(arg["accepts"]) + (MADE_FLOATING if to_floating and arg["promote"] else ())
+    accepts = tuple(name for name in accepts if name not in LACKS)
     return Arg(arg["name"], arg["type"], arg["list"], arg["optional"], accepts, arg["promote"])
 
 
@@ -119,6 +121,15 @@ def read_entry(row):
     return Entry(
         row["name"], args, results, frozenset(row["flags"]), row["tolerance"], row["compare"], row["except"], rules, row["alias"]
     )
+
+
+def within_device(case):
+    """Has the device dtypes for every tensor of the sample, and for the results?"""
+    for name, value in case.sample.items():
+        specs = value.get("tensors") or [value.get("tensor")]
+        if any(spec and (spec["dtype"] in LACKS or not case.entry.arg(name).accepts) for spec in specs):
+            return False
+    return not (LACKS and any(rule == "complex" for _, rule, _ in case.entry.results))
 
 
 @functools.cache
@@ -137,7 +148,7 @@ def cases(law, applies, errors=False):
     assert law in LAWS, law
     found = []
     for case in registry():
-        if bool(case.error) != errors or not applies(case):
+        if bool(case.error) != errors or not within_device(case) or not applies(case):
             continue
         if law in case.entry.exempt:
             exempted.setdefault(law, {})[case.entry.name] = case.entry.exempt[law]
