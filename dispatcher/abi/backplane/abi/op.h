@@ -238,7 +238,7 @@ typedef struct bp_op_def {
   bp_array shapes;    /* bp_shape_rule, one per result */
   bp_array dtypes;    /* bp_result_dtype, one per result */
   const bp_dtype_mask* accepts; /* one per argument (0 for those that are not tensors or Scalars): after
-                                   promotion for those in `promote`, as given for the others */
+                                   promotion for those in `promote`, as given for the others. NULL: any */
   uint64_t promote;   /* bit per argument: those that share the compute dtype */
   uint32_t dtype_flags; /* BP_DTYPE_* */
   uint32_t alias;     /* the argument that a view (or maybe-view) aliases; else BP_NO_ARG */
