@@ -38,6 +38,7 @@ struct IndexSpace {
 // are those of the other tensor, of the indexed shape. Positions [begin, end) of before_count() * joint positions.
 template <class Visit>
 void for_each_position(const IndexSpace& space, const int64_t* strides, int64_t begin, int64_t end, Visit&& visit) {
+  if (begin >= end) return;  // no elements: a size below is 0
   const auto joint = static_cast<int64_t>(space.offsets.size());
   const int32_t outer = space.before + space.joint_rank;
   int64_t position[kMaxRank];
