@@ -46,6 +46,7 @@ struct Threads {
   std::mutex mutex;
   std::vector<Member> members;
   std::vector<ThreadCold*> orphans;  // of threads that a forked child does not have; they may be half-written
+  LeaseCounts ended{};               // of threads that have ended
   uint64_t next_serial = 1;
   pthread_key_t key{};
   bool has_membarrier = false;
@@ -76,6 +77,9 @@ void end_thread(void* cold) {
   {
     std::lock_guard lock(list.mutex);
     std::erase_if(list.members, [](const Member& member) { return member.state == &thread_state; });
+    for (uint32_t plugin = 0; plugin < kCountedPlugins; ++plugin)
+      for (uint32_t kind = 0; kind < kLeaseKinds; ++kind)
+        list.ended[plugin][kind] += static_cast<ThreadCold*>(cold)->leases[plugin][kind].load(std::memory_order_relaxed);
   }
   delete static_cast<ThreadCold*>(cold);
 }
@@ -107,6 +111,15 @@ ThreadCold& cold_slow() {
   thread_state.fence_on_entry = !list.has_membarrier;
   pthread_setspecific(list.key, cold);
   return *cold;
+}
+
+int64_t counted_leases(uint32_t plugin, uint32_t kind) {
+  Threads& list = threads();
+  std::lock_guard lock(list.mutex);
+  int64_t count = list.ended[plugin][kind].load(std::memory_order_acquire);
+  for (const Member& member : list.members) count += member.cold->leases[plugin][kind].load(std::memory_order_acquire);
+  for (const ThreadCold* cold : list.orphans) count += cold->leases[plugin][kind].load(std::memory_order_acquire);
+  return count;
 }
 
 void fence_entry() noexcept { full_fence(); }

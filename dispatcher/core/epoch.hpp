@@ -19,10 +19,16 @@ struct ScratchBlock {
   uint64_t size;
 };
 
+// Leases are counted per thread, without locked instructions, for the first plugins of a process; see plugin_record.hpp.
+inline constexpr uint32_t kCountedPlugins = 32;
+inline constexpr uint32_t kLeaseKinds = 4;
+using LeaseCounts = std::atomic<int64_t>[kCountedPlugins][kLeaseKinds];
+
 struct ThreadCold {
   std::string error;  // the message of set_error
   int32_t error_code = 0;
   bool error_is_new = false;  // no caller has been told of it yet: it belongs to the failure in flight
+  LeaseCounts leases{};  // taken less dropped, by this thread alone
   std::vector<ScratchBlock> scratch;  // of the kernels of synchronous devices that are running on this thread
 };
 
@@ -56,6 +62,9 @@ class CallGuard {
   }
   CallGuard(const CallGuard&) = delete;
 };
+
+// The sum over all threads, ended ones included.
+int64_t counted_leases(uint32_t plugin, uint32_t kind);
 
 // Returns when every call that was running has ended. Throws Error(BP_ERROR_BUSY) from inside a call, where it would
 // wait for itself.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backplane/abi/plugin.h"
+#include "core/epoch.hpp"
 
 namespace backplane::core {
 struct Withdrawn;
@@ -30,7 +31,8 @@ struct bp_plugin_record {
   bp_plugin table{};
   std::vector<std::string> backends;  // full names of what it registered, for reports
   std::vector<std::string> ops;
-  std::atomic<int64_t> leases[4]{};  // by LeaseKind
+  // By LeaseKind; only of plugins beyond those that threads count for themselves.
+  std::atomic<int64_t> leases[backplane::core::kLeaseKinds]{};
 };
 
 namespace backplane::core {
@@ -40,11 +42,24 @@ using PluginRecord = bp_plugin_record;
 enum class LeaseKind : uint8_t { kStorage, kNode, kCapsule, kHandle };
 inline constexpr const char* kLeaseNames[] = {"tensor storages", "autograd nodes", "exported capsules", "op handles"};
 
-inline void lease(PluginRecord* owner, LeaseKind kind) {
-  owner->leases[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
+inline void add_leases(PluginRecord* owner, LeaseKind kind, int64_t n) {
+  auto k = static_cast<uint32_t>(kind);
+  if (owner->index < kCountedPlugins) {
+    std::atomic<int64_t>& mine = cold().leases[owner->index][k];
+    mine.store(mine.load(std::memory_order_relaxed) + n, std::memory_order_release);
+  } else {
+    owner->leases[k].fetch_add(n, std::memory_order_acq_rel);
+  }
 }
-inline void unlease(PluginRecord* owner, LeaseKind kind) {
-  owner->leases[static_cast<int>(kind)].fetch_sub(1, std::memory_order_release);
+inline void lease(PluginRecord* owner, LeaseKind kind) { add_leases(owner, kind, 1); }
+inline void unlease(PluginRecord* owner, LeaseKind kind) { add_leases(owner, kind, -1); }
+
+// While others take leases the sum may be off; once the plugin is withdrawn and calls have drained, leases are only
+// dropped, and the sum is never below what is held.
+inline int64_t lease_count(const PluginRecord& owner, LeaseKind kind) {
+  auto k = static_cast<uint32_t>(kind);
+  return owner.leases[k].load(std::memory_order_acquire) +
+         (owner.index < kCountedPlugins ? counted_leases(owner.index, k) : 0);
 }
 
 // The core's own record, index 0, name "backplane".

@@ -24,14 +24,19 @@ constexpr uint32_t kMaxChunks = 1024;
 constexpr uint32_t kMaxKeys = 60;
 constexpr const char* kRoleTags[] = {"role:add", "role:full", "role:copy", "role:cast"};
 
-struct Registry {
-  std::recursive_mutex lock;
+// What calls read, without a lock and without an initialisation guard.
+struct Tables {
   using Slot = std::atomic<OpEntry*>;
   std::array<std::atomic<Slot*>, kMaxChunks> chunks{};
   std::atomic<uint32_t> count{0};
-  std::map<std::string, uint32_t, std::less<>> by_name;
   std::array<std::atomic<OpEntry*>, static_cast<size_t>(Role::kCount)> roles{};
   std::array<std::atomic<KeyRecord*>, kMaxKeys> keys{};
+};
+constinit Tables tables;
+
+struct Registry {
+  std::recursive_mutex lock;
+  std::map<std::string, uint32_t, std::less<>> by_name;
   uint32_t key_count = 0;
   std::once_flag built_ins;
 };
@@ -121,24 +126,24 @@ void classify(OpEntry& entry) {
 }
 
 void take_role(Registry& r, OpEntry& entry) {
-  for (size_t i = 0; i < r.roles.size(); ++i)
+  for (size_t i = 0; i < tables.roles.size(); ++i)
     if (entry.owner == core_plugin() && has_tag(entry.record->def.tags, kRoleTags[i]))
-      r.roles[i].store(&entry, std::memory_order_release);
+      tables.roles[i].store(&entry, std::memory_order_release);
 }
 
 uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
-  uint32_t handle = r.count.load(std::memory_order_relaxed);
+  uint32_t handle = tables.count.load(std::memory_order_relaxed);
   BP_CHECK(handle < kChunk * kMaxChunks, VALUE, "register_op: the registry is full at ", handle, " ops");
-  Registry::Slot* chunk = r.chunks[handle / kChunk].load(std::memory_order_relaxed);
+  Tables::Slot* chunk = tables.chunks[handle / kChunk].load(std::memory_order_relaxed);
   if (!chunk) {
-    chunk = new Registry::Slot[kChunk]{};
-    r.chunks[handle / kChunk].store(chunk, std::memory_order_release);
+    chunk = new Tables::Slot[kChunk]{};
+    tables.chunks[handle / kChunk].store(chunk, std::memory_order_release);
   }
   entry->handle = handle;
   entry->record->info.op = handle;
   r.by_name.insert_or_assign(std::string(entry->record->name), handle);
   chunk[handle % kChunk].store(entry.release(), std::memory_order_release);
-  r.count.store(handle + 1, std::memory_order_release);
+  tables.count.store(handle + 1, std::memory_order_release);
   return handle;
 }
 
@@ -155,9 +160,8 @@ PluginRecord* core_plugin() {
 }
 
 OpEntry* op_entry(uint32_t handle) noexcept {
-  Registry& r = registry();
-  if (handle >= r.count.load(std::memory_order_acquire)) return nullptr;
-  return r.chunks[handle / kChunk].load(std::memory_order_acquire)[handle % kChunk].load(std::memory_order_acquire);
+  if (handle >= tables.count.load(std::memory_order_acquire)) return nullptr;
+  return tables.chunks[handle / kChunk].load(std::memory_order_acquire)[handle % kChunk].load(std::memory_order_acquire);
 }
 
 OpEntry& checked_entry(uint32_t handle) {
@@ -168,7 +172,10 @@ OpEntry& checked_entry(uint32_t handle) {
   return *entry;
 }
 
-uint32_t op_count() noexcept { return ready_registry().count.load(std::memory_order_acquire); }
+uint32_t op_count() noexcept {
+  ready_registry();
+  return tables.count.load(std::memory_order_acquire);
+}
 
 uint32_t find_op_loaded(std::string_view name) noexcept {
   Registry& r = ready_registry();
@@ -191,7 +198,12 @@ void link_entry(OpEntry& entry) {
 }
 
 OpEntry& role_op(Role role) {
-  OpEntry* entry = ready_registry().roles[static_cast<size_t>(role)].load(std::memory_order_acquire);
+  std::atomic<OpEntry*>& slot = tables.roles[static_cast<size_t>(role)];
+  OpEntry* entry = slot.load(std::memory_order_acquire);
+  if (!entry) {
+    ready_registry();
+    entry = slot.load(std::memory_order_acquire);
+  }
   BP_CHECK(entry, INTERNAL, "the registry has no op tagged ", kRoleTags[static_cast<size_t>(role)],
            ", which the core needs; tag one in ops.yaml");
   return *entry;
@@ -207,7 +219,7 @@ static uint32_t revive(Registry& r, OpEntry& old, std::unique_ptr<OpEntry> entry
   rebuild_table(*entry);
   rebuild_table(old);
   retired().entries.emplace_back(&old);
-  r.chunks[old.handle / kChunk].load(std::memory_order_relaxed)[old.handle % kChunk].store(entry.release(),
+  tables.chunks[old.handle / kChunk].load(std::memory_order_relaxed)[old.handle % kChunk].store(entry.release(),
                                                                                           std::memory_order_release);
   return old.handle;
 }
@@ -307,13 +319,13 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& def) {
   key->context = def.context;
   key->owner = owner;
   uint32_t bit = key->bit;
-  r.keys[bit].store(key.release(), std::memory_order_release);
+  tables.keys[bit].store(key.release(), std::memory_order_release);
   rebuild_all_tables();
   return bit;
 }
 
 const KeyRecord* key_at(uint32_t bit) noexcept {
-  return bit < kMaxKeys ? registry().keys[bit].load(std::memory_order_acquire) : nullptr;
+  return bit < kMaxKeys ? tables.keys[bit].load(std::memory_order_acquire) : nullptr;
 }
 
 const KeyRecord* find_key(std::string_view name) noexcept {
@@ -353,11 +365,11 @@ namespace {
 void collect(Registry& r, Withdrawn& all) {
   const PluginRecord* owner = all.owner;
   for (uint32_t bit = 0; bit < r.key_count; ++bit)
-    if (KeyRecord* key = r.keys[bit].load(std::memory_order_relaxed); key->owner == owner && !key->withdrawn)
+    if (KeyRecord* key = tables.keys[bit].load(std::memory_order_relaxed); key->owner == owner && !key->withdrawn)
       all.keys.push_back(key);
   for (uint32_t i = 0; i < backend_count(); ++i)
     if (BackendRecord& backend = backend_at(i); backend.owner == owner && !backend.withdrawn) all.backends.push_back(&backend);
-  for (uint32_t i = 0; i < r.count.load(std::memory_order_relaxed); ++i) {
+  for (uint32_t i = 0; i < tables.count.load(std::memory_order_relaxed); ++i) {
     OpEntry& entry = *op_entry(i);
     if (entry.owner == owner && !entry.withdrawn) all.ops.push_back(&entry);
     for (auto& row : entry.rows)

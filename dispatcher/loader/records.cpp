@@ -44,14 +44,15 @@ core::PluginRecord* record_at_path(std::string_view real_path) {
 
 uint64_t lease_count(const core::PluginRecord& record) {
   int64_t count = 0;
-  for (const auto& leases : record.leases) count += leases.load(std::memory_order_acquire);
+  for (uint32_t kind = 0; kind < core::kLeaseKinds; ++kind)
+    count += core::lease_count(record, static_cast<core::LeaseKind>(kind));
   return count > 0 ? static_cast<uint64_t>(count) : 0;
 }
 
 std::string lease_list(const core::PluginRecord& record) {
   std::string text;
-  for (size_t kind = 0; kind < std::size(record.leases); ++kind)
-    if (const int64_t count = record.leases[kind].load(std::memory_order_acquire); count > 0)
+  for (uint32_t kind = 0; kind < core::kLeaseKinds; ++kind)
+    if (const int64_t count = core::lease_count(record, static_cast<core::LeaseKind>(kind)); count > 0)
       text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + core::kLeaseNames[kind];
   return text;
 }
