@@ -125,7 +125,7 @@ void classify(OpEntry& entry) {
   for (uint32_t i = 0; i < record.args.size(); ++i) entry.vjp_of_arg.push_back(record.find_formula(BP_RULE_VJP, i));
 }
 
-void take_role(Registry& r, OpEntry& entry) {
+void take_role(OpEntry& entry) {
   for (size_t i = 0; i < tables.roles.size(); ++i)
     if (entry.owner == core_plugin() && has_tag(entry.record->def.tags, kRoleTags[i]))
       tables.roles[i].store(&entry, std::memory_order_release);
@@ -210,7 +210,7 @@ OpEntry& role_op(Role role) {
 }
 
 // A new entry under the old handle. Whoever still reads the old one finds it withdrawn. Kernels that other plugins brought for the op move over.
-static uint32_t revive(Registry& r, OpEntry& old, std::unique_ptr<OpEntry> entry) {
+static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   entry->handle = old.handle;
   entry->record->info.op = old.handle;
   for (auto& row : old.rows)
@@ -243,11 +243,11 @@ uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
   classify(*entry);
   owner->ops.emplace_back(entry->record->name);
   if (taken != r.by_name.end() && op_entry(taken->second)->owner->name == owner->name)
-    return revive(r, *op_entry(taken->second), std::move(entry));
+    return revive(*op_entry(taken->second), std::move(entry));
   OpEntry& placed = *entry;
   uint32_t handle = insert_entry(r, std::move(entry));
   rebuild_table(placed);
-  take_role(r, placed);
+  take_role(placed);
   return handle;
 }
 
