@@ -45,6 +45,9 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries);
 
+// fast_call.cpp. May the short way serve an op with this record at all; and: try it for this call.
+bool fast_call_applies(const OpRecord& record);
+bool call_fast(const Call& call);
 void call_view(const Call& call);  // view_call.cpp
 // Runs the call on the host's device with copied operands and brings the results back.
 void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp

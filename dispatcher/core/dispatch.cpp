@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backplane/op.hpp"
+#include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/evaluator.hpp"
@@ -96,6 +97,7 @@ void dispatch(const Call& call) {
   }
   if (call.op.flags & BP_OP_COMPOSITE) [[unlikely]]
     return call_decomposition(call);
+  if ((call.op.flags & kFast) && call_fast(call)) return;
   call_on_device(call);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "backplane/op.hpp"
+#include "core/device_call.hpp"
 #include "core/dispatch.hpp"
 #include "loader/discovery.hpp"
 
@@ -121,8 +122,11 @@ void classify(OpEntry& entry) {
     entry.derivative = Derivative::kFormulas;
   else if (entry.decompose)
     entry.derivative = Derivative::kDecompose;
+  if (fast_call_applies(record)) entry.flags |= kFast;
   entry.vjp_of_arg.clear();
   for (uint32_t i = 0; i < record.args.size(); ++i) entry.vjp_of_arg.push_back(record.find_formula(BP_RULE_VJP, i));
+  if (record.args.size() <= 3)
+    for (uint64_t needs = 0; needs < 8; ++needs) entry.reads[needs] = formulas_read(entry, needs);
 }
 
 void take_role(OpEntry& entry) {

@@ -33,6 +33,9 @@ struct KernelTable {
   std::vector<const KernelRow*> by_key;  // by key bit; nullptr: the key's fallback
 };
 
+// Beside BP_OP_*, in OpEntry::flags: the short way of fast_call.cpp may serve it.
+inline constexpr uint64_t kFast = uint64_t{1} << 61;
+
 // How an op is differentiated by the tape. Worked out once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
@@ -46,9 +49,13 @@ struct OpEntry {
   const bp_formula* decompose = nullptr;
   Derivative derivative = Derivative::kNone;
   std::vector<const bp_formula*> vjp_of_arg;  // per argument; nullptr: none is stated
+  FreeNames reads[8];  // what the formulas read together, by the mask of the arguments needed; of up to 3 arguments
   std::atomic<const KernelTable*> table{nullptr};
   std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock
 };
+
+// What the VJP formulas of the needed arguments read together; transforms/record.cpp.
+FreeNames formulas_read(const OpEntry& op, uint64_t needs);
 
 // nullptr for a handle that was never given out.
 OpEntry* op_entry(uint32_t handle) noexcept;

@@ -106,6 +106,8 @@ class Engine {
   explicit Engine(const BackwardRun& run) : run_(run), id_(next_run.fetch_add(1, std::memory_order_relaxed)) {}
   ~Engine() {
     for (Pending* p : heap_) finish(p);
+    for (const Edge& input : inputs_)
+      if (input.node) release(input.node);
   }
 
   void run() {
@@ -129,16 +131,9 @@ class Engine {
  private:
   void find_inputs() {
     for (TensorImpl* input : run_.inputs) {
-      Edge edge = edge_to(input);
-      BP_CHECK(edge.node, VALUE, "gradients: input ", inputs_.size(), " does not require a gradient");
-      inputs_.push_back(edge);
-      lowest_input_ = std::min(lowest_input_, edge.node->depth);
-      release(edge.node);  // the input's own history holds a node; a leaf's is made again at the same address or not at all
-    }
-    // A leaf's node lives only as long as a graph holds it, so the references are kept for the pass.
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      inputs_[i] = edge_to(run_.inputs[i]);
-      held_.push_back(inputs_[i].node);
+      inputs_.push_back(edge_to(input));
+      BP_CHECK(inputs_.back().node, VALUE, "gradients: input ", inputs_.size() - 1, " does not require a gradient");
+      lowest_input_ = std::min(lowest_input_, inputs_.back().node->depth);
     }
   }
 
@@ -221,12 +216,13 @@ class Engine {
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i].node == node) (*run_.captured)[i] = p.at(inputs_[i].output);
     if (node->kind == Node::Kind::kLeaf) {
-      if (!run_.captured && p.first[0]) accumulate_leaf(node->leaf, std::move(p.first[0]), run_.create_graph);
+      if (!run_.captured && p.first[0])
+        if (Tensor leaf = leaf_of(node)) accumulate_leaf(impl(leaf), std::move(p.first[0]), run_.create_graph);
       return;
     }
     BP_CHECK(!node->consumed, VALUE, "backward: the history of ", node->op ? node->op->record->name : "a copy between devices",
              " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
-    bp_value cotangents[kMaxResults] = {};
+    bp_value cotangents[kMaxResults];
     for (uint32_t j = 0; j < node->n_outs; ++j) cotangents[j] = value(p.at(j));
     scratch_.assign(node->n_edges, Tensor());
     std::vector<Tensor> vjps;
@@ -249,13 +245,6 @@ class Engine {
   std::vector<Edge> inputs_;
   std::vector<Tensor> scratch_;
   uint32_t lowest_input_ = UINT32_MAX;
-  struct Held {
-    std::vector<Node*> nodes;
-    void push_back(Node* node) { nodes.push_back(node); }
-    ~Held() {
-      for (Node* node : nodes) release(node);
-    }
-  } held_;
 };
 
 }  // namespace

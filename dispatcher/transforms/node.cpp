@@ -28,7 +28,7 @@ void give_block(void* block, size_t size) {
     ::operator delete(block, std::align_val_t{16});
 }
 
-// Guards Autograd::leaf_node against the node's end on another thread.
+// Guards a leaf node's `leaf` against the tensor's end on another thread.
 std::mutex leaf_lock;
 
 thread_local constinit Node* doomed __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -38,7 +38,6 @@ void destroy_one(Node* node) noexcept {
   release_saved(node);
   for (uint32_t i = 0; i < node->n_edges; ++i)
     if (node->edges()[i].node) release(node->edges()[i].node);
-  if (node->leaf) release(node->leaf);
   delete[] node->metas;
   delete node->hooks;
   if (node->op) unlease(node->op->owner, LeaseKind::kNode);
@@ -83,12 +82,6 @@ void release_saved(Node* node) noexcept {
 }
 
 void destroy(Node* node) noexcept {
-  if (node->kind == Node::Kind::kLeaf && node->leaf) {
-    std::lock_guard guard(leaf_lock);
-    // Another thread may have found it through its tensor just now, while this reference was the only one.
-    if (node->refs.load(std::memory_order_acquire) != 0 && node->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if (node->leaf->autograd && node->leaf->autograd->leaf_node == node) node->leaf->autograd->leaf_node = nullptr;
-  }
   node->pending = doomed;  // the list's link: no backward pass holds the node
   doomed = node;
   if (destroying) return;
@@ -120,6 +113,13 @@ void destroy(ViewRecord* record) noexcept {
 }
 
 void destroy(Autograd* autograd) noexcept {
+  if (Node* leaf_node = autograd->leaf_node.load(std::memory_order_acquire)) {
+    {
+      std::lock_guard guard(leaf_lock);
+      leaf_node->leaf = nullptr;
+    }
+    release(leaf_node);
+  }
   if (autograd->grad) release(autograd->grad);
   if (autograd->view) destroy(autograd->view);
   autograd->~Autograd();
@@ -129,19 +129,19 @@ void destroy(Autograd* autograd) noexcept {
 namespace {
 
 Node* leaf_node_of(TensorImpl* tensor) {
-  std::lock_guard guard(leaf_lock);
-  Autograd& autograd = *tensor->autograd;
-  if (Node* node = autograd.leaf_node) {
-    uint32_t refs = node->refs.load(std::memory_order_relaxed);
-    while (refs != 0)
-      if (node->refs.compare_exchange_weak(refs, refs + 1, std::memory_order_relaxed)) return node;
-    // Its last reference is gone and its end waits for this lock: make another.
+  std::atomic<Node*>& slot = tensor->autograd->leaf_node;
+  Node* node = slot.load(std::memory_order_acquire);
+  if (!node) {
+    std::lock_guard guard(leaf_lock);
+    node = slot.load(std::memory_order_relaxed);
+    if (!node) {
+      node = new_node(Node::Kind::kLeaf, 0, 0, 0);
+      node->leaf = tensor;
+      node->n_outs = 1;
+      slot.store(node, std::memory_order_release);
+    }
   }
-  Node* node = new_node(Node::Kind::kLeaf, 0, 0, 0);
-  retain(tensor);
-  node->leaf = tensor;
-  node->n_outs = 1;
-  autograd.leaf_node = node;
+  retain(node);
   return node;
 }
 
@@ -157,6 +157,16 @@ void refresh_view(TensorImpl* tensor) {
   ++tensor->autograd->stamp;
   bp_value out = tensor_value(tensor);
   record_node({*view.op, view.args(), &out, view.args(), &tensor, nullptr, 0});
+}
+
+Tensor leaf_of(Node* node) {
+  std::lock_guard guard(leaf_lock);
+  TensorImpl* leaf = node->leaf;
+  if (!leaf) return {};
+  uint32_t refs = leaf->refs.load(std::memory_order_relaxed);
+  while (refs != 0)
+    if (leaf->refs.compare_exchange_weak(refs, refs + 1, std::memory_order_relaxed)) return Tensor::adopt(leaf);
+  return {};
 }
 
 Edge edge_to(TensorImpl* tensor) {

@@ -39,22 +39,6 @@ bp_value copy_plain(const bp_value& v, char*& place) {
   return copy;
 }
 
-FreeNames reads_of(const OpEntry& op, uint64_t needs) {
-  FreeNames all;
-  const bp_formula* last = nullptr;
-  for (size_t i = 0; i < op.vjp_of_arg.size(); ++i) {
-    const bp_formula* formula = op.vjp_of_arg[i];
-    if (!formula || formula == last || !(needs >> (i < 63 ? i : 63) & 1)) continue;
-    last = formula;
-    const FreeNames& names = free_names(*op.record, *formula);
-    all.args |= names.args;
-    all.outs |= names.outs;
-    all.arg_metadata |= names.arg_metadata;
-    all.out_metadata |= names.out_metadata;
-  }
-  return all;
-}
-
 uint32_t version_now(const TensorImpl& t, const Recorded& r) {
   if (!t.storage) return 0;
   return t.storage == r.mutated ? r.version : t.storage->version.load(std::memory_order_relaxed);
@@ -152,6 +136,22 @@ void make_edges(Node* node, const OpEntry& op, const bp_value* outer) {
 
 }  // namespace
 
+FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
+  FreeNames all;
+  const bp_formula* last = nullptr;
+  for (size_t i = 0; i < op.vjp_of_arg.size(); ++i) {
+    const bp_formula* formula = op.vjp_of_arg[i];
+    if (!formula || formula == last || !(needs >> (i < 63 ? i : 63) & 1)) continue;
+    last = formula;
+    const FreeNames& names = free_names(*op.record, *formula);
+    all.args |= names.args;
+    all.outs |= names.outs;
+    all.arg_metadata |= names.arg_metadata;
+    all.out_metadata |= names.out_metadata;
+  }
+  return all;
+}
+
 void record_node(const Recorded& r) {
   const OpRecord& record = *r.op.record;
   size_t n_args = record.args.size(), n_outs = record.results.size();
@@ -167,7 +167,7 @@ void record_node(const Recorded& r) {
   node->n_outs = static_cast<uint16_t>(n_outs);
   lease(r.op.owner, LeaseKind::kNode);
   make_edges(node, r.op, r.outer);
-  FreeNames reads = reads_of(r.op, node->needs);
+  const FreeNames reads = n_args <= 3 ? r.op.reads[node->needs & 7] : formulas_read(r.op, node->needs);
   char* place = node->extra();
   const bp_tensor* out0 = n_outs == 1 && r.outs[0].tag == BP_TAG_TENSOR ? r.outs[0].u.t : nullptr;
   for (size_t i = 0; i < n_args; ++i) save_argument(node, i, r, reads, out0, place);

@@ -61,7 +61,7 @@ struct Node {
   const OpEntry* op = nullptr;
   uint64_t needs = 0;           // arguments with an edge
   union {
-    TensorImpl* leaf = nullptr;  // kLeaf; owned
+    TensorImpl* leaf = nullptr;  // kLeaf; not owned: nullptr once the tensor is gone, with which its gradient would be
     bp_device source;            // kMove
   };
   TensorMeta* metas = nullptr;  // per result, where there are several; for kPut, of the piece
@@ -105,7 +105,7 @@ void destroy(ViewRecord* record) noexcept;
 struct Autograd {
   bool requires_grad = false;  // a leaf that wants a gradient
   TensorImpl* grad = nullptr;  // owned
-  Node* leaf_node = nullptr;   // not owned: alive while a graph holds it; guarded by leaf_lock
+  std::atomic<Node*> leaf_node{nullptr};  // owned; made when first needed
   std::vector<std::pair<uint64_t, Hook>> hooks;  // of a leaf
   ViewRecord* view = nullptr;  // owned
   uint64_t stamp = 0;  // grows when an in-place change through a view replaces the history
@@ -116,6 +116,8 @@ void destroy(Autograd* autograd) noexcept;
 // The edge that leads to a tensor's history; an empty one where it has none. For a view whose base has changed since,
 // the history is made anew first. The reference is the caller's.
 Edge edge_to(TensorImpl* tensor);
+// The tensor of a leaf's node, with a reference; empty once it is gone.
+Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
 inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
 

@@ -1,4 +1,5 @@
 // One node backwards: its saved values are checked and handed to the formulas of its record.
+#include <algorithm>
 #include <cstring>
 
 #include "backplane/device.hpp"
@@ -157,7 +158,8 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
     for (uint32_t k = 0; k < formula->n_targets; ++k) done |= uint64_t{1} << formula->targets[k];
     if (formula->flags & BP_FORMULA_ZERO) continue;
     make_absent_cotangents(node, *formula, env);
-    bp_value results[kMaxArgs] = {};
+    bp_value results[kMaxArgs];
+    std::fill_n(results, formula->n_targets, bp_value{});
     evaluate(record, *formula, inputs, results, native);
     for (uint32_t k = 0; k < formula->n_targets; ++k) {
       bp_value& r = results[k];
