@@ -12,19 +12,23 @@ namespace {
 
 constexpr unsigned kSlotCount = static_cast<unsigned>(Slot::Count);
 
+// In the order of Slot: as the package's table spells them.
 constexpr const char* kSlotNames[] = {
-#define BP_SLOT(name, text) text,
-    BP_PYTHON_SLOTS(BP_SLOT)
-#undef BP_SLOT
-};
+    "__add__", "__sub__", "__mul__",    "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
+    "__or__",  "__xor__", "__lshift__", "__rshift__",  "__neg__",      "__pos__", "__abs__", "__invert__", "__lt__",
+    "__le__",  "__eq__",  "__ne__",     "__gt__",      "__ge__",       "select",  "slice",   "squeeze",    "unsqueeze",
+    "permute", "gather",  "scatter",    "positions",   "assign",       "cast",    "copy"};
+static_assert(std::size(kSlotNames) == kSlotCount);
+
+constexpr std::array<OpHandle, kSlotCount> no_ops() {
+  std::array<OpHandle, kSlotCount> handles{};
+  handles.fill(BP_NO_OP);
+  return handles;
+}
 
 }  // namespace
 
-constinit OpHandle g_slot_ops[kSlotCount] = {
-#define BP_SLOT(name, text) BP_NO_OP,
-    BP_PYTHON_SLOTS(BP_SLOT)
-#undef BP_SLOT
-};
+constinit std::array<OpHandle, kSlotCount> g_slot_ops = no_ops();
 
 const char* slot_name(Slot slot) noexcept { return kSlotNames[static_cast<unsigned>(slot)]; }
 
