@@ -15,6 +15,9 @@
 #include "backplane/plugins.hpp"
 #include "noop_kernel.h"
 
+// Kept out of line, so that callgrind can count between its first and its last instruction.
+#define BENCH_CASE [[gnu::noinline]]
+
 namespace {
 
 using backplane::Tensor;
@@ -28,7 +31,7 @@ Tensor filled(float number, bool recording, int64_t count = 1) {
 }
 
 // The kernel through a pointer that the compiler cannot see through.
-void direct(benchmark::State& state) {
+BENCH_CASE void direct(benchmark::State& state) {
   bp_kernel_fn volatile kernel = noop_kernel;
   bp_host host{};
   host.retain = [](bp_tensor* tensor) { backplane::retain(tensor); };
@@ -43,7 +46,7 @@ void direct(benchmark::State& state) {
   }
 }
 
-void noop(benchmark::State& state) {
+BENCH_CASE void noop(benchmark::State& state) {
   const backplane::OpHandle op = backplane::find_op("bench::noop");
   const Tensor x = filled(1, false);
   for (auto _ : state) {
@@ -54,7 +57,7 @@ void noop(benchmark::State& state) {
   }
 }
 
-void add(benchmark::State& state, bool recording) {
+BENCH_CASE void add(benchmark::State& state, bool recording) {
   const backplane::OpHandle op = backplane::find_op("bp::add");
   const Tensor x = filled(1, recording);
   const Tensor y = filled(2, recording);
@@ -62,7 +65,7 @@ void add(benchmark::State& state, bool recording) {
 }
 
 // Eight elements as two rows of four.
-void view(benchmark::State& state) {
+BENCH_CASE void view(benchmark::State& state) {
   const backplane::OpHandle op = backplane::find_op("bp::reshape");
   const Tensor x = filled(1, false, 8);
   const int64_t shape[] = {2, 4};
@@ -71,7 +74,7 @@ void view(benchmark::State& state) {
 }
 
 // (a * b).sum().backward(), the grads accumulating.
-void backward(benchmark::State& state) {
+BENCH_CASE void backward(benchmark::State& state) {
   const backplane::OpHandle mul = backplane::find_op("bp::multiply");
   const backplane::OpHandle sum = backplane::find_op("bp::sum");
   const Tensor a = filled(1, true);
