@@ -48,7 +48,7 @@ def main():
         sys.exit(f"docs: codegen's pages are missing: there is no {generated}. Mend: ./dev build")
     shutil.rmtree(options.out, ignore_errors=True)
     shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    shutil.copytree(generated, options.out / GENERATED, dirs_exist_ok=True)
+    shutil.copytree(generated, options.out, dirs_exist_ok=True)
 
     root, pages, broken = DOCS.parent, 0, 0
     for page in sorted(options.out.rglob("*.md")):
