@@ -77,6 +77,7 @@ struct Row {
   bp_kernel_fn fn;
   bp_dtype_mask dtypes;
   uint32_t flags;
+  uint32_t line = __builtin_LINE();  // where the row stands, for `backplane explain`
 };
 struct Table {
   const char* file;

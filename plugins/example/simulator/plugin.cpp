@@ -21,7 +21,7 @@ bp_status BP_CALL stop(void*) {
 void register_table(const backplane::plugin::Registrar& registrar, sim::Backend& backend, const sim::Table& table) {
   for (const sim::Row& row : table.rows)
     registrar.kernel(backplane::plugin::kernel_row(
-        row.op, backend.name(), row.fn, table.file, 0,
+        row.op, backend.name(), row.fn, table.file, row.line,
         {.dtypes = row.dtypes, .flags = row.flags, .context = &backend, .offset_alignment = backend.alignment()}));
 }
 

@@ -164,12 +164,12 @@ void where(const Call& call) {
 }
 
 template <class Op, bp_dtype_mask kMask>
-constexpr Row row(const char* op) {
-  return {op, kernel<binary<Op, kMask>>, kMask, kLoopFlags};
+constexpr Row row(const char* op, uint32_t line = __builtin_LINE()) {
+  return {op, kernel<binary<Op, kMask>>, kMask, kLoopFlags, line};
 }
 template <class Op>
-constexpr Row comparison(const char* op) {
-  return {op, kernel<compare<Op>>, kAll, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES};
+constexpr Row comparison(const char* op, uint32_t line = __builtin_LINE()) {
+  return {op, kernel<compare<Op>>, kAll, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES, line};
 }
 
 constexpr Row kRows[] = {

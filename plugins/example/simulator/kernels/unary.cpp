@@ -94,8 +94,8 @@ void copy(const Call& call) {
 }
 
 template <class Op, bp_dtype_mask kMask>
-constexpr Row row(const char* op) {
-  return {op, kernel<unary<Op, kMask>>, kMask, kLoopFlags};
+constexpr Row row(const char* op, uint32_t line = __builtin_LINE()) {
+  return {op, kernel<unary<Op, kMask>>, kMask, kLoopFlags, line};
 }
 
 constexpr Row kRows[] = {
