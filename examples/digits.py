@@ -107,7 +107,9 @@ def train(images, labels, options, generator):
             y = bp.asarray(labels[chosen], device=options.device)
             loss = bp.mean(bp.cross_entropy(logits(x, parameters, running, generator), y))
             loss.backward()
-            step(parameters, velocities, rate=options.rate * (1 - number / total))
+            # Warmed up over two epochs: at full rate from the start, rounding differences grow tenfold every few steps.
+            warm = min(1, (number + 1) / (2 * batches))
+            step(parameters, velocities, rate=options.rate * warm * (1 - number / total))
             losses.append(loss.item())
             progress.update()
             progress.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
