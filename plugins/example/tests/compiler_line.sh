@@ -8,10 +8,12 @@ flags() { PKG_CONFIG_PATH=$pc pkg-config "$@"; }
 
 mkdir -p "$out"
 "$prefix/bin/backplane-codegen" --ops "$source/ops.yaml" --import "$(flags --variable=ops_yaml backplane)" --out "$out" \
-  --symbol example --emit records
-${CC:-cc} -O2 $(flags --cflags backplane-plugin) -c "$out/example_records.c" -o "$out/records.o"
+  --symbol example --emit records,formulas
+for part in records formulas; do
+  ${CC:-cc} -O2 $(flags --cflags backplane-plugin) -c "$out/example_$part.c" -o "$out/$part.o"
+done
 ${CXX:-c++} -std=c++20 -O2 -I"$out" -DBP_PLUGIN_NAME='"axpby"' $(flags --cflags backplane-plugin) \
-  "$source/plugin.cpp" "$out/records.o" -o "$out/axpby.so" $(flags --libs backplane-plugin)
+  "$source/plugin.cpp" "$out/records.o" "$out/formulas.o" -o "$out/axpby.so" $(flags --libs backplane-plugin)
 
 exported=$(nm -D --defined-only "$out/axpby.so" | awk '{print $NF}')
 [ "$exported" = bp_plugin_query ] || { echo "exported: $exported" >&2; exit 1; }
