@@ -1,0 +1,47 @@
+// The backend: the Vulkan instance, the devices that can serve, and the backend's table.
+//
+// Nothing starts before device_count is asked for; a device comes to life at its first use. Lives from registration to
+// stop. Any thread may call.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backplane/plugin.hpp"
+#include "runtime/stream.hpp"
+
+namespace backplane::vulkan {
+
+inline Stream& as_stream(bp_stream* stream) { return *reinterpret_cast<Stream*>(stream); }
+
+class Backend {
+ public:
+  explicit Backend(const bp_host* host) : host_(host) {}
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  bp_backend_def table();
+  const bp_host* host() const { return host_; }
+  VkInstance instance() const { return instance_; }
+
+  // How many devices can serve; where there are none, `reason` says why.
+  int32_t count(std::string& reason);
+  VkPhysicalDevice physical(int32_t ordinal);  // throws Error(BP_ERROR_VALUE)
+  Device& device(int32_t ordinal);             // likewise; starts it
+
+ private:
+  void start();
+
+  const bp_host* host_;
+  std::mutex mutex_;  // guards what follows
+  bool started_ = false;
+  std::string reason_;
+  VkInstance instance_ = VK_NULL_HANDLE;
+  std::vector<VkPhysicalDevice> physical_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+}  // namespace backplane::vulkan

@@ -1,0 +1,71 @@
+// The kernels' pipelines: two shaders, one of them specialised per op.
+//
+// All share one layout: no descriptors, kPushBytes of push constants that hold addresses, sizes and strides.
+#include "runtime/check.hpp"
+#include "runtime/device.hpp"
+
+namespace backplane::vulkan {
+namespace {
+
+constexpr uint32_t kElementwise[] =
+#include "elementwise.spv.inc"
+    ;
+constexpr uint32_t kMatmul[] =
+#include "matmul.spv.inc"
+    ;
+
+template <size_t N>
+VkShaderModule make_module(VkDevice device, const uint32_t (&words)[N]) {
+  VkShaderModuleCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  info.codeSize = sizeof(words);
+  info.pCode = words;
+  VkShaderModule module = VK_NULL_HANDLE;
+  check(vkCreateShaderModule(device, &info, nullptr, &module), "vkCreateShaderModule");
+  return module;
+}
+
+VkPipelineLayout make_layout(VkDevice device) {
+  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
+  VkPipelineLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  info.pushConstantRangeCount = 1;
+  info.pPushConstantRanges = &range;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  check(vkCreatePipelineLayout(device, &info, nullptr, &layout), "vkCreatePipelineLayout");
+  return layout;
+}
+
+// `function` is the shader's specialisation constant 0, for those that have one.
+VkResult make_pipeline(VkDevice device, VkPipelineLayout layout, VkShaderModule module, const uint32_t* function,
+                       VkPipeline* pipeline) {
+  const VkSpecializationMapEntry entry{0, 0, sizeof(uint32_t)};
+  const VkSpecializationInfo special{1, &entry, sizeof(uint32_t), function};
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = function ? &special : nullptr;
+  info.layout = layout;
+  return vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &info, nullptr, pipeline);
+}
+
+}  // namespace
+
+void Device::make_pipelines() {
+  layout_ = make_layout(device_);
+  const VkShaderModule elementwise = make_module(device_, kElementwise);
+  VkResult result = VK_SUCCESS;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(Shader::kMatmul) && result == VK_SUCCESS; ++i)
+    result = make_pipeline(device_, layout_, elementwise, &i, &pipelines_[i]);
+  vkDestroyShaderModule(device_, elementwise, nullptr);
+  check(result, "vkCreateComputePipelines");
+  const VkShaderModule matmul = make_module(device_, kMatmul);
+  result = make_pipeline(device_, layout_, matmul, nullptr, &pipelines_[static_cast<uint32_t>(Shader::kMatmul)]);
+  vkDestroyShaderModule(device_, matmul, nullptr);
+  check(result, "vkCreateComputePipelines");
+}
+
+}  // namespace backplane::vulkan

@@ -1,0 +1,162 @@
+"""The Vulkan backend: what a device gives is what the CPU gives, in order, over any layout."""
+
+import os
+import subprocess
+import sys
+
+import backplane as bp
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(11)
+
+
+def _normal(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def vulkan():
+    try:
+        return bp.device("vulkan")
+    except (ValueError, bp.DeviceError) as error:
+        pytest.skip(f"device 'vulkan': {error}")
+
+
+def _same(function, device, *arrays, **tolerance):
+    expected = function(*(bp.asarray(array, device="cpu") for array in arrays)).numpy()
+    found = function(*(bp.asarray(array, device=device) for array in arrays))
+    assert found.device == device and found.dtype == bp.float32
+    np.testing.assert_allclose(found.numpy(), expected, **tolerance)
+
+
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.T,
+    "from an offset": lambda x: x[1:, 2:],
+    "every second": lambda x: x[::2, ::2],
+    "backward": lambda x: x[::-1, ::-1],
+    "backward with steps": lambda x: x[::-2, 5::-3],
+    "one row": lambda x: x[2],
+    "empty": lambda x: x[:0],
+    "a single element": lambda x: x[1, 1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("op", [bp.add, bp.subtract, bp.multiply])
+def test_binary_ops_over_layouts(vulkan, op, layout):
+    view = LAYOUTS[layout]
+    _same(lambda x, y: op(view(x), view(y)), vulkan, _normal(7, 9), _normal(7, 9), rtol=1e-6)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_copy_over_layouts_is_exact(vulkan, layout):
+    array = _normal(7, 9)
+    array[1, 1] = np.nan
+    _same(lambda x: bp.copy(LAYOUTS[layout](x)), vulkan, array, rtol=0)
+
+
+@pytest.mark.parametrize("shapes", [((3, 1), (4,)), ((5, 1, 2), (1, 3, 1)), ((), (2, 2)), ((1,), (0,)), ((300, 1), (1, 700))])
+def test_binary_ops_broadcast(vulkan, shapes):
+    _same(bp.multiply, vulkan, *(_normal(*shape) for shape in shapes), rtol=1e-6)
+
+
+def test_more_dimensions_than_the_shader_walks(vulkan):
+    x, y = _normal(2, 3, 2, 3, 2, 3), _normal(3, 2, 3, 2, 3, 2)
+    _same(lambda x, y: bp.permute_dims(x, (4, 1, 0, 5, 2, 3)) + bp.permute_dims(y, (1, 0, 3, 2, 5, 4)), vulkan, x, y)
+
+
+def test_numbers_and_fills(vulkan):
+    _same(lambda x: x * 2.5 + 1, vulkan, _normal(5, 3), rtol=1e-6)
+    assert bp.full((2, 3), -1.5, device=vulkan).tolist() == [[-1.5] * 3] * 2
+    assert bp.zeros((0, 4), device=vulkan).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((3, 4), (4, 5)), ((16, 16), (16, 16)), ((17, 33), (33, 19)), ((1, 100), (100, 1)), ((4,), (4,)), ((4,), (4, 3)),
+     ((2, 4), (4,)), ((3, 0), (0, 2)), ((0, 3), (3, 2)), ((5, 3, 4), (4, 2)), ((2, 1, 3, 4), (5, 4, 6)), ((3,), (2, 3, 4))],
+)
+def test_matmul(vulkan, shapes):
+    _same(bp.matmul, vulkan, *(_normal(*shape) for shape in shapes), rtol=1e-4, atol=1e-4)
+
+
+def test_matmul_of_a_transposed_view(vulkan):
+    _same(lambda x, y: x @ y.T, vulkan, _normal(20, 30), _normal(10, 30), rtol=1e-4, atol=1e-4)
+
+
+def test_a_gradient_stays_on_the_device(vulkan):
+    x = bp.asarray(_normal(3, 4), device=vulkan).requires_grad_()
+    w = bp.asarray(_normal(4, 2), device=vulkan)
+    (x @ w).backward(bp.ones((3, 2), device=vulkan))
+    assert x.grad.device == vulkan
+    np.testing.assert_allclose(x.grad.numpy(), np.ones((3, 2), np.float32) @ w.numpy().T, rtol=1e-5, atol=1e-6)
+
+
+def test_long_chains_run_in_order(vulkan):
+    x = bp.zeros(1000, device=vulkan)
+    one = bp.ones(1000, device=vulkan)
+    for _ in range(1000):  # many batches, each of which overwrites blocks that the ones before it read
+        x = x + one
+    bp.synchronize(vulkan)
+    assert (x.numpy() == 1000).all()
+
+
+def test_a_source_may_change_once_it_was_copied(vulkan):
+    source = np.ones(100_000, np.float32)
+    x = bp.asarray(source, device=vulkan)
+    source[:] = 7
+    assert (x.numpy() == 1).all()
+
+
+def test_threads_share_the_device(vulkan):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(seed):
+        array = np.random.default_rng(seed).standard_normal((40, 40)).astype(np.float32)
+        x = bp.asarray(array, device=vulkan)
+        for _ in range(20):
+            x = (x @ x.T) * 0.01
+            host = x.numpy()
+        return array, host
+
+    with ThreadPoolExecutor(4) as pool:
+        for array, found in pool.map(work, range(8)):
+            for _ in range(20):
+                array = (array @ array.T) * np.float32(0.01)
+            np.testing.assert_allclose(found, array, rtol=1e-2, atol=1e-3)
+
+
+def test_what_it_does_not_compute_says_so(vulkan):
+    with pytest.raises(NotImplementedError, match="vulkan"):
+        bp.sin(bp.ones(3, device=vulkan))
+
+
+def test_it_is_listed(vulkan):
+    (listed,) = [info for info in bp.devices() if info.device == vulkan]
+    assert listed.plugin == "backplane_vulkan" and listed.description and listed.total_memory > 0
+
+
+def _python(code, **environment):
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_does_not_open_it(vulkan):
+    state = "import backplane as bp; print([p.state for p in bp.plugins() if p.name == 'backplane_vulkan'])"
+    assert "loaded" not in _python(state)
+
+
+def test_without_a_driver_it_says_so(vulkan):
+    code = """
+import backplane as bp
+try:
+    bp.zeros(2, device='vulkan')
+except bp.DeviceError as error:
+    print(error)
+print([info.name for info in bp.devices()])
+"""
+    out = _python(code, VK_ICD_FILENAMES="/nonexistent.json", VK_DRIVER_FILES="/nonexistent.json")
+    assert "device vulkan: no driver" in out and "'cpu'" in out
