@@ -22,7 +22,7 @@ BATCH = 48
 
 
 def make_network(device, generator):
-    """Two convolutions of 8 and 16 channels, each normalised, and a linear layer; values drawn as He et al. (2015) say."""
+    """Two convolutions of 16 and 32 channels, each normalised, and a linear layer; values drawn as He et al. (2015) say."""
 
     def weights(*shape):
         fan_in = 1
@@ -34,13 +34,13 @@ def make_network(device, generator):
         return bp.full(shape, number, dtype=bp.float32, device=device)
 
     parameters = {
-        "conv1": weights(8, 1, 3, 3), "scale1": constant(1, 8), "shift1": constant(0, 8),
-        "conv2": weights(16, 8, 3, 3), "scale2": constant(1, 16), "shift2": constant(0, 16),
-        "linear": weights(10, 256), "bias": constant(0, 10),
+        "conv1": weights(16, 1, 3, 3), "scale1": constant(1, 16), "shift1": constant(0, 16),
+        "conv2": weights(32, 16, 3, 3), "scale2": constant(1, 32), "shift2": constant(0, 32),
+        "linear": weights(10, 512), "bias": constant(0, 10),
     }
     for parameter in parameters.values():
         parameter.requires_grad = True
-    running = {"mean1": constant(0, 8), "var1": constant(1, 8), "mean2": constant(0, 16), "var2": constant(1, 16)}
+    running = {"mean1": constant(0, 16), "var1": constant(1, 16), "mean2": constant(0, 32), "var2": constant(1, 32)}
     return parameters, running
 
 
@@ -62,7 +62,7 @@ def logits(images, parameters, running, generator=None):
     x = bp.max_pool2d(x, (2, 2))
     x = bp.conv2d(x, parameters["conv2"], padding=(1, 1))
     x = bp.relu(normalise(x, parameters, running, 2, training))
-    x = bp.reshape(x, (images.shape[0], 256))
+    x = bp.reshape(x, (images.shape[0], 512))
     if training:
         x = bp.dropout(x, p=0.3, generator=generator)
     return x @ bp.matrix_transpose(parameters["linear"]) + parameters["bias"]
@@ -131,7 +131,7 @@ def main():
     parser.add_argument("--plugin", help="a plugin to load first")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/demo"))
     parser.add_argument("--epochs", type=int, default=24)
-    parser.add_argument("--rate", type=float, default=0.1)
+    parser.add_argument("--rate", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
