@@ -27,7 +27,8 @@ def tracked_files(root=ROOT):
 
 
 def resolve(root, source, name):
-    for folder in [str(pathlib.PurePosixPath(source).parent), *SEARCHED]:
+    own = [folder for folder in SEARCHED if source.startswith(folder + "/")]  # a project's headers before another's
+    for folder in [str(pathlib.PurePosixPath(source).parent), *own, *SEARCHED]:
         candidate = (root / folder / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(root.resolve()):
             return candidate.relative_to(root.resolve()).as_posix()

@@ -99,6 +99,7 @@ def test_a_backward_include_is_caught(tree, sources):
     "sources",
     [
         {"backends/cpu/a.cpp": '#include "backplane/abi/b.h"\n#include <cblas.h>\n', "dispatcher/abi/backplane/abi/b.h": ""},
+        {"backends/cuda/a.cpp": '#include "kernels/b.hpp"\n', "backends/cuda/kernels/b.hpp": "", "backends/cpu/kernels/b.hpp": ""},
         {"codegen/emit/a.cpp": '#include "schema/b.hpp"\n#include <yaml-cpp/yaml.h>\n', "codegen/schema/b.hpp": ""},
         {"dispatcher/loader/a.cpp": '#include "core/b.hpp"\n#include <vector>\n', "dispatcher/core/b.hpp": ""},
     ],
