@@ -1,0 +1,114 @@
+"""The CUDA backend: what a device gives is what the CPU gives, in order, over any layout; and how it says that there is
+no device, which needs the plugin but no driver."""
+
+import backplane as bp
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(13)
+
+
+def _normal(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def cuda():
+    try:
+        return bp.device("cuda")
+    except (ValueError, bp.DeviceError) as error:
+        pytest.skip(f"device 'cuda': {error}")
+
+
+def _same(function, device, *arrays, **tolerance):
+    expected = function(*(bp.asarray(array, device="cpu") for array in arrays)).numpy()
+    found = function(*(bp.asarray(array, device=device) for array in arrays))
+    assert found.device == device and found.dtype == bp.float32
+    np.testing.assert_allclose(found.numpy(), expected, **tolerance)
+
+
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.T,
+    "from an offset": lambda x: x[1:, 2:],
+    "every second": lambda x: x[::2, ::2],
+    "backward": lambda x: x[::-1, ::-1],
+    "one row": lambda x: x[2],
+    "empty": lambda x: x[:0],
+    "a single element": lambda x: x[1, 1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("op", [bp.add, bp.subtract, bp.multiply])
+def test_binary_ops_over_layouts(cuda, op, layout):
+    view = LAYOUTS[layout]
+    _same(lambda x, y: op(view(x), view(y)), cuda, _normal(7, 9), _normal(7, 9), rtol=1e-6)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_copy_over_layouts_is_exact(cuda, layout):
+    _same(lambda x: bp.copy(LAYOUTS[layout](x)), cuda, _normal(7, 9), rtol=0)
+
+
+@pytest.mark.parametrize("shapes", [((3, 1), (4,)), ((5, 1, 2), (1, 3, 1)), ((), (2, 2)), ((1,), (0,)), ((300, 1), (1, 700))])
+def test_binary_ops_broadcast(cuda, shapes):
+    _same(bp.multiply, cuda, *(_normal(*shape) for shape in shapes), rtol=1e-6)
+
+
+def test_more_dimensions_than_one_launch_walks(cuda):
+    x, order = _normal(*(2,) * 10), (9, 4, 1, 7, 0, 5, 8, 2, 6, 3)
+    _same(lambda x: bp.permute_dims(x, order) + bp.flip(x), cuda, x, rtol=1e-6)
+
+
+def test_numbers_and_fills(cuda):
+    _same(lambda x: x * 2.5 + 1, cuda, _normal(5, 3), rtol=1e-6)
+    assert bp.full((2, 3), -1.5, device=cuda).tolist() == [[-1.5] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((3, 4), (4, 5)), ((17, 33), (33, 19)), ((1, 100), (100, 1)), ((4,), (4,)), ((4,), (4, 3)), ((2, 4), (4,)),
+     ((3, 0), (0, 2)), ((0, 3), (3, 2)), ((5, 3, 4), (5, 4, 2)), ((5, 3, 4), (4, 2)), ((2, 1, 3, 4), (5, 4, 6)),
+     ((3,), (2, 3, 4))],
+)
+def test_matmul(cuda, shapes):
+    _same(bp.matmul, cuda, *(_normal(*shape) for shape in shapes), rtol=1e-4, atol=1e-4)
+
+
+def test_long_chains_run_in_order(cuda):
+    x = bp.zeros(1000, device=cuda)
+    one = bp.ones(1000, device=cuda)
+    for _ in range(1000):  # each block is overwritten while the work that reads it may still run
+        x = x + one
+    bp.synchronize(cuda)
+    assert (x.numpy() == 1000).all()
+
+
+def test_a_source_may_change_once_it_was_copied(cuda):
+    source = np.ones(100_000, np.float32)
+    x = bp.asarray(source, device=cuda)
+    source[:] = 7
+    assert (x.numpy() == 1).all()
+
+
+def test_what_it_does_not_compute_says_so(cuda):
+    with pytest.raises(NotImplementedError, match="cuda"):
+        bp.sin(bp.ones(3, device=cuda))
+
+
+def test_it_is_listed(cuda):
+    (listed,) = [info for info in bp.devices() if info.device == cuda]
+    assert listed.plugin == "backplane_cuda" and listed.description and listed.total_memory > 0
+
+
+def test_without_a_driver_it_says_so():
+    try:
+        bp.device("cuda")
+    except ValueError as error:
+        pytest.skip(f"device 'cuda': {error}")
+    except bp.DeviceError as error:
+        assert "device cuda: no " in str(error) and "cudaGetDeviceCount: " in str(error)
+        assert "cuda" not in [info.name for info in bp.devices()]
+    else:
+        pytest.skip("device 'cuda': there is one")
