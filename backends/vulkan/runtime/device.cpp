@@ -10,6 +10,7 @@ namespace backplane::vulkan {
 namespace {
 
 constexpr uint32_t kNoFamily = UINT32_MAX;
+constexpr uint32_t kGroupSize = 256;  // of the shaders
 
 uint32_t compute_family(VkPhysicalDevice physical) {
   uint32_t count = 0;
@@ -28,6 +29,9 @@ std::string Device::shortcoming(VkPhysicalDevice physical) {
   vkGetPhysicalDeviceProperties(physical, &properties);
   if (properties.apiVersion < VK_API_VERSION_1_2) return "it offers less than Vulkan 1.2";
   if (compute_family(physical) == kNoFamily) return "it has no compute queue";
+  if (properties.limits.maxComputeWorkGroupInvocations < kGroupSize ||
+      properties.limits.maxComputeWorkGroupSize[0] < kGroupSize)
+    return "its workgroups are smaller than 256";
   VkPhysicalDeviceVulkan12Features offered{};
   offered.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   VkPhysicalDeviceFeatures2 features{};
@@ -75,11 +79,13 @@ void Device::release() noexcept {
   vkDestroyDevice(device_, nullptr);
 }
 
-uint64_t Device::total_memory() const {
+uint64_t Device::total_memory(VkPhysicalDevice physical) {
+  VkPhysicalDeviceMemoryProperties memory;
+  vkGetPhysicalDeviceMemoryProperties(physical, &memory);
   uint64_t largest = 0;
-  for (uint32_t i = 0; i < memory_.memoryHeapCount; ++i)
-    if (memory_.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-      largest = std::max<uint64_t>(largest, memory_.memoryHeaps[i].size);
+  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i)
+    if (memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+      largest = std::max<uint64_t>(largest, memory.memoryHeaps[i].size);
   return largest;
 }
 

@@ -42,12 +42,12 @@ class Device {
 
   // Why a physical device cannot serve; empty: it can.
   static std::string shortcoming(VkPhysicalDevice physical);
+  static uint64_t total_memory(VkPhysicalDevice physical);
 
   VkPhysicalDevice physical() const { return physical_; }
   VkDevice handle() const { return device_; }
   VkQueue queue() const { return queue_; }
   uint32_t queue_family() const { return family_; }
-  uint64_t total_memory() const;
   VkPipeline pipeline(Shader shader) const { return pipelines_[static_cast<uint32_t>(shader)]; }
   VkPipelineLayout layout() const { return layout_; }
 

@@ -188,7 +188,9 @@ void Stream::submit(uint64_t ticket) {
   info.pCommandBuffers = &open_.commands;
   info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
   info.pSignalSemaphores = signals;
-  check(vkQueueSubmit(device_.queue(), 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+  const VkResult result = vkQueueSubmit(device_.queue(), 1, &info, VK_NULL_HANDLE);
+  // Whatever the cause: what was recorded will not run, and tickets behind it would never complete.
+  BP_CHECK(result == VK_SUCCESS, DEVICE_LOST, "vulkan: vkQueueSubmit gave ", result_name(result));
   open_.number = ++batch_;
   if (ticket) signalled_ = ticket;
   submitted_.push_back(std::exchange(open_, {}));

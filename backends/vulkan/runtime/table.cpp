@@ -15,10 +15,11 @@ void device_count(Backend& backend, int32_t* count) {
 }
 
 void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
+  const VkPhysicalDevice physical = backend.physical(ordinal);
   VkPhysicalDeviceProperties found;
-  vkGetPhysicalDeviceProperties(backend.physical(ordinal), &found);
+  vkGetPhysicalDeviceProperties(physical, &found);
   std::snprintf(out->name, sizeof(out->name), "%.*s", static_cast<int>(sizeof(out->name)) - 1, found.deviceName);
-  out->total_memory = backend.device(ordinal).total_memory();
+  out->total_memory = Device::total_memory(physical);
   out->alignment = 4;  // kernels address words of 32 bits
   out->lacks = BP_MASK_ANY & ~BP_DTYPE_BIT(BP_FLOAT32);
   out->dl_device_type = kDLVulkan;
