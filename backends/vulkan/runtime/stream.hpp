@@ -16,7 +16,7 @@ namespace backplane::vulkan {
 class Stream {
  public:
   explicit Stream(Device& device);
-  ~Stream();  // waits for what was submitted
+  ~Stream();  // waits for what was submitted to the device
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
