@@ -76,6 +76,7 @@ thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))
 void destroy_one(TensorImpl* t) noexcept {
   if (t->node) release(t->node);
   if (t->autograd) destroy(t->autograd);
+  if (t->view) destroy(t->view);
   if (t->wrapper) destroy(t->wrapper);
   if (t->storage) release(t->storage);
   if (t->dl.shape != t->inline_dims) delete[] t->dl.shape;
@@ -86,7 +87,7 @@ void destroy_one(TensorImpl* t) noexcept {
 }  // namespace
 
 void destroy(TensorImpl* t) noexcept {
-  if (!t->node && !t->autograd && !t->wrapper) {
+  if (!t->node && !t->autograd && !t->view && !t->wrapper) {
     destroy_one(t);
     return;
   }

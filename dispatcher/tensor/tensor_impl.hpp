@@ -16,6 +16,7 @@ struct Device;    // core/device.hpp
 struct Stream;    // core/device.hpp
 struct Node;      // transforms/tape.hpp
 struct Autograd;  // transforms/tape.hpp
+struct ViewRecord;  // transforms/tape.hpp
 struct Wrapper;   // transforms/level.hpp
 
 inline constexpr int kInlineRank = 5;
@@ -51,7 +52,8 @@ struct TensorImpl : bp_tensor {
   uint32_t node_output = 0;      // which result of `node` this is
   uint64_t keys = 0;             // functionality keys that it carries
   Node* node = nullptr;          // owned: the node that made it; nullptr for leaves
-  Autograd* autograd = nullptr;  // owned: grad, hooks, view record; nullptr while there is none
+  Autograd* autograd = nullptr;  // owned: grad, hooks; nullptr while there is none
+  ViewRecord* view = nullptr;    // owned: of a view, how it was made
   Wrapper* wrapper = nullptr;    // owned: of a transform's level
   int64_t inline_dims[2 * kInlineRank];
 };

@@ -121,7 +121,6 @@ void destroy(Autograd* autograd) noexcept {
     release(leaf_node);
   }
   if (autograd->grad) release(autograd->grad);
-  if (autograd->view) destroy(autograd->view);
   autograd->~Autograd();
   Pool<sizeof(Autograd)>::give(autograd);
 }
@@ -149,12 +148,12 @@ Node* leaf_node_of(TensorImpl* tensor) {
 
 // The base of a view was given a new history since the view was made: the view's history is the view op applied to that.
 void refresh_view(TensorImpl* tensor) {
-  ViewRecord& view = *tensor->autograd->view;
-  if (view.base->autograd && view.base->autograd->view) refresh_view(view.base);
+  ViewRecord& view = *tensor->view;
+  if (view.base->view) refresh_view(view.base);
   uint64_t stamp = view.base->autograd ? view.base->autograd->stamp : 0;
   if (stamp == view.base_stamp) return;
   view.base_stamp = stamp;
-  ++tensor->autograd->stamp;
+  ++autograd_of(tensor).stamp;
   bp_value out = tensor_value(tensor);
   record_node({*view.op, view.args(), &out, view.args(), &tensor, nullptr, 0});
 }
@@ -170,7 +169,7 @@ Tensor leaf_of(Node* node) {
 }
 
 Edge edge_to(TensorImpl* tensor) {
-  if (tensor->autograd && tensor->autograd->view) refresh_view(tensor);
+  if (tensor->view) refresh_view(tensor);
   if (tensor->node) {
     retain(tensor->node);
     return {tensor->node, tensor->node_output};

@@ -210,7 +210,7 @@ bool wants_any(const Call& call) {
 
 // An in-place change needs the history of its target to be replaceable.
 void check_target(const Call& call, const TensorImpl* target) {
-  for (const TensorImpl* t = target; t; t = t->autograd && t->autograd->view ? t->autograd->view->base : nullptr)
+  for (const TensorImpl* t = target; t; t = t->view ? t->view->base : nullptr)
     BP_CHECK(t->node || !(t->autograd && t->autograd->requires_grad), VALUE, call.op.record->name,
              ": an in-place change of a ", t == target ? "tensor" : "view of a tensor",
              " that requires a gradient and is a leaf; use the out-of-place form, or change it under no_grad()");
@@ -218,7 +218,7 @@ void check_target(const Call& call, const TensorImpl* target) {
 
 // The base of a view sees the change as `put`; the view is then a view of the new base.
 void rebase(TensorImpl* target) {
-  ViewRecord& view = *target->autograd->view;
+  ViewRecord& view = *target->view;
   const OpRecord& record = *view.op->record;
   size_t n_args = record.args.size();
   size_t extra = 0;
@@ -241,23 +241,23 @@ void rebase(TensorImpl* target) {
   set_history(view.base, node, 0, kTapeKey);
   release(node);
   ++autograd_of(view.base).stamp;
-  if (view.base->autograd->view) rebase(view.base);
+  if (view.base->view) rebase(view.base);
   view.base_stamp = view.base->autograd->stamp;
-  ++target->autograd->stamp;
+  ++autograd_of(target).stamp;
   bp_value out = tensor_value(target);
   record_node({*view.op, view.args(), &out, view.args(), &target, nullptr, 0});
 }
 
 void record_inplace(const Call& call, TensorImpl* target) {
   check_target(call, target);
-  if (target->autograd && target->autograd->view) refresh_view(target);
+  if (target->view) refresh_view(target);
   uint32_t version = target->storage->version.load(std::memory_order_relaxed);
   const bp_storage* storage = target->storage;
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
   if (!wants_any(call)) return;
   bp_value out = tensor_value(target);
   record_node({call.op, call.args, &out, call.args, &target, storage, version});
-  if (target->autograd && target->autograd->view) rebase(target);
+  if (target->view) rebase(target);
 }
 
 }  // namespace
@@ -290,7 +290,7 @@ void remember_view(const Call& call, TensorImpl* view) {
   ViewRecord* record = new_view_record(impl(call.args[call.op.record->def.alias].u.t), call.op, n_args, extra);
   auto* place = reinterpret_cast<char*>(record->args() + n_args);
   for (uint32_t i = 0; i < n_args; ++i) record->args()[i] = copy_plain(call.args[i], place);
-  autograd_of(view).view = record;
+  view->view = record;
 }
 
 }  // namespace backplane::core

@@ -107,7 +107,6 @@ struct Autograd {
   TensorImpl* grad = nullptr;  // owned
   std::atomic<Node*> leaf_node{nullptr};  // owned; made when first needed
   std::vector<std::pair<uint64_t, Hook>> hooks;  // of a leaf
-  ViewRecord* view = nullptr;  // owned
   uint64_t stamp = 0;  // grows when an in-place change through a view replaces the history
 };
 Autograd& autograd_of(TensorImpl* tensor);  // makes it
