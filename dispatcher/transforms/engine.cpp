@@ -13,6 +13,12 @@
 #include "transforms/tape.hpp"
 
 namespace backplane::core {
+
+Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device) {
+  bp_value args[] = {value(shape), value(fill), dtype_value(dtype), value(device)};
+  return Tensor::adopt(call_one(role_op(Role::kFull), args, 4));
+}
+
 namespace {
 
 std::atomic<uint64_t> next_run{1};
@@ -35,13 +41,6 @@ using PendingPool = Pool<sizeof(Pending)>;
 
 bool earlier(const Pending* a, const Pending* b) {
   return a->node->depth != b->node->depth ? a->node->depth < b->node->depth : a->order > b->order;
-}
-
-bp_value device_value(bp_device device) { return value(device); }
-
-Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device) {
-  bp_value args[] = {value(shape), value(fill), dtype_value(dtype), device_value(device)};
-  return Tensor::adopt(call_one(role_op(Role::kFull), args, 4));
 }
 
 Tensor added(const Tensor& a, const Tensor& b) {

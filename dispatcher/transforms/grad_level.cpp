@@ -39,11 +39,6 @@ Tensor below(const Level& level, const Tensor& t) {
   return inner ? Tensor::share(inner) : t;
 }
 
-Tensor zeros_of(const Tensor& like) {
-  bp_value args[] = {value(like.shape()), value(0.0), dtype_value(like.dtype()), value(like.device())};
-  return Tensor::adopt(call_one(role_op(Role::kFull), args, 4));
-}
-
 }  // namespace
 
 void call_grad_level(Level& level, const Call& call) {
@@ -92,7 +87,7 @@ ValueAndGradients value_and_gradients(const Function& function, std::span<const 
     run_backward({roots, {}, handles, &result.gradients, false, true});
   }
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (!result.gradients[i]) result.gradients[i] = zeros_of(inputs[i]);
+    if (!result.gradients[i]) result.gradients[i] = filled(inputs[i].shape(), 0.0, inputs[i].dtype(), inputs[i].device());
   for (const Tensor& v : values) result.values.push_back(below(level, v));
   return result;
 }

@@ -141,6 +141,9 @@ void record_move(const Tensor& from, const Tensor& to);
 void remember_view(const Call& call, TensorImpl* view);
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
 
+// engine.cpp. A tensor of one value, made at the levels that are active: seeds, and zeros for absent cotangents.
+Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device);
+
 // engine.cpp. Runs formulas from roots; `captured` (may be null) receives the cotangents of `inputs` (not added to grads).
 struct BackwardRun {
   std::span<TensorImpl* const> roots;

@@ -18,9 +18,7 @@ void check_version(const Node& node, const bp_tensor* t, uint32_t saved) {
 }
 
 Tensor zeros(const TensorMeta& meta) {
-  bp_value args[] = {value(Shape(meta.shape(), static_cast<size_t>(meta.ndim))), value(0.0), dtype_value(meta.dtype),
-                     value(meta.device)};
-  return Tensor::adopt(call_one(role_op(Role::kFull), args, 4));
+  return filled(Shape(meta.shape(), static_cast<size_t>(meta.ndim)), 0.0, meta.dtype, meta.device);
 }
 
 void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out) {
