@@ -83,12 +83,7 @@ void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult&
     detail::fail(BP_ERROR_SHAPE, op.record->name, ": the output has shape ", text(target.dl.ndim, target.dl.shape),
                  "; the result has shape ", text(shape.ndim, shape.sizes));
   }
-  // bool < integer < floating < complex: a lossy change of kind is an error.
-  auto kind = [](bp_dtype d) {
-    bp_dtype_mask bit = BP_DTYPE_BIT(d);
-    return bit & BP_MASK_BOOL ? 0 : bit & BP_MASK_INTEGER ? 1 : bit & BP_MASK_FLOATING ? 2 : 3;
-  };
-  BP_CHECK(kind(dtype) <= kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ", kDtypeNames[dtype],
+  BP_CHECK(dtype_kind(dtype) <= dtype_kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ", kDtypeNames[dtype],
            " cannot be written into an output of dtype ", kDtypeNames[target.dtype], "; cast it first");
   check_writable(op, target);
 }
@@ -337,7 +332,7 @@ void call_on_device(const Call& call) {
     for (int32_t i = 0; i < call.n_outs; ++i)
       if (!(call.op.flags & BP_OP_DYNAMIC)) infer_shape(record, call.args, call.n_args, i, shape);
     counters.decompositions.fetch_add(1, std::memory_order_relaxed);
-    return call_decomposition(call);
+    return call_decomposition({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
   if ((call.op.flags & BP_OP_HOST) && !lacking && !device.host_memory() &&
       counters.host_fallback_allowed.load(std::memory_order_relaxed))

@@ -27,9 +27,12 @@ namespace {
 }
 
 [[gnu::noinline]] void intercept(const Call& call, uint64_t keys) {
+  // Without a tensor of a level or a new one, nothing of this call is a level's, whatever it makes on its way.
+  if (!(keys & (kLevelKey | kCreationKey)) && (call.mask & kCreationKey))
+    return intercept({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey}, keys);
   if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(call);
   uint64_t key = highest_key(keys);
-  if (key == kLevelKey) return call_level(call);
+  if (key & (kLevelKey | kCreationKey)) return call_level(call);
   if (key == kTapeKey) return record_call(call);
   call_key(call, key);
 }
@@ -92,11 +95,11 @@ void dispatch(const Call& call) {
   if (keys) {
     if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
       return call_for_all_results(call);
-    if (keys == kTapeKey && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call);
+    if (keys == kTapeKey && !state.level && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call);
     return intercept(call, keys);
   }
   if (call.op.flags & BP_OP_COMPOSITE) [[unlikely]]
-    return call_decomposition(call);
+    return call_decomposition({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   if ((call.op.flags & kFast) && call_fast(call)) return;
   call_on_device(call);
 }

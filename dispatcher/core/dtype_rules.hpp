@@ -45,4 +45,10 @@ bp_dtype real_dtype(bp_dtype dtype) noexcept;
 bp_dtype complex_dtype(bp_dtype dtype) noexcept;
 bp_dtype accumulate_dtype(bp_dtype dtype) noexcept;
 
+// bool < integer < floating < complex. A value may be written into a tensor whose kind is no lower.
+inline int dtype_kind(bp_dtype dtype) {
+  const bp_dtype_mask bit = BP_DTYPE_BIT(dtype);
+  return bit & BP_MASK_BOOL ? 0 : bit & BP_MASK_INTEGER ? 1 : bit & BP_MASK_FLOATING ? 2 : 3;
+}
+
 }  // namespace backplane::core

@@ -23,7 +23,8 @@ namespace {
 constexpr uint32_t kChunk = 256;
 constexpr uint32_t kMaxChunks = 1024;
 constexpr uint32_t kMaxKeys = 60;
-constexpr const char* kRoleTags[] = {"role:add", "role:full", "role:copy", "role:cast"};
+constexpr const char* kRoleTags[] = {"role:add",    "role:full",    "role:copy",   "role:cast", "role:expand",
+                                         "role:permute", "role:reshape", "role:select", "role:concat"};
 
 // What calls read, without a lock and without an initialisation guard.
 struct Tables {
@@ -123,6 +124,8 @@ void classify(OpEntry& entry) {
   else if (entry.decompose)
     entry.derivative = Derivative::kDecompose;
   if (fast_call_applies(record)) entry.flags |= kFast;
+  if (!(entry.flags & (BP_OP_CREATION | BP_OP_RANDOM)) && !has_tag(record.def.tags, "creation"))
+    entry.fall_through |= kCreationKey;
   entry.vjp_of_arg.clear();
   for (uint32_t i = 0; i < record.args.size(); ++i) entry.vjp_of_arg.push_back(record.find_formula(BP_RULE_VJP, i));
   if (record.args.size() <= 3)
@@ -348,7 +351,7 @@ uint64_t highest_key(uint64_t keys) noexcept {
     uint32_t bit = static_cast<uint32_t>(__builtin_ctzll(rest));
     uint64_t mask = uint64_t{1} << bit;
     const KeyRecord* key = key_at(bit);
-    int64_t rank = mask == kTapeKey ? 0 : mask == kLevelKey ? 1 << 20 : key && !key->withdrawn ? key->rank : INT64_MIN;
+    int64_t rank = mask == kTapeKey ? 0 : mask & (kLevelKey | kCreationKey) ? 1 << 20 : key && !key->withdrawn ? key->rank : INT64_MIN;
     if (rank > best_rank || !best) best_rank = rank, best = mask;
   }
   return best;

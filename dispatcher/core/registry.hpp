@@ -65,12 +65,14 @@ uint32_t find_op_loaded(std::string_view name) noexcept;  // without opening plu
 void link_entry(OpEntry& entry);                          // links the record's formulas once
 
 // Ops that the core itself needs, found by the tag `role:NAME` of their entries, so that the core names none.
-enum class Role : uint8_t { kAdd, kFull, kCopy, kCast, kCount };
+enum class Role : uint8_t { kAdd, kFull, kCopy, kCast, kExpand, kPermute, kReshape, kSelect, kConcat, kCount };
 OpEntry& role_op(Role role);  // throws where no entry has the role
 
 // Functionality keys. Bits 0 to 59 are given out; the rest are the core's.
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
 inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
+// Included while a level is active. Only ops that make tensors out of nothing, or out of metadata, see it.
+inline constexpr uint64_t kCreationKey = uint64_t{1} << 61;
 struct KeyRecord {
   std::string name;
   uint32_t bit = 0;

@@ -4,7 +4,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
-#include "transforms/tape.hpp"
+#include "transforms/grad_level.hpp"
 
 namespace backplane {
 
@@ -14,21 +14,20 @@ namespace {
 
 std::atomic<uint64_t> next_hook{1};
 
-std::vector<TensorImpl*> handles(std::span<const Tensor> tensors) {
-  std::vector<TensorImpl*> result;
-  for (const Tensor& t : tensors) result.push_back(impl(t));
-  return result;
-}
-
 void check_outside_levels(const char* who) {
   BP_CHECK(!thread_state.level, VALUE, who, ": cannot run inside a functional transform; use grad() or vjp() there");
 }
 
 }  // namespace
 
-bool grad_enabled() noexcept { return !thread_state.grad_disabled; }
+// Inside a functional gradient the setting is that of the innermost one.
+bool grad_enabled() noexcept {
+  if (const GradLevel* level = innermost_grad_level()) return level->recording;
+  return !thread_state.grad_disabled;
+}
 
 bool set_grad_enabled(bool enabled) noexcept {
+  if (GradLevel* level = innermost_grad_level()) return std::exchange(level->recording, enabled);
   ThreadState& state = thread_state;
   bool before = !state.grad_disabled;
   state.grad_disabled = !enabled;
@@ -96,20 +95,69 @@ const char* node_name(const Tensor& tensor) noexcept {
   return !node ? "" : node->op ? node->op->record->def.name : "a copy between devices";
 }
 
+namespace {
+
+// The histories that a pass starts from, and the cotangents that it starts with. Owns the edges.
+struct Roots {
+  std::vector<Edge> edges;
+  std::vector<Tensor> seeds;
+  std::vector<TensorImpl*> cotangents;
+  ~Roots() {
+    for (const Edge& edge : edges) release(edge.node);
+  }
+  void add(const Tensor& root, const Tensor& cotangent) {
+    Edge edge = edge_to(impl(root));
+    BP_CHECK(edge.node, VALUE,
+             "backward: the root does not require a gradient and has no history; set requires_grad on an input");
+    edges.push_back(edge);
+    BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
+             " elements; give a cotangent of its shape, or reduce it to one element");
+    seeds.push_back(cotangent ? cotangent : filled(root.shape(), 1.0, root.dtype(), root.device()));
+    const Tensor& g = seeds.back();
+    BP_CHECK(same_shape(*g.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");
+    BP_CHECK(g.dtype() == root.dtype(), DTYPE, "backward: the cotangent is ", kDtypeNames[g.dtype()], ", its root ",
+             kDtypeNames[root.dtype()]);
+    cotangents.push_back(impl(g));
+  }
+};
+
+void add_roots(Roots& all, std::span<const Tensor> roots, std::span<const Tensor> cotangents) {
+  for (size_t i = 0; i < roots.size(); ++i) all.add(roots[i], cotangents.empty() ? Tensor() : cotangents[i]);
+}
+
+struct InputEdges {
+  std::vector<Edge> edges;
+  ~InputEdges() {
+    for (const Edge& edge : edges) release(edge.node);
+  }
+};
+
+}  // namespace
+
 void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents, BackwardOptions options) {
   check_outside_levels("backward");
   CallGuard guard;
-  auto r = handles(roots), g = handles(cotangents);
-  run_backward({r, g, {}, nullptr, options.retain_graph || options.create_graph, options.create_graph});
+  Roots from;
+  add_roots(from, roots, cotangents);
+  run_backward(
+      {from.edges, from.cotangents, {}, nullptr, options.retain_graph || options.create_graph, options.create_graph});
 }
 
-std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents, std::span<const Tensor> inputs,
-                              BackwardOptions options) {
+std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
+                              std::span<const Tensor> inputs, BackwardOptions options) {
   check_outside_levels("gradients");
   CallGuard guard;
-  auto r = handles(roots), g = handles(cotangents), x = handles(inputs);
+  Roots from;
+  add_roots(from, roots, cotangents);
+  InputEdges to;
+  for (const Tensor& input : inputs) {
+    Edge edge = edge_to(impl(input));
+    BP_CHECK(edge.node, VALUE, "gradients: input ", to.edges.size(), " does not require a gradient");
+    to.edges.push_back(edge);
+  }
   std::vector<Tensor> captured(inputs.size());
-  run_backward({r, g, x, &captured, options.retain_graph || options.create_graph, options.create_graph});
+  run_backward({from.edges, from.cotangents, to.edges, &captured, options.retain_graph || options.create_graph,
+                options.create_graph});
   return captured;
 }
 

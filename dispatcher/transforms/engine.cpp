@@ -27,7 +27,7 @@ std::atomic<uint64_t> next_run{1};
 struct Pending {
   Node* node;  // owned
   uint64_t order;
-  bool claimed;  // through node->claim; else through the run's map
+  bool claimed;                    // through node->claim; else through the run's map
   bool owned[2] = {false, false};  // made by this pass: it may add into the buffer
   Tensor first[2];
   std::vector<Tensor> more;
@@ -105,13 +105,11 @@ class Engine {
   explicit Engine(const BackwardRun& run) : run_(run), id_(next_run.fetch_add(1, std::memory_order_relaxed)) {}
   ~Engine() {
     for (Pending* p : heap_) finish(p);
-    for (const Edge& input : inputs_)
-      if (input.node) release(input.node);
   }
 
   void run() {
-    find_inputs();
-    for (size_t i = 0; i < run_.roots.size(); ++i) seed(run_.roots[i], run_.cotangents.empty() ? nullptr : run_.cotangents[i]);
+    for (const Edge& input : run_.inputs) lowest_input_ = std::min(lowest_input_, input.node->depth);
+    for (size_t i = 0; i < run_.roots.size(); ++i) send(run_.roots[i], Tensor::share(run_.cotangents[i]));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
       Pending* p = heap_.back();
@@ -128,33 +126,6 @@ class Engine {
   }
 
  private:
-  void find_inputs() {
-    for (TensorImpl* input : run_.inputs) {
-      inputs_.push_back(edge_to(input));
-      BP_CHECK(inputs_.back().node, VALUE, "gradients: input ", inputs_.size() - 1, " does not require a gradient");
-      lowest_input_ = std::min(lowest_input_, inputs_.back().node->depth);
-    }
-  }
-
-  void seed(TensorImpl* root, TensorImpl* cotangent) {
-    Edge edge = edge_to(root);
-    BP_CHECK(edge.node, VALUE, "backward: the root does not require a gradient and has no history; set requires_grad on an input");
-    struct Hold {
-      Node* node;
-      ~Hold() { release(node); }
-    } hold{edge.node};
-    Tensor g = cotangent ? Tensor::share(cotangent) : Tensor();
-    if (!g) {
-      BP_CHECK(element_count(*root) == 1, VALUE, "backward: the root has ", element_count(*root),
-               " elements; give a cotangent of its shape, or reduce it to one element");
-      g = filled({root->dl.shape, static_cast<size_t>(root->dl.ndim)}, 1.0, root->dtype, {root->backend, root->ordinal});
-    }
-    BP_CHECK(same_shape(*g.get(), *root), SHAPE, "backward: the cotangent's shape differs from its root's");
-    BP_CHECK(g.dtype() == root->dtype, DTYPE, "backward: the cotangent is ", kDtypeNames[g.dtype()], ", its root ",
-             kDtypeNames[root->dtype]);
-    send(edge, std::move(g));
-  }
-
   Pending* find(Node* node) {
     uint64_t claim = node->claim.load(std::memory_order_acquire);
     if (claim == id_) return static_cast<Pending*>(node->pending);
@@ -181,7 +152,8 @@ class Engine {
       heap_.push_back(p);
       std::push_heap(heap_.begin(), heap_.end(), earlier);
     }
-    accumulate(p->at(edge.output), edge.output < 2 ? &p->owned[edge.output] : nullptr, std::move(cotangent), run_.create_graph);
+    accumulate(p->at(edge.output), edge.output < 2 ? &p->owned[edge.output] : nullptr, std::move(cotangent),
+               run_.create_graph);
   }
 
   void unclaim(Pending* p) {
@@ -212,14 +184,15 @@ class Engine {
           if (Tensor replaced = hook(g)) g = replaced;
       }
     }
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].node == node) (*run_.captured)[i] = p.at(inputs_[i].output);
+    for (size_t i = 0; i < run_.inputs.size(); ++i)
+      if (run_.inputs[i].node == node) (*run_.captured)[i] = p.at(run_.inputs[i].output);
     if (node->kind == Node::Kind::kLeaf) {
       if (!run_.captured && p.first[0])
         if (Tensor leaf = leaf_of(node)) accumulate_leaf(impl(leaf), std::move(p.first[0]), run_.create_graph);
       return;
     }
-    BP_CHECK(!node->consumed, VALUE, "backward: the history of ", node->op ? node->op->record->name : "a copy between devices",
+    BP_CHECK(!node->consumed, VALUE, "backward: the history of ",
+             node->op ? node->op->record->name : "a copy between devices",
              " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
     bp_value cotangents[kMaxResults];
     for (uint32_t j = 0; j < node->n_outs; ++j) cotangents[j] = value(p.at(j));
@@ -241,7 +214,6 @@ class Engine {
   uint64_t sent_ = 0;
   std::vector<Pending*> heap_;
   std::unordered_map<Node*, Pending*> elsewhere_;
-  std::vector<Edge> inputs_;
   std::vector<Tensor> scratch_;
   uint32_t lowest_input_ = UINT32_MAX;
 };

@@ -1,95 +1,163 @@
 #include "transforms/grad_level.hpp"
 
 #include "core/device_call.hpp"
+#include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
-#include "transforms/tape.hpp"
 
 namespace backplane::core {
 namespace {
 
-// The arguments as seen below a level.
-struct Unwrapped {
-  bp_value args[kMaxArgs];
-  std::vector<std::vector<bp_tensor*>> lists;
-  bool wanted = false;  // some argument has a history here
-
-  Unwrapped(const Level& level, const Call& call) {
-    auto below = [&](bp_tensor* t) {
-      TensorImpl* inner = unwrap(level, impl(t));
-      if (!inner) return t;
-      wanted = wanted || wants_grad(impl(t));
-      return static_cast<bp_tensor*>(inner);
-    };
-    for (int32_t i = 0; i < call.n_args; ++i) {
-      args[i] = call.args[i];
-      if (args[i].tag == BP_TAG_TENSOR) {
-        args[i].u.t = below(args[i].u.t);
-      } else if (args[i].tag == BP_TAG_TENSOR_LIST) {
-        auto& list = lists.emplace_back(args[i].u.tensors, args[i].u.tensors + args[i].count);
-        for (bp_tensor*& t : list)
-          if (t) t = below(t);
-        args[i].u.tensors = list.data();
-      }
-    }
-  }
-};
-
-Tensor below(const Level& level, const Tensor& t) {
-  TensorImpl* inner = unwrap(level, impl(t));
-  return inner ? Tensor::share(inner) : t;
+bool has_history(const Level& level, const Call& call) {
+  bool any = false;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) { any = any || (t->node && wrapper_of(level, t)); });
+  return any;
 }
+
+void release_edges(std::vector<Edge>& edges) {
+  for (const Edge& edge : edges)
+    if (edge.node) release(edge.node);
+  edges.clear();
+}
+
+Tensor zeros_like(const Tensor& t) { return filled(t.shape(), 0.0, t.dtype(), t.device()); }
 
 }  // namespace
 
-void call_grad_level(Level& level, const Call& call) {
-  for (int32_t i = 0; i < call.n_outs; ++i)
-    BP_CHECK(!(call.outs[i].flags & BP_VALUE_GIVEN), NOT_IMPLEMENTED, call.op.record->name,
-             ": writing into a tensor is refused inside ", level.transform, "; use the op that returns a new one");
-  Unwrapped inner(level, call);
-  if (inner.wanted && call.op.derivative == Derivative::kDecompose) return call_decomposition(call);
+GradLevel::~GradLevel() { release_edges(inputs); }
+
+PullbackState::~PullbackState() {
+  release_edges(root_edges);
+  release_edges(inputs);
+}
+
+Tensor GradLevel::track(const Tensor& input) {
+  const size_t i = inputs.size();
+  BP_CHECK(BP_DTYPE_BIT(input.dtype()) & (BP_MASK_FLOATING | BP_MASK_COMPLEX), DTYPE, transform, ": input ", i,
+           " is of dtype ", kDtypeNames[input.dtype()],
+           "; only floating and complex tensors have gradients: cast it, or leave it out of argnums");
+  retain(impl(input));
+  Tensor wrapped = Tensor::adopt(wrap(*this, impl(input)));
+  Node* leaf = new_node(Node::Kind::kLeaf, 0, 0, 0);
+  leaf->n_outs = 1;
+  set_history(impl(wrapped), leaf, 0, 0);
+  inputs.push_back({leaf, 0});  // takes over the first reference
+  below.push_back(input);
+  return wrapped;
+}
+
+void GradLevel::handle(const Call& call) {
+  const bool wanted = recording && has_history(*this, call);
+  if (wanted && call.op.derivative == Derivative::kDecompose) return call_decomposition(call);
+  Unwrapped inner(*this, call);
   {
-    BelowLevel below_level(level);
+    BelowLevel below_level(*this);
     dispatch({call.op, inner.args, call.n_args, call.outs, call.n_outs, call.mask});
   }
-  if (!inner.wanted) return;
   bp_value outs[kMaxResults];
   TensorImpl* results[kMaxResults];
   for (int32_t j = 0; j < call.n_outs; ++j) {
     outs[j] = call.outs[j];
     results[j] = nullptr;
     if (outs[j].tag != BP_TAG_TENSOR) continue;
-    results[j] = wrap(level, impl(outs[j].u.t));
+    results[j] = wrap(*this, impl(outs[j].u.t));
     call.outs[j].u.t = results[j];
   }
-  record_node({call.op, inner.args, outs, call.args, results, nullptr, 0});
+  if (wanted) record_node({call.op, inner.args, outs, call.args, results, nullptr, 0});
 }
 
-ValueAndGradients value_and_gradients(const Function& function, std::span<const Tensor> inputs) {
-  CallGuard guard;
-  LevelScope scope("grad", call_grad_level, nullptr);
-  Level& level = scope.level();
-  std::vector<Tensor> wrapped;
-  for (const Tensor& input : inputs) {
-    retain(impl(input));
-    wrapped.push_back(Tensor::adopt(wrap(level, impl(input))));
-    autograd_of(impl(wrapped.back())).requires_grad = true;
-  }
-  std::vector<Tensor> values = function(wrapped);
-  BP_CHECK(!values.empty(), VALUE, "grad: the function returned nothing to differentiate");
-  ValueAndGradients result;
-  result.gradients.resize(inputs.size());
-  TensorImpl* root = impl(values[0]);
-  BelowLevel below_level(level);
-  if (unwrap(level, root) && wants_grad(root)) {
-    std::vector<TensorImpl*> handles;
-    for (const Tensor& w : wrapped) handles.push_back(impl(w));
-    TensorImpl* roots[] = {root};
-    run_backward({roots, {}, handles, &result.gradients, false, true});
-  }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!result.gradients[i]) result.gradients[i] = filled(inputs[i].shape(), 0.0, inputs[i].dtype(), inputs[i].device());
-  for (const Tensor& v : values) result.values.push_back(below(level, v));
-  return result;
+GradLevel* innermost_grad_level() noexcept {
+  for (Level* level = thread_state.level; level; level = level->below)
+    if (auto* grad = dynamic_cast<GradLevel*>(level)) return grad;
+  return nullptr;
 }
 
 }  // namespace backplane::core
+
+namespace backplane {
+
+using namespace core;
+
+GradScope::GradScope(const char* transform) : level_(std::make_unique<GradLevel>(transform)) {}
+GradScope::~GradScope() = default;
+
+Tensor GradScope::enter(const Tensor& input) {
+  CallGuard guard;
+  return level_->track(input);
+}
+
+Pullback GradScope::leave(std::span<Tensor> results, size_t n_roots) {
+  CallGuard guard;
+  auto state = std::make_shared<PullbackState>();
+  state->transform = level_->transform;
+  for (size_t i = 0; i < results.size(); ++i) {
+    TensorImpl* t = impl(results[i]);
+    Wrapper* wrapper = wrapper_of(*level_, t);
+    if (wrapper && t->view) refresh(t);
+    if (i < n_roots) {
+      state->roots.push_back(results[i]);
+      state->root_edges.push_back(wrapper ? edge_to(t) : Edge{nullptr, 0});
+    }
+    if (wrapper) results[i] = Tensor::share(wrapper->inner);
+  }
+  level_->end();
+  state->inputs.swap(level_->inputs);
+  state->below.swap(level_->below);
+  Pullback pullback;
+  pullback.state_ = std::move(state);
+  return pullback;
+}
+
+std::vector<Tensor> Pullback::operator()(std::span<const Tensor> cotangents, bool keep) const {
+  CallGuard guard;
+  const PullbackState& s = *state_;
+  BP_CHECK(cotangents.size() == s.roots.size(), VALUE, s.transform, ": the pullback takes ", s.roots.size(),
+           " cotangents, one per result; found ", cotangents.size());
+  std::vector<Edge> edges;
+  std::vector<TensorImpl*> seeds;
+  for (size_t i = 0; i < cotangents.size(); ++i) {
+    if (!cotangents[i]) continue;
+    const Tensor& root = s.roots[i];
+    BP_CHECK(same_shape(*cotangents[i].get(), *root.get()), SHAPE, s.transform, ": cotangent ", i,
+             " does not have the shape of its result");
+    BP_CHECK(cotangents[i].dtype() == root.dtype(), DTYPE, s.transform, ": cotangent ", i, " is of dtype ",
+             kDtypeNames[cotangents[i].dtype()], ", its result of ", kDtypeNames[root.dtype()]);
+    if (!s.root_edges[i].node) continue;
+    edges.push_back(s.root_edges[i]);
+    seeds.push_back(impl(cotangents[i]));
+  }
+  std::vector<Tensor> found(s.inputs.size());
+  if (!edges.empty()) run_backward({edges, seeds, s.inputs, &found, keep, true});
+  for (size_t i = 0; i < found.size(); ++i)
+    if (!found[i]) found[i] = zeros_like(s.below[i]);
+  return found;
+}
+
+ValuesAndPullback vjp(const Function& function, std::span<const Tensor> inputs) {
+  GradScope scope("vjp");
+  std::vector<Tensor> entered;
+  for (const Tensor& input : inputs) entered.push_back(scope.enter(input));
+  ValuesAndPullback result;
+  result.values = function(entered);
+  result.pullback = scope.leave(result.values, result.values.size());
+  return result;
+}
+
+ValuesAndGradients value_and_grad(const Function& function, std::span<const Tensor> inputs) {
+  GradScope scope("grad");
+  std::vector<Tensor> entered;
+  for (const Tensor& input : inputs) entered.push_back(scope.enter(input));
+  ValuesAndGradients result;
+  result.values = function(entered);
+  BP_CHECK(!result.values.empty(), VALUE, "grad: the function returned nothing to differentiate");
+  const Tensor& loss = result.values[0];
+  BP_CHECK(loss.ndim() == 0, SHAPE, "grad: the function returned a tensor of ", loss.ndim(),
+           " dimensions; expected one without: reduce it, or use vjp");
+  BP_CHECK(BP_DTYPE_BIT(loss.dtype()) & (BP_MASK_FLOATING | BP_MASK_COMPLEX), DTYPE,
+           "grad: the function returned a tensor of dtype ", kDtypeNames[loss.dtype()], "; expected a floating one");
+  Pullback pullback = scope.leave(result.values, 1);
+  Tensor one = filled({}, 1.0, result.values[0].dtype(), result.values[0].device());
+  result.gradients = pullback({&one, 1}, false);
+  return result;
+}
+
+}  // namespace backplane

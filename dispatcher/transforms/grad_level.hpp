@@ -1,25 +1,41 @@
 // Reverse mode as a level: the graph of a functional gradient, of the same nodes as the tape.
 //
-// The level concerns a call by its arguments: those that wrap a value with a history here. Values are kept as seen
-// below the level, so that the pullback outlives it, and its formulas run as ordinary calls below.
+// Values are kept as seen below the level, so that a pullback outlives it, and its formulas run as ordinary calls at
+// the levels that are active then.
 #pragma once
 
-#include <functional>
 #include <vector>
 
+#include "backplane/transforms.hpp"
 #include "transforms/level.hpp"
+#include "transforms/tape.hpp"
 
 namespace backplane::core {
 
-// The handler of a grad level, for LevelScope.
-void call_grad_level(Level& level, const Call& call);
+class GradLevel final : public Level {
+ public:
+  explicit GradLevel(const char* transform) : Level(transform) {}
+  ~GradLevel() override;
+  void handle(const Call& call) override;
 
-using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
-struct ValueAndGradients {
-  std::vector<Tensor> values;
-  std::vector<Tensor> gradients;  // per input, of its shape and dtype; zeros where the value does not depend on it
+  // A leaf of this level's graph around `input`.
+  Tensor track(const Tensor& input);
+
+  bool recording = true;      // no_grad acts on the innermost grad level
+  std::vector<Edge> inputs;   // owned: the leaves, in the order of `track`
+  std::vector<Tensor> below;  // what they wrap
 };
-// Gradients of the function's first result, one element, with respect to all inputs. The others are values only.
-ValueAndGradients value_and_gradients(const Function& function, std::span<const Tensor> inputs);
+
+// The innermost grad level of this thread, or nullptr.
+GradLevel* innermost_grad_level() noexcept;
+
+struct PullbackState {
+  const char* transform = "";
+  std::vector<Tensor> roots;     // as the function returned them; unwrapped ones do not depend on any input
+  std::vector<Edge> root_edges;  // owned; empty where a root has no history
+  std::vector<Edge> inputs;      // owned
+  std::vector<Tensor> below;     // the inputs' values: for zeros
+  ~PullbackState();
+};
 
 }  // namespace backplane::core

@@ -1,44 +1,55 @@
 // Levels: the active transforms of a thread, innermost last, and the wrapper tensors that they make.
 //
-// A level handles the calls that concern it: those with a wrapper of its own among the arguments, or all while it is
-// active (`everything`). Its handler unwraps its own wrappers only and calls the op again below. Tensors of other levels
-// are constants to it. Levels live on the stack of the thread that pushed them.
+// A level handles the calls that concern it: those with a wrapper of its own among the arguments, and those that make a
+// tensor out of nothing (creation, random numbers) while it is the innermost. Its `handle` unwraps its own wrappers
+// only and calls the op again below. Tensors of other levels are constants to it. Levels live on the stack of the
+// thread that pushed them.
+//
+// An in-place change never reaches a level as such: call_level turns it into the functional op, writes the piece back
+// through the chain of views with their `put`, and gives the wrapper its new value (inplace.cpp). So a level sees
+// values that never change.
 #pragma once
 
 #include "core/dispatch.hpp"
 
 namespace backplane::core {
 
-struct Level {
-  using Handler = void (*)(Level& level, const Call& call);
-  Level* below = nullptr;
-  uint32_t depth = 0;   // 1 for the outermost
-  uint64_t serial = 0;  // never reused: a wrapper whose serial is on no stack has escaped
-  bool everything = false;
-  const char* transform = "";  // "grad", "vmap": for errors
-  Handler handle = nullptr;
-  void* context = nullptr;
+class Level {
+ public:
+  explicit Level(const char* transform);  // becomes the thread's innermost
+  virtual ~Level();                       // ends it, where `end` has not
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+  // A call without given out slots that concerns this level. The thread's stack is as the caller left it: the handler
+  // calls on under a BelowLevel.
+  virtual void handle(const Call& call) = 0;
+
+  // Removes the level from the thread's stack, of which it must be the innermost.
+  void end();
+  bool active() const { return active_; }
+
+  Level* below;
+  uint32_t depth;         // 1 for the outermost
+  uint64_t serial;        // never reused: a wrapper whose serial is on no stack has escaped
+  const char* transform;  // "grad", "vmap": for errors
+
+ private:
+  bool active_ = true;
 };
 
+// What stands behind a tensor of a level. The handle's shape and dtype never change; `inner`, `tangent` and `batched`
+// do when the tensor is changed in place.
 struct Wrapper {
   uint64_t serial;
   uint32_t depth;
-  TensorImpl* inner;   // owned
-  int32_t batch_axis;  // of inner; -1 for levels that do not batch
+  uint32_t version = 0;           // counts in-place changes
+  TensorImpl* inner;              // owned: the tensor below
+  TensorImpl* tangent = nullptr;  // owned; of a forward level: nullptr is a zero
+  bool batched = false;           // of a batching level: `inner` has the batch at axis 0
+  const char* transform;
 };
 void destroy(Wrapper* wrapper) noexcept;
-
-// Pushes a level for its lifetime.
-class LevelScope {
- public:
-  LevelScope(const char* transform, Level::Handler handle, void* context, bool everything = false);
-  ~LevelScope();
-  LevelScope(const LevelScope&) = delete;
-  Level& level() { return level_; }
-
- private:
-  Level level_;
-};
 
 // Runs what is below a level: the thread's stack ends under it for a scope.
 class BelowLevel {
@@ -51,20 +62,35 @@ class BelowLevel {
   Level* saved_;
 };
 
-// A wrapper of `level` around `inner`, whose reference it takes over. With a batch axis, its shape lacks that axis.
-TensorImpl* wrap(const Level& level, TensorImpl* inner, int32_t batch_axis = -1);
+// A wrapper of `level` around `inner`, whose reference it takes over. Where `batched`, its shape lacks inner's axis 0.
+TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched = false);
+// The wrapper's record if `tensor` is one of exactly this level, else nullptr.
+inline Wrapper* wrapper_of(const Level& level, const TensorImpl* tensor) {
+  return tensor->wrapper && tensor->wrapper->serial == level.serial ? tensor->wrapper : nullptr;
+}
 // The inner tensor if `tensor` is a wrapper of exactly this level, else nullptr.
 inline TensorImpl* unwrap(const Level& level, const TensorImpl* tensor) {
-  return tensor->wrapper && tensor->wrapper->serial == level.serial ? tensor->wrapper->inner : nullptr;
+  Wrapper* wrapper = wrapper_of(level, tensor);
+  return wrapper ? wrapper->inner : nullptr;
 }
+
+// A call's arguments as seen below a level: its wrappers replaced by what they hold. Borrows from the call.
+class Unwrapped {
+ public:
+  Unwrapped(const Level& level, const Call& call);
+  bp_value args[kMaxArgs];
+  bool any = false;  // some argument is a wrapper of this level
+
+ private:
+  std::vector<std::vector<bp_tensor*>> lists_;
+};
 
 // Sends a call to the highest level that it concerns.
 void call_level(const Call& call);
-// Does an active level take part in this call? (kLevelKey is set for wrappers; `everything` levels have no argument.)
-inline bool everything_active() {
-  for (const Level* l = thread_state.level; l; l = l->below)
-    if (l->everything) return true;
-  return false;
-}
+
+// inplace.cpp. A view whose base was changed takes its value anew from the base.
+void refresh(TensorImpl* view);
+// A call with a given out slot, of which `level` is the highest concerned.
+void change_in_place(Level& level, const Call& call);
 
 }  // namespace backplane::core

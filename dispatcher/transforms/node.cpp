@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tensor/pool.hpp"
+#include "transforms/level.hpp"
 #include "transforms/tape.hpp"
 
 namespace backplane::core {
@@ -16,7 +17,7 @@ void* take_block(size_t& size) {
   size = size <= kSmallBlock ? kSmallBlock : size <= kLargeBlock ? kLargeBlock : (size + 15) / 16 * 16;
   return size == kSmallBlock   ? Pool<kSmallBlock>::take()
          : size == kLargeBlock ? Pool<kLargeBlock>::take()
-                               : ::operator new(size, std::align_val_t{16});
+                               : ::operator new (size, std::align_val_t{16});
 }
 
 void give_block(void* block, size_t size) {
@@ -25,7 +26,7 @@ void give_block(void* block, size_t size) {
   else if (size == kLargeBlock)
     Pool<kLargeBlock>::give(block);
   else
-    ::operator delete(block, std::align_val_t{16});
+    ::operator delete (block, std::align_val_t{16});
 }
 
 // Guards a leaf node's `leaf` against the tensor's end on another thread.
@@ -49,7 +50,8 @@ void destroy_one(Node* node) noexcept {
 }  // namespace
 
 Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extra) {
-  size_t size = sizeof(Node) + n_edges * sizeof(Edge) + n_values * (sizeof(bp_value) + sizeof(Saved)) + (extra ? extra + 8 : 0);
+  size_t size =
+      sizeof(Node) + n_edges * sizeof(Edge) + n_values * (sizeof(bp_value) + sizeof(Saved)) + (extra ? extra + 8 : 0);
   void* memory = take_block(size);
   Node* node = new (memory) Node;
   node->kind = kind;
@@ -67,14 +69,17 @@ void release_saved(Node* node) noexcept {
     switch (node->saved()[i]) {
       case Saved::kTensor:
       case Saved::kResult:
-      case Saved::kMeta: release(impl(v.u.t)); break;
+      case Saved::kMeta:
+        release(impl(v.u.t));
+        break;
       case Saved::kList:
         for (uint32_t k = 0; k < v.count; ++k)
           if (v.u.tensors[k]) release(impl(v.u.tensors[k]));
         delete[] const_cast<bp_tensor**>(v.u.tensors);
         break;
       case Saved::kPlain:
-      case Saved::kLikeOutput: break;
+      case Saved::kLikeOutput:
+        break;
     }
     node->saved()[i] = Saved::kPlain;
     v = bp_value{};
@@ -99,11 +104,18 @@ Autograd& autograd_of(TensorImpl* tensor) {
   return *tensor->autograd;
 }
 
+namespace {
+// Grows whenever views of the tensor must be taken anew.
+uint64_t stamp_of(const TensorImpl& base) {
+  return base.wrapper ? base.wrapper->version : base.autograd ? base.autograd->stamp : 0;
+}
+}  // namespace
+
 ViewRecord* new_view_record(TensorImpl* base, const OpEntry& op, uint32_t n_args, size_t extra) {
   size_t size = sizeof(ViewRecord) + n_args * sizeof(bp_value) + extra;
   auto* record = static_cast<ViewRecord*>(take_block(size));
   retain(base);
-  *record = {base, &op, base->autograd ? base->autograd->stamp : 0, n_args, static_cast<uint32_t>(size)};
+  *record = {base, &op, stamp_of(*base), n_args, static_cast<uint32_t>(size)};
   return record;
 }
 
@@ -146,11 +158,12 @@ Node* leaf_node_of(TensorImpl* tensor) {
 
 }  // namespace
 
-// The base of a view was given a new history since the view was made: the view's history is the view op applied to that.
+// The base of a view was given a new history since the view was made: the view's history is the view op applied to
+// that.
 void refresh_view(TensorImpl* tensor) {
   ViewRecord& view = *tensor->view;
   if (view.base->view) refresh_view(view.base);
-  uint64_t stamp = view.base->autograd ? view.base->autograd->stamp : 0;
+  uint64_t stamp = stamp_of(*view.base);
   if (stamp == view.base_stamp) return;
   view.base_stamp = stamp;
   ++autograd_of(tensor).stamp;
@@ -169,7 +182,7 @@ Tensor leaf_of(Node* node) {
 }
 
 Edge edge_to(TensorImpl* tensor) {
-  if (tensor->view) refresh_view(tensor);
+  if (tensor->view && !tensor->wrapper) refresh_view(tensor);
   if (tensor->node) {
     retain(tensor->node);
     return {tensor->node, tensor->node_output};

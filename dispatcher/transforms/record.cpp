@@ -4,6 +4,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "transforms/level.hpp"
 #include "transforms/tape.hpp"
 
 namespace backplane::core {
@@ -16,14 +17,22 @@ bool differentiable(const OpEntry& op, size_t result, const TensorImpl* t) {
 
 size_t extra_bytes(const bp_value& v) {
   switch (v.tag) {
-    case BP_TAG_STRING: return (v.count + 8u) & ~size_t{7};
-    case BP_TAG_COMPLEX: return 2 * sizeof(double);
-    case BP_TAG_GENERATOR: return sizeof(bp_generator_state);
-    case BP_TAG_INT_LIST: return v.count * sizeof(int64_t);
-    case BP_TAG_FLOAT_LIST: return v.count * sizeof(double);
-    case BP_TAG_BOOL_LIST: return (v.count + 7u) & ~size_t{7};
-    case BP_TAG_VALUE_LIST: return v.count * sizeof(bp_value);
-    default: return 0;
+    case BP_TAG_STRING:
+      return (v.count + 8u) & ~size_t{7};
+    case BP_TAG_COMPLEX:
+      return 2 * sizeof(double);
+    case BP_TAG_GENERATOR:
+      return sizeof(bp_generator_state);
+    case BP_TAG_INT_LIST:
+      return v.count * sizeof(int64_t);
+    case BP_TAG_FLOAT_LIST:
+      return v.count * sizeof(double);
+    case BP_TAG_BOOL_LIST:
+      return (v.count + 7u) & ~size_t{7};
+    case BP_TAG_VALUE_LIST:
+      return v.count * sizeof(bp_value);
+    default:
+      return 0;
   }
 }
 
@@ -40,7 +49,7 @@ bp_value copy_plain(const bp_value& v, char*& place) {
 }
 
 uint32_t version_now(const TensorImpl& t, const Recorded& r) {
-  if (!t.storage) return 0;
+  if (!t.storage) return t.wrapper ? t.wrapper->version : 0;
   return t.storage == r.mutated ? r.version : t.storage->version.load(std::memory_order_relaxed);
 }
 
@@ -63,7 +72,8 @@ void save_list(Node* node, size_t i, const bp_value& v, const Recorded& r) {
   node->saved()[i] = Saved::kList;
 }
 
-void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& reads, const bp_tensor* out0, char*& place) {
+void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& reads, const bp_tensor* out0,
+                   char*& place) {
   const bp_value& v = r.args[i];
   uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
   if (v.tag == BP_TAG_TENSOR_LIST) {
@@ -80,7 +90,8 @@ void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& rea
     if (out0 && out0->dtype == v.u.t->dtype && same_shape(*out0, *v.u.t)) {
       node->saved()[i] = Saved::kLikeOutput;
     } else {
-      node->values()[i] = tensor_value(new_handle(device_of(*impl(v.u.t)), v.u.t->dtype, v.u.t->dl.ndim, v.u.t->dl.shape));
+      node->values()[i] =
+          tensor_value(new_handle(device_of(*impl(v.u.t)), v.u.t->dtype, v.u.t->dl.ndim, v.u.t->dl.shape));
       node->saved()[i] = Saved::kMeta;
     }
   } else {
@@ -279,7 +290,8 @@ void record_call(const Call& call) {
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
   if (!wants_any(call)) return;
   TensorImpl* results[kMaxResults];
-  for (int32_t i = 0; i < call.n_outs; ++i) results[i] = call.outs[i].tag == BP_TAG_TENSOR ? impl(call.outs[i].u.t) : nullptr;
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    results[i] = call.outs[i].tag == BP_TAG_TENSOR ? impl(call.outs[i].u.t) : nullptr;
   record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0});
 }
 

@@ -1,9 +1,9 @@
 // Reverse-mode differentiation: nodes, recording, and what a tensor keeps for it.
 //
-// The eager tape is level 0; a grad level has a graph of the same nodes. A node holds edges to the nodes of its inputs and
-// the values that its formulas read, as seen below its level. `depth` is one more than the largest among its inputs,
-// so that descending depth is a valid order to run in, with no counting pass. Nodes are counted by reference and
-// destroyed without recursion.
+// The eager tape is level 0; a grad level has a graph of the same nodes. A node holds edges to the nodes of its inputs
+// and the values that its formulas read, as seen below its level. `depth` is one more than the largest among its
+// inputs, so that descending depth is a valid order to run in, with no counting pass. Nodes are counted by reference
+// and destroyed without recursion.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,6 @@
 
 namespace backplane::core {
 
-struct Level;
-
 struct Edge {
   Node* node;       // owned; nullptr: no derivative wanted
   uint32_t output;  // which result of `node`
@@ -25,12 +23,12 @@ struct Edge {
 
 // Per argument or result: what `values` holds of it.
 enum class Saved : uint8_t {
-  kPlain,        // no tensor, or nothing that a formula reads
-  kTensor,       // a tensor and its version (value.count); owned
-  kResult,       // a result of the node itself, without its history (which would be a cycle), and its version; owned
-  kMeta,         // shape, dtype and device alone; owned
-  kLikeOutput,   // shape, dtype and device of result 0: taken from its cotangent when needed
-  kList          // an owned array of owned tensors, and behind them their versions
+  kPlain,       // no tensor, or nothing that a formula reads
+  kTensor,      // a tensor and its version (value.count); owned
+  kResult,      // a result of the node itself, without its history (which would be a cycle), and its version; owned
+  kMeta,        // shape, dtype and device alone; owned
+  kLikeOutput,  // shape, dtype and device of result 0: taken from its cotangent when needed
+  kList         // an owned array of owned tensors, and behind them their versions
 };
 
 struct TensorMeta {  // of a result, to make zeros for an absent cotangent
@@ -59,7 +57,7 @@ struct Node {
   uint32_t n_edges = 0;
   uint32_t block_size = 0;
   const OpEntry* op = nullptr;
-  uint64_t needs = 0;           // arguments with an edge
+  uint64_t needs = 0;  // arguments with an edge
   union {
     TensorImpl* leaf = nullptr;  // kLeaf; not owned: nullptr once the tensor is gone, with which its gradient would be
     bp_device source;            // kMove
@@ -93,7 +91,8 @@ void release_saved(Node* node) noexcept;
 struct ViewRecord {
   TensorImpl* base;  // owned
   const OpEntry* op;
-  uint64_t base_stamp;  // base->autograd->stamp when this view's node was made
+  uint64_t
+      base_stamp;  // what the base's was when this view was taken: autograd->stamp; of a level's tensor, its version
   uint32_t n_args;
   uint32_t block_size;
   bp_value* args() { return reinterpret_cast<bp_value*>(this + 1); }
@@ -103,11 +102,11 @@ void destroy(ViewRecord* record) noexcept;
 
 // What a tensor keeps for differentiation beyond its node: most have none.
 struct Autograd {
-  bool requires_grad = false;  // a leaf that wants a gradient
-  TensorImpl* grad = nullptr;  // owned
-  std::atomic<Node*> leaf_node{nullptr};  // owned; made when first needed
+  bool requires_grad = false;                    // a leaf that wants a gradient
+  TensorImpl* grad = nullptr;                    // owned
+  std::atomic<Node*> leaf_node{nullptr};         // owned; made when first needed
   std::vector<std::pair<uint64_t, Hook>> hooks;  // of a leaf
-  uint64_t stamp = 0;  // grows when an in-place change through a view replaces the history
+  uint64_t stamp = 0;                            // grows when an in-place change through a view replaces the history
 };
 Autograd& autograd_of(TensorImpl* tensor);  // makes it
 void destroy(Autograd* autograd) noexcept;
@@ -144,11 +143,12 @@ void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
 // engine.cpp. A tensor of one value, made at the levels that are active: seeds, and zeros for absent cotangents.
 Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device);
 
-// engine.cpp. Runs formulas from roots; `captured` (may be null) receives the cotangents of `inputs` (not added to grads).
+// engine.cpp. Runs formulas from roots; `captured` (may be null) receives the cotangents of `inputs` (not added to
+// grads).
 struct BackwardRun {
-  std::span<TensorImpl* const> roots;
-  std::span<TensorImpl* const> cotangents;  // nullptr elements: ones
-  std::span<TensorImpl* const> inputs;
+  std::span<const Edge> roots;
+  std::span<TensorImpl* const> cotangents;  // one per root
+  std::span<const Edge> inputs;
   std::vector<Tensor>* captured = nullptr;
   bool retain_graph = false;
   bool create_graph = false;  // formulas are recorded by what is active: the tape, and the levels below

@@ -5,13 +5,17 @@
 #include "backplane/device.hpp"
 #include "core/device_call.hpp"
 #include "core/owned_value.hpp"
+#include "transforms/level.hpp"
 #include "transforms/tape.hpp"
 
 namespace backplane::core {
 namespace {
 
-void check_version(const Node& node, const bp_tensor* t, uint32_t saved) {
-  uint32_t now = t->storage ? t->storage->version.load(std::memory_order_relaxed) : 0;
+void check_version(const Node& node, const bp_tensor* tensor, uint32_t saved) {
+  const auto* t = static_cast<const TensorImpl*>(tensor);
+  const uint32_t now = t->storage   ? t->storage->version.load(std::memory_order_relaxed)
+                       : t->wrapper ? t->wrapper->version
+                                    : 0;
   BP_CHECK(now == saved, VALUE, "backward: a tensor that ", node.op->record->name,
            " saved was changed in place since: it had version ", saved, ", now ", now,
            "; use the out-of-place form, or copy the tensor before the change");
@@ -70,21 +74,26 @@ void load_saved(Node* node, uint32_t i, bp_value& to, const bp_value& like, bool
       if (create_graph) {
         TensorImpl* t = impl(v.u.t);
         retain(t->storage);
-        env.held.push_back(Tensor::adopt(new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset)));
+        env.held.push_back(Tensor::adopt(
+            new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset)));
         set_history(impl(env.held.back()), node, i - node->n_args, kTapeKey);
         to.u.t = env.held.back().get();
       }
       break;
-    case Saved::kLikeOutput: to = like; break;
+    case Saved::kLikeOutput:
+      to = like;
+      break;
     case Saved::kList:
       for (uint32_t k = 0; k < v.count; ++k)
         if (v.u.tensors[k])
-          check_version(*node, v.u.tensors[k], static_cast<uint32_t>(reinterpret_cast<uintptr_t>(v.u.tensors[v.count + k])));
+          check_version(*node, v.u.tensors[k],
+                        static_cast<uint32_t>(reinterpret_cast<uintptr_t>(v.u.tensors[v.count + k])));
       break;
     case Saved::kPlain:
       if (v.tag == BP_TAG_ABSENT) to.count = 0;
       break;
-    case Saved::kMeta: break;
+    case Saved::kMeta:
+      break;
   }
 }
 
@@ -100,16 +109,20 @@ uint32_t edge_count(Node* node, uint32_t i) {
   if (node->op->record->args[i].type != BP_TYPE_TENSOR) return 0;
   const bp_value& v = node->values()[i];
   switch (node->saved()[i]) {
-    case Saved::kList: return v.count;
-    case Saved::kPlain: return v.tag == BP_TAG_ABSENT ? v.count : 0;  // an argument that nothing reads keeps its count
-    default: return 1;
+    case Saved::kList:
+      return v.count;
+    case Saved::kPlain:
+      return v.tag == BP_TAG_ABSENT ? v.count : 0;  // an argument that nothing reads keeps its count
+    default:
+      return 1;
   }
 }
 
 void make_absent_cotangents(Node* node, const bp_formula& formula, Environment& env) {
   if (formula.flags & BP_FORMULA_PASS_ZEROS) return;
   for (uint32_t j = 0; j < node->n_outs; ++j)
-    if (env.cotangents[j].tag == BP_TAG_ABSENT && node->metas && !(node->op->record->results[j].flags & BP_RESULT_NONDIFF)) {
+    if (env.cotangents[j].tag == BP_TAG_ABSENT && node->metas &&
+        !(node->op->record->results[j].flags & BP_RESULT_NONDIFF)) {
       env.held.push_back(zeros(node->metas[j]));
       env.cotangents[j] = value(env.held.back());
     }
@@ -150,9 +163,10 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
     if (!(node->needs >> (i < 63 ? i : 63) & 1) || (i < 64 && done >> i & 1)) continue;
     const bp_formula* formula = op.vjp_of_arg[i];
     BP_CHECK(formula, NOT_IMPLEMENTED, record.name, ": has no derivative with respect to \"", record.args[i].name,
-             "\"; state one under vjp in its entry (", record.def.file ? record.def.file : "?", ":", record.def.line, ")");
-    BP_CHECK(!(formula->flags & BP_FORMULA_REFUSED), NOT_IMPLEMENTED, record.name, ": has no derivative with respect to \"",
-             record.args[i].name, "\": ", formula->text ? formula->text : "");
+             "\"; state one under vjp in its entry (", record.def.file ? record.def.file : "?", ":", record.def.line,
+             ")");
+    BP_CHECK(!(formula->flags & BP_FORMULA_REFUSED), NOT_IMPLEMENTED, record.name,
+             ": has no derivative with respect to \"", record.args[i].name, "\": ", formula->text ? formula->text : "");
     for (uint32_t k = 0; k < formula->n_targets; ++k) done |= uint64_t{1} << formula->targets[k];
     if (formula->flags & BP_FORMULA_ZERO) continue;
     make_absent_cotangents(node, *formula, env);

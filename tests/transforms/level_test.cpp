@@ -5,53 +5,62 @@
 #include <cmath>
 
 #include "backplane/autograd.hpp"
+#include "backplane/transforms.hpp"
 #include "null_backend.hpp"
-#include "transforms/grad_level.hpp"
+#include "transforms/level.hpp"
 
 namespace backplane::testing {
 namespace {
 
-using core::BelowLevel;
 using core::Call;
-using core::Level;
-using core::LevelScope;
 
 Tensor reshaped(const Tensor& t, std::vector<int64_t> shape) { return op("reshape", {value(t), value(Shape(shape))}); }
 
 // Elementwise ops over tensors whose batch axis is 0: pad each to the highest logical rank, so that they align.
-void call_batch_level(Level& level, const Call& call) {
-  int32_t rank = 0;
-  core::each_tensor(call.args, call.n_args, [&](core::TensorImpl* t) { rank = std::max(rank, t->dl.ndim); });
-  std::vector<Tensor> held;
-  std::vector<bp_value> args(call.args, call.args + call.n_args);
-  {
-    BelowLevel below(level);
-    for (bp_value& v : args) {
-      if (v.tag != BP_TAG_TENSOR) continue;
-      core::TensorImpl* inner = core::unwrap(level, core::impl(v.u.t));
-      if (!inner) continue;
-      std::vector<int64_t> shape(inner->dl.shape, inner->dl.shape + inner->dl.ndim);
-      while (static_cast<int32_t>(shape.size()) < rank + 1) shape.insert(shape.begin() + 1, 1);
-      held.push_back(reshaped(Tensor::share(inner), shape));
-      v = value(held.back());
+class SmallBatchLevel final : public core::Level {
+ public:
+  SmallBatchLevel() : Level("vmap") {}
+  void handle(const Call& call) override {
+    int32_t rank = 0;
+    core::each_tensor(call.args, call.n_args, [&](core::TensorImpl* t) { rank = std::max(rank, t->dl.ndim); });
+    std::vector<Tensor> held;
+    std::vector<bp_value> args(call.args, call.args + call.n_args);
+    bool batched = false;
+    {
+      core::BelowLevel below(*this);
+      for (bp_value& v : args) {
+        if (v.tag != BP_TAG_TENSOR) continue;
+        core::TensorImpl* inner = core::unwrap(*this, core::impl(v.u.t));
+        if (!inner) continue;
+        batched = batched || core::wrapper_of(*this, core::impl(v.u.t))->batched;
+        if (!core::wrapper_of(*this, core::impl(v.u.t))->batched) {
+          v.u.t = inner;
+          continue;
+        }
+        std::vector<int64_t> shape(inner->dl.shape, inner->dl.shape + inner->dl.ndim);
+        while (static_cast<int32_t>(shape.size()) < rank + 1) shape.insert(shape.begin() + 1, 1);
+        held.push_back(reshaped(Tensor::share(inner), shape));
+        v = value(held.back());
+      }
+      core::dispatch({call.op, args.data(), call.n_args, call.outs, call.n_outs, call.mask});
     }
-    core::dispatch({call.op, args.data(), call.n_args, call.outs, call.n_outs, call.mask});
+    call.outs[0].u.t = core::wrap(*this, core::impl(call.outs[0].u.t), batched);
   }
-  call.outs[0].u.t = core::wrap(level, core::impl(call.outs[0].u.t), 0);
-}
+};
 
 using Unary = std::function<Tensor(const Tensor&)>;
 
 Tensor batched(const Unary& f, const Tensor& x) {
-  LevelScope scope("vmap", call_batch_level, nullptr);
+  SmallBatchLevel level;
   core::retain(core::impl(x));
-  Tensor in = Tensor::adopt(core::wrap(scope.level(), core::impl(x), 0));
+  Tensor in = Tensor::adopt(core::wrap(level, core::impl(x), true));
   Tensor out = f(in);
-  return Tensor::share(core::unwrap(scope.level(), core::impl(out)));
+  return Tensor::share(core::unwrap(level, core::impl(out)));
 }
 
 Tensor derivative(const Unary& f, const Tensor& x) {
-  return core::value_and_gradients([&](std::span<const Tensor> in) { return std::vector<Tensor>{f(in[0])}; }, {&x, 1}).gradients[0];
+  return value_and_grad([&](std::span<const Tensor> in) { return std::vector<Tensor>{f(in[0])}; }, {&x, 1})
+      .gradients[0];
 }
 
 // x^3 e^x and its derivatives.
@@ -67,8 +76,8 @@ TEST(Level, GradOfGrad) {
 
 TEST(Level, BatchOfGradOfGrad) {
   Tensor x = tensor({0.5, 1.0, 1.5}, {3});
-  std::vector<double> d =
-      values(batched([](const Tensor& y) { return derivative([](const Tensor& z) { return derivative(cube_exp, z); }, y); }, x));
+  std::vector<double> d = values(batched(
+      [](const Tensor& y) { return derivative([](const Tensor& z) { return derivative(cube_exp, z); }, y); }, x));
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(d[static_cast<size_t>(i)], second(0.5 + 0.5 * i), 1e-12);
 }
 
@@ -83,9 +92,7 @@ TEST(Level, GradOfBatchOfGrad) {
 TEST(Level, GradOfGradOfBatch) {
   Tensor x = tensor({0.5, 1.0, 1.5}, {3});
   std::vector<double> d = values(derivative(
-      [](const Tensor& y) {
-        return sum(derivative([](const Tensor& z) { return sum(batched(cube_exp, z)); }, y));
-      },
+      [](const Tensor& y) { return sum(derivative([](const Tensor& z) { return sum(batched(cube_exp, z)); }, y)); },
       x));
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(d[static_cast<size_t>(i)], second(0.5 + 0.5 * i), 1e-12);
 }
@@ -93,11 +100,15 @@ TEST(Level, GradOfGradOfBatch) {
 TEST(Level, NoPerturbationConfusion) {
   // d/dx [x * d/dy (x + y)] at 1 is 1; d/dx [x * d/dy (x * y)] at 3, y = 2, is 6.
   Tensor one = scalar(1), two = scalar(2), three = scalar(3);
+  EXPECT_EQ(
+      item(derivative(
+          [&](const Tensor& x) { return multiply(x, derivative([&](const Tensor& y) { return add(x, y); }, two)); },
+          one)),
+      1);
   EXPECT_EQ(item(derivative(
-                [&](const Tensor& x) { return multiply(x, derivative([&](const Tensor& y) { return add(x, y); }, two)); }, one)),
-            1);
-  EXPECT_EQ(item(derivative(
-                [&](const Tensor& x) { return multiply(x, derivative([&](const Tensor& y) { return multiply(x, y); }, two)); },
+                [&](const Tensor& x) {
+                  return multiply(x, derivative([&](const Tensor& y) { return multiply(x, y); }, two));
+                },
                 three)),
             6);
 }

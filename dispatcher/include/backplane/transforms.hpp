@@ -28,8 +28,8 @@ struct PullbackState;
 
 // ---- reverse mode ----------------------------------------------------------------------------------------------
 
-// From cotangents of a function's results to those of its inputs. Copies share one state. It may be called more than once
-// and after its scope has ended, at whatever transforms are then active.
+// From cotangents of a function's results to those of its inputs. Copies share one state. It may be called more than
+// once and after its scope has ended, at whatever transforms are then active.
 class BACKPLANE_API Pullback {
  public:
   Pullback() = default;
@@ -117,7 +117,8 @@ struct ValuesAndTangents {
   std::vector<Tensor> values;
   std::vector<Tensor> tangents;
 };
-BACKPLANE_API ValuesAndTangents jvp(const Function& function, std::span<const Tensor> primals, std::span<const Tensor> tangents);
+BACKPLANE_API ValuesAndTangents jvp(const Function& function, std::span<const Tensor> primals,
+                                    std::span<const Tensor> tangents);
 
 // Batches over axis 0 of every input; results have the batch at axis 0.
 BACKPLANE_API std::vector<Tensor> vmap(const Function& function, std::span<const Tensor> inputs,
