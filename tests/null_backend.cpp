@@ -34,7 +34,9 @@ bp_status deallocate(void*, int32_t, void* data, uint64_t) {
   --blocks;
   return BP_OK;
 }
-bp_status no_copy_in(void*, int32_t, bp_stream*, uint64_t, void*, uint64_t, const void*, uint64_t) { return BP_ERROR_INTERNAL; }
+bp_status no_copy_in(void*, int32_t, bp_stream*, uint64_t, void*, uint64_t, const void*, uint64_t) {
+  return BP_ERROR_INTERNAL;
+}
 bp_status no_copy_out(void*, int32_t, bp_stream*, void*, void*, uint64_t, uint64_t) { return BP_ERROR_INTERNAL; }
 
 char* base(const bp_tensor& t) { return static_cast<char*>(t.dl.data) + t.dl.byte_offset; }
@@ -104,7 +106,8 @@ bp_status reduce_sum(const bp_frame* frame, const bp_value* args, int32_t, bp_va
 bp_status fill(const bp_frame*, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   const bp_tensor& out = *outs[0].u.t;
   int64_t item = out.dl.dtype.bits / 8;
-  for (int64_t offset = 0; offset < static_cast<int64_t>(out.nbytes); offset += item) store(out, offset, load(args[1], 0));
+  for (int64_t offset = 0; offset < static_cast<int64_t>(out.nbytes); offset += item)
+    store(out, offset, load(args[1], 0));
   return BP_OK;
 }
 
@@ -141,8 +144,10 @@ bp_status register_all(const bp_host* host, bp_plugin_record* record) {
   backend.copy_to_host = no_copy_out;
   if (bp_status status = host->register_backend(record, &backend)) return status;
   const std::pair<const char*, bp_kernel_fn> kernels[] = {
-      {"bp::add", binary<plus>},      {"bp::multiply", binary<times>}, {"bp::negative", unary<minus>}, {"bp::copy", unary<same>},
-      {"bp::exp", unary<exponential>}, {"bp::cast", unary<same>},       {"bp::sum", reduce_sum},         {"bp::full", fill}};
+      {"bp::add", binary<plus>},       {"bp::multiply", binary<times>},
+      {"bp::negative", unary<minus>},  {"bp::copy", unary<same>},
+      {"bp::exp", unary<exponential>}, {"bp::cast", unary<same>},
+      {"bp::sum", reduce_sum},         {"bp::full", fill}};
   for (const auto& [name, fn] : kernels) {
     bp_kernel_def kernel{};
     kernel.header = BP_HEADER(bp_kernel_def);
@@ -200,7 +205,9 @@ Tensor op(std::string_view name, std::initializer_list<bp_value> args) {
   return call(find_op("bp::" + std::string(name)), args);
 }
 
-Tensor select(const Tensor& a, int64_t axis, int64_t index) { return op("select", {value(a), value(axis), value(index)}); }
+Tensor select(const Tensor& a, int64_t axis, int64_t index) {
+  return op("select", {value(a), value(axis), value(index)});
+}
 
 int64_t live_blocks() { return blocks; }
 

@@ -21,7 +21,8 @@ void check_sizes(const char* who, Shape shape, bp_dtype dtype) {
   for (size_t i = 0; i < shape.size(); ++i)
     BP_CHECK(shape[i] >= 0, SHAPE, who, ": size ", shape[i], " of axis ", i, " is negative");
   int64_t count = checked_count(shape.data(), static_cast<int32_t>(shape.size()));
-  BP_CHECK(count <= INT64_MAX / kItemSize[dtype], SHAPE, who, ": ", count, " elements of ", kDtypeNames[dtype], " exceed 2^63 bytes");
+  BP_CHECK(count <= INT64_MAX / kItemSize[dtype], SHAPE, who, ": ", count, " elements of ", kDtypeNames[dtype],
+           " exceed 2^63 bytes");
 }
 
 // Copies strided elements, given as strides in bytes, to row-major memory.
@@ -36,7 +37,8 @@ void gather(char* dst, const char* src, const int64_t* sizes, const int64_t* str
     std::memcpy(dst, src, static_cast<size_t>(item * sizes[0]));
     return;
   }
-  for (int64_t k = 0; k < sizes[0]; ++k) gather(dst + k * inner, src + k * strides[0], sizes + 1, strides + 1, ndim - 1, item);
+  for (int64_t k = 0; k < sizes[0]; ++k)
+    gather(dst + k * inner, src + k * strides[0], sizes + 1, strides + 1, ndim - 1, item);
 }
 
 Tensor contiguous(const Tensor& t) {
@@ -76,7 +78,8 @@ Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, b
   int64_t bytes[kMaxRank];
   for (int32_t i = 0; i < ndim; ++i) bytes[i] = strides[static_cast<size_t>(i)] * kItemSize[dtype];
   if (d.host_memory()) {
-    gather(static_cast<char*>(storage->data), static_cast<const char*>(data), shape.data(), bytes, ndim, kItemSize[dtype]);
+    gather(static_cast<char*>(storage->data), static_cast<const char*>(data), shape.data(), bytes, ndim,
+           kItemSize[dtype]);
     return result;
   }
   std::vector<char> packed(nbytes);
@@ -90,7 +93,8 @@ void to_host(const Tensor& tensor, void* dst) {
   if (tensor.get()->nbytes == 0) return;
   CallGuard guard;
   Tensor packed = contiguous(tensor);
-  core::copy_to_host(*packed.get()->storage->device, packed.get()->storage, packed.get()->dl.byte_offset, dst, packed.get()->nbytes);
+  core::copy_to_host(*packed.get()->storage->device, packed.get()->storage, packed.get()->dl.byte_offset, dst,
+                     packed.get()->nbytes);
 }
 
 Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner, void (*release_owner)(void*),
@@ -127,7 +131,8 @@ Tensor to_device(const Tensor& tensor, bp_device device) {
   bp_tensor& from = *packed.get();
   if (from.nbytes) {
     if (source.host_memory()) {
-      core::copy_from_host(target, result.get()->storage, 0, static_cast<char*>(from.storage->data) + from.dl.byte_offset, from.nbytes);
+      core::copy_from_host(target, result.get()->storage, 0,
+                           static_cast<char*>(from.storage->data) + from.dl.byte_offset, from.nbytes);
     } else if (target.host_memory()) {
       core::copy_to_host(source, from.storage, from.dl.byte_offset, result.get()->storage->data, from.nbytes);
     } else {

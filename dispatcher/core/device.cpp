@@ -25,12 +25,14 @@ void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
   constexpr size_t kMinimum = offsetof(bp_backend_def, copy) + sizeof(def.copy);
   BP_CHECK(def.header.struct_size >= kMinimum && def.header.struct_size <= BP_MAX_STRUCT_SIZE &&
                def.header.struct_size % 8 == 0,
-           VERSION, "register_backend: struct size ", def.header.struct_size, " is impossible; this minor needs at least ",
-           kMinimum, " and a multiple of 8");
-  BP_CHECK(def.name && *def.name, VALUE, "register_backend: plugin \"", owner->name, "\" gives a backend without a name");
-  BP_CHECK(def.device_count && def.properties && def.allocate && def.deallocate && def.copy_from_host && def.copy_to_host,
-           VALUE, "register_backend: \"", def.name,
-           "\" must fill device_count, properties, allocate, deallocate, copy_from_host and copy_to_host");
+           VERSION, "register_backend: struct size ", def.header.struct_size,
+           " is impossible; this minor needs at least ", kMinimum, " and a multiple of 8");
+  BP_CHECK(def.name && *def.name, VALUE, "register_backend: plugin \"", owner->name,
+           "\" gives a backend without a name");
+  BP_CHECK(
+      def.device_count && def.properties && def.allocate && def.deallocate && def.copy_from_host && def.copy_to_host,
+      VALUE, "register_backend: \"", def.name,
+      "\" must fill device_count, properties, allocate, deallocate, copy_from_host and copy_to_host");
   bool streams = BP_HAS(&def, bp_backend_def, deferred_error) && def.stream_create && def.stream_destroy && def.flush &&
                  def.completed && def.wait && def.stream_wait;
   BP_CHECK(streams || (def.flags & BP_BACKEND_SYNCHRONOUS), VALUE, "register_backend: \"", def.name,
@@ -88,8 +90,8 @@ BackendRecord* find_backend(std::string_view name) noexcept {
 BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def) {
   check_definition(owner, def);
   if (BackendRecord* taken = find_backend(def.name))
-    detail::fail(BP_ERROR_VALUE, "register_backend: the name \"", def.name, "\" is taken by plugin \"", taken->owner->name,
-                 "\"; plugin \"", owner->name, "\" must choose another");
+    detail::fail(BP_ERROR_VALUE, "register_backend: the name \"", def.name, "\" is taken by plugin \"",
+                 taken->owner->name, "\"; plugin \"", owner->name, "\" must choose another");
   uint32_t index = backend_count();
   BP_CHECK(index < kMaxBackends, VALUE, "register_backend: all ", kMaxBackends, " indices are taken");
   auto record = std::make_unique<BackendRecord>();
@@ -106,12 +108,13 @@ BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def) {
 
 Device& device_at(bp_device id) {
   BackendRecord& backend = backend_at(id.backend);
-  BP_CHECK(!backend.withdrawn, DEVICE, "device ", backend.name, ": its plugin \"", backend.owner->name, "\" was unloaded");
+  BP_CHECK(!backend.withdrawn, DEVICE, "device ", backend.name, ": its plugin \"", backend.owner->name,
+           "\" was unloaded");
   std::lock_guard guard(backend.lock);
   if (!backend.started) start(backend);
   BP_CHECK(!backend.devices.empty(), DEVICE, "device ", backend.name, ": ", backend.start_error);
-  BP_CHECK(id.ordinal >= 0 && static_cast<size_t>(id.ordinal) < backend.devices.size(), VALUE, "device ", backend.name, ":",
-           id.ordinal, ": there are ", backend.devices.size(), " devices, numbered from 0");
+  BP_CHECK(id.ordinal >= 0 && static_cast<size_t>(id.ordinal) < backend.devices.size(), VALUE, "device ", backend.name,
+           ":", id.ordinal, ": there are ", backend.devices.size(), " devices, numbered from 0");
   return *backend.devices[static_cast<size_t>(id.ordinal)];
 }
 
@@ -136,8 +139,8 @@ Device& host_device() {
 
 void check_usable(Device& device) {
   BP_CHECK(!device.lost, DEVICE_LOST, "device ", name_of(device), " is lost: ", device.lost_cause);
-  BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"", device.backend->owner->name,
-           "\" was unloaded");
+  BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"",
+           device.backend->owner->name, "\" was unloaded");
   if (device.fork_generation != fork_generation()) [[unlikely]]
     restart_after_fork(device);
 }
@@ -173,8 +176,8 @@ bp_device parse_device(std::string_view name) {
   int32_t ordinal = 0;
   if (backend.size() < name.size()) {
     std::string_view digits = name.substr(backend.size() + 1);
-    BP_CHECK(!digits.empty() && digits.size() < 6 && digits.find_first_not_of("0123456789") == std::string_view::npos, VALUE,
-             "device \"", name, "\": expected NAME or NAME:NUMBER, for example \"cpu\" or \"sim:1\"");
+    BP_CHECK(!digits.empty() && digits.size() < 6 && digits.find_first_not_of("0123456789") == std::string_view::npos,
+             VALUE, "device \"", name, "\": expected NAME or NAME:NUMBER, for example \"cpu\" or \"sim:1\"");
     for (char digit : digits) ordinal = ordinal * 10 + (digit - '0');
   }
   BackendRecord* found = find_backend(backend);
@@ -185,7 +188,8 @@ bp_device parse_device(std::string_view name) {
   if (!found) {
     std::string known;
     for (const std::string& other : known_backends()) known += (known.empty() ? "" : ", ") + other;
-    detail::fail(BP_ERROR_VALUE, "device \"", name, "\": no backend of that name; known: ", known.empty() ? "none" : known,
+    detail::fail(BP_ERROR_VALUE, "device \"", name,
+                 "\": no backend of that name; known: ", known.empty() ? "none" : known,
                  ". Load its plugin with load_plugin(path) or put its folder on BACKPLANE_PLUGIN_PATH");
   }
   return id_of(device_at({found->index, ordinal}));
@@ -199,7 +203,8 @@ std::vector<DeviceInfo> devices() {
     try {
       BackendRecord& backend = backend_at(parse_device(name).backend);
       for (auto& device : backend.devices)
-        infos.push_back({id_of(*device), name_of(*device), device->properties.name, backend.owner->name, device->properties});
+        infos.push_back(
+            {id_of(*device), name_of(*device), device->properties.name, backend.owner->name, device->properties});
     } catch (const Error&) {
       // A backend without a driver has no devices; `plugins --why` says why.
     }
@@ -219,7 +224,8 @@ bp_device default_device() {
 
 void set_default_device(bp_device device) {
   device_at(device);
-  default_device_id.store(uint64_t{device.backend} << 32 | static_cast<uint32_t>(device.ordinal), std::memory_order_relaxed);
+  default_device_id.store(uint64_t{device.backend} << 32 | static_cast<uint32_t>(device.ordinal),
+                          std::memory_order_relaxed);
 }
 
 void synchronize(bp_device device) { core::synchronize(device_at(device)); }

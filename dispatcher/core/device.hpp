@@ -39,7 +39,7 @@ struct Device {
   std::string lost_cause;
   uint32_t fork_generation = 0;
   bp_device_properties properties{};
-  std::recursive_mutex lock;  // a kernel may call ops while its work is being recorded
+  std::recursive_mutex lock;                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
   struct Block {
     void* data;
@@ -64,7 +64,7 @@ struct BackendRecord {
 };
 
 BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def);  // under the registry's lock
-BackendRecord* find_backend(std::string_view name) noexcept;  // opened ones only
+BackendRecord* find_backend(std::string_view name) noexcept;                 // opened ones only
 BackendRecord& backend_at(uint32_t index);
 uint32_t backend_count() noexcept;
 
@@ -100,6 +100,7 @@ void deallocate(Device& device, void* data, uint64_t size, StorageUse last) noex
 void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size);
 void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* dst, uint64_t size);
 // Bytes from one storage of the device to another, in the order of the current stream.
-void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset, uint64_t size);
+void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset,
+                 uint64_t size);
 
 }  // namespace backplane::core

@@ -64,13 +64,15 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
 // May the kernel write straight into `target` while it reads `input`?
 bool clashes(const TensorImpl& target, const TensorImpl& input, const KernelRow& row) {
   if (target.storage != input.storage) return false;
-  bool identical = target.dl.byte_offset == input.dl.byte_offset && target.dtype == input.dtype && same_shape(target, input) &&
+  bool identical = target.dl.byte_offset == input.dl.byte_offset && target.dtype == input.dtype &&
+                   same_shape(target, input) &&
                    std::equal(target.dl.strides, target.dl.strides + target.dl.ndim, input.dl.strides);
   if (identical) return !(row.def.flags & BP_KERNEL_INPLACE);
   return overlap(target, input) != Overlap::kNo;
 }
 
-void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype, Device& device) {
+void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype,
+                 Device& device) {
   BP_CHECK(&device_of(target) == &device, VALUE, op.record->name, ": out is on device ", name_of(device_of(target)),
            "; the arguments are on ", name_of(device));
   bool same = target.dl.ndim == shape.ndim && std::equal(shape.sizes, shape.sizes + shape.ndim, target.dl.shape);
@@ -83,8 +85,9 @@ void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult&
     detail::fail(BP_ERROR_SHAPE, op.record->name, ": the output has shape ", text(target.dl.ndim, target.dl.shape),
                  "; the result has shape ", text(shape.ndim, shape.sizes));
   }
-  BP_CHECK(dtype_kind(dtype) <= dtype_kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ", kDtypeNames[dtype],
-           " cannot be written into an output of dtype ", kDtypeNames[target.dtype], "; cast it first");
+  BP_CHECK(dtype_kind(dtype) <= dtype_kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ",
+           kDtypeNames[dtype], " cannot be written into an output of dtype ", kDtypeNames[target.dtype],
+           "; cast it first");
   check_writable(op, target);
 }
 
@@ -163,7 +166,8 @@ void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
   else if (axis->tag == BP_TAG_INT)
     axes[n_axes++] = normalize_axis(*call.op.record, axis->u.i, input.dl.ndim);
   else
-    for (uint32_t k = 0; k < axis->count; ++k) axes[n_axes++] = normalize_axis(*call.op.record, axis->u.ints[k], input.dl.ndim);
+    for (uint32_t k = 0; k < axis->count; ++k)
+      axes[n_axes++] = normalize_axis(*call.op.record, axis->u.ints[k], input.dl.ndim);
   build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
 }
 
@@ -282,13 +286,15 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
     bp_value arg = tensor_value(t);
     t = temporaries.keep(call_one(role_op(Role::kCopy), &arg, 1, 0));
   }
-  if (!is_aligned(*t, alignment_of(row, device))) t = temporaries.keep(realigned(*t, device, alignment_of(row, device)));
+  if (!is_aligned(*t, alignment_of(row, device)))
+    t = temporaries.keep(realigned(*t, device, alignment_of(row, device)));
   return t;
 }
 
 void check_writable(const OpEntry& op, const TensorImpl& target) {
   BP_CHECK(target.storage, VALUE, op.record->name, ": the output has no data");
-  BP_CHECK(!target.storage->read_only, VALUE, op.record->name, ": the output is read-only memory of another library; copy it");
+  BP_CHECK(!target.storage->read_only, VALUE, op.record->name,
+           ": the output is read-only memory of another library; copy it");
   BP_CHECK(is_contiguous(target) || !self_overlaps(target), VALUE, op.record->name,
            ": several elements of the output share one place in memory (a broadcast view); copy it first");
 }
@@ -305,8 +311,8 @@ Device& device_of_call(const Call& call) {
       return;
     }
     if (!same_device(*first, *t))
-      detail::fail(BP_ERROR_VALUE, call.op.record->name, ": tensors on different devices: ", name_of(device_of(*first)), " and ",
-                   name_of(device_of(*t)), "; move one with to(device)");
+      detail::fail(BP_ERROR_VALUE, call.op.record->name, ": tensors on different devices: ", name_of(device_of(*first)),
+                   " and ", name_of(device_of(*t)), "; move one with to(device)");
   });
   if (first) return device_of(*first);
   for (int32_t i = 0; i < call.n_args; ++i)

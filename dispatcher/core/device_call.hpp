@@ -55,7 +55,9 @@ void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp
 
 // The device of a call: that of its tensors, which must agree; else of a Device argument; else the default.
 Device& device_of_call(const Call& call);
-inline Device& device_of(const TensorImpl& t) { return t.storage ? *t.storage->device : device_at({t.backend, t.ordinal}); }
+inline Device& device_of(const TensorImpl& t) {
+  return t.storage ? *t.storage->device : device_at({t.backend, t.ordinal});
+}
 
 // Before a write into a tensor that the caller gave. Throws for read-only and self-overlapping ones.
 void check_writable(const OpEntry& op, const TensorImpl& target);

@@ -164,7 +164,8 @@ namespace {
 // The arguments in the form in which a kernel sees them, as far as dtypes go: those that promote, in the compute dtype.
 class PromotedArguments {
  public:
-  explicit PromotedArguments(const Call& call) : args_(call.args), promote_(call.op.record->def.promote), mask_(call.mask) {
+  explicit PromotedArguments(const Call& call)
+      : args_(call.args), promote_(call.op.record->def.promote), mask_(call.mask) {
     compute_ = compute_dtype(*call.op.record, call.args, call.n_args);
     if (compute_ == BP_DTYPE_NONE) return;
     bool differ = false;

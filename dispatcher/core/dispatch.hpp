@@ -23,12 +23,12 @@ struct Call {
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
 void dispatch(const Call& call);
-void call_on_device(const Call& call);       // device_call.cpp
-void call_decomposition(const Call& call);   // evaluates the DECOMPOSE formula; its calls see call.mask
+void call_on_device(const Call& call);      // device_call.cpp
+void call_decomposition(const Call& call);  // evaluates the DECOMPOSE formula; its calls see call.mask
 void call_key(const Call& call, uint64_t key);
 
-// A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults. Writes all
-// of them to `full` (room for kMaxArgs) and returns how many.
+// A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults. Writes
+// all of them to `full` (room for kMaxArgs) and returns how many.
 int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_args, bp_value* full);
 
 // One tensor result; the caller owns it.

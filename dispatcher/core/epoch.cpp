@@ -79,7 +79,8 @@ void end_thread(void* cold) {
     std::erase_if(list.members, [](const Member& member) { return member.state == &thread_state; });
     for (uint32_t plugin = 0; plugin < kCountedPlugins; ++plugin)
       for (uint32_t kind = 0; kind < kLeaseKinds; ++kind)
-        list.ended[plugin][kind] += static_cast<ThreadCold*>(cold)->leases[plugin][kind].load(std::memory_order_relaxed);
+        list.ended[plugin][kind] +=
+            static_cast<ThreadCold*>(cold)->leases[plugin][kind].load(std::memory_order_relaxed);
   }
   delete static_cast<ThreadCold*>(cold);
 }

@@ -19,7 +19,8 @@ struct ScratchBlock {
   uint64_t size;
 };
 
-// Leases are counted per thread, without locked instructions, for the first plugins of a process; see plugin_record.hpp.
+// Leases are counted per thread, without locked instructions, for the first plugins of a process; see
+// plugin_record.hpp.
 inline constexpr uint32_t kCountedPlugins = 32;
 inline constexpr uint32_t kLeaseKinds = 4;
 using LeaseCounts = std::atomic<int64_t>[kCountedPlugins][kLeaseKinds];
@@ -27,8 +28,8 @@ using LeaseCounts = std::atomic<int64_t>[kCountedPlugins][kLeaseKinds];
 struct ThreadCold {
   std::string error;  // the message of set_error
   int32_t error_code = 0;
-  bool error_is_new = false;  // no caller has been told of it yet: it belongs to the failure in flight
-  LeaseCounts leases{};  // taken less dropped, by this thread alone
+  bool error_is_new = false;          // no caller has been told of it yet: it belongs to the failure in flight
+  LeaseCounts leases{};               // taken less dropped, by this thread alone
   std::vector<ScratchBlock> scratch;  // of the kernels of synchronous devices that are running on this thread
 };
 

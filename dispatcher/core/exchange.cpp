@@ -32,19 +32,20 @@ Device& device_of_dlpack(const DLTensor& t) {
   for (uint32_t i = 0; i < backend_count(); ++i) {
     BackendRecord& backend = backend_at(i);
     for (auto& device : backend.devices)
-      if (!backend.withdrawn && device->properties.dl_device_type == t.device.device_type && device->ordinal == t.device.device_id &&
-          (device->flags & BP_BACKEND_ADDRESSABLE) && t.device.device_type != kDLExtDev)
+      if (!backend.withdrawn && device->properties.dl_device_type == t.device.device_type &&
+          device->ordinal == t.device.device_id && (device->flags & BP_BACKEND_ADDRESSABLE) &&
+          t.device.device_type != kDLExtDev)
         return *device;
   }
-  detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", t.device.device_type, ", number ",
-               t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
+  detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", t.device.device_type,
+               ", number ", t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
 }
 
 // The tensor over foreign memory; `owner` is released with `release_owner` when its storage dies.
 Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool read_only) {
   bp_dtype dtype = dtype_from_dlpack(t.dtype);
-  BP_CHECK(dtype != BP_DTYPE_NONE, DTYPE, "from_dlpack: code ", int{t.dtype.code}, " with ", int{t.dtype.bits}, " bits and ",
-           t.dtype.lanes, " lanes is none of our dtypes");
+  BP_CHECK(dtype != BP_DTYPE_NONE, DTYPE, "from_dlpack: code ", int{t.dtype.code}, " with ", int{t.dtype.bits},
+           " bits and ", t.dtype.lanes, " lanes is none of our dtypes");
   BP_CHECK(t.ndim >= 0 && t.ndim <= 64, SHAPE, "from_dlpack: rank ", t.ndim, " is not in 0..64");
   Device& device = device_of_dlpack(t);
   int64_t low = 0, high = 0, count = 1;
@@ -57,10 +58,10 @@ Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool
   if (count == 0) low = 0, high = -1;
   int64_t item = kItemSize[dtype];
   char* first = static_cast<char*>(t.data) + t.byte_offset + low * item;
-  bp_storage* storage = wrap_storage(device, first, static_cast<uint64_t>((high - low + 1) * item), owner, release_owner);
+  bp_storage* storage =
+      wrap_storage(device, first, static_cast<uint64_t>((high - low + 1) * item), owner, release_owner);
   storage->read_only = read_only;
-  return Tensor::adopt(
-      new_tensor_over(storage, dtype, t.ndim, t.shape, t.strides, static_cast<uint64_t>(-low * item)));
+  return Tensor::adopt(new_tensor_over(storage, dtype, t.ndim, t.shape, t.strides, static_cast<uint64_t>(-low * item)));
 }
 
 }  // namespace
@@ -91,25 +92,27 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
 }
 
 Tensor from_dlpack(DLManagedTensorVersioned* managed) {
-  BP_CHECK(managed->version.major == DLPACK_MAJOR_VERSION, VERSION, "from_dlpack: the capsule has DLPack ", managed->version.major,
-           ".", managed->version.minor, "; we read major ", DLPACK_MAJOR_VERSION);
+  BP_CHECK(managed->version.major == DLPACK_MAJOR_VERSION, VERSION, "from_dlpack: the capsule has DLPack ",
+           managed->version.major, ".", managed->version.minor, "; we read major ", DLPACK_MAJOR_VERSION);
   CallGuard guard;
-  return import(managed->dl_tensor, managed,
-                [](void* m) {
-                  auto* tensor = static_cast<DLManagedTensorVersioned*>(m);
-                  if (tensor->deleter) tensor->deleter(tensor);
-                },
-                (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0);
+  return import(
+      managed->dl_tensor, managed,
+      [](void* m) {
+        auto* tensor = static_cast<DLManagedTensorVersioned*>(m);
+        if (tensor->deleter) tensor->deleter(tensor);
+      },
+      (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0);
 }
 
 Tensor from_dlpack(DLManagedTensor* managed) {
   CallGuard guard;
-  return import(managed->dl_tensor, managed,
-                [](void* m) {
-                  auto* tensor = static_cast<DLManagedTensor*>(m);
-                  if (tensor->deleter) tensor->deleter(tensor);
-                },
-                false);
+  return import(
+      managed->dl_tensor, managed,
+      [](void* m) {
+        auto* tensor = static_cast<DLManagedTensor*>(m);
+        if (tensor->deleter) tensor->deleter(tensor);
+      },
+      false);
 }
 
 }  // namespace backplane

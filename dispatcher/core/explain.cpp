@@ -2,9 +2,9 @@
 #include <sstream>
 
 #include "backplane/op.hpp"
+#include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/registry.hpp"
-#include "core/dtype_rules.hpp"
 
 namespace backplane {
 
@@ -30,8 +30,7 @@ std::string signature(const OpRecord& record) {
     if (arg.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL)) text += "=…";
   }
   text += ") -> ";
-  for (size_t j = 0; j < record.results.size(); ++j)
-    text += std::string(j ? ", " : "") + record.results[j].name;
+  for (size_t j = 0; j < record.results.size(); ++j) text += std::string(j ? ", " : "") + record.results[j].name;
   return text;
 }
 

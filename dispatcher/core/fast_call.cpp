@@ -14,7 +14,8 @@ constexpr uint32_t kSlowRow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS;
 
 bool row_is_plain(const OpEntry& op, const KernelRow& row, const Device& device, bp_dtype dtype) {
   return (row.def.dtypes & BP_DTYPE_BIT(dtype)) && !(row.def.flags & kSlowRow) && row.def.max_elements == 0 &&
-         row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 && device.properties.alignment <= 1;
+         row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 &&
+         device.properties.alignment <= 1;
 }
 
 // The shared form of both operands, or nullptr where they differ in more than their data.
@@ -50,10 +51,10 @@ bool call_fast(const Call& call) {
   const TensorImpl* form = common_form(call, found, numbers);
   if (!form || !found->synchronous()) return false;
   const bp_dtype dtype = form->dtype;
-  if (!(op.record->promote_accepts & BP_DTYPE_BIT(dtype)) || (found->properties.lacks & BP_DTYPE_BIT(dtype))) return false;
+  if (!(op.record->promote_accepts & BP_DTYPE_BIT(dtype)) || (found->properties.lacks & BP_DTYPE_BIT(dtype)))
+    return false;
   // Numbers stay in the tensor's dtype only where that is floating; there an int is a float.
-  if (!(BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING) &&
-      (numbers || (op.record->def.dtype_flags & BP_DTYPE_TO_FLOATING)))
+  if (!(BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING) && (numbers || (op.record->def.dtype_flags & BP_DTYPE_TO_FLOATING)))
     return false;
   auto& device = const_cast<Device&>(*found);
   const KernelTable* table = op.table.load(std::memory_order_acquire);

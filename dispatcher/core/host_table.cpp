@@ -73,7 +73,8 @@ bp_status scratch(const bp_frame* frame, uint64_t size, void** data) {
   });
 }
 
-bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
+                  int32_t n_outs) {
   return guarded([&] { call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0}); });
 }
 
@@ -93,9 +94,10 @@ bp_status make_view(const bp_frame*, bp_tensor* base, int32_t ndim, const int64_
     }
     auto item = static_cast<int64_t>(kItemSize[base->dtype]);
     auto offset = static_cast<int64_t>(byte_offset);
-    BP_CHECK(empty || (offset + low * item >= 0 && static_cast<uint64_t>(offset + (high + 1) * item) <= base->storage->size),
-             VALUE, "make_view: bytes ", offset + low * item, " to ", offset + (high + 1) * item,
-             " lie outside the storage of ", base->storage->size);
+    BP_CHECK(
+        empty || (offset + low * item >= 0 && static_cast<uint64_t>(offset + (high + 1) * item) <= base->storage->size),
+        VALUE, "make_view: bytes ", offset + low * item, " to ", offset + (high + 1) * item,
+        " lie outside the storage of ", base->storage->size);
     retain(base->storage);
     *out = new_tensor_over(base->storage, base->dtype, ndim, shape, strides, byte_offset);
   });
@@ -118,8 +120,8 @@ bp_status native(const bp_frame* frame, const char* kind, void** handle) {
   return guarded([&] {
     Device& device = frame_device(frame);
     const bp_backend_def& def = device.backend->def;
-    BP_CHECK(BP_HAS(&def, bp_backend_def, native) && def.native, NOT_IMPLEMENTED, "native: backend ", device.backend->name,
-             " offers no native handles");
+    BP_CHECK(BP_HAS(&def, bp_backend_def, native) && def.native, NOT_IMPLEMENTED, "native: backend ",
+             device.backend->name, " offers no native handles");
     if (bp_status status = def.native(def.context, device.ordinal, frame->stream, kind, handle))
       throw_device_error(device, status, "native");
   });
@@ -127,13 +129,27 @@ bp_status native(const bp_frame* frame, const char* kind, void** handle) {
 
 }  // namespace
 
-const bp_host host_table = {
-    BP_HEADER(bp_host), BP_ABI_MAJOR, BP_ABI_MINOR, set_error, get_error, log, alloc_output, scratch, call_op, find_op,
-    make_view, [](bp_tensor* t) { retain(impl(t)); }, [](bp_tensor* t) { release(impl(t)); },
-    [](int64_t begin, int64_t end, int64_t grain, bp_parallel_body body, void* context) {
-      return parallel_for(begin, end, grain, body, context);
-    },
-    [] { return worker_count(); }, register_op_entry, register_backend_entry, register_kernel_entry, register_key_entry,
-    native};
+const bp_host host_table = {BP_HEADER(bp_host),
+                            BP_ABI_MAJOR,
+                            BP_ABI_MINOR,
+                            set_error,
+                            get_error,
+                            log,
+                            alloc_output,
+                            scratch,
+                            call_op,
+                            find_op,
+                            make_view,
+                            [](bp_tensor* t) { retain(impl(t)); },
+                            [](bp_tensor* t) { release(impl(t)); },
+                            [](int64_t begin, int64_t end, int64_t grain, bp_parallel_body body, void* context) {
+                              return parallel_for(begin, end, grain, body, context);
+                            },
+                            [] { return worker_count(); },
+                            register_op_entry,
+                            register_backend_entry,
+                            register_kernel_entry,
+                            register_key_entry,
+                            native};
 
 }  // namespace backplane::core

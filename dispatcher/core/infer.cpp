@@ -7,9 +7,11 @@
 namespace backplane {
 namespace {
 
-InferredResult infer_one(const core::OpEntry& op, const bp_value* args, int32_t n_args, int32_t index, bp_dtype compute) {
+InferredResult infer_one(const core::OpEntry& op, const bp_value* args, int32_t n_args, int32_t index,
+                         bp_dtype compute) {
   const core::OpRecord& record = *op.record;
-  BP_CHECK(!(op.flags & BP_OP_DYNAMIC), NOT_IMPLEMENTED, record.name, ": the shape of its result depends on values; call it instead");
+  BP_CHECK(!(op.flags & BP_OP_DYNAMIC), NOT_IMPLEMENTED, record.name,
+           ": the shape of its result depends on values; call it instead");
   core::ShapeResult shape;
   core::infer_shape(record, args, n_args, index, shape);
   bp_dtype dtype = core::result_dtype(record, args, n_args, index, compute);

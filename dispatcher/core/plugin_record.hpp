@@ -25,9 +25,9 @@ struct bp_plugin_record {
   std::string name;
   std::string version;
   std::string path;
-  std::string why;  // it could not be registered
+  std::string why;                                              // it could not be registered
   std::shared_ptr<const backplane::core::Withdrawn> withdrawn;  // what the last unload or failure took back
-  void* library = nullptr;  // dlopen's handle
+  void* library = nullptr;                                      // dlopen's handle
   bp_plugin table{};
   std::vector<std::string> backends;  // full names of what it registered, for reports
   std::vector<std::string> ops;

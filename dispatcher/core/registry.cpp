@@ -23,8 +23,8 @@ namespace {
 constexpr uint32_t kChunk = 256;
 constexpr uint32_t kMaxChunks = 1024;
 constexpr uint32_t kMaxKeys = 60;
-constexpr const char* kRoleTags[] = {"role:add",    "role:full",    "role:copy",   "role:cast", "role:expand",
-                                         "role:permute", "role:reshape", "role:select", "role:concat"};
+constexpr const char* kRoleTags[] = {"role:add",     "role:full",    "role:copy",   "role:cast",  "role:expand",
+                                     "role:permute", "role:reshape", "role:select", "role:concat"};
 
 // What calls read, without a lock and without an initialisation guard.
 struct Tables {
@@ -168,14 +168,15 @@ PluginRecord* core_plugin() {
 
 OpEntry* op_entry(uint32_t handle) noexcept {
   if (handle >= tables.count.load(std::memory_order_acquire)) return nullptr;
-  return tables.chunks[handle / kChunk].load(std::memory_order_acquire)[handle % kChunk].load(std::memory_order_acquire);
+  return tables.chunks[handle / kChunk].load(std::memory_order_acquire)[handle % kChunk].load(
+      std::memory_order_acquire);
 }
 
 OpEntry& checked_entry(uint32_t handle) {
   OpEntry* entry = op_entry(handle);
   BP_CHECK(entry, VALUE, "call: there is no op with handle ", handle, "; handles come from find_op");
-  BP_CHECK(!entry->withdrawn.load(std::memory_order_acquire), NOT_IMPLEMENTED, entry->record->name,
-           ": its plugin \"", entry->owner->name, "\" was unloaded; load it again to use the op");
+  BP_CHECK(!entry->withdrawn.load(std::memory_order_acquire), NOT_IMPLEMENTED, entry->record->name, ": its plugin \"",
+           entry->owner->name, "\" was unloaded; load it again to use the op");
   return *entry;
 }
 
@@ -197,7 +198,8 @@ void link_entry(OpEntry& entry) {
   // May open plugins, which must happen outside the lock.
   if (const bp_program* program = record.def.program)
     for (uint32_t i = 0; i < program->n_names; ++i)
-      if (std::string_view(program->names[i]).find("::") != std::string_view::npos) backplane::find_op(program->names[i]);
+      if (std::string_view(program->names[i]).find("::") != std::string_view::npos)
+        backplane::find_op(program->names[i]);
   std::lock_guard guard(ready_registry().lock);
   if (record.linked.load(std::memory_order_relaxed)) return;
   link(record, find_op_loaded);
@@ -216,7 +218,8 @@ OpEntry& role_op(Role role) {
   return *entry;
 }
 
-// A new entry under the old handle. Whoever still reads the old one finds it withdrawn. Kernels that other plugins brought for the op move over.
+// A new entry under the old handle. Whoever still reads the old one finds it withdrawn. Kernels that other plugins
+// brought for the op move over.
 static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   entry->handle = old.handle;
   entry->record->info.op = old.handle;
@@ -226,8 +229,8 @@ static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   rebuild_table(*entry);
   rebuild_table(old);
   retired().entries.emplace_back(&old);
-  tables.chunks[old.handle / kChunk].load(std::memory_order_relaxed)[old.handle % kChunk].store(entry.release(),
-                                                                                          std::memory_order_release);
+  tables.chunks[old.handle / kChunk].load(std::memory_order_relaxed)[old.handle % kChunk].store(
+      entry.release(), std::memory_order_release);
   return old.handle;
 }
 
@@ -237,7 +240,8 @@ uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
   Registry& r = owner == core_plugin() ? registry() : ready_registry();
   std::lock_guard guard(r.lock);
   auto taken = r.by_name.find(record->name);
-  // A name that its owner gave up is free: for a plugin of that owner's name under the old handle, else under a new one.
+  // A name that its owner gave up is free: for a plugin of that owner's name under the old handle, else under a new
+  // one.
   if (taken != r.by_name.end()) {
     OpEntry& old = *op_entry(taken->second);
     BP_CHECK(old.withdrawn, VALUE, "register_op: the name ", record->name, " is taken by plugin \"", old.owner->name,
@@ -270,7 +274,8 @@ uint32_t register_backend(PluginRecord* owner, const bp_backend_def& def) {
 void register_kernel(PluginRecord* owner, const bp_kernel_def& def) {
   constexpr size_t kMinimum = offsetof(bp_kernel_def, line) + sizeof(uint32_t);
   BP_CHECK(def.header.struct_size >= kMinimum && def.header.struct_size <= BP_MAX_STRUCT_SIZE, VERSION,
-           "register_kernel: struct size ", def.header.struct_size, " is impossible; this minor needs at least ", kMinimum);
+           "register_kernel: struct size ", def.header.struct_size, " is impossible; this minor needs at least ",
+           kMinimum);
   BP_CHECK(def.op && def.backend && def.fn, VALUE, "register_kernel: op, backend and fn are required");
   Registry& r = ready_registry();
   std::lock_guard guard(r.lock);
@@ -308,8 +313,8 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& def) {
   Registry& r = ready_registry();
   std::lock_guard guard(r.lock);
   const KeyRecord* taken = find_key(def.name);
-  BP_CHECK(!taken || (taken->withdrawn && taken->owner->name == owner->name), VALUE, "register_key: the key \"", def.name,
-           "\" is taken by plugin \"", taken ? taken->owner->name : "", "\"");
+  BP_CHECK(!taken || (taken->withdrawn && taken->owner->name == owner->name), VALUE, "register_key: the key \"",
+           def.name, "\" is taken by plugin \"", taken ? taken->owner->name : "", "\"");
   BP_CHECK(taken || r.key_count < kMaxKeys, VALUE, "register_key: all ", kMaxKeys, " functionality keys are taken");
   constexpr int64_t kStep = 1 << 10;
   int64_t low = def.above ? rank_of(def.above) : INT64_MIN, high = def.below ? rank_of(def.below) : INT64_MAX;
@@ -351,7 +356,10 @@ uint64_t highest_key(uint64_t keys) noexcept {
     uint32_t bit = static_cast<uint32_t>(__builtin_ctzll(rest));
     uint64_t mask = uint64_t{1} << bit;
     const KeyRecord* key = key_at(bit);
-    int64_t rank = mask == kTapeKey ? 0 : mask & (kLevelKey | kCreationKey) ? 1 << 20 : key && !key->withdrawn ? key->rank : INT64_MIN;
+    int64_t rank = mask == kTapeKey                    ? 0
+                   : mask & (kLevelKey | kCreationKey) ? 1 << 20
+                   : key && !key->withdrawn            ? key->rank
+                                                       : INT64_MIN;
     if (rank > best_rank || !best) best_rank = rank, best = mask;
   }
   return best;
@@ -375,7 +383,8 @@ void collect(Registry& r, Withdrawn& all) {
     if (KeyRecord* key = tables.keys[bit].load(std::memory_order_relaxed); key->owner == owner && !key->withdrawn)
       all.keys.push_back(key);
   for (uint32_t i = 0; i < backend_count(); ++i)
-    if (BackendRecord& backend = backend_at(i); backend.owner == owner && !backend.withdrawn) all.backends.push_back(&backend);
+    if (BackendRecord& backend = backend_at(i); backend.owner == owner && !backend.withdrawn)
+      all.backends.push_back(&backend);
   for (uint32_t i = 0; i < tables.count.load(std::memory_order_relaxed); ++i) {
     OpEntry& entry = *op_entry(i);
     if (entry.owner == owner && !entry.withdrawn) all.ops.push_back(&entry);

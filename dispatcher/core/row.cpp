@@ -15,13 +15,18 @@ bool equals_default(const bp_value& value, const bp_arg_def& arg) {
   const bp_value& d = arg.default_value;
   if (value.tag != d.tag) return false;
   switch (value.tag) {
-    case BP_TAG_ABSENT: return true;
-    case BP_TAG_STRING: return value.count == d.count && std::memcmp(value.u.s, d.u.s, value.count) == 0;
+    case BP_TAG_ABSENT:
+      return true;
+    case BP_TAG_STRING:
+      return value.count == d.count && std::memcmp(value.u.s, d.u.s, value.count) == 0;
     case BP_TAG_INT_LIST:
       return value.count == d.count && std::memcmp(value.u.ints, d.u.ints, value.count * sizeof(int64_t)) == 0;
-    case BP_TAG_FLOAT: return value.u.f == d.u.f;
-    case BP_TAG_COMPLEX: return value.u.c[0] == d.u.c[0] && value.u.c[1] == d.u.c[1];
-    default: return value.u.i == d.u.i;
+    case BP_TAG_FLOAT:
+      return value.u.f == d.u.f;
+    case BP_TAG_COMPLEX:
+      return value.u.c[0] == d.u.c[0] && value.u.c[1] == d.u.c[1];
+    default:
+      return value.u.i == d.u.i;
   }
 }
 
@@ -87,8 +92,8 @@ const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compu
       return row;
     }
     if (why)
-      why->text += "\n  the kernel of plugin \"" + row->owner->name + "\" (" + row->file + ":" + std::to_string(row->def.line) +
-                   ") " + reason;
+      why->text += "\n  the kernel of plugin \"" + row->owner->name + "\" (" + row->file + ":" +
+                   std::to_string(row->def.line) + ") " + reason;
   }
   return nullptr;
 }

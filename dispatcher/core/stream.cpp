@@ -79,7 +79,8 @@ void throw_deferred(Stream& stream, bp_status status) {
 }
 
 void forget_finished(Stream& stream) {
-  while (!stream.unfinished.empty() && stream.unfinished.front().first <= stream.completed) stream.unfinished.pop_front();
+  while (!stream.unfinished.empty() && stream.unfinished.front().first <= stream.completed)
+    stream.unfinished.pop_front();
 }
 
 // Under the device's lock: gives back to the backend what nothing uses any more.
@@ -277,7 +278,8 @@ void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storag
     std::lock_guard lock(device.lock);
     uint64_t ticket = issue(stream, "copy", &src, 1, &dst, 1);
     CallGuard guard;
-    status = def.copy(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src->data, src_offset, size);
+    status = def.copy(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src->data, src_offset,
+                      size);
   }
   if (status != BP_OK) throw_device_error(device, status, "copy");
 }

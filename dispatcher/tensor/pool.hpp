@@ -38,7 +38,8 @@ class Pool {
       }
     }
   };
-  static inline thread_local constinit List list_ __attribute__((tls_model("initial-exec"))) = {nullptr, 0, false, false};
+  static inline thread_local constinit List list_
+      __attribute__((tls_model("initial-exec"))) = {nullptr, 0, false, false};
   [[gnu::noinline]] static void arm() {
     static thread_local Closer closer;
     (void)&closer;
@@ -59,7 +60,8 @@ class Pool {
   static void give(void* memory) noexcept {
     if constexpr (kPooling) {
       if (list_.count < Limit && !list_.closed) {
-        if (!list_.armed) [[unlikely]] arm();
+        if (!list_.armed) [[unlikely]]
+          arm();
         auto* block = static_cast<Block*>(memory);
         block->next = list_.head;
         list_.head = block;

@@ -12,12 +12,12 @@
 
 namespace backplane::core {
 
-struct Device;    // core/device.hpp
-struct Stream;    // core/device.hpp
-struct Node;      // transforms/tape.hpp
-struct Autograd;  // transforms/tape.hpp
+struct Device;      // core/device.hpp
+struct Stream;      // core/device.hpp
+struct Node;        // transforms/tape.hpp
+struct Autograd;    // transforms/tape.hpp
 struct ViewRecord;  // transforms/tape.hpp
-struct Wrapper;   // transforms/level.hpp
+struct Wrapper;     // transforms/level.hpp
 
 inline constexpr int kInlineRank = 5;
 inline constexpr uint64_t kSmallBytes = 64;  // data of this size live inside the storage, where memory is the host's

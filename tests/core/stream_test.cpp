@@ -63,7 +63,8 @@ bp_backend_def definition() {
   };
   d.copy_from_host = [](void*, int32_t, bp_stream* s, uint64_t ticket, void* dst, uint64_t offset, const void* src,
                         uint64_t size) -> bp_status {
-    auto bytes = std::make_shared<std::vector<char>>(static_cast<const char*>(src), static_cast<const char*>(src) + size);
+    auto bytes =
+        std::make_shared<std::vector<char>>(static_cast<const char*>(src), static_cast<const char*>(src) + size);
     stream_of(s).queue.push_back({ticket, [=] { std::memcpy(at(dst, offset), bytes->data(), bytes->size()); }});
     return BP_OK;
   };
@@ -76,8 +77,12 @@ bp_backend_def definition() {
     return BP_OK;
   };
   d.stream_destroy = [](void*, int32_t, bp_stream* s) { delete &stream_of(s); };
-  d.flush = [](void*, int32_t, bp_stream* s, uint64_t ticket) -> bp_status { return stream_of(s).flushed = ticket, BP_OK; };
-  d.completed = [](void*, int32_t, bp_stream* s, uint64_t* ticket) -> bp_status { return *ticket = stream_of(s).done, BP_OK; };
+  d.flush = [](void*, int32_t, bp_stream* s, uint64_t ticket) -> bp_status {
+    return stream_of(s).flushed = ticket, BP_OK;
+  };
+  d.completed = [](void*, int32_t, bp_stream* s, uint64_t* ticket) -> bp_status {
+    return *ticket = stream_of(s).done, BP_OK;
+  };
   d.wait = [](void*, int32_t, bp_stream* s, uint64_t ticket) -> bp_status {
     EXPECT_GE(stream_of(s).flushed, ticket) << "the core must flush before it waits";
     stream_of(s).run_until(ticket);

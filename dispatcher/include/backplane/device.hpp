@@ -12,8 +12,8 @@ namespace backplane {
 
 struct DeviceInfo {
   bp_device device;
-  std::string name;        // "cpu", "sim:1": the backend's name and, above 0, the ordinal
-  std::string description; // as the backend names it
+  std::string name;         // "cpu", "sim:1": the backend's name and, above 0, the ordinal
+  std::string description;  // as the backend names it
   std::string plugin;
   bp_device_properties properties;
 };

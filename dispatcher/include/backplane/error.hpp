@@ -33,8 +33,8 @@ template <class... Parts>
 }  // namespace backplane
 
 // BP_CHECK(k <= n, SHAPE, "topk: k=", k, " exceeds axis size ", n);
-#define BP_CHECK(condition, code, ...) \
-  do {                                 \
-    if (!(condition)) [[unlikely]]     \
+#define BP_CHECK(condition, code, ...)                         \
+  do {                                                         \
+    if (!(condition)) [[unlikely]]                             \
       ::backplane::detail::fail(BP_ERROR_##code, __VA_ARGS__); \
   } while (false)

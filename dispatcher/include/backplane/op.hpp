@@ -31,12 +31,13 @@ BACKPLANE_API const char* last_error() noexcept;
 // One-result convenience: throws Error.
 inline Tensor call(OpHandle op, std::initializer_list<bp_value> args) {
   bp_value out{};
-  if (bp_status status = call_packed(op, args.begin(), static_cast<int32_t>(args.size()), &out, 1)) throw_last_error(status);
+  if (bp_status status = call_packed(op, args.begin(), static_cast<int32_t>(args.size()), &out, 1))
+    throw_last_error(status);
   return Tensor::adopt(out.u.t);
 }
 
-// What a call's results would be, by the entry's rules alone: nothing runs. Throws Error as the call would; a result whose
-// shape depends on values is a NOT_IMPLEMENTED one. Arguments as for call_packed.
+// What a call's results would be, by the entry's rules alone: nothing runs. Throws Error as the call would; a result
+// whose shape depends on values is a NOT_IMPLEMENTED one. Arguments as for call_packed.
 struct InferredResult {
   bp_dtype dtype;
   std::vector<int64_t> shape;
@@ -64,9 +65,8 @@ BACKPLANE_API void reset_call_counts() noexcept;
 // Host fallbacks are allowed by default; forbidden, they are missing-kernel errors. Returns the old setting.
 BACKPLANE_API bool allow_host_fallback(bool allowed) noexcept;
 
-
 // For the laws that compare two ways to one result. Each returns the old setting and holds for the process.
-BACKPLANE_API bool force_decompositions(bool forced) noexcept;   // ops that have a decomposition use no kernel
-BACKPLANE_API bool use_native_formulas(bool used) noexcept;      // generated code where there is some, or the evaluator
+BACKPLANE_API bool force_decompositions(bool forced) noexcept;  // ops that have a decomposition use no kernel
+BACKPLANE_API bool use_native_formulas(bool used) noexcept;     // generated code where there is some, or the evaluator
 
 }  // namespace backplane

@@ -22,16 +22,16 @@ enum {
 
 typedef struct bp_device_properties {
   bp_header header;
-  char name[128]; /* of the device, UTF-8 */
-  uint64_t total_memory; /* bytes */
-  uint64_t alignment;    /* of byte offsets that kernels take; a power of two */
-  bp_dtype_mask lacks;   /* dtypes that the device cannot compute in */
+  char name[128];         /* of the device, UTF-8 */
+  uint64_t total_memory;  /* bytes */
+  uint64_t alignment;     /* of byte offsets that kernels take; a power of two */
+  bp_dtype_mask lacks;    /* dtypes that the device cannot compute in */
   int32_t dl_device_type; /* DLPack's code; kDLExtDev where it has none */
 } bp_device_properties;
 
 typedef struct bp_memory_stats {
   bp_header header;
-  uint64_t in_use;   /* bytes */
+  uint64_t in_use; /* bytes */
   uint64_t peak;
   uint64_t reserved; /* held from the system, in use or not */
 } bp_memory_stats;
@@ -50,7 +50,7 @@ struct bp_backend_def {
   const char* name; /* "cpu"; unique in a process */
   uint32_t flags;   /* BP_BACKEND_* */
   uint32_t reserved;
-  void* context;    /* passed first to every function below */
+  void* context; /* passed first to every function below */
 
   /* How many devices are usable; starts the driver if need be. 0 with a message set: none, and why. */
   bp_status(BP_CALL* device_count)(void* context, int32_t* count);
@@ -65,8 +65,8 @@ struct bp_backend_def {
    * copy_to_host returns when the bytes have arrived. copy records a copy within the device. */
   bp_status(BP_CALL* copy_from_host)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst,
                                      uint64_t dst_offset, const void* src, uint64_t size);
-  bp_status(BP_CALL* copy_to_host)(void* context, int32_t ordinal, bp_stream* stream, void* dst,
-                                   void* src, uint64_t src_offset, uint64_t size);
+  bp_status(BP_CALL* copy_to_host)(void* context, int32_t ordinal, bp_stream* stream, void* dst, void* src,
+                                   uint64_t src_offset, uint64_t size);
   bp_status(BP_CALL* copy)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst,
                            uint64_t dst_offset, void* src, uint64_t src_offset, uint64_t size);
 
@@ -79,8 +79,7 @@ struct bp_backend_def {
   /* Blocks until `ticket` is complete. Not OK: fetch deferred_error. */
   bp_status(BP_CALL* wait)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket);
   /* Later work on `stream` starts after `ticket` of `other`, which has been flushed. */
-  bp_status(BP_CALL* stream_wait)(void* context, int32_t ordinal, bp_stream* stream, bp_stream* other,
-                                  uint64_t ticket);
+  bp_status(BP_CALL* stream_wait)(void* context, int32_t ordinal, bp_stream* stream, bp_stream* other, uint64_t ticket);
   /* Takes the stream's oldest error; BP_OK with out->code == BP_OK: none. */
   bp_status(BP_CALL* deferred_error)(void* context, int32_t ordinal, bp_stream* stream, bp_deferred_error* out);
 

@@ -37,11 +37,11 @@ typedef struct bp_header {
   uint32_t version;
 } bp_header;
 
-#define BP_HEADER(type) {(uint32_t)sizeof(type), BP_ABI_MINOR}
+#define BP_HEADER(type) \
+  { (uint32_t)sizeof(type), BP_ABI_MINOR }
 
 /* True if `member` lies within the struct as its writer knew it. */
-#define BP_HAS(ptr, type, member) \
-  ((ptr)->header.struct_size >= offsetof(type, member) + sizeof((ptr)->member))
+#define BP_HAS(ptr, type, member) ((ptr)->header.struct_size >= offsetof(type, member) + sizeof((ptr)->member))
 
 /* A struct larger than this, or whose size is not a multiple of 8, is refused as damaged. */
 #define BP_MAX_STRUCT_SIZE 4096u

@@ -11,11 +11,11 @@
 extern "C" {
 #endif
 
-typedef struct bp_stream bp_stream; /* opaque: the backend's own */
+typedef struct bp_stream bp_stream;               /* opaque: the backend's own */
 typedef struct bp_plugin_record bp_plugin_record; /* opaque: the host's record of a plugin being registered */
-typedef struct bp_backend_def bp_backend_def; /* backend.h */
-typedef struct bp_kernel_def bp_kernel_def; /* plugin.h */
-typedef struct bp_key_def bp_key_def; /* plugin.h */
+typedef struct bp_backend_def bp_backend_def;     /* backend.h */
+typedef struct bp_kernel_def bp_kernel_def;       /* plugin.h */
+typedef struct bp_key_def bp_key_def;             /* plugin.h */
 
 /* Dimensions merged where strides allow, innermost last. Operands: outputs first, then the tensor arguments in
  * order (a number in a tensor position has strides 0 and no data). For a reduction the output has stride 0
@@ -36,14 +36,14 @@ typedef struct bp_loop {
  * A kernel of an op sees `given` (or `not wanted`) for results whose shape the core infers and `empty` for
  * dynamic ones; decompositions, fallbacks and transforms handle all three. It returns when its work is
  * recorded on the frame's stream. On failure the host releases what `empty` slots hold. */
-typedef bp_status(BP_CALL* bp_kernel_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args,
-                                         bp_value* outs, int32_t n_outs);
+typedef bp_status(BP_CALL* bp_kernel_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
+                                         int32_t n_outs);
 
 /* What a call knows of itself. Valid until the call returns. */
 typedef struct bp_op_info {
   bp_header header;
   const char* name;
-  uint32_t op;       /* the interned handle, as find_op gives it */
+  uint32_t op; /* the interned handle, as find_op gives it */
   uint32_t revision;
 } bp_op_info;
 
@@ -52,18 +52,18 @@ struct bp_frame {
   bp_header header;
   const bp_host* host;
   const bp_op_info* op;
-  void* context;        /* the kernel's, as registered */
-  bp_stream* stream;    /* NULL for a backend without streams */
+  void* context;     /* the kernel's, as registered */
+  bp_stream* stream; /* NULL for a backend without streams */
   uint32_t backend;
   int32_t ordinal;
-  uint64_t ticket;      /* the position on the stream at which this call's work completes */
-  uint64_t keys;        /* functionality keys still to be considered below this call */
-  uint32_t level;       /* the transform level that is running; 0: none */
-  bp_dtype compute;     /* the compute dtype that the core resolved */
+  uint64_t ticket;  /* the position on the stream at which this call's work completes */
+  uint64_t keys;    /* functionality keys still to be considered below this call */
+  uint32_t level;   /* the transform level that is running; 0: none */
+  bp_dtype compute; /* the compute dtype that the core resolved */
   uint16_t reserved;
-  const bp_loop* loop;  /* for elementwise ops and reductions whose row asks for it; else NULL. NULL for an elementwise
-                           call whose row asks for it means flat: every tensor is contiguous and has the first result's
-                           shape, so that elements correspond one to one (how many: its nbytes) */
+  const bp_loop* loop; /* for elementwise ops and reductions whose row asks for it; else NULL. NULL for an elementwise
+                          call whose row asks for it means flat: every tensor is contiguous and has the first result's
+                          shape, so that elements correspond one to one (how many: its nbytes) */
 };
 
 /* `worker` is below the host's worker count; no two running bodies of one parallel_for have the same. */
@@ -89,8 +89,8 @@ struct bp_host {
    * base, in the sense of bp_tensor's dl.data; offset 0. */
   bp_status(BP_CALL* scratch)(const bp_frame* frame, uint64_t size, void** data);
   /* Calls an op, at the frame's level and keys. Out slots as in bp_kernel_fn. */
-  bp_status(BP_CALL* call_op)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
-                              bp_value* outs, int32_t n_outs);
+  bp_status(BP_CALL* call_op)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
+                              int32_t n_outs);
   /* The handle of an op by full name; BP_NO_OP where there is none. Handles are never reused. */
   uint32_t(BP_CALL* find_op)(const char* name);
   /* A new tensor over the same storage; strides in elements. Checked against the storage's size. */
@@ -101,8 +101,7 @@ struct bp_host {
 
   /* Runs body over [begin, end) in pieces of at least `grain`; returns the first failure, whose message reaches
    * this thread. Nested calls run inline. */
-  bp_status(BP_CALL* parallel_for)(int64_t begin, int64_t end, int64_t grain, bp_parallel_body body,
-                                   void* context);
+  bp_status(BP_CALL* parallel_for)(int64_t begin, int64_t end, int64_t grain, bp_parallel_body body, void* context);
   int32_t(BP_CALL* worker_count)(void);
 
   /* Registration: only from within bp_plugin::register_all, on its thread. Each copies what it is given. */

@@ -28,19 +28,19 @@ typedef struct bp_array {
 /* Types with meaning: `Size k`, `Axis axis` and `Shape shape` are all ints in C, and batching and symbolic
  * rules can be derived only because they differ here. Values: see the tag that each takes. */
 enum {
-  BP_TYPE_TENSOR = 1,    /* TENSOR, or a number flagged BP_VALUE_NUMBER */
-  BP_TYPE_SCALAR = 2,    /* BOOL, INT, FLOAT, COMPLEX; static: never a tensor */
-  BP_TYPE_AXIS = 3,      /* INT, may be negative */
-  BP_TYPE_AXES = 4,      /* INT_LIST of axes */
-  BP_TYPE_SHAPE = 5,     /* INT_LIST of sizes */
-  BP_TYPE_SIZE = 6,      /* INT >= 0 */
-  BP_TYPE_INDEX = 7,     /* INT, a position along an axis, may be negative */
-  BP_TYPE_DTYPE = 8,     /* DTYPE */
-  BP_TYPE_DEVICE = 9,    /* DEVICE */
+  BP_TYPE_TENSOR = 1,     /* TENSOR, or a number flagged BP_VALUE_NUMBER */
+  BP_TYPE_SCALAR = 2,     /* BOOL, INT, FLOAT, COMPLEX; static: never a tensor */
+  BP_TYPE_AXIS = 3,       /* INT, may be negative */
+  BP_TYPE_AXES = 4,       /* INT_LIST of axes */
+  BP_TYPE_SHAPE = 5,      /* INT_LIST of sizes */
+  BP_TYPE_SIZE = 6,       /* INT >= 0 */
+  BP_TYPE_INDEX = 7,      /* INT, a position along an axis, may be negative */
+  BP_TYPE_DTYPE = 8,      /* DTYPE */
+  BP_TYPE_DEVICE = 9,     /* DEVICE */
   BP_TYPE_GENERATOR = 10, /* GENERATOR */
-  BP_TYPE_BOOL = 11,     /* BOOL */
-  BP_TYPE_STR = 12,      /* STRING */
-  BP_TYPE_GRAPH = 13     /* GRAPH */
+  BP_TYPE_BOOL = 11,      /* BOOL */
+  BP_TYPE_STR = 12,       /* STRING */
+  BP_TYPE_GRAPH = 13      /* GRAPH */
 };
 
 enum {
@@ -73,12 +73,12 @@ enum { BP_RESULT_NONDIFF = 1u << 8 };
  * `promote` set (numbers and Scalars weakly); with no set, the first tensor's own. */
 enum {
   BP_RESULT_DTYPE_COMPUTE = 0,
-  BP_RESULT_DTYPE_FIXED = 1,      /* param: a bp_dtype */
-  BP_RESULT_DTYPE_OF_ARG = 2,     /* param: a tensor argument; its own dtype */
-  BP_RESULT_DTYPE_FROM_ARG = 3,   /* param: a Dtype argument; where absent, `fallback` says */
-  BP_RESULT_DTYPE_REAL = 4,       /* the real type of the compute dtype: complex64 -> float32 */
-  BP_RESULT_DTYPE_COMPLEX = 5,    /* the complex type of the compute dtype: float32 -> complex64 */
-  BP_RESULT_DTYPE_ACCUMULATE = 6  /* bool, int -> int64; uint -> uint64; else compute */
+  BP_RESULT_DTYPE_FIXED = 1,     /* param: a bp_dtype */
+  BP_RESULT_DTYPE_OF_ARG = 2,    /* param: a tensor argument; its own dtype */
+  BP_RESULT_DTYPE_FROM_ARG = 3,  /* param: a Dtype argument; where absent, `fallback` says */
+  BP_RESULT_DTYPE_REAL = 4,      /* the real type of the compute dtype: complex64 -> float32 */
+  BP_RESULT_DTYPE_COMPLEX = 5,   /* the complex type of the compute dtype: float32 -> complex64 */
+  BP_RESULT_DTYPE_ACCUMULATE = 6 /* bool, int -> int64; uint -> uint64; else compute */
 };
 typedef struct bp_result_dtype {
   uint16_t kind;
@@ -149,12 +149,12 @@ enum {
 };
 
 enum {
-  BP_FORMULA_ZERO = 1u << 0,    /* VJP/JVP: zero almost everywhere; no roots */
-  BP_FORMULA_REFUSED = 1u << 1, /* no rule, in writing; `text` is the reason; no roots */
-  BP_FORMULA_TUPLE = 1u << 2,   /* one root, a call with several results that go to the targets in order */
+  BP_FORMULA_ZERO = 1u << 0,       /* VJP/JVP: zero almost everywhere; no roots */
+  BP_FORMULA_REFUSED = 1u << 1,    /* no rule, in writing; `text` is the reason; no roots */
+  BP_FORMULA_TUPLE = 1u << 2,      /* one root, a call with several results that go to the targets in order */
   BP_FORMULA_PASS_ZEROS = 1u << 3, /* absent cotangents are passed as ABSENT instead of being made */
-  BP_FORMULA_LOOP = 1u << 4,    /* BATCH: loop over the batch, counted; no roots */
-  BP_FORMULA_DERIVED = 1u << 5  /* derived by codegen or, for BATCH with no roots, by the shape class */
+  BP_FORMULA_LOOP = 1u << 4,       /* BATCH: loop over the batch, counted; no roots */
+  BP_FORMULA_DERIVED = 1u << 5     /* derived by codegen or, for BATCH with no roots, by the shape class */
 };
 
 /* What a formula reads. Borrowed; an absent cotangent or tangent is ABSENT. `calls[i]` is the linked op
@@ -171,8 +171,7 @@ typedef struct bp_formula_env {
 
 /* Generated C++ for a hot formula: proved equal to the evaluator by test. `results` receive owned values,
  * one per root (TUPLE: one per target). */
-typedef bp_status(BP_CALL* bp_formula_fn)(const bp_frame* frame, const bp_formula_env* env,
-                                          bp_value* results);
+typedef bp_status(BP_CALL* bp_formula_fn)(const bp_frame* frame, const bp_formula_env* env, bp_value* results);
 
 typedef struct bp_formula {
   uint16_t rule;
@@ -181,7 +180,7 @@ typedef struct bp_formula {
   const uint32_t* targets;
   const uint32_t* roots; /* node numbers */
   uint32_t n_roots;
-  uint32_t line; /* in the YAML file */
+  uint32_t line;        /* in the YAML file */
   bp_formula_fn native; /* or NULL */
   const char* text;     /* as written, or the reason of a refusal */
 } bp_formula;
@@ -190,8 +189,8 @@ typedef struct bp_formula {
 
 /* A rule that the vocabulary cannot say. Sees shapes and attributes, never data: tensors in `args` carry no
  * data pointer. Writes at most 64 sizes. */
-typedef bp_status(BP_CALL* bp_shape_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args,
-                                        int32_t result, int64_t* sizes, int32_t* ndim);
+typedef bp_status(BP_CALL* bp_shape_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, int32_t result,
+                                        int64_t* sizes, int32_t* ndim);
 
 /* One per result. `name` is a word of the vocabulary (core/shape_rules.cpp lists them; e.g. "broadcast",
  * "reduce", "matmul", "view.permute"), with the arguments that it reads; "expr": the SHAPE formula's root of
@@ -208,19 +207,19 @@ typedef struct bp_shape_rule {
 /* ---- the record -------------------------------------------------------------------------------- */
 
 enum {
-  BP_OP_VIEW = 1u << 0,         /* metadata work of the core; never reaches a backend */
-  BP_OP_MAYBE_VIEW = 1u << 1,   /* alias: maybe (reshape) */
-  BP_OP_INPLACE = 1u << 2,      /* has an in-place variant, `name_`, on its first tensor */
-  BP_OP_OUT = 1u << 3,          /* has an out= variant */
-  BP_OP_ELEMENTWISE = 1u << 4,  /* loop descriptor over all tensors, broadcast; output may be an input's buffer */
-  BP_OP_REDUCTION = 1u << 5,    /* loop descriptor with zero output strides on reduced dims */
-  BP_OP_RANDOM = 1u << 6,       /* takes a generator state; concerns vmap even with no batched tensor */
-  BP_OP_CREATION = 1u << 7,     /* no tensor argument; concerns vmap likewise */
-  BP_OP_HOST = 1u << 8,         /* host: true: may run on the host for a device without a kernel */
-  BP_OP_DYNAMIC = 1u << 9,      /* a result's shape depends on values */
-  BP_OP_PRIMITIVE = 1u << 10,   /* a backend that has all primitives runs the registry */
-  BP_OP_LINEAR = 1u << 11,      /* jointly linear in its differentiable arguments */
-  BP_OP_COMPOSITE = 1u << 12    /* always decomposed where it is called: no kernel, no rule of its own */
+  BP_OP_VIEW = 1u << 0,        /* metadata work of the core; never reaches a backend */
+  BP_OP_MAYBE_VIEW = 1u << 1,  /* alias: maybe (reshape) */
+  BP_OP_INPLACE = 1u << 2,     /* has an in-place variant, `name_`, on its first tensor */
+  BP_OP_OUT = 1u << 3,         /* has an out= variant */
+  BP_OP_ELEMENTWISE = 1u << 4, /* loop descriptor over all tensors, broadcast; output may be an input's buffer */
+  BP_OP_REDUCTION = 1u << 5,   /* loop descriptor with zero output strides on reduced dims */
+  BP_OP_RANDOM = 1u << 6,      /* takes a generator state; concerns vmap even with no batched tensor */
+  BP_OP_CREATION = 1u << 7,    /* no tensor argument; concerns vmap likewise */
+  BP_OP_HOST = 1u << 8,        /* host: true: may run on the host for a device without a kernel */
+  BP_OP_DYNAMIC = 1u << 9,     /* a result's shape depends on values */
+  BP_OP_PRIMITIVE = 1u << 10,  /* a backend that has all primitives runs the registry */
+  BP_OP_LINEAR = 1u << 11,     /* jointly linear in its differentiable arguments */
+  BP_OP_COMPOSITE = 1u << 12   /* always decomposed where it is called: no kernel, no rule of its own */
 };
 
 typedef struct bp_op_def {
@@ -230,21 +229,21 @@ typedef struct bp_op_def {
   const char* doc;    /* one line */
   const char* file;   /* where the entry stands */
   uint32_t line;
-  uint32_t revision;  /* of the signature; grows when an argument is added */
-  uint64_t flags;     /* BP_OP_* */
-  bp_array args;      /* bp_arg_def */
-  bp_array results;   /* bp_result_def */
-  bp_array formulas;  /* bp_formula */
-  bp_array shapes;    /* bp_shape_rule, one per result */
-  bp_array dtypes;    /* bp_result_dtype, one per result */
+  uint32_t revision;            /* of the signature; grows when an argument is added */
+  uint64_t flags;               /* BP_OP_* */
+  bp_array args;                /* bp_arg_def */
+  bp_array results;             /* bp_result_def */
+  bp_array formulas;            /* bp_formula */
+  bp_array shapes;              /* bp_shape_rule, one per result */
+  bp_array dtypes;              /* bp_result_dtype, one per result */
   const bp_dtype_mask* accepts; /* one per argument (0 for those that are not tensors or Scalars): after
                                    promotion for those in `promote`, as given for the others. NULL: any */
-  uint64_t promote;   /* bit per argument: those that share the compute dtype */
-  uint32_t dtype_flags; /* BP_DTYPE_* */
-  uint32_t alias;     /* the argument that a view (or maybe-view) aliases; else BP_NO_ARG */
+  uint64_t promote;             /* bit per argument: those that share the compute dtype */
+  uint32_t dtype_flags;         /* BP_DTYPE_* */
+  uint32_t alias;               /* the argument that a view (or maybe-view) aliases; else BP_NO_ARG */
   const bp_program* program;
   const char* const* fit_names; /* three ops: sum_to(x, shape), cast(x, dtype), real(x); or NULL: no FIT nodes */
-  const char* tags;   /* comma-separated words of the entry, for tools */
+  const char* tags;             /* comma-separated words of the entry, for tools */
   uint64_t reserved;
 } bp_op_def;
 

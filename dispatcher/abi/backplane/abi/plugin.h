@@ -26,11 +26,11 @@ struct bp_kernel_def {
   const char* op;      /* full name */
   const char* backend; /* need not be this plugin's own */
   bp_kernel_fn fn;
-  void* context;       /* comes back in the frame */
-  uint32_t revision;   /* of the op's signature for which it was written */
-  int32_t priority;    /* the higher one wins; then the plugin's name */
-  bp_dtype_mask dtypes; /* compute dtypes that it takes */
-  uint32_t flags;      /* BP_KERNEL_* */
+  void* context;             /* comes back in the frame */
+  uint32_t revision;         /* of the op's signature for which it was written */
+  int32_t priority;          /* the higher one wins; then the plugin's name */
+  bp_dtype_mask dtypes;      /* compute dtypes that it takes */
+  uint32_t flags;            /* BP_KERNEL_* */
   uint64_t offset_alignment; /* bytes; 0: the dtype's own */
   int64_t max_elements;      /* of any operand; 0: no limit */
   /* With MAY_DECLINE. Serves partitioner and reports, and the call path where the masks cannot say it:
@@ -61,12 +61,12 @@ enum {
 /* Filled by bp_plugin_query. Strings and functions must live as long as the file is mapped. */
 typedef struct bp_plugin {
   bp_header header;
-  uint32_t abi_major;     /* BP_ABI_MAJOR of the header it was compiled with */
+  uint32_t abi_major; /* BP_ABI_MAJOR of the header it was compiled with */
   uint32_t abi_minor;
-  uint32_t needs_minor;   /* the oldest host minor that it can run on */
-  uint32_t flags;         /* BP_PLUGIN_* */
-  const char* name;       /* unique in a process */
-  const char* version;    /* of the plugin, for people */
+  uint32_t needs_minor; /* the oldest host minor that it can run on */
+  uint32_t flags;       /* BP_PLUGIN_* */
+  const char* name;     /* unique in a process */
+  const char* version;  /* of the plugin, for people */
   void* context;
   bp_status(BP_CALL* register_all)(void* context, const bp_host* host, bp_plugin_record* record);
   /* Ends its threads; no call is running and no lease is held. Optional. */

@@ -21,7 +21,7 @@ typedef struct bp_storage bp_storage; /* opaque: the host's */
 typedef struct bp_tensor {
   DLTensor dl; /* strides are always present, in elements */
   uint32_t struct_size;
-  uint32_t flags; /* BP_TENSOR_* */
+  uint32_t flags;   /* BP_TENSOR_* */
   uint32_t backend; /* index of its backend; with `ordinal` the device's identity */
   int32_t ordinal;
   bp_dtype dtype; /* dense twin of dl.dtype */
@@ -39,16 +39,16 @@ enum {
 
 enum {
   BP_TAG_ABSENT = 0,
-  BP_TAG_BOOL = 1,    /* i: 0 or 1 */
-  BP_TAG_INT = 2,     /* i */
-  BP_TAG_FLOAT = 3,   /* f */
-  BP_TAG_COMPLEX = 4, /* c: two doubles */
-  BP_TAG_STRING = 5,  /* s, count bytes, also NUL-terminated */
-  BP_TAG_DTYPE = 6,   /* i: a bp_dtype */
-  BP_TAG_DEVICE = 7,  /* d */
-  BP_TAG_TENSOR = 8,  /* t */
+  BP_TAG_BOOL = 1,      /* i: 0 or 1 */
+  BP_TAG_INT = 2,       /* i */
+  BP_TAG_FLOAT = 3,     /* f */
+  BP_TAG_COMPLEX = 4,   /* c: two doubles */
+  BP_TAG_STRING = 5,    /* s, count bytes, also NUL-terminated */
+  BP_TAG_DTYPE = 6,     /* i: a bp_dtype */
+  BP_TAG_DEVICE = 7,    /* d */
+  BP_TAG_TENSOR = 8,    /* t */
   BP_TAG_GENERATOR = 9, /* g */
-  BP_TAG_GRAPH = 10,  /* p */
+  BP_TAG_GRAPH = 10,    /* p */
   /* A list's tag is BP_TAG_LIST | its element's tag, with `count` elements. INT: const int64_t*, FLOAT:
    * const double*, BOOL: const uint8_t*, TENSOR: bp_tensor* const* (NULL: an absent element). Where ints
    * may be absent, the list is of plain values: BP_TAG_LIST | BP_TAG_ABSENT, const bp_value*. */
