@@ -109,7 +109,7 @@ Cell rule_cell(const bp_op_def& op, size_t rule) {
     case 0:
       return vjp(op);
     case 1:
-      return differentiable(op, BP_RULE_JVP, Cell::kChecked);
+      return differentiable(op, BP_RULE_JVP, Cell::kExecuted);
     case 2:
       return second_order(op);
     case 3:

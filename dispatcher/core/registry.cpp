@@ -119,15 +119,20 @@ void classify(OpEntry& entry) {
   const OpRecord& record = *entry.record;
   entry.flags = record.def.flags;
   entry.decompose = record.find_formula(BP_RULE_DECOMPOSE);
-  if (record.find_formula(BP_RULE_VJP))
-    entry.derivative = Derivative::kFormulas;
-  else if (entry.decompose)
-    entry.derivative = Derivative::kDecompose;
+  const auto by = [&](uint16_t rule) {
+    return record.find_formula(rule) ? Derivative::kFormulas : entry.decompose ? Derivative::kDecompose : Derivative::kNone;
+  };
+  entry.derivative = by(BP_RULE_VJP);
+  entry.forward = by(BP_RULE_JVP);
   if (fast_call_applies(record)) entry.flags |= kFast;
   if (!(entry.flags & (BP_OP_CREATION | BP_OP_RANDOM)) && !has_tag(record.def.tags, "creation"))
     entry.fall_through |= kCreationKey;
   entry.vjp_of_arg.clear();
-  for (uint32_t i = 0; i < record.args.size(); ++i) entry.vjp_of_arg.push_back(record.find_formula(BP_RULE_VJP, i));
+  entry.jvp_of_arg.clear();
+  for (uint32_t i = 0; i < record.args.size(); ++i) {
+    entry.vjp_of_arg.push_back(record.find_formula(BP_RULE_VJP, i));
+    entry.jvp_of_arg.push_back(record.find_formula(BP_RULE_JVP, i));
+  }
   if (record.args.size() <= 3)
     for (uint64_t needs = 0; needs < 8; ++needs) entry.reads[needs] = formulas_read(entry, needs);
 }

@@ -36,7 +36,7 @@ struct KernelTable {
 // Beside BP_OP_*, in OpEntry::flags: the short way of fast_call.cpp may serve it.
 inline constexpr uint64_t kFast = uint64_t{1} << 61;
 
-// How an op is differentiated by the tape. Worked out once, at registration.
+// How an op is differentiated, in either mode. Worked out once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
 struct OpEntry {
@@ -48,7 +48,9 @@ struct OpEntry {
   uint64_t fall_through = 0;  // keys that this op ignores
   const bp_formula* decompose = nullptr;
   Derivative derivative = Derivative::kNone;
+  Derivative forward = Derivative::kNone;
   std::vector<const bp_formula*> vjp_of_arg;  // per argument; nullptr: none is stated
+  std::vector<const bp_formula*> jvp_of_arg;
   FreeNames reads[8];  // what the formulas read together, by the mask of the arguments needed; of up to 3 arguments
   std::atomic<const KernelTable*> table{nullptr};
   std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock

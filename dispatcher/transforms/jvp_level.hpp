@@ -1,0 +1,18 @@
+// Forward mode as a level: each tensor of it is a value and, where it depends on an input, its tangent.
+//
+// An op runs below on the values; its JVP formulas then run below on values and tangents, one addend for each argument
+// that has a tangent. Nothing is kept once the call is over.
+#pragma once
+
+#include "backplane/transforms.hpp"
+#include "transforms/level.hpp"
+
+namespace backplane::core {
+
+class JvpLevel final : public Level {
+ public:
+  explicit JvpLevel(const char* transform) : Level(transform) {}
+  void handle(const Call& call) override;
+};
+
+}  // namespace backplane::core
