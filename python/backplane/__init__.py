@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _ops, _syntax, _tensor
+from . import _core, _ops, _syntax, _tensor, tree
 from ._array_api import (
     DTYPES,
     astype,

@@ -1,0 +1,48 @@
+"""Nested containers of tensors: taken apart into leaves, put together again, mapped over.
+
+Containers are tuples, lists, dicts (leaves in the order of sorted keys), OrderedDicts, defaultdicts, named tuples, None (a
+container of nothing), and the types that `register` names. Everything else is a leaf. The transforms take and give such
+containers wherever they take and give tensors.
+"""
+
+from . import _core
+
+Structure = _core.Structure
+
+
+def flatten(tree, is_leaf=None):
+    """The leaves of a container, and its structure. is_leaf: where it answers True, the descent stops."""
+    return _core.tree_flatten(tree, is_leaf)
+
+
+def unflatten(structure, leaves):
+    """The container of this structure with these leaves. Errors: ValueError where their number differs."""
+    return _core.tree_unflatten(structure, leaves)
+
+
+def leaves(tree, is_leaf=None):
+    """The leaves of a container, in order."""
+    return _core.tree_flatten(tree, is_leaf)[0]
+
+
+def structure(tree, is_leaf=None):
+    """The structure of a container: equal for two containers that differ in leaves only."""
+    return _core.tree_flatten(tree, is_leaf)[1]
+
+
+def map(function, tree, *rest, is_leaf=None):
+    """A container of tree's structure, of what function returns for each leaf (and those of the rest beside it).
+
+    Errors: ValueError where one of the rest has another structure, naming the place.
+    """
+    return _core.tree_map(function, tree, rest, is_leaf)
+
+
+def register(type, flatten, unflatten):
+    """Makes a class a container.
+
+    flatten(object) returns its children and whatever else it consists of, which must compare equal with `==` where two
+    structures are the same; unflatten(rest, children) makes an object again. Errors: ValueError for a class that is a
+    container already.
+    """
+    _core.tree_register(type, flatten, unflatten)
