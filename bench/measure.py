@@ -77,6 +77,10 @@ def python_calls():
     return json.loads(run([sys.executable, ROOT / "bench/python_calls.py"]))
 
 
+def transform_calls():
+    return json.loads(run([sys.executable, ROOT / "bench/transform_calls.py"]))
+
+
 def imports(rounds=9):
     """Median milliseconds and megabytes of `import backplane` over a bare interpreter."""
     # The kernel's own high-water mark: getrusage's survives exec, and would show this process's.

@@ -64,6 +64,27 @@ def overhead_rows(cpp, node_bytes, python, import_ms, import_mb):
     ]
 
 
+def transform_rows(python, cpp):
+    """`python` as of transform_calls.py, `cpp` as of overhead: both map case -> library -> nanoseconds."""
+    def versus(case, limit, peer="torch"):
+        row = python[case]
+        return Row(case, row["backplane"] / 1e3, "µs", limit, row[peer] / 1e3, peer)
+
+    limits = {"vmap(add)": 0.12, "grad of sum(mul)": 0.1, "vmap(grad)": 0.11, "per-sample gradients": 1.0}
+    rows = []
+    for case, limit in limits.items():
+        rows.append(versus(case, limit))
+        if "jax" in python[case]:
+            rows.append(versus(case, None, "jax"))
+    samples = python["per-sample gradients"]["backplane"]
+    rows.append(Row("per-sample gradients: of the loop's time", samples / 1e3, "µs", 1 / 20,
+                    python["per-sample gradients, loop"]["backplane"] / 1e3, "ours, in a loop"))
+    for case in ("add", "mul"):
+        cost = cpp[f"{case}_recording"]["backplane"] - cpp[case]["backplane"]
+        rows.append(Row(f"C++: recording {case}, over not recording", cost, "ns", 60 if case == "add" else None))
+    return rows
+
+
 def compile_rows(seconds, library_mb):
     return [
         Row("compile a plugin source in C++", seconds["cpp"], "s", 2),

@@ -1,9 +1,10 @@
 """`./dev bench`: measures, prints the table with its limits, and says by its exit status whether they were kept.
 
 overhead      calls, ours beside NumPy's and PyTorch's in the same run, and the cost of importing
+transforms    vmap, grad and per-sample gradients beside PyTorch's and JAX's, and what recording costs
 compile       time to compile a plugin source, and the size of the library
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead and compile: into docs/reference/performance.md; instructions: into bench/instructions.json
+--write       overhead, transforms and compile: into docs/reference/performance.md; instructions: into bench/instructions.json
 """
 
 import argparse
@@ -47,6 +48,10 @@ def overhead(bench):
     return report.overhead_rows(cpp, node, measure.python_calls(), *measure.imports())
 
 
+def transforms(bench):
+    return report.transform_rows(measure.transform_calls(), measure.cpp_calls(bench)[0])
+
+
 def compiling(bench):
     return report.compile_rows(measure.compiling(bench), measure.stripped_megabytes(bench))
 
@@ -61,7 +66,7 @@ def instructions(bench, write):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "compile", "instructions"])
+    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "instructions"])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -71,6 +76,10 @@ def main():
         rows = instructions(bench, options.write)
     elif options.name == "compile":
         rows = compiling(bench)
+    elif options.name == "transforms":
+        rows = transforms(bench)
+        if options.write:
+            write_section("Transforms", rows)
     else:
         rows = overhead(bench)
         if options.write:
