@@ -32,15 +32,16 @@ def machine():
 
 
 def write_page(sections):
-    text = [f"""# Performance
+    """Renews these sections of the page, and keeps its others."""
+    kept = dict(part.split("\n", 1) for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]) if PAGE.exists() else {}
+    measured = f"Measured on {datetime.date.today().isoformat()}: {machine()}."
+    kept.update({title: f"\n{measured}\n\n{report.markdown_table(rows)}\n" for title, rows in sections})
+    head = """# Performance
 
-What `./dev bench` measured on {datetime.date.today().isoformat()}: {machine()}. Each figure is the best of repeated runs on one thread,
-ours and the peer's in turns in one run; absolute times drift from machine to machine, ratios less. `./dev bench NAME --write` renews
-this page.
-"""]
-    for title, rows in sections:
-        text.append(f"## {title}\n\n{report.markdown_table(rows)}\n")
-    PAGE.write_text("\n".join(text), encoding="utf-8")
+What `./dev bench` measured. Each figure is the best of repeated runs on one thread, ours and the peer's in turns in one run; absolute
+times drift from machine to machine, ratios less. `./dev bench NAME --write` renews its section.
+"""
+    PAGE.write_text(head + "".join(f"\n## {title}\n{text.rstrip()}\n" for title, text in kept.items()), encoding="utf-8")
 
 
 def overhead(bench):
@@ -79,7 +80,7 @@ def main():
     elif options.name == "transforms":
         rows = transforms(bench)
         if options.write:
-            write_section("Transforms", rows)
+            write_page([("Transforms", rows)])
     else:
         rows = overhead(bench)
         if options.write:
