@@ -17,7 +17,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-CPP_CASES = ["direct", "noop", "add", "add_recording", "view", "backward"]
+CPP_CASES = ["direct", "noop", "add", "add_recording", "mul", "mul_recording", "view", "backward"]
 
 
 @dataclasses.dataclass
@@ -127,7 +127,7 @@ def instructions(bench):
     neither start-up nor making the arguments shows."""
     counts = {}
     for case in CPP_CASES:
-        function = "add" if case == "add_recording" else case
+        function = case.removesuffix("_recording")
         totals = []
         for iterations in (1000, 3000):
             done = subprocess.run(

@@ -64,6 +64,14 @@ BENCH_CASE void add(benchmark::State& state, bool recording) {
   for (auto _ : state) benchmark::DoNotOptimize(backplane::call(op, {backplane::value(x), backplane::value(y)}));
 }
 
+// Recorded, it keeps both its operands.
+BENCH_CASE void mul(benchmark::State& state, bool recording) {
+  const backplane::OpHandle op = backplane::find_op("bp::multiply");
+  const Tensor x = filled(1, recording);
+  const Tensor y = filled(2, recording);
+  for (auto _ : state) benchmark::DoNotOptimize(backplane::call(op, {backplane::value(x), backplane::value(y)}));
+}
+
 // Eight elements as two rows of four.
 BENCH_CASE void view(benchmark::State& state) {
   const backplane::OpHandle op = backplane::find_op("bp::reshape");
@@ -110,6 +118,8 @@ int main(int argc, char** argv) {
   add_case("noop", noop);
   add_case("add", [](benchmark::State& state) { add(state, false); });
   add_case("add_recording", [](benchmark::State& state) { add(state, true); });
+  add_case("mul", [](benchmark::State& state) { mul(state, false); });
+  add_case("mul_recording", [](benchmark::State& state) { mul(state, true); });
   add_case("view", view);
   add_case("backward", backward);
   benchmark::AddCustomContext("bytes_per_node", std::to_string(backplane::bytes_per_node()));
