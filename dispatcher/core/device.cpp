@@ -66,6 +66,7 @@ void start(BackendRecord& backend) {
     CallGuard guard;
     if (bp_status s = backend.def.properties(backend.def.context, ordinal, &device->properties))
       throw_device_error(*device, s, "properties");
+    if (device->synchronous() && device->properties.alignment <= 1) device->plain_dtypes = ~device->properties.lacks;
     backend.devices.push_back(std::move(device));
   }
 }
@@ -137,14 +138,7 @@ Device& host_device() {
   detail::fail(BP_ERROR_DEVICE, "no backend with host memory is loaded; put its plugin on BACKPLANE_PLUGIN_PATH");
 }
 
-void check_usable(Device& device) {
-  BP_CHECK(!device.lost, DEVICE_LOST, "device ", name_of(device), " is lost: ", device.lost_cause);
-  BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"",
-           device.backend->owner->name, "\" was unloaded");
-  if (device.fork_generation != fork_generation()) [[unlikely]]
-    restart_after_fork(device);
-}
-
+namespace {
 void restart_after_fork(Device& device) {
   const bp_backend_def& def = device.backend->def;
   bool can = BP_HAS(&def, bp_backend_def, after_fork) && def.after_fork;
@@ -155,13 +149,26 @@ void restart_after_fork(Device& device) {
     detail::fail(BP_ERROR_DEVICE, "device ", name_of(device), ": after_fork failed: ", cold().error);
   device.fork_generation = fork_generation();
 }
+}  // namespace
+
+void check_usable(Device& device) {
+  BP_CHECK(!device.lost, DEVICE_LOST, "device ", name_of(device), " is lost: ", device.lost_cause);
+  BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"",
+           device.backend->owner->name, "\" was unloaded");
+  if (device.fork_generation != fork_generation()) [[unlikely]]
+    restart_after_fork(device);
+}
+
+void mark_lost(Device& device, const std::string& cause) {
+  if (device.lost) return;
+  device.lost = true;
+  device.lost_cause = cause;
+  device.plain_dtypes = 0;
+}
 
 void throw_device_error(Device& device, bp_status status, const char* step) {
   std::string cause = cold().error;
-  if (status == BP_ERROR_DEVICE_LOST && !device.lost) {
-    device.lost = true;
-    device.lost_cause = cause;
-  }
+  if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cause);
   detail::fail(status, "device ", name_of(device), ": ", step, " failed: ", cause);
 }
 

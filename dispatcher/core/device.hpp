@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backplane/abi/backend.h"
+#include "core/fork.hpp"
 #include "core/plugin_record.hpp"
 #include "tensor/tensor_impl.hpp"
 
@@ -39,7 +40,8 @@ struct Device {
   std::string lost_cause;
   uint32_t fork_generation = 0;
   bp_device_properties properties{};
-  std::recursive_mutex lock;                     // a kernel may call ops while its work is being recorded
+  bp_dtype_mask plain_dtypes = 0;  // that it computes in while usable, if it is synchronous and takes any offset
+  std::recursive_mutex lock;       // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
   struct Block {
     void* data;
@@ -77,7 +79,8 @@ Device& host_device();
 
 // Throws the device's first cause if it is lost, and the refusal after a fork.
 void check_usable(Device& device);
-void restart_after_fork(Device& device);
+// A fatal error happened, with this cause; the first one counts.
+void mark_lost(Device& device, const std::string& cause);
 // Turns a failing status of the backend into an Error naming the device and the step.
 [[noreturn]] void throw_device_error(Device& device, bp_status status, const char* step);
 

@@ -226,10 +226,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     status = row.def.fn(&frame, p.args, call.n_args, p.outs, call.n_outs);
   }
   if (status != BP_OK) {
-    if (status == BP_ERROR_DEVICE_LOST && !device.lost) {
-      device.lost = true;
-      device.lost_cause = cold().error;
-    }
+    if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
     throw_status(status, call.op, row.owner->name.c_str());
   }
   counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

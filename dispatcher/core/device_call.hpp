@@ -45,9 +45,10 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries);
 
-// fast_call.cpp. May the short way serve an op with this record at all; and: try it for this call.
-bool fast_call_applies(const OpRecord& record);
-bool call_fast(const Call& call);
+// fast_call.cpp, at registration: how the short way may serve an op with this record, and what it reads of the best
+// row.
+ShortWay short_way(const OpRecord& record);
+ShortRow short_row(const OpEntry& op, const KernelRow& row);
 void call_view(const Call& call);  // view_call.cpp
 // Runs the call on the host's device with copied operands and brings the results back.
 void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp

@@ -7,6 +7,7 @@
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/evaluator.hpp"
+#include "core/fast_call.hpp"
 #include "core/owned_value.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
@@ -26,15 +27,23 @@ namespace {
   dispatch({op, full, n, outs, n_outs, mask});
 }
 
+Call without_creation(const Call& call) {
+  return {call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey};
+}
+
 [[gnu::noinline]] void intercept(const Call& call, uint64_t keys) {
   // Without a tensor of a level or a new one, nothing of this call is a level's, whatever it makes on its way.
   if (!(keys & (kLevelKey | kCreationKey)) && (call.mask & kCreationKey))
-    return intercept({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey}, keys);
+    return intercept(without_creation(call), keys);
   if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(call);
   uint64_t key = highest_key(keys);
   if (key & (kLevelKey | kCreationKey)) return call_level(call);
   if (key == kTapeKey) return record_call(call);
   call_key(call, key);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void fail_result_count(const OpEntry& op, int32_t found) {
+  detail::fail(BP_ERROR_TYPE, op.record->name, ": has ", op.n_results, " results, found ", found, " out slots");
 }
 
 bool leaves_out(const Call& call) {
@@ -57,17 +66,9 @@ bool leaves_out(const Call& call) {
   }
 }
 
-uint64_t keys_of(const bp_value* values, int32_t n) {
+inline uint64_t keys_of(const bp_value* values, int32_t n) {
   uint64_t keys = 0;
-  for (int32_t i = 0; i < n; ++i) {
-    const bp_value& v = values[i];
-    if (v.tag == BP_TAG_TENSOR) {
-      keys |= impl(v.u.t)->keys;
-    } else if (v.tag == BP_TAG_TENSOR_LIST) {
-      for (uint32_t k = 0; k < v.count; ++k)
-        if (v.u.tensors[k]) keys |= impl(v.u.tensors[k])->keys;
-    }
-  }
+  each_tensor(values, n, [&](TensorImpl* t) { keys |= t->keys; });
   return keys;
 }
 
@@ -86,31 +87,61 @@ int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_ar
   return n;
 }
 
-void dispatch(const Call& call) {
-  const ThreadState& state = thread_state;
-  uint64_t keys = state.included_keys | keys_of(call.args, call.n_args);
-  for (int32_t i = 0; i < call.n_outs; ++i)
-    if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys;
-  keys &= ~state.excluded_keys & call.mask & ~call.op.fall_through;
-  if (keys) {
-    if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
-      return call_for_all_results(call);
-    if (keys == kTapeKey && !state.level && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call);
-    return intercept(call, keys);
-  }
-  if (call.op.flags & BP_OP_COMPOSITE) [[unlikely]]
-    return call_decomposition({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
-  if ((call.op.flags & kFast) && call_fast(call)) return;
+void call_below_keys(const Call& call) {
+  if (call.op.short_way != ShortWay::kNone && call_fast(call.op, call.args, call.n_args, call.outs, call.mask,
+                                                        read_operands(call.op, call.args, call.n_args))) [[likely]]
+    return;
+  if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(without_creation(call));
   call_on_device(call);
 }
 
-void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs, uint64_t mask) {
-  const OpRecord& record = *op.record;
-  BP_CHECK(n_outs == static_cast<int32_t>(record.results.size()), TYPE, record.name, ": has ", record.results.size(),
-           " results, found ", n_outs, " out slots");
-  if (n_args == static_cast<int32_t>(record.args.size())) [[likely]]
-    return dispatch({op, args, n_args, outs, n_outs, mask});
+namespace {
+
+// `keys`: of the arguments and the thread, as far as they intercept this op.
+[[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered) {
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys & considered;
+  if (keys) {
+    if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
+      return call_for_all_results(call);
+    if (keys == kTapeKey && !thread_state.level && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call, true);
+    return intercept(call, keys);
+  }
+  call.op.flags& BP_OP_COMPOSITE ? call_decomposition(without_creation(call)) : call_on_device(call);
+}
+
+// The bodies of the functions below; a call pays for none of their edges, and no Call until it needs one.
+[[gnu::always_inline]] inline void dispatch_here(const OpEntry& op, const bp_value* args, int32_t n_args,
+                                                 bp_value* outs, int32_t n_outs, uint64_t mask) {
+  const ThreadState& state = thread_state;
+  uint64_t keys = state.included_keys;
+  const uint64_t considered = mask & ~(state.excluded_keys | op.fall_through);
+  if (op.short_way != ShortWay::kNone) [[likely]] {
+    const Operands operands = read_operands(op, args, n_args);
+    keys |= operands.keys;
+    if (!(keys & considered) && call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
+      return;
+  } else {
+    keys |= keys_of(args, n_args);
+  }
+  call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered);
+}
+
+[[gnu::always_inline]] inline void call_here(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs,
+                                             int32_t n_outs, uint64_t mask) {
+  if (n_outs != op.n_results) [[unlikely]]
+    fail_result_count(op, n_outs);
+  if (n_args == op.n_args) [[likely]]
+    return dispatch_here(op, args, n_args, outs, n_outs, mask);
   call_with_defaults(op, args, n_args, outs, n_outs, mask);
+}
+
+}  // namespace
+
+void dispatch(const Call& call) { dispatch_here(call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask); }
+
+void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs, uint64_t mask) {
+  call_here(op, args, n_args, outs, n_outs, mask);
 }
 
 TensorImpl* call_one(const OpEntry& op, const bp_value* args, int32_t n_args, uint64_t mask) {
@@ -307,7 +338,7 @@ bp_status tell_caller() noexcept {
 bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
   try {
     CallGuard guard;
-    core::call(checked_entry(op), args, n_args, outs, n_outs);
+    call_here(checked_entry(op), args, n_args, outs, n_outs, ~uint64_t{0});
     return BP_OK;
   } catch (...) {
     return tell_caller();

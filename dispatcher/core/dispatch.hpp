@@ -1,7 +1,8 @@
 // The call path: from an op handle and values to the key, level or kernel that handles the call.
 //
 // `dispatch` asks which keys intercept, highest first; with none left the call goes to the device. All functions
-// here throw Error; the C entry points (host_table.cpp, call_packed) turn that into a status at the edge.
+// here throw Error; the C entry points (host_table.cpp, call_packed) turn that into a status at the edge. They also
+// enter the call (CallGuard), which whoever calls a function of this header must have done: rows are read below.
 #pragma once
 
 #include "core/registry.hpp"
@@ -23,6 +24,7 @@ struct Call {
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
 void dispatch(const Call& call);
+void call_below_keys(const Call& call);     // no key intercepts any more: the device's slot
 void call_on_device(const Call& call);      // device_call.cpp
 void call_decomposition(const Call& call);  // evaluates the DECOMPOSE formula; its calls see call.mask
 void call_key(const Call& call, uint64_t key);

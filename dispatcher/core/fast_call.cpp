@@ -1,115 +1,74 @@
-// The short way of the commonest calls: an elementwise op on one or two row-major tensors of one shape, dtype and
-// synchronous device, into a fresh output. It decides nothing on its own: it declines whenever device_call.cpp
-// would do more than allocate and call the first row, and the two give the same result.
-#include <cstring>
+// What the short way does beside the walk and the kernel's call, and how registration prepares it. See fast_call.hpp.
+#include "core/fast_call.hpp"
 
-#include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
-#include "core/epoch.hpp"
+#include "core/owned_value.hpp"
+#include "core/shape_rules.hpp"
 
 namespace backplane::core {
-namespace {
 
-constexpr uint32_t kSlowRow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS;
-
-bool row_is_plain(const OpEntry& op, const KernelRow& row, const Device& device, bp_dtype dtype) {
-  return (row.def.dtypes & BP_DTYPE_BIT(dtype)) && !(row.def.flags & kSlowRow) && row.def.max_elements == 0 &&
-         row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 &&
-         device.properties.alignment <= 1;
-}
-
-// The shared form of both operands, or nullptr where they differ in more than their data.
-const TensorImpl* common_form(const Call& call, const Device*& device, int& numbers) {
-  const TensorImpl* first = nullptr;
-  numbers = 0;
-  for (int32_t i = 0; i < call.n_args; ++i) {
-    const bp_value& v = call.args[i];
-    if (v.tag != BP_TAG_TENSOR) {
-      if (v.tag != BP_TAG_FLOAT && v.tag != BP_TAG_INT) return nullptr;
-      ++numbers;
-      continue;
-    }
-    const TensorImpl* t = impl(v.u.t);
-    if (!t->storage || !is_contiguous(*t)) return nullptr;
-    if (!first) {
-      first = t;
-      device = t->storage->device;
-    } else if (t->storage->device != device || t->dtype != first->dtype || !same_shape(*t, *first)) {
-      return nullptr;
-    }
+bp_value make_output(const OpEntry& op, const bp_value* args, int32_t n_args, Device& device, const TensorImpl& first) {
+  const OpRecord& record = *op.record;
+  const bp_dtype dtype = result_dtype(record, args, n_args, 0, first.dtype);
+  bp_value slot;
+  if (op.short_way == ShortWay::kLikeOperands) {
+    slot = tensor_value(new_tensor(device, dtype, first.dl.ndim, first.dl.shape));
+  } else {
+    ShapeResult shape;
+    infer_shape(record, args, n_args, 0, shape);
+    slot = tensor_value(new_tensor(device, dtype, shape.ndim, shape.sizes));
   }
-  return first;
-}
-
-}  // namespace
-
-bool call_fast(const Call& call) {
-  const OpEntry& op = call.op;
-  if (call.outs[0].flags != 0 || force_decomposition.load(std::memory_order_relaxed)) return false;
-  const Device* found = nullptr;
-  int numbers = 0;
-  const TensorImpl* form = common_form(call, found, numbers);
-  if (!form || !found->synchronous()) return false;
-  const bp_dtype dtype = form->dtype;
-  if (!(op.record->promote_accepts & BP_DTYPE_BIT(dtype)) || (found->properties.lacks & BP_DTYPE_BIT(dtype)))
-    return false;
-  // Numbers stay in the tensor's dtype only where that is floating; there an int is a float.
-  if (!(BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING) && (numbers || (op.record->def.dtype_flags & BP_DTYPE_TO_FLOATING)))
-    return false;
-  auto& device = const_cast<Device&>(*found);
-  const KernelTable* table = op.table.load(std::memory_order_acquire);
-  const uint32_t backend = form->backend;
-  if (backend >= table->by_backend.size() || table->by_backend[backend].empty()) return false;
-  const KernelRow& row = *table->by_backend[backend].front();
-  if (!row_is_plain(op, row, device, dtype) || (numbers && !(row.def.flags & BP_KERNEL_IMMEDIATES))) return false;
-  check_usable(device);
-
-  bp_value args[2];
-  for (int32_t i = 0; i < call.n_args; ++i) {
-    args[i] = call.args[i];
-    if (args[i].tag == BP_TAG_TENSOR) continue;
-    args[i].flags |= BP_VALUE_NUMBER;
-    if (args[i].tag == BP_TAG_INT) args[i].u.f = static_cast<double>(args[i].u.i);
-    args[i].tag = BP_TAG_FLOAT;
-  }
-  const bp_result_dtype& result = op.record->dtypes[0];
-  const bp_dtype out_dtype = result.kind == BP_RESULT_DTYPE_FIXED ? static_cast<bp_dtype>(result.param) : dtype;
-  TensorImpl* out = new_tensor(device, out_dtype, form->dl.ndim, form->dl.shape);
-  bp_value slot = tensor_value(out);
   slot.flags = BP_VALUE_GIVEN;
-
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &op.record->info;
-  frame.context = row.def.context;
-  frame.backend = backend;
-  frame.ordinal = device.ordinal;
-  frame.keys = call.mask;
-  frame.compute = dtype;
-  bp_status status;
-  {
-    CallGuard guard;
-    status = row.def.fn(&frame, args, call.n_args, &slot, 1);
-  }
-  if (status != BP_OK) {
-    release(out);
-    throw_status(status, op, row.owner->name.c_str());
-  }
-  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  call.outs[0] = tensor_value(out);
-  return true;
+  return slot;
 }
 
-bool fast_call_applies(const OpRecord& record) {
-  const size_t n = record.args.size();
-  if (!(record.def.flags & BP_OP_ELEMENTWISE) || record.results.size() != 1 || n < 1 || n > 2) return false;
-  for (size_t i = 0; i < n; ++i)
-    if (record.args[i].type != BP_TYPE_TENSOR || (record.args[i].flags & BP_ARG_LIST) || !(record.def.promote >> i & 1))
-      return false;
-  if (record.checked_args || (record.def.dtype_flags & BP_DTYPE_BITS)) return false;
-  const uint16_t kind = record.dtypes[0].kind;
-  return kind == BP_RESULT_DTYPE_COMPUTE || kind == BP_RESULT_DTYPE_FIXED;
+// Numbers take the tensors' dtype; in a floating one, to which such calls are bound, an int is a float.
+bp_status run_with_numbers(const OpEntry& op, const ShortRow& row, const bp_frame& frame, const bp_value* args,
+                           int32_t n_args, bp_value* out) {
+  bp_value copies[kMaxShortNumbers];
+  for (int32_t i = 0; i < n_args; ++i) {
+    copies[i] = args[i];
+    if (args[i].tag == BP_TAG_TENSOR || !(op.record->tensor_args >> i & 1)) continue;
+    copies[i].flags |= BP_VALUE_NUMBER;
+    if (args[i].tag == BP_TAG_INT) copies[i].u.f = static_cast<double>(args[i].u.i);
+    copies[i].tag = BP_TAG_FLOAT;
+  }
+  return row.fn(&frame, copies, n_args, out, 1);
+}
+
+[[gnu::cold]] void fail_short_call(const OpEntry& op, const ShortRow& row, Device& device, bp_status status,
+                                   bp_value* out) {
+  if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
+  release_owned(*out, [](bp_tensor* t) { release(impl(t)); });
+  throw_status(status, op, row.row->owner->name.c_str());
+}
+
+ShortWay short_way(const OpRecord& record) {
+  constexpr uint64_t kElsewhere = BP_OP_VIEW | BP_OP_MAYBE_VIEW | BP_OP_COMPOSITE;
+  if (record.n_alike == 0 || (record.def.flags & kElsewhere) || !record.simple_tensors) return ShortWay::kNone;
+  if (record.results.size() != 1 || (record.results[0].flags & BP_ARG_LIST)) return ShortWay::kNone;
+  for (size_t i = 0; i < record.n_alike; ++i)
+    if (record.args[i].type != BP_TYPE_TENSOR) return ShortWay::kNone;
+  if (record.def.flags & BP_OP_ELEMENTWISE) {
+    const bool all_alike = record.tensor_args == (uint64_t{1} << record.n_alike) - 1;
+    return all_alike && !record.shape_formula ? ShortWay::kLikeOperands : ShortWay::kNone;
+  }
+  return record.def.flags & BP_OP_DYNAMIC ? ShortWay::kFromKernel : ShortWay::kInferred;
+}
+
+ShortRow short_row(const OpEntry& op, const KernelRow& row) {
+  constexpr uint32_t kSlow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS;
+  const uint32_t flags = row.def.flags;
+  const bool elementwise = op.short_way == ShortWay::kLikeOperands;
+  const bool plain = op.short_way != ShortWay::kNone && !(flags & kSlow) && row.def.max_elements == 0 &&
+                     row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 &&
+                     (elementwise || !(op.flags & BP_OP_REDUCTION) || !(flags & BP_KERNEL_LOOP));
+  ShortRow result{.fn = row.def.fn, .context = row.def.context, .row = &row};
+  if (plain) result.dtypes = row.def.dtypes & op.record->alike_dtypes;
+  // A loop descriptor says more than strides, and is the general way's to build; flat elementwise calls have none.
+  result.strided = !elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP));
+  result.immediates = (flags & BP_KERNEL_IMMEDIATES) != 0;
+  return result;
 }
 
 }  // namespace backplane::core

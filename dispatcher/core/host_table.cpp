@@ -75,7 +75,10 @@ bp_status scratch(const bp_frame* frame, uint64_t size, void** data) {
 
 bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
                   int32_t n_outs) {
-  return guarded([&] { call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0}); });
+  return guarded([&] {
+    CallGuard guard;  // a plugin may call from a thread of its own
+    call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
+  });
 }
 
 uint32_t find_op(const char* name) { return name ? backplane::find_op(name) : BP_NO_OP; }

@@ -18,18 +18,17 @@ extern const uint32_t bp_op_count;
 }
 
 namespace backplane::core {
+
+constinit std::atomic<OpEntry*> op_slots[kMaxOps] = {};
+
 namespace {
 
-constexpr uint32_t kChunk = 256;
-constexpr uint32_t kMaxChunks = 1024;
 constexpr uint32_t kMaxKeys = 60;
 constexpr const char* kRoleTags[] = {"role:add",     "role:full",    "role:copy",   "role:cast",  "role:expand",
                                      "role:permute", "role:reshape", "role:select", "role:concat"};
 
 // What calls read, without a lock and without an initialisation guard.
 struct Tables {
-  using Slot = std::atomic<OpEntry*>;
-  std::array<std::atomic<Slot*>, kMaxChunks> chunks{};
   std::atomic<uint32_t> count{0};
   std::array<std::atomic<OpEntry*>, static_cast<size_t>(Role::kCount)> roles{};
   std::array<std::atomic<KeyRecord*>, kMaxKeys> keys{};
@@ -106,7 +105,12 @@ void rebuild_table(OpEntry& entry) {
       table->by_backend[found->index].push_back(row.get());
     }
   }
-  for (auto& rows : table->by_backend) std::sort(rows.begin(), rows.end(), row_before);
+  table->short_rows = std::make_unique<ShortRow[]>(table->by_backend.size());
+  for (auto& rows : table->by_backend) {
+    std::sort(rows.begin(), rows.end(), row_before);
+    ShortRow& row = table->short_rows[table->n_short_rows++];
+    if (!rows.empty()) row = short_row(entry, *rows.front());
+  }
   if (const KernelTable* old = entry.table.exchange(table.release(), std::memory_order_acq_rel))
     retired().tables.emplace_back(old);
 }
@@ -120,11 +124,15 @@ void classify(OpEntry& entry) {
   entry.flags = record.def.flags;
   entry.decompose = record.find_formula(BP_RULE_DECOMPOSE);
   const auto by = [&](uint16_t rule) {
-    return record.find_formula(rule) ? Derivative::kFormulas : entry.decompose ? Derivative::kDecompose : Derivative::kNone;
+    return record.find_formula(rule) ? Derivative::kFormulas
+           : entry.decompose         ? Derivative::kDecompose
+                                     : Derivative::kNone;
   };
   entry.derivative = by(BP_RULE_VJP);
   entry.forward = by(BP_RULE_JVP);
-  if (fast_call_applies(record)) entry.flags |= kFast;
+  entry.n_args = static_cast<int32_t>(record.args.size());
+  entry.n_results = static_cast<int32_t>(record.results.size());
+  entry.short_way = short_way(record);
   if (!(entry.flags & (BP_OP_CREATION | BP_OP_RANDOM)) && !has_tag(record.def.tags, "creation"))
     entry.fall_through |= kCreationKey;
   entry.vjp_of_arg.clear();
@@ -145,16 +153,11 @@ void take_role(OpEntry& entry) {
 
 uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
   uint32_t handle = tables.count.load(std::memory_order_relaxed);
-  BP_CHECK(handle < kChunk * kMaxChunks, VALUE, "register_op: the registry is full at ", handle, " ops");
-  Tables::Slot* chunk = tables.chunks[handle / kChunk].load(std::memory_order_relaxed);
-  if (!chunk) {
-    chunk = new Tables::Slot[kChunk]{};
-    tables.chunks[handle / kChunk].store(chunk, std::memory_order_release);
-  }
+  BP_CHECK(handle < kMaxOps, VALUE, "register_op: the registry is full at ", handle, " ops");
   entry->handle = handle;
   entry->record->info.op = handle;
   r.by_name.insert_or_assign(std::string(entry->record->name), handle);
-  chunk[handle % kChunk].store(entry.release(), std::memory_order_release);
+  op_slots[handle].store(entry.release(), std::memory_order_release);
   tables.count.store(handle + 1, std::memory_order_release);
   return handle;
 }
@@ -171,18 +174,11 @@ PluginRecord* core_plugin() {
   return record;
 }
 
-OpEntry* op_entry(uint32_t handle) noexcept {
-  if (handle >= tables.count.load(std::memory_order_acquire)) return nullptr;
-  return tables.chunks[handle / kChunk].load(std::memory_order_acquire)[handle % kChunk].load(
-      std::memory_order_acquire);
-}
-
-OpEntry& checked_entry(uint32_t handle) {
-  OpEntry* entry = op_entry(handle);
+void fail_entry(uint32_t handle) {
+  const OpEntry* entry = op_entry(handle);
   BP_CHECK(entry, VALUE, "call: there is no op with handle ", handle, "; handles come from find_op");
-  BP_CHECK(!entry->withdrawn.load(std::memory_order_acquire), NOT_IMPLEMENTED, entry->record->name, ": its plugin \"",
-           entry->owner->name, "\" was unloaded; load it again to use the op");
-  return *entry;
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, entry->record->name, ": its plugin \"", entry->owner->name,
+               "\" was unloaded; load it again to use the op");
 }
 
 uint32_t op_count() noexcept {
@@ -234,8 +230,7 @@ static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   rebuild_table(*entry);
   rebuild_table(old);
   retired().entries.emplace_back(&old);
-  tables.chunks[old.handle / kChunk].load(std::memory_order_relaxed)[old.handle % kChunk].store(
-      entry.release(), std::memory_order_release);
+  op_slots[old.handle].store(entry.release(), std::memory_order_release);
   return old.handle;
 }
 

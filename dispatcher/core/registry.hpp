@@ -27,41 +27,76 @@ struct KernelRow {
   bool withdrawn = false;
 };
 
+// What the short way (fast_call.cpp) reads of the best row on a backend, in one place.
+struct ShortRow {
+  bp_kernel_fn fn = nullptr;
+  void* context = nullptr;
+  const KernelRow* row = nullptr;
+  bp_dtype_mask dtypes = 0;  // compute dtypes that it may serve so; 0: none, or there is no row
+  bool strided = false;      // takes operands of any strides
+  bool immediates = false;
+};
+
 // The rows of one op, best first, by backend index. Immutable; replaced as a whole.
 struct KernelTable {
   std::vector<std::vector<const KernelRow*>> by_backend;
+  uint32_t n_short_rows = 0;  // by backend index, as by_backend
+  std::unique_ptr<ShortRow[]> short_rows;
   std::vector<const KernelRow*> by_key;  // by key bit; nullptr: the key's fallback
 };
 
-// Beside BP_OP_*, in OpEntry::flags: the short way of fast_call.cpp may serve it.
-inline constexpr uint64_t kFast = uint64_t{1} << 61;
+// May fast_call.cpp serve an op's calls, and where does the result then come from?
+enum class ShortWay : uint8_t {
+  kNone,
+  kLikeOperands,  // elementwise: a fresh output of the operands' common shape
+  kInferred,      // a fresh output by the entry's rules
+  kFromKernel     // dynamic: the kernel makes it
+};
 
 // How an op is differentiated, in either mode. Worked out once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
 struct OpEntry {
+  // Read by every call, and therefore side by side.
   std::unique_ptr<OpRecord> record;
-  uint32_t handle = 0;
-  PluginRecord* owner = nullptr;
-  std::atomic<bool> withdrawn{false};
+  std::atomic<const KernelTable*> table{nullptr};
   uint64_t flags = 0;         // BP_OP_*
   uint64_t fall_through = 0;  // keys that this op ignores
+  int32_t n_args = 0;
+  int32_t n_results = 0;
+  ShortWay short_way = ShortWay::kNone;
+  std::atomic<bool> withdrawn{false};
+
+  uint32_t handle = 0;
+  PluginRecord* owner = nullptr;
   const bp_formula* decompose = nullptr;
   Derivative derivative = Derivative::kNone;
   Derivative forward = Derivative::kNone;
   std::vector<const bp_formula*> vjp_of_arg;  // per argument; nullptr: none is stated
   std::vector<const bp_formula*> jvp_of_arg;
   FreeNames reads[8];  // what the formulas read together, by the mask of the arguments needed; of up to 3 arguments
-  std::atomic<const KernelTable*> table{nullptr};
   std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock
 };
 
 // What the VJP formulas of the needed arguments read together; transforms/record.cpp.
 FreeNames formulas_read(const OpEntry& op, uint64_t needs);
 
+// Entries by handle. One flat array, of which only the pages in use exist: a look-up is one load.
+inline constexpr uint32_t kMaxOps = 1 << 18;
+extern std::atomic<OpEntry*> op_slots[kMaxOps];
+
 // nullptr for a handle that was never given out.
-OpEntry* op_entry(uint32_t handle) noexcept;
-OpEntry& checked_entry(uint32_t handle);  // throws for unknown and withdrawn ops
+inline OpEntry* op_entry(uint32_t handle) noexcept {
+  return handle < kMaxOps ? op_slots[handle].load(std::memory_order_acquire) : nullptr;
+}
+[[noreturn]] void fail_entry(uint32_t handle);
+// Throws for unknown and withdrawn ops.
+inline OpEntry& checked_entry(uint32_t handle) {
+  OpEntry* entry = op_entry(handle);
+  if (!entry || entry->withdrawn.load(std::memory_order_acquire)) [[unlikely]]
+    fail_entry(handle);
+  return *entry;
+}
 uint32_t op_count() noexcept;
 uint32_t find_op_loaded(std::string_view name) noexcept;  // without opening plugins
 void link_entry(OpEntry& entry);                          // links the record's formulas once

@@ -71,10 +71,7 @@ void throw_deferred(Stream& stream, bp_status status) {
   for (const auto& [ticket, name] : stream.unfinished)
     if (ticket == error.ticket) op = name;
   std::string text = op + " on device " + name_of(device) + ": " + error.message;
-  if (error.code == BP_ERROR_DEVICE_LOST) {
-    device.lost = true;
-    if (device.lost_cause.empty()) device.lost_cause = text;
-  }
+  if (error.code == BP_ERROR_DEVICE_LOST) mark_lost(device, text);
   detail::fail(error.code, text);
 }
 

@@ -273,7 +273,7 @@ void record_inplace(const Call& call, TensorImpl* target) {
 
 }  // namespace
 
-void record_call(const Call& call) {
+void record_call(const Call& call, bool last) {
   if (call.op.derivative == Derivative::kDecompose && wants_any(call)) {
     bool given = false;
     for (int32_t i = 0; i < call.n_outs; ++i) given = given || (call.outs[i].flags & BP_VALUE_GIVEN);
@@ -287,7 +287,8 @@ void record_call(const Call& call) {
     BP_CHECK(!wants_any(call) && !wants_grad(impl(call.outs[i].u.t)), VALUE, call.op.record->name,
              ": out= cannot be recorded for a gradient; use the result that the op returns, or no_grad()");
   }
-  dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
+  const Call below{call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey};
+  last ? call_below_keys(below) : dispatch(below);
   if (!wants_any(call)) return;
   TensorImpl* results[kMaxResults];
   for (int32_t i = 0; i < call.n_outs; ++i)

@@ -119,8 +119,8 @@ Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
 inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
 
-// The tape's slot: runs the call below and records it.
-void record_call(const Call& call);
+// The tape's slot: runs the call below and records it. `last`: no other key intercepts.
+void record_call(const Call& call, bool last = false);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
 // history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
 // `mutated` had `version` before.

@@ -1,0 +1,105 @@
+// The short way of the commonest calls: tensors of one synchronous device, of one dtype where they promote, that the
+// best row takes as they are, and one result. It decides nothing on its own: it declines whenever device_call.cpp would
+// do more than make the output and call that row, and the two give the same result.
+//
+// One walk over the arguments gives the call's keys and what the short way needs to know of its operands. What does not
+// depend on the call is worked out at registration, in OpEntry::short_way and ShortRow. Here is what every call runs,
+// inline in its edges (dispatch.cpp) and without a Call in memory; the rest is in fast_call.cpp.
+#pragma once
+
+#include "core/device_call.hpp"
+#include "core/epoch.hpp"
+
+namespace backplane::core {
+
+// What the operands of a call have in common.
+struct Operands {
+  const TensorImpl* first = nullptr;
+  uint64_t keys = 0;
+  uint32_t flags = ~0u;  // BP_TENSOR_* that all have
+  bool plain = true;     // of one form, as far as the op wants that
+  bool numbers = false;  // some stand in tensor positions
+};
+
+// An argument that is no tensor. Numbers are taken where all operands have one form, and an absent tensor where the op
+// does not compute with it.
+[[gnu::always_inline]] inline void read_other(const OpEntry& op, const bp_value& v, int32_t i, Operands& sum) {
+  if (v.tag == BP_TAG_TENSOR_LIST) {
+    each_tensor(&v, 1, [&](TensorImpl* t) { sum.keys |= t->keys; });
+    sum.plain = false;
+  } else if (i < 64 && (op.record->tensor_args >> i & 1)) {
+    sum.numbers = sum.numbers || v.tag != BP_TAG_ABSENT;
+    const bool number = op.short_way == ShortWay::kLikeOperands && (v.tag == BP_TAG_FLOAT || v.tag == BP_TAG_INT);
+    sum.plain = sum.plain && (number || (v.tag == BP_TAG_ABSENT && i >= op.record->n_alike));
+  }
+}
+
+[[gnu::always_inline]] inline Operands read_operands(const OpEntry& op, const bp_value* args, int32_t n_args) {
+  Operands sum;
+  for (int32_t i = 0; i < n_args; ++i) {
+    if (args[i].tag != BP_TAG_TENSOR) {
+      read_other(op, args[i], i, sum);
+      continue;
+    }
+    const TensorImpl& t = *impl(args[i].u.t);
+    sum.keys |= t.keys;
+    sum.flags &= t.flags;
+    if (!sum.first) {
+      sum.first = &t;
+      continue;
+    }
+    const TensorImpl& x = *sum.first;
+    sum.plain = sum.plain && t.storage && same_device(t, x) && (t.dtype == x.dtype || i >= op.record->n_alike) &&
+                (op.short_way != ShortWay::kLikeOperands || same_shape(t, x));
+  }
+  return sum;
+}
+
+// fast_call.cpp: the output as a kernel wants to find it; a kernel's call with numbers in tensor positions; its
+// failure.
+bp_value make_output(const OpEntry& op, const bp_value* args, int32_t n_args, Device& device, const TensorImpl& first);
+bp_status run_with_numbers(const OpEntry& op, const ShortRow& row, const bp_frame& frame, const bp_value* args,
+                           int32_t n_args, bp_value* out);
+[[noreturn]] void fail_short_call(const OpEntry& op, const ShortRow& row, Device& device, bp_status status,
+                                  bp_value* out);
+inline constexpr int32_t kMaxShortNumbers = 4;  // arguments of a call with numbers in tensor positions
+
+// The try, for calls that no key intercepts. Of ops that have a short way, under a CallGuard of the caller.
+[[gnu::always_inline]] inline bool call_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out,
+                                             uint64_t mask, const Operands& operands) {
+  if (!operands.plain || !operands.first || !operands.first->storage || out->flags != 0) return false;
+  if (op.decompose && force_decomposition.load(std::memory_order_relaxed)) return false;
+  const TensorImpl& first = *operands.first;
+  Device& device = *first.storage->device;
+  const KernelTable* table = op.table.load(std::memory_order_acquire);
+  if (first.backend >= table->n_short_rows) return false;
+  const ShortRow& row = table->short_rows[first.backend];
+  const bp_dtype_mask compute = BP_DTYPE_BIT(first.dtype);
+  // Rows of withdrawn backends are gone, and devices that are lost have no plain dtypes: what check_usable asks else.
+  if (!(row.dtypes & device.plain_dtypes & compute) || device.fork_generation != fork_generation()) return false;
+  if (!row.strided && !(operands.flags & BP_TENSOR_CONTIGUOUS)) return false;
+  if (operands.numbers && (!row.immediates || n_args > kMaxShortNumbers || !(compute & BP_MASK_FLOATING))) return false;
+  if (op.short_way != ShortWay::kFromKernel) *out = make_output(op, args, n_args, device, first);
+  const bp_frame frame{.header = BP_HEADER(bp_frame),
+                       .host = &host_table,
+                       .op = &op.record->info,
+                       .context = row.context,
+                       .stream = nullptr,
+                       .backend = first.backend,
+                       .ordinal = first.ordinal,
+                       .ticket = 0,
+                       .keys = mask,
+                       .level = 0,
+                       .compute = first.dtype,
+                       .reserved = 0,
+                       .loop = nullptr};
+  const bp_status status =
+      operands.numbers ? run_with_numbers(op, row, frame, args, n_args, out) : row.fn(&frame, args, n_args, out, 1);
+  if (status != BP_OK) [[unlikely]]
+    fail_short_call(op, row, device, status, out);
+  out->flags = 0;
+  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace backplane::core
