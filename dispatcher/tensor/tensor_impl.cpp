@@ -87,7 +87,8 @@ void destroy_one(TensorImpl* t) noexcept {
 }  // namespace
 
 void destroy(TensorImpl* t) noexcept {
-  if (!t->node && !t->autograd && !t->view && !t->wrapper) {
+  // A node takes its own chain down one after another (node.cpp): with nothing else owned, nothing recurses here.
+  if (!t->autograd && !t->view && !t->wrapper) {
     destroy_one(t);
     return;
   }

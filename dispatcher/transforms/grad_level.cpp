@@ -15,7 +15,7 @@ bool has_history(const Level& level, const Call& call) {
 
 void release_edges(std::vector<Edge>& edges) {
   for (const Edge& edge : edges)
-    if (edge.node) release(edge.node);
+    release_edge(edge);
   edges.clear();
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tensor/pool.hpp"
+#include "transforms/leaf_refs.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
 
@@ -37,10 +38,9 @@ thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))
 
 void destroy_one(Node* node) noexcept {
   release_saved(node);
-  for (uint32_t i = 0; i < node->n_edges; ++i)
-    if (node->edges()[i].node) release(node->edges()[i].node);
-  delete[] node->metas;
-  delete node->hooks;
+  for (uint32_t i = 0; i < node->n_edges; ++i) release_edge(node->edges()[i]);
+  if (node->metas) delete[] node->metas;
+  if (node->hooks) delete node->hooks;
   if (node->op) unlease(node->op->owner, LeaseKind::kNode);
   uint32_t size = node->block_size;
   node->~Node();
@@ -58,13 +58,11 @@ Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extr
   node->n_edges = n_edges;
   node->n_values = static_cast<uint16_t>(n_values);
   node->block_size = static_cast<uint32_t>(size);
-  for (uint32_t i = 0; i < n_edges; ++i) node->edges()[i] = {nullptr, 0};
-  for (uint32_t i = 0; i < n_values; ++i) node->saved()[i] = Saved::kPlain;
   return node;
 }
 
 void release_saved(Node* node) noexcept {
-  for (uint32_t i = 0; i < node->n_values; ++i) {
+  for (uint32_t i = 0; node->n_owned > 0; ++i) {
     bp_value& v = node->values()[i];
     switch (node->saved()[i]) {
       case Saved::kTensor:
@@ -79,8 +77,9 @@ void release_saved(Node* node) noexcept {
         break;
       case Saved::kPlain:
       case Saved::kLikeOutput:
-        break;
+        continue;
     }
+    --node->n_owned;
     node->saved()[i] = Saved::kPlain;
     v = bp_value{};
   }
@@ -139,20 +138,15 @@ void destroy(Autograd* autograd) noexcept {
 
 namespace {
 
-Node* leaf_node_of(TensorImpl* tensor) {
+[[gnu::noinline]] Node* make_leaf_node(TensorImpl* tensor) {
   std::atomic<Node*>& slot = tensor->autograd->leaf_node;
-  Node* node = slot.load(std::memory_order_acquire);
-  if (!node) {
-    std::lock_guard guard(leaf_lock);
-    node = slot.load(std::memory_order_relaxed);
-    if (!node) {
-      node = new_node(Node::Kind::kLeaf, 0, 0, 0);
-      node->leaf = tensor;
-      node->n_outs = 1;
-      slot.store(node, std::memory_order_release);
-    }
-  }
-  retain(node);
+  std::lock_guard guard(leaf_lock);
+  Node* node = slot.load(std::memory_order_relaxed);
+  if (node) return node;
+  node = new_node(Node::Kind::kLeaf, 0, 0, 0);
+  node->leaf = tensor;
+  node->n_outs = 1;
+  slot.store(node, std::memory_order_release);
   return node;
 }
 
@@ -182,21 +176,40 @@ Tensor leaf_of(Node* node) {
 }
 
 Edge edge_to(TensorImpl* tensor) {
-  if (tensor->view && !tensor->wrapper) refresh_view(tensor);
-  if (tensor->node) {
-    retain(tensor->node);
-    return {tensor->node, tensor->node_output};
+  if (tensor->view && !tensor->wrapper) [[unlikely]]
+    refresh_view(tensor);
+  if (Node* node = tensor->node) {
+    retain(node);
+    return {node, tensor->node_output};
   }
-  if (tensor->autograd && tensor->autograd->requires_grad) return {leaf_node_of(tensor), 0};
-  return {nullptr, 0};
+  const Autograd* autograd = tensor->autograd;
+  if (!autograd || !autograd->requires_grad) return {nullptr, 0};
+  Node* leaf = autograd->leaf_node.load(std::memory_order_acquire);
+  if (!leaf) [[unlikely]]
+    leaf = make_leaf_node(tensor);
+  LeafRefs::retain(leaf);
+  return {leaf, 0};
+}
+
+void release_edge(const Edge& edge) noexcept {
+  if (!edge.node) return;
+  if (edge.node->kind == Node::Kind::kLeaf)
+    LeafRefs::release(edge.node);
+  else
+    release(edge.node);
+}
+
+void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key) {
+  Node* old = tensor->node;
+  tensor->node = node;
+  tensor->node_output = output;
+  tensor->keys |= key;
+  if (old) release(old);
 }
 
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key) {
   retain(node);
-  if (tensor->node) release(tensor->node);
-  tensor->node = node;
-  tensor->node_output = output;
-  tensor->keys |= key;
+  give_history(tensor, node, output, key);
 }
 
 }  // namespace backplane::core

@@ -10,7 +10,7 @@
 namespace backplane::core {
 namespace {
 
-bool differentiable(const OpEntry& op, size_t result, const TensorImpl* t) {
+inline bool differentiable(const OpEntry& op, size_t result, const TensorImpl* t) {
   return t && (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) &&
          !(op.record->results[result].flags & BP_RESULT_NONDIFF);
 }
@@ -53,11 +53,18 @@ uint32_t version_now(const TensorImpl& t, const Recorded& r) {
   return t.storage == r.mutated ? r.version : t.storage->version.load(std::memory_order_relaxed);
 }
 
-void save_tensor(Node* node, size_t i, TensorImpl* t, const Recorded& r) {
+// What is kept of value `i`; with `kind` one that the node owns.
+inline void keep(Node* node, size_t i, const bp_value& value, Saved kind) {
+  node->values()[i] = value;
+  node->saved()[i] = kind;
+  if (kind != Saved::kPlain && kind != Saved::kLikeOutput) ++node->n_owned;
+}
+
+inline void save_tensor(Node* node, size_t i, TensorImpl* t, const Recorded& r) {
   retain(t);
-  node->values()[i] = tensor_value(t);
-  node->values()[i].count = version_now(*t, r);
-  node->saved()[i] = Saved::kTensor;
+  bp_value value = tensor_value(t);
+  value.count = version_now(*t, r);
+  keep(node, i, value, Saved::kTensor);
 }
 
 void save_list(Node* node, size_t i, const bp_value& v, const Recorded& r) {
@@ -67,36 +74,38 @@ void save_list(Node* node, size_t i, const bp_value& v, const Recorded& r) {
     if (copy[k]) retain(impl(copy[k]));
     copy[v.count + k] = reinterpret_cast<bp_tensor*>(uintptr_t{copy[k] ? version_now(*impl(copy[k]), r) : 0});
   }
-  node->values()[i] = v;
-  node->values()[i].u.tensors = copy;
-  node->saved()[i] = Saved::kList;
+  bp_value value = v;
+  value.u.tensors = copy;
+  keep(node, i, value, Saved::kList);
 }
 
-void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& reads, const bp_tensor* out0,
-                   char*& place) {
+// As many edges as an argument has that nothing reads.
+inline bp_value edges_only(uint32_t count) {
+  bp_value v{};
+  v.count = count;
+  return v;
+}
+
+void save_other(Node* node, size_t i, const Recorded& r, bool read, char*& place) {
   const bp_value& v = r.args[i];
-  uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
-  if (v.tag == BP_TAG_TENSOR_LIST) {
-    if ((reads.args | reads.arg_metadata) & bit)
-      save_list(node, i, v, r);
-    else
-      node->values()[i].count = v.count;  // as many edges
-  } else if (v.tag != BP_TAG_TENSOR) {
-    node->values()[i] = copy_plain(v, place);
-    node->values()[i].flags = v.flags;
-  } else if (reads.args & bit) {
-    save_tensor(node, i, impl(v.u.t), r);
-  } else if (reads.arg_metadata & bit) {
-    if (out0 && out0->dtype == v.u.t->dtype && same_shape(*out0, *v.u.t)) {
-      node->saved()[i] = Saved::kLikeOutput;
-    } else {
-      node->values()[i] =
-          tensor_value(new_handle(device_of(*impl(v.u.t)), v.u.t->dtype, v.u.t->dl.ndim, v.u.t->dl.shape));
-      node->saved()[i] = Saved::kMeta;
-    }
-  } else {
-    node->values()[i].count = 1;  // an edge
-  }
+  if (v.tag != BP_TAG_TENSOR_LIST) return keep(node, i, copy_plain(v, place), Saved::kPlain);
+  read ? save_list(node, i, v, r) : keep(node, i, edges_only(v.count), Saved::kPlain);
+}
+
+// Of a tensor whose data nobody reads: often the result, and so its cotangent, has the same form.
+inline void save_form(Node* node, size_t i, const TensorImpl& t, const bp_tensor* out0) {
+  if (out0 && out0->dtype == t.dtype && same_shape(*out0, t)) return keep(node, i, bp_value{}, Saved::kLikeOutput);
+  keep(node, i, tensor_value(new_handle(device_of(t), t.dtype, t.dl.ndim, t.dl.shape)), Saved::kMeta);
+}
+
+inline void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& reads, const bp_tensor* out0,
+                          char*& place) {
+  const bp_value& v = r.args[i];
+  const uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
+  if (v.tag != BP_TAG_TENSOR) return save_other(node, i, r, (reads.args | reads.arg_metadata) & bit, place);
+  if (reads.args & bit) return save_tensor(node, i, impl(v.u.t), r);
+  if (reads.arg_metadata & bit) return save_form(node, i, *impl(v.u.t), out0);
+  keep(node, i, edges_only(1), Saved::kPlain);
 }
 
 // A result is kept without its history, or node and result would own each other.
@@ -105,9 +114,9 @@ void save_result(Node* node, size_t slot, TensorImpl* inner, bool is_result, con
   retain(inner->storage);
   TensorImpl* alias = new_tensor_over(inner->storage, inner->dtype, inner->dl.ndim, inner->dl.shape, inner->dl.strides,
                                       inner->dl.byte_offset);
-  node->values()[slot] = tensor_value(alias);
-  node->values()[slot].count = inner->storage->version.load(std::memory_order_relaxed);
-  node->saved()[slot] = Saved::kResult;
+  bp_value value = tensor_value(alias);
+  value.count = inner->storage->version.load(std::memory_order_relaxed);
+  keep(node, slot, value, Saved::kResult);
 }
 
 void set_meta(TensorMeta& meta, const bp_tensor& t) {
@@ -122,27 +131,66 @@ void set_meta(TensorMeta& meta, const bp_tensor& t) {
   std::memcpy(sizes, t.dl.shape, sizeof(int64_t) * static_cast<size_t>(t.dl.ndim));
 }
 
-uint32_t count_edges(const OpEntry& op, const bp_value* outer) {
-  uint32_t n = 0;
-  for (size_t i = 0; i < op.record->args.size(); ++i)
-    n += outer[i].tag == BP_TAG_TENSOR ? 1 : outer[i].tag == BP_TAG_TENSOR_LIST ? outer[i].count : 0;
-  return n;
+uint32_t edges_of(const bp_value& outer) {
+  return outer.tag == BP_TAG_TENSOR ? 1 : outer.tag == BP_TAG_TENSOR_LIST ? outer.count : 0;
 }
 
-void make_edges(Node* node, const OpEntry& op, const bp_value* outer) {
+inline void make_edge(Node* node, uint32_t e, size_t arg, bp_tensor* t) {
+  const Edge edge = t && wants_grad(impl(t)) ? edge_to(impl(t)) : Edge{nullptr, 0};
+  node->edges()[e] = edge;
+  if (!edge.node) return;
+  node->needs |= uint64_t{1} << (arg < 63 ? arg : 63);
+  if (edge.node->depth >= node->depth) node->depth = edge.node->depth + 1;
+}
+
+void make_edges(Node* node, const Recorded& r) {
   uint32_t e = 0;
-  for (size_t i = 0; i < op.record->args.size(); ++i) {
-    uint32_t n = outer[i].tag == BP_TAG_TENSOR ? 1 : outer[i].tag == BP_TAG_TENSOR_LIST ? outer[i].count : 0;
-    for (uint32_t k = 0; k < n; ++k, ++e) {
-      bp_tensor* t = outer[i].tag == BP_TAG_TENSOR ? outer[i].u.t : outer[i].u.tensors[k];
-      if (!t || !wants_grad(impl(t))) continue;
-      Edge edge = edge_to(impl(t));
-      node->edges()[e] = edge;
-      if (!edge.node) continue;
-      node->needs |= uint64_t{1} << (i < 63 ? i : 63);
-      if (edge.node->depth >= node->depth) node->depth = edge.node->depth + 1;
-    }
+  for (size_t i = 0; i < node->n_args; ++i) {
+    const bp_value& outer = r.outer[i];
+    if (outer.tag == BP_TAG_TENSOR) [[likely]]
+      make_edge(node, e++, i, outer.u.t);
+    else if (outer.tag == BP_TAG_TENSOR_LIST)
+      for (uint32_t k = 0; k < outer.count; ++k) make_edge(node, e++, i, outer.u.tensors[k]);
   }
+}
+
+// A node of the right size, with its edges.
+Node* new_op_node(const Recorded& r) {
+  const auto n_args = static_cast<uint32_t>(r.op.n_args), n_outs = static_cast<uint32_t>(r.op.n_results);
+  uint32_t n_edges = 0;
+  size_t extra = 0;
+  for (uint32_t i = 0; i < n_args; ++i) {
+    if (r.outer[i].tag == BP_TAG_TENSOR) {
+      ++n_edges;
+      continue;
+    }
+    n_edges += edges_of(r.outer[i]);
+    extra += extra_bytes(r.args[i]);
+  }
+  Node* node = new_node(Node::Kind::kOp, n_edges, n_args + n_outs, extra);
+  node->op = &r.op;
+  node->n_args = static_cast<uint8_t>(n_args);
+  node->n_outs = static_cast<uint8_t>(n_outs);
+  lease(r.op.owner, LeaseKind::kNode);
+  make_edges(node, r);
+  return node;
+}
+
+void save_results(Node* node, const Recorded& r, const FreeNames& reads) {
+  const uint32_t n_outs = node->n_outs;
+  const uint64_t whole = reads.outs | (n_outs > 1 ? reads.out_metadata : 0);
+  for (uint32_t j = 0; j < n_outs; ++j) {
+    const size_t slot = size_t{node->n_args} + j;
+    if (r.outs[j].tag == BP_TAG_TENSOR && (whole >> j & 1))
+      save_result(node, slot, impl(r.outs[j].u.t), impl(r.outs[j].u.t) == r.results[j], r);
+    else
+      keep(node, slot, bp_value{},
+           r.outs[j].tag == BP_TAG_TENSOR && (reads.out_metadata >> j & 1) ? Saved::kLikeOutput : Saved::kPlain);
+  }
+  if (n_outs == 1) return;
+  node->metas = new TensorMeta[n_outs]{};
+  for (uint32_t j = 0; j < n_outs; ++j)
+    if (r.results[j]) set_meta(node->metas[j], *r.results[j]);
 }
 
 }  // namespace
@@ -164,40 +212,23 @@ FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
 }
 
 void record_node(const Recorded& r) {
-  const OpRecord& record = *r.op.record;
-  size_t n_args = record.args.size(), n_outs = record.results.size();
-  bool any = false;
-  for (size_t j = 0; j < n_outs; ++j) any = any || differentiable(r.op, j, r.results[j]);
-  if (!any) return;
-  size_t extra = 0;
-  for (size_t i = 0; i < n_args; ++i) extra += extra_bytes(r.args[i]);
-  Node* node = new_node(Node::Kind::kOp, count_edges(r.op, r.outer), static_cast<uint32_t>(n_args + n_outs), extra);
-  for (size_t i = 0; i < n_args + n_outs; ++i) node->values()[i] = bp_value{};
-  node->op = &r.op;
-  node->n_args = static_cast<uint16_t>(n_args);
-  node->n_outs = static_cast<uint16_t>(n_outs);
-  lease(r.op.owner, LeaseKind::kNode);
-  make_edges(node, r.op, r.outer);
-  const FreeNames reads = n_args <= 3 ? r.op.reads[node->needs & 7] : formulas_read(r.op, node->needs);
+  uint32_t takers = 0;
+  for (int32_t j = 0; j < r.op.n_results; ++j) takers += differentiable(r.op, static_cast<size_t>(j), r.results[j]);
+  if (takers == 0) return;
+  Node* node = new_op_node(r);
+  FreeNames computed;
+  if (node->n_args > 3) computed = formulas_read(r.op, node->needs);
+  const FreeNames& reads = node->n_args > 3 ? computed : r.op.reads[node->needs & 7];
   char* place = node->extra();
-  const bp_tensor* out0 = n_outs == 1 && r.outs[0].tag == BP_TAG_TENSOR ? r.outs[0].u.t : nullptr;
-  for (size_t i = 0; i < n_args; ++i) save_argument(node, i, r, reads, out0, place);
-  for (size_t j = 0; j < n_outs; ++j)
-    if (r.outs[j].tag != BP_TAG_TENSOR)
-      continue;
-    else if ((reads.outs | (n_outs > 1 ? reads.out_metadata : 0)) >> j & 1)
-      save_result(node, n_args + j, impl(r.outs[j].u.t), impl(r.outs[j].u.t) == r.results[j], r);
-    else if (reads.out_metadata >> j & 1)
-      node->saved()[n_args + j] = Saved::kLikeOutput;
-  if (n_outs > 1) {
-    node->metas = new TensorMeta[n_outs]{};
-    for (size_t j = 0; j < n_outs; ++j)
-      if (r.results[j]) set_meta(node->metas[j], *r.results[j]);
+  const bp_tensor* out0 = node->n_outs == 1 && r.outs[0].tag == BP_TAG_TENSOR ? r.outs[0].u.t : nullptr;
+  for (size_t i = 0; i < node->n_args; ++i) save_argument(node, i, r, reads, out0, place);
+  save_results(node, r, reads);
+  // The node's first reference is the last taker's.
+  for (int32_t j = 0; j < r.op.n_results; ++j) {
+    if (!differentiable(r.op, static_cast<size_t>(j), r.results[j])) continue;
+    if (--takers > 0) retain(node);
+    give_history(r.results[j], node, static_cast<uint32_t>(j), r.results[j]->wrapper ? 0 : kTapeKey);
   }
-  for (size_t j = 0; j < n_outs; ++j)
-    if (differentiable(r.op, j, r.results[j]))
-      set_history(r.results[j], node, static_cast<uint32_t>(j), r.results[j]->wrapper ? 0 : kTapeKey);
-  release(node);
 }
 
 void record_move(const Tensor& from, const Tensor& to) {
@@ -236,12 +267,12 @@ void rebase(TensorImpl* target) {
   for (size_t i = 0; i < n_args; ++i) extra += extra_bytes(view.args()[i]);
   Node* node = new_node(Node::Kind::kPut, 2, static_cast<uint32_t>(n_args), extra);
   node->op = view.op;
-  node->n_args = static_cast<uint16_t>(n_args);
+  node->n_args = static_cast<uint8_t>(n_args);
   node->n_outs = 1;
   lease(view.op->owner, LeaseKind::kNode);
   char* place = node->extra();
   for (size_t i = 0; i < n_args; ++i)
-    node->values()[i] = i == record.def.alias ? bp_value{} : copy_plain(view.args()[i], place);
+    keep(node, i, i == record.def.alias ? bp_value{} : copy_plain(view.args()[i], place), Saved::kPlain);
   node->metas = new TensorMeta[1]{};
   set_meta(node->metas[0], *target);
   node->edges()[0] = edge_to(view.base);

@@ -52,8 +52,9 @@ struct Node {
   bool consumed = false;  // saved values were released by a backward pass
   uint16_t n_values = 0;  // arguments, then results
   uint32_t depth = 0;
-  uint16_t n_args = 0;
-  uint16_t n_outs = 0;
+  uint8_t n_args = 0;
+  uint8_t n_outs = 0;
+  uint16_t n_owned = 0;  // values that hold a tensor or a list
   uint32_t n_edges = 0;
   uint32_t block_size = 0;
   const OpEntry* op = nullptr;
@@ -77,6 +78,7 @@ struct Node {
   }
 };
 
+// With edges and values as they lie in memory: the caller writes each, and its Saved.
 Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extra);
 void destroy(Node* node) noexcept;
 inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
@@ -114,6 +116,7 @@ void destroy(Autograd* autograd) noexcept;
 // The edge that leads to a tensor's history; an empty one where it has none. For a view whose base has changed since,
 // the history is made anew first. The reference is the caller's.
 Edge edge_to(TensorImpl* tensor);
+void release_edge(const Edge& edge) noexcept;
 // The tensor of a leaf's node, with a reference; empty once it is gone.
 Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
@@ -139,6 +142,7 @@ void record_move(const Tensor& from, const Tensor& to);
 // Remembers how a view was made. For views made while recording is on.
 void remember_view(const Call& call, TensorImpl* view);
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
+void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);  // takes over the caller's reference
 
 // engine.cpp. A tensor of one value, made at the levels that are active: seeds, and zeros for absent cotangents.
 Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device);
