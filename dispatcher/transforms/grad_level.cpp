@@ -14,8 +14,7 @@ bool has_history(const Level& level, const Call& call) {
 }
 
 void release_edges(std::vector<Edge>& edges) {
-  for (const Edge& edge : edges)
-    release_edge(edge);
+  for (const Edge& edge : edges) release_edge(edge);
   edges.clear();
 }
 
