@@ -87,24 +87,18 @@ int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_ar
   return n;
 }
 
-void call_below_keys(const Call& call) {
-  if (call.op.short_way != ShortWay::kNone && call_fast(call.op, call.args, call.n_args, call.outs, call.mask,
-                                                        read_operands(call.op, call.args, call.n_args))) [[likely]]
-    return;
-  if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(without_creation(call));
-  call_on_device(call);
-}
-
 namespace {
 
-// `keys`: of the arguments and the thread, as far as they intercept this op.
-[[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered) {
+// `keys`: those that intercept, of the thread and the arguments. `operands`: for ops with a short way.
+[[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered,
+                                         const Operands* operands) {
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys & considered;
   if (keys) {
     if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
       return call_for_all_results(call);
-    if (keys == kTapeKey && !thread_state.level && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call, true);
+    if (keys == kTapeKey && !thread_state.level && !(call.op.flags & BP_OP_COMPOSITE))
+      return record_call(call, operands);
     return intercept(call, keys);
   }
   call.op.flags& BP_OP_COMPOSITE ? call_decomposition(without_creation(call)) : call_on_device(call);
@@ -121,10 +115,10 @@ namespace {
     keys |= operands.keys;
     if (!(keys & considered) && call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
       return;
-  } else {
-    keys |= keys_of(args, n_args);
+    return call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, &operands);
   }
-  call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered);
+  keys |= keys_of(args, n_args);
+  call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, nullptr);
 }
 
 [[gnu::always_inline]] inline void call_here(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs,

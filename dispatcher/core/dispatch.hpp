@@ -24,7 +24,6 @@ struct Call {
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
 void dispatch(const Call& call);
-void call_below_keys(const Call& call);     // no key intercepts any more: the device's slot
 void call_on_device(const Call& call);      // device_call.cpp
 void call_decomposition(const Call& call);  // evaluates the DECOMPOSE formula; its calls see call.mask
 void call_key(const Call& call, uint64_t key);

@@ -4,7 +4,8 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
-#include "transforms/level.hpp"
+#include "core/fast_call.hpp"
+#include "transforms/saving.hpp"
 #include "transforms/tape.hpp"
 
 namespace backplane::core {
@@ -13,110 +14,6 @@ namespace {
 inline bool differentiable(const OpEntry& op, size_t result, const TensorImpl* t) {
   return t && (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) &&
          !(op.record->results[result].flags & BP_RESULT_NONDIFF);
-}
-
-size_t extra_bytes(const bp_value& v) {
-  switch (v.tag) {
-    case BP_TAG_STRING:
-      return (v.count + 8u) & ~size_t{7};
-    case BP_TAG_COMPLEX:
-      return 2 * sizeof(double);
-    case BP_TAG_GENERATOR:
-      return sizeof(bp_generator_state);
-    case BP_TAG_INT_LIST:
-      return v.count * sizeof(int64_t);
-    case BP_TAG_FLOAT_LIST:
-      return v.count * sizeof(double);
-    case BP_TAG_BOOL_LIST:
-      return (v.count + 7u) & ~size_t{7};
-    case BP_TAG_VALUE_LIST:
-      return v.count * sizeof(bp_value);
-    default:
-      return 0;
-  }
-}
-
-// What a value points to moves behind `place`.
-bp_value copy_plain(const bp_value& v, char*& place) {
-  bp_value copy = v;
-  size_t bytes = extra_bytes(v);
-  if (bytes == 0) return copy;
-  size_t exact = v.tag == BP_TAG_STRING ? v.count + 1u : v.tag == BP_TAG_BOOL_LIST ? v.count : bytes;
-  std::memcpy(place, v.u.p, exact);
-  copy.u.p = place;
-  place += bytes;
-  return copy;
-}
-
-uint32_t version_now(const TensorImpl& t, const Recorded& r) {
-  if (!t.storage) return t.wrapper ? t.wrapper->version : 0;
-  return t.storage == r.mutated ? r.version : t.storage->version.load(std::memory_order_relaxed);
-}
-
-// What is kept of value `i`; with `kind` one that the node owns.
-inline void keep(Node* node, size_t i, const bp_value& value, Saved kind) {
-  node->values()[i] = value;
-  node->saved()[i] = kind;
-  if (kind != Saved::kPlain && kind != Saved::kLikeOutput) ++node->n_owned;
-}
-
-inline void save_tensor(Node* node, size_t i, TensorImpl* t, const Recorded& r) {
-  retain(t);
-  bp_value value = tensor_value(t);
-  value.count = version_now(*t, r);
-  keep(node, i, value, Saved::kTensor);
-}
-
-void save_list(Node* node, size_t i, const bp_value& v, const Recorded& r) {
-  auto** copy = new bp_tensor*[2 * static_cast<size_t>(v.count)];
-  for (uint32_t k = 0; k < v.count; ++k) {
-    copy[k] = v.u.tensors[k];
-    if (copy[k]) retain(impl(copy[k]));
-    copy[v.count + k] = reinterpret_cast<bp_tensor*>(uintptr_t{copy[k] ? version_now(*impl(copy[k]), r) : 0});
-  }
-  bp_value value = v;
-  value.u.tensors = copy;
-  keep(node, i, value, Saved::kList);
-}
-
-// As many edges as an argument has that nothing reads.
-inline bp_value edges_only(uint32_t count) {
-  bp_value v{};
-  v.count = count;
-  return v;
-}
-
-void save_other(Node* node, size_t i, const Recorded& r, bool read, char*& place) {
-  const bp_value& v = r.args[i];
-  if (v.tag != BP_TAG_TENSOR_LIST) return keep(node, i, copy_plain(v, place), Saved::kPlain);
-  read ? save_list(node, i, v, r) : keep(node, i, edges_only(v.count), Saved::kPlain);
-}
-
-// Of a tensor whose data nobody reads: often the result, and so its cotangent, has the same form.
-inline void save_form(Node* node, size_t i, const TensorImpl& t, const bp_tensor* out0) {
-  if (out0 && out0->dtype == t.dtype && same_shape(*out0, t)) return keep(node, i, bp_value{}, Saved::kLikeOutput);
-  keep(node, i, tensor_value(new_handle(device_of(t), t.dtype, t.dl.ndim, t.dl.shape)), Saved::kMeta);
-}
-
-inline void save_argument(Node* node, size_t i, const Recorded& r, const FreeNames& reads, const bp_tensor* out0,
-                          char*& place) {
-  const bp_value& v = r.args[i];
-  const uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
-  if (v.tag != BP_TAG_TENSOR) return save_other(node, i, r, (reads.args | reads.arg_metadata) & bit, place);
-  if (reads.args & bit) return save_tensor(node, i, impl(v.u.t), r);
-  if (reads.arg_metadata & bit) return save_form(node, i, *impl(v.u.t), out0);
-  keep(node, i, edges_only(1), Saved::kPlain);
-}
-
-// A result is kept without its history, or node and result would own each other.
-void save_result(Node* node, size_t slot, TensorImpl* inner, bool is_result, const Recorded& r) {
-  if (!is_result) return save_tensor(node, slot, inner, r);
-  retain(inner->storage);
-  TensorImpl* alias = new_tensor_over(inner->storage, inner->dtype, inner->dl.ndim, inner->dl.shape, inner->dl.strides,
-                                      inner->dl.byte_offset);
-  bp_value value = tensor_value(alias);
-  value.count = inner->storage->version.load(std::memory_order_relaxed);
-  keep(node, slot, value, Saved::kResult);
 }
 
 void set_meta(TensorMeta& meta, const bp_tensor& t) {
@@ -131,28 +28,21 @@ void set_meta(TensorMeta& meta, const bp_tensor& t) {
   std::memcpy(sizes, t.dl.shape, sizeof(int64_t) * static_cast<size_t>(t.dl.ndim));
 }
 
-uint32_t edges_of(const bp_value& outer) {
-  return outer.tag == BP_TAG_TENSOR ? 1 : outer.tag == BP_TAG_TENSOR_LIST ? outer.count : 0;
-}
+// Where histories lead, written one edge after another.
+struct EdgeWriter {
+  Edge* next;
+  uint64_t needs = 0;
+  uint32_t depth = 0;
 
-inline void make_edge(Node* node, uint32_t e, size_t arg, bp_tensor* t) {
-  const Edge edge = t && wants_grad(impl(t)) ? edge_to(impl(t)) : Edge{nullptr, 0};
-  node->edges()[e] = edge;
-  if (!edge.node) return;
-  node->needs |= uint64_t{1} << (arg < 63 ? arg : 63);
-  if (edge.node->depth >= node->depth) node->depth = edge.node->depth + 1;
-}
-
-void make_edges(Node* node, const Recorded& r) {
-  uint32_t e = 0;
-  for (size_t i = 0; i < node->n_args; ++i) {
-    const bp_value& outer = r.outer[i];
-    if (outer.tag == BP_TAG_TENSOR) [[likely]]
-      make_edge(node, e++, i, outer.u.t);
-    else if (outer.tag == BP_TAG_TENSOR_LIST)
-      for (uint32_t k = 0; k < outer.count; ++k) make_edge(node, e++, i, outer.u.tensors[k]);
+  [[gnu::always_inline]] void add(uint32_t arg, bp_tensor* tensor) {
+    TensorImpl* t = impl(tensor);
+    const Edge edge = t && wants_grad(t) ? edge_to(t) : Edge{nullptr, 0};
+    *next++ = edge;
+    if (!edge.node) return;
+    needs |= uint64_t{1} << (arg < 63 ? arg : 63);
+    if (edge.node->depth >= depth) depth = edge.node->depth + 1;
   }
-}
+};
 
 // A node of the right size, with its edges.
 Node* new_op_node(const Recorded& r) {
@@ -160,36 +50,35 @@ Node* new_op_node(const Recorded& r) {
   uint32_t n_edges = 0;
   size_t extra = 0;
   for (uint32_t i = 0; i < n_args; ++i) {
-    if (r.outer[i].tag == BP_TAG_TENSOR) {
+    const bp_value& outer = r.outer[i];
+    if (outer.tag == BP_TAG_TENSOR)
       ++n_edges;
-      continue;
-    }
-    n_edges += edges_of(r.outer[i]);
-    extra += extra_bytes(r.args[i]);
+    else if (outer.tag == BP_TAG_TENSOR_LIST)
+      n_edges += outer.count;
+    else
+      extra += extra_bytes(r.args[i]);
   }
   Node* node = new_node(Node::Kind::kOp, n_edges, n_args + n_outs, extra);
   node->op = &r.op;
   node->n_args = static_cast<uint8_t>(n_args);
   node->n_outs = static_cast<uint8_t>(n_outs);
   lease(r.op.owner, LeaseKind::kNode);
-  make_edges(node, r);
+  EdgeWriter edges{node->edges()};
+  for (uint32_t i = 0; i < n_args; ++i) {
+    const bp_value& outer = r.outer[i];
+    if (outer.tag == BP_TAG_TENSOR)
+      edges.add(i, outer.u.t);
+    else if (outer.tag == BP_TAG_TENSOR_LIST)
+      for (uint32_t k = 0; k < outer.count; ++k) edges.add(i, outer.u.tensors[k]);
+  }
+  node->needs = edges.needs;
+  node->depth = edges.depth;
   return node;
 }
 
-void save_results(Node* node, const Recorded& r, const FreeNames& reads) {
-  const uint32_t n_outs = node->n_outs;
-  const uint64_t whole = reads.outs | (n_outs > 1 ? reads.out_metadata : 0);
-  for (uint32_t j = 0; j < n_outs; ++j) {
-    const size_t slot = size_t{node->n_args} + j;
-    if (r.outs[j].tag == BP_TAG_TENSOR && (whole >> j & 1))
-      save_result(node, slot, impl(r.outs[j].u.t), impl(r.outs[j].u.t) == r.results[j], r);
-    else
-      keep(node, slot, bp_value{},
-           r.outs[j].tag == BP_TAG_TENSOR && (reads.out_metadata >> j & 1) ? Saved::kLikeOutput : Saved::kPlain);
-  }
-  if (n_outs == 1) return;
-  node->metas = new TensorMeta[n_outs]{};
-  for (uint32_t j = 0; j < n_outs; ++j)
+void set_metas(Node* node, const Recorded& r) {
+  node->metas = new TensorMeta[node->n_outs]{};
+  for (uint32_t j = 0; j < node->n_outs; ++j)
     if (r.results[j]) set_meta(node->metas[j], *r.results[j]);
 }
 
@@ -212,22 +101,24 @@ FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
 }
 
 void record_node(const Recorded& r) {
+  const auto n_outs = static_cast<uint32_t>(r.op.n_results);
   uint32_t takers = 0;
-  for (int32_t j = 0; j < r.op.n_results; ++j) takers += differentiable(r.op, static_cast<size_t>(j), r.results[j]);
+  for (uint32_t j = 0; j < n_outs; ++j) takers += differentiable(r.op, j, r.results[j]);
   if (takers == 0) return;
   Node* node = new_op_node(r);
+  if (!node->needs) [[unlikely]]
+    return release(node);
   FreeNames computed;
   if (node->n_args > 3) computed = formulas_read(r.op, node->needs);
-  const FreeNames& reads = node->n_args > 3 ? computed : r.op.reads[node->needs & 7];
-  char* place = node->extra();
-  const bp_tensor* out0 = node->n_outs == 1 && r.outs[0].tag == BP_TAG_TENSOR ? r.outs[0].u.t : nullptr;
-  for (size_t i = 0; i < node->n_args; ++i) save_argument(node, i, r, reads, out0, place);
-  save_results(node, r, reads);
+  Saving saving(node, r, node->n_args > 3 ? computed : r.op.reads[node->needs & 7]);
+  saving.save_arguments();
+  saving.save_results();
+  if (node->n_outs > 1) set_metas(node, r);
   // The node's first reference is the last taker's.
-  for (int32_t j = 0; j < r.op.n_results; ++j) {
-    if (!differentiable(r.op, static_cast<size_t>(j), r.results[j])) continue;
+  for (uint32_t j = 0; takers > 0; ++j) {
+    if (!differentiable(r.op, j, r.results[j])) continue;
     if (--takers > 0) retain(node);
-    give_history(r.results[j], node, static_cast<uint32_t>(j), r.results[j]->wrapper ? 0 : kTapeKey);
+    give_history(r.results[j], node, j, r.results[j]->wrapper ? 0 : kTapeKey);
   }
 }
 
@@ -271,8 +162,10 @@ void rebase(TensorImpl* target) {
   node->n_outs = 1;
   lease(view.op->owner, LeaseKind::kNode);
   char* place = node->extra();
-  for (size_t i = 0; i < n_args; ++i)
-    keep(node, i, i == record.def.alias ? bp_value{} : copy_plain(view.args()[i], place), Saved::kPlain);
+  for (size_t i = 0; i < n_args; ++i) {
+    node->values()[i] = i == record.def.alias ? bp_value{} : copy_plain(view.args()[i], place);
+    node->saved()[i] = Saved::kPlain;
+  }
   node->metas = new TensorMeta[1]{};
   set_meta(node->metas[0], *target);
   node->edges()[0] = edge_to(view.base);
@@ -304,27 +197,50 @@ void record_inplace(const Call& call, TensorImpl* target) {
 
 }  // namespace
 
-void record_call(const Call& call, bool last) {
-  if (call.op.derivative == Derivative::kDecompose && wants_any(call)) {
-    bool given = false;
-    for (int32_t i = 0; i < call.n_outs; ++i) given = given || (call.outs[i].flags & BP_VALUE_GIVEN);
-    if (!given) return call_decomposition(call);
-  }
-  for (int32_t i = 0; i < call.n_outs; ++i) {
-    if (!(call.outs[i].flags & BP_VALUE_GIVEN)) continue;
-    bool inplace = i == 0 && call.n_outs == 1 && call.n_args > 0 && call.args[0].tag == BP_TAG_TENSOR &&
-                   call.args[0].u.t == call.outs[0].u.t;
-    if (inplace) return record_inplace(call, impl(call.outs[0].u.t));
-    BP_CHECK(!wants_any(call) && !wants_grad(impl(call.outs[i].u.t)), VALUE, call.op.record->name,
-             ": out= cannot be recorded for a gradient; use the result that the op returns, or no_grad()");
-  }
-  const Call below{call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey};
-  last ? call_below_keys(below) : dispatch(below);
-  if (!wants_any(call)) return;
+namespace {
+
+void record_results(const Call& call, bool one_form) {
   TensorImpl* results[kMaxResults];
   for (int32_t i = 0; i < call.n_outs; ++i)
     results[i] = call.outs[i].tag == BP_TAG_TENSOR ? impl(call.outs[i].u.t) : nullptr;
-  record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0});
+  record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0, one_form});
+}
+
+// Decomposes, or writes into what the caller gave. False: neither.
+bool record_otherwise(const Call& call) {
+  bool given = false;
+  for (int32_t i = 0; i < call.n_outs; ++i) given = given || (call.outs[i].flags & BP_VALUE_GIVEN);
+  if (!given) {
+    if (call.op.derivative != Derivative::kDecompose || !wants_any(call)) return false;
+    call_decomposition(call);
+    return true;
+  }
+  const bool inplace =
+      call.n_outs == 1 && call.n_args > 0 && call.args[0].tag == BP_TAG_TENSOR && call.args[0].u.t == call.outs[0].u.t;
+  if (inplace) {
+    record_inplace(call, impl(call.outs[0].u.t));
+    return true;
+  }
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    BP_CHECK(!(call.outs[i].flags & BP_VALUE_GIVEN) || (!wants_any(call) && !wants_grad(impl(call.outs[i].u.t))), VALUE,
+             call.op.record->name,
+             ": out= cannot be recorded for a gradient; use the result that the op returns, or no_grad()");
+  return false;
+}
+
+}  // namespace
+
+void record_call(const Call& call, const Operands* operands) {
+  const uint64_t below = call.mask & ~kTapeKey;
+  if (operands && call.op.derivative != Derivative::kDecompose &&
+      call_fast(call.op, call.args, call.n_args, call.outs, below, *operands)) [[likely]] {
+    const bool one_form =
+        call.op.short_way == ShortWay::kLikeOperands && call.outs[0].u.t->dtype == operands->first->dtype;
+    return record_results(call, one_form);
+  }
+  if (record_otherwise(call)) return;
+  dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, below});
+  if (wants_any(call)) record_results(call, false);
 }
 
 void remember_view(const Call& call, TensorImpl* view) {

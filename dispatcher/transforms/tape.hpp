@@ -16,6 +16,8 @@
 
 namespace backplane::core {
 
+struct Operands;  // core/fast_call.hpp
+
 struct Edge {
   Node* node;       // owned; nullptr: no derivative wanted
   uint32_t output;  // which result of `node`
@@ -122,8 +124,9 @@ Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
 inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
 
-// The tape's slot: runs the call below and records it. `last`: no other key intercepts.
-void record_call(const Call& call, bool last = false);
+// The tape's slot: runs the call below and records it. `operands`, where nothing but the tape intercepts, and the op
+// has a short way: what is known of the call's.
+void record_call(const Call& call, const Operands* operands = nullptr);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
 // history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
 // `mutated` had `version` before.
@@ -135,6 +138,7 @@ struct Recorded {
   TensorImpl* const* results;
   const bp_storage* mutated;
   uint32_t version;
+  bool one_form = false;  // all tensors, the result too, are known to have one shape and dtype
 };
 void record_node(const Recorded& recorded);
 // A copy between devices.
