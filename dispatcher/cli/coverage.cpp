@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace backplane::cli {
@@ -90,11 +91,12 @@ Cell second_order(const bp_op_def& op) {
 }
 
 Cell batch(const bp_op_def& op) {
-  if (const auto formulas = formulas_of(op, BP_RULE_BATCH); !formulas.empty()) return stated(formulas, Cell::kChecked);
-  const auto decompositions = formulas_of(op, BP_RULE_DECOMPOSE);
-  if (decompositions.empty()) return Cell::kMissing;
-  const Cell parts = by_parts(op, *decompositions[0], batch);
-  return parts == Cell::kExecuted ? Cell::kChecked : parts;
+  const std::string_view rule = batch_rule(find_op(op.name));
+  if (rule == "creation") return Cell::kExempted;
+  if (rule == "loop") return Cell::kLoop;
+  if (rule == "refused") return Cell::kRefused;
+  if (rule == "missing") return Cell::kMissing;
+  return rule == "decomposition" ? by_parts(op, *formulas_of(op, BP_RULE_DECOMPOSE)[0], batch) : Cell::kExecuted;
 }
 
 Cell meta(const bp_op_def& op) { return op.flags & BP_OP_DYNAMIC ? Cell::kExempted : Cell::kExecuted; }

@@ -1,4 +1,4 @@
-// `backend_rules`: what the registry holds for an op on each backend, as a table for tools.
+// What the registry holds for an op on each backend, and for batching, as tables for tools.
 #include "backplane/op.hpp"
 #include "core/epoch.hpp"
 #include "core/registry.hpp"
@@ -20,6 +20,12 @@ const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
 }
 
 }  // namespace
+
+const char* batch_rule(OpHandle op) {
+  static constexpr const char* kNames[] = {"stated",   "derived", "decomposition", "loop",
+                                           "creation", "refused", "missing"};
+  return kNames[static_cast<size_t>(checked_entry(op).batch.kind)];
+}
 
 std::vector<BackendRule> backend_rules(OpHandle op) {
   CallGuard guard;  // it reads the rows as a call does

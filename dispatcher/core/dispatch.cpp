@@ -35,7 +35,8 @@ Call without_creation(const Call& call) {
   // Without a tensor of a level or a new one, nothing of this call is a level's, whatever it makes on its way.
   if (!(keys & (kLevelKey | kCreationKey)) && (call.mask & kCreationKey))
     return intercept(without_creation(call), keys);
-  if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(call);
+  if ((call.op.flags & BP_OP_COMPOSITE) && !((call.op.flags & kBatchedWhole) && (keys & kLevelKey)))
+    return call_decomposition(call);
   uint64_t key = highest_key(keys);
   if (key & (kLevelKey | kCreationKey)) return call_level(call);
   if (key == kTapeKey) return record_call(call);
@@ -361,13 +362,14 @@ void throw_last_error(bp_status status) { throw Error(status, cold().error); }
 
 CallCounts call_counts() noexcept {
   return {counters.kernels.load(std::memory_order_relaxed), counters.decompositions.load(std::memory_order_relaxed),
-          counters.host_fallbacks.load(std::memory_order_relaxed)};
+          counters.host_fallbacks.load(std::memory_order_relaxed), counters.batch_loops.load(std::memory_order_relaxed)};
 }
 
 void reset_call_counts() noexcept {
   counters.kernels = 0;
   counters.decompositions = 0;
   counters.host_fallbacks = 0;
+  counters.batch_loops = 0;
 }
 
 bool force_decompositions(bool forced) noexcept { return core::force_decomposition.exchange(forced); }

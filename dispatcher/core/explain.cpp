@@ -42,7 +42,6 @@ std::string where(const OpRecord& record, uint32_t line) {
 const char* manner(const bp_formula& f) {
   if (f.flags & BP_FORMULA_REFUSED) return "refused: ";
   if (f.flags & BP_FORMULA_ZERO) return "zero";
-  if (f.flags & BP_FORMULA_LOOP) return "loop over the batch, counted";
   return f.flags & BP_FORMULA_DERIVED ? "derived: " : "stated: ";
 }
 
@@ -54,11 +53,43 @@ void formulas(std::ostringstream& out, const OpRecord& record, uint16_t rule, co
     out << "  " << slot;
     for (uint32_t k = 0; k < f.n_targets; ++k) out << (k ? ", " : " ") << record.args[f.targets[k]].name;
     out << ": " << manner(f);
-    if (!(f.flags & (BP_FORMULA_ZERO | BP_FORMULA_LOOP))) out << (f.text ? f.text : "");
+    if (!(f.flags & BP_FORMULA_ZERO)) out << (f.text ? f.text : "");
     if (f.native) out << "  [and generated code]";
     out << "  (" << where(record, f.line) << ")\n";
   }
   if (!any && otherwise) out << "  " << slot << ": " << otherwise << "\n";
+}
+
+// What vmap does, which is not always what the entry says: a derived rule or a decomposition comes before a loop.
+void batch(std::ostringstream& out, const OpEntry& entry) {
+  using Kind = BatchRule::Kind;
+  const BatchRule& rule = entry.batch;
+  out << "  batch: ";
+  switch (rule.kind) {
+    case Kind::kStated:
+      out << "stated: " << (rule.formula->text ? rule.formula->text : "");
+      break;
+    case Kind::kDerived:
+      out << "derived from the shape class " << rule.word;
+      break;
+    case Kind::kDecompose:
+      out << "through the decomposition";
+      break;
+    case Kind::kLoop:
+      out << "loop over the rows, counted";
+      break;
+    case Kind::kCreation:
+      out << (entry.flags & BP_OP_RANDOM ? "by vmap's randomness: an error, one draw for all rows, or one for each"
+                                         : "none needed: no tensor argument, so one result for all rows");
+      break;
+    case Kind::kRefused:
+      out << "refused: "
+          << (rule.formula && rule.formula->text ? rule.formula->text : "the shape of its result depends on values");
+      break;
+    case Kind::kMissing:
+      out << "none: an error at use";
+  }
+  out << "  (" << where(*entry.record, rule.formula ? rule.formula->line : 0) << ")\n";
 }
 
 std::string dtypes(bp_dtype_mask mask) {
@@ -114,7 +145,7 @@ std::string explain(OpHandle op) {
   const char* through = entry.decompose ? "through the decomposition" : "none: no argument or result is differentiable";
   formulas(out, record, BP_RULE_VJP, "autograd (vjp)", through);
   formulas(out, record, BP_RULE_JVP, "forward mode (jvp)", through);
-  formulas(out, record, BP_RULE_BATCH, "batch", through);
+  batch(out, entry);
   formulas(out, record, BP_RULE_PUT, "put", nullptr);
   formulas(out, record, BP_RULE_DECOMPOSE, composite ? "every call" : "decomposition", nullptr);
   for (uint32_t bit = 0; const KeyRecord* key = key_at(bit); ++bit) {

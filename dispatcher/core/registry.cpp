@@ -133,6 +133,9 @@ void classify(OpEntry& entry) {
   entry.n_args = static_cast<int32_t>(record.args.size());
   entry.n_results = static_cast<int32_t>(record.results.size());
   entry.short_way = short_way(record);
+  entry.batch = batch_rule_of(record);
+  const bool own_batch = entry.batch.kind == BatchRule::Kind::kStated || entry.batch.kind == BatchRule::Kind::kRefused;
+  if ((entry.flags & BP_OP_COMPOSITE) && own_batch) entry.flags |= kBatchedWhole;
   if (!(entry.flags & (BP_OP_CREATION | BP_OP_RANDOM)) && !has_tag(record.def.tags, "creation"))
     entry.fall_through |= kCreationKey;
   entry.vjp_of_arg.clear();

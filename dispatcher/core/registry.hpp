@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/batch_rule.hpp"
 #include "core/device.hpp"
 #include "core/evaluator.hpp"
 #include "core/op_record.hpp"
@@ -53,6 +54,9 @@ enum class ShortWay : uint8_t {
   kFromKernel     // dynamic: the kernel makes it
 };
 
+// Beside BP_OP_*, in OpEntry::flags: a composite with a batch rule of its own, which a level sees whole.
+inline constexpr uint64_t kBatchedWhole = uint64_t{1} << 60;
+
 // How an op is differentiated, in either mode. Worked out once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
@@ -72,6 +76,7 @@ struct OpEntry {
   const bp_formula* decompose = nullptr;
   Derivative derivative = Derivative::kNone;
   Derivative forward = Derivative::kNone;
+  BatchRule batch;
   std::vector<const bp_formula*> vjp_of_arg;  // per argument; nullptr: none is stated
   std::vector<const bp_formula*> jvp_of_arg;
   FreeNames reads[8];  // what the formulas read together, by the mask of the arguments needed; of up to 3 arguments

@@ -49,6 +49,7 @@ from ._core import (
     ShapeError,
     Tensor,
     VersionError,
+    allow_batch_loop,
     allow_host_fallback,
     asarray,
     default_device,

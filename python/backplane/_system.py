@@ -35,9 +35,9 @@ class PluginInfo(_Record):
 
 
 class CallCounts(_Record):
-    """How calls reached devices: by kernels, by decomposition, by falling back to the host."""
+    """How calls reached devices: by kernels, by decomposition, by falling back to the host; and those that vmap ran row by row."""
 
-    __slots__ = ("kernels", "decompositions", "host_fallbacks")
+    __slots__ = ("kernels", "decompositions", "host_fallbacks", "batch_loops")
 
 
 def devices():

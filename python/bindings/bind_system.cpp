@@ -84,6 +84,7 @@ py::dict counts() {
   row["kernels"] = now.kernels;
   row["decompositions"] = now.decompositions;
   row["host_fallbacks"] = now.host_fallbacks;
+  row["batch_loops"] = now.batch_loops;
   return row;
 }
 
@@ -179,6 +180,8 @@ void bind_system(py::module_& module) {
   module.def("reset_call_counts", &reset_call_counts);
   module.def("allow_host_fallback", &allow_host_fallback, py::arg("allowed"),
              "Whether an op without a kernel may run on the host; returns the old setting.");
+  module.def("allow_batch_loop", &allow_batch_loop, py::arg("allowed"),
+             "Whether vmap may run an op without a batch rule row by row; returns the old setting.");
   // For the laws of the tests.
   module.def("force_decomposition", &force_decompositions, py::arg("forced"));
   module.def("use_native_formulas", &use_native_formulas, py::arg("used"));

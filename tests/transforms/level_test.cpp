@@ -1,61 +1,21 @@
 // Levels: two gradients and one batching level nested over three elementwise ops, in every order, and what must be
-// refused. The batching level lives here: it is the smallest that follows the rules of level.hpp.
+// refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
+#include "core/thread_state.hpp"
 #include "null_backend.hpp"
-#include "transforms/level.hpp"
 
 namespace backplane::testing {
 namespace {
 
-using core::Call;
-
-Tensor reshaped(const Tensor& t, std::vector<int64_t> shape) { return op("reshape", {value(t), value(Shape(shape))}); }
-
-// Elementwise ops over tensors whose batch axis is 0: pad each to the highest logical rank, so that they align.
-class SmallBatchLevel final : public core::Level {
- public:
-  SmallBatchLevel() : Level("vmap") {}
-  void handle(const Call& call) override {
-    int32_t rank = 0;
-    core::each_tensor(call.args, call.n_args, [&](core::TensorImpl* t) { rank = std::max(rank, t->dl.ndim); });
-    std::vector<Tensor> held;
-    std::vector<bp_value> args(call.args, call.args + call.n_args);
-    bool batched = false;
-    {
-      core::BelowLevel below(*this);
-      for (bp_value& v : args) {
-        if (v.tag != BP_TAG_TENSOR) continue;
-        core::TensorImpl* inner = core::unwrap(*this, core::impl(v.u.t));
-        if (!inner) continue;
-        batched = batched || core::wrapper_of(*this, core::impl(v.u.t))->batched;
-        if (!core::wrapper_of(*this, core::impl(v.u.t))->batched) {
-          v.u.t = inner;
-          continue;
-        }
-        std::vector<int64_t> shape(inner->dl.shape, inner->dl.shape + inner->dl.ndim);
-        while (static_cast<int32_t>(shape.size()) < rank + 1) shape.insert(shape.begin() + 1, 1);
-        held.push_back(reshaped(Tensor::share(inner), shape));
-        v = value(held.back());
-      }
-      core::dispatch({call.op, args.data(), call.n_args, call.outs, call.n_outs, call.mask});
-    }
-    call.outs[0].u.t = core::wrap(*this, core::impl(call.outs[0].u.t), batched);
-  }
-};
-
 using Unary = std::function<Tensor(const Tensor&)>;
 
 Tensor batched(const Unary& f, const Tensor& x) {
-  SmallBatchLevel level;
-  core::retain(core::impl(x));
-  Tensor in = Tensor::adopt(core::wrap(level, core::impl(x), true));
-  Tensor out = f(in);
-  return Tensor::share(core::unwrap(level, core::impl(out)));
+  return vmap([&](std::span<const Tensor> in) { return std::vector<Tensor>{f(in[0])}; }, {&x, 1})[0];
 }
 
 Tensor derivative(const Unary& f, const Tensor& x) {

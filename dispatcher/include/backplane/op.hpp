@@ -54,16 +54,23 @@ struct BackendRule {
 };
 BACKPLANE_API std::vector<BackendRule> backend_rules(OpHandle op);
 
+// How vmap batches the op: "stated", "derived", "decomposition", "loop", "creation" (nothing to batch), "refused" or
+// "missing".
+BACKPLANE_API const char* batch_rule(OpHandle op);
+
 // How calls reached devices since the process started (or the last reset).
 struct CallCounts {
   uint64_t kernels = 0;
   uint64_t decompositions = 0;
   uint64_t host_fallbacks = 0;
+  uint64_t batch_loops = 0;  // calls that vmap ran row by row
 };
 BACKPLANE_API CallCounts call_counts() noexcept;
 BACKPLANE_API void reset_call_counts() noexcept;
 // Host fallbacks are allowed by default; forbidden, they are missing-kernel errors. Returns the old setting.
 BACKPLANE_API bool allow_host_fallback(bool allowed) noexcept;
+// Likewise the loops of entries that say `batch: loop`; forbidden, they are errors.
+BACKPLANE_API bool allow_batch_loop(bool allowed) noexcept;
 
 // For the laws that compare two ways to one result. Each returns the old setting and holds for the process.
 BACKPLANE_API bool force_decompositions(bool forced) noexcept;  // ops that have a decomposition use no kernel
