@@ -61,7 +61,7 @@ void GradLevel::handle(const Call& call) {
     results[j] = wrap(*this, impl(outs[j].u.t));
     call.outs[j].u.t = results[j];
   }
-  if (wanted) record_node({call.op, inner.args, outs, call.args, results, nullptr, 0});
+  if (wanted) record_node({call.op, inner.args, outs, call.args, results, nullptr, 0, false, this});
 }
 
 GradLevel* innermost_grad_level() noexcept {
@@ -131,6 +131,12 @@ std::vector<Tensor> Pullback::operator()(std::span<const Tensor> cotangents, boo
   return found;
 }
 
+std::vector<Tensor> Pullback::of_one() const {
+  const Tensor& root = state_->roots[0];
+  const Tensor one = filled(root.shape(), 1.0, root.dtype(), root.device());
+  return (*this)({&one, 1}, false);
+}
+
 ValuesAndPullback vjp(const Function& function, std::span<const Tensor> inputs) {
   GradScope scope("vjp");
   std::vector<Tensor> entered;
@@ -154,8 +160,7 @@ ValuesAndGradients value_and_grad(const Function& function, std::span<const Tens
   BP_CHECK(BP_DTYPE_BIT(loss.dtype()) & (BP_MASK_FLOATING | BP_MASK_COMPLEX), DTYPE,
            "grad: the function returned a tensor of dtype ", kDtypeNames[loss.dtype()], "; expected a floating one");
   Pullback pullback = scope.leave(result.values, 1);
-  Tensor one = filled({}, 1.0, result.values[0].dtype(), result.values[0].device());
-  result.gradients = pullback({&one, 1}, false);
+  result.gradients = pullback.of_one();
   return result;
 }
 

@@ -127,6 +127,13 @@ void call_level(const Call& call) {
 
 namespace backplane {
 
+std::vector<const char*> transforms_of(const Tensor& tensor) {
+  std::vector<const char*> names;
+  for (const core::TensorImpl* t = core::impl(tensor); t->wrapper; t = t->wrapper->inner)
+    names.push_back(t->wrapper->transform);
+  return names;
+}
+
 bool is_transformed(const Tensor& tensor) noexcept { return core::impl(tensor)->wrapper != nullptr; }
 
 Tensor plain_value(const Tensor& tensor, const char* who) {

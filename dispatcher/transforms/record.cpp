@@ -31,12 +31,14 @@ void set_meta(TensorMeta& meta, const bp_tensor& t) {
 // Where histories lead, written one edge after another.
 struct EdgeWriter {
   Edge* next;
+  const Level* level;  // as in Recorded
   uint64_t needs = 0;
   uint32_t depth = 0;
 
   [[gnu::always_inline]] void add(uint32_t arg, bp_tensor* tensor) {
     TensorImpl* t = impl(tensor);
-    const Edge edge = t && wants_grad(t) ? edge_to(t) : Edge{nullptr, 0};
+    const bool ours = t && wants_grad(t) && (!level || wrapper_of(*level, t));
+    const Edge edge = ours ? edge_to(t) : Edge{nullptr, 0};
     *next++ = edge;
     if (!edge.node) return;
     needs |= uint64_t{1} << (arg < 63 ? arg : 63);
@@ -63,7 +65,7 @@ Node* new_op_node(const Recorded& r) {
   node->n_args = static_cast<uint8_t>(n_args);
   node->n_outs = static_cast<uint8_t>(n_outs);
   lease(r.op.owner, LeaseKind::kNode);
-  EdgeWriter edges{node->edges()};
+  EdgeWriter edges{node->edges(), r.level};
   for (uint32_t i = 0; i < n_args; ++i) {
     const bp_value& outer = r.outer[i];
     if (outer.tag == BP_TAG_TENSOR)

@@ -55,10 +55,14 @@ from ._core import (
     default_device,
     default_generator,
     from_dlpack,
+    grad,
     grad_enabled,
+    jvp,
     reset_call_counts,
     set_default_device,
     set_grad_enabled,
+    value_and_grad,
+    vjp,
 )
 from ._grad import enable_grad, gradients, no_grad
 from ._ops import ops
@@ -76,6 +80,7 @@ from ._system import (
     synchronize,
     unload_plugin,
 )
+from ._transforms import stop_gradient
 
 __version__ = _core.__version__
 __array_api_version__ = "2024.12"

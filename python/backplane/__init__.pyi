@@ -257,6 +257,75 @@ def gradients(
     retain_graph: builtins.bool = False,
     create_graph: builtins.bool = False,
 ) -> Any: ...
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: builtins.bool = False,
+    holomorphic: builtins.bool = False,
+) -> Callable[..., Any]:
+    """The gradient of a function, as a function of the same arguments.
+
+    fun: returns a real floating tensor without dimensions; with has_aux a pair of that and anything else.
+    argnums: the position of the argument to differentiate, or a tuple of positions; negative ones count from the end. The
+        argument is a floating or complex tensor, a Python float or complex, or a container of these.
+    has_aux: the result is the pair (gradient, aux).
+    holomorphic: fun is holomorphic, from complex tensors to a complex tensor; the result is its complex derivative.
+
+    The gradient has the argument's structure, shapes and dtypes; zeros where the value does not depend on it. With a tuple of
+    positions it is a tuple. Of a real function of a complex z = x + iy it is df/dx + i df/dy, the direction of steepest
+    ascent. Keyword arguments are passed on and not differentiated.
+
+    Errors: DtypeError for integer and boolean arguments or values, and for complex values without holomorphic; ShapeError
+        for a value with dimensions; ArgumentValueError where argnums names no positional argument.
+    Source: reverse mode, Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2.
+    """
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: builtins.bool = False,
+    holomorphic: builtins.bool = False,
+) -> Callable[..., Any]:
+    """A function's value and its gradient, as a function of the same arguments.
+
+    Arguments and errors are those of grad. The result is the pair (value, gradient), with has_aux ((value, aux), gradient).
+    """
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: builtins.bool = False) -> tuple[Any, ...]:
+    """The value of fun(*primals), and its pullback: from a cotangent of the value to cotangents of the primals.
+
+    fun: returns a tensor or a container of tensors, of any shapes; with has_aux a pair of that and anything else.
+    primals: floating or complex tensors, Python floats or complexes, or containers of these.
+
+    The result is (value, pullback), with has_aux (value, pullback, aux). pullback(cotangent) takes what has the structure,
+    shapes and dtypes of the value (None for a zero) and returns a tuple, one cotangent per primal. It may be called again, later, and
+    inside other transforms. It is the adjoint under the product <a, b> = Re sum(conj(a) b).
+
+    Errors: DtypeError for integer and boolean primals; ValueError, ShapeError and DtypeError for a cotangent that does not fit.
+    Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2.
+    """
+
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: builtins.bool = False
+) -> tuple[Any, ...]:
+    """The value of fun(*primals), and its derivative along tangents, in one forward pass.
+
+    fun: returns a tensor or a container of tensors; with has_aux a pair of that and anything else.
+    primals, tangents: tuples or lists with one element per argument of fun. An element of primals is a floating or complex
+        tensor, a Python float or complex, or a container of these; that of tangents has its structure, shapes and dtypes.
+
+    The result is (value, derivative), with has_aux (value, derivative, aux). The derivative has the structure of the value; zeros
+    where it does not depend on primals.
+
+    Errors: DtypeError for integer and boolean primals; ValueError, ShapeError and DtypeError for a tangent that does not fit.
+    Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
+    """
+
+def stop_gradient(x: Any, /) -> Any:  # type: ignore[no-redef]
+    """x as a constant: no derivative passes, forward or in reverse, at any level. x is a tensor or a container.
+
+    What is no tensor stays as it is.
+    """
 def grad_enabled() -> builtins.bool: ...
 def set_grad_enabled(enabled: builtins.bool) -> builtins.bool: ...
 def manual_seed(seed: int) -> Generator: ...

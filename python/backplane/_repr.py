@@ -6,8 +6,22 @@ WIDTH = 80
 DIGITS = 4
 
 
+from . import _core
+
+
 def tensor_repr(x):
-    """tensor([1., 2.], device='sim'): the dtype and the device where they are not the default."""
+    """tensor([1., 2.], device='sim'): the dtype and the device where they are not the default.
+
+    Inside transforms the primal value, with their names, outermost first: tensor([1., 2.], inside=grad(jvp)). A batch
+    has no single value: tensor(<batched>, shape=(2,), dtype=float32, inside=vmap).
+    """
+    transforms = _core.transforms_of(x)
+    if transforms:
+        try:
+            value = _core.plain_value(x, "repr").detach()
+        except _core.BackplaneError:
+            return f"tensor(<batched>, shape={x.shape}, dtype={x.dtype.name}, inside={_nested(transforms)})"
+        return f"{tensor_repr(value)[:-1]}, inside={_nested(transforms)})"
     suffix = _suffix(x)
     if x.size == 0:
         shape = "" if x.ndim == 1 else f", shape={x.shape}"
@@ -19,6 +33,14 @@ def tensor_repr(x):
     width = max(map(len, texts))
     body = _layout(values, x.ndim, iter(text.rjust(width) for text in texts), x, "tensor(")
     return f"tensor({body}{suffix})"
+
+
+def _nested(transforms):
+    """('jvp', 'grad'), innermost first, as grad(jvp)."""
+    text = ""
+    for name in transforms:
+        text = f"{name}({text})" if text else name
+    return text
 
 
 def _suffix(x):

@@ -43,6 +43,8 @@ SYNTAX = {
     # Conversions that asarray makes: (x, dtype), (x)
     "cast": "bp::cast",
     "copy": "bp::copy",
+    # The derivative of a holomorphic function from its pullback: (x)
+    "conj": "bp::conj",
 }
 
 

@@ -14,12 +14,12 @@ def _in_host_memory(x):
 def _numpy(x):
     """The elements as a NumPy array: over the same memory on the host, else a copy.
 
-    Read-only where gradients are recorded: the tape could not see a write.
+    Read-only where gradients are recorded: the tape could not see a write. Inside transforms the primal value.
     """
     import numpy
 
     if not _in_host_memory(x):
-        x = _core.to_device(x.detach(), "cpu")
+        x = _core.to_device(_core.plain_value(x, "numpy").detach(), "cpu")
     if x.dtype is _core.bfloat16:
         raise _core.DtypeError("numpy: found bfloat16, which NumPy has not; use x.astype(backplane.float32) first")
     return numpy.asarray(memoryview(x))
@@ -91,7 +91,15 @@ def _rebuild(data, shape, dtype, device, requires_grad):
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+def _check_outside(x, who):
+    if transforms := _core.transforms_of(x):
+        raise _core.ArgumentValueError(
+            f"{who}: found a tensor inside {transforms[0]}, expected one outside of transforms; return it from the function"
+        )
+
+
 def _reduce(x):
+    _check_outside(x, "pickle")
     if not x.is_leaf:
         raise _core.ArgumentValueError(
             f"pickle: found a tensor with a history (made by {x.grad_op}), expected a leaf; use x.detach() first"
@@ -105,6 +113,7 @@ def _copy(x):
 
 
 def _deepcopy(x, memo):
+    _check_outside(x, "deepcopy")
     if not x.is_leaf:
         raise _core.ArgumentValueError(
             f"deepcopy: found a tensor with a history (made by {x.grad_op}), expected a leaf; use x.detach() first"

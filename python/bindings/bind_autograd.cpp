@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backplane/autograd.hpp"
+#include "backplane/transforms.hpp"
 #include "tensor_caster.hpp"
 
 namespace backplane::python {
@@ -53,6 +54,9 @@ void bind_autograd(py::module_& module) {
     return add_hook(tensor, make_hook(std::move(function)));
   });
   module.def("remove_hook", &remove_hook);
+  module.def("transforms_of", &transforms_of, py::arg("tensor"), "The transforms it belongs to, innermost first.");
+  module.def("plain_value", &plain_value, py::arg("tensor"), py::arg("who"),
+             "The primal value of a tensor inside transforms; an error where a batch has no single one.");
   module.def("bytes_per_node", &bytes_per_node, "Bytes that one recorded call takes.");
 }
 

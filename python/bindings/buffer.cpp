@@ -7,6 +7,7 @@
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "dtype_device.hpp"
+#include "scalars.hpp"
 #include "tensor_object.hpp"
 #include "tensor_slots.hpp"
 
@@ -33,7 +34,6 @@ int refuse(const char* reason) {
 }
 
 const char* reason_against(const bp_tensor* tensor, int flags) {
-  if (tensor->flags & BP_TENSOR_WRAPPER) return "a tensor inside a transform has no memory of its own";
   if (!in_host_memory(tensor)) return "the tensor is not in host memory; use x.to('cpu') first";
   if (!kFormats[tensor->dtype]) return "the buffer protocol has no bfloat16; use x.astype(backplane.float32) first";
   const bool contiguous = (tensor->flags & BP_TENSOR_CONTIGUOUS) != 0;
@@ -66,16 +66,16 @@ void fill(Py_buffer* view, const bp_tensor* tensor, Export* held, int flags) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  const bp_tensor* tensor = handle_of(self);
-  if (const char* reason = reason_against(tensor, flags)) return refuse(reason);
   return guarded([&] {
-    // A write that the tape cannot see would falsify gradients.
-    const Tensor shared = tensor_of(self);
-    const bool recorded = requires_grad(shared);
+    const Tensor shared = plain_tensor(handle_of(self), "buffer");
+    const bp_tensor* tensor = shared.get();
+    if (const char* reason = reason_against(tensor, flags)) return refuse(reason);
+    // A write that the tape or a transform cannot see would falsify derivatives.
+    const bool recorded = requires_grad(shared) || tensor != handle_of(self);
     auto held = std::make_unique<Export>(to_dlpack(recorded ? detach(shared) : shared));
     view->readonly = recorded || (held->managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY);
     if (view->readonly && (flags & PyBUF_WRITABLE)) {
-      return refuse(recorded ? "the tensor requires grad, so that only reading is allowed; use x.detach()"
+      return refuse(recorded ? "the tensor is differentiated, so that only reading is allowed; use x.detach()"
                              : "the tensor's memory is read-only");
     }
     fill(view, tensor, held.release(), flags);

@@ -13,6 +13,7 @@
 #include "op_type.hpp"
 #include "slots.hpp"
 #include "tensor_object.hpp"
+#include "transformed.hpp"
 #include "tree.hpp"
 
 namespace backplane::python {
@@ -49,7 +50,7 @@ PYBIND11_MODULE(_core, module) {
   using namespace backplane::python;
   PyObject* self = module.ptr();
   const bool added = add_exceptions(self) && add_dtype_and_device(self) && add_generator(self) &&
-                     add_tensor_type(self) && add_op_type(self) && add_tree(self) &&
+                     add_tensor_type(self) && add_op_type(self) && add_tree(self) && add_transforms(self) &&
                      PyModule_AddFunctions(self, functions) == 0;
   if (!added) throw pybind11::error_already_set();
   pybind11::register_exception_translator(translate);

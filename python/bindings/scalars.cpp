@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backplane/device.hpp"
+#include "backplane/transforms.hpp"
 #include "dtype_device.hpp"
 #include "half.hpp"
 #include "tensor_object.hpp"
@@ -157,6 +158,11 @@ PyObject* element_to_python(bp_dtype dtype, const void* address) noexcept {
   }
 }
 
+Tensor plain_tensor(bp_tensor* tensor, const char* who) {
+  Tensor shared = Tensor::share(tensor);
+  return tensor->flags & BP_TENSOR_WRAPPER ? plain_value(shared, who) : shared;
+}
+
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {
   const auto size = static_cast<uint64_t>(dtype_size(tensor->dtype));
   if (tensor->nbytes != size) {
@@ -168,11 +174,12 @@ PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {
   }
   alignas(16) unsigned char element[16];
   return guarded([&] {
-    if (in_host_memory(tensor)) {
-      to_host(Tensor::share(tensor), element);
+    const Tensor plain = plain_tensor(tensor, op);
+    if (in_host_memory(plain.get())) {
+      to_host(plain, element);
     } else {
       WithoutGil unlocked;
-      to_host(Tensor::share(tensor), element);
+      to_host(plain, element);
     }
     return element_to_python(tensor->dtype, element);
   });
@@ -205,9 +212,10 @@ PyObject* tensor_tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     bp_tensor* tensor = handle_of(self);
     std::vector<unsigned char> elements(tensor->nbytes);
+    const Tensor plain = plain_tensor(tensor, "tolist");
     {
       WithoutGil unlocked;
-      to_host(Tensor::share(tensor), elements.data());
+      to_host(plain, elements.data());
     }
     const unsigned char* cursor = elements.data();
     return nested_list(tensor, 0, cursor, dtype_size(tensor->dtype));

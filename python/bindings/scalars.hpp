@@ -3,7 +3,7 @@
 // All functions need the interpreter lock.
 #pragma once
 
-#include "backplane/abi/value.h"
+#include "backplane/tensor.hpp"
 #include "py_ref.hpp"
 
 namespace backplane::python {
@@ -18,6 +18,10 @@ int read_int(PyObject* object, int64_t* value) noexcept;
 
 // The element of `dtype` at `address`, a new reference.
 PyObject* element_to_python(bp_dtype dtype, const void* address) noexcept;
+
+// The tensor itself; of one inside a transform its primal value, which can be read. Throws where it differs from row to
+// row of a batch; `who` is the caller in that error.
+Tensor plain_tensor(bp_tensor* tensor, const char* who);
 
 // The only element of the tensor, after waiting for it; `op` names the caller in the error.
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept;

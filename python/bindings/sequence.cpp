@@ -63,6 +63,12 @@ bool raise_ragged(PyObject* object, size_t depth, const std::vector<int64_t>& sh
 }
 
 bool read_element(PyObject* object, Reading& reading) {
+  if (is_tensor(object) && handle_of(object)->flags & BP_TENSOR_WRAPPER) {
+    raise(BP_ERROR_TYPE,
+          "asarray: found a tensor of a transform in a sequence, where it would lose its derivative or its batch; use "
+          "stack");
+    return false;
+  }
   bp_value value{};
   double pair[2] = {0, 0};
   PyRef element =

@@ -47,6 +47,7 @@ enum class Slot : unsigned {
   Assign,
   Cast,
   Copy,
+  Conj,
   Count
 };
 

@@ -1,6 +1,7 @@
 """The stubs name what the package has, no more and no less."""
 
 import ast
+import inspect
 import pathlib
 
 import backplane as bp
@@ -42,7 +43,7 @@ def test_every_public_name_is_in_a_stub():
 def test_every_op_is_stubbed_with_its_arguments():
     for node in body_of("_registry.pyi"):
         if isinstance(node, ast.FunctionDef):
-            op = getattr(bp, node.name)
+            op = getattr(bp.ops.bp, node.name)
             stated = [arg.arg for arg in node.args.posonlyargs + node.args.args + node.args.kwonlyargs]
             assert stated == [row[0] for row in op.parameters], node.name
 
@@ -52,3 +53,10 @@ def test_every_member_of_tensor_is_stubbed():
     public = {name for name in dir(bp.Tensor) if not name.startswith("_")}
     assert public <= stubbed, public - stubbed
     assert stubbed <= public, stubbed - public
+
+
+def test_documentation_in_stubs_is_that_of_the_function():
+    documented = [node for node in body_of("__init__.pyi") if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)]
+    assert len(documented) >= 5
+    for node in documented:
+        assert ast.get_docstring(node) == inspect.cleandoc(getattr(bp, node.name).__doc__), node.name

@@ -36,6 +36,8 @@ class BACKPLANE_API Pullback {
   // `cotangents`: one per result, of its shape and dtype; an empty Tensor is a zero. `keep`: it will be called again.
   // Returns one cotangent per input; zeros where no result depends on it.
   std::vector<Tensor> operator()(std::span<const Tensor> cotangents, bool keep = true) const;
+  // The gradients of the only result, which has no dimensions: from a cotangent of one. It is not called again.
+  std::vector<Tensor> of_one() const;
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
  private:
@@ -127,6 +129,8 @@ BACKPLANE_API std::vector<Tensor> vmap(const Function& function, std::span<const
 // The tensor's value as one without transforms: through grad and jvp levels. Throws where it differs from row to row of
 // a batch, naming `who` asks.
 BACKPLANE_API Tensor plain_value(const Tensor& tensor, const char* who);
+// The transforms that the tensor belongs to, innermost first; empty for a plain one.
+BACKPLANE_API std::vector<const char*> transforms_of(const Tensor& tensor);
 // Is the tensor one of a transform (its data cannot be read directly)?
 BACKPLANE_API bool is_transformed(const Tensor& tensor) noexcept;
 

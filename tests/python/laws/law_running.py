@@ -9,7 +9,7 @@ INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128
 
 def function_of(entry):
     namespace, _, _ = entry.name.partition("::")
-    return getattr(bp if namespace == "bp" else getattr(bp.ops, namespace), entry.python_name)
+    return getattr(getattr(bp.ops, namespace), entry.python_name)
 
 
 def results_of(value):
