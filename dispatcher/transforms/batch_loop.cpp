@@ -3,6 +3,7 @@
 #include <mutex>
 #include <set>
 
+#include "backplane/op.hpp"
 #include "transforms/batch_fallbacks.hpp"
 #include "transforms/batch_random.hpp"
 

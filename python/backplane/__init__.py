@@ -63,6 +63,7 @@ from ._core import (
     set_grad_enabled,
     value_and_grad,
     vjp,
+    vmap,
 )
 from ._grad import enable_grad, gradients, no_grad
 from ._ops import ops
@@ -80,7 +81,7 @@ from ._system import (
     synchronize,
     unload_plugin,
 )
-from ._transforms import stop_gradient
+from ._transforms import hessian, jacfwd, jacrev, stop_gradient
 
 __version__ = _core.__version__
 __array_api_version__ = "2024.12"

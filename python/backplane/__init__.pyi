@@ -326,6 +326,72 @@ def stop_gradient(x: Any, /) -> Any:  # type: ignore[no-redef]
 
     What is no tensor stays as it is.
     """
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: int | None = None,
+    *,
+    randomness: str = "error",
+) -> Callable[..., Any]:
+    """A function for batches: fun sees one element, the result is called with all of them at once.
+
+    fun: returns a tensor, a number, or a container of these.
+    in_axes: the batch axis of the arguments: an int, None for what is the same for all elements, or a tuple with an entry
+        per positional argument, each an int, None or a container that is a prefix of the argument's. Negative axes count
+        from the end. Keyword arguments are mapped over axis 0.
+    out_axes: where the batch goes in the results: an int, a prefix of the result's structure, or None for what is the same for
+        all elements.
+    axis_size: the number of elements, needed where nothing is mapped.
+    randomness: what random ops do: 'error', 'same' numbers for all elements, or 'different' ones.
+
+    The result equals fun on each element, stacked. Reading a batched value (float, bool, item) is an error; so is an op whose result's
+    shape depends on values.
+
+    Errors: OutOfRangeError for an axis that a tensor lacks; ShapeError where the mapped axes differ in size;
+        ArgumentValueError where in_axes or out_axes is no prefix, naming the place.
+    """
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: builtins.bool = False,
+    holomorphic: builtins.bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of a function by reverse mode, as a function of the same arguments; cheap for few results.
+
+    Arguments as for grad, but fun may return a tensor of any shape, or a container of tensors. For a result of shape
+    (*m) and an argument of shape (*n) the Jacobian has shape (*m, *n) and the argument's dtype. Containers nest: the
+    structure of the result, and at each of its leaves that of the argument (of several, a tuple). With has_aux the
+    result is the pair (Jacobian, aux).
+
+    Errors: DtypeError for integer and boolean arguments or results, and for complex results without holomorphic;
+        ArgumentValueError where argnums names no positional argument.
+    """
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: builtins.bool = False,
+    holomorphic: builtins.bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of a function by forward mode, as a function of the same arguments; cheap for few arguments.
+
+    Arguments, result and errors as for jacrev, but the Jacobian has the result's dtype, and complex arguments need
+    holomorphic.
+    """
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: builtins.bool = False,
+    holomorphic: builtins.bool = False,
+) -> Callable[..., Any]:
+    """The matrix of second derivatives, as a function of the same arguments: jacfwd of jacrev.
+
+    Arguments and errors as for jacrev. For a value without dimensions and an argument of shape (*n) it has shape
+    (*n, *n); containers nest once for each derivative.
+    """
 def grad_enabled() -> builtins.bool: ...
 def set_grad_enabled(enabled: builtins.bool) -> builtins.bool: ...
 def manual_seed(seed: int) -> Generator: ...

@@ -94,7 +94,7 @@ PyMethodDef functions[] = {
     {"value_and_grad", with_keywords(value_and_grad_function), METH_VARARGS | METH_KEYWORDS, kValueAndGradDoc},
     {"vjp", fast_with_keywords(vjp_function), METH_FASTCALL | METH_KEYWORDS, kVjpDoc},
     {"jvp", with_keywords(jvp_function), METH_VARARGS | METH_KEYWORDS, kJvpDoc},
-    // VMAP    {"vmap", with_keywords(vmap_function), METH_VARARGS | METH_KEYWORDS, kVmapDoc},
+    {"vmap", with_keywords(vmap_function), METH_VARARGS | METH_KEYWORDS, kVmapDoc},
     {"vjp_as", vjp_as_function, METH_VARARGS, nullptr},
     {"jvp_as", jvp_as_function, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
