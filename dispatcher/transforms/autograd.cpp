@@ -45,6 +45,8 @@ bool requires_grad(const Tensor& tensor) noexcept {
 
 void set_requires_grad(const Tensor& tensor, bool wanted) {
   TensorImpl* t = impl(tensor);
+  BP_CHECK(!t->wrapper, VALUE, "requires_grad: the tensor belongs to a ", t->wrapper->transform,
+           "; set it outside, or differentiate with grad or jvp");
   BP_CHECK(!t->node, VALUE, "requires_grad: only a leaf's may be set; this tensor was made by ", node_name(tensor),
            ": use detach()");
   BP_CHECK(!wanted || (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)), DTYPE,

@@ -88,7 +88,7 @@ PyObject* get_planned(PyObject* self, PyObject* key) {
 }
 
 bool same_memory(const bp_tensor* a, const bp_tensor* b) {
-  if (a->storage != b->storage || a->dl.byte_offset != b->dl.byte_offset || a->dtype != b->dtype ||
+  if (!a->storage || a->storage != b->storage || a->dl.byte_offset != b->dl.byte_offset || a->dtype != b->dtype ||
       a->dl.ndim != b->dl.ndim) {
     return false;
   }

@@ -1,0 +1,110 @@
+"""Values inside transforms: the primal is read and printed; a batch has no single value."""
+
+import copy
+import pickle
+
+import backplane as bp
+import numpy as np
+import pytest
+
+
+def inside(transform, function):
+    """What `function` returns for a tensor [1., 2.] inside the transform."""
+    seen = []
+
+    def watched(x):
+        seen.append(function(x))
+        return x.sum()
+
+    x = bp.asarray([1.0, 2.0])
+    if transform == "grad":
+        bp.grad(watched)(x)
+    elif transform == "jvp":
+        bp.jvp(watched, (x,), (x,))
+    elif transform == "grad of grad":
+        bp.grad(lambda x: bp.grad(watched)(x).sum())(x)
+    else:
+        bp.vmap(watched)(x[None])
+    return seen[0]
+
+
+PLAIN = ["grad", "jvp", "grad of grad"]
+
+
+@pytest.mark.parametrize("transform", PLAIN)
+def test_the_primal_is_read(transform):
+    assert inside(transform, lambda x: x.tolist()) == [1.0, 2.0]
+    assert inside(transform, lambda x: x[1].item()) == 2.0
+    assert inside(transform, lambda x: (float(x[0]), int(x[1]), bool(x[0] > 0))) == (1.0, 2, True)
+    assert inside(transform, lambda x: f"{x[1]:.2f}") == "2.00"
+    assert inside(transform, lambda x: 2.0 in x)
+    assert inside(transform, lambda x: (3 * x).numpy().tolist()) == [3.0, 6.0]
+    assert inside(transform, lambda x: np.asarray(x).tolist()) == [1.0, 2.0]
+    assert inside(transform, lambda x: [v.item() for v in x]) == [1.0, 2.0]
+    assert inside(transform, lambda x: (x.shape, x.dtype, x.ndim, x.size, len(x))) == ((2,), bp.float32, 1, 2, 2)
+
+
+@pytest.mark.parametrize("transform", PLAIN)
+def test_the_array_is_read_only(transform):
+    assert not inside(transform, lambda x: x.numpy().flags.writeable)
+
+
+def test_branches_on_values_differentiate_the_branch_taken():
+    def f(x):
+        return x * x if x > 0 else -x
+
+    assert bp.grad(f)(3.0).item() == 6 and bp.grad(f)(-3.0).item() == -1
+
+
+def test_printing_names_the_transforms():
+    assert inside("grad", repr) == "tensor([1., 2.], inside=grad)"
+    assert inside("jvp", repr) == "tensor([1., 2.], inside=jvp)"
+    assert inside("grad of grad", repr) == "tensor([1., 2.], inside=grad(grad))"
+    assert inside("vmap", repr) == "tensor(<batched>, shape=(2,), dtype=float32, inside=vmap)"
+    seen = []
+    bp.vmap(bp.grad(lambda x: (seen.append(repr(x)), x)[1]))(bp.ones(2))
+    assert seen == ["tensor(<batched>, shape=(), dtype=float32, inside=vmap(grad))"]
+
+
+@pytest.mark.parametrize(
+    "read", [lambda x: x.tolist(), lambda x: x[0].item(), lambda x: float(x[0]), lambda x: bool(x[0]), lambda x: x.numpy(),
+             lambda x: int(x[0]), lambda x: np.asarray(x), lambda x: f"{x[0]:.2f}", lambda x: 1.0 in x]
+)
+def test_a_batch_is_not_read(read):
+    with pytest.raises(bp.BackplaneError, match="differs from row to row of the batch of vmap.*where"):
+        inside("vmap", read)
+
+
+def test_what_is_the_same_for_all_rows_is_read():
+    assert inside("vmap", lambda x: float(bp.asarray(2.0))) == 2.0
+
+
+@pytest.mark.parametrize("transform", PLAIN + ["vmap"])
+def test_copies_by_pickle_are_refused(transform):
+    for copied in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(ValueError, match="inside (grad|jvp|vmap)"):
+            inside(transform, copied)
+
+
+@pytest.mark.parametrize("transform", PLAIN + ["vmap"])
+def test_sequences_that_would_lose_derivatives_are_refused(transform):
+    with pytest.raises(TypeError, match="use stack"):
+        inside(transform, lambda x: bp.asarray([x[0], x[1]]))
+    assert inside(transform, lambda x: bp.stack([x[0], x[1]]).shape) == (2,)
+
+
+@pytest.mark.parametrize("transform", PLAIN + ["vmap"])
+def test_attributes_answer(transform):
+    def ask(x):
+        return (x.device == "cpu", x.itemsize, x.nbytes, x.T.shape, x.is_leaf in (True, False), isinstance(x.version, int),
+                x.grad, x.to("cpu").shape, bp.asarray(x).shape, x[...].shape, x.astype(bp.float64).dtype)
+
+    assert inside(transform, ask) == (True, 4, 8, (2,), True, True, None, (2,), (2,), (2,), bp.float64)
+
+
+@pytest.mark.parametrize("transform", PLAIN + ["vmap"])
+@pytest.mark.parametrize("leave", [lambda x: x.__dlpack__(), lambda x: x.detach(), lambda x: x.backward(),
+                                   lambda x: x.requires_grad_()])
+def test_what_makes_no_sense_inside_is_an_error(transform, leave):
+    with pytest.raises(bp.BackplaneError):
+        inside(transform, leave)
