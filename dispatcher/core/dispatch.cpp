@@ -362,7 +362,8 @@ void throw_last_error(bp_status status) { throw Error(status, cold().error); }
 
 CallCounts call_counts() noexcept {
   return {counters.kernels.load(std::memory_order_relaxed), counters.decompositions.load(std::memory_order_relaxed),
-          counters.host_fallbacks.load(std::memory_order_relaxed), counters.batch_loops.load(std::memory_order_relaxed)};
+          counters.host_fallbacks.load(std::memory_order_relaxed),
+          counters.batch_loops.load(std::memory_order_relaxed)};
 }
 
 void reset_call_counts() noexcept {

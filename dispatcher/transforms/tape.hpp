@@ -138,7 +138,7 @@ struct Recorded {
   TensorImpl* const* results;
   const bp_storage* mutated;
   uint32_t version;
-  bool one_form = false;  // all tensors, the result too, are known to have one shape and dtype
+  bool one_form = false;         // all tensors, the result too, are known to have one shape and dtype
   const Level* level = nullptr;  // histories of other levels are not of this graph; nullptr: the tape
 };
 void record_node(const Recorded& recorded);
