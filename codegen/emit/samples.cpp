@@ -148,6 +148,7 @@ class SampleWriter {
     field("jvp", derivative(BP_RULE_JVP, entry_.jvp));
     const CompiledFormula* batch = op_.find(BP_RULE_BATCH);
     field("batch", json_string(batch ? formula_kind(*batch) : "decompose"));
+    field("refusals", refusals());
     field("decompose", op_.find(BP_RULE_DECOMPOSE) ? "true" : "false");
     field("native", natives());
     field("tolerance", json_number(entry_.tolerance));
@@ -160,6 +161,8 @@ class SampleWriter {
   }
 
  private:
+  static constexpr const char* kRules[] = {"", "vjp", "jvp", "decompose", "batch", "put", "shape"};
+
   static std::vector<size_t> indices(size_t n) {
     std::vector<size_t> all(n);
     for (size_t i = 0; i < n; ++i) all[i] = i;
@@ -209,8 +212,19 @@ class SampleWriter {
     return text + "}";
   }
 
+  // What the entry refuses, and its reason: "vjp x", "batch", "put".
+  std::string refusals() const {
+    std::string text = "{";
+    for (const CompiledFormula& formula : op_.formulas) {
+      if (!(formula.flags & BP_FORMULA_REFUSED)) continue;
+      std::string name = kRules[formula.rule];
+      for (const uint32_t target : formula.targets) name += " " + entry_.signature.args[target].name;
+      text += (text.size() > 1 ? ", " : "") + json_string(name) + ": " + json_string(formula.text);
+    }
+    return text + "}";
+  }
+
   std::string natives() const {
-    static constexpr const char* kRules[] = {"", "vjp", "jvp", "decompose", "batch", "put", "shape"};
     std::vector<std::string> names;
     for (size_t i = 0; i < op_.formulas.size(); ++i) {
       if (native_name(context_, op_, i).empty()) continue;

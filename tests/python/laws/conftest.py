@@ -57,14 +57,15 @@ def pytest_runtest_makereport(item, call):
     entries[law].add(item.callspec.params["case"].entry.name)
 
 
-def _checked_only(cases):
-    """Rules that codegen checks and nothing runs yet: kind -> entries."""
-    rules = defaultdict(set)
-    for case in cases:
-        rules[f"batch: {case.entry.rules['batch']}"].add(case.entry.name)
-        for kind in case.entry.rules["jvp"].values():
-            rules[f"jvp: {kind}"].add(case.entry.name)
-    return rules
+def _write_refusals(write_line, found):
+    """What entries refuse in writing, and those that batch by a loop."""
+    refused = {(entry.name, rule): reason for entry in found for rule, reason in entry.rules["refusals"].items()}
+    write_line(f"refused        {len(refused):4}, each with its reason")
+    for (name, rule), reason in sorted(refused.items()):
+        write_line(f"{'':15} {name}, {rule}: {reason}")
+    batching = [entry for entry in found if entry.rules["batch"] != "none"]
+    loops = sorted(entry.name for entry in batching if entry.rules["batch"] == "loop")
+    write_line(f"batch: loop    {len(loops):4} of {len(batching)} entries that batch  {', '.join(loops)}")
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -80,5 +81,4 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(line + (f"  {len(excused)} exempted" if excused else ""))
         for name, reason in sorted(excused.items()):
             terminalreporter.write_line(f"{'':15} {name}: {reason}")
-    for kind, names in sorted(_checked_only(cases).items()):
-        terminalreporter.write_line(f"checked only   {len(names):4} entries  {kind}")
+    _write_refusals(terminalreporter.write_line, {case.entry.name: case.entry for case in cases}.values())

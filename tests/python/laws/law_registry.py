@@ -16,7 +16,12 @@ import pytest
 LAWS = (
     "gradient",
     "second_order",
+    "reverse",
     "forward",
+    "jvp_grad",
+    "vmap",
+    "vmap_grad",
+    "grad_vmap",
     "meta",
     "dtypes",
     "decompose",
@@ -63,7 +68,7 @@ class Entry:
     tolerance: float
     compare: str
     exempt: dict = field(hash=False)
-    rules: dict = field(hash=False)  # vjp, jvp: {argument: kind}; batch: kind; decompose: bool; native: ["vjp x", ...]
+    rules: dict = field(hash=False)  # vjp, jvp: {argument: kind}; batch: kind; refusals: {"vjp x": reason}; native: ["vjp x"]
     alias: str | None = None
 
     def arg(self, name):
@@ -117,7 +122,7 @@ def read_arg(arg, to_floating):
 def read_entry(row):
     args = tuple(read_arg(arg, "to_floating" in row["flags"]) for arg in row["args"])
     results = tuple((result["name"], result["dtype"], result.get("nondiff", False)) for result in row["results"])
-    rules = {key: row[key] for key in ("vjp", "jvp", "batch", "decompose", "native")}
+    rules = {key: row[key] for key in ("vjp", "jvp", "batch", "refusals", "decompose", "native")}
     return Entry(
         row["name"], args, results, frozenset(row["flags"]), row["tolerance"], row["compare"], row["except"], rules, row["alias"]
     )
