@@ -199,5 +199,23 @@ TEST(Tape, AMillionInPlaceStepsOnOneView) {
   EXPECT_EQ(grad(x), (std::vector<double>{-1, -1}));
 }
 
+TEST(Tape, SavedTensorsGoAsBackwardPassesThem) {
+  constexpr int kSteps = 20;
+  Tensor x = tensor({.1, .1, .1, .1, .1, .1, .1, .1, .1}, {9});  // more than a storage holds by itself
+  set_requires_grad(x, true);
+  int64_t at_the_end = 0;
+  add_hook(x, [&](const Tensor&) {
+    at_the_end = live_blocks();
+    return Tensor();
+  });
+  Tensor y = x;
+  for (int i = 0; i < kSteps; ++i) y = multiply(exp(y), x);
+  y = sum(y);
+  const int64_t before = live_blocks();
+  backward({&y, 1}, {}, {});
+  EXPECT_GE(before, kSteps);
+  EXPECT_LE(at_the_end, 3) << "of " << before << " blocks: all but the cotangents in flight should be gone";
+}
+
 }  // namespace
 }  // namespace backplane::testing
