@@ -18,6 +18,12 @@ bool is_differentiable(const OpEntry& op, size_t result, const bp_value& v) {
   return v.tag == BP_TAG_TENSOR && is_inexact(v.u.t->dtype) && !(op.record->results[result].flags & BP_RESULT_NONDIFF);
 }
 
+bool has_differentiable_result(const Call& call) {
+  for (int32_t j = 0; j < call.n_outs; ++j)
+    if (is_differentiable(call.op, static_cast<size_t>(j), call.outs[j])) return true;
+  return false;
+}
+
 TensorImpl* tangent_of(const Level& level, const bp_tensor* tensor) {
   if (!tensor) return nullptr;
   const Wrapper* wrapper = wrapper_of(level, static_cast<const TensorImpl*>(tensor));
@@ -177,7 +183,7 @@ void JvpLevel::handle(const Call& call) {
     BelowLevel below_level(*this);
     dispatch({call.op, inner.args, call.n_args, call.outs, call.n_outs, call.mask});
     try {
-      if (wanted) run_formulas(*this, call, inner.args, tangents);
+      if (wanted && has_differentiable_result(call)) run_formulas(*this, call, inner.args, tangents);
     } catch (...) {
       bp_value empty[kMaxResults] = {};
       release_outputs(call.outs, call.n_outs, empty);
