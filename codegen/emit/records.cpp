@@ -239,7 +239,7 @@ class RecordWriter {
          << reference("accepts", s.args.size()) << ", " << entry.dtypes.promote << "u, " << entry.dtypes.flags << ", "
          << (entry.alias == BP_NO_ARG ? "BP_NO_ARG" : std::to_string(entry.alias)) << ",\n    "
          << (op_.program.nodes().empty() ? "&no_program" : "&" + prefix_ + "program") << ", "
-         << (op_.uses_fit ? "fit_names" : "0") << ", " << (tags.empty() ? "0" : c_string(tags)) << ", 0};\n";
+         << (op_.uses_fit ? "fit_names" : "0") << ", " << (tags.empty() ? "0" : c_string(tags)) << ", 0, 0, 0};\n";
   }
 
   const EmitContext& context_;

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "backplane/device.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/owned_value.hpp"
 #include "core/realign.hpp"
 #include "core/shape_rules.hpp"
 
@@ -71,32 +73,16 @@ bool clashes(const TensorImpl& target, const TensorImpl& input, const KernelRow&
   return overlap(target, input) != Overlap::kNo;
 }
 
-void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype,
-                 Device& device) {
-  BP_CHECK(&device_of(target) == &device, VALUE, op.record->name, ": out is on device ", name_of(device_of(target)),
-           "; the arguments are on ", name_of(device));
-  bool same = target.dl.ndim == shape.ndim && std::equal(shape.sizes, shape.sizes + shape.ndim, target.dl.shape);
-  if (!same) {
-    auto text = [](int32_t n, const int64_t* sizes) {
-      std::string s = "(";
-      for (int32_t i = 0; i < n; ++i) s += (i ? ", " : "") + std::to_string(sizes[i]);
-      return s + (n == 1 ? ",)" : ")");
-    };
-    detail::fail(BP_ERROR_SHAPE, op.record->name, ": the output has shape ", text(target.dl.ndim, target.dl.shape),
-                 "; the result has shape ", text(shape.ndim, shape.sizes));
-  }
-  BP_CHECK(dtype_kind(dtype) <= dtype_kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ",
-           kDtypeNames[dtype], " cannot be written into an output of dtype ", kDtypeNames[target.dtype],
-           "; cast it first");
-  check_writable(op, target);
-}
-
 void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
   const OpRecord& record = *call.op.record;
   ShapeResult shape;
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value& slot = p.outs[i];
     slot = call.outs[i];
+    if (row.def.flags & BP_KERNEL_OWN_RESULTS) {
+      if (slot.flags & BP_VALUE_GIVEN) slot = bp_value{};
+      continue;
+    }
     bool dynamic = record.shape_words[static_cast<size_t>(i)] == nullptr && (call.op.flags & BP_OP_DYNAMIC);
     if (slot.flags & BP_VALUE_NOT_WANTED || (dynamic && !(slot.flags & BP_VALUE_GIVEN))) continue;
     BP_CHECK(!dynamic, NOT_IMPLEMENTED, record.name, ": the shape of result ", i,
@@ -197,7 +183,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
   frame.backend = device.backend->index;
   frame.ordinal = device.ordinal;
   frame.ticket = 0;
-  frame.keys = call.mask;
+  frame.keys = call.mask & ~kCreationKey;  // what a kernel makes belongs to no level
   frame.level = 0;
   frame.compute = compute;
   frame.reserved = 0;
@@ -209,7 +195,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     frame.loop = &loop.loop;
   }
   bp_status status;
-  if (device.synchronous()) {
+  if (device.synchronous() || (row.def.flags & BP_KERNEL_CALLS_OPS)) {
     CallGuard guard;
     ScratchScope scratch;
     status = row.def.fn(&frame, p.args, call.n_args, p.outs, call.n_outs);
@@ -255,19 +241,34 @@ void deliver(const Call& call, Prepared& p) {
   }
 }
 
+// Of a row with BP_KERNEL_OWN_RESULTS: where the caller gave an output, the kernel's tensor is copied to it.
+void hand_over(const Call& call, Prepared& p) {
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (!(call.outs[i].flags & BP_VALUE_GIVEN)) continue;
+    TensorImpl* made = p.temporaries.keep(impl(p.outs[i].u.t));
+    p.outs[i] = call.outs[i];
+    p.copy_back[p.n_copy_back++] = {made, impl(call.outs[i].u.t), false};
+  }
+}
+
 void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype compute) {
+  const bool own_results = (row.def.flags & BP_KERNEL_OWN_RESULTS) != 0;
   Prepared p;
   for (int32_t i = 0; i < call.n_outs; ++i) p.outs[i] = bp_value{};
   try {
+    std::optional<OwnResults> expected;
+    if (own_results) expected.emplace(call, device, compute);
     prepare_arguments(call, row, device, compute, p);
     prepare_outputs(call, row, device, compute, p);
     run_row(call, row, device, compute, p);
+    if (own_results) expected->check(p.outs);
   } catch (...) {
     for (int32_t i = 0; i < call.n_outs; ++i)
-      if (!(call.outs[i].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)))
-        each_tensor(&p.outs[i], 1, [](TensorImpl* t) { release(t); });
+      if (own_results || !(call.outs[i].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)))
+        release_owned(p.outs[i], [](bp_tensor* t) { release(impl(t)); });
     throw;
   }
+  if (own_results) hand_over(call, p);
   deliver(call, p);
 }
 
@@ -286,6 +287,26 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
   if (!is_aligned(*t, alignment_of(row, device)))
     t = temporaries.keep(realigned(*t, device, alignment_of(row, device)));
   return t;
+}
+
+void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype,
+                 Device& device) {
+  BP_CHECK(&device_of(target) == &device, VALUE, op.record->name, ": out is on device ", name_of(device_of(target)),
+           "; the arguments are on ", name_of(device));
+  bool same = target.dl.ndim == shape.ndim && std::equal(shape.sizes, shape.sizes + shape.ndim, target.dl.shape);
+  if (!same) {
+    auto text = [](int32_t n, const int64_t* sizes) {
+      std::string s = "(";
+      for (int32_t i = 0; i < n; ++i) s += (i ? ", " : "") + std::to_string(sizes[i]);
+      return s + (n == 1 ? ",)" : ")");
+    };
+    detail::fail(BP_ERROR_SHAPE, op.record->name, ": the output has shape ", text(target.dl.ndim, target.dl.shape),
+                 "; the result has shape ", text(shape.ndim, shape.sizes));
+  }
+  BP_CHECK(dtype_kind(dtype) <= dtype_kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ",
+           kDtypeNames[dtype], " cannot be written into an output of dtype ", kDtypeNames[target.dtype],
+           "; cast it first");
+  check_writable(op, target);
 }
 
 void check_writable(const OpEntry& op, const TensorImpl& target) {

@@ -3,6 +3,7 @@
 
 #include "core/dispatch.hpp"
 #include "core/loop.hpp"
+#include "core/shape_rules.hpp"
 
 namespace backplane::core {
 
@@ -59,6 +60,27 @@ Device& device_of_call(const Call& call);
 inline Device& device_of(const TensorImpl& t) {
   return t.storage ? *t.storage->device : device_at({t.backend, t.ordinal});
 }
+
+// Has the output that the caller gave the result's shape, a dtype that holds it, and writable memory on the device?
+void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype, Device& device);
+
+// The results of a row with BP_KERNEL_OWN_RESULTS: what the rules say of them before the kernel runs, against what it
+// stores; own_results.cpp.
+class OwnResults {
+ public:
+  OwnResults(const Call& call, Device& device, bp_dtype compute);  // throws for an unfit output of the caller's
+  void check(const bp_value* outs) const;
+
+ private:
+  struct Expected {
+    ShapeResult shape;
+    bp_dtype dtype = BP_DTYPE_NONE;  // NONE: the kernel decides
+  };
+  void check_tensor(int32_t i, const bp_value& found) const;
+  const Call& call_;
+  Device& device_;
+  std::vector<Expected> expected_;
+};
 
 // Before a write into a tensor that the caller gave. Throws for read-only and self-overlapping ones.
 void check_writable(const OpEntry& op, const TensorImpl& target);

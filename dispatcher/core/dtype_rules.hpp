@@ -36,9 +36,15 @@ inline bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t)
 }
 
 bp_dtype stated_result_dtype(const bp_result_dtype& rule, const bp_value* args, bp_dtype compute);
-inline bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t, int32_t index, bp_dtype compute) {
+// By the record's function, which sees no data; shape_rules.cpp.
+bp_dtype dtype_by_function(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index);
+inline bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index,
+                             bp_dtype compute) {
   const bp_result_dtype& rule = op.dtypes[static_cast<size_t>(index)];
-  return rule.kind == BP_RESULT_DTYPE_COMPUTE ? compute : stated_result_dtype(rule, args, compute);
+  if (rule.kind == BP_RESULT_DTYPE_COMPUTE) [[likely]]
+    return compute;
+  if (rule.kind == BP_RESULT_DTYPE_FUNCTION) return dtype_by_function(op, args, n_args, index);
+  return stated_result_dtype(rule, args, compute);
 }
 
 bp_dtype real_dtype(bp_dtype dtype) noexcept;

@@ -136,7 +136,8 @@ OwnedValue Evaluation::take(uint32_t node, bool may_move) {
 namespace {
 
 size_t count_results(const OpRecord& op, const bp_formula& formula) {
-  if (!(formula.flags & BP_FORMULA_TUPLE)) return formula.n_roots;
+  if (!(formula.flags & (BP_FORMULA_TUPLE | BP_FORMULA_NATIVE_ONLY))) return formula.n_roots;
+  if (formula.rule == BP_RULE_PUT) return 1;
   return formula.rule == BP_RULE_VJP ? formula.n_targets : op.results.size();
 }
 
@@ -154,6 +155,8 @@ void evaluate_native(const OpRecord& op, const bp_formula& formula, const Formul
   env.tangents = inputs.tangents;
   env.calls = op.calls.data();
   env.needs = inputs.needs;
+  static_assert(sizeof(bool) == 1);
+  env.batched = reinterpret_cast<const uint8_t*>(inputs.batched);
   const bp_status status = formula.native(inputs.frame, &env, results);
   if (status == BP_OK) return;
   release_results(results, count);
@@ -197,7 +200,8 @@ void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs
               bool use_native) {
   const size_t count = count_results(op, formula);
   std::fill_n(results, count, bp_value{});
-  if (formula.native && use_native) return evaluate_native(op, formula, inputs, results, count);
+  if (formula.native && (use_native || (formula.flags & BP_FORMULA_NATIVE_ONLY)))
+    return evaluate_native(op, formula, inputs, results, count);
   const FormulaPlan& plan = op.plan(formula);
   if (plan.roots.empty()) return;
   uint64_t wanted = low_bits(count);

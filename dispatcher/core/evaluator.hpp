@@ -2,7 +2,8 @@
 //
 // Ops are called through `Caller`, so the evaluator knows neither dispatch nor devices (the same evaluator serves
 // shape formulas, which call no op). Tensors that a formula makes are released when evaluation ends, except the
-// results. A formula's native function, where it has one and `use_native` is set, replaces the walk.
+// results. A formula's native function, where it has one and `use_native` is set, replaces the walk; with
+// BP_FORMULA_NATIVE_ONLY it always does.
 #pragma once
 
 #include "core/op_record.hpp"

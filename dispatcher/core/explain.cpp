@@ -54,7 +54,10 @@ void formulas(std::ostringstream& out, const OpRecord& record, uint16_t rule, co
     for (uint32_t k = 0; k < f.n_targets; ++k) out << (k ? ", " : " ") << record.args[f.targets[k]].name;
     out << ": " << manner(f);
     if (!(f.flags & BP_FORMULA_ZERO)) out << (f.text ? f.text : "");
-    if (f.native) out << "  [and generated code]";
+    if (f.flags & BP_FORMULA_NATIVE_ONLY)
+      out << "  [a function]";
+    else if (f.native)
+      out << "  [and generated code]";
     out << "  (" << where(record, f.line) << ")\n";
   }
   if (!any && otherwise) out << "  " << slot << ": " << otherwise << "\n";

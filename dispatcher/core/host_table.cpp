@@ -6,6 +6,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/owned_value.hpp"
 #include "core/parallel.hpp"
 #include "core/shape_rules.hpp"
 
@@ -66,6 +67,7 @@ bp_status scratch(const bp_frame* frame, uint64_t size, void** data) {
       cold().scratch.push_back({&device, *data, size ? size : 1});
       return;
     }
+    BP_CHECK(frame->stream, VALUE, "scratch: a kernel that only calls ops has no work of its own to use memory for");
     *data = allocate(device, size ? size : 1);
     // Freed at once on its own stream: the next block of this size goes to work that is queued behind this call.
     std::lock_guard lock(device.lock);
@@ -78,6 +80,15 @@ bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int3
   return guarded([&] {
     CallGuard guard;  // a plugin may call from a thread of its own
     call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
+  });
+}
+
+bp_status alloc_list(const bp_frame*, bp_value* slot, uint32_t count, bp_tensor*** elements) {
+  return guarded([&] {
+    BP_CHECK(slot->tag == BP_TAG_ABSENT && !(slot->flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)), VALUE,
+             "alloc_list: the slot is not empty");
+    *slot = make_owned_list(count);
+    *elements = owned_tensors(*slot);
   });
 }
 
@@ -153,6 +164,7 @@ const bp_host host_table = {BP_HEADER(bp_host),
                             register_backend_entry,
                             register_kernel_entry,
                             register_key_entry,
-                            native};
+                            native,
+                            alloc_list};
 
 }  // namespace backplane::core

@@ -11,7 +11,7 @@ InferredResult infer_one(const core::OpEntry& op, const bp_value* args, int32_t 
                          bp_dtype compute) {
   const core::OpRecord& record = *op.record;
   BP_CHECK(!(op.flags & BP_OP_DYNAMIC), NOT_IMPLEMENTED, record.name,
-           ": the shape of its result depends on values; call it instead");
+           ": no rule states the shape of its result, which its kernel decides; call it instead");
   core::ShapeResult shape;
   core::infer_shape(record, args, n_args, index, shape);
   bp_dtype dtype = core::result_dtype(record, args, n_args, index, compute);

@@ -253,6 +253,7 @@ std::unique_ptr<OpRecord> copy_record(const bp_op_def& def) {
   op->info.name = op->def.name;
   op->info.op = BP_NO_OP;
   op->info.revision = op->def.revision;
+  op->info.context = op->def.context;
   return op;
 }
 

@@ -146,6 +146,9 @@ void verify_dtype_rule(const OpRecord& op, const bp_result_dtype& rule) {
       require(op, rule.fallback != BP_RESULT_DTYPE_FIXED || known(rule.fallback_param),
               "a result's dtype falls back to the unknown dtype ", rule.fallback_param);
       break;
+    case BP_RESULT_DTYPE_FUNCTION:
+      require(op, op.def.dtype_fn != nullptr, "a result's dtype is given by `dtype_fn`, which is NULL");
+      break;
     default:
       require(op, rule.kind <= BP_RESULT_DTYPE_ACCUMULATE, "a result has a dtype rule of the unknown kind ", rule.kind);
   }

@@ -93,6 +93,13 @@ void verify_flags(const OpRecord& op) {
   require(op, !(flags & BP_OP_INPLACE) || op.tensor_args, "an in-place variant needs a tensor argument");
 }
 
+void verify_native_only(const OpRecord& op, const bp_formula& formula) {
+  require(op, formula.native != nullptr, "a formula of rule ", formula.rule, " is native only, but has no function");
+  const uint16_t apart = BP_FORMULA_ZERO | BP_FORMULA_REFUSED | BP_FORMULA_LOOP | BP_FORMULA_TUPLE;
+  require(op, (formula.flags & apart) == 0 && formula.rule != BP_RULE_SHAPE, "a formula of rule ", formula.rule,
+          " is native only and something else as well");
+}
+
 void verify_formula(const OpRecord& op, const bp_formula& formula) {
   const uint32_t n_nodes = op.def.program->n_nodes;
   require(op, formula.rule >= BP_RULE_VJP && formula.rule <= BP_RULE_SHAPE, "a formula has the unknown rule ",
@@ -104,6 +111,7 @@ void verify_formula(const OpRecord& op, const bp_formula& formula) {
     require(op, formula.roots[i] < n_nodes, "a formula's root is node ", formula.roots[i], " of ", n_nodes);
   require(op, !(formula.flags & BP_FORMULA_REFUSED) || (formula.text && *formula.text),
           "a rule is refused without a reason");
+  if (formula.flags & BP_FORMULA_NATIVE_ONLY) return verify_native_only(op, formula);
   const uint16_t rootless = BP_FORMULA_ZERO | BP_FORMULA_REFUSED | BP_FORMULA_LOOP;
   uint32_t roots = formula.rule == BP_RULE_VJP ? formula.n_targets : static_cast<uint32_t>(op.results.size());
   if (formula.rule == BP_RULE_PUT || (formula.flags & BP_FORMULA_TUPLE)) roots = 1;

@@ -72,6 +72,7 @@ bool has_tag(const char* tags, std::string_view wanted) {
 }
 
 bool row_before(const KernelRow* a, const KernelRow* b) {
+  if (a->for_all != b->for_all) return b->for_all;
   if (a->def.priority != b->def.priority) return a->def.priority > b->def.priority;
   return a->owner->name < b->owner->name;
 }
@@ -101,6 +102,8 @@ void rebuild_table(OpEntry& entry) {
         const KernelRow*& slot = table->by_key[key->bit];
         if (!slot || row_before(row.get(), slot)) slot = row.get();
       }
+    } else if (row->for_all) {
+      for (auto& rows : table->by_backend) rows.push_back(row.get());
     } else if (BackendRecord* found = find_backend(backend)) {
       table->by_backend[found->index].push_back(row.get());
     }
@@ -180,6 +183,9 @@ PluginRecord* core_plugin() {
 void fail_entry(uint32_t handle) {
   const OpEntry* entry = op_entry(handle);
   BP_CHECK(entry, VALUE, "call: there is no op with handle ", handle, "; handles come from find_op");
+  const OpEntry* now = op_entry(find_op_loaded(entry->record->name));
+  BP_CHECK(!now || now == entry || now->withdrawn, NOT_IMPLEMENTED, entry->record->name,
+           ": was defined anew with another signature; use the op of the new definition");
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, entry->record->name, ": its plugin \"", entry->owner->name,
                "\" was unloaded; load it again to use the op");
 }
@@ -237,6 +243,17 @@ static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   return old.handle;
 }
 
+// May a handle of the one, with arguments read by its signature, be called as the other?
+static bool same_signature(const OpRecord& a, const OpRecord& b) {
+  const auto same_arg = [](const bp_arg_def& x, const bp_arg_def& y) {
+    return x.type == y.type && x.flags == y.flags && std::string_view(x.name) == y.name;
+  };
+  return a.results.size() == b.results.size() &&
+         std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) &&
+         std::equal(a.results.begin(), a.results.end(), b.results.begin(),
+                    [](const bp_result_def& x, const bp_result_def& y) { return x.flags == y.flags; });
+}
+
 uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
   std::unique_ptr<OpRecord> record = copy_record(def);
   // The built-in records come first, but must not wait for themselves.
@@ -249,14 +266,16 @@ uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
     OpEntry& old = *op_entry(taken->second);
     BP_CHECK(old.withdrawn, VALUE, "register_op: the name ", record->name, " is taken by plugin \"", old.owner->name,
              "\" (", old.record->def.file ? old.record->def.file : "?", ":", old.record->def.line, "); plugin \"",
-             owner->name, "\" must choose another");
+             owner->name, "\" (", record->def.file ? record->def.file : "?", ":", record->def.line,
+             ") must choose another");
   }
   auto entry = std::make_unique<OpEntry>();
   entry->owner = owner;
   entry->record = std::move(record);
   classify(*entry);
   owner->ops.emplace_back(entry->record->name);
-  if (taken != r.by_name.end() && op_entry(taken->second)->owner->name == owner->name)
+  if (taken != r.by_name.end() && op_entry(taken->second)->owner->name == owner->name &&
+      same_signature(*op_entry(taken->second)->record, *entry->record))
     return revive(*op_entry(taken->second), std::move(entry));
   OpEntry& placed = *entry;
   uint32_t handle = insert_entry(r, std::move(entry));
@@ -292,6 +311,7 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& def) {
   row->def = def;
   row->op = def.op;
   row->backend = def.backend;
+  row->for_all = row->backend == "*";
   row->file = def.file ? def.file : "";
   row->def.op = row->op.c_str();
   row->def.backend = row->backend.c_str();
@@ -374,6 +394,7 @@ struct Withdrawn {
   std::vector<BackendRecord*> backends;
   std::vector<OpEntry*> ops;
   std::vector<KernelRow*> rows;
+  std::vector<OpEntry*> touched;  // whose tables they concern
   uint64_t tables_before = 0;  // the count of all tables retired up to the withdrawal
 };
 
@@ -391,9 +412,17 @@ void collect(Registry& r, Withdrawn& all) {
   for (uint32_t i = 0; i < tables.count.load(std::memory_order_relaxed); ++i) {
     OpEntry& entry = *op_entry(i);
     if (entry.owner == owner && !entry.withdrawn) all.ops.push_back(&entry);
+    const size_t rows_before = all.rows.size();
     for (auto& row : entry.rows)
       if (row->owner == owner && !row->withdrawn) all.rows.push_back(row.get());
+    if (entry.owner == owner || all.rows.size() > rows_before) all.touched.push_back(&entry);
   }
+}
+
+// Backends and keys concern the tables of all ops; ops and rows their own.
+void rebuild_tables_of(const Withdrawn& all) {
+  if (!all.keys.empty() || !all.backends.empty()) return rebuild_all_tables();
+  for (OpEntry* entry : all.touched) rebuild_table(*entry);
 }
 
 void mark(const Withdrawn& all, bool withdrawn) {
@@ -401,7 +430,7 @@ void mark(const Withdrawn& all, bool withdrawn) {
   for (BackendRecord* backend : all.backends) backend->withdrawn = withdrawn;
   for (OpEntry* op : all.ops) op->withdrawn.store(withdrawn, std::memory_order_release);
   for (KernelRow* row : all.rows) row->withdrawn = withdrawn;
-  rebuild_all_tables();
+  rebuild_tables_of(all);
 }
 
 }  // namespace

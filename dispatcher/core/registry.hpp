@@ -26,6 +26,7 @@ struct KernelRow {
   std::string file;
   PluginRecord* owner = nullptr;
   bool withdrawn = false;
+  bool for_all = false;  // backend "*"
 };
 
 // What the short way (fast_call.cpp) reads of the best row on a backend, in one place.

@@ -87,18 +87,37 @@ class DatalessArgs {
   std::vector<std::vector<bp_tensor*>> lists_;
 };
 
-void infer_by_function(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, int32_t n_args,
-                       int32_t index, ShapeResult& out) {
-  const DatalessArgs shapes(args, n_args);
+bp_frame frame_of(const OpRecord& op) {
   bp_frame frame{};
   frame.header = BP_HEADER(bp_frame);
   frame.host = &host_table;
   frame.op = &op.info;
+  return frame;
+}
+
+[[noreturn]] void fail_function(const OpRecord& op, bp_status status) {
+  throw Error(status, std::string(op.name) + ": " + host_table.get_error());
+}
+
+void infer_by_function(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, int32_t n_args,
+                       int32_t index, ShapeResult& out) {
+  const DatalessArgs shapes(args, n_args);
+  const bp_frame frame = frame_of(op);
   const bp_status status = rule.fn(&frame, shapes.data(), n_args, index, out.sizes, &out.ndim);
-  if (status != BP_OK) throw Error(status, std::string(op.name) + ": " + host_table.get_error());
+  if (status != BP_OK) fail_function(op, status);
 }
 
 }  // namespace
+
+bp_dtype dtype_by_function(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index) {
+  const DatalessArgs shapes(args, n_args);
+  const bp_frame frame = frame_of(op);
+  bp_dtype dtype = BP_DTYPE_NONE;
+  const bp_status status = op.def.dtype_fn(&frame, shapes.data(), n_args, index, &dtype);
+  if (status != BP_OK) fail_function(op, status);
+  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, op.name, ": its dtype rule gave the unknown dtype ", dtype);
+  return dtype;
+}
 
 const ShapeWord* find_shape_word(std::string_view name) noexcept {
   for (const ShapeWord& word : kWords)

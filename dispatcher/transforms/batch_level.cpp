@@ -40,8 +40,11 @@ void apply_rule(BatchedCall& c) {
   BelowLevel below(c.level);
   if (rule.kind == Kind::kDerived) return rule.elementwise ? run_elementwise(c) : run_derived(c);
   if (rule.kind != Kind::kStated && rule.kind != Kind::kLoop) refuse_batch(c);
-  check_rows(c);
-  if (c.size() == 0) return no_rows(c);
+  // Where no rule states the shape of a row, a stated formula decides alone.
+  if (!(c.call.op.flags & BP_OP_DYNAMIC)) {
+    check_rows(c);
+    if (c.size() == 0) return no_rows(c);
+  }
   if (rule.kind == Kind::kStated) return run_stated(c);
   run_loop(c);
 }

@@ -179,9 +179,10 @@ BatchRule batch_rule_of(const OpRecord& record) {
   rule.formula = record.find_formula(BP_RULE_BATCH);
   const uint32_t flags = rule.formula ? rule.formula->flags : 0;
   const bool dynamic = (record.def.flags & BP_OP_DYNAMIC) != 0;
-  if ((flags & BP_FORMULA_REFUSED) || (dynamic && !(rule.formula && rule.formula->n_roots))) {
+  const bool stated = rule.formula && (rule.formula->n_roots || (flags & BP_FORMULA_NATIVE_ONLY));
+  if ((flags & BP_FORMULA_REFUSED) || (dynamic && !stated)) {
     rule.kind = Kind::kRefused;
-  } else if (rule.formula && rule.formula->n_roots) {
+  } else if (stated) {
     rule.kind = Kind::kStated;
   } else if (record.tensor_args == 0) {
     rule.kind = Kind::kCreation;

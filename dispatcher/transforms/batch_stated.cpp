@@ -52,7 +52,7 @@ void refuse_batch(const BatchedCall& c) {
                  "; call it outside, or on a tensor that is the same for all rows");
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, op.name, ": has no batch rule, which ", c.level.transform,
                " needs; state one under batch in its entry (", op.def.file ? op.def.file : "?", ":", op.def.line,
-               "), as a formula or as loop");
+               "), as a formula or as loop (of an op defined in Python: with register_batch)");
 }
 
 void no_rows(BatchedCall& c) {

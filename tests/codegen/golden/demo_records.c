@@ -63,7 +63,7 @@ static const bp_op_def op0_def = {
     {op0_shapes, 1, sizeof(bp_shape_rule)},
     {op0_dtypes, 1, sizeof(bp_result_dtype)},
     op0_accepts, 3u, 0, BP_NO_ARG,
-    &op0_program, fit_names, "demo,linear", 0};
+    &op0_program, fit_names, "demo,linear", 0, 0, 0};
 
 /* demo::cube */
 static const bp_arg_def op1_args[] = {
@@ -113,7 +113,7 @@ static const bp_op_def op1_def = {
     {op1_shapes, 1, sizeof(bp_shape_rule)},
     {op1_dtypes, 1, sizeof(bp_result_dtype)},
     op1_accepts, 1u, 1, BP_NO_ARG,
-    &op1_program, fit_names, 0, 0};
+    &op1_program, fit_names, 0, 0, 0, 0};
 
 /* demo::window */
 static const int64_t op2_default2[] = {0, 1};
@@ -171,7 +171,7 @@ static const bp_op_def op2_def = {
     {op2_shapes, 2, sizeof(bp_shape_rule)},
     {op2_dtypes, 2, sizeof(bp_result_dtype)},
     op2_accepts, 1u, 0, BP_NO_ARG,
-    &op2_program, fit_names, 0, 0};
+    &op2_program, fit_names, 0, 0, 0, 0};
 
 /* demo::noise */
 static const bp_arg_def op3_args[] = {
@@ -204,7 +204,7 @@ static const bp_op_def op3_def = {
     {op3_shapes, 1, sizeof(bp_shape_rule)},
     {op3_dtypes, 1, sizeof(bp_result_dtype)},
     op3_accepts, 0u, 0, BP_NO_ARG,
-    &no_program, 0, 0, 0};
+    &no_program, 0, 0, 0, 0, 0};
 
 /* demo::turn */
 static const bp_arg_def op4_args[] = {
@@ -253,7 +253,7 @@ static const bp_op_def op4_def = {
     {op4_shapes, 1, sizeof(bp_shape_rule)},
     {op4_dtypes, 1, sizeof(bp_result_dtype)},
     op4_accepts, 1u, 0, 0,
-    &op4_program, fit_names, 0, 0};
+    &op4_program, fit_names, 0, 0, 0, 0};
 
 const bp_op_def* const demo_ops[] = {
     &op0_def, &op1_def, &op2_def, &op3_def, &op4_def,

@@ -45,6 +45,7 @@ typedef struct bp_op_info {
   const char* name;
   uint32_t op; /* the interned handle, as find_op gives it */
   uint32_t revision;
+  void* context; /* bp_op_def::context */
 } bp_op_info;
 
 typedef struct bp_host bp_host;
@@ -112,11 +113,15 @@ struct bp_host {
 
   /* The native(kind) handle of a device, for a kernel that another plugin brings to it. */
   bp_status(BP_CALL* native)(const bp_frame* frame, const char* kind, void** handle);
+
+  /* Makes a list of `count` absent tensors in an empty slot, for a `Tensor[]` result. The slot owns the list, the list
+   * one reference per element that is stored in `*elements` (NULL: it stays absent); the host frees both. */
+  bp_status(BP_CALL* alloc_list)(const bp_frame* frame, bp_value* slot, uint32_t count, bp_tensor*** elements);
 };
 #define BP_NO_OP 0xffffffffu
 
 BP_STATIC_ASSERT(sizeof(bp_loop) == 40, "bp_loop");
-BP_STATIC_ASSERT(sizeof(bp_op_info) == 24, "bp_op_info");
+BP_STATIC_ASSERT(sizeof(bp_op_info) == 32, "bp_op_info");
 BP_STATIC_ASSERT(sizeof(bp_frame) == 80, "bp_frame");
 BP_STATIC_ASSERT(offsetof(bp_host, set_error) == 16, "bp_host");
 

@@ -78,7 +78,8 @@ enum {
   BP_RESULT_DTYPE_FROM_ARG = 3,  /* param: a Dtype argument; where absent, `fallback` says */
   BP_RESULT_DTYPE_REAL = 4,      /* the real type of the compute dtype: complex64 -> float32 */
   BP_RESULT_DTYPE_COMPLEX = 5,   /* the complex type of the compute dtype: float32 -> complex64 */
-  BP_RESULT_DTYPE_ACCUMULATE = 6 /* bool, int -> int64; uint -> uint64; else compute */
+  BP_RESULT_DTYPE_ACCUMULATE = 6, /* bool, int -> int64; uint -> uint64; else compute */
+  BP_RESULT_DTYPE_FUNCTION = 7    /* the record's `dtype_fn` says */
 };
 typedef struct bp_result_dtype {
   uint16_t kind;
@@ -154,7 +155,11 @@ enum {
   BP_FORMULA_TUPLE = 1u << 2,      /* one root, a call with several results that go to the targets in order */
   BP_FORMULA_PASS_ZEROS = 1u << 3, /* absent cotangents are passed as ABSENT instead of being made */
   BP_FORMULA_LOOP = 1u << 4,       /* BATCH: loop over the batch, counted; no roots */
-  BP_FORMULA_DERIVED = 1u << 5     /* derived by codegen or, for BATCH with no roots, by the shape class */
+  BP_FORMULA_DERIVED = 1u << 5,    /* derived by codegen or, for BATCH with no roots, by the shape class */
+  /* `native` always runs, and nodes only state what it reads: what the roots reach (args, outs; SHAPE of an arg where
+   * metadata is enough) is kept for it. Any number of roots. It gives a value per target of a VJP, one of a PUT, one
+   * per result of the others. */
+  BP_FORMULA_NATIVE_ONLY = 1u << 6
 };
 
 /* What a formula reads. Borrowed; an absent cotangent or tangent is ABSENT. `calls[i]` is the linked op
@@ -167,10 +172,12 @@ typedef struct bp_formula_env {
   const bp_value* tangents;
   const uint32_t* calls;
   uint64_t needs; /* bit per argument; arguments from 63 up share bit 63 */
+  const uint8_t* batched; /* BATCH: per argument, has it a batch dim (at axis 0); else NULL */
 } bp_formula_env;
 
-/* Generated C++ for a hot formula: proved equal to the evaluator by test. `results` receive owned values,
- * one per root (TUPLE: one per target). */
+/* Generated C++ for a hot formula, proved equal to the evaluator by test; or, with BP_FORMULA_NATIVE_ONLY, a rule that
+ * the vocabulary cannot say. `results` receive owned values, one per root (TUPLE: one per target). The record's
+ * `context` is frame->op->context. */
 typedef bp_status(BP_CALL* bp_formula_fn)(const bp_frame* frame, const bp_formula_env* env, bp_value* results);
 
 typedef struct bp_formula {
@@ -191,6 +198,10 @@ typedef struct bp_formula {
  * data pointer. Writes at most 64 sizes. */
 typedef bp_status(BP_CALL* bp_shape_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, int32_t result,
                                         int64_t* sizes, int32_t* ndim);
+
+/* The dtype of a result whose rule is BP_RESULT_DTYPE_FUNCTION; sees what a bp_shape_fn sees. */
+typedef bp_status(BP_CALL* bp_dtype_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, int32_t result,
+                                        bp_dtype* dtype);
 
 /* One per result. `name` is a word of the vocabulary (core/shape_rules.cpp lists them; e.g. "broadcast",
  * "reduce", "matmul", "view.permute"), with the arguments that it reads; "expr": the SHAPE formula's root of
@@ -245,13 +256,15 @@ typedef struct bp_op_def {
   const char* const* fit_names; /* three ops: sum_to(x, shape), cast(x, dtype), real(x); or NULL: no FIT nodes */
   const char* tags;             /* comma-separated words of the entry, for tools */
   uint64_t reserved;
+  void* context; /* of the record's functions: comes back in bp_op_info */
+  bp_dtype_fn dtype_fn;
 } bp_op_def;
 
 BP_STATIC_ASSERT(sizeof(bp_arg_def) == 32, "bp_arg_def");
 BP_STATIC_ASSERT(sizeof(bp_node) == 16, "bp_node");
 BP_STATIC_ASSERT(sizeof(bp_formula) == 48, "bp_formula");
 BP_STATIC_ASSERT(sizeof(bp_shape_rule) == 32, "bp_shape_rule");
-BP_STATIC_ASSERT(sizeof(bp_op_def) == 192, "bp_op_def");
+BP_STATIC_ASSERT(sizeof(bp_op_def) == 208, "bp_op_def");
 
 #ifdef __cplusplus
 }

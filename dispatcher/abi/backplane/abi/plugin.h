@@ -17,14 +17,20 @@ enum {
   BP_KERNEL_IMMEDIATES = 1u << 2, /* takes numbers in tensor positions */
   BP_KERNEL_INPLACE = 1u << 3,    /* an output may be the very buffer of an input of its shape and dtype */
   BP_KERNEL_CASTS = 1u << 4,      /* takes operands in their own dtypes; else all come in the compute dtype */
-  BP_KERNEL_MAY_DECLINE = 1u << 5 /* has `supports` */
+  BP_KERNEL_MAY_DECLINE = 1u << 5, /* has `supports` */
+  /* Does its work by calling ops and records none itself: frame->stream is NULL, no ticket is issued, and the device is
+   * not held while it runs. */
+  BP_KERNEL_CALLS_OPS = 1u << 6,
+  /* Out slots arrive empty (or not wanted): it stores tensors of its own making, which the core checks against the
+   * op's rules. */
+  BP_KERNEL_OWN_RESULTS = 1u << 7
 };
 
 /* A row of the dispatch table: one op on one backend. */
 struct bp_kernel_def {
   bp_header header;
   const char* op;      /* full name */
-  const char* backend; /* need not be this plugin's own */
+  const char* backend; /* need not be this plugin's own; "*": every backend, after the rows that name it */
   bp_kernel_fn fn;
   void* context;             /* comes back in the frame */
   uint32_t revision;         /* of the op's signature for which it was written */

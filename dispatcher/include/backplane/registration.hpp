@@ -1,0 +1,50 @@
+// Ops that a program registers itself, without a plugin's file: how the custom ops of Python come into the registry.
+//
+// A Registration owns one op and its kernels, under the same rules as a plugin's: the record is copied and verified, a
+// name that is taken is refused with both owners. Functions and contexts in the records must live as long as the process:
+// a call, or a graph node of it, may hold them for longer than the Registration. Functions throw Error.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "backplane/abi/plugin.h"
+#include "backplane/op.hpp"
+
+namespace backplane {
+
+class BACKPLANE_API Registration {
+ public:
+  explicit Registration(const std::string& owner);  // the name in reports: "python"
+  ~Registration();                                  // withdraws
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+  // Registers the op and its rows, instead of those of an earlier `define`. With the same signature the op keeps its
+  // handle. Where it throws, what was registered before stays. Other threads should not call the op meanwhile.
+  OpHandle define(const bp_op_def& op, std::span<const bp_kernel_def> kernels);
+  // The op's name is free, and calls of it are refused.
+  void withdraw() noexcept;
+
+ private:
+  bp_plugin_record* owner_;  // never freed, as all owners
+  bool defined_ = false;
+};
+
+// While it lives, calls of this thread are those of a kernel: below all transforms, not recorded, and past the keys that
+// the frame's call has passed. For kernels that call ops by their public functions.
+class BACKPLANE_API KernelScope {
+ public:
+  explicit KernelScope(const bp_frame& frame) noexcept;
+  ~KernelScope();
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+
+ private:
+  void* level_;
+  uint64_t included_;
+  uint64_t excluded_;
+  bool grad_disabled_;
+};
+
+}  // namespace backplane
