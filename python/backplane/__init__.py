@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _ops, _syntax, _tensor, tree
+from . import _core, _op_methods, _ops, _syntax, _tensor, tree
 from ._array_api import (
     DTYPES,
     astype,
@@ -66,6 +66,8 @@ from ._core import (
     vmap,
 )
 from ._grad import enable_grad, gradients, no_grad
+from ._op_methods import custom_op, opcheck
+from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
 from ._ops import ops
 from ._system import (
     CallCounts,
@@ -91,12 +93,17 @@ _syntax.bind(_core.bind_slot)
 _tensor.add_methods()
 _functions = _ops.functions()
 _ops.add_methods(Tensor, _functions)
+_op_methods.add_methods()
 globals().update(DTYPES)
 globals().update({name: op for name, op in _functions.items() if name not in globals()})
 
 
 def __getattr__(name):
-    """Ops of our namespace that a plugin registered after the import."""
+    """Ops of our namespace that a plugin registered after the import, and what takes time to import."""
+    if name == "types":
+        import importlib
+
+        return importlib.import_module(".types", __name__)
     if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
         op = getattr(getattr(ops, _ops.NAMESPACE), name)
         globals()[name] = op

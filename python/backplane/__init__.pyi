@@ -6,6 +6,7 @@ from os import PathLike
 from types import ModuleType
 from typing import Any, TypeVar
 
+from . import types as types
 from ._registry import *
 from ._registry import TensorMethods
 
@@ -166,6 +167,19 @@ class Op:
     parameters: tuple[tuple[str, builtins.bool, builtins.bool, Any, str], ...]
     def __init__(self, full_name: str, name: str, inplace: builtins.bool = False) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def infer(self, *args: Any, **kwargs: Any) -> list[tuple[DType, tuple[int, ...]]]: ...
+    def register_kernel(self, *devices: Any, dtypes: str | Sequence[DType] = "any") -> Any:
+        """The kernel for devices (all without their own, where none is named): from arguments to new tensors."""
+    def register_shape(self, function: _Function, /) -> _Function:
+        """The results' shape and dtype: a function of arguments, by name, with tensors as types.TensorSpec."""
+    def register_vjp(self, function: _Function, /) -> _Function:
+        """The reverse derivative: a function of g, arguments, out and needs, by name, to a cotangent per tensor."""
+    def register_jvp(self, function: _Function | str, /) -> _Function | str:
+        """The forward derivative: a function of t_x, arguments and out, by name, to a tangent per result; or "linear"."""
+    def register_batch(self, function: _Function | str, /) -> _Function | str:
+        """The batch rule: a function of arguments with the batch at axis 0, and batched, by name; or "loop"."""
+    def register_decomposition(self, function: _Function, /) -> _Function:
+        """The same result from other ops: a function of arguments, by name."""
 
 class BackplaneError(Exception): ...
 class ArgumentValueError(BackplaneError, ValueError): ...
@@ -181,6 +195,25 @@ class DataError(BackplaneError, ValueError): ...
 class VersionError(BackplaneError, ImportError): ...
 class BusyError(BackplaneError, RuntimeError): ...
 class InternalError(BackplaneError, RuntimeError): ...
+
+class CheckRow:
+    """One check on one device: verdict is 'passed', 'failed' or 'not stated'; text says what was found and expected."""
+    device: str
+    check: str
+    verdict: str
+    text: str
+
+class OpCheckReport:
+    """The rows of opcheck's checks; true where none failed."""
+    op: str
+    rows: list[CheckRow]
+    @property
+    def failed(self) -> list[CheckRow]: ...
+    def __bool__(self) -> builtins.bool: ...
+
+class OpCheckError(BackplaneError, AssertionError):
+    """An op is not what it declares."""
+    report: OpCheckReport
 
 class finfo:
     dtype: DType
@@ -408,3 +441,55 @@ def reset_call_counts() -> None: ...
 def allow_host_fallback(allowed: builtins.bool) -> builtins.bool: ...
 def allow_batch_loop(allowed: builtins.bool) -> builtins.bool: ...
 def explain(op: Op | str) -> str: ...
+def custom_op(
+    name: str,
+    function: Callable[..., Any] | str | None = None,
+    /,
+    *,
+    signature: str | None = None,
+    mutates_args: str | Sequence[str] = (),
+    alias: str | None = None,
+    shape: str | Sequence[str] | None = None,
+    dtypes: str | Sequence[DType] = "any",
+    device_types: str | Device | Sequence[str | Device] | None = None,
+    doc: str | None = None,
+    replace: builtins.bool = False,
+) -> Any:
+    """Defines an op in Python; it is then one like any other: recorded, batched, explained, found in `backplane.ops`.
+
+        @bp.custom_op("mine::scale")
+        def scale(x: bp.Tensor, factor: bp.types.Scalar = 2) -> bp.Tensor:
+            return bp.asarray(x.numpy() * factor)
+
+    name: "namespace::name". function: the kernel for all devices (or those of device_types); one without a body is a
+    signature alone. A string in its place is the signature of an op whose kernels come later.
+    signature: "scale(Tensor x, Scalar factor=2) -> Tensor", as in a registry file, instead of type hints.
+    mutates_args: ("x",): the kernels change their first argument in place and return None; no other can be changed.
+    alias: "x" or "maybe x": the result is a view of x, by a `view.*` shape; such an op has no kernel.
+    shape: a word of the registry's vocabulary, "broadcast(x, y)"; a list of them for several results. It gives the
+    batch rule too. Without one, and without register_shape, the kernel decides.
+    dtypes: what tensor arguments accept: a class ("floating") or a list of dtypes.
+    replace: takes the place of a Python op of that name; otherwise a name that is taken is refused.
+
+    Returns the Op, to which register_kernel, register_shape, register_vjp, register_jvp, register_batch and
+    register_decomposition add; what is left out is an error where it is needed.
+    """
+
+def opcheck(
+    op: Op | str,
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    *,
+    devices: str | Device | Sequence[str | Device] | None = None,
+    raise_exception: builtins.bool = True,
+) -> OpCheckReport:
+    """Checks an op against what it declares, on one sample of arguments: `bp.opcheck(scale, (x,), {"factor": 3})`.
+
+    op: an Op, of a registry file or defined in Python. devices: where to run; by default where the sample is.
+    Checked are, each where it is declared: mutation and aliasing, the shape and dtype rule (also strided and empty
+    variants of the sample), the gradient and its gradient by finite differences in float64 and complex128, forward
+    against reverse mode, batching against a loop over every axis, in-place and out= against the function, and the
+    decomposition against the kernel.
+
+    Returns the report; raises OpCheckError with it where a check failed, unless raise_exception is False.
+    """

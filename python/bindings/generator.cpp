@@ -130,6 +130,8 @@ bool add_generator(PyObject* module) {
 
 bool is_generator(PyObject* object) noexcept { return Py_TYPE(object) == g_generator_type; }
 
+PyObject* wrap_generator(bp_generator_state state) noexcept { return make_generator(g_generator_type, state); }
+
 bp_generator_state reserve_random(PyObject* generator, uint64_t elements) noexcept {
   bp_generator_state& state = state_of(generator ? generator : g_default);
   const bp_generator_state reserved = state;

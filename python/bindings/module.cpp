@@ -6,10 +6,12 @@
 #include "asarray.hpp"
 #include "bind_autograd.hpp"
 #include "bind_system.hpp"
+#include "custom_op.hpp"
 #include "dlpack.hpp"
 #include "dtype_device.hpp"
 #include "errors.hpp"
 #include "generator.hpp"
+#include "op_facts.hpp"
 #include "op_type.hpp"
 #include "slots.hpp"
 #include "tensor_object.hpp"
@@ -57,4 +59,6 @@ PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = BACKPLANE_VERSION;
   bind_autograd(module);
   bind_system(module);
+  bind_custom_op(module);
+  bind_op_facts(module);
 }

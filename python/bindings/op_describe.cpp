@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "dtype_device.hpp"
 #include "errors.hpp"
+#include "value_objects.hpp"
 
 namespace backplane::python {
 namespace {
@@ -21,44 +21,8 @@ std::string annotation(const Parameter& parameter) {
   return optional(parameter) ? word + " | None" : word;
 }
 
-template <class Element>
-PyObject* list_default(const bp_value& value, Element element) {
-  PyRef tuple = PyRef::steal(PyTuple_New(value.count));
-  for (uint32_t i = 0; tuple && i < value.count; ++i) {
-    PyObject* item = element(i);
-    if (!item) return nullptr;
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item);
-  }
-  return tuple.release();
-}
-
-PyObject* default_of(const bp_value& value) {
-  switch (value.tag) {
-    case BP_TAG_BOOL:
-      return PyBool_FromLong(value.u.i != 0);
-    case BP_TAG_INT:
-      return PyLong_FromLongLong(value.u.i);
-    case BP_TAG_FLOAT:
-      return PyFloat_FromDouble(value.u.f);
-    case BP_TAG_COMPLEX:
-      return PyComplex_FromDoubles(value.u.c[0], value.u.c[1]);
-    case BP_TAG_STRING:
-      return PyUnicode_FromStringAndSize(value.u.s, value.count);
-    case BP_TAG_DTYPE:
-      return wrap_dtype(static_cast<bp_dtype>(value.u.i));
-    case BP_TAG_INT_LIST:
-      return list_default(value, [&](uint32_t i) { return PyLong_FromLongLong(value.u.ints[i]); });
-    case BP_TAG_FLOAT_LIST:
-      return list_default(value, [&](uint32_t i) { return PyFloat_FromDouble(value.u.floats[i]); });
-    case BP_TAG_BOOL_LIST:
-      return list_default(value, [&](uint32_t i) { return PyBool_FromLong(value.u.bools[i]); });
-    default:
-      Py_RETURN_NONE;
-  }
-}
-
 bool append_default(std::string& text, const Parameter& parameter) {
-  PyRef value = PyRef::steal(default_of(parameter.spec.default_value));
+  PyRef value = PyRef::steal(value_object(parameter.spec.default_value));
   PyRef repr = PyRef::steal(value ? PyObject_Repr(value.get()) : nullptr);
   const char* words = repr ? PyUnicode_AsUTF8(repr.get()) : nullptr;
   if (words) text += std::string("=") + words;
@@ -82,7 +46,7 @@ bool append_parameters(std::string& text, const OpSignature& signature) {
 }
 
 PyObject* describe_parameter(const Parameter& parameter, bool keyword_only) {
-  PyRef value = PyRef::steal(default_of(parameter.spec.default_value));
+  PyRef value = PyRef::steal(value_object(parameter.spec.default_value));
   return value ? Py_BuildValue("(OOOOs)", parameter.name.get(), keyword_only ? Py_True : Py_False,
                                parameter.required ? Py_False : Py_True, value.get(), annotation(parameter).c_str())
                : nullptr;

@@ -178,10 +178,21 @@ PyObject* wrap_inferred(const InferredResult& result) {
                        shape_tuple(result.shape.data(), static_cast<int32_t>(result.shape.size())));
 }
 
+// Of an op defined in Python, a dynamic shape is one for which no rule was given.
+bool lacks_shape_rule(OpHandle op) {
+  const bp_op_def& def = op_def(op);
+  return (def.flags & BP_OP_DYNAMIC) && def.tags && std::string_view(def.tags) == "python";
+}
+
 // The arguments of a call, read as a call reads them; what its results would be.
 PyObject* op_infer(PyObject* callable, PyObject* const* args, Py_ssize_t n_positional, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     OpObject* self = op_object(callable);
+    if (lacks_shape_rule(self->op)) {
+      return raise(BP_ERROR_NOT_IMPLEMENTED,
+                   "%s: no shape rule is registered; add one with @%U.register_shape, or state shape= in custom_op",
+                   op_def(self->op).name, self->name);
+    }
     const OpSignature& signature = *signature_of(self);
     CallArguments arguments(signature.count());
     std::vector<PyObject*> given(static_cast<size_t>(signature.count()), nullptr);

@@ -1,0 +1,305 @@
+"""The checks of opcheck that differentiate or batch: against finite differences, against each other, against a loop.
+
+Gradients are taken in float64, and in complex128 where the op accepts it, along random directions under
+<a, b> = Re sum(conj(a) * b).
+"""
+
+import numpy as np
+
+from . import _core
+from ._opcheck import Failure, NotStated
+from ._opcheck_rules import array, bp, difference, tensor
+
+STEP = 1e-6
+DIRECTIONS = 2
+_INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def inner(a, b):
+    return float(np.sum(np.conj(a) * b).real)
+
+
+def direction(values, rng):
+    drawn = rng.uniform(-1, 1, values.shape)
+    return drawn + 1j * rng.uniform(-1, 1, values.shape) if values.dtype.kind == "c" else drawn
+
+
+def in_dtype(subject, name):
+    """The sample with its inexact tensors in float64 or complex128."""
+    wanted = getattr(_backplane(), name)
+
+    def cast(t):
+        if t.dtype.name not in _INEXACT:
+            return t
+        values = array(t)
+        if name == "complex128" and values.dtype.kind != "c":
+            values = values + 0.25j * np.ones_like(values)
+        return tensor(values if name == "complex128" else values.real, _Like(wanted, t.device))
+
+    return subject.with_tensors(cast)
+
+
+class _Like:
+    def __init__(self, dtype, device):
+        self.dtype, self.device = dtype, device
+
+
+def _backplane():
+    import backplane
+
+    return backplane
+
+
+def _dtypes(subject):
+    accepted = ~0
+    for index, argument in enumerate(subject.facts["args"]):
+        if argument["accepts"] and any(n == argument["name"] and t.dtype.name in _INEXACT for n, _, t in subject.tensors()):
+            accepted &= argument["accepts"]
+    return [name for name, bit in (("float64", 12), ("complex128", 14)) if accepted >> bit & 1]
+
+
+def differentiable(subject, kind):
+    """The names of arguments with a derivative, or NotStated with the reason that none has one."""
+    names = {name for name, _, t in subject.tensors() if t.dtype.name in _INEXACT}
+    if not names:
+        raise NotStated("no argument of the sample is floating or complex")
+    reasons = {name: subject.refusal(kind, subject.index(name)) for name in names}
+    stated = [name for name in subject.arguments if name in names and reasons[name] is None]
+    if not stated:
+        raise NotStated(next(iter(reasons.values())))
+    if all(result["nondiff"] for result in subject.facts["results"]):
+        raise NotStated("no result is differentiable")
+    return stated
+
+
+class Run:
+    """One call in one dtype with recorded inputs, and random cotangents of its results."""
+
+    def __init__(self, subject, arguments, names, seed=11):
+        self.subject, self.names = subject, names
+        self.arguments = {n: subject.map_tensors(v, lambda t: tensor(array(t), t)) for n, v in arguments.items()}
+        self.inputs = [
+            (name, position, t)
+            for name, position, t in subject.tensors(self.arguments)
+            if name in names and t.dtype.name in _INEXACT
+        ]
+        for _, _, t in self.inputs:
+            t.requires_grad = True
+        self.results = _inexact(subject, subject.call(self.arguments))
+        rng = np.random.default_rng(seed)
+        self.cotangents = [direction(array(result), rng) for result in self.results]
+
+    def gradients(self, create_graph=False, cotangents=None):
+        """A gradient per input; None where no result depends on it."""
+        given = cotangents or [tensor(c, r) for c, r in zip(self.cotangents, self.results)]
+        kept = [(r, c) for r, c in zip(self.results, given) if r.requires_grad]
+        if not kept:
+            return [None] * len(self.inputs)
+        results, given = zip(*kept)
+        inputs = [t for _, _, t in self.inputs]
+        return _backplane().gradients(list(results), inputs, list(given), create_graph=create_graph)
+
+    def moved(self, name, position, step):
+        """The arguments with one input moved by `step`, not recorded."""
+        def shifted(t, k):
+            values = array(t)
+            return tensor(values + step if (k == position) else values, t)
+
+        moved = {}
+        for other, value in self.arguments.items():
+            if other != name:
+                moved[other] = self.subject.map_tensors(value, lambda t: t.detach())
+            elif position is None:
+                moved[other] = shifted(value, None)
+            else:
+                moved[other] = [shifted(item, k) if isinstance(item, _core.Tensor) else item for k, item in enumerate(value)]
+        return moved
+
+    def value(self, arguments):
+        results = _inexact(self.subject, self.subject.call(arguments))
+        return sum(inner(c, array(result)) for c, result in zip(self.cotangents, results))
+
+
+def _inexact(subject, results):
+    flat = [item for result in results for item in (result if isinstance(result, list) else [result])]
+    if len(flat) == len(subject.facts["results"]):
+        flat = [result for result, facts in zip(flat, subject.facts["results"]) if not facts["nondiff"]]
+    return [result for result in flat if result.dtype.name in _INEXACT]
+
+
+def _close(found, expected, what):
+    if not abs(found - expected) <= 1e-5 * (1 + abs(expected)):
+        raise Failure(f"{what}: found {found:.6g}, expected {expected:.6g} by finite differences")
+
+
+def _label(name, position):
+    return f"'{name}'" if position is None else f"'{name}[{position}]'"
+
+
+def gradient(subject):
+    names = differentiable(subject, "vjp")
+    done = []
+    for dtype in _dtypes(subject):
+        run = Run(subject, in_dtype(subject, dtype), names)
+        rng = np.random.default_rng(5)
+        for (name, position, t), found in zip(run.inputs, run.gradients()):
+            at = array(t)
+            if found is not None and (found.shape, found.dtype) != (t.shape, t.dtype):
+                raise Failure(f"the gradient of {_label(name, position)} in {dtype}: found {found.dtype} of shape "
+                              f"{found.shape}, expected {t.dtype} of shape {t.shape}")  # fmt: skip
+            values = np.zeros_like(at) if found is None else array(found)
+            for _ in range(DIRECTIONS):
+                step = direction(at, rng)
+                slope = run.value(run.moved(name, position, STEP * step)) - run.value(run.moved(name, position, -STEP * step))
+                _close(inner(values, step), slope / (2 * STEP), f"the gradient of {_label(name, position)} in {dtype}")
+        done.append(dtype)
+    if not done:
+        raise NotStated("the op takes neither float64 nor complex128")
+    return ", ".join(done)
+
+
+def _weighted(weights, gradients):
+    """Re <weights, gradients>, recorded; None where nothing of it depends on an input."""
+    total = None
+    for weight, found in zip(weights, gradients):
+        if found is None or not found.requires_grad:
+            continue
+        product = bp("multiply")(tensor(np.conj(weight), found), found)
+        if "complex" in product.dtype.name:
+            product = bp("real")(product)
+        term = bp("sum")(product)
+        total = term if total is None else bp("add")(total, term)
+    return total
+
+
+def second_order(subject):
+    names = differentiable(subject, "vjp")
+    done = []
+    for dtype in _dtypes(subject):
+        arguments = in_dtype(subject, dtype)
+        run = Run(subject, arguments, names)
+        rng = np.random.default_rng(6)
+        weights = [direction(array(t), rng) for _, _, t in run.inputs]
+        total = _weighted(weights, run.gradients(create_graph=True))
+        inputs = [t for _, _, t in run.inputs]
+        second = [None] * len(inputs)
+        if total is not None:
+            second = _backplane().gradients([total], inputs, [bp("ones_like")(total)])
+
+        def first_at(moved):
+            found = Run(subject, moved, names).gradients()
+            return sum(inner(w, array(g)) for w, g in zip(weights, found) if g is not None)
+
+        for (name, position, t), found in zip(run.inputs, second):
+            step = direction(array(t), rng)
+            slope = first_at(run.moved(name, position, STEP * step)) - first_at(run.moved(name, position, -STEP * step))
+            value = 0.0 if found is None else inner(array(found), step)
+            _close(value, slope / (2 * STEP), f"the gradient's gradient of {_label(name, position)} in {dtype}")
+        done.append(dtype)
+    if not done:
+        raise NotStated("the op takes neither float64 nor complex128")
+    return ", ".join(done)
+
+
+def forward(subject):
+    """<cotangent, J tangent> by the jvp is <J* cotangent, tangent> by the vjp, or by finite differences without one."""
+    names = differentiable(subject, "jvp")
+    done = []
+    for dtype in _dtypes(subject):
+        run = Run(subject, in_dtype(subject, dtype), names)
+        rng = np.random.default_rng(7)
+        steps = [direction(array(t), rng) for _, _, t in run.inputs]
+        primals = tuple(t.detach() for _, _, t in run.inputs)
+
+        def function(*given):
+            return tuple(_inexact(subject, subject.call(_placed(run, given))))
+
+        tangents = tuple(tensor(step, t) for step, t in zip(steps, primals))
+        values, found = _backplane().jvp(function, primals, tangents)
+        for value, result, slope in zip(values, run.results, found):
+            words = difference(array(value), array(result), value.dtype)
+            if words:
+                raise Failure(f"the value under jvp in {dtype}: {words}")
+            if (slope.shape, slope.dtype) != (value.shape, value.dtype):
+                raise Failure(f"the tangent in {dtype}: found {slope.dtype} of shape {slope.shape}, expected "
+                              f"{value.dtype} of shape {value.shape}")  # fmt: skip
+        pushed = sum(inner(c, array(t)) for c, t in zip(run.cotangents, found))
+        for k, (name, position, _) in enumerate(run.inputs):
+            alone = tuple(tensor(steps[i] if i == k else np.zeros_like(steps[i]), t) for i, t in enumerate(primals))
+            _, one = _backplane().jvp(function, primals, alone)
+            slope = run.value(run.moved(name, position, STEP * steps[k])) - run.value(run.moved(name, position, -STEP * steps[k]))
+            _close(sum(inner(c, array(t)) for c, t in zip(run.cotangents, one)), slope / (2 * STEP),
+                   f"the tangent of {_label(name, position)} in {dtype}")  # fmt: skip
+        if all(subject.refusal("vjp", subject.index(name)) is None for name in names):
+            pulled = sum(inner(array(g), s) for g, s in zip(run.gradients(), steps) if g is not None)
+            if not abs(pushed - pulled) <= 1e-8 * (1 + abs(pulled)):
+                raise Failure(f"forward against reverse in {dtype}: found {pushed:.9g}, expected {pulled:.9g}")
+        done.append(dtype)
+    if not done:
+        raise NotStated("the op takes neither float64 nor complex128")
+    return ", ".join(done)
+
+
+def _placed(run, given):
+    """The run's arguments with its inputs replaced, in their order."""
+    arguments, rest = {}, list(given)
+    names = {(name, position) for name, position, _ in run.inputs}
+    for name, value in run.arguments.items():
+        if (name, None) in names:
+            arguments[name] = rest.pop(0)
+        elif isinstance(value, list):
+            arguments[name] = [rest.pop(0) if (name, k) in names else item for k, item in enumerate(value)]
+        else:
+            arguments[name] = value
+    return arguments
+
+
+# ---- batching ----------------------------------------------------------------------------------------------------
+
+
+def _rows(subject, name):
+    """Two rows of one argument: the sample and, where the op takes it, the sample backwards."""
+    values = array(subject.arguments[name])
+    flipped = np.flip(values).copy()
+    try:
+        subject.call({**subject.arguments, name: tensor(flipped, subject.arguments[name])})
+    except _core.BackplaneError:
+        flipped = values
+    return [values, flipped]
+
+
+def _call_batched(subject, names, axis):
+    """vmap over `axis` of the named arguments, and the same row by row."""
+    rows = {name: _rows(subject, name) for name in names}
+    stacked = [tensor(np.stack(rows[name], axis), subject.arguments[name]) for name in names]
+
+    def function(*given):
+        return tuple(subject.call({**subject.arguments, **dict(zip(names, given))}))
+
+    found = _backplane().vmap(function, in_axes=(axis,) * len(names))(*stacked)
+    each = [function(*(tensor(rows[name][k], subject.arguments[name]) for name in names)) for k in range(2)]
+    return [array(f) for f in found], [np.stack([array(r) for r in column]) for column in zip(*each)], each[0]
+
+
+def batch(subject):
+    reason = subject.refusal("batch") if subject.rule("batch") else None
+    if reason:
+        raise NotStated(reason)
+    if subject.facts["dynamic"] and not subject.rule("batch"):
+        raise NotStated("the shape of the result is the kernel's to decide, so that it cannot be batched")
+    names = [name for name, value in subject.arguments.items() if isinstance(value, _core.Tensor)]
+    if not names:
+        raise NotStated("the sample has no tensor argument")
+    cases = [([name], axis) for name in names for axis in range(-1, subject.arguments[name].ndim + 1)]
+    cases += [(names, 0)] if len(names) > 1 else []
+    for over, axis in cases:
+        found, expected, like = _call_batched(subject, over, axis)
+        for j, (batched, row_by_row, result) in enumerate(zip(found, expected, like)):
+            words = difference(batched, row_by_row, result.dtype)
+            if words:
+                which = " and ".join(f"'{name}'" for name in over)
+                raise Failure(f"vmap over axis {axis} of {which}, result {j}: {words} by the loop")
+    return f"{len(cases)} ways"
+
+
+CHECKS = [gradient, second_order, forward, batch]

@@ -1,0 +1,258 @@
+"""The checks of opcheck that need no derivative: what a call changes, shares and gives, in all its forms."""
+
+import re
+
+import numpy as np
+
+from . import _core, _ops
+from ._opcheck import Failure, NotStated
+from ._opcheck_report import FAILED, NOT_STATED, PASSED
+
+_INPLACE, _OUT = 4, 8
+# A kernel's own refusals, by what they are about.
+_ABOUT = (("in place, which", "mutation"), ("returned memory of", "aliasing"), ("its shape rule says", "shape"))
+
+
+def array(tensor):
+    tensor = tensor.detach()
+    if tensor.dtype.name == "bfloat16":
+        tensor = bp("cast")(tensor, _dtype("float32"))
+    host = tensor if tensor.device.backend == "cpu" else _core.to_device(tensor, _core.Device("cpu"))
+    return np.array(host.numpy())
+
+
+def bp(name):
+    return getattr(getattr(_ops.ops, _ops.NAMESPACE), name)
+
+
+def _dtype(name):
+    from ._array_api import DTYPES
+
+    return DTYPES[name]
+
+
+def tensor(values, like):
+    """The values in the dtype and on the device of a tensor."""
+    made = _core.asarray(np.ascontiguousarray(values), dtype=like.dtype, copy=True)
+    return _core.to_device(made, like.device)
+
+
+def show(values):
+    text = np.array2string(np.asarray(values), threshold=6, precision=5).replace("\n", "")
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def difference(found, expected, dtype, loose=64):
+    """None where two arrays agree up to rounding in dtype, else words."""
+    if found.shape != expected.shape:
+        return f"found shape {found.shape}, expected {expected.shape}"
+    if expected.size == 0:
+        return None
+    if expected.dtype.kind not in "fc" or found.dtype.kind not in "fc":
+        return None if (found == expected).all() else f"found {show(found)}, expected {show(expected)}"
+    wide = np.complex128 if "c" in found.dtype.kind + expected.dtype.kind else np.float64
+    found, expected = found.astype(wide), expected.astype(wide)
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = max(1.0, float(finite.max()) if finite.size else 1.0)
+    eps = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1.2e-7, "complex64": 1.2e-7}.get(dtype.name, 2.3e-16)
+    bound = loose * eps * scale * max(1.0, expected.size**0.5)
+    same = np.isclose(found, expected, rtol=0, atol=bound, equal_nan=True)
+    if same.all():
+        return None
+    at = tuple(int(i) for i in np.argwhere(~same)[0])
+    return f"found {found[at]:.6g}, expected {expected[at]:.6g}" + (f", at {list(at)}" if at else "")
+
+
+def compare(results, expected, what):
+    if len(results) != len(expected):
+        raise Failure(f"{what}: found {len(results)} results, expected {len(expected)}")
+    for j, (found, wanted) in enumerate(zip(results, expected)):
+        words = difference(array(found), array(wanted), wanted.dtype)
+        if words:
+            raise Failure(f"{what}, result {j}: {words}")
+
+
+# ---- the checks --------------------------------------------------------------------------------------------------
+
+
+def mutation(subject):
+    arguments = subject.with_tensors(lambda t: tensor(array(t), t))
+    before = [(name, position, array(t), t.version) for name, position, t in subject.tensors(arguments)]
+    subject.call(arguments)
+    for (name, _, old, version), (_, _, t) in zip(before, subject.tensors(arguments)):
+        now = array(t)
+        if t.version != version or not np.array_equal(now, old, equal_nan=now.dtype.kind in "fc"):
+            raise Failure(f"the function changed '{name}' in place: found {show(now)}, expected {show(old)} as before; "
+                          "work on a copy, or declare it")  # fmt: skip
+
+
+def aliasing(subject):
+    results, declared = subject.call(), subject.facts["alias"]
+    for j, result in enumerate(results):
+        for name, _, t in subject.tensors():
+            shared = _core.shares_memory(result, t)
+            if shared and name != declared:
+                raise Failure(f"result {j} shares memory with '{name}': found an alias, expected "
+                              + (f"one of '{declared}' alone" if declared else "none"))  # fmt: skip
+            if not shared and name == declared and subject.facts["view"] and t.size:
+                raise Failure(f"result {j}: found a copy, expected a view of '{name}'")
+        for k in range(j):
+            if _core.shares_memory(result, results[k]) and not declared:
+                raise Failure(f"results {k} and {j} share memory; expected results of their own")
+
+
+def _strided(t):
+    """The same values with a gap after each element of the last axis."""
+    values = array(t)
+    if values.ndim == 0:
+        return t
+    wide = np.zeros((*values.shape[:-1], 2 * values.shape[-1]), values.dtype)
+    wide[..., ::2] = values
+    return tensor(wide, t)[..., ::2]
+
+
+def _transposed(t):
+    if t.ndim < 2:
+        return t
+    order = tuple(reversed(range(t.ndim)))
+    return bp("permute_dims")(tensor(array(t).transpose(order), t), order)
+
+
+def _emptied(axis):
+    def empty(t):
+        if t.ndim <= axis:
+            return t
+        values = array(t)
+        return tensor(values[(slice(None),) * axis + (slice(0, 0),)], t)
+
+    return empty
+
+
+def _variants(subject):
+    yield "the sample", subject.arguments
+    yield "strided", subject.with_tensors(_strided)
+    yield "transposed", subject.with_tensors(_transposed)
+    for axis in range(max((t.ndim for _, _, t in subject.tensors()), default=0)):
+        yield f"empty along axis {axis}", subject.with_tensors(_emptied(axis))
+
+
+def _attempt(function):
+    try:
+        return function(), None
+    except _core.BackplaneError as refusal:
+        return None, refusal
+
+
+def shape(subject):
+    if subject.facts["dynamic"]:
+        raise NotStated("no shape rule: the kernel decides")
+    if any(result["list"] for result in subject.facts["results"]):
+        raise NotStated("a list of tensors has none")
+    for variant, arguments in _variants(subject):
+        stated, refused = _attempt(lambda: subject.call(arguments, subject.function.infer)[0])
+        results, failed = _attempt(lambda: subject.call(arguments))
+        if isinstance(failed, (_core.OutOfRangeError, _core.DataError)):
+            continue  # an index into what is empty
+        if (refused is None) != (failed is None):
+            by_rule = "a refusal" if refused else f"{stated}"
+            by_call = f"a refusal ({failed})" if failed else str([(r.dtype, r.shape) for r in results])
+            raise Failure(f"{variant}: found {by_call}, expected {by_rule} by the shape rule")
+        if failed:
+            continue
+        found = [(result.dtype, result.shape) for result in results]
+        if found != stated:
+            raise Failure(f"{variant}: found {found}, expected {stated} by the shape rule")
+
+
+def layouts(subject):
+    expected = subject.call()
+    for variant, change in (("strided", _strided), ("transposed", _transposed)):
+        compare(subject.call(subject.with_tensors(change)), expected, f"{variant} arguments")
+
+
+def in_place(subject):
+    if not subject.facts["flags"] & _INPLACE:
+        raise NotStated("no in-place variant is declared")
+    expected = subject.call()
+    first = subject.facts["args"][0]["name"]
+    target = subject.arguments.get(first)
+    if not isinstance(target, _core.Tensor) or (target.dtype, target.shape) != (expected[0].dtype, expected[0].shape):
+        raise NotStated(f"the result does not fit into '{first}' for this sample")
+    function = _core.Op(subject.name, subject.function.__name__ + "_", inplace=True)
+    for variant, place in (("", lambda t: tensor(array(t), t)), ("strided ", _strided)):
+        arguments = subject.with_tensors(lambda t: tensor(array(t), t))
+        arguments[first] = place(target)
+        before = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name != first]
+        returned = subject.call(arguments, function)[0]
+        if not _core.shares_memory(returned, arguments[first]):
+            raise Failure(f"the in-place variant returned another tensor than '{first}'")
+        compare([arguments[first]], expected, f"{variant}in-place variant")
+        after = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name != first]
+        for (name, old), (_, now) in zip(before, after):
+            if not np.array_equal(old, now, equal_nan=now.dtype.kind in "fc"):
+                raise Failure(f"the in-place variant changed '{name}' too: found {show(now)}, expected {show(old)}")
+
+
+def out(subject):
+    if not subject.facts["flags"] & _OUT:
+        raise NotStated("no out= variant is declared")
+    expected = subject.call()
+    for variant, place in (("out=", lambda t: t), ("strided out=", _strided)):
+        targets = [place(tensor(np.zeros_like(array(result)), result)) for result in expected]
+        given = targets[0] if len(targets) == 1 else tuple(targets)
+        subject.call(None, None, out=given)
+        compare(targets, expected, variant)
+
+
+def decomposition(subject):
+    if not subject.rule("decompose"):
+        raise NotStated("no decomposition")
+    _core.reset_call_counts()
+    expected = subject.call()
+    if not _core.call_counts()["kernels"] or _core.call_counts()["decompositions"]:
+        raise NotStated("there is no kernel beside it on this device")
+    before = _core.force_decomposition(True)
+    try:
+        found = subject.call()
+    finally:
+        _core.force_decomposition(before)
+    compare(found, expected, "the decomposition against the kernel")
+
+
+def _is_called(subject):
+    results = subject.call()
+    for j, result in enumerate(results):
+        if not isinstance(result, (_core.Tensor, list)):
+            raise Failure(f"result {j}: found a value of type {type(result).__name__}, expected a Tensor")
+
+
+def check(subject, report):
+    """All checks of one subject, as rows of the report."""
+    from . import _opcheck_derivatives as derivatives
+
+    try:
+        _is_called(subject)
+    except Exception as failure:  # whatever a kernel raises is what is wrong
+        about = next((name for words, name in _ABOUT if words in str(failure)), "call")
+        report.add(subject.device, about, FAILED, _one_line(failure))
+        return
+    report.add(subject.device, "call", PASSED)
+    checks = [mutation, aliasing, shape, layouts, in_place, out, decomposition]
+    for function in checks + derivatives.CHECKS:
+        report.add(subject.device, function.__name__.replace("_", " "), *_outcome(function, subject))
+
+
+def _outcome(function, subject):
+    try:
+        text = function(subject)
+        return PASSED, text or ""
+    except NotStated as reason:
+        return NOT_STATED, str(reason)
+    except Failure as failure:
+        return FAILED, str(failure)
+    except Exception as failure:  # a rule that raises is wrong too
+        return FAILED, f"found {type(failure).__name__}: {_one_line(failure)}; expected a result"
+
+
+def _one_line(failure):
+    return re.sub(r"\s*\n\s*", "; ", str(failure))
