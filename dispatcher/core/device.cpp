@@ -151,12 +151,11 @@ void restart_after_fork(Device& device) {
 }
 }  // namespace
 
-void check_usable(Device& device) {
+void make_usable(Device& device) {
   BP_CHECK(!device.lost, DEVICE_LOST, "device ", name_of(device), " is lost: ", device.lost_cause);
   BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"",
            device.backend->owner->name, "\" was unloaded");
-  if (device.fork_generation != fork_generation()) [[unlikely]]
-    restart_after_fork(device);
+  if (device.fork_generation != fork_generation()) restart_after_fork(device);
 }
 
 void mark_lost(Device& device, const std::string& cause) {

@@ -65,6 +65,14 @@ struct BackendRecord {
   std::vector<std::unique_ptr<Device>> devices;
 };
 
+// Throws the device's first cause if it is lost, and the refusal after a fork.
+void make_usable(Device& device);
+inline void check_usable(Device& device) {
+  if (device.lost || device.backend->withdrawn.load(std::memory_order_acquire) ||
+      device.fork_generation != fork_generation()) [[unlikely]]
+    make_usable(device);
+}
+
 BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def);  // under the registry's lock
 BackendRecord* find_backend(std::string_view name) noexcept;                 // opened ones only
 BackendRecord& backend_at(uint32_t index);
@@ -77,8 +85,6 @@ std::string name_of(const Device& device);
 // The device of host memory for fallbacks and from_host: the first backend with BP_BACKEND_HOST_MEMORY.
 Device& host_device();
 
-// Throws the device's first cause if it is lost, and the refusal after a fork.
-void check_usable(Device& device);
 // A fatal error happened, with this cause; the first one counts.
 void mark_lost(Device& device, const std::string& cause);
 // Turns a failing status of the backend into an Error naming the device and the step.

@@ -341,10 +341,10 @@ Device& device_of_call(const Call& call) {
 }
 
 void call_on_device(const Call& call) {
+  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
   Device& device = device_of_call(call);
   check_usable(device);
   const OpRecord& record = *call.op.record;
-  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
   bp_dtype compute = compute_dtype(record, call.args, call.n_args);
   bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
   bool lacking = compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute));

@@ -90,16 +90,14 @@ int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_ar
 
 namespace {
 
-// `keys`: those that intercept, of the thread and the arguments. `operands`: for ops with a short way.
-[[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered,
-                                         const Operands* operands) {
+// `keys`: those that intercept, of the thread and the arguments.
+[[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered) {
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys & considered;
   if (keys) {
     if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
       return call_for_all_results(call);
-    if (keys == kTapeKey && !thread_state.level && !(call.op.flags & BP_OP_COMPOSITE))
-      return record_call(call, operands);
+    if (keys == kTapeKey && !thread_state.level && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call);
     return intercept(call, keys);
   }
   call.op.flags& BP_OP_COMPOSITE ? call_decomposition(without_creation(call)) : call_on_device(call);
@@ -114,12 +112,17 @@ namespace {
   if (op.short_way != ShortWay::kNone) [[likely]] {
     const Operands operands = read_operands(op, args, n_args);
     keys |= operands.keys;
-    if (!(keys & considered) && call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
-      return;
-    return call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, &operands);
+    if (!(keys & considered)) [[likely]] {
+      if (call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
+        return;
+    } else if ((keys & considered) == kTapeKey && !state.level) {
+      const Operands copy = operands;  // the walk's own stay in registers
+      if (record_fast(op, args, n_args, outs, mask, copy)) return;
+    }
+  } else {
+    keys |= keys_of(args, n_args);
   }
-  keys |= keys_of(args, n_args);
-  call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, nullptr);
+  call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered);
 }
 
 [[gnu::always_inline]] inline void call_here(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs,

@@ -1,7 +1,6 @@
 // Tensor handles: making them and their end, which never recurses.
 #include "tensor/tensor_impl.hpp"
 
-#include <cstring>
 #include <new>
 
 #include "core/device.hpp"
@@ -58,14 +57,18 @@ void set_row_major(TensorImpl* t) {
   t->flags |= BP_TENSOR_CONTIGUOUS;
 }
 
-bool strides_are_row_major(const TensorImpl* t) {
+void set_strides(TensorImpl* t, const int64_t* strides) {
+  bool row_major = true;
+  bool empty = false;
   int64_t expected = 1;
   for (int32_t i = t->dl.ndim; i-- > 0;) {
-    if (t->dl.shape[i] == 0) return true;
-    if (t->dl.shape[i] != 1 && t->dl.strides[i] != expected) return false;
-    expected *= t->dl.shape[i];
+    const int64_t size = t->dl.shape[i];
+    t->dl.strides[i] = strides[i];
+    row_major = row_major && (size == 1 || strides[i] == expected);
+    empty = empty || size == 0;
+    expected *= size;
   }
-  return true;
+  if (row_major || empty) t->flags |= BP_TENSOR_CONTIGUOUS;
 }
 
 // A tensor may own others (a view its base, a node its saved tensors), in chains of any length. The outermost
@@ -76,9 +79,11 @@ thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))
 void destroy_one(TensorImpl* t) noexcept {
   if (t->node) release(t->node);
   if (t->autograd) destroy(t->autograd);
-  if (t->view) destroy(t->view);
   if (t->wrapper) destroy(t->wrapper);
-  if (t->storage) release(t->storage);
+  if (t->view)
+    destroy(t->view);  // with the base, which holds the storage
+  else if (t->storage)
+    release(t->storage);
   if (t->dl.shape != t->inline_dims) delete[] t->dl.shape;
   t->~TensorImpl();
   TensorPool::give(t);
@@ -121,8 +126,7 @@ TensorImpl* new_tensor_over(bp_storage* storage, bp_dtype dtype, int32_t ndim, c
                             const int64_t* strides, uint64_t byte_offset) {
   TensorImpl* t = new_dims(*storage->device, dtype, ndim, sizes);
   if (strides) {
-    if (ndim > 0) std::memcpy(t->dl.strides, strides, sizeof(int64_t) * static_cast<size_t>(ndim));
-    if (strides_are_row_major(t)) t->flags |= BP_TENSOR_CONTIGUOUS;
+    set_strides(t, strides);
   } else {
     set_row_major(t);
   }

@@ -57,7 +57,7 @@ void add_into(const Tensor& a, const Tensor& b) {
 }
 
 bool alone(const Tensor& t) {
-  return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage &&
+  return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage && !impl(t)->view &&
          t.get()->storage->refs.load(std::memory_order_acquire) == 1 && t.is_contiguous();
 }
 

@@ -1,4 +1,5 @@
 // Recording: from a call to its node. What is saved is what the formulas that are still needed read.
+#include <bit>
 #include <cstring>
 
 #include "core/device_call.hpp"
@@ -104,8 +105,8 @@ FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
 
 void record_node(const Recorded& r) {
   const auto n_outs = static_cast<uint32_t>(r.op.n_results);
-  uint32_t takers = 0;
-  for (uint32_t j = 0; j < n_outs; ++j) takers += differentiable(r.op, j, r.results[j]);
+  uint32_t takers = 0;  // a bit per result that gets the node
+  for (uint32_t j = 0; j < n_outs; ++j) takers |= uint32_t{differentiable(r.op, j, r.results[j])} << j;
   if (takers == 0) return;
   Node* node = new_op_node(r);
   if (!node->needs) [[unlikely]]
@@ -117,9 +118,9 @@ void record_node(const Recorded& r) {
   saving.save_results();
   if (node->n_outs > 1) set_metas(node, r);
   // The node's first reference is the last taker's.
-  for (uint32_t j = 0; takers > 0; ++j) {
-    if (!differentiable(r.op, j, r.results[j])) continue;
-    if (--takers > 0) retain(node);
+  for (; takers; takers &= takers - 1) {
+    const auto j = static_cast<uint32_t>(std::countr_zero(takers));
+    if (takers & (takers - 1)) retain(node);
     give_history(r.results[j], node, j, r.results[j]->wrapper ? 0 : kTapeKey);
   }
 }
@@ -201,13 +202,6 @@ void record_inplace(const Call& call, TensorImpl* target) {
 
 namespace {
 
-void record_results(const Call& call, bool one_form) {
-  TensorImpl* results[kMaxResults];
-  for (int32_t i = 0; i < call.n_outs; ++i)
-    results[i] = call.outs[i].tag == BP_TAG_TENSOR ? impl(call.outs[i].u.t) : nullptr;
-  record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0, one_form});
-}
-
 // Decomposes, or writes into what the caller gave. False: neither.
 bool record_otherwise(const Call& call) {
   bool given = false;
@@ -232,17 +226,24 @@ bool record_otherwise(const Call& call) {
 
 }  // namespace
 
-void record_call(const Call& call, const Operands* operands) {
-  const uint64_t below = call.mask & ~kTapeKey;
-  if (operands && call.op.derivative != Derivative::kDecompose &&
-      call_fast(call.op, call.args, call.n_args, call.outs, below, *operands)) [[likely]] {
-    const bool one_form =
-        call.op.short_way == ShortWay::kLikeOperands && call.outs[0].u.t->dtype == operands->first->dtype;
-    return record_results(call, one_form);
-  }
+void record_call(const Call& call) {
   if (record_otherwise(call)) return;
-  dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, below});
-  if (wants_any(call)) record_results(call, false);
+  dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
+  if (!wants_any(call)) return;
+  TensorImpl* results[kMaxResults];
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    results[i] = call.outs[i].tag == BP_TAG_TENSOR ? impl(call.outs[i].u.t) : nullptr;
+  record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0});
+}
+
+bool record_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
+                 const Operands& operands) {
+  if (op.derivative == Derivative::kDecompose || !call_fast(op, args, n_args, out, mask & ~kTapeKey, operands))
+    return false;
+  TensorImpl* result = out->tag == BP_TAG_TENSOR ? impl(out->u.t) : nullptr;
+  const bool one_form = op.short_way == ShortWay::kLikeOperands && result->dtype == operands.first->dtype;
+  record_node({op, args, out, args, &result, nullptr, 0, one_form});
+  return true;
 }
 
 void remember_view(const Call& call, TensorImpl* view) {

@@ -93,7 +93,7 @@ void release_saved(Node* node) noexcept;
 // How a view was made, so that a change through it reaches its base. One block: the arguments follow, args()[op.alias]
 // being the base, and behind them what lists among them point to.
 struct ViewRecord {
-  TensorImpl* base;  // owned
+  TensorImpl* base;  // owned; its storage is the view's, which counts no reference of its own
   const OpEntry* op;
   uint64_t
       base_stamp;  // what the base's was when this view was taken: autograd->stamp; of a level's tensor, its version
@@ -124,9 +124,11 @@ Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
 inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
 
-// The tape's slot: runs the call below and records it. `operands`, where nothing but the tape intercepts, and the op
-// has a short way: what is known of the call's.
-void record_call(const Call& call, const Operands* operands = nullptr);
+// The tape's slot: runs the call below and records it.
+void record_call(const Call& call);
+// The same by the short way, of an op that has one, where nothing but the tape intercepts. False: it declines.
+bool record_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
+                 const Operands& operands);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
 // history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
 // `mutated` had `version` before.
