@@ -116,8 +116,7 @@ namespace {
       if (call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
         return;
     } else if ((keys & considered) == kTapeKey && !state.level) {
-      const Operands copy = operands;  // the walk's own stay in registers
-      if (record_fast(op, args, n_args, outs, mask, copy)) return;
+      if (record_fast(op, args, n_args, outs, mask, operands)) return;
     }
   } else {
     keys |= keys_of(args, n_args);

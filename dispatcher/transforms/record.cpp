@@ -237,7 +237,7 @@ void record_call(const Call& call) {
 }
 
 bool record_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
-                 const Operands& operands) {
+                 Operands operands) {
   if (op.derivative == Derivative::kDecompose || !call_fast(op, args, n_args, out, mask & ~kTapeKey, operands))
     return false;
   TensorImpl* result = out->tag == BP_TAG_TENSOR ? impl(out->u.t) : nullptr;
