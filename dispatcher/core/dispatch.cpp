@@ -90,8 +90,10 @@ int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_ar
 
 namespace {
 
-// `keys`: those that intercept, of the thread and the arguments.
-[[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered) {
+// `keys`: those that intercept, of the thread and the arguments. `operands`: of ops with a short way.
+[[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered,
+                                         const Operands* operands) {
+  if (operands && keys == kTapeKey && !thread_state.level && record_fast(call, *operands)) return;
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys & considered;
   if (keys) {
@@ -112,16 +114,12 @@ namespace {
   if (op.short_way != ShortWay::kNone) [[likely]] {
     const Operands operands = read_operands(op, args, n_args);
     keys |= operands.keys;
-    if (!(keys & considered)) [[likely]] {
-      if (call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
-        return;
-    } else if ((keys & considered) == kTapeKey && !state.level) {
-      if (record_fast(op, args, n_args, outs, mask, operands)) return;
-    }
-  } else {
-    keys |= keys_of(args, n_args);
+    if (!(keys & considered) && call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
+      return;
+    return call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, &operands);
   }
-  call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered);
+  keys |= keys_of(args, n_args);
+  call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, nullptr);
 }
 
 [[gnu::always_inline]] inline void call_here(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs,

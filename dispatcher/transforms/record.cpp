@@ -236,13 +236,14 @@ void record_call(const Call& call) {
   record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0});
 }
 
-bool record_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
-                 Operands operands) {
-  if (op.derivative == Derivative::kDecompose || !call_fast(op, args, n_args, out, mask & ~kTapeKey, operands))
+bool record_fast(const Call& call, const Operands& operands) {
+  if (call.op.derivative == Derivative::kDecompose ||
+      !call_fast(call.op, call.args, call.n_args, call.outs, call.mask & ~kTapeKey, operands))
     return false;
-  TensorImpl* result = out->tag == BP_TAG_TENSOR ? impl(out->u.t) : nullptr;
-  const bool one_form = op.short_way == ShortWay::kLikeOperands && result->dtype == operands.first->dtype;
-  record_node({op, args, out, args, &result, nullptr, 0, one_form});
+  const bp_value& out = call.outs[0];
+  TensorImpl* result = out.tag == BP_TAG_TENSOR ? impl(out.u.t) : nullptr;
+  const bool one_form = call.op.short_way == ShortWay::kLikeOperands && result->dtype == operands.first->dtype;
+  record_node({call.op, call.args, call.outs, call.args, &result, nullptr, 0, one_form});
   return true;
 }
 

@@ -127,8 +127,7 @@ inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && 
 // The tape's slot: runs the call below and records it.
 void record_call(const Call& call);
 // The same by the short way, of an op that has one, where nothing but the tape intercepts. False: it declines.
-bool record_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
-                 Operands operands);  // by value: the caller's stay in registers
+bool record_fast(const Call& call, const Operands& operands);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
 // history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
 // `mutated` had `version` before.
