@@ -57,8 +57,7 @@ ShortWay short_way(const OpRecord& record) {
 }
 
 ShortRow short_row(const OpEntry& op, const KernelRow& row) {
-  constexpr uint32_t kSlow =
-      BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS;
+  constexpr uint32_t kSlow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS;
   const uint32_t flags = row.def.flags;
   const bool elementwise = op.short_way == ShortWay::kLikeOperands;
   const bool plain = op.short_way != ShortWay::kNone && !(flags & kSlow) && row.def.max_elements == 0 &&
