@@ -1,4 +1,5 @@
-// Registrations of the program itself, on the functions that plugins' registrations use; see backplane/registration.hpp.
+// Registrations of the program itself, on the functions that plugins' registrations use; see
+// backplane/registration.hpp.
 #include "backplane/registration.hpp"
 
 #include "core/epoch.hpp"

@@ -395,7 +395,7 @@ struct Withdrawn {
   std::vector<OpEntry*> ops;
   std::vector<KernelRow*> rows;
   std::vector<OpEntry*> touched;  // whose tables they concern
-  uint64_t tables_before = 0;  // the count of all tables retired up to the withdrawal
+  uint64_t tables_before = 0;     // the count of all tables retired up to the withdrawal
 };
 
 namespace {

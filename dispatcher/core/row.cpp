@@ -142,8 +142,7 @@ void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, co
     if (!table->by_backend[b].empty()) others += (others.empty() ? "" : ", ") + backend_at(b).name;
   if (!others.empty()) text += "\n  kernels exist on: " + others + "; move the tensors there with to(device)";
   text += "\n  a plugin provides one with: BP_KERNEL(\"" + std::string(record.name) + "\", \"" + device.backend->name +
-          "\", your_function)\n  Python provides one with: @op.register_kernel(\"" +
-          device.backend->name + "\")";
+          "\", your_function)\n  Python provides one with: @op.register_kernel(\"" + device.backend->name + "\")";
   throw Error(BP_ERROR_NOT_IMPLEMENTED, text);
 }
 

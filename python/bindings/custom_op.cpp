@@ -272,7 +272,8 @@ void drop_definitions() {
 }  // namespace
 
 void bind_custom_op(py::module_& module) {
-  py::class_<CustomOp>(module, "CustomOp", "An op of Python's in the registry, with its kernels; gone with this object.")
+  py::class_<CustomOp>(module, "CustomOp",
+                       "An op of Python's in the registry, with its kernels; gone with this object.")
       .def(py::init<>())
       .def("define", &CustomOp::define, py::arg("spec"), "Registers what the spec says, instead of what was before.")
       .def("withdraw", &CustomOp::withdraw, "Takes the op back.");

@@ -1,8 +1,9 @@
 // Ops defined in Python: the record that the registry gets, and the functions through which it calls Python back.
 //
-// A Definition is what one registered record points to. It is never freed, since calls, graph nodes and withdrawn records
-// may hold it for as long as the process lives; at the interpreter's end its Python objects are dropped, and calls that
-// still come are errors. The functions take the interpreter lock themselves and may be called from any thread.
+// A Definition is what one registered record points to. It is never freed, since calls, graph nodes and withdrawn
+// records may hold it for as long as the process lives; at the interpreter's end its Python objects are dropped, and
+// calls that still come are errors. The functions take the interpreter lock themselves and may be called from any
+// thread.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -37,7 +38,7 @@ struct PythonKernel {
 
 struct Definition {
   std::string name;
-  std::vector<uint16_t> arg_types;   // BP_TYPE_*
+  std::vector<uint16_t> arg_types;  // BP_TYPE_*
   std::vector<std::string> arg_names;
   size_t n_positional = 0;
   size_t n_results = 1;

@@ -122,8 +122,7 @@ void each_argument_tensor(const bp_value* args, int32_t n_args, Visit visit) {
 
 std::vector<uint64_t> versions_of(const bp_value* args, int32_t n_args) {
   std::vector<uint64_t> versions;
-  each_argument_tensor(args, n_args,
-                       [&](int32_t, bp_tensor* t) { versions.push_back(version_of(Tensor::share(t))); });
+  each_argument_tensor(args, n_args, [&](int32_t, bp_tensor* t) { versions.push_back(version_of(Tensor::share(t))); });
   return versions;
 }
 
@@ -248,8 +247,7 @@ bp_status run_rule(const bp_frame* frame, const bp_formula_env* env, bp_value* r
     const PyRef function = function_of(rule.function, op, what);
     std::vector<PyRef> values;
     for (const Read& read : rule.reads) values.push_back(read_value(op, *env, read));
-    const std::vector<PyRef> returned =
-        results_of(op, call(function, values, values.size(), nullptr), count, what);
+    const std::vector<PyRef> returned = results_of(op, call(function, values, values.size(), nullptr), count, what);
     for (size_t i = 0; i < count; ++i) {
       PyObject* object = returned[i].get();
       if (object == Py_None) continue;

@@ -1,8 +1,8 @@
 // Ops that a program registers itself, without a plugin's file: how the custom ops of Python come into the registry.
 //
 // A Registration owns one op and its kernels, under the same rules as a plugin's: the record is copied and verified, a
-// name that is taken is refused with both owners. Functions and contexts in the records must live as long as the process:
-// a call, or a graph node of it, may hold them for longer than the Registration. Functions throw Error.
+// name that is taken is refused with both owners. Functions and contexts in the records must live as long as the
+// process: a call, or a graph node of it, may hold them for longer than the Registration. Functions throw Error.
 #pragma once
 
 #include <span>
@@ -31,8 +31,8 @@ class BACKPLANE_API Registration {
   bool defined_ = false;
 };
 
-// While it lives, calls of this thread are those of a kernel: below all transforms, not recorded, and past the keys that
-// the frame's call has passed. For kernels that call ops by their public functions.
+// While it lives, calls of this thread are those of a kernel: below all transforms, not recorded, and past the keys
+// that the frame's call has passed. For kernels that call ops by their public functions.
 class BACKPLANE_API KernelScope {
  public:
   explicit KernelScope(const bp_frame& frame) noexcept;

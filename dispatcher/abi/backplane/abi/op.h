@@ -73,11 +73,11 @@ enum { BP_RESULT_NONDIFF = 1u << 8 };
  * `promote` set (numbers and Scalars weakly); with no set, the first tensor's own. */
 enum {
   BP_RESULT_DTYPE_COMPUTE = 0,
-  BP_RESULT_DTYPE_FIXED = 1,     /* param: a bp_dtype */
-  BP_RESULT_DTYPE_OF_ARG = 2,    /* param: a tensor argument; its own dtype */
-  BP_RESULT_DTYPE_FROM_ARG = 3,  /* param: a Dtype argument; where absent, `fallback` says */
-  BP_RESULT_DTYPE_REAL = 4,      /* the real type of the compute dtype: complex64 -> float32 */
-  BP_RESULT_DTYPE_COMPLEX = 5,   /* the complex type of the compute dtype: float32 -> complex64 */
+  BP_RESULT_DTYPE_FIXED = 1,      /* param: a bp_dtype */
+  BP_RESULT_DTYPE_OF_ARG = 2,     /* param: a tensor argument; its own dtype */
+  BP_RESULT_DTYPE_FROM_ARG = 3,   /* param: a Dtype argument; where absent, `fallback` says */
+  BP_RESULT_DTYPE_REAL = 4,       /* the real type of the compute dtype: complex64 -> float32 */
+  BP_RESULT_DTYPE_COMPLEX = 5,    /* the complex type of the compute dtype: float32 -> complex64 */
   BP_RESULT_DTYPE_ACCUMULATE = 6, /* bool, int -> int64; uint -> uint64; else compute */
   BP_RESULT_DTYPE_FUNCTION = 7    /* the record's `dtype_fn` says */
 };
@@ -171,7 +171,7 @@ typedef struct bp_formula_env {
   const bp_value* cotangents;
   const bp_value* tangents;
   const uint32_t* calls;
-  uint64_t needs; /* bit per argument; arguments from 63 up share bit 63 */
+  uint64_t needs;         /* bit per argument; arguments from 63 up share bit 63 */
   const uint8_t* batched; /* BATCH: per argument, has it a batch dim (at axis 0); else NULL */
 } bp_formula_env;
 

@@ -12,11 +12,11 @@ extern "C" {
 #endif
 
 enum {
-  BP_KERNEL_STRIDED = 1u << 0,    /* takes any strides; else the core makes tensors contiguous */
-  BP_KERNEL_LOOP = 1u << 1,       /* wants frame->loop (implies STRIDED) */
-  BP_KERNEL_IMMEDIATES = 1u << 2, /* takes numbers in tensor positions */
-  BP_KERNEL_INPLACE = 1u << 3,    /* an output may be the very buffer of an input of its shape and dtype */
-  BP_KERNEL_CASTS = 1u << 4,      /* takes operands in their own dtypes; else all come in the compute dtype */
+  BP_KERNEL_STRIDED = 1u << 0,     /* takes any strides; else the core makes tensors contiguous */
+  BP_KERNEL_LOOP = 1u << 1,        /* wants frame->loop (implies STRIDED) */
+  BP_KERNEL_IMMEDIATES = 1u << 2,  /* takes numbers in tensor positions */
+  BP_KERNEL_INPLACE = 1u << 3,     /* an output may be the very buffer of an input of its shape and dtype */
+  BP_KERNEL_CASTS = 1u << 4,       /* takes operands in their own dtypes; else all come in the compute dtype */
   BP_KERNEL_MAY_DECLINE = 1u << 5, /* has `supports` */
   /* Does its work by calling ops and records none itself: frame->stream is NULL, no ticket is issued, and the device is
    * not held while it runs. */
