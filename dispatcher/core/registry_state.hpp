@@ -1,0 +1,46 @@
+// What the registry's own files share: its tables, its lock, and what it has replaced. For registry.cpp,
+// kernel_table.cpp, functionality_keys.cpp and withdrawal.cpp alone.
+//
+// `tables` is read by calls without a lock; everything else here belongs to whoever holds Registry::lock.
+#pragma once
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "core/registry.hpp"
+
+namespace backplane::core {
+
+inline constexpr uint32_t kMaxKeys = 60;
+
+// What calls read, without a lock and without an initialisation guard.
+struct Tables {
+  std::atomic<uint32_t> count{0};
+  std::array<std::atomic<OpEntry*>, static_cast<size_t>(Role::kCount)> roles{};
+  std::array<std::atomic<KeyRecord*>, kMaxKeys> keys{};
+};
+extern constinit Tables tables;
+
+struct Registry {
+  std::recursive_mutex lock;
+  std::map<std::string, uint32_t, std::less<>> by_name;
+  uint32_t key_count = 0;
+  std::once_flag built_ins;
+};
+Registry& registry();
+Registry& ready_registry();  // with the built-in records in it
+
+// What was replaced and may still be read. Tables are freed once calls have drained; entries are kept for good, since
+// op_def gives out references into them. Under the lock.
+struct Retired {
+  std::vector<std::unique_ptr<const KernelTable>> tables;  // oldest first
+  uint64_t freed = 0;                                      // tables that stood before those
+  std::vector<std::unique_ptr<OpEntry>> entries;
+};
+Retired& retired();
+
+void rebuild_table(OpEntry& entry);
+void rebuild_all_tables();
+
+}  // namespace backplane::core
