@@ -23,7 +23,13 @@ class Subject:
         self.facts = _core.op_facts(op)
         self.name, self.device = full_name, device
         self.function = _core.Op(full_name, python_name)  # also of an op that changes its argument: the value alone
-        self.arguments = self._placed(args, kwargs)
+        self._sample = self._placed(args, kwargs)
+        self.renew()
+
+    def renew(self):
+        """Copies of the sample, which a faulty op may change."""
+        copy = getattr(getattr(_ops.ops, _ops.NAMESPACE), "copy")
+        self.arguments = {name: self.map_tensors(value, copy) for name, value in self._sample.items()}
 
     def _placed(self, args, kwargs):
         names = [argument["name"] for argument in self.facts["args"]]
@@ -34,8 +40,9 @@ class Subject:
         twice = set(given) & set(kwargs)
         unknown = set(kwargs) - set(names)
         if twice or unknown:
-            raise _core.ArgumentTypeError(f"opcheck {self.name}: argument kwargs: found {sorted(twice or unknown)[0]!r} "
-                                          + ("twice" if twice else f", expected one of {', '.join(names)}"))  # fmt: skip
+            expected = "each argument once" if twice else f"one of {', '.join(names)}"
+            raise _core.ArgumentTypeError(f"opcheck {self.name}: argument kwargs: found {sorted(twice or unknown)[0]!r}, "
+                                          f"expected {expected}")  # fmt: skip
         return {name: self.map_tensors(value, self._on_device) for name, value in {**given, **kwargs}.items()}
 
     def _on_device(self, tensor):

@@ -257,27 +257,44 @@ def _placed(run, given):
 # ---- batching ----------------------------------------------------------------------------------------------------
 
 
-def _rows(subject, name):
-    """Two rows of one argument: the sample and, where the op takes it, the sample backwards."""
-    values = array(subject.arguments[name])
+def _leaves(subject):
+    """(name, position or None) -> tensor, of the sample."""
+    return {(name, position): t for name, position, t in subject.tensors()}
+
+
+def _with(subject, replaced):
+    """The sample with some of its tensors replaced."""
+    arguments = {name: list(value) if isinstance(value, list) else value for name, value in subject.arguments.items()}
+    for (name, position), t in replaced.items():
+        if position is None:
+            arguments[name] = t
+        else:
+            arguments[name][position] = t
+    return arguments
+
+
+def _rows(subject, leaf, t):
+    """Two rows of one tensor: the sample and, where the op takes it, the sample backwards."""
+    values = array(t)
     flipped = np.flip(values).copy()
     try:
-        subject.call({**subject.arguments, name: tensor(flipped, subject.arguments[name])})
+        subject.call(_with(subject, {leaf: tensor(flipped, t)}))
     except _core.BackplaneError:
         flipped = values
     return [values, flipped]
 
 
-def _call_batched(subject, names, axis):
-    """vmap over `axis` of the named arguments, and the same row by row."""
-    rows = {name: _rows(subject, name) for name in names}
-    stacked = [tensor(np.stack(rows[name], axis), subject.arguments[name]) for name in names]
+def _call_batched(subject, leaves, axis):
+    """vmap over `axis` of these tensors, and the same row by row."""
+    rows = [_rows(subject, leaf, t) for leaf, t in leaves.items()]
+    stacked = [tensor(np.stack(pair, axis), t) for pair, t in zip(rows, leaves.values())]
 
     def function(*given):
-        return tuple(subject.call({**subject.arguments, **dict(zip(names, given))}))
+        results = subject.call(_with(subject, dict(zip(leaves, given))))
+        return tuple(item for result in results for item in (result if isinstance(result, list) else [result]))
 
-    found = _backplane().vmap(function, in_axes=(axis,) * len(names))(*stacked)
-    each = [function(*(tensor(rows[name][k], subject.arguments[name]) for name in names)) for k in range(2)]
+    found = _backplane().vmap(function, in_axes=(axis,) * len(leaves))(*stacked)
+    each = [function(*(tensor(pair[k], t) for pair, t in zip(rows, leaves.values()))) for k in range(2)]
     return [array(f) for f in found], [np.stack([array(r) for r in column]) for column in zip(*each)], each[0]
 
 
@@ -287,17 +304,17 @@ def batch(subject):
         raise NotStated(reason)
     if subject.facts["dynamic"] and not subject.rule("batch"):
         raise NotStated("the shape of the result is the kernel's to decide, so that it cannot be batched")
-    names = [name for name, value in subject.arguments.items() if isinstance(value, _core.Tensor)]
-    if not names:
+    leaves = _leaves(subject)
+    if not leaves:
         raise NotStated("the sample has no tensor argument")
-    cases = [([name], axis) for name in names for axis in range(-1, subject.arguments[name].ndim + 1)]
-    cases += [(names, 0)] if len(names) > 1 else []
+    cases = [({leaf: t}, axis) for leaf, t in leaves.items() for axis in range(-1, t.ndim + 1)]
+    cases += [(leaves, 0)] if len(leaves) > 1 else []
     for over, axis in cases:
         found, expected, like = _call_batched(subject, over, axis)
         for j, (batched, row_by_row, result) in enumerate(zip(found, expected, like)):
             words = difference(batched, row_by_row, result.dtype)
             if words:
-                which = " and ".join(f"'{name}'" for name in over)
+                which = " and ".join(_label(*leaf) for leaf in over)
                 raise Failure(f"vmap over axis {axis} of {which}, result {j}: {words} by the loop")
     return f"{len(cases)} ways"
 

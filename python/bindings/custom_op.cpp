@@ -279,8 +279,7 @@ void bind_custom_op(py::module_& module) {
       .def("withdraw", &CustomOp::withdraw, "Takes the op back.");
   module.def("drop_custom_ops", &drop_definitions, "Forgets the Python functions of all custom ops.");
   module.def("shares_memory", [](const py::object& a, const py::object& b) {
-    return is_tensor(a.ptr()) && is_tensor(b.ptr()) && handle_of(a.ptr())->storage &&
-           handle_of(a.ptr())->storage == handle_of(b.ptr())->storage;
+    return is_tensor(a.ptr()) && is_tensor(b.ptr()) && shares_memory(handle_of(a.ptr()), handle_of(b.ptr()));
   });
 }
 

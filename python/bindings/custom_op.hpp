@@ -54,6 +54,9 @@ struct Definition {
   void drop() noexcept;  // its Python objects; with the interpreter lock
 };
 
+// May the two tensors have an element in common? Where memory is the host's, also as memory of other libraries.
+bool shares_memory(const bp_tensor* a, const bp_tensor* b) noexcept;
+
 // The functions that records of Python's ops hold.
 bp_status run_python_kernel(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
                             int32_t n_outs);

@@ -139,7 +139,7 @@ void check_unchanged(const Definition& op, const bp_value* args, int32_t n_args,
 
 void check_apart(const Definition& op, const bp_value* args, int32_t n_args, const bp_tensor* result) {
   each_argument_tensor(args, n_args, [&](int32_t i, const bp_tensor* t) {
-    BP_CHECK(t->storage != result->storage || !t->storage, VALUE, op.name, ": its kernel returned memory of '",
+    BP_CHECK(!shares_memory(t, result), VALUE, op.name, ": its kernel returned memory of '",
              op.arg_names[static_cast<size_t>(i)],
              "', which its definition does not say; return a copy, or state the op as a view: alias=\"",
              op.arg_names[static_cast<size_t>(i)], "\" with a view.* shape");
@@ -313,6 +313,29 @@ bp_status infer_python_dtype(const bp_frame* frame, const bp_value* args, int32_
     BP_CHECK(read_dtype(found.get(), dtype) == 1, TYPE, op.name, ": its shape rule gave a value of type ",
              Py_TYPE(found.get())->tp_name, " as dtype of result ", result);
   });
+}
+
+namespace {
+
+// The bytes of host memory from a tensor's first to behind its last element.
+std::pair<uintptr_t, uintptr_t> span_of(const bp_tensor* t) noexcept {
+  int64_t low = 0, high = 0;
+  for (int32_t d = 0; d < t->dl.ndim; ++d)
+    (t->dl.strides[d] < 0 ? low : high) += (t->dl.shape[d] - 1) * t->dl.strides[d];
+  const int64_t item = t->dl.dtype.bits / 8;
+  const auto first = reinterpret_cast<intptr_t>(t->dl.data) + static_cast<intptr_t>(t->dl.byte_offset);
+  return {static_cast<uintptr_t>(first + low * item), static_cast<uintptr_t>(first + (high + 1) * item)};
+}
+
+}  // namespace
+
+bool shares_memory(const bp_tensor* a, const bp_tensor* b) noexcept {
+  if (a->nbytes == 0 || b->nbytes == 0 || !a->storage || !b->storage) return false;
+  if (a->storage == b->storage) return true;
+  if (!in_host_memory(a) || !in_host_memory(b)) return false;
+  const auto [a_begin, a_end] = span_of(a);
+  const auto [b_begin, b_end] = span_of(b);
+  return a_begin < b_end && b_begin < a_end;
 }
 
 void Definition::drop() noexcept {

@@ -331,6 +331,113 @@ def test_a_decomposition_brings_what_is_not_stated(name):
     assert (out.item(), x.grad.item()) == (12.0, 7.0)
 
 
+# ---- levels ------------------------------------------------------------------------------------------------------
+
+
+def test_forward_mode_runs_the_jvp(name):
+    x = bp.asarray([1.0, 2.0])
+    value, tangent = bp.jvp(lambda v: scaled(name)(v, 3), (x,), (bp.ones(2),))
+    assert values(value).tolist() == [3.0, 6.0] and values(tangent).tolist() == [3.0, 3.0]
+
+
+def test_a_linear_jvp_is_the_op_itself(name):
+    @bp.custom_op(name)
+    def difference(x: bp.Tensor, y: bp.Tensor, *, factor: float = 1.0) -> bp.Tensor:
+        return bp.multiply(bp.subtract(x, y), factor)
+
+    difference.register_jvp("linear")
+    _, tangent = bp.jvp(lambda x: difference(x, bp.ones(2), factor=2.0), (bp.ones(2),), (bp.asarray([5.0, 6.0]),))
+    assert values(tangent).tolist() == [10.0, 12.0]
+
+
+def test_vmap_runs_the_batch_rule(name):
+    seen = []
+
+    @bp.custom_op(name)
+    def total(x: bp.Tensor, y: bp.Tensor) -> bp.Tensor:
+        return bp.sum(bp.multiply(x, y))
+
+    @total.register_batch
+    def total_batch(x, y, batched):
+        seen.append((batched.x, batched.y, x.shape, y.shape))
+        return bp.sum(bp.multiply(x, y), axis=1)
+
+    x = bp.reshape(bp.arange(6, dtype=bp.float32), (3, 2))
+    assert values(bp.vmap(total, in_axes=(1, None))(bp.matrix_transpose(x), bp.ones(2))).tolist() == [1.0, 5.0, 9.0]
+    assert seen == [(True, False, (3, 2), (2,))]
+
+
+def test_a_stated_shape_gives_the_batch_rule(name):
+    base = name.partition("::")[2]
+    plus = bp.custom_op(name, f"{base}(Tensor x, Tensor y) -> Tensor", shape="broadcast(x, y)")
+    plus.register_kernel(lambda x, y: bp.add(x, y))
+    found = bp.vmap(plus, in_axes=(0, None))(bp.ones((3, 2)), bp.ones(2))
+    assert found.shape == (3, 2) and plus.infer(bp.ones((3, 1)), bp.ones(4)) == [(bp.float32, (3, 4))]
+
+
+def test_a_loop_is_a_batch_rule(name):
+    scale = scaled(name)
+    scale.register_batch("loop")
+    assert values(bp.vmap(scale)(bp.asarray([[1.0], [2.0]]))).tolist() == [[2.0], [4.0]]
+
+
+def test_nested_transforms(name):
+    @bp.custom_op(name)
+    def cube(x: bp.Tensor) -> bp.Tensor:
+        return bp.asarray(x.numpy() ** 3)
+
+    cube.register_shape(lambda x: x)
+    cube.register_vjp(lambda g, x: bp.multiply(g, bp.multiply(bp.square(x), 3)))
+    cube.register_jvp(lambda t_x, x: bp.multiply(t_x, bp.multiply(bp.square(x), 3)))
+    cube.register_batch(lambda x: cube(x))
+    x = bp.asarray([1.0, 2.0])
+    assert values(bp.vmap(bp.grad(bp.grad(cube)))(x)).tolist() == [6.0, 12.0]
+    _, tangent = bp.jvp(bp.vmap(bp.grad(cube)), (x,), (bp.ones(2),))
+    assert values(tangent).tolist() == [6.0, 12.0]
+
+
+def test_what_a_kernel_makes_belongs_to_no_level(name):
+    """It runs below all transforms, also where its arguments are of none."""
+    seen = []
+
+    @bp.custom_op(name)
+    def plus_one(x: bp.Tensor) -> bp.Tensor:
+        seen.append(values(bp.ones(2)).tolist())
+        return bp.add(x, bp.ones(2))
+
+    captured = bp.zeros(2)
+    found = bp.vmap(lambda x: bp.add(plus_one(captured), x))(bp.zeros((3, 2)))
+    assert seen == [[1.0, 1.0]] and found.shape == (3, 2)
+
+
+def test_a_mutating_op_inside_transforms(name):
+    @bp.custom_op(name, mutates_args=("x",))
+    def triple(x: bp.Tensor) -> None:
+        x.multiply_(3)
+
+    triple.register_vjp(lambda g: bp.multiply(g, 3))
+    triple.register_batch(lambda x: bp.multiply(x, 3))
+
+    def function(x):
+        y = bp.multiply(x, 1)
+        triple(y)
+        return bp.sum(y)
+
+    assert values(bp.grad(function)(bp.ones(2))).tolist() == [3.0, 3.0]
+    assert values(bp.vmap(function)(bp.ones((3, 2)))).tolist() == [6.0] * 3
+
+
+@pytest.mark.parametrize("rule, use", [
+    ("jvp", lambda op, x: bp.jvp(op, (x,), (x,))),
+    ("batch", lambda op, x: bp.vmap(op)(x)),
+])  # fmt: skip
+def test_a_missing_rule_is_an_error_of_its_transform(name, rule, use):
+    op, base = bare(name), name.partition("::")[2]
+    with pytest.raises(NotImplementedError, match=f"{name}.*no {rule} rule is registered; add one with @{base}.register_{rule}"):
+        use(op, bp.ones(2))
+    assert values(op(bp.ones(()))).tolist() == 2.0  # the levels are gone
+
+
 # ---- in place ----------------------------------------------------------------------------------------------------
 
 
