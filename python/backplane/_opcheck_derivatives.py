@@ -51,11 +51,22 @@ def _backplane():
 
 
 def _dtypes(subject):
+    """Those of float64 and complex128 that the op accepts and the device computes in."""
+    inexact = {name for name, _, t in subject.tensors() if t.dtype.name in _INEXACT}
     accepted = ~0
-    for index, argument in enumerate(subject.facts["args"]):
-        if argument["accepts"] and any(n == argument["name"] and t.dtype.name in _INEXACT for n, _, t in subject.tensors()):
+    for argument in subject.facts["args"]:
+        if argument["name"] in inexact:
             accepted &= argument["accepts"]
-    return [name for name, bit in (("float64", 12), ("complex128", 14)) if accepted >> bit & 1]
+    names = [name for name, bit in (("float64", 12), ("complex128", 14)) if accepted >> bit & 1]
+    return [name for name in names if _runs(subject, in_dtype(subject, name))]
+
+
+def _runs(subject, arguments):
+    try:
+        subject.call(arguments)
+    except _core.MissingRuleError:
+        return False
+    return True
 
 
 def differentiable(subject, kind):
@@ -154,7 +165,7 @@ def gradient(subject):
                 _close(inner(values, step), slope / (2 * STEP), f"the gradient of {_label(name, position)} in {dtype}")
         done.append(dtype)
     if not done:
-        raise NotStated("the op takes neither float64 nor complex128")
+        raise NotStated("neither float64 nor complex128 is computed here")
     return ", ".join(done)
 
 
@@ -197,7 +208,7 @@ def second_order(subject):
             _close(value, slope / (2 * STEP), f"the gradient's gradient of {_label(name, position)} in {dtype}")
         done.append(dtype)
     if not done:
-        raise NotStated("the op takes neither float64 nor complex128")
+        raise NotStated("neither float64 nor complex128 is computed here")
     return ", ".join(done)
 
 
@@ -236,7 +247,7 @@ def forward(subject):
                 raise Failure(f"forward against reverse in {dtype}: found {pushed:.9g}, expected {pulled:.9g}")
         done.append(dtype)
     if not done:
-        raise NotStated("the op takes neither float64 nor complex128")
+        raise NotStated("neither float64 nor complex128 is computed here")
     return ", ".join(done)
 
 
