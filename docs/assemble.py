@@ -1,12 +1,14 @@
 """`./dev docs`: the pages of docs/ and those that codegen writes from the registry, together in one folder, links checked.
 
-In: --build, a build folder with codegen's pages; --out, the folder to make. Exit status 1 where a link leads nowhere.
+In: --build, a build folder with codegen's pages and the `backplane` command, whose coverage table becomes a page; --out, the folder
+to make. Exit status 1 where a link leads nowhere, or an op has neither a rule nor a refusal.
 """
 
 import argparse
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 DOCS = pathlib.Path(__file__).resolve().parent
@@ -37,6 +39,19 @@ def dead_links(page, ignored=lambda target: False):
     return dead
 
 
+def write_coverage(build, page):
+    """The table of `backplane ops --coverage` as Markdown."""
+    done = subprocess.run([build / "bin/backplane", "ops", "--coverage"], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"docs: an op has a hole in `backplane ops --coverage`:\n{done.stdout}{done.stderr}")
+    table, _, counts = done.stdout.partition("\n\n")
+    rows = [re.split(r"\s{2,}", line.strip()) for line in table.splitlines()]
+    rows.insert(1, ["---"] * len(rows[0]))
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    page.write_text("# Coverage\n\nWhat each op has under each transform and on each backend: `backplane ops --coverage`.\n\n"
+                    + "\n".join(lines) + f"\n\n```\n{counts.strip()}\n```\n", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -49,6 +64,7 @@ def main():
     shutil.rmtree(options.out, ignore_errors=True)
     shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copytree(generated, options.out, dirs_exist_ok=True)
+    write_coverage(options.build, options.out / GENERATED / "coverage.md")
 
     root, pages, broken = DOCS.parent, 0, 0
     for page in sorted(options.out.rglob("*.md")):
