@@ -137,9 +137,6 @@ void check_rule(const Level& level, const OpEntry& op, uint32_t i, const bp_form
 void run_formulas(const Level& level, const Call& call, const bp_value* inner, ResultTangents& tangents) {
   const OpEntry& op = call.op;
   const OpRecord& record = *op.record;
-  bool any = false;
-  for (int32_t j = 0; j < call.n_outs; ++j) any = any || is_differentiable(op, static_cast<size_t>(j), call.outs[j]);
-  if (!any) return;
   link_entry(const_cast<OpEntry&>(op));
   bp_frame frame{};
   frame.header = BP_HEADER(bp_frame);

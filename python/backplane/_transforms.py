@@ -63,7 +63,8 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
             rest[:] = tree.flatten(aux[0]) if has_aux else ([], None)
             return derivative, [leaf for leaf in rest[0] if isinstance(leaf, _core.Tensor)]
 
-        columns, tensors = _core.vmap(column, out_axes=(-1, None))(*_basis(inputs))
+        total = sum(leaf.size for leaf in inputs)
+        columns, tensors = _core.vmap(column, out_axes=(-1, None), axis_size=total)(*_basis(inputs))
 
         def split(leaf):
             return tree.unflatten(structure, [_block(leaf, part, shape, -1) for part, shape in _parts(inputs)])

@@ -31,9 +31,13 @@ struct BatchOptions final : TransformOptions {
   Randomness randomness = Randomness::kError;
 };
 
-bool is_axis(PyObject* object) { return object == Py_None || PyLong_Check(object); }
+// NumPy's integers too, but no arrays.
+bool is_axis(PyObject* object) {
+  return object == Py_None || PyLong_Check(object) ||
+         (PyIndex_Check(object) && !is_tensor(object) && !PySequence_Check(object));
+}
 
-int64_t axis_value(PyObject* axis) { return axis == Py_None ? kNoAxis : PyLong_AsLongLong(axis); }
+int64_t axis_value(PyObject* axis) { return axis == Py_None ? kNoAxis : PyNumber_AsSsize_t(axis, nullptr); }
 
 bool raise_axis(const char* argument, PyObject* found) {
   PyRef kind = found_kind(found);

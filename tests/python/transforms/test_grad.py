@@ -205,3 +205,26 @@ def test_gradients_inside_a_recorded_computation():
 def test_large_inputs_run_without_the_lock_and_agree():
     x = bp.ones(100_000)
     assert bp.grad(cube)(x).sum().item() == 300_000
+
+
+def test_no_grad_acts_on_the_innermost_level():
+    def f(x):
+        with bp.no_grad():
+            constant = x * x
+        return (constant * x).sum()
+
+    assert bp.grad(f)(A).tolist() == [1.0, 4.0]
+    assert bp.grad(lambda x: bp.grad(f)(x).sum())(A).tolist() == [2.0, 4.0]
+    with bp.no_grad():
+        assert bp.grad(cube)(A).tolist() == [3.0, 12.0]
+
+
+def test_signatures_are_those_of_the_functions():
+    import inspect
+
+    def named(a, b=2, *, c):
+        return a
+
+    assert inspect.signature(bp.grad(named)) == inspect.signature(named)
+    assert str(inspect.signature(bp.grad)) == "(fun, argnums=0, has_aux=False, holomorphic=False)"
+    assert str(inspect.signature(bp.vjp)) == "(fun, *primals, has_aux=False)"

@@ -249,6 +249,24 @@ def test_tensors_of_another_thread_are_refused(name):
     assert len(caught) == 1 and "not active here" in caught[0]
 
 
+def test_pullbacks_of_an_ended_batch_are_refused():
+    kept = []
+
+    def f(w):
+        kept.append(bp.vjp(lambda x: x * w, 2.0)[1])
+        return w
+
+    bp.vmap(f)(X)
+    with pytest.raises(ValueError, match="vmap that has ended"):
+        kept[0](1.0)
+
+
+def test_results_whose_shape_depends_on_values_are_not_batched():
+    with pytest.raises(NotImplementedError, match="cannot be batched by vmap"):
+        bp.vmap(lambda x: x[x > 0])(bp.ones((2, 3)))
+    assert bp.grad(lambda x: x[x > 1].sum())(X).tolist() == [0.0, 1.0, 1.0]
+
+
 def test_threads_transform_independently():
     failures = []
 

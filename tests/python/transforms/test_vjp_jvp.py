@@ -135,6 +135,7 @@ def test_holomorphic_jacobians(jacobian):
 @pytest.mark.parametrize("jacobian", JACOBIANS)
 def test_jacobians_of_empty_tensors_are_empty(jacobian):
     assert jacobian(lambda x: x * 2)(bp.zeros((0, 2))).shape == (0, 2, 0, 2)
+    assert jacobian(lambda p: {"a": bp.ones(2)})({}) == {"a": {}}
 
 
 @pytest.mark.parametrize("outer", JACOBIANS)

@@ -53,6 +53,10 @@ def test_none_is_the_same_for_all():
     assert bp.vmap(lambda x, text: (x if text == "keep" else -x), (0, None))(X, "keep").tolist() == X.tolist()
 
 
+def test_integers_of_numpy_are_axes():
+    same(bp.vmap(lambda x: x, np.int64(1), np.int8(-1))(X), np.moveaxis(np.asarray(X), 1, -1))
+
+
 def test_a_list_serves_as_in_axes():
     same(bp.vmap(lambda x, y: x + y, [0, None])(X, 1.0), np.asarray(X) + 1)
 
