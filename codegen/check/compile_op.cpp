@@ -1,4 +1,4 @@
-// Flags, decompositions, put and batch rules of one entry. See op_compiler.hpp.
+// Flags, decompositions and put rules of one entry. See op_compiler.hpp.
 #include <algorithm>
 
 #include "check/op_compiler.hpp"
@@ -128,7 +128,7 @@ void OpCompiler::compile_flags() {
           "'" + entry_.name() + "' is both composite and primitive; a composite has no kernel, keep one of the two");
 }
 
-// ---- decomposition, put, batch ----
+// ---- decomposition, put ----
 
 void OpCompiler::compile_decompose() {
   if (!entry_.decompose) {
@@ -186,43 +186,6 @@ void OpCompiler::compile_put() {
     result.roots.push_back(root(expression, *rule.expr, expression.compile(*rule.expr), false, false));
     if (!expression.failed() && !reads(result, BP_NODE_COTANGENT))
       error(rule.where, "'put' never uses the piece 'v'; write it into the base");
-  }
-  op_.formulas.push_back(std::move(result));
-}
-
-void OpCompiler::compile_batch() {
-  if (entry_.composite && !entry_.batch) return;
-  CompiledFormula result;
-  result.rule = BP_RULE_BATCH;
-  result.line = entry_.where.line;
-  if (entry_.batch) {
-    const Rule& rule = *entry_.batch;
-    if (rule.kind == Rule::Kind::kDamaged) return;
-    result = formula(BP_RULE_BATCH, rule);
-    if (rule.kind == Rule::Kind::kLoop) {
-      result.flags = BP_FORMULA_LOOP;
-    } else if (rule.kind == Rule::Kind::kRefused) {
-      result.flags = BP_FORMULA_REFUSED;
-    } else {
-      FormulaCompiler expression = compiler(rule.text, BP_RULE_BATCH);
-      const auto& results = entry_.signature.results;
-      const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
-      for (size_t i = 0; i < values.size(); ++i)
-        result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
-    }
-  } else if (op_.flags & BP_OP_DYNAMIC) {
-    result.flags = BP_FORMULA_REFUSED | BP_FORMULA_DERIVED;
-    result.text = "the result's shape depends on values";
-  } else if (op_.find(BP_RULE_SHAPE) && !(op_.flags & BP_OP_CREATION)) {
-    if (!entry_.decompose)
-      error(
-          entry_.where,
-          "'" + entry_.name() +
-              "' has a shape of its own, so no batch rule follows; write 'batch' as a formula, loop or {none: REASON}");
-    return;
-  } else {
-    result.flags = BP_FORMULA_DERIVED;
-    result.text = "by the shape class " + (op_.shapes.empty() ? std::string("none") : op_.shapes[0].name);
   }
   op_.formulas.push_back(std::move(result));
 }

@@ -99,7 +99,7 @@ void OpCompiler::compile_shapes() {
 
 void OpCompiler::compile_shape_word(const ShapeSpec& spec, CompiledShape& out) {
   const Expr& call = *spec.expr;
-  out.name = call.name;
+  out.name = "damaged";
   const ShapeWordSpec* word = find_shape_word(call.name);
   if (!word) {
     std::vector<std::string_view> names = {"dynamic"};
@@ -129,6 +129,7 @@ void OpCompiler::compile_shape_word(const ShapeSpec& spec, CompiledShape& out) {
       return;
     out.args.push_back(arg);
   }
+  out.name = call.name;
   if (word->name.substr(0, 5) == "view." && entry_.alias != out.args[0])
     error(spec.text.location(call.offset), "'" + call.name + "' makes a view of '" + call.children[0]->name +
                                                "'; write alias: " + call.children[0]->name);

@@ -20,9 +20,12 @@ class OpCompiler {
   void compile_flags();
   void compile_decompose();
   void compile_put();
-  void compile_batch();
   void check_unused_arguments(const CompiledFormula& formula, const Rule& rule);
   void prune();
+  // batch.cpp
+  void compile_batch();
+  bool stated_batch();
+  bool shape_is_sound() const;
   // check_samples.cpp
   void check_samples();
   // derivatives.cpp

@@ -147,7 +147,8 @@ class SampleWriter {
     field("vjp", derivative(BP_RULE_VJP, entry_.vjp));
     field("jvp", derivative(BP_RULE_JVP, entry_.jvp));
     const CompiledFormula* batch = op_.find(BP_RULE_BATCH);
-    field("batch", json_string(batch ? formula_kind(*batch) : "decompose"));
+    const char* without = op_.flags & BP_OP_CREATION ? "creation" : "decompose";
+    field("batch", json_string(batch ? formula_kind(*batch) : without));
     field("refusals", refusals());
     field("decompose", op_.find(BP_RULE_DECOMPOSE) ? "true" : "false");
     field("native", natives());

@@ -85,8 +85,10 @@ void elementwise(BatchedCall& c, const ShapeResult*) {
 
 // ---- ops along axes of their one tensor ----
 
-bool along_axes(const OpRecord&, const bp_shape_rule&, const BatchSignature& s) {
-  return s.tensors == 1 && !s.lists && s.axes && !s.per_axis && !s.may_flatten;
+// Without axes it could be anything, such as a share of the whole; but not if its family is unary.
+bool along_axes(const OpRecord& record, const bp_shape_rule&, const BatchSignature& s) {
+  if (s.tensors != 1 || s.lists || s.per_axis) return false;
+  return s.axes ? !s.may_flatten : record.def.family && std::string_view(record.def.family) == "unary";
 }
 
 void shifted(BatchedCall& c, const ShapeResult*) {

@@ -56,7 +56,7 @@ TEST_F(Derived, PartialIsConjugatedOnlyWhereComplexIsAccepted) {
 TEST_F(Derived, LinearCallsTheOpOnTheTangents) {
   const Checked& c = check(entry("f(Tensor x, Tensor index, Scalar a=1) -> Tensor",
                                  "    primitive: p\n    dtypes: {accept: floating, index: integer}\n    shape: "
-                                 "same(x)\n    vjp: {x: g}\n    jvp: linear\n",
+                                 "same(x)\n    vjp: {x: g}\n    jvp: linear\n    batch: loop\n",
                                  ", index: [2]"));
   EXPECT_EQ("t::f(t.x, index, a)", formula(c, BP_RULE_JVP));
   EXPECT_TRUE(c.registry.ops[0].flags & BP_OP_LINEAR);
@@ -146,8 +146,9 @@ TEST_F(Derived, FlagsFollowTheShapeClass) {
 }
 
 TEST_F(Derived, IntegerResultsNeedNoDerivative) {
-  const Checked& c = check(entry("f(Tensor x) -> Tensor",
-                                 "    primitive: p\n    dtypes: {accept: floating, out: int64}\n    shape: same(x)\n"));
+  const Checked& c =
+      check(entry("f(Tensor x) -> Tensor",
+                  "    primitive: p\n    dtypes: {accept: floating, out: int64}\n    shape: broadcast(x)\n"));
   EXPECT_EQ(nullptr, c.registry.ops[0].find(BP_RULE_VJP));
 }
 

@@ -61,7 +61,7 @@ const Mistake kMistakes[] = {
     {"error_name", unary(kDerivatives + "    errors: {ShapError: no}\n"), "11:14", "did you mean 'ShapeError'?"},
     {"primitive_family",
      unary(kDerivatives) + "  - op: h(Tensor x) -> Tensor\n    doc: H.\n    primitive: two words\n    dtypes: bool\n   "
-                           " shape: same(x)\n    samples: [{x: [2]}]\n",
+                           " shape: broadcast(x)\n    samples: [{x: [2]}]\n",
      "13:16", "names no family"},
     // ---- signature ----
     {"type", "  - op: f(Tensr x) -> Tensor\n", "3:11", "unknown type 'Tensr'; did you mean 'Tensor'?"},

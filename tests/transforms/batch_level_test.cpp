@@ -330,12 +330,23 @@ TEST(BatchLevel, RandomNumbersNeedAPolicy) {
 
 // ---- the registry's rules ----
 
+bool codegen_derived(const bp_op_def& op) {
+  for (uint32_t i = 0; i < op.formulas.count; ++i) {
+    const auto& f = *reinterpret_cast<const bp_formula*>(static_cast<const char*>(op.formulas.data) +
+                                                         uint64_t{i} * op.formulas.stride);
+    if (f.rule == BP_RULE_BATCH) return (f.flags & BP_FORMULA_DERIVED) && !(f.flags & BP_FORMULA_REFUSED);
+  }
+  return false;
+}
+
+// codegen and the core decide apart from one another whether a rule follows from an op's shape.
 TEST(BatchLevel, EveryEntryHasARule) {
   null_backend();
   int loops = 0, batching = 0;
   for (OpHandle handle : all_ops()) {
     const std::string rule = batch_rule(handle);
     EXPECT_NE(rule, "missing") << op_def(handle).name;
+    EXPECT_EQ(rule == "derived", codegen_derived(op_def(handle))) << op_def(handle).name;
     if (rule == "creation" || rule == "refused") continue;
     ++batching;
     loops += rule == "loop";
