@@ -144,7 +144,9 @@ class PageWriter {
   void batching() {
     text_ += "\n## Batching\n\n";
     const CompiledFormula* batch = op_.find(BP_RULE_BATCH);
-    if (!batch)
+    if (!batch && (op_.flags & BP_OP_CREATION))
+      text_ += op_.flags & BP_OP_RANDOM ? "By vmap's `randomness`.\n" : "Nothing to batch: one result for all rows.\n";
+    else if (!batch || ((batch->flags & BP_FORMULA_LOOP) && op_.find(BP_RULE_DECOMPOSE)))
       text_ += "Through the decomposition.\n";
     else if (batch->flags & BP_FORMULA_LOOP)
       text_ += "By a loop over the batch, which is counted.\n";

@@ -188,6 +188,8 @@ BatchRule batch_rule_of(const OpRecord& record) {
     rule.kind = Kind::kStated;
   } else if (record.tensor_args == 0) {
     rule.kind = Kind::kCreation;
+  } else if (record.def.flags & BP_OP_COMPOSITE) {
+    rule.kind = Kind::kDecompose;
   } else if (const DerivedRule* derived = derived_rule_of(record)) {
     rule.kind = Kind::kDerived;
     rule.derived = derived->run;

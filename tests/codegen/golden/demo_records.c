@@ -182,10 +182,6 @@ static const bp_dtype_mask op3_accepts[] = {0x0000, 0x0000};
 static const bp_result_def op3_results[] = {
     {"out", BP_TYPE_TENSOR, 256, 0}
 };
-static const bp_formula op3_formulas[] = {
-    {4, 32, 0, 0, 0, 0, 38, 0,
-     "by the shape class arg"}
-};
 static const uint32_t op3_shape0[] = {0};
 static const bp_shape_rule op3_shapes[] = {
     {"arg", op3_shape0, 1, 0, 0}
@@ -200,7 +196,7 @@ static const bp_op_def op3_def = {
     38, 0, 1216u,
     {op3_args, 2, sizeof(bp_arg_def)},
     {op3_results, 1, sizeof(bp_result_def)},
-    {op3_formulas, 1, sizeof(bp_formula)},
+    {0, 0, sizeof(bp_formula)},
     {op3_shapes, 1, sizeof(bp_shape_rule)},
     {op3_dtypes, 1, sizeof(bp_result_dtype)},
     op3_accepts, 0u, 0, BP_NO_ARG,
