@@ -181,6 +181,7 @@ BatchRule batch_rule_of(const OpRecord& record) {
   rule.formula = record.find_formula(BP_RULE_BATCH);
   const uint32_t flags = rule.formula ? rule.formula->flags : 0;
   const bool dynamic = (record.def.flags & BP_OP_DYNAMIC) != 0;
+  const bool loop = (flags & BP_FORMULA_LOOP) != 0;  // then nothing shall be derived
   const bool stated = rule.formula && (rule.formula->n_roots || (flags & BP_FORMULA_NATIVE_ONLY));
   if ((flags & BP_FORMULA_REFUSED) || (dynamic && !stated)) {
     rule.kind = Kind::kRefused;
@@ -190,14 +191,14 @@ BatchRule batch_rule_of(const OpRecord& record) {
     rule.kind = Kind::kCreation;
   } else if (record.def.flags & BP_OP_COMPOSITE) {
     rule.kind = Kind::kDecompose;
-  } else if (const DerivedRule* derived = derived_rule_of(record)) {
+  } else if (const DerivedRule* derived = loop ? nullptr : derived_rule_of(record)) {
     rule.kind = Kind::kDerived;
     rule.derived = derived->run;
     rule.elementwise = derived->run == elementwise;
     rule.word = derived->word;
   } else if (record.find_formula(BP_RULE_DECOMPOSE)) {
     rule.kind = Kind::kDecompose;
-  } else if (flags & BP_FORMULA_LOOP) {
+  } else if (loop) {
     rule.kind = Kind::kLoop;
   }
   return rule;

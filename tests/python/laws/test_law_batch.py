@@ -1,4 +1,5 @@
-"""vmap: batching an op = calling it row by row. vmap_grad: gradients of rows and of batches, against each row's gradient.
+"""vmap: batching an op = calling it row by row. vmap_grad, grad_vmap: the gradients of rows, and the gradient of a batch,
+= each row's gradient taken alone.
 
 Every tensor argument alone at every position of the batch axis, all together at axes that differ, and two batches in
 one another. Rows are drawn as samples of their own, so that each holds what the entry's generators promise.
@@ -224,7 +225,7 @@ def test_gradients_of_rows(case):
             np.testing.assert_allclose(to_array(g), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("case", cases("vmap_grad", has_gradient))
+@pytest.mark.parametrize("case", cases("grad_vmap", has_gradient))
 def test_the_gradient_of_a_batch(case):
     batch, loss, argnums, any_loss = prepared(case)
     if argnums and any_loss:
