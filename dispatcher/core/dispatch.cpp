@@ -1,6 +1,7 @@
 #include "core/dispatch.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "backplane/op.hpp"
 #include "core/device_call.hpp"
@@ -354,6 +355,14 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
   } catch (...) {
     return tell_caller();
   }
+}
+
+std::vector<Tensor> take_list(bp_value& slot) {
+  BP_CHECK(slot.tag == BP_TAG_TENSOR_LIST, TYPE, "take_list: the slot holds no list of tensors");
+  std::vector<Tensor> tensors(slot.count);
+  for (uint32_t i = 0; i < slot.count; ++i) tensors[i] = Tensor::adopt(std::exchange(owned_tensors(slot)[i], nullptr));
+  release_owned(slot, [](bp_tensor*) {});
+  return tensors;
 }
 
 const char* last_error() noexcept { return cold().error.c_str(); }

@@ -229,7 +229,12 @@ void verify_rules(OpRecord& op) {
   for (const bp_formula& formula : op.formulas) verify_formula(op, formula);
   require(op, op.shapes.size() == op.results.size(), "it has ", op.results.size(), " results but ", op.shapes.size(),
           " shape rules");
-  for (const bp_shape_rule& rule : op.shapes) verify_shape_rule(op, rule);
+  for (size_t i = 0; i < op.shapes.size(); ++i) {
+    const bool list = (op.results[i].flags & BP_ARG_LIST) != 0;
+    require(op, !list || std::string_view(op.shapes[i].name) == "dynamic", "result '", op.results[i].name,
+            "' is a list, whose shape rule is `dynamic`: the kernel says how many there are");
+    verify_shape_rule(op, op.shapes[i]);
+  }
   verify_flags(op);
 }
 

@@ -183,7 +183,7 @@ BatchRule batch_rule_of(const OpRecord& record) {
   const bool dynamic = (record.def.flags & BP_OP_DYNAMIC) != 0;
   const bool loop = (flags & BP_FORMULA_LOOP) != 0;  // then nothing shall be derived
   const bool stated = rule.formula && (rule.formula->n_roots || (flags & BP_FORMULA_NATIVE_ONLY));
-  if ((flags & BP_FORMULA_REFUSED) || (dynamic && !stated)) {
+  if ((flags & BP_FORMULA_REFUSED) || (dynamic && !stated && !record.find_formula(BP_RULE_DECOMPOSE))) {
     rule.kind = Kind::kRefused;
   } else if (stated) {
     rule.kind = Kind::kStated;

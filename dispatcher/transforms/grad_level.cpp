@@ -52,6 +52,7 @@ void GradLevel::handle(const Call& call) {
     BelowLevel below_level(*this);
     dispatch({call.op, inner.args, call.n_args, call.outs, call.n_outs, call.mask});
   }
+  if (wanted) refuse_lists(call, transform);
   bp_value outs[kMaxResults];
   TensorImpl* results[kMaxResults];
   for (int32_t j = 0; j < call.n_outs; ++j) {

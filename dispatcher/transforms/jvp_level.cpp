@@ -179,6 +179,7 @@ void JvpLevel::handle(const Call& call) {
   {
     BelowLevel below_level(*this);
     dispatch({call.op, inner.args, call.n_args, call.outs, call.n_outs, call.mask});
+    if (wanted) refuse_lists(call, transform);
     try {
       if (wanted && has_differentiable_result(call)) run_formulas(*this, call, inner.args, tangents);
     } catch (...) {

@@ -226,10 +226,26 @@ bool record_otherwise(const Call& call) {
 
 }  // namespace
 
+void refuse_lists(const Call& call, const char* transform) {
+  for (int32_t j = 0; j < call.n_outs; ++j) {
+    if (call.outs[j].tag != BP_TAG_TENSOR_LIST) continue;
+    bool followed = false;
+    each_tensor(call.outs + j, 1,
+                [&](TensorImpl* t) { followed = followed || differentiable(call.op, static_cast<size_t>(j), t); });
+    if (!followed) continue;
+    bp_value empty[kMaxResults] = {};
+    release_outputs(call.outs, call.n_outs, empty);
+    detail::fail(BP_ERROR_NOT_IMPLEMENTED, call.op.record->name, ": ", transform,
+                 " follows a list of tensors only through a decomposition: state one, or that the result has no "
+                 "derivative (nondiff)");
+  }
+}
+
 void record_call(const Call& call) {
   if (record_otherwise(call)) return;
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
   if (!wants_any(call)) return;
+  refuse_lists(call, "the tape");
   TensorImpl* results[kMaxResults];
   for (int32_t i = 0; i < call.n_outs; ++i)
     results[i] = call.outs[i].tag == BP_TAG_TENSOR ? impl(call.outs[i].u.t) : nullptr;

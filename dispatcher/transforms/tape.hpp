@@ -126,6 +126,9 @@ inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && 
 
 // The tape's slot: runs the call below and records it.
 void record_call(const Call& call);
+// A list among a call's results has no place in a node: where one holds tensors with a derivative, throws, with the
+// results released. Of an op that decomposes, lists are followed through its parts.
+void refuse_lists(const Call& call, const char* transform);
 // The same by the short way, of an op that has one, where nothing but the tape intercepts. False: it declines.
 bool record_fast(const Call& call, const Operands& operands);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose

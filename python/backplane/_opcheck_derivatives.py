@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._opcheck import Failure, NotStated
-from ._opcheck_rules import array, bp, difference, tensor
+from ._opcheck_rules import array, bp, difference, flat, tensor
 
 STEP = 1e-6
 DIRECTIONS = 2
@@ -132,10 +132,10 @@ class Run:
 
 
 def _inexact(subject, results):
-    flat = [item for result in results for item in (result if isinstance(result, list) else [result])]
-    if len(flat) == len(subject.facts["results"]):
-        flat = [result for result, facts in zip(flat, subject.facts["results"]) if not facts["nondiff"]]
-    return [result for result in flat if result.dtype.name in _INEXACT]
+    tensors = flat(results)
+    if len(tensors) == len(subject.facts["results"]):
+        tensors = [result for result, facts in zip(tensors, subject.facts["results"]) if not facts["nondiff"]]
+    return [result for result in tensors if result.dtype.name in _INEXACT]
 
 
 def _close(found, expected, what):
@@ -301,8 +301,7 @@ def _call_batched(subject, leaves, axis):
     stacked = [tensor(np.stack(pair, axis), t) for pair, t in zip(rows, leaves.values())]
 
     def function(*given):
-        results = subject.call(_with(subject, dict(zip(leaves, given))))
-        return tuple(item for result in results for item in (result if isinstance(result, list) else [result]))
+        return tuple(flat(subject.call(_with(subject, dict(zip(leaves, given))))))
 
     found = _backplane().vmap(function, in_axes=(axis,) * len(leaves))(*stacked)
     each = [function(*(tensor(pair[k], t) for pair, t in zip(rows, leaves.values()))) for k in range(2)]
@@ -313,7 +312,7 @@ def batch(subject):
     reason = subject.refusal("batch") if subject.rule("batch") else None
     if reason:
         raise NotStated(reason)
-    if subject.facts["dynamic"] and not subject.rule("batch"):
+    if subject.facts["dynamic"] and not subject.rule("batch") and not subject.rule("decompose"):
         raise NotStated("the shape of the result is the kernel's to decide, so that it cannot be batched")
     leaves = _leaves(subject)
     if not leaves:

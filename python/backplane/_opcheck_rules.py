@@ -65,7 +65,13 @@ def difference(found, expected, dtype, loose=64):
     return f"found {found[at]:.6g}, expected {expected[at]:.6g}" + (f", at {list(at)}" if at else "")
 
 
+def flat(results):
+    """All tensors, those of lists in their place."""
+    return [item for result in results for item in (result if isinstance(result, list) else [result])]
+
+
 def compare(results, expected, what):
+    results, expected = flat(results), flat(expected)
     if len(results) != len(expected):
         raise Failure(f"{what}: found {len(results)} results, expected {len(expected)}")
     for j, (found, wanted) in enumerate(zip(results, expected)):
@@ -89,7 +95,7 @@ def mutation(subject):
 
 
 def aliasing(subject):
-    results, declared = subject.call(), subject.facts["alias"]
+    results, declared = flat(subject.call()), subject.facts["alias"]
     for j, result in enumerate(results):
         for name, _, t in subject.tensors():
             shared = _core.shares_memory(result, t)

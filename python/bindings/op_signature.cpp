@@ -37,9 +37,6 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
   }
   makes_view_ = (def_.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_.flags & BP_OP_OUT);
-  for (uint32_t i = 0; i < def_.results.count; ++i) {
-    has_list_result_ |= (element_of<bp_result_def>(def_.results, i).flags & BP_ARG_LIST) != 0;
-  }
   if (positional_ > 0) {
     const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
     gathers_ints_ = last.type == BP_TYPE_SHAPE || last.type == BP_TYPE_AXES;

@@ -32,7 +32,6 @@ class OpSignature {
   int32_t result_count() const noexcept { return static_cast<int32_t>(def_.results.count); }
   bool takes_out() const noexcept { return takes_out_; }
   bool makes_view() const noexcept { return makes_view_; }
-  bool has_list_result() const noexcept { return has_list_result_; }
   const char* result_name(int32_t result) const noexcept;
 
   // The number of a parameter by name, -1 where there is none.
@@ -57,7 +56,6 @@ class OpSignature {
   int32_t positional_ = 0;
   int32_t generator_ = -1;  // the argument that takes random numbers' positions
   bool takes_out_ = false;
-  bool has_list_result_ = false;
   bool makes_view_ = false;
   bool gathers_ints_ = false;
 };

@@ -56,8 +56,21 @@ bool read_outs(OpObject* self, PyObject* out, bp_value* outs, int32_t count) {
   return true;
 }
 
-PyObject* wrap_result(const bp_value& value) {
-  if (value.tag == BP_TAG_TENSOR) return wrap_tensor(value.u.t);
+PyObject* wrap_list(std::vector<Tensor> tensors) {
+  PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; list && i < tensors.size(); ++i) {
+    PyObject* item = tensors[i] ? wrap_tensor(std::move(tensors[i])) : Py_NewRef(Py_None);
+    if (!item) return nullptr;
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return list.release();
+}
+
+// Takes over what the slot owns.
+PyObject* wrap_result(bp_value& value) {
+  if (value.tag == BP_TAG_TENSOR) [[likely]]
+    return wrap_tensor(value.u.t);
+  if (value.tag == BP_TAG_TENSOR_LIST) return wrap_list(take_list(value));
   Py_RETURN_NONE;
 }
 
@@ -73,7 +86,7 @@ PyTypeObject* results_type(OpObject* self, const OpSignature& signature) {
   return self->results;
 }
 
-PyObject* wrap_results(OpObject* self, const OpSignature& signature, const bp_value* outs) {
+PyObject* wrap_results(OpObject* self, const OpSignature& signature, bp_value* outs) {
   const int32_t count = signature.result_count();
   if (count == 1) return wrap_result(outs[0]);
   PyTypeObject* type = results_type(self, signature);
@@ -110,9 +123,6 @@ uint64_t bytes_of_call(const OpSignature& signature, const bp_value* values, int
 PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_value* values, int32_t count,
                          PyObject* out) {
   const int32_t n_results = signature.result_count();
-  if (signature.has_list_result()) [[unlikely]] {
-    return raise(BP_ERROR_NOT_IMPLEMENTED, "%U: a list of tensors as a result is not callable from Python", self->name);
-  }
   bp_value inline_outs[kInlineResults];
   std::fill_n(inline_outs, std::min(n_results, kInlineResults), bp_value{});
   std::vector<bp_value> many(n_results > kInlineResults ? static_cast<size_t>(n_results) : 0);

@@ -268,6 +268,82 @@ TEST(Registration, WithdrawsItsOpWhenItEnds) {
   EXPECT_NE(again.define(toy.def(), {}), op) << "the name is free";
 }
 
+// The argument, as often as its value says.
+bp_status repeat(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  const auto count = static_cast<uint32_t>(*static_cast<const double*>(args[0].u.t->dl.data));
+  bp_tensor** elements = nullptr;
+  if (const bp_status status = frame->host->alloc_list(frame, outs, count, &elements)) return status;
+  for (uint32_t i = 0; i < count; ++i) {
+    bp_value made{};
+    if (const bp_status status = frame->host->alloc_output(frame, &made, BP_FLOAT64, 0, nullptr)) return status;
+    *static_cast<double*>(made.u.t->dl.data) = i;
+    elements[i] = made.u.t;
+    if (i == 3) return BP_ERROR_DATA;
+  }
+  return BP_OK;
+}
+
+struct Repeated {
+  ToyRecord toy{"toy::repeat"};
+  Registration registration{"test"};
+  OpHandle op = BP_NO_OP;
+  Repeated() {
+    toy.arg("x");
+    toy.result("out", "dynamic", {});
+    toy.results[0].flags = BP_ARG_LIST;
+    toy.flags = BP_OP_DYNAMIC;
+    static Plan unused;
+    bp_kernel_def kernel = row("toy::repeat", unused);
+    kernel.fn = repeat;
+    kernel.flags = 0;
+    op = registration.define(toy.def(), {&kernel, 1});
+  }
+};
+
+TEST(HostLists, AreResultsOfKernels) {
+  Repeated repeated;
+  const int64_t before = testing::live_blocks();
+  {
+    Tensor x = scalar(3);
+    bp_value arg = value(x), out{};
+    ASSERT_EQ(call_packed(repeated.op, &arg, 1, &out, 1), BP_OK) << last_error();
+    const std::vector<Tensor> list = take_list(out);
+    EXPECT_EQ(out.tag, BP_TAG_ABSENT);
+    ASSERT_EQ(list.size(), 3u);
+    EXPECT_EQ(item(list[2]), 2);
+  }
+  EXPECT_EQ(testing::live_blocks(), before);
+}
+
+TEST(HostLists, AreFreedWhereTheKernelFails) {
+  Repeated repeated;
+  Tensor x = scalar(5);
+  const int64_t before = testing::live_blocks();
+  bp_value arg = value(x), out{};
+  EXPECT_EQ(call_packed(repeated.op, &arg, 1, &out, 1), BP_ERROR_DATA);
+  EXPECT_EQ(out.tag, BP_TAG_ABSENT);
+  EXPECT_EQ(testing::live_blocks(), before);
+}
+
+TEST(HostLists, AreNotRecorded) {
+  Repeated repeated;
+  Tensor x = scalar(2);
+  set_requires_grad(x, true);
+  bp_value arg = value(x), out{};
+  EXPECT_EQ(call_packed(repeated.op, &arg, 1, &out, 1), BP_ERROR_NOT_IMPLEMENTED);
+  EXPECT_MENTIONS(std::string(last_error()),
+                  "toy::repeat: the tape follows a list of tensors only through a decomposition");
+  EXPECT_EQ(out.tag, BP_TAG_ABSENT);
+}
+
+TEST(HostLists, HaveADynamicShape) {
+  ToyRecord toy("toy::listed");
+  toy.arg("x");
+  toy.result("out", "same", {0});
+  toy.results[0].flags = BP_ARG_LIST;
+  EXPECT_MENTIONS(error_of([&] { toy.record(); }), "is a list, whose shape rule is `dynamic`");
+}
+
 TEST(HostLists, AreMadeInEmptySlots) {
   bp_value slot{};
   bp_tensor** elements = nullptr;

@@ -25,6 +25,8 @@ BACKPLANE_API bp_status call_packed(OpHandle op, const bp_value* args, int32_t n
 // The in-place variant: the result is written to args[0], whose dtype and shape stay.
 BACKPLANE_API bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexcept;
 BACKPLANE_API const char* last_error() noexcept;
+// The tensors of a list that an out slot received, which is empty then; an absent element is an empty Tensor.
+BACKPLANE_API std::vector<Tensor> take_list(bp_value& slot);
 // Throws what a status and the thread's message say.
 [[noreturn]] BACKPLANE_API void throw_last_error(bp_status status);
 

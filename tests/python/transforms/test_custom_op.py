@@ -185,7 +185,53 @@ def test_the_kernel_of_a_device_comes_before_that_of_all(name):
     assert which(bp.ones(1)).item() == 1
 
 
-def test_several_results_and_lists(name):
+def rows_of(name):
+    @bp.custom_op(name)
+    def rows(x: bp.Tensor) -> list[bp.Tensor]:
+        return [bp.add(x[i], 0) for i in range(x.shape[0])]
+
+    return rows
+
+
+def test_a_list_of_tensors_is_a_list(name):
+    rows = rows_of(name)
+    found = rows(bp.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    assert isinstance(found, list) and [values(row).tolist() for row in found] == [[1.0, 2.0], [3.0, 4.0]]
+    assert rows(bp.zeros((0, 2))) == []
+    with pytest.raises(NotImplementedError, match="no shape rule"):
+        rows.infer(bp.ones((1, 1)))
+
+
+def test_a_list_is_followed_by_transforms_through_a_decomposition_alone(name):
+    rows = rows_of(name)
+    x = bp.asarray([[1.0, 2.0], [3.0, 4.0]])
+    for use in (
+        lambda: rows(bp.copy(x).requires_grad_()),
+        lambda: bp.grad(lambda v: bp.sum(rows(v)[1]))(x),
+        lambda: bp.jvp(lambda v: rows(v)[1], (x,), (x,)),
+    ):
+        with pytest.raises(NotImplementedError, match="follows a list of tensors only through a decomposition"):
+            use()
+    rows.register_decomposition(lambda x: [x[i] for i in range(x.shape[0])])
+    assert values(bp.grad(lambda v: bp.sum(rows(v)[1]))(x)).tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    assert values(bp.jvp(lambda v: rows(v)[1], (x,), (x,))[1]).tolist() == [3.0, 4.0]
+    assert values(bp.vmap(lambda v: rows(v)[1])(bp.reshape(x, (2, 2, 1)))).tolist() == [[2.0], [4.0]]
+    assert bp.opcheck(rows, (x,))
+
+
+def test_wrong_elements_of_a_list(name):
+    @bp.custom_op(name)
+    def rows(x: bp.Tensor) -> list[bp.Tensor]:
+        return [x]
+
+    with pytest.raises(ValueError, match="its kernel returned memory of 'x'"):
+        rows(bp.ones(2))
+    rows.register_kernel("cpu")(lambda x: [bp.add(x, 1), 2])
+    with pytest.raises(TypeError, match="returned a value of type int as result 0; expected a Tensor"):
+        rows(bp.ones(2))
+
+
+def test_several_results(name):
     @bp.custom_op(name)
     def halves(x: bp.Tensor) -> tuple[bp.Tensor, bp.Tensor]:
         return bp.add(x, 0), bp.multiply(x, 2)
