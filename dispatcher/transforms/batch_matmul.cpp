@@ -69,19 +69,8 @@ void matrices_times_vector(Product p, const ShapeResult& row) {
   drop_to(c, row);
 }
 
-// (batch, n, k) with (k, m), the former without gaps: the rows of all matrices are the rows of one.
-bool folds(const Product& p) {
-  return !p.c.batched[p.y] && p.x_rank() == 2 && p.y_rank() == 2 && is_contiguous(*p.c.inner(p.x));
-}
-
-void matrices(Product p, const ShapeResult& row) {
+void matrices(Product p) {
   BatchedCall& c = p.c;
-  if (folds(p)) {
-    const DLTensor& x = c.row(p.x);
-    const int64_t shape[] = {c.size() * x.shape[0], x.shape[1]};
-    product_of(p, c.reshape(c.inner(p.x), shape, 2), c.inner(p.y));
-    return drop_to(c, row);
-  }
   const int32_t rank = std::max(p.x_rank(), p.y_rank());
   product_of(p, c.batched[p.x] ? c.padded(c.inner(p.x), rank) : c.inner(p.x),
              c.batched[p.y] ? c.padded(c.inner(p.y), rank) : c.inner(p.y));
@@ -93,7 +82,7 @@ void batch_matmul(BatchedCall& c, const ShapeResult* row) {
   const bp_shape_rule& rule = c.record.shapes[0];
   const Product p{c, static_cast<int32_t>(rule.args[0]), static_cast<int32_t>(rule.args[1])};
   if (p.x_rank() == 1) return p.y_rank() == 1 ? vectors(p, *row) : vector_times_matrices(p, *row);
-  return p.y_rank() == 1 ? matrices_times_vector(p, *row) : matrices(p, *row);
+  return p.y_rank() == 1 ? matrices_times_vector(p, *row) : matrices(p);
 }
 
 }  // namespace backplane::core

@@ -232,3 +232,18 @@ def test_the_gradient_of_a_batch(case):
         whole = bp.grad(lambda *tensors: bp.sum(bp.vmap(loss)(*tensors)), argnums=argnums)
         for g, expected in zip(whole(*batch.tensors()), gradients_by_row(batch, loss, argnums)):
             np.testing.assert_allclose(to_array(g), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", cases("vmap_grad", has_gradient))
+def test_tangents_of_rows(case):
+    """Forward mode inside a batch = forward mode of each row, along the row itself."""
+    batch, loss, argnums, any_loss = prepared(case)
+    if not argnums or not any_loss:
+        return
+
+    def tangent(*tensors):
+        return bp.jvp(loss, tensors, tensors)[1]
+
+    rows = [[bp.asarray(np.array(at(row, place))) for place in batch.places] for row in batch.rows]
+    expected = np.stack([to_array(tangent(*row)) for row in rows])
+    np.testing.assert_allclose(to_array(bp.vmap(tangent)(*batch.tensors())), expected, rtol=1e-9, atol=1e-9)
