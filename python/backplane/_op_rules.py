@@ -147,9 +147,16 @@ def shape_rule(definition, function):
     reader = _Reader(definition, "shape rule", function, meanings)
     wanted = [index for _, index in reader.reads]
 
+    single = len(_result_names(definition)) == 1
+    parameters = inspect.signature(function).parameters.values()
+    by_position = len(parameters) == len(wanted) and all(p.kind is not p.KEYWORD_ONLY for p in parameters)
+
     def call(*values):
+        chosen = [values[index] for index in wanted]
+        returned = function(*chosen) if by_position else function(**reader.arguments(chosen))
+        if single and type(returned) is TensorSpec and returned.dtype is not None:
+            return ((returned.shape, returned.dtype),)
         specs = [value for value in values if isinstance(value, TensorSpec)]
-        returned = function(**reader.arguments([values[index] for index in wanted]))
         return _specs(definition, returned, specs[0].dtype if specs else None)
 
     return call

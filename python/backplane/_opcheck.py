@@ -23,7 +23,7 @@ class Subject:
         self.facts = _core.op_facts(op)
         self.name, self.device = full_name, device
         self.function = _core.Op(full_name, python_name)  # also of an op that changes its argument: the value alone
-        self._sample = self._placed(args, kwargs)
+        self._sample, self._states = self._placed(args, kwargs), {}
         self.renew()
 
     def renew(self):
@@ -62,7 +62,7 @@ class Subject:
 
     def call(self, arguments=None, function=None, **more):
         """The results as a list."""
-        arguments = self.arguments if arguments is None else arguments
+        arguments = {**(self.arguments if arguments is None else arguments), **self._generators()}
         first = [a["name"] for a in self.facts["args"] if not a["keyword_only"] and a["name"] in arguments]
         given = dict(arguments)
         # By position as far as possible: an op's parameters may have any name.
@@ -75,6 +75,17 @@ class Subject:
                 break
         found = (function or self.function)(*positional, **given, **more)
         return list(found) if isinstance(found, tuple) else [found]
+
+    def _generators(self):
+        """One position for all calls, so that they draw the same numbers."""
+        found = {}
+        for argument in self.facts["args"]:
+            if argument["generator"]:
+                given = self._sample.get(argument["name"])
+                found[argument["name"]] = _core.Generator(1)
+                if given is not None:
+                    found[argument["name"]].state = self._states.setdefault(argument["name"], given.state)
+        return found
 
     def rule(self, kind):
         """The formulas of a rule: dicts of targets, state and text."""

@@ -303,7 +303,7 @@ def _call_batched(subject, leaves, axis):
     def function(*given):
         return tuple(flat(subject.call(_with(subject, dict(zip(leaves, given))))))
 
-    found = _backplane().vmap(function, in_axes=(axis,) * len(leaves))(*stacked)
+    found = _backplane().vmap(function, in_axes=(axis,) * len(leaves), randomness="same")(*stacked)
     each = [function(*(tensor(pair[k], t) for pair, t in zip(rows, leaves.values()))) for k in range(2)]
     return [array(f) for f in found], [np.stack([array(r) for r in column]) for column in zip(*each)], each[0]
 

@@ -8,9 +8,7 @@ from . import _core, _ops
 from ._opcheck import Failure, NotStated
 from ._opcheck_report import FAILED, NOT_STATED, PASSED
 
-_INPLACE, _OUT = 4, 8
-# What an op may say of a sample that was emptied: there is no largest element, nothing to index.
-_REFUSES_EMPTY = (_core.OutOfRangeError, _core.DataError, _core.ArgumentValueError)
+_INPLACE, _OUT, _COMPOSITE = 4, 8, 4096  # BP_OP_*
 # A kernel's own refusals, by what they are about.
 _ABOUT = (("in place, which", "mutation"), ("returned memory of", "aliasing"), ("its shape rule says", "shape"))
 
@@ -35,7 +33,7 @@ def _dtype(name):
 
 def tensor(values, like):
     """The values in the dtype and on the device of a tensor."""
-    made = _core.asarray(np.ascontiguousarray(values), dtype=like.dtype, copy=True)
+    made = _core.asarray(np.array(values, order="C"), dtype=like.dtype, copy=True)
     return _core.to_device(made, like.device)
 
 
@@ -99,10 +97,10 @@ def aliasing(subject):
     for j, result in enumerate(results):
         for name, _, t in subject.tensors():
             shared = _core.shares_memory(result, t)
-            if shared and name != declared:
+            if shared and name != declared and not subject.facts["flags"] & _COMPOSITE:
                 raise Failure(f"result {j} shares memory with '{name}': found an alias, expected "
                               + (f"one of '{declared}' alone" if declared else "none"))  # fmt: skip
-            if not shared and name == declared and subject.facts["view"] and t.size:
+            if not shared and name == declared and subject.facts["view"] and result.size:
                 raise Failure(f"result {j}: found a copy, expected a view of '{name}'")
         for k in range(j):
             if _core.shares_memory(result, results[k]) and not declared:
@@ -152,6 +150,7 @@ def _attempt(function):
 
 
 def shape(subject):
+    """The rule against the results. An emptied sample may be refused: tensors then need not fit attributes any more."""
     if subject.facts["dynamic"]:
         raise NotStated("no shape rule: the kernel decides")
     if any(result["list"] for result in subject.facts["results"]):
@@ -159,7 +158,7 @@ def shape(subject):
     for variant, arguments in _variants(subject):
         stated, refused = _attempt(lambda: subject.call(arguments, subject.function.infer)[0])
         results, failed = _attempt(lambda: subject.call(arguments))
-        if variant.startswith("empty") and isinstance(failed, _REFUSES_EMPTY):
+        if variant.startswith("empty") and failed and "its shape rule says" not in str(failed):
             continue
         if (refused is None) != (failed is None):
             by_rule = "a refusal" if refused else f"{stated}"
@@ -192,7 +191,7 @@ def in_place(subject):
         arguments[first] = place(target)
         before = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name != first]
         returned = subject.call(arguments, function)[0]
-        if not _core.shares_memory(returned, arguments[first]):
+        if returned is not arguments[first]:
             raise Failure(f"the in-place variant returned another tensor than '{first}'")
         compare([arguments[first]], expected, f"{variant}in-place variant")
         after = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name != first]

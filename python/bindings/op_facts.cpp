@@ -33,6 +33,7 @@ py::list arguments(const bp_op_def& def) {
     py::dict facts;
     facts["name"] = arg.name;
     facts["keyword_only"] = (arg.flags & BP_ARG_KEYWORD_ONLY) != 0;
+    facts["generator"] = arg.type == BP_TYPE_GENERATOR;
     facts["accepts"] = arg.type == BP_TYPE_TENSOR && def.accepts ? def.accepts[i] : 0;
     rows.append(facts);
   }
