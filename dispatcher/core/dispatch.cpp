@@ -112,12 +112,17 @@ namespace {
   const ThreadState& state = thread_state;
   uint64_t keys = state.included_keys;
   const uint64_t considered = mask & ~(state.excluded_keys | op.fall_through);
-  if (op.short_way != ShortWay::kNone) [[likely]] {
+  if (op.short_way > ShortWay::kView) [[likely]] {
     const Operands operands = read_operands(op, args, n_args);
     keys |= operands.keys;
     if (!(keys & considered) && call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
       return;
-    return call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, &operands);
+    const Operands kept = operands;  // whose address is given away: the others stay in registers
+    return call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, &kept);
+  }
+  if (op.short_way == ShortWay::kView && args[0].tag == BP_TAG_TENSOR) {
+    keys |= impl(args[0].u.t)->keys;
+    if (!(keys & considered) && call_view_fast(op, args, n_args, outs)) return;
   }
   keys |= keys_of(args, n_args);
   call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, nullptr);

@@ -44,9 +44,11 @@ bp_status run_with_numbers(const OpEntry& op, const ShortRow& row, const bp_fram
 }
 
 ShortWay short_way(const OpRecord& record) {
-  constexpr uint64_t kElsewhere = BP_OP_VIEW | BP_OP_MAYBE_VIEW | BP_OP_COMPOSITE;
-  if (record.n_alike == 0 || (record.def.flags & kElsewhere) || !record.simple_tensors) return ShortWay::kNone;
+  if (record.n_alike == 0 || (record.def.flags & BP_OP_COMPOSITE) || !record.simple_tensors) return ShortWay::kNone;
   if (record.results.size() != 1 || (record.results[0].flags & BP_ARG_LIST)) return ShortWay::kNone;
+  if (record.def.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))
+    return record.tensor_args == 1 && record.def.alias == 0 && record.shape_words[0] ? ShortWay::kView
+                                                                                     : ShortWay::kNone;
   for (size_t i = 0; i < record.n_alike; ++i)
     if (record.args[i].type != BP_TYPE_TENSOR) return ShortWay::kNone;
   if (record.def.flags & BP_OP_ELEMENTWISE) {
@@ -60,7 +62,7 @@ ShortRow short_row(const OpEntry& op, const KernelRow& row) {
   constexpr uint32_t kSlow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS;
   const uint32_t flags = row.def.flags;
   const bool elementwise = op.short_way == ShortWay::kLikeOperands;
-  const bool plain = op.short_way != ShortWay::kNone && !(flags & kSlow) && row.def.max_elements == 0 &&
+  const bool plain = op.short_way > ShortWay::kView && !(flags & kSlow) && row.def.max_elements == 0 &&
                      row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 &&
                      (elementwise || !(op.flags & BP_OP_REDUCTION) || !(flags & BP_KERNEL_LOOP));
   ShortRow result{.fn = row.def.fn, .context = row.def.context, .row = &row};

@@ -62,6 +62,8 @@ bp_status run_with_numbers(const OpEntry& op, const ShortRow& row, const bp_fram
                            int32_t n_args, bp_value* out);
 [[noreturn]] void fail_short_call(const OpEntry& op, const ShortRow& row, Device& device, bp_status status,
                                   bp_value* out);
+// view_call.cpp: the same for views of a tensor, args[0]. False: it declines.
+bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out);
 inline constexpr int32_t kMaxShortNumbers = 4;  // arguments of a call with numbers in tensor positions
 
 // The try, for calls that no key intercepts. Of ops that have a short way, under a CallGuard of the caller.

@@ -47,9 +47,10 @@ struct KernelTable {
   std::vector<const KernelRow*> by_key;  // by key bit; nullptr: the key's fallback
 };
 
-// May fast_call.cpp serve an op's calls, and where does the result then come from?
+// May fast_call.cpp serve an op's calls, or view_call.cpp, and where does the result then come from?
 enum class ShortWay : uint8_t {
   kNone,
+  kView,          // of its first argument, which is its only tensor
   kLikeOperands,  // elementwise: a fresh output of the operands' common shape
   kInferred,      // a fresh output by the entry's rules
   kFromKernel     // dynamic: the kernel makes it

@@ -172,17 +172,20 @@ int64_t checked_count(const int64_t* sizes, int32_t ndim) {
   return count;
 }
 
-int32_t normalize_axis(const OpRecord& op, int64_t axis, int32_t ndim) {
-  BP_CHECK(axis >= -int64_t{ndim} && axis < ndim, INDEX, op.name, ": axis ", axis, " is out of range for ", ndim,
-           ndim == 1 ? " dim" : " dims");
-  return static_cast<int32_t>(axis < 0 ? axis + ndim : axis);
+[[gnu::cold]] void fail_axis(const OpRecord& op, int64_t axis, int32_t ndim) {
+  detail::fail(BP_ERROR_INDEX, op.name, ": axis ", axis, " is out of range for ", ndim, ndim == 1 ? " dim" : " dims");
+}
+
+[[gnu::cold]] void ShapeArgs::fail_repeated(int64_t axis, uint32_t i) const {
+  detail::fail(BP_ERROR_VALUE, op.name, ": axis ", axis, " is named twice in '", name(i), "'");
 }
 
 uint64_t ShapeArgs::axes(uint32_t i, int32_t ndim) const {
   uint64_t mask = 0;
   for (int64_t axis : ints(i)) {
     const uint64_t bit = uint64_t{1} << normalize_axis(op, axis, ndim);
-    BP_CHECK(!(mask & bit), VALUE, op.name, ": axis ", axis, " is named twice in '", name(i), "'");
+    if (mask & bit) [[unlikely]]
+      fail_repeated(axis, i);
     mask |= bit;
   }
   return mask;

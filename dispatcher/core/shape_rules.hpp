@@ -57,7 +57,13 @@ inline void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args
 
 // Pieces that others need. Sizes are checked against overflow.
 void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, ShapeResult& out);
-int64_t checked_count(const int64_t* sizes, int32_t ndim);               // throws Error(BP_ERROR_MEMORY) beyond int64
-int32_t normalize_axis(const OpRecord& op, int64_t axis, int32_t ndim);  // throws BP_ERROR_INDEX
+int64_t checked_count(const int64_t* sizes, int32_t ndim);  // throws Error(BP_ERROR_MEMORY) beyond int64
+[[noreturn]] void fail_axis(const OpRecord& op, int64_t axis, int32_t ndim);
+inline int32_t normalize_axis(const OpRecord& op, int64_t axis, int32_t ndim) {  // throws BP_ERROR_INDEX
+  const int64_t from_front = axis < 0 ? axis + ndim : axis;
+  if (from_front < 0 || from_front >= ndim) [[unlikely]]
+    fail_axis(op, axis, ndim);
+  return static_cast<int32_t>(from_front);
+}
 
 }  // namespace backplane::core

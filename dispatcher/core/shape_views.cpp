@@ -17,6 +17,16 @@ void add_view_dim(const ShapeArgs& in, ShapeResult& out, int64_t size, int64_t s
   out.strides[out.ndim - 1] = stride;
 }
 
+// Dims of x as they are. A rule that adds none beside them stays within kMaxRank.
+void keep_dims(const DLTensor& x, int32_t from, int32_t to, ShapeResult& out) {
+  int32_t n = out.ndim;
+  for (int32_t d = from; d < to; ++d, ++n) {
+    out.sizes[n] = x.shape[d];
+    out.strides[n] = x.strides[d];
+  }
+  out.ndim = n;
+}
+
 // A list whose elements may be absent.
 struct OptionalInts {
   const bp_value* list = nullptr;
@@ -41,6 +51,10 @@ struct OptionalInts {
   }
 };
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail_index(const OpRecord& op, int64_t index, int32_t axis, int64_t size) {
+  detail::fail(BP_ERROR_INDEX, op.name, ": index ", index, " is out of range for axis ", axis, " of size ", size);
+}
+
 // Python's slice on an axis: bounds are clamped, never refused.
 struct Slice {
   int64_t start, count;
@@ -59,7 +73,7 @@ Slice resolve_slice(const OptionalInts& starts, const OptionalInts& stops, size_
   const uint64_t distance = step > 0 ? static_cast<uint64_t>(stop - start) : static_cast<uint64_t>(start - stop);
   const uint64_t pace = step > 0 ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
   if (step > 0 ? stop <= start : stop >= start) return {0, 0};
-  return {start, static_cast<int64_t>((distance - 1) / pace + 1)};
+  return {start, static_cast<int64_t>(pace == 1 ? distance : (distance - 1) / pace + 1)};
 }
 
 // Can the elements of `x`, in row-major order, be addressed with `out.sizes`? Writes out.strides if so. Runs of x's
@@ -126,11 +140,14 @@ void permute(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args
   const auto axes = in.ints(1);
   BP_CHECK(axes.size() == static_cast<size_t>(x.ndim), VALUE, op.name, ": '", in.name(1), "' names ", axes.size(),
            " axes of a tensor with ", x.ndim);
-  in.axes(1, x.ndim);  // each once
+  uint64_t seen = 0;
+  int32_t n = 0;
   for (int64_t axis : axes) {
-    const int32_t d = normalize_axis(op, axis, x.ndim);
-    add_view_dim(in, out, x.shape[d], x.strides[d]);
+    const int32_t d = in.next_axis(1, axis, x.ndim, seen);
+    out.sizes[n] = x.shape[d];
+    out.strides[n++] = x.strides[d];
   }
+  out.ndim = n;
 }
 
 void expand(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
@@ -156,11 +173,11 @@ void select(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args,
   const int32_t axis = normalize_axis(op, in.value(1).u.i, x.dl.ndim);
   const int64_t size = x.dl.shape[axis];
   const int64_t index = in.value(2).u.i;
-  BP_CHECK(index >= -size && index < size, INDEX, op.name, ": index ", index, " is out of range for axis ", axis,
-           " of size ", size);
+  if (index < -size || index >= size) [[unlikely]]
+    fail_index(op, index, axis, size);
   out.is_view = true;
-  for (int32_t d = 0; d < x.dl.ndim; ++d)
-    if (d != axis) add_view_dim(in, out, x.dl.shape[d], x.dl.strides[d]);
+  keep_dims(x.dl, 0, axis, out);
+  keep_dims(x.dl, axis + 1, x.dl.ndim, out);
   out.byte_offset = (index < 0 ? index + size : index) * x.dl.strides[axis] * item_size(x);
 }
 
@@ -168,13 +185,13 @@ void slice(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, 
   const ShapeArgs in{op, rule, args};
   const bp_tensor& x = in.tensor(0);
   const auto axes = in.ints(1);
-  in.axes(1, x.dl.ndim);  // each once
   const OptionalInts starts(in, 2, axes.size()), stops(in, 3, axes.size()), steps(in, 4, axes.size());
   out.is_view = true;
-  for (int32_t d = 0; d < x.dl.ndim; ++d) add_view_dim(in, out, x.dl.shape[d], x.dl.strides[d]);
+  keep_dims(x.dl, 0, x.dl.ndim, out);
+  uint64_t seen = 0;
   int64_t offset = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int32_t d = normalize_axis(op, axes[i], x.dl.ndim);
+    const int32_t d = in.next_axis(1, axes[i], x.dl.ndim, seen);
     int64_t step = 1;
     steps.get(i, step);
     BP_CHECK(step != 0, VALUE, op.name, ": the step of axis ", axes[i], " is 0");
@@ -184,7 +201,8 @@ void slice(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, 
     offset += cut.start * x.dl.strides[d];
   }
   // Nothing is read of an empty view, and its start could lie behind the storage's end.
-  const bool empty = std::find(out.sizes, out.sizes + out.ndim, 0) != out.sizes + out.ndim;
+  bool empty = false;
+  for (int32_t d = 0; d < out.ndim; ++d) empty |= out.sizes[d] == 0;
   out.byte_offset = empty ? 0 : offset * item_size(x);
 }
 

@@ -47,6 +47,15 @@ struct ShapeArgs {
   }
   // For parameters that are axes: a bit per axis of a tensor with `ndim` dims. Throws on a repeated one.
   uint64_t axes(uint32_t i, int32_t ndim) const;
+  // The same one by one; `seen` starts at 0.
+  int32_t next_axis(uint32_t i, int64_t axis, int32_t ndim, uint64_t& seen) const {
+    const int32_t d = normalize_axis(op, axis, ndim);
+    if (seen >> d & 1) [[unlikely]]
+      fail_repeated(axis, i);
+    seen |= uint64_t{1} << d;
+    return d;
+  }
+  [[noreturn]] void fail_repeated(int64_t axis, uint32_t i) const;
   void add_dim(ShapeResult& out, int64_t size) const {
     BP_CHECK(out.ndim < kMaxRank, SHAPE, op.name, ": the result would have more than ", kMaxRank, " dims");
     out.sizes[out.ndim++] = size;

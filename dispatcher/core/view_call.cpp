@@ -1,10 +1,41 @@
-// Views: metadata work of the core, which never reaches a backend.
+// Views: metadata work of the core, which never reaches a backend. The short way and the general one make the same
+// view; the short one leaves to the other whatever its conditions do not cover, every fault included that is not the
+// shape rule's.
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
+#include "core/fast_call.hpp"
 #include "core/shape_rules.hpp"
-#include "transforms/tape.hpp"
+#include "tensor/new_tensor.hpp"
+#include "transforms/view_record.hpp"
 
 namespace backplane::core {
+namespace {
+
+// A view that remembers its base counts no reference to the storage, which the base holds.
+[[gnu::always_inline]] inline TensorImpl* make_view(const OpEntry& op, const bp_value* args, int32_t n_args,
+                                                    TensorImpl* base, const ShapeResult& shape) {
+  TensorImpl* view = new_view(*base, shape);
+  if (!thread_state.grad_disabled && (op.flags & BP_OP_VIEW))
+    remember_view(op, args, n_args, view);
+  else
+    retain(base->storage);
+  return view;
+}
+
+}  // namespace
+
+bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
+  const OpRecord& record = *op.record;
+  TensorImpl* base = impl(args[0].u.t);
+  if (!base->storage || out->flags != 0 || (base->flags & BP_TENSOR_NUMBER)) return false;
+  if (!(BP_DTYPE_BIT(base->dtype) & record.alike_dtypes)) return false;
+  check_usable(*base->storage->device);
+  ShapeResult shape;
+  record.shape_words[0]->fn(record, record.shapes[0], args, shape);
+  if (!shape.is_view) return false;
+  *out = tensor_value(make_view(op, args, n_args, base, shape));
+  return true;
+}
 
 void call_view(const Call& call) {
   const OpRecord& record = *call.op.record;
@@ -21,15 +52,7 @@ void call_view(const Call& call) {
   ShapeResult shape;
   infer_shape(record, call.args, call.n_args, 0, shape);
   if (shape.is_view) {
-    bp_dtype dtype = shape.view_dtype == BP_DTYPE_NONE ? base->dtype : shape.view_dtype;
-    // A view that remembers its base counts no reference to the storage, which the base holds.
-    const bool remembered = !thread_state.grad_disabled && (call.op.flags & BP_OP_VIEW);
-    if (!remembered) retain(base->storage);
-    TensorImpl* view =
-        new_tensor_over(base->storage, dtype, shape.ndim, shape.sizes, shape.strides,
-                        static_cast<uint64_t>(static_cast<int64_t>(base->dl.byte_offset) + shape.byte_offset));
-    call.outs[0] = tensor_value(view);
-    if (remembered) remember_view(call, view);
+    call.outs[0] = tensor_value(make_view(call.op, call.args, call.n_args, base, shape));
     return;
   }
   // A maybe-view whose strides do not allow one: a row-major copy has the elements in the order asked for.

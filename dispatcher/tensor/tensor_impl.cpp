@@ -5,26 +5,18 @@
 
 #include "core/device.hpp"
 #include "core/dtype_rules.hpp"
-#include "core/shape_rules.hpp"
-#include "tensor/pool.hpp"
+#include "tensor/new_tensor.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
+#include "transforms/view_record.hpp"
 
 namespace backplane::core {
 namespace {
 
-using TensorPool = Pool<sizeof(TensorImpl)>;
-
 // A handle without strides and storage.
 TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
   auto* t = new (TensorPool::take()) TensorImpl;
-  if (ndim <= kInlineRank) {
-    t->dl.shape = t->inline_dims;
-    t->dl.strides = t->inline_dims + kInlineRank;
-  } else {
-    t->dl.shape = new int64_t[2 * static_cast<size_t>(ndim)];
-    t->dl.strides = t->dl.shape + ndim;
-  }
+  point_to_dims(t, ndim);
   int64_t count = 1;
   for (int32_t i = 0; i < ndim; ++i) {
     t->dl.shape[i] = sizes[i];
@@ -76,27 +68,17 @@ void set_strides(TensorImpl* t, const int64_t* strides) {
 thread_local constinit TensorImpl* doomed __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))) = false;
 
-void destroy_one(TensorImpl* t) noexcept {
+// One that has neither autograd nor wrapper, and a view's record no longer: its base, if it has one, holds the storage.
+[[gnu::always_inline]] inline void destroy_plain(TensorImpl* t, const TensorImpl* base) noexcept {
   if (t->node) release(t->node);
-  if (t->autograd) destroy(t->autograd);
-  if (t->wrapper) destroy(t->wrapper);
-  if (t->view)
-    destroy(t->view);  // with the base, which holds the storage
-  else if (t->storage)
-    release(t->storage);
-  if (t->dl.shape != t->inline_dims) delete[] t->dl.shape;
+  if (!base && t->storage) release(t->storage);
+  if (t->dl.shape != t->inline_dims) [[unlikely]]
+    delete[] t->dl.shape;
   t->~TensorImpl();
   TensorPool::give(t);
 }
 
-}  // namespace
-
-void destroy(TensorImpl* t) noexcept {
-  // A node takes its own chain down one after another (node.cpp): with nothing else owned, nothing recurses here.
-  if (!t->autograd && !t->view && !t->wrapper) {
-    destroy_one(t);
-    return;
-  }
+[[gnu::noinline]] void destroy_in_turn(TensorImpl* t) noexcept {
   t->dl.data = doomed;  // the list's link: nobody reads the tensor any more
   doomed = t;
   if (destroying) return;
@@ -104,9 +86,26 @@ void destroy(TensorImpl* t) noexcept {
   while (doomed) {
     TensorImpl* next = doomed;
     doomed = static_cast<TensorImpl*>(next->dl.data);
-    destroy_one(next);
+    if (next->autograd) destroy(next->autograd);
+    if (next->wrapper) destroy(next->wrapper);
+    TensorImpl* base = next->view ? end_view_record(next->view) : nullptr;
+    destroy_plain(next, base);
+    if (base) release(base);
   }
   destroying = false;
+}
+
+}  // namespace
+
+void destroy(TensorImpl* t) noexcept {
+  // A node takes its own chain down one after another (node.cpp), and this loop goes from view to base.
+  while (!t->autograd && !t->wrapper) [[likely]] {
+      TensorImpl* base = t->view ? end_view_record(t->view) : nullptr;
+      destroy_plain(t, base);
+      if (!base || !drop(base)) return;
+      t = base;
+    }
+  destroy_in_turn(t);
 }
 
 TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
@@ -115,7 +114,7 @@ TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64
   try {
     t->storage = new_storage(device, t->nbytes);
   } catch (...) {
-    destroy_one(t);
+    destroy_plain(t, nullptr);
     throw;
   }
   t->dl.data = t->storage->data;

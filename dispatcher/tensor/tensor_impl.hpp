@@ -63,10 +63,13 @@ inline TensorImpl* impl(const Tensor& tensor) { return static_cast<TensorImpl*>(
 
 inline void retain(TensorImpl* tensor) noexcept { tensor->refs.fetch_add(1, std::memory_order_relaxed); }
 void destroy(TensorImpl* tensor) noexcept;
-inline void release(TensorImpl* tensor) noexcept {
+// Gives back a reference; true for the last.
+inline bool drop(TensorImpl* tensor) noexcept {
   // Sole owner: nobody else can add a reference, so the locked decrement is saved.
-  if (tensor->refs.load(std::memory_order_acquire) == 1 || tensor->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    destroy(tensor);
+  return tensor->refs.load(std::memory_order_acquire) == 1 || tensor->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+inline void release(TensorImpl* tensor) noexcept {
+  if (drop(tensor)) destroy(tensor);
 }
 
 inline void retain(bp_storage* storage) noexcept { storage->refs.fetch_add(1, std::memory_order_relaxed); }

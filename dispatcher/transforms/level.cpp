@@ -7,6 +7,7 @@
 #include "core/device_call.hpp"
 #include "tensor/pool.hpp"
 #include "transforms/tape.hpp"
+#include "transforms/view_record.hpp"
 
 namespace backplane::core {
 namespace {
@@ -119,7 +120,7 @@ void call_level(const Call& call) {
   if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
     const TensorImpl* base = impl(call.args[call.op.record->def.alias].u.t);
     TensorImpl* view = impl(call.outs[0].u.t);
-    if (base->wrapper && wrapper_of(*level, view)) remember_view(call, view);
+    if (base->wrapper && wrapper_of(*level, view)) remember_view(call.op, call.args, call.n_args, view);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "transforms/leaf_refs.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
+#include "transforms/view_record.hpp"
 
 namespace backplane::core {
 namespace {
@@ -101,26 +102,6 @@ void destroy(Node* node) noexcept {
 Autograd& autograd_of(TensorImpl* tensor) {
   if (!tensor->autograd) tensor->autograd = new (Pool<sizeof(Autograd)>::take()) Autograd;
   return *tensor->autograd;
-}
-
-namespace {
-// Grows whenever views of the tensor must be taken anew.
-uint64_t stamp_of(const TensorImpl& base) {
-  return base.wrapper ? base.wrapper->version : base.autograd ? base.autograd->stamp : 0;
-}
-}  // namespace
-
-ViewRecord* new_view_record(TensorImpl* base, const OpEntry& op, uint32_t n_args, size_t extra) {
-  size_t size = sizeof(ViewRecord) + n_args * sizeof(bp_value) + extra;
-  auto* record = static_cast<ViewRecord*>(take_block(size));
-  retain(base);
-  *record = {base, &op, stamp_of(*base), n_args, static_cast<uint32_t>(size)};
-  return record;
-}
-
-void destroy(ViewRecord* record) noexcept {
-  release(record->base);
-  give_block(record, record->block_size);
 }
 
 void destroy(Autograd* autograd) noexcept {

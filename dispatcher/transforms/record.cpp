@@ -263,14 +263,4 @@ bool record_fast(const Call& call, const Operands& operands) {
   return true;
 }
 
-void remember_view(const Call& call, TensorImpl* view) {
-  auto n_args = static_cast<uint32_t>(call.n_args);
-  size_t extra = 0;
-  for (uint32_t i = 0; i < n_args; ++i) extra += extra_bytes(call.args[i]);
-  ViewRecord* record = new_view_record(impl(call.args[call.op.record->def.alias].u.t), call.op, n_args, extra);
-  auto* place = reinterpret_cast<char*>(record->args() + n_args);
-  for (uint32_t i = 0; i < n_args; ++i) record->args()[i] = copy_plain(call.args[i], place);
-  view->view = record;
-}
-
 }  // namespace backplane::core

@@ -90,8 +90,8 @@ inline void release(Node* node) noexcept {
 }
 void release_saved(Node* node) noexcept;
 
-// How a view was made, so that a change through it reaches its base. One block: the arguments follow, args()[op.alias]
-// being the base, and behind them what lists among them point to.
+// How a view was made, so that a change through it reaches its base (view_record.hpp). One block: the arguments follow,
+// args()[op.alias] being the base, and behind them what lists among them point to.
 struct ViewRecord {
   TensorImpl* base;  // owned; its storage is the view's, which counts no reference of its own
   const OpEntry* op;
@@ -101,8 +101,6 @@ struct ViewRecord {
   uint32_t block_size;
   bp_value* args() { return reinterpret_cast<bp_value*>(this + 1); }
 };
-ViewRecord* new_view_record(TensorImpl* base, const OpEntry& op, uint32_t n_args, size_t extra);
-void destroy(ViewRecord* record) noexcept;
 
 // What a tensor keeps for differentiation beyond its node: most have none.
 struct Autograd {
@@ -148,8 +146,6 @@ struct Recorded {
 void record_node(const Recorded& recorded);
 // A copy between devices.
 void record_move(const Tensor& from, const Tensor& to);
-// Remembers how a view was made. For views made while recording is on.
-void remember_view(const Call& call, TensorImpl* view);
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
 void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);  // takes over the caller's reference
 
