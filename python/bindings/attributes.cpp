@@ -53,7 +53,7 @@ PyObject* permuted(PyObject* self, int32_t reversed) {
   int64_t axes[kMaxAxes];
   for (int32_t i = 0; i < ndim; ++i) axes[i] = i < ndim - reversed ? i : 2 * ndim - reversed - 1 - i;
   const bp_value args[] = {tensor_value(tensor), value(Shape(axes, static_cast<size_t>(ndim)))};
-  return call_to_tensor(op, args, 2);
+  return call_to_view(op, args, 2);
 }
 
 PyObject* get_transposed(PyObject* self, void*) { return permuted(self, handle_of(self)->dl.ndim); }

@@ -30,10 +30,13 @@ OpHandle needed(Slot slot) {
 // An item as Python spells it, read once.
 struct Item {
   enum Kind { kInt, kSlice, kNewAxis, kEllipsis, kArray } kind;
-  int64_t integer = 0;
-  PyObject* slice = nullptr;   // borrowed from the key
-  bp_tensor* array = nullptr;  // borrowed from the key's reader
+  int64_t integer;
+  PyObject* slice;   // borrowed from the key
+  bp_tensor* array;  // borrowed from the key's reader
 
+  Item() = default;  // unset, so that a list of items that nobody fills costs nothing
+  Item(Kind k, int64_t i = 0, PyObject* s = nullptr, bp_tensor* a = nullptr)
+      : kind(k), integer(i), slice(s), array(a) {}
   bool is_mask() const { return kind == kArray && array->dtype == BP_BOOL; }
   int64_t axes() const {
     if (kind == kNewAxis || kind == kEllipsis) return 0;
@@ -220,8 +223,10 @@ bp_value value_list(std::span<const bp_value> elements) {
   return list;
 }
 
-// An int alone among whole slices: one call instead of two.
-bool is_one_selection(const IndexPlan& plan) { return plan.slice_axes.count == 1 && plan.squeezed.count == 1; }
+// One int or two among whole slices: a call for each costs less than a slice and a squeeze.
+bool is_selection(const IndexPlan& plan) {
+  return plan.slice_axes.count == plan.squeezed.count && plan.squeezed.count > 0 && plan.squeezed.count <= 2;
+}
 
 }  // namespace
 
@@ -231,17 +236,19 @@ void plan_index(const Tensor& tensor, PyObject* key, IndexPlan& plan) {
 }
 
 Tensor view_of(const Tensor& tensor, const IndexPlan& plan) {
-  Tensor view = tensor;
-  if (is_one_selection(plan)) {
-    view = call(needed(Slot::Select), {value(view), value(plan.squeezed.items[0]), plan.starts.items[0]});
+  Tensor view;
+  const auto sofar = [&] { return value(view ? view : tensor); };
+  if (is_selection(plan)) {
+    for (int i = plan.squeezed.count; i-- > 0;)  // the last axis first: the others keep their numbers
+      view = call(needed(Slot::Select), {sofar(), value(plan.squeezed.items[i]), plan.starts.items[i]});
   } else {
     if (plan.slice_axes.count || plan.takes_all()) {
-      view = call(needed(Slot::Slice), {value(view), value(plan.slice_axes.span()), value_list(plan.starts.span()),
+      view = call(needed(Slot::Slice), {sofar(), value(plan.slice_axes.span()), value_list(plan.starts.span()),
                                         value_list(plan.stops.span()), value(plan.steps.span())});
     }
-    if (plan.squeezed.count) view = call(needed(Slot::Squeeze), {value(view), value(plan.squeezed.span())});
+    if (plan.squeezed.count) view = call(needed(Slot::Squeeze), {sofar(), value(plan.squeezed.span())});
   }
-  if (plan.inserted.count) view = call(needed(Slot::Unsqueeze), {value(view), value(plan.inserted.span())});
+  if (plan.inserted.count) view = call(needed(Slot::Unsqueeze), {sofar(), value(plan.inserted.span())});
   return view;
 }
 

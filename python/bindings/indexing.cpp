@@ -1,4 +1,5 @@
-// x[key] and x[key] = value: one int or one slice goes straight to its view op; every other key is planned first.
+// x[key] and x[key] = value: an int, a slice, None and x[:, int] go straight to their view op; every other key is
+// planned first.
 #include "asarray.hpp"
 #include "backplane/device.hpp"
 #include "index_plan.hpp"
@@ -33,11 +34,30 @@ bool plain_int(PyObject* key, int64_t* index) {
   return !overflow;
 }
 
-PyObject* select_first(bp_tensor* tensor, int64_t index) {
+PyObject* select(bp_tensor* tensor, int64_t axis, int64_t index) {
   const OpHandle op = require_op(Slot::Select);
   if (op == BP_NO_OP) return nullptr;
-  const bp_value args[] = {tensor_value(tensor), value(int64_t{0}), value(index)};
-  return call_to_tensor(op, args, 3);
+  const bp_value args[] = {tensor_value(tensor), value(axis), value(index)};
+  return call_to_view(op, args, 3);
+}
+
+PyObject* insert_first(bp_tensor* tensor) {
+  const OpHandle op = require_op(Slot::Unsqueeze);
+  if (op == BP_NO_OP) return nullptr;
+  const int64_t axis = 0;
+  const bp_value args[] = {tensor_value(tensor), value(Shape(&axis, 1))};
+  return call_to_view(op, args, 2);
+}
+
+bool is_whole(PyObject* key) {
+  const auto* slice = reinterpret_cast<PySliceObject*>(key);
+  return PySlice_Check(key) && slice->start == Py_None && slice->stop == Py_None && slice->step == Py_None;
+}
+
+// x[:, i]
+bool is_column(bp_tensor* tensor, PyObject* key, int64_t* index) {
+  return tensor->dl.ndim > 1 && PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2 &&
+         is_whole(PyTuple_GET_ITEM(key, 0)) && plain_int(PyTuple_GET_ITEM(key, 1), index);
 }
 
 PyObject* slice_first(bp_tensor* tensor, PyObject* key) {
@@ -54,7 +74,7 @@ PyObject* slice_first(bp_tensor* tensor, PyObject* key) {
   starts.u.values = &first;
   stops.u.values = &last;
   const bp_value args[] = {tensor_value(tensor), value(Shape(&axis, 1)), starts, stops, value(Shape(&stride, 1))};
-  return call_to_tensor(op, args, 5);
+  return call_to_view(op, args, 5);
 }
 
 // The arrays of a plan as the argument of the gathering and scattering ops.
@@ -74,7 +94,8 @@ struct ArrayList {
 
 PyObject* get_planned(PyObject* self, PyObject* key) {
   return guarded_index([&]() -> PyObject* {
-    const Tensor tensor = tensor_of(self);
+    const BorrowedTensor borrowed(self);
+    const Tensor& tensor = borrowed.get();
     IndexPlan plan;
     plan_index(tensor, key, plan);
     if (plan.arrays.empty()) return wrap_tensor(view_of(tensor, plan));
@@ -163,7 +184,7 @@ PyObject* get_in_order(PyObject* self, Py_ssize_t index) {
     PyErr_SetString(PyExc_IndexError, "index: beyond the first axis");
     return nullptr;
   }
-  return select_first(tensor, index);
+  return select(tensor, 0, index);
 }
 
 }  // namespace
@@ -172,9 +193,11 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   bp_tensor* tensor = handle_of(self);
   if (tensor->dl.ndim > 0) [[likely]] {
     int64_t index = 0;
-    if (plain_int(key, &index)) return select_first(tensor, index);
+    if (plain_int(key, &index)) return select(tensor, 0, index);
     if (PySlice_Check(key)) return slice_first(tensor, key);
+    if (is_column(tensor, key, &index)) return select(tensor, 1, index);
   }
+  if (key == Py_None) return insert_first(tensor);
   return get_planned(self, key);
 }
 

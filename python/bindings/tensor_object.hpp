@@ -23,6 +23,18 @@ inline bool is_tensor(PyObject* object) noexcept { return Py_TYPE(object) == g_t
 inline bp_tensor* handle_of(PyObject* tensor) noexcept { return reinterpret_cast<TensorObject*>(tensor)->handle; }
 inline Tensor tensor_of(PyObject* tensor) noexcept { return Tensor::share(handle_of(tensor)); }
 
+// The tensor of an object that outlives it, without a reference of its own.
+class BorrowedTensor {
+ public:
+  explicit BorrowedTensor(PyObject* object) noexcept : tensor_(Tensor::adopt(handle_of(object))) {}
+  ~BorrowedTensor() { tensor_.detach_handle(); }
+  BorrowedTensor(const BorrowedTensor&) = delete;
+  const Tensor& get() const noexcept { return tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
 // Takes over one reference to `handle`, also when it fails.
 PyObject* wrap_tensor(bp_tensor* handle) noexcept;
 inline PyObject* wrap_tensor(Tensor tensor) noexcept { return wrap_tensor(tensor.detach_handle()); }
@@ -57,6 +69,15 @@ inline bp_status call_op_inplace(OpHandle op, const bp_value* args, int32_t n_ar
   if (bytes < kReleaseGilBytes) return call_inplace(op, args, n_args);
   WithoutGil unlocked;
   return call_inplace(op, args, n_args);
+}
+
+// A view op, which does no work that would make releasing the lock pay, however large its operand: as call_to_tensor.
+inline PyObject* call_to_view(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
+  bp_value out{};
+  if (bp_status status = call_packed(op, args, n_args, &out, 1)) [[unlikely]] {
+    return raise_status(status);
+  }
+  return wrap_tensor(out.u.t);
 }
 
 // An op with one result: a new Python tensor, or nullptr with the Python error.
