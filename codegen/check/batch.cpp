@@ -101,7 +101,7 @@ bool OpCompiler::stated_batch() {
 }
 
 void OpCompiler::compile_batch() {
-  if (stated_batch() || entry_.composite || (op_.flags & BP_OP_CREATION)) return;
+  if (stated_batch() || entry_.composite || entry_.is_higher_order() || (op_.flags & BP_OP_CREATION)) return;
   CompiledFormula result;
   result.rule = BP_RULE_BATCH;
   result.line = entry_.where.line;

@@ -110,6 +110,8 @@ void OpCompiler::compile_flags() {
       BP_OP_DYNAMIC);
   set(!entry_.family.empty(), BP_OP_PRIMITIVE);
   set(entry_.composite, BP_OP_COMPOSITE);
+  set(entry_.is_higher_order(), BP_OP_HIGHER_ORDER);
+  if (entry_.is_higher_order()) check_higher_order();
 
   if (entry_.random != generator)
     error(entry_.where, generator
@@ -128,11 +130,27 @@ void OpCompiler::compile_flags() {
           "'" + entry_.name() + "' is both composite and primitive; a composite has no kernel, keep one of the two");
 }
 
+// Everything but the signature comes with the function.
+void OpCompiler::check_higher_order() {
+  const auto& args = entry_.signature.args;
+  const auto is_list = [](const Arg& a) { return a.is_tensor() && a.has(BP_ARG_LIST); };
+  const bool fits = args.size() == 2 && args[0].type == BP_TYPE_GRAPH && is_list(args[1]) &&
+                    entry_.signature.results.size() == 1 && entry_.signature.results[0].is_list;
+  if (!fits)
+    error(entry_.where, "'" + entry_.name() +
+                            "' takes a Graph, so its signature must be name(Graph function, Tensor[] args) -> Tensor[]");
+  if (!(op_.flags & BP_OP_DYNAMIC))
+    error(entry_.where, "'" + entry_.name() + "' takes a Graph, which makes the results; write shape: dynamic");
+  if (entry_.states_vjp || entry_.states_jvp || entry_.batch || entry_.decompose || !entry_.partial.empty())
+    error(entry_.where, "'" + entry_.name() +
+                            "' takes a Graph, which brings its rules; remove vjp, jvp, partial, batch and decompose");
+}
+
 // ---- decomposition, put ----
 
 void OpCompiler::compile_decompose() {
   if (!entry_.decompose) {
-    if (entry_.family.empty() && !entry_.view && !entry_.maybe_view && !entry_.host)
+    if (entry_.family.empty() && !entry_.is_higher_order() && !entry_.view && !entry_.maybe_view && !entry_.host)
       error(entry_.where,
             "'" + entry_.name() + "' has no 'decompose'; write one, or say primitive: FAMILY, alias or host: true");
     return;

@@ -230,6 +230,7 @@ void OpCompiler::derive_view_vjp() {
 }
 
 void OpCompiler::compile_derivatives() {
+  if (entry_.is_higher_order()) return;
   if (entry_.composite) {
     for (const auto* rules : {&entry_.partial, &entry_.vjp, &entry_.jvp})
       for (const Rule& rule : *rules)

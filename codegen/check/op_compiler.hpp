@@ -36,6 +36,7 @@ class OpCompiler {
   void derive_view_vjp();
   void derive_linear_jvp(const Location& where);
   void check_holes();
+  void check_higher_order();
   bool reads(const CompiledFormula& formula, uint16_t kind) const;
   uint32_t fit(uint32_t node, uint32_t target);
   std::vector<uint32_t> differentiable_args() const;

@@ -34,6 +34,8 @@ std::string parameter_type(const Arg& arg) {
       return maybe("bool");
     case BP_TYPE_STR:
       return maybe("std::string_view");
+    case BP_TYPE_GRAPH:
+      return "const backplane::GraphFunction&";
     default:
       return "bp_value";
   }

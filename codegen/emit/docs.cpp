@@ -113,8 +113,8 @@ class PageWriter {
 
   void derivative(const char* title, uint16_t rule) {
     text_ += "\n## " + std::string(title) + "\n\n";
-    if (entry_.composite) {
-      text_ += "Through the decomposition.\n";
+    if (entry_.composite || entry_.is_higher_order()) {
+      text_ += entry_.composite ? "Through the decomposition.\n" : "By the rules of the function.\n";
       return;
     }
     bool any = false;
@@ -144,7 +144,9 @@ class PageWriter {
   void batching() {
     text_ += "\n## Batching\n\n";
     const CompiledFormula* batch = op_.find(BP_RULE_BATCH);
-    if (!batch && (op_.flags & BP_OP_CREATION))
+    if (entry_.is_higher_order())
+      text_ += "By the rules of the function.\n";
+    else if (!batch && (op_.flags & BP_OP_CREATION))
       text_ += op_.flags & BP_OP_RANDOM ? "By vmap's `randomness`.\n" : "Nothing to batch: one result for all rows.\n";
     else if (!batch || ((batch->flags & BP_FORMULA_LOOP) && op_.find(BP_RULE_DECOMPOSE)))
       text_ += "Through the decomposition.\n";
@@ -159,6 +161,7 @@ class PageWriter {
   }
 
   void decomposition() {
+    if (entry_.is_higher_order()) return;
     const CompiledFormula* formula = op_.find(BP_RULE_DECOMPOSE);
     text_ += "\n## Decomposition\n\n";
     if (formula)

@@ -33,8 +33,6 @@ Field field_of(const Arg& arg) {
       return {"const bp_generator_state*", "generator_of(v)"};
     case BP_TYPE_STR:
       return {"const char*", "text_of(v)"};
-    case BP_TYPE_GRAPH:
-      return {"const void*", "v.u.p"};
     default:
       return {"bp_value", "v"};  // a Scalar: its kind matters
   }
@@ -105,7 +103,7 @@ void emit_kernels(const EmitContext& context, OutputSet& out) {
       ns + "::kernels {\n";
   text += kReaders;
   for (const CompiledOp& op : context.registry.ops)
-    if (!op.entry->composite) text += struct_of(*op.entry);
+    if (!op.entry->composite && !op.entry->is_higher_order()) text += struct_of(*op.entry);
   out.add("include/" + context.symbol + "_kernels.hpp", text + "\n}  // namespace " + ns + "::kernels\n");
 }
 

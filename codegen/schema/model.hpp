@@ -105,6 +105,13 @@ struct Sample {
 using WordMap = std::vector<std::pair<Text, Text>>;
 
 struct Entry {
+  // Takes a function, whose rules are the op's.
+  bool is_higher_order() const {
+    for (const Arg& arg : signature.args)
+      if (arg.type == BP_TYPE_GRAPH) return true;
+    return false;
+  }
+
   Location where;
   std::string ns;
   std::string full_name;  // "bp::add"

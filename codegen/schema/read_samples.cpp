@@ -17,6 +17,7 @@ class SampleReader {
   SampleReader(ValueReader& reader, Entry& entry) : reader_(reader), entry_(entry) {}
 
   void read(const YamlNode* node) {
+    if (!node && entry_.is_higher_order()) return;  // a sample cannot hold a function
     if (!node || (node->is(Kind::kList) && node->items.empty())) {
       reader_.diagnostics().error(node ? node->location() : entry_.where,
                                   "'" + entry_.name() + "' has no samples; write at least one");

@@ -66,6 +66,7 @@ Cell stated(const std::vector<const bp_formula*>& formulas, Cell when_present) {
 }
 
 Cell differentiable(const bp_op_def& op, uint16_t rule, Cell when_present) {
+  if (op.flags & BP_OP_HIGHER_ORDER) return when_present;  // its function brings the rules
   if (nothing_to_differentiate(op)) return Cell::kExempted;
   if (const auto formulas = formulas_of(op, rule); !formulas.empty()) return stated(formulas, when_present);
   const auto decompositions = formulas_of(op, BP_RULE_DECOMPOSE);
@@ -80,7 +81,7 @@ Cell vjp(const bp_op_def& op) { return differentiable(op, BP_RULE_VJP, Cell::kEx
 // Backward formulas are calls: they can be differentiated again where each op that they call can.
 Cell second_order(const bp_op_def& op) {
   const Cell first = vjp(op);
-  if (first != Cell::kExecuted) return first;
+  if (first != Cell::kExecuted || (op.flags & BP_OP_HIGHER_ORDER)) return first;
   Cell worst = Cell::kExecuted;
   const auto merge = [&](Cell cell) {
     if (cell != Cell::kExempted && static_cast<int>(cell) > static_cast<int>(worst)) worst = cell;
@@ -91,6 +92,7 @@ Cell second_order(const bp_op_def& op) {
 }
 
 Cell batch(const bp_op_def& op) {
+  if (op.flags & BP_OP_HIGHER_ORDER) return Cell::kExecuted;
   const std::string_view rule = batch_rule(find_op(op.name));
   if (rule == "creation") return Cell::kExempted;
   if (rule == "loop") return Cell::kLoop;

@@ -12,6 +12,7 @@ namespace {
 const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
   if (entry.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return "view";
   if (entry.flags & BP_OP_COMPOSITE) return "decomposition";
+  if (entry.flags & BP_OP_HIGHER_ORDER) return "function";
   const KernelTable* table = entry.table.load(std::memory_order_acquire);
   if (backend.index < table->by_backend.size() && !table->by_backend[backend.index].empty()) return "kernel";
   if (entry.decompose) return "decomposition";

@@ -10,6 +10,7 @@
 #include "core/evaluator.hpp"
 #include "core/fast_call.hpp"
 #include "core/owned_value.hpp"
+#include "transforms/graph_call.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
 
@@ -39,6 +40,8 @@ Call without_creation(const Call& call) {
   if ((call.op.flags & BP_OP_COMPOSITE) && !((call.op.flags & kBatchedWhole) && (keys & kLevelKey)))
     return call_decomposition(call);
   uint64_t key = highest_key(keys);
+  if ((call.op.flags & BP_OP_HIGHER_ORDER) && (key & (kLevelKey | kCreationKey | kTapeKey)))
+    return call_higher_order(call);
   if (key & (kLevelKey | kCreationKey)) return call_level(call);
   if (key == kTapeKey) return record_call(call);
   call_key(call, key);
@@ -100,10 +103,12 @@ namespace {
   if (keys) {
     if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
       return call_for_all_results(call);
-    if (keys == kTapeKey && !thread_state.level && !(call.op.flags & BP_OP_COMPOSITE)) return record_call(call);
+    if (keys == kTapeKey && !thread_state.level && !(call.op.flags & (BP_OP_COMPOSITE | BP_OP_HIGHER_ORDER)))
+      return record_call(call);
     return intercept(call, keys);
   }
-  call.op.flags& BP_OP_COMPOSITE ? call_decomposition(without_creation(call)) : call_on_device(call);
+  if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(without_creation(call));
+  call.op.flags & BP_OP_HIGHER_ORDER ? call_higher_order(call) : call_on_device(call);
 }
 
 // The bodies of the functions below; a call pays for none of their edges, and no Call until it needs one.

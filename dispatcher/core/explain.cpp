@@ -145,7 +145,8 @@ std::string explain(OpHandle op) {
   for (size_t j = 0; j < record.shapes.size(); ++j)
     out << "  meta, result " << record.results[j].name << ": shape rule " << record.shapes[j].name << "\n";
   bool composite = (entry.flags & BP_OP_COMPOSITE) != 0;
-  const char* through = entry.decompose ? "through the decomposition" : "none: no argument or result is differentiable";
+  const char* through = entry.flags & BP_OP_HIGHER_ORDER ? "by the rules of the function"
+                        : entry.decompose ? "through the decomposition" : "none: no argument or result is differentiable";
   formulas(out, record, BP_RULE_VJP, "autograd (vjp)", through);
   formulas(out, record, BP_RULE_JVP, "forward mode (jvp)", through);
   batch(out, entry);
@@ -161,7 +162,7 @@ std::string explain(OpHandle op) {
     else
       out << (key->fallback ? "the key's fallback, plugin \"" + key->owner->name + "\"" : "falls through") << "\n";
   }
-  if (!composite)
+  if (!composite && !(entry.flags & BP_OP_HIGHER_ORDER))
     for (uint32_t b = 0; b < backend_count(); ++b) device_slot(out, entry, b);
   return out.str();
 }

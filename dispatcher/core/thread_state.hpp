@@ -10,7 +10,8 @@
 namespace backplane::core {
 
 struct ThreadCold;  // epoch.hpp: error text, registration for draining
-struct Level;       // transforms/level.hpp
+class Level;        // transforms/level.hpp
+class Captures;     // transforms/graph_call.hpp
 
 struct ThreadState {
   std::atomic<uint64_t> epoch{0};  // odd while the thread is inside a call that may enter a plugin
@@ -21,6 +22,7 @@ struct ThreadState {
   uint64_t excluded_keys = 0;
   Level* level = nullptr;  // top of the stack of active transforms
   ThreadCold* cold = nullptr;
+  Captures* captures = nullptr;  // the tape notes into them instead of recording; not owned
 };
 
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));

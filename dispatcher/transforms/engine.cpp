@@ -174,8 +174,20 @@ class Engine {
     release(node);
   }
 
+  // Where an outer pass goes on: the node's hooks and its formulas are for that one.
+  bool stops_at(Pending& p) {
+    bool input = false;
+    for (size_t i = 0; i < run_.inputs.size(); ++i) {
+      if (run_.inputs[i].node != p.node) continue;
+      (*run_.captured)[i] = p.at(run_.inputs[i].output);
+      input = true;
+    }
+    return input;
+  }
+
   void step(Pending& p) {
     Node* node = p.node;
+    if (run_.stop_at_inputs && stops_at(p)) return;
     if (node->hooks) {
       auto hooks = *node->hooks;
       for (auto& [id, hook] : hooks) {
@@ -194,8 +206,10 @@ class Engine {
     BP_CHECK(!node->consumed, VALUE, "backward: the history of ",
              node->op ? node->op->record->name : "a copy between devices",
              " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
-    bp_value cotangents[kMaxResults];
-    for (uint32_t j = 0; j < node->n_outs; ++j) cotangents[j] = value(p.at(j));
+    bp_value few[kMaxResults];
+    std::vector<bp_value> many(node->n_results() > kMaxResults ? node->n_results() : 0);  // of a function
+    bp_value* cotangents = many.empty() ? few : many.data();
+    for (uint32_t j = 0; j < node->n_results(); ++j) cotangents[j] = value(p.at(j));
     scratch_.assign(node->n_edges, Tensor());
     std::vector<Tensor> vjps;
     vjps.swap(scratch_);

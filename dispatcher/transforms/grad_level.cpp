@@ -3,6 +3,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "transforms/graph_call.hpp"
 
 namespace backplane::core {
 namespace {
@@ -45,7 +46,11 @@ Tensor GradLevel::track(const Tensor& input) {
 }
 
 void GradLevel::handle(const Call& call) {
-  const bool wanted = recording && has_history(*this, call);
+  bool wanted = recording && has_history(*this, call);
+  if (wanted && captures) {
+    captures->note(call, this);
+    wanted = false;
+  }
   if (wanted && call.op.derivative == Derivative::kDecompose) return call_decomposition(call);
   Unwrapped inner(*this, call);
   {

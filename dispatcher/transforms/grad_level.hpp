@@ -15,13 +15,16 @@ namespace backplane::core {
 class GradLevel final : public Level {
  public:
   explicit GradLevel(const char* transform) : Level(transform) {}
+  GradLevel(const char* transform, uint64_t serial) : Level(transform, serial) {}
   ~GradLevel() override;
   void handle(const Call& call) override;
+  std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
 
   // A leaf of this level's graph around `input`.
   Tensor track(const Tensor& input);
 
   bool recording = true;      // no_grad acts on the innermost grad level
+  Captures* captures = nullptr;  // not owned: calls are noted there instead of being recorded
   std::vector<Edge> inputs;   // owned: the leaves, in the order of `track`
   std::vector<Tensor> below;  // what they wrap
 };

@@ -12,7 +12,9 @@ namespace backplane::core {
 class JvpLevel final : public Level {
  public:
   explicit JvpLevel(const char* transform) : Level(transform) {}
+  JvpLevel(const char* transform, uint64_t serial) : Level(transform, serial) {}
   void handle(const Call& call) override;
+  std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
 };
 
 }  // namespace backplane::core

@@ -34,7 +34,7 @@ Level* find_level(uint64_t serial) {
 Level* highest_level(const Call& call) {
   Level* highest = nullptr;
   auto consider = [&](TensorImpl* t) {
-    if (!t->wrapper || (highest && t->wrapper->depth <= highest->depth && find_level(t->wrapper->serial))) return;
+    if (!t->wrapper || (highest && t->wrapper->serial == highest->serial)) return;
     Level* level = find_level(t->wrapper->serial);
     if (!level)
       detail::fail(
@@ -56,11 +56,10 @@ void destroy(Wrapper* wrapper) noexcept {
   WrapperPool::give(wrapper);
 }
 
-Level::Level(const char* name)
-    : below(thread_state.level),
-      depth(below ? below->depth + 1 : 1),
-      serial(next_serial.fetch_add(1, std::memory_order_relaxed)),
-      transform(name) {
+Level::Level(const char* name) : Level(name, next_serial.fetch_add(1, std::memory_order_relaxed)) {}
+
+Level::Level(const char* name, uint64_t number)
+    : below(thread_state.level), depth(below ? below->depth + 1 : 1), serial(number), transform(name) {
   set_innermost(this);
 }
 

@@ -10,6 +10,10 @@
 // values that never change.
 #pragma once
 
+#include <span>
+#include <vector>
+
+#include "backplane/graph_function.hpp"
 #include "core/dispatch.hpp"
 
 namespace backplane::core {
@@ -17,6 +21,8 @@ namespace backplane::core {
 class Level {
  public:
   explicit Level(const char* transform);  // becomes the thread's innermost
+  // The same again, for a level that is not on the stack now: what it made belongs to this one.
+  Level(const char* transform, uint64_t serial);
   virtual ~Level();                       // ends it, where `end` has not
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
@@ -24,6 +30,8 @@ class Level {
   // A call without given out slots that concerns this level. The thread's stack is as the caller left it: the handler
   // calls on under a BelowLevel.
   virtual void handle(const Call& call) = 0;
+  // The call of an op that takes a function, of which every level is told (graph_call.hpp).
+  virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args);
 
   // Removes the level from the thread's stack, of which it must be the innermost.
   void end();

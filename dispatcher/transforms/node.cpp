@@ -42,6 +42,7 @@ void destroy_one(Node* node) noexcept {
   for (uint32_t i = 0; i < node->n_edges; ++i) release_edge(node->edges()[i]);
   if (node->metas) delete[] node->metas;
   if (node->hooks) delete node->hooks;
+  if (node->kind == Node::Kind::kGraph) delete node->graph;
   if (node->op) unlease(node->op->owner, LeaseKind::kNode);
   uint32_t size = node->block_size;
   node->~Node();
@@ -63,6 +64,7 @@ Node* new_node(Node::Kind kind, uint32_t n_edges, uint32_t n_values, size_t extr
 }
 
 void release_saved(Node* node) noexcept {
+  if (node->kind == Node::Kind::kGraph) node->graph->release();
   for (uint32_t i = 0; node->n_owned > 0; ++i) {
     bp_value& v = node->values()[i];
     switch (node->saved()[i]) {

@@ -6,6 +6,8 @@
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/fast_call.hpp"
+#include "transforms/graph_call.hpp"
+#include "transforms/level.hpp"
 #include "transforms/saving.hpp"
 #include "transforms/tape.hpp"
 
@@ -127,6 +129,7 @@ void record_node(const Recorded& r) {
 
 void record_move(const Tensor& from, const Tensor& to) {
   if (thread_state.grad_disabled || !wants_grad(impl(from))) return;
+  if (thread_state.captures) return thread_state.captures->note(impl(from));
   Node* node = new_node(Node::Kind::kMove, 1, 0, 0);
   node->n_outs = 1;
   node->source = from.device();
@@ -242,6 +245,10 @@ void refuse_lists(const Call& call, const char* transform) {
 }
 
 void record_call(const Call& call) {
+  if (thread_state.captures) [[unlikely]] {
+    thread_state.captures->note(call, nullptr);
+    return dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
+  }
   if (record_otherwise(call)) return;
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
   if (!wants_any(call)) return;
@@ -253,7 +260,7 @@ void record_call(const Call& call) {
 }
 
 bool record_fast(const Call& call, const Operands& operands) {
-  if (call.op.derivative == Derivative::kDecompose ||
+  if (call.op.derivative == Derivative::kDecompose || thread_state.captures ||
       !call_fast(call.op, call.args, call.n_args, call.outs, call.mask & ~kTapeKey, operands))
     return false;
   const bp_value& out = call.outs[0];

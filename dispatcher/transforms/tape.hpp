@@ -42,12 +42,23 @@ struct TensorMeta {  // of a result, to make zeros for an absent cotangent
   const int64_t* shape() const { return more ? more.get() : sizes; }
 };
 
+// What a node of kind kGraph keeps (graph_node.cpp).
+class GraphStep {
+ public:
+  virtual ~GraphStep() = default;
+  // As node_vjp.
+  virtual void backward(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph) = 0;
+  virtual void release() noexcept = 0;  // what only a backward pass reads
+  uint32_t n_results = 0;
+};
+
 struct Node {
   enum class Kind : uint8_t {
     kOp,    // a call: its record's VJP formulas
     kLeaf,  // accumulates into `leaf`
     kPut,   // an in-place change through a view, as seen by the base: edges are the base before, and the piece
-    kMove   // a copy from `source` to another device
+    kMove,  // a copy from `source` to another device
+    kGraph  // the run of a function: `graph`
   };
   std::atomic<uint32_t> refs{1};
   Kind kind = Kind::kOp;
@@ -64,12 +75,14 @@ struct Node {
   union {
     TensorImpl* leaf = nullptr;  // kLeaf; not owned: nullptr once the tensor is gone, with which its gradient would be
     bp_device source;            // kMove
+    GraphStep* graph;            // kGraph; owned
   };
   TensorMeta* metas = nullptr;  // per result, where there are several; for kPut, of the piece
   std::vector<std::pair<uint64_t, Hook>>* hooks = nullptr;  // ids carry the result in their top 16 bits
   // While a backward pass waits to run this node: its number, and the cotangents so far.
   std::atomic<uint64_t> claim{0};
   void* pending = nullptr;
+  uint32_t n_results() const { return kind == Kind::kGraph ? graph->n_results : n_outs; }
   // Behind the node, in one block: edges, values, Saved per value, and what list and string values point to.
   Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
   bp_value* values() { return reinterpret_cast<bp_value*>(edges() + n_edges); }
@@ -161,6 +174,7 @@ struct BackwardRun {
   std::vector<Tensor>* captured = nullptr;
   bool retain_graph = false;
   bool create_graph = false;  // formulas are recorded by what is active: the tape, and the levels below
+  bool stop_at_inputs = false;  // an outer pass goes on from there
 };
 void run_backward(const BackwardRun& run);
 // The cotangents of a node's arguments, in the order of its edges; empty slots are zeros.

@@ -132,6 +132,7 @@ void make_absent_cotangents(Node* node, const bp_formula& formula, Environment& 
 
 void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph) {
   if (node->kind == Node::Kind::kPut) return put_vjp(node, cotangents, out);
+  if (node->kind == Node::Kind::kGraph) return node->graph->backward(node, cotangents, out, create_graph);
   if (node->kind == Node::Kind::kMove) {
     out[0] = to_device(Tensor::share(cotangents[0].u.t), node->source);
     return;

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backplane/graph_function.hpp"
 #include "backplane/op.hpp"
 
 namespace backplane {
@@ -113,6 +114,7 @@ inline bp_value borrow(const Tensors& x) noexcept {
   list.u.tensors = reinterpret_cast<bp_tensor* const*>(x.list.data());
   return list;
 }
+inline bp_value borrow(const GraphFunction& x) noexcept { return value(x); }
 inline bp_value borrow(bool x) noexcept { return value(x); }
 inline bp_value borrow(int64_t x) noexcept { return value(x); }
 inline bp_value borrow(bp_device x) noexcept { return value(x); }
