@@ -137,8 +137,9 @@ void OpCompiler::check_higher_order() {
   const bool fits = args.size() == 2 && args[0].type == BP_TYPE_GRAPH && is_list(args[1]) &&
                     entry_.signature.results.size() == 1 && entry_.signature.results[0].is_list;
   if (!fits)
-    error(entry_.where, "'" + entry_.name() +
-                            "' takes a Graph, so its signature must be name(Graph function, Tensor[] args) -> Tensor[]");
+    error(entry_.where,
+          "'" + entry_.name() +
+              "' takes a Graph, so its signature must be name(Graph function, Tensor[] args) -> Tensor[]");
   if (!(op_.flags & BP_OP_DYNAMIC))
     error(entry_.where, "'" + entry_.name() + "' takes a Graph, which makes the results; write shape: dynamic");
   if (entry_.states_vjp || entry_.states_jvp || entry_.batch || entry_.decompose || !entry_.partial.empty())

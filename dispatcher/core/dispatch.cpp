@@ -108,7 +108,7 @@ namespace {
     return intercept(call, keys);
   }
   if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(without_creation(call));
-  call.op.flags & BP_OP_HIGHER_ORDER ? call_higher_order(call) : call_on_device(call);
+  call.op.flags& BP_OP_HIGHER_ORDER ? call_higher_order(call) : call_on_device(call);
 }
 
 // The bodies of the functions below; a call pays for none of their edges, and no Call until it needs one.

@@ -146,7 +146,8 @@ std::string explain(OpHandle op) {
     out << "  meta, result " << record.results[j].name << ": shape rule " << record.shapes[j].name << "\n";
   bool composite = (entry.flags & BP_OP_COMPOSITE) != 0;
   const char* through = entry.flags & BP_OP_HIGHER_ORDER ? "by the rules of the function"
-                        : entry.decompose ? "through the decomposition" : "none: no argument or result is differentiable";
+                        : entry.decompose                ? "through the decomposition"
+                                                         : "none: no argument or result is differentiable";
   formulas(out, record, BP_RULE_VJP, "autograd (vjp)", through);
   formulas(out, record, BP_RULE_JVP, "forward mode (jvp)", through);
   batch(out, entry);

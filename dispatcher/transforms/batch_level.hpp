@@ -16,7 +16,11 @@ class BatchLevel final : public Level {
  public:
   // Throws for a negative size.
   BatchLevel(const char* transform, int64_t size, Randomness randomness);
+  // One that was on the stack before (level.hpp).
+  BatchLevel(const char* transform, uint64_t serial, int64_t rows, Randomness policy)
+      : Level(transform, serial), size(rows), randomness(policy) {}
   void handle(const Call& call) override;
+  std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
 
   Tensor enter(const Tensor& input, int32_t axis);
   Tensor leave(const Tensor& result, std::optional<int32_t> axis);

@@ -23,10 +23,10 @@ class GradLevel final : public Level {
   // A leaf of this level's graph around `input`.
   Tensor track(const Tensor& input);
 
-  bool recording = true;      // no_grad acts on the innermost grad level
+  bool recording = true;         // no_grad acts on the innermost grad level
   Captures* captures = nullptr;  // not owned: calls are noted there instead of being recorded
-  std::vector<Edge> inputs;   // owned: the leaves, in the order of `track`
-  std::vector<Tensor> below;  // what they wrap
+  std::vector<Edge> inputs;      // owned: the leaves, in the order of `track`
+  std::vector<Tensor> below;     // what they wrap
 };
 
 // The innermost grad level of this thread, or nullptr.

@@ -69,8 +69,9 @@ Version::Version(Tensor t) : tensor(std::move(t)), version(tensor ? version_now(
 void Version::check(const std::string& function) const {
   if (!tensor) return;
   const uint32_t now = version_now(*impl(tensor));
-  BP_CHECK(now == version, VALUE, function, ": a tensor that its backward pass needs was changed in place: it had version ",
-           version, ", now ", now, "; use the out-of-place form, or copy the tensor before the change");
+  BP_CHECK(now == version, VALUE, function,
+           ": a tensor that its backward pass needs was changed in place: it had version ", version, ", now ", now,
+           "; use the out-of-place form, or copy the tensor before the change");
 }
 
 Captures::~Captures() {

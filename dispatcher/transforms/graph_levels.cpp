@@ -1,5 +1,7 @@
 #include "transforms/graph_levels.hpp"
 
+#include <algorithm>
+
 #include "core/dtype_rules.hpp"
 #include "transforms/graph_node.hpp"
 
@@ -32,7 +34,8 @@ void check_tangents(const GraphFunction& function, const GraphFunction::Duals& d
     BP_CHECK(same_shape(*result.get(), *tangent.get()), SHAPE, function.name(),
              ": its jvp rule returned a tangent of another shape than result ", j, " has");
     BP_CHECK(result.dtype() == tangent.dtype(), DTYPE, function.name(), ": its jvp rule returned a tangent of dtype ",
-             kDtypeNames[tangent.dtype()], " for result ", j, ", which is of ", kDtypeNames[result.dtype()], "; cast it");
+             kDtypeNames[tangent.dtype()], " for result ", j, ", which is of ", kDtypeNames[result.dtype()],
+             "; cast it");
   }
 }
 
@@ -132,14 +135,15 @@ std::vector<Tensor> ForwardPass::call(Args args) {
   for (size_t i = 0; i < has_tangent_.size(); ++i)
     duals.push_back(has_tangent_[i] ? with_tangent(level, args[i], args[next++]) : args[i]);
   std::vector<Tensor> results = inner_->call(duals), tangents;
-  result_has_tangent_.clear();
+  std::vector<bool> with;
   for (Tensor& t : results) {
     Tensor inner = inner_of(level, t);
     const Wrapper* wrapper = wrapper_of(level, impl(t));
-    result_has_tangent_.push_back(wrapper && wrapper->tangent);
-    if (result_has_tangent_.back()) tangents.push_back(Tensor::share(wrapper->tangent));
+    with.push_back(wrapper && wrapper->tangent);
+    if (with.back()) tangents.push_back(Tensor::share(wrapper->tangent));
     t = std::move(inner);
   }
+  if (told_) *told_ = std::move(with);
   results.insert(results.end(), tangents.begin(), tangents.end());
   return results;
 }
@@ -194,9 +198,10 @@ std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& funct
   if (function.recompute()) {
     for (const Tensor& t : tangents)
       if (t) inner.push_back(t);
-    auto pass = std::make_shared<ForwardPass>(function, *this, has_tangent);
+    std::vector<bool> with;
+    auto pass = std::make_shared<ForwardPass>(function, *this, has_tangent, &with);
     const std::vector<Tensor> found = call_below(*this, op, *pass, inner);
-    const std::vector<bool>& with = pass->results_with_tangent();
+    pass->stop_telling();
     std::vector<Tensor> results;
     size_t next = with.size();
     for (size_t j = 0; j < with.size(); ++j)
@@ -217,10 +222,6 @@ std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& funct
     results.push_back(duals.tangents[j] ? with_tangent(*this, duals.results[j], duals.tangents[j])
                                         : core::wrapped(*this, duals.results[j]));
   return results;
-}
-
-std::vector<Tensor> Level::call_graph(const OpEntry& op, GraphFunction& function, Args) {
-  detail::fail(BP_ERROR_NOT_IMPLEMENTED, op.record->name, ": ", transform, " cannot run the function ", function.name());
 }
 
 }  // namespace backplane::core

@@ -180,8 +180,8 @@ class CustomStep final : public Step {
       BP_CHECK(same_shape(*found[i].get(), *arg.get()), SHAPE, name(), ": its backward rule returned cotangent ", i,
                " of another shape than argument ", i, " has");
       BP_CHECK(found[i].dtype() == arg.dtype() || !is_inexact(arg.dtype()), DTYPE, name(),
-               ": its backward rule returned cotangent ", i, " of dtype ", kDtypeNames[found[i].dtype()],
-               ", argument ", i, " is of ", kDtypeNames[arg.dtype()], "; cast it");
+               ": its backward rule returned cotangent ", i, " of dtype ", kDtypeNames[found[i].dtype()], ", argument ",
+               i, " is of ", kDtypeNames[arg.dtype()], "; cast it");
       out[i] = found[i];
     }
   }

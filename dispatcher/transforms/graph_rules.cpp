@@ -103,8 +103,8 @@ std::shared_ptr<GraphFunction> make_custom_function(std::string name, CustomRule
   return std::make_shared<MadeOfCallables>(std::move(name), false, std::move(rules));
 }
 
-std::shared_ptr<GraphFunction> make_checkpoint(
-    std::string name, std::function<std::vector<Tensor>(std::span<const Tensor>)> function) {
+std::shared_ptr<GraphFunction> make_checkpoint(std::string name,
+                                               std::function<std::vector<Tensor>(std::span<const Tensor>)> function) {
   BP_CHECK(function, VALUE, name, ": a checkpoint needs a function");
   CustomRules rules;
   rules.call = std::move(function);
@@ -114,8 +114,8 @@ std::shared_ptr<GraphFunction> make_checkpoint(
 namespace core {
 
 void throw_missing_rule(const GraphFunction& function, const char* transform, const char* rule) {
-  detail::fail(BP_ERROR_NOT_IMPLEMENTED, function.name(), ": ", transform, " needs a rule that this function lacks; give it with ",
-               rule);
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, function.name(), ": ", transform,
+               " needs a rule that this function lacks; give it with ", rule);
 }
 
 std::shared_ptr<GraphFunction> with_backward(GraphFunction& function, const char* transform) {

@@ -23,7 +23,7 @@ class Level {
   explicit Level(const char* transform);  // becomes the thread's innermost
   // The same again, for a level that is not on the stack now: what it made belongs to this one.
   Level(const char* transform, uint64_t serial);
-  virtual ~Level();                       // ends it, where `end` has not
+  virtual ~Level();  // ends it, where `end` has not
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
@@ -31,7 +31,7 @@ class Level {
   // calls on under a BelowLevel.
   virtual void handle(const Call& call) = 0;
   // The call of an op that takes a function, of which every level is told (graph_call.hpp).
-  virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args);
+  virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
 
   // Removes the level from the thread's stack, of which it must be the innermost.
   void end();

@@ -1,7 +1,7 @@
 // Which random numbers a function took, so that running it again takes the same.
 //
-// Scopes stand on the stack of one thread, nested; `reserve_random` (backplane/graph_function.hpp) asks the innermost. A
-// recording scope notes what the scopes around it, or the generator, give.
+// Scopes stand on the stack of one thread, nested; `reserve_random` (backplane/graph_function.hpp) asks the innermost.
+// A recording scope notes what the scopes around it, or the generator, give.
 #pragma once
 
 #include <vector>

@@ -173,7 +173,7 @@ struct BackwardRun {
   std::span<const Edge> inputs;
   std::vector<Tensor>* captured = nullptr;
   bool retain_graph = false;
-  bool create_graph = false;  // formulas are recorded by what is active: the tape, and the levels below
+  bool create_graph = false;    // formulas are recorded by what is active: the tape, and the levels below
   bool stop_at_inputs = false;  // an outer pass goes on from there
 };
 void run_backward(const BackwardRun& run);

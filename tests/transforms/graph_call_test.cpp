@@ -87,6 +87,15 @@ std::shared_ptr<GraphFunction> recomputed(int* runs = nullptr) {
   });
 }
 
+Tensor batched(const Scalars& f, const Tensor& xs) {
+  return vmap([&](Span in) { return Vector{f(in[0])}; }, {&xs, 1})[0];
+}
+void expect_each(const Tensor& found, double (*f)(double), const Tensor& xs) {
+  const std::vector<double> y = values(found), x = values(xs);
+  ASSERT_EQ(y.size(), x.size());
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i], f(x[i]), 1e-11);
+}
+
 class GraphCall : public ::testing::Test {
  protected:
   void SetUp() override { null_backend(); }
@@ -109,8 +118,27 @@ void check_nestings(const Scalars& f, bool forward) {
     EXPECT_NEAR(item(derivative([&](const Tensor& y) { return directional(f, y); }, x)), second(1.5), 1e-11);
     EXPECT_NEAR(item(directional([&](const Tensor& y) { return directional(f, y); }, x)), second(1.5), 1e-11);
   }
+  const auto df = [&](const Tensor& y) { return derivative(f, y); };
+  Tensor xs = tensor({0.5, 1.0, 1.5}, {3});
+  expect_each(batched(df, xs), first, xs);
+  expect_each(batched([&](const Tensor& y) { return derivative(df, y); }, xs), second, xs);
+  expect_each(derivative([&](const Tensor& ys) { return sum(batched(f, ys)); }, xs), first, xs);
+  expect_each(derivative([&](const Tensor& ys) { return sum(batched(df, ys)); }, xs), second, xs);
+  expect_each(batched([&](const Tensor&) { return batched(df, xs); }, tensor({1, 2}, {2})).get()->dl.ndim == 2
+                  ? select(batched([&](const Tensor&) { return batched(df, xs); }, tensor({1, 2}, {2})), 0, 1)
+                  : Tensor(),
+              first, xs);
+  if (forward) {
+    expect_each(batched([&](const Tensor& y) { return directional(f, y); }, xs), first, xs);
+    Tensor ones = tensor({1, 1, 1}, {3});
+    expect_each(jvp([&](Span in) { return Vector{batched(df, in[0])}; }, {&xs, 1}, {&ones, 1}).tangents[0], second, xs);
+  }
+  set_requires_grad(xs, true);
+  Tensor none, loss = sum(batched(f, xs));
+  backward({&loss, 1}, {&none, 1}, {});
+  expect_each(grad_of(xs), first, xs);
   set_requires_grad(x, true);
-  Tensor y = f(x), none;
+  Tensor y = f(x);
   Tensor g = gradients({&y, 1}, {&none, 1}, {&x, 1}, {.create_graph = true})[0];
   EXPECT_NEAR(item(g), first(1.5), 1e-12);
   EXPECT_NEAR(item(gradients({&g, 1}, {&none, 1}, {&x, 1}, {})[0]), second(1.5), 1e-11);
@@ -127,9 +155,8 @@ TEST_F(GraphCall, CheckpointInEveryNesting) {
 
 TEST_F(GraphCall, NestedCheckpointsInEveryNesting) {
   auto inner = make_checkpoint("square", [](Span in) { return Vector{multiply(in[0], in[0])}; });
-  auto outer = make_checkpoint("outer", [&](Span in) {
-    return Vector{multiply(multiply(checkpoint(*inner, {in[0]})[0], in[0]), exp(in[0]))};
-  });
+  auto outer = make_checkpoint(
+      "outer", [&](Span in) { return Vector{multiply(multiply(checkpoint(*inner, {in[0]})[0], in[0]), exp(in[0]))}; });
   check_nestings([&](const Tensor& x) { return checkpoint(*outer, {x})[0]; }, true);
 }
 
@@ -275,6 +302,64 @@ TEST_F(GraphCall, ReplaysRandomNumbers) {
   backward({&y, 1}, {&none, 1}, {});
   EXPECT_EQ(generator.counter, 111u);
   EXPECT_EQ(seen, (std::vector<uint64_t>{100, 105, 108, 100, 105, 108, 105}));
+}
+
+TEST_F(GraphCall, UnbatchedArgumentsGetTheSumOverRows) {
+  CustomRules rules;
+  rules.call = [](Span in) { return Vector{multiply(in[0], in[1]), in[1]}; };
+  rules.forward = [](Span in) {
+    return GraphFunction::Forward{{multiply(in[0], in[1]), in[1]}, {{in[0], in[1]}, nullptr}};
+  };
+  rules.backward = [](const GraphFunction::Residuals& r, Span g) {
+    return Vector{multiply(g[0], r.tensors[1]), add(multiply(g[0], r.tensors[0]), g[1])};
+  };
+  auto custom = make_custom_function("product", std::move(rules));
+  auto plain = make_checkpoint("product", [](Span in) { return Vector{multiply(in[0], in[1]), in[1]}; });
+  Tensor xs = tensor({1, 2, 3}, {3}), w = scalar(2.0);
+  const auto loss = [&](auto op, const Tensor& v) {
+    return sum(batched(
+        [&](const Tensor& x) {
+          Vector r = op(x, v);
+          return add(r[0], multiply(r[1], r[1]));
+        },
+        xs));
+  };
+  const auto with_rules = [&](const Tensor& x, const Tensor& v) { return custom_function(*custom, {x, v}); };
+  const auto again = [&](const Tensor& x, const Tensor& v) { return checkpoint(*plain, {x, v}); };
+  EXPECT_EQ(item(derivative([&](const Tensor& v) { return loss(with_rules, v); }, w)), 6 + 3 * 2 * 2);
+  EXPECT_EQ(item(derivative([&](const Tensor& v) { return loss(again, v); }, w)), 6 + 3 * 2 * 2);
+}
+
+TEST_F(GraphCall, BatchRulesAreCalled) {
+  int calls = 0;
+  CustomRules rules;
+  rules.call = [](Span in) { return Vector{exp(in[0])}; };
+  rules.batch = [&](int64_t size, const std::vector<bool>& flags, Span in) {
+    ++calls;
+    EXPECT_EQ(size, 3);
+    EXPECT_EQ(flags, (std::vector<bool>{true, false}));
+    return GraphFunction::Batched{{multiply(in[0], in[1])}, {true}};
+  };
+  auto function = make_custom_function("batched", std::move(rules));
+  Tensor xs = tensor({1, 2, 3}, {3}), c = scalar(5.0);
+  EXPECT_EQ(values(batched(
+                [&](const Tensor& x) {
+                  return custom_function(*function, {x, c})[0];
+                },
+                xs)),
+            (std::vector<double>{5, 10, 15}));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(GraphCall, CapturedBatchesStayBatched) {
+  Tensor xs = tensor({1, 2, 3}, {3}), c = scalar(2.0);
+  Tensor d = batched(
+      [&](const Tensor& w) {
+        auto function = make_checkpoint("scaled", [w](Span in) { return Vector{multiply(multiply(in[0], in[0]), w)}; });
+        return derivative([&](const Tensor& y) { return checkpoint(*function, {y})[0]; }, c);
+      },
+      xs);
+  EXPECT_EQ(values(d), (std::vector<double>{4, 8, 12}));
 }
 
 template <class Call>

@@ -1,8 +1,8 @@
 // Functions as arguments of ops: what a Graph argument holds, with the rules that its author gives to transforms.
 //
-// The ops `checkpoint` and `custom_function` take one. It is made with std::make_shared; whoever keeps it shares it. Its
-// members may be called again and on any thread on which a transform runs, and throw Error. Tensors come and go as seen
-// below the transform that asks. In cotangents and tangents an empty Tensor is a zero.
+// The ops `checkpoint` and `custom_function` take one. It is made with std::make_shared; whoever keeps it shares it.
+// Its members may be called again and on any thread on which a transform runs, and throw Error. Tensors come and go as
+// seen below the transform that asks. In cotangents and tangents an empty Tensor is a zero.
 #pragma once
 
 #include <functional>
@@ -82,8 +82,8 @@ BACKPLANE_API std::shared_ptr<GraphFunction> make_custom_function(std::string na
 BACKPLANE_API std::shared_ptr<GraphFunction> make_checkpoint(
     std::string name, std::function<std::vector<Tensor>(std::span<const Tensor>)> function);
 
-// Takes `count` counters of a generator for one random call, which is how every front door takes random numbers. While a
-// checkpoint recomputes on this thread, it gives those of the first run, and `generator` stays as it is.
+// Takes `count` counters of a generator for one random call, which is how every front door takes random numbers. While
+// a checkpoint recomputes on this thread, it gives those of the first run, and `generator` stays as it is.
 BACKPLANE_API bp_generator_state reserve_random(bp_generator_state& generator, uint64_t count);
 
 }  // namespace backplane
