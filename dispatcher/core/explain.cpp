@@ -150,7 +150,10 @@ std::string explain(OpHandle op) {
                                                          : "none: no argument or result is differentiable";
   formulas(out, record, BP_RULE_VJP, "autograd (vjp)", through);
   formulas(out, record, BP_RULE_JVP, "forward mode (jvp)", through);
-  batch(out, entry);
+  if (entry.flags & BP_OP_HIGHER_ORDER)
+    out << "  batch: by the rules of the function\n";
+  else
+    batch(out, entry);
   formulas(out, record, BP_RULE_PUT, "put", nullptr);
   formulas(out, record, BP_RULE_DECOMPOSE, composite ? "every call" : "decomposition", nullptr);
   for (uint32_t bit = 0; const KeyRecord* key = key_at(bit); ++bit) {

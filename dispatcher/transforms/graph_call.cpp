@@ -87,9 +87,13 @@ void Captures::note(TensorImpl* tensor) {
 }
 
 void Captures::note(const Call& call, const Level* level) {
-  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
-    if (level ? t->node && wrapper_of(*level, t) : wants_grad(t)) note(t);
-  });
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    const bp_formula* formula = call.op.vjp_of_arg[static_cast<size_t>(i)];
+    if (formula && (formula->flags & BP_FORMULA_ZERO)) continue;  // no gradient passes
+    each_tensor(&call.args[i], 1, [&](TensorImpl* t) {
+      if (level ? t->node && wrapper_of(*level, t) : wants_grad(t)) note(t);
+    });
+  }
 }
 
 void Captures::check_unchanged(const std::string& function) const {

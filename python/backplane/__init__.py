@@ -65,6 +65,7 @@ from ._core import (
     vjp,
     vmap,
 )
+from ._custom import checkpoint, custom_function
 from ._grad import enable_grad, gradients, no_grad
 from ._op_methods import custom_op, opcheck
 from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport

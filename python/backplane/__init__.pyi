@@ -425,6 +425,62 @@ def hessian(
     Arguments and errors as for jacrev. For a value without dimensions and an argument of shape (*n) it has shape
     (*n, *n); containers nest once for each derivative.
     """
+def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:  # type: ignore[no-redef]
+    """fun, of whose run a gradient keeps the arguments alone: the backward pass runs it again. A decorator.
+
+    fun: takes and returns tensors and containers of them; other leaves are passed through. It must do the same each time that
+        it is called with the same arguments, and must not change tensors in place that are not its own. The second run takes the
+        random numbers of the first; the generators stay as they are.
+
+    The result is a function that computes what fun computes. It works under every transform and in any nesting, also of
+    checkpoints; tensors that fun uses without being given them get their gradients too. Where nothing is differentiated it costs
+    nothing; else the time of one more run, against the memory of what that run would have saved.
+
+    Errors: ArgumentTypeError where fun is not callable; ArgumentValueError in the backward pass where the second run differs in
+        its random numbers or number of results, or where a tensor that it needs was changed in place since.
+    Source: Griewank and Walther, "Revolve", ACM Transactions on Mathematical Software 26, 2000.
+    """
+
+class custom_function:  # type: ignore[no-redef]
+    """A function whose derivatives and batching are given by rules, as in jax.custom_vjp and jax.custom_jvp; a decorator.
+
+    fun: takes arguments by position and returns tensors or containers of them; leaves that are no tensors are passed through.
+    nondiff_argnums: positions of arguments that are never differentiated, such as functions and options. They come first in bwd
+        and in the rule of defjvp.
+
+    Rules are ordinary code: they are themselves differentiated for higher orders. A function with a jvp rule alone also has
+    reverse mode, by transposing it. Batching needs no rule: it batches the function or the rule that is asked for.
+    A transform that needs a rule which is missing raises MissingRuleError; a differentiated tensor that the function uses
+    without having it as an argument is an ArgumentValueError, for the rules say nothing of it.
+    """
+
+    fun: Callable[..., Any]
+    nondiff_argnums: tuple[int, ...]
+    def __init__(self, fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = ()) -> None: ...
+    def defvjp(self, fwd: Callable[..., tuple[Any, Any]], bwd: Callable[..., tuple[Any, ...]]) -> None:
+        """Gives the rule for reverse mode.
+
+        fwd(*args) returns (result, residuals): what the function returns, and whatever bwd needs.
+        bwd(*nondiff, residuals, cotangent) returns a tuple with a cotangent per differentiable argument, of its structure,
+            shapes and dtypes; None is zero. cotangent has the structure of the result, None where that is no floating tensor.
+        """
+
+    def defjvp(self, rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+        """Gives the rule for forward mode, rule(*nondiff, primals, tangents) -> (result, tangent), and returns it: a decorator.
+
+        primals and tangents are tuples of one structure; an integer tensor has the tangent None. tangent has the result's
+        structure, shapes and dtypes; None is zero.
+        """
+
+    def defvmap(self, rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+        """Gives the rule for batching, rule(axis_size, in_batched, *args) -> (result, out_batched), and returns it: a decorator.
+
+        in_batched: per argument a container of its structure that tells which tensors have the batch, always at axis 0.
+        out_batched: the same for the result, or one bool for all of it.
+        """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 def grad_enabled() -> builtins.bool: ...
 def set_grad_enabled(enabled: builtins.bool) -> builtins.bool: ...
 def manual_seed(seed: int) -> Generator: ...

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "backplane/graph_function.hpp"
 #include "errors.hpp"
 
 namespace backplane::python {
@@ -132,11 +133,11 @@ bool is_generator(PyObject* object) noexcept { return Py_TYPE(object) == g_gener
 
 PyObject* wrap_generator(bp_generator_state state) noexcept { return make_generator(g_generator_type, state); }
 
-bp_generator_state reserve_random(PyObject* generator, uint64_t elements) noexcept {
-  bp_generator_state& state = state_of(generator ? generator : g_default);
-  const bp_generator_state reserved = state;
-  state.counter += 1 + kCountersPerElement * elements;
-  return reserved;
+bool reserve_positions(PyObject* generator, uint64_t elements, bp_generator_state* reserved) noexcept {
+  return guarded([&] {
+           *reserved = reserve_random(state_of(generator ? generator : g_default), 1 + kCountersPerElement * elements);
+           return 0;
+         }) == 0;
 }
 
 }  // namespace backplane::python

@@ -5,6 +5,7 @@
 
 #include "asarray.hpp"
 #include "bind_autograd.hpp"
+#include "bind_graph_function.hpp"
 #include "bind_system.hpp"
 #include "custom_op.hpp"
 #include "dlpack.hpp"
@@ -58,6 +59,7 @@ PYBIND11_MODULE(_core, module) {
   pybind11::register_exception_translator(translate);
   module.attr("__version__") = BACKPLANE_VERSION;
   bind_autograd(module);
+  bind_graph_function(module);
   bind_system(module);
   bind_custom_op(module);
   bind_op_facts(module);

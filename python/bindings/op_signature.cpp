@@ -127,12 +127,12 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
   }
   if (generator_ < 0) [[likely]]
     return used;
-  reserve(given, arguments);
+  if (!reserve(given, arguments)) return -1;
   return std::max(used, generator_ + 1);
 }
 
 // The largest count of elements that an argument speaks of bounds what the call can draw.
-void OpSignature::reserve(PyObject* const* given, CallArguments& arguments) const {
+bool OpSignature::reserve(PyObject* const* given, CallArguments& arguments) const {
   bp_value* values = arguments.values();
   uint64_t elements = 1;
   for (int32_t i = 0; i < count(); ++i) {
@@ -150,10 +150,11 @@ void OpSignature::reserve(PyObject* const* given, CallArguments& arguments) cons
   }
   PyObject* generator = given[generator_] == Py_None ? nullptr : given[generator_];
   auto* state = arguments.allocate<bp_generator_state>(1);
-  *state = reserve_random(generator, elements);
+  if (!reserve_positions(generator, elements, state)) return false;
   values[generator_] = bp_value{};
   values[generator_].tag = BP_TAG_GENERATOR;
   values[generator_].u.g = state;
+  return true;
 }
 
 }  // namespace backplane::python

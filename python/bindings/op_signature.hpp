@@ -47,7 +47,7 @@ class OpSignature {
  private:
   bool match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const;
   PyObject* raise_unread(const Parameter& parameter, PyObject* object) const;
-  void reserve(PyObject* const* given, CallArguments& arguments) const;
+  bool reserve(PyObject* const* given, CallArguments& arguments) const;
   bool raise_unknown(PyObject* keyword) const;
 
   const bp_op_def& def_;
