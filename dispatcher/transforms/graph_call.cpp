@@ -11,6 +11,17 @@ uint32_t version_now(const TensorImpl& t) {
   return t.storage ? t.storage->version.load(std::memory_order_relaxed) : t.wrapper ? t.wrapper->version : 0;
 }
 
+// Nothing comes through a call whose derivatives are all zero: the result of stop_gradient is a constant.
+bool passes_gradients(const Node& node) {
+  if (node.kind != Node::Kind::kOp) return true;
+  for (size_t i = 0; i < node.op->vjp_of_arg.size(); ++i) {
+    if (!(node.needs >> (i < 63 ? i : 63) & 1)) continue;
+    const bp_formula* formula = node.op->vjp_of_arg[i];
+    if (!formula || !(formula->flags & BP_FORMULA_ZERO)) return true;
+  }
+  return false;
+}
+
 // Under all levels. Where nothing wants a gradient the function just runs.
 std::vector<Tensor> call_checkpoint(const OpEntry& op, GraphFunction& function, Args args) {
   Captures captures;
@@ -81,6 +92,7 @@ Captures::~Captures() {
 void Captures::note(TensorImpl* tensor) {
   const Edge edge = edge_to(tensor);
   if (!edge.node) return;
+  if (!passes_gradients(*edge.node)) return release_edge(edge);
   if (!seen_.emplace(edge.node, edge.output).second) return release_edge(edge);
   edges.push_back(edge);
   versions.emplace_back(Tensor::share(tensor));

@@ -16,8 +16,8 @@ bool is_generator(PyObject* object) noexcept;
 // A new Generator at this position, or nullptr with a Python error.
 PyObject* wrap_generator(bp_generator_state state) noexcept;
 
-// Reserves the positions of a call over `elements` elements from a Generator, or from the process's own for NULL. False: a
-// Python error is set (a checkpoint that runs again differs from its first run).
+// Reserves the positions of a call over `elements` elements from a Generator, or from the process's own for NULL.
+// False: a Python error is set (a checkpoint that runs again differs from its first run).
 bool reserve_positions(PyObject* generator, uint64_t elements, bp_generator_state* reserved) noexcept;
 
 }  // namespace backplane::python
