@@ -4,9 +4,6 @@ Both are ops that take a function (backplane/graph_function.hpp). The core calls
 become the user's containers, with the leaves that are no tensors, which stay as they are, in their places.
 """
 
-import functools
-import inspect
-
 from . import _core, tree
 
 
@@ -25,6 +22,8 @@ class custom_function:
 
     def __new__(cls, fun=None, nondiff_argnums=()):
         if fun is None:
+            import functools  # needed seldom, and slow to import
+
             return functools.partial(cls, nondiff_argnums=nondiff_argnums)
         return super().__new__(cls)
 
@@ -32,6 +31,8 @@ class custom_function:
         _check_callable("custom_function", "fun", fun)
         if isinstance(nondiff_argnums, int):
             nondiff_argnums = (nondiff_argnums,)
+        import functools
+
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = tuple(nondiff_argnums)
@@ -74,6 +75,8 @@ class custom_function:
         return _CustomCall(self, args).run()
 
     def __get__(self, instance, owner=None):
+        import functools
+
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self):
@@ -86,6 +89,8 @@ class custom_function:
 
     def _positional(self, args, kwargs):
         """Rules take arguments by position alone."""
+        import inspect
+
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs:
@@ -112,6 +117,8 @@ def checkpoint(fun):
     Source: Griewank and Walther, "Revolve", ACM Transactions on Mathematical Software 26, 2000.
     """
     _check_callable("checkpoint", "fun", fun)
+
+    import functools
 
     @functools.wraps(fun)
     def checkpointed(*args, **kwargs):
