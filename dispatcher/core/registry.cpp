@@ -20,9 +20,8 @@ constinit Tables tables;
 
 namespace {
 
-constexpr const char* kRoleTags[] = {"role:add",     "role:full",    "role:copy",   "role:cast",  "role:expand",
-                                     "role:permute", "role:reshape", "role:select", "role:concat",
-                                     "role:sum"};
+constexpr const char* kRoleTags[] = {"role:add",     "role:full",    "role:copy",   "role:cast",   "role:expand",
+                                     "role:permute", "role:reshape", "role:select", "role:concat", "role:sum"};
 
 void register_built_ins() {
   for (uint32_t i = 0; i < bp_op_count; ++i) register_op(core_plugin(), *bp_ops[i]);

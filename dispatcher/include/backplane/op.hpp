@@ -49,8 +49,8 @@ BACKPLANE_API std::vector<InferredResult> infer(OpHandle op, const bp_value* arg
 // For every slot of the op: the rule, the registration that filled it, and the losers. For people.
 BACKPLANE_API std::string explain(OpHandle op);
 
-// How a call of the op reaches each backend that is open: "kernel", "decomposition", "function" (the op's argument runs), "view",
-// "host fallback" or "none".
+// How a call of the op reaches each backend that is open: "kernel", "decomposition", "function" (the op's argument
+// runs), "view", "host fallback" or "none".
 struct BackendRule {
   std::string backend;
   const char* rule;
