@@ -95,7 +95,7 @@ bp_value real(double x) {
 }
 
 bp_status call(bp_kernel_fn fn, std::vector<bp_value> args, std::vector<bp_value> outs) {
-  const bp_op_info op{BP_HEADER(bp_op_info), "acme::op", 0, 0};
+  const bp_op_info op{BP_HEADER(bp_op_info), "acme::op", 0, 0, nullptr};
   bp_frame frame{};
   frame.header = BP_HEADER(bp_frame);
   frame.host = &host;

@@ -173,7 +173,7 @@ class FakeHost {
   bp_status call(const std::string& op, std::vector<bp_value> args, std::vector<bp_value> outs, bp_dtype compute,
                  bool flat = false, const Shape* reduced = nullptr) {
     const bp_kernel_def& row = kernels.at(op);
-    bp_op_info info{BP_HEADER(bp_op_info), row.op, 0, 0};
+    bp_op_info info{BP_HEADER(bp_op_info), row.op, 0, 0, nullptr};
     bp_frame frame{};
     frame.header = BP_HEADER(bp_frame);
     frame.host = &host_;
