@@ -96,7 +96,7 @@ class DeviceTest : public ::testing::Test {
   }
   bp_status add(Vector& out, Vector& x, Vector& y, bp_stream* on, uint64_t ticket) {
     const bp_kernel_def& row = host.kernels.at("bp::add");
-    const bp_op_info info{BP_HEADER(bp_op_info), "bp::add", 0, 1};
+    const bp_op_info info{BP_HEADER(bp_op_info), "bp::add", 0, 1, nullptr};
     bp_frame frame{};
     frame.header = BP_HEADER(bp_frame);
     frame.host = &host.table;
