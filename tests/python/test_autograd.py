@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import backplane as bp
+import numpy as np
 import pytest
 
 
@@ -176,3 +177,28 @@ def test_a_training_step_in_place():
             w -= 0.1 * w.grad
         w.grad = None
     assert loss.item() < 1e-6
+
+
+@pytest.mark.parametrize("rank", [1, 3, 9, 16])  # the more axes a slice names, the longer what its view remembers
+def test_a_change_through_a_view_reaches_its_base(rank):
+    x = bp.asarray(np.arange(2.0**rank).reshape((2,) * rank))
+    x.requires_grad = True
+    y = x * 1
+    key = (slice(0, 1), slice(None, None, -1), slice(1, None))[:rank] + (slice(1, 2),) * max(rank - 3, 0)
+    view = y[key]
+    view *= 3
+    assert (y != x).sum().item() <= view.size
+    y.sum().backward()
+    changed = np.ones((2,) * rank)
+    changed[key] = 3
+    np.testing.assert_array_equal(x.grad.numpy(), changed)
+
+
+@pytest.mark.parametrize("recording", [False, True])
+def test_a_long_chain_of_views_dies_without_recursion(recording):
+    x = leaf(1.0, 2.0) if recording else bp.asarray([1.0, 2.0])
+    view = x
+    for _ in range(20_000):
+        view = view[:]
+    np.testing.assert_array_equal(view.detach().numpy(), [1, 2])
+    del view
