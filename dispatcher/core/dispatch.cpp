@@ -122,7 +122,8 @@ namespace {
     keys |= operands.keys;
     if (!(keys & considered) && call_fast(op, args, n_args, outs, mask, operands)) [[likely]]
       return;
-    const Operands kept = operands;  // whose address is given away: the others stay in registers
+    // What is given away by address, member by member: the others stay in registers.
+    const Operands kept{operands.first, operands.keys, operands.flags, operands.plain, operands.numbers};
     return call_the_long_way({op, args, n_args, outs, n_outs, mask}, keys & considered, considered, &kept);
   }
   if (op.short_way == ShortWay::kView && args[0].tag == BP_TAG_TENSOR) {

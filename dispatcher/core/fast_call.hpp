@@ -36,7 +36,14 @@ struct Operands {
 
 [[gnu::always_inline]] inline Operands read_operands(const OpEntry& op, const bp_value* args, int32_t n_args) {
   Operands sum;
-  for (int32_t i = 0; i < n_args; ++i) {
+  int32_t i = 0;
+  if (n_args > 0 && args[0].tag == BP_TAG_TENSOR) [[likely]] {
+    sum.first = impl(args[0].u.t);
+    sum.keys = sum.first->keys;
+    sum.flags = sum.first->flags;
+    i = 1;
+  }
+  for (; i < n_args; ++i) {
     if (args[i].tag != BP_TAG_TENSOR) {
       read_other(op, args[i], i, sum);
       continue;
