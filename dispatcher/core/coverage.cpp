@@ -25,7 +25,8 @@ const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
 const char* batch_rule(OpHandle op) {
   static constexpr const char* kNames[] = {"stated",   "derived", "decomposition", "loop",
                                            "creation", "refused", "missing"};
-  return kNames[static_cast<size_t>(checked_entry(op).batch.kind)];
+  const OpEntry& entry = checked_entry(op);
+  return entry.flags & BP_OP_HIGHER_ORDER ? "function" : kNames[static_cast<size_t>(entry.batch.kind)];
 }
 
 std::vector<BackendRule> backend_rules(OpHandle op) {

@@ -57,8 +57,8 @@ struct BackendRule {
 };
 BACKPLANE_API std::vector<BackendRule> backend_rules(OpHandle op);
 
-// How vmap batches the op: "stated", "derived", "decomposition", "loop", "creation" (nothing to batch), "refused" or
-// "missing".
+// How vmap batches the op: "stated", "derived", "decomposition", "loop", "creation" (nothing to batch), "refused",
+// "function" (by the rules of the function that it calls) or "missing".
 BACKPLANE_API const char* batch_rule(OpHandle op);
 
 // How calls reached devices since the process started (or the last reset).
