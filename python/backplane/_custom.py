@@ -194,8 +194,8 @@ class _Call:
         return self.results(self.fun(self.inputs.fill(tensors)))
 
     def results(self, returned):
-        self.output = _Template(returned)
-        return self.output.take()
+        output = self.output = _Template(returned)  # a run on another thread may replace the attribute
+        return output.take()
 
 
 class _CustomCall(_Call):

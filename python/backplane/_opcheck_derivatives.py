@@ -320,7 +320,12 @@ def batch(subject):
     cases = [({leaf: t}, axis) for leaf, t in leaves.items() for axis in range(-1, t.ndim + 1)]
     cases += [(leaves, 0)] if len(leaves) > 1 else []
     for over, axis in cases:
-        found, expected, like = _call_batched(subject, over, axis)
+        try:
+            found, expected, like = _call_batched(subject, over, axis)
+        except _core.MissingRuleError as missing:
+            if str(missing).startswith(f"{subject.name}: has no batch rule"):
+                raise NotStated("no batch rule, and none follows from the shape rule") from None
+            raise
         for j, (batched, row_by_row, result) in enumerate(zip(found, expected, like)):
             words = difference(batched, row_by_row, result.dtype)
             if words:

@@ -26,7 +26,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False):
         _check_arguments("jacrev", chosen, holomorphic)
         value, pullback, *aux = _core.vjp_as("jacrev", partial, tuple(chosen.values()), has_aux)
         results, structure = tree.flatten(value)
-        _check_results(results, holomorphic)
+        _check_results("jacrev", results, holomorphic)
 
         def row(*cotangents):
             found = pullback(tree.unflatten(structure, cotangents))
@@ -59,7 +59,8 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
         def column(*tangents):
             directions = tree.unflatten(structure, tangents)
             pair = (primals, directions) if several else ((primals,), (directions,))
-            _, derivative, *aux = _core.jvp_as("jacfwd", partial, *pair, has_aux)
+            value, derivative, *aux = _core.jvp_as("jacfwd", partial, *pair, has_aux)
+            _check_results("jacfwd", tree.leaves(value), holomorphic)
             rest[:] = tree.flatten(aux[0]) if has_aux else ([], None)
             return derivative, [leaf for leaf in rest[0] if isinstance(leaf, _core.Tensor)]
 
@@ -181,12 +182,12 @@ def _check_arguments(name, chosen, holomorphic):
                 raise _core.DtypeError(found + "a real one, or holomorphic=True where the function is holomorphic")
 
 
-def _check_results(results, holomorphic):
+def _check_results(name, results, holomorphic):
     for result in results:
-        found = f"jacrev: the function returned a tensor of dtype {result.dtype.name}; expected "
+        found = f"{name}: the function returned a tensor of dtype {result.dtype.name}; expected "
         if result.dtype.kind not in ("real floating", "complex floating"):
             raise _core.DtypeError(found + "a floating one; cast it with astype")
-        if not holomorphic and result.dtype.kind == "complex floating":
+        if name == "jacrev" and not holomorphic and result.dtype.kind == "complex floating":
             raise _core.DtypeError(found + "a real one, or holomorphic=True where the function is holomorphic")
         if holomorphic and result.dtype.kind != "complex floating":
             raise _core.DtypeError(found + "a complex one, as holomorphic=True says")

@@ -99,6 +99,14 @@ def test_what_is_not_stated_is_said(name, x):
     assert bp.opcheck(bare, (x,))
 
 
+def test_a_shape_rule_from_which_no_batching_follows(name, x):
+    @bp.custom_op(name, shape="same(x)")
+    def reversed_op(x: bp.Tensor) -> bp.Tensor:
+        return bp.copy(bp.flip(x))
+
+    assert verdicts(reversed_op, x)["batch"] == ("not stated", "no batch rule, and none follows from the shape rule")
+
+
 def test_a_mutating_op_is_checked(name, x):
     @bp.custom_op(name, mutates_args=("x",))
     def triple(x: bp.Tensor) -> None:

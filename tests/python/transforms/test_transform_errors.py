@@ -152,6 +152,12 @@ ERRORS = {
     "jacrev fun": (lambda: bp.jacrev(3), TypeError, "jacrev: argument fun: found a value of type int"),
     "jacfwd int": (lambda: bp.jacfwd(total)(INTS), TypeError, r"jacfwd: primals\[0\]: found .*int64"),
     "jacfwd complex": (lambda: bp.jacfwd(lambda z: z)(Z), TypeError, r"jacfwd: args\[0\]: .*complex64, expected a real one"),
+    "jacfwd int result": (lambda: bp.jacfwd(lambda x: bp.argmax(x))(X), TypeError, "jacfwd: .*int64; expected a floating"),
+    "jacfwd holomorphic result": (
+        lambda: bp.jacfwd(bp.real, holomorphic=True)(Z),
+        TypeError,
+        "jacfwd: .*float32; expected a complex one, as holomorphic=True says",
+    ),
     "jacfwd argnums": (lambda: bp.jacfwd(total, "x"), TypeError, "jacfwd: argument argnums: found 'x'"),
     "hessian argnums": (lambda: bp.hessian(total, (0, 0))(X), ValueError, "argument argnums: found argument 0 twice"),
 }
