@@ -108,6 +108,9 @@ struct Roots {
     for (const Edge& edge : edges) release(edge.node);
   }
   void add(const Tensor& root, const Tensor& cotangent) {
+    BP_CHECK(!impl(root)->wrapper, VALUE,
+             "backward: the root is a tensor of a transform that has ended; return it from the "
+             "transformed function instead of keeping it");
     Edge edge = edge_to(impl(root));
     BP_CHECK(edge.node, VALUE,
              "backward: the root does not require a gradient and has no history; set requires_grad on an input");

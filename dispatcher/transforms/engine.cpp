@@ -2,6 +2,7 @@
 // arrived; consumers are always deeper, so when it is taken out they are complete. Nothing is counted beforehand.
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <unordered_map>
 
 #include "backplane/device.hpp"
@@ -71,10 +72,17 @@ void accumulate(Tensor& sum, bool* owned, Tensor addend, bool create_graph) {
   if (owned) *owned = true;
 }
 
+// Several threads may add to one leaf's gradient.
+std::mutex& gradient_lock(const TensorImpl* leaf) {
+  static std::mutex locks[16];
+  return locks[reinterpret_cast<uintptr_t>(leaf) / sizeof(TensorImpl) % 16];
+}
+
 void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Autograd& autograd = *leaf->autograd;
   for (auto& [id, hook] : autograd.hooks)
     if (Tensor replaced = hook(cotangent)) cotangent = replaced;
+  std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
     if (!create_graph && !alone(cotangent)) {
       bp_value arg = value(cotangent);

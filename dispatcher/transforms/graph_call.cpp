@@ -79,6 +79,7 @@ Version::Version(Tensor t) : tensor(std::move(t)), version(tensor ? version_now(
 
 void Version::check(const std::string& function) const {
   if (!tensor) return;
+  if (impl(tensor)->wrapper && impl(tensor)->view) refresh(impl(tensor));  // its base may have changed since
   const uint32_t now = version_now(*impl(tensor));
   BP_CHECK(now == version, VALUE, function,
            ": a tensor that its backward pass needs was changed in place: it had version ", version, ", now ", now,

@@ -149,11 +149,45 @@ bool wants_any(const Call& call) {
 
 // An in-place change needs the history of its target to be replaceable.
 void check_target(const Call& call, const TensorImpl* target) {
-  for (const TensorImpl* t = target; t; t = t->view ? t->view->base : nullptr)
-    BP_CHECK(t->node || !(t->autograd && t->autograd->requires_grad), VALUE, call.op.record->name,
-             ": an in-place change of a ", t == target ? "tensor" : "view of a tensor",
+  const std::string_view name = call.op.record->name;
+  for (const TensorImpl* t = target; t; t = t->view ? t->view->base : nullptr) {
+    BP_CHECK(t->node || !(t->autograd && t->autograd->requires_grad), VALUE, name, ": an in-place change of a ",
+             t == target ? "tensor" : "view of a tensor",
              " that requires a gradient and is a leaf; use the out-of-place form, or change it under no_grad()");
+    const bool maybe_view = t->node && t->node->op && (t->node->op->flags & BP_OP_MAYBE_VIEW);
+    BP_CHECK(!maybe_view || t->storage->refs.load(std::memory_order_acquire) == 1, VALUE, name,
+             ": writing through the result of ", t->node->op->record->name,
+             ", which may be a view or a copy, is refused while a gradient is recorded; copy it first");
+    if (!t->view) continue;
+    const bp_formula* put = t->view->op->record->find_formula(BP_RULE_PUT);
+    BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, name, ": writing through the result of ",
+             t->view->op->record->name, " is refused while a gradient is recorded", put && put->text ? ": " : "",
+             put && put->text ? put->text : "", "; copy it first");
+  }
 }
+
+// The arguments of an in-place call as its formulas shall read them. Where they read the target, that is its value
+// before the change: a recorded copy.
+struct BeforeChange {
+  bp_value args[kMaxArgs];
+  Tensor copy;
+
+  BeforeChange(const Call& call, TensorImpl* target) {
+    uint64_t needs = 0, changed = 0;
+    for (int32_t i = 0; i < call.n_args; ++i) {
+      args[i] = call.args[i];
+      const uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
+      each_tensor(args + i, 1, [&](TensorImpl* t) { needs |= wants_grad(t) ? bit : 0; });
+      if (args[i].tag == BP_TAG_TENSOR && impl(args[i].u.t) == target) changed |= bit;
+    }
+    const FreeNames names = call.n_args <= 3 ? call.op.reads[needs & 7] : formulas_read(call.op, needs);
+    if (!(names.args & changed)) return;
+    bp_value arg = tensor_value(target);
+    copy = Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1, call.mask));
+    for (int32_t i = 0; i < call.n_args; ++i)
+      if (args[i].tag == BP_TAG_TENSOR && impl(args[i].u.t) == target) args[i] = value(copy);
+  }
+};
 
 // The base of a view sees the change as `put`; the view is then a view of the new base.
 void rebase(TensorImpl* target) {
@@ -194,10 +228,11 @@ void record_inplace(const Call& call, TensorImpl* target) {
   if (target->view) refresh_view(target);
   uint32_t version = target->storage->version.load(std::memory_order_relaxed);
   const bp_storage* storage = target->storage;
+  const BeforeChange before(call, target);
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
   if (!wants_any(call)) return;
   bp_value out = tensor_value(target);
-  record_node({call.op, call.args, &out, call.args, &target, storage, version});
+  record_node({call.op, before.args, &out, call.args, &target, storage, version});
   if (target->view) rebase(target);
 }
 

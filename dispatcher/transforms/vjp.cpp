@@ -12,7 +12,8 @@ namespace backplane::core {
 namespace {
 
 void check_version(const Node& node, const bp_tensor* tensor, uint32_t saved) {
-  const auto* t = static_cast<const TensorImpl*>(tensor);
+  auto* t = static_cast<TensorImpl*>(const_cast<bp_tensor*>(tensor));
+  if (t->wrapper && t->view) refresh(t);  // its base may have changed since
   const uint32_t now = t->storage   ? t->storage->version.load(std::memory_order_relaxed)
                        : t->wrapper ? t->wrapper->version
                                     : 0;

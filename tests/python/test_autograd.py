@@ -1,5 +1,6 @@
 """Reverse mode from Python: backward, gradients, hooks, modes."""
 
+import threading
 import gc
 import weakref
 
@@ -202,3 +203,40 @@ def test_a_long_chain_of_views_dies_without_recursion(recording):
         view = view[:]
     np.testing.assert_array_equal(view.detach().numpy(), [1, 2])
     del view
+
+
+def test_an_in_place_change_that_reads_its_target_keeps_the_value_before():
+    x, w = bp.asarray([1.0, 2.0]).requires_grad_(), bp.asarray([3.0, 5.0]).requires_grad_()
+    y = x * 1
+    y *= w
+    y *= y  # (x w)^2
+    y.sum().backward()
+    assert x.grad.tolist() == [18.0, 100.0] and w.grad.tolist() == [6.0, 40.0]
+
+
+def test_an_in_place_change_differentiates_twice():
+    x = bp.asarray(3.0).requires_grad_()
+    y = x * 1
+    y *= x
+    y *= x  # x^3
+    first = bp.gradients(y, x, create_graph=True)
+    assert first.item() == 27.0 and bp.gradients(first, x).item() == 18.0
+
+
+@pytest.mark.parametrize("view", [lambda b: b.reshape((4, 1)), lambda b: bp.unfold(b, 0, 2, 1)[0], lambda b: bp.broadcast_to(b, (2, 4))[0]])
+def test_writing_through_what_cannot_be_written_back_is_refused(view):
+    base = bp.ones((4,)).requires_grad_() * 1
+    with pytest.raises(ValueError, match="copy it first"):
+        piece = view(base)
+        piece *= 2.0
+
+
+def test_threads_add_to_one_leaf():
+    leaf = bp.zeros((1 << 15,)).requires_grad_()
+    graphs = [(leaf * 1.0).sum() for _ in range(64)]
+    run_threads = [threading.Thread(target=lambda part: [g.backward() for g in part], args=(graphs[i::4],)) for i in range(4)]
+    for thread in run_threads:
+        thread.start()
+    for thread in run_threads:
+        thread.join()
+    assert leaf.grad[0].item() == 64.0
