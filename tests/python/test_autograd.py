@@ -1,7 +1,7 @@
 """Reverse mode from Python: backward, gradients, hooks, modes."""
 
-import threading
 import gc
+import threading
 import weakref
 
 import backplane as bp
