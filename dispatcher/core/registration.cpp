@@ -21,13 +21,18 @@ Registration::Registration(const std::string& owner) : owner_(new PluginRecord) 
   owner_->state = PluginRecord::State::kLoaded;
 }
 
-Registration::~Registration() { withdraw(); }
+// Entries of the registry keep their owner for good.
+Registration::~Registration() {
+  withdraw();
+  if (!kept_) delete owner_;
+}
 
 OpHandle Registration::define(const bp_op_def& op, std::span<const bp_kernel_def> kernels) {
   std::shared_ptr<const Withdrawn> before;
   if (defined_) before = core::withdraw(owner_);
   try {
     const OpHandle handle = register_op(owner_, op);
+    kept_ = true;
     for (const bp_kernel_def& kernel : kernels) register_kernel(owner_, kernel);
     defined_ = true;
     return handle;

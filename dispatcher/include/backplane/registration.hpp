@@ -29,6 +29,7 @@ class BACKPLANE_API Registration {
  private:
   bp_plugin_record* owner_;  // never freed, as all owners
   bool defined_ = false;
+  bool kept_ = false;  // the registry refers to the owner
 };
 
 // While it lives, calls of this thread are those of a kernel: below all transforms, not recorded, and past the keys
