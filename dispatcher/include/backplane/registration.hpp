@@ -27,7 +27,7 @@ class BACKPLANE_API Registration {
   void withdraw() noexcept;
 
  private:
-  bp_plugin_record* owner_;  // never freed, as all owners
+  bp_plugin_record* owner_;  // never freed once the registry refers to it, as all owners
   bool defined_ = false;
   bool kept_ = false;  // the registry refers to the owner
 };
