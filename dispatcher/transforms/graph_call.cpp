@@ -57,7 +57,9 @@ std::vector<Tensor> call_custom(const OpEntry& op, GraphFunction& function, Args
     std::vector<Tensor> constants;
     for (const Tensor& t : args) constants.push_back(detach(t));
     NoteOnTape noting(&captures);
+    const std::vector<Version> before(constants.begin(), constants.end());
     forward = rules->forward(constants);
+    for (const Version& constant : before) constant.check(function.name());
   }
   captures.refuse(function.name(), "backward");
   return record_custom({op, std::move(rules), nullptr, args, args, random.take()}, std::move(forward));

@@ -161,6 +161,8 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
     if (captures || function.recompute()) noted->note(impl(t));
   }
   RecordRandom random;
+  // What is inside the arguments is the caller's: the function may not change it.
+  const std::vector<Version> before(inner.begin(), inner.end());
   if (wanted && !captures && !function.recompute()) {
     auto rules = std::make_shared<AtGradLevel>(*with_backward(function, transform), *this, &local);
     GraphFunction::Forward forward;
@@ -170,11 +172,13 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
     }
     rules->stop_noting();
     local.refuse(function.name(), transform);
+    for (const Version& argument : before) argument.check(function.name());
     return record_custom({op, std::move(rules), this, args, inner, random.take()}, std::move(forward));
   }
   auto below_it = std::make_shared<AtGradLevel>(function, *this, noted);
   const std::vector<Tensor> results = call_below(*this, op, *below_it, inner);
   below_it->stop_noting();
+  for (const Version& argument : before) argument.check(function.name());
   if (noted == &local && function.recompute()) {
     local.check_unchanged(function.name());
     if (!local.empty())

@@ -266,3 +266,14 @@ def test_several_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_function_that_changes_its_argument_is_refused():
+    def changing(x):
+        s = bp.sin(x)
+        x *= x
+        return s * x
+
+    x = bp.asarray([1.0, 2.0])
+    with pytest.raises(ValueError, match="changed in place"):
+        bp.grad(lambda v: bp.checkpoint(changing)(v).sum())(x)
