@@ -7,10 +7,6 @@
 namespace backplane::core {
 namespace {
 
-uint32_t version_now(const TensorImpl& t) {
-  return t.storage ? t.storage->version.load(std::memory_order_relaxed) : t.wrapper ? t.wrapper->version : 0;
-}
-
 // Nothing comes through a call whose derivatives are all zero: the result of stop_gradient is a constant.
 bool passes_gradients(const Node& node) {
   if (node.kind != Node::Kind::kOp) return true;

@@ -7,8 +7,6 @@
 namespace backplane::core {
 namespace {
 
-bool is_inexact(bp_dtype dtype) { return BP_DTYPE_BIT(dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX); }
-
 struct ResultMeta {
   explicit ResultMeta(const Tensor& t)
       : device(t.device()), dtype(t.dtype()), shape(t.shape().begin(), t.shape().end()) {}

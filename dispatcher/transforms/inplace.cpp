@@ -42,11 +42,7 @@ Tensor put_back(const TensorImpl& view, const Tensor& piece) {
            view.wrapper->transform, put && put->text ? ": " : "", put && put->text ? put->text : "", "; copy it first");
   link_entry(const_cast<OpEntry&>(*record.op));
   bp_value v = value(piece);
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &op.info;
-  frame.keys = ~uint64_t{0};
+  bp_frame frame = formula_frame(op);
   FormulaInputs inputs;
   inputs.args = record.args();
   inputs.cotangents = &v;

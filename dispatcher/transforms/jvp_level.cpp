@@ -12,8 +12,6 @@
 namespace backplane::core {
 namespace {
 
-bool is_inexact(bp_dtype dtype) { return BP_DTYPE_BIT(dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX); }
-
 bool is_differentiable(const OpEntry& op, size_t result, const bp_value& v) {
   return v.tag == BP_TAG_TENSOR && is_inexact(v.u.t->dtype) && !(op.record->results[result].flags & BP_RESULT_NONDIFF);
 }
@@ -138,11 +136,7 @@ void run_formulas(const Level& level, const Call& call, const bp_value* inner, R
   const OpEntry& op = call.op;
   const OpRecord& record = *op.record;
   link_entry(const_cast<OpEntry&>(op));
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &record.info;
-  frame.keys = ~uint64_t{0};
+  bp_frame frame = formula_frame(record);
   Tangents given(level, call, inner,
                  call.outs[0].tag == BP_TAG_TENSOR ? call.outs[0].u.t->dtype : bp_dtype{BP_FLOAT32});
   FormulaInputs inputs;

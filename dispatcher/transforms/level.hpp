@@ -59,6 +59,12 @@ struct Wrapper {
 };
 void destroy(Wrapper* wrapper) noexcept;
 
+// How often the tensor was changed in place. A view of a level's tensor knows of its base's changes once it was
+// refreshed.
+inline uint32_t version_now(const TensorImpl& t) {
+  return t.storage ? t.storage->version.load(std::memory_order_relaxed) : t.wrapper ? t.wrapper->version : 0;
+}
+
 // Runs what is below a level: the thread's stack ends under it for a scope.
 class BelowLevel {
  public:

@@ -18,6 +18,19 @@ namespace backplane::core {
 
 struct Operands;  // core/fast_call.hpp
 
+// Has a tensor of this dtype a gradient?
+inline bool is_inexact(bp_dtype dtype) { return BP_DTYPE_BIT(dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX); }
+
+// What a formula of `record` runs in: its calls see these keys.
+inline bp_frame formula_frame(const OpRecord& record, uint64_t keys = ~uint64_t{0}) {
+  bp_frame frame{};
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &record.info;
+  frame.keys = keys;
+  return frame;
+}
+
 struct Edge {
   Node* node;       // owned; nullptr: no derivative wanted
   uint32_t output;  // which result of `node`

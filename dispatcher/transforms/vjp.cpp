@@ -14,9 +14,7 @@ namespace {
 void check_version(const Node& node, const bp_tensor* tensor, uint32_t saved) {
   auto* t = static_cast<TensorImpl*>(const_cast<bp_tensor*>(tensor));
   if (t->wrapper && t->view) refresh(t);  // its base may have changed since
-  const uint32_t now = t->storage   ? t->storage->version.load(std::memory_order_relaxed)
-                       : t->wrapper ? t->wrapper->version
-                                    : 0;
+  const uint32_t now = version_now(*t);
   BP_CHECK(now == saved, VALUE, "backward: a tensor that ", node.op->record->name,
            " saved was changed in place since: it had version ", saved, ", now ", now,
            "; use the out-of-place form, or copy the tensor before the change");
@@ -39,11 +37,7 @@ void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out) {
   if (!node->edges()[0].node) return;
   Tensor piece = zeros(node->metas[0]);
   bp_value v = value(piece);
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &record.info;
-  frame.keys = ~uint64_t{0};
+  bp_frame frame = formula_frame(record);
   FormulaInputs inputs;
   inputs.args = args;
   inputs.cotangents = &v;
@@ -143,11 +137,7 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
   link_entry(const_cast<OpEntry&>(op));
   Environment env;
   load(node, cotangents, create_graph, env);
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &record.info;
-  frame.keys = ~uint64_t{0};
+  bp_frame frame = formula_frame(record);
   FormulaInputs inputs;
   inputs.args = env.args;
   inputs.outs = env.outs;
