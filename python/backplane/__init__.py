@@ -101,10 +101,10 @@ globals().update({name: op for name, op in _functions.items() if name not in glo
 
 def __getattr__(name):
     """Ops of our namespace that a plugin registered after the import, and what takes time to import."""
-    if name == "types":
+    if name in ("nn", "types"):
         import importlib
 
-        return importlib.import_module(".types", __name__)
+        return importlib.import_module("." + name, __name__)
     if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
         op = getattr(getattr(ops, _ops.NAMESPACE), name)
         globals()[name] = op

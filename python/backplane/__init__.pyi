@@ -6,6 +6,7 @@ from os import PathLike
 from types import ModuleType
 from typing import Any, TypeVar
 
+from . import nn as nn
 from . import types as types
 from ._registry import *
 from ._registry import TensorMethods

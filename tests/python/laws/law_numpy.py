@@ -6,6 +6,7 @@ Functions of the same array API name and the same arguments are found by name; t
 import math
 
 import numpy as np
+from law_numpy_layers import LAYERS
 
 
 def axes(axis):
@@ -283,6 +284,7 @@ REFERENCE = {
     "log_softmax": lambda x, axis=(-1,): x - logsumexp(x, list(axis), True),
     "cross_entropy": cross_entropy,
     "nll_loss": lambda log_probs, labels, axis=-1: -np.take_along_axis(log_probs, np.expand_dims(labels, axis), axis).squeeze(axis),
+    **LAYERS,
     "attention": attention,
     "conv2d": conv2d,
     "conv2d_input_grad": lambda y, w, shape, **how: adjoint(lambda x: conv2d(x, w, **how), tuple(shape), y),

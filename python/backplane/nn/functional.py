@@ -1,0 +1,12 @@
+"""The neural-network functions, with PyTorch's names, argument names and positional order.
+
+    import backplane.nn.functional as F
+
+    y = F.linear(x, weight, bias)
+
+Where PyTorch says `dim` and `keepdim`, `axis` and `keepdims` are taken as well. What is computed is in the registry's ops; the
+functions here only bring arguments into their form. Each theme has a file of its own beside this one.
+"""
+
+from ._linear import *
+from ._normalization import *
