@@ -114,6 +114,28 @@ def compiling(bench):
     return {"c": c, "cpp": cpp}
 
 
+def floor_library(bench):
+    """cpu_floor.c, compiled for this machine where its source changed."""
+    source, library = ROOT / "bench/cpu_floor.c", bench.build / "bench/cpu_floor.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        library.parent.mkdir(exist_ok=True)
+        include = run(["pkg-config", "--cflags", "openblas"]).split()
+        run(["gcc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", *include, source, "-o", library,
+             *run(["pkg-config", "--libs", "openblas"]).split()])
+    return library
+
+
+def cpu(bench, threads, words, quick):
+    """What cpu_times.py measures in a process where each library may use this many threads."""
+    count = str(threads)
+    environment = {**os.environ, "BACKPLANE_NUM_THREADS": count, "OMP_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count,
+                   "MKL_NUM_THREADS": count, "NPROC": count, "OPENBLAS_THREAD_TIMEOUT": "20"}
+    if threads == 1:
+        environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    command = [sys.executable, ROOT / "bench/cpu_times.py", "--threads", count, "--floor", floor_library(bench)]
+    return json.loads(run([*command, *(["--quick"] if quick else []), *words], env=environment))
+
+
 def stripped_megabytes(bench):
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "libbackplane.so"

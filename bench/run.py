@@ -3,8 +3,10 @@
 overhead      calls, ours beside NumPy's and PyTorch's in the same run, and the cost of importing
 transforms    vmap, grad and per-sample gradients beside PyTorch's and JAX's, and what recording costs
 compile       time to compile a plugin source, and the size of the library
+cpu           kernels beside NumPy's, PyTorch's and JAX's on 1 and 2 threads; words after it choose cases (cpu softmax "64 Ki"),
+              --quick takes fewer sizes and turns
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead, transforms and compile: into docs/reference/performance.md; instructions: into bench/instructions.json
+--write       overhead, transforms, compile and cpu: into docs/reference/performance.md; instructions: into bench/instructions.json
 """
 
 import argparse
@@ -14,11 +16,13 @@ import pathlib
 import platform
 import sys
 
+import cpu_report
 import measure
 import report
 
 KEPT = measure.ROOT / "bench/instructions.json"
 PAGE = measure.ROOT / "docs/reference/performance.md"
+PLOT = PAGE.with_name("performance-cpu.svg")
 TOLERANCE = 0.03
 
 
@@ -35,11 +39,11 @@ def write_page(sections):
     """Renews these sections of the page, and keeps its others."""
     kept = dict(part.split("\n", 1) for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]) if PAGE.exists() else {}
     measured = f"Measured on {datetime.date.today().isoformat()}: {machine()}."
-    kept.update({title: f"\n{measured}\n\n{report.markdown_table(rows)}\n" for title, rows in sections})
+    kept.update({title: f"\n{measured}\n\n{text}\n" for title, text in sections})
     head = """# Performance
 
-What `./dev bench` measured. Each figure is the best of repeated runs on one thread, ours and the peer's in turns in one run; absolute
-times drift from machine to machine, ratios less. `./dev bench NAME --write` renews its section.
+What `./dev bench` measured. Each figure is the best of repeated runs, on one thread unless it says more, ours and the peer's in turns in
+one run; absolute times drift from machine to machine, ratios less. `./dev bench NAME --write` renews its section.
 """
     PAGE.write_text(head + "".join(f"\n## {title}\n{text.rstrip()}\n" for title, text in kept.items()), encoding="utf-8")
 
@@ -65,27 +69,55 @@ def instructions(bench, write):
     return report.instruction_rows(counts, kept, TOLERANCE)
 
 
+CPU_TEXT = """Each cell of the table: our time, over the best peer's (named), and over the floor's where there is one: a plain
+loop over the same bytes, or a direct call of OpenBLAS.
+
+![Our time over the best peer's](performance-cpu.svg)"""
+
+
+def cpu(bench, options):
+    results = [measure.cpu(bench, threads, options.words, options.quick) for threads in options.threads]
+    (bench.build / "bench/cpu.json").write_text(json.dumps(results))
+    cells = cpu_report.cells_of(results)
+    rows = cpu_report.rows_of(cells)
+    print(cpu_report.markdown(cells).replace("|", " ") if options.words else "The worst cells\n", flush=True)
+    if worst := cpu_report.worst_cells(cells):
+        print(report.text_table(worst) + "\n")
+    if options.write:
+        cpu_report.plot(cells, PLOT)
+        write_page([("Kernels on the CPU", f"{report.markdown_table(rows)}\n\n{CPU_TEXT}\n\n{cpu_report.markdown(cells)}")])
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "instructions"])
+    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "cpu", "instructions"])
+    parser.add_argument("words", nargs="*", help="of cpu: measure the cases whose names hold all of these")
+    parser.add_argument("--quick", action="store_true", help="of cpu: fewer sizes and turns")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of cpu")
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
+    if options.write and (options.words or options.quick):
+        parser.error("--write takes all cases; leave out the words and --quick")
     bench = measure.Bench(options.build)
 
     if options.name == "instructions":
         rows = instructions(bench, options.write)
     elif options.name == "compile":
         rows = compiling(bench)
+    elif options.name == "cpu":
+        rows = cpu(bench, options)
     elif options.name == "transforms":
         rows = transforms(bench)
         if options.write:
-            write_page([("Transforms", rows)])
+            write_page([("Transforms", report.markdown_table(rows))])
     else:
         rows = overhead(bench)
         if options.write:
             sizes = compiling(bench)
-            write_page([("Overhead of a call", rows), ("Compiling, and size", sizes)])
+            write_page([("Overhead of a call", report.markdown_table(rows)),
+                        ("Compiling, and size", report.markdown_table(sizes))])
             rows += sizes
     print(report.text_table(rows))
     sys.exit(0 if all(row.passed for row in rows) else 1)

@@ -1,0 +1,133 @@
+"""Times the cases of cpu_cases.py with a given number of threads: every library in turns, the best of many turns each.
+
+    cpu_times.py --threads N [--quick] [--floor FILE.so] [WORD...]
+
+Out: JSON on standard output, {"threads": N, "cells": [{name, group, size, seconds: {library: s}, absent: reason}]}; a progress bar on
+standard error. A turn is as many calls as take about 2 milliseconds, after one that is not timed. On more than one thread, turns are
+some milliseconds apart: threads of OpenMP and OpenBLAS spin for a while after their last work, which would slow the next library's turn.
+"""
+
+import argparse
+import ctypes
+import json
+import pathlib
+import sys
+import time
+import timeit
+
+import numpy as np
+
+import cpu_cases
+
+TURN = 2e-3
+APART = 4e-3
+
+
+class Floor:
+    """The C functions of cpu_floor.c, over outputs that are made once per shape."""
+
+    def __init__(self, path, threads):
+        self.c = ctypes.CDLL(str(path))
+        self.c.set_threads(threads)
+        self.outputs = {}
+
+    def output(self, shape):
+        if shape not in self.outputs:
+            self.outputs = {shape: np.zeros(shape, np.float32) + 1}
+        return self.outputs[shape].ctypes.data
+
+    def calls(self, expression, values):
+        """A function that calls the C function with addresses looked up beforehand."""
+        def address(array):
+            return ctypes.c_void_p(array.ctypes.data)
+
+        def copy(x):
+            return self.c.floor_copy, (address(x), ctypes.c_void_p(self.output(x.shape)), ctypes.c_int64(x.size))
+
+        def add(x, y):
+            return self.c.floor_add, (address(x), address(y), ctypes.c_void_p(self.output(x.shape)), ctypes.c_int64(x.size))
+
+        def matmul(x, y, x_transposed, y_transposed):
+            m, k = x.shape[-2:][::-1] if x_transposed else x.shape[-2:]
+            n = y.shape[-2] if y_transposed else y.shape[-1]
+            count = x.shape[0] if x.ndim == 3 else 1
+            out = ctypes.c_void_p(self.output((count, m, n)))
+            return self.c.floor_matmul, (address(x), address(y), out, ctypes.c_int64(count), m, n, k, x_transposed, y_transposed)
+
+        self.copy, self.add, self.matmul = copy, add, matmul
+        return eval(expression, {"floor": self, **values})
+
+
+def timers(case, libraries, floor):
+    """{library: timeit.Timer} of the libraries that can compute the case."""
+    inputs = case.inputs()
+    found = {}
+    for library, expression in case.expressions.items():
+        if library == "floor":
+            if floor:
+                function, arguments = floor.calls(expression, inputs)
+                found[library] = timeit.Timer("function(*arguments)", globals={"function": function, "arguments": arguments})
+        elif library in libraries:
+            found[library] = libraries[library].timer(expression, inputs)
+    return found
+
+
+def measure(found, rounds, seconds, apart, after):
+    """Best seconds per call of each library."""
+    best, number = {}, {}
+    for library, timer in found.items():
+        once = min(timer.timeit(1), timer.timeit(1))
+        number[library] = max(1, int(TURN / max(once, 1e-7)))
+        if number[library] > 1:
+            once = timer.timeit(number[library] // 8 + 1) / (number[library] // 8 + 1)
+            number[library] = max(1, int(TURN / max(once, 1e-8)))
+        best[library] = once
+        after(library)
+    start = time.perf_counter()
+    for turn in range(rounds):
+        if turn >= 3 and time.perf_counter() - start > seconds:
+            break
+        for library, timer in found.items():
+            if apart:
+                time.sleep(apart)
+            if best[library] < 5e-2:
+                timer.timeit(1)
+            best[library] = min(best[library], timer.timeit(number[library]) / number[library])
+            after(library)
+    return best
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--floor", type=pathlib.Path)
+    parser.add_argument("words", nargs="*")
+    options = parser.parse_args()
+    import cpu_libraries
+    import tqdm
+
+    libraries = cpu_libraries.load(options.threads)
+    floor = Floor(options.floor, options.threads) if options.floor else None
+
+    def after(library):
+        if library == "floor":
+            floor.c.end_matmul()
+
+    cells = []
+    cases = cpu_cases.chosen(options.words, options.quick)
+    rounds, seconds = (5, 0.1) if options.quick else (25, 0.4)
+    with tqdm.tqdm(cases, desc=f"{options.threads} thread{'s' if options.threads > 1 else ''}", file=sys.stderr, mininterval=0.5) as bar:
+        for case in bar:
+            bar.set_postfix_str(case.title, refresh=False)
+            cell = {"name": case.name, "group": case.group, "size": case.size}
+            try:
+                cell["seconds"] = measure(timers(case, libraries, floor), rounds, seconds, APART if options.threads > 1 else 0, after)
+            except (AttributeError, NotImplementedError) as error:
+                cell["absent"] = str(error).split("\n")[0]
+            cells.append(cell)
+    json.dump({"threads": options.threads, "cells": cells, "peers": sorted(set(libraries) - {"ours"})}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
