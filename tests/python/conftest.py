@@ -4,6 +4,10 @@ import backplane as bp
 import pytest
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: it measures its own process, and runs in one without workers")
+
+
 @pytest.fixture(autouse=True)
 def _same_start():
     bp.manual_seed(0)

@@ -8,6 +8,8 @@ import backplane as bp
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.alone
+
 MATRIX = bp.asarray([[1.0, 2.0], [3.0, 4.0]])
 ARRAY = np.ones((2, 2), dtype=np.float32)
 

@@ -6,6 +6,8 @@ import pytest
 
 import backplane as bp
 
+pytestmark = pytest.mark.alone
+
 STEPS = 10_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

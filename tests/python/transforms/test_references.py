@@ -8,6 +8,8 @@ import weakref
 import backplane as bp
 import pytest
 
+pytestmark = pytest.mark.alone
+
 X = bp.asarray([1.0, 2.0])
 
 
