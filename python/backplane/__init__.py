@@ -87,7 +87,7 @@ from ._system import (
 from ._transforms import hessian, jacfwd, jacrev, stop_gradient
 
 __version__ = _core.__version__
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 device = Device
 
 _syntax.bind(_core.bind_slot)
