@@ -15,29 +15,40 @@ constexpr int64_t kBlock = 256;  // elements of a half float converted at a time
 
 bool is_half(bp_dtype dtype) { return dtype == BP_FLOAT16 || dtype == BP_BFLOAT16; }
 
-// What one call needs, on its stack.
-template <int N>
+// What one call needs, on its stack: the output, N tensors (or numbers in their place), then P Scalar arguments.
+template <int N, int P>
 struct Call {
+  static constexpr int kOperands = N + P + 1;
   const Elementwise* op;
   InnerLoop inner;
-  bp_dtype dtypes[N + 1];
+  bp_dtype dtypes[kOperands];
   bool through_float;
-  char* pointers[N + 1];
-  int64_t strides[N + 1];
-  alignas(16) char numbers[N][16];
+  char* pointers[kOperands];
+  int64_t strides[kOperands];
+  alignas(16) char numbers[N + P][16];
 
+  // p and s: of the output and the tensors alone.
   const char* row(char* const* p, const int64_t* s, int64_t n) const {
-    return through_float ? half_row(p, s, n) : inner(p, s, n);
+    if constexpr (P > 0) {
+      char* all[kOperands];
+      int64_t steps[kOperands] = {};
+      std::copy(p, p + N + 1, all);
+      std::copy(s, s + N + 1, steps);
+      std::copy(pointers + N + 1, pointers + kOperands, all + N + 1);
+      return through_float ? half_row(all, steps, n) : inner(all, steps, n);
+    } else {
+      return through_float ? half_row(p, s, n) : inner(p, s, n);
+    }
   }
 
   // Half floats: block by block through float32. Operands of other dtypes (bool) go in place.
   const char* half_row(char* const* p, const int64_t* s, int64_t n) const {
-    alignas(64) float blocks[N + 1][kBlock];
+    alignas(64) float blocks[kOperands][kBlock];
     for (int64_t at = 0; at < n; at += kBlock) {
       const int64_t count = std::min(kBlock, n - at);
-      char* block_pointers[N + 1];
-      int64_t block_strides[N + 1];
-      for (int i = 0; i <= N; ++i) {
+      char* block_pointers[kOperands];
+      int64_t block_strides[kOperands];
+      for (int i = 0; i < kOperands; ++i) {
         const bool half = is_half(dtypes[i]);
         block_pointers[i] = half ? reinterpret_cast<char*>(blocks[i]) : p[i] + at * s[i];
         block_strides[i] = half ? int64_t{sizeof(float)} : s[i];
@@ -59,8 +70,8 @@ struct Call {
   return plugin::guard(frame, [&] { BP_CHECK(false, DATA, frame->op->name, ": ", fault); });
 }
 
-template <int N>
-[[gnu::noinline]] bp_status run_strided(const bp_frame* frame, const Call<N>& call, int64_t count) {
+template <int N, int P>
+[[gnu::noinline]] bp_status run_strided(const bp_frame* frame, const Call<N, P>& call, int64_t count) {
   const bp_loop* loop = frame->loop;
   const auto range = [&](int64_t begin, int64_t end) -> bp_status {
     const char* fault;
@@ -78,9 +89,9 @@ template <int N>
   return plugin::guard(frame, [&] { plugin::parallel_for(frame, 0, count, call.op->grain, range); });
 }
 
-template <int N>
+template <int N, int P = 0>
 inline bp_status run(const bp_frame* frame, const bp_value* args, bp_value* outs) {
-  Call<N> call;
+  Call<N, P> call;
   const bp_tensor* out = outs[0].u.t;
   const bp_dtype compute = frame->compute;
   call.op = static_cast<const Elementwise*>(frame->context);
@@ -104,6 +115,13 @@ inline bp_status run(const bp_frame* frame, const bp_value* args, bp_value* outs
       call.strides[i + 1] = 0;
     }
   }
+  for (int i = N; i < N + P; ++i) {
+    // Half floats compute in float32, and so do numbers beside them.
+    call.dtypes[i + 1] = call.through_float ? bp_dtype{BP_FLOAT32} : compute;
+    store_number(call.dtypes[i + 1], args[i], call.numbers[i]);
+    call.pointers[i + 1] = call.numbers[i];
+    call.strides[i + 1] = 0;
+  }
   const int64_t count =
       frame->loop != nullptr ? frame->loop->count : static_cast<int64_t>(out->nbytes / kItemSize[out->dtype]);
   if (count == 0) return BP_OK;
@@ -111,7 +129,7 @@ inline bp_status run(const bp_frame* frame, const bp_value* args, bp_value* outs
     const char* fault = call.inner(call.pointers, call.strides, count);
     return fault == nullptr ? BP_OK : refuse(frame, fault);
   }
-  return run_strided<N>(frame, call, count);
+  return run_strided(frame, call, count);
 }
 
 }  // namespace
@@ -161,5 +179,20 @@ bp_status BP_CALL elementwise_binary(const bp_frame* frame, const bp_value* args
 bp_status BP_CALL elementwise_ternary(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return run<3>(frame, args, outs);
 }
+template <int Tensors, int Scalars>
+bp_status BP_CALL elementwise_with_scalars(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs,
+                                           int32_t) {
+  return run<Tensors, Scalars>(frame, args, outs);
+}
+#define BACKPLANE_WITH_SCALARS(tensors, scalars)                                                                   \
+  template bp_status BP_CALL elementwise_with_scalars<tensors, scalars>(const bp_frame*, const bp_value*, int32_t, \
+                                                                        bp_value*, int32_t);
+BACKPLANE_WITH_SCALARS(1, 1)
+BACKPLANE_WITH_SCALARS(1, 2)
+BACKPLANE_WITH_SCALARS(1, 3)
+BACKPLANE_WITH_SCALARS(2, 1)
+BACKPLANE_WITH_SCALARS(2, 2)
+BACKPLANE_WITH_SCALARS(2, 3)
+#undef BACKPLANE_WITH_SCALARS
 
 }  // namespace backplane::cpu

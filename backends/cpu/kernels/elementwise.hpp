@@ -30,6 +30,11 @@ bp_status BP_CALL elementwise_binary(const bp_frame* frame, const bp_value* args
 bp_status BP_CALL elementwise_ternary(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
                                       int32_t n_outs);
 
+// Of one or two tensors followed by one to three Scalar arguments, which are operands with stride 0.
+template <int Tensors, int Scalars>
+bp_status BP_CALL elementwise_with_scalars(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
+                                           int32_t n_outs);
+
 // Writes a number as one element of a dtype.
 void store_number(bp_dtype dtype, const bp_value& number, void* element);
 

@@ -12,6 +12,8 @@ void register_bitwise(const Registrar& registrar);
 void register_compare(const Registrar& registrar);
 void register_signs(const Registrar& registrar);
 void register_functions(const Registrar& registrar);
+void register_activations(const Registrar& registrar);
+void register_activation_grads(const Registrar& registrar);
 void register_where(const Registrar& registrar);
 void register_cast(const Registrar& registrar);
 void register_fill(const Registrar& registrar);

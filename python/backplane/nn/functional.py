@@ -8,5 +8,6 @@ Where PyTorch says `dim` and `keepdim`, `axis` and `keepdims` are taken as well.
 functions here only bring arguments into their form. Each theme has a file of its own beside this one.
 """
 
+from ._activation import *
 from ._linear import *
 from ._normalization import *

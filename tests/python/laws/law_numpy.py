@@ -6,6 +6,7 @@ Functions of the same array API name and the same arguments are found by name; t
 import math
 
 import numpy as np
+from law_numpy_activations import ACTIVATIONS
 from law_numpy_layers import LAYERS
 
 
@@ -232,6 +233,7 @@ REFERENCE = {
     "relu": lambda x: np.maximum(x, 0),
     "silu": lambda x: x / (1 + np.exp(-x)),
     "gelu": gelu,
+    **ACTIVATIONS,
     "bitwise_invert": lambda x: np.invert(x),
     "bitwise_left_shift": lambda x, y: np.left_shift(x, y),
     "bitwise_right_shift": lambda x, y: np.right_shift(x, y),

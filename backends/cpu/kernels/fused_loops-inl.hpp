@@ -1,0 +1,85 @@
+// Loops over vector functions of one or two tensors and some numbers, in one pass; included once per Highway target.
+//
+// A function has `static HWY_INLINE V call(D d, V tensors..., V numbers...)`. Operands that are not contiguous are
+// gathered block by block; the output may be exactly an input.
+#if defined(BACKPLANE_CPU_FUSED_LOOPS) == defined(HWY_TARGET_TOGGLE)
+#ifdef BACKPLANE_CPU_FUSED_LOOPS
+#undef BACKPLANE_CPU_FUSED_LOOPS
+#else
+#define BACKPLANE_CPU_FUSED_LOOPS
+#endif
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "hwy/highway.h"
+#include "kernels/elementwise.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class F, class T, size_t... X, size_t... P>
+HWY_INLINE void map_fused(std::array<const T*, sizeof...(X)> x, [[maybe_unused]] std::array<T, sizeof...(P)> numbers,
+                          T* out, int64_t n, std::index_sequence<X...>, std::index_sequence<P...>) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(F::call(d, hn::LoadU(d, x[X] + i)..., hn::Set(d, numbers[P])...), d, out + i);
+  if (i == n) return;
+  HWY_ALIGN T rest[sizeof...(X)][HWY_MAX_BYTES / sizeof(T)] = {};
+  for (size_t k = 0; k < sizeof...(X); ++k)
+    for (int64_t j = i; j < n; ++j) rest[k][j - i] = x[k][j];
+  hn::Store(F::call(d, hn::Load(d, rest[X])..., hn::Set(d, numbers[P])...), d, rest[0]);
+  for (int64_t j = i; j < n; ++j) out[j] = rest[0][j - i];
+}
+
+template <class F, class T, int Tensors, int Numbers>
+const char* fused_loop(char* const* p, const int64_t* s, int64_t n) {
+  constexpr int64_t kItem = sizeof(T), kBlock = 256;
+  const auto tensors = std::make_index_sequence<Tensors>();
+  const auto count_numbers = std::make_index_sequence<Numbers>();
+  std::array<T, Numbers> numbers;
+  for (int i = 0; i < Numbers; ++i) numbers[i] = *reinterpret_cast<const T*>(p[Tensors + 1 + i]);
+  std::array<const T*, Tensors> x;
+  bool contiguous = s[0] == kItem;
+  for (int k = 0; k < Tensors; ++k) {
+    x[k] = reinterpret_cast<const T*>(p[k + 1]);
+    contiguous = contiguous && s[k + 1] == kItem;
+  }
+  if (contiguous) {
+    map_fused<F, T>(x, numbers, reinterpret_cast<T*>(p[0]), n, tensors, count_numbers);
+    return nullptr;
+  }
+  HWY_ALIGN T blocks[Tensors + 1][kBlock];
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = n - at < kBlock ? n - at : kBlock;
+    for (int k = 0; k < Tensors; ++k) {
+      const char* from = p[k + 1] + at * s[k + 1];
+      x[k] = s[k + 1] == kItem ? reinterpret_cast<const T*>(from) : blocks[k + 1];
+      if (s[k + 1] != kItem)
+        for (int64_t i = 0; i < count; ++i) blocks[k + 1][i] = *reinterpret_cast<const T*>(from + i * s[k + 1]);
+    }
+    char* to = p[0] + at * s[0];
+    T* out = s[0] == kItem ? reinterpret_cast<T*>(to) : blocks[0];
+    map_fused<F, T>(x, numbers, out, count, tensors, count_numbers);
+    if (s[0] != kItem)
+      for (int64_t i = 0; i < count; ++i) *reinterpret_cast<T*>(to + i * s[0]) = blocks[0][i];
+  }
+  return nullptr;
+}
+
+template <class F, int Tensors, int Numbers>
+void fill_fused(Elementwise& table, int64_t grain) {
+  table.inner[BP_FLOAT32] = fused_loop<F, float, Tensors, Numbers>;
+  table.inner[BP_FLOAT64] = fused_loop<F, double, Tensors, Numbers>;
+  table.grain = grain;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+#endif

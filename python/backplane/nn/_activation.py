@@ -1,0 +1,234 @@
+"""Activation functions. `inplace=True` writes the result into input, where PyTorch has that argument."""
+
+import warnings
+
+import backplane as bp
+
+from ._arguments import either
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "rrelu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+]
+
+
+def _applied(name, input, inplace, *args, **numbers):
+    """The op of a name, or its in-place form."""
+    return getattr(input, name + "_")(*args, **numbers) if inplace else getattr(bp, name)(input, *args, **numbers)
+
+
+def relu(input, inplace=False):
+    """max(input, 0)."""
+    return _applied("relu", input, inplace)
+
+
+def relu6(input, inplace=False):
+    """input limited to [0, 6]."""
+    return _applied("relu6", input, inplace)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """input above 0, alpha (exp(input) - 1) elsewhere."""
+    return _applied("elu", input, inplace, alpha=alpha)
+
+
+def selu(input, inplace=False):
+    """elu with the alpha and scale that keep mean 0 and variance 1."""
+    return _applied("selu", input, inplace)
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """input above 0, alpha (exp(input / alpha) - 1) elsewhere."""
+    return _applied("celu", input, inplace, alpha=alpha)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """input above 0, negative_slope input elsewhere."""
+    return _applied("leaky_relu", input, inplace, negative_slope=negative_slope)
+
+
+def prelu(input, weight):
+    """input above 0, weight input elsewhere; weight has one element, or one per channel (axis 1 of input)."""
+    if weight.ndim > 1:
+        raise bp.ShapeError(f"prelu: argument weight: found shape {tuple(weight.shape)}, expected one axis or none")
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.size not in (1, channels):
+        raise bp.ShapeError(f"prelu: argument weight: found {weight.size} elements, expected 1 or {channels}")
+    if weight.size == 1:
+        return bp.prelu(input, bp.reshape(weight, []))
+    return bp.prelu(input, bp.reshape(weight, [channels] + [1] * (input.ndim - 2)))
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """leaky_relu with a slope per element, uniform on [lower, upper) in training and the middle of it elsewhere."""
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slope = bp.uniform(input.shape, low=lower, high=upper, dtype=input.dtype, device=input.device)
+    if not inplace:
+        return bp.prelu(input, slope)
+    input[...] = bp.prelu(input, slope)
+    return input
+
+
+def gelu(input, approximate="none"):
+    """input times the normal distribution function of it; approximate: 'none' (by erf) or 'tanh'."""
+    if approximate not in ("none", "tanh"):
+        raise bp.ArgumentValueError(f"gelu: argument approximate: found {approximate!r}, expected 'none' or 'tanh'")
+    return bp.gelu(input) if approximate == "none" else bp.gelu_tanh(input)
+
+
+def silu(input, inplace=False):
+    """input * sigmoid(input)."""
+    return _applied("silu", input, inplace)
+
+
+def mish(input, inplace=False):
+    """input * tanh(softplus(input))."""
+    return _applied("mish", input, inplace)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """input limited to [min_val, max_val]."""
+    if min_val > max_val:
+        raise bp.ArgumentValueError(f"hardtanh: argument min_val: found {min_val}, expected at most max_val, {max_val}")
+    return _applied("hardtanh", input, inplace, min_val=min_val, max_val=max_val)
+
+
+def hardswish(input, inplace=False):
+    """input * hardsigmoid(input)."""
+    return _applied("hardswish", input, inplace)
+
+
+def hardsigmoid(input, inplace=False):
+    """(input + 3) / 6 limited to [0, 1]."""
+    return _applied("hardsigmoid", input, inplace)
+
+
+def hardshrink(input, lambd=0.5):
+    """input where |input| is above lambd, 0 elsewhere."""
+    return bp.hardshrink(input, lambd=lambd)
+
+
+def softshrink(input, lambd=0.5):
+    """input moved towards 0 by lambd, 0 where |input| is at most lambd."""
+    if lambd < 0:
+        raise bp.ArgumentValueError(f"softshrink: argument lambd: found {lambd}, expected at least 0")
+    return bp.softshrink(input, lambd=lambd)
+
+
+def tanhshrink(input):
+    """input - tanh(input)."""
+    return bp.tanhshrink(input)
+
+
+def softplus(input, beta=1.0, threshold=20.0):
+    """log(1 + exp(beta input)) / beta; input where beta input is above threshold."""
+    return bp.softplus(input, beta=beta, threshold=threshold)
+
+
+def softsign(input):
+    """input / (1 + |input|)."""
+    return bp.softsign(input)
+
+
+def logsigmoid(input):
+    """log(sigmoid(input)), without overflow."""
+    return bp.logsigmoid(input)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """input where it is above threshold, value elsewhere."""
+    return _applied("threshold", input, inplace, threshold, value)
+
+
+def sigmoid(input):
+    """1 / (1 + exp(-input))."""
+    return bp.sigmoid(input)
+
+
+def tanh(input):
+    """Hyperbolic tangent."""
+    return bp.tanh(input)
+
+
+def glu(input, dim=None, *, axis=None):
+    """The first half of input along dim (the last unless stated) times the sigmoid of the second."""
+    dim = either("glu", "dim", "axis", (dim, axis), -1)
+    if input.ndim == 0 or input.shape[dim] % 2:
+        raise bp.ShapeError(f"glu: argument input: found shape {tuple(input.shape)}, expected an even size of axis {dim}")
+    return bp.glu(input, axis=dim)
+
+
+def _softmax_axis(function, input, dim, axis):
+    """The stated axis; without one the axis that PyTorch's old rule chooses, with a warning as there."""
+    chosen = either(function, "dim", "axis", (dim, axis), None)
+    if chosen is not None:
+        return chosen
+    warnings.warn(f"{function}: state dim; without it the axis is chosen by the number of axes", stacklevel=3)
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def _softmax(function, op, input, dim, axis, dtype):
+    axis = _softmax_axis(function, input, dim, axis)
+    x = input if dtype is None else bp.cast(input, dtype)
+    if x.ndim == 0 and axis in (0, -1):
+        return bp.reshape(op(bp.reshape(x, [1]), axis=[0]), [])
+    return op(x, axis=[axis])
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None, *, axis=None):
+    """exp(input) divided by its sum along dim; dtype: of the computation and the result."""
+    return _softmax("softmax", bp.softmax, input, dim, axis, dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None, *, axis=None):
+    """softmax of -input."""
+    return _softmax("softmin", bp.softmax, bp.negative(input), dim, axis, dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, axis=None):
+    """log(softmax(input)) along dim, without overflow."""
+    return _softmax("log_softmax", bp.log_softmax, input, dim, axis, dtype)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=None, *, axis=None):
+    """Softmax of (logits + noise of the Gumbel distribution) / tau; hard: one-hot, with the gradient of the soft result.
+
+    eps is accepted and not used, as in PyTorch.
+    """
+    dim = either("gumbel_softmax", "dim", "axis", (dim, axis), -1)
+    uniform = bp.uniform(logits.shape, dtype=logits.dtype, device=logits.device)
+    # 1 - u lies in (0, 1], so that only the outer logarithm can meet a 0: its result is then +inf at no finite logit.
+    exponential = bp.maximum(bp.negative(bp.log(bp.subtract(1, uniform))), float(bp.finfo(logits.dtype).smallest_normal))
+    soft = bp.softmax(bp.divide(bp.subtract(logits, bp.log(exponential)), tau), axis=[dim])
+    if not hard:
+        return soft
+    at = bp.argmax(soft, axis=dim, keepdims=True)
+    one_hot = bp.put_along_axis(bp.zeros_like(soft), at, 1, axis=dim)
+    return bp.add(bp.subtract(one_hot, bp.stop_gradient(soft)), soft)
