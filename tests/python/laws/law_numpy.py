@@ -8,6 +8,7 @@ import math
 import numpy as np
 from law_numpy_activations import ACTIVATIONS
 from law_numpy_layers import LAYERS
+from law_numpy_losses import LOSSES
 
 
 def axes(axis):
@@ -234,6 +235,7 @@ REFERENCE = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "gelu": gelu,
     **ACTIVATIONS,
+    **LOSSES,
     "bitwise_invert": lambda x: np.invert(x),
     "bitwise_left_shift": lambda x, y: np.left_shift(x, y),
     "bitwise_right_shift": lambda x, y: np.right_shift(x, y),

@@ -1,0 +1,150 @@
+"""Losses of scores against classes and labels."""
+
+import backplane as bp
+
+from ._reduction import reduced, same_shape, stated, weighted
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "nll_loss",
+    "soft_margin_loss",
+]
+
+
+def _class_axis(function, input, target):
+    """The axis of the classes: 0 of (c), else 1. Errors: ShapeError where target is not input without it."""
+    axis = 0 if input.ndim == 1 else 1
+    if input.ndim == 0 or tuple(target.shape) != tuple(size for i, size in enumerate(input.shape) if i != axis):
+        raise bp.ShapeError(
+            f"{function}: argument target: found shape {tuple(target.shape)} for an input of shape {tuple(input.shape)}, "
+            "expected (n, d1, ...) for (n, c, d1, ...), or () for (c)"
+        )
+    return axis
+
+
+def _check_weight(function, weight, classes):
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise bp.ShapeError(f"{function}: argument weight: found shape {tuple(weight.shape)}, expected ({classes},), one per class")
+
+
+def _labels(target, ignore_index):
+    """The labels, 0 in place of those to ignore, and which count (None: all)."""
+    if ignore_index < 0 and bp.isdtype(target.dtype, "unsigned integer"):
+        return target, None
+    counts = bp.not_equal(target, ignore_index)
+    return bp.where(counts, target, 0), counts
+
+
+def _over_examples(loss, labels, counts, weight, reduction):
+    """A loss per example, weighted and reduced; the mean divides by the weights, or the number, of those that count."""
+    share = None if weight is None else bp.take(weight, labels)
+    if share is not None:
+        loss = bp.multiply(loss, share)
+    if counts is not None:
+        loss = bp.where(counts, loss, 0)
+    if reduction != "mean" or (share is None and counts is None):
+        return reduced(loss, reduction)
+    return bp.divide(bp.sum(loss, dtype=loss.dtype), _total(counts, share, loss.dtype))
+
+
+def _total(counts, share, dtype):
+    if counts is None:
+        return bp.sum(share, dtype=dtype)
+    return bp.sum(bp.cast(counts, dtype) if share is None else bp.where(counts, share, 0), dtype=dtype)
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """-input at the class target, for log-probabilities input (n, c, d1, ...) or (c), times weight of the class, reduced."""
+    reduction = stated("nll_loss", size_average, reduce, reduction)
+    axis = _class_axis("nll_loss", input, target)
+    _check_weight("nll_loss", weight, input.shape[axis])
+    labels, counts = _labels(target, ignore_index)
+    return _over_examples(bp.nll_loss(input, labels, axis=axis), labels, counts, weight, reduction)
+
+
+def _per_class(weight, input, axis):
+    return bp.reshape(weight, [-1] + [1] * (input.ndim - 1 - axis))
+
+
+def _smoothed(input, labels, counts, weight, axis, reduction, smoothing):
+    """The labels' part and that of all classes alike, which share the divisor of the mean."""
+    logs = bp.log_softmax(input, axis=[axis])
+    every = bp.negative(bp.sum(logs if weight is None else bp.multiply(logs, _per_class(weight, input, axis)), [axis], dtype=logs.dtype))
+    share = None if weight is None else bp.take(weight, labels)
+    picked = bp.nll_loss(logs, labels, axis=axis)
+    picked = picked if share is None else bp.multiply(picked, share)
+    loss = bp.add(bp.multiply(picked, 1 - smoothing), bp.multiply(every, smoothing / input.shape[axis]))
+    loss = loss if counts is None else bp.where(counts, loss, 0)
+    if reduction != "mean" or (share is None and counts is None):
+        return reduced(loss, reduction)
+    return bp.divide(bp.sum(loss, dtype=loss.dtype), _total(counts, share, loss.dtype))
+
+
+def _of_probabilities(input, target, weight, axis, reduction, smoothing):
+    goal = target if smoothing == 0 else bp.add(bp.multiply(target, 1 - smoothing), smoothing / input.shape[axis])
+    terms = bp.multiply(bp.log_softmax(input, axis=[axis]), goal)
+    if weight is not None:
+        terms = bp.multiply(terms, _per_class(weight, input, axis))
+    return reduced(bp.negative(bp.sum(terms, [axis], dtype=terms.dtype)), reduction)
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    """-log(softmax(input)) at the class target, of logits (n, c, d1, ...) or (c), reduced; target may be probabilities of input's shape.
+
+    weight: one per class. label_smoothing: the part of each target that is spread over all classes alike.
+    """
+    reduction = stated("cross_entropy", size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise bp.ArgumentValueError(f"cross_entropy: argument label_smoothing: found {label_smoothing}, expected 0 to 1")
+    if input.ndim and input.shape == target.shape and bp.isdtype(target.dtype, "real floating"):
+        axis = 0 if input.ndim == 1 else 1
+        _check_weight("cross_entropy", weight, input.shape[axis])
+        return _of_probabilities(input, target, weight, axis, reduction, label_smoothing)
+    axis = _class_axis("cross_entropy", input, target)
+    _check_weight("cross_entropy", weight, input.shape[axis])
+    labels, counts = _labels(target, ignore_index)
+    if label_smoothing > 0:
+        return _smoothed(input, labels, counts, weight, axis, reduction, label_smoothing)
+    return _over_examples(bp.cross_entropy(input, labels, axis=axis), labels, counts, weight, reduction)
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """-(target log(input) + (1 - target) log(1 - input)) of probabilities input, times weight, reduced; logarithms are at least -100."""
+    reduction = stated("binary_cross_entropy", size_average, reduce, reduction)
+    same_shape("binary_cross_entropy", input, target)
+    return weighted("binary_cross_entropy", bp.binary_cross_entropy(input, target), weight, reduction, None)
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+    """binary_cross_entropy of sigmoid(input), without overflow, times weight, reduced; pos_weight multiplies the term of target."""
+    reduction = stated("binary_cross_entropy_with_logits", size_average, reduce, reduction)
+    same_shape("binary_cross_entropy_with_logits", input, target)
+    loss = bp.binary_cross_entropy_with_logits(input, target, pos_weight)
+    return weighted("binary_cross_entropy_with_logits", loss, weight, reduction, None)
+
+
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """log(1 + exp(-target input)), reduced; targets are 1 or -1."""
+    reduction = stated("soft_margin_loss", size_average, reduce, reduction)
+    return reduced(bp.soft_margin_loss(input, target), reduction)
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The mean over other classes i of max(0, margin - input[target] + input[i])^p, times weight of the class, of (n, c) or (c), reduced."""
+    reduction = stated("multi_margin_loss", size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise bp.ArgumentValueError(f"multi_margin_loss: argument p: found {p}, expected 1 or 2")
+    axis = _class_axis("multi_margin_loss", input, target)
+    _check_weight("multi_margin_loss", weight, input.shape[axis])
+    return reduced(bp.multi_margin_loss(input, target, weight, p=p, margin=margin), reduction)
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """The hinge of every class that is not a label against every one that is; target (n, c) or (c) lists labels, then -1."""
+    reduction = stated("multilabel_margin_loss", size_average, reduce, reduction)
+    same_shape("multilabel_margin_loss", input, target)
+    return reduced(bp.multilabel_margin_loss(input, target), reduction)

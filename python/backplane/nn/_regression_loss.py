@@ -1,0 +1,144 @@
+"""Losses of numbers against numbers, and of distances."""
+
+import backplane as bp
+
+from .. import _core
+from ._arguments import either
+from ._reduction import reduced, same_shape, stated, weighted
+
+__all__ = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "pairwise_distance",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "triplet_margin_loss",
+]
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """(input - target)^2, reduced; weight, of input's shape, multiplies it, and the mean then divides by the sum of the weights."""
+    reduction = stated("mse_loss", size_average, reduce, reduction)
+    same_shape("mse_loss", input, target, warn_only=True)
+    return weighted("mse_loss", bp.mse_loss(input, target), weight, reduction, True)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """|input - target|, reduced; weight as of mse_loss."""
+    reduction = stated("l1_loss", size_average, reduce, reduction)
+    same_shape("l1_loss", input, target, warn_only=True)
+    return weighted("l1_loss", bp.l1_loss(input, target), weight, reduction, True)
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """With d = |input - target|, d^2 / (2 beta) where d is below beta and d - beta / 2 elsewhere, reduced."""
+    reduction = stated("smooth_l1_loss", size_average, reduce, reduction)
+    if beta < 0:
+        raise bp.ArgumentValueError(f"smooth_l1_loss: argument beta: found {beta}, expected at least 0")
+    same_shape("smooth_l1_loss", input, target, warn_only=True)
+    return reduced(bp.smooth_l1_loss(input, target, beta=beta), reduction)
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """With d = |input - target|, d^2 / 2 where d is at most delta and delta (d - delta / 2) elsewhere, times weight, reduced."""
+    reduction = stated("huber_loss", None, None, reduction)
+    if delta <= 0:
+        raise bp.ArgumentValueError(f"huber_loss: argument delta: found {delta}, expected more than 0")
+    same_shape("huber_loss", input, target, warn_only=True)
+    return weighted("huber_loss", bp.huber_loss(input, target, delta=delta), weight, reduction, False)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """target (log(target) - input) for log-probabilities input; reduction may be 'batchmean', which divides by input.shape[0]."""
+    reduction = stated("kl_div", size_average, reduce, reduction, ("batchmean",))
+    loss = bp.kl_div(input, target, log_target=log_target)
+    if reduction != "batchmean":
+        return reduced(loss, reduction)
+    return bp.divide(reduced(loss, "sum"), input.shape[0] if input.ndim else 1)
+
+
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean"):
+    """exp(input) - target input (or, without log_input, input - target log(input + eps)), reduced; full adds Stirling's approximation."""
+    reduction = stated("poisson_nll_loss", size_average, reduce, reduction)
+    return reduced(bp.poisson_nll_loss(input, target, log_input=log_input, full=full, eps=eps), reduction)
+
+
+def _variance(input, var):
+    """var as a tensor that broadcasts against input. Errors: ShapeError where it does not; ValueError of a negative number."""
+    if not isinstance(var, bp.Tensor):
+        negative, var = var < 0, bp.full_like(input, var)
+    else:
+        # Inside a transform there is no one value to look at.
+        negative = not _core.transforms_of(var) and bool(bp.any(bp.less(var, 0)))
+    if negative:
+        raise bp.ArgumentValueError("gaussian_nll_loss: argument var: found a negative number, expected variances")
+    if var.shape == input.shape:
+        return var
+    if input.ndim and var.shape == input.shape[:-1]:
+        return bp.expand_dims(var, [-1])
+    other = [size for size, wanted in zip(var.shape, input.shape) if size != wanted]
+    if var.ndim != input.ndim or other != [1]:
+        raise bp.ShapeError(f"gaussian_nll_loss: argument var: found shape {tuple(var.shape)}, expected {tuple(input.shape)}, or 1 for one of its sizes")
+    return var
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
+    """(log(var) + (input - target)^2 / var) / 2 with var at least eps, reduced; full adds log(2 pi) / 2."""
+    reduction = stated("gaussian_nll_loss", None, None, reduction)
+    return reduced(bp.gaussian_nll_loss(input, target, _variance(input, var), full=full, eps=eps), reduction)
+
+
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """input where target is 1, max(0, margin - input) where it is -1, reduced."""
+    reduction = stated("hinge_embedding_loss", size_average, reduce, reduction)
+    return reduced(bp.hinge_embedding_loss(input, target, margin=margin), reduction)
+
+
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, margin - target (input1 - input2)), reduced; target is 1 where input1 should rank higher, else -1."""
+    reduction = stated("margin_ranking_loss", size_average, reduce, reduction)
+    if not input1.ndim == input2.ndim == target.ndim:
+        found = ", ".join(str(tuple(x.shape)) for x in (input1, input2, target))
+        raise bp.ShapeError(f"margin_ranking_loss: found shapes {found}, expected as many axes of each")
+    return reduced(bp.margin_ranking_loss(input1, input2, target, margin=margin), reduction)
+
+
+def cosine_similarity(x1, x2, dim=None, eps=1e-8, *, axis=None):
+    """The cosine of the angle of x1 and x2 along dim, 1 unless stated; lengths count as at least eps."""
+    return bp.cosine_similarity(x1, x2, axis=either("cosine_similarity", "dim", "axis", (dim, axis), 1), eps=eps)
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """1 - cos(input1, input2) where target is 1, max(0, cos - margin) where it is -1, reduced; of (n, d) with (n), or (d) with ()."""
+    reduction = stated("cosine_embedding_loss", size_average, reduce, reduction)
+    if input1.shape != input2.shape or target.shape != input1.shape[:-1] or input1.ndim not in (1, 2):
+        found = ", ".join(str(tuple(x.shape)) for x in (input1, input2, target))
+        raise bp.ShapeError(f"cosine_embedding_loss: found shapes {found}, expected (n, d), (n, d), (n) or (d), (d), ()")
+    cosine = bp.cosine_similarity(input1, input2, axis=-1)
+    unlike = bp.where(bp.equal(target, -1), bp.relu(bp.subtract(cosine, margin)), 0)
+    return reduced(bp.where(bp.equal(target, 1), bp.subtract(1, cosine), unlike), reduction)
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=None, *, keepdims=None):
+    """The p-norm of x1 - x2 + eps over the last axis."""
+    keep = either("pairwise_distance", "keepdim", "keepdims", (keepdim, keepdims), False)
+    return bp.pairwise_distance(x1, x2, p=p, eps=eps, keepdims=keep)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, size_average=None, reduce=None, reduction="mean"):  # fmt: skip
+    """max(0, margin + |anchor - positive| - |anchor - negative|) over the last axis, reduced; swap: the negative's nearer distance."""
+    reduction = stated("triplet_margin_loss", size_average, reduce, reduction)
+    if margin <= 0:
+        raise bp.ArgumentValueError(f"triplet_margin_loss: argument margin: found {margin}, expected more than 0")
+    near = bp.pairwise_distance(anchor, positive, p=p, eps=eps)
+    far = bp.pairwise_distance(anchor, negative, p=p, eps=eps)
+    if swap:
+        far = bp.minimum(far, bp.pairwise_distance(positive, negative, p=p, eps=eps))
+    return reduced(bp.relu(bp.add(bp.subtract(near, far), margin)), reduction)

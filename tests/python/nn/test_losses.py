@@ -1,0 +1,174 @@
+"""Losses of backplane.nn.functional against their definitions in NumPy; reductions, weights, ignored labels, extreme logits."""
+
+import backplane as bp
+import backplane.nn.functional as F
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(7)
+
+
+def log_softmax(x, axis):
+    top = x.max(axis=axis, keepdims=True)
+    return x - top - np.log(np.exp(x - top).sum(axis=axis, keepdims=True))
+
+
+def reduced(loss, reduction, weights=None):
+    if reduction == "none":
+        return loss
+    return loss.sum() if reduction == "sum" else loss.sum() / (loss.size if weights is None else weights.sum())
+
+
+def slopes(function, x, step=1e-6):
+    """The gradient of a scalar function of an array, by central differences."""
+    found = np.zeros(x.shape)
+    for at in np.ndindex(*x.shape):
+        up, down = x.copy(), x.copy()
+        up[at] += step
+        down[at] -= step
+        found[at] = (function(up) - function(down)) / (2 * step)
+    return found
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name, more", [("mse_loss", {}), ("l1_loss", {}), ("huber_loss", {"delta": 0.5}), ("smooth_l1_loss", {"beta": 0.5})])
+def test_regression_losses_reduce(name, more, reduction):
+    x, y = RNG.standard_normal((2, 3, 4))
+    d = abs(x - y)
+    expected = {"mse_loss": d * d, "l1_loss": d, "huber_loss": np.where(d <= 0.5, d * d / 2, 0.5 * (d - 0.25))}
+    expected["smooth_l1_loss"] = expected["huber_loss"] * 2
+    found = getattr(F, name)(bp.asarray(x), bp.asarray(y), reduction=reduction, **more)
+    np.testing.assert_allclose(found.numpy(), reduced(expected[name], reduction), rtol=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("with_weight", [False, True])
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 5, 3), (2, 5, 0), (2, 5, 2, 3)])
+def test_cross_entropy_of_labels(shape, with_weight, smoothing, reduction):
+    axis = 0 if len(shape) == 1 else 1
+    x = RNG.standard_normal(shape) * 3
+    labels = np.asarray(RNG.integers(0, 5, shape[:axis] + shape[axis + 1 :]))
+    counts = labels != 2 if labels.ndim and labels.size else np.ones(labels.shape, bool)
+    weight = RNG.uniform(0.5, 2, 5) if with_weight else np.ones(5)
+
+    def loss(x):
+        logs = np.moveaxis(log_softmax(x, axis), axis, -1)
+        share = weight[labels] * counts
+        picked = -np.take_along_axis(logs, labels[..., None], -1)[..., 0] * share
+        every = -(logs * weight).sum(-1) * counts
+        with np.errstate(invalid="ignore"):
+            return reduced((1 - smoothing) * picked + smoothing / 5 * every, reduction, share)
+
+    t = bp.asarray(x).requires_grad_()
+    found = F.cross_entropy(
+        t, bp.asarray(labels), bp.asarray(weight) if with_weight else None,
+        ignore_index=2 if not counts.all() else -100, reduction=reduction, label_smoothing=smoothing,
+    )  # fmt: skip
+    np.testing.assert_allclose(found.detach().numpy(), loss(x), rtol=1e-12, atol=1e-13)
+    if x.size:
+        found.sum().backward()
+        np.testing.assert_allclose(t.grad.numpy(), slopes(lambda v: loss(v).sum(), x), atol=1e-7)
+    if smoothing == 0:
+        same = F.nll_loss(
+            F.log_softmax(bp.asarray(x), axis), bp.asarray(labels), bp.asarray(weight) if with_weight else None,
+            ignore_index=2 if not counts.all() else -100, reduction=reduction,
+        )  # fmt: skip
+        np.testing.assert_allclose(same.numpy(), loss(x), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_cross_entropy_of_probabilities(reduction):
+    x, weight = RNG.standard_normal((2, 5, 3)), RNG.uniform(0.5, 2, 5)
+    p = np.exp(log_softmax(RNG.standard_normal((2, 5, 3)), 1))
+    terms = -(log_softmax(x, 1) * weight[:, None] * (0.9 * p + 0.1 / 5)).sum(1)
+    found = F.cross_entropy(bp.asarray(x), bp.asarray(p), bp.asarray(weight), reduction=reduction, label_smoothing=0.1)
+    np.testing.assert_allclose(found.numpy(), reduced(terms, reduction), rtol=1e-12)
+
+
+def test_all_labels_ignored_give_nan_as_a_mean_of_nothing():
+    x = bp.asarray(RNG.standard_normal((2, 3)))
+    assert np.isnan(F.cross_entropy(x, bp.full([2], -100, dtype=bp.int64)).item())
+    assert F.cross_entropy(x, bp.full([2], -100, dtype=bp.int64), reduction="sum").item() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extreme_logits_keep_losses_and_gradients_finite(dtype):
+    logits = np.array([[1e4, -1e4, 0.0], [-1e4, 1e4, 5.0]], dtype)
+    for loss in (
+        lambda t: F.cross_entropy(t, bp.asarray([1, 1])),
+        lambda t: F.cross_entropy(t, bp.asarray([1, 1]), label_smoothing=0.1),
+        lambda t: F.binary_cross_entropy_with_logits(t, bp.asarray(np.array([[0, 1, 1], [0, 1, 0]], dtype))),
+        lambda t: F.soft_margin_loss(t, bp.asarray(np.array([[-1, 1, 1], [1, 1, -1]], dtype))),
+        lambda t: F.binary_cross_entropy(bp.sigmoid(t), bp.asarray(np.array([[0, 1, 1], [0, 1, 0]], dtype))),
+    ):
+        t = bp.asarray(logits).requires_grad_()
+        found = loss(t)
+        found.backward()
+        assert np.isfinite(found.item()) and np.isfinite(t.grad.numpy()).all()
+
+
+def test_losses_that_compare_vectors_have_finite_gradients_at_zero():
+    zero, one = bp.zeros((2, 3)).requires_grad_(), bp.ones((2, 3))
+    F.cosine_similarity(zero, one).sum().backward()
+    assert np.isfinite(zero.grad.numpy()).all()
+
+
+def test_triplet_swaps_to_the_nearer_negative():
+    a, p, n = RNG.standard_normal((3, 6, 4))
+
+    def distance(x, y):
+        return np.linalg.norm(x - y + 1e-6, axis=-1)
+
+    for swap in (False, True):
+        far = np.minimum(distance(a, n), distance(p, n)) if swap else distance(a, n)
+        expected = np.maximum(0, distance(a, p) - far + 0.7)
+        found = F.triplet_margin_loss(*map(bp.asarray, (a, p, n)), margin=0.7, swap=swap, reduction="none")
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10)
+
+
+def test_kl_divergence_may_divide_by_the_batch():
+    x, p = log_softmax(RNG.standard_normal((4, 3)), 1), np.exp(log_softmax(RNG.standard_normal((4, 3)), 1))
+    expected = (p * (np.log(p) - x)).sum() / 4
+    np.testing.assert_allclose(F.kl_div(bp.asarray(x), bp.asarray(p), reduction="batchmean").item(), expected)
+    zero = bp.asarray([0.0, 1.0])
+    np.testing.assert_allclose(F.kl_div(bp.asarray([-5.0, 0.0]), zero, reduction="sum").item(), 0)
+
+
+def test_gaussian_variance_takes_its_forms_and_floor():
+    x, y, v = RNG.standard_normal((3, 4)), RNG.standard_normal((3, 4)), RNG.uniform(0.5, 2, 3)
+    expected = ((np.log(v) + 0 * v)[:, None] + (x - y) ** 2 / v[:, None]) / 2
+    for var in (v, v[:, None], np.repeat(v[:, None], 4, 1)):
+        found = F.gaussian_nll_loss(bp.asarray(x), bp.asarray(y), bp.asarray(var), reduction="none")
+        np.testing.assert_allclose(found.numpy(), expected)
+    tiny = F.gaussian_nll_loss(bp.asarray([1.0]), bp.asarray([1.0]), bp.asarray([0.0]), eps=1e-3)
+    np.testing.assert_allclose(tiny.item(), np.log(1e-3) / 2, rtol=1e-6)
+    with pytest.raises(ValueError, match="negative"):
+        F.gaussian_nll_loss(bp.ones(3), bp.ones(3), bp.asarray([1.0, -1.0, 1.0]))
+
+
+def test_losses_batch_and_differentiate_inside_transforms():
+    x, labels = bp.asarray(RNG.standard_normal((3, 4, 5))), bp.asarray(RNG.integers(0, 5, (3, 4)))
+    rows = bp.vmap(bp.grad(lambda a, b: F.cross_entropy(a, b, ignore_index=1)))(x, labels)
+    for i in range(3):
+        one = bp.grad(lambda a: F.cross_entropy(a, labels[i], ignore_index=1))(x[i])
+        np.testing.assert_allclose(rows.numpy()[i], one.numpy(), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "call, found",
+    [
+        (lambda: F.cross_entropy(bp.ones((2, 3)), bp.asarray([0, 1, 2])), "target"),
+        (lambda: F.cross_entropy(bp.ones((2, 3)), bp.asarray([0, 1]), bp.ones(2)), "weight"),
+        (lambda: F.cross_entropy(bp.ones((2, 3)), bp.asarray([0, 1]), reduction="avg"), "reduction"),
+        (lambda: F.cross_entropy(bp.ones((2, 3)), bp.asarray([0, 1]), label_smoothing=2.0), "label_smoothing"),
+        (lambda: F.cross_entropy(bp.ones((2, 3)), bp.asarray([0, 3])), "out of range"),
+        (lambda: F.binary_cross_entropy(bp.ones((2, 3)), bp.ones(3)), "target"),
+        (lambda: F.mse_loss(bp.ones(2), bp.ones(2), weight=bp.ones(3)), "weight"),
+        (lambda: F.huber_loss(bp.ones(2), bp.ones(2), delta=0), "delta"),
+        (lambda: F.multi_margin_loss(bp.ones((2, 3)), bp.asarray([0, 1]), p=3), "p:"),
+    ],
+)
+def test_bad_arguments_are_named(call, found):
+    with pytest.raises((ValueError, IndexError), match=found):
+        call()
