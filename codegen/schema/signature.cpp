@@ -11,9 +11,9 @@
 namespace backplane::codegen {
 namespace {
 
-// Names that formulas give a meaning of their own.
-constexpr std::string_view kReserved[] = {"g",     "t",    "v",   "out", "needs", "let", "if", "else", "true",
-                                          "false", "none", "inf", "nan", "pi",    "and", "or", "not",  "in"};
+// Names that formulas give a meaning of their own. An argument may hide the numbers inf, nan and pi.
+constexpr std::string_view kReserved[] = {"g",    "t",     "v",    "out", "needs", "let", "if", "else",
+                                          "true", "false", "none", "and", "or",    "not", "in"};
 
 class SignatureParser {
  public:

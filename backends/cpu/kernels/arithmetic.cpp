@@ -1,4 +1,4 @@
-// add, subtract, multiply, divide, floor_divide, remainder, maximum, minimum, pow, atan2, complex_from.
+// add, subtract, multiply, divide, floor_divide, remainder, maximum, minimum, complex_from.
 //
 // Integers wrap around. floor_divide and remainder follow the sign of the divisor; an integer divisor of 0 is a data
 // error, and the smallest integer divided by -1 wraps instead of trapping.
@@ -19,8 +19,8 @@
 #define BACKPLANE_CPU_ARITHMETIC
 namespace backplane::cpu {
 struct Arithmetic {
-  Elementwise add{}, subtract{}, multiply{}, divide{}, floor_divide{}, remainder{}, maximum{}, minimum{}, pow{},
-      atan2{}, complex_from{};
+  Elementwise add{}, subtract{}, multiply{}, divide{}, floor_divide{}, remainder{}, maximum{}, minimum{},
+      complex_from{};
 };
 }  // namespace backplane::cpu
 #endif
@@ -113,67 +113,12 @@ struct Remainder {
     }
   }
 };
-struct Pow {
-  template <class T>
-  static HWY_INLINE T call(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      using U = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
-      U result = 1, base = static_cast<U>(a);
-      for (auto exponent = static_cast<std::make_unsigned_t<T>>(b); exponent != 0; exponent >>= 1) {
-        if ((exponent & 1u) != 0) result *= base;
-        base *= base;
-      }
-      return static_cast<T>(result);
-    } else {
-      // Squares, roots and reciprocals are most powers in practice, and exact here.
-      if (b == T(2)) return a * a;
-      if (b == T(1)) return a;
-      return std::pow(a, b);
-    }
-  }
-};
-struct Atan2 {
-  template <class T>
-  static HWY_INLINE T call(T a, T b) {
-    return std::atan2(a, b);
-  }
-};
 struct ComplexFrom {
   template <class T>
   static HWY_INLINE std::complex<T> call(T re, T im) {
     return {re, im};
   }
 };
-
-// Looks for a divisor of 0, or a negative exponent, before anything is computed: the loop itself stays plain.
-template <class Op, class T, bool NegativeIsBad>
-const char* checked_loop(char* const* p, const int64_t* s, int64_t n) {
-  const char* y = p[2];
-  const int64_t count = s[2] == 0 ? 1 : n;
-  bool bad = false;
-  for (int64_t i = 0; i < count; ++i, y += s[2]) {
-    const T value = *reinterpret_cast<const T*>(y);
-    if constexpr (NegativeIsBad) {
-      bad |= value < T(0);
-    } else {
-      bad |= value == T(0);
-    }
-  }
-  if (bad)
-    return NegativeIsBad ? "an integer exponent is negative; cast to a floating dtype" : "an integer divisor is 0";
-  return binary_loop<Op, T>(p, s, n);
-}
-template <class Op, bool NegativeIsBad>
-void fill_checked(Elementwise& table) {
-  table.inner[BP_INT8] = checked_loop<Op, int8_t, NegativeIsBad>;
-  table.inner[BP_INT16] = checked_loop<Op, int16_t, NegativeIsBad>;
-  table.inner[BP_INT32] = checked_loop<Op, int32_t, NegativeIsBad>;
-  table.inner[BP_INT64] = checked_loop<Op, int64_t, NegativeIsBad>;
-  table.inner[BP_UINT8] = checked_loop<Op, uint8_t, NegativeIsBad>;
-  table.inner[BP_UINT16] = checked_loop<Op, uint16_t, NegativeIsBad>;
-  table.inner[BP_UINT32] = checked_loop<Op, uint32_t, NegativeIsBad>;
-  table.inner[BP_UINT64] = checked_loop<Op, uint64_t, NegativeIsBad>;
-}
 
 void fill_arithmetic(Arithmetic& t) {
   fill_binary_words<Add>(t.add);
@@ -195,13 +140,9 @@ void fill_arithmetic(Arithmetic& t) {
   fill_binary_floats<FloorDivide>(t.floor_divide);
   fill_checked<Remainder, false>(t.remainder);
   fill_binary_floats<Remainder>(t.remainder);
-  fill_checked<Pow, true>(t.pow);
-  fill_binary_floats<Pow>(t.pow);
-  fill_binary_complex<Pow>(t.pow);
-  fill_binary_floats<Atan2>(t.atan2);
   t.complex_from.inner[BP_FLOAT32] = binary_loop<ComplexFrom, float, std::complex<float>>;
   t.complex_from.inner[BP_FLOAT64] = binary_loop<ComplexFrom, double, std::complex<double>>;
-  t.floor_divide.grain = t.remainder.grain = t.pow.grain = t.atan2.grain = kCostlyGrain;
+  t.floor_divide.grain = t.remainder.grain = kCostlyGrain;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -222,10 +163,8 @@ void register_arithmetic(const Registrar& registrar) {
       {"bp::divide", &t.divide, elementwise_binary},
       {"bp::floor_divide", &t.floor_divide, elementwise_binary},
       {"bp::remainder", &t.remainder, elementwise_binary},
-      {"bp::pow", &t.pow, elementwise_binary},
       {"bp::maximum", &t.maximum, elementwise_binary},
       {"bp::minimum", &t.minimum, elementwise_binary},
-      {"bp::atan2", &t.atan2, elementwise_binary},
   };
   register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
   // Not dtypes_of: a complex number has no half form, and its result is never an operand's buffer.

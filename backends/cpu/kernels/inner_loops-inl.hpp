@@ -118,6 +118,36 @@ void fill_unary_complex(Elementwise& table) {
   table.inner[BP_COMPLEX128] = unary_loop<Op, std::complex<double>>;
 }
 
+// Looks for a divisor of 0, or a negative exponent, before anything is computed: the loop itself stays plain.
+template <class Op, class T, bool NegativeIsBad>
+const char* checked_loop(char* const* p, const int64_t* s, int64_t n) {
+  const char* y = p[2];
+  const int64_t count = s[2] == 0 ? 1 : n;
+  bool bad = false;
+  for (int64_t i = 0; i < count; ++i, y += s[2]) {
+    const T value = *reinterpret_cast<const T*>(y);
+    if constexpr (NegativeIsBad) {
+      bad |= value < T(0);
+    } else {
+      bad |= value == T(0);
+    }
+  }
+  if (bad)
+    return NegativeIsBad ? "an integer exponent is negative; cast to a floating dtype" : "an integer divisor is 0";
+  return binary_loop<Op, T>(p, s, n);
+}
+template <class Op, bool NegativeIsBad>
+void fill_checked(Elementwise& table) {
+  table.inner[BP_INT8] = checked_loop<Op, int8_t, NegativeIsBad>;
+  table.inner[BP_INT16] = checked_loop<Op, int16_t, NegativeIsBad>;
+  table.inner[BP_INT32] = checked_loop<Op, int32_t, NegativeIsBad>;
+  table.inner[BP_INT64] = checked_loop<Op, int64_t, NegativeIsBad>;
+  table.inner[BP_UINT8] = checked_loop<Op, uint8_t, NegativeIsBad>;
+  table.inner[BP_UINT16] = checked_loop<Op, uint16_t, NegativeIsBad>;
+  table.inner[BP_UINT32] = checked_loop<Op, uint32_t, NegativeIsBad>;
+  table.inner[BP_UINT64] = checked_loop<Op, uint64_t, NegativeIsBad>;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace backplane::cpu
 HWY_AFTER_NAMESPACE();

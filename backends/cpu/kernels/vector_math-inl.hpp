@@ -16,6 +16,7 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "kernels/inner_loops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -188,6 +189,24 @@ const char* vector_loop(char* const* p, const int64_t* s, int64_t n) {
     for (int64_t i = 0; i < count; ++i) *reinterpret_cast<T*>(p[0] + (at + i) * s[0]) = block[i];
   }
   return nullptr;
+}
+
+template <class F>
+void fill_vector(Elementwise& t) {
+  t.inner[BP_FLOAT32] = vector_loop<F, float>;
+  t.inner[BP_FLOAT64] = vector_loop<F, double>;
+  t.grain = kCostlyGrain;
+}
+template <class F, class ComplexOp>
+void fill_vector_and_complex(Elementwise& t) {
+  fill_vector<F>(t);
+  fill_unary_complex<ComplexOp>(t);
+}
+template <class Op, class ComplexOp>
+void fill_plain(Elementwise& t) {
+  fill_unary_floats<Op>(t);
+  fill_unary_complex<ComplexOp>(t);
+  t.grain = kCostlyGrain;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -179,8 +179,35 @@ def gelu(x):
     return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
-def erf(x):
-    return np.vectorize(math.erf, otypes=[float])(x) if np.size(x) else np.asarray(x)
+def by_element(function):
+    return lambda x: np.vectorize(function, otypes=[float])(x) if np.size(x) else np.asarray(x)
+
+
+erf = by_element(math.erf)
+
+
+def erfinv(y):
+    """By bisection."""
+    low, high = -6.0, 6.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erf(middle) < y else (low, middle)
+    return low
+
+
+def digamma(x):
+    """The asymptotic series, reached by the recurrence."""
+    if x < 20:
+        return digamma(x + 1) - 1 / x
+    return math.log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4) - 1 / (252 * x**6) + 1 / (240 * x**8)
+
+
+def polygamma(n, x):
+    """The defining series, with the integral of its rest by the midpoint rule."""
+    count = 4000
+    total = sum((x + k) ** -(n + 1) for k in range(count)) + (x + count - 0.5) ** -n / n
+    total -= (n + 1) * (x + count - 0.5) ** -(n + 2) / 24
+    return (-1) ** (n + 1) * math.factorial(n) * total
 
 
 def sign(x):
@@ -203,13 +230,14 @@ def one_hot(x, n, dtype="float32"):
     return (x[..., None] == np.arange(n)).astype(dtype)
 
 
+def numpys(name):
+    return lambda **arguments: getattr(np, name)(*arguments.values())
+
+
 def by_name(*names):
     """Ops that are NumPy's function of the same name, called with the same keywords in the same order."""
 
-    def called(name):
-        return lambda **arguments: getattr(np, name)(*arguments.values())
-
-    return {name: called(name) for name in names}
+    return {name: numpys(name) for name in names}
 
 
 REFERENCE = {
@@ -219,6 +247,8 @@ REFERENCE = {
     **by_name("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor"),
     **by_name("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "matmul", "moveaxis"),
     **by_name("reshape", "argwhere"),
+    **by_name("positive", "signbit", "exp2", "log10", "cbrt", "sinh", "cosh", "hypot", "copysign", "nextafter", "logaddexp"),
+    **by_name("sinc", "deg2rad", "rad2deg", "fmod", "fmax", "fmin", "gcd", "lcm", "heaviside", "ldexp", "isposinf", "isneginf"),
     **{name: reduction(name) for name in ("sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin")},
     "copy": lambda x: np.copy(x),
     "cast": lambda x, dtype: x.astype(dtype),
@@ -229,7 +259,17 @@ REFERENCE = {
     "atan": lambda x: np.arctan(x),
     "atan2": lambda x, y: np.arctan2(x, y),
     "pow": lambda x, y: np.power(x, y),
+    **{name: numpys(f"arc{name[1:]}") for name in ("asin", "acos", "asinh", "acosh", "atanh")},
     "erf": erf,
+    "erfc": by_element(math.erfc),
+    "erfinv": by_element(erfinv),
+    "lgamma": by_element(math.lgamma),
+    "digamma": by_element(digamma),
+    "polygamma": lambda n, x: by_element(lambda value: polygamma(n, value))(x),
+    "logit": lambda x: np.log(x) - np.log1p(-x),
+    "frac": lambda x: x - np.trunc(x),
+    "xlogy": lambda x, y: x * np.log(y),
+    "nan_to_num": lambda x, nan=0, posinf=None, neginf=None: np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "relu": lambda x: np.maximum(x, 0),
     "silu": lambda x: x / (1 + np.exp(-x)),

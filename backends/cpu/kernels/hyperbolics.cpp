@@ -1,0 +1,94 @@
+// sinh, cosh, tanh and their inverses. Complex types are computed by the C library.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/hyperbolics.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <cmath>
+#include <iterator>
+
+#include "kernels/elementwise.hpp"
+#include "kernels/families.hpp"
+#include "kernels/inner_loops-inl.hpp"
+#include "kernels/vector_math-inl.hpp"
+
+#ifndef BACKPLANE_CPU_HYPERBOLICS
+#define BACKPLANE_CPU_HYPERBOLICS
+namespace backplane::cpu {
+struct Hyperbolics {
+  Elementwise sinh{}, cosh{}, tanh{}, asinh{}, acosh{}, atanh{};
+};
+}  // namespace backplane::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+
+struct Sinh {
+  template <class T>
+  static HWY_INLINE T call(T x) {
+    return std::sinh(x);
+  }
+};
+struct Cosh {
+  template <class T>
+  static HWY_INLINE T call(T x) {
+    return std::cosh(x);
+  }
+};
+struct Tanh {
+  template <class T>
+  static HWY_INLINE T call(T x) {
+    return std::tanh(x);
+  }
+};
+struct Asinh {
+  template <class T>
+  static HWY_INLINE T call(T x) {
+    return std::asinh(x);
+  }
+};
+struct Acosh {
+  template <class T>
+  static HWY_INLINE T call(T x) {
+    return std::acosh(x);
+  }
+};
+struct Atanh {
+  template <class T>
+  static HWY_INLINE T call(T x) {
+    return std::atanh(x);
+  }
+};
+
+void fill_hyperbolics(Hyperbolics& t) {
+  fill_plain<Sinh, Sinh>(t.sinh);
+  fill_plain<Cosh, Cosh>(t.cosh);
+  fill_vector_and_complex<VectorTanh, Tanh>(t.tanh);
+  fill_plain<Asinh, Asinh>(t.asinh);
+  fill_plain<Acosh, Acosh>(t.acosh);
+  fill_plain<Atanh, Atanh>(t.atanh);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace backplane::cpu {
+HWY_EXPORT(fill_hyperbolics);
+
+void register_hyperbolics(const Registrar& registrar) {
+  static Hyperbolics t;
+  HWY_DYNAMIC_DISPATCH(fill_hyperbolics)(t);
+  const ElementwiseRow rows[] = {
+      {"bp::sinh", &t.sinh, elementwise_unary},   {"bp::cosh", &t.cosh, elementwise_unary},
+      {"bp::tanh", &t.tanh, elementwise_unary},   {"bp::asinh", &t.asinh, elementwise_unary},
+      {"bp::acosh", &t.acosh, elementwise_unary}, {"bp::atanh", &t.atanh, elementwise_unary},
+  };
+  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
+}
+
+}  // namespace backplane::cpu
+#endif
