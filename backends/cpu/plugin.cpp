@@ -38,7 +38,8 @@ void register_all(plugin::Registrar& registrar) {
                             register_pool2d,
                             register_norm,
                             register_activations,
-                            register_activation_grads})
+                            register_activation_grads,
+                            register_overlap_add})
     family(registrar);
 }
 

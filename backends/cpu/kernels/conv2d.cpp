@@ -132,6 +132,31 @@ void weight_grad(const bp_frame* frame, const Convolution& c, const T* y, const 
     for (int64_t i = 0; i < total; ++i) w[i] += sums.get()[p * total + i];
 }
 
+// conv2d's shape rule has seen to this; an adjoint is told a shape that need not fit.
+void check_geometry(const bp_frame* frame, const bp_tensor* x, const bp_tensor* w, const bp_tensor* y,
+                    const bp_value* options) {
+  BP_CHECK(x->dl.ndim == 4 && w->dl.ndim == 4 && y->dl.ndim == 4, SHAPE, frame->op->name, ": found ", x->dl.ndim, ", ",
+           w->dl.ndim, " and ", y->dl.ndim, " axes of images, kernels and results, expected 4 of each");
+  const int64_t *xs = x->dl.shape, *ws = w->dl.shape, *ys = y->dl.shape, groups = plugin::as_int(options[3]);
+  BP_CHECK(groups > 0 && ws[0] % groups == 0 && xs[1] == ws[1] * groups && ys[1] == ws[0] && ys[0] == xs[0], SHAPE,
+           frame->op->name, ": images of ", xs[0], " x ", xs[1], " channels, kernels ", ws[0], " x ", ws[1],
+           " and results of ", ys[0], " x ", ys[1], " channels do not fit in ", groups, " groups");
+  int64_t stride[2], padding[2], dilation[2];
+  read_pair(options[0], stride);
+  read_pair(options[1], padding);
+  read_pair(options[2], dilation);
+  for (int d = 0; d < 2; ++d) {
+    BP_CHECK(stride[d] > 0 && padding[d] >= 0 && dilation[d] > 0, VALUE, frame->op->name, ": found a stride of ",
+             stride[d], ", a padding of ", padding[d], " and a dilation of ", dilation[d],
+             ", expected at least 1, 0 and 1");
+    const double reach = static_cast<double>(dilation[d]) * static_cast<double>(ws[d + 2] - 1);
+    const double room = static_cast<double>(xs[d + 2]) + 2.0 * static_cast<double>(padding[d]) - reach - 1;
+    BP_CHECK(ws[d + 2] > 0 && room >= 0 && room < 0x1p52 && ys[d + 2] == static_cast<int64_t>(room) / stride[d] + 1,
+             SHAPE, frame->op->name, ": images of size ", xs[d + 2], " and kernels of ", ws[d + 2],
+             " do not give results of size ", ys[d + 2], " along spatial axis ", d);
+  }
+}
+
 enum class Pass { kForward, kInput, kWeight };
 
 // conv2d(x, w, *, stride, padding, dilation, groups), conv2d_input_grad(y, w, shape, *, ...) and
@@ -140,11 +165,13 @@ template <Pass P>
 bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *a = plugin::as_tensor(args[0]), *b = plugin::as_tensor(args[1]), *out = outs[0].u.t;
-    if (out->nbytes == 0) return;
     const bp_tensor* x = P == Pass::kForward ? a : P == Pass::kInput ? out : b;
     const bp_tensor* w = P == Pass::kWeight ? out : b;
     const bp_tensor* y = P == Pass::kForward ? out : a;
-    const Convolution c = convolution_of(x->dl.shape, w->dl.shape, y->dl.shape, args + (P == Pass::kForward ? 2 : 3));
+    const bp_value* options = args + (P == Pass::kForward ? 2 : 3);
+    if constexpr (P != Pass::kForward) check_geometry(frame, x, w, y, options);
+    if (out->nbytes == 0) return;
+    const Convolution c = convolution_of(x->dl.shape, w->dl.shape, y->dl.shape, options);
     if (c.images * c.work() * c.groups == 0 || a->nbytes == 0 || b->nbytes == 0) {
       std::memset(data_of(out), 0, out->nbytes);  // an empty sum
       return;

@@ -34,6 +34,7 @@ void register_random(const Registrar& registrar);
 void register_softmax(const Registrar& registrar);
 void register_conv2d(const Registrar& registrar);
 void register_pool2d(const Registrar& registrar);
+void register_overlap_add(const Registrar& registrar);
 void register_norm(const Registrar& registrar);
 
 }  // namespace backplane::cpu
