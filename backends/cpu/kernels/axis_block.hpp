@@ -17,9 +17,14 @@ struct AxisBlock {
   int64_t start(int64_t lane) const { return lane / inner * n * inner + lane % inner; }
 };
 
-// `axes`: an int or a list of ints, negative ones from the end.
+// `axes`: an int or a list of ints, negative ones from the end; absent: all.
 inline AxisBlock axis_block(const bp_tensor* x, const bp_value& axes) {
   const int32_t rank = x->dl.ndim;
+  if (axes.tag == BP_TAG_ABSENT) {
+    AxisBlock all;
+    for (int32_t d = 0; d < rank; ++d) all.n *= x->dl.shape[d];
+    return all;
+  }
   const int64_t* list = axes.tag == BP_TAG_INT ? &axes.u.i : axes.u.ints;
   const uint32_t count = axes.tag == BP_TAG_INT ? 1 : axes.count;
   uint64_t chosen = 0;

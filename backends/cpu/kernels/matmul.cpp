@@ -144,9 +144,10 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
   for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
 
   const int64_t work = std::max<int64_t>(out.cols * x.cols, 1);  // of one row
-  const int64_t block = std::clamp<int64_t>(kPieceWork / work, 1, out.rows);
-  // Whole blocks of equal height: a last sliver would cost as much as a block where B is packed anew.
-  const int64_t blocks = std::max<int64_t>(out.rows / block, 1);
+  // Whole blocks of equal height, as few as keep the threads busy: OpenBLAS packs B anew for each of them.
+  const int64_t threads = frame->host->worker_count();
+  const int64_t wanted = batch >= threads ? 1 : (threads + batch - 1) / batch;
+  const int64_t blocks = std::clamp<int64_t>(std::min(wanted, out.rows * work / kPieceWork), 1, out.rows);
   const auto piece = [&](int64_t begin, int64_t end) {
     Copies copies;
     for (int64_t at = begin; at < end; ++at) {

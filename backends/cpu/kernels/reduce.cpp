@@ -23,10 +23,9 @@ namespace {
 
 using plugin::kItemSize;
 
-constexpr int64_t kStrip = 256;  // outputs of a group: 4 KiB of the widest accumulators
-constexpr int64_t kStripBytes = kStrip * 16;
-constexpr int64_t kChunk = 512;    // elements converted to the accumulator's dtype at a time
-constexpr int64_t kLeafRows = 16;  // rows added one by one before a level of the cascade is made
+constexpr int64_t kStripBytes = 4096;  // accumulators of a group
+constexpr int64_t kChunk = 512;        // elements converted to the accumulator's dtype at a time
+constexpr int64_t kLeafRows = 16;      // rows added one by one before a level of the cascade is made
 constexpr int kLevels = 40;
 constexpr int64_t kPieceElements = 65536;  // of a long group that is cut: about 20 microseconds
 
@@ -64,8 +63,11 @@ struct Plan {
   int64_t strips;   // groups along a kept inner dimension
   int64_t divisor;  // of a mean
 
+  int64_t strip() const { return kStripBytes / item; }  // outputs of a group
   int64_t rows() const { return reduced.count; }
   int64_t groups() const { return kept.count * strips; }
+  // A group is one row that needs no conversion, and groups are evenly apart.
+  bool plain_rows() const { return inner_reduced && rows() == 1 && kept.rank <= 1 && x_dtype == accumulator; }
   bool exact() const { return accumulator < BP_FLOAT16; }
 };
 
@@ -110,6 +112,11 @@ class RowWalk {
     }
   }
   int64_t offset() const { return offset_; }
+  // Of one dimension: to this row.
+  void jump(int64_t row) {
+    position_[0] = row;
+    offset_ = row * dims_.x[0];
+  }
   void next() {
     for (int32_t d = dims_.rank - 1; d >= 0; --d) {
       offset_ += dims_.x[d];
@@ -167,14 +174,23 @@ void reduce_strip(const Plan& plan, const char* x, int64_t width, int64_t begin,
     return converted;
   };
   RowWalk walk(plan.reduced, begin);
+  int64_t at = begin;
+  const bool even = direct && plan.reduced.rank == 1;
   const auto add_rows = [&](int64_t count, char* into) {
+    if (even && count % 4 == 0) {
+      for (int64_t i = 0; i < count; i += 4, at += 4)
+        plan.reducer->merge_four(into, x + at * plan.reduced.x[0], plan.reduced.x[0], i == 0, width);
+      return;
+    }
+    if (even) walk.jump(at);
+    at += count;
     std::memcpy(into, row_at(walk.offset()), static_cast<size_t>(width * plan.item));
     walk.next();
     for (int64_t i = 1; i < count; ++i, walk.next()) plan.reducer->merge(into, row_at(walk.offset()), width);
   };
   if (plan.exact() || end - begin <= kLeafRows) return add_rows(end - begin, accumulators);
   Cascade<kStripBytes> cascade(plan, width);
-  for (int64_t at = begin; at < end; at += kLeafRows) {
+  while (at < end) {
     add_rows(std::min(kLeafRows, end - at), leaf);
     cascade.add(leaf);
   }
@@ -197,9 +213,10 @@ Group group_at(const Plan& plan, int64_t index) {
     group.out += position * plan.kept.out[d];
   }
   if (!plan.inner_reduced) {
-    group.x += strip * kStrip * plan.inner_x;
-    group.out += strip * kStrip * plan.inner_out;
-    group.width = std::min(kStrip, plan.inner_size - strip * kStrip);
+    const int64_t first = strip * plan.strip();
+    group.x += first * plan.inner_x;
+    group.out += first * plan.inner_out;
+    group.width = std::min(plan.strip(), plan.inner_size - first);
   }
   return group;
 }
@@ -213,7 +230,8 @@ void reduce_steps(const Plan& plan, const Group& group, int64_t begin, int64_t e
     reduce_strip(plan, group.x, group.width, begin, end, accumulators);
 }
 
-void store(const Plan& plan, const Group& group, char* accumulators) {
+// `step`: bytes between the outputs.
+void store(const Plan& plan, const Group& group, int64_t step, char* accumulators) {
   if (plan.op->mean) {
     plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64) | BP_MASK_COMPLEX>(
         plan.accumulator, [&]<class T>() {
@@ -222,7 +240,7 @@ void store(const Plan& plan, const Group& group, char* accumulators) {
           for (int64_t i = 0; i < group.width; ++i) a[i] /= static_cast<Real>(plan.divisor);
         });
   }
-  cast_row(plan.accumulator, accumulators, plan.item, plan.out_dtype, group.out, plan.inner_out, group.width);
+  cast_row(plan.accumulator, accumulators, plan.item, plan.out_dtype, group.out, step, group.width);
 }
 
 // Cuts one long group into pieces of fixed size, whose results are merged in order.
@@ -239,22 +257,37 @@ void reduce_in_pieces(const Plan& plan, const Group& group) {
   for (int64_t apart = 1; apart < pieces; apart *= 2)
     for (int64_t i = 0; i + apart < pieces; i += 2 * apart)
       plan.reducer->merge(results.data() + i * bytes, results.data() + (i + apart) * bytes, group.width);
-  store(plan, group, results.data());
+  store(plan, group, plan.inner_out, results.data());
+}
+
+// Groups [begin, end) of plain rows: results are stored many at a time.
+void reduce_rows(const Plan& plan, int64_t begin, int64_t end) {
+  alignas(64) char accumulators[kStripBytes];
+  const int64_t x_step = plan.kept.rank == 0 ? 0 : plan.kept.x[0],
+                out_step = plan.kept.rank == 0 ? 0 : plan.kept.out[0];
+  for (int64_t first = begin; first < end; first += plan.strip()) {
+    const int64_t width = std::min(plan.strip(), end - first);
+    for (int64_t i = 0; i < width; ++i)
+      plan.reducer->row(plan.x + (first + i) * x_step, plan.inner_x, plan.inner_size, accumulators + i * plan.item);
+    store(plan, {plan.x, plan.out + first * out_step, width}, out_step, accumulators);
+  }
 }
 
 void run(const Plan& plan) {
   const int64_t groups = plan.groups();
-  const int64_t cost = std::max<int64_t>(steps(plan) * (plan.inner_reduced ? 1 : std::min(kStrip, plan.inner_size)), 1);
+  const int64_t cost =
+      std::max<int64_t>(steps(plan) * (plan.inner_reduced ? 1 : std::min(plan.strip(), plan.inner_size)), 1);
   if (groups < 8 && cost > 2 * kPieceElements) {
     for (int64_t i = 0; i < groups; ++i) reduce_in_pieces(plan, group_at(plan, i));
     return;
   }
   const auto range = [&](int64_t begin, int64_t end) {
+    if (plan.plain_rows()) return reduce_rows(plan, begin, end);
     alignas(64) char accumulators[kStripBytes];
     for (int64_t i = begin; i < end; ++i) {
       const Group group = group_at(plan, i);
       reduce_steps(plan, group, 0, steps(plan), accumulators);
-      store(plan, group, accumulators);
+      store(plan, group, plan.inner_out, accumulators);
     }
   };
   const int64_t grain = std::max<int64_t>(kCheapGrain / cost, 1);
@@ -295,7 +328,7 @@ void split_dims(Plan& plan, const bp_loop& loop) {
   plan.inner_out = inner < 0 ? 0 : out[inner];
   for (int32_t d = 0; d < loop.rank; ++d)
     if (d != inner) (out[d] == 0 ? plan.reduced : plan.kept).add(loop.sizes[d], x[d], out[d]);
-  plan.strips = plan.inner_reduced ? 1 : (plan.inner_size + kStrip - 1) / kStrip;
+  plan.strips = plan.inner_reduced ? 1 : (plan.inner_size + plan.strip() - 1) / plan.strip();
 }
 
 // Over no elements: 0, 1, false, true, NaN for a mean.

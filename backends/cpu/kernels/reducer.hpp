@@ -14,6 +14,8 @@ struct Reducer {
   void (*row)(const char* x, int64_t stride, int64_t n, char* accumulator) = nullptr;
   // accumulators[j] = f(accumulators[j], x[j]); both contiguous.
   void (*merge)(char* accumulators, const char* x, int64_t n) = nullptr;
+  // The same with four rows of x, `stride` bytes apart; the first four make the accumulators.
+  void (*merge_four)(char* accumulators, const char* x, int64_t stride, bool first, int64_t n) = nullptr;
 };
 
 enum class Reduction { kSum, kProd, kMax, kMin, kAny, kAll };
