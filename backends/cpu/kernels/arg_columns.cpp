@@ -30,7 +30,7 @@ void scan_columns(const T* x, int64_t n, int64_t stride, int64_t width, int64_t*
     for (; j + step <= width; j += step) {
       const auto y = hn::LoadU(d, row + j), b = hn::Load(d, best + j);
       // Better, or the lane's first NaN.
-      const auto beats = hn::Or(Largest ? hn::Gt(y, b) : hn::Lt(y, b), hn::AndNot(hn::Ne(b, b), hn::Ne(y, y)));
+      const auto beats = hn::Or(Largest ? hn::Gt(y, b) : hn::Lt(y, b), hn::AndNot(hn::IsNaN(b), hn::IsNaN(y)));
       hn::Store(hn::IfThenElse(beats, y, b), d, best + j);
       hn::Store(hn::IfThenElse(hn::RebindMask(di, beats), here, hn::Load(di, place + j)), di, place + j);
     }

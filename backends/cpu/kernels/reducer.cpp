@@ -56,7 +56,7 @@ struct Max {
   }
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V exact(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::Ne(a, a)), a, b);
+    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
   }
   template <class T>
   static HWY_INLINE T call(T a, T b) {
@@ -70,7 +70,7 @@ struct Min {
   }
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V exact(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::Ne(a, a)), a, b);
+    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
   }
   template <class T>
   static HWY_INLINE T call(T a, T b) {

@@ -75,10 +75,10 @@ T largest(const T* x, int64_t n) {
   const hn::ScalableTag<T> d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   auto m0 = hn::Set(d, kLowest<T>), m1 = m0, m2 = m0, m3 = m0;
-  auto nan = hn::Ne(m0, m0), more = nan;
+  auto nan = hn::IsNaN(m0), more = nan;
   const auto take = [&](auto& m, auto& mask, auto y) HWY_ATTR {
     m = hn::Max(m, y);
-    mask = hn::Or(mask, hn::Ne(y, y));
+    mask = hn::Or(mask, hn::IsNaN(y));
   };
   int64_t i = 0;
   for (; i + 4 * step <= n; i += 4 * step) {
@@ -184,7 +184,7 @@ void sum_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width, T* 
   for (int64_t i = 0; i < n; ++i)
     for_each_vector<T>(width, [&](int64_t j, int64_t count) HWY_ATTR {
       const auto y = load_row<T>(d, x + i * stride + j, count), m = hn::LoadU(d, shifts + j);
-      hn::StoreU(hn::IfThenElse(hn::Or(hn::Gt(m, y), hn::Ne(m, m)), m, y), d, shifts + j);
+      hn::StoreU(hn::IfThenElse(hn::Or(hn::Gt(m, y), hn::IsNaN(m)), m, y), d, shifts + j);
     });
   // Blocks are added apart, which keeps the error of long sums small.
   HWY_ALIGN T block[kPadded];

@@ -1,0 +1,54 @@
+"""Reductions, places and the softmax family over sizes around the vector loops' steps, with a NaN or an infinity somewhere."""
+
+import backplane as bp
+import numpy as np
+import pytest
+
+SPECIAL = [None, np.nan, np.inf, -np.inf]
+LENGTHS = [1, 7, 63, 64, 65, 1000, 5000, 70_000, 200_001]
+SHAPES = [(3, 8), (5, 37), (300, 261), (1025, 70), (17, 1000)]
+
+
+def numbers(shape, special, dtype):
+    draw = np.random.default_rng(0)
+    x = 3 * draw.standard_normal(shape).astype(dtype)
+    if special is not None:
+        x[tuple(draw.integers(0, size) for size in x.shape)] = special
+    return x
+
+
+def close(found, expected, tolerance):
+    return np.allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_whole(n, special, dtype):
+    x = numbers((n,), special, dtype)
+    for name in ("max", "min", "argmax", "argmin"):
+        assert np.array_equal(np.asarray(getattr(bp, name)(bp.asarray(x))), getattr(np, name)(x), equal_nan=True), name
+    wide = x.astype(np.float64)
+    scale = np.finfo(dtype).eps
+    if special is None:
+        assert abs(float(np.asarray(bp.sum(bp.asarray(x)))) - wide.sum()) <= 16 * scale * np.abs(wide).sum()
+    assert close(bp.logsumexp(bp.asarray(x)), np.log(np.exp(wide).sum()), 64 * scale)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_along_an_axis(shape, special, axis):
+    x = numbers(shape, special, np.float32)
+    ours, wide = bp.asarray(x), x.astype(np.float64)
+    for name in ("max", "min", "argmax", "argmin"):
+        expected = getattr(np, name)(x, axis=axis)
+        assert np.array_equal(np.asarray(getattr(bp, name)(ours, axis=axis)), expected, equal_nan=True), name
+    shifted = wide - wide.max(axis, keepdims=True)
+    total = np.exp(shifted).sum(axis, keepdims=True)
+    assert close(bp.sum(ours, axis=axis), wide.sum(axis), 1e-4)
+    assert close(bp.softmax(ours, axis=axis), np.exp(shifted) / total, 1e-6)
+    assert close(bp.log_softmax(ours, axis=axis), shifted - np.log(total), 1e-5)
+    assert close(bp.logsumexp(ours, axis=axis), np.log(np.exp(wide).sum(axis)), 1e-5)
