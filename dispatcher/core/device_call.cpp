@@ -143,17 +143,17 @@ void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
   }
   // A reduction: which axes go is the shape rule's second parameter.
   const bp_shape_rule& rule = call.op.record->shapes[0];
-  const bp_tensor& input = *call.args[rule.args[0]].u.t;
+  const bp_value& input = p.args[rule.args[0]];
+  const int32_t ndim = input.tag == BP_TAG_TENSOR ? input.u.t->dl.ndim : 0;  // a number has no axes
   int32_t axes[kMaxRank];
   int32_t n_axes = 0;
   const bp_value* axis = rule.n_args > 1 && rule.args[1] != BP_NO_ARG ? &call.args[rule.args[1]] : nullptr;
   if (!axis || axis->tag == BP_TAG_ABSENT)
-    for (; n_axes < input.dl.ndim; ++n_axes) axes[n_axes] = n_axes;
+    for (; n_axes < ndim; ++n_axes) axes[n_axes] = n_axes;
   else if (axis->tag == BP_TAG_INT)
-    axes[n_axes++] = normalize_axis(*call.op.record, axis->u.i, input.dl.ndim);
+    axes[n_axes++] = normalize_axis(*call.op.record, axis->u.i, ndim);
   else
-    for (uint32_t k = 0; k < axis->count; ++k)
-      axes[n_axes++] = normalize_axis(*call.op.record, axis->u.ints[k], input.dl.ndim);
+    for (uint32_t k = 0; k < axis->count; ++k) axes[n_axes++] = normalize_axis(*call.op.record, axis->u.ints[k], ndim);
   build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
 }
 

@@ -1,5 +1,6 @@
 #include "core/dispatch.hpp"
 
+#include <cctype>
 #include <cstring>
 #include <utility>
 
@@ -165,14 +166,24 @@ void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before) {
   }
 }
 
+bool names_op(std::string_view message, const OpEntry& op) {
+  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string_view name = op.record->name;
+  name.remove_prefix(name.rfind(':') + 1);
+  for (size_t at = message.find(name); at != std::string_view::npos; at = message.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !in_word(message[at - 1])) && (end == message.size() || !in_word(message[end]))) return true;
+  }
+  return false;
+}
+
 void throw_status(bp_status status, const OpEntry& op, const char* who) {
   ThreadCold& block = cold();
   // An earlier failure's message must not pass for that of one which comes without.
   std::string message = block.error_is_new && !block.error.empty() ? block.error : "failed without a message";
   block.error_is_new = false;
-  std::string_view name = op.record->name;
-  if (message.find(name) == std::string::npos && message.find(name.substr(name.rfind(':') + 1)) == std::string::npos)
-    message = std::string(name) + ": " + (who && *who ? std::string(who) + ": " : "") + message;
+  if (!names_op(message, op))
+    message = std::string(op.record->name) + ": " + (who && *who ? std::string(who) + ": " : "") + message;
   throw Error(status, message);
 }
 
@@ -334,10 +345,16 @@ namespace backplane {
 using namespace core;
 
 namespace {
-// At the outermost edge the failure in flight ends.
-bp_status tell_caller() noexcept {
+// At the outermost edge the failure in flight ends. An op on its way may be what failed: the one that was called is
+// named too.
+bp_status tell_caller(OpHandle op) noexcept {
   const bp_status status = status_of_exception();
-  if (thread_state.depth == 0) cold().error_is_new = false;
+  if (thread_state.depth != 0) return status;
+  ThreadCold& block = cold();
+  block.error_is_new = false;
+  const OpEntry* entry = op_entry(op);
+  if (entry && status != BP_ERROR_PYTHON && !names_op(block.error, *entry))
+    block.error.insert(0, std::string(entry->record->name) + ": ");
   return status;
 }
 }  // namespace
@@ -348,7 +365,7 @@ bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_valu
     call_here(checked_entry(op), args, n_args, outs, n_outs, ~uint64_t{0});
     return BP_OK;
   } catch (...) {
-    return tell_caller();
+    return tell_caller(op);
   }
 }
 
@@ -364,7 +381,7 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
     core::call(entry, args, n_args, &out, 1);
     return BP_OK;
   } catch (...) {
-    return tell_caller();
+    return tell_caller(op);
   }
 }
 

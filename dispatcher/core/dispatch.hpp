@@ -70,6 +70,8 @@ inline bp_value tensor_value(TensorImpl* tensor) {
 // Releases what empty slots received, for a call that failed half-way.
 void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before);
 // Turns a failing status of a plugin's function into an Error with the thread's message.
+// Is the op's name, without its namespace, a word of the message?
+bool names_op(std::string_view message, const OpEntry& op);
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
 // Keeps the code and the message of the exception in flight for this thread; returns the code.
 bp_status status_of_exception() noexcept;

@@ -19,10 +19,7 @@ InferredResult infer_one(const core::OpEntry& op, const bp_value* args, int32_t 
   return {dtype, {shape.sizes, shape.sizes + shape.ndim}};
 }
 
-}  // namespace
-
-std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_args) {
-  const core::OpEntry& entry = core::checked_entry(op);
+std::vector<InferredResult> infer_all(const core::OpEntry& entry, const bp_value* args, int32_t n_args) {
   const core::OpRecord& record = *entry.record;
   bp_value full[core::kMaxArgs];
   n_args = core::fill_defaults(record, args, n_args, full);
@@ -32,6 +29,18 @@ std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_a
   for (size_t i = 0; i < record.results.size(); ++i)
     results.push_back(infer_one(entry, args, n_args, static_cast<int32_t>(i), compute));
   return results;
+}
+
+}  // namespace
+
+std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_args) {
+  const core::OpEntry& entry = core::checked_entry(op);
+  try {
+    return infer_all(entry, args, n_args);
+  } catch (const Error& error) {
+    if (error.code() == BP_ERROR_PYTHON || core::names_op(error.what(), entry)) throw;
+    throw Error(error.code(), std::string(entry.record->name) + ": " + error.what());
+  }
 }
 
 }  // namespace backplane

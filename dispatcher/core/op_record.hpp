@@ -40,6 +40,7 @@ struct OpRecord {
   std::span<const bp_dtype_mask> accepts;       // per argument; 0: not checked
   uint32_t n_required = 0;                      // up to and with the last argument that has no default
   uint64_t tensor_args = 0;                     // bit i: argument i is Tensor, Tensor? or a list of them
+  uint64_t axis_args = 0;                       // bit i: argument i is Axis or Axes
   bool simple_tensors = true;                   // no list among them
   bp_dtype_mask promote_accepts = BP_MASK_ANY;  // what all arguments of `promote` accept
   // If `promote` is the first argument (1) or the first two (2), and nothing else is checked: the dtypes in which a

@@ -100,6 +100,7 @@ void verify_args(OpRecord& op) {
       require(op, keyword || !has_default, "argument '", arg.name, "' has no default but follows one that has");
       op.n_required = i + 1;
     }
+    if (arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_AXES) op.axis_args |= uint64_t{1} << i;
     if (arg.type != BP_TYPE_TENSOR) continue;
     op.tensor_args |= uint64_t{1} << i;
     if (arg.flags & BP_ARG_LIST) op.simple_tensors = false;

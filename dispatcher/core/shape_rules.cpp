@@ -4,6 +4,7 @@
 // files of their own (shape_joins.cpp, shape_views.cpp, shape_windows.cpp).
 #include "core/shape_rules.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -167,8 +168,9 @@ int64_t checked_count(const int64_t* sizes, int32_t ndim) {
     if (sizes[i] == 0) return 0;
     overflow |= __builtin_mul_overflow(count, sizes[i], &count);
   }
-  BP_CHECK(!overflow, MEMORY, "a tensor of shape ", shape_text({sizes, static_cast<size_t>(ndim)}),
-           " has more elements than 64 bits can count");
+  // Bytes are counted too, and an element has 16 at most.
+  BP_CHECK(!overflow && count <= INT64_MAX / 16, MEMORY, "a tensor of shape ",
+           shape_text({sizes, static_cast<size_t>(ndim)}), " has more bytes than 64 bits can count");
   return count;
 }
 
@@ -221,8 +223,26 @@ void broadcast(const OpRecord& op, const bp_shape_rule& rule, const bp_value* ar
   checked_count(out.sizes, out.ndim);
 }
 
+// The op's axes are those of the one tensor whose shape it keeps. A single axis of a tensor without dims is that of a
+// line of one element.
+static void check_axes(const OpRecord& op, const bp_value* args, int32_t ndim) {
+  for (uint64_t left = op.axis_args; left; left &= left - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(left));
+    const bp_value& value = args[i];
+    if (value.tag == BP_TAG_INT) normalize_axis(op, value.u.i, std::max(ndim, 1));
+    if (value.tag != BP_TAG_INT_LIST) continue;
+    uint64_t seen = 0;
+    for (uint32_t k = 0; k < value.count; ++k) {
+      const uint64_t bit = uint64_t{1} << normalize_axis(op, value.u.ints[k], ndim);
+      BP_CHECK(!(seen & bit), VALUE, op.name, ": axis ", value.u.ints[k], " is named twice in '", op.args[i].name, "'");
+      seen |= bit;
+    }
+  }
+}
+
 void same(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
   for (int64_t size : ShapeArgs{op, rule, args}.sizes(0)) out.sizes[out.ndim++] = size;
+  if (op.axis_args) check_axes(op, args, out.ndim);
 }
 
 void scalar(const OpRecord&, const bp_shape_rule&, const bp_value*, ShapeResult& out) { out.ndim = 0; }

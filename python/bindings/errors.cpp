@@ -88,6 +88,21 @@ PyObject* raise(bp_status code, const char* format, ...) noexcept {
   return nullptr;
 }
 
+void place_error(const char* op, const char* argument) noexcept {
+  if (!PyErr_ExceptionMatches(g_base)) return;
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (argument) {
+    PyErr_Format(type, "%s: argument '%s': %S", op, argument, error);
+  } else {
+    PyErr_Format(type, "%s: %S", op, error);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+}
+
 Error keep_python_error() noexcept {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);

@@ -22,6 +22,10 @@ PyObject* raise_status(bp_status status) noexcept;
 PyObject* raise(bp_status code, const char* format, ...) noexcept;
 PyObject* raise_text(bp_status code, const char* text) noexcept;
 
+// Puts the op's name, and the argument's where it is known, before the text of the pending error, if that is one of
+// ours.
+void place_error(const char* op, const char* argument) noexcept;
+
 // Keeps the pending Python error of a callback for the raise_status(BP_ERROR_PYTHON) that ends the call; returns its
 // text as an Error to throw through libbackplane.
 Error keep_python_error() noexcept;
@@ -35,7 +39,7 @@ auto guarded(Body&& body) noexcept -> std::invoke_result_t<Body> {
   } catch (const Error& error) {
     raise_text(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    raise_text(BP_ERROR_MEMORY, "out of memory");
   } catch (const std::exception& error) {
     raise_text(BP_ERROR_INTERNAL, error.what());
   }

@@ -22,6 +22,7 @@ struct GradOptions final : TransformOptions {
 bool read_argnums(const char* name, PyObject* object, GradOptions& options) {
   int64_t number = 0;
   if (const int read = read_int(object, &number); read != 0) {
+    if (read < 0) place_error(name, "argnums");
     options.argnums.push_back(number);
     return read == 1;
   }
@@ -30,7 +31,7 @@ bool read_argnums(const char* name, PyObject* object, GradOptions& options) {
   PyRef numbers = PyRef::steal(sequence ? PySequence_Tuple(object) : nullptr);
   for (Py_ssize_t i = 0; numbers && i < PyTuple_GET_SIZE(numbers.get()); ++i) {
     const int read = read_int(PyTuple_GET_ITEM(numbers.get(), i), &number);
-    if (read < 0) return false;
+    if (read < 0) return place_error(name, "argnums"), false;
     if (read == 0) numbers = PyRef{};
     options.argnums.push_back(number);
   }

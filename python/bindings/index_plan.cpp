@@ -94,7 +94,10 @@ class KeyReader {
     if (!is_tensor(item)) {
       int64_t integer = 0;
       const int read = read_int(item, &integer);
-      if (read < 0) throw PythonError{};
+      if (read < 0) {
+        place_error("index", nullptr);
+        throw PythonError{};
+      }
       if (read > 0) return {Item::kInt, integer};
       if (PyUnicode_Check(item) || PyDict_Check(item) || PyFloat_Check(item)) raise_key(item);
     }

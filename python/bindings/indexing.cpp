@@ -123,7 +123,10 @@ bool same_memory(const bp_tensor* a, const bp_tensor* b) {
 bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, double* pair) {
   bp_value number{};
   const int read = read_number(object, &number, pair);
-  if (read < 0) throw PythonError{};
+  if (read < 0) {
+    place_error("setitem", nullptr);
+    throw PythonError{};
+  }
   if (read > 0) return backplane::number(number);
   owner = PyRef::steal(tensor_of_data(object));
   if (!owner) throw PythonError{};

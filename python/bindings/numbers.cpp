@@ -20,18 +20,20 @@ inline int read_operand(PyObject* object, bp_value* value, double* pair) noexcep
   return read;
 }
 
+// What was wrong with an operand, under the op's name.
+[[gnu::cold]] PyObject* unreadable(OpHandle op) noexcept {
+  if (op != BP_NO_OP) place_error(op_def(op).name, nullptr);
+  return nullptr;
+}
+
 PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
   bp_value args[2];
   double pair[2];
-  if (const int read = read_operand(left, &args[0], pair); read != 1) [[unlikely]] {
-    if (read < 0) return nullptr;
-    Py_RETURN_NOTIMPLEMENTED;
-  }
-  if (const int read = read_operand(right, &args[1], pair); read != 1) [[unlikely]] {
-    if (read < 0) return nullptr;
-    Py_RETURN_NOTIMPLEMENTED;
-  }
   const OpHandle op = op_of(slot);
+  if (const int read = read_operand(left, &args[0], pair); read != 1) [[unlikely]]
+    return read < 0 ? unreadable(op) : Py_NewRef(Py_NotImplemented);
+  if (const int read = read_operand(right, &args[1], pair); read != 1) [[unlikely]]
+    return read < 0 ? unreadable(op) : Py_NewRef(Py_NotImplemented);
   if (op == BP_NO_OP) [[unlikely]]
     Py_RETURN_NOTIMPLEMENTED;
   return call_to_tensor(op, args, 2);
@@ -62,10 +64,8 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   if (op == BP_NO_OP || !(op_def(op).flags & BP_OP_INPLACE)) Py_RETURN_NOTIMPLEMENTED;
   bp_value args[2] = {tensor_value(handle_of(self)), {}};
   double pair[2];
-  if (const int read = read_operand(other, &args[1], pair); read != 1) [[unlikely]] {
-    if (read < 0) return nullptr;
-    Py_RETURN_NOTIMPLEMENTED;
-  }
+  if (const int read = read_operand(other, &args[1], pair); read != 1) [[unlikely]]
+    return read < 0 ? unreadable(op) : Py_NewRef(Py_NotImplemented);
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);
   return Py_NewRef(self);
 }

@@ -115,7 +115,7 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
     if (given[i]) {
       const int read = read_argument(parameter.spec, given[i], arguments, &values[i]);
       if (read == 0) return raise_unread(parameter, given[i]), -1;
-      if (read < 0) return -1;
+      if (read < 0) return place_error(name_, parameter.spec.name), -1;
       used = i + 1;
     } else if (parameter.required) {
       raise(BP_ERROR_TYPE, "%s: missing argument '%s', expected %s", name_, parameter.spec.name,

@@ -31,7 +31,7 @@ int int_value(PyObject* integer, bp_value* value) noexcept {
   int overflow = 0;
   const int64_t number = PyLong_AsLongLongAndOverflow(integer, &overflow);
   if (overflow) {
-    raise(BP_ERROR_VALUE, "a number: found %R, expected an int of 64 bits", integer);
+    raise(BP_ERROR_VALUE, "found %R, expected an int of 64 bits", integer);
     return -1;
   }
   if (number == -1 && PyErr_Occurred()) return -1;
@@ -73,7 +73,10 @@ int foreign_number(PyObject* object, bp_value* value, double* pair) noexcept {
   if (!(type->tp_as_number && type->tp_as_number->nb_float)) return 0;
   value->tag = BP_TAG_FLOAT;
   value->u.f = PyFloat_AsDouble(object);
-  return value->u.f == -1.0 && PyErr_Occurred() ? -1 : 1;
+  if (value->u.f != -1.0 || !PyErr_Occurred()) return 1;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+  PyErr_Clear();  // it says itself that it is no number (numpy.datetime64), which the caller words
+  return 0;
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ bool read_element(PyObject* object, Reading& reading) {
   PyRef element =
       is_tensor(object) ? PyRef::steal(single_element(handle_of(object), "asarray")) : PyRef::borrow(object);
   const int read = element ? read_number(element.get(), &value, pair) : -1;
+  if (read < 0 && element) place_error("asarray", nullptr);
   if (read == 0) {
     PyRef kind = found_kind(object);
     if (kind)

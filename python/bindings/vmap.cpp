@@ -251,7 +251,7 @@ PyObject* vmap_body(const TransformCall& call, const TransformOptions& any_optio
 bool read_size(PyObject* object, int64_t* size) {
   if (!object || object == Py_None) return true;
   const int read = read_int(object, size);
-  if (read < 0) return false;
+  if (read < 0) return place_error("vmap", "axis_size"), false;
   if (read == 1 && *size >= 0) return true;
   raise(BP_ERROR_VALUE, "vmap: argument axis_size: found %R, expected a size (an int from 0 on) or None", object);
   return false;

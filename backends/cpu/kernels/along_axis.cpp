@@ -66,15 +66,37 @@ bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, i
   });
 }
 
+// The result has x's shape, so nothing has compared the others with it yet: indices broadcast with x but for `axis`,
+// values broadcast to the places that result.
+void check_put(const bp_frame* frame, const bp_tensor& x, const bp_tensor& indices, const bp_tensor& values, int axis) {
+  const char* name = frame->op->name;
+  BP_CHECK(indices.dl.ndim == x.dl.ndim, SHAPE, name, ": 'indices' has ", indices.dl.ndim, " dims, expected ",
+           x.dl.ndim, ", as 'x' has");
+  BP_CHECK(values.dl.ndim <= x.dl.ndim, SHAPE, name, ": 'values' has ", values.dl.ndim, " dims, expected at most ",
+           x.dl.ndim, ", as 'x' has");
+  for (int32_t d = 0; d < x.dl.ndim; ++d) {
+    const int64_t size = x.dl.shape[d], index = indices.dl.shape[d], places = d == axis ? index : size;
+    BP_CHECK(d == axis || index == size || index == 1, SHAPE, name, ": 'indices' has size ", index, " along axis ", d,
+             ", expected 1 or ", size, ", as 'x' has");
+    const int32_t own = d - (x.dl.ndim - values.dl.ndim);
+    const int64_t value = own < 0 ? 1 : values.dl.shape[own];
+    BP_CHECK(value == places || value == 1, SHAPE, name, ": 'values' has size ", value, " along axis ", d,
+             ", expected 1 or ", places);
+  }
+}
+
 // put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate). Lanes of the output differ
 // where the index's axes have x's sizes; lanes that repeat are written in order, on one thread.
 bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
     const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
-    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[3]), rank);
+    const int32_t rank = out->dl.ndim;
+    BP_CHECK(rank > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
+    const int32_t axis = normalized_axis(plugin::as_int(args[3]), rank);
+    check_put(frame, *x, *indices, *values, axis);
     copy_region(frame, x->dtype, rank, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
-    const int64_t n = indices->dl.shape[axis + indices->dl.ndim - rank];
+    const int64_t n = indices->dl.shape[axis];
     if (out->nbytes == 0 || n == 0) return;
     const Broadcast at(indices, rank), from(values, rank);
     const int64_t item = kItemSize[x->dtype], size = out->dl.shape[axis], to = out->dl.strides[axis] * item;

@@ -149,6 +149,7 @@ bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_
 bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor* x = plugin::as_tensor(args[0]);
+    BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
     const std::vector<bp_tensor*> list = single_index(x, args[3], args[1]);
     write(frame, x, list.data(), static_cast<uint32_t>(list.size()), plugin::as_tensor(args[2]),
           plugin::as_bool(args[4]), outs[0].u.t);

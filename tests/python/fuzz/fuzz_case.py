@@ -1,0 +1,184 @@
+"""One fuzzed call: a sample of the registry, some of its arguments replaced, made in one of several ways, and its outcome judged.
+
+A call may return, or raise one of Backplane's errors that names the op and what is wrong. Anything else is a finding.
+"""
+
+import math
+import random
+import re
+
+import backplane as bp
+import fuzz_values as values
+from law_inputs import arrays_of, leaves, tensors_of
+from law_running import function_of, results_of, to_array
+
+TOUCHED = 1 << 16  # elements of a result that are read; more would only cost time
+BIG = 1 << 12  # a number from which on an argument, or two, may ask for more memory than there is
+WAYS = ("call",) * 9 + ("positional", "out", "in place", "infer", "gradient", "gradient", "vmap", "vmap", "jvp")
+
+
+class Case:
+    """The call number `number` of an entry: the same for the same seed."""
+
+    def __init__(self, entry, samples, seed, number):
+        self.entry, self.seed, self.number = entry, seed, number
+        self.rng = random.Random(f"{seed}/{entry.name}/{number}")
+        self.way = self.rng.choice(WAYS)
+        if (self.way == "out" and "out" not in entry.flags) or (self.way == "in place" and "inplace" not in entry.flags):
+            self.way = "call"
+        self.arguments = self._drawn(self.rng.choice(samples))
+        for _ in range(self.rng.choice((0, 1, 1, 1, 1, 2, 2, 3))):
+            self._mutate()
+
+    def _drawn(self, sample):
+        dtype = self.rng.choice(values.DTYPES)
+        try:
+            return tensors_of(sample, arrays_of(sample, dtype))
+        except (ValueError, TypeError, OverflowError):  # the sample's generator has no values of that dtype
+            return tensors_of(sample, arrays_of(sample, "float64"))
+
+    def _mutate(self):
+        rng, kind = self.rng, self.rng.random()
+        if kind < 0.04 and self.arguments:
+            self.arguments.pop(rng.choice(sorted(self.arguments)))
+        elif kind < 0.06:
+            self.arguments["no_such_argument"] = 1
+        elif self.entry.args:
+            arg = rng.choice(self.entry.args)
+            self.arguments[arg.name] = self._other_value(arg)
+
+    def _other_value(self, arg):
+        rng = self.rng
+        if rng.random() < 0.15:
+            return values.odd_object(rng)
+        if arg.is_tensor:
+            if arg.is_list:
+                found = [values.tensor(rng) for _ in range(rng.choice((0, 1, 2, 3, 200)))]
+                return found + [values.odd_object(rng)] if rng.random() < 0.2 else found
+            return values.tensor(rng, rng.choice(arg.accepts) if arg.accepts and rng.random() < 0.7 else None)
+        if arg.is_list or arg.type in ("Axes", "Shape"):
+            return values.integer(rng) if rng.random() < 0.2 else values.int_list(rng)
+        match arg.type:
+            case "Axis" | "Size" | "Index":
+                return values.integer(rng)
+            case "Scalar":
+                return values.number(rng)
+            case "bool":
+                return rng.choice((True, False, 1, 2, None))
+            case "Dtype":
+                return getattr(bp, rng.choice(values.DTYPES)) if rng.random() < 0.8 else rng.choice(("float32", "f4", float, 99))
+            case "Device":
+                return rng.choice(("cpu", "cpu:0", "cpu:99", "nope", ":", "cpu:-1", "sim:0", "cpu:99999999999999999999"))
+            case "Generator":
+                return bp.Generator(rng.choice((0, 2**62)))
+            case "str":
+                return rng.choice(("", "x", "none", "mean", "constant", "\0", "y" * 5000))
+        return values.odd_object(rng)
+
+    # ---- the call ----
+
+    def run(self):
+        """None, or what was wrong, in words."""
+        try:
+            for result in self._results():
+                touch(result)
+        except values.OWN_ERRORS:
+            return None
+        except Exception as error:
+            return self._complaint(error)
+        return None
+
+    def _results(self):
+        function = function_of(self.entry)
+        inexact = [tensor for _, _, tensor in leaves(self.arguments, self.arguments)]
+        match self.way:
+            case "positional":
+                return flat(function(*self.arguments.values()))
+            case "out":
+                own = [tensor for tensor in self.arguments.values() if isinstance(tensor, bp.Tensor)]
+                return flat(function(**self.arguments, out=self.rng.choice([*own, values.tensor(self.rng)])))
+            case "in place":
+                changed = bp.Op(self.entry.name, self.entry.python_name + "_", inplace=True)
+                return flat(changed(**self.arguments))
+            case "infer":
+                function.infer(**self.arguments)
+                return []
+            case "gradient":
+                return self._gradients(function, [tensor for tensor in inexact if not tensor.requires_grad])
+            case "vmap" | "jvp" if inexact:
+                return self._transformed(function)
+        return flat(function(**self.arguments))
+
+    def _gradients(self, function, inputs):
+        inputs = [tensor.requires_grad_() for tensor in inputs]
+        ends = [result for result in flat(function(**self.arguments)) if result.requires_grad]
+        if not ends or not inputs:
+            return ends
+        return [*ends, *bp.gradients(ends, inputs, [bp.ones_like(end) for end in ends])]
+
+    def _transformed(self, function):
+        name = self.rng.choice([name for name, _, _ in leaves(self.arguments, self.arguments)])
+
+        def of_one(value):
+            return tuple(flat(function(**{**self.arguments, name: value})))
+
+        if isinstance(self.arguments[name], list):
+            return of_one(self.arguments[name])
+        if self.way == "vmap":
+            return bp.vmap(of_one, in_axes=self.rng.choice((0, 0, 0, -1, 1)))(self.arguments[name])
+        return [part for found in bp.jvp(of_one, (self.arguments[name],), (self.arguments[name],)) for part in found]
+
+    # ---- the verdict ----
+
+    def _complaint(self, error):
+        text = f"{type(error).__name__}: {error}"
+        if not isinstance(error, bp.BackplaneError):
+            return f"not an error of Backplane: {text}"
+        if isinstance(error, bp.InternalError):
+            return f"a broken invariant: {text}"
+        if isinstance(error, bp.OutOfMemoryError) and not self.asks_for_much():
+            return f"no memory for a small call: {text}"
+        if self.way in ("vmap", "jvp", "gradient"):
+            return None  # a formula of the op, or the transform itself, may be what refuses
+        if not re.search(rf"\b{re.escape(self.entry.python_name)}_?\b", text.replace(".", "_")):
+            return f"the op is not named: {text}"
+        return None
+
+    def asks_for_much(self):
+        return any(not abs(product_of(value)) < BIG for value in self.arguments.values())
+
+    def __str__(self):
+        shown = ", ".join(f"{name}={shown_value(value)}" for name, value in self.arguments.items())
+        return f"{self.entry.name}({shown}) [{self.way}]"
+
+
+def flat(value):
+    """The tensors of a call's results."""
+    found = []
+    for result in results_of(value):
+        found += result if isinstance(result, list) else [result]
+    return found
+
+
+def touch(tensor):
+    """Reads every element, so that one outside its memory is noticed, and waits for the device."""
+    if isinstance(tensor, bp.Tensor):
+        tensor = tensor.detach()
+        if 0 < tensor.size <= TOUCHED:
+            to_array(tensor if str(tensor.device).startswith("cpu") else tensor.to("cpu"))
+
+
+def product_of(value):
+    """Of the numbers in an argument, zeros left out: what it may ask for, roughly."""
+    if isinstance(value, (list, tuple)):
+        return math.prod(map(product_of, value))
+    return value if isinstance(value, (int, float)) and value else 1
+
+
+def shown_value(value):
+    if isinstance(value, bp.Tensor):
+        return f"<{value.dtype.name} {tuple(value.shape)} on {value.device}>"
+    if isinstance(value, list) and any(isinstance(item, bp.Tensor) for item in value):
+        return f"[{', '.join(map(shown_value, value[:4]))}{', …' if len(value) > 4 else ''}]"
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."

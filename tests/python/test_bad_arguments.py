@@ -1,0 +1,72 @@
+"""Arguments outside their domain: an error at once that names the op, the argument and what was found; never a crash."""
+
+import operator
+
+import backplane as bp
+import numpy as np
+import pytest
+
+X = bp.ones((2, 3))
+IMAGES, KERNELS = bp.ones((2, 3, 5, 5)), bp.ones((4, 3, 3, 3))
+
+
+def adjoint(y, w, **options):
+    return bp.conv2d_input_grad(y, w, (2, 3, 5, 5), **options)
+
+
+# Case -> (call, error, words of its message).
+CASES = {
+    "elements beyond 64 bits": (lambda: bp.zeros((2**40, 2**40)), MemoryError, "zeros: .*1099511627776, 1099511627776"),
+    "bytes beyond 64 bits": (lambda: bp.ops.bp.iota(2**62), MemoryError, "iota: .*4611686018427387904"),
+    "bytes beyond any memory": (lambda: bp.zeros((2**50,)), MemoryError, "zeros: .*no 4503599627370496 bytes"),
+    "bytes beyond 64 bits of a view": (lambda: bp.broadcast_to(X, (2**61, 2, 3)), MemoryError, "broadcast_to"),
+    "negative size": (lambda: bp.zeros((2, -3)), ValueError, "zeros: .*-3"),
+    "int beyond 64 bits": (lambda: bp.sum(X, axis=2**63), ValueError, "sum: argument 'axis': found 9223372036854775808"),
+    "operand beyond 64 bits": (lambda: X + 2**64, ValueError, "add: found 18446744073709551616"),
+    "changing operand beyond 64 bits": (lambda: operator.iadd(bp.ones(2), -(2**64)), ValueError, "add: found -18446744073709551616"),
+    "element beyond 64 bits": (lambda: bp.asarray([1, 2**63]), ValueError, "asarray: found 9223372036854775808"),
+    "index beyond 64 bits": (lambda: X[2**63], ValueError, "index: found 9223372036854775808"),
+    "argnums beyond 64 bits": (lambda: bp.grad(lambda x: x.sum(), argnums=2**63), ValueError, "grad: argument 'argnums': found 92"),
+    "device of no name": (lambda: bp.zeros(2, device="nope"), ValueError, "zeros: argument 'device': .*nope"),
+    "dtype of no name": (lambda: bp.zeros(2, dtype="f4"), TypeError, "zeros: argument 'dtype': .*f4"),
+    "a date for a number": (lambda: bp.add(X, np.datetime64("2026-01-01")), TypeError, "add: argument 'y': found a value of type"),
+    "axis of argsort": (lambda: bp.argsort(X, axis=64), IndexError, "argsort: axis 64 is out of range for 2 dims"),
+    "negative axis of sort": (lambda: bp.sort(X, axis=-(2**31) - 1), IndexError, "sort: axis -2147483649"),
+    "axis of cumulative_sum": (lambda: bp.cumulative_sum(X, axis=65), IndexError, "cumulative_sum: axis 65"),
+    "axis of take_put": (lambda: bp.ops.bp.take_put(X, bp.asarray([0]), 1.0, axis=9), IndexError, "take_put: axis 9"),
+    "axis of nothing": (lambda: bp.ops.bp.slice_put(bp.asarray(1), 2, [0], [0], [1], [1]), IndexError, "slice_put: axis 0 is out of range"),
+    "taking from nothing": (lambda: bp.ops.bp.take_put(bp.asarray(1.0), bp.asarray([0]), 1.0), ValueError, "take_put: .*'x'"),
+    "ranks along an axis": (lambda: bp.put_along_axis(X, bp.asarray(0), 1.0, axis=0), ValueError, "put_along_axis: 'indices' has 0"),
+    "sizes along an axis": (lambda: bp.put_along_axis(X, bp.asarray([[0]]), bp.ones((3, 2)), axis=0), ValueError, "'values' has size 3"),
+    "axis twice": (lambda: bp.flip(X, axis=(0, -2)), ValueError, "flip: axis -2 is named twice"),
+    "an op inside another": (lambda: bp.std(X, axis=128), IndexError, "std: .*axis 128 is out of range"),
+    "an op inside another, inferred": (lambda: bp.stack.infer([]), ValueError, "stack: "),
+    "ranks of an adjoint": (lambda: adjoint(bp.ones((2, 5)), bp.ones((3, 1))), ValueError, "conv2d_input_grad: "),
+    "groups of an adjoint": (lambda: adjoint(bp.ones((2, 4, 3, 3)), KERNELS, groups=4), ValueError, "conv2d_input_grad: "),
+    "size of an adjoint": (lambda: adjoint(bp.ones((2, 4, 4, 4)), KERNELS), ValueError, "conv2d_input_grad: "),
+    "stride of an adjoint": (lambda: adjoint(bp.ones((2, 4, 3, 3)), KERNELS, stride=(0, 1)), ValueError, "conv2d_input_grad: "),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_error_says_what_is_wrong(name):
+    call, error, words = CASES[name]
+    with pytest.raises(error, match=words) as raised:
+        call()
+    assert isinstance(raised.value, bp.BackplaneError)
+
+
+def test_an_error_of_an_arguments_own_passes_as_it_is():
+    class Index:
+        def __index__(self):
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        bp.zeros(Index())
+
+
+def test_reductions_of_a_number():
+    assert bp.std(32767.0).item() == 0 and bp.var(3.0).item() == 0
+    assert bp.sum(3).item() == 3 and bp.max(2.5).item() == 2.5
+    with pytest.raises(IndexError):
+        bp.sum(3.0, axis=0)
