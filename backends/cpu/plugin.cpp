@@ -11,35 +11,16 @@ namespace {
 
 void register_all(plugin::Registrar& registrar) {
   registrar.backend(backend_def(registrar.host()));
-  for (const auto family : {register_arithmetic,
-                            register_bitwise,
-                            register_compare,
-                            register_signs,
-                            register_functions,
-                            register_trigonometry,
-                            register_hyperbolics,
-                            register_special,
-                            register_powers,
-                            register_float_bits,
-                            register_where,
-                            register_cast,
-                            register_fill,
-                            register_reduce,
-                            register_arg_reduce,
-                            register_scan,
-                            register_matmul,
-                            register_join,
-                            register_index,
-                            register_along_axis,
-                            register_sort,
-                            register_random,
-                            register_softmax,
-                            register_conv2d,
-                            register_pool2d,
-                            register_norm,
-                            register_activations,
-                            register_activation_grads,
-                            register_overlap_add})
+  for (const auto family : {
+           register_arithmetic,  register_bitwise,      register_compare,     register_signs,
+           register_functions,   register_trigonometry, register_hyperbolics, register_special,
+           register_powers,      register_float_bits,   register_where,       register_cast,
+           register_fill,        register_reduce,       register_arg_reduce,  register_scan,
+           register_matmul,      register_join,         register_index,       register_along_axis,
+           register_sort,        register_random,       register_softmax,     register_conv2d,
+           register_pool2d,      register_norm,         register_activations, register_activation_grads,
+           register_overlap_add, register_factor,       register_orthogonal,  register_eigen,
+       })
     family(registrar);
 }
 

@@ -36,5 +36,8 @@ void register_conv2d(const Registrar& registrar);
 void register_pool2d(const Registrar& registrar);
 void register_overlap_add(const Registrar& registrar);
 void register_norm(const Registrar& registrar);
+void register_factor(const Registrar& registrar);
+void register_orthogonal(const Registrar& registrar);
+void register_eigen(const Registrar& registrar);
 
 }  // namespace backplane::cpu

@@ -55,9 +55,12 @@ def _draw(rng, generator, count, kind):
     raise ValueError(f"a sample names the generator {generator!r}, which the laws do not know")
 
 
-def _matrix(rng, shape):
+def _matrix(rng, shape, kind):
+    """Hermitian and positive definite."""
     base = rng.standard_normal(shape)
-    return base @ np.swapaxes(base, -1, -2) + shape[-1] * np.eye(shape[-1])
+    if kind == "c":
+        base = base + 1j * rng.standard_normal(shape)
+    return base @ np.conj(np.swapaxes(base, -1, -2)) + shape[-1] * np.eye(shape[-1])
 
 
 def array_of(spec, dtype, rng):
@@ -66,7 +69,7 @@ def array_of(spec, dtype, rng):
     shape, count = tuple(spec["shape"]), math.prod(spec["shape"])
     with np.errstate(invalid="ignore", over="ignore"):
         if spec["gen"] == "spd":
-            return _matrix(rng, shape).astype(dtype)
+            return _matrix(rng, shape, dtype.kind).astype(dtype)
         drawn = np.asarray(_draw(rng, spec["gen"], count, dtype.kind))
         if dtype.kind == "c":
             drawn = drawn + 1j * np.asarray(_draw(rng, spec["gen"], count, "c"))

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from law_numpy_activations import ACTIVATIONS
 from law_numpy_layers import LAYERS
+from law_numpy_linalg import LINALG
 from law_numpy_losses import LOSSES
 
 
@@ -329,6 +330,7 @@ REFERENCE = {
     "cross_entropy": cross_entropy,
     "nll_loss": lambda log_probs, labels, axis=-1: -np.take_along_axis(log_probs, np.expand_dims(labels, axis), axis).squeeze(axis),
     **LAYERS,
+    **LINALG,
     "attention": attention,
     "conv2d": conv2d,
     "conv2d_input_grad": lambda y, w, shape, **how: adjoint(lambda x: conv2d(x, w, **how), tuple(shape), y),

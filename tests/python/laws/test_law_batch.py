@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from law_inputs import array_of, arrays_of, default_dtype, is_array, is_array_list, tensors_of
 from law_registry import INEXACT, cases
-from law_running import assert_same, call, function_of, results_of, to_array
+from law_running import assert_same, call, to_array
 
 ROWS = 3
 
@@ -72,8 +72,7 @@ class Batched:
         arguments = tensors_of(self.case, self.rows[0])
         for place, tensor in zip(self.places, tensors):
             arguments = put(arguments, place, tensor)
-        results = results_of(function_of(self.case.entry)(**arguments))
-        return tuple(results)
+        return tuple(call(self.case, arguments))
 
 
 def batches_of(case, rows):

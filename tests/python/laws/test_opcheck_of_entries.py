@@ -10,6 +10,11 @@ MEANT = {
     ("bp::stop_gradient", "gradient"): "it hides its argument from derivatives",
     ("bp::stop_gradient", "forward"): "it hides its argument from derivatives",
     ("bp::topk", "shape"): "its parts clamp a k beyond the axis, which its entry calls an error",
+    **{
+        (f"bp::{op}", check): "the phases of its vectors are free, so differences of them mean nothing; the laws fix the phases"
+        for op in ("svd", "svd_reduced", "eigh", "eig")
+        for check in ("gradient", "second order", "forward")
+    },
 }
 
 
