@@ -66,7 +66,18 @@ from ._core import (
     vmap,
 )
 from ._custom import checkpoint, custom_function
+from ._array_functions import (
+    broadcast_arrays,
+    broadcast_shapes,
+    concat,
+    meshgrid,
+    nonzero,
+    repeat,
+    reshape,
+    unstack,
+)
 from ._grad import enable_grad, gradients, no_grad
+from ._inspection import __array_namespace_info__
 from ._op_methods import custom_op, opcheck
 from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
 from ._ops import ops
@@ -87,7 +98,7 @@ from ._system import (
 from ._transforms import hessian, jacfwd, jacrev, stop_gradient
 
 __version__ = _core.__version__
-__array_api_version__ = "2025.12"
+__array_api_version__ = _tensor.API_VERSIONS[-1]
 device = Device
 
 _syntax.bind(_core.bind_slot)

@@ -14,7 +14,7 @@ DTYPES = {
 
 # Bits of fraction and exponent of the floating types; complex types have those of their parts.
 _FRACTION_BITS = {"float16": (10, 5), "bfloat16": (7, 8), "float32": (23, 8), "float64": (52, 11)}
-_KINDS = {
+KINDS = {
     "bool": ("bool",),
     "signed integer": ("signed integer",),
     "unsigned integer": ("unsigned integer",),
@@ -25,8 +25,12 @@ _KINDS = {
 }
 
 
-def _dtype_of(value):
-    return value.dtype if isinstance(value, _core.Tensor) else value
+def _dtype_of(value, who):
+    if isinstance(value, _core.Tensor):
+        return value.dtype
+    if not isinstance(value, _core.DType):
+        raise _core.ArgumentTypeError(f"{who}: found a value of type {type(value).__name__}, expected a tensor or a dtype")
+    return value
 
 
 def isdtype(dtype, kind):
@@ -34,27 +38,56 @@ def isdtype(dtype, kind):
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
-        if kind not in _KINDS:
-            expected = ", ".join(_KINDS)
+        if kind not in KINDS:
+            expected = ", ".join(KINDS)
             raise _core.ArgumentValueError(f"isdtype: argument kind: found {kind!r}, expected one of {expected}")
-        return dtype.kind in _KINDS[kind]
+        return dtype.kind in KINDS[kind]
     return dtype is kind
 
 
+# Python's numbers in the order of their kinds; one promotes weakly, and never to another width of its own kind.
+_NUMBERS = (bool, int, float, complex)
+_NUMBER_OF_KIND = {
+    "bool": bool,
+    "signed integer": int,
+    "unsigned integer": int,
+    "real floating": float,
+    "complex floating": complex,
+}
+
+
+def _with_number(dtype, number):
+    """The dtype of a tensor of `dtype` with a Python number of type `number`."""
+    if _NUMBERS.index(number) <= _NUMBERS.index(_NUMBER_OF_KIND[dtype.kind]):
+        return dtype
+    if number is complex and dtype.kind == "real floating":
+        return _core.promote(dtype, _core.complex64)
+    return {int: _core.int64, float: _core.float32, complex: _core.complex64}[number]
+
+
+def _number_type(value):
+    return next((number for number in _NUMBERS if isinstance(value, number)), None)
+
+
 def result_type(*arrays_and_dtypes):
-    """The dtype to which tensors and dtypes promote."""
-    if not arrays_and_dtypes:
-        raise _core.ArgumentValueError("result_type: found nothing, expected tensors or dtypes")
-    result = _dtype_of(arrays_and_dtypes[0])
-    for other in arrays_and_dtypes[1:]:
-        result = _core.promote(result, _dtype_of(other))
-    return result
+    """The dtype to which tensors, dtypes and Python's numbers (weakly) promote."""
+    result, numbers = None, []
+    for value in arrays_and_dtypes:
+        if number := _number_type(value):
+            numbers.append(number)
+            continue
+        dtype = _dtype_of(value, "result_type")
+        result = dtype if result is None else _core.promote(result, dtype)
+    if result is None:
+        raise _core.ArgumentValueError("result_type: found no tensor and no dtype, expected at least one")
+    return _with_number(result, max(numbers, key=_NUMBERS.index)) if numbers else result
 
 
-def can_cast(from_, to):
+def can_cast(from_, to, /):
     """Does promotion take dtype (or tensor) from_ to dtype to?"""
+    from_, to = _dtype_of(from_, "can_cast"), _dtype_of(to, "can_cast")
     try:
-        return _core.promote(_dtype_of(from_), to) is to
+        return _core.promote(from_, to) is to
     except _core.DtypeError:
         return False
 
@@ -62,8 +95,8 @@ def can_cast(from_, to):
 class finfo:
     """Limits of a floating dtype: bits, eps, max, min, smallest_normal."""
 
-    def __init__(self, dtype):
-        dtype = _dtype_of(dtype)
+    def __init__(self, type, /):
+        dtype = _dtype_of(type, "finfo")
         part = {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
         if part.name not in _FRACTION_BITS:
             raise _core.DtypeError(f"finfo: found {dtype.name}, expected a floating or complex dtype")
@@ -80,8 +113,8 @@ class finfo:
 class iinfo:
     """Limits of an integer dtype: bits, max, min."""
 
-    def __init__(self, dtype):
-        dtype = _dtype_of(dtype)
+    def __init__(self, type, /):
+        dtype = _dtype_of(type, "iinfo")
         if not isdtype(dtype, "integral"):
             raise _core.DtypeError(f"iinfo: found {dtype.name}, expected an integer dtype")
         signed = dtype.kind == "signed integer"
@@ -103,9 +136,9 @@ def empty_like(x, /, *, dtype=None, device=None):
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
 
 
-def astype(x, dtype, /, *, copy=True):
-    """x in another dtype; x itself where nothing changes and copy is False."""
-    return x.astype(dtype, copy=copy)
+def astype(x, dtype, /, *, copy=True, device=None):
+    """x in another dtype, and on another device where one is named; x itself where nothing changes and copy is False."""
+    return x.astype(dtype, copy=copy, device=device)
 
 
 def to_numpy(x, /):

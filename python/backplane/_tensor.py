@@ -37,22 +37,32 @@ def _array(x, dtype=None, copy=None):
     return array.copy() if copy else array
 
 
+# The versions of the array API standard whose functions the module has: each version's are among the next one's.
+API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+
 def _array_namespace(x, /, *, api_version=None):
     """The module of the array API's functions."""
     import backplane
 
+    if api_version is not None and api_version not in API_VERSIONS:
+        raise _core.ArgumentValueError(
+            f"__array_namespace__: argument api_version: found {api_version!r}, expected one of {', '.join(API_VERSIONS)}"
+        )
     return backplane
 
 
-def _astype(x, dtype, /, *, copy=True):
-    """The tensor in another dtype; itself where nothing changes and copy is False."""
-    return _core.asarray(x, dtype=dtype, copy=True if copy else None)
+def _astype(x, dtype, /, *, copy=True, device=None):
+    """The tensor in another dtype, and on another device where one is named; itself where nothing changes and copy is False."""
+    return _core.asarray(x, dtype=dtype, device=device, copy=True if copy else None)
 
 
 def _to_device(x, device, /, *, stream=None):
-    """The tensor on another device; itself where it is there already."""
+    """The tensor on another device, ready to use; itself where it is there already."""
     if stream is not None:
-        raise ValueError("to_device: argument stream: found a stream, expected None")
+        raise _core.ArgumentValueError(
+            "to_device: argument stream: found a stream, expected None; the copy is ordered with the work of both devices"
+        )
     device = _core.Device(device) if isinstance(device, str) else device
     return x if x.device == device else _core.to_device(x, device)
 
@@ -64,6 +74,13 @@ def _to(x, target, /):
     if isinstance(target, str) and not isinstance(getattr(_core, target, None), _core.DType):
         return _to_device(x, target)
     return _astype(x, target, copy=False)
+
+
+def _complex(x):
+    """The only element of a tensor without axes, as Python's complex."""
+    if x.ndim:
+        raise TypeError(f"complex: found a tensor of {x.ndim} dimensions, expected one of none; select an element")
+    return complex(x.item())
 
 
 def _contains(x, value):
@@ -155,6 +172,7 @@ _METHODS = {
     "to_device": _to_device,
     "to": _to,
     "register_hook": _register_hook,
+    "__complex__": _complex,
     "__contains__": _contains,
     "__repr__": _repr,
     "__format__": _format,

@@ -80,8 +80,9 @@ struct FloorDivide {
   template <class T>
   static HWY_INLINE T call(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
-      // By the exact remainder, so that the quotient of an exact multiple is exact (Python's definition).
-      if (b == 0) return a / b;
+      // By the exact remainder, so that the quotient of an exact multiple is exact (Python's definition); where the
+      // plain quotient is 0, infinite or NaN it is the array API's result, sign included.
+      if (a == 0 || b == 0 || !std::isfinite(a) || std::isinf(b)) return a / b;
       const T rest = std::fmod(a, b);
       T quotient = (a - rest) / b;
       if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;

@@ -1,4 +1,5 @@
-// cumulative_sum: running sums along an axis, in 64 bits for integers and in double for floating types.
+// cumsum and cumprod: running sums and products along an axis, in 64 bits for integers and in double for floating
+// types.
 #include <complex>
 #include <vector>
 
@@ -11,14 +12,28 @@ namespace {
 
 using plugin::kItemSize;
 
-template <class Sum>
-void run_sums(std::vector<char>& lane, int64_t n) {
-  Sum* values = reinterpret_cast<Sum*>(lane.data());
-  for (int64_t i = 1; i < n; ++i) values[i] += values[i - 1];
+struct Sum {
+  template <class T>
+  static T join(T a, T b) {
+    return a + b;
+  }
+};
+struct Product {
+  template <class T>
+  static T join(T a, T b) {
+    return a * b;
+  }
+};
+
+template <class T, class Join>
+void scan_lane(std::vector<char>& lane, int64_t n) {
+  T* values = reinterpret_cast<T*>(lane.data());
+  for (int64_t i = 1; i < n; ++i) values[i] = Join::join(values[i - 1], values[i]);
 }
 
-// cumulative_sum(Tensor x, *, Axis axis, Dtype? dtype)
-bp_status BP_CALL cumulative_sum(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+// (Tensor x, Axis axis, *, Dtype? dtype)
+template <class Join>
+bp_status BP_CALL scan(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
@@ -35,11 +50,11 @@ bp_status BP_CALL cumulative_sum(const bp_frame* frame, const bp_value* args, in
       std::vector<char> lane(static_cast<size_t>(n * item));
       cast_row(x->dtype, p[1], from, sum, lane.data(), item, n);
       if (sum == BP_UINT64)
-        run_sums<uint64_t>(lane, n);
+        scan_lane<uint64_t, Join>(lane, n);
       else if (sum == BP_FLOAT64)
-        run_sums<double>(lane, n);
+        scan_lane<double, Join>(lane, n);
       else
-        run_sums<std::complex<double>>(lane, n);
+        scan_lane<std::complex<double>, Join>(lane, n);
       cast_row(sum, lane.data(), item, out->dtype, p[0], to, n);
       return nullptr;
     });
@@ -49,7 +64,9 @@ bp_status BP_CALL cumulative_sum(const bp_frame* frame, const bp_value* args, in
 }  // namespace
 
 void register_scan(const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::cumulative_sum", "cpu", cumulative_sum, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL,
+  registrar.kernel(
+      BP_KERNEL("bp::cumsum", "cpu", scan<Sum>, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::cumprod", "cpu", scan<Product>, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL,
                              .flags = BP_KERNEL_STRIDED));
 }
 

@@ -137,8 +137,8 @@ TEST(CpuSort, StableWithNanLast) {
 TEST(CpuScan, AlongAnyAxisAndFirstOfEquals) {
   Array x = counting({2, 3}), rows(BP_INT64, {2, 3}), columns(BP_INT64, {2, 3}), flat(BP_INT64, {}),
         along(BP_INT64, {3});
-  ASSERT_EQ(cpu().call("bp::cumulative_sum", {tensor(x), integer(1), absent()}, {tensor(rows)}, BP_INT32), BP_OK);
-  ASSERT_EQ(cpu().call("bp::cumulative_sum", {tensor(x), integer(0), absent()}, {tensor(columns)}, BP_INT32), BP_OK);
+  ASSERT_EQ(cpu().call("bp::cumsum", {tensor(x), integer(1), absent()}, {tensor(rows)}, BP_INT32), BP_OK);
+  ASSERT_EQ(cpu().call("bp::cumsum", {tensor(x), integer(0), absent()}, {tensor(columns)}, BP_INT32), BP_OK);
   EXPECT_THAT(rows.values<int64_t>(), ElementsAre(0, 1, 3, 3, 7, 12));
   EXPECT_THAT(columns.values<int64_t>(), ElementsAre(0, 1, 2, 3, 5, 7));
   const float nan = std::numeric_limits<float>::quiet_NaN();

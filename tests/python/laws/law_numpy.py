@@ -10,6 +10,7 @@ from law_numpy_activations import ACTIVATIONS
 from law_numpy_layers import LAYERS
 from law_numpy_linalg import LINALG
 from law_numpy_losses import LOSSES
+from law_numpy_standard import STANDARD
 
 
 def axes(axis):
@@ -289,11 +290,13 @@ REFERENCE = {
     "ones_like": lambda x: np.ones_like(x),
     "iota": iota,
     "arange": lambda start, stop=None, step=1: np.arange(start, step=step) if stop is None else np.arange(start, stop, step),
-    "linspace": lambda start, stop, num, dtype="float32": np.linspace(start, stop, num, dtype=dtype),
+    "linspace": lambda start, stop, num, dtype="float32", endpoint=True: np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype),
     "eye": lambda n_rows, n_cols=None, k=0, dtype="float32": np.eye(n_rows, n_cols, k, dtype=dtype),
     "prod_of_others": prod_of_others,
     "logsumexp": logsumexp,
-    "cumulative_sum": lambda x, axis=-1: np.cumsum(x, axis=axis),
+    "cumsum": lambda x, axis: np.cumsum(x, axis=axis),
+    "cumprod": lambda x, axis: np.cumprod(x, axis=axis),
+    **STANDARD,
     "matrix_transpose": lambda x: np.swapaxes(x, -1, -2),
     "permute_dims": lambda x, axes: np.transpose(x, axes),
     "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),

@@ -188,7 +188,7 @@ void arg_extreme(const Call& call) {
   });
 }
 
-void cumulative_sum(const Call& call) {
+void cumsum(const Call& call) {
   const Lines lines = lines_along(call, 1);
   const auto convert = convert_run(call.output(0).dtype, call.compute());
   dispatch_dtype<kAll>(call.output(0).dtype, [&]<class T>() {
@@ -213,7 +213,7 @@ constexpr Row kRows[] = {
     {"bp::all", kernel<test<All>>, kAll, BP_KERNEL_LOOP},
     {"bp::argmax", kernel<arg_extreme<Max>>, kReals, 0},
     {"bp::argmin", kernel<arg_extreme<Min>>, kReals, 0},
-    {"bp::cumulative_sum", kernel<cumulative_sum>, kAll, 0},
+    {"bp::cumsum", kernel<cumsum>, kAll, 0},
 };
 
 }  // namespace
