@@ -204,11 +204,21 @@ class Planner {
       BP_CHECK(found == expected, INDEX, "index: found a mask of size ", found, " along its axis ", i, ", expected ",
                expected, ", the size of the tensor's axis ", axis_ + i);
     }
-    BP_CHECK(mask.ndim() > 0, INDEX, "index: found a mask of no dimensions, expected one axis or more");
+    if (mask.ndim() == 0) return add_mask_of_no_axes(mask);
     const Tensor positions = call(needed(Slot::Positions), {value(mask)});  // (count, axes of the mask)
     for (int64_t i = 0; i < mask.ndim(); ++i) {
       add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(i)}));
     }
+  }
+
+  // Takes the whole part that it stands before, once or not at all: a new axis of size 1, indexed by [0] or by [].
+  void add_mask_of_no_axes(const Tensor& mask) {
+    const int64_t first = 0;
+    const Tensor row = call(needed(Slot::Unsqueeze), {value(mask), value(Shape(&first, 1))});
+    const Tensor positions = call(needed(Slot::Positions), {value(row)});
+    plan_.inserted.push(view_axis_);
+    add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(first)}));
+    --axis_;  // it stands for no axis of the tensor
   }
 
   const Tensor& tensor_;
