@@ -187,7 +187,7 @@ PyObject* tensor_of_data(PyObject* object) noexcept {
 PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* keywords[] = {"", "dtype", "device", "copy", nullptr};
   PyObject *object = nullptr, *dtype = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO:asarray", const_cast<char**>(keywords), &object, &dtype,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOO:asarray", const_cast<char**>(keywords), &object, &dtype,
                                    &device, &copy)) {
     return nullptr;
   }

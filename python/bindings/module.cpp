@@ -28,7 +28,7 @@ PyCFunction with_keywords(PyCFunctionWithKeywords function) {
 
 PyMethodDef functions[] = {
     {"asarray", with_keywords(asarray_object), METH_VARARGS | METH_KEYWORDS,
-     "asarray(obj, /, dtype=None, device=None, copy=None)\n--\n\n"
+     "asarray(obj, /, *, dtype=None, device=None, copy=None)\n--\n\n"
      "A tensor of a number, of nested sequences of numbers, or over the memory of an array (buffer protocol or "
      "DLPack).\n"
      "Memory is shared unless dtype, device, layout or copy=True needs a copy; with copy=False such a need is an "
