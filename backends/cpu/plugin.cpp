@@ -20,6 +20,7 @@ void register_all(plugin::Registrar& registrar) {
            register_sort,        register_random,       register_softmax,     register_conv2d,
            register_pool2d,      register_norm,         register_activations, register_activation_grads,
            register_overlap_add, register_factor,       register_orthogonal,  register_eigen,
+           register_scatter,     register_running,      register_topk,
        })
     family(registrar);
 }

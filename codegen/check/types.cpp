@@ -19,6 +19,7 @@ const std::vector<BuiltinSpec>& builtins() {
                                                  {"contains", "Li", 2, 'b'},
                                                  {"insert", "Lii", 3, 'L'},
                                                  {"replace", "Lii", 3, 'L'},
+                                                 {"require", "?b?", 3, '='},
                                                  {"without", "LL", 2, 'L'},
                                                  {"broadcast_shapes", "LL", 2, 'L'},
                                                  {"expanded_axes", "LL", 2, 'L'},

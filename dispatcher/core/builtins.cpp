@@ -71,6 +71,17 @@ FloatFormat format_of(const BuiltinCall& call) {
                    "; expected a floating or complex dtype");
   }
 }
+// The first argument where the second holds; else a ShapeError that ends in the third.
+bp_value require(const BuiltinCall& call) {
+  const bp_value &value = call.in[0], &text = call.in[2];
+  BP_CHECK(text.tag == BP_TAG_STRING, TYPE, call.op, ": require in its formula got ", tag_name(text.tag),
+           "; expected a text");
+  const std::string found = is_int(value) ? "found " + std::to_string(value.u.i) + ", " : "";
+  BP_CHECK(truth(call.op, call.in[1]), SHAPE, call.op, ": ", found, "expected ",
+           std::string_view(text.u.s, text.count));
+  return value;
+}
+
 bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).max()); }
 bp_value finfo_min(const BuiltinCall& call) { return make_float(-format_of(call).max()); }
 bp_value finfo_eps(const BuiltinCall& call) { return make_float(format_of(call).eps()); }
@@ -128,6 +139,7 @@ constexpr Builtin kBuiltins[] = {
     {"reduced_shape", 3, 3, Touches::kNothing, builtin::reduced_shape},
     {"repeat", 2, 2, Touches::kPassesOn, builtin::repeat},
     {"replace", 3, 3, Touches::kNothing, builtin::replace},
+    {"require", 3, 3, Touches::kPassesOn, require},
     {"reverse", 1, 1, Touches::kNothing, builtin::reverse},
     {"shift_axes", 2, 2, Touches::kNothing, builtin::shift_axes},
     {"shift_axis", 2, 2, Touches::kNothing, builtin::shift_axis},

@@ -66,8 +66,9 @@ void load_saved(Node* node, uint32_t i, bp_value& to, const bp_value& like, bool
     case Saved::kResult:
       check_version(*node, v.u.t, v.count);
       to.count = 0;
-      if (create_graph) {
-        TensorImpl* t = impl(v.u.t);
+      // Constant results (integers, nondiff) never had a history.
+      if (TensorImpl* t = impl(v.u.t); create_graph && is_inexact(t->dtype) &&
+                                       !(node->op->record->results[i - node->n_args].flags & BP_RESULT_NONDIFF)) {
         retain(t->storage);
         env.held.push_back(Tensor::adopt(
             new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset)));

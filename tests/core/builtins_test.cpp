@@ -71,6 +71,7 @@ TEST_F(Builtins, EveryNameOfTheReferenceIsThere) {
                            "contains",
                            "insert",
                            "replace",
+                           "require",
                            "without",
                            "broadcast_shapes",
                            "normalize_axis",
@@ -309,6 +310,17 @@ TEST_F(Builtins, Dtypes) {
   EXPECT_EQ(as_float("finfo_eps", {dtype_of(BP_COMPLEX64)}), double{std::numeric_limits<float>::epsilon()});
   EXPECT_NE(refusal("finfo_max", {dtype_of(BP_INT32)}), "");
   EXPECT_NE(refusal("is_bool", {i(1)}), "");
+}
+
+TEST_F(Builtins, RequireGivesItsValueOrAShapeError) {
+  bp_value text{};
+  text.tag = BP_TAG_STRING;
+  text.u.s = "k at most 5";
+  text.count = 11;
+  EXPECT_EQ(as_int("require", {i(3), bool_value(1), text}), 3);
+  EXPECT_THAT(refusal("require", {i(7), bool_value(0), text}), HasSubstr("t::op: found 7, expected k at most 5"));
+  EXPECT_THAT(refusal("require", {list({1}), bool_value(0), text}), HasSubstr("t::op: expected k at most 5"));
+  EXPECT_THAT(refusal("require", {i(3), bool_value(1), i(1)}), HasSubstr("expected a text"));
 }
 
 TEST(ValueArena, HandsOutMemoryBeyondItsOwn) {

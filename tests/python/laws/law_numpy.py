@@ -10,6 +10,7 @@ from law_numpy_activations import ACTIVATIONS
 from law_numpy_layers import LAYERS
 from law_numpy_linalg import LINALG
 from law_numpy_losses import LOSSES
+from law_numpy_scatter import SCATTERS
 from law_numpy_standard import STANDARD
 
 
@@ -278,6 +279,7 @@ REFERENCE = {
     "gelu": gelu,
     **ACTIVATIONS,
     **LOSSES,
+    **SCATTERS,
     "bitwise_invert": lambda x: np.invert(x),
     "bitwise_left_shift": lambda x, y: np.left_shift(x, y),
     "bitwise_right_shift": lambda x, y: np.right_shift(x, y),

@@ -1,0 +1,102 @@
+// cummax, cummin, logcumsumexp: scans along an axis that keep more than a sum.
+#include <cmath>
+
+#include "kernels/families.hpp"
+#include "kernels/lanes.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::Compute;
+using plugin::kItemSize;
+constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
+
+struct Step {
+  int64_t x, values, positions;  // strides along the axis, in bytes
+};
+int64_t stride_of(const bp_tensor* t, int32_t axis) {
+  return t->dl.ndim == 0 ? 0 : t->dl.strides[axis] * kItemSize[t->dtype];
+}
+
+// The last of equal extremes counts; from a NaN on, the last NaN.
+template <class T, bool Largest>
+void run_extreme(char* const* p, const Step& step, int64_t n) {
+  using C = Compute<T>;
+  C best = C(*reinterpret_cast<const T*>(p[2]));
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const C value = C(*reinterpret_cast<const T*>(p[2] + i * step.x));
+    if (value != value || (best == best && (Largest ? value >= best : value <= best))) {
+      best = value;
+      at = i;
+    }
+    *reinterpret_cast<T*>(p[0] + i * step.values) = T(best);
+    *reinterpret_cast<int64_t*>(p[1] + i * step.positions) = at;
+  }
+}
+
+// (Tensor x, *, Axis axis) -> (values, indices)
+template <bool Largest>
+bp_status BP_CALL running_extreme(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *values = outs[0].u.t, *indices = outs[1].u.t;
+    if (values->nbytes == 0) return;
+    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
+    const int64_t n = rank == 0 ? 1 : x->dl.shape[axis];
+    const Step step{stride_of(x, axis), stride_of(values, axis), stride_of(indices, axis)};
+    const Lanes<3> lanes(x->dl.shape, rank, axis, {lane_operand(values), lane_operand(indices), lane_operand(x)});
+    plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
+      lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
+        run_extreme<T, Largest>(p, step, n);
+        return nullptr;
+      });
+    });
+  });
+}
+
+// The running sum is held as exp(top) * rest in double, so that no element overflows it.
+template <class T>
+void run_logsumexp(char* const* p, int64_t to, int64_t from, int64_t n) {
+  double top = -INFINITY, rest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto value = static_cast<double>(Compute<T>(*reinterpret_cast<const T*>(p[1] + i * from)));
+    if (value > top) {
+      rest = top == -INFINITY ? 1 : rest * std::exp(top - value) + 1;
+      top = value;
+    } else if (value == top) {
+      rest += std::isinf(value) && value < 0 ? 0 : 1;
+    } else {
+      rest += std::exp(value - top);  // NaN where value is
+    }
+    const double found = std::isinf(top) && rest == rest ? top : top + std::log(rest);
+    *reinterpret_cast<T*>(p[0] + i * to) = T(static_cast<Compute<T>>(found));
+  }
+}
+
+// logcumsumexp(Tensor x, *, Axis axis)
+bp_status BP_CALL logcumsumexp(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
+    if (out->nbytes == 0) return;
+    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
+    const int64_t n = rank == 0 ? 1 : x->dl.shape[axis], from = stride_of(x, axis), to = stride_of(out, axis);
+    const Lanes<2> lanes(x->dl.shape, rank, axis, {lane_operand(out), lane_operand(x)});
+    plugin::dispatch_dtype<BP_MASK_FLOATING>(x->dtype, [&]<class T>() {
+      lanes.run(frame, 32 * n, [&](char* const* p) -> const char* {
+        run_logsumexp<T>(p, to, from, n);
+        return nullptr;
+      });
+    });
+  });
+}
+
+}  // namespace
+
+void register_running(const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::cummax", "cpu", running_extreme<true>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::cummin", "cpu", running_extreme<false>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(
+      BP_KERNEL("bp::logcumsumexp", "cpu", logcumsumexp, .dtypes = BP_MASK_FLOATING, .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,81 @@
+// scatter_max, scatter_min, scatter_prod: values combined into a tensor at positions along one axis.
+#include "kernels/along_axis.hpp"
+#include "kernels/families.hpp"
+#include "kernels/region.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::Compute;
+using plugin::kItemSize;
+
+struct Larger {
+  template <class T>
+  static T call(T a, T b) {
+    return a > b || a != a ? a : b;  // a NaN stays
+  }
+};
+struct Smaller {
+  template <class T>
+  static T call(T a, T b) {
+    return a < b || a != a ? a : b;
+  }
+};
+struct Product {
+  template <class T>
+  static T call(T a, T b) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    else
+      return a * b;
+  }
+};
+
+template <class Combine, class T>
+void scatter_lanes(const bp_frame* frame, const bp_tensor* indices, const bp_tensor* values, const bp_tensor* out,
+                   int32_t axis) {
+  const int32_t rank = out->dl.ndim;
+  const int64_t n = indices->dl.shape[axis + indices->dl.ndim - rank];
+  if (out->nbytes == 0 || n == 0) return;
+  const Broadcast at(indices, rank), from(values, rank);
+  const int64_t item = kItemSize[out->dtype], size = out->dl.shape[axis], to = out->dl.strides[axis] * item;
+  const int64_t index_stride = at.strides[axis] * kItemSize[indices->dtype], from_stride = from.strides[axis] * item;
+  const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
+  lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
+    for_each_index(frame, indices->dtype, p[1], index_stride, n, size, [&](int64_t position, int64_t place) {
+      T& target = *reinterpret_cast<T*>(p[0] + position * to);
+      const T value = *reinterpret_cast<const T*>(p[2] + place * from_stride);
+      target = T(Combine::template call<Compute<T>>(Compute<T>(target), Compute<T>(value)));
+    });
+    return nullptr;
+  });
+}
+
+// (Tensor x, Tensor indices, Tensor values, *, Axis axis)
+template <class Combine, bp_dtype_mask kAccepted>
+bp_status BP_CALL scatter(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
+    const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
+    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[3]), rank);
+    copy_region(frame, x->dtype, rank, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+    plugin::dispatch_dtype<kAccepted>(out->dtype,
+                                      [&]<class T>() { scatter_lanes<Combine, T>(frame, indices, values, out, axis); });
+  });
+}
+
+constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
+constexpr bp_dtype_mask kNumeric = kReal | BP_MASK_COMPLEX;
+
+}  // namespace
+
+void register_scatter(const Registrar& registrar) {
+  registrar.kernel(
+      BP_KERNEL("bp::scatter_max", "cpu", (scatter<Larger, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(
+      BP_KERNEL("bp::scatter_min", "cpu", (scatter<Smaller, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::scatter_prod", "cpu", (scatter<Product, kNumeric>), .dtypes = kNumeric,
+                             .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,74 @@
+"""NumPy's form of scattering with a reduction, of segments, and of scans other than sums."""
+
+import numpy as np
+
+
+def scattered(ufunc):
+    def found(x, indices, values, axis=-1):
+        out = np.array(x)
+        shape = list(out.shape)
+        shape[axis] = indices.shape[axis]
+        key = list(np.indices(shape, sparse=True))
+        key[axis] = np.broadcast_to(indices, shape)
+        ufunc.at(out, tuple(key), np.broadcast_to(values, shape))
+        return out
+
+    return found
+
+
+def index_add(x, axis, index, source, alpha=1):
+    out = np.array(x)
+    np.add.at(out, (slice(None),) * (axis % x.ndim) + (index,), alpha * source)
+    return out
+
+
+def segments(reduce, empty):
+    """reduce: of the slices of one segment; empty: dtype -> the value of none."""
+
+    def found(data, segment_ids, num_segments):
+        rows = [data[segment_ids == i] for i in range(num_segments)]
+        whole = [reduce(row, axis=0) if len(row) else np.full(data.shape[1:], empty(data.dtype), data.dtype) for row in rows]
+        return np.array(whole, data.dtype).reshape(num_segments, *data.shape[1:])
+
+    return found
+
+
+def least(dtype):
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+def greatest(dtype):
+    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+
+
+def running(ufunc):
+    def found(x, axis=-1):
+        y = np.atleast_1d(x)
+        values = ufunc.accumulate(y, axis=axis) if y.size else y
+        shape = [1] * y.ndim
+        shape[axis] = y.shape[axis]
+        here = np.where(y == values, np.arange(y.shape[axis]).reshape(shape), 0)
+        at = np.maximum.accumulate(here, axis=axis) if y.size else here
+        return values.reshape(np.shape(x)), at.reshape(np.shape(x))
+
+    return found
+
+
+def logcumsumexp(x, axis=-1):
+    return np.logaddexp.accumulate(np.atleast_1d(x), axis=axis).reshape(np.shape(x)) if np.size(x) else x
+
+
+SCATTERS = {
+    "scatter_max": scattered(np.maximum),
+    "scatter_min": scattered(np.minimum),
+    "scatter_prod": scattered(np.multiply),
+    "index_add": index_add,
+    "segment_sum": segments(np.sum, lambda dtype: 0),
+    "segment_prod": segments(np.prod, lambda dtype: 1),
+    "segment_mean": segments(np.mean, lambda dtype: 0),
+    "segment_max": segments(np.max, least),
+    "segment_min": segments(np.min, greatest),
+    "cummax": running(np.maximum),
+    "cummin": running(np.minimum),
+    "logcumsumexp": logcumsumexp,
+}
