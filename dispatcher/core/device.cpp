@@ -20,6 +20,17 @@ struct Backends {
   std::atomic<Device*> host{nullptr};
 };
 constinit Backends backends;
+constinit std::atomic<Device*> started_devices{nullptr};
+
+bp_dtype_mask plain_dtypes_of(const Device& device) {
+  return device.synchronous() && device.properties.alignment <= 1 ? ~device.properties.lacks : 0;
+}
+
+void enlist(Device& device) {
+  device.next_started = started_devices.load(std::memory_order_relaxed);
+  while (!started_devices.compare_exchange_weak(device.next_started, &device, std::memory_order_release)) {
+  }
+}
 
 void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
   constexpr size_t kMinimum = offsetof(bp_backend_def, copy) + sizeof(def.copy);
@@ -66,8 +77,9 @@ void start(BackendRecord& backend) {
     CallGuard guard;
     if (bp_status s = backend.def.properties(backend.def.context, ordinal, &device->properties))
       throw_device_error(*device, s, "properties");
-    if (device->synchronous() && device->properties.alignment <= 1) device->plain_dtypes = ~device->properties.lacks;
+    device->plain_dtypes = plain_dtypes_of(*device);
     backend.devices.push_back(std::move(device));
+    enlist(*backend.devices.back());
   }
 }
 
@@ -148,8 +160,14 @@ void restart_after_fork(Device& device) {
   if (can && def.after_fork(def.context) != BP_OK)
     detail::fail(BP_ERROR_DEVICE, "device ", name_of(device), ": after_fork failed: ", cold().error);
   device.fork_generation = fork_generation();
+  device.plain_dtypes = plain_dtypes_of(device);
 }
 }  // namespace
+
+void forget_devices_after_fork() noexcept {
+  for (Device* device = started_devices.load(std::memory_order_acquire); device; device = device->next_started)
+    device->plain_dtypes = 0;
+}
 
 void make_usable(Device& device) {
   BP_CHECK(!device.lost, DEVICE_LOST, "device ", name_of(device), " is lost: ", device.lost_cause);

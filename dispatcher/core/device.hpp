@@ -40,8 +40,11 @@ struct Device {
   std::string lost_cause;
   uint32_t fork_generation = 0;
   bp_device_properties properties{};
-  bp_dtype_mask plain_dtypes = 0;  // that it computes in while usable, if it is synchronous and takes any offset
-  std::recursive_mutex lock;       // a kernel may call ops while its work is being recorded
+  // That it computes in, if it is synchronous, takes any offset and may be used: 0 once it is lost, and in a forked
+  // child until it was made usable there.
+  bp_dtype_mask plain_dtypes = 0;
+  Device* next_started = nullptr;                // the list of all, which only grows
+  std::recursive_mutex lock;                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
   struct Block {
     void* data;
@@ -85,6 +88,8 @@ std::string name_of(const Device& device);
 // The device of host memory for fallbacks and from_host: the first backend with BP_BACKEND_HOST_MEMORY.
 Device& host_device();
 
+// In a forked child, whose one thread calls it: no device is used there unchecked.
+void forget_devices_after_fork() noexcept;
 // A fatal error happened, with this cause; the first one counts.
 void mark_lost(Device& device, const std::string& cause);
 // Turns a failing status of the backend into an Error naming the device and the step.

@@ -344,12 +344,13 @@ namespace backplane {
 
 using namespace core;
 
-namespace {
+namespace core {
+
 // At the outermost edge the failure in flight ends. An op on its way may be what failed: the one that was called is
 // named too.
-bp_status tell_caller(OpHandle op) noexcept {
+[[gnu::cold]] bp_status tell_caller(OpHandle op) noexcept {
   const bp_status status = status_of_exception();
-  if (thread_state.depth != 0) return status;
+  if (thread_state.inside()) return status;
   ThreadCold& block = cold();
   block.error_is_new = false;
   const OpEntry* entry = op_entry(op);
@@ -357,9 +358,10 @@ bp_status tell_caller(OpHandle op) noexcept {
     block.error.insert(0, std::string(entry->record->name) + ": ");
   return status;
 }
-}  // namespace
 
-bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
+// Apart from the ways below, so that these keep all that they need in registers.
+[[gnu::noinline]] bp_status call_packed_in_full(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs,
+                                                int32_t n_outs) noexcept {
   try {
     CallGuard guard;
     call_here(checked_entry(op), args, n_args, outs, n_outs, ~uint64_t{0});
@@ -367,6 +369,58 @@ bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_valu
   } catch (...) {
     return tell_caller(op);
   }
+}
+
+}  // namespace core
+
+namespace {
+
+// A call that the tape alone intercepts.
+[[gnu::noinline]] bp_status call_packed_recorded(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out,
+                                                 const TensorImpl* first, uint32_t flags) noexcept {
+  if (!thread_state.level) {
+    try {
+      CallGuard guard;
+      if (record_fast({op, args, n_args, out, 1, ~uint64_t{0}}, {first, kTapeKey, flags})) return BP_OK;
+    } catch (...) {
+      return tell_caller(op.handle);
+    }
+  }
+  return call_packed_in_full(op.handle, args, n_args, out, 1);
+}
+
+// Of an op with a short way that makes no view.
+[[gnu::noinline]] bp_status call_packed_short(const OpEntry& op, const bp_value* args, int32_t n_args,
+                                              bp_value* out) noexcept {
+  uint64_t keys = thread_state.included_keys;
+  uint32_t flags;
+  const TensorImpl* first = read_tensors(op, args, n_args, keys, flags);
+  // Without a key, neither a mask nor an exclusion matters.
+  if (first && !keys && out->flags == 0 && !must_decompose(op)) [[likely]] {
+    try {
+      OutermostCall guard;
+      const ShortRow* row = guard.entered() ? short_row_for(op, *first, flags) : nullptr;
+      if (row) [[likely]] {
+        run_short_row(op, *row, args, n_args, out, ~uint64_t{0}, *first, false);
+        return BP_OK;
+      }
+    } catch (...) {
+      return tell_caller(op.handle);
+    }
+  }
+  if (first && (keys & ~(thread_state.excluded_keys | op.fall_through)) == kTapeKey)
+    return call_packed_recorded(op, args, n_args, out, first, flags);
+  return call_packed_in_full(op.handle, args, n_args, out, 1);
+}
+
+}  // namespace
+
+bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
+  const OpEntry* entry = op_entry(op);
+  if (!entry || entry->short_way == ShortWay::kNone || n_args != entry->n_args || n_outs != 1) [[unlikely]]
+    return call_packed_in_full(op, args, n_args, outs, n_outs);
+  if (entry->short_way == ShortWay::kView) return call_packed_view(*entry, args, n_args, outs);
+  return call_packed_short(*entry, args, n_args, outs);
 }
 
 bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexcept {

@@ -74,6 +74,8 @@ Threads& threads() {
 void end_thread(void* cold) {
   Threads& list = threads();
   thread_state.cold = nullptr;
+  // Further destructors of this thread may call: that enters it anew.
+  thread_state.epoch.store(thread_state.epoch.load(std::memory_order_relaxed) | kSlowEntry, std::memory_order_relaxed);
   {
     std::lock_guard lock(list.mutex);
     std::erase_if(list.members, [](const Member& member) { return member.state == &thread_state; });
@@ -109,7 +111,9 @@ ThreadCold& cold_slow() {
     list.members.push_back({&thread_state, cold, list.next_serial++});
   }
   thread_state.cold = cold;
-  thread_state.fence_on_entry = !list.has_membarrier;
+  if (list.has_membarrier)
+    thread_state.epoch.store(thread_state.epoch.load(std::memory_order_relaxed) & ~kSlowEntry,
+                             std::memory_order_relaxed);
   pthread_setspecific(list.key, cold);
   return *cold;
 }
@@ -123,10 +127,16 @@ int64_t counted_leases(uint32_t plugin, uint32_t kind) {
   return count;
 }
 
-void fence_entry() noexcept { full_fence(); }
+[[gnu::noinline]] uint64_t enter_slow() noexcept {
+  cold();
+  const uint64_t epoch = thread_state.epoch.load(std::memory_order_relaxed);
+  thread_state.epoch.store(epoch + kInside, std::memory_order_relaxed);
+  full_fence();
+  return epoch + kNextEpoch;
+}
 
 void drain() {
-  BP_CHECK(thread_state.depth == 0, BUSY, "a call of this thread is running, and would have to end first; ",
+  BP_CHECK(!thread_state.inside(), BUSY, "a call of this thread is running, and would have to end first; ",
            "ask again after it has returned");
   Threads& list = threads();
   std::vector<Running> running;
@@ -135,7 +145,7 @@ void drain() {
     std::lock_guard lock(list.mutex);
     for (const Member& member : list.members) {
       const uint64_t epoch = member.state->epoch.load(std::memory_order_acquire);
-      if (epoch % 2 == 1) running.push_back({member.serial, epoch});
+      if (epoch & kInside) running.push_back({member.serial, epoch});
     }
   }
   // The mutex is not held while waiting: a running call may start threads, or wait for one that ends.

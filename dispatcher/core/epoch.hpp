@@ -35,8 +35,9 @@ struct ThreadCold {
 
 // Makes `cold` and enters the thread into the list that `drain` walks. The block is freed when the thread ends.
 ThreadCold& cold_slow();
-// A full fence, for systems without membarrier.
-void fence_entry() noexcept;
+// Enters the outermost call of a thread that is not in the list yet, or on a system without membarrier, which pays a
+// fence here. Returns the epoch to leave behind.
+uint64_t enter_slow() noexcept;
 inline ThreadCold& cold() {
   ThreadCold* block = thread_state.cold;
   return block ? *block : cold_slow();
@@ -46,22 +47,42 @@ class CallGuard {
  public:
   CallGuard() noexcept {
     ThreadState& state = thread_state;
-    if (state.depth++ == 0) {
-      if (!state.cold) [[unlikely]]
-        cold_slow();
-      state.epoch.store(state.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      // The compiler must not move the row's load above the store; the processor is held by drain's membarrier.
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (state.fence_on_entry) [[unlikely]]
-        fence_entry();
+    const uint64_t epoch = state.epoch.load(std::memory_order_relaxed);
+    if (epoch & (kInside | kSlowEntry)) [[unlikely]] {
+      after_ = epoch & kInside ? 0 : enter_slow();
+      return;
     }
+    state.epoch.store(epoch + kInside, std::memory_order_relaxed);
+    // The compiler must not move the row's load above the store; the processor is held by drain's membarrier.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    after_ = epoch + kNextEpoch;
   }
   ~CallGuard() {
-    ThreadState& state = thread_state;
-    if (--state.depth == 0)
-      state.epoch.store(state.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    if (after_) [[likely]]
+      thread_state.epoch.store(after_, std::memory_order_release);
   }
   CallGuard(const CallGuard&) = delete;
+
+ private:
+  uint64_t after_;  // the epoch to leave behind; 0: another guard of this thread is around this one
+};
+
+// The same for the shortest way alone: `entered` is false where a CallGuard would do more than two stores.
+class OutermostCall {
+ public:
+  OutermostCall() noexcept : epoch_(thread_state.epoch.load(std::memory_order_relaxed)) {
+    if (!entered()) return;
+    thread_state.epoch.store(epoch_ + kInside, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // as in CallGuard
+  }
+  ~OutermostCall() {
+    if (entered()) thread_state.epoch.store(epoch_ + kNextEpoch, std::memory_order_release);
+  }
+  OutermostCall(const OutermostCall&) = delete;
+  bool entered() const noexcept { return (epoch_ & (kInside | kSlowEntry)) == 0; }
+
+ private:
+  uint64_t epoch_;
 };
 
 // The sum over all threads, ended ones included.

@@ -58,18 +58,23 @@ ShortWay short_way(const OpRecord& record) {
   return record.def.flags & BP_OP_DYNAMIC ? ShortWay::kFromKernel : ShortWay::kInferred;
 }
 
-ShortRow short_row(const OpEntry& op, const KernelRow& row) {
+ShortRow short_row(const OpEntry& op, const KernelRow& row, uint32_t backend) {
   constexpr uint32_t kSlow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS;
   const uint32_t flags = row.def.flags;
   const bool elementwise = op.short_way == ShortWay::kLikeOperands;
   const bool plain = op.short_way > ShortWay::kView && !(flags & kSlow) && row.def.max_elements == 0 &&
                      row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 &&
                      (elementwise || !(op.flags & BP_OP_REDUCTION) || !(flags & BP_KERNEL_LOOP));
-  ShortRow result{.fn = row.def.fn, .context = row.def.context, .row = &row};
+  ShortRow result{.fn = row.def.fn, .row = &row};
   if (plain) result.dtypes = row.def.dtypes & op.record->alike_dtypes;
   // A loop descriptor says more than strides, and is the general way's to build; flat elementwise calls have none.
-  result.strided = !elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP));
+  if (!elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP))) result.granted_flags = BP_TENSOR_CONTIGUOUS;
   result.immediates = (flags & BP_KERNEL_IMMEDIATES) != 0;
+  result.frame.header = BP_HEADER(bp_frame);
+  result.frame.host = &host_table;
+  result.frame.op = &op.record->info;
+  result.frame.context = row.def.context;
+  result.frame.backend = backend;
   return result;
 }
 

@@ -71,44 +71,82 @@ bp_status run_with_numbers(const OpEntry& op, const ShortRow& row, const bp_fram
                                   bp_value* out);
 // view_call.cpp: the same for views of a tensor, args[0]. False: it declines.
 bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out);
+// call_packed's share in it, and the call_packed of every call that no short way serves; dispatch.cpp.
+bp_status call_packed_view(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) noexcept;
+bp_status call_packed_in_full(uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
+                              int32_t n_outs) noexcept;
+bp_status tell_caller(uint32_t op) noexcept;    // of the exception in flight, at an edge
 inline constexpr int32_t kMaxShortNumbers = 4;  // arguments of a call with numbers in tensor positions
+
+// The row that takes operands of these common flags as they are, or nullptr. Rows of withdrawn backends are gone, and a
+// device that is lost, or that a fork left behind, has no plain dtypes: what check_usable asks else.
+[[gnu::always_inline]] inline const ShortRow* short_row_for(const OpEntry& op, const TensorImpl& first,
+                                                            uint32_t flags) {
+  const KernelTable* table = op.table.load(std::memory_order_acquire);
+  if (first.backend >= table->n_short_rows) [[unlikely]]
+    return nullptr;
+  const ShortRow& row = table->short_rows[first.backend];
+  if (!(row.dtypes & first.storage->device->plain_dtypes & BP_DTYPE_BIT(first.dtype))) [[unlikely]]
+    return nullptr;
+  if (!((row.granted_flags | flags) & BP_TENSOR_CONTIGUOUS)) return nullptr;
+  return &row;
+}
+
+[[gnu::always_inline]] inline void run_short_row(const OpEntry& op, const ShortRow& row, const bp_value* args,
+                                                 int32_t n_args, bp_value* out, uint64_t mask, const TensorImpl& first,
+                                                 bool numbers) {
+  if (op.short_way != ShortWay::kFromKernel) *out = make_output(op, args, n_args, *first.storage->device, first);
+  bp_frame frame = row.frame;
+  frame.ordinal = first.ordinal;
+  frame.keys = mask;
+  frame.compute = first.dtype;
+  const bp_status status =
+      numbers ? run_with_numbers(op, row, frame, args, n_args, out) : row.fn(&frame, args, n_args, out, 1);
+  if (status != BP_OK) [[unlikely]]
+    fail_short_call(op, row, *first.storage->device, status, out);
+  out->flags = 0;
+  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+inline bool must_decompose(const OpEntry& op) noexcept {
+  return force_decomposition.load(std::memory_order_relaxed) && op.decompose;
+}
 
 // The try, for calls that no key intercepts. Of ops that have a short way, under a CallGuard of the caller.
 [[gnu::always_inline]] inline bool call_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out,
                                              uint64_t mask, const Operands& operands) {
   if (!operands.plain || !operands.first || !operands.first->storage || out->flags != 0) return false;
-  if (op.decompose && force_decomposition.load(std::memory_order_relaxed)) return false;
   const TensorImpl& first = *operands.first;
-  Device& device = *first.storage->device;
-  const KernelTable* table = op.table.load(std::memory_order_acquire);
-  if (first.backend >= table->n_short_rows) return false;
-  const ShortRow& row = table->short_rows[first.backend];
-  const bp_dtype_mask compute = BP_DTYPE_BIT(first.dtype);
-  // Rows of withdrawn backends are gone, and devices that are lost have no plain dtypes: what check_usable asks else.
-  if (!(row.dtypes & device.plain_dtypes & compute) || device.fork_generation != fork_generation()) return false;
-  if (!row.strided && !(operands.flags & BP_TENSOR_CONTIGUOUS)) return false;
-  if (operands.numbers && (!row.immediates || n_args > kMaxShortNumbers || !(compute & BP_MASK_FLOATING))) return false;
-  if (op.short_way != ShortWay::kFromKernel) *out = make_output(op, args, n_args, device, first);
-  const bp_frame frame{.header = BP_HEADER(bp_frame),
-                       .host = &host_table,
-                       .op = &op.record->info,
-                       .context = row.context,
-                       .stream = nullptr,
-                       .backend = first.backend,
-                       .ordinal = first.ordinal,
-                       .ticket = 0,
-                       .keys = mask,
-                       .level = 0,
-                       .compute = first.dtype,
-                       .reserved = 0,
-                       .loop = nullptr};
-  const bp_status status =
-      operands.numbers ? run_with_numbers(op, row, frame, args, n_args, out) : row.fn(&frame, args, n_args, out, 1);
-  if (status != BP_OK) [[unlikely]]
-    fail_short_call(op, row, device, status, out);
-  out->flags = 0;
-  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const ShortRow* row = short_row_for(op, first, operands.flags);
+  if (!row || must_decompose(op)) return false;
+  if (operands.numbers &&
+      (!row->immediates || n_args > kMaxShortNumbers || !(BP_DTYPE_BIT(first.dtype) & BP_MASK_FLOATING)))
+    return false;
+  run_short_row(op, *row, args, n_args, out, mask, first, operands.numbers);
   return true;
+}
+
+// The commonest operands of all: tensors of one form, of which the first argument is one, and no numbers among them.
+// nullptr for others. `keys` and `flags` as in Operands. Of ops that have a short way, and so a first argument.
+[[gnu::always_inline]] inline const TensorImpl* read_tensors(const OpEntry& op, const bp_value* args, int32_t n_args,
+                                                             uint64_t& keys, uint32_t& flags) {
+  if (args[0].tag != BP_TAG_TENSOR) return nullptr;
+  const TensorImpl& x = *impl(args[0].u.t);
+  if (!x.storage) return nullptr;
+  keys |= x.keys;
+  flags = x.flags;
+  for (int32_t i = 1; i < n_args; ++i) {
+    if (args[i].tag != BP_TAG_TENSOR) {
+      if (args[i].tag == BP_TAG_TENSOR_LIST || (op.record->tensor_args >> i & 1)) return nullptr;
+      continue;
+    }
+    const TensorImpl& t = *impl(args[i].u.t);
+    keys |= t.keys;
+    flags &= t.flags;
+    if (!t.storage || !same_device(t, x) || (t.dtype != x.dtype && i < op.record->n_alike)) return nullptr;
+    if (op.short_way == ShortWay::kLikeOperands && !same_shape(t, x)) return nullptr;
+  }
+  return &x;
 }
 
 }  // namespace backplane::core

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "core/device.hpp"
 #include "core/epoch.hpp"
 #include "core/parallel.hpp"
 #include "loader/lifecycle.hpp"
@@ -29,6 +30,7 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   fork_count.fetch_add(1, std::memory_order_relaxed);
+  forget_devices_after_fork();
   unlock_epochs_after_fork(true);
   unlock_pool_after_fork(true);
   loader::unlock_lifecycle_after_fork(true);

@@ -39,7 +39,7 @@ void rebuild_table(OpEntry& entry) {
   for (auto& rows : table->by_backend) {
     std::sort(rows.begin(), rows.end(), row_before);
     ShortRow& row = table->short_rows[table->n_short_rows++];
-    if (!rows.empty()) row = short_row(entry, *rows.front());
+    if (!rows.empty() && !entry.withdrawn) row = short_row(entry, *rows.front(), table->n_short_rows - 1);
   }
   if (const KernelTable* old = entry.table.exchange(table.release(), std::memory_order_acq_rel))
     retired().tables.emplace_back(old);

@@ -273,7 +273,7 @@ int32_t get_num_threads() noexcept { return core::worker_count(); }
 void set_num_threads(int32_t count) {
   BP_CHECK(count >= 1 && count <= core::kMaxThreads, VALUE, "set_num_threads: count is ", count, "; expected 1 to ",
            core::kMaxThreads);
-  BP_CHECK(core::thread_state.depth == 0, BUSY,
+  BP_CHECK(!core::thread_state.inside(), BUSY,
            "set_num_threads: called from inside a running call; call it between calls");
   core::ThreadCount& threads = core::thread_count();
   std::lock_guard lock(threads.changing);

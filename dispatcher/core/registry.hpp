@@ -29,21 +29,21 @@ struct KernelRow {
   bool for_all = false;  // backend "*"
 };
 
-// What the short way (fast_call.cpp) reads of the best row on a backend, in one place.
+// What the short way (fast_call.hpp) reads of the best row on a backend, in one place.
 struct ShortRow {
-  bp_kernel_fn fn = nullptr;
-  void* context = nullptr;
-  const KernelRow* row = nullptr;
-  bp_dtype_mask dtypes = 0;  // compute dtypes that it may serve so; 0: none, or there is no row
-  bool strided = false;      // takes operands of any strides
+  bp_dtype_mask dtypes = 0;    // compute dtypes that it may serve so; 0: none, or there is no row
+  uint32_t granted_flags = 0;  // BP_TENSOR_CONTIGUOUS: takes operands of any strides
   bool immediates = false;
+  bp_kernel_fn fn = nullptr;
+  const KernelRow* row = nullptr;
+  bp_frame frame{};  // of a call on ordinal 0, but for its keys and compute dtype
 };
 
 // The rows of one op, best first, by backend index. Immutable; replaced as a whole.
 struct KernelTable {
-  std::vector<std::vector<const KernelRow*>> by_backend;
   uint32_t n_short_rows = 0;  // by backend index, as by_backend
   std::unique_ptr<ShortRow[]> short_rows;
+  std::vector<std::vector<const KernelRow*>> by_backend;
   std::vector<const KernelRow*> by_key;  // by key bit; nullptr: the key's fallback
 };
 
@@ -63,7 +63,7 @@ inline constexpr uint64_t kBatchedWhole = uint64_t{1} << 60;
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
 struct OpEntry {
-  // Read by every call, and therefore side by side.
+  // Read by every call, and therefore side by side. A withdrawn op's table has no short rows that take anything.
   std::unique_ptr<OpRecord> record;
   std::atomic<const KernelTable*> table{nullptr};
   uint64_t flags = 0;         // BP_OP_*

@@ -140,14 +140,22 @@ void permute(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args
   const auto axes = in.ints(1);
   BP_CHECK(axes.size() == static_cast<size_t>(x.ndim), VALUE, op.name, ": '", in.name(1), "' names ", axes.size(),
            " axes of a tensor with ", x.ndim);
+  const int32_t ndim = x.ndim;
   uint64_t seen = 0;
   int32_t n = 0;
-  for (int64_t axis : axes) {
-    const int32_t d = in.next_axis(1, axis, x.ndim, seen);
+  for (; n < ndim; ++n) {
+    const int64_t axis = axes[static_cast<size_t>(n)];
+    const auto d = static_cast<uint64_t>(axis < 0 ? axis + ndim : axis);
+    if (d >= static_cast<uint64_t>(ndim)) [[unlikely]]
+      fail_axis(op, axis, ndim);
+    seen |= uint64_t{1} << d;
     out.sizes[n] = x.shape[d];
-    out.strides[n++] = x.strides[d];
+    out.strides[n] = x.strides[d];
   }
   out.ndim = n;
+  // Each was in range: all were named, or one of them twice.
+  if (ndim > 0 && seen != ~uint64_t{0} >> (64 - ndim)) [[unlikely]]
+    in.axes(1, ndim);
 }
 
 void expand(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {

@@ -13,16 +13,21 @@ struct ThreadCold;  // epoch.hpp: error text, registration for draining
 class Level;        // transforms/level.hpp
 class Captures;     // transforms/graph_call.hpp
 
+// The low bits of an epoch; above them it counts the thread's outermost calls.
+inline constexpr uint64_t kInside = 1;     // the thread is inside a call that may enter a plugin
+inline constexpr uint64_t kSlowEntry = 2;  // it is not in the list of threads yet, or the system has no membarrier
+inline constexpr uint64_t kNextEpoch = 4;
+
 struct ThreadState {
-  std::atomic<uint64_t> epoch{0};  // odd while the thread is inside a call that may enter a plugin
-  uint32_t depth = 0;              // nesting of such calls
+  std::atomic<uint64_t> epoch{kSlowEntry};
   bool grad_disabled = false;
-  bool fence_on_entry = false;  // the system has no membarrier: entering a call pays a fence (epoch.cpp)
   uint64_t included_keys = 0;
   uint64_t excluded_keys = 0;
   Level* level = nullptr;  // top of the stack of active transforms
   ThreadCold* cold = nullptr;
   Captures* captures = nullptr;  // the tape notes into them instead of recording; not owned
+
+  bool inside() const noexcept { return (epoch.load(std::memory_order_relaxed) & kInside) != 0; }
 };
 
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));

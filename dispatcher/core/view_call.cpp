@@ -22,12 +22,11 @@ namespace {
   return view;
 }
 
-}  // namespace
-
-bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
+[[gnu::always_inline]] inline bool view_here(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
   const OpRecord& record = *op.record;
   TensorImpl* base = impl(args[0].u.t);
   if (!base->storage || out->flags != 0 || (base->flags & BP_TENSOR_NUMBER)) return false;
+  if (op.withdrawn.load(std::memory_order_acquire)) return false;
   if (!(BP_DTYPE_BIT(base->dtype) & record.alike_dtypes)) return false;
   check_usable(*base->storage->device);
   ShapeResult shape;
@@ -35,6 +34,24 @@ bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_
   if (!shape.is_view) return false;
   *out = tensor_value(make_view(op, args, n_args, base, shape));
   return true;
+}
+
+}  // namespace
+
+bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
+  return view_here(op, args, n_args, out);
+}
+
+bp_status call_packed_view(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) noexcept {
+  if (args[0].tag == BP_TAG_TENSOR && !(thread_state.included_keys | impl(args[0].u.t)->keys)) [[likely]] {
+    try {
+      CallGuard guard;
+      if (view_here(op, args, n_args, out)) return BP_OK;
+    } catch (...) {
+      return tell_caller(op.handle);
+    }
+  }
+  return call_packed_in_full(op.handle, args, n_args, out, 1);
 }
 
 void call_view(const Call& call) {

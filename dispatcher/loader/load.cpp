@@ -154,8 +154,7 @@ void release_failed(const std::string& given) {
 }  // namespace
 
 void refuse_inside_calls(const char* what) {
-  BP_CHECK(core::thread_state.depth == 0, BUSY, what,
-           ": called from inside a running call; call it after that returns");
+  BP_CHECK(!core::thread_state.inside(), BUSY, what, ": called from inside a running call; call it after that returns");
   std::lock_guard lock(lifecycle_lock());
   BP_CHECK(registering == 0, BUSY, what, ": called while a plugin registers; call it after that has ended");
 }
@@ -172,7 +171,7 @@ core::PluginRecord& load(const std::string& path) {
   bool outermost = false;
   try {
     std::lock_guard lock(lifecycle_lock());
-    outermost = registering == 0 && core::thread_state.depth == 0;
+    outermost = registering == 0 && !core::thread_state.inside();
     return load_under_lock(path);
   } catch (const Error&) {
     // From inside a call, to wait for running calls would be to wait for itself.

@@ -11,15 +11,20 @@ namespace backplane::core {
 namespace {
 
 // Has what lists and the rarest values lack: nothing to point to.
-bool is_flat(const bp_value& v) { return v.tag <= BP_TAG_FLOAT || v.tag == BP_TAG_TENSOR; }
+bool is_flat(uint16_t tag) {
+  constexpr uint32_t kFlat = (1u << (BP_TAG_FLOAT + 1)) - 1 | 1u << BP_TAG_TENSOR;
+  static_assert(BP_TAG_FLOAT < BP_TAG_TENSOR && BP_TAG_TENSOR < 32);
+  return tag < 32 && (kFlat >> tag & 1);
+}
 
-// In two words, as arguments are written: a load of both at once would wait for these stores.
-void copy_value(bp_value& to, const bp_value& from) {
-  uint64_t words[2];
-  std::memcpy(&words[0], &from, sizeof(uint64_t));
-  std::memcpy(&words[1], &from.u, sizeof(uint64_t));
-  std::memcpy(static_cast<void*>(&to), &words[0], sizeof(uint64_t));
-  std::memcpy(&to.u, &words[1], sizeof(uint64_t));
+// In two words, as arguments are written: a load of both at once would wait for these stores. The empty statement keeps
+// the compiler from making one load of them.
+[[gnu::always_inline]] inline void copy_value(bp_value& to, const bp_value& from) {
+  uint64_t head;
+  std::memcpy(&head, &from, sizeof head);
+  asm("" : "+r"(head));
+  std::memcpy(static_cast<void*>(&to), &head, sizeof head);
+  to.u = from.u;
 }
 
 [[gnu::noinline]] bool copy_rare(bp_value& to, const bp_value& v, char*& place, const char* end) {
@@ -36,7 +41,7 @@ void copy_value(bp_value& to, const bp_value& from) {
   for (; to != to_end; ++to, ++args) {
     const bp_value& v = *args;
     copy_value(*to, v);
-    if (is_flat(v)) continue;
+    if (is_flat(v.tag)) continue;
     const uint32_t words_each = v.tag == BP_TAG_INT_LIST ? 1 : v.tag == BP_TAG_VALUE_LIST ? 2 : 0;
     if (words_each == 0) {
       if (!copy_rare(*to, v, place, end)) return false;

@@ -1,7 +1,10 @@
 // Attributes and methods of Tensor that read the handle alone, and the table of those that other files bring.
-#include "dtype_device.hpp"
+#include <array>
+#include <numeric>
+#include <utility>
 
 #include "backplane/device.hpp"
+#include "dtype_device.hpp"
 #include "slots.hpp"
 #include "tensor_object.hpp"
 #include "tensor_slots.hpp"
@@ -44,26 +47,33 @@ PyObject* get_is_contiguous(PyObject* self, void*) {
 
 constexpr int32_t kMaxAxes = 64;  // of any tensor
 
-// The axes in order, the last `reversed` of them backwards.
-PyObject* permuted(PyObject* self, int32_t reversed) {
+// `axes`: as many as the tensor has.
+PyObject* permuted(bp_tensor* tensor, const int64_t* axes) {
   const OpHandle op = require_op(Slot::Permute);
   if (op == BP_NO_OP) return nullptr;
-  bp_tensor* tensor = handle_of(self);
-  const int32_t ndim = tensor->dl.ndim;
-  int64_t axes[kMaxAxes];
-  for (int32_t i = 0; i < ndim; ++i) axes[i] = i < ndim - reversed ? i : 2 * ndim - reversed - 1 - i;
-  const bp_value args[] = {tensor_value(tensor), value(Shape(axes, static_cast<size_t>(ndim)))};
+  const bp_value args[] = {tensor_value(tensor), value(Shape(axes, static_cast<size_t>(tensor->dl.ndim)))};
   return call_to_view(op, args, 2);
 }
 
-PyObject* get_transposed(PyObject* self, void*) { return permuted(self, handle_of(self)->dl.ndim); }
+// All axes of any tensor, backwards: a tensor's own are the last ones.
+constexpr auto kBackwards = [] {
+  std::array<int64_t, kMaxAxes> axes{};
+  for (int32_t i = 0; i < kMaxAxes; ++i) axes[i] = kMaxAxes - 1 - i;
+  return axes;
+}();
+
+PyObject* get_transposed(PyObject* self, void*) {
+  bp_tensor* tensor = handle_of(self);
+  return permuted(tensor, kBackwards.data() + kMaxAxes - tensor->dl.ndim);
+}
 
 PyObject* get_matrix_transposed(PyObject* self, void*) {
-  if (handle_of(self)->dl.ndim < 2) {
-    return raise(BP_ERROR_SHAPE, "mT: found a tensor of %d dimensions, expected 2 or more",
-                 int{handle_of(self)->dl.ndim});
-  }
-  return permuted(self, 2);
+  const int32_t ndim = handle_of(self)->dl.ndim;
+  if (ndim < 2) return raise(BP_ERROR_SHAPE, "mT: found a tensor of %d dimensions, expected 2 or more", int{ndim});
+  int64_t axes[kMaxAxes];
+  std::iota(axes, axes + ndim, 0);
+  std::swap(axes[ndim - 2], axes[ndim - 1]);
+  return permuted(handle_of(self), axes);
 }
 
 template <class Function>

@@ -20,14 +20,14 @@ int g_free_count = 0;
 void tensor_dealloc(PyObject* self) {
   auto* tensor = reinterpret_cast<TensorObject*>(self);
   if (tensor->weak_references) PyObject_ClearWeakRefs(self);
-  PyTypeObject* type = Py_TYPE(self);
   release(tensor->handle);
-  if (g_free_count < kFreeListSize) {
-    g_free_list[g_free_count++] = tensor;
+  if (g_free_count < kFreeListSize) [[likely]] {
+    g_free_list[g_free_count++] = tensor;  // which keeps its reference to the type
   } else {
+    PyTypeObject* type = Py_TYPE(self);
     PyObject_Free(self);
+    Py_DECREF(type);
   }
-  Py_DECREF(type);
 }
 
 PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
@@ -56,7 +56,7 @@ PyObject* wrap_tensor(bp_tensor* handle) noexcept {
   TensorObject* object = nullptr;
   if (g_free_count > 0) [[likely]] {
     object = g_free_list[--g_free_count];
-    PyObject_Init(reinterpret_cast<PyObject*>(object), g_tensor_type);
+    _Py_NewReference(reinterpret_cast<PyObject*>(object));
   } else {
     object = PyObject_New(TensorObject, g_tensor_type);
     if (!object) {

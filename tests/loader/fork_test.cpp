@@ -55,6 +55,15 @@ TEST(Fork, ADeviceThatWasUsedBeforeSaysSpawn) {
   EXPECT_EQ(call_on("second", "second::scale", {1}), (std::vector<float>{-1}));
 }
 
+TEST(Fork, ACallOnATensorFromBeforeSaysSpawn) {
+  const Loaded second("second");
+  const Tensor before = tensor_on("second", {1});
+  EXPECT_THAT(in_child([&]() -> std::string {
+                return failure_of([&] { call(find_op("second::scale"), {value(before)}); }).text;
+              }),
+              testing::HasSubstr("spawn"));
+}
+
 TEST(Fork, PluginsComeAndGoInTheChild) {
   EXPECT_EQ(in_child([]() -> std::string {
               load_plugin(plugin_file("first"));
