@@ -1,7 +1,8 @@
 """Loads what the laws run on, and hands every law's outcome to the table that ends the run.
 
 The laws run on the CPU. BACKPLANE_LAW_DEVICE names another device, BACKPLANE_LAW_PLUGIN the plugins to load first, and
-BACKPLANE_LAW_LACKS the dtypes, joined by commas, that the device has not.
+BACKPLANE_LAW_LACKS the dtypes, joined by commas, that the device has not. On another device nothing runs on the host in its
+place: entries that say `host: true` are left out, and named.
 """
 
 import os
@@ -24,8 +25,12 @@ def pytest_configure(config):
 @pytest.fixture(autouse=True)
 def _device_of_the_laws():
     import backplane as bp
+    import law_registry
 
-    bp.set_default_device(os.environ.get("BACKPLANE_LAW_DEVICE", "cpu"))
+    bp.set_default_device(law_registry.DEVICE)
+    allowed = bp.allow_host_fallback(law_registry.DEVICE == "cpu")
+    yield
+    bp.allow_host_fallback(allowed)
 
 
 def pytest_collection_modifyitems(items):
@@ -45,7 +50,7 @@ def pytest_runtest_makereport(item, call):
     marker = item.get_closest_marker("law")
     if marker is None or report.when != "call":
         return
-    if report.failed and os.environ.get("BACKPLANE_LAW_DEVICE") and LACKING.search(str(call.excinfo.value)):
+    if report.failed and os.environ.get("BACKPLANE_LAW_LACKS") and LACKING.search(str(call.excinfo.value)):
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Skipped: {os.environ['BACKPLANE_LAW_DEVICE']} lacks a dtype of the law")
     report.law, report.entry = marker.args[0], item.callspec.params["case"].entry.name

@@ -24,6 +24,8 @@ LAWS = (
     "grad_vmap",
     "meta",
     "dtypes",
+    "layout",
+    "broadcast",
     "decompose",
     "inplace",
     "out",
@@ -38,6 +40,7 @@ INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128
 # What an op that computes in floating point takes beside the dtypes that it computes in.
 MADE_FLOATING = ("bool", *(sign + width for sign in ("int", "uint") for width in ("8", "16", "32", "64")))
 LACKS = frozenset(filter(None, os.environ.get("BACKPLANE_LAW_LACKS", "").split(",")))  # dtypes that the device has not
+DEVICE = os.environ.get("BACKPLANE_LAW_DEVICE", "cpu")
 exempted = {}  # law -> {op: reason}; filled while tests are collected
 
 
@@ -129,7 +132,9 @@ def read_entry(row):
 
 
 def within_device(case):
-    """Has the device dtypes for every tensor of the sample, and for the results?"""
+    """Has the device dtypes for every tensor of the sample, and for the results? Is the op the device's own?"""
+    if DEVICE != "cpu" and "host" in case.entry.flags:
+        return False
     for name, value in case.sample.items():
         specs = value.get("tensors") or [value.get("tensor")]
         if any(spec and (spec["dtype"] in LACKS or not case.entry.arg(name).accepts) for spec in specs):

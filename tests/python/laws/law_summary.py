@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 
 import law_registry
+from law_numpy import REFERENCE
 
 outcomes = defaultdict(Counter)  # law -> outcome -> cases
 entries = defaultdict(set)  # law -> names of entries with a case that ran
@@ -36,9 +37,19 @@ def write_refusals(write_line, found):
     write_line(f"batch: loop    {len(loops):4} of {len(batching)} entries that batch  {', '.join(loops)}")
 
 
+def write_left_out(write_line, found):
+    """Entries whose values no law compares with NumPy's, and those that do not concern the device."""
+    without = sorted(entry.name for entry in found if entry.python_name not in REFERENCE)
+    write_line(f"no reference in NumPy {len(without)} of {len(found)} entries  {', '.join(without)}")
+    if law_registry.DEVICE != "cpu":
+        host = sorted(entry.name for entry in found if "host" in entry.flags)
+        write_line(f"host: true     {len(host):4} entries, which a device need not have  {', '.join(host)}")
+
+
 def write(terminalreporter):
     cases = law_registry.registry()
     found = {case.entry.name: case.entry for case in cases}
-    terminalreporter.section(f"laws over {len(found)} entries, {len(cases)} samples")
+    terminalreporter.section(f"laws over {len(found)} entries, {len(cases)} samples, on {law_registry.DEVICE}")
     write_laws(terminalreporter.write_line)
     write_refusals(terminalreporter.write_line, found.values())
+    write_left_out(terminalreporter.write_line, found.values())
