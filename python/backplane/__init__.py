@@ -81,6 +81,43 @@ from ._inspection import __array_namespace_info__
 from ._op_methods import custom_op, opcheck
 from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
 from ._ops import ops
+from ._comparison_functions import allclose, array_equal, isclose
+from ._einsum import einsum
+from ._grid_functions import (
+    geomspace,
+    indices,
+    logspace,
+    ravel_multi_index,
+    tri,
+    tril_indices,
+    triu_indices,
+    unravel_index,
+    vander,
+)
+from ._nan_functions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
+from ._numeric_functions import convolve, correlate, gradient, interp, trapezoid
+from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, ptp, quantile
+from ._scatter import scatter
+from ._shape_functions import (
+    array_split,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    chunk,
+    diag,
+    diagflat,
+    dstack,
+    fliplr,
+    flipud,
+    hstack,
+    ravel,
+    rot90,
+    split,
+    swapaxes,
+    transpose,
+    vstack,
+)
+from ._statistics import average, bincount, corrcoef, cov, digitize, histogram
 from ._system import (
     CallCounts,
     DeviceInfo,

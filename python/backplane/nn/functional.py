@@ -11,6 +11,8 @@ functions here only bring arguments into their form. Each theme has a file of it
 from ._activation import *
 from ._class_loss import *
 from ._convolution import *
+from ._dropout import *
 from ._linear import *
 from ._normalization import *
 from ._regression_loss import *
+from ._sparse import *

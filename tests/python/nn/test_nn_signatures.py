@@ -62,6 +62,15 @@ SIGNATURES = {
     "tanh": "input",
     "tanhshrink": "input",
     "threshold": "input threshold value inplace=False",
+    "embedding": "input weight padding_idx=None max_norm=None norm_type=2.0 scale_grad_by_freq=False sparse=False",
+    "embedding_bag": "input weight offsets=None max_norm=None norm_type=2 scale_grad_by_freq=False mode=mean sparse=False per_sample_weights=None include_last_offset=False padding_idx=None",
+    "one_hot": "tensor num_classes=-1",
+    "dropout": "input p=0.5 training=True inplace=False",
+    "alpha_dropout": "input p=0.5 training=False inplace=False",
+    "dropout1d": "input p=0.5 training=True inplace=False",
+    "dropout2d": "input p=0.5 training=True inplace=False",
+    "dropout3d": "input p=0.5 training=True inplace=False",
+    "feature_alpha_dropout": "input p=0.5 training=False inplace=False",
     "triplet_margin_loss": "anchor positive negative margin=1.0 p=2 eps=1e-06 swap=False size_average=None reduce=None reduction=mean",
 }
 

@@ -1,0 +1,155 @@
+"""Grids, positions and spaced numbers in NumPy's forms: tri, tril_indices, indices, unravel_index, vander, logspace and kin."""
+
+import math
+
+from . import _core
+from ._array_api import isdtype
+from ._ops import NAMESPACE, ops
+
+op = getattr(ops, NAMESPACE)
+
+__all__ = [
+    "geomspace",
+    "indices",
+    "logspace",
+    "ravel_multi_index",
+    "tri",
+    "tril_indices",
+    "triu_indices",
+    "unravel_index",
+    "vander",
+]
+
+
+def tri(n, m=None, /, k=0, *, dtype=None, device=None):
+    """The n by m matrix (m is n unless stated) of ones at and below diagonal k, zeros above."""
+    ones = op.full([n, n if m is None else m], 1, dtype=_core.float32 if dtype is None else dtype, device=device)
+    return op.tril(ones, k=k)
+
+
+def _positions(mask):
+    at = op.argwhere(mask)
+    return op.select(at, 1, 0), op.select(at, 1, 1)
+
+
+def tril_indices(n, k=0, m=None, *, device=None):
+    """The rows and columns of the elements at and below diagonal k of an n by m matrix, row by row."""
+    return _positions(tri(n, m, k, dtype=_core.bool, device=device))
+
+
+def triu_indices(n, k=0, m=None, *, device=None):
+    """The rows and columns of the elements at and above diagonal k of an n by m matrix, row by row."""
+    return _positions(op.logical_not(tri(n, m, k - 1, dtype=_core.bool, device=device)))
+
+
+def indices(dimensions, dtype=None, sparse=False, *, device=None):
+    """For each axis of a grid the position along it: one tensor (len(dimensions), *dimensions), or with sparse a tuple that broadcasts."""
+    sizes = [size.__index__() for size in dimensions]
+    dtype = _core.int64 if dtype is None else dtype
+    rows = []
+    for axis, size in enumerate(sizes):
+        shape = [1] * len(sizes)
+        shape[axis] = size
+        rows.append(op.reshape(op.iota(size, dtype=dtype, device=device), shape))
+    if sparse:
+        return tuple(rows)
+    if not rows:
+        return op.full([0], 0, dtype=dtype, device=device)
+    return op.stack([op.broadcast_to(row, sizes) for row in rows], axis=0)
+
+
+def _integers(function, argument, x):
+    if isinstance(x, _core.Tensor) and not isdtype(x.dtype, "integral"):
+        raise _core.DtypeError(f"{function}: argument {argument}: found {x.dtype.name}, expected integers")
+    return x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=_core.int64)
+
+
+def _check_within(function, argument, x, low, high):
+    """Inside a transform there is no one value to look at."""
+    if x.size and not _core.transforms_of(x) and not bool(op.all(op.logical_and(op.greater_equal(x, low), op.less(x, high)))):
+        raise _core.OutOfRangeError(f"{function}: argument {argument}: found a position out of range, expected {low} to {high - 1}")
+
+
+def _check_order(function, order):
+    if order not in ("C", "F"):
+        raise _core.ArgumentValueError(f"{function}: argument order: found {order!r}, expected 'C' or 'F'")
+
+
+def unravel_index(positions, shape, /, order="C"):
+    """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis."""
+    _check_order("unravel_index", order)
+    positions = op.cast(_integers("unravel_index", "positions", positions), _core.int64)
+    shape = [shape.__index__()] if hasattr(shape, "__index__") else [size.__index__() for size in shape]
+    _check_within("unravel_index", "positions", positions, 0, math.prod(shape))
+    found = []
+    for size in shape[::-1] if order == "C" else shape:
+        found.append(op.remainder(positions, max(size, 1)))
+        positions = op.floor_divide(positions, max(size, 1))
+    return tuple(found[::-1] if order == "C" else found)
+
+
+def _held(place, size, axis, mode):
+    if mode == "wrap":
+        return op.remainder(place, size)
+    if mode == "clip":
+        return op.minimum(op.maximum(place, 0), size - 1)
+    _check_within("ravel_multi_index", f"multi_index[{axis}]", place, 0, size)
+    return place
+
+
+def ravel_multi_index(multi_index, dims, /, mode="raise", order="C"):
+    """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range."""
+    _check_order("ravel_multi_index", order)
+    modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
+    if any(one not in ("raise", "wrap", "clip") for one in modes):
+        raise _core.ArgumentValueError(f"ravel_multi_index: argument mode: found {mode!r}, expected 'raise', 'wrap' or 'clip'")
+    if len(multi_index) != len(dims) or len(modes) != len(dims):
+        raise _core.ArgumentValueError(f"ravel_multi_index: found {len(multi_index)} positions and {len(dims)} sizes, expected as many")
+    parts = list(zip((_integers("ravel_multi_index", "multi_index", x) for x in multi_index), dims, range(len(dims)), modes))
+    found = None
+    for place, size, axis, one in parts if order == "C" else parts[::-1]:
+        place = _held(op.cast(place, _core.int64), size, axis, one)
+        found = place if found is None else op.add(op.multiply(found, size), place)
+    return found
+
+
+def vander(x, /, n=None, increasing=False):
+    """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up."""
+    if x.ndim != 1:
+        raise _core.ShapeError(f"vander: argument x: found {x.ndim} dimensions, expected a vector")
+    n = x.shape[0] if n is None else n
+    columns = [op.full_like(x, 1)]
+    for _ in range(n - 1):
+        columns.append(op.multiply(columns[-1], x))
+    if n == 0:
+        return op.full([x.shape[0], 0], 0, dtype=x.dtype, device=x.device)
+    return op.stack(columns if increasing else columns[::-1], axis=1)
+
+
+def _spaced(values, dtype, device):
+    return _core.asarray(values, dtype=_core.float32 if dtype is None else dtype, device=device)
+
+
+def _steps(start, stop, num, endpoint):
+    if num < 0:
+        raise _core.ArgumentValueError(f"argument num: found {num}, expected at least 0")
+    parts = max(num - 1 if endpoint else num, 1)
+    return [start + (stop - start) * i / parts for i in range(num)]
+
+
+def logspace(start, stop, num=50, *, endpoint=True, base=10.0, dtype=None, device=None):
+    """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
+    return _spaced([base**exponent for exponent in _steps(start, stop, num, endpoint)], dtype, device)
+
+
+def geomspace(start, stop, num=50, *, endpoint=True, dtype=None, device=None):
+    """num numbers, each the same multiple of the one before, from start to stop, which endpoint includes."""
+    if start == 0 or stop == 0 or (start < 0) != (stop < 0):
+        raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
+    sign = -1.0 if start < 0 else 1.0
+    found = [sign * math.exp(v) for v in _steps(math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
+    if found:
+        found[0] = float(start)
+        if endpoint and num > 1:
+            found[-1] = float(stop)
+    return _spaced(found, dtype, device)

@@ -1,0 +1,101 @@
+"""NumPy's reductions that leave NaN out."""
+
+from . import _core
+from ._array_api import isdtype
+from ._ops import NAMESPACE, ops
+
+op = getattr(ops, NAMESPACE)
+
+__all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
+
+
+def _may_be_nan(x):
+    return isdtype(x.dtype, ("real floating", "complex floating"))
+
+
+def _filled(x, value):
+    return op.where(op.isnan(x), value, x) if _may_be_nan(x) else x
+
+
+def _axes(axis):
+    return list(axis) if isinstance(axis, (tuple, list)) else axis
+
+
+def _count(x, axis, keepdims, dtype):
+    return op.sum(op.logical_not(op.isnan(x)), _axes(axis), dtype=dtype, keepdims=keepdims)
+
+
+def _real_dtype(dtype):
+    return {_core.complex64: _core.float32, _core.complex128: _core.float64}.get(dtype, dtype)
+
+
+def nansum(x, /, axis=None, *, dtype=None, keepdims=False):
+    """Sum over axes of the elements that are no NaN, 0 of none."""
+    return op.sum(_filled(x, 0), _axes(axis), dtype=dtype, keepdims=keepdims)
+
+
+def nanprod(x, /, axis=None, *, dtype=None, keepdims=False):
+    """Product over axes of the elements that are no NaN, 1 of none."""
+    return op.prod(_filled(x, 1), _axes(axis), dtype=dtype, keepdims=keepdims)
+
+
+def nanmean(x, /, axis=None, *, keepdims=False):
+    """Mean over axes of the elements that are no NaN, NaN of none."""
+    if not _may_be_nan(x):
+        return op.mean(x, _axes(axis), keepdims=keepdims)
+    total = op.sum(_filled(x, 0), _axes(axis), dtype=x.dtype, keepdims=keepdims)
+    return op.divide(total, _count(x, axis, keepdims, _real_dtype(x.dtype)))
+
+
+def nanvar(x, /, axis=None, *, correction=0, keepdims=False):
+    """Variance over axes of the elements that are no NaN, NaN where there are no more of them than correction."""
+    if not _may_be_nan(x):
+        return op.var(x, _axes(axis), correction=correction, keepdims=keepdims)
+    away = _filled(op.subtract(x, nanmean(x, axis, keepdims=True)), 0)
+    squares = op.real(op.multiply(away, op.conj(away))) if isdtype(x.dtype, "complex floating") else op.square(away)
+    left = op.subtract(_count(x, axis, keepdims, squares.dtype), correction)
+    found = op.divide(op.sum(squares, _axes(axis), dtype=squares.dtype, keepdims=keepdims), left)
+    return op.where(op.greater(left, 0), found, float("nan"))
+
+
+def nanstd(x, /, axis=None, *, correction=0, keepdims=False):
+    """Standard deviation over axes of the elements that are no NaN, the square root of nanvar."""
+    return op.sqrt(nanvar(x, axis, correction=correction, keepdims=keepdims))
+
+
+def _nan_extreme(x, axis, keepdims, reduce, beyond):
+    if not _may_be_nan(x):
+        return reduce(x, _axes(axis), keepdims=keepdims)
+    none = op.all(op.isnan(x), _axes(axis), keepdims=keepdims)
+    return op.where(none, float("nan"), reduce(_filled(x, beyond), _axes(axis), keepdims=keepdims))
+
+
+def nanmax(x, /, axis=None, *, keepdims=False):
+    """Largest over axes of the elements that are no NaN, NaN where all are."""
+    return _nan_extreme(x, axis, keepdims, op.max, -float("inf"))
+
+
+def nanmin(x, /, axis=None, *, keepdims=False):
+    """Smallest over axes of the elements that are no NaN, NaN where all are."""
+    return _nan_extreme(x, axis, keepdims, op.min, float("inf"))
+
+
+def _nan_position(function, x, axis, keepdims, locate, extreme):
+    if not _may_be_nan(x):
+        return locate(x, axis, keepdims=keepdims)
+    # Inside a transform there is no one value to look at.
+    if not _core.transforms_of(x) and bool(op.any(op.all(op.isnan(x), axis))):
+        raise _core.ArgumentValueError(f"{function}: argument x: found NaN alone along axis {axis}, expected a number")
+    # A comparison with NaN is false, so that an infinity is not taken for what would stand in NaN's place.
+    hit = op.equal(x, extreme(x, axis, keepdims=True))
+    return op.argmax(op.cast(hit, _core.int8), axis, keepdims=keepdims)
+
+
+def nanargmax(x, /, axis=None, *, keepdims=False):
+    """Position of the first largest element that is no NaN. Errors: ValueError where all along axis are NaN."""
+    return _nan_position("nanargmax", x, axis, keepdims, op.argmax, nanmax)
+
+
+def nanargmin(x, /, axis=None, *, keepdims=False):
+    """Position of the first smallest element that is no NaN. Errors: ValueError where all along axis are NaN."""
+    return _nan_position("nanargmin", x, axis, keepdims, op.argmin, nanmin)

@@ -1,0 +1,183 @@
+"""Functions of sampled functions, in NumPy's forms: interp, gradient, trapezoid, convolve, correlate."""
+
+from . import _core
+from ._array_api import isdtype, result_type
+from ._ops import NAMESPACE, ops
+from ._shape_functions import normalized_axis
+
+op = getattr(ops, NAMESPACE)
+
+__all__ = ["convolve", "correlate", "gradient", "interp", "trapezoid"]
+
+
+def _tensor(x, like):
+    return x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=like.dtype, device=like.device)
+
+
+def _part(x, axis, start, stop):
+    return op.slice(x, [axis], [start], [stop], [1])
+
+
+def interp(x, xp, fp, /, left=None, right=None, period=None):
+    """The piecewise linear function through the points (xp, fp) at x; xp rises. Outside: fp's ends, or left and right.
+
+    period: xp and x count modulo it, and xp need not rise.
+    """
+    if xp.ndim != 1 or xp.shape != fp.shape or xp.size == 0:
+        raise _core.ShapeError(f"interp: found shapes {tuple(xp.shape)} of xp and {tuple(fp.shape)} of fp, expected vectors of one size, not 0")
+    x = x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=xp.dtype, device=xp.device)
+    x, xp, fp = (v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.float32) for v in (x, xp, fp))
+    dtype = result_type(x, xp)
+    x, xp = op.cast(x, dtype), op.cast(xp, dtype)
+    if period is not None:
+        if period == 0:
+            raise _core.ArgumentValueError("interp: argument period: found 0, expected another number")
+        period = abs(period)
+        x, xp = op.remainder(x, period), op.remainder(xp, period)
+        order = op.argsort(xp)
+        xp, fp = op.take(xp, order), op.take(fp, order)
+        xp = op.concat([op.subtract(xp[-1:], period), xp, op.add(xp[:1], period)])
+        fp = op.concat([fp[-1:], fp, fp[:1]])
+    last = xp.size - 1
+    place = op.minimum(op.maximum(op.subtract(op.searchsorted(xp, x, side="right"), 1), 0), max(last - 1, 0))
+    after = op.minimum(op.add(place, 1), last)
+    x0, y0, y1 = op.take(xp, place), op.take(fp, place), op.take(fp, after)
+    width = op.subtract(op.take(xp, after), x0)
+    share = op.divide(op.subtract(x, x0), op.where(op.equal(width, 0), 1, width))
+    inside = op.add(y0, op.multiply(op.subtract(y1, y0), share))
+    inside = op.where(op.equal(x, op.take(xp, after)), y1, inside)
+    found = op.where(op.less(x, xp[0]), fp[0] if left is None else left, inside)
+    found = op.where(op.greater(x, xp[-1]), fp[-1] if right is None else right, found)
+    return op.where(op.isnan(x), float("nan"), found)
+
+
+def _even_gradient(y, axis, step, edge_order):
+    n = y.shape[axis]
+    middle = op.divide(op.subtract(_part(y, axis, 2, None), _part(y, axis, 0, n - 2)), 2 * step)
+
+    def end(places, factors):
+        terms = [op.multiply(_part(y, axis, p, p + 1), factor / step) for p, factor in zip(places, factors)]
+        return sum(terms[1:], terms[0])
+
+    if edge_order == 1:
+        return [end((0, 1), (-1, 1)), middle, end((n - 2, n - 1), (-1, 1))]
+    return [end((0, 1, 2), (-1.5, 2, -0.5)), middle, end((n - 3, n - 2, n - 1), (0.5, -2, 1.5))]
+
+
+def _uneven_gradient(y, axis, x, edge_order):
+    n, shape = y.shape[axis], [1] * y.ndim
+    shape[axis] = -1
+    h = op.reshape(op.diff(x), shape)
+    before, after = _part(h, axis, 0, n - 2), _part(h, axis, 1, n - 1)
+    both = op.add(before, after)
+    a = op.negative(op.divide(after, op.multiply(before, both)))
+    b = op.divide(op.subtract(after, before), op.multiply(before, after))
+    c = op.divide(before, op.multiply(after, both))
+    parts = [_part(y, axis, i, n - 2 + i) for i in range(3)]
+    middle = sum(op.multiply(u, v) for u, v in zip((b, c), parts[1:])) + op.multiply(a, parts[0])
+    if edge_order == 1:
+        ends = [op.divide(op.subtract(_part(y, axis, i + 1, i + 2), _part(y, axis, i, i + 1)), _part(h, axis, i, i + 1)) for i in (0, n - 2)]
+        return [ends[0], middle, ends[1]]
+
+    def end(first, near, far, sign):
+        """The slope at the end of the parabola through three points; near and far: the steps from the end inwards."""
+        total = op.add(near, far)
+        factors = (
+            op.negative(op.divide(op.add(op.multiply(near, 2), far), op.multiply(near, total))),
+            op.divide(total, op.multiply(near, far)),
+            op.negative(op.divide(near, op.multiply(far, total))),
+        )
+        places = (first, first + sign, first + 2 * sign)
+        return op.multiply(sum(op.multiply(_part(y, axis, p, p + 1), f) for p, f in zip(places, factors)), sign)
+
+    head = end(0, _part(h, axis, 0, 1), _part(h, axis, 1, 2), 1)
+    return [head, middle, end(n - 1, _part(h, axis, n - 2, n - 1), _part(h, axis, n - 3, n - 2), -1)]
+
+
+def gradient(f, /, *spacing, axis=None, edge_order=1):
+    """Slopes of f along each of its axes (or those stated), by differences over two steps, one-sided at the ends.
+
+    spacing: nothing (1), one number for all axes, or for each axis a number or the vector of coordinates. edge_order: 1 or 2.
+    One tensor for one axis, else a list.
+    """
+    f = f if isdtype(f.dtype, ("real floating", "complex floating")) else op.cast(f, _core.float32)
+    stated = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
+    axes = [normalized_axis("gradient", one, f.ndim) for one in stated]
+    steps = list(spacing) * len(axes) if len(spacing) == 1 and not getattr(spacing[0], "ndim", 0) else list(spacing) or [1.0] * len(axes)
+    if len(steps) != len(axes):
+        raise _core.ArgumentTypeError(f"gradient: found {len(spacing)} spacings for {len(axes)} axes, expected none, one number, or one for each")
+    if edge_order not in (1, 2):
+        raise _core.ArgumentValueError(f"gradient: argument edge_order: found {edge_order}, expected 1 or 2")
+    found = []
+    for one, step in zip(axes, steps):
+        if f.shape[one] < edge_order + 1:
+            raise _core.ShapeError(f"gradient: found {f.shape[one]} elements along axis {one}, expected at least {edge_order + 1}")
+        if getattr(step, "ndim", 0):
+            if step.shape != (f.shape[one],):
+                raise _core.ShapeError(f"gradient: found coordinates of shape {tuple(step.shape)}, expected ({f.shape[one]},)")
+            pieces = _uneven_gradient(f, one, _tensor(step, f), edge_order)
+        else:
+            pieces = _even_gradient(f, one, float(step), edge_order)
+        found.append(op.concat(pieces, axis=one))
+    return found[0] if len(found) == 1 else found
+
+
+def trapezoid(y, /, x=None, dx=1.0, axis=-1):
+    """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx."""
+    axis = normalized_axis("trapezoid", axis, y.ndim)
+    y = y if isdtype(y.dtype, ("real floating", "complex floating")) else op.cast(y, _core.float32)
+    n = y.shape[axis]
+    pairs = op.add(_part(y, axis, 1, None), _part(y, axis, 0, max(n - 1, 0)))
+    if x is None:
+        return op.multiply(op.sum(pairs, [axis], dtype=pairs.dtype), dx / 2)
+    if x.ndim == 1:
+        steps = op.reshape(op.diff(x), [-1 if place == axis else 1 for place in range(y.ndim)])
+    else:
+        steps = op.diff(x, axis=axis)
+    return op.divide(op.sum(op.multiply(pairs, steps), [axis], dtype=result_type(pairs, steps)), 2)
+
+
+_MODES = ("full", "same", "valid")
+
+
+def _checked(function, x, y, mode):
+    if mode not in _MODES:
+        raise _core.ArgumentValueError(f"{function}: argument mode: found {mode!r}, expected one of {', '.join(_MODES)}")
+    for v in (x, y):
+        if v.ndim > 1 or v.size == 0:
+            raise _core.ShapeError(f"{function}: found shape {tuple(v.shape)}, expected a vector of at least one element")
+    dtype = result_type(x, y)
+    return op.reshape(op.cast(x, dtype), [-1]), op.reshape(op.cast(y, dtype), [-1])
+
+
+def _full(long, short):
+    """All len(long) + len(short) - 1 sums of products, `short` reversed; exact for integers."""
+    m = short.size
+    if isdtype(long.dtype, "real floating"):
+        kernel = op.reshape(op.flip(short), [1, 1, m])
+        return op.reshape(op.conv(op.reshape(long, [1, 1, -1]), kernel, stride=[1], padding=[m - 1], dilation=[1]), [-1])
+    windows = op.unfold(op.pad(long, [m - 1], [m - 1]), 0, m)
+    return op.matmul(windows, op.flip(short))
+
+
+def convolve(x, y, /, mode="full"):
+    """The convolution of two vectors: all sums ('full'), the middle ones, as many as the longer has ('same'), or those that overlap wholly ('valid')."""
+    x, y = _checked("convolve", x, y, mode)
+    long, short = (x, y) if x.size >= y.size else (y, x)
+    n, m = long.size, short.size
+    found = _full(long, short)
+    if mode == "full":
+        return found
+    return found[(m - 1) // 2 : (m - 1) // 2 + n] if mode == "same" else found[m - 1 : n]
+
+
+def correlate(x, y, /, mode="valid"):
+    """The correlation of two vectors: sums of x[n + k] conj(y[n]); modes as of convolve."""
+    x, y = _checked("correlate", x, y, mode)
+    turned = op.conj(op.flip(y))
+    n, m = max(x.size, y.size), min(x.size, y.size)
+    found = _full(x, turned) if x.size >= y.size else _full(turned, x)
+    if mode == "full":
+        return found
+    start = (m - 1) // 2 if x.size >= y.size else m // 2
+    return found[start : start + n] if mode == "same" else found[m - 1 : n]

@@ -1,0 +1,125 @@
+"""Order statistics: quantile, percentile, median, and their forms that leave NaN out; ptp."""
+
+import math
+
+from . import _core
+from ._array_api import isdtype
+from ._ops import NAMESPACE, ops
+from ._shape_functions import normalized_axis
+
+op = getattr(ops, NAMESPACE)
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "ptp", "quantile"]
+
+_METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+
+
+def _axes(function, axis, ndim):
+    if axis is None:
+        return list(range(ndim))
+    axes = axis if isinstance(axis, (tuple, list)) else [axis]
+    return [normalized_axis(function, one, ndim) for one in axes]
+
+
+def _lanes(function, x, axes):
+    """x with the elements over axes as its last axis."""
+    rest = [place for place in range(x.ndim) if place not in axes]
+    size = math.prod(x.shape[axis] for axis in axes)
+    if size == 0:
+        raise _core.ArgumentValueError(f"{function}: argument x: found no elements over axes {axes}, expected at least one")
+    return op.reshape(op.permute_dims(x, rest + axes), [x.shape[place] for place in rest] + [size])
+
+
+def _fractions(function, q, x, scale):
+    """q / scale as a float64 tensor. Errors: ValueError outside [0, 1]; inside a transform there is no one value to look at."""
+    if not isinstance(q, _core.Tensor):
+        q = _core.asarray(q, dtype=_core.float64, device=x.device)
+    elif q.dtype is not _core.float64:
+        q = op.cast(q, _core.float64)
+    if not _core.transforms_of(q) and not bool(op.all(op.logical_and(op.greater_equal(q, 0), op.less_equal(q, scale)))):
+        raise _core.ArgumentValueError(f"{function}: argument q: found a number outside [0, {scale}], expected numbers within")
+    return op.divide(q, scale) if scale != 1 else q
+
+
+def _between(ordered, position, last, method):
+    """The elements of sorted lanes at fractional positions (..., m), from 0 to last."""
+    low = op.floor(position)
+    if method == "nearest":
+        low = op.round(position)
+    elif method == "higher":
+        low = op.ceil(position)
+
+    def at(where):
+        where = op.cast(op.maximum(op.minimum(where, last), 0), _core.int64)
+        return op.take_along_axis(ordered, where, axis=-1)
+
+    if method in ("lower", "higher", "nearest"):
+        return at(low)
+    part = op.subtract(position, low)
+    if method == "midpoint":
+        part = op.where(op.greater(part, 0), 0.5, part)
+    first = at(low)
+    step = op.subtract(at(op.add(low, 1)), first)
+    # 0 times an infinite step would be NaN where no step is taken.
+    return op.add(first, op.where(op.greater(part, 0), op.multiply(step, op.cast(part, ordered.dtype)), 0))
+
+
+def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
+    if method not in _METHODS:
+        raise _core.ArgumentValueError(f"{function}: argument method: found {method!r}, expected one of {', '.join(_METHODS)}")
+    x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.float32)
+    axes = _axes(function, axis, x.ndim)
+    q = _fractions(function, q, x, scale)
+    lanes = _lanes(function, x, axes)
+    ordered = op.sort(lanes, axis=-1)
+    if skip_nan:
+        last = op.subtract(op.sum(op.logical_not(op.isnan(lanes)), [-1], dtype=_core.float64, keepdims=True), 1)
+    else:
+        last = lanes.shape[-1] - 1
+    position = op.multiply(op.reshape(q, [1] * (lanes.ndim - 1) + [-1]), last)
+    found = _between(ordered, position, last, method)
+    if not skip_nan:
+        # NaN sorts last: where the last element is one, so is the result.
+        top = op.slice(ordered, [-1], [-1], [None], [1])
+        found = op.where(op.isnan(top), top, found)
+    shape = [1 if keepdims and place in axes else x.shape[place] for place in range(x.ndim) if keepdims or place not in axes]
+    return op.reshape(op.moveaxis(found, -1, 0), [*q.shape, *shape])
+
+
+def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
+    """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements.
+
+    NaN among the elements makes NaN. Differentiable in x, and by the linear method in q.
+    """
+    return _quantile("quantile", x, q, axis, method, keepdims, False)
+
+
+def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
+    """quantile of q / 100."""
+    return _quantile("percentile", x, q, axis, method, keepdims, False, 100)
+
+
+def median(x, /, axis=None, *, keepdims=False):
+    """The middle element over axes, or the mean of the two middle ones; NaN where there is one."""
+    return _quantile("median", x, 0.5, axis, "midpoint", keepdims, False)
+
+
+def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
+    """quantile of the elements that are no NaN, NaN of none."""
+    return _quantile("nanquantile", x, q, axis, method, keepdims, True)
+
+
+def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
+    """nanquantile of q / 100."""
+    return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100)
+
+
+def nanmedian(x, /, axis=None, *, keepdims=False):
+    """median of the elements that are no NaN, NaN of none."""
+    return _quantile("nanmedian", x, 0.5, axis, "midpoint", keepdims, True)
+
+
+def ptp(x, /, axis=None, *, keepdims=False):
+    """The largest less the smallest element over axes."""
+    axes = list(axis) if isinstance(axis, (tuple, list)) else axis
+    return op.subtract(op.max(x, axes, keepdims=keepdims), op.min(x, axes, keepdims=keepdims))
