@@ -20,21 +20,31 @@ struct Broadcast {
   Broadcast(const Broadcast&) = delete;
 };
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const bp_frame* frame, int64_t given, int64_t size) {
+  BP_CHECK(false, DATA, frame->op->name, ": index ", given, " is out of range for an axis of size ", size);
+  __builtin_unreachable();
+}
+
 // move(position in the indexed lane, place in the index lane) for each index of one lane.
 template <class Move>
 void for_each_index(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t size,
                     Move&& move) {
+  const auto visit = [&](const int64_t* positions, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = positions[i] < 0 ? positions[i] + size : positions[i];
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
+        refuse_index(frame, positions[i], size);
+      move(at, first + i);
+    }
+  };
+  if (dtype == BP_INT64 && stride == int64_t{sizeof(int64_t)})
+    return visit(reinterpret_cast<const int64_t*>(index), 0, n);
   constexpr int64_t kBlock = 128;
   int64_t block[kBlock];
   for (int64_t first = 0; first < n; first += kBlock) {
     const int64_t count = std::min(kBlock, n - first);
     cast_row(dtype, index + first * stride, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), count);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = block[i] < 0 ? block[i] + size : block[i];
-      BP_CHECK(at >= 0 && at < size, DATA, frame->op->name, ": index ", block[i],
-               " is out of range for an axis of size ", size);
-      move(at, first + i);
-    }
+    visit(block, first, count);
   }
 }
 

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "kernels/accumulate.hpp"
+#include "kernels/along_axis.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/index_space.hpp"
+#include "kernels/item_type.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/region.hpp"
 
@@ -55,6 +57,36 @@ struct Inner {
   }
 };
 
+// Rows of `bytes`, one for each offset of [begin, end).
+void gather(const char* from, const int64_t* offsets, int64_t begin, int64_t end, int64_t bytes, int64_t item,
+            char* to) {
+  if (bytes != item) {
+    for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from + offsets[i], static_cast<size_t>(bytes));
+    return;
+  }
+  with_item_type(item, [&]<class Item>() {
+    Item* out = reinterpret_cast<Item*>(to);
+    for (int64_t i = begin; i < end; ++i) out[i] = *reinterpret_cast<const Item*>(from + offsets[i]);
+  });
+}
+
+// take of single elements from contiguous tensors: positions become elements in one pass.
+template <class Item, class Index>
+void take_elements(const bp_frame* frame, const Item* x, int64_t size, const Index* indices, int64_t count, Item* out) {
+  const auto range = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto given = static_cast<int64_t>(indices[i]);
+      const int64_t at = given < 0 && std::is_signed_v<Index> ? given + size : given;
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
+        refuse_index(frame, given, size);
+      out[i] = x[at];
+    }
+  };
+  constexpr int64_t kGrain = kCheapGrain / 4;
+  if (count <= kGrain) return range(0, count);
+  plugin::parallel_for(frame, 0, count, kGrain, range);
+}
+
 void read(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count, const bp_tensor* out) {
   if (out->nbytes == 0) return;
   const IndexSpace space(frame, x, indices, count);
@@ -66,7 +98,10 @@ void read(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, 
   char *from = data_of(x), *to = data_of(out);
   const bool dense =
       inner.loop.rank == 0 || (inner.loop.rank == 1 && inner.strides[0] == item && inner.strides[1] == item);
+  // Then results lie one after another, in the order of the positions.
+  const bool in_order = space.before == 0 && (out->flags & BP_TENSOR_CONTIGUOUS) != 0 && dense;
   const auto range = [&](int64_t begin, int64_t end) {
+    if (in_order) return gather(from, space.offsets.data(), begin, end, inner.loop.count * item, item, to);
     for_each_position(space, strides, begin, end, [&](int64_t x_offset, int64_t out_offset) {
       if (dense && inner.loop.count > 1) {
         std::memcpy(to + out_offset, from + x_offset, static_cast<size_t>(inner.loop.count * item));
@@ -140,7 +175,16 @@ std::vector<bp_tensor*> single_index(const bp_tensor* x, const bp_value& axis, c
 // take(Tensor x, Tensor indices, *, Axis axis)
 bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor* x = plugin::as_tensor(args[0]);
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
+    if (x->dl.ndim == 1 && (x->flags & indices->flags & out->flags & BP_TENSOR_CONTIGUOUS) != 0)
+      return plugin::dispatch_dtype<BP_MASK_INTEGER>(indices->dtype, [&]<class Index>() {
+        const int64_t item = kItemSize[x->dtype];
+        with_item_type(item, [&]<class Item>() {
+          take_elements(frame, reinterpret_cast<const Item*>(data_of(x)), x->dl.shape[0],
+                        reinterpret_cast<const Index*>(data_of(indices)), static_cast<int64_t>(out->nbytes) / item,
+                        reinterpret_cast<Item*>(data_of(out)));
+        });
+      });
     const std::vector<bp_tensor*> list = single_index(x, args[2], args[1]);
     read(frame, x, list.data(), static_cast<uint32_t>(list.size()), outs[0].u.t);
   });

@@ -7,6 +7,20 @@
 namespace backplane::cpu {
 namespace {
 
+// The same of positions in one piece of memory that have the joint shape: a loop that vectorises. False where one is
+// out of range: then the other names it.
+template <class T>
+bool add_neighbours(const T* positions, int64_t count, int64_t size, int64_t stride, int64_t* offsets) {
+  int64_t outside = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto given = static_cast<int64_t>(positions[i]);
+    const int64_t at = given < 0 && std::is_signed_v<T> ? given + size : given;
+    outside |= at < 0 || at >= size;
+    offsets[i] += at * stride;
+  }
+  return outside == 0;
+}
+
 // Adds the offsets of one index tensor, broadcast to the joint shape.
 void add_offsets(const bp_frame* frame, const bp_tensor* index, int64_t size, int64_t stride, IndexSpace& space) {
   int64_t strides[kMaxRank];
@@ -16,6 +30,12 @@ void add_offsets(const bp_frame* frame, const bp_tensor* index, int64_t size, in
   const LaneOperand operand{data_of(index), strides, plugin::kItemSize[index->dtype]};
   const Lanes<1> positions(space.joint_shape, space.joint_rank, -1, {operand});
   plugin::dispatch_dtype<BP_MASK_INTEGER>(index->dtype, [&]<class T>() {
+    const bool neighbours = index->dl.ndim == space.joint_rank && (index->flags & BP_TENSOR_CONTIGUOUS) != 0 &&
+                            std::equal(index->dl.shape, index->dl.shape + space.joint_rank, space.joint_shape);
+    if (neighbours) {
+      const auto count = static_cast<int64_t>(space.offsets.size());
+      if (add_neighbours(reinterpret_cast<const T*>(data_of(index)), count, size, stride, space.offsets.data())) return;
+    }
     int64_t* offset = space.offsets.data();
     positions.for_each(0, positions.count(), [&](char* const* p) -> const char* {
       const T given = *reinterpret_cast<const T*>(p[0]);

@@ -1,5 +1,6 @@
 // cumsum and cumprod: running sums and products along an axis, in 64 bits for integers and in double for floating
 // types.
+#include <algorithm>
 #include <complex>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace backplane::cpu {
 namespace {
 
 using plugin::kItemSize;
+constexpr int64_t kStrip = 256;
 
 struct Sum {
   template <class T>
@@ -31,6 +33,59 @@ void scan_lane(std::vector<char>& lane, int64_t n) {
   for (int64_t i = 1; i < n; ++i) values[i] = Join::join(values[i - 1], values[i]);
 }
 
+// float32 and float64 as they lie, contiguous: along the last axis four at a time, whose chains are
+// half as long; along others row by row, over strips of lanes side by side.
+template <class T, class Join>
+void join_neighbours(const T* x, T* out, int64_t n) {
+  double before = x[0];
+  out[0] = x[0];
+  int64_t i = 1;
+  for (; i + 4 <= n; i += 4) {
+    const double a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
+    const double two = Join::join(a, b), three = Join::join(two, c), four = Join::join(two, Join::join(c, d));
+    out[i] = static_cast<T>(Join::join(before, a));
+    out[i + 1] = static_cast<T>(Join::join(before, two));
+    out[i + 2] = static_cast<T>(Join::join(before, three));
+    before = Join::join(before, four);
+    out[i + 3] = static_cast<T>(before);
+  }
+  for (; i < n; ++i) {
+    before = Join::join(before, static_cast<double>(x[i]));
+    out[i] = static_cast<T>(before);
+  }
+}
+template <class T, class Join>
+void scan_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width) {
+  double results[kStrip];
+  for (int64_t j = 0; j < width; ++j) out[j] = static_cast<T>(results[j] = x[j]);
+  for (int64_t i = 1; i < n; ++i)
+    for (int64_t j = 0; j < width; ++j) {
+      results[j] = Join::join(results[j], static_cast<double>(x[i * stride + j]));
+      out[i * stride + j] = static_cast<T>(results[j]);
+    }
+}
+template <class T, class Join>
+void scan_floating(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, int32_t axis) {
+  int64_t outer = 1, inner = 1;
+  for (int32_t d = 0; d < axis; ++d) outer *= x->dl.shape[d];
+  for (int32_t d = axis + 1; d < x->dl.ndim; ++d) inner *= x->dl.shape[d];
+  const T* from = reinterpret_cast<const T*>(data_of(x));
+  T* to = reinterpret_cast<T*>(data_of(out));
+  const int64_t n = x->dl.shape[axis], width = std::min(inner, kStrip), strips = (inner + width - 1) / width;
+  const auto range = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % strips * width, at = i / strips * n * inner + first;
+      if (inner == 1)
+        join_neighbours<T, Join>(from + at, to + at, n);
+      else
+        scan_strip<T, Join>(from + at, to + at, n, inner, std::min(width, inner - first));
+    }
+  };
+  const int64_t grain = std::max<int64_t>(kCheapGrain / (2 * n * width), 1);
+  if (outer * strips <= grain) return range(0, outer * strips);
+  plugin::parallel_for(frame, 0, outer * strips, grain, range);
+}
+
 // (Tensor x, Axis axis, *, Dtype? dtype)
 template <class Join>
 bp_status BP_CALL scan(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
@@ -38,6 +93,10 @@ bp_status BP_CALL scan(const bp_frame* frame, const bp_value* args, int32_t, bp_
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
     if (out->nbytes == 0) return;
+    constexpr bp_dtype_mask kDirect = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64);
+    if (rank > 0 && x->dtype == out->dtype && (BP_DTYPE_BIT(x->dtype) & kDirect) != 0 &&
+        (x->flags & out->flags & BP_TENSOR_CONTIGUOUS) != 0)
+      return plugin::dispatch_dtype<kDirect>(x->dtype, [&]<class T>() { scan_floating<T, Join>(frame, x, out, axis); });
     const bp_dtype_mask kinds = BP_DTYPE_BIT(x->dtype) | BP_DTYPE_BIT(out->dtype);
     const bp_dtype sum = (kinds & BP_MASK_COMPLEX) != 0    ? BP_COMPLEX128
                          : (kinds & BP_MASK_FLOATING) != 0 ? BP_FLOAT64

@@ -1,10 +1,11 @@
-// topk: the k largest or smallest elements along an axis, by a heap of k. NaN counts as largest; of equal elements the
+// topk: the k largest or smallest elements along an axis, by selection. NaN counts as largest; of equal elements the
 // first come first.
 #include <algorithm>
-#include <vector>
 
 #include "kernels/families.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/sort_keys.hpp"
+#include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -13,77 +14,109 @@ using plugin::Compute;
 using plugin::kItemSize;
 constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
 
-template <class C>
-struct Ranked {
-  C value;
-  int64_t position;
+template <class T>
+T element(const char* x, int64_t stride, int64_t i) {
+  return *reinterpret_cast<const T*>(x + i * stride);
+}
+
+// The k first of one lane: candidates are collected while they beat the k-th best so far, and thinned out when there
+// are twice as many as needed.
+template <class T, class Packed>
+class Selection {
+ public:
+  Selection(int64_t k, bool largest) : k_(k), capacity_(2 * k + 256), largest_(largest), found_(capacity_) {}
+
+  void take(const char* x, int64_t stride, int64_t n) {
+    count_ = 0;
+    bounded_ = false;
+    constexpr int64_t kBlock = 32;
+    for (int64_t first = 0; first < n; first += kBlock) {
+      const int64_t last = std::min(first + kBlock, n);
+      if (bounded_ && last - first == kBlock && stride == int64_t{sizeof(T)} && none_better(x + first * stride))
+        continue;
+      for (int64_t i = first; i < last; ++i) {
+        const Packed candidate = pack<Packed>(element<T>(x, stride, i), i, largest_);
+        if (!bounded_ || candidate < worst_) found_.get()[count_++] = candidate;
+      }
+      if (count_ + kBlock > capacity_) thin(x, stride);
+    }
+    std::nth_element(found_.get(), found_.get() + (k_ - 1), found_.get() + count_);
+  }
+  void sort(const bp_frame* frame) const { sort_keys(frame, found_.get(), k_); }
+  int64_t position(int64_t i) const { return position_of(found_.get()[i]); }
+
+ private:
+  // Of 32 neighbours, with a NaN anywhere as a yes to look closer.
+  bool none_better(const char* x) const {
+    const T* values = reinterpret_cast<const T*>(x);
+    int better = 0;
+    for (int64_t j = 0; j < 32; ++j) {
+      const Compute<T> value = values[j];
+      better |= largest_ ? !(value <= bound_) : !(value >= bound_);
+    }
+    return better == 0;
+  }
+  void thin(const char* x, int64_t stride) {
+    std::nth_element(found_.get(), found_.get() + (k_ - 1), found_.get() + count_);
+    count_ = k_;
+    worst_ = found_.get()[k_ - 1];
+    bound_ = element<T>(x, stride, position_of(worst_));
+    bounded_ = true;
+  }
+
+  int64_t k_, capacity_, count_ = 0;
+  bool largest_, bounded_ = false;
+  Packed worst_{};
+  Compute<T> bound_{};
+  Scratch<Packed> found_;
 };
 
-template <class C>
-bool is_less(C a, C b) {
-  if constexpr (std::is_floating_point_v<C>) {
-    return a < b || (b != b && a == a);
-  } else {
-    return a < b;
-  }
-}
-// Does value a come before value b in the result?
-template <bool Largest, class C>
-bool before(C a, C b) {
-  return Largest ? is_less(b, a) : is_less(a, b);
-}
-template <bool Largest, class C>
-bool ranks_before(const Ranked<C>& a, const Ranked<C>& b) {
-  return before<Largest>(a.value, b.value) || (!before<Largest>(b.value, a.value) && a.position < b.position);
-}
-
-template <class T, bool Largest>
-void select_lane(const char* x, int64_t stride, int64_t n, std::vector<Ranked<Compute<T>>>& heap) {
-  using C = Compute<T>;
-  const auto k = static_cast<int64_t>(heap.size());
-  const auto at = [&](int64_t i) { return C(*reinterpret_cast<const T*>(x + i * stride)); };
-  for (int64_t i = 0; i < k; ++i) heap[static_cast<size_t>(i)] = {at(i), i};
-  // The front of the heap is the last of those that are kept.
-  std::make_heap(heap.begin(), heap.end(), ranks_before<Largest, C>);
-  for (int64_t i = k; i < n; ++i) {
-    // Of equals those that are kept came first.
-    const C value = at(i);
-    if (!before<Largest>(value, heap.front().value)) continue;
-    std::pop_heap(heap.begin(), heap.end(), ranks_before<Largest, C>);
-    heap.back() = {value, i};
-    std::push_heap(heap.begin(), heap.end(), ranks_before<Largest, C>);
-  }
-  std::sort_heap(heap.begin(), heap.end(), ranks_before<Largest, C>);
-}
-
-template <class T, bool Largest>
-void select_tensor(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, const bp_tensor* indices,
-                   int32_t axis) {
-  const int64_t n = x->dl.shape[axis], k = values->dl.shape[axis], from = x->dl.strides[axis] * kItemSize[x->dtype];
-  const int64_t to = values->dl.strides[axis] * kItemSize[x->dtype], to_index = indices->dl.strides[axis] * 8;
-  const Lanes<3> lanes(x->dl.shape, x->dl.ndim, axis, {lane_operand(values), lane_operand(indices), lane_operand(x)});
-  lanes.run(frame, 4 * n + 16 * k, [&](char* const* p) -> const char* {
-    std::vector<Ranked<Compute<T>>> heap(static_cast<size_t>(k));
-    select_lane<T, Largest>(p[2], from, n, heap);
-    for (int64_t i = 0; i < k; ++i) {
-      *reinterpret_cast<T*>(p[0] + i * to) = T(heap[static_cast<size_t>(i)].value);
-      *reinterpret_cast<int64_t*>(p[1] + i * to_index) = heap[static_cast<size_t>(i)].position;
-    }
-    return nullptr;
-  });
+template <class T, class Packed>
+void topk_tensor(const bp_frame* frame, const bp_tensor* x, int32_t axis, int64_t k, bool largest,
+                 const bp_value* outs) {
+  // A result that is not wanted is absent.
+  const bp_tensor* values = outs[0].tag == BP_TAG_TENSOR ? outs[0].u.t : nullptr;
+  const bp_tensor* places = outs[1].tag == BP_TAG_TENSOR ? outs[1].u.t : nullptr;
+  const int32_t rank = x->dl.ndim;
+  const int64_t n = rank == 0 ? 1 : x->dl.shape[axis];
+  const auto step = [&](const bp_tensor* t) {
+    return rank == 0 || t == nullptr ? 0 : t->dl.strides[axis] * kItemSize[t->dtype];
+  };
+  const int64_t x_step = step(x), value_step = step(values), place_step = step(places);
+  const Lanes<3> lanes(x->dl.shape, rank, axis,
+                       {lane_operand(values != nullptr ? values : places),
+                        lane_operand(places != nullptr ? places : values), lane_operand(x)});
+  const auto range = [&](int64_t begin, int64_t end) {
+    Selection<T, Packed> selection(k, largest);
+    lanes.for_each(begin, end, [&](char* const* p) -> const char* {
+      selection.take(p[2], x_step, n);
+      selection.sort(frame);
+      for (int64_t i = 0; i < k; ++i) {
+        const int64_t at = selection.position(i);
+        if (values != nullptr) *reinterpret_cast<T*>(p[0] + i * value_step) = element<T>(p[2], x_step, at);
+        if (places != nullptr) *reinterpret_cast<int64_t*>(p[1] + i * place_step) = at;
+      }
+      return nullptr;
+    });
+  };
+  const int64_t grain = std::max<int64_t>(kCheapGrain / std::max<int64_t>(2 * n, 1), 1);
+  if (lanes.count() <= grain) return range(0, lanes.count());
+  plugin::parallel_for(frame, 0, lanes.count(), grain, range);
 }
 
 // topk(Tensor x, Size k, *, Axis axis, bool largest) -> (values, indices)
 bp_status BP_CALL topk(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *values = outs[0].u.t, *indices = outs[1].u.t;
-    if (values->nbytes == 0) return;
-    const int32_t axis = normalized_axis(plugin::as_int(args[2]), x->dl.ndim);
+    const bp_tensor* x = plugin::as_tensor(args[0]);
+    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[2]), rank);
+    const int64_t k = plugin::as_int(args[1]), n = rank == 0 ? 1 : x->dl.shape[axis];
+    BP_CHECK(k <= n, SHAPE, frame->op->name, ": k is ", k, "; axis ", axis, " has ", n, " elements");
+    if (k == 0 || x->nbytes == 0) return;
     plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
-      if (plugin::as_bool(args[3]))
-        select_tensor<T, true>(frame, x, values, indices, axis);
-      else
-        select_tensor<T, false>(frame, x, values, indices, axis);
+      if (sizeof(T) == 8 || n > UINT32_MAX)
+        topk_tensor<T, WidePacked>(frame, x, axis, k, plugin::as_bool(args[3]), outs);
+      else if constexpr (sizeof(T) < 8)
+        topk_tensor<T, uint64_t>(frame, x, axis, k, plugin::as_bool(args[3]), outs);
     });
   });
 }

@@ -1,0 +1,80 @@
+// Elements as unsigned integers in the order of sorting, alone or packed with their positions.
+//
+// NaN counts as largest. Packed keys are all different, so any sorting of them is stable. Pure.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "backplane/plugin.hpp"
+
+namespace backplane::cpu {
+
+template <class T>
+using SortKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+__extension__ typedef unsigned __int128 WidePacked;
+
+template <int Bytes>
+using BitsOf =
+    std::conditional_t<Bytes == 1, uint8_t,
+                       std::conditional_t<Bytes == 2, uint16_t, std::conditional_t<Bytes == 4, uint32_t, uint64_t>>>;
+
+// Floating numbers are sign and magnitude: negative ones are inverted, others get the highest bit.
+template <class T>
+SortKey<T> sort_key(T value) {
+  using Bits = BitsOf<sizeof(T)>;
+  constexpr auto kTop = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
+  const Bits bits = std::bit_cast<Bits>(value);
+  if constexpr (std::is_unsigned_v<T>) {
+    return bits;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<Bits>(bits ^ kTop);
+  } else {
+    const plugin::Compute<T> number = value;
+    if (number != number) return static_cast<Bits>(~Bits{0});
+    return static_cast<Bits>((bits & kTop) != 0 ? ~bits : bits | kTop);
+  }
+}
+// Zeros of both signs count as equal where positions break ties.
+template <class T>
+SortKey<T> tie_key(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return sort_key(value);
+  } else {
+    return plugin::Compute<T>(value) == 0 ? sort_key(T(0.0f)) : sort_key(value);
+  }
+}
+template <class T>
+T value_of_key(SortKey<T> key) {
+  using Bits = BitsOf<sizeof(T)>;
+  constexpr auto kTop = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
+  const auto bits = static_cast<Bits>(key);
+  if constexpr (std::is_unsigned_v<T>)
+    return static_cast<T>(bits);
+  else if constexpr (std::is_integral_v<T>)
+    return std::bit_cast<T>(static_cast<Bits>(bits ^ kTop));
+  else
+    return std::bit_cast<T>(static_cast<Bits>((bits & kTop) != 0 ? bits ^ kTop : ~bits));
+}
+
+// The key above the position; Packed is uint64_t or WidePacked. Inverted keys sort in descending order.
+template <class Packed, class T>
+Packed pack(T value, int64_t position, bool descending) {
+  constexpr int kShift = 4 * sizeof(Packed);
+  SortKey<T> key = tie_key(value);
+  if (descending) key = static_cast<SortKey<T>>(~key);
+  return static_cast<Packed>(Packed{key} << kShift | static_cast<Packed>(position));
+}
+template <class Packed>
+int64_t position_of(Packed packed) {
+  constexpr Packed kMask = (Packed{1} << 4 * sizeof(Packed)) - 1;
+  return static_cast<int64_t>(packed & kMask);
+}
+
+// Sorts in place, in ascending order: Highway's vectorised quicksort, on the host's threads where it is long.
+void sort_keys(const bp_frame* frame, uint32_t* keys, int64_t n);
+void sort_keys(const bp_frame* frame, uint64_t* keys, int64_t n);
+void sort_keys(const bp_frame* frame, WidePacked* keys, int64_t n);
+
+}  // namespace backplane::cpu

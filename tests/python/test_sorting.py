@@ -1,0 +1,47 @@
+"""sort, argsort and topk against NumPy over dtypes and lengths: ties keep their order, NaN is largest, zeros are equal."""
+
+import backplane as bp
+import numpy as np
+import pytest
+
+DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
+
+
+def numbers(dtype, n):
+    draw = np.random.default_rng(0)
+    if dtype == "bool":
+        return draw.random(n) < 0.5
+    if np.issubdtype(dtype, np.integer):
+        return draw.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype=dtype, endpoint=True)
+    x = draw.integers(-50, 50, n).astype(dtype) / 4
+    if n > 10:
+        x[3:9] = [np.nan, 0.0, np.inf, -np.inf, -0.0, 0.0]
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 17, 100, 257, 1000, 70_001])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_as_numpy(dtype, n):
+    x = numbers(dtype, n)
+    ours = bp.asarray(x)
+    wide = x.astype(np.float64) if dtype == "float16" else x  # NumPy 2.4 leaves some float16 arrays unsorted
+    upward = np.argsort(wide, stable=True)
+    downward = (n - 1 - np.argsort(wide[::-1], stable=True))[::-1]
+    assert np.array_equal(np.asarray(bp.argsort(ours)), upward)
+    assert np.array_equal(np.asarray(bp.argsort(ours, descending=True)), downward)
+    assert np.array_equal(np.asarray(bp.sort(ours)), x[upward], equal_nan=True)
+    assert np.array_equal(np.asarray(bp.sort(ours, descending=True)), x[downward], equal_nan=True)
+    for k in sorted({0, 1, min(n, 10), n // 2, n} if dtype != "bool" else ()):
+        for largest, order in ((True, downward), (False, upward)):
+            values, places = bp.topk(ours, k, largest=largest)
+            assert np.array_equal(np.asarray(places), order[:k])
+            assert np.array_equal(np.asarray(values), x[order[:k]], equal_nan=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_topk_along_an_axis(axis):
+    x = np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32)
+    values, places = bp.topk(bp.asarray(x), 7, axis=axis)
+    order = np.argsort(-x, axis=axis, stable=True).take(range(7), axis)
+    assert np.array_equal(np.asarray(places), order)
+    assert np.array_equal(np.asarray(values), np.take_along_axis(x, order, axis))
