@@ -36,25 +36,6 @@ bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, i
   });
 }
 
-// The result has x's shape, so nothing has compared the others with it yet: indices broadcast with x but for `axis`,
-// values broadcast to the places that result.
-void check_put(const bp_frame* frame, const bp_tensor& x, const bp_tensor& indices, const bp_tensor& values, int axis) {
-  const char* name = frame->op->name;
-  BP_CHECK(indices.dl.ndim == x.dl.ndim, SHAPE, name, ": 'indices' has ", indices.dl.ndim, " dims, expected ",
-           x.dl.ndim, ", as 'x' has");
-  BP_CHECK(values.dl.ndim <= x.dl.ndim, SHAPE, name, ": 'values' has ", values.dl.ndim, " dims, expected at most ",
-           x.dl.ndim, ", as 'x' has");
-  for (int32_t d = 0; d < x.dl.ndim; ++d) {
-    const int64_t size = x.dl.shape[d], index = indices.dl.shape[d], places = d == axis ? index : size;
-    BP_CHECK(d == axis || index == size || index == 1, SHAPE, name, ": 'indices' has size ", index, " along axis ", d,
-             ", expected 1 or ", size, ", as 'x' has");
-    const int32_t own = d - (x.dl.ndim - values.dl.ndim);
-    const int64_t value = own < 0 ? 1 : values.dl.shape[own];
-    BP_CHECK(value == places || value == 1, SHAPE, name, ": 'values' has size ", value, " along axis ", d,
-             ", expected 1 or ", places);
-  }
-}
-
 // put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate). Lanes of the output differ
 // where the index's axes have x's sizes; lanes that repeat are written in order, on one thread.
 bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {

@@ -35,7 +35,7 @@ template <class Combine, class T>
 void scatter_lanes(const bp_frame* frame, const bp_tensor* indices, const bp_tensor* values, const bp_tensor* out,
                    int32_t axis) {
   const int32_t rank = out->dl.ndim;
-  const int64_t n = indices->dl.shape[axis + indices->dl.ndim - rank];
+  const int64_t n = indices->dl.shape[axis];
   if (out->nbytes == 0 || n == 0) return;
   const Broadcast at(indices, rank), from(values, rank);
   const int64_t item = kItemSize[out->dtype], size = out->dl.shape[axis], to = out->dl.strides[axis] * item;
@@ -57,7 +57,10 @@ bp_status BP_CALL scatter(const bp_frame* frame, const bp_value* args, int32_t, 
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
     const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
-    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[3]), rank);
+    const int32_t rank = out->dl.ndim;
+    BP_CHECK(rank > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
+    const int32_t axis = normalized_axis(plugin::as_int(args[3]), rank);
+    check_put(frame, *x, *indices, *values, axis);
     copy_region(frame, x->dtype, rank, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
     plugin::dispatch_dtype<kAccepted>(out->dtype,
                                       [&]<class T>() { scatter_lanes<Combine, T>(frame, indices, values, out, axis); });
