@@ -8,6 +8,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "cross_entropy",
+    "ctc_loss",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "nll_loss",
@@ -148,3 +149,44 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     reduction = stated("multilabel_margin_loss", size_average, reduce, reduction)
     same_shape("multilabel_margin_loss", input, target)
     return reduced(bp.multilabel_margin_loss(input, target), reduction)
+
+
+def _lengths(value, like):
+    found = value if isinstance(value, bp.Tensor) else bp.asarray(list(value), dtype=bp.int64, device=like.device)
+    return bp.reshape(found, [-1])
+
+
+def _rows_of_labels(targets, target_lengths):
+    """Concatenated labels as one row each; places beyond a row's length hold a label that is never read."""
+    width = int(bp.max(target_lengths)) if target_lengths.size else 0
+    if targets.size == 0 or width == 0:
+        return bp.zeros([target_lengths.shape[0], width], dtype=bp.int64, device=targets.device)
+    starts = bp.subtract(bp.cumulative_sum(target_lengths), target_lengths)
+    at = bp.add(bp.expand_dims(starts, [1]), bp.arange(width, dtype=bp.int64, device=targets.device))
+    return bp.take(targets, bp.minimum(at, targets.size - 1))
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """The connectionist temporal classification loss of log_probs (t, n, c) or (t, c) against labels (n, s), or all in one vector.
+
+    The mean is that of each loss divided by its number of labels. zero_infinity: 0, with no gradient, where labels do not fit.
+    """
+    reduction = stated("ctc_loss", None, None, reduction)
+    alone = log_probs.ndim == 2
+    if log_probs.ndim not in (2, 3):
+        raise bp.ShapeError(f"ctc_loss: argument log_probs: found shape {tuple(log_probs.shape)}, expected (t, n, c) or (t, c)")
+    x = bp.expand_dims(log_probs, [1]) if alone else log_probs
+    times, counts = _lengths(input_lengths, x), _lengths(target_lengths, x)
+    if times.shape != (x.shape[1],) or counts.shape != (x.shape[1],):
+        raise bp.ShapeError(
+            f"ctc_loss: arguments input_lengths and target_lengths: found {times.size} and {counts.size} numbers, expected {x.shape[1]}"
+        )
+    if not 0 <= blank < x.shape[2]:
+        raise bp.OutOfRangeError(f"ctc_loss: argument blank: found {blank}, expected a class below {x.shape[2]}")
+    labels = bp.reshape(targets, [1, -1]) if alone else targets if targets.ndim == 2 else _rows_of_labels(targets, counts)
+    loss = bp.ctc_loss(x, labels, times, counts, blank=blank)
+    if zero_infinity:
+        loss = bp.where(bp.equal(loss, float("inf")), 0, loss)
+    if reduction == "mean":
+        return bp.mean(bp.divide(loss, bp.cast(bp.maximum(counts, 1), loss.dtype)))
+    return reduced(bp.reshape(loss, []) if alone and reduction == "none" else loss, reduction)

@@ -1,5 +1,7 @@
 """NumPy's form of the losses, element by element or example by example, from the definitions."""
 
+import itertools
+
 import numpy as np
 
 
@@ -63,7 +65,22 @@ def multilabel_margin(input, target):
     return found
 
 
+def collapsed(path, blank):
+    return [label for label, _ in itertools.groupby(path) if label != blank]
+
+
+def ctc(log_probs, targets, input_lengths, target_lengths, blank=0):
+    """Over every path of classes: the sum of the probabilities of those that give the labels."""
+    found = np.zeros(log_probs.shape[1])
+    for i in range(len(found)):
+        steps, labels = input_lengths[i], list(targets[i, : target_lengths[i]])
+        paths = itertools.product(range(log_probs.shape[2]), repeat=steps)
+        found[i] = sum(np.exp(sum(log_probs[t, i, k] for t, k in enumerate(path))) for path in paths if collapsed(path, blank) == labels)
+    return -np.log(found)
+
+
 LOSSES = {
+    "ctc_loss": ctc,
     "mse_loss": lambda input, target: (input - target) ** 2,
     "l1_loss": lambda input, target: abs(input - target),
     "smooth_l1_loss": smooth_l1,

@@ -172,3 +172,26 @@ def test_losses_batch_and_differentiate_inside_transforms():
 def test_bad_arguments_are_named(call, found):
     with pytest.raises((ValueError, IndexError), match=found):
         call()
+
+
+def test_ctc_takes_labels_in_rows_and_in_one_vector():
+    x = log_softmax(RNG.standard_normal((6, 2, 4)), 2)
+    rows, counts, times = bp.asarray([[1, 2, 3], [2, 2, 0]]), [3, 2], [6, 5]
+    each = F.ctc_loss(bp.asarray(x), rows, times, counts, reduction="none").numpy()
+    joined = F.ctc_loss(bp.asarray(x), bp.asarray([1, 2, 3, 2, 2]), bp.asarray(times), bp.asarray(counts), reduction="none")
+    np.testing.assert_allclose(joined.numpy(), each)
+    np.testing.assert_allclose(F.ctc_loss(bp.asarray(x), rows, times, counts).item(), np.mean(each / counts))
+    alone = F.ctc_loss(bp.asarray(x[:, 0]), bp.asarray([1, 2, 3]), [6], [3], reduction="none")
+    assert alone.shape == ()
+    np.testing.assert_allclose(alone.item(), each[0])
+
+
+def test_ctc_is_infinite_where_labels_do_not_fit():
+    x = bp.asarray(log_softmax(RNG.standard_normal((3, 1, 3)), 2)).requires_grad_()
+    given = (bp.asarray([[1, 1]]), [2], [2])
+    assert F.ctc_loss(x, *given).item() == np.inf
+    zero = F.ctc_loss(x, *given, zero_infinity=True)
+    zero.backward()
+    assert zero.item() == 0 and (x.grad.numpy() == 0).all()
+    empty = F.ctc_loss(x.detach(), bp.zeros((1, 0), dtype=bp.int64), [3], [0], reduction="sum")
+    np.testing.assert_allclose(empty.item(), -x.detach().numpy()[:, 0, 0].sum())

@@ -62,6 +62,7 @@ SIGNATURES = {
     "tanh": "input",
     "tanhshrink": "input",
     "threshold": "input threshold value inplace=False",
+    "ctc_loss": "log_probs targets input_lengths target_lengths blank=0 reduction=mean zero_infinity=False",
     "embedding": "input weight padding_idx=None max_norm=None norm_type=2.0 scale_grad_by_freq=False sparse=False",
     "embedding_bag": "input weight offsets=None max_norm=None norm_type=2 scale_grad_by_freq=False mode=mean sparse=False per_sample_weights=None include_last_offset=False padding_idx=None",
     "one_hot": "tensor num_classes=-1",
