@@ -1,6 +1,7 @@
 // SYMBOL.pyi: Python stubs of the ops as functions, and as methods of Tensor where their first argument is called x.
 #include <algorithm>
 
+#include "backplane/abi/signature.h"
 #include "emit/emit.hpp"
 #include "schema/vocabulary.hpp"
 
@@ -65,6 +66,8 @@ std::string parameters(const Entry& entry, size_t from, bool with_out) {
     star = star || arg.has(BP_ARG_KEYWORD_ONLY);
     add(python_identifier(arg.name) + ": " + annotation(arg) +
         (arg.has(BP_ARG_HAS_DEFAULT) ? " = " + default_text(arg.default_value) : ""));
+    const bool last = i + 1 == entry.signature.args.size() || !entry.signature.args[i + 1].has(BP_ARG_POSITIONAL_ONLY);
+    if (arg.has(BP_ARG_POSITIONAL_ONLY) && last) add("/");
   }
   if (with_out && entry.out_variant) {
     if (!star) add("*");
@@ -115,8 +118,10 @@ void emit_pyi(const EmitContext& context, OutputSet& out) {
     if (!is_method(entry)) continue;
     const auto method = [&](const std::string& method_name, bool with_out) {
       const std::string rest = parameters(entry, 1, with_out);
-      methods +=
-          "    def " + method_name + "(self" + (rest.empty() ? "" : ", " + rest) + ") -> " + returns(entry) + ": ...\n";
+      // Python has one '/', after the last of them: `self` needs its own where it is the only one.
+      const bool alone = entry.signature.args[0].has(BP_ARG_POSITIONAL_ONLY) && rest.find('/') == std::string::npos;
+      methods += "    def " + method_name + "(self" + (alone ? ", /" : "") + (rest.empty() ? "" : ", " + rest) +
+                 ") -> " + returns(entry) + ": ...\n";
     };
     method(name, true);
     if (entry.inplace) method(name + "_", false);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "backplane/abi/signature.h"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
@@ -49,7 +50,9 @@ class SignatureParser {
     bool has_default = false;
     while (!tokens_.failed() && !tokens_.peek().is(")")) {
       const Token star = tokens_.peek();
-      if (tokens_.accept("*")) {
+      if (tokens_.accept("/")) {
+        close_positional_only(star, keyword_only);
+      } else if (tokens_.accept("*")) {
         if (keyword_only) tokens_.error(star, "'*' stands twice; keep the first");
         keyword_only = true;
       } else {
@@ -65,6 +68,14 @@ class SignatureParser {
       if (!tokens_.accept(",")) break;
     }
     if (signature_.args.size() > 63) tokens_.error(tokens_.peek(), "an op has at most 63 arguments; group them");
+  }
+
+  // The arguments so far are given by position alone.
+  void close_positional_only(const Token& slash, bool keyword_only) {
+    std::vector<Arg>& args = signature_.args;
+    if (args.empty() || keyword_only || args[0].has(BP_ARG_POSITIONAL_ONLY))
+      tokens_.error(slash, "'/' stands once, after an argument and before '*'; move or remove it");
+    for (Arg& arg : args) arg.flags |= BP_ARG_POSITIONAL_ONLY;
   }
 
   uint16_t type() {

@@ -1,4 +1,4 @@
-// Reads `name(TYPE arg=default, *, TYPE keyword_only) -> RESULTS`.
+// Reads `name(TYPE positional_only, /, TYPE arg=default, *, TYPE keyword_only) -> RESULTS`.
 #pragma once
 
 #include <optional>

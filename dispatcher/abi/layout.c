@@ -4,6 +4,7 @@
 #include "layout.h"
 
 #include "backplane/abi/plugin.h"
+#include "backplane/abi/signature.h"
 
 #define BP_SIZE_OF(type, member) sizeof(((type*)0)->member)
 

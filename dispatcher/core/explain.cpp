@@ -1,6 +1,7 @@
 // `explain`: for every slot of an op, which rule or registration fills it, and which ones lost.
 #include <sstream>
 
+#include "backplane/abi/signature.h"
 #include "backplane/op.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
@@ -28,6 +29,8 @@ std::string signature(const OpRecord& record) {
     if (arg.flags & BP_ARG_OPTIONAL) text += "?";
     text += std::string(" ") + arg.name;
     if (arg.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL)) text += "=…";
+    const bool next = i + 1 < record.args.size() && (record.args[i + 1].flags & BP_ARG_POSITIONAL_ONLY);
+    if ((arg.flags & BP_ARG_POSITIONAL_ONLY) && !next) text += ", /";
   }
   text += ") -> ";
   for (size_t j = 0; j < record.results.size(); ++j) text += std::string(j ? ", " : "") + record.results[j].name;

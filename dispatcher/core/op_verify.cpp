@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backplane/abi/signature.h"
 #include "core/op_arena.hpp"
 
 namespace backplane::core {
@@ -82,6 +83,7 @@ void verify_arg(const OpRecord& op, bp_arg_def& arg) {
 
 void verify_args(OpRecord& op) {
   bool keyword_only = false;
+  bool positional_only = true;
   bool has_default = false;
   uint32_t since = 0;
   for (uint32_t i = 0; i < op.args.size(); ++i) {
@@ -94,6 +96,10 @@ void verify_args(OpRecord& op) {
     const bool keyword = (arg.flags & BP_ARG_KEYWORD_ONLY) != 0;
     require(op, keyword || !keyword_only, "argument '", arg.name, "' is positional after a keyword-only one");
     keyword_only = keyword;
+    const bool by_position = (arg.flags & BP_ARG_POSITIONAL_ONLY) != 0;
+    require(op, !by_position || (!keyword && positional_only), "argument '", arg.name,
+            "' is positional-only after one that is not");
+    positional_only = by_position;
     if (arg.flags & BP_ARG_HAS_DEFAULT) {
       has_default = true;
     } else {

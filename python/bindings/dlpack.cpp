@@ -1,22 +1,22 @@
-// DLPack capsules, versioned (1.x) and the older form, both ways and without copies.
+// DLPack out: capsules, versioned (1.x) and the older form, without copies unless the consumer asks for one.
 //
 // A capsule owns its managed tensor until a consumer renames it, as the specification fixes it:
-// https://dmlc.github.io/dlpack/latest/python_spec.html
+// https://dmlc.github.io/dlpack/latest/python_spec.html. What cannot be exported is a BufferError, as the array API
+// says.
 #include "dlpack.hpp"
 
+#include <string>
+
 #include "backplane/device.hpp"
+#include "convert.hpp"
 #include "dtype_device.hpp"
+#include "scalars.hpp"
 #include "slots.hpp"
 #include "tensor_object.hpp"
 #include "tensor_slots.hpp"
 
 namespace backplane::python {
 namespace {
-
-constexpr const char* kVersioned = "dltensor_versioned";
-constexpr const char* kVersionedUsed = "used_dltensor_versioned";
-constexpr const char* kOlder = "dltensor";
-constexpr const char* kOlderUsed = "used_dltensor";
 
 template <class Managed>
 void delete_managed(void* managed) {
@@ -25,12 +25,12 @@ void delete_managed(void* managed) {
 }
 
 void drop_versioned(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, kVersioned)) {
-    delete_managed<DLManagedTensorVersioned>(PyCapsule_GetPointer(capsule, kVersioned));
-  }
+  if (PyCapsule_IsValid(capsule, kCapsule))
+    delete_managed<DLManagedTensorVersioned>(PyCapsule_GetPointer(capsule, kCapsule));
 }
 void drop_older(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, kOlder)) delete_managed<DLManagedTensor>(PyCapsule_GetPointer(capsule, kOlder));
+  if (PyCapsule_IsValid(capsule, kOlderCapsule))
+    delete_managed<DLManagedTensor>(PyCapsule_GetPointer(capsule, kOlderCapsule));
 }
 
 void delete_older(DLManagedTensor* managed) {
@@ -41,31 +41,38 @@ void delete_older(DLManagedTensor* managed) {
 PyObject* capsule_of(DLManagedTensorVersioned* managed, bool versioned) {
   PyObject* capsule = nullptr;
   if (versioned) {
-    capsule = PyCapsule_New(managed, kVersioned, drop_versioned);
+    capsule = PyCapsule_New(managed, kCapsule, drop_versioned);
   } else if (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) {
     PyErr_SetString(PyExc_BufferError,
                     "__dlpack__: the memory is read-only, which only max_version=(1, 0) and above can say");
   } else {
     auto* older = new DLManagedTensor{managed->dl_tensor, managed, delete_older};
-    capsule = PyCapsule_New(older, kOlder, drop_older);
+    capsule = PyCapsule_New(older, kOlderCapsule, drop_older);
     if (!capsule) delete older;
   }
   if (!capsule) delete_managed<DLManagedTensorVersioned>(managed);
   return capsule;
 }
 
-// 1: both ints read; 0: not a pair of ints.
-bool read_pair(PyObject* object, int* first, int* second) {
-  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2) return false;
-  *first = static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(object, 0)));
-  *second = static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(object, 1)));
-  if (!PyErr_Occurred()) return true;
+// An int, or a member of an enumeration whose value is one (device types may be such).
+bool read_enum(PyObject* object, int64_t* number) {
+  if (read_int(object, number) == 1) return true;
+  PyErr_Clear();
+  PyRef member = PyRef::steal(PyObject_GetAttrString(object, "value"));
+  if (member && read_int(member.get(), number) == 1) return true;
   PyErr_Clear();
   return false;
 }
 
-bool on_device(const bp_tensor* tensor, int type, int ordinal) {
-  return static_cast<int>(tensor->dl.device.device_type) == type && tensor->dl.device.device_id == ordinal;
+// Raises where `object` is no pair of ints.
+bool read_pair(const char* argument, PyObject* object, int64_t* first, int64_t* second) {
+  if (PyTuple_Check(object) && PyTuple_GET_SIZE(object) == 2 && read_enum(PyTuple_GET_ITEM(object, 0), first) &&
+      read_enum(PyTuple_GET_ITEM(object, 1), second)) {
+    return true;
+  }
+  PyRef kind = found_kind(object);
+  if (kind) raise(BP_ERROR_TYPE, "__dlpack__: argument %s: found %U, expected a pair of ints", argument, kind.get());
+  return false;
 }
 
 Tensor copy_of(const Tensor& tensor) { return call(op_of(Slot::Copy), {value(tensor)}); }
@@ -73,31 +80,68 @@ Tensor copy_of(const Tensor& tensor) { return call(op_of(Slot::Copy), {value(ten
 // What the consumer asks for, read while the lock is held.
 struct Request {
   bool versioned = false;
-  bool elsewhere = false;  // on another device than the tensor's
-  bool host = false;       // and that is the host
+  bool to_host = false;  // from another device
   bool copy = false;
-  bool may_copy = true;
+  bool synchronize = true;
 };
 
-Request read_request(const bp_tensor* tensor, PyObject* max_version, PyObject* device, PyObject* copy) {
-  Request request;
-  int first = 0, second = 0;
-  request.versioned = read_pair(max_version, &first, &second) && first >= 1;
-  if (read_pair(device, &first, &second)) {
-    request.elsewhere = !on_device(tensor, first, second);
-    request.host = first == kDLCPU;
-  }
-  request.copy = copy == Py_True;
-  request.may_copy = copy != Py_False;
-  return request;
+PyObject* raise_buffer(const char* format, const char* word) {
+  PyErr_Format(PyExc_BufferError, format, word);
+  return nullptr;
 }
 
-// The tensor to export: moved to the host or copied where the consumer asks for it. Throws Error.
-Tensor exported(Tensor tensor, const Request& request) {
-  if (!request.elsewhere) return request.copy ? copy_of(tensor) : tensor;
-  BP_CHECK(request.host && request.may_copy, VALUE, "__dlpack__: argument dl_device: found another device than ",
-           device_name(tensor.device()), ", expected that one, or (1, 0) with a copy");
-  return to_device(tensor, parse_device("cpu"));
+// The consumer's stream: none on the host; a CUDA or ROCm stream's address elsewhere, where -1 asks for no waiting.
+bool read_stream(PyObject* object, bool on_host, Request* request) {
+  if (object == Py_None) return true;
+  int64_t stream = 0;
+  const bool number = read_int(object, &stream) == 1;
+  PyErr_Clear();
+  if (on_host || !number || stream < -1 || stream == 0) {
+    raise(BP_ERROR_VALUE, "__dlpack__: argument stream: found %R, expected %s", object,
+          on_host ? "None, since the host has no streams" : "None, -1, or the number of a stream");
+    return false;
+  }
+  request->synchronize = stream != -1;
+  return true;
+}
+
+bool read_target(const bp_tensor* tensor, PyObject* device, bool may_copy, Request* request) {
+  const DLDevice own = tensor->dl.device;
+  if (device == Py_None) return true;
+  int64_t type = 0, ordinal = 0;
+  if (!read_pair("dl_device", device, &type, &ordinal)) return false;
+  if (type == static_cast<int64_t>(own.device_type) && ordinal == own.device_id) return true;
+  const std::string name = device_name({tensor->backend, tensor->ordinal});
+  if (type != kDLCPU || ordinal != 0)
+    return raise_buffer("__dlpack__: argument dl_device: expected the device of %s, or (1, 0), the host", name.c_str()),
+           false;
+  if (!may_copy)
+    return raise_buffer("__dlpack__: argument copy: found False, but from %s to the host needs a copy", name.c_str()),
+           false;
+  request->to_host = true;
+  return true;
+}
+
+bool read_request(const bp_tensor* tensor, PyObject* stream, PyObject* max_version, PyObject* device, PyObject* copy,
+                  Request* request) {
+  int64_t major = 0, minor = 0;
+  if (max_version != Py_None && !read_pair("max_version", max_version, &major, &minor)) return false;
+  request->versioned = major >= DLPACK_MAJOR_VERSION;
+  if (copy != Py_None && !PyBool_Check(copy))
+    return raise(BP_ERROR_TYPE, "__dlpack__: argument copy: found %R, expected True, False or None", copy), false;
+  request->copy = copy == Py_True;
+  if (!read_target(tensor, device, copy != Py_False, request)) return false;
+  return read_stream(stream, in_host_memory(tensor) || request->to_host, request);
+}
+
+// The managed tensor; throws Error.
+DLManagedTensorVersioned* exported(const Tensor& self, const Request& request) {
+  const Tensor tensor = request.to_host ? to_device(self, parse_device("cpu")) : request.copy ? copy_of(self) : self;
+  // The consumer's stream is not one of ours: finished work needs no ordering.
+  if (request.synchronize && !in_host_memory(tensor.get())) synchronize(tensor.device());
+  DLManagedTensorVersioned* managed = to_dlpack(tensor);
+  if (request.copy || request.to_host) managed->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
+  return managed;
 }
 
 }  // namespace
@@ -109,86 +153,29 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
                                    &max_version, &device, &copy)) {
     return nullptr;
   }
-  const Request request = read_request(handle_of(self), max_version, device, copy);
-  if (request.copy && require_op(Slot::Copy) == BP_NO_OP) return nullptr;
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    Request request;
+    if (!read_request(handle_of(self), stream, max_version, device, copy, &request)) return nullptr;
+    if (request.copy && require_op(Slot::Copy) == BP_NO_OP) return nullptr;
     DLManagedTensorVersioned* managed = nullptr;
+    std::string refusal;
     {
+      const Tensor tensor = tensor_of(self);
       WithoutGil unlocked;
-      const Tensor tensor = exported(tensor_of(self), request);
-      // The consumer's stream is not one of ours: finished work needs no ordering.
-      if (!in_host_memory(tensor.get())) synchronize(tensor.device());
-      managed = to_dlpack(tensor);
+      try {
+        managed = exported(tensor, request);
+      } catch (const Error& error) {
+        if (error.code() != BP_ERROR_VALUE) throw;
+        refusal = error.what();
+      }
     }
-    if (request.copy || request.elsewhere) managed->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
-    return capsule_of(managed, request.versioned);
+    return managed ? capsule_of(managed, request.versioned) : raise_buffer("%s", refusal.c_str());
   });
 }
 
 PyObject* tensor_dlpack_device(PyObject* self, PyObject*) {
   const DLDevice device = handle_of(self)->dl.device;
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
-}
-
-namespace {
-
-// The exporter's capsule, asked for in version 1 first; exporters of before it know no arguments.
-PyRef request_capsule(PyObject* object, PyObject* copy) {
-  PyRef method = PyRef::steal(PyObject_GetAttrString(object, "__dlpack__"));
-  if (!method) return {};
-  PyRef nothing = PyRef::steal(PyTuple_New(0));
-  PyRef wishes = PyRef::steal(Py_BuildValue("{s(ii)}", "max_version", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
-  if (!nothing || !wishes) return {};
-  if (copy != Py_None && PyDict_SetItemString(wishes.get(), "copy", copy) < 0) return {};
-  PyRef capsule = PyRef::steal(PyObject_Call(method.get(), nothing.get(), wishes.get()));
-  if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError) || copy != Py_None) return capsule;
-  PyErr_Clear();
-  return PyRef::steal(PyObject_CallNoArgs(method.get()));
-}
-
-PyObject* consume(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, kVersioned)) {
-    auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kVersioned));
-    BP_CHECK(managed->version.major == DLPACK_MAJOR_VERSION, VERSION, "from_dlpack: found DLPack ",
-             managed->version.major, ".", managed->version.minor, ", expected ", DLPACK_MAJOR_VERSION, ".x");
-    Tensor tensor = from_dlpack(managed);
-    PyCapsule_SetName(capsule, kVersionedUsed);
-    return wrap_tensor(std::move(tensor));
-  }
-  BP_CHECK(PyCapsule_IsValid(capsule, kOlder), TYPE,
-           "from_dlpack: found no DLPack capsule, or one that was consumed already");
-  Tensor tensor = from_dlpack(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kOlder)));
-  PyCapsule_SetName(capsule, kOlderUsed);
-  return wrap_tensor(std::move(tensor));
-}
-
-}  // namespace
-
-PyObject* import_dlpack(PyObject* object, PyObject* copy) noexcept {
-  PyRef capsule = request_capsule(object, copy);
-  return capsule ? guarded([&] { return consume(capsule.get()); }) : nullptr;
-}
-
-PyObject* from_dlpack_object(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* keywords[] = {"", "device", "copy", nullptr};
-  PyObject *object = nullptr, *device_name = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OO:from_dlpack", const_cast<char**>(keywords), &object,
-                                   &device_name, &copy)) {
-    return nullptr;
-  }
-  if (!PyObject_HasAttrString(object, "__dlpack__")) {
-    return raise(BP_ERROR_TYPE, "from_dlpack: argument x: found a value of type %s, expected an object with __dlpack__",
-                 Py_TYPE(object)->tp_name);
-  }
-  PyRef tensor = PyRef::steal(import_dlpack(object, copy));
-  if (!tensor || device_name == Py_None) return tensor.release();
-  bp_device device;
-  const int read = read_device(device_name, &device);
-  if (read < 0) return nullptr;
-  if (read == 0)
-    return raise(BP_ERROR_TYPE, "from_dlpack: argument device: found a value of type %s, expected a device",
-                 Py_TYPE(device_name)->tp_name);
-  return guarded([&] { return wrap_tensor(to_device(tensor_of(tensor.get()), device)); });
 }
 
 }  // namespace backplane::python

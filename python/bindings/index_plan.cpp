@@ -201,8 +201,8 @@ class Planner {
     for (int32_t i = 0; i < mask.ndim(); ++i) {
       const int64_t found = mask.shape()[static_cast<size_t>(i)];
       const int64_t expected = tensor_.shape()[static_cast<size_t>(axis_ + i)];
-      BP_CHECK(found == expected, INDEX, "index: found a mask of size ", found, " along its axis ", i, ", expected ",
-               expected, ", the size of the tensor's axis ", axis_ + i);
+      BP_CHECK(found == expected || found == 0, INDEX, "index: found a mask of size ", found, " along its axis ", i,
+               ", expected ", expected, ", the size of the tensor's axis ", axis_ + i, ", or 0, which selects nothing");
     }
     if (mask.ndim() == 0) return add_mask_of_no_axes(mask);
     const Tensor positions = call(needed(Slot::Positions), {value(mask)});  // (count, axes of the mask)

@@ -37,6 +37,7 @@ bool append_parameters(std::string& text, const OpSignature& signature) {
     if (i == signature.positional()) text += "*, ";
     text += parameter.spec.name;
     if (!parameter.required && !append_default(text, parameter)) return false;
+    if (i + 1 == signature.positional_only()) text += ", /";
   }
   if (signature.takes_out()) {
     if (signature.count() > 0) text += ", ";
@@ -47,8 +48,10 @@ bool append_parameters(std::string& text, const OpSignature& signature) {
 
 PyObject* describe_parameter(const Parameter& parameter, bool keyword_only) {
   PyRef value = PyRef::steal(value_object(parameter.spec.default_value));
-  return value ? Py_BuildValue("(OOOOs)", parameter.name.get(), keyword_only ? Py_True : Py_False,
-                               parameter.required ? Py_False : Py_True, value.get(), annotation(parameter).c_str())
+  const bool positional_only = (parameter.spec.flags & BP_ARG_POSITIONAL_ONLY) != 0;
+  return value ? Py_BuildValue("(OOOOsO)", parameter.name.get(), keyword_only ? Py_True : Py_False,
+                               parameter.required ? Py_False : Py_True, value.get(), annotation(parameter).c_str(),
+                               positional_only ? Py_True : Py_False)
                : nullptr;
 }
 
@@ -88,7 +91,7 @@ PyObject* op_parameters(const OpSignature& signature) noexcept {
       PyTuple_SET_ITEM(tuple.get(), i, row);
     }
     if (tuple && signature.takes_out()) {
-      PyObject* row = Py_BuildValue("(sOOOs)", "out", Py_True, Py_True, Py_None, "Tensor | None");
+      PyObject* row = Py_BuildValue("(sOOOsO)", "out", Py_True, Py_True, Py_None, "Tensor | None", Py_False);
       if (!row) return nullptr;
       PyTuple_SET_ITEM(tuple.get(), count, row);
     }

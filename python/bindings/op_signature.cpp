@@ -34,6 +34,7 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     parameters_.push_back({PyRef::steal(PyUnicode_InternFromString(spec.name)), spec, required});
     if (spec.type == BP_TYPE_GENERATOR) generator_ = static_cast<int32_t>(i);
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
+    if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
   makes_view_ = (def_.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_.flags & BP_OP_OUT);
@@ -77,6 +78,9 @@ bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, Py
       *out = values[k] == Py_None ? nullptr : values[k];
     } else if (given[index]) {
       raise(BP_ERROR_TYPE, "%s: argument '%U' was given twice, by position and by name", name_, keyword);
+      return false;
+    } else if (index < positional_only_) {
+      raise(BP_ERROR_TYPE, "%s: argument '%U' was given by name, expected by position", name_, keyword);
       return false;
     } else {
       given[index] = values[k];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backplane/abi/host.h"
+#include "backplane/abi/signature.h"
 #include "backplane/op.hpp"
 #include "convert.hpp"
 #include "py_ref.hpp"
@@ -29,6 +30,7 @@ class OpSignature {
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
   int32_t count() const noexcept { return static_cast<int32_t>(parameters_.size()); }
   int32_t positional() const noexcept { return positional_; }
+  int32_t positional_only() const noexcept { return positional_only_; }
   int32_t result_count() const noexcept { return static_cast<int32_t>(def_.results.count); }
   bool takes_out() const noexcept { return takes_out_; }
   bool makes_view() const noexcept { return makes_view_; }
@@ -54,6 +56,7 @@ class OpSignature {
   const char* name_;
   std::vector<Parameter> parameters_;
   int32_t positional_ = 0;
+  int32_t positional_only_ = 0;
   int32_t generator_ = -1;  // the argument that takes random numbers' positions
   bool takes_out_ = false;
   bool makes_view_ = false;

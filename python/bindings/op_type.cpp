@@ -288,8 +288,8 @@ PyGetSetDef op_getset[] = {
     {"__text_signature__", op_get_text_signature, nullptr, nullptr, nullptr},
     {"__signature__", op_get_signature, nullptr, nullptr, nullptr},
     {"full_name", op_get_full_name, nullptr, "The name in the registry, namespace::name.", nullptr},
-    {"parameters", op_get_parameters, nullptr, "(name, keyword only, has default, default, type) per argument.",
-     nullptr},
+    {"parameters", op_get_parameters, nullptr,
+     "(name, keyword only, has default, default, type, positional only) per argument.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef op_methods[] = {
     {"__reduce__", op_reduce, METH_NOARGS, nullptr},

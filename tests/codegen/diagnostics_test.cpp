@@ -72,6 +72,9 @@ const Mistake kMistakes[] = {
     {"default_none", "  - op: f(Tensor x, Axis a=none) -> Tensor\n", "3:28", "cannot be none; write its type as Axis?"},
     {"default_order", "  - op: f(Size n=1, Tensor x) -> Tensor\n", "3:21", "follows one with a default"},
     {"result_type", "  - op: f(Tensor x) -> Scalar\n", "3:24", "a result is a Tensor or Tensor[]"},
+    {"slash_first", "  - op: f(/, Tensor x) -> Tensor\n", "3:11", "'/' stands once, after an argument"},
+    {"slash_after_star", "  - op: f(Tensor x, *, Size n=1, /) -> Tensor\n", "3:34",
+     "'/' stands once, after an argument"},
     {"star_twice", "  - op: f(Tensor x, *, Size n=1, *) -> Tensor\n", "3:34", "'*' stands twice"},
     // ---- dtypes ----
     {"dtype_class",

@@ -49,6 +49,10 @@ BACKPLANE_FUNCTION(Cbrt, std::cbrt(x))
 struct ComplexExpm1 {
   template <class T>
   static HWY_INLINE std::complex<T> call(std::complex<T> z) {
+    if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) {  // the C library's special cases, one less
+      const std::complex<T> power = std::exp(z);
+      return {power.real() - 1, power.imag()};
+    }
     const T half = std::sin(z.imag() / 2);
     const T growth = std::expm1(z.real());
     return {growth * std::cos(z.imag()) - 2 * half * half, (growth + 1) * std::sin(z.imag())};

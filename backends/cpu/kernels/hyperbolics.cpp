@@ -37,10 +37,13 @@ struct Cosh {
     return std::cosh(x);
   }
 };
-struct Tanh {
+// At infinity the array API has an imaginary zero of the sign of z's, where C takes that of its doubled sine.
+struct ComplexTanh {
   template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::tanh(x);
+  static HWY_INLINE std::complex<T> call(std::complex<T> z) {
+    if (std::isinf(z.real()) && std::isfinite(z.imag()))
+      return {std::copysign(T(1), z.real()), std::copysign(T(0), z.imag())};
+    return std::tanh(z);
   }
 };
 struct Asinh {
@@ -65,7 +68,7 @@ struct Atanh {
 void fill_hyperbolics(Hyperbolics& t) {
   fill_plain<Sinh, Sinh>(t.sinh);
   fill_plain<Cosh, Cosh>(t.cosh);
-  fill_vector_and_complex<VectorTanh, Tanh>(t.tanh);
+  fill_vector_and_complex<VectorTanh, ComplexTanh>(t.tanh);
   fill_plain<Asinh, Asinh>(t.asinh);
   fill_plain<Acosh, Acosh>(t.acosh);
   fill_plain<Atanh, Atanh>(t.atanh);

@@ -120,6 +120,12 @@ BACKPLANE_ROUNDING(Ceil, std::ceil)
 BACKPLANE_ROUNDING(Trunc, std::trunc)
 BACKPLANE_ROUNDING(Round, std::rint)  // ties to even, the mode that the processor is in
 #undef BACKPLANE_ROUNDING
+struct ComplexRound {
+  template <class T>
+  static HWY_INLINE std::complex<T> call(std::complex<T> z) {
+    return {std::rint(z.real()), std::rint(z.imag())};
+  }
+};
 
 template <class Op>
 void fill_real(Elementwise& t) {
@@ -146,6 +152,7 @@ void fill_signs(Signs& t) {
   fill_real<Ceil>(t.ceil);
   fill_real<Trunc>(t.trunc);
   fill_real<Round>(t.round);
+  fill_unary_complex<ComplexRound>(t.round);
 }
 
 }  // namespace HWY_NAMESPACE

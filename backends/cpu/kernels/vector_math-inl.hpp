@@ -92,7 +92,7 @@ struct VectorSin {
   static HWY_INLINE V call(D d, V x) {
     using T = hn::TFromD<D>;
     if (HWY_UNLIKELY(!within_reduction(d, x))) return by_library(d, x, static_cast<T (*)(T)>(std::sin));
-    return hn::Sin(d, x);
+    return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, hn::Sin(d, x));  // which loses the sign of -0
   }
 };
 struct VectorCos {
@@ -100,7 +100,9 @@ struct VectorCos {
   static HWY_INLINE V call(D d, V x) {
     using T = hn::TFromD<D>;
     if (HWY_UNLIKELY(!within_reduction(d, x))) return by_library(d, x, static_cast<T (*)(T)>(std::cos));
-    return hn::Cos(d, x);
+    // Below the limit 1 is the nearest number; Highway's is one unit below it, at 0 too.
+    const V limit = hn::Set(d, sizeof(T) == 4 ? T(2.4e-4) : T(1.05e-8));
+    return hn::IfThenElse(hn::Lt(hn::Abs(x), limit), hn::Set(d, T(1)), hn::Cos(d, x));
   }
 };
 

@@ -98,8 +98,7 @@ class Case:
                 own = [tensor for tensor in self.arguments.values() if isinstance(tensor, bp.Tensor)]
                 return flat(function(**self.arguments, out=self.rng.choice([*own, values.tensor(self.rng)])))
             case "in place":
-                changed = bp.Op(self.entry.name, self.entry.python_name + "_", inplace=True)
-                return flat(changed(**self.arguments))
+                return flat(function_of(self.entry, inplace=True)(**self.arguments))
             case "infer":
                 function.infer(**self.arguments)
                 return []

@@ -7,9 +7,32 @@ from law_inputs import tensors_of
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
-def function_of(entry):
+class ByName:
+    """An op whose every argument may be given by name: those before '/' are then passed on by position."""
+
+    def __init__(self, op):
+        self.op = op
+        self._listed = [name for name, *_, positional_only in op.parameters if positional_only]
+
+    def __call__(self, *args, **arguments):
+        return self._pass_on(self.op, list(args), arguments)
+
+    def infer(self, **arguments):
+        return self._pass_on(self.op.infer, [], arguments)
+
+    def _pass_on(self, function, args, arguments):
+        for name in self._listed[len(args) :]:
+            if name not in arguments:
+                break
+            args.append(arguments.pop(name))
+        return function(*args, **arguments)
+
+
+def function_of(entry, inplace=False):
+    if inplace:
+        return ByName(bp.Op(entry.name, entry.python_name + "_", inplace=True))
     namespace, _, _ = entry.name.partition("::")
-    return getattr(getattr(bp.ops, namespace), entry.python_name)
+    return ByName(getattr(getattr(bp.ops, namespace), entry.python_name))
 
 
 def results_of(value):

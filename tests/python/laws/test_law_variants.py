@@ -25,7 +25,7 @@ def test_in_place_is_the_function_then_a_write(case):
     expected = to_array(call(case, tensors_of(case, arrays))[0])
     arguments = tensors_of(case, arrays)
     target = arguments.pop(case.entry.args[0].name)
-    function = bp.Op(case.entry.name, case.entry.python_name + "_", inplace=True)
+    function = function_of(case.entry, inplace=True)
     if not isinstance(target, bp.Tensor):
         with pytest.raises(TypeError):
             function(target, **arguments)

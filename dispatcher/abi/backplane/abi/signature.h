@@ -1,0 +1,10 @@
+/* Marks of a signature that bind Python's callers alone. They are flags of a bp_arg_def beside those of op.h, which kernels
+ * include and these do not concern. */
+#ifndef BACKPLANE_ABI_SIGNATURE_H
+#define BACKPLANE_ABI_SIGNATURE_H
+
+enum {
+  BP_ARG_POSITIONAL_ONLY = 1u << 5 /* before `/`: its name is no keyword */
+};
+
+#endif
