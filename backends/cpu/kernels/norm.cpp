@@ -1,4 +1,4 @@
-// layer_norm over trailing axes and batch_norm, for float32 and float64; other cases go by decomposition.
+// layer_norm and rms_norm over trailing axes and batch_norm, for float32 and float64; other cases go by decomposition.
 //
 // Means and variances are added in double, the variance from the deviations (two passes), so that a large mean costs no
 // digits.
@@ -43,6 +43,24 @@ void normalize_row(const T* x, const T* weight, const T* bias, double eps, T* ou
   }
 }
 
+template <class T>
+void scale_row(const T* x, const T* weight, double eps, T* out, int64_t n) {
+  const double square = sum_of(x, n, [](double v) { return v * v; }) / static_cast<double>(n);
+  const T scale = static_cast<T>(1 / std::sqrt(square + eps));
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * scale * (weight != nullptr ? weight[i] : T(1));
+}
+
+// row(number) for the blocks of x along trailing axes.
+template <class Row>
+void for_each_block(const bp_frame* frame, const AxisBlock& block, Row&& row) {
+  const auto range = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) row(i * block.n);
+  };
+  const int64_t grain = std::max<int64_t>(kCheapGrain / (2 * block.n), 1);
+  if (block.outer <= grain) return range(0, block.outer);
+  plugin::parallel_for(frame, 0, block.outer, grain, range);
+}
+
 // layer_norm(Tensor x, Tensor? weight, Tensor? bias, *, Axes axis, Scalar eps)
 bp_status BP_CALL layer_norm(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
@@ -51,29 +69,41 @@ bp_status BP_CALL layer_norm(const bp_frame* frame, const bp_value* args, int32_
     const AxisBlock block = axis_block(x, args[3]);
     const double eps = plugin::as_double(args[4]);
     plugin::dispatch_dtype<kDtypes>(x->dtype, [&]<class T>() {
-      const auto range = [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row)
-          normalize_row(elements<T>(args[0]) + row * block.n, elements<T>(args[1]), elements<T>(args[2]), eps,
-                        target<T>(outs[0]) + row * block.n, block.n);
-      };
-      const int64_t grain = std::max<int64_t>(kCheapGrain / (2 * block.n), 1);
-      if (block.outer <= grain) return range(0, block.outer);
-      plugin::parallel_for(frame, 0, block.outer, grain, range);
+      for_each_block(frame, block, [&](int64_t at) {
+        normalize_row(elements<T>(args[0]) + at, elements<T>(args[1]), elements<T>(args[2]), eps,
+                      target<T>(outs[0]) + at, block.n);
+      });
     });
   });
 }
 
-// Takes trailing axes, with weight and bias of just their shape.
-bp_status BP_CALL supports_layer_norm(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
+// rms_norm(Tensor x, Tensor? weight, *, Axes axis, Scalar eps)
+bp_status BP_CALL rms_norm(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor* x = plugin::as_tensor(args[0]);
+    if (x->nbytes == 0) return;
+    const AxisBlock block = axis_block(x, args[2]);
+    const double eps = plugin::as_double(args[3]);
+    plugin::dispatch_dtype<kDtypes>(x->dtype, [&]<class T>() {
+      for_each_block(frame, block, [&](int64_t at) {
+        scale_row(elements<T>(args[0]) + at, elements<T>(args[1]), eps, target<T>(outs[0]) + at, block.n);
+      });
+    });
+  });
+}
+
+// Takes trailing axes, with a weight (and bias) of just their shape; the axes are the argument number `Axes`.
+template <int Axes>
+bp_status BP_CALL supports_trailing(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
   const bp_tensor* x = args[0].tag == BP_TAG_TENSOR ? args[0].u.t : nullptr;
-  bool fits = x != nullptr && x->dl.ndim > 0 && args[3].count > 0;
+  bool fits = x != nullptr && x->dl.ndim > 0 && args[Axes].count > 0;
   if (fits) {
-    const AxisBlock block = axis_block(x, args[3]);
+    const AxisBlock block = axis_block(x, args[Axes]);
     fits = block.neighbours && block.inner == 1;
   }
-  for (int i = 1; i <= 2; ++i) {
+  for (int i = 1; i < Axes; ++i) {
     if (args[i].tag == BP_TAG_ABSENT) continue;
-    fits = fits && args[i].tag == BP_TAG_TENSOR && args[i].u.t->dl.ndim == static_cast<int32_t>(args[3].count);
+    fits = fits && args[i].tag == BP_TAG_TENSOR && args[i].u.t->dl.ndim == static_cast<int32_t>(args[Axes].count);
     for (int32_t d = 0; fits && d < args[i].u.t->dl.ndim; ++d)
       fits = args[i].u.t->dl.shape[d] == x->dl.shape[x->dl.ndim - args[i].u.t->dl.ndim + d];
   }
@@ -140,7 +170,8 @@ bp_status BP_CALL batch_norm(const bp_frame* frame, const bp_value* args, int32_
 }  // namespace
 
 void register_norm(const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::layer_norm", "cpu", layer_norm, .dtypes = kDtypes, .supports = supports_layer_norm));
+  registrar.kernel(BP_KERNEL("bp::layer_norm", "cpu", layer_norm, .dtypes = kDtypes, .supports = supports_trailing<3>));
+  registrar.kernel(BP_KERNEL("bp::rms_norm", "cpu", rms_norm, .dtypes = kDtypes, .supports = supports_trailing<2>));
   registrar.kernel(BP_KERNEL("bp::batch_norm", "cpu", batch_norm, .dtypes = kDtypes));
 }
 

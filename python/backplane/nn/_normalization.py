@@ -2,14 +2,22 @@
 
 import backplane as bp
 
-from ._arguments import sizes
+from ._arguments import either
 
-__all__ = ["layer_norm"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 
 def _last_axes(function, input, normalized_shape):
-    """The axes that normalized_shape covers. Errors: ValueError where the input's last sizes differ from it."""
-    shape = sizes(function, "normalized_shape", normalized_shape, 1) if hasattr(normalized_shape, "__index__") else list(normalized_shape)
+    """The axes that normalized_shape covers. Errors: ShapeError where the input's last sizes differ from it."""
+    shape = [normalized_shape] if hasattr(normalized_shape, "__index__") else list(normalized_shape)
     if not shape or list(input.shape[-len(shape) :]) != shape:
         raise bp.ShapeError(
             f"{function}: argument normalized_shape: found {shape} with an input of shape {tuple(input.shape)}, expected its last sizes"
@@ -17,6 +25,86 @@ def _last_axes(function, input, normalized_shape):
     return list(range(-len(shape), 0))
 
 
+def _channels(function, input):
+    if input.ndim < 2:
+        raise bp.ShapeError(f"{function}: argument input: found shape {tuple(input.shape)}, expected (n, c, *)")
+    return input.shape[1]
+
+
+def _follow(running, value, momentum):
+    """running = (1 - momentum) · running + momentum · value, in place and without history."""
+    if running is not None:
+        with bp.no_grad():
+            running *= 1 - momentum
+            running += momentum * bp.cast(value.detach(), running.dtype)
+
+
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     """input less its mean, divided by sqrt(variance + eps), over the last axes, whose sizes are normalized_shape."""
     return bp.layer_norm(input, weight, bias, axis=_last_axes("layer_norm", input, normalized_shape), eps=eps)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """input divided by sqrt(mean of squares + eps) over the last axes, whose sizes are normalized_shape; eps: the dtype's unless given."""
+    eps = bp.finfo(input.dtype).eps if eps is None else eps
+    return bp.rms_norm(input, weight, axis=_last_axes("rms_norm", input, normalized_shape), eps=eps)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+    """input (n, c, *) normalised per example over each of num_groups groups of channels."""
+    channels = _channels("group_norm", input)
+    if num_groups < 1 or channels % num_groups:
+        raise bp.ShapeError(f"group_norm: argument num_groups: found {num_groups}, expected a divisor of the {channels} channels")
+    return bp.group_norm(input, num_groups, weight, bias, eps=eps)
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+    """input (n, c, *) normalised per channel: in training by its own mean and variance, which the running ones then follow in
+    place (the variance without bias), otherwise by the running ones."""
+    channels = _channels("batch_norm", input)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise bp.ArgumentValueError("batch_norm: arguments running_mean and running_var: found None, expected tensors outside training")
+        return bp.batch_norm_inference(input, running_mean, running_var, weight, bias, eps=eps)
+    count = input.size // channels if channels else 0
+    if count <= 1:
+        raise bp.ArgumentValueError(f"batch_norm: argument input: found {count} values per channel, expected more than one in training")
+    y, mean, var = bp.batch_norm(input, weight, bias, eps=eps)
+    _follow(running_mean, mean, momentum)
+    _follow(running_var, var * (count / (count - 1)), momentum)
+    return y
+
+
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
+):
+    """input (n, c, *) normalised per example and channel; the running statistics, where given, follow the mean over examples, or
+    are used instead without use_input_stats."""
+    channels = _channels("instance_norm", input)
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    count = input.size // max(channels * input.shape[0], 1)
+    if count <= 1:
+        raise bp.ArgumentValueError(f"instance_norm: argument input: found {count} values per channel, expected more than one")
+    axes = list(range(2, input.ndim))
+    if running_mean is not None:
+        _follow(running_mean, bp.mean(input.detach(), axis=[0, *axes]), momentum)
+    if running_var is not None:
+        spread = bp.mean(bp.var(input.detach(), axis=axes), axis=[0])
+        _follow(running_var, spread * (count / (count - 1)), momentum)
+    return bp.group_norm(input, channels, weight, bias, eps=eps)
+
+
+def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
+    """input (n, c, *) divided by (k + alpha · the mean square over size neighbouring channels) ** beta."""
+    return bp.local_response_norm(input, size, alpha=alpha, beta=beta, k=k)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None, *, axis=None):
+    """input divided by its p-norm along dim (an axis or several), or by eps where that is larger."""
+    chosen = either("normalize", "dim", "axis", (None if dim == 1 and axis is not None else dim, axis))
+    y = bp.normalize(input, p, chosen, eps=eps)
+    if out is None:
+        return y
+    out[...] = y
+    return out

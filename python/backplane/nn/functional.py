@@ -12,7 +12,9 @@ from ._activation import *
 from ._class_loss import *
 from ._convolution import *
 from ._dropout import *
+from ._interpolation import *
 from ._linear import *
 from ._normalization import *
 from ._regression_loss import *
 from ._sparse import *
+from ._spatial import *

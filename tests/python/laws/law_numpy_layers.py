@@ -46,7 +46,165 @@ def overlap_add(x, axis, size, step=1, dilation=1):
     return np.moveaxis(y, 0, axis)
 
 
+def rms_norm(x, weight=1.0, axis=(-1,), eps=1e-6):
+    return x / np.sqrt(np.mean(x**2, axis=tuple(axis), keepdims=True) + eps) * weight
+
+
+def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
+    parts = x.reshape(x.shape[0], groups, int(np.prod(x.shape[1:])) // groups)
+    y = ((parts - parts.mean(-1, keepdims=True)) / np.sqrt(parts.var(-1, keepdims=True) + eps)).reshape(x.shape) if x.size else x
+    channel = [-1] + [1] * (x.ndim - 2)
+    y = y if weight is None else y * np.reshape(weight, channel)
+    return y if bias is None else y + np.reshape(bias, channel)
+
+
+def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1):
+    sums = np.zeros_like(x)
+    for c in range(x.shape[1]):
+        sums[:, c] = (x[:, max(c - size // 2, 0) : c + (size - 1) // 2 + 1] ** 2).sum(1)
+    return x / (k + alpha / size * sums) ** beta
+
+
+def normalize(x, p=2, axis=(1,), eps=1e-12):
+    axis = axis if axis is None else tuple(axis)
+    if p in (np.inf, -np.inf):
+        norm = (np.max if p > 0 else np.min)(np.abs(x), axis=axis, keepdims=True) if x.size else 1.0
+    elif p == 0:
+        norm = np.sum(x != 0, axis=axis, keepdims=True)
+    else:
+        norm = np.sum(np.abs(x) ** p, axis=axis, keepdims=True) ** (1 / p)
+    return x / np.maximum(norm, eps)
+
+
+def bilinear(x, y, weight, bias=0.0):
+    return np.einsum("...n,onm,...m->...o", x, weight, y) + bias
+
+
+def im2col(x, kernel, stride=(1, 1), padding=(0, 0), dilation=(1, 1)):
+    """A convolution with one filter per channel and tap that is 1 there and 0 elsewhere."""
+    taps = x.shape[1] * kernel[0] * kernel[1]
+    y = conv(x, np.eye(taps).reshape(taps, x.shape[1], *kernel), stride, padding, dilation)
+    return y.reshape(*y.shape[:2], y.shape[2] * y.shape[3])
+
+
+def col2im(x, size, kernel, stride=(1, 1), padding=(0, 0), dilation=(1, 1)):
+    taps = x.shape[1]
+    w = np.eye(taps).reshape(taps, taps // (kernel[0] * kernel[1]), *kernel)
+    sizes = [(size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
+    more = [size[i] - ((sizes[i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel[i] - 1) + 1) for i in range(2)]
+    return conv_transpose(x.reshape(*x.shape[:2], *sizes), w, stride, padding, more, dilation)
+
+
+def pixel_shuffle(x, factor):
+    y = np.zeros((*x.shape[:-3], x.shape[-3] // factor**2, x.shape[-2] * factor, x.shape[-1] * factor), x.dtype)
+    for i, j in np.ndindex(factor, factor):
+        y[..., i::factor, j::factor] = x[..., i * factor + j :: factor**2, :, :]
+    return y
+
+
+def pixel_unshuffle(x, factor):
+    y = np.zeros((*x.shape[:-3], x.shape[-3] * factor**2, x.shape[-2] // factor, x.shape[-1] // factor), x.dtype)
+    for i, j in np.ndindex(factor, factor):
+        y[..., i * factor + j :: factor**2, :, :] = x[..., i::factor, j::factor]
+    return y
+
+
+def channel_shuffle(x, groups):
+    per = x.shape[1] // groups
+    return x[:, [group * per + i for i in range(per) for group in range(groups)]]
+
+
+def pad_edges(x, before, after, mode="replicate"):
+    modes = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}
+    return np.pad(x, list(zip(before, after)), mode=modes[mode]) if x.ndim else x
+
+
+def resample(weight, reach, limited):
+    """Along an axis: each element j counts with weight(position - j); positions are limited to the axis, or elements are repeated."""
+
+    def resampled(x, axis, size, step, start=0):
+        n = x.shape[axis]
+        rows = np.zeros((size, n))
+        for i in range(size):
+            p = min(max(start + i * step, 0), n - 1) if limited else start + i * step
+            for j in range(int(np.floor(p)) - reach + 1, int(np.floor(p)) + reach + 1):
+                rows[i, min(max(j, 0), n - 1)] += weight(abs(p - j))
+        return np.moveaxis(np.tensordot(rows, x, (1, axis)), 0, axis)
+
+    return resampled
+
+
+def keys(t, a=-0.75):
+    if t <= 1:
+        return ((a + 2) * t - (a + 3)) * t * t + 1
+    return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else 0.0
+
+
+def resample_nearest(x, axis, size, step, start=0):
+    at = [min(max(int(np.floor(start + i * step)), 0), x.shape[axis] - 1) for i in range(size)]
+    return np.take(x, at, axis)
+
+
+def affine_grid(theta, size, align_corners=False):
+    def along(n):
+        if n == 1:
+            return np.zeros(1)
+        return np.linspace(-1, 1, n) if align_corners else (2 * np.arange(n) + 1) / n - 1
+
+    points = np.stack([*np.meshgrid(*map(along, size[2:]), indexing="ij")[::-1], np.ones(size[2:])], axis=-1)
+    return np.einsum("...j,nij->n...i", points, theta)
+
+
+def reflected(p, n, align_corners):
+    """A point that leaves the image on one side comes back by mirroring, as often as it takes."""
+    low, high = (0, n - 1) if align_corners else (-0.5, n - 0.5)
+    while not low <= p <= high:
+        p = 2 * low - p if p < low else 2 * high - p
+    return p
+
+
+def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+    """Point by point: the sum over all elements, each with a tent (or a box) around it."""
+    y = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
+    for at in np.ndindex(*grid.shape[:-1]):
+        weight = np.ones(())
+        for n, g in zip(x.shape[2:], grid[at][::-1]):
+            p = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
+            if padding_mode != "zeros":
+                p = reflected(p, n, align_corners) if padding_mode == "reflection" else p
+                p = min(max(p, 0), n - 1)
+            away = np.arange(n) - (np.round(p) if mode == "nearest" else p)
+            weight = np.multiply.outer(weight, (away == 0) if mode == "nearest" else np.maximum(1 - np.abs(away), 0))
+        y[(at[0], slice(None), *at[1:])] = (x[at[0]] * weight).reshape(x.shape[1], -1).sum(1)
+    return y
+
+
+def adaptive_avg_pool(x, size):
+    for axis, m in enumerate(size, start=2):
+        n = x.shape[axis]
+        bins = [np.take(x, range(i * n // m, -((i + 1) * n // -m)), axis).mean(axis) for i in range(m)]
+        x = np.stack(bins, axis)
+    return x
+
+
 LAYERS = {
+    "adaptive_avg_pool": adaptive_avg_pool,
+    "rms_norm": rms_norm,
+    "group_norm": group_norm,
+    "local_response_norm": local_response_norm,
+    "normalize": normalize,
+    "bilinear": bilinear,
+    "im2col": im2col,
+    "col2im": col2im,
+    "pixel_shuffle": pixel_shuffle,
+    "pixel_unshuffle": pixel_unshuffle,
+    "channel_shuffle": channel_shuffle,
+    "pad_edges": pad_edges,
+    "resample_nearest": resample_nearest,
+    "resample_linear": resample(lambda t: max(1 - t, 0), 2, True),
+    "resample_cubic": resample(keys, 2, False),
+    "affine_grid": affine_grid,
+    "grid_sample": grid_sample,
     "conv": conv,
     "conv_transpose": conv_transpose,
     "overlap_add": overlap_add,

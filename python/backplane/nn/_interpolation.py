@@ -1,0 +1,68 @@
+"""Images and signals of another size."""
+
+import math
+
+import backplane as bp
+
+from ._arguments import sizes
+
+__all__ = ["interpolate"]
+
+# mode -> the number of spatial axes, or None for any
+_MODES = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+
+
+def interpolate(
+    input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
+):
+    """input (n, c, *spatial) with spatial axes of the given size, or scale_factor times as long. mode: 'nearest', 'nearest-exact',
+    'area', 'linear' (one spatial axis), 'bilinear' and 'bicubic' (two), 'trilinear' (three). antialias is refused."""
+    axes = input.ndim - 2
+    _check(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    lengths, steps = _lengths_and_steps(input, axes, size, scale_factor, recompute_scale_factor)
+    if mode == "area":
+        return bp.adaptive_avg_pool(input, lengths)
+    for i, (length, step) in enumerate(zip(lengths, steps)):
+        input = _along(input, i + 2, length, step, mode, align_corners)
+    return input
+
+
+def _along(x, axis, length, step, mode, align_corners):
+    if mode in ("nearest", "nearest-exact"):
+        return bp.resample_nearest(x, axis, length, step, 0 if mode == "nearest" else step / 2)
+    op = bp.resample_cubic if mode == "bicubic" else bp.resample_linear
+    if align_corners:
+        return op(x, axis, length, (x.shape[axis] - 1) / (length - 1) if length > 1 else 0.0)
+    return op(x, axis, length, step, (step - 1) / 2)
+
+
+def _lengths_and_steps(input, axes, size, scale_factor, recompute):
+    """For each axis the result's length, and how far apart its elements lie in the input."""
+    if size is not None:
+        lengths = sizes("interpolate", "size", size, axes)
+        if min(lengths) < 1:
+            raise bp.ArgumentValueError(f"interpolate: argument size: found {lengths}, expected sizes of at least 1")
+        return lengths, [n / m for n, m in zip(input.shape[2:], lengths)]
+    factors = list(scale_factor) if hasattr(scale_factor, "__iter__") else [scale_factor] * axes
+    if len(factors) != axes or not all(isinstance(f, (int, float)) and f > 0 and math.isfinite(f) for f in factors):
+        raise bp.ArgumentValueError(f"interpolate: argument scale_factor: found {scale_factor}, expected a positive number, or {axes} of them")
+    lengths = [math.floor(n * f) for n, f in zip(input.shape[2:], factors)]
+    if min(lengths) < 1:
+        raise bp.ArgumentValueError(f"interpolate: argument scale_factor: found {scale_factor}, which leaves nothing of {tuple(input.shape)}")
+    return lengths, [n / m for n, m in zip(input.shape[2:], lengths)] if recompute else [1 / f for f in factors]
+
+
+def _check(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
+    if mode not in _MODES:
+        raise bp.ArgumentValueError(f"interpolate: argument mode: found {mode!r}, expected one of {', '.join(_MODES)}")
+    if input.ndim < 3 or input.ndim > 5 or _MODES[mode] not in (None, input.ndim - 2):
+        expected = "one to three" if _MODES[mode] is None else _MODES[mode]
+        raise bp.ShapeError(f"interpolate: argument input: found shape {tuple(input.shape)}, expected (n, c, *spatial) with {expected} spatial axes for {mode!r}")
+    if (size is None) == (scale_factor is None):
+        raise bp.ArgumentValueError("interpolate: arguments size and scale_factor: expected one of them")
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
+        raise bp.ArgumentValueError(f"interpolate: argument align_corners: found {align_corners}, expected it with linear and cubic modes alone")
+    if recompute_scale_factor and size is not None:
+        raise bp.ArgumentValueError("interpolate: argument recompute_scale_factor: found True, expected it with scale_factor alone")
+    if antialias:
+        raise bp.ArgumentValueError("interpolate: argument antialias: found True, expected False: smoothing before sampling is not offered")

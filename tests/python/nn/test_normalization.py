@@ -1,0 +1,73 @@
+"""Normalisations of backplane.nn.functional: running statistics, the shapes they cover, and what they refuse."""
+
+import backplane as bp
+import backplane.nn.functional as F
+import numpy as np
+import pytest
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(2, 3, size=shape)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (4, 3, 5), (2, 3, 4, 2)])
+def test_running_statistics_follow_the_batch_in_place(shape):
+    x = numbers(*shape)
+    mean, var = bp.zeros((3,), dtype=bp.float64), bp.ones((3,), dtype=bp.float64)
+    held = mean
+    F.batch_norm(bp.asarray(x).requires_grad_(), mean, var, training=True, momentum=0.25)
+    axes = tuple(i for i in range(x.ndim) if i != 1)
+    np.testing.assert_allclose(held.numpy(), 0.25 * x.mean(axes), rtol=1e-12)
+    np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * x.var(axes, ddof=1), rtol=1e-12)
+    assert not held.requires_grad
+
+
+def test_outside_training_the_running_statistics_are_used_and_kept():
+    x, mean, var = numbers(4, 3, 5), numbers(3, seed=1), np.array([0.5, 1.0, 2.0])
+    running = bp.asarray(mean), bp.asarray(var)
+    y = F.batch_norm(bp.asarray(x), *running, eps=0.1)
+    np.testing.assert_allclose(y.numpy(), (x - mean[:, None]) / np.sqrt(var[:, None] + 0.1), rtol=1e-12)
+    np.testing.assert_array_equal(running[0].numpy(), mean)
+
+
+def test_instance_norm_follows_the_mean_over_examples():
+    x = numbers(4, 3, 5)
+    mean, var = bp.zeros((3,), dtype=bp.float64), bp.zeros((3,), dtype=bp.float64)
+    y = F.instance_norm(bp.asarray(x), mean, var, momentum=1.0, eps=0.0).numpy()
+    np.testing.assert_allclose(y.mean(2), 0, atol=1e-12)
+    np.testing.assert_allclose(y.var(2), 1, rtol=1e-12)
+    np.testing.assert_allclose(mean.numpy(), x.mean((0, 2)), rtol=1e-12)
+    np.testing.assert_allclose(var.numpy(), x.var(2, ddof=1).mean(0), rtol=1e-12)
+
+
+def test_groups_of_one_channel_are_instances_and_one_group_is_a_layer():
+    x = bp.asarray(numbers(2, 4, 5))
+    np.testing.assert_allclose(F.group_norm(x, 4).numpy(), F.instance_norm(x).numpy(), rtol=1e-12)
+    np.testing.assert_allclose(F.group_norm(x, 1).numpy(), F.layer_norm(x, (4, 5)).numpy(), rtol=1e-9)
+
+
+def test_normalize_gives_norm_one_and_leaves_zeros():
+    x = numbers(3, 4)
+    x[1] = 0
+    for p in (1, 2, 3.5, np.inf):
+        norms = np.linalg.norm(F.normalize(bp.asarray(x), p, axis=-1).numpy(), p, axis=-1)
+        np.testing.assert_allclose(norms, [1, 0, 1], rtol=1e-12)
+    zero = bp.asarray(np.zeros((1, 3))).requires_grad_()
+    F.normalize(zero).sum().backward()
+    assert zero.grad.isfinite().all().item()
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda x: F.layer_norm(x, (3,)), "normalized_shape"),
+        (lambda x: F.group_norm(x, 3), "num_groups: found 3, expected a divisor of the 4 channels"),
+        (lambda x: F.batch_norm(x, None, None), "running_mean"),
+        (lambda x: F.batch_norm(x[0:1, :, 0:1], None, None, training=True), "more than one"),
+        (lambda x: F.instance_norm(x[:, :, 0:1]), "more than one"),
+        (lambda x: F.normalize(x, dim=2, axis=0), "both dim and axis"),
+    ],
+)
+def test_arguments_out_of_their_domain(call, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        call(bp.asarray(numbers(2, 4, 5)))

@@ -1,0 +1,90 @@
+"""Padding, resampling and columns of backplane.nn.functional: laws of the functions' arguments."""
+
+import backplane as bp
+import backplane.nn.functional as F
+import numpy as np
+import pytest
+
+LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("mode, numpys", [("constant", "constant"), ("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+def test_pad_counts_from_the_last_axis(mode, numpys):
+    x = numbers(2, 3, 5, 4)
+    found = F.pad(bp.asarray(x), (1, 2, 3, 0), mode).numpy()
+    np.testing.assert_array_equal(found, np.pad(x, ((0, 0), (0, 0), (3, 0), (1, 2)), numpys))
+
+
+def test_negative_padding_takes_away():
+    x = numbers(3, 6)
+    np.testing.assert_array_equal(F.pad(bp.asarray(x), (-1, 2)).numpy(), np.pad(x[:, 1:], ((0, 0), (0, 2))))
+    np.testing.assert_array_equal(F.pad(bp.asarray(x), (-1, -2)).numpy(), x[:, 1:-2])
+
+
+@pytest.mark.parametrize("mode, axes", LINEAR.items())
+def test_interpolation_with_corners_aligned_keeps_what_is_linear(mode, axes):
+    ramp = sum(np.meshgrid(*[np.arange(5.0)] * axes, indexing="ij"))
+    found = F.interpolate(bp.asarray(ramp[None, None]), 9, mode=mode, align_corners=True).numpy()[0, 0]
+    inner = (slice(2, -2),) * axes if mode == "bicubic" else (slice(None),) * axes
+    np.testing.assert_allclose(found[inner], sum(np.meshgrid(*[np.arange(9) / 2] * axes, indexing="ij"))[inner], atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_repeats_elements(mode):
+    x = numbers(1, 2, 3, 4)
+    found = F.interpolate(bp.asarray(x), scale_factor=(2, 3), mode=mode).numpy()
+    np.testing.assert_array_equal(found, x.repeat(2, axis=2).repeat(3, axis=3))
+
+
+def test_area_is_the_mean_of_blocks():
+    x = numbers(1, 2, 4, 6)
+    found = F.interpolate(bp.asarray(x), (2, 2), mode="area").numpy()
+    np.testing.assert_allclose(found, x.reshape(1, 2, 2, 2, 2, 3).mean((3, 5)), rtol=1e-12)
+
+
+def test_fold_counts_each_element_as_often_as_unfold_reads_it():
+    x = bp.asarray(numbers(2, 3, 6, 5))
+    how = {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)}
+    counts = F.fold(F.unfold(bp.ones_like(x), **how), (6, 5), **how)
+    np.testing.assert_allclose(F.fold(F.unfold(x, **how), (6, 5), **how).numpy(), (x * counts).numpy(), rtol=1e-12)
+
+
+def test_pixel_unshuffle_inverts_pixel_shuffle():
+    x = bp.asarray(numbers(2, 8, 3, 5))
+    np.testing.assert_array_equal(F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2).numpy(), x.numpy())
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 2, 3, 4, 2)])
+def test_the_identity_map_samples_the_image_itself(shape, align_corners):
+    x, axes = numbers(*shape), len(shape) - 2
+    theta = np.broadcast_to(np.eye(axes, axes + 1), (shape[0], axes, axes + 1)).copy()
+    grid = F.affine_grid(bp.asarray(theta), shape, align_corners)
+    for mode in ("bilinear", "nearest"):
+        np.testing.assert_allclose(F.grid_sample(bp.asarray(x), grid, mode, "border", align_corners).numpy(), x, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda x: F.pad(x, (1,)), "argument pad: found 1 numbers"),
+        (lambda x: F.pad(x, (1, 1), "mirror"), "argument mode: found 'mirror'"),
+        (lambda x: F.pad(x, (5, 0), "reflect"), "expected at most 4"),
+        (lambda x: F.pad(x, (-3, -3)), "takes 6 elements"),
+        (lambda x: F.interpolate(x), "expected one of them"),
+        (lambda x: F.interpolate(x, 3, mode="linear"), "spatial axes for 'linear'"),
+        (lambda x: F.interpolate(x, 3, mode="bilinear", antialias=True), "antialias"),
+        (lambda x: F.interpolate(x, scale_factor=0.01), "leaves nothing"),
+        (lambda x: F.grid_sample(x, x, "bicubic"), "argument mode: found 'bicubic'"),
+        (lambda x: F.grid_sample(x, x), "argument grid"),
+        (lambda x: F.affine_grid(x, (2, 3, 4)), "argument theta"),
+        (lambda x: F.pixel_shuffle(x, 2), "reshape"),
+    ],
+)
+def test_arguments_out_of_their_domain(call, text):
+    with pytest.raises(ValueError, match=text):
+        call(bp.asarray(numbers(2, 3, 4, 5)))
