@@ -19,8 +19,8 @@ void register_all(plugin::Registrar& registrar) {
            register_matmul,      register_join,         register_index,       register_along_axis,
            register_sort,        register_random,       register_softmax,     register_conv2d,
            register_pool2d,      register_norm,         register_activations, register_activation_grads,
-           register_overlap_add, register_factor,       register_orthogonal,  register_eigen,
-           register_scatter,     register_running,      register_topk,
+           register_overlap_add, register_attention,    register_factor,      register_orthogonal,
+           register_eigen,       register_scatter,      register_running,     register_topk,
        })
     family(registrar);
 }

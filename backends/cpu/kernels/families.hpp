@@ -38,6 +38,7 @@ void register_softmax(const Registrar& registrar);
 void register_conv2d(const Registrar& registrar);
 void register_pool2d(const Registrar& registrar);
 void register_overlap_add(const Registrar& registrar);
+void register_attention(const Registrar& registrar);
 void register_norm(const Registrar& registrar);
 void register_factor(const Registrar& registrar);
 void register_orthogonal(const Registrar& registrar);

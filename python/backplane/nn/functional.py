@@ -9,6 +9,7 @@ functions here only bring arguments into their form. Each theme has a file of it
 """
 
 from ._activation import *
+from ._attention import *
 from ._class_loss import *
 from ._convolution import *
 from ._dropout import *

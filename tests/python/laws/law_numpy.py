@@ -38,13 +38,6 @@ def logsumexp(x, axis=None, keepdims=False):
     return found if keepdims else np.squeeze(found, axis=axes(axis))
 
 
-def attention(query, key, value, mask=None, causal=False, scale=None):
-    scores = query @ np.swapaxes(key, -1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
-    allowed = np.ones(scores.shape, bool) if mask is None else np.broadcast_to(mask, scores.shape)
-    allowed = np.tril(allowed) if causal else allowed
-    return softmax(np.where(allowed, scores, np.finfo(scores.dtype).min)) @ value
-
-
 def padded(x, padding, value=0):
     return np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2), constant_values=value)
 
@@ -336,7 +329,6 @@ REFERENCE = {
     "nll_loss": lambda log_probs, labels, axis=-1: -np.take_along_axis(log_probs, np.expand_dims(labels, axis), axis).squeeze(axis),
     **LAYERS,
     **LINALG,
-    "attention": attention,
     "conv2d": conv2d,
     "conv2d_input_grad": lambda y, w, shape, **how: adjoint(lambda x: conv2d(x, w, **how), tuple(shape), y),
     "conv2d_weight_grad": lambda y, x, shape, **how: adjoint(lambda w: conv2d(x, w, **how), tuple(shape), y),

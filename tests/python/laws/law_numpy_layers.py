@@ -187,7 +187,47 @@ def adaptive_avg_pool(x, size):
     return x
 
 
+def attention_scores(query, key, mask=None, causal=False, scale=None):
+    scores = query @ np.swapaxes(key, -1, -2) * (1 / np.sqrt(query.shape[-1]) if scale is None else scale)
+    if causal:
+        scores = np.where(np.tril(np.ones(scores.shape, bool)), scores, -np.inf)
+    if mask is None:
+        return scores
+    return np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+
+
+def attention_with_lse(query, key, value, mask=None, causal=False, scale=None):
+    weights = np.exp(attention_scores(query, key, mask, causal, scale))
+    sums = weights.sum(-1, keepdims=True)
+    values = weights / np.where(sums == 0, 1, sums) @ value
+    with np.errstate(divide="ignore"):
+        return values, np.broadcast_to(np.log(sums[..., 0]), values.shape[:-1])
+
+
+def attention_grad(query, key, value, cotangent, lse, delta, mask=None, causal=False, scale=None):
+    weights = np.exp(attention_scores(query, key, mask, causal, scale) - lse[..., None])
+    slopes = weights * (cotangent @ np.swapaxes(value, -1, -2) - delta[..., None])
+    slopes = slopes * (1 / np.sqrt(query.shape[-1]) if scale is None else scale)
+    return slopes @ key, np.swapaxes(slopes, -1, -2) @ query, np.swapaxes(weights, -1, -2) @ cotangent
+
+
+def rotary_embedding(x, cos, sin, interleaved=False):
+    """Pairs of features as complex numbers, times a complex number of modulus 1 (if cos and sin are of an angle)."""
+    half = x.shape[-1] // 2
+    first, second = (np.s_[..., 0::2], np.s_[..., 1::2]) if interleaved else (np.s_[..., :half], np.s_[..., half:])
+    turned = (x[first] + 1j * x[second]) * (cos + 1j * sin)
+    y = np.empty_like(x)
+    y[first], y[second] = turned.real, turned.imag
+    return y
+
+
 LAYERS = {
+    "attention": lambda *arguments, **more: attention_with_lse(*arguments, **more)[0],
+    "attention_scores": attention_scores,
+    "attention_weights": lambda query, key, lse, *rest, **more: np.exp(attention_scores(query, key, *rest, **more) - lse[..., None]),
+    "attention_with_lse": attention_with_lse,
+    "attention_grad": attention_grad,
+    "rotary_embedding": rotary_embedding,
     "adaptive_avg_pool": adaptive_avg_pool,
     "rms_norm": rms_norm,
     "group_norm": group_norm,
