@@ -142,6 +142,23 @@ def _edges(x, bins, limits, dtype):
     return _core.asarray([low + i * step for i in range(bins)] + [high], dtype=dtype, device=x.device)
 
 
+def _even_place(x, edges, bins):
+    """The bin of each element among even ones, -1 outside: by a product, then set right against the edges, as the last bit may lie."""
+    low, high = edges[0], edges[-1]
+    inside = op.logical_and(op.greater_equal(x, low), op.less_equal(x, high))
+    scaled = op.multiply(op.subtract(x, low), op.divide(bins, op.subtract(high, low)))
+    place = op.cast(op.minimum(op.where(inside, scaled, 0), bins - 1), _core.int64)
+    place = op.subtract(place, op.cast(op.less(x, op.take(edges, place)), _core.int64))
+    above = op.logical_and(op.greater_equal(x, op.take(edges, op.add(place, 1))), op.less(place, bins - 1))
+    return op.where(inside, op.add(place, op.cast(above, _core.int64)), -1)
+
+
+def _place(x, keys):
+    place = op.subtract(op.searchsorted(keys, x, side="right"), 1)
+    count = keys.size - 1
+    return op.where(op.equal(x, keys[-1]), count - 1, place) if count > 0 else place
+
+
 def histogram(x, /, bins=10, range=None, density=False, weights=None):
     """How many elements, or what weight, each bin holds, and the edges; the last bin includes its upper edge.
 
@@ -153,9 +170,7 @@ def histogram(x, /, bins=10, range=None, density=False, weights=None):
     edges = _edges(x, bins, range, dtype)
     count = edges.size - 1
     keys = edges if edges.dtype is dtype else op.cast(edges, dtype)
-    place = op.subtract(op.searchsorted(keys, x, side="right"), 1)
-    if count > 0:
-        place = op.where(op.equal(x, keys[-1]), count - 1, place)
+    place = _even_place(x, edges, count) if hasattr(bins, "__index__") else _place(x, keys)
     if weights is not None and weights.size != x.size:
         raise _core.ShapeError(f"histogram: argument weights: found {weights.size} elements, expected {x.size}")
     each = op.full(x.shape, 1, dtype=_core.int64, device=x.device) if weights is None else op.reshape(weights, [-1])
