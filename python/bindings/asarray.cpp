@@ -170,9 +170,15 @@ bool same_place(const Tensor& tensor, bp_device device) {
 // The tensor in the dtype and on the device that were asked for; throws Error.
 Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
   const bool cast = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != tensor.dtype();
+  const bool integer = wishes.dtype != BP_DTYPE_NONE && (BP_DTYPE_BIT(wishes.dtype) & BP_MASK_INTEGER) != 0;
   const bool move = wishes.has_device && !same_place(tensor, wishes.device);
   BP_CHECK(wishes.may_copy || fresh || (!cast && !move), VALUE,
            "asarray: argument copy: found False, but this dtype or device needs a copy");
+  // Of Python's ints those beyond int64 alone are of that dtype.
+  BP_CHECK(!fresh || tensor.dtype() != BP_UINT64 || (wishes.dtype != BP_DTYPE_NONE && !(cast && integer)), VALUE,
+           "asarray: found an int above 2**63 - 1, which ",
+           dtype_name(wishes.dtype == BP_DTYPE_NONE ? bp_dtype{BP_INT64} : wishes.dtype),
+           " does not hold; name dtype=backplane.uint64");
   if (cast) tensor = call(op_of(Slot::Cast), {value(tensor), dtype_value(wishes.dtype)});
   if (move) return to_device(tensor, wishes.device);
   return wishes.copy && !fresh && !cast ? call(op_of(Slot::Copy), {value(tensor)}) : tensor;

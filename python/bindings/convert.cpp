@@ -21,7 +21,13 @@ int read_tensor(PyObject* object, CallArguments& arguments, bp_value* value) {
   }
   const int read = read_number(object, value, arguments.allocate<double>(2));
   value->flags = BP_VALUE_NUMBER;
-  return read;
+  if (read >= 0) [[likely]]
+    return read;
+  PyRef wide = tensor_of_wide_int(object);
+  if (!wide) return -1;
+  *value = tensor_value(handle_of(wide.get()));
+  arguments.keep_alive(std::move(wide));
+  return 1;
 }
 
 int read_scalar(PyObject* object, CallArguments& arguments, bp_value* value) {

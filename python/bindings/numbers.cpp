@@ -26,14 +26,25 @@ inline int read_operand(PyObject* object, bp_value* value, double* pair) noexcep
   return nullptr;
 }
 
+// The call again with an operand that only uint64 holds as a tensor, or the operand's error.
+template <class Call>
+[[gnu::cold]] PyObject* with_wide_int(OpHandle op, PyObject* operand, Call call) noexcept {
+  const PyRef wide = tensor_of_wide_int(operand);
+  return wide ? call(wide.get()) : unreadable(op);
+}
+
 PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
   bp_value args[2];
   double pair[2];
   const OpHandle op = op_of(slot);
-  if (const int read = read_operand(left, &args[0], pair); read != 1) [[unlikely]]
-    return read < 0 ? unreadable(op) : Py_NewRef(Py_NotImplemented);
-  if (const int read = read_operand(right, &args[1], pair); read != 1) [[unlikely]]
-    return read < 0 ? unreadable(op) : Py_NewRef(Py_NotImplemented);
+  if (const int read = read_operand(left, &args[0], pair); read != 1) [[unlikely]] {
+    if (read == 0) Py_RETURN_NOTIMPLEMENTED;
+    return with_wide_int(op, left, [&](PyObject* wide) { return binary(slot, wide, right); });
+  }
+  if (const int read = read_operand(right, &args[1], pair); read != 1) [[unlikely]] {
+    if (read == 0) Py_RETURN_NOTIMPLEMENTED;
+    return with_wide_int(op, right, [&](PyObject* wide) { return binary(slot, left, wide); });
+  }
   if (op == BP_NO_OP) [[unlikely]]
     Py_RETURN_NOTIMPLEMENTED;
   return call_to_tensor(op, args, 2);
@@ -64,8 +75,10 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   if (op == BP_NO_OP || !(op_def(op).flags & BP_OP_INPLACE)) Py_RETURN_NOTIMPLEMENTED;
   bp_value args[2] = {tensor_value(handle_of(self)), {}};
   double pair[2];
-  if (const int read = read_operand(other, &args[1], pair); read != 1) [[unlikely]]
-    return read < 0 ? unreadable(op) : Py_NewRef(Py_NotImplemented);
+  if (const int read = read_operand(other, &args[1], pair); read != 1) [[unlikely]] {
+    if (read == 0) Py_RETURN_NOTIMPLEMENTED;
+    return with_wide_int(op, other, [&](PyObject* wide) { return inplace(slot, self, wide); });
+  }
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);
   return Py_NewRef(self);
 }

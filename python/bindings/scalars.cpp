@@ -99,6 +99,22 @@ int read_number(PyObject* object, bp_value* value, double* pair) noexcept {
   return foreign_number(object, value, pair);
 }
 
+PyRef tensor_of_wide_int(PyObject* object) noexcept {
+  if (!PyLong_Check(object)) return {};
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  const uint64_t number = PyLong_AsUnsignedLongLong(object);
+  PyRef tensor;
+  if (!PyErr_Occurred())
+    tensor =
+        PyRef::steal(guarded([&] { return wrap_tensor(from_host(&number, {}, {}, BP_UINT64, parse_device("cpu"))); }));
+  if (!tensor) return PyErr_Restore(type, error, trace), PyRef{};
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+  return tensor;
+}
+
 int read_int(PyObject* object, int64_t* value) noexcept {
   if (PyLong_CheckExact(object)) [[likely]] {
     int overflow = 0;

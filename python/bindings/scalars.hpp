@@ -13,6 +13,10 @@ namespace backplane::python {
 // with a Python error (an int beyond 64 bits).
 int read_number(PyObject* object, bp_value* value, double* pair) noexcept;
 
+// After read_number failed: an int that only uint64 holds, as a tensor of it without dimensions, and the error is
+// cleared; of any other object nothing.
+PyRef tensor_of_wide_int(PyObject* object) noexcept;
+
 // The int of an object with __index__; bool is no int here. Returns as read_number does.
 int read_int(PyObject* object, int64_t* value) noexcept;
 

@@ -1,6 +1,7 @@
 // Reads nested sequences in two steps: shape from the first elements of each level, then every number in order.
 #include "sequence.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "backplane/device.hpp"
@@ -24,6 +25,8 @@ struct Reading {
   std::vector<int64_t> shape;
   std::vector<Number> numbers;
   uint16_t tag = BP_TAG_ABSENT;  // the widest of BOOL < INT < FLOAT < COMPLEX
+  bool wide = false;             // an int among them is one that only uint64 holds
+  bool negative = false;
 };
 
 bool is_sequence(PyObject* object) {
@@ -62,6 +65,17 @@ bool raise_ragged(PyObject* object, size_t depth, const std::vector<int64_t>& sh
   return false;
 }
 
+// An int that read_number refused.
+bool read_wide_int(PyObject* object, Reading& reading) {
+  PyRef tensor = tensor_of_wide_int(object);
+  if (!tensor) return place_error("asarray", nullptr), false;
+  const uint64_t number = PyLong_AsUnsignedLongLong(object);
+  reading.tag = std::max(reading.tag, uint16_t{BP_TAG_INT});
+  reading.wide = true;
+  reading.numbers.push_back({static_cast<double>(number), 0, static_cast<int64_t>(number)});
+  return true;
+}
+
 bool read_element(PyObject* object, Reading& reading) {
   if (is_tensor(object) && handle_of(object)->flags & BP_TENSOR_WRAPPER) {
     raise(BP_ERROR_TYPE,
@@ -74,7 +88,7 @@ bool read_element(PyObject* object, Reading& reading) {
   PyRef element =
       is_tensor(object) ? PyRef::steal(single_element(handle_of(object), "asarray")) : PyRef::borrow(object);
   const int read = element ? read_number(element.get(), &value, pair) : -1;
-  if (read < 0 && element) place_error("asarray", nullptr);
+  if (read < 0 && element) return read_wide_int(element.get(), reading);
   if (read == 0) {
     PyRef kind = found_kind(object);
     if (kind)
@@ -90,6 +104,7 @@ bool read_element(PyObject* object, Reading& reading) {
       reading.numbers.push_back({pair[0], pair[1], 0});
       break;
     default:
+      reading.negative |= value.u.i < 0;
       reading.numbers.push_back({static_cast<double>(value.u.i), 0, value.u.i});
   }
   return true;
@@ -126,7 +141,9 @@ PyObject* to_tensor(const Reading& reading, bool wide) {
     case BP_TAG_BOOL:
       return make_tensor<uint8_t>(reading, BP_BOOL, 1, integer);
     case BP_TAG_INT:
-      return make_tensor<int64_t>(reading, BP_INT64, 1, integer);
+      if (reading.wide && reading.negative)
+        return raise(BP_ERROR_VALUE, "asarray: found ints below 0 and above 2**63 - 1, which no integer dtype holds");
+      return make_tensor<int64_t>(reading, reading.wide ? BP_UINT64 : BP_INT64, 1, integer);
     case BP_TAG_COMPLEX:
       return wide ? make_tensor<double>(reading, BP_COMPLEX128, 2, floating)
                   : make_tensor<float>(reading, BP_COMPLEX64, 2, floating);

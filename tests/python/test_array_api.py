@@ -312,3 +312,39 @@ def test_zeros_keep_their_sign_and_cos_is_one_at_them(dtype):
     assert bp.all(bp.cos(x) == 1)
     assert bp.all(bp.signbit(bp.sin(x)) == bp.signbit(x))
     assert bp.all(bp.signbit(bp.floor_divide(x, 3.0)) == bp.signbit(x))
+
+
+TOP = 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        (lambda x: x == TOP, [False, True]),
+        (lambda x: x < TOP, [True, False]),
+        (lambda x: TOP - x, [TOP - 1, 0]),
+        (lambda x: x & 2**63, [0, 2**63]),
+        (lambda x: bp.where(x == 1, TOP, x), [TOP, TOP]),
+        (lambda x: bp.clip(x, 2**63, TOP), [2**63, TOP]),
+        (lambda x: bp.asarray([0, TOP], dtype=bp.uint64) + x - x, [0, TOP]),
+    ],
+)
+def test_ints_that_only_uint64_holds_are_numbers_too(call, expected):
+    x = bp.asarray([1, TOP], dtype=bp.uint64)
+    assert call(x).tolist() == expected
+    x[0] = TOP
+    assert x.tolist() == [TOP, TOP]
+    x -= TOP
+    assert x.tolist() == [0, 0]
+
+
+def test_ints_that_only_uint64_holds_fit_no_other_integers():
+    with pytest.raises(TypeError):
+        bp.ones(1, dtype=bp.int8) + 2**63
+    for dtype in (None, bp.int64, bp.uint8):
+        with pytest.raises(ValueError, match="uint64"):
+            bp.asarray(2**63, dtype=dtype)
+    with pytest.raises(ValueError, match="no integer"):
+        bp.asarray([-1, 2**63], dtype=bp.uint64)
+    assert bp.asarray(2**63, dtype=bp.float64).item() == 2.0**63
+    assert (bp.asarray([1.0]) * 2**63).item() == 2.0**63

@@ -24,7 +24,7 @@ CASES = {
     "int beyond 64 bits": (lambda: bp.sum(X, axis=2**63), ValueError, "sum: argument 'axis': found 9223372036854775808"),
     "operand beyond 64 bits": (lambda: X + 2**64, ValueError, "add: found 18446744073709551616"),
     "changing operand beyond 64 bits": (lambda: operator.iadd(bp.ones(2), -(2**64)), ValueError, "add: found -18446744073709551616"),
-    "element beyond 64 bits": (lambda: bp.asarray([1, 2**63]), ValueError, "asarray: found 9223372036854775808"),
+    "element beyond 64 bits": (lambda: bp.asarray([1, 2**63]), ValueError, "asarray: found an int above .*dtype=backplane.uint64"),
     "index beyond 64 bits": (lambda: X[2**63], ValueError, "index: found 9223372036854775808"),
     "argnums beyond 64 bits": (lambda: bp.grad(lambda x: x.sum(), argnums=2**63), ValueError, "grad: argument 'argnums': found 92"),
     "device of no name": (lambda: bp.zeros(2, device="nope"), ValueError, "zeros: argument 'device': .*nope"),
