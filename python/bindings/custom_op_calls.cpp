@@ -7,6 +7,7 @@
 #include "custom_op.hpp"
 #include "dtype_device.hpp"
 #include "errors.hpp"
+#include "scalars.hpp"
 #include "slots.hpp"
 #include "tensor_object.hpp"
 #include "value_objects.hpp"
@@ -297,8 +298,10 @@ bp_status infer_python_shape(const bp_frame* frame, const bp_value* args, int32_
     BP_CHECK(rank >= 0 && rank <= 64, SHAPE, op.name, ": its shape rule gave ", rank, " dims; at most 64 are allowed");
     for (Py_ssize_t d = 0; d < rank; ++d) {
       PyRef size = checked(PySequence_GetItem(shape.get(), d));
-      sizes[d] = PyLong_AsLongLong(size.get());
-      if (sizes[d] == -1 && PyErr_Occurred()) throw keep_python_error();
+      const int read = read_int(size.get(), &sizes[d]);
+      if (read < 0) throw keep_python_error();
+      BP_CHECK(read == 1, TYPE, op.name, ": its shape rule gave a value of type ", Py_TYPE(size.get())->tp_name,
+               " as size ", d, " of result ", result, ", expected an int");
     }
     *ndim = static_cast<int32_t>(rank);
   });

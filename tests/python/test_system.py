@@ -50,9 +50,10 @@ def test_explain():
         bp.explain(3)
 
 
-def test_synchronize():
-    bp.synchronize()
-    bp.synchronize("cpu")
+def test_synchronize_takes_a_device_or_all():
+    assert bp.synchronize() is None and bp.synchronize("cpu") is None
+    with pytest.raises(ValueError, match="nope"):
+        bp.synchronize("nope")
 
 
 def test_a_file_that_is_no_plugin(tmp_path):

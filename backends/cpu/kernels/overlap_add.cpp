@@ -68,6 +68,8 @@ bp_status BP_CALL overlap_add(const bp_frame* frame, const bp_value* args, int32
               out->dl.shape[axis],
               plugin::as_int(args[3]),
               plugin::as_int(args[4])};
+    BP_CHECK(o.step > 0 && o.dilation > 0, VALUE, frame->op->name, ": found windows ", o.step, " apart and dilated by ",
+             o.dilation, ", expected 1 or more of both");
     for (int32_t d = 0; d < axis; ++d) o.outer *= x->dl.shape[d];
     for (int32_t d = axis + 1; d < rank; ++d) o.inner *= x->dl.shape[d];
     int64_t last = 0, reach = 0;

@@ -100,7 +100,7 @@ void Call::add_tensor(Loop& loop, const bp_tensor& tensor) const {
 void Call::add_number(Loop& loop, bp_dtype dtype, const bp_value& number) const {
   loop.data.push_back(nullptr);
   loop.strides.push_back(0);
-  auto& bytes = loop.numbers.emplace_back();
+  auto& bytes = loop.numbers.emplace_back().bytes;
   dispatch_dtype<kAll>(dtype, [&]<class T>() {
     const T element = element_of<T>(number);
     std::memcpy(bytes.data(), &element, sizeof(T));

@@ -31,7 +31,10 @@ struct Loop {
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;  // bytes, [operand][rank]
   std::vector<char*> data;       // nullptr: the operand is the number of the same place
-  std::vector<std::array<char, 8>> numbers;
+  struct alignas(16) Number {
+    std::array<char, 16> bytes;
+  };
+  std::vector<Number> numbers;
 
   int32_t rank() const { return static_cast<int32_t>(sizes.size()); }
 };

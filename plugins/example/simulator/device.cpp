@@ -19,7 +19,6 @@ void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
                 backend.addressing() == Addressing::kProtected ? "protected memory" : "memory handles");
   out->total_memory = kDeviceMemory;
   out->alignment = backend.alignment();
-  out->lacks = kLacking;
   out->dl_device_type = kDLExtDev;
 }
 

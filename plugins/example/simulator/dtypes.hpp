@@ -1,6 +1,10 @@
-// Conversions between the element types that the simulator computes in, and types that stand for a dtype's width.
+// Conversions between the element types, arithmetic that holds for all of them, and types that stand for a dtype's
+// width.
+//
+// A half float is stored as such and computed in float: Compute<T>.
 #pragma once
 
+#include <complex>
 #include <limits>
 #include <type_traits>
 
@@ -8,20 +12,38 @@
 
 namespace sim {
 
+using backplane::plugin::Compute;
 using backplane::plugin::dispatch_dtype;
+using backplane::plugin::kIsComplex;
+using backplane::plugin::kIsHalf;
 using backplane::plugin::kItemSize;
 
-inline constexpr bp_dtype_mask kFloats = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64);
+inline constexpr bp_dtype_mask kFloats = BP_MASK_FLOATING;
+inline constexpr bp_dtype_mask kInexact = kFloats | BP_MASK_COMPLEX;
 inline constexpr bp_dtype_mask kReals = kFloats | BP_MASK_INTEGER;
+inline constexpr bp_dtype_mask kNumbers = kReals | BP_MASK_COMPLEX;
 inline constexpr bp_dtype_mask kBits = BP_MASK_INTEGER | BP_MASK_BOOL;
-inline constexpr bp_dtype_mask kAll = kReals | BP_MASK_BOOL;
-inline constexpr bp_dtype_mask kLacking = BP_MASK_ANY & ~kAll;  // half precision and complex numbers
+inline constexpr bp_dtype_mask kAll = BP_MASK_ANY;
 
-// Out-of-range values saturate and NaN becomes 0: C++ leaves both undefined.
+// Out-of-range values saturate and NaN becomes 0: C++ leaves both undefined. A complex number loses its imaginary part.
 template <class Out, class In>
 Out convert(In x) {
-  if constexpr (std::is_same_v<Out, bool>) {
+  if constexpr (std::is_same_v<Out, In>) {
+    return x;
+  } else if constexpr (kIsHalf<In>) {
+    return convert<Out>(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<Out, bool>) {
     return x != In{0};
+  } else if constexpr (kIsComplex<Out>) {
+    using Part = typename Out::value_type;
+    if constexpr (kIsComplex<In>)
+      return Out(static_cast<Part>(x.real()), static_cast<Part>(x.imag()));
+    else
+      return Out(static_cast<Part>(x));
+  } else if constexpr (kIsComplex<In>) {
+    return convert<Out>(x.real());
+  } else if constexpr (kIsHalf<Out>) {
+    return Out(static_cast<float>(x));
   } else {
     if constexpr (std::is_floating_point_v<In> && std::is_integral_v<Out>) {
       if (x != x) return Out{0};
@@ -32,9 +54,10 @@ Out convert(In x) {
   }
 }
 
-// A bool, int or float value as an element.
+// A number as an element.
 template <class T>
 T element_of(const bp_value& number) {
+  if (number.tag == BP_TAG_COMPLEX) return convert<T>(std::complex<double>(number.u.c[0], number.u.c[1]));
   return number.tag == BP_TAG_FLOAT ? convert<T>(number.u.f) : convert<T>(backplane::plugin::as_int(number));
 }
 
@@ -44,14 +67,14 @@ T wrapping_add(T x, T y) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
   else
-    return x + y;
+    return static_cast<T>(x + y);
 }
 template <class T>
 T wrapping_multiply(T x, T y) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
   else
-    return x * y;
+    return static_cast<T>(x * y);
 }
 
 // For data that are moved and not read: f.template operator()<T>() with a type of the dtype's width.

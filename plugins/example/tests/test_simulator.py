@@ -86,6 +86,38 @@ def test_same_as_the_cpu(name, device):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+# Of half floats and of complex numbers.
+INEXACT = {
+    "sum of rows": lambda x: bp.sum(x, axis=1),
+    "prod of all": bp.prod,
+    "cumulative_sum": lambda x: bp.cumulative_sum(x, axis=1),
+    "matmul": lambda x: bp.matmul(x, bp.matrix_transpose(x)),
+    "a number": lambda x: x * 3 + x / 7,
+    "a view": lambda x: x[:, ::-2] - x[1:2, ::-2],
+    **{f: (lambda x, f=f: getattr(bp, f)(x)) for f in "abs sign sqrt exp expm1 log log1p sin cos tanh atan conj square".split()},
+    "pow": lambda x: bp.pow(x, x),
+    "equal": lambda x: bp.equal(x, bp.flip(x)),
+    "any": lambda x: bp.any(x, axis=0),
+    "index": lambda x: x[bp.asarray(AT, device=x.device)],
+    "cast to a float": lambda x: bp.astype(bp.abs(x), bp.float32),
+}
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "complex64": 2e-5, "complex128": 1e-12}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", INEXACT)
+def test_half_floats_and_complex_numbers_too(name, dtype):
+    values = P + 1j * Y if dtype.startswith("complex") else P
+
+    def run(device):
+        found = INEXACT[name](bp.astype(bp.asarray(values), getattr(bp, dtype)).to(device))
+        return bp.to_numpy(bp.astype(found, bp.float32) if found.dtype.name == "bfloat16" else found), found.dtype
+
+    (expected, expected_dtype), (found, found_dtype) = run("cpu"), run("sim")
+    assert found_dtype is expected_dtype
+    np.testing.assert_allclose(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_gradients_are_those_of_the_cpu(device):
     def gradients(device):
@@ -128,6 +160,14 @@ def test_in_place_through_a_view_that_begins_off_the_alignment(key, device):
     bp.square(view, out=view)
     expected[key] = (expected[key] + 1) ** 2
     np.testing.assert_allclose(bp.to_numpy(x), expected, rtol=1e-6)
+
+
+def test_synchronize_waits_for_what_was_issued():
+    bad = bp.asarray(X, device="sim")[bp.asarray(np.array([0, 9]), device="sim")]
+    with pytest.raises(bp.DataError, match=r"index.*9"):
+        bp.synchronize("sim")
+    del bad
+    assert bp.synchronize("sim") is None
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -170,3 +170,11 @@ def test_exceptions_of_kernels_and_rules_arrive_as_they_are(name):
     with pytest.raises(Stop, match="vjp"):
         fails(bp.asarray(1.0).requires_grad_()).backward()
     assert fails(bp.asarray(1.0)).item() == 1.0  # the next call works
+
+
+@pytest.mark.parametrize("size", ["wide", 1.5, None], ids=repr)
+def test_a_shape_rule_that_gives_no_ints_says_so(name, size):
+    op = bare(name)
+    op.register_shape(lambda x: (2, size))
+    with pytest.raises(bp.BackplaneError, match=f"{name}: its shape rule gave a value of type {type(size).__name__} as size 1 of result 0"):
+        op.infer(bp.ones(1))

@@ -1,5 +1,6 @@
 // Elementwise kernels of two operands, comparisons, and where.
 #include <cmath>
+#include <complex>
 #include <functional>
 
 #include "kernels.hpp"
@@ -7,6 +8,8 @@
 
 namespace sim {
 namespace {
+
+constexpr bp_dtype_mask kWholeFloats = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64);
 
 struct Add {
   template <class T>
@@ -70,7 +73,9 @@ struct Remainder {
 struct Pow {
   template <class T>
   static T apply(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (kIsComplex<T>) {
+      return y == T{} ? T(1) : std::pow(x, y);
+    } else if constexpr (std::is_floating_point_v<T>) {
       return std::pow(x, y);
     } else {
       BP_CHECK(y >= 0, DATA, "pow: an integer exponent is ", +y, "; expected 0 or more, or a floating dtype");
@@ -138,14 +143,25 @@ struct RightShift {
 template <class Op, bp_dtype_mask kMask>
 void binary(const Call& call) {
   dispatch_dtype<kMask>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] { map_two<T, T>(loop, [](T x, T y) { return Op::template apply<T>(x, y); }); });
+    call.record([loop = call.loop()] {
+      map_two<T, T>(loop, [](T x, T y) { return static_cast<T>(Op::template apply<Compute<T>>(x, y)); });
+    });
   });
 }
 
-template <class Op>
+void complex_from(const Call& call) {
+  dispatch_dtype<kWholeFloats>(call.compute(), [&]<class T>() {
+    call.record([loop = call.loop()] {
+      map_two<std::complex<T>, T>(loop, [](T re, T im) { return std::complex<T>(re, im); });
+    });
+  });
+}
+
+template <class Op, bp_dtype_mask kMask>
 void compare(const Call& call) {
-  dispatch_dtype<kAll>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] { map_two<bool, T>(loop, [](T x, T y) { return Op{}(x, y); }); });
+  dispatch_dtype<kMask>(call.compute(), [&]<class T>() {
+    call.record(
+        [loop = call.loop()] { map_two<bool, T>(loop, [](T x, T y) { return Op{}(Compute<T>(x), Compute<T>(y)); }); });
   });
 }
 
@@ -167,19 +183,20 @@ template <class Op, bp_dtype_mask kMask>
 constexpr Row row(const char* op, uint32_t line = __builtin_LINE()) {
   return {op, kernel<binary<Op, kMask>>, kMask, kLoopFlags, line};
 }
-template <class Op>
+template <class Op, bp_dtype_mask kMask>
 constexpr Row comparison(const char* op, uint32_t line = __builtin_LINE()) {
-  return {op, kernel<compare<Op>>, kAll, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES, line};
+  return {op, kernel<compare<Op, kMask>>, kMask, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES, line};
 }
 
 constexpr Row kRows[] = {
-    row<Add, kReals>("bp::add"),
-    row<Subtract, kReals>("bp::subtract"),
-    row<Multiply, kReals>("bp::multiply"),
-    row<Divide, kFloats>("bp::divide"),
+    {"bp::complex_from", kernel<complex_from>, kWholeFloats, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES},
+    row<Add, kNumbers>("bp::add"),
+    row<Subtract, kNumbers>("bp::subtract"),
+    row<Multiply, kNumbers>("bp::multiply"),
+    row<Divide, kInexact>("bp::divide"),
     row<FloorDivide, kReals>("bp::floor_divide"),
     row<Remainder, kReals>("bp::remainder"),
-    row<Pow, kReals>("bp::pow"),
+    row<Pow, kNumbers>("bp::pow"),
     row<Maximum, kReals>("bp::maximum"),
     row<Minimum, kReals>("bp::minimum"),
     row<Atan2, kFloats>("bp::atan2"),
@@ -188,12 +205,12 @@ constexpr Row kRows[] = {
     row<Xor, kBits>("bp::bitwise_xor"),
     row<LeftShift, BP_MASK_INTEGER>("bp::bitwise_left_shift"),
     row<RightShift, BP_MASK_INTEGER>("bp::bitwise_right_shift"),
-    comparison<std::equal_to<>>("bp::equal"),
-    comparison<std::not_equal_to<>>("bp::not_equal"),
-    comparison<std::less<>>("bp::less"),
-    comparison<std::less_equal<>>("bp::less_equal"),
-    comparison<std::greater<>>("bp::greater"),
-    comparison<std::greater_equal<>>("bp::greater_equal"),
+    comparison<std::equal_to<>, kAll>("bp::equal"),
+    comparison<std::not_equal_to<>, kAll>("bp::not_equal"),
+    comparison<std::less<>, kReals>("bp::less"),
+    comparison<std::less_equal<>, kReals>("bp::less_equal"),
+    comparison<std::greater<>, kReals>("bp::greater"),
+    comparison<std::greater_equal<>, kReals>("bp::greater_equal"),
     {"bp::where", kernel<where>, kAll, kLoopFlags},
 };
 

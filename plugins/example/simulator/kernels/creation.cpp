@@ -18,17 +18,20 @@ void full(const Call& call) {
   });
 }
 
-// Integers count exactly; with a float among start and step the values are computed in double and rounded once.
+// Integers count exactly, and wrap; with a float among start and step the values are computed in double and rounded
+// once.
 void iota(const Call& call) {
   const Operand out = call.output(0);
   const bp_value start = call.value(1), step = call.value(2);
-  const bool exact = start.tag != BP_TAG_FLOAT && step.tag != BP_TAG_FLOAT;
+  const auto whole = [](const bp_value& number) { return number.tag == BP_TAG_INT || number.tag == BP_TAG_BOOL; };
+  const bool exact = whole(start) && whole(step);
   dispatch_dtype<kAll>(out.dtype, [&]<class T>() {
     call.record([=, first = reinterpret_cast<T*>(out.data), n = out.count()] {
+      using Wide = std::conditional_t<kIsComplex<T>, std::complex<double>, double>;
+      const Wide begin = element_of<Wide>(start), by = element_of<Wide>(step);
       for (int64_t i = 0; i < n; ++i)
-        first[i] = exact
-                       ? static_cast<T>(start.u.i + i * step.u.i)
-                       : static_cast<T>(element_of<double>(start) + static_cast<double>(i) * element_of<double>(step));
+        first[i] = exact ? convert<T>(wrapping_add(start.u.i, wrapping_multiply(i, step.u.i)))
+                         : convert<T>(begin + static_cast<double>(i) * by);
     });
   });
 }

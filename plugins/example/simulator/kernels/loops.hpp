@@ -18,7 +18,7 @@ void for_each_run(const Loop& loop, Body&& body) {
   std::array<char*, N> at;
   std::array<int64_t, N> inner{};
   for (size_t k = 0; k < N; ++k) {
-    at[k] = loop.data[k] ? loop.data[k] : const_cast<char*>(loop.numbers[k].data());
+    at[k] = loop.data[k] ? loop.data[k] : const_cast<char*>(loop.numbers[k].bytes.data());
     if (rank > 0) inner[k] = loop.strides[k * static_cast<size_t>(rank) + static_cast<size_t>(rank - 1)];
   }
   if (rank <= 1) return body(at, inner, loop.count);

@@ -14,19 +14,31 @@ constexpr int64_t kBlockDepth = 64;   // rows of y at a time
 constexpr int64_t kBlockWidth = 256;  // columns of y at a time
 
 // z (rows, columns) = x (rows, depth) @ y (depth, columns), all contiguous.
-template <class T>
-void multiply(const T* x, const T* y, T* z, int64_t rows, int64_t depth, int64_t columns) {
-  std::fill(z, z + rows * columns, T{0});
+template <class T, class Sum>
+void multiply(const T* x, const T* y, Sum* z, int64_t rows, int64_t depth, int64_t columns) {
+  std::fill(z, z + rows * columns, Sum{0});
   for (int64_t j = 0; j < columns; j += kBlockWidth)
     for (int64_t k = 0; k < depth; k += kBlockDepth) {
       const int64_t j_end = std::min(columns, j + kBlockWidth), k_end = std::min(depth, k + kBlockDepth);
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t d = k; d < k_end; ++d) {
-          const T factor = x[r * depth + d];
+          const Sum factor = x[r * depth + d];
           for (int64_t c = j; c < j_end; ++c)
-            z[r * columns + c] = wrapping_add(z[r * columns + c], wrapping_multiply(factor, y[d * columns + c]));
+            z[r * columns + c] = wrapping_add(z[r * columns + c], wrapping_multiply(factor, Sum(y[d * columns + c])));
         }
     }
+}
+
+// Half floats are summed in float, and rounded once.
+template <class T>
+void multiply_into(const T* x, const T* y, T* z, int64_t rows, int64_t depth, int64_t columns) {
+  if constexpr (kIsHalf<T>) {
+    std::vector<float> sums(static_cast<size_t>(rows * columns));
+    multiply(x, y, sums.data(), rows, depth, columns);
+    std::transform(sums.begin(), sums.end(), z, [](float sum) { return T(sum); });
+  } else {
+    multiply(x, y, z, rows, depth, columns);
+  }
 }
 
 // A vector on the left is a row, on the right a column; neither axis is in the result.
@@ -64,19 +76,19 @@ struct Product {
     int64_t stride = rows * columns;
     for (size_t d = batch.size(); d-- > 0; stride *= batch[d]) out_strides[d] = stride;
     walk<3>(batch, {out_strides, batch_strides(x), batch_strides(y)}, [&](const auto& at) {
-      multiply(reinterpret_cast<const T*>(x.data) + at[1], reinterpret_cast<const T*>(y.data) + at[2],
-               reinterpret_cast<T*>(out.data) + at[0], rows, depth, columns);
+      multiply_into(reinterpret_cast<const T*>(x.data) + at[1], reinterpret_cast<const T*>(y.data) + at[2],
+                    reinterpret_cast<T*>(out.data) + at[0], rows, depth, columns);
     });
   }
 };
 
 void matmul(const Call& call) {
-  dispatch_dtype<kReals>(call.compute(), [&]<class T>() {
+  dispatch_dtype<kNumbers>(call.compute(), [&]<class T>() {
     call.record([product = Product(call.input(0), call.input(1), call.output(0))] { product.run<T>(); });
   });
 }
 
-constexpr Row kRows[] = {{"bp::matmul", kernel<matmul>, kReals, 0}};
+constexpr Row kRows[] = {{"bp::matmul", kernel<matmul>, kNumbers, 0}};
 
 }  // namespace
 

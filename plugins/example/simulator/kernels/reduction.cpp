@@ -40,22 +40,74 @@ void record_reduction(const Call& call) {
   });
 }
 
-// The same where the input has another dtype than the result: it is converted piece by piece.
+// Where totals of a type Total are kept while they grow: in the output itself, or for half floats, whose sums would
+// lose their digits on the way, beside it with as many elements between two as there.
+template <class Out, class Total>
+class Totals {
+ public:
+  Totals(const Operand& out, Total start) : out_(out) {
+    if constexpr (std::is_same_v<Out, Total>) {
+      fill(out, start);
+    } else {
+      int64_t high = 0;
+      for (size_t d = 0; d < out.shape.size(); ++d)
+        (out.strides[d] < 0 ? low_ : high) += (std::max<int64_t>(out.shape[d], 1) - 1) * out.strides[d];
+      beside_.assign(static_cast<size_t>(high - low_ + 1), start);
+    }
+  }
+  char* at(char* place) {
+    if constexpr (std::is_same_v<Out, Total>)
+      return place;
+    else
+      return reinterpret_cast<char*>(beside_.data() + ((place - out_.data) / int64_t{sizeof(Out)} - low_));
+  }
+  static int64_t step(int64_t bytes) { return bytes / int64_t{sizeof(Out)} * int64_t{sizeof(Total)}; }
+  void finish() {
+    if constexpr (!std::is_same_v<Out, Total>) {
+      Out* data = reinterpret_cast<Out*>(out_.data);
+      walk<1>(out_.shape, {out_.strides},
+              [&](const auto& at) { data[at[0]] = Out(beside_[static_cast<size_t>(at[0] - low_)]); });
+    }
+  }
+
+ private:
+  const Operand& out_;
+  int64_t low_ = 0;
+  std::vector<Total> beside_;
+};
+
+// The same for totals of another type than the input's: it is converted piece by piece.
 template <class Op, class Out>
 void record_converting_reduction(const Call& call) {
-  const auto convert = convert_run(call.output(0).dtype, call.compute());
+  using Total = Compute<Out>;
+  const auto convert = convert_run(backplane::plugin::kDtypeOf<Total>, call.compute());
   call.record([out = call.output(0), loop = call.loop(), convert] {
-    fill(out, Op::template start<Out>());
+    Totals<Out, Total> totals(out, Op::template start<Total>());
     for_each_run<2>(loop, [&](const auto& at, const auto& step, int64_t n) {
       constexpr int64_t kPiece = 512;
-      Out piece[kPiece];
+      Total piece[kPiece];
+      const int64_t total_step = totals.step(step[0]);
       for (int64_t i = 0; i < n; i += kPiece) {
         const int64_t length = std::min(kPiece, n - i);
-        convert(reinterpret_cast<char*>(piece), sizeof(Out), at[1] + i * step[1], step[1], length);
-        join_run<Op, Out, Out>(at[0] + i * step[0], step[0], reinterpret_cast<const char*>(piece), sizeof(Out), length);
+        convert(reinterpret_cast<char*>(piece), sizeof(Total), at[1] + i * step[1], step[1], length);
+        join_run<Op, Total, Total>(totals.at(at[0]) + i * total_step, total_step, reinterpret_cast<const char*>(piece),
+                                   sizeof(Total), length);
       }
     });
+    totals.finish();
   });
+}
+
+// std::numeric_limits knows nothing of half floats.
+template <class T>
+T lowest() {
+  using Limits = std::numeric_limits<Compute<T>>;
+  return static_cast<T>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+}
+template <class T>
+T highest() {
+  using Limits = std::numeric_limits<Compute<T>>;
+  return static_cast<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());
 }
 
 struct Sum {
@@ -81,8 +133,7 @@ struct Prod {
 struct Max {
   template <class Out>
   static Out start() {
-    return std::numeric_limits<Out>::has_infinity ? -std::numeric_limits<Out>::infinity()
-                                                  : std::numeric_limits<Out>::lowest();
+    return lowest<Out>();
   }
   template <class T>
   static T join(T best, T x) {
@@ -92,8 +143,7 @@ struct Max {
 struct Min {
   template <class Out>
   static Out start() {
-    return std::numeric_limits<Out>::has_infinity ? std::numeric_limits<Out>::infinity()
-                                                  : std::numeric_limits<Out>::max();
+    return highest<Out>();
   }
   template <class T>
   static T join(T best, T x) {
@@ -125,10 +175,9 @@ struct All {
 template <class Op>
 void reduce_into(const Call& call) {
   dispatch_dtype<kAll>(call.output(0).dtype, [&]<class Out>() {
-    if (call.compute() == call.output(0).dtype)
-      record_reduction<Op, Out, Out>(call);
-    else
-      record_converting_reduction<Op, Out>(call);
+    if constexpr (!kIsHalf<Out>)
+      if (call.compute() == call.output(0).dtype) return record_reduction<Op, Out, Out>(call);
+    record_converting_reduction<Op, Out>(call);
   });
 }
 
@@ -197,8 +246,11 @@ void cumsum(const Call& call) {
       convert(out, sizeof(T), x, item, n);
       T* totals = reinterpret_cast<T*>(out);
       for_each_line(lines, lines.length, totals, totals, [&lines](const T*, T* line) {
-        for (int64_t k = 1; k < lines.length; ++k)
-          line[k * lines.inner] = wrapping_add(line[(k - 1) * lines.inner], line[k * lines.inner]);
+        Compute<T> total{};
+        for (int64_t k = 0; k < lines.length; ++k) {
+          total = k == 0 ? Compute<T>(line[0]) : wrapping_add(total, Compute<T>(line[k * lines.inner]));
+          line[k * lines.inner] = static_cast<T>(total);
+        }
       });
     });
   });

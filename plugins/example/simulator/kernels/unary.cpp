@@ -1,5 +1,6 @@
 // Elementwise kernels of one operand.
 #include <cmath>
+#include <complex>
 
 #include "kernels.hpp"
 #include "loops.hpp"
@@ -27,13 +28,15 @@ struct Sign {
   template <class T>
   static T apply(T x) {
     if (x != x) return x;
+    if constexpr (kIsComplex<T>) return x == T{} ? x : x / std::abs(x);
     if constexpr (std::is_signed_v<T>) return static_cast<T>((x > 0) - (x < 0));
-    return static_cast<T>(x > 0);
+    if constexpr (std::is_unsigned_v<T>) return static_cast<T>(x > 0);
   }
 };
-struct Identity {
+struct Conj {
   template <class T>
   static T apply(T x) {
+    if constexpr (kIsComplex<T>) return std::conj(x);
     return x;
   }
 };
@@ -56,15 +59,35 @@ struct Invert {
   };
 SIM_FLOAT_FUNCTION(Sqrt, std::sqrt(x))
 SIM_FLOAT_FUNCTION(Exp, std::exp(x))
-SIM_FLOAT_FUNCTION(Expm1, std::expm1(x))
 SIM_FLOAT_FUNCTION(Log, std::log(x))
-SIM_FLOAT_FUNCTION(Log1p, std::log1p(x))
 SIM_FLOAT_FUNCTION(Sin, std::sin(x))
 SIM_FLOAT_FUNCTION(Cos, std::cos(x))
 SIM_FLOAT_FUNCTION(Atan, std::atan(x))
 SIM_FLOAT_FUNCTION(Tanh, std::tanh(x))
 SIM_FLOAT_FUNCTION(Erf, std::erf(x))
 #undef SIM_FLOAT_FUNCTION
+
+// The complex forms keep the digits that exp(x) - 1 and log(1 + x) lose near 0.
+struct Expm1 {
+  template <class T>
+  static T apply(T x) {
+    if constexpr (kIsComplex<T>) {
+      const auto s = std::sin(x.imag() / 2);
+      return T(std::expm1(x.real()) * std::cos(x.imag()) - 2 * s * s, std::exp(x.real()) * std::sin(x.imag()));
+    } else {
+      return std::expm1(x);
+    }
+  }
+};
+struct Log1p {
+  template <class T>
+  static T apply(T x) {
+    if constexpr (kIsComplex<T>)
+      return T(std::log1p(x.real() * (2 + x.real()) + x.imag() * x.imag()) / 2, std::atan2(x.imag(), 1 + x.real()));
+    else
+      return std::log1p(x);
+  }
+};
 
 // Rounding: integers stay as they are.
 #define SIM_ROUNDING(Name, function)                                 \
@@ -84,7 +107,17 @@ SIM_ROUNDING(Round, std::nearbyint)  // the default rounding mode takes ties to 
 template <class Op, bp_dtype_mask kMask>
 void unary(const Call& call) {
   dispatch_dtype<kMask>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] { map_one<T, T>(loop, [](T x) { return Op::template apply<T>(x); }); });
+    call.record([loop = call.loop()] {
+      map_one<T, T>(loop, [](T x) { return static_cast<T>(Op::template apply<Compute<T>>(x)); });
+    });
+  });
+}
+
+// The magnitude of a complex number is real.
+void abs(const Call& call) {
+  if (!(BP_DTYPE_BIT(call.compute()) & BP_MASK_COMPLEX)) return unary<Abs, kReals>(call);
+  dispatch_dtype<BP_MASK_COMPLEX>(call.compute(), [&]<class T>() {
+    call.record([loop = call.loop()] { map_one<typename T::value_type, T>(loop, [](T x) { return std::abs(x); }); });
   });
 }
 
@@ -100,20 +133,20 @@ constexpr Row row(const char* op, uint32_t line = __builtin_LINE()) {
 
 constexpr Row kRows[] = {
     {"bp::copy", kernel<copy>, BP_MASK_ANY, BP_KERNEL_LOOP},
-    row<Negative, kReals>("bp::negative"),
-    row<Abs, kReals>("bp::abs"),
-    row<Sign, kReals>("bp::sign"),
-    row<Identity, kReals>("bp::conj"),
+    row<Negative, kNumbers>("bp::negative"),
+    {"bp::abs", kernel<abs>, kNumbers, BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES},
+    row<Sign, kNumbers>("bp::sign"),
+    row<Conj, kNumbers>("bp::conj"),
     row<Invert, kBits>("bp::bitwise_invert"),
-    row<Sqrt, kFloats>("bp::sqrt"),
-    row<Exp, kFloats>("bp::exp"),
-    row<Expm1, kFloats>("bp::expm1"),
-    row<Log, kFloats>("bp::log"),
-    row<Log1p, kFloats>("bp::log1p"),
-    row<Sin, kFloats>("bp::sin"),
-    row<Cos, kFloats>("bp::cos"),
-    row<Atan, kFloats>("bp::atan"),
-    row<Tanh, kFloats>("bp::tanh"),
+    row<Sqrt, kInexact>("bp::sqrt"),
+    row<Exp, kInexact>("bp::exp"),
+    row<Expm1, kInexact>("bp::expm1"),
+    row<Log, kInexact>("bp::log"),
+    row<Log1p, kInexact>("bp::log1p"),
+    row<Sin, kInexact>("bp::sin"),
+    row<Cos, kInexact>("bp::cos"),
+    row<Atan, kInexact>("bp::atan"),
+    row<Tanh, kInexact>("bp::tanh"),
     row<Erf, kFloats>("bp::erf"),
     row<Floor, kReals>("bp::floor"),
     row<Ceil, kReals>("bp::ceil"),
