@@ -5,6 +5,7 @@ import math
 from . import _core
 from ._array_api import isdtype
 from ._ops import NAMESPACE, ops
+from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -113,6 +114,7 @@ def ravel_multi_index(multi_index, dims, /, mode="raise", order="C"):
     return found
 
 
+@takes_tensor
 def vander(x, /, n=None, increasing=False):
     """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up."""
     if x.ndim != 1:

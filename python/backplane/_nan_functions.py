@@ -3,6 +3,7 @@
 from . import _core
 from ._array_api import isdtype
 from ._ops import NAMESPACE, ops
+from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -29,16 +30,19 @@ def _real_dtype(dtype):
     return {_core.complex64: _core.float32, _core.complex128: _core.float64}.get(dtype, dtype)
 
 
+@takes_tensor
 def nansum(x, /, axis=None, *, dtype=None, keepdims=False):
     """Sum over axes of the elements that are no NaN, 0 of none."""
     return op.sum(_filled(x, 0), _axes(axis), dtype=dtype, keepdims=keepdims)
 
 
+@takes_tensor
 def nanprod(x, /, axis=None, *, dtype=None, keepdims=False):
     """Product over axes of the elements that are no NaN, 1 of none."""
     return op.prod(_filled(x, 1), _axes(axis), dtype=dtype, keepdims=keepdims)
 
 
+@takes_tensor
 def nanmean(x, /, axis=None, *, keepdims=False):
     """Mean over axes of the elements that are no NaN, NaN of none."""
     if not _may_be_nan(x):
@@ -47,6 +51,7 @@ def nanmean(x, /, axis=None, *, keepdims=False):
     return op.divide(total, _count(x, axis, keepdims, _real_dtype(x.dtype)))
 
 
+@takes_tensor
 def nanvar(x, /, axis=None, *, correction=0, keepdims=False):
     """Variance over axes of the elements that are no NaN, NaN where there are no more of them than correction."""
     if not _may_be_nan(x):
@@ -58,6 +63,7 @@ def nanvar(x, /, axis=None, *, correction=0, keepdims=False):
     return op.where(op.greater(left, 0), found, float("nan"))
 
 
+@takes_tensor
 def nanstd(x, /, axis=None, *, correction=0, keepdims=False):
     """Standard deviation over axes of the elements that are no NaN, the square root of nanvar."""
     return op.sqrt(nanvar(x, axis, correction=correction, keepdims=keepdims))
@@ -70,11 +76,13 @@ def _nan_extreme(x, axis, keepdims, reduce, beyond):
     return op.where(none, float("nan"), reduce(_filled(x, beyond), _axes(axis), keepdims=keepdims))
 
 
+@takes_tensor
 def nanmax(x, /, axis=None, *, keepdims=False):
     """Largest over axes of the elements that are no NaN, NaN where all are."""
     return _nan_extreme(x, axis, keepdims, op.max, -float("inf"))
 
 
+@takes_tensor
 def nanmin(x, /, axis=None, *, keepdims=False):
     """Smallest over axes of the elements that are no NaN, NaN where all are."""
     return _nan_extreme(x, axis, keepdims, op.min, float("inf"))
@@ -91,11 +99,13 @@ def _nan_position(function, x, axis, keepdims, locate, extreme):
     return op.argmax(op.cast(hit, _core.int8), axis, keepdims=keepdims)
 
 
+@takes_tensor
 def nanargmax(x, /, axis=None, *, keepdims=False):
     """Position of the first largest element that is no NaN. Errors: ValueError where all along axis are NaN."""
     return _nan_position("nanargmax", x, axis, keepdims, op.argmax, nanmax)
 
 
+@takes_tensor
 def nanargmin(x, /, axis=None, *, keepdims=False):
     """Position of the first smallest element that is no NaN. Errors: ValueError where all along axis are NaN."""
     return _nan_position("nanargmin", x, axis, keepdims, op.argmin, nanmin)

@@ -4,6 +4,7 @@ from . import _core
 from ._array_api import isdtype, result_type
 from ._ops import NAMESPACE, ops
 from ._shape_functions import normalized_axis
+from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -94,6 +95,7 @@ def _uneven_gradient(y, axis, x, edge_order):
     return [head, middle, end(n - 1, _part(h, axis, n - 2, n - 1), _part(h, axis, n - 3, n - 2), -1)]
 
 
+@takes_tensor
 def gradient(f, /, *spacing, axis=None, edge_order=1):
     """Slopes of f along each of its axes (or those stated), by differences over two steps, one-sided at the ends.
 
@@ -122,6 +124,7 @@ def gradient(f, /, *spacing, axis=None, edge_order=1):
     return found[0] if len(found) == 1 else found
 
 
+@takes_tensor
 def trapezoid(y, /, x=None, dx=1.0, axis=-1):
     """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx."""
     axis = normalized_axis("trapezoid", axis, y.ndim)
@@ -160,6 +163,7 @@ def _full(long, short):
     return op.matmul(windows, op.flip(short))
 
 
+@takes_tensor
 def convolve(x, y, /, mode="full"):
     """The convolution of two vectors: all sums ('full'), the middle ones, as many as the longer has ('same'), or those that overlap wholly ('valid')."""
     x, y = _checked("convolve", x, y, mode)
@@ -171,6 +175,7 @@ def convolve(x, y, /, mode="full"):
     return found[(m - 1) // 2 : (m - 1) // 2 + n] if mode == "same" else found[m - 1 : n]
 
 
+@takes_tensor
 def correlate(x, y, /, mode="valid"):
     """The correlation of two vectors: sums of x[n + k] conj(y[n]); modes as of convolve."""
     x, y = _checked("correlate", x, y, mode)

@@ -6,6 +6,7 @@ from . import _core
 from ._array_api import isdtype
 from ._ops import NAMESPACE, ops
 from ._shape_functions import normalized_axis
+from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -86,6 +87,7 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
     return op.reshape(op.moveaxis(found, -1, 0), [*q.shape, *shape])
 
 
+@takes_tensor
 def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
     """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements.
 
@@ -94,31 +96,37 @@ def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
     return _quantile("quantile", x, q, axis, method, keepdims, False)
 
 
+@takes_tensor
 def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
     """quantile of q / 100."""
     return _quantile("percentile", x, q, axis, method, keepdims, False, 100)
 
 
+@takes_tensor
 def median(x, /, axis=None, *, keepdims=False):
     """The middle element over axes, or the mean of the two middle ones; NaN where there is one."""
     return _quantile("median", x, 0.5, axis, "midpoint", keepdims, False)
 
 
+@takes_tensor
 def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
     """quantile of the elements that are no NaN, NaN of none."""
     return _quantile("nanquantile", x, q, axis, method, keepdims, True)
 
 
+@takes_tensor
 def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
     """nanquantile of q / 100."""
     return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100)
 
 
+@takes_tensor
 def nanmedian(x, /, axis=None, *, keepdims=False):
     """median of the elements that are no NaN, NaN of none."""
     return _quantile("nanmedian", x, 0.5, axis, "midpoint", keepdims, True)
 
 
+@takes_tensor
 def ptp(x, /, axis=None, *, keepdims=False):
     """The largest less the smallest element over axes."""
     axes = list(axis) if isinstance(axis, (tuple, list)) else axis

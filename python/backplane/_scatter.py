@@ -4,6 +4,7 @@ from . import _core
 from ._array_api import iinfo, isdtype
 from ._ops import NAMESPACE, ops
 from ._shape_functions import normalized_axis
+from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -40,6 +41,7 @@ def _mean(total, index, axis, include_self):
     return op.divide(total, op.cast(count, total.dtype))
 
 
+@takes_tensor
 def scatter(x, dim, index, src, reduce=None, *, include_self=True):
     """x with src[i, j, ...] put at position index[i, j, ...] of dim and at i, j, ... of the others; src may be a number.
 

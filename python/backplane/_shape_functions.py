@@ -2,6 +2,7 @@
 
 from . import _core
 from ._ops import NAMESPACE, ops
+from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -36,11 +37,13 @@ def normalized_axis(function, axis, ndim, argument="axis"):
     return axis % ndim
 
 
+@takes_tensor
 def transpose(x, /, axes=None):
     """x with its axes in reverse order, or in the order of axes; a view."""
     return op.permute_dims(x, list(range(x.ndim))[::-1] if axes is None else axes)
 
 
+@takes_tensor
 def swapaxes(x, /, axis1, axis2):
     """x with two axes exchanged; a view."""
     order = list(range(x.ndim))
@@ -49,6 +52,7 @@ def swapaxes(x, /, axis1, axis2):
     return op.permute_dims(x, order)
 
 
+@takes_tensor
 def ravel(x, /):
     """x's elements in row-major order as a vector; a view where strides allow."""
     return op.reshape(x, [-1])
@@ -108,6 +112,7 @@ def _at(x, axis, places):
     return _pieces(x, axis, bounds)
 
 
+@takes_tensor
 def array_split(x, indices_or_sections, /, axis=0):
     """Pieces of x along axis, views: so many, the first ones longer by one where sizes differ, or those between positions."""
     axis = normalized_axis("array_split", axis, x.ndim)
@@ -121,6 +126,7 @@ def array_split(x, indices_or_sections, /, axis=0):
     return _pieces(x, axis, bounds)
 
 
+@takes_tensor
 def split(x, indices_or_sections, /, axis=0):
     """Pieces of x along axis, views: so many of one size, or those between positions."""
     axis = normalized_axis("split", axis, x.ndim)
@@ -133,6 +139,7 @@ def split(x, indices_or_sections, /, axis=0):
     return array_split(x, indices_or_sections, axis=axis)
 
 
+@takes_tensor
 def chunk(x, chunks, /, dim=0):
     """At most `chunks` pieces of x along dim, views, all of one size but for the last."""
     axis = normalized_axis("chunk", dim, x.ndim, "dim")
@@ -143,6 +150,7 @@ def chunk(x, chunks, /, dim=0):
     return tuple(_pieces(x, axis, [*range(0, size, step), size] if size else [0] * (chunks + 1)))
 
 
+@takes_tensor
 def rot90(x, /, k=1, axes=(0, 1)):
     """x turned by k quarters in the plane of axes, from the first towards the second."""
     first, second = (normalized_axis("rot90", axis, x.ndim, "axes") for axis in axes)
@@ -156,6 +164,7 @@ def rot90(x, /, k=1, axes=(0, 1)):
     return swapaxes(op.flip(x, [second]), first, second) if k == 1 else op.flip(swapaxes(x, first, second), [second])
 
 
+@takes_tensor
 def fliplr(x, /):
     """x in reverse order along axis 1."""
     if x.ndim < 2:
@@ -163,6 +172,7 @@ def fliplr(x, /):
     return op.flip(x, [1])
 
 
+@takes_tensor
 def flipud(x, /):
     """x in reverse order along axis 0."""
     if x.ndim < 1:
@@ -170,6 +180,7 @@ def flipud(x, /):
     return op.flip(x, [0])
 
 
+@takes_tensor
 def diag(x, /, k=0):
     """The k-th diagonal of a matrix, a view; of a vector the matrix that has it there, 0 elsewhere."""
     if x.ndim == 2:
@@ -180,6 +191,7 @@ def diag(x, /, k=0):
     return op.diagonal_put(op.full([size, size], 0, dtype=x.dtype, device=x.device), x, offset=k)
 
 
+@takes_tensor
 def diagflat(x, /, k=0):
     """The matrix that has x's elements, in row-major order, as its k-th diagonal, 0 elsewhere."""
     return diag(ravel(x), k)

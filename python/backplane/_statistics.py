@@ -5,12 +5,14 @@ import math
 from . import _core
 from ._array_api import isdtype
 from ._ops import NAMESPACE, ops
+from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
 __all__ = ["average", "bincount", "corrcoef", "cov", "digitize", "histogram"]
 
 
+@takes_tensor
 def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
     """Mean over axes, weighted; weights have x's shape, or are a vector along the one axis. returned: also the sum of the weights."""
     axes = list(axis) if isinstance(axis, (tuple, list)) else axis
@@ -49,6 +51,7 @@ def _variables(x, y, rowvar):
     return rows[0] if y is None else op.concat(rows, axis=0)
 
 
+@takes_tensor
 def cov(x, /, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
     """Covariances of the variables, which are x's rows (columns without rowvar), and of y's.
 
@@ -80,6 +83,7 @@ def cov(x, /, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweight
     return op.reshape(found, []) if found.shape == (1, 1) else found
 
 
+@takes_tensor
 def corrcoef(x, /, y=None, rowvar=True):
     """Correlation coefficients of the variables, which are x's rows (columns without rowvar), and of y's."""
     found = cov(x, y, rowvar)
@@ -101,6 +105,7 @@ def _greatest(function, x):
     return int(op.max(x)) if x.size else -1
 
 
+@takes_tensor
 def bincount(x, /, weights=None, minlength=0):
     """How often each integer from 0 on occurs in the vector x, or the sum of its weights; as long as the largest, or minlength."""
     if minlength < 0:
@@ -113,6 +118,7 @@ def bincount(x, /, weights=None, minlength=0):
     return op.segment_sum(weights if isdtype(weights.dtype, "real floating") else op.cast(weights, _core.float64), x, size)
 
 
+@takes_tensor
 def digitize(x, bins, /, right=False):
     """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it."""
     steps = op.diff(bins) if bins.size > 1 else bins[:0]
@@ -159,6 +165,7 @@ def _place(x, keys):
     return op.where(op.equal(x, keys[-1]), count - 1, place) if count > 0 else place
 
 
+@takes_tensor
 def histogram(x, /, bins=10, range=None, density=False, weights=None):
     """How many elements, or what weight, each bin holds, and the edges; the last bin includes its upper edge.
 

@@ -261,3 +261,10 @@ def test_convolutions_are_numpys(mode, n, m, dtype):
         x, y = x + 1j * RNG.standard_normal(n), y + 1j * RNG.standard_normal(m)
     same(bp.convolve(bp.asarray(x), bp.asarray(y), mode=mode), np.convolve(x, y, mode))
     same(bp.correlate(bp.asarray(x), bp.asarray(y), mode=mode), np.correlate(x, y, mode))
+
+
+@pytest.mark.parametrize("name", ["median", "nanmax", "cov", "histogram", "ravel", "gradient", "trapezoid", "vander", "convolve", "split"])
+@pytest.mark.parametrize("given", [[1.0, 2.0], 3, np.ones(3), None])
+def test_what_is_no_tensor_is_refused_by_name(name, given):
+    with pytest.raises(TypeError, match=f"{name}: argument [xyf]: found {type(given).__name__}"):
+        getattr(bp, name)(given, bp.ones(3)) if name in ("convolve", "split") else getattr(bp, name)(given)
