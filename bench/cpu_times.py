@@ -3,8 +3,9 @@
     cpu_times.py --threads N [--quick] [--floor FILE.so] [WORD...]
 
 Out: JSON on standard output, {"threads": N, "cells": [{name, group, size, seconds: {library: s}, absent: reason}]}; a progress bar on
-standard error. A turn is as many calls as take about 2 milliseconds, after one that is not timed. On more than one thread, turns are
-some milliseconds apart: threads of OpenMP and OpenBLAS spin for a while after their last work, which would slow the next library's turn.
+standard error. A turn is as many calls as take about 2 milliseconds, after one that is not timed. On one thread the clock is the process's
+own time, which other programs on the machine do not lengthen; on more it is the wall's, and turns are some milliseconds apart: threads
+of OpenMP and OpenBLAS spin for a while after their last work, which would slow the next library's turn.
 """
 
 import argparse
@@ -72,9 +73,12 @@ def timers(case, libraries, floor):
     return found
 
 
-def measure(found, rounds, seconds, apart, after):
+def measure(found, rounds, seconds, threads, after):
     """Best seconds per call of each library."""
     best, number = {}, {}
+    apart = APART if threads > 1 else 0
+    for timer in found.values():
+        timer.timer = time.perf_counter if threads > 1 else time.process_time
     for library, timer in found.items():
         once = min(timer.timeit(1), timer.timeit(1))
         number[library] = max(1, int(TURN / max(once, 1e-7)))
@@ -122,7 +126,7 @@ def main():
             bar.set_postfix_str(case.title, refresh=False)
             cell = {"name": case.name, "group": case.group, "size": case.size}
             try:
-                cell["seconds"] = measure(timers(case, libraries, floor), rounds, seconds, APART if options.threads > 1 else 0, after)
+                cell["seconds"] = measure(timers(case, libraries, floor), rounds, seconds, options.threads, after)
             except (AttributeError, NotImplementedError) as error:
                 cell["absent"] = str(error).split("\n")[0]
             cells.append(cell)

@@ -1,10 +1,12 @@
-// conv2d and its two adjoints, as products with matrices of windows, image by image, parallel over images and groups.
+// conv2d and its two adjoints, as products with matrices of windows, image by image, parallel over images and groups;
+// over large images, in float32 and forward, directly (direct_conv2d.cpp).
 //
 // float32 and float64; the half floats go by the decomposition. Tensors are contiguous.
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/columns.hpp"
+#include "kernels/direct_conv2d.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/gemm.hpp"
@@ -15,26 +17,12 @@ namespace {
 
 // Multiply-adds of a piece: about 20 microseconds.
 constexpr int64_t kPieceWork = int64_t{1} << 20;
+// Outputs of an image from which the direct way is faster: it saves writing and packing the matrix of windows, which
+// OpenBLAS's better kernels make up for on small images with many channels.
+constexpr int64_t kDirectOutputs = 2048;
 // Gradients of kernels are summed over images in this many parts, whatever the threads, so that they do not depend on
 // them.
 constexpr int64_t kWeightParts = 8;
-
-// x (n, groups * channels, h, w), w (groups * filters, channels, kh, kw), y (n, groups * filters, oh, ow).
-struct Convolution {
-  Windows windows;
-  int64_t images, groups, channels, filters;
-
-  int64_t taps() const { return channels * windows.taps(); }
-  int64_t image_size() const { return channels * windows.image(); }
-  int64_t result_size() const { return filters * windows.outputs(); }
-  int64_t kernel_size() const { return filters * taps(); }
-  int64_t work() const { return std::max<int64_t>(filters * taps() * windows.outputs(), 1); }
-  // Then the windows of an image are the image.
-  bool pointwise() const {
-    return windows.taps() == 1 && windows.stride[0] == 1 && windows.stride[1] == 1 && windows.padding[0] == 0 &&
-           windows.padding[1] == 0;
-  }
-};
 
 // `options`: stride, padding, dilation, groups.
 Convolution convolution_of(const int64_t* x, const int64_t* w, const int64_t* y, const bp_value* options) {
@@ -179,6 +167,9 @@ bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, b
     plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(out->dtype, [&]<class T>() {
       const T *left = reinterpret_cast<const T*>(data_of(a)), *right = reinterpret_cast<const T*>(data_of(b));
       T* result = reinterpret_cast<T*>(data_of(out));
+      if constexpr (std::is_same_v<T, float> && P == Pass::kForward)
+        if (!c.pointwise() && c.windows.outputs() >= kDirectOutputs)
+          return direct_forward(frame, c, left, right, result);
       if constexpr (P == Pass::kForward) forward(frame, c, left, right, result);
       if constexpr (P == Pass::kInput) input_grad(frame, c, left, right, result);
       if constexpr (P == Pass::kWeight) weight_grad(frame, c, left, right, result);
