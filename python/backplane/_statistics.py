@@ -148,15 +148,11 @@ def _edges(x, bins, limits, dtype):
     return _core.asarray([low + i * step for i in range(bins)] + [high], dtype=dtype, device=x.device)
 
 
-def _even_place(x, edges, bins):
-    """The bin of each element among even ones, -1 outside: by a product, then set right against the edges, as the last bit may lie."""
-    low, high = edges[0], edges[-1]
-    inside = op.logical_and(op.greater_equal(x, low), op.less_equal(x, high))
-    scaled = op.multiply(op.subtract(x, low), op.divide(bins, op.subtract(high, low)))
-    place = op.cast(op.minimum(op.where(inside, scaled, 0), bins - 1), _core.int64)
-    place = op.subtract(place, op.cast(op.less(x, op.take(edges, place)), _core.int64))
-    above = op.logical_and(op.greater_equal(x, op.take(edges, op.add(place, 1))), op.less(place, bins - 1))
-    return op.where(inside, op.add(place, op.cast(above, _core.int64)), -1)
+def _counts(x, keys):
+    """How many elements each bin holds: the elements in order, and where the edges would stand among them."""
+    ordered = op.sort(x)
+    cuts = op.concat([op.searchsorted(ordered, keys[:-1], side="left"), op.searchsorted(ordered, keys[-1:], side="right")])
+    return op.diff(cuts)
 
 
 def _place(x, keys):
@@ -177,11 +173,12 @@ def histogram(x, /, bins=10, range=None, density=False, weights=None):
     edges = _edges(x, bins, range, dtype)
     count = edges.size - 1
     keys = edges if edges.dtype is dtype else op.cast(edges, dtype)
-    place = _even_place(x, edges, count) if hasattr(bins, "__index__") else _place(x, keys)
-    if weights is not None and weights.size != x.size:
+    if weights is None:
+        found = _counts(x, keys) if count > 0 else op.full([0], 0, dtype=_core.int64, device=x.device)
+    elif weights.size != x.size:
         raise _core.ShapeError(f"histogram: argument weights: found {weights.size} elements, expected {x.size}")
-    each = op.full(x.shape, 1, dtype=_core.int64, device=x.device) if weights is None else op.reshape(weights, [-1])
-    found = op.segment_sum(each, place, max(count, 0))
+    else:
+        found = op.segment_sum(op.reshape(weights, [-1]), _place(x, keys), max(count, 0))
     if density:
         found = op.cast(found, dtype)
         found = op.divide(op.divide(found, op.diff(keys)), op.sum(found, dtype=dtype))
