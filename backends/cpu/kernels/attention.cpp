@@ -14,7 +14,7 @@
 namespace backplane::cpu {
 namespace {
 
-constexpr int64_t kQueries = 128, kKeys = 256;  // a block of float32 scores is 128 KiB
+constexpr int64_t kQueries = 256, kKeys = 256;  // a block of float32 scores is 256 KiB
 // Multiply-adds of a piece: about 20 microseconds.
 constexpr int64_t kPieceWork = int64_t{1} << 20;
 

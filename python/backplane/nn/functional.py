@@ -16,6 +16,8 @@ from ._dropout import *
 from ._interpolation import *
 from ._linear import *
 from ._normalization import *
+from ._pooling import *
+from ._recurrent import *
 from ._regression_loss import *
 from ._sparse import *
 from ._spatial import *

@@ -221,7 +221,90 @@ def rotary_embedding(x, cos, sin, interleaved=False):
     return y
 
 
+def pooled(reduce):
+    """Window by window: reduce(elements inside, their positions in the flattened axes, the window's size with padding but not beyond it)."""
+
+    def run(x, kernel, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+        n = x.ndim - 2
+        kernel, padding, dilation = per_axis(kernel, n), per_axis(padding, n), per_axis(dilation, n)
+        stride = per_axis(stride or kernel, n)
+        flat, number = x.reshape(*x.shape[:2], int(np.prod(x.shape[2:]))), np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:])
+        starts = []
+        for i in range(n):
+            room = x.shape[i + 2] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1
+            last = -(-room // stride[i]) if ceil_mode else room // stride[i]
+            starts.append([o * stride[i] - padding[i] for o in range(last + 1) if not ceil_mode or o * stride[i] < x.shape[i + 2] + padding[i]])
+        results = []
+        for corner in np.ndindex(*map(len, starts)):
+            taps = [[starts[i][corner[i]] + t * dilation[i] for t in range(kernel[i])] for i in range(n)]
+            within = [[t for t in taps[i] if t < x.shape[i + 2] + padding[i]] for i in range(n)]
+            at = number[np.ix_(*[[t for t in taps[i] if 0 <= t < x.shape[i + 2]] for i in range(n)])].reshape(-1)
+            results.append(reduce(flat[..., at], at, int(np.prod([len(w) for w in within]))))
+        return np.stack(results, -1).reshape(*x.shape[:2], *map(len, starts))
+
+    return run
+
+
+def max_pool_with_indices(x, *where, **how):
+    values = pooled(lambda part, at, count: part.max(-1))(x, *where, **how)
+    return [values, pooled(lambda part, at, count: at[part.argmax(-1)])(x, *where, **how)]
+
+
+def avg_pool(x, kernel, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor=None):
+    def mean(part, at, count):
+        return part.sum(-1) / (divisor or (count if count_include_pad else len(at)))
+
+    return pooled(mean)(x, kernel, stride, padding, (1,), ceil_mode)
+
+
+def lp_pool(x, p, kernel, stride=(), ceil_mode=False):
+    whole = int(np.prod(per_axis(kernel, x.ndim - 2)))
+    return pooled(lambda part, at, count: ((part**p).sum(-1) * whole / count) ** (1 / p))(x, kernel, stride, (0,), (1,), ceil_mode)
+
+
+def adaptive_max_pool_with_indices(x, size):
+    number = np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:])
+    flat, values, indices = x.reshape(*x.shape[:2], int(np.prod(x.shape[2:]))), np.zeros((*x.shape[:2], *size)), np.zeros((*x.shape[:2], *size), int)
+    for o in np.ndindex(*size):
+        bins = [range(i * n // m, -((i + 1) * n // -m)) for i, n, m in zip(o, x.shape[2:], size)]
+        at = number[np.ix_(*bins)].reshape(-1)
+        values[(..., *o)] = flat[..., at].max(-1)
+        indices[(..., *o)] = at[flat[..., at].argmax(-1)]
+    return [values, indices]
+
+
+def max_unpool(x, indices, size):
+    y = np.zeros((*x.shape[:2], int(np.prod(size))))
+    np.put_along_axis(y, indices.reshape(*x.shape[:2], int(np.prod(x.shape[2:]))), x.reshape(*x.shape[:2], int(np.prod(x.shape[2:]))), -1)
+    return y.reshape(*x.shape[:2], *size)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm_cell(x, h, c, w_ih, w_hh, b_ih=0.0, b_hh=0.0):
+    i, f, g, o = np.split(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh, 4, axis=-1)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return [sigmoid(o) * np.tanh(c), c]
+
+
+def gru_cell(x, h, w_ih, w_hh, b_ih=0.0, b_hh=0.0):
+    (r, z, n), (hr, hz, hn) = np.split(x @ w_ih.T + b_ih, 3, axis=-1), np.split(h @ w_hh.T + b_hh, 3, axis=-1)
+    z = sigmoid(z + hz)
+    return (1 - z) * np.tanh(n + sigmoid(r + hr) * hn) + z * h
+
+
 LAYERS = {
+    "max_pool_with_indices": max_pool_with_indices,
+    "avg_pool": avg_pool,
+    "lp_pool": lp_pool,
+    "adaptive_max_pool_with_indices": adaptive_max_pool_with_indices,
+    "max_unpool": max_unpool,
+    "lstm_cell": lstm_cell,
+    "gru_cell": gru_cell,
+    "rnn_tanh_cell": lambda x, h, w_ih, w_hh, b_ih=0.0, b_hh=0.0: np.tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh),
+    "rnn_relu_cell": lambda x, h, w_ih, w_hh, b_ih=0.0, b_hh=0.0: np.maximum(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh, 0),
     "attention": lambda *arguments, **more: attention_with_lse(*arguments, **more)[0],
     "attention_scores": attention_scores,
     "attention_weights": lambda query, key, lse, *rest, **more: np.exp(attention_scores(query, key, *rest, **more) - lse[..., None]),

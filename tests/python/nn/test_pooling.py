@@ -1,0 +1,78 @@
+"""Pooling of backplane.nn.functional: what the Python side adds to the ops, and laws between the functions."""
+
+import backplane as bp
+import backplane.nn.functional as F
+import numpy as np
+import pytest
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_indices_are_where_the_maxima_are_and_unpooling_puts_them_back(axes):
+    x = numbers(2, 3, *[6] * axes)
+    pool, unpool = getattr(F, f"max_pool{axes}d"), getattr(F, f"max_unpool{axes}d")
+    values, indices = pool(bp.asarray(x), 2, return_indices=True)
+    flat = x.reshape(2, 3, -1)
+    np.testing.assert_array_equal(np.take_along_axis(flat, indices.numpy().reshape(2, 3, -1), -1), values.numpy().reshape(2, 3, -1))
+    back = unpool(values, indices, 2).numpy()
+    assert back.shape == x.shape
+    np.testing.assert_array_equal(back[back != 0], x[back != 0])
+    assert (back != 0).sum() == values.size
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_window_of_the_whole_image_is_its_mean_and_maximum(axes):
+    x = numbers(2, 3, *[5, 4, 3][:axes])
+    over = tuple(range(2, axes + 2))
+    for name, reduce in (("avg", np.mean), ("max", np.max)):
+        expected = reduce(x, axis=over, keepdims=True)
+        np.testing.assert_allclose(getattr(F, f"{name}_pool{axes}d")(bp.asarray(x), x.shape[2:]).numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(getattr(F, f"adaptive_{name}_pool{axes}d")(bp.asarray(x), 1).numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_without_a_batch_is_a_batch_of_one(axes):
+    x = bp.asarray(numbers(3, *[5] * axes))
+    for name in (f"max_pool{axes}d", f"avg_pool{axes}d", f"adaptive_avg_pool{axes}d"):
+        np.testing.assert_array_equal(getattr(F, name)(x, 2).numpy(), getattr(F, name)(bp.expand_dims(x, [0]), 2)[0].numpy())
+
+
+def test_padding_counts_unless_it_is_told_not_to():
+    x = bp.ones((1, 1, 4, 4))
+    assert F.avg_pool2d(x, 2, 2, 1)[0, 0, 0, 0].item() == 0.25
+    assert F.avg_pool2d(x, 2, 2, 1, count_include_pad=False)[0, 0, 0, 0].item() == 1
+    assert F.avg_pool2d(x, 2, divisor_override=1)[0, 0, 0, 0].item() == 4
+
+
+def test_none_keeps_an_axis():
+    assert F.adaptive_avg_pool2d(bp.ones((1, 2, 5, 6)), (None, 2)).shape == (1, 2, 5, 2)
+    assert F.adaptive_max_pool3d(bp.ones((2, 5, 6, 7)), (1, None, 3)).shape == (2, 1, 6, 3)
+
+
+def test_lp_pool_of_one_axis_is_the_norm():
+    x = numbers(1, 1, 6) ** 2
+    found = F.lp_pool1d(bp.asarray(x), 2.0, 3).numpy()
+    np.testing.assert_allclose(found[0, 0], np.linalg.norm(x.reshape(2, 3), axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda x: F.max_pool2d(x, 9), "no room for a window of 9"),
+        (lambda x: F.max_pool2d(x, 9, ceil_mode=True), "fit into the image"),
+        (lambda x: F.max_pool2d(x, 2, 0), "'stride' holds 0"),
+        (lambda x: F.avg_pool2d(x, 2, 1, 2), "exceeds half the window"),
+        (lambda x: F.max_pool1d(x, 2), "argument input"),
+        (lambda x: F.avg_pool2d(x, (1, 2, 3)), "argument kernel_size: found 3 integers"),
+        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), "divisor_override"),
+        (lambda x: F.adaptive_avg_pool2d(x, 0), "output_size"),
+        (lambda x: F.max_unpool2d(x, bp.zeros((1, 2, 4, 5), dtype=bp.int64), 2), "argument indices"),
+        (lambda x: F.lp_pool2d(x, 0, 2), "norm_type"),
+    ],
+)
+def test_arguments_out_of_their_domain(call, text):
+    with pytest.raises(ValueError, match=text):
+        call(bp.asarray(numbers(1, 2, 5, 5)))
