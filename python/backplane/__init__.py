@@ -144,6 +144,10 @@ _functions = _ops.functions()
 _ops.add_methods(Tensor, _functions)
 _op_methods.add_methods()
 globals().update(DTYPES)
+
+from . import fft, linalg  # these call ops
+from .linalg import tensordot
+
 globals().update({name: op for name, op in _functions.items() if name not in globals()})
 
 

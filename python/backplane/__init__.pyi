@@ -6,10 +6,13 @@ from os import PathLike
 from types import ModuleType
 from typing import Any, TypeVar
 
+from . import fft as fft
+from . import linalg as linalg
 from . import nn as nn
 from . import types as types
 from ._registry import *
 from ._registry import TensorMethods
+from .linalg import tensordot as tensordot
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Number = builtins.bool | int | float | complex

@@ -17,9 +17,22 @@ namespace {
 using lapack::Int;
 constexpr const char* kSingular = "is singular; a regular one was expected";
 
+// Row by row, for systems so small that a call of BLAS costs more.
+template <class T>
+void substitute(bool lower, bool unit, int64_t n, int64_t cols, const T* a, T* b) {
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t i = lower ? k : n - 1 - k;
+    T* row = b + i * cols;
+    for (int64_t j = lower ? 0 : i + 1; j < (lower ? i : n); ++j)
+      for (int64_t c = 0; c < cols; ++c) row[c] -= a[i * n + j] * b[j * cols + c];
+    for (int64_t c = 0; c < cols && !unit; ++c) row[c] /= a[i * n + i];
+  }
+}
+
 // B (rows x cols, by rows) = inverse of a triangular A times B.
 template <class T>
 void solve_rows(CBLAS_UPLO uplo, CBLAS_DIAG diag, int64_t n, int64_t cols, const T* a, T* b) {
+  if (n <= 32 && cols <= 8) return substitute(uplo == CblasLower, diag == CblasUnit, n, cols, a, b);
   const auto size = static_cast<blasint>(n), width = static_cast<blasint>(cols);
   const T one = 1;
   if constexpr (std::is_same_v<T, float>)

@@ -43,5 +43,6 @@ void register_norm(const Registrar& registrar);
 void register_factor(const Registrar& registrar);
 void register_orthogonal(const Registrar& registrar);
 void register_eigen(const Registrar& registrar);
+void register_fft(const Registrar& registrar);
 
 }  // namespace backplane::cpu

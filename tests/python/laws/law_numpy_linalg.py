@@ -1,4 +1,4 @@
-"""NumPy's form of the entries of linear algebra."""
+"""NumPy's form of the entries of linear algebra and of Fourier transforms."""
 
 import numpy as np
 
@@ -20,6 +20,7 @@ def eig(x):
     return [np.asarray(result, complex) for result in np.linalg.eig(x)]
 
 
+ORDERS = {**{str(n): n for n in (1, -1, 2, -2)}, "inf": np.inf, "-inf": -np.inf}
 LINALG = {
     "cholesky": lambda x, upper=False: np.linalg.cholesky(x, upper=upper),
     "solve_triangular": triangular_solution,
@@ -38,4 +39,18 @@ LINALG = {
     "eigvalsh": lambda x: np.linalg.eigvalsh(x),
     "eig": eig,
     "eigvals": lambda x: eig(x)[0],
+    "pinv": lambda x, rtol=None: np.linalg.pinv(x, rtol=rtol if rtol is not None else max(x.shape[-2:]) * 2e-16),
+    "matrix_rank": lambda x, rtol=None: np.linalg.matrix_rank(x, rtol=rtol) if x.size else np.zeros(x.shape[:-2], int),
+    "matrix_power": lambda x, n: np.linalg.matrix_power(x, n),
+    "matrix_norm": lambda x, keepdims=False, ord="fro": np.linalg.matrix_norm(x, keepdims=keepdims, ord=ORDERS.get(ord, ord)),
+    "vector_norm": lambda x, axis=None, keepdims=False, ord=2: np.linalg.vector_norm(x, axis=axis and tuple(axis), keepdims=keepdims, ord=ord),
+    "outer": lambda x1, x2: np.outer(x1, x2),
+    "vecdot": lambda x1, x2, axis=-1: np.vecdot(x1, x2, axis=axis),
+    "tensordot": lambda x1, x2, axes1, axes2: np.tensordot(x1, x2, (axes1, axes2)),
+    "cross": lambda x1, x2, axis=-1: np.cross(x1, x2, axis=axis),
+    "kron": lambda x1, x2: np.kron(x1, x2),
+    "trace": lambda x, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype),
+    "fft_c2c": lambda x, axes, norm="backward", forward=True: (np.fft.fftn if forward else np.fft.ifftn)(x, axes=axes, norm=norm),
+    "fft_r2c": lambda x, axes, norm="backward": np.fft.rfftn(x, axes=axes, norm=norm),
+    "fft_c2r": lambda x, axes, n, norm="backward": np.fft.irfftn(x, [*(x.shape[a] for a in axes[:-1]), n], axes, norm),
 }

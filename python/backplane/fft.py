@@ -1,0 +1,229 @@
+"""Discrete Fourier transforms: the array API's extension of that name, with its signatures, and NumPy's over two axes.
+
+    spectrum = bp.fft.rfft(signal)
+
+What is computed is in three ops of the registry: complex to complex, real to complex, complex to real. The functions here pad
+and trim along the transformed axes and choose the op.
+"""
+
+from . import _core
+from ._ops import ops
+
+_bp = ops.bp
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+# The direction that the division by n goes with, seen from the other one.
+_OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def _check_norm(name, norm):
+    if norm not in _OPPOSITE:
+        raise _core.ArgumentValueError(f"{name}: argument norm: found {norm!r}, expected 'backward', 'ortho' or 'forward'")
+
+
+def _complex(x):
+    if x.dtype.kind == "complex floating":
+        return x
+    x = _floating(x)
+    return _bp.complex_from(x, _bp.zeros_like(x))
+
+
+def _floating(x):
+    return x if x.dtype.kind == "real floating" else _bp.cast(x, _core.float32)
+
+
+def _axes_and_sizes(name, x, s, axes):
+    """Axes from 0, and the size that each is to have: x's own where none is stated."""
+    if axes is None:
+        count = x.ndim if s is None else len(s)
+        axes = range(x.ndim - count, x.ndim)
+    found = []
+    for axis in axes:
+        if not -x.ndim <= axis < x.ndim:
+            raise _core.OutOfRangeError(f"{name}: argument axes: found {axis}, but x has {x.ndim} axes")
+        found.append(axis % x.ndim)
+    if s is not None and len(s) != len(found):
+        raise _core.ArgumentValueError(f"{name}: argument s: found {len(s)} sizes for {len(found)} axes")
+    if not found and name not in ("fftn", "ifftn"):
+        raise _core.ArgumentValueError(f"{name}: argument axes: found no axis, expected one or more")
+    sizes = [x.shape[axis] if s is None or s[i] is None or s[i] == -1 else s[i] for i, axis in enumerate(found)]
+    for size in sizes:
+        if size < 1:
+            raise _core.ArgumentValueError(f"{name}: found {size} elements to transform, expected one or more")
+    return found, sizes
+
+
+def _fit(x, axes, sizes):
+    """x trimmed, or padded with zeros at the end, to a size along each axis."""
+    short = [(axis, size) for axis, size in zip(axes, sizes) if size < x.shape[axis]]
+    if short:
+        cut, stops = zip(*short)
+        x = _bp.slice(x, cut, (0,) * len(cut), stops, (1,) * len(cut))
+    after = [0] * x.ndim
+    for axis, size in zip(axes, sizes):
+        after[axis] = size - x.shape[axis]
+    return _bp.pad(x, (0,) * x.ndim, after) if any(after) else x
+
+
+def _c2c(name, x, s, axes, norm, forward):
+    _check_norm(name, norm)
+    axes, sizes = _axes_and_sizes(name, x, s, axes)
+    x = _fit(_complex(x), axes, sizes)
+    return _bp.fft_c2c(x, axes, norm=norm, forward=forward) if axes else x
+
+
+def _r2c(name, x, s, axes, norm):
+    _check_norm(name, norm)
+    if x.dtype.kind == "complex floating":
+        raise _core.DtypeError(f"{name}: argument x: found {x.dtype.name}, expected a real floating dtype")
+    axes, sizes = _axes_and_sizes(name, x, s, axes)
+    return _bp.fft_r2c(_fit(_floating(x), axes, sizes), axes, norm=norm)
+
+
+def _c2r(name, x, s, axes, norm):
+    _check_norm(name, norm)
+    axes, sizes = _axes_and_sizes(name, x, s, axes)
+    if s is None or s[-1] in (None, -1):
+        sizes[-1] = 2 * (x.shape[axes[-1]] - 1)
+    if sizes[-1] < 1:
+        raise _core.ArgumentValueError(f"{name}: found {sizes[-1]} elements to transform, expected one or more")
+    x = _fit(_complex(x), axes, [*sizes[:-1], sizes[-1] // 2 + 1])
+    return _bp.fft_c2r(x, axes, sizes[-1], norm=norm)
+
+
+def _one(n):
+    return None if n is None else (n,)
+
+
+def fft(x, /, *, n=None, axis=-1, norm="backward"):
+    """The discrete Fourier transform along axis, of n elements."""
+    return _c2c("fft", x, _one(n), (axis,), norm, True)
+
+
+def ifft(x, /, *, n=None, axis=-1, norm="backward"):
+    """The inverse of fft."""
+    return _c2c("ifft", x, _one(n), (axis,), norm, False)
+
+
+def fftn(x, /, *, s=None, axes=None, norm="backward"):
+    """The discrete Fourier transform over axes (all, or the last len(s)), of s elements."""
+    return _c2c("fftn", x, s, axes, norm, True)
+
+
+def ifftn(x, /, *, s=None, axes=None, norm="backward"):
+    """The inverse of fftn."""
+    return _c2c("ifftn", x, s, axes, norm, False)
+
+
+def rfft(x, /, *, n=None, axis=-1, norm="backward"):
+    """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
+    return _r2c("rfft", x, _one(n), (axis,), norm)
+
+
+def irfft(x, /, *, n=None, axis=-1, norm="backward"):
+    """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
+    return _c2r("irfft", x, _one(n), (axis,), norm)
+
+
+def rfftn(x, /, *, s=None, axes=None, norm="backward"):
+    """The transform of real x over axes; the last of them keeps s // 2 + 1 values."""
+    return _r2c("rfftn", x, s, axes, norm)
+
+
+def irfftn(x, /, *, s=None, axes=None, norm="backward"):
+    """The inverse of rfftn."""
+    return _c2r("irfftn", x, s, axes, norm)
+
+
+def hfft(x, /, *, n=None, axis=-1, norm="backward"):
+    """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
+    _check_norm("hfft", norm)
+    return _c2r("hfft", _bp.conj(x), _one(n), (axis,), _OPPOSITE[norm])
+
+
+def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
+    """The inverse of hfft."""
+    _check_norm("ihfft", norm)
+    return _bp.conj(_r2c("ihfft", x, _one(n), (axis,), _OPPOSITE[norm]))
+
+
+def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+    """fftn over two axes."""
+    return _c2c("fft2", x, s, axes, norm, True)
+
+
+def ifft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+    """The inverse of fft2."""
+    return _c2c("ifft2", x, s, axes, norm, False)
+
+
+def rfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+    """rfftn over two axes."""
+    return _r2c("rfft2", x, s, axes, norm)
+
+
+def irfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+    """The inverse of rfft2."""
+    return _c2r("irfft2", x, s, axes, norm)
+
+
+def _frequencies(name, n, d, count, dtype, device, positions):
+    if n < 1:
+        raise _core.ArgumentValueError(f"{name}: argument n: found {n}, expected one or more")
+    dtype = _core.float32 if dtype is None else dtype
+    if dtype.kind not in ("real floating", "complex floating"):
+        raise _core.DtypeError(f"{name}: argument dtype: found {dtype.name}, expected a floating dtype")
+    return _bp.divide(_bp.cast(positions(_bp.iota(count, device=device)), dtype), n * d)
+
+
+def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """The frequencies of fft's values, for n elements d apart, in cycles per unit of d."""
+    half = (n - 1) // 2
+    return _frequencies("fftfreq", n, d, n, dtype, device, lambda i: _bp.subtract(_bp.remainder(_bp.add(i, n // 2), n), n - 1 - half))
+
+
+def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """The frequencies of rfft's values, for n elements d apart."""
+    return _frequencies("rfftfreq", n, d, n // 2 + 1, dtype, device, lambda i: i)
+
+
+def _shifted(x, axes, shift):
+    axes = range(x.ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
+    for axis in axes:
+        size = x.shape[axis]
+        first = shift(size)
+        if first == 0:
+            continue
+        tail = _bp.slice(x, (axis,), (first,), (None,), (1,))
+        x = _bp.concat((tail, _bp.slice(x, (axis,), (0,), (first,), (1,))), axis=axis)
+    return x
+
+
+def fftshift(x, /, *, axes=None):
+    """x with the frequency 0 moved to the middle of each axis."""
+    return _shifted(x, axes, lambda size: (size + 1) // 2)
+
+
+def ifftshift(x, /, *, axes=None):
+    """The inverse of fftshift."""
+    return _shifted(x, axes, lambda size: size // 2)

@@ -1,0 +1,291 @@
+"""Linear algebra: the array API's extension of that name, with its signatures, and what NumPy's users expect beside it.
+
+    q, r = bp.linalg.qr(a)
+
+Arguments are matrices (*, m, n), or stacks of them over the leading axes. What is computed is in the registry's ops; the
+functions here bring arguments and results into the standard's form. A factorisation that fails raises LinAlgError.
+"""
+
+import math
+from collections import namedtuple
+
+from . import _core
+from ._ops import ops
+
+_bp = ops.bp
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "kron",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+# What a kernel says of a matrix that it cannot factorise. It is a ValueError.
+LinAlgError = _core.DataError
+
+EigResult = namedtuple("EigResult", "eigenvalues eigenvectors")
+EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
+QRResult = namedtuple("QRResult", "Q R")
+SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
+SVDResult = namedtuple("SVDResult", "U S Vh")
+LstsqResult = namedtuple("LstsqResult", "x residuals rank s")
+
+
+def _word(function, argument, found, expected):
+    if found not in expected:
+        raise _core.ArgumentValueError(f"{function}: argument {argument}: found {found!r}, expected one of {', '.join(map(repr, expected))}")
+    return found
+
+
+# ---- factorisations ----
+
+
+def cholesky(x, /, *, upper=False):
+    """The lower L with L L^H = x, or the upper U with U^H U = x, of Hermitian positive definite matrices."""
+    return _bp.cholesky(x, upper=upper)
+
+
+def qr(x, /, *, mode="reduced"):
+    """Q with orthonormal columns and upper triangular R, with Q R = x; mode 'complete' gives a square Q."""
+    return QRResult(*_bp.qr(x, mode=_word("qr", "mode", mode, ("reduced", "complete"))))
+
+
+def svd(x, /, *, full_matrices=True):
+    """U, S, Vh with U diag(S) Vh = x; full_matrices gives square U and Vh."""
+    return SVDResult(*_bp.svd(x, full_matrices=full_matrices))
+
+
+def svdvals(x, /):
+    """The singular values, descending."""
+    return _bp.svdvals(x)
+
+
+def eigh(x, /):
+    """Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices."""
+    return EighResult(*_bp.eigh(x))
+
+
+def eigvalsh(x, /):
+    """The eigenvalues of Hermitian matrices, ascending."""
+    return _bp.eigvalsh(x)
+
+
+def eig(x, /):
+    """Eigenvalues and eigenvectors (columns) of square matrices; complex also where x is real."""
+    return EigResult(*_bp.eig(x))
+
+
+def eigvals(x, /):
+    """The eigenvalues of square matrices, which are complex."""
+    return _bp.eigvals(x)
+
+
+# ---- equations, inverses, determinants ----
+
+
+def solve(x1, x2, /):
+    """The y with x1 y = x2; x2 is a vector where it has one axis, else a stack of matrices."""
+    return _bp.solve(x1, x2)
+
+
+def solve_triangular(x1, x2, /, *, upper=False, unit_diagonal=False):
+    """The y with x1 y = x2, where of x1 only one triangle is read, and not its diagonal where that is stated to be 1."""
+    return _bp.solve_triangular(x1, x2, upper=upper, unit_diagonal=unit_diagonal)
+
+
+def inv(x, /):
+    """The inverses of square matrices."""
+    return _bp.inv(x)
+
+
+def pinv(x, /, *, rtol=None):
+    """The pseudo-inverses; singular values up to rtol times the largest count as 0."""
+    return _bp.pinv(x, rtol=rtol)
+
+
+def lstsq(a, b, /, *, rtol=None):
+    """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank and more rows
+    than columns), a's rank and its singular values. b is a vector where it has one axis."""
+    columns = _bp.expand_dims(b, (-1,)) if b.ndim == 1 else b
+    found = _bp.matmul(_bp.pinv(a, rtol=rtol), columns)
+    rank = _bp.matrix_rank(a, rtol=rtol)
+    rows, unknowns = a.shape[-2:]
+    residuals = _bp.zeros((0,), dtype=_bp.real(found).dtype, device=found.device)
+    if rows > unknowns and bool(_bp.all(_bp.equal(rank, unknowns))):
+        residuals = _bp.sum(_bp.square(_bp.abs(_bp.subtract(columns, _bp.matmul(a, found)))), (-2,))
+    return LstsqResult(_bp.squeeze(found, (-1,)) if b.ndim == 1 else found, residuals, rank, _bp.svdvals(a))
+
+
+def det(x, /):
+    """The determinants of square matrices."""
+    return _bp.det(x)
+
+
+def slogdet(x, /):
+    """Signs (phases) of the determinants, and the logarithms of their absolute values."""
+    return SlogdetResult(*_bp.slogdet(x))
+
+
+def matrix_rank(x, /, *, rtol=None):
+    """The numbers of singular values above rtol times the largest."""
+    return _bp.matrix_rank(x, rtol=rtol)
+
+
+# ---- products ----
+
+
+def matmul(x1, x2, /):
+    """The matrix product."""
+    return _bp.matmul(x1, x2)
+
+
+def matrix_power(x, n, /):
+    """The n-th powers of square matrices; of their inverses where n is negative."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise _core.ShapeError(f"matrix_power: argument x: found shape {x.shape}, expected square matrices")
+    return _bp.matrix_power(x, n)
+
+
+def multi_dot(arrays, /):
+    """The product of matrices, in the order of multiplication that takes the fewest operations; a vector may stand at either end."""
+    arrays = list(arrays)
+    if len(arrays) < 2:
+        raise _core.ArgumentValueError(f"multi_dot: argument arrays: found {len(arrays)} tensors, expected two or more")
+    first, last = arrays[0].ndim == 1, arrays[-1].ndim == 1
+    arrays[0] = _bp.expand_dims(arrays[0], (0,)) if first else arrays[0]
+    arrays[-1] = _bp.expand_dims(arrays[-1], (1,)) if last else arrays[-1]
+    product = _product(arrays, _splits([x.shape[0] for x in arrays] + [arrays[-1].shape[1]]), 0, len(arrays) - 1)
+    ends = [axis for axis, is_vector in ((0, first), (1, last)) if is_vector]
+    return _bp.squeeze(product, ends) if ends else product
+
+
+def _splits(sizes):
+    """Where to split the chain from i to j, for all i < j (Cormen and others, Introduction to Algorithms, 15.2)."""
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    split = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            ways = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            split[i, j] = min(ways, key=ways.get)
+            cost[i, j] = ways[split[i, j]]
+    return split
+
+
+def _product(arrays, split, i, j):
+    if i == j:
+        return arrays[i]
+    k = split[i, j]
+    return _bp.matmul(_product(arrays, split, i, k), _product(arrays, split, k + 1, j))
+
+
+def outer(x1, x2, /):
+    """The products of all pairs of elements of two vectors."""
+    return _bp.outer(x1, x2)
+
+
+def kron(x1, x2, /):
+    """The Kronecker product."""
+    return _bp.kron(x1, x2)
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """The sums over axis of conj(x1) * x2."""
+    return _bp.vecdot(x1, x2, axis=axis)
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """The cross products of vectors of three elements along axis."""
+    return _bp.cross(x1, x2, axis=axis)
+
+
+def tensordot(x1, x2, /, *, axes=2):
+    """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes`."""
+    if hasattr(axes, "__index__"):
+        n = axes.__index__()
+        if not 0 <= n <= min(x1.ndim, x2.ndim):
+            raise _core.ArgumentValueError(f"tensordot: argument axes: found {n} for {x1.ndim} and {x2.ndim} axes")
+        first, second = range(x1.ndim - n, x1.ndim), range(n)
+    else:
+        first, second = ((one,) if hasattr(one, "__index__") else tuple(one) for one in axes)
+    first, second = tuple(first), tuple(second)
+    if len(first) != len(second):
+        raise _core.ArgumentValueError(f"tensordot: argument axes: found {len(first)} and {len(second)} axes, expected pairs")
+    return _bp.tensordot(x1, x2, axes1=first, axes2=second)
+
+
+# ---- norms, and parts of matrices ----
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The ord-norm over axes, or of all elements."""
+    return _bp.vector_norm(x, axis=(axis,) if hasattr(axis, "__index__") else axis, keepdims=keepdims, ord=ord)
+
+
+_NORMS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """A norm of each matrix: 'fro', 'nuc', 1, -1 (sums of columns), 2, -2 (singular values), inf, -inf (sums of rows)."""
+    ord = _NORMS[_NORMS.index(_word("matrix_norm", "ord", ord, _NORMS))]  # 1 for 1.0
+    return _bp.matrix_norm(x, keepdims=keepdims, ord=str(ord))
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """NumPy's norm: of vectors along one axis, of matrices over two, and of all elements where neither ord nor axis is given."""
+    if axis is None and (ord is None or x.ndim == 1):
+        flat = vector_norm(x, ord=2 if ord is None else ord)
+        return _bp.reshape(flat, (1,) * x.ndim) if keepdims else flat
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if hasattr(axis, "__index__") else tuple(axis)
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise _core.ArgumentValueError(f"norm: argument axis: found {len(axes)} axes, expected one or two")
+    rows, columns = (one % x.ndim for one in axes)
+    rest = tuple(one for one in range(x.ndim) if one not in (rows, columns))
+    found = matrix_norm(_bp.permute_dims(x, (*rest, rows, columns)), ord="fro" if ord is None else ord)
+    return _bp.expand_dims(found, sorted((rows, columns))) if keepdims else found
+
+
+def matrix_transpose(x, /):
+    """The matrices with rows and columns exchanged."""
+    return _bp.matrix_transpose(x)
+
+
+def diagonal(x, /, *, offset=0):
+    """A diagonal of each matrix."""
+    return _bp.diagonal(x, offset=offset)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """The sum along a diagonal of each matrix."""
+    return _bp.trace(x, offset=offset, dtype=dtype)

@@ -1,0 +1,126 @@
+"""backplane.linalg: what its functions add to the ops that the laws cover: forms of arguments and results, errors, gauges."""
+
+import math
+
+import backplane as bp
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(3)
+
+
+def tensor(*shape, dtype="float64"):
+    drawn = RNG.standard_normal(shape)
+    return bp.asarray((drawn + 1j * RNG.standard_normal(shape) if dtype.startswith("complex") else drawn).astype(dtype))
+
+
+def close(found, expected, eps=1e-9):
+    np.testing.assert_allclose(np.asarray(found.numpy()), expected, rtol=eps, atol=eps)
+
+
+def adjoint(x):
+    return bp.conj(bp.matrix_transpose(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 3, 5)])
+def test_factors_multiply_to_the_matrix(shape, dtype):
+    eps = 1e-4 if dtype in ("float32", "complex64") else 1e-10
+    x = tensor(*shape, dtype=dtype)
+    for mode in ("reduced", "complete"):
+        q, r = bp.linalg.qr(x, mode=mode)
+        close(q @ r, x.numpy(), eps)
+        close(adjoint(q) @ q, np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], q.shape[-1], q.shape[-1])), eps)
+    for full in (False, True):
+        u, s, vh = bp.linalg.svd(x, full_matrices=full)
+        k = s.shape[-1]
+        close((u[..., :k] * bp.expand_dims(s, (-2,))) @ vh[..., :k, :], x.numpy(), eps)
+        close(adjoint(u) @ u, np.broadcast_to(np.eye(u.shape[-1]), (*u.shape[:-2], u.shape[-1], u.shape[-1])), eps)
+    square = x @ adjoint(x)
+    w, v = bp.linalg.eigh(square)
+    close((v * bp.expand_dims(w, (-2,))) @ adjoint(v), square.numpy(), 10 * eps)
+    w, v = bp.linalg.eig(square)
+    close((square + 0j if "complex" not in dtype else square) @ v - v * bp.expand_dims(w, (-2,)), 0, 100 * eps)
+
+
+def test_results_are_named_as_the_standard_says():
+    x = tensor(3, 3)
+    assert bp.linalg.qr(x)._fields == ("Q", "R")
+    assert bp.linalg.svd(x)._fields == ("U", "S", "Vh")
+    assert bp.linalg.slogdet(x)._fields == ("sign", "logabsdet")
+    assert bp.linalg.eigh(x)._fields == bp.linalg.eig(x)._fields == ("eigenvalues", "eigenvectors")
+
+
+def test_a_singular_matrix_is_named():
+    x = np.stack([np.eye(2), np.ones((2, 2))])
+    for call in (bp.linalg.inv, lambda a: bp.linalg.solve(a, bp.ones(2, dtype=bp.float64))):
+        with pytest.raises(bp.linalg.LinAlgError, match=r"matrix \[1\] of the stack is singular") as raised:
+            call(bp.asarray(x))
+        assert isinstance(raised.value, ValueError)
+    with pytest.raises(bp.linalg.LinAlgError, match="the matrix is not positive definite"):
+        bp.linalg.cholesky(bp.asarray(-np.eye(2)))
+
+
+def test_bad_arguments_are_refused():
+    x = tensor(2, 3)
+    for call in (
+        lambda: bp.linalg.qr(x, mode="full"),
+        lambda: bp.linalg.matrix_norm(x, ord=3),
+        lambda: bp.linalg.cross(x, tensor(2, 2)),
+        lambda: bp.linalg.outer(x, x),
+        lambda: bp.linalg.matrix_power(x, 2),
+        lambda: bp.tensordot(x, tensor(2, 3), axes=1),
+        lambda: bp.tensordot(x, x, axes=((0,), (0, 1))),
+        lambda: bp.linalg.multi_dot([x]),
+    ):
+        with pytest.raises(ValueError):
+            call()
+    with pytest.raises(IndexError):
+        bp.linalg.cross(tensor(3), tensor(3), axis=1)
+
+
+def test_free_vectors_have_no_derivative():
+    x = tensor(4, 2).requires_grad_()
+    with pytest.raises(NotImplementedError, match="mode=reduced"):
+        bp.linalg.qr(x, mode="complete").Q.sum().backward()
+    with pytest.raises(NotImplementedError, match="full_matrices=False"):
+        bp.linalg.svd(x).S.sum().backward()
+
+
+@pytest.mark.parametrize("ord", [None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf, 0, 3])
+@pytest.mark.parametrize("axis", [None, 0, (0, 1), (2, 0)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_norm_is_numpys(ord, axis, keepdims):
+    x = tensor(2, 3, 4)
+    try:
+        expected = np.linalg.norm(x.numpy(), ord, axis, keepdims)
+    except ValueError:
+        with pytest.raises((ValueError, TypeError)):
+            bp.linalg.norm(x, ord, axis, keepdims)
+        return
+    close(bp.linalg.norm(x, ord, axis, keepdims), expected)
+
+
+def test_the_gradient_of_a_norm_of_zeros_is_zero():
+    x = bp.zeros((3,), dtype=bp.float64).requires_grad_()
+    bp.linalg.vector_norm(x).backward()
+    close(x.grad, np.zeros(3))
+
+
+def test_products_are_numpys():
+    a, b, c, v = tensor(3, 50), tensor(50, 4), tensor(4, 6), tensor(3)
+    close(bp.linalg.multi_dot([a, b, c]), np.linalg.multi_dot([a.numpy(), b.numpy(), c.numpy()]))
+    close(bp.linalg.multi_dot([v, a, b]), np.linalg.multi_dot([v.numpy(), a.numpy(), b.numpy()]))
+    x, y = tensor(2, 3, 4), tensor(4, 3, 5)
+    close(bp.tensordot(x, y, axes=((1, 2), (1, 0))), np.tensordot(x.numpy(), y.numpy(), ((1, 2), (1, 0))))
+    close(bp.tensordot(x, v, axes=0), np.tensordot(x.numpy(), v.numpy(), 0))
+
+
+@pytest.mark.parametrize("b_shape", [(5,), (5, 2)])
+def test_least_squares_are_numpys(b_shape):
+    a, b = tensor(5, 3), tensor(*b_shape)
+    found, expected = bp.linalg.lstsq(a, b), np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)
+    close(found.x, expected[0])
+    close(found.residuals, expected[1])
+    assert int(found.rank) == expected[2]
+    close(found.s, expected[3])
