@@ -348,3 +348,8 @@ def test_ints_that_only_uint64_holds_fit_no_other_integers():
         bp.asarray([-1, 2**63], dtype=bp.uint64)
     assert bp.asarray(2**63, dtype=bp.float64).item() == 2.0**63
     assert (bp.asarray([1.0]) * 2**63).item() == 2.0**63
+
+
+def test_expm1_of_a_complex_zero_has_a_positive_real_part():
+    found = bp.expm1(bp.asarray([complex(-0.0, 0.0), complex(0.0, 0.0)]))
+    assert found.tolist() == [0j, 0j] and not bp.any(bp.signbit(bp.real(found)))

@@ -55,7 +55,7 @@ struct ComplexExpm1 {
     }
     const T half = std::sin(z.imag() / 2);
     const T growth = std::expm1(z.real());
-    return {growth * std::cos(z.imag()) - 2 * half * half, (growth + 1) * std::sin(z.imag())};
+    return {growth * std::cos(z.imag()) + (T(0) - 2 * half * half), (growth + 1) * std::sin(z.imag())};  // +0 at -0
   }
 };
 struct ComplexLog1p {
