@@ -1,8 +1,8 @@
 """Loads what the laws run on, and hands every law's outcome to the table that ends the run.
 
 The laws run on the CPU. BACKPLANE_LAW_DEVICE names another device, BACKPLANE_LAW_PLUGIN the plugins to load first, and
-BACKPLANE_LAW_LACKS the dtypes, joined by commas, that the device has not. On another device nothing runs on the host in its
-place: entries that say `host: true` are left out, and named.
+BACKPLANE_LAW_LACKS the dtypes, joined by commas, that the device has not. What another device may leave to the
+host is what entries say that are `host: true`; they are named.
 """
 
 import os
@@ -28,9 +28,6 @@ def _device_of_the_laws():
     import law_registry
 
     bp.set_default_device(law_registry.DEVICE)
-    allowed = bp.allow_host_fallback(law_registry.DEVICE == "cpu")
-    yield
-    bp.allow_host_fallback(allowed)
 
 
 def pytest_collection_modifyitems(items):

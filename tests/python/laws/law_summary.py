@@ -43,7 +43,7 @@ def write_left_out(write_line, found):
     write_line(f"no reference in NumPy {len(without)} of {len(found)} entries  {', '.join(without)}")
     if law_registry.DEVICE != "cpu":
         host = sorted(entry.name for entry in found if "host" in entry.flags)
-        write_line(f"host: true     {len(host):4} entries, which a device need not have  {', '.join(host)}")
+        write_line(f"host: true     {len(host):4} entries, which ran on the host, and so did what others reach of them  {', '.join(host)}")
 
 
 def write(terminalreporter):

@@ -101,7 +101,15 @@ struct Log1p {
 SIM_ROUNDING(Floor, std::floor)
 SIM_ROUNDING(Ceil, std::ceil)
 SIM_ROUNDING(Trunc, std::trunc)
-SIM_ROUNDING(Round, std::nearbyint)  // the default rounding mode takes ties to the even neighbour
+// The default rounding mode takes ties to the even neighbour.
+struct Round {
+  template <class T>
+  static T apply(T x) {
+    if constexpr (kIsComplex<T>) return T(std::nearbyint(x.real()), std::nearbyint(x.imag()));
+    if constexpr (std::is_floating_point_v<T>) return std::nearbyint(x);
+    return x;
+  }
+};
 #undef SIM_ROUNDING
 
 template <class Op, bp_dtype_mask kMask>
@@ -151,7 +159,7 @@ constexpr Row kRows[] = {
     row<Floor, kReals>("bp::floor"),
     row<Ceil, kReals>("bp::ceil"),
     row<Trunc, kReals>("bp::trunc"),
-    row<Round, kReals>("bp::round"),
+    row<Round, kNumbers>("bp::round"),
 };
 
 }  // namespace
