@@ -34,15 +34,15 @@ HWY_INLINE hn::Vec<D> number(D d, double value) {
 // log(1 + exp(-|z|)), whose argument lies in (0, 1].
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V log1p_exp_of_minus_abs(D d, V z) {
-  return hn::Log1p(d, VectorExp::call(d, hn::Neg(hn::Abs(z))));
+  return VectorLog1p::call(d, VectorExp::call(d, hn::Neg(hn::Abs(z))));
 }
 
 struct VectorElu {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x, V alpha, V scale, V input_scale) {
-    // Highway's Expm1 is stated for arguments from -FLT_MAX; below -100 the result is -1 in either type.
+    // Below -80 the result is -1 in either type.
     const V z = hn::Mul(x, input_scale);
-    const V low = hn::Mul(hn::Expm1(d, hn::Max(hn::Min(z, hn::Zero(d)), number(d, -100))), alpha);
+    const V low = hn::Mul(expm1_ordinary(d, hn::Max(hn::Min(z, hn::Zero(d)), number(d, -80))), alpha);
     const V y = hn::Mul(hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, low), scale);
     return hn::IfThenElse(hn::Eq(x, x), y, x);
   }

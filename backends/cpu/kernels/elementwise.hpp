@@ -13,8 +13,9 @@ namespace backplane::cpu {
 using InnerLoop = const char* (*)(char* const* pointers, const int64_t* strides, int64_t n);
 
 // Elements from which a second thread pays: a piece must last well over the few microseconds that handing it out takes.
-inline constexpr int64_t kCheapGrain = 32768;  // one load, one instruction, one store: about 0.3 ns an element
-inline constexpr int64_t kCostlyGrain = 4096;  // functions: 1 to 10 ns an element
+inline constexpr int64_t kCheapGrain = 32768;     // one load, one instruction, one store: about 0.3 ns an element
+inline constexpr int64_t kFunctionGrain = 16384;  // vector functions: 0.2 to 2 ns an element
+inline constexpr int64_t kCostlyGrain = 4096;     // scalar functions: 5 to 50 ns an element
 
 struct Elementwise {
   // By compute dtype. A half float's entry may be NULL: then blocks are converted to float32 and back.

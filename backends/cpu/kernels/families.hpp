@@ -20,6 +20,7 @@ void register_activation_grads(const Registrar& registrar);
 void register_trigonometry(const Registrar& registrar);
 void register_hyperbolics(const Registrar& registrar);
 void register_special(const Registrar& registrar);
+void register_division(const Registrar& registrar);
 void register_powers(const Registrar& registrar);
 void register_float_bits(const Registrar& registrar);
 void register_where(const Registrar& registrar);

@@ -1,4 +1,4 @@
-// Operations on the representation or the order of numbers: signbit, copysign, nextafter, fmod, fmax, fmin, heaviside,
+// Operations on the representation or the order of numbers: signbit, copysign, nextafter, fmax, fmin, heaviside,
 // gcd, lcm.
 //
 // The half floats of signbit, copysign, fmax, fmin and heaviside pass through float32 like all others; the neighbour of
@@ -22,7 +22,7 @@
 #define BACKPLANE_CPU_FLOAT_BITS
 namespace backplane::cpu {
 struct FloatBits {
-  Elementwise signbit{}, copysign{}, nextafter{}, fmod{}, fmax{}, fmin{}, heaviside{}, gcd{}, lcm{};
+  Elementwise signbit{}, copysign{}, nextafter{}, fmax{}, fmin{}, heaviside{}, gcd{}, lcm{};
 };
 }  // namespace backplane::cpu
 #endif
@@ -57,27 +57,16 @@ struct NextAfter {
   static HWY_INLINE Word call(Word x, Word y) {
     constexpr Word kSign = static_cast<Word>(Word{1} << (sizeof(Word) * 8 - 1));
     const Word a = x & static_cast<Word>(~kSign), b = y & static_cast<Word>(~kSign);
-    if (a > kInfinity) return x;
-    if (b > kInfinity) return y;
-    if (x == y || (a | b) == 0) return y;
-    if (a == 0) return static_cast<Word>((y & kSign) | 1);
-    const bool inwards = ((x ^ y) & kSign) != 0 || a > b;
-    return static_cast<Word>(inwards ? x - 1 : x + 1);
+    const bool inwards = (((x ^ y) & kSign) != 0) | (a > b);
+    const Word moved = static_cast<Word>(x + (inwards ? static_cast<Word>(-1) : Word{1}));
+    const Word from_zero = static_cast<Word>((y & kSign) | 1);
+    Word next = a == 0 ? from_zero : moved;  // choices without branches: the loop vectorises
+    next = (x == y) | ((a | b) == 0) ? y : next;
+    next = b > kInfinity ? y : next;
+    return a > kInfinity ? x : next;
   }
 };
 
-struct Fmod {
-  template <class T>
-  static HWY_INLINE T call(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::fmod(a, b);
-    } else if constexpr (std::is_signed_v<T>) {
-      return b == T(-1) ? T(0) : static_cast<T>(a % b);
-    } else {
-      return static_cast<T>(a % b);
-    }
-  }
-};
 struct Fmax {
   template <class T>
   static HWY_INLINE T call(T a, T b) {
@@ -138,8 +127,6 @@ void fill_float_bits(FloatBits& t) {
   t.nextafter.inner[BP_BFLOAT16] = binary_loop<NextAfter<uint16_t, 0x7f80>, uint16_t>;
   t.nextafter.inner[BP_FLOAT32] = binary_loop<NextAfter<uint32_t, 0x7f800000>, uint32_t>;
   t.nextafter.inner[BP_FLOAT64] = binary_loop<NextAfter<uint64_t, 0x7ff0000000000000>, uint64_t>;
-  fill_checked<Fmod, false>(t.fmod);
-  fill_binary_floats<Fmod>(t.fmod);
   fill_binary_integers<Fmax>(t.fmax);
   fill_binary_floats<Fmax>(t.fmax);
   fill_binary_integers<Fmin>(t.fmin);
@@ -148,7 +135,7 @@ void fill_float_bits(FloatBits& t) {
   fill_binary_floats<Heaviside>(t.heaviside);
   fill_binary_integers<Gcd>(t.gcd);
   fill_binary_integers<Lcm>(t.lcm);
-  t.fmod.grain = t.gcd.grain = t.lcm.grain = kCostlyGrain;
+  t.gcd.grain = t.lcm.grain = kCostlyGrain;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -166,7 +153,7 @@ void register_float_bits(const Registrar& registrar) {
       {"bp::signbit", &t.signbit, elementwise_unary},
       {"bp::copysign", &t.copysign, elementwise_binary},
       {"bp::nextafter", &t.nextafter, elementwise_binary},
-      {"bp::fmod", &t.fmod, elementwise_binary},
+
       {"bp::fmax", &t.fmax, elementwise_binary},
       {"bp::fmin", &t.fmin, elementwise_binary},
       {"bp::heaviside", &t.heaviside, elementwise_binary},

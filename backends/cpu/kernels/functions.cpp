@@ -13,6 +13,7 @@
 #include "kernels/families.hpp"
 #include "kernels/inner_loops-inl.hpp"
 #include "kernels/vector_math-inl.hpp"
+#include "kernels/vector_pow-inl.hpp"
 
 #ifndef BACKPLANE_CPU_FUNCTIONS
 #define BACKPLANE_CPU_FUNCTIONS
@@ -38,11 +39,7 @@ namespace HWY_NAMESPACE {
 BACKPLANE_FUNCTION(Sqrt, std::sqrt(x))
 BACKPLANE_FUNCTION(Rsqrt, T(1) / std::sqrt(x))
 BACKPLANE_FUNCTION(Exp, std::exp(x))
-BACKPLANE_FUNCTION(Expm1, std::expm1(x))
 BACKPLANE_FUNCTION(Log, std::log(x))
-BACKPLANE_FUNCTION(Exp2, std::exp2(x))
-BACKPLANE_FUNCTION(Log10, std::log10(x))
-BACKPLANE_FUNCTION(Cbrt, std::cbrt(x))
 #undef BACKPLANE_FUNCTION
 
 // Accurate near 0, where exp(x) - 1 and log(1 + x) lose their digits.
@@ -95,15 +92,14 @@ struct ComplexExp2 {
 void fill_functions(Functions& t) {
   fill_plain<Sqrt, Sqrt>(t.sqrt);
   fill_plain<Rsqrt, Rsqrt>(t.rsqrt);
-  fill_plain<Expm1, ComplexExpm1>(t.expm1);
+  fill_vector_and_complex<VectorExpm1, ComplexExpm1>(t.expm1);
   fill_vector_and_complex<VectorExp, Exp>(t.exp);
   fill_vector_and_complex<VectorLog, Log>(t.log);
   fill_vector_and_complex<VectorLog1p, ComplexLog1p>(t.log1p);
   fill_vector_and_complex<VectorLog2, ComplexLog2>(t.log2);
-  fill_plain<Exp2, ComplexExp2>(t.exp2);
-  fill_plain<Log10, ComplexLog10>(t.log10);
-  fill_unary_floats<Cbrt>(t.cbrt);
-  t.cbrt.grain = kCostlyGrain;
+  fill_vector_and_complex<VectorExp2, ComplexExp2>(t.exp2);
+  fill_vector_and_complex<VectorLog10, ComplexLog10>(t.log10);
+  fill_vector<VectorCbrt>(t.cbrt);
   fill_vector<VectorSigmoid>(t.sigmoid);
   fill_vector<VectorSilu>(t.silu);
   fill_vector<VectorGelu>(t.gelu);

@@ -66,12 +66,12 @@ struct Atanh {
 };
 
 void fill_hyperbolics(Hyperbolics& t) {
-  fill_plain<Sinh, Sinh>(t.sinh);
-  fill_plain<Cosh, Cosh>(t.cosh);
+  fill_vector_and_complex<VectorSinh, Sinh>(t.sinh);
+  fill_vector_and_complex<VectorCosh, Cosh>(t.cosh);
   fill_vector_and_complex<VectorTanh, ComplexTanh>(t.tanh);
-  fill_plain<Asinh, Asinh>(t.asinh);
-  fill_plain<Acosh, Acosh>(t.acosh);
-  fill_plain<Atanh, Atanh>(t.atanh);
+  fill_vector_and_complex<VectorAsinh, Asinh>(t.asinh);
+  fill_vector_and_complex<VectorAcosh, Acosh>(t.acosh);
+  fill_vector_and_complex<VectorAtanh, Atanh>(t.atanh);
 }
 
 }  // namespace HWY_NAMESPACE

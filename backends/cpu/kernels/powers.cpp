@@ -11,6 +11,9 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/inner_loops-inl.hpp"
+#include "kernels/vector_math-inl.hpp"
+#include "kernels/vector_pow-inl.hpp"
+#include "kernels/vector_trig-inl.hpp"
 
 #ifndef BACKPLANE_CPU_POWERS
 #define BACKPLANE_CPU_POWERS
@@ -44,35 +47,36 @@ struct Pow {
     }
   }
 };
-struct Atan2 {
-  template <class T>
-  static HWY_INLINE T call(T a, T b) {
-    return std::atan2(a, b);
+// One exponent for all: what is most powers in practice costs one instruction, and is exact.
+struct VectorSquare {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D, V x) {
+    return hn::Mul(x, x);
   }
 };
-struct Hypot {
-  template <class T>
-  static HWY_INLINE T call(T a, T b) {
-    return std::hypot(a, b);
+struct VectorReciprocal {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    return hn::Div(hn::Set(d, hn::TFromD<D>(1)), x);
   }
 };
-struct LogAddExp {
-  template <class T>
-  static HWY_INLINE T call(T a, T b) {
-    if (a == b) return a + T(0.69314718055994530942);  // equal infinities included
-    const T larger = a > b ? a : b;
-    return larger + std::log1p(std::exp(-std::abs(a - b)));
-  }
-};
+template <class T>
+const char* pow_loop(char* const* p, const int64_t* s, int64_t n) {
+  const T exponent = *reinterpret_cast<const T*>(p[2]);
+  if (s[2] == 0 && exponent == 2) return vector_loop<VectorSquare, T>(p, s, n);
+  if (s[2] == 0 && exponent == -1) return vector_loop<VectorReciprocal, T>(p, s, n);
+  return vector_pair_loop<VectorPow, T>(p, s, n);
+}
 
 void fill_powers(Powers& t) {
   fill_checked<Pow, true>(t.pow);
-  fill_binary_floats<Pow>(t.pow);
+  t.pow.inner[BP_FLOAT32] = pow_loop<float>;
+  t.pow.inner[BP_FLOAT64] = pow_loop<double>;
+  t.pow.grain = kFunctionGrain;
   fill_binary_complex<Pow>(t.pow);
-  fill_binary_floats<Atan2>(t.atan2);
-  fill_binary_floats<Hypot>(t.hypot);
-  fill_binary_floats<LogAddExp>(t.logaddexp);
-  t.pow.grain = t.atan2.grain = t.hypot.grain = t.logaddexp.grain = kCostlyGrain;
+  fill_vector_pairs<VectorAtan2>(t.atan2);
+  fill_vector_pairs<VectorHypot>(t.hypot);
+  fill_vector_pairs<VectorLogAddExp>(t.logaddexp);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,4 +1,4 @@
-// The error function and its kin: erf, erfc, lgamma.
+// The error function and its kin: erf, erfc, erfinv, lgamma.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/special.cpp"
 #include "hwy/foreach_target.h"
@@ -16,7 +16,7 @@
 #define BACKPLANE_CPU_SPECIAL
 namespace backplane::cpu {
 struct Special {
-  Elementwise erf{}, erfc{}, lgamma{};
+  Elementwise erf{}, erfc{}, erfinv{}, lgamma{};
 };
 }  // namespace backplane::cpu
 #endif
@@ -25,12 +25,6 @@ HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
-struct Erfc {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::erfc(x);
-  }
-};
 // The C library's lgamma writes the sign to a global; this one is told where.
 struct LogGamma {
   static HWY_INLINE float call(float x) {
@@ -45,9 +39,10 @@ struct LogGamma {
 
 void fill_special(Special& t) {
   fill_vector<VectorErf>(t.erf);
-  fill_unary_floats<Erfc>(t.erfc);
+  fill_vector<VectorErfc>(t.erfc);
+  fill_vector<VectorErfinv>(t.erfinv);
   fill_unary_floats<LogGamma>(t.lgamma);
-  t.erfc.grain = t.lgamma.grain = kCostlyGrain;
+  t.lgamma.grain = kCostlyGrain;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -64,6 +59,7 @@ void register_special(const Registrar& registrar) {
   const ElementwiseRow rows[] = {
       {"bp::erf", &t.erf, elementwise_unary},
       {"bp::erfc", &t.erfc, elementwise_unary},
+      {"bp::erfinv", &t.erfinv, elementwise_unary},
       {"bp::lgamma", &t.lgamma, elementwise_unary},
   };
   register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);

@@ -11,6 +11,7 @@
 #include "kernels/families.hpp"
 #include "kernels/inner_loops-inl.hpp"
 #include "kernels/vector_math-inl.hpp"
+#include "kernels/vector_trig-inl.hpp"
 
 #ifndef BACKPLANE_CPU_TRIGONOMETRY
 #define BACKPLANE_CPU_TRIGONOMETRY
@@ -65,9 +66,9 @@ struct Atan {
 void fill_trigonometry(Trigonometry& t) {
   fill_vector_and_complex<VectorSin, Sin>(t.sin);
   fill_vector_and_complex<VectorCos, Cos>(t.cos);
-  fill_plain<Tan, Tan>(t.tan);
-  fill_plain<Asin, Asin>(t.asin);
-  fill_plain<Acos, Acos>(t.acos);
+  fill_vector_and_complex<VectorTan, Tan>(t.tan);
+  fill_vector_and_complex<VectorAsin, Asin>(t.asin);
+  fill_vector_and_complex<VectorAcos, Acos>(t.acos);
   fill_vector_and_complex<VectorAtan, Atan>(t.atan);
 }
 

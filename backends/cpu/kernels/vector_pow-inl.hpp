@@ -1,0 +1,245 @@
+// Functions of two operands on vectors of float32 and float64: pow, hypot, logaddexp, and the remainders; cbrt too.
+// Included once per Highway target. Errors of the functions: docs/reference/accuracy.md.
+#if defined(BACKPLANE_CPU_VECTOR_POW) == defined(HWY_TARGET_TOGGLE)
+#ifdef BACKPLANE_CPU_VECTOR_POW
+#undef BACKPLANE_CPU_VECTOR_POW
+#else
+#define BACKPLANE_CPU_VECTOR_POW
+#endif
+
+#include "kernels/vector_log-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D, class F, class V = hn::Vec<D>>
+HWY_NOINLINE V pairs_by_library(D d, V x, V y, F function) {
+  using T = hn::TFromD<D>;
+  HWY_ALIGN T a[HWY_MAX_BYTES / sizeof(T)];
+  HWY_ALIGN T b[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(x, d, a);
+  hn::Store(y, d, b);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) a[i] = function(a[i], b[i]);
+  return hn::Load(d, a);
+}
+
+// A number as an unevaluated sum, high + low with |low| at most half a unit in the last place of high.
+template <class V>
+struct Pair {
+  V high, low;
+};
+template <class V>
+HWY_INLINE Pair<V> fast_sum(V a, V b) {  // |a| >= |b|, or a is 0
+  const V s = hn::Add(a, b);
+  return {s, hn::Sub(b, hn::Sub(s, a))};
+}
+template <class V>
+HWY_INLINE Pair<V> product(V a, V b) {
+  const V p = hn::Mul(a, b);
+  return {p, hn::MulSub(a, b, p)};
+}
+
+// log(x) of normal positive float64, to about 2^-66 of itself: log(m) = 2 s + s z (2 / 3 + z R(z)), with the first two
+// terms in pairs. s = f / (2 + f) and z = s^2.
+inline constexpr double kLogPairRest[] = {0.400000000000000274, 0.285714285713374579, 0.222222222715771937,
+                                          0.181818081701096158, 0.153855804324227323, 0.132857702914694286,
+                                          0.129159284418370279};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE Pair<V> log_pair(D d, V x) {
+  const LogParts<V> p = reduce_log(d, x);
+  const V two = hn::Set(d, 2.0), divisor = hn::Add(p.f, two), divisor_low = hn::Sub(p.f, hn::Sub(divisor, two));
+  const V reciprocal = hn::Div(hn::Set(d, 1.0), divisor), s = hn::Mul(p.f, reciprocal);
+  const V missing = hn::NegMulAdd(s, divisor_low, hn::NegMulAdd(s, divisor, p.f));
+  const V s_low = hn::Mul(missing, reciprocal);
+  Pair<V> z = product(s, s);
+  z.low = hn::MulAdd(hn::Add(s, s), s_low, z.low);
+  const V rest = hn::Mul(z.high, polynomial(d, z.high, kLogPairRest));
+  Pair<V> c = fast_sum(hn::Set(d, 0.66666666666666662966), rest);
+  c.low = hn::Add(c.low, hn::Set(d, 3.7007434154171884681e-17));
+  Pair<V> t = product(z.high, c.high);  // z c
+  t.low = hn::Add(t.low, hn::MulAdd(z.high, c.low, hn::Mul(z.low, c.high)));
+  Pair<V> u = product(s, t.high);  // s z c
+  u.low = hn::Add(u.low, hn::MulAdd(s, t.low, hn::Mul(s_low, t.high)));
+  Pair<V> m = fast_sum(hn::Add(s, s), u.high);
+  m.low = hn::Add(m.low, hn::Add(u.low, hn::Add(s_low, s_low)));
+  Pair<V> y = fast_sum(hn::Mul(p.k, hn::Set(d, kLn2High<double>)), m.high);
+  y.low = hn::Add(y.low, hn::MulAdd(p.k, hn::Set(d, kLn2Low<double>), m.low));
+  return fast_sum(y.high, y.low);
+}
+// The magnitude of x^y for float64, where the result is a normal number.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V pow_magnitude(D d, const Pair<V>& log_x, V y) {
+  Pair<V> e = product(log_x.high, y);
+  e.low = hn::MulAdd(log_x.low, y, e.low);
+  Reduced<V> r = reduce_exp(d, e.high);
+  r.r = hn::Add(r.r, e.low);
+  return scaled_exp(d, r, true);
+}
+
+// For float32 pow: log2 and exp2 in float64, to 2^-43 and 2^-34.
+inline constexpr double kLog2Short[] = {2.88539008177784969,  0.96179669411416448,  0.577077942057682039,
+                                        0.412209289579810146, 0.319903942470341643, 0.282928211886632051};
+inline constexpr double kExp2Short[] = {0.999999999959236893,    0.693147180556807409,    0.240226512166141322,
+                                        0.0555041090656569973,   0.00961802519821993826,  0.00133334781542014677,
+                                        0.000154698619216019339, 0.0000153038028496242806};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V short_pow(D d, V x, V y) {
+  const LogParts<V> p = reduce_log(d, x);
+  const V s = hn::Div(p.f, hn::Add(p.f, hn::Set(d, 2.0)));
+  const V e = hn::Mul(y, hn::MulAdd(s, polynomial(d, hn::Mul(s, s), kLog2Short), p.k));
+  const V limited = hn::Max(hn::Min(e, hn::Set(d, 200.0)), hn::Set(d, -200.0));
+  const V rounder = hn::Set(d, kRounder<double>), shifted = hn::Add(limited, rounder);
+  const V power = polynomial(d, hn::Sub(limited, hn::Sub(shifted, rounder)), kExp2Short);
+  return hn::Mul(power, power_of_two(d, shifted, 0));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V pow_of_halves([[maybe_unused]] D d, V x, [[maybe_unused]] V y) {
+#if HWY_TARGET == HWY_SCALAR
+  return x;  // never called: without FMA the C library computes
+#else
+  const hn::Repartition<double, D> dw;
+  const hn::Half<D> dh;
+  const auto low = short_pow(dw, hn::PromoteTo(dw, hn::LowerHalf(dh, x)), hn::PromoteTo(dw, hn::LowerHalf(dh, y)));
+  const auto high = short_pow(dw, hn::PromoteTo(dw, hn::UpperHalf(dh, x)), hn::PromoteTo(dw, hn::UpperHalf(dh, y)));
+  return hn::Combine(d, hn::DemoteTo(dh, high), hn::DemoteTo(dh, low));
+#endif
+}
+
+struct VectorPow {
+  // Zeros, infinities, NaN, and results that are not normal go to the C library; a negative x by its sign.
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    using T = hn::TFromD<D>;
+    T (*library)(T, T) = std::pow;
+    const V a = hn::Abs(x), most = hn::Set(d, std::numeric_limits<T>::max());
+    auto ordinary = hn::And(hn::Ge(a, hn::Set(d, std::numeric_limits<T>::min())), hn::Le(a, most));
+    ordinary = hn::And(ordinary, hn::Le(hn::Abs(y), most));
+    if (HWY_UNLIKELY(!HWY_NATIVE_FMA || !hn::AllTrue(d, ordinary))) return pairs_by_library(d, x, y, library);
+    V power;
+    if constexpr (kIsFloat32<T>) {
+      power = pow_of_halves(d, a, y);
+    } else {
+      const Pair<V> log_a = log_pair(d, a);
+      if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(hn::Mul(log_a.high, y)), hn::Set(d, 708.0)))))
+        return pairs_by_library(d, x, y, library);
+      power = pow_magnitude(d, log_a, y);
+    }
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Gt(x, hn::Zero(d))))) return power;
+    // Of a negative x the power by an odd integer is negative, by no integer NaN.
+    const V half = hn::Mul(y, hn::Set(d, T(0.5)));
+    const auto integer = hn::Eq(hn::Trunc(y), y), even = hn::Eq(hn::Trunc(half), half);
+    const V of_negative = hn::IfThenElse(integer, hn::IfThenElse(even, power, hn::Neg(power)),
+                                         hn::Set(d, std::numeric_limits<T>::quiet_NaN()));
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), power, of_negative);
+  }
+};
+
+struct VectorHypot {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    using T = hn::TFromD<D>;
+    const V a = hn::Abs(x), b = hn::Abs(y), one = hn::Set(d, T(1)), zero = hn::Zero(d);
+    const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+    const V larger = hn::Max(a, b), smaller = hn::Min(a, b);
+    const V q = hn::Div(smaller, hn::IfThenElse(hn::Eq(larger, zero), one, larger));
+    V result = hn::Mul(larger, hn::Sqrt(hn::MulAdd(q, q, one)));
+    result = hn::IfThenElse(hn::And(hn::Eq(x, x), hn::Eq(y, y)), result, hn::Add(x, y));
+    return hn::IfThenElse(hn::Or(hn::Eq(a, infinity), hn::Eq(b, infinity)), infinity, result);
+  }
+};
+
+struct VectorLogAddExp {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    const V e = VectorExp::call(d, hn::Neg(hn::Abs(hn::Sub(x, y))));
+    const V sum = hn::Add(hn::Max(x, y), log1p_ordinary(d, e));
+    const V equal = hn::Add(x, hn::Set(d, hn::TFromD<D>(0.69314718055994530942)));  // infinities too
+    const V ordered = hn::IfThenElse(hn::Eq(x, y), equal, sum);
+    return hn::IfThenElse(hn::And(hn::Eq(x, x), hn::Eq(y, y)), ordered, hn::Add(x, y));
+  }
+};
+
+// The rest of a / b towards 0, exact: a quotient of few enough bits is off by at most one, which its rest shows.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE bool fmod_ordinary(D d, V a, V b) {
+  using T = hn::TFromD<D>;
+  const V quotient = hn::Abs(hn::Div(a, b));
+  const auto size = hn::Lt(quotient, hn::Set(d, kIsFloat32<T> ? T(4e6) : T(2e15)));  // false for a NaN
+  const auto normal = hn::Gt(hn::Abs(b), hn::Set(d, std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon()));
+  return HWY_NATIVE_FMA && hn::AllTrue(d, hn::And(hn::And(size, normal),
+                                                  hn::Lt(hn::Abs(b), hn::Set(d, std::numeric_limits<T>::infinity()))));
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V fmod_magnitude(D d, V a, V b) {
+  V rest = hn::NegMulAdd(hn::Trunc(hn::Div(a, b)), b, a);
+  rest = hn::Add(rest, hn::IfThenElseZero(hn::Lt(rest, hn::Zero(d)), b));
+  return hn::Sub(rest, hn::IfThenElseZero(hn::Ge(rest, b), b));
+}
+// `Scalar` computes a pair where the quotient is too large or an operand is not finite.
+template <class Scalar>
+struct VectorFmod {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    using T = hn::TFromD<D>;
+    if (HWY_UNLIKELY(!fmod_ordinary(d, x, y))) return pairs_by_library(d, x, y, &Scalar::template call<T>);
+    return hn::CopySign(fmod_magnitude(d, hn::Abs(x), hn::Abs(y)), x);
+  }
+};
+template <class Scalar>
+struct VectorRemainder {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    using T = hn::TFromD<D>;
+    if (HWY_UNLIKELY(!fmod_ordinary(d, x, y))) return pairs_by_library(d, x, y, &Scalar::template call<T>);
+    const V zero = hn::Zero(d), rest = hn::CopySign(fmod_magnitude(d, hn::Abs(x), hn::Abs(y)), x);
+    const V moved = hn::Add(rest, hn::IfThenElseZero(hn::Lt(hn::CopySign(y, hn::Xor(rest, y)), zero), y));
+    return hn::IfThenElse(hn::Eq(rest, zero), hn::CopySign(zero, y), moved);
+  }
+};
+template <class Scalar>
+struct VectorFloorDivide {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    using T = hn::TFromD<D>;
+    if (HWY_UNLIKELY(!fmod_ordinary(d, x, y))) return pairs_by_library(d, x, y, &Scalar::template call<T>);
+    const V zero = hn::Zero(d), one = hn::Set(d, T(1)), rest = fmod_magnitude(d, hn::Abs(x), hn::Abs(y));
+    // Up to sign the quotient towards 0: exact but for the rounding of a division.
+    const V quotient = hn::Round(hn::Div(hn::Sub(hn::Abs(x), rest), hn::Abs(y)));
+    const V sign = hn::CopySign(one, hn::Xor(x, y));
+    const auto below = hn::And(hn::Lt(sign, zero), hn::Ne(rest, zero));
+    return hn::CopySign(hn::Add(quotient, hn::IfThenElseZero(below, one)), sign);
+  }
+};
+
+// The cube root of the bits, read as an integer a third as large, mended by two or three of Halley's steps.
+struct VectorCbrt {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    using T = hn::TFromD<D>;
+    const hn::RebindToSigned<D> di;
+    using I = hn::TFromD<decltype(di)>;
+    const V a = hn::Abs(x), least = hn::Set(d, std::numeric_limits<T>::min());
+    const auto normal = hn::And(hn::Ge(a, least), hn::Le(a, hn::Set(d, std::numeric_limits<T>::max() / 4)));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Or(normal, hn::Eq(a, hn::Zero(d))))))
+      return by_library(d, x, static_cast<T (*)(T)>(std::cbrt));
+    constexpr I kTwoThirdsOfBias = static_cast<I>(kIsFloat32<T> ? 0x2a5119f2 : 0x2a9f7893782da1ce);
+    const V third = hn::Mul(hn::ConvertTo(d, hn::BitCast(di, a)), hn::Set(d, T(1.0 / 3)));
+    V y = hn::BitCast(d, hn::Add(hn::ConvertTo(di, third), hn::Set(di, kTwoThirdsOfBias)));
+    for (int i = 0; i < (kIsFloat32<T> ? 1 : 2); ++i) {
+      const V cube = hn::Mul(hn::Mul(y, y), y);
+      y = hn::Mul(y, hn::Div(hn::Add(cube, hn::Add(a, a)), hn::Add(hn::Add(cube, cube), a)));
+    }
+    // Newton's step last: its correction is small, and so are its errors.
+    const V square = hn::Mul(y, y), miss = hn::NegMulAdd(square, y, a);
+    y = hn::MulAdd(miss, hn::Div(hn::Set(d, T(1.0 / 3)), square), y);
+    return hn::IfThenElse(hn::Eq(a, hn::Zero(d)), x, hn::CopySign(y, x));
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+#endif
