@@ -53,6 +53,13 @@ struct Abs {
     return std::hypot(a.real(), a.imag());
   }
 };
+// The sign bit of half floats needs no way through float32.
+struct ClearSign {
+  static HWY_INLINE uint16_t call(uint16_t a) { return a & 0x7fff; }
+};
+struct FlipSign {
+  static HWY_INLINE uint16_t call(uint16_t a) { return a ^ 0x8000; }
+};
 struct Sign {
   template <class T>
   static HWY_INLINE T call(T a) {
@@ -136,9 +143,11 @@ void fill_real(Elementwise& t) {
 void fill_signs(Signs& t) {
   fill_real<Negative>(t.negative);
   fill_unary_complex<Negative>(t.negative);
+  t.negative.inner[BP_FLOAT16] = t.negative.inner[BP_BFLOAT16] = unary_loop<FlipSign, uint16_t>;
   fill_real<Abs>(t.abs);
   t.abs.inner[BP_COMPLEX64] = unary_loop<Abs, std::complex<float>, float>;
   t.abs.inner[BP_COMPLEX128] = unary_loop<Abs, std::complex<double>, double>;
+  t.abs.inner[BP_FLOAT16] = t.abs.inner[BP_BFLOAT16] = unary_loop<ClearSign, uint16_t>;
   fill_real<Sign>(t.sign);
   fill_unary_complex<Sign>(t.sign);
   fill_real<Conj>(t.conj);

@@ -49,7 +49,7 @@ HWY_INLINE V erfc_tail(D d, V a) {
   }
   const V square = hn::Mul(limited, limited);
   const V rest = HWY_NATIVE_FMA ? hn::NegMulAdd(limited, limited, square) : hn::Zero(d);
-  return hn::Div(hn::Mul(exp_of_sum(d, hn::Neg(square), rest), p), slope);
+  return hn::Div(exp_of_sum(d, hn::Neg(square), rest, p), slope);
 }
 
 struct VectorErf {
@@ -64,7 +64,7 @@ struct VectorErf {
       static constexpr double kLarge[] = {-0.0001234805394, 1.129193624,    0.6342213344,     0.106925912,
                                           -0.02380481705,   0.003341811891, -9.473272266e-05, -6.602741117e-05,
                                           1.268399427e-05,  -7.98327951e-07};
-      const V one = hn::Set(d, T(1)), magnitude = hn::Min(hn::Abs(x), hn::Set(d, T(4.1)));
+      const V magnitude = hn::Min(hn::Abs(x), hn::Set(d, T(4.1)));
       const V small = hn::Mul(x, polynomial(d, hn::Mul(x, x), kSmall));
       const V tail = VectorExp::call(d, hn::Neg(polynomial(d, magnitude, kLarge)));
       const V large = hn::CopySign(hn::Sub(one, tail), x);
@@ -81,6 +81,7 @@ struct VectorErfc {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
     using T = hn::TFromD<D>;
+    if (!HWY_NATIVE_FMA) return by_library(d, x, static_cast<T (*)(T)>(std::erfc));  // a^2 would lose its rest
     const V a = hn::Abs(x), tail = erfc_tail(d, a), half = hn::Set(d, T(0.5));
     const V small = hn::NegMulAdd(x, polynomial(d, hn::Mul(x, x), kErfSmall), hn::Set(d, T(1)));
     const V far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, T(2)), tail), tail);

@@ -132,33 +132,33 @@ HWY_INLINE V scale_wide(D d, V y, V n) {
   return hn::Mul(hn::Mul(y, power_of_two(d, half, 0)), power_of_two(d, other, 0));
 }
 
-// The common end of exp and exp2: 2^n (1 + p), where the result is ordinary in every lane, or else in full generality.
+// The common end of exp and exp2: 2^n (1 + p) factor, where the result is ordinary in every lane, or else in full
+// generality.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V scaled_exp(D d, const Reduced<V>& x, bool ordinary) {
-  using T = hn::TFromD<D>;
-  const V y = hn::Add(expm1_of_rest(d, x.r), hn::Set(d, T(1)));
+HWY_INLINE V scaled_exp(D d, const Reduced<V>& x, V factor, bool ordinary) {
+  const V y = hn::MulAdd(expm1_of_rest(d, x.r), factor, factor);
   if (HWY_LIKELY(ordinary)) return hn::Mul(y, power_of_two(d, x.shifted, 0));
   return scale_wide(d, y, x.n);
 }
-// e^(x + rest), where the rest is a rounding error of x.
+// factor e^(x + rest), where the rest is a rounding error of x and the factor is of the size of 1.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V exp_of_sum(D d, V x, V rest) {
+HWY_INLINE V exp_of_sum(D d, V x, V rest, V factor) {
   using T = hn::TFromD<D>;
-  const auto ordinary = hn::Le(hn::Abs(x), hn::Set(d, kIsFloat32<T> ? T(87) : T(708)));
+  const auto ordinary = hn::Le(hn::Abs(x), hn::Set(d, kIsFloat32<T> ? T(86) : T(707)));
   if (HWY_LIKELY(hn::AllTrue(d, ordinary))) {
     Reduced<V> p = reduce_exp(d, x);
     p.r = hn::Add(p.r, rest);
-    return scaled_exp(d, p, true);
+    return scaled_exp(d, p, factor, true);
   }
   const V low = hn::Set(d, kIsFloat32<T> ? T(-105) : T(-746)), high = hn::Set(d, kIsFloat32<T> ? T(89) : T(710));
   Reduced<V> p = reduce_exp(d, hn::Max(hn::Min(x, high), low));
   p.r = hn::Add(p.r, rest);
-  return hn::IfThenElse(hn::Eq(x, x), scaled_exp(d, p, false), x);
+  return hn::IfThenElse(hn::Eq(x, x), scaled_exp(d, p, factor, false), x);
 }
 struct VectorExp {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
-    return exp_of_sum(d, x, hn::Zero(d));
+    return exp_of_sum(d, x, hn::Zero(d), hn::Set(d, hn::TFromD<D>(1)));
   }
 };
 struct VectorExp2 {
@@ -172,10 +172,11 @@ struct VectorExp2 {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
     using T = hn::TFromD<D>;
+    const V one = hn::Set(d, T(1));
     const auto ordinary = hn::Le(hn::Abs(x), hn::Set(d, kIsFloat32<T> ? T(125) : T(1021)));
-    if (HWY_LIKELY(hn::AllTrue(d, ordinary))) return scaled_exp(d, reduce(d, x), true);
+    if (HWY_LIKELY(hn::AllTrue(d, ordinary))) return scaled_exp(d, reduce(d, x), one, true);
     const V low = hn::Set(d, kIsFloat32<T> ? T(-151) : T(-1076)), high = hn::Set(d, kIsFloat32<T> ? T(129) : T(1025));
-    const V y = scaled_exp(d, reduce(d, hn::Max(hn::Min(x, high), low)), false);
+    const V y = scaled_exp(d, reduce(d, hn::Max(hn::Min(x, high), low)), one, false);
     return hn::IfThenElse(hn::Eq(x, x), y, x);
   }
 };

@@ -75,7 +75,7 @@ HWY_INLINE V pow_magnitude(D d, const Pair<V>& log_x, V y) {
   e.low = hn::MulAdd(log_x.low, y, e.low);
   Reduced<V> r = reduce_exp(d, e.high);
   r.r = hn::Add(r.r, e.low);
-  return scaled_exp(d, r, true);
+  return scaled_exp(d, r, hn::Set(d, 1.0), true);
 }
 
 // For float32 pow: log2 and exp2 in float64, to 2^-43 and 2^-34.
@@ -127,6 +127,7 @@ struct VectorPow {
         return pairs_by_library(d, x, y, library);
       power = pow_magnitude(d, log_a, y);
     }
+    power = hn::IfThenElse(hn::Eq(y, hn::Set(d, T(1))), a, power);  // x itself, to the last digit
     if (HWY_LIKELY(hn::AllTrue(d, hn::Gt(x, hn::Zero(d))))) return power;
     // Of a negative x the power by an odd integer is negative, by no integer NaN.
     const V half = hn::Mul(y, hn::Set(d, T(0.5)));
