@@ -253,20 +253,36 @@ std::string FormulaWriter::call(uint32_t index) {
   const std::string count = std::to_string(n.inputs.size());
   code_ += line("{");
   if (!n.inputs.empty()) code_ += line("  const bp_value " + array + "[] = {" + args + "};");
-  code_ +=
-      line("  status = frame->host->call_op(frame, env->calls[" + std::to_string(n.imm) + "], " +
-           (n.inputs.empty() ? "0" : array) + ", " + count + ", &" + out + ", " + std::to_string(n_results) + ");");
+  const uint64_t spent = n_results == 1 ? spent_inputs(index) : 0;
+  const std::string operands = "(frame, env->calls[" + std::to_string(n.imm) + "], " +
+                               (n.inputs.empty() ? "0" : array) + ", " + count + ", &" + out + ", ";
+  code_ += spent ? line("  status = call_spending" + operands + std::to_string(spent) + ");")
+                 : line("  status = frame->host->call_op" + operands + std::to_string(n_results) + ");");
   code_ += line("  if (status) goto done;") + line("}");
   for (const uint32_t input : n.inputs) release_spent(index, input);
   return out;
 }
 
+// Is it a value that nothing else reads, and that owns its memory?
+bool FormulaWriter::is_spent(uint32_t input) const {
+  if (temporary_[input] < 0 || uses_[input] != 1 || node(input).kind == BP_NODE_SELECT) return false;
+  const Entry* callee = node(input).kind == BP_NODE_CALL ? registry_.names->find_full(name_of(input)) : nullptr;
+  return !callee || callee->signature.results.size() == 1;
+}
+
+// Bit per input of a call: it is dropped after the call, and the result may take its memory.
+uint64_t FormulaWriter::spent_inputs(uint32_t index) const {
+  const auto& inputs = node(index).inputs;
+  uint64_t bits = 0;
+  for (size_t i = 0; i < inputs.size() && i < 64; ++i)
+    if (is_spent(inputs[i])) bits |= uint64_t{1} << i;
+  return bits;
+}
+
 // Memory of a value that nothing else reads goes back before the next call, as in the evaluator.
 void FormulaWriter::release_spent(uint32_t index, uint32_t input) {
-  if (temporary_[input] < 0 || uses_[input] != 1 || node(input).kind == BP_NODE_SELECT) return;
-  const Entry* callee = node(input).kind == BP_NODE_CALL ? registry_.names->find_full(name_of(input)) : nullptr;
-  if (callee && callee->signature.results.size() > 1) return;
-  if (node(index).kind == BP_NODE_CALL) code_ += line("drop(frame, &t[" + std::to_string(temporary_[input]) + "], 1);");
+  if (is_spent(input) && node(index).kind == BP_NODE_CALL)
+    code_ += line("drop(frame, &t[" + std::to_string(temporary_[input]) + "], 1);");
 }
 
 // The three names stand together at the end; see OpCompiler::prune.

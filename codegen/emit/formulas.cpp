@@ -88,6 +88,14 @@ BP_LOCAL void drop(const bp_frame* frame, bp_value* t, int n) {
   }
 }
 
+/* As call_op. Bit i of `spent`: args[i] is dropped next, and the result may take its memory. */
+BP_MAYBE_UNUSED static bp_status call_spending(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
+                                               bp_value* out, uint64_t spent) {
+  const bp_host* host = frame->host;
+  if (BP_HAS(host, bp_host, call_op_spending)) return host->call_op_spending(frame, op, args, n_args, out, spent);
+  return host->call_op(frame, op, args, n_args, out, 1);
+}
+
 static int same_shape(const bp_tensor* a, const bp_tensor* b) {
   if (a->dl.ndim != (b ? b->dl.ndim : 0)) return 0;
   for (int32_t i = 0; i < a->dl.ndim; ++i)

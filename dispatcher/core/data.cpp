@@ -21,7 +21,7 @@ void check_sizes(const char* who, Shape shape, bp_dtype dtype) {
   for (size_t i = 0; i < shape.size(); ++i)
     BP_CHECK(shape[i] >= 0, SHAPE, who, ": size ", shape[i], " of axis ", i, " is negative");
   int64_t count = checked_count(shape.data(), static_cast<int32_t>(shape.size()));
-  BP_CHECK(count <= INT64_MAX / kItemSize[dtype], SHAPE, who, ": ", count, " elements of ", kDtypeNames[dtype],
+  BP_CHECK(count <= INT64_MAX / kItemSize[dtype], MEMORY, who, ": ", count, " elements of ", kDtypeNames[dtype],
            " exceed 2^63 bytes");
 }
 

@@ -109,6 +109,11 @@ void synchronize(Device& device);
 
 // Memory of asynchronous devices: freed blocks are reused at once on their stream, elsewhere after their tickets.
 void* allocate(Device& device, uint64_t size);
+// memory.cpp: what follows a failure of the backend's `allocate`: once more without what caches hold, or the Error.
+void* allocate_again(Device& device, uint64_t size, bp_status status);
+// Gives freed blocks of an asynchronous device whose work is complete back to the backend.
+void trim_freed(Device& device);
+[[noreturn]] void fail_size(const int64_t* sizes, int32_t ndim, uint64_t item_size);
 void deallocate(Device& device, void* data, uint64_t size, StorageUse last) noexcept;
 
 void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size);

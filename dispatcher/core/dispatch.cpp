@@ -332,11 +332,20 @@ bp_status evaluator_call(const bp_frame* frame, uint32_t op, const bp_value* arg
     return status_of_exception();
   }
 }
+bp_status evaluator_call_spending(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
+                                  bp_value* out, uint64_t spent) {
+  try {
+    call_spending(checked_entry(op), args, n_args, out, frame ? frame->keys : ~uint64_t{0}, spent);
+    return BP_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
 const OpRecord* record_of(uint32_t op) { return op_entry(op)->record.get(); }
 }  // namespace
 
 constinit Caller caller{evaluator_call, record_of, [](bp_tensor* t) { retain(impl(t)); },
-                        [](bp_tensor* t) { release(impl(t)); }};
+                        [](bp_tensor* t) { release(impl(t)); }, evaluator_call_spending};
 
 }  // namespace backplane::core
 

@@ -23,6 +23,10 @@ struct Call {
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
+// As `call` with one result, where the caller gives up the tensors args[i] of the set bits: bp_host::call_op_spending.
+// reuse.cpp.
+void call_spending(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
+                   uint64_t spent);
 void dispatch(const Call& call);
 void call_on_device(const Call& call);      // device_call.cpp
 void call_decomposition(const Call& call);  // evaluates the DECOMPOSE formula; its calls see call.mask

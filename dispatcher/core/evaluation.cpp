@@ -116,7 +116,9 @@ void Evaluation::call(uint32_t i, const PlanNode& node) {
   const size_t n_results = callee.results.size();
   if (n_results == 1) [[likely]] {
     bp_value out{};
-    const bp_status status = caller.call(inputs_.frame, op, args, n_args, &out, 1);
+    const uint64_t given_up = caller.call_spending ? spent(node) : 0;
+    const bp_status status = given_up ? caller.call_spending(inputs_.frame, op, args, n_args, &out, given_up)
+                                      : caller.call(inputs_.frame, op, args, n_args, &out, 1);
     if (status != BP_OK) fail_call(status);
     put(i, out, kOwned);
   } else {

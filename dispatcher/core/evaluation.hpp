@@ -81,6 +81,15 @@ class Evaluation {
       if ((edge & kLastUse) && states_[edge & ~kLastUse] == kOwned) release(edge & ~kLastUse);
     }
   }
+  // Bit per input: a tensor that release_last_uses drops after the call.
+  uint64_t spent(const PlanNode& node) const {
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < node.n_inputs && k < 64; ++k) {
+      const uint32_t edge = edges_[node.first_input + k];
+      if ((edge & kLastUse) && states_[edge & ~kLastUse] == kOwned) bits |= uint64_t{1} << k;
+    }
+    return bits;
+  }
   void forget(uint64_t slots) noexcept;
 
   void call(uint32_t i, const PlanNode& node);

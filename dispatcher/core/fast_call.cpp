@@ -70,6 +70,7 @@ ShortRow short_row(const OpEntry& op, const KernelRow& row, uint32_t backend) {
   // A loop descriptor says more than strides, and is the general way's to build; flat elementwise calls have none.
   if (!elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP))) result.granted_flags = BP_TENSOR_CONTIGUOUS;
   result.immediates = (flags & BP_KERNEL_IMMEDIATES) != 0;
+  result.inplace = elementwise && (flags & BP_KERNEL_INPLACE);
   result.frame.header = BP_HEADER(bp_frame);
   result.frame.host = &host_table;
   result.frame.op = &op.record->info;

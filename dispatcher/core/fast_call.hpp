@@ -92,10 +92,10 @@ inline constexpr int32_t kMaxShortNumbers = 4;  // arguments of a call with numb
   return &row;
 }
 
-[[gnu::always_inline]] inline void run_short_row(const OpEntry& op, const ShortRow& row, const bp_value* args,
-                                                 int32_t n_args, bp_value* out, uint64_t mask, const TensorImpl& first,
-                                                 bool numbers) {
-  if (op.short_way != ShortWay::kFromKernel) *out = make_output(op, args, n_args, *first.storage->device, first);
+// Into `out`, which is empty where the kernel makes its result.
+[[gnu::always_inline]] inline void run_short_row_into(const OpEntry& op, const ShortRow& row, const bp_value* args,
+                                                      int32_t n_args, bp_value* out, uint64_t mask,
+                                                      const TensorImpl& first, bool numbers) {
   bp_frame frame = row.frame;
   frame.ordinal = first.ordinal;
   frame.keys = mask;
@@ -108,21 +108,35 @@ inline constexpr int32_t kMaxShortNumbers = 4;  // arguments of a call with numb
   counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+[[gnu::always_inline]] inline void run_short_row(const OpEntry& op, const ShortRow& row, const bp_value* args,
+                                                 int32_t n_args, bp_value* out, uint64_t mask, const TensorImpl& first,
+                                                 bool numbers) {
+  if (op.short_way != ShortWay::kFromKernel) *out = make_output(op, args, n_args, *first.storage->device, first);
+  run_short_row_into(op, row, args, n_args, out, mask, first, numbers);
+}
+
 inline bool must_decompose(const OpEntry& op) noexcept {
   return force_decomposition.load(std::memory_order_relaxed) && op.decompose;
+}
+
+// The row that takes all operands as they are, numbers included; nullptr: none does, or they are not of one form.
+[[gnu::always_inline]] inline const ShortRow* short_row_for_operands(const OpEntry& op, int32_t n_args,
+                                                                     const Operands& operands) {
+  if (!operands.plain || !operands.first || !operands.first->storage) return nullptr;
+  const ShortRow* row = short_row_for(op, *operands.first, operands.flags);
+  if (row && operands.numbers &&
+      (!row->immediates || n_args > kMaxShortNumbers || !(BP_DTYPE_BIT(operands.first->dtype) & BP_MASK_FLOATING)))
+    return nullptr;
+  return row;
 }
 
 // The try, for calls that no key intercepts. Of ops that have a short way, under a CallGuard of the caller.
 [[gnu::always_inline]] inline bool call_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out,
                                              uint64_t mask, const Operands& operands) {
-  if (!operands.plain || !operands.first || !operands.first->storage || out->flags != 0) return false;
-  const TensorImpl& first = *operands.first;
-  const ShortRow* row = short_row_for(op, first, operands.flags);
-  if (!row || must_decompose(op)) return false;
-  if (operands.numbers &&
-      (!row->immediates || n_args > kMaxShortNumbers || !(BP_DTYPE_BIT(first.dtype) & BP_MASK_FLOATING)))
-    return false;
-  run_short_row(op, *row, args, n_args, out, mask, first, operands.numbers);
+  if (out->flags != 0 || must_decompose(op)) return false;
+  const ShortRow* row = short_row_for_operands(op, n_args, operands);
+  if (!row) return false;
+  run_short_row(op, *row, args, n_args, out, mask, *operands.first, operands.numbers);
   return true;
 }
 

@@ -83,6 +83,17 @@ bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int3
   });
 }
 
+bp_status call_op_spending(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
+                           uint64_t spent) {
+  return guarded([&] {
+    CallGuard guard;
+    const OpEntry& entry = checked_entry(op);
+    BP_CHECK(entry.n_results == 1, TYPE, entry.record->name, ": has ", entry.n_results,
+             " results; call_op_spending is for ops with one");
+    call_spending(entry, args, n_args, out, frame ? frame->keys : ~uint64_t{0}, spent);
+  });
+}
+
 bp_status alloc_list(const bp_frame*, bp_value* slot, uint32_t count, bp_tensor*** elements) {
   return guarded([&] {
     BP_CHECK(slot->tag == BP_TAG_ABSENT && !(slot->flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)), VALUE,
@@ -165,6 +176,7 @@ const bp_host host_table = {BP_HEADER(bp_host),
                             register_kernel_entry,
                             register_key_entry,
                             native,
-                            alloc_list};
+                            alloc_list,
+                            call_op_spending};
 
 }  // namespace backplane::core

@@ -209,16 +209,12 @@ void* allocate(Device& device, uint64_t size) {
     CallGuard guard;
     status = def.allocate(def.context, device.ordinal, size, &data);
   }
-  if (status == BP_ERROR_MEMORY && !device.synchronous()) {
-    // What is held for reuse may be all that is missing.
-    synchronize(device);
-    std::lock_guard guard(device.lock);
-    trim_freed(device, true);
-    CallGuard call;
-    status = def.allocate(def.context, device.ordinal, size, &data);
-  }
-  if (status != BP_OK) throw_device_error(device, status, "allocate");
-  return data;
+  return status == BP_OK ? data : allocate_again(device, size, status);
+}
+
+void trim_freed(Device& device) {
+  std::lock_guard guard(device.lock);
+  trim_freed(device, true);
 }
 
 void deallocate(Device& device, void* data, uint64_t size, StorageUse last) noexcept {

@@ -1,7 +1,9 @@
 // Tensor handles: making them and their end, which never recurses.
 #include "tensor/tensor_impl.hpp"
 
+#include <algorithm>
 #include <new>
+#include <vector>
 
 #include "core/device.hpp"
 #include "core/dtype_rules.hpp"
@@ -13,19 +15,32 @@
 namespace backplane::core {
 namespace {
 
+// The product may overflow before a size of 0. Throws otherwise, and ends the handle of which only the dims are set.
+[[gnu::cold, gnu::noinline]] int64_t bytes_of_overflowing(TensorImpl* t, bp_dtype dtype) {
+  const std::vector<int64_t> sizes(t->dl.shape, t->dl.shape + t->dl.ndim);
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
+  if (t->dl.ndim > kInlineRank) delete[] t->dl.shape;
+  t->~TensorImpl();
+  TensorPool::give(t);
+  fail_size(sizes.data(), static_cast<int32_t>(sizes.size()), kItemSize[dtype]);
+}
+
 // A handle without strides and storage.
 TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
   auto* t = new (TensorPool::take()) TensorImpl;
   point_to_dims(t, ndim);
-  int64_t count = 1;
+  t->dl.ndim = ndim;
+  int64_t bytes = kItemSize[dtype];
+  bool overflow = false;
   for (int32_t i = 0; i < ndim; ++i) {
     t->dl.shape[i] = sizes[i];
-    count *= sizes[i];
+    overflow |= __builtin_mul_overflow(bytes, sizes[i], &bytes);
   }
+  if (overflow) [[unlikely]]
+    bytes = bytes_of_overflowing(t, dtype);
   t->dl.data = nullptr;
   t->dl.device.device_type = static_cast<DLDeviceType>(device.properties.dl_device_type);
   t->dl.device.device_id = device.ordinal;
-  t->dl.ndim = ndim;
   t->dl.dtype = kDLDtypes[dtype];
   t->dl.byte_offset = 0;
   t->struct_size = sizeof(bp_tensor);
@@ -36,7 +51,7 @@ TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t
   t->reserved0 = 0;
   t->reserved1 = 0;
   t->storage = nullptr;
-  t->nbytes = static_cast<uint64_t>(count) * kItemSize[dtype];
+  t->nbytes = static_cast<uint64_t>(bytes);
   return t;
 }
 

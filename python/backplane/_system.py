@@ -79,6 +79,29 @@ def synchronize(device=None):
     _core.synchronize(_core.default_device() if device is None else device)
 
 
+def memory_stats(device=None):
+    """The memory of a device (the default one where none is named), as its allocator counts it: a dict of allocated_bytes (now),
+    peak_bytes (the most since the start or the last reset_peak_memory_stats), reserved_bytes (held from the system, allocated or
+    kept for reuse), limit_bytes (None without a limit), allocations, and cache_hits (those served from what was kept)."""
+    return _core.memory_stats(_core.default_device() if device is None else device)
+
+
+def reset_peak_memory_stats(device=None):
+    """From now on peak_bytes counts anew, from what is allocated."""
+    _core.reset_peak_memory_stats(_core.default_device() if device is None else device)
+
+
+def empty_cache(device=None):
+    """Gives memory that a device keeps for reuse back to the system."""
+    _core.empty_cache(_core.default_device() if device is None else device)
+
+
+def set_memory_limit(bytes, device=None):
+    """A device holds at most `bytes` from now on (None: no limit). What would exceed it raises MemoryError, once the memory kept
+    for reuse has been given back in vain; tensors that exist stay."""
+    _core.set_memory_limit(bytes, _core.default_device() if device is None else device)
+
+
 def explain(op):
     """For every slot of an op (an Op, 'add' or 'bp::add'): the rule, what filled it, and the losers."""
     if isinstance(op, str) and "::" not in op:

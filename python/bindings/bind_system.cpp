@@ -47,6 +47,33 @@ py::dict describe(const PluginInfo& info) {
   return row;
 }
 
+py::dict memory_of(bp_device device) {
+  const MemoryStats now = memory_stats(device);
+  py::dict row;
+  row["allocated_bytes"] = now.allocated;
+  row["peak_bytes"] = now.peak;
+  row["reserved_bytes"] = now.reserved;
+  row["limit_bytes"] = now.limit ? py::object(py::int_(*now.limit)) : py::object(py::none());
+  row["allocations"] = now.allocations;
+  row["cache_hits"] = now.cache_hits;
+  return row;
+}
+
+std::optional<uint64_t> limit_argument(const py::object& bytes) {
+  if (bytes.is_none()) return std::nullopt;
+  const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(bytes.ptr()));
+  if (!index) {
+    PyErr_Clear();
+    detail::fail(BP_ERROR_TYPE, "set_memory_limit: argument bytes: found a value of type ",
+                 Py_TYPE(bytes.ptr())->tp_name, ", expected an integer or None");
+  }
+  const long long value = PyLong_AsLongLong(index.ptr());
+  if (value == -1 && PyErr_Occurred()) PyErr_Clear();  // out of range: refused with the negative ones
+  BP_CHECK(value >= 0, VALUE, "set_memory_limit: argument bytes: found ", py::str(index).cast<std::string>(),
+           ", expected 0 to 2**63 - 1, or None for no limit");
+  return static_cast<uint64_t>(value);
+}
+
 py::list list_devices() {
   std::vector<DeviceInfo> found;
   {
@@ -133,6 +160,19 @@ void bind_system(py::module_& module) {
   module.def("default_device", [] { return device_object(default_device()); });
   module.def("set_default_device",
              [](const py::object& device) { set_default_device(device_argument(device, "set_default_device")); });
+  module.def("memory_stats",
+             [](const py::object& object) { return memory_of(device_argument(object, "memory_stats")); });
+  module.def("reset_peak_memory_stats", [](const py::object& object) {
+    reset_peak_memory_stats(device_argument(object, "reset_peak_memory_stats"));
+  });
+  module.def("empty_cache", [](const py::object& object) {
+    const bp_device device = device_argument(object, "empty_cache");
+    py::gil_scoped_release unlocked;
+    empty_cache(device);
+  });
+  module.def("set_memory_limit", [](const py::object& bytes, const py::object& object) {
+    set_memory_limit(device_argument(object, "set_memory_limit"), limit_argument(bytes));
+  });
   module.def("synchronize", [](const py::object& object) {
     const bp_device device = device_argument(object, "synchronize");
     py::gil_scoped_release unlocked;

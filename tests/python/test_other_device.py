@@ -32,6 +32,16 @@ def test_there_and_back(sim):
     assert bp.asarray([1, 2], device="sim").tolist() == [1, 2]
 
 
+def test_its_memory_is_counted_and_what_it_does_not_offer_is_refused_by_name(sim):
+    x = bp.ones(1 << 20, device=sim)
+    assert bp.memory_stats(sim)["allocated_bytes"] >= x.nbytes and bp.memory_stats(sim)["limit_bytes"] is None
+    del x
+    bp.empty_cache(sim)  # of freed blocks, which the core keeps for it
+    for call in (lambda: bp.set_memory_limit(1 << 20, sim), lambda: bp.reset_peak_memory_stats(sim)):
+        with pytest.raises(NotImplementedError, match='device sim does not offer it: the table of plugin "simulator"'):
+            call()
+
+
 def test_its_memory_is_not_handed_out(sim):
     x = bp.ones(2, device=sim)
     with pytest.raises(BufferError, match="host memory"):

@@ -5,7 +5,9 @@
 #include "runtime/allocator.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
@@ -23,9 +25,6 @@ constexpr bool kKeep = true;
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr int kClasses = 4 * 58;
-// What is kept at most, beside what is in use: enough for the working set of a training step of moderate size; beyond
-// it blocks go back to the system at once.
-constexpr uint64_t kKeptLimit = uint64_t{1} << 30;
 
 struct FreeBlock {
   FreeBlock* next;
@@ -33,12 +32,23 @@ struct FreeBlock {
 struct alignas(64) SizeClass {
   std::mutex mutex;
   FreeBlock* free = nullptr;
+  uint64_t allocations = 0;
+  uint64_t cache_hits = 0;
 };
+
+// What is kept at most, beside what is in use; beyond it blocks go back to the system at once.
+uint64_t most_kept() {
+  const auto memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(memory / 8, uint64_t{4} << 30);
+}
+
 struct State {
   SizeClass classes[kClasses];
   std::atomic<uint64_t> in_use{0};
   std::atomic<uint64_t> peak{0};
   std::atomic<uint64_t> kept{0};
+  std::atomic<uint64_t> limit{UINT64_MAX};
+  const uint64_t kept_limit = most_kept();
 };
 State& state() {
   static State* const instance = new State;
@@ -78,26 +88,29 @@ void* allocate(uint64_t size) {
   if (size > uint64_t{1} << 62) return nullptr;
   const int index = class_of(size);
   const uint64_t bytes = rounded(index);
-  void* block = nullptr;
-  if (kKeep) {
+  FreeBlock* head;
+  {
     SizeClass& size_class = s.classes[index];
     std::lock_guard lock(size_class.mutex);
-    if (FreeBlock* head = size_class.free) {
+    ++size_class.allocations;
+    head = size_class.free;
+    if (head != nullptr) {
       size_class.free = head->next;
-      block = head;
-    }
-  }
-  if (block != nullptr) {
-    s.kept.fetch_sub(bytes, std::memory_order_relaxed);
-  } else {
-    block = from_system(bytes);
-    if (block == nullptr) {
-      release_kept();
-      block = from_system(bytes);
-      if (block == nullptr) return nullptr;
+      ++size_class.cache_hits;
     }
   }
   const uint64_t now = s.in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  void* block = head;
+  if (head != nullptr) {
+    s.kept.fetch_sub(bytes, std::memory_order_relaxed);
+  } else {
+    const bool within = now + s.kept.load(std::memory_order_relaxed) <= s.limit.load(std::memory_order_relaxed);
+    block = within ? from_system(bytes) : nullptr;
+    if (block == nullptr) {
+      s.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+      return nullptr;
+    }
+  }
   uint64_t peak = s.peak.load(std::memory_order_relaxed);
   while (peak < now && !s.peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
@@ -108,8 +121,9 @@ void deallocate(void* block, uint64_t size) {
   State& s = state();
   const int index = class_of(size);
   const uint64_t bytes = rounded(index);
-  s.in_use.fetch_sub(bytes, std::memory_order_relaxed);
-  if (!kKeep || s.kept.load(std::memory_order_relaxed) + bytes > kKeptLimit) {
+  const uint64_t kept = s.kept.load(std::memory_order_relaxed) + bytes;
+  const uint64_t left = s.in_use.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
+  if (!kKeep || kept > s.kept_limit || left + kept > s.limit.load(std::memory_order_relaxed)) {
     std::free(block);
     return;
   }
@@ -150,8 +164,21 @@ void reset_after_fork() {
 
 MemoryStats memory_stats() {
   State& s = state();
-  const uint64_t in_use = s.in_use.load(std::memory_order_relaxed);
-  return {in_use, s.peak.load(std::memory_order_relaxed), in_use + s.kept.load(std::memory_order_relaxed)};
+  MemoryStats stats{};
+  stats.in_use = s.in_use.load(std::memory_order_relaxed);
+  stats.peak = s.peak.load(std::memory_order_relaxed);
+  stats.reserved = stats.in_use + s.kept.load(std::memory_order_relaxed);
+  stats.limit = s.limit.load(std::memory_order_relaxed);
+  for (SizeClass& size_class : s.classes) {
+    std::lock_guard lock(size_class.mutex);
+    stats.allocations += size_class.allocations;
+    stats.cache_hits += size_class.cache_hits;
+  }
+  return stats;
 }
+
+void reset_peak() { state().peak.store(state().in_use.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+
+void set_limit(uint64_t bytes) { state().limit.store(bytes, std::memory_order_relaxed); }
 
 }  // namespace backplane::cpu

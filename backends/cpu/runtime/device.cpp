@@ -36,9 +36,9 @@ bp_status BP_CALL properties(void*, int32_t, bp_device_properties* out) {
 bp_status BP_CALL allocate_block(void* context, int32_t, uint64_t size, void** data) {
   *data = allocate(size);
   if (*data != nullptr) return BP_OK;
-  char message[96];
-  std::snprintf(message, sizeof(message), "out of host memory: no %llu bytes", static_cast<unsigned long long>(size));
-  host_of(context)->set_error(BP_ERROR_MEMORY, message);
+  const bool limited = memory_stats().limit != UINT64_MAX;
+  host_of(context)->set_error(BP_ERROR_MEMORY,
+                              limited ? "the limit is reached, or the system has no more" : "the system has no more");
   return BP_ERROR_MEMORY;
 }
 
@@ -67,6 +67,25 @@ bp_status BP_CALL stats(void*, int32_t, bp_memory_stats* out) {
   out->in_use = now.in_use;
   out->peak = now.peak;
   out->reserved = now.reserved;
+  if (!BP_HAS(out, bp_memory_stats, limit)) return BP_OK;  // a host of before these members
+  out->allocations = now.allocations;
+  out->cache_hits = now.cache_hits;
+  out->limit = now.limit;
+  return BP_OK;
+}
+
+bp_status BP_CALL reset_peak_memory_stats(void*, int32_t) {
+  reset_peak();
+  return BP_OK;
+}
+
+bp_status BP_CALL empty_cache(void*, int32_t) {
+  release_kept();
+  return BP_OK;
+}
+
+bp_status BP_CALL set_memory_limit(void*, int32_t, uint64_t limit) {
+  set_limit(limit);
   return BP_OK;
 }
 
@@ -92,6 +111,9 @@ bp_backend_def backend_def(const bp_host* host) {
   def.copy = copy;
   def.memory_stats = stats;
   def.after_fork = after_fork;
+  def.reset_peak_memory_stats = reset_peak_memory_stats;
+  def.empty_cache = empty_cache;
+  def.set_memory_limit = set_memory_limit;
   return def;
 }
 

@@ -14,6 +14,10 @@ class Scratch {
  public:
   explicit Scratch(int64_t n) : bytes_(static_cast<uint64_t>(n > 0 ? n : 1) * sizeof(T)) {
     data_ = static_cast<T*>(allocate(bytes_));
+    if (data_ == nullptr) {
+      release_kept();  // as the host does where `allocate` has failed
+      data_ = static_cast<T*>(allocate(bytes_));
+    }
     if (data_ == nullptr) throw std::bad_alloc();
   }
   ~Scratch() { deallocate(data_, bytes_); }

@@ -38,6 +38,23 @@ BACKPLANE_API Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype 
 BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device);  // a call that autograd records
 BACKPLANE_API void synchronize(bp_device device);
 
+// Memory of a device, in bytes as its allocator rounds them. Each of these throws Error(BP_ERROR_NOT_IMPLEMENTED)
+// where the device's backend does not offer it.
+struct MemoryStats {
+  uint64_t allocated;  // now
+  uint64_t peak;       // of `allocated`, since the start or the last reset
+  uint64_t reserved;   // held from the system: allocated, or kept for reuse
+  uint64_t allocations;
+  uint64_t cache_hits;            // allocations that were served from what was kept
+  std::optional<uint64_t> limit;  // of `reserved`
+};
+BACKPLANE_API MemoryStats memory_stats(bp_device device);
+BACKPLANE_API void reset_peak_memory_stats(bp_device device);
+// Gives what is kept for reuse back to the system.
+BACKPLANE_API void empty_cache(bp_device device);
+// An allocation that would exceed it, after the cache was emptied, throws Error(BP_ERROR_MEMORY). Empty: no limit.
+BACKPLANE_API void set_memory_limit(bp_device device, std::optional<uint64_t> bytes);
+
 // The caller owns what is returned. `from_dlpack` takes over `managed` only when it succeeds.
 BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
 BACKPLANE_API Tensor from_dlpack(DLManagedTensorVersioned* managed);

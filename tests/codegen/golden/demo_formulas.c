@@ -84,6 +84,14 @@ BP_LOCAL void drop(const bp_frame* frame, bp_value* t, int n) {
   }
 }
 
+/* As call_op. Bit i of `spent`: args[i] is dropped next, and the result may take its memory. */
+BP_MAYBE_UNUSED static bp_status call_spending(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
+                                               bp_value* out, uint64_t spent) {
+  const bp_host* host = frame->host;
+  if (BP_HAS(host, bp_host, call_op_spending)) return host->call_op_spending(frame, op, args, n_args, out, spent);
+  return host->call_op(frame, op, args, n_args, out, 1);
+}
+
 static int same_shape(const bp_tensor* a, const bp_tensor* b) {
   if (a->dl.ndim != (b ? b->dl.ndim : 0)) return 0;
   for (int32_t i = 0; i < a->dl.ndim; ++i)
@@ -143,7 +151,7 @@ bp_status BP_CALL demo_op0_formula0(const bp_frame* frame, const bp_formula_env*
   }
   {
     const bp_value args2[] = {t[0], t[1]};
-    status = frame->host->call_op(frame, env->calls[1], args2, 2, &t[2], 1);
+    status = call_spending(frame, env->calls[1], args2, 2, &t[2], 3);
     if (status) goto done;
   }
   drop(frame, &t[0], 1);
@@ -226,7 +234,7 @@ bp_status BP_CALL demo_op1_formula0(const bp_frame* frame, const bp_formula_env*
   }
   {
     const bp_value args1[] = {as_tensor(env->args[0]), t[0]};
-    status = frame->host->call_op(frame, env->calls[0], args1, 2, &t[1], 1);
+    status = call_spending(frame, env->calls[0], args1, 2, &t[1], 2);
     if (status) goto done;
   }
   drop(frame, &t[0], 1);
@@ -251,7 +259,7 @@ bp_status BP_CALL demo_op1_formula2(const bp_frame* frame, const bp_formula_env*
   }
   {
     const bp_value args1[] = {t[0], as_tensor(int_value(INT64_C(3)))};
-    status = frame->host->call_op(frame, env->calls[0], args1, 2, &t[1], 1);
+    status = call_spending(frame, env->calls[0], args1, 2, &t[1], 1);
     if (status) goto done;
   }
   drop(frame, &t[0], 1);
@@ -292,13 +300,13 @@ bp_status BP_CALL demo_op1_formula3(const bp_frame* frame, const bp_formula_env*
   }
   {
     const bp_value args1[] = {t[0], as_tensor(int_value(INT64_C(3)))};
-    status = frame->host->call_op(frame, env->calls[0], args1, 2, &t[1], 1);
+    status = call_spending(frame, env->calls[0], args1, 2, &t[1], 1);
     if (status) goto done;
   }
   drop(frame, &t[0], 1);
   {
     const bp_value args2[] = {as_tensor(env->tangents[0]), t[1]};
-    status = frame->host->call_op(frame, env->calls[0], args2, 2, &t[2], 1);
+    status = call_spending(frame, env->calls[0], args2, 2, &t[2], 2);
     if (status) goto done;
   }
   drop(frame, &t[1], 1);
@@ -346,7 +354,7 @@ bp_status BP_CALL demo_op4_formula0(const bp_frame* frame, const bp_formula_env*
   }
   {
     const bp_value args2[] = {t[0], t[1]};
-    status = frame->host->call_op(frame, env->calls[2], args2, 2, &t[2], 1);
+    status = call_spending(frame, env->calls[2], args2, 2, &t[2], 3);
     if (status) goto done;
   }
   drop(frame, &t[0], 1);
@@ -376,13 +384,13 @@ bp_status BP_CALL demo_op4_formula2(const bp_frame* frame, const bp_formula_env*
   }
   {
     const bp_value args2[] = {t[1]};
-    status = frame->host->call_op(frame, env->calls[1], args2, 1, &t[2], 1);
+    status = call_spending(frame, env->calls[1], args2, 1, &t[2], 1);
     if (status) goto done;
   }
   drop(frame, &t[1], 1);
   {
     const bp_value args3[] = {t[0], t[2]};
-    status = frame->host->call_op(frame, env->calls[2], args3, 2, &t[3], 1);
+    status = call_spending(frame, env->calls[2], args3, 2, &t[3], 3);
     if (status) goto done;
   }
   drop(frame, &t[0], 1);

@@ -57,8 +57,11 @@ def test_decomposition_is_the_kernel(case):
     for dtype in {first_dtype(case), *({"float32"} & set(accepted(case)))}:
         arrays = arrays_of(case, dtype)
         expected = call_arrays(case, arrays)
+        arguments = tensors_of(case, arrays)
+        given = [(tensor, to_array(tensor).tobytes()) for _, _, tensor in leaves(arguments, arguments)]
         with setting(_core.force_decomposition, True):
-            found = call(case, tensors_of(case, arrays))
+            found = call(case, arguments)
+        assert all(to_array(tensor).tobytes() == before for tensor, before in given), "it wrote into an argument"
         for result, reference in zip(found, expected):
             assert_same(case, to_array(result), reference, result.dtype if result.dtype.name in KINDS else bp.float32)
 

@@ -34,7 +34,12 @@ typedef struct bp_memory_stats {
   uint64_t in_use; /* bytes */
   uint64_t peak;
   uint64_t reserved; /* held from the system, in use or not */
+  uint64_t allocations;
+  uint64_t cache_hits; /* allocations that were served from memory held */
+  uint64_t limit;      /* of `reserved`; BP_NO_MEMORY_LIMIT: none */
 } bp_memory_stats;
+
+#define BP_NO_MEMORY_LIMIT UINT64_MAX
 
 /* An error of work that had been recorded. */
 typedef struct bp_deferred_error {
@@ -89,12 +94,19 @@ struct bp_backend_def {
   bp_status(BP_CALL* native)(void* context, int32_t ordinal, bp_stream* stream, const char* kind, void** handle);
   /* In the child, after fork(). Absent: a device used before the fork is refused there. */
   bp_status(BP_CALL* after_fork)(void* context);
+  /* Sets `peak` to what is in use. */
+  bp_status(BP_CALL* reset_peak_memory_stats)(void* context, int32_t ordinal);
+  /* Gives memory that is held and not in use back to the system. The host calls it also when `allocate` has failed
+   * with BP_ERROR_MEMORY, before it tries once more. */
+  bp_status(BP_CALL* empty_cache)(void* context, int32_t ordinal);
+  /* From now on `allocate` fails with BP_ERROR_MEMORY where `reserved` would exceed `limit`. */
+  bp_status(BP_CALL* set_memory_limit)(void* context, int32_t ordinal, uint64_t limit);
 };
 
 BP_STATIC_ASSERT(sizeof(bp_device_properties) == 160, "bp_device_properties");
-BP_STATIC_ASSERT(sizeof(bp_memory_stats) == 32, "bp_memory_stats");
+BP_STATIC_ASSERT(sizeof(bp_memory_stats) == 56, "bp_memory_stats");
 BP_STATIC_ASSERT(sizeof(bp_deferred_error) == 536, "bp_deferred_error");
-BP_STATIC_ASSERT(sizeof(bp_backend_def) == 168, "bp_backend_def");
+BP_STATIC_ASSERT(sizeof(bp_backend_def) == 192, "bp_backend_def");
 
 #ifdef __cplusplus
 }

@@ -117,6 +117,11 @@ struct bp_host {
   /* Makes a list of `count` absent tensors in an empty slot, for a `Tensor[]` result. The slot owns the list, the list
    * one reference per element that is stored in `*elements` (NULL: it stays absent); the host frees both. */
   bp_status(BP_CALL* alloc_list)(const bp_frame* frame, bp_value* slot, uint32_t count, bp_tensor*** elements);
+
+  /* As call_op, of an op with one result. The caller holds a reference to each tensor args[i] whose bit i of `spent` is
+   * set, and drops it next: where nobody else holds one, the result may take its memory. */
+  bp_status(BP_CALL* call_op_spending)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
+                                       bp_value* out, uint64_t spent);
 };
 #define BP_NO_OP 0xffffffffu
 
