@@ -184,7 +184,7 @@ def matmul(name, group, size, x, y, floor=True, transposed=(False, False), slow=
 def products():
     for n in (8, 16, 31):
         yield matmul("matmul", "small matmul", str(n), (n, n), (n, n), floor=False)
-        yield matmul("matmul, 64 of them", "small matmul", str(n), (64, n, n), (64, n, n), floor=False)
+        yield matmul("matmul, 64 of them", "batched small matmul", str(n), (64, n, n), (64, n, n), floor=False)
     for n in (64, 128, 256, 512, 1024, 2048):
         slow = n > 512
         yield matmul("matmul", "matmul", str(n), (n, n), (n, n), slow=slow)
