@@ -40,6 +40,18 @@ int read_int_value(PyObject* object, CallArguments&, bp_value* value) {
   return read_int(object, &value->u.i);
 }
 
+// A position: one beyond 64 bits lies as far out as any. Half the range leaves room for adding sizes to it.
+constexpr int64_t kFarOut = int64_t{1} << 62;
+int read_index(PyObject* object, CallArguments&, bp_value* value) {
+  *value = bp_value{};
+  value->tag = BP_TAG_INT;
+  int overflow = 0;
+  if (PyLong_CheckExact(object)) value->u.i = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow == 0) return read_int(object, &value->u.i);
+  value->u.i = overflow > 0 ? kFarOut : -kFarOut;
+  return 1;
+}
+
 // A sequence as a tuple that owns its elements, so that nobody can change it under a call; empty for what is none.
 PyRef as_tuple(PyObject* object) {
   if (PyTuple_Check(object)) return PyRef::borrow(object);
@@ -131,7 +143,7 @@ constexpr TypeRow kTypes[] = {
     {"Axes", "an axis or a sequence of axes", "a sequence of axes", read_int_list},
     {"Shape", "an int or a sequence of ints", "a sequence of ints", read_int_list},
     {"Size", "an int", "an int or a sequence of ints", read_int_value},
-    {"Index", "an int", "an int or a sequence of ints", read_int_value},
+    {"Index", "an int", "an int or a sequence of ints", read_index},
     {"DType", "a dtype", "a sequence of dtypes", read_dtype_value},
     {"Device", "a device or its name", "a sequence of devices", read_device_value},
     {"Generator", "a Generator", "a sequence of Generators", read_generator},
@@ -206,7 +218,8 @@ int read_packed_list(const TypeRow& row, PyRef tuple, CallArguments& arguments, 
 int read_list(const bp_arg_def& spec, PyObject* object, CallArguments& arguments, bp_value* value) {
   const TypeRow& row = row_of(spec.type);
   const bool may_be_absent = (spec.flags & BP_ARG_OPTIONAL_ELEMENTS) != 0;
-  if (row.reader == read_int_value && !may_be_absent) return read_int_list(object, arguments, value);
+  if ((row.reader == read_int_value || row.reader == read_index) && !may_be_absent)
+    return read_int_list(object, arguments, value);
   *value = bp_value{};
   PyRef tuple = is_tensor(object) ? PyRef{} : as_tuple(object);
   if (!tuple) return 0;

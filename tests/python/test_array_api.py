@@ -353,3 +353,9 @@ def test_ints_that_only_uint64_holds_fit_no_other_integers():
 def test_expm1_of_a_complex_zero_has_a_positive_real_part():
     found = bp.expm1(bp.asarray([complex(-0.0, 0.0), complex(0.0, 0.0)]))
     assert found.tolist() == [0j, 0j] and not bp.any(bp.signbit(bp.real(found)))
+
+
+def test_a_diagonal_beyond_64_bits_is_no_diagonal():
+    for k in (2**63, -(2**63), 2**70, -(2**70)):
+        assert not bp.any(bp.eye(3, 2, k=k))
+        assert bp.all(bp.tril(bp.ones((2, 2)), k=k) == float(k > 0)) and bp.all(bp.triu(bp.ones((2, 2)), k=k) == float(k < 0))
