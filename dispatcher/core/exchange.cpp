@@ -67,7 +67,10 @@ Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool
 }  // namespace
 
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
-  BP_CHECK(tensor && tensor.get()->storage, VALUE, "to_dlpack: the tensor has no data");
+  BP_CHECK(tensor, VALUE, "to_dlpack: the tensor is empty");
+  BP_CHECK(
+      !(tensor.get()->flags & BP_TENSOR_WRAPPER), VALUE,
+      "to_dlpack: a tensor inside a transform has no data of its own; return it from the transformed function first");
   CallGuard guard;
   TensorImpl* t = impl(tensor);
   Device& device = *t->storage->device;

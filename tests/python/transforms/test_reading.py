@@ -103,8 +103,13 @@ def test_attributes_answer(transform):
 
 
 @pytest.mark.parametrize("transform", PLAIN + ["vmap"])
-@pytest.mark.parametrize("leave", [lambda x: x.__dlpack__(), lambda x: x.detach(), lambda x: x.backward(),
-                                   lambda x: x.requires_grad_()])
+@pytest.mark.parametrize("leave", [lambda x: x.detach(), lambda x: x.backward(), lambda x: x.requires_grad_()])
 def test_what_makes_no_sense_inside_is_an_error(transform, leave):
     with pytest.raises(bp.BackplaneError):
         inside(transform, leave)
+
+
+@pytest.mark.parametrize("transform", PLAIN + ["vmap"])
+def test_a_value_inside_is_not_exported(transform):
+    with pytest.raises(BufferError, match="inside a transform"):
+        inside(transform, lambda x: x.__dlpack__())

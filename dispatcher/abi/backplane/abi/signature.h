@@ -1,5 +1,5 @@
-/* Marks of a signature that bind Python's callers alone. They are flags of a bp_arg_def beside those of op.h, which kernels
- * include and these do not concern. */
+/* Marks of a signature that bind Python's callers alone: flags of a bp_arg_def beside those of op.h. They stand apart
+ * because kernels include op.h, and these do not concern them. */
 #ifndef BACKPLANE_ABI_SIGNATURE_H
 #define BACKPLANE_ABI_SIGNATURE_H
 
