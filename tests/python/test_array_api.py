@@ -359,3 +359,10 @@ def test_a_diagonal_beyond_64_bits_is_no_diagonal():
     for k in (2**63, -(2**63), 2**70, -(2**70)):
         assert not bp.any(bp.eye(3, 2, k=k))
         assert bp.all(bp.tril(bp.ones((2, 2)), k=k) == float(k > 0)) and bp.all(bp.triu(bp.ones((2, 2)), k=k) == float(k < 0))
+
+
+@pytest.mark.parametrize("n", [1, 9])
+def test_isin_takes_a_number_beside_any_integers(n):
+    for dtype in (bp.uint64, bp.int8):
+        x = bp.arange(n, dtype=dtype)
+        assert bp.isin(0, x).item() and bp.isin(x, 0).tolist() == [True] + [False] * (n - 1)
