@@ -366,3 +366,9 @@ def test_isin_takes_a_number_beside_any_integers(n):
     for dtype in (bp.uint64, bp.int8):
         x = bp.arange(n, dtype=dtype)
         assert bp.isin(0, x).item() and bp.isin(x, 0).tolist() == [True] + [False] * (n - 1)
+
+
+@pytest.mark.parametrize("start, stop, step", [(0, -(2**63), 2**58), (-(2**63), 2**63 - 1, 2**60), (2**63 - 1, -(2**63), -(2**60)),
+                                               (-7, 9, 3), (9, -7, -4), (5, 5, 2), (3, -2, 1)])
+def test_a_range_may_span_more_than_64_bits(start, stop, step):
+    assert bp.arange(start, stop, step).tolist() == list(range(start, stop, step))
