@@ -55,11 +55,13 @@ TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t
   return t;
 }
 
+// Strides are multiplied as unsigned numbers: those of a tensor without elements may exceed 64 bits, and nobody follows
+// them.
 void set_row_major(TensorImpl* t) {
-  int64_t stride = 1;
+  uint64_t stride = 1;
   for (int32_t i = t->dl.ndim; i-- > 0;) {
-    t->dl.strides[i] = stride;
-    stride *= t->dl.shape[i] > 1 ? t->dl.shape[i] : 1;
+    t->dl.strides[i] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(t->dl.shape[i] > 1 ? t->dl.shape[i] : 1);
   }
   t->flags |= BP_TENSOR_CONTIGUOUS;
 }
@@ -67,13 +69,13 @@ void set_row_major(TensorImpl* t) {
 void set_strides(TensorImpl* t, const int64_t* strides) {
   bool row_major = true;
   bool empty = false;
-  int64_t expected = 1;
+  uint64_t expected = 1;
   for (int32_t i = t->dl.ndim; i-- > 0;) {
     const int64_t size = t->dl.shape[i];
     t->dl.strides[i] = strides[i];
-    row_major = row_major && (size == 1 || strides[i] == expected);
+    row_major = row_major && (size == 1 || strides[i] == static_cast<int64_t>(expected));
     empty = empty || size == 0;
-    expected *= size;
+    expected *= static_cast<uint64_t>(size);
   }
   if (row_major || empty) t->flags |= BP_TENSOR_CONTIGUOUS;
 }
