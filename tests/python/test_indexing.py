@@ -190,3 +190,35 @@ def test_gradients_of_assigned_values():
     (y * y).sum().backward()
     assert x.grad.tolist() == [8, 0, 8]
     assert v.grad.item() == 2 * 15 * 3
+
+
+@pytest.mark.parametrize("read", [bp.take, lambda x, at: bp.take_along_axis(x, at, axis=0)], ids=["take", "take_along_axis"])
+def test_positions_are_checked_wherever_they_stand(read):
+    x = bp.arange(700)
+    for place in (0, 15, 511, 512, 1299):
+        at = np.arange(1300) % 700
+        for bad in (700, -701, 2**62, -(2**63)):
+            at[place] = bad
+            with pytest.raises(bp.DataError, match=f"index {bad} is out of range for an axis of size 700"):
+                read(x, bp.asarray(at))
+        at[place] = -700
+        assert np.array_equal(np.asarray(read(x, bp.asarray(at))), np.arange(700)[at])
+
+
+@pytest.mark.parametrize("read", [bp.take, lambda x, at: bp.take_along_axis(x, at, axis=0)], ids=["take", "take_along_axis"])
+def test_an_unsigned_position_beyond_int64_is_not_a_negative_one(read):
+    at = bp.asarray(np.full(20, 2**64 - 1, np.uint64))
+    with pytest.raises(bp.DataError, match=f"index {2**64 - 1} is out of range"):
+        read(bp.arange(4), at)
+
+
+def test_adding_at_repeated_positions_sums_in_every_dtype():
+    at = np.asarray([0, 2, 2, -1, 0, 2] * 5)
+    for dtype in (np.bool_, np.int8, np.uint64, np.float16, np.float32, np.complex128):
+        values = np.arange(30).astype(dtype)
+        expected = np.zeros(4, dtype)
+        np.add.at(expected, at, values)
+        put = [bp.index_put, lambda x, i, v, accumulate: bp.put_along_axis(x, i[0], v, accumulate=accumulate)]
+        for write in put:
+            found = write(bp.zeros(4, dtype=getattr(bp, np.dtype(dtype).name)), [bp.asarray(at)], bp.asarray(values), accumulate=True)
+            assert np.array_equal(np.asarray(found), expected), dtype

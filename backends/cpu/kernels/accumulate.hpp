@@ -2,14 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
-#include "backplane/abi/base.h"
+#include "backplane/plugin.hpp"
 
 namespace backplane::cpu {
+
+// target += value. Integers wrap, bool is or; half floats add in float32 and round each time, as the dtype says.
+template <class T>
+void add_to(T& target, T value) {
+  if constexpr (std::is_same_v<T, bool>)
+    target |= value;
+  else if constexpr (std::is_integral_v<T>)
+    target = static_cast<T>(static_cast<uint64_t>(target) + static_cast<uint64_t>(value));
+  else
+    target = T(plugin::Compute<T>(target) + plugin::Compute<T>(value));
+}
 
 // n elements of one dtype, strides in bytes: to[i] = from[i], or to[i] += from[i] (bool: or).
 using ScatterRow = void (*)(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n);
 
 ScatterRow scatter_row(bp_dtype dtype, bool accumulate);
+
+// The same of n single elements, each to its own offset in bytes.
+using ScatterElements = void (*)(const char* from, int64_t from_stride, char* to, const int64_t* offsets, int64_t n);
+
+ScatterElements scatter_elements(bp_dtype dtype, bool accumulate);
 
 }  // namespace backplane::cpu

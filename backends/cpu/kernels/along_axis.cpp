@@ -6,7 +6,6 @@
 #include "kernels/accumulate.hpp"
 #include "kernels/families.hpp"
 #include "kernels/item_type.hpp"
-#include "kernels/region.hpp"
 #include "kernels/strided.hpp"
 
 namespace backplane::cpu {
@@ -14,66 +13,59 @@ namespace {
 
 using plugin::kItemSize;
 
-// take_along_axis(Tensor x, Tensor indices, *, Axis axis)
+// One lane of take_along_axis: n elements of the result, `to` apart, each from `along` times its position plus `beside`
+// times its place.
+struct Gather {
+  int64_t n, size, to, along, beside, index_stride;
+  bp_dtype index_dtype;
+
+  template <class Item>
+  void lane(const bp_frame* frame, const Item* x, const char* index, Item* out) const {
+    if (to == 1 && along == 1 && beside == 0)
+      return for_each_index(frame, index_dtype, index, index_stride, n, size,
+                            [&](int64_t position, int64_t place) { out[place] = x[position]; });
+    for_each_index(frame, index_dtype, index, index_stride, n, size,
+                   [&](int64_t position, int64_t place) { out[place * to] = x[position * along + place * beside]; });
+  }
+};
+
+// take_along_axis(Tensor x, Tensor indices, *, Axis axis). It walks the last axis, whose elements are neighbours,
+// unless that one is much shorter than `axis`.
 bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
     const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[2]), rank);
-    const Broadcast from(x, rank), at(indices, rank);
-    const int64_t item = kItemSize[x->dtype], n = out->dl.shape[axis], size = x->dl.shape[axis];
-    const int64_t x_stride = x->dl.strides[axis] * item, to = out->dl.strides[axis] * item;
-    const int64_t index_stride = at.strides[axis] * kItemSize[indices->dtype];
-    const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), from.operand, at.operand});
-    with_item_type(item, [&]<class Item>() {
-      lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
-        for_each_index(frame, indices->dtype, p[2], index_stride, n, size, [&](int64_t position, int64_t place) {
-          *reinterpret_cast<Item*>(p[0] + place * to) = *reinterpret_cast<const Item*>(p[1] + position * x_stride);
-        });
+    const int32_t walk = out->dl.shape[rank - 1] * 4 < out->dl.shape[axis] ? axis : rank - 1;
+    Broadcast from(x, rank);
+    const Broadcast at(indices, rank);
+    from.strides[axis] = 0;
+    const Gather gather{out->dl.shape[walk], x->dl.shape[axis],  out->dl.strides[walk],
+                        x->dl.strides[axis], from.strides[walk], at.strides[walk] * kItemSize[indices->dtype],
+                        indices->dtype};
+    const Lanes<3> lanes(out->dl.shape, rank, walk, {lane_operand(out), from.operand, at.operand});
+    with_item_type(kItemSize[x->dtype], [&]<class Item>() {
+      lanes.run(frame, 4 * gather.n, [&](char* const* p) -> const char* {
+        gather.lane(frame, reinterpret_cast<const Item*>(p[1]), p[2], reinterpret_cast<Item*>(p[0]));
         return nullptr;
       });
     });
   });
 }
 
-// put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate). Lanes of the output differ
-// where the index's axes have x's sizes; lanes that repeat are written in order, on one thread.
+// put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
 bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
-    const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
-    const int32_t rank = out->dl.ndim;
-    BP_CHECK(rank > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
-    const int32_t axis = normalized_axis(plugin::as_int(args[3]), rank);
-    check_put(frame, *x, *indices, *values, axis);
-    copy_region(frame, x->dtype, rank, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
-    const int64_t n = indices->dl.shape[axis];
-    if (out->nbytes == 0 || n == 0) return;
-    const Broadcast at(indices, rank), from(values, rank);
-    const int64_t item = kItemSize[x->dtype], size = out->dl.shape[axis], to = out->dl.strides[axis] * item;
-    const int64_t index_stride = at.strides[axis] * kItemSize[indices->dtype], from_stride = from.strides[axis] * item;
-    const ScatterRow put = scatter_row(x->dtype, plugin::as_bool(args[4]));
-    const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
-    if (x->dtype == BP_FLOAT32 || x->dtype == BP_FLOAT64) {
-      // The most frequent types in loops of their own, without a call per element.
-      return plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(x->dtype, [&]<class T>() {
-        const bool add = plugin::as_bool(args[4]);
-        lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
-          for_each_index(frame, indices->dtype, p[1], index_stride, n, size, [&](int64_t position, int64_t place) {
-            T& target = *reinterpret_cast<T*>(p[0] + position * to);
-            const T value = *reinterpret_cast<const T*>(p[2] + place * from_stride);
-            target = add ? target + value : value;
-          });
-          return nullptr;
-        });
+    const Put put = begin_put(frame, args, outs);
+    if (put.empty()) return;
+    if (plugin::as_bool(args[4]))
+      plugin::dispatch_dtype<BP_MASK_ANY>(put.out->dtype, [&]<class T>() {
+        put_lanes<T>(frame, put, [](T& target, T value) { add_to(target, value); });
       });
-    }
-    lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
-      for_each_index(frame, indices->dtype, p[1], index_stride, n, size, [&](int64_t position, int64_t place) {
-        put(p[2] + place * from_stride, 0, p[0] + position * to, 0, 1);
+    else
+      with_item_type(kItemSize[put.out->dtype], [&]<class Item>() {
+        put_lanes<Item>(frame, put, [](Item& target, const Item& value) { target = value; });
       });
-      return nullptr;
-    });
   });
 }
 

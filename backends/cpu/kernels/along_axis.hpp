@@ -3,6 +3,8 @@
 
 #include "kernels/cast.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/positions.hpp"
+#include "kernels/region.hpp"
 
 namespace backplane::cpu {
 
@@ -20,31 +22,45 @@ struct Broadcast {
   Broadcast(const Broadcast&) = delete;
 };
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const bp_frame* frame, int64_t given, int64_t size) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const bp_frame* frame, int64_t given, int64_t size,
+                                                                bp_dtype dtype) {
+  BP_CHECK(dtype != BP_UINT64, DATA, frame->op->name, ": index ", static_cast<uint64_t>(given),
+           " is out of range for an axis of size ", size);
   BP_CHECK(false, DATA, frame->op->name, ": index ", given, " is out of range for an axis of size ", size);
   __builtin_unreachable();
+}
+
+inline constexpr int64_t kIndexBlock = 512;
+
+// n <= kIndexBlock positions in [0, size), counted from the end where they are negative: as given where they are so
+// already, else in `block`.
+inline const int64_t* checked_positions(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride,
+                                        int64_t n, int64_t size, int64_t* block) {
+  const int64_t* given = reinterpret_cast<const int64_t*>(index);
+  if (dtype != BP_INT64 || stride != int64_t{sizeof(int64_t)}) {
+    cast_row(dtype, index, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), n);
+    given = block;
+  }
+  if (n >= 16 && all_inside(given, n, size)) return given;
+  const int64_t wrap = dtype == BP_UINT64 ? 0 : size;  // one beyond int64 is out of range, not negative
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = given[i] < 0 ? given[i] + wrap : given[i];
+    if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
+      refuse_index(frame, given[i], size, dtype);
+    block[i] = at;
+  }
+  return block;
 }
 
 // move(position in the indexed lane, place in the index lane) for each index of one lane.
 template <class Move>
 void for_each_index(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t size,
                     Move&& move) {
-  const auto visit = [&](const int64_t* positions, int64_t first, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = positions[i] < 0 ? positions[i] + size : positions[i];
-      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
-        refuse_index(frame, positions[i], size);
-      move(at, first + i);
-    }
-  };
-  if (dtype == BP_INT64 && stride == int64_t{sizeof(int64_t)})
-    return visit(reinterpret_cast<const int64_t*>(index), 0, n);
-  constexpr int64_t kBlock = 128;
-  int64_t block[kBlock];
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t count = std::min(kBlock, n - first);
-    cast_row(dtype, index + first * stride, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), count);
-    visit(block, first, count);
+  int64_t block[kIndexBlock];
+  for (int64_t first = 0; first < n; first += kIndexBlock) {
+    const int64_t count = std::min(kIndexBlock, n - first);
+    const int64_t* positions = checked_positions(frame, dtype, index + first * stride, stride, count, size, block);
+    for (int64_t i = 0; i < count; ++i) move(positions[i], first + i);
   }
 }
 
@@ -66,6 +82,51 @@ inline void check_put(const bp_frame* frame, const bp_tensor& x, const bp_tensor
     BP_CHECK(value == places || value == 1, SHAPE, name, ": 'values' has size ", value, " along axis ", d,
              ", expected 1 or ", places);
   }
+}
+
+// The arguments of an op (x, indices, values, axis, …) that combines values into x along an axis.
+struct Put {
+  const bp_tensor *indices, *values, *out;
+  int32_t axis;
+
+  bool empty() const { return out->nbytes == 0 || indices->dl.shape[axis] == 0; }
+};
+
+// Checked, with x copied into the result.
+inline Put begin_put(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
+  const bp_tensor* x = plugin::as_tensor(args[0]);
+  Put put{plugin::as_tensor(args[1]), plugin::as_tensor(args[2]), outs[0].u.t, 0};
+  BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
+  put.axis = normalized_axis(plugin::as_int(args[3]), x->dl.ndim);
+  check_put(frame, *x, *put.indices, *put.values, put.axis);
+  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides},
+              {data_of(put.out), put.out->dl.strides});
+  return put;
+}
+
+// combine(target, value) for each value, lane by lane of the result and in order along a lane: no two lanes of a result
+// share elements, so they may run in parallel.
+template <class T, class Combine>
+void put_lanes(const bp_frame* frame, const Put& put, Combine&& combine) {
+  const bp_tensor* out = put.out;
+  const int32_t rank = out->dl.ndim, axis = put.axis;
+  const Broadcast at(put.indices, rank), from(put.values, rank);
+  const int64_t n = put.indices->dl.shape[axis], size = out->dl.shape[axis];
+  const int64_t to = out->dl.strides[axis], step = from.strides[axis];
+  const bp_dtype dtype = put.indices->dtype;
+  const int64_t index_stride = at.strides[axis] * plugin::kItemSize[dtype];
+  const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
+  lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
+    T* target = reinterpret_cast<T*>(p[0]);
+    const T* value = reinterpret_cast<const T*>(p[2]);
+    if (to == 1 && step == 1)
+      for_each_index(frame, dtype, p[1], index_stride, n, size,
+                     [&](int64_t position, int64_t place) { combine(target[position], value[place]); });
+    else
+      for_each_index(frame, dtype, p[1], index_stride, n, size,
+                     [&](int64_t position, int64_t place) { combine(target[position * to], value[place * step]); });
+    return nullptr;
+  });
 }
 
 }  // namespace backplane::cpu

@@ -71,16 +71,14 @@ void gather(const char* from, const int64_t* offsets, int64_t begin, int64_t end
 }
 
 // take of single elements from contiguous tensors: positions become elements in one pass.
-template <class Item, class Index>
-void take_elements(const bp_frame* frame, const Item* x, int64_t size, const Index* indices, int64_t count, Item* out) {
+template <class Item>
+void take_elements(const bp_frame* frame, const Item* x, int64_t size, const bp_tensor* indices, int64_t count,
+                   Item* out) {
+  const int64_t stride = kItemSize[indices->dtype];
   const auto range = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const auto given = static_cast<int64_t>(indices[i]);
-      const int64_t at = given < 0 && std::is_signed_v<Index> ? given + size : given;
-      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
-        refuse_index(frame, given, size);
-      out[i] = x[at];
-    }
+    Item* to = out + begin;
+    for_each_index(frame, indices->dtype, data_of(indices) + begin * stride, stride, end - begin, size,
+                   [&](int64_t position, int64_t place) { to[place] = x[position]; });
   };
   constexpr int64_t kGrain = kCheapGrain / 4;
   if (count <= kGrain) return range(0, count);
@@ -121,6 +119,17 @@ void read(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, 
   plugin::parallel_for(frame, 0, total, grain, range);
 }
 
+// Do the values of the joint positions, in their order, lie a step apart?
+bool joint_step(const IndexSpace& space, const int64_t* strides, int64_t* step) {
+  *step = space.joint_rank == 0 ? 0 : strides[space.joint_rank - 1];
+  int64_t expected = *step;
+  for (int32_t d = space.joint_rank - 1; d >= 0; --d) {
+    if (space.joint_shape[d] != 1 && strides[d] != expected) return false;
+    expected *= space.joint_shape[d];
+  }
+  return true;
+}
+
 void write(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count,
            const bp_tensor* values, bool accumulate, const bp_tensor* out) {
   copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
@@ -140,8 +149,12 @@ void write(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices,
   }
   const Inner inner(space, strides);
   if (inner.loop.count == 0) return;
-  const ScatterRow put = scatter_row(x->dtype, accumulate);
   char *from = data_of(values), *to = data_of(out);
+  int64_t step = 0;
+  if (space.before == 0 && inner.loop.count == 1 && joint_step(space, strides, &step))
+    return scatter_elements(x->dtype, accumulate)(from, step, to, space.offsets.data(),
+                                                  static_cast<int64_t>(space.offsets.size()));
+  const ScatterRow put = scatter_row(x->dtype, accumulate);
   for_each_position(space, strides, 0, space.before_count() * static_cast<int64_t>(space.offsets.size()),
                     [&](int64_t out_offset, int64_t value_offset) {
                       char* const bases[2] = {to + out_offset, from + value_offset};
@@ -177,13 +190,9 @@ bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
     if (x->dl.ndim == 1 && (x->flags & indices->flags & out->flags & BP_TENSOR_CONTIGUOUS) != 0)
-      return plugin::dispatch_dtype<BP_MASK_INTEGER>(indices->dtype, [&]<class Index>() {
-        const int64_t item = kItemSize[x->dtype];
-        with_item_type(item, [&]<class Item>() {
-          take_elements(frame, reinterpret_cast<const Item*>(data_of(x)), x->dl.shape[0],
-                        reinterpret_cast<const Index*>(data_of(indices)), static_cast<int64_t>(out->nbytes) / item,
-                        reinterpret_cast<Item*>(data_of(out)));
-        });
+      return with_item_type(kItemSize[x->dtype], [&]<class Item>() {
+        take_elements(frame, reinterpret_cast<const Item*>(data_of(x)), x->dl.shape[0], indices,
+                      static_cast<int64_t>(out->nbytes / sizeof(Item)), reinterpret_cast<Item*>(data_of(out)));
       });
     const std::vector<bp_tensor*> list = single_index(x, args[2], args[1]);
     read(frame, x, list.data(), static_cast<uint32_t>(list.size()), outs[0].u.t);

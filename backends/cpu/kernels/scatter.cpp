@@ -3,7 +3,6 @@
 
 #include "kernels/along_axis.hpp"
 #include "kernels/families.hpp"
-#include "kernels/region.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -33,26 +32,6 @@ struct Product {
   }
 };
 
-template <class Combine, class T>
-void scatter_lanes(const bp_frame* frame, const bp_tensor* indices, const bp_tensor* values, const bp_tensor* out,
-                   int32_t axis) {
-  const int32_t rank = out->dl.ndim;
-  const int64_t n = indices->dl.shape[axis];
-  if (out->nbytes == 0 || n == 0) return;
-  const Broadcast at(indices, rank), from(values, rank);
-  const int64_t item = kItemSize[out->dtype], size = out->dl.shape[axis], to = out->dl.strides[axis] * item;
-  const int64_t index_stride = at.strides[axis] * kItemSize[indices->dtype], from_stride = from.strides[axis] * item;
-  const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
-  lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
-    for_each_index(frame, indices->dtype, p[1], index_stride, n, size, [&](int64_t position, int64_t place) {
-      T& target = *reinterpret_cast<T*>(p[0] + position * to);
-      const T value = *reinterpret_cast<const T*>(p[2] + place * from_stride);
-      target = T(Combine::template call<Compute<T>>(Compute<T>(target), Compute<T>(value)));
-    });
-    return nullptr;
-  });
-}
-
 // Are the elements of each slice of `t` along axis 0 one after the other, and the slices of a result of x's sizes
 // whole?
 bool has_rows(const bp_tensor* t, const bp_tensor* out) {
@@ -67,7 +46,8 @@ bool has_rows(const bp_tensor* t, const bp_tensor* out) {
 
 // Along axis 0 by one index for each slice, as segments have it: whole rows are combined, each thread some columns.
 template <class Combine, class T>
-bool scatter_rows(const bp_frame* frame, const bp_tensor* indices, const bp_tensor* values, const bp_tensor* out) {
+bool scatter_rows(const bp_frame* frame, const Put& put) {
+  const auto& [indices, values, out, axis] = put;
   if (!has_rows(out, out) || !has_rows(values, out) || values->dl.shape[0] != indices->dl.shape[0]) return false;
   int64_t row = 1;
   for (int32_t d = 1; d < out->dl.ndim; ++d) {
@@ -95,16 +75,13 @@ bool scatter_rows(const bp_frame* frame, const bp_tensor* indices, const bp_tens
 template <class Combine, bp_dtype_mask kAccepted>
 bp_status BP_CALL scatter(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
-    const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
-    const int32_t rank = out->dl.ndim;
-    BP_CHECK(rank > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
-    const int32_t axis = normalized_axis(plugin::as_int(args[3]), rank);
-    check_put(frame, *x, *indices, *values, axis);
-    copy_region(frame, x->dtype, rank, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
-    plugin::dispatch_dtype<kAccepted>(out->dtype, [&]<class T>() {
-      if (axis == 0 && rank > 1 && out->nbytes != 0 && scatter_rows<Combine, T>(frame, indices, values, out)) return;
-      scatter_lanes<Combine, T>(frame, indices, values, out, axis);
+    const Put put = begin_put(frame, args, outs);
+    if (put.empty()) return;
+    plugin::dispatch_dtype<kAccepted>(put.out->dtype, [&]<class T>() {
+      if (put.axis == 0 && put.out->dl.ndim > 1 && scatter_rows<Combine, T>(frame, put)) return;
+      put_lanes<T>(frame, put, [](T& target, T value) {
+        target = T(Combine::template call<Compute<T>>(Compute<T>(target), Compute<T>(value)));
+      });
     });
   });
 }
