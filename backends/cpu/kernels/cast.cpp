@@ -13,6 +13,7 @@
 
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
+#include "kernels/half_vectors-inl.hpp"
 #include "kernels/loop.hpp"
 
 #ifndef BACKPLANE_CPU_CAST_TYPES
@@ -87,34 +88,8 @@ HWY_INLINE To convert(From x) {
 
 #if HWY_TARGET != HWY_SCALAR
 // Between half floats and float32 by vectors: most calls on half floats are these loops around a float32 kernel.
-namespace hn = hwy::HWY_NAMESPACE;
 using Single = hn::ScalableTag<float>;
 
-HWY_INLINE hn::Vec<Single> widen(Single d, const float16* x) {
-  const hn::Rebind<hwy::float16_t, Single> dh;
-  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(x)));
-}
-HWY_INLINE hn::Vec<Single> widen(Single d, const bfloat16* x) {
-  const hn::Rebind<uint16_t, Single> dh;
-  const hn::RebindToUnsigned<Single> du;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const uint16_t*>(x)))));
-}
-HWY_INLINE void narrow(Single d, hn::Vec<Single> x, float16* out) {
-  const hn::Rebind<hwy::float16_t, Single> dh;
-  hn::StoreU(hn::DemoteTo(dh, x), dh, reinterpret_cast<hwy::float16_t*>(out));
-}
-// To nearest, ties to even; a NaN keeps its quiet bit.
-HWY_INLINE void narrow(Single d, hn::Vec<Single> x, bfloat16* out) {
-  const hn::Rebind<uint16_t, Single> dh;
-  const hn::RebindToUnsigned<Single> du;
-  const hn::RebindToSigned<Single> di;
-  const auto bits = hn::BitCast(du, x), upper = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(upper, hn::Set(du, 1u));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
-  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));
-  const auto chosen = hn::IfThenElse(hn::Eq(x, x), hn::BitCast(d, rounded), hn::BitCast(d, quiet));
-  hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, chosen)), dh, reinterpret_cast<uint16_t*>(out));
-}
 // Returns how many elements it converted; the caller does the rest.
 template <class From, class To>
 HWY_INLINE int64_t convert_vectors(const From* in, To* out, int64_t n) {

@@ -41,6 +41,8 @@ void register_pool2d(const Registrar& registrar);
 void register_overlap_add(const Registrar& registrar);
 void register_attention(const Registrar& registrar);
 void register_norm(const Registrar& registrar);
+void register_batch_norm(const Registrar& registrar);
+void register_variance(const Registrar& registrar);
 void register_factor(const Registrar& registrar);
 void register_orthogonal(const Registrar& registrar);
 void register_eigen(const Registrar& registrar);

@@ -1,0 +1,62 @@
+// Vectors of what lies in memory in a narrower type: half floats become float32 on the way in and are rounded on the
+// way out. Included once per Highway target.
+#if defined(BACKPLANE_CPU_HALF_VECTORS) == defined(HWY_TARGET_TOGGLE)
+#ifdef BACKPLANE_CPU_HALF_VECTORS
+#undef BACKPLANE_CPU_HALF_VECTORS
+#else
+#define BACKPLANE_CPU_HALF_VECTORS
+#endif
+
+#include <cstdint>
+
+#include "backplane/plugin.hpp"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Lanes(d) elements; d is of the type that they are computed in.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> widen(D d, const T* x) {
+  return hn::LoadU(d, x);
+}
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void narrow(D d, hn::Vec<D> x, T* out) {
+  hn::StoreU(x, d, out);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> widen(D d, const plugin::float16* x) {
+  const hn::Rebind<hwy::float16_t, D> dh;
+  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(x)));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> widen(D d, const plugin::bfloat16* x) {
+  const hn::Rebind<uint16_t, D> dh;
+  const hn::RebindToUnsigned<D> du;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const uint16_t*>(x)))));
+}
+template <class D>
+HWY_INLINE void narrow(D, hn::Vec<D> x, plugin::float16* out) {
+  const hn::Rebind<hwy::float16_t, D> dh;
+  hn::StoreU(hn::DemoteTo(dh, x), dh, reinterpret_cast<hwy::float16_t*>(out));
+}
+// To nearest, ties to even; a NaN keeps its quiet bit.
+template <class D>
+HWY_INLINE void narrow(D d, hn::Vec<D> x, plugin::bfloat16* out) {
+  const hn::Rebind<uint16_t, D> dh;
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(du, x), upper = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(upper, hn::Set(du, 1u));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
+  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));
+  const auto chosen = hn::IfThenElse(hn::Eq(x, x), hn::BitCast(d, rounded), hn::BitCast(d, quiet));
+  hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, chosen)), dh, reinterpret_cast<uint16_t*>(out));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+#endif
