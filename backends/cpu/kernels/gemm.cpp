@@ -10,6 +10,7 @@
 
 #include "kernels/cast.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/small_gemm.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -145,6 +146,7 @@ bool is_blas_type(bp_dtype dtype) { return dtype >= BP_FLOAT32 && dtype <= BP_CO
 void keep_blas_on_one_thread() { openblas_set_num_threads(1); }
 
 void gemm(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  if (!accumulate && small_gemm(dtype, a, b, c)) return;
   if (is_blas_type(dtype)) return gemm_blas(dtype, a, b, c, accumulate);
   if (dtype == BP_FLOAT16 || dtype == BP_BFLOAT16) return gemm_half(dtype, a, b, c, accumulate);
   gemm_rows<uint64_t>(dtype, BP_UINT64, a, b, c, accumulate);

@@ -11,6 +11,7 @@
 #include "kernels/families.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/loop.hpp"
+#include "kernels/small_gemm.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -61,13 +62,37 @@ Stack result_stack(const bp_tensor* out, const bp_tensor* x, const bp_tensor* y)
   return s;
 }
 
-// The matrix at a position of the result's batch; missing and size-1 axes repeat.
-Matrix matrix_at(const Stack& s, int64_t item, const int64_t* position, int32_t batch_rank) {
-  int64_t offset = 0;
-  for (int32_t d = 0; d < s.batch_rank; ++d)
-    if (s.batch_shape[d] != 1) offset += position[batch_rank - s.batch_rank + d] * s.batch_strides[d];
-  return {s.data + offset * item, s.rows, s.cols, s.row_stride, s.col_stride};
-}
+// The matrices of a stack in the order of the result's batch; missing and size-1 axes repeat.
+class Walk {
+ public:
+  Walk(const Stack& of, const Stack& out, int64_t item, int64_t first)
+      : matrix_{of.data, of.rows, of.cols, of.row_stride, of.col_stride},
+        rank_(out.batch_rank),
+        shape_(out.batch_shape) {
+    for (int32_t d = rank_ - 1; d >= 0; --d) {
+      const int32_t own = d - rank_ + of.batch_rank;
+      steps_[d] = own >= 0 && of.batch_shape[own] != 1 ? of.batch_strides[own] * item : 0;
+      position_[d] = first % shape_[d];
+      first /= shape_[d];
+      matrix_.data += position_[d] * steps_[d];
+    }
+  }
+  const Matrix& matrix() const { return matrix_; }
+  void next() {
+    for (int32_t d = rank_ - 1; d >= 0; --d) {
+      matrix_.data += steps_[d];
+      if (++position_[d] < shape_[d]) return;
+      matrix_.data -= position_[d] * steps_[d];
+      position_[d] = 0;
+    }
+  }
+
+ private:
+  Matrix matrix_;
+  int32_t rank_;
+  const int64_t* shape_;
+  int64_t steps_[kMaxRank], position_[kMaxRank];
+};
 
 Matrix rows_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
   m.data += begin * m.row_stride * item;
@@ -94,6 +119,15 @@ struct Copies {
 
 void multiply(bp_dtype dtype, Matrix a, Matrix b, const Matrix& c, Copies& copies) {
   const int64_t item = kItemSize[dtype];
+  // A result of other strides is computed beside it, in the same way, so that it has the same bits.
+  const bool by_rows =
+      c.cols == 1 ? c.rows == 1 || c.row_stride == 1 : c.col_stride == 1 && (c.rows == 1 || c.row_stride >= c.cols);
+  if (!by_rows && is_blas_type(dtype)) {
+    const Matrix result = dense(c, item, copies.c);
+    multiply(dtype, a, b, result, copies);
+    return copy_matrix(dtype, result, c);
+  }
+  if (small_gemm(dtype, a, b, c)) return;
   if (!is_blas_type(dtype)) return gemm(dtype, a, b, c);
   if (!fits_blas(a)) {
     const Matrix copy = dense(a, item, copies.a);
@@ -105,11 +139,7 @@ void multiply(bp_dtype dtype, Matrix a, Matrix b, const Matrix& c, Copies& copie
     copy_matrix(dtype, b, copy);
     b = copy;
   }
-  const bool by_rows = (c.col_stride == 1 || c.cols == 1) && (c.rows == 1 || c.row_stride >= c.cols);
-  if (by_rows) return gemm(dtype, a, b, c);
-  const Matrix result = dense(c, item, copies.c);
-  gemm(dtype, a, b, result);
-  copy_matrix(dtype, result, c);
+  gemm(dtype, a, b, c);
 }
 
 // A stack over one matrix on the right, in one piece of memory, is a single tall product.
@@ -150,18 +180,16 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
   const int64_t blocks = std::clamp<int64_t>(std::min(wanted, out.rows * work / kPieceWork), 1, out.rows);
   const auto piece = [&](int64_t begin, int64_t end) {
     Copies copies;
-    for (int64_t at = begin; at < end; ++at) {
-      const int64_t in_batch = at / blocks, in_rows = at % blocks;
-      int64_t position[kMaxRank];
-      int64_t rest = in_batch;
-      for (int32_t d = out.batch_rank - 1; d >= 0; --d) {
-        position[d] = rest % out.batch_shape[d];
-        rest /= out.batch_shape[d];
-      }
-      const int64_t first = out.rows * in_rows / blocks, last = out.rows * (in_rows + 1) / blocks;
-      multiply(dtype, rows_of(matrix_at(x, item, position, out.batch_rank), first, last, item),
-               matrix_at(y, item, position, out.batch_rank),
-               rows_of(matrix_at(out, item, position, out.batch_rank), first, last, item), copies);
+    const int64_t first = begin / blocks;
+    Walk left(x, out, item, first), right(y, out, item, first), result(out, out, item, first);
+    for (int64_t at = begin, block = begin - first * blocks; at < end; ++at) {
+      const int64_t from = blocks == 1 ? 0 : out.rows * block / blocks;
+      const int64_t to = blocks == 1 ? out.rows : out.rows * (block + 1) / blocks;
+      multiply(dtype, rows_of(left.matrix(), from, to, item), right.matrix(), rows_of(result.matrix(), from, to, item),
+               copies);
+      if (++block < blocks) continue;
+      block = 0;
+      left.next(), right.next(), result.next();
     }
   };
   const int64_t grain = std::max<int64_t>(kPieceWork / std::max<int64_t>(work * (out.rows / blocks), 1), 1);

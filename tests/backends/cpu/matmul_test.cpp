@@ -44,8 +44,14 @@ TYPED_TEST_SUITE(CpuMatmul, Types);
 
 TYPED_TEST(CpuMatmul, Layouts) {
   using T = TypeParam;
-  for (const auto& [m, k, n] :
-       {std::array<int64_t, 3>{3, 4, 5}, {1, 7, 1}, {4, 1, 1}, {1, 1, 6}, {3, 0, 2}, {20, 16, 33}}) {
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{3, 4, 5},
+                                {1, 7, 1},
+                                {4, 1, 1},
+                                {1, 1, 6},
+                                {3, 0, 2},
+                                {20, 16, 33},
+                                {1, 37, 6},
+                                {70, 90, 1}}) {
     Array out(kDtypeOf<T>, {m, n});
     const Array x = filled<T>({m, k}), y = filled<T>({k, n}), xt = filled<T>({k, m}), yt = filled<T>({n, k});
     expect_product<T>(x, y, out);
@@ -58,6 +64,35 @@ TYPED_TEST(CpuMatmul, Layouts) {
     Array turned(kDtypeOf<T>, {n, m});
     expect_product<T>(x, y, turned.view({m, n}, {1, m}));
   }
+}
+
+// Every height of a block of rows, every number of vectors and every tail, by rows and transposed.
+template <class T>
+void expect_small_products() {
+  for (int64_t m = 1; m <= 14; ++m)
+    for (int64_t n = 1; n <= 35; ++n)
+      for (int64_t k : {1, 5, 16}) {
+        Array out(kDtypeOf<T>, {m, n});
+        const Array x = filled<T>({m, k}), y = filled<T>({k, n}), xt = filled<T>({k, m}), yt = filled<T>({n, k});
+        SCOPED_TRACE(::testing::Message() << m << " x " << k << " by " << n);
+        ASSERT_NO_FATAL_FAILURE(expect_product<T>(x, y, out));
+        ASSERT_NO_FATAL_FAILURE(expect_product<T>(xt.view({m, k}, {1, m}), yt.view({k, n}, {1, k}), out));
+      }
+}
+TEST(CpuMatmulSmall, EverySizeOfBlocks) {
+  expect_small_products<float>();
+  expect_small_products<double>();
+}
+TEST(CpuMatmulSmall, WritesNothingBesideTheResult) {
+  Array wide = filled<float>({9, 16}), out = wide.view({9, 11}, {16, 1});
+  const Array x = filled<float>({9, 7}), y = filled<float>({7, 11});
+  const std::vector<float> before = wide.values<float>();
+  expect_product<float>(x, y, out);
+  const std::vector<float> after = wide.values<float>();
+  for (size_t i = 0; i < after.size(); ++i)
+    if (i % 16 >= 11) {
+      ASSERT_EQ(after[i], before[i]) << i;
+    }
 }
 
 TEST(CpuMatmulStacks, BroadcastAndVectorsActAsRowsAndColumns) {
