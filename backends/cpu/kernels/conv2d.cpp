@@ -1,5 +1,6 @@
-// conv2d and its two adjoints, as products with matrices of windows, image by image, parallel over images and groups;
-// over large images, in float32 and forward, directly (direct_conv2d.cpp).
+// conv2d and its two adjoints: in float32 through oneDNN (dnn_conv2d.cpp), where the build has it and it gains; else as
+// products with matrices of windows, image by image, parallel over images and groups, and over large images, in float32
+// and forward, directly (direct_conv2d.cpp).
 //
 // float32 and float64; the half floats go by the decomposition. Tensors are contiguous.
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "kernels/columns.hpp"
 #include "kernels/direct_conv2d.hpp"
+#include "kernels/dnn_conv2d.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/gemm.hpp"
@@ -145,8 +147,6 @@ void check_geometry(const bp_frame* frame, const bp_tensor* x, const bp_tensor* 
   }
 }
 
-enum class Pass { kForward, kInput, kWeight };
-
 // conv2d(x, w, *, stride, padding, dilation, groups), conv2d_input_grad(y, w, shape, *, ...) and
 // conv2d_weight_grad(y, x, shape, *, ...).
 template <Pass P>
@@ -167,6 +167,8 @@ bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, b
     plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(out->dtype, [&]<class T>() {
       const T *left = reinterpret_cast<const T*>(data_of(a)), *right = reinterpret_cast<const T*>(data_of(b));
       T* result = reinterpret_cast<T*>(data_of(out));
+      if constexpr (std::is_same_v<T, float>)
+        if (dnn_conv2d(frame, P, c, left, right, result)) return;
       if constexpr (std::is_same_v<T, float> && P == Pass::kForward)
         if (!c.pointwise() && c.windows.outputs() >= kDirectOutputs)
           return direct_forward(frame, c, left, right, result);
