@@ -45,3 +45,31 @@ def test_topk_along_an_axis(axis):
     order = np.argsort(-x, axis=axis, stable=True).take(range(7), axis)
     assert np.array_equal(np.asarray(places), order)
     assert np.array_equal(np.asarray(values), np.take_along_axis(x, order, axis))
+
+
+def awkward(dtype, shape):
+    """Values of the whole range of a dtype, with its ends, and for floating ones NaN of both signs, infinities and -0."""
+    draw = np.random.default_rng(3)
+    if np.issubdtype(dtype, np.integer):
+        ends = np.iinfo(dtype)
+        x = draw.integers(ends.min, ends.max, shape, dtype, endpoint=True)
+        special = [ends.max, ends.min]
+    else:
+        x = draw.standard_normal(shape).astype(dtype)
+        special = [np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0]
+    flat = x.reshape(-1)
+    flat[: len(special)] = special[: flat.size]
+    return draw.permuted(x, axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float32", "float64"])
+def test_lanes_of_every_length_sort(dtype):
+    """Around the sizes of vectors, of blocks of vectors and of the networks' end."""
+    for n in [*range(36), 63, 64, 65, 127, 129, 255, 256, 257, 300, 511, 513, 1024, 1500, 2047, 2048, 2049]:
+        x = awkward(np.dtype(dtype), (3, n))
+        for given, axis in ((bp.asarray(x), 1), (bp.asarray(x.T.copy()), 0), (bp.asarray(x.T.copy()).T, 1)):
+            ascending, descending = (np.asarray(bp.sort(given, axis=axis, descending=turned)) for turned in (False, True))
+            expected = np.sort(x) if axis == 1 else np.sort(x).T
+            assert np.array_equal(ascending, expected, equal_nan=not np.issubdtype(dtype, np.integer)), n
+            assert np.array_equal(descending, np.flip(expected, axis), equal_nan=not np.issubdtype(dtype, np.integer)), n
+        assert np.array_equal(np.asarray(bp.argsort(bp.asarray(x))), np.argsort(x, kind="stable")), n

@@ -34,8 +34,8 @@ inline constexpr int64_t kIndexBlock = 512;
 
 // n <= kIndexBlock positions in [0, size), counted from the end where they are negative: as given where they are so
 // already, else in `block`.
-inline const int64_t* checked_positions(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride,
-                                        int64_t n, int64_t size, int64_t* block) {
+[[gnu::noinline]] inline const int64_t* checked_positions(const bp_frame* frame, bp_dtype dtype, const char* index,
+                                                          int64_t stride, int64_t n, int64_t size, int64_t* block) {
   const int64_t* given = reinterpret_cast<const int64_t*>(index);
   if (dtype != BP_INT64 || stride != int64_t{sizeof(int64_t)}) {
     cast_row(dtype, index, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), n);
@@ -54,8 +54,8 @@ inline const int64_t* checked_positions(const bp_frame* frame, bp_dtype dtype, c
 
 // move(position in the indexed lane, place in the index lane) for each index of one lane.
 template <class Move>
-void for_each_index(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t size,
-                    Move&& move) {
+[[gnu::always_inline]] inline void for_each_index(const bp_frame* frame, bp_dtype dtype, const char* index,
+                                                  int64_t stride, int64_t n, int64_t size, Move&& move) {
   int64_t block[kIndexBlock];
   for (int64_t first = 0; first < n; first += kIndexBlock) {
     const int64_t count = std::min(kIndexBlock, n - first);

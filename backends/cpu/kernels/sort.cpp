@@ -3,6 +3,7 @@
 
 #include "kernels/families.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/short_sort.hpp"
 #include "kernels/sort_keys.hpp"
 #include "runtime/scratch.hpp"
 
@@ -15,16 +16,14 @@ constexpr bp_dtype_mask kSortable = BP_MASK_BOOL | BP_MASK_INTEGER | BP_MASK_FLO
 // Work of sorting a lane, in elements of a cheap loop.
 int64_t sorting_cost(int64_t n) { return 16 * n; }
 
-// Beyond 256 keys, Highway 1.0.3 sorts 64 bits four times as fast as 32: then short keys are widened.
-constexpr int64_t kShortKeys = 256;
-
-template <class T, class Key>
+// Longer lanes go to vqsort: Highway 1.0.3 sorts 64 bits four times as fast as 32, so their keys are widened.
+template <class T>
 struct ValueLane {
   const bp_frame* frame;
   int64_t n, x_stride, out_stride;
   bool descending;
 
-  void sort(const char* x, char* out, Key* keys) const {
+  void sort(const char* x, char* out, uint64_t* keys) const {
     const auto flip = static_cast<SortKey<T>>(descending ? ~SortKey<T>{0} : 0);
     for (int64_t i = 0; i < n; ++i) keys[i] = sort_key(*reinterpret_cast<const T*>(x + i * x_stride)) ^ flip;
     sort_keys(frame, keys, n);
@@ -46,14 +45,29 @@ struct PositionLane {
   }
 };
 
+template <class T>
+struct ShortLane {
+  int64_t n, x_stride, out_stride;
+  bool descending;
+
+  void sort(const char* x, char* out, uint64_t* keys) const {
+    sort_short_lane(plugin::kDtypeOf<T>, x, x_stride, out, out_stride, n, descending, keys);
+  }
+};
+
 template <class Key, class Lane>
 void sort_tensor(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, int32_t axis, const Lane& lane) {
   const Lanes<2> lanes(x->dl.shape, x->dl.ndim, axis, {lane_operand(out), lane_operand(x)});
-  lanes.run(frame, sorting_cost(lane.n), [&](char* const* p) -> const char* {
-    const Scratch<Key> keys(lane.n);
-    lane.sort(p[1], p[0], keys.get());
-    return nullptr;
-  });
+  const auto range = [&](int64_t begin, int64_t end) {
+    const Scratch<Key> keys(sorting_room(lane.n));
+    lanes.for_each(begin, end, [&](char* const* p) -> const char* {
+      lane.sort(p[1], p[0], keys.get());
+      return nullptr;
+    });
+  };
+  const int64_t grain = std::max<int64_t>(kCheapGrain / sorting_cost(lane.n), 1);
+  if (lanes.count() <= grain) return range(0, lanes.count());
+  plugin::parallel_for(frame, 0, lanes.count(), grain, range);
 }
 
 // (Tensor x, *, Axis axis, bool descending, bool stable)
@@ -70,10 +84,9 @@ bp_status BP_CALL sort_kernel(const bp_frame* frame, const bp_value* args, int32
     plugin::dispatch_dtype<kSortable>(x->dtype, [&]<class Given>() {
       using T = std::conditional_t<std::is_same_v<Given, bool>, uint8_t, Given>;
       if (!Positions && n <= kShortKeys)
-        sort_tensor<SortKey<T>>(frame, x, out, axis,
-                                ValueLane<T, SortKey<T>>{frame, n, x_stride, out_stride, descending});
+        sort_tensor<uint64_t>(frame, x, out, axis, ShortLane<T>{n, x_stride, out_stride, descending});
       else if (!Positions)
-        sort_tensor<uint64_t>(frame, x, out, axis, ValueLane<T, uint64_t>{frame, n, x_stride, out_stride, descending});
+        sort_tensor<uint64_t>(frame, x, out, axis, ValueLane<T>{frame, n, x_stride, out_stride, descending});
       else if (sizeof(T) == 8 || n > UINT32_MAX)
         sort_tensor<WidePacked>(frame, x, out, axis,
                                 PositionLane<T, WidePacked>{frame, n, x_stride, out_stride, descending});

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "kernels/short_sort.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
@@ -14,9 +15,6 @@ namespace {
 constexpr int64_t kSmall = 16;
 constexpr int64_t kPart = 32768;  // the least that is worth a thread
 
-void sort_part(const hwy::Sorter& sorter, uint32_t* keys, int64_t n) {
-  sorter(keys, static_cast<size_t>(n), hwy::SortAscending());
-}
 void sort_part(const hwy::Sorter& sorter, uint64_t* keys, int64_t n) {
   sorter(keys, static_cast<size_t>(n), hwy::SortAscending());
 }
@@ -78,8 +76,10 @@ void sort_all(const bp_frame* frame, Key* keys, int64_t n) {
 
 }  // namespace
 
-void sort_keys(const bp_frame* frame, uint32_t* keys, int64_t n) { sort_all(frame, keys, n); }
-void sort_keys(const bp_frame* frame, uint64_t* keys, int64_t n) { sort_all(frame, keys, n); }
+void sort_keys(const bp_frame* frame, uint64_t* keys, int64_t n) {
+  if (n <= kShortKeys) return sort_short(keys, n);
+  sort_all(frame, keys, n);
+}
 void sort_keys(const bp_frame* frame, WidePacked* keys, int64_t n) { sort_all(frame, keys, n); }
 
 }  // namespace backplane::cpu
