@@ -49,14 +49,21 @@ struct EdgeWriter {
   }
 };
 
+// What is known of a call's form. Where it is written into the code, the loops over arguments unroll.
+struct Form {
+  uint32_t n_args;
+  uint32_t n_outs;
+  bool all_tensors;  // every argument
+};
+
 // A node of the right size, with its edges.
-Node* new_op_node(const Recorded& r) {
-  const auto n_args = static_cast<uint32_t>(r.op.n_args), n_outs = static_cast<uint32_t>(r.op.n_results);
+[[gnu::always_inline]] inline Node* new_op_node(const Recorded& r, const Form& form) {
+  const uint32_t n_args = form.n_args, n_outs = form.n_outs;
   uint32_t n_edges = 0;
   size_t extra = 0;
   for (uint32_t i = 0; i < n_args; ++i) {
     const bp_value& outer = r.outer[i];
-    if (outer.tag == BP_TAG_TENSOR)
+    if (form.all_tensors || outer.tag == BP_TAG_TENSOR)
       ++n_edges;
     else if (outer.tag == BP_TAG_TENSOR_LIST)
       n_edges += outer.count;
@@ -68,10 +75,10 @@ Node* new_op_node(const Recorded& r) {
   node->n_args = static_cast<uint8_t>(n_args);
   node->n_outs = static_cast<uint8_t>(n_outs);
   lease(r.op.owner, LeaseKind::kNode);
-  EdgeWriter edges{node->edges(), r.level};
+  EdgeWriter edges{node->edges(), form.all_tensors ? nullptr : r.level};
   for (uint32_t i = 0; i < n_args; ++i) {
     const bp_value& outer = r.outer[i];
-    if (outer.tag == BP_TAG_TENSOR)
+    if (form.all_tensors || outer.tag == BP_TAG_TENSOR)
       edges.add(i, outer.u.t);
     else if (outer.tag == BP_TAG_TENSOR_LIST)
       for (uint32_t k = 0; k < outer.count; ++k) edges.add(i, outer.u.tensors[k]);
@@ -85,6 +92,27 @@ void set_metas(Node* node, const Recorded& r) {
   node->metas = new TensorMeta[node->n_outs]{};
   for (uint32_t j = 0; j < node->n_outs; ++j)
     if (r.results[j]) set_meta(node->metas[j], *r.results[j]);
+}
+
+[[gnu::always_inline]] inline void record_of_form(const Recorded& r, const Form& form) {
+  uint32_t takers = 0;  // a bit per result that gets the node
+  for (uint32_t j = 0; j < form.n_outs; ++j) takers |= uint32_t{differentiable(r.op, j, r.results[j])} << j;
+  if (takers == 0) return;
+  Node* node = new_op_node(r, form);
+  if (!node->needs) [[unlikely]]
+    return release(node);
+  FreeNames computed;
+  if (form.n_args > 3) computed = formulas_read(r.op, node->needs);
+  Saving saving(node, r, form.n_args > 3 ? computed : r.op.reads[node->needs & 7]);
+  saving.save_arguments(form.n_args, form.all_tensors);
+  saving.save_results(form.n_args, form.n_outs);
+  if (form.n_outs > 1) set_metas(node, r);
+  // The node's first reference is the last taker's.
+  for (; takers; takers &= takers - 1) {
+    const auto j = static_cast<uint32_t>(std::countr_zero(takers));
+    if (takers & (takers - 1)) retain(node);
+    give_history(r.results[j], node, j, r.results[j]->wrapper ? 0 : kTapeKey);
+  }
 }
 
 }  // namespace
@@ -106,25 +134,10 @@ FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
 }
 
 void record_node(const Recorded& r) {
-  const auto n_outs = static_cast<uint32_t>(r.op.n_results);
-  uint32_t takers = 0;  // a bit per result that gets the node
-  for (uint32_t j = 0; j < n_outs; ++j) takers |= uint32_t{differentiable(r.op, j, r.results[j])} << j;
-  if (takers == 0) return;
-  Node* node = new_op_node(r);
-  if (!node->needs) [[unlikely]]
-    return release(node);
-  FreeNames computed;
-  if (node->n_args > 3) computed = formulas_read(r.op, node->needs);
-  Saving saving(node, r, node->n_args > 3 ? computed : r.op.reads[node->needs & 7]);
-  saving.save_arguments();
-  saving.save_results();
-  if (node->n_outs > 1) set_metas(node, r);
-  // The node's first reference is the last taker's.
-  for (; takers; takers &= takers - 1) {
-    const auto j = static_cast<uint32_t>(std::countr_zero(takers));
-    if (takers & (takers - 1)) retain(node);
-    give_history(r.results[j], node, j, r.results[j]->wrapper ? 0 : kTapeKey);
-  }
+  if (r.one_form && r.op.n_args == 2 && r.outer[0].tag == BP_TAG_TENSOR && r.outer[1].tag == BP_TAG_TENSOR)
+    record_of_form(r, {2, 1, true});
+  else
+    record_of_form(r, {static_cast<uint32_t>(r.op.n_args), static_cast<uint32_t>(r.op.n_results), false});
 }
 
 void record_move(const Tensor& from, const Tensor& to) {

@@ -58,12 +58,11 @@ class Saving {
         like_(node->n_outs == 1 && r_.outs[0].tag == BP_TAG_TENSOR ? r_.outs[0].u.t : nullptr) {}
   Saving(const Saving&) = delete;
 
-  [[gnu::always_inline]] void save_arguments() {
-    const uint32_t n = node_.n_args;
+  [[gnu::always_inline]] void save_arguments(uint32_t n, bool all_tensors) {
     for (uint32_t i = 0; i < n; ++i) {
       const bp_value& v = r_.args[i];
       const uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
-      if (v.tag != BP_TAG_TENSOR) [[unlikely]]
+      if (!all_tensors && v.tag != BP_TAG_TENSOR) [[unlikely]]
         save_other(i, v, (reads_.args | reads_.arg_metadata) & bit);
       else if (reads_.args & bit)
         save_tensor(i, impl(v.u.t));
@@ -74,8 +73,7 @@ class Saving {
     }
   }
 
-  [[gnu::always_inline]] void save_results() {
-    const uint32_t n_args = node_.n_args, n = node_.n_outs;
+  [[gnu::always_inline]] void save_results(uint32_t n_args, uint32_t n) {
     const uint64_t whole = reads_.outs | (n > 1 ? reads_.out_metadata : 0);
     for (uint32_t j = 0; j < n; ++j) {
       const bool tensor = r_.outs[j].tag == BP_TAG_TENSOR;
