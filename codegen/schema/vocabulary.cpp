@@ -57,6 +57,7 @@ const std::vector<ShapeWordSpec>& shape_words() {
                                                    {"concat", "lA"},
                                                    {"conv", "ttSSSN"},
                                                    {"index", "tl"},
+                                                   {"index_put", "tlt"},
                                                    {"matmul", "tt"},
                                                    {"one_hot", "tn"},
                                                    {"pool", "tsSS"},

@@ -340,6 +340,12 @@ Device& device_of_call(const Call& call) {
   return device_at(default_device());
 }
 
+void check_shapes(const Call& call) {
+  if (call.op.flags & BP_OP_DYNAMIC) return;
+  ShapeResult shape;
+  for (int32_t i = 0; i < call.n_outs; ++i) infer_shape(*call.op.record, call.args, call.n_args, i, shape);
+}
+
 void call_on_device(const Call& call) {
   if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
   Device& device = device_of_call(call);
@@ -351,10 +357,7 @@ void call_on_device(const Call& call) {
   if (!decompose && !lacking)
     if (const KernelRow* row = pick_row(call, device, compute, nullptr)) return run_kernel(call, *row, device, compute);
   if (call.op.decompose && !lacking) {
-    // The same shape errors on every backend, whoever computes.
-    ShapeResult shape;
-    for (int32_t i = 0; i < call.n_outs; ++i)
-      if (!(call.op.flags & BP_OP_DYNAMIC)) infer_shape(record, call.args, call.n_args, i, shape);
+    check_shapes(call);  // the same shape errors on every backend, whoever computes
     counters.decompositions.fetch_add(1, std::memory_order_relaxed);
     return call_decomposition({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }

@@ -55,6 +55,8 @@ void call_view(const Call& call);  // view_call.cpp
 void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp
 [[noreturn]] void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why);
 
+// Throws where the op's shape rule refuses the arguments.
+void check_shapes(const Call& call);
 // The device of a call: that of its tensors, which must agree; else of a Device argument; else the default.
 Device& device_of_call(const Call& call);
 inline Device& device_of(const TensorImpl& t) {

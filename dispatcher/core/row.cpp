@@ -48,8 +48,10 @@ bool size_fits(const Call& call, const KernelRow& row) {
   return fits;
 }
 
+// A plugin is asked about calls that the shape rule accepts, so that it may read their axes and sizes unchecked.
 bool supports(const Call& call, const KernelRow& row, Device& device, bp_dtype compute) {
   if (!(row.def.flags & BP_KERNEL_MAY_DECLINE) || !row.def.supports) return true;
+  check_shapes(call);
   bp_frame frame{};
   frame.header = BP_HEADER(bp_frame);
   frame.host = &host_table;

@@ -22,6 +22,7 @@ constexpr ShapeWord kWords[] = {
     {"concat", "lA", 1, 2, BatchClass::kList, shape_words::concat},
     {"conv", "ttSSSN", 2, 6, BatchClass::kCore, shape_words::conv},
     {"index", "tl", 2, 2, BatchClass::kCore, shape_words::index},
+    {"index_put", "tlt", 3, 3, BatchClass::kCore, shape_words::index_put},
     {"matmul", "tt", 2, 2, BatchClass::kCore, shape_words::matmul},
     {"one_hot", "tn", 2, 2, BatchClass::kCore, shape_words::one_hot},
     {"pool", "tsSS", 2, 4, BatchClass::kCore, shape_words::pool},

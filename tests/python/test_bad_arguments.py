@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 X = bp.ones((2, 3))
+POSITIONS = bp.asarray([0, 1, 2])
 IMAGES, KERNELS = bp.ones((2, 3, 5, 5)), bp.ones((4, 3, 3, 3))
 
 
 def adjoint(y, w, **options):
     return bp.conv2d_input_grad(y, w, (2, 3, 5, 5), **options)
+
+
+def put(x, indices, values):
+    return bp.ops.bp.index_put(x, indices, values)
 
 
 # Case -> (call, error, words of its message).
@@ -40,6 +45,10 @@ CASES = {
     "sizes along an axis": (lambda: bp.put_along_axis(X, bp.asarray([[0]]), bp.ones((3, 2)), axis=0), ValueError, "'values' has size 3"),
     "axis twice": (lambda: bp.flip(X, axis=(0, -2)), ValueError, "flip: axis -2 is named twice"),
     "an op inside another": (lambda: bp.std(X, axis=128), IndexError, "std: .*axis 128 is out of range"),
+    "more index tensors than axes": (lambda: put(bp.ones(4), [POSITIONS, POSITIONS], 1.0), IndexError, "index_put: 2 indices for a tensor of 1 dims"),
+    "index tensors that do not broadcast": (lambda: put(bp.ones((4, 4)), [POSITIONS, bp.asarray([0, 1])], 1.0), ValueError, "index_put: the shape"),
+    "values that the positions do not take": (lambda: put(bp.ones(4), [POSITIONS], bp.ones(2)), ValueError, r"index_put: 'values' of shape \(2,\)"),
+    "an axis that a kernel reads when it is chosen": (lambda: bp.softmax(bp.ones((2, 3)), axis=300), IndexError, "softmax: "),
     "an op inside another, inferred": (lambda: bp.stack.infer([]), ValueError, "stack: "),
     "ranks of an adjoint": (lambda: adjoint(bp.ones((2, 5)), bp.ones((3, 1))), ValueError, "conv2d_input_grad: "),
     "groups of an adjoint": (lambda: adjoint(bp.ones((2, 4, 3, 3)), KERNELS, groups=4), ValueError, "conv2d_input_grad: "),
