@@ -81,6 +81,7 @@ const T* bias_of(const HeadTensor& mask, const char* matrix, int64_t row, int64_
   if (mask.data == nullptr) return nullptr;
   const int64_t step = mask.cols == 1 ? 0 : mask.col_stride * mask.item;
   const char* start = matrix + (mask.rows == 1 ? 0 : row * mask.row_stride * mask.item) + first * step;
+  if (mask.dtype == plugin::kDtypeOf<T> && step == mask.item) return reinterpret_cast<const T*>(start);
   cast_row(mask.dtype, start, step, plugin::kDtypeOf<T>, reinterpret_cast<char*>(storage), sizeof(T), count);
   if (mask.dtype == BP_BOOL)
     for (int64_t i = 0; i < count; ++i) storage[i] = storage[i] != T(0) ? T(0) : -std::numeric_limits<T>::infinity();

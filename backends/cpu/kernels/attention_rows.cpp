@@ -63,11 +63,18 @@ T absorb(T* row, int64_t n, T scale, const T* bias, RowState<T>& state) {
   const hn::ScalableTag<T> d;
   constexpr T kNone = -std::numeric_limits<T>::infinity();
   const auto factor = hn::Set(d, scale), none = hn::Set(d, kNone);
-  auto top = none;
-  for_each_vector(d, n, [&](int64_t i, int64_t count) HWY_ATTR {
-    const auto s = score(d, row, bias, factor, i, count);
-    const bool whole = count == static_cast<int64_t>(hn::Lanes(d));
-    top = hn::Max(top, whole ? s : hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count)), s, none));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), fours = n / (4 * lanes) * (4 * lanes);
+  auto top = none, second = none, third = none, fourth = none;  // four chains of maxima do not wait for each other
+  for (int64_t i = 0; i < fours; i += 4 * lanes) {
+    top = hn::Max(top, score(d, row, bias, factor, i, lanes));
+    second = hn::Max(second, score(d, row, bias, factor, i + lanes, lanes));
+    third = hn::Max(third, score(d, row, bias, factor, i + 2 * lanes, lanes));
+    fourth = hn::Max(fourth, score(d, row, bias, factor, i + 3 * lanes, lanes));
+  }
+  top = hn::Max(hn::Max(top, second), hn::Max(third, fourth));
+  for_each_vector(d, n - fours, [&](int64_t i, int64_t count) HWY_ATTR {
+    const auto s = score(d, row, bias, factor, fours + i, count);
+    top = hn::Max(top, count == lanes ? s : hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count)), s, none));
   });
   const T before = state.largest, largest = std::max(before, hn::GetLane(hn::MaxOfLanes(d, top)));
   state.largest = largest;
