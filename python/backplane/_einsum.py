@@ -6,6 +6,7 @@ import string
 
 from . import _core
 from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -146,6 +147,8 @@ def einsum(subscripts, /, *operands, optimize=True):
         subscripts, operands = _spelled((subscripts, *operands))
     if not operands:
         _fail("found no operands, expected at least one")
+    for place, x in enumerate(operands):
+        require_tensor("einsum", f"operands[{place}]", x)
     bools = all(x.dtype is _core.bool for x in operands)
     if bools:
         operands = [op.cast(x, _core.int64) for x in operands]

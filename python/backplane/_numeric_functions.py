@@ -4,7 +4,7 @@ from . import _core
 from ._array_api import isdtype, result_type
 from ._ops import NAMESPACE, ops
 from ._shape_functions import normalized_axis
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_tensor, takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -24,6 +24,8 @@ def interp(x, xp, fp, /, left=None, right=None, period=None):
 
     period: xp and x count modulo it, and xp need not rise.
     """
+    require_tensor("interp", "xp", xp)
+    require_tensor("interp", "fp", fp)
     if xp.ndim != 1 or xp.shape != fp.shape or xp.size == 0:
         raise _core.ShapeError(f"interp: found shapes {tuple(xp.shape)} of xp and {tuple(fp.shape)} of fp, expected vectors of one size, not 0")
     x = x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=xp.dtype, device=xp.device)

@@ -1,8 +1,16 @@
-"""The check of functions in Python that their first argument is a tensor, as ops check theirs."""
+"""The checks of functions in Python that an argument is a tensor, as ops check theirs."""
 
 import functools
 
 from . import _core
+
+
+def require_tensor(function, name, value):
+    """Refuses another argument by name, before the function would fail on an attribute that lists have not."""
+    if not isinstance(value, _core.Tensor):
+        raise _core.ArgumentTypeError(
+            f"{function}: argument {name}: found {type(value).__name__}, expected a Tensor; use backplane.asarray"
+        )
 
 
 def takes_tensor(function):
@@ -11,10 +19,8 @@ def takes_tensor(function):
 
     @functools.wraps(function)
     def checked(*args, **more):
-        if args and not isinstance(args[0], _core.Tensor):
-            raise _core.ArgumentTypeError(
-                f"{function.__name__}: argument {name}: found {type(args[0]).__name__}, expected a Tensor; use backplane.asarray"
-            )
+        if args:
+            require_tensor(function.__name__, name, args[0])
         return function(*args, **more)
 
     return checked

@@ -1,5 +1,4 @@
 // Attributes and methods of Tensor that read the handle alone, and the table of those that other files bring.
-#include <array>
 #include <numeric>
 #include <utility>
 
@@ -55,16 +54,14 @@ PyObject* permuted(bp_tensor* tensor, const int64_t* axes) {
   return call_to_view(op, args, 2);
 }
 
-// All axes of any tensor, backwards: a tensor's own are the last ones.
-constexpr auto kBackwards = [] {
-  std::array<int64_t, kMaxAxes> axes{};
-  for (int32_t i = 0; i < kMaxAxes; ++i) axes[i] = kMaxAxes - 1 - i;
-  return axes;
-}();
-
 PyObject* get_transposed(PyObject* self, void*) {
-  bp_tensor* tensor = handle_of(self);
-  return permuted(tensor, kBackwards.data() + kMaxAxes - tensor->dl.ndim);
+  const int32_t ndim = handle_of(self)->dl.ndim;
+  if (ndim != 2)
+    return raise(BP_ERROR_SHAPE,
+                 "T: found a tensor of %d dimensions, expected 2; mT exchanges the last two axes, permute_dims any",
+                 int{ndim});
+  constexpr int64_t kExchanged[2] = {1, 0};
+  return permuted(handle_of(self), kExchanged);
 }
 
 PyObject* get_matrix_transposed(PyObject* self, void*) {
@@ -91,7 +88,7 @@ PyGetSetDef getset[] = {
     {"dtype", get_dtype, nullptr, "The type of its elements.", nullptr},
     {"device", get_device, nullptr, "Where its elements are.", nullptr},
     {"is_contiguous", get_is_contiguous, nullptr, "Are the elements row-major without gaps?", nullptr},
-    {"T", get_transposed, nullptr, "A view with the axes in reverse order.", nullptr},
+    {"T", get_transposed, nullptr, "A view of a matrix with its two axes exchanged.", nullptr},
     {"mT", get_matrix_transposed, nullptr, "A view with the last two axes exchanged.", nullptr},
     {"requires_grad", tensor_get_requires_grad, tensor_put_requires_grad,
      "Are gradients wanted for it? Leaves can be set.", nullptr},

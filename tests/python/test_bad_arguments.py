@@ -3,6 +3,7 @@
 import operator
 
 import backplane as bp
+import backplane.nn.functional as F
 import numpy as np
 import pytest
 
@@ -79,3 +80,28 @@ def test_reductions_of_a_number():
     assert bp.sum(3).item() == 3 and bp.max(2.5).item() == 2.5
     with pytest.raises(IndexError):
         bp.sum(3.0, axis=0)
+
+
+# Case -> (call, the words of the message).
+NO_TENSORS = {
+    "first of relu": (lambda: F.relu([1.0]), "relu: argument input: found list"),
+    "weight of linear": (lambda: F.linear(X, [[1.0, 2.0, 3.0]]), "linear: argument weight: found list"),
+    "weight by name": (lambda: F.linear(X, weight=np.ones((2, 3))), "linear: argument weight: found ndarray"),
+    "no weight of conv2d": (lambda: F.conv2d(IMAGES, None), "conv2d: argument weight: found NoneType"),
+    "target of cross_entropy": (lambda: F.cross_entropy(X, [0, 1]), "cross_entropy: argument target: found list"),
+    "operand of einsum": (lambda: bp.einsum("ij,j->i", X, [1.0, 2.0, 3.0]), r"einsum: argument operands\[1\]: found list"),
+    "points of interp": (lambda: bp.interp(X, [0.0, 1.0], bp.ones(2)), "interp: argument xp: found list"),
+    "values of interp": (lambda: bp.interp(X, bp.ones(2), [0.0, 1.0]), "interp: argument fp: found list"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TENSORS)
+def test_an_argument_that_is_no_tensor_is_named(name):
+    call, words = NO_TENSORS[name]
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def test_another_type_error_passes_as_it_is():
+    with pytest.raises(TypeError, match="inplce"):
+        F.relu(X, inplce=True)

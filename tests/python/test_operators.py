@@ -49,7 +49,10 @@ def test_matmul_and_transposes():
     x = bp.asarray(LEFT)
     np.testing.assert_allclose((x @ x.T).numpy(), LEFT @ LEFT.T, rtol=1e-5)
     cube = np.arange(24.0).reshape(2, 3, 4)
-    same(bp.asarray(cube).T, cube.T)
+    same(x.T, LEFT.T)
+    for other in (bp.asarray(cube), x[0], x[0, 0]):
+        with pytest.raises(bp.ShapeError, match=f"T: found a tensor of {other.ndim} dimensions, expected 2"):
+            other.T  # noqa: B018 - the reading is what fails
     same(bp.asarray(cube).mT, cube.swapaxes(1, 2))
 
 

@@ -179,13 +179,14 @@ bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t
   });
 }
 
-// A list with the one tensor at `axis`.
+// A list with the one tensor at `axis`, which is absent only where there is no other.
 std::vector<bp_tensor*> single_index(const bp_tensor* x, const bp_value& axis, const bp_value& indices) {
-  std::vector<bp_tensor*> list(static_cast<size_t>(normalized_axis(plugin::as_int(axis), x->dl.ndim) + 1), nullptr);
+  const int32_t at = axis.tag == BP_TAG_ABSENT ? 0 : normalized_axis(plugin::as_int(axis), x->dl.ndim);
+  std::vector<bp_tensor*> list(static_cast<size_t>(at + 1), nullptr);
   list.back() = plugin::as_tensor(indices);
   return list;
 }
-// take(Tensor x, Tensor indices, *, Axis axis)
+// take(Tensor x, Tensor indices, *, Axis? axis)
 bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;

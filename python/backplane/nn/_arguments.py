@@ -1,6 +1,9 @@
 """What functions of this package do with arguments that PyTorch takes in several forms."""
 
-from .. import ArgumentTypeError, ArgumentValueError
+import functools
+import inspect
+
+from .. import ArgumentTypeError, ArgumentValueError, Tensor
 
 _ABSENT = object()
 
@@ -27,3 +30,30 @@ def sizes(function, argument, value, count):
     if len(found) != count:
         raise ArgumentValueError(f"{function}: argument {argument}: found {len(found)} integers, expected 1 or {count}")
     return [item.__index__() for item in found]
+
+
+TENSORS = frozenset(
+    "input weight bias target other query key value attn_mask running_mean running_var input1 input2 x1 x2 indices pos_weight "
+    "log_probs targets offsets per_sample_weights var grid logits tensor x cos sin anchor positive negative w_ih w_hh b_ih b_hh".split()
+)
+
+
+def names_tensors(function):
+    """The function; where it fails over an argument that should be a tensor and is none, the error names that argument."""
+    names = inspect.signature(function).parameters
+    tensors = TENSORS - {"value"} if "pad" in names else TENSORS
+
+    @functools.wraps(function)
+    def named(*args, **more):
+        try:
+            return function(*args, **more)
+        except (AttributeError, TypeError) as error:
+            for name, value in {**dict(zip(names, args)), **more}.items() if more.keys() <= names.keys() else ():
+                absent = value is None and names[name].default is None
+                if name in tensors and not absent and not isinstance(value, Tensor):
+                    raise ArgumentTypeError(
+                        f"{function.__name__}: argument {name}: found {type(value).__name__}, expected a Tensor; use backplane.asarray"
+                    ) from error
+            raise
+
+    return named

@@ -18,7 +18,7 @@ def _row(function, number, rows):
 def _limit_norms(weight, index, max_norm, norm_type):
     """Scales the rows that are used, in place, to norms of at most max_norm; what is used then carries no gradient of that."""
     with bp.no_grad():
-        rows = bp.take(weight.detach(), index)
+        rows = bp.take(weight.detach(), index, axis=0)
         norm = bp.pow(bp.sum(bp.pow(bp.abs(rows), norm_type), [-1], dtype=rows.dtype, keepdims=True), 1 / norm_type)
         scale = bp.where(bp.greater(norm, max_norm), bp.divide(max_norm, bp.add(norm, 1e-7)), 1)
         weight.detach()[index] = bp.multiply(rows, scale)

@@ -8,7 +8,10 @@ Where PyTorch says `dim` and `keepdim`, `axis` and `keepdims` are taken as well.
 functions here only bring arguments into their form. Each theme has a file of its own beside this one.
 """
 
+import inspect
+
 from ._activation import *
+from ._arguments import names_tensors
 from ._attention import *
 from ._class_loss import *
 from ._convolution import *
@@ -21,3 +24,7 @@ from ._recurrent import *
 from ._regression_loss import *
 from ._sparse import *
 from ._spatial import *
+
+globals().update({name: names_tensors(value) for name, value in list(globals().items())
+                  if inspect.isfunction(value) and value is not names_tensors})
+del inspect, names_tensors

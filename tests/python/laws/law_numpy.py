@@ -168,7 +168,12 @@ def topk(x, k, axis=-1, largest=True):
 
 
 def prod_of_others(x, axis=None):
-    return np.prod(x, axis=axes(axis), keepdims=True) / x if x.size else x
+    def others(position):
+        y = np.array(x)
+        y[position] = 1
+        return np.prod(y, axis=axes(axis), keepdims=True)
+
+    return np.array([np.broadcast_to(others(i), x.shape)[i] for i in np.ndindex(x.shape)], x.dtype).reshape(x.shape)
 
 
 def gelu(x):

@@ -16,6 +16,20 @@ def scattered(ufunc):
     return found
 
 
+def scatter_prod_others(x, indices, values, axis=-1):
+    shape = list(x.shape)
+    shape[axis] = indices.shape[axis]
+    at, given = np.broadcast_to(indices, shape) % max(x.shape[axis], 1), np.broadcast_to(values, shape)
+    out = np.array(np.take_along_axis(x, at, axis=axis), np.result_type(x, values))
+    for place in np.ndindex(*shape):
+        for i in range(shape[axis]):
+            other = list(place)
+            other[axis] = i
+            if i != place[axis] and at[tuple(other)] == at[place]:
+                out[place] *= given[tuple(other)]
+    return out
+
+
 def index_add(x, axis, index, source, alpha=1):
     out = np.array(x)
     np.add.at(out, (slice(None),) * (axis % x.ndim) + (index,), alpha * source)
@@ -62,6 +76,7 @@ SCATTERS = {
     "scatter_max": scattered(np.maximum),
     "scatter_min": scattered(np.minimum),
     "scatter_prod": scattered(np.multiply),
+    "scatter_prod_others": scatter_prod_others,
     "index_add": index_add,
     "segment_sum": segments(np.sum, lambda dtype: 0),
     "segment_prod": segments(np.prod, lambda dtype: 1),

@@ -43,13 +43,9 @@ LACKS = frozenset(filter(None, os.environ.get("BACKPLANE_LAW_LACKS", "").split("
 DEVICE = os.environ.get("BACKPLANE_LAW_DEVICE", "cpu")
 # What decompositions do not keep where no kernel takes their place: (law, entry) -> why. Counted like `except:`.
 CANCELS = "in half floats its decomposition loses digits that a kernel keeps"
-SAME_MEMORY = "over a single element its decomposition gives its argument back"
 DECOMPOSED = {
     ("dtypes", "bp::lgamma"): CANCELS,
     ("dtypes", "bp::gelu_tanh_grad"): CANCELS,
-    ("alias", "bp::cummax"): SAME_MEMORY,
-    ("alias", "bp::cummin"): SAME_MEMORY,
-    ("alias", "bp::logcumsumexp"): SAME_MEMORY,
     ("errors", "bp::conv2d_input_grad"): "only the kernel compares the three shapes",
     ("errors", "bp::overlap_add"): "a window that does not fit is found while the work runs, by index_put",
 }
