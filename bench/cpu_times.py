@@ -67,7 +67,9 @@ def timers(case, libraries, floor):
         if library == "floor":
             if floor:
                 function, arguments = floor.calls(expression, inputs)
-                found[library] = timeit.Timer("function(*arguments)", globals={"function": function, "arguments": arguments})
+                # The arguments are addresses: the timer keeps what they point to.
+                found[library] = timeit.Timer("function(*arguments)",
+                                              globals={"function": function, "arguments": arguments, "inputs": inputs})
         elif library in libraries:
             found[library] = libraries[library].timer(expression, inputs)
     return found

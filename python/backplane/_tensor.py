@@ -1,7 +1,9 @@
 """Methods of Tensor that need no speed: conversions, printing, copying, pickling, hooks."""
 
 from . import _core
-from ._core import Tensor
+from ._core import DType, Tensor
+
+cast = _core.Op("bp::cast", "cast")
 
 
 DLPACK_HOST = 1  # the device type by which DLPack says that the host may read the memory
@@ -54,6 +56,8 @@ def _array_namespace(x, /, *, api_version=None):
 
 def _astype(x, dtype, /, *, copy=True, device=None):
     """The tensor in another dtype, and on another device where one is named; itself where nothing changes and copy is False."""
+    if device is None and type(dtype) is DType and x.dtype is not dtype:
+        return cast(x, dtype)
     return _core.asarray(x, dtype=dtype, device=device, copy=True if copy else None)
 
 

@@ -15,6 +15,7 @@
 #include "kernels/families.hpp"
 #include "kernels/half_vectors-inl.hpp"
 #include "kernels/loop.hpp"
+#include "kernels/tiles.hpp"
 
 #ifndef BACKPLANE_CPU_CAST_TYPES
 #define BACKPLANE_CPU_CAST_TYPES
@@ -50,7 +51,11 @@ HWY_INLINE To convert(From x) {
   } else if constexpr (std::is_same_v<From, Bool>) {
     return convert<To>(static_cast<uint8_t>(x.byte != 0));
   } else if constexpr (std::is_same_v<From, float16> || std::is_same_v<From, bfloat16>) {
-    return convert<To>(static_cast<float>(x));
+    if constexpr (std::is_same_v<To, Bool>) {
+      return Bool{static_cast<uint8_t>((x.bits & 0x7fff) != 0)};
+    } else {
+      return convert<To>(static_cast<float>(x));
+    }
   } else if constexpr (std::is_same_v<To, Bool>) {
     if constexpr (IsComplex<From>::value) {
       return Bool{static_cast<uint8_t>((x.real() != 0) | (x.imag() != 0))};
@@ -173,6 +178,19 @@ const CastTable& casts() {
   return table;
 }
 
+bp_status cast_tiles(const bp_frame* frame, const Tiles<2>& tiles, char* const* bases, CastLoop convert) {
+  const auto range = [&](int64_t begin, int64_t end) {
+    tiles.for_each_row(bases, begin, end, [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
+      convert(p[1], s[1], p[0], s[0], n);
+      return nullptr;
+    });
+    return bp_status{BP_OK};
+  };
+  const int64_t grain = kCheapGrain / tiles.elements();
+  if (tiles.count() <= grain) return range(0, tiles.count());
+  return plugin::guard(frame, [&] { plugin::parallel_for(frame, 0, tiles.count(), grain, range); });
+}
+
 bp_status BP_CALL cast_kernel(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   const bp_tensor* x = args[0].u.t;
   const bp_tensor* out = outs[0].u.t;
@@ -193,6 +211,7 @@ bp_status BP_CALL cast_kernel(const bp_frame* frame, const bp_value* args, int32
     return BP_OK;
   };
   if (count == 0) return BP_OK;
+  if (const Tiles<2> tiles(loop, items); tiles.fits()) return cast_tiles(frame, tiles, bases, convert);
   if (count <= kCheapGrain) return range(0, count);
   return plugin::guard(frame, [&] { plugin::parallel_for(frame, 0, count, kCheapGrain, range); });
 }

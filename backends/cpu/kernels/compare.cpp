@@ -78,6 +78,8 @@ void fill_equality(Elementwise& t) {
   t.inner[BP_INT16] = t.inner[BP_UINT16] = binary_loop<Op, uint16_t, uint8_t>;
   t.inner[BP_INT32] = t.inner[BP_UINT32] = binary_loop<Op, uint32_t, uint8_t>;
   t.inner[BP_INT64] = t.inner[BP_UINT64] = binary_loop<Op, uint64_t, uint8_t>;
+  t.inner[BP_FLOAT16] = half_test_loop<Op, plugin::float16, 2>;
+  t.inner[BP_BFLOAT16] = half_test_loop<Op, plugin::bfloat16, 2>;
   t.inner[BP_FLOAT32] = binary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = binary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = binary_loop<Op, std::complex<float>, uint8_t>;
@@ -87,6 +89,11 @@ template <class Op, class T>
 void fill_ordered(Elementwise& t, Elementwise& opposite, bp_dtype dtype) {
   t.inner[dtype] = binary_loop<Op, T, uint8_t>;
   opposite.inner[dtype] = exchanged<binary_loop<Op, T, uint8_t>>;
+}
+template <class Op, class S>
+void fill_ordered_halves(Elementwise& t, Elementwise& opposite, bp_dtype dtype) {
+  t.inner[dtype] = half_test_loop<Op, S, 2>;
+  opposite.inner[dtype] = exchanged<half_test_loop<Op, S, 2>>;
 }
 template <class Op>
 void fill_order(Elementwise& t, Elementwise& opposite) {
@@ -99,12 +106,16 @@ void fill_order(Elementwise& t, Elementwise& opposite) {
   fill_ordered<Op, uint16_t>(t, opposite, BP_UINT16);
   fill_ordered<Op, uint32_t>(t, opposite, BP_UINT32);
   fill_ordered<Op, uint64_t>(t, opposite, BP_UINT64);
+  fill_ordered_halves<Op, plugin::float16>(t, opposite, BP_FLOAT16);
+  fill_ordered_halves<Op, plugin::bfloat16>(t, opposite, BP_BFLOAT16);
   fill_ordered<Op, float>(t, opposite, BP_FLOAT32);
   fill_ordered<Op, double>(t, opposite, BP_FLOAT64);
 }
 // Integers are always finite: they are left to the ops' decompositions.
 template <class Op>
 void fill_class(Elementwise& t) {
+  t.inner[BP_FLOAT16] = half_test_loop<Op, plugin::float16, 1>;
+  t.inner[BP_BFLOAT16] = half_test_loop<Op, plugin::bfloat16, 1>;
   t.inner[BP_FLOAT32] = unary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = unary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = unary_loop<Op, std::complex<float>, uint8_t>;

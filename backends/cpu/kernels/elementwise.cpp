@@ -5,6 +5,7 @@
 
 #include "kernels/cast.hpp"
 #include "kernels/loop.hpp"
+#include "kernels/tiles.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -71,7 +72,24 @@ struct Call {
 }
 
 template <int N, int P>
+[[gnu::noinline]] bp_status run_tiles(const bp_frame* frame, const Call<N, P>& call, const Tiles<N + 1>& tiles) {
+  const auto range = [&](int64_t begin, int64_t end) -> bp_status {
+    const char* fault = tiles.for_each_row(
+        call.pointers, begin, end, [&](char* const* p, const int64_t* s, int64_t n) { return call.row(p, s, n); });
+    return fault == nullptr ? BP_OK : refuse(frame, fault);
+  };
+  const int64_t grain = std::max<int64_t>(call.op->grain / tiles.elements(), 1);
+  if (tiles.count() <= grain) return range(0, tiles.count());
+  return plugin::guard(frame, [&] { plugin::parallel_for(frame, 0, tiles.count(), grain, range); });
+}
+
+template <int N, int P>
 [[gnu::noinline]] bp_status run_strided(const bp_frame* frame, const Call<N, P>& call, int64_t count) {
+  if (frame->loop != nullptr && frame->loop->rank > 1) {
+    int64_t items[N + 1];
+    for (int i = 0; i <= N; ++i) items[i] = kItemSize[call.dtypes[i]];
+    if (const Tiles<N + 1> tiles(frame->loop, items); tiles.fits()) return run_tiles(frame, call, tiles);
+  }
   const bp_loop* loop = frame->loop;
   const auto range = [&](int64_t begin, int64_t end) -> bp_status {
     const char* fault;
@@ -117,7 +135,7 @@ inline bp_status run(const bp_frame* frame, const bp_value* args, bp_value* outs
   }
   for (int i = N; i < N + P; ++i) {
     // Half floats compute in float32, and so do numbers beside them.
-    call.dtypes[i + 1] = call.through_float ? bp_dtype{BP_FLOAT32} : compute;
+    call.dtypes[i + 1] = is_half(compute) ? bp_dtype{BP_FLOAT32} : compute;
     store_number(call.dtypes[i + 1], args[i], call.numbers[i]);
     call.pointers[i + 1] = call.numbers[i];
     call.strides[i + 1] = 0;

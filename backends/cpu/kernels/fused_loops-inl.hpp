@@ -15,6 +15,7 @@
 
 #include "hwy/highway.h"
 #include "kernels/elementwise.hpp"
+#include "kernels/half_vectors-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -72,10 +73,56 @@ const char* fused_loop(char* const* p, const int64_t* s, int64_t n) {
   return nullptr;
 }
 
+// Half floats, two vectors at a time; numbers beside them are float32. What is not contiguous, and the end, goes
+// through a small array; what has a stride of 0 is read once.
+template <class F, size_t... X, size_t... P>
+HWY_NOINLINE void map_halves(Half type, char* const* p, const int64_t* s, int64_t n, std::index_sequence<X...>,
+                             std::index_sequence<P...>) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int64_t kItem = sizeof(uint16_t);
+  constexpr size_t kTensors = sizeof...(X);
+  const auto step = static_cast<int64_t>(2 * hn::Lanes(d));
+  [[maybe_unused]] const auto number = [&](size_t i) { return *reinterpret_cast<const float*>(p[kTensors + 1 + i]); };
+  uint16_t part[HWY_MAX_BYTES / 2];
+  V a[kTensors], b[kTensors];
+  for (size_t k = 0; k < kTensors; ++k) {
+    for (int64_t i = 0; i < step; ++i) part[i] = *reinterpret_cast<const uint16_t*>(p[k + 1]);
+    widen_pair(d, type, part, a[k], b[k]);
+  }
+  for (int64_t at = 0; at < n; at += step) {
+    const int64_t count = n - at < step ? n - at : step;
+    for (size_t k = 0; k < kTensors; ++k) {
+      if (s[k + 1] == 0) continue;
+      const char* from = p[k + 1] + at * s[k + 1];
+      const bool whole = s[k + 1] == kItem && count == step;
+      for (int64_t i = 0; !whole && i < step; ++i)
+        part[i] = *reinterpret_cast<const uint16_t*>(from + (i < count ? i : count - 1) * s[k + 1]);
+      widen_pair(d, type, whole ? reinterpret_cast<const uint16_t*>(from) : part, a[k], b[k]);
+    }
+    const V y = F::call(d, a[X]..., hn::Set(d, number(P))...), z = F::call(d, b[X]..., hn::Set(d, number(P))...);
+    const bool whole = s[0] == kItem && count == step;
+    char* to = p[0] + at * s[0];
+    narrow_pair(d, type, y, z, whole ? reinterpret_cast<uint16_t*>(to) : part);
+    for (int64_t i = 0; !whole && i < count; ++i) *reinterpret_cast<uint16_t*>(to + i * s[0]) = part[i];
+  }
+}
+template <class F, int Tensors, int Numbers, Half Type>
+const char* half_fused_loop(char* const* p, const int64_t* s, int64_t n) {
+  map_halves<F>(Type, p, s, n, std::make_index_sequence<Tensors>(), std::make_index_sequence<Numbers>());
+  return nullptr;
+}
+template <class F, int Tensors, int Numbers>
+void fill_fused_halves(Elementwise& table) {
+  table.inner[BP_FLOAT16] = half_fused_loop<F, Tensors, Numbers, Half::kFloat16>;
+  table.inner[BP_BFLOAT16] = half_fused_loop<F, Tensors, Numbers, Half::kBfloat16>;
+}
+
 template <class F, int Tensors, int Numbers>
 void fill_fused(Elementwise& table, int64_t grain) {
   table.inner[BP_FLOAT32] = fused_loop<F, float, Tensors, Numbers>;
   table.inner[BP_FLOAT64] = fused_loop<F, double, Tensors, Numbers>;
+  fill_fused_halves<F, Tensors, Numbers>(table);
   table.grain = grain;
 }
 

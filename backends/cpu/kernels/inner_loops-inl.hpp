@@ -9,11 +9,13 @@
 #define BACKPLANE_CPU_INNER_LOOPS
 #endif
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 
 #include "hwy/highway.h"
 #include "kernels/elementwise.hpp"
+#include "kernels/half_vectors-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -67,6 +69,100 @@ const char* binary_loop(char* const* p, const int64_t* s, int64_t n) {
   return nullptr;
 }
 
+// Half floats are computed in float32, tile by tile: small arrays that the compiler keeps in registers.
+inline constexpr int64_t kHalfTile = 2 * int64_t{hn::MaxLanes(hn::ScalableTag<float>())};
+template <class S>
+HWY_INLINE void widen_tile(const S* x, float* tile) {
+  const hn::ScalableTag<float> d;
+  hn::Vec<decltype(d)> a, b;
+  widen_pair(d, x, a, b);
+  hn::StoreU(a, d, tile);
+  hn::StoreU(b, d, tile + hn::Lanes(d));
+}
+template <class S>
+HWY_INLINE void narrow_tile(const float* tile, S* out) {
+  const hn::ScalableTag<float> d;
+  narrow_pair(d, hn::LoadU(d, tile), hn::LoadU(d, tile + hn::Lanes(d)), out);
+}
+
+template <class Op, class S>
+const char* half_unary_loop(char* const* p, const int64_t* s, int64_t n) {
+  int64_t i = 0;
+  if (s[0] == int64_t{sizeof(S)} && s[1] == int64_t{sizeof(S)}) {
+    S* out = reinterpret_cast<S*>(p[0]);
+    const S* x = reinterpret_cast<const S*>(p[1]);
+    for (; i + kHalfTile <= n; i += kHalfTile) {
+      float a[kHalfTile];
+      widen_tile(x + i, a);
+      for (int64_t j = 0; j < kHalfTile; ++j) a[j] = Op::call(a[j]);
+      narrow_tile(a, out + i);
+    }
+  }
+  for (; i < n; ++i)
+    *reinterpret_cast<S*>(p[0] + i * s[0]) =
+        S(Op::call(static_cast<float>(*reinterpret_cast<const S*>(p[1] + i * s[1]))));
+  return nullptr;
+}
+
+template <class Op, class S, bool FixedX, bool FixedY>
+HWY_INLINE void half_pairs(const S* x, const S* y, S* out, int64_t n) {
+  float a[kHalfTile], b[kHalfTile];
+  const auto first = static_cast<float>(*x), second = static_cast<float>(*y);
+  for (int64_t i = 0; i < n; i += kHalfTile) {
+    if (!FixedX) widen_tile(x + i, a);
+    if (!FixedY) widen_tile(y + i, b);
+    for (int64_t j = 0; j < kHalfTile; ++j) a[j] = Op::call(FixedX ? first : a[j], FixedY ? second : b[j]);
+    narrow_tile(a, out + i);
+  }
+}
+template <class Op, class S>
+const char* half_binary_loop(char* const* p, const int64_t* s, int64_t n) {
+  constexpr int64_t kItem = sizeof(S);
+  int64_t i = 0;
+  if (s[0] == kItem && (s[1] == kItem || s[1] == 0) && (s[2] == kItem || s[2] == 0) && n >= kHalfTile) {
+    const auto loop = s[1] == 0 ? (s[2] == 0 ? half_pairs<Op, S, true, true> : half_pairs<Op, S, true, false>)
+                                : (s[2] == 0 ? half_pairs<Op, S, false, true> : half_pairs<Op, S, false, false>);
+    i = n / kHalfTile * kHalfTile;
+    loop(reinterpret_cast<const S*>(p[1]), reinterpret_cast<const S*>(p[2]), reinterpret_cast<S*>(p[0]), i);
+  }
+  for (; i < n; ++i)
+    *reinterpret_cast<S*>(p[0] + i * s[0]) =
+        S(Op::call(static_cast<float>(*reinterpret_cast<const S*>(p[1] + i * s[1])),
+                   static_cast<float>(*reinterpret_cast<const S*>(p[2] + i * s[2]))));
+  return nullptr;
+}
+
+// Results that are bool: the elements stay in order.
+template <class S>
+HWY_INLINE void widen_tile_in_order(const S* x, float* tile) {
+  const hn::ScalableTag<float> d;
+  hn::StoreU(widen(d, x), d, tile);
+  hn::StoreU(widen(d, x + hn::Lanes(d)), d, tile + hn::Lanes(d));
+}
+template <class Op, class S, int Operands>
+const char* half_test_loop(char* const* p, const int64_t* s, int64_t n) {
+  constexpr int64_t kItem = sizeof(S);
+  const auto at = [&](int k, int64_t i) { return static_cast<float>(*reinterpret_cast<const S*>(p[k] + i * s[k])); };
+  const auto call = [](float a, [[maybe_unused]] float b) HWY_ATTR {
+    if constexpr (Operands == 2) return Op::call(a, b);
+    if constexpr (Operands == 1) return Op::call(a);
+  };
+  int64_t i = 0;
+  if (s[0] == 1 && s[1] == kItem && (Operands == 1 || s[2] == kItem || s[2] == 0)) {
+    float a[kHalfTile], b[kHalfTile] = {};
+    if (Operands == 2 && s[2] == 0) std::fill_n(b, kHalfTile, at(2, 0));
+    for (; i + kHalfTile <= n; i += kHalfTile) {
+      widen_tile_in_order(reinterpret_cast<const S*>(p[1]) + i, a);
+      if (Operands == 2 && s[2] != 0) widen_tile_in_order(reinterpret_cast<const S*>(p[2]) + i, b);
+      uint8_t* out = reinterpret_cast<uint8_t*>(p[0]) + i;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < kHalfTile; ++j) out[j] = call(a[j], b[j]);
+    }
+  }
+  for (; i < n; ++i) *reinterpret_cast<uint8_t*>(p[0] + i * s[0]) = call(at(1, i), Operands == 2 ? at(Operands, i) : 0);
+  return nullptr;
+}
+
 template <class Op>
 void fill_binary_integers(Elementwise& table) {
   table.inner[BP_INT8] = binary_loop<Op, int8_t>;
@@ -88,6 +184,8 @@ void fill_binary_words(Elementwise& table) {
 }
 template <class Op>
 void fill_binary_floats(Elementwise& table) {
+  table.inner[BP_FLOAT16] = half_binary_loop<Op, plugin::float16>;
+  table.inner[BP_BFLOAT16] = half_binary_loop<Op, plugin::bfloat16>;
   table.inner[BP_FLOAT32] = binary_loop<Op, float>;
   table.inner[BP_FLOAT64] = binary_loop<Op, double>;
 }
@@ -109,6 +207,8 @@ void fill_unary_integers(Elementwise& table) {
 }
 template <class Op>
 void fill_unary_floats(Elementwise& table) {
+  table.inner[BP_FLOAT16] = half_unary_loop<Op, plugin::float16>;
+  table.inner[BP_BFLOAT16] = half_unary_loop<Op, plugin::bfloat16>;
   table.inner[BP_FLOAT32] = unary_loop<Op, float>;
   table.inner[BP_FLOAT64] = unary_loop<Op, double>;
 }

@@ -67,7 +67,11 @@ struct Plan {
   int64_t rows() const { return reduced.count; }
   int64_t groups() const { return kept.count * strips; }
   // A group is one row that needs no conversion, and groups are evenly apart.
-  bool plain_rows() const { return inner_reduced && rows() == 1 && kept.rank <= 1 && x_dtype == accumulator; }
+  bool plain_rows() const {
+    return inner_reduced && rows() == 1 && kept.rank <= 1 && (x_dtype == accumulator || half() != nullptr);
+  }
+  // The loops that read half floats as they lie, else NULL.
+  const Reducer::OfHalf* half() const { return inner_x == kItemSize[x_dtype] ? reducer->of(x_dtype) : nullptr; }
   bool exact() const { return accumulator < BP_FLOAT16; }
 };
 
@@ -135,6 +139,7 @@ class RowWalk {
 // One row of x along the reduced inner dimension, to one accumulator.
 void reduce_row(const Plan& plan, const char* x, int64_t n, char* accumulator) {
   if (plan.x_dtype == plan.accumulator) return plan.reducer->row(x, plan.inner_x, n, accumulator);
+  if (plan.half() != nullptr) return plan.half()->row(x, n, accumulator);
   alignas(64) char chunk[kChunk * 16];
   alignas(16) char part[16];
   Cascade<16> cascade(plan, 1);
@@ -175,11 +180,12 @@ void reduce_strip(const Plan& plan, const char* x, int64_t width, int64_t begin,
   };
   RowWalk walk(plan.reduced, begin);
   int64_t at = begin;
-  const bool even = direct && plan.reduced.rank == 1;
+  const bool even = (direct || plan.half() != nullptr) && plan.reduced.rank == 1;
+  const auto merge_four = direct ? plan.reducer->merge_four : even ? plan.half()->merge_four : nullptr;
   const auto add_rows = [&](int64_t count, char* into) {
     if (even && count % 4 == 0) {
       for (int64_t i = 0; i < count; i += 4, at += 4)
-        plan.reducer->merge_four(into, x + at * plan.reduced.x[0], plan.reduced.x[0], i == 0, width);
+        merge_four(into, x + at * plan.reduced.x[0], plan.reduced.x[0], i == 0, width);
       return;
     }
     if (even) walk.jump(at);
@@ -268,7 +274,7 @@ void reduce_rows(const Plan& plan, int64_t begin, int64_t end) {
   for (int64_t first = begin; first < end; first += plan.strip()) {
     const int64_t width = std::min(plan.strip(), end - first);
     for (int64_t i = 0; i < width; ++i)
-      plan.reducer->row(plan.x + (first + i) * x_step, plan.inner_x, plan.inner_size, accumulators + i * plan.item);
+      reduce_row(plan, plan.x + (first + i) * x_step, plan.inner_size, accumulators + i * plan.item);
     store(plan, {plan.x, plan.out + first * out_step, width}, out_step, accumulators);
   }
 }

@@ -8,6 +8,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "kernels/half_vectors-inl.hpp"
 #include "kernels/reducer.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -180,6 +181,73 @@ T reduce_neighbours(const T* x, int64_t n) {
     return reduce_contiguous<Op, T>(x, n);
 }
 
+// Half floats: the same in four pairs of vectors, whose order within a pair does not matter.
+template <class Op, class S>
+float reduce_halves(const S* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto step = static_cast<int64_t>(2 * hn::Lanes(d));
+  if (n > 2 * kPairwiseBlock) {
+    const int64_t half = n / 2 / kPairwiseBlock * kPairwiseBlock;
+    const float left = reduce_halves<Op>(x, half);
+    return Op::call(left, reduce_halves<Op>(x + half, n - half));
+  }
+  constexpr bool kOrdered = std::is_same_v<Op, Max> || std::is_same_v<Op, Min>;
+  float result = x[0];
+  int64_t i = 0;
+  if (n >= step) {
+    V a[4], b[4], odd[4];
+    const int64_t chains = n >= 4 * step ? 4 : 1;
+    const auto zero = hn::Zero(d);
+    const auto look = [&](V& o, V y, V z) HWY_ATTR {
+      if (kOrdered) o = hn::MulAdd(z, zero, hn::MulAdd(y, zero, o));
+    };
+    for (int64_t k = 0; k < 4; ++k) {
+      widen_pair(d, x + (k < chains ? k * step : 0), a[k], b[k]);
+      odd[k] = zero;
+      look(odd[k], a[k], b[k]);
+    }
+    const auto take = [&](int64_t k, int64_t at) HWY_ATTR {
+      V y, z;
+      widen_pair(d, x + at, y, z);
+      a[k] = Op::vector(d, a[k], y);
+      b[k] = Op::vector(d, b[k], z);
+      look(odd[k], y, z);
+    };
+    for (i = chains * step; i + 4 * step <= n; i += 4 * step)
+      take(0, i), take(1, i + step), take(2, i + 2 * step), take(3, i + 3 * step);
+    for (; i + step <= n; i += step) take(0, i);
+    V all = Op::vector(d, a[0], b[0]), strange = odd[0];
+    for (int64_t k = 1; k < chains; ++k) {
+      all = Op::vector(d, all, Op::vector(d, a[k], b[k]));
+      strange = hn::Add(strange, odd[k]);
+    }
+    HWY_ALIGN float lane[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(all, d, lane);
+    for (int64_t width = step / 4; width > 0; width /= 2)
+      for (int64_t j = 0; j < width; ++j) lane[j] = Op::call(lane[j], lane[j + width]);
+    result = lane[0];
+    // As above: a NaN, or an infinity.
+    if (kOrdered && !hn::AllTrue(d, hn::Eq(strange, zero))) {
+      HWY_ALIGN float tile[HWY_MAX_BYTES / 2];
+      for (i = 0; i + step <= n; i += step) {
+        widen_pair(d, x + i, a[0], b[0]);
+        hn::Store(a[0], d, tile);
+        hn::Store(b[0], d, tile + step / 2);
+        result = Op::call(result, reduce_contiguous<Op, float>(tile, step));
+      }
+    }
+  } else {
+    i = 1;
+  }
+  for (; i < n; ++i) result = Op::call(result, static_cast<float>(x[i]));
+  return result;
+}
+template <class Op, class S>
+void half_row_loop(const char* x, int64_t n, char* accumulator) {
+  *reinterpret_cast<float*>(accumulator) = reduce_halves<Op>(reinterpret_cast<const S*>(x), n);
+}
+
 template <class Op, class T>
 void row_loop(const char* x, int64_t stride, int64_t n, char* accumulator) {
   *reinterpret_cast<T*>(accumulator) = stride == int64_t{sizeof(T)}
@@ -202,37 +270,46 @@ void merge_loop(char* accumulators, const char* x, int64_t n) {
 }
 
 // Four rows at once: the accumulators are loaded and stored once for all.
-template <class Op, class T>
+template <class Op, class S>
 void merge_four_loop(char* accumulators, const char* x, int64_t stride, bool first, int64_t n) {
+  using T = plugin::Compute<S>;
   T* a = reinterpret_cast<T*>(accumulators);
-  const T *b0 = reinterpret_cast<const T*>(x), *b1 = reinterpret_cast<const T*>(x + stride),
-          *b2 = reinterpret_cast<const T*>(x + 2 * stride), *b3 = reinterpret_cast<const T*>(x + 3 * stride);
+  const S *b0 = reinterpret_cast<const S*>(x), *b1 = reinterpret_cast<const S*>(x + stride),
+          *b2 = reinterpret_cast<const S*>(x + 2 * stride), *b3 = reinterpret_cast<const S*>(x + 3 * stride);
   int64_t i = 0;
   if constexpr (std::is_floating_point_v<T>) {
     const hn::ScalableTag<T> d;
     const auto step = static_cast<int64_t>(hn::Lanes(d));
     for (; i + step <= n; i += step) {
-      const auto four = Op::exact(d, Op::exact(d, hn::LoadU(d, b0 + i), hn::LoadU(d, b1 + i)),
-                                  Op::exact(d, hn::LoadU(d, b2 + i), hn::LoadU(d, b3 + i)));
+      const auto four = Op::exact(d, Op::exact(d, widen(d, b0 + i), widen(d, b1 + i)),
+                                  Op::exact(d, widen(d, b2 + i), widen(d, b3 + i)));
       hn::StoreU(first ? four : Op::exact(d, hn::LoadU(d, a + i), four), d, a + i);
     }
   }
   for (; i < n; ++i) {
-    const T four = Op::call(Op::call(b0[i], b1[i]), Op::call(b2[i], b3[i]));
+    const T four = Op::call(Op::call(T(b0[i]), T(b1[i])), Op::call(T(b2[i]), T(b3[i])));
     a[i] = first ? four : Op::call(a[i], four);
   }
 }
 
 template <class Op, class T>
 constexpr Reducer reducer() {
-  return {&row_loop<Op, T>, &merge_loop<Op, T>, &merge_four_loop<Op, T>};
+  return {&row_loop<Op, T>, &merge_loop<Op, T>, &merge_four_loop<Op, T>, {}, {}};
+}
+
+template <class Op>
+constexpr Reducer float_reducer() {
+  Reducer result = reducer<Op, float>();
+  result.of_float16 = {&half_row_loop<Op, plugin::float16>, &merge_four_loop<Op, plugin::float16>};
+  result.of_bfloat16 = {&half_row_loop<Op, plugin::bfloat16>, &merge_four_loop<Op, plugin::bfloat16>};
+  return result;
 }
 
 // Signed and unsigned sums have the same bits; unsigned ones may wrap.
 template <class Op>
 void fill_additive(Reducer* by) {
   by[BP_INT64] = by[BP_UINT64] = reducer<Op, uint64_t>();
-  by[BP_FLOAT32] = reducer<Op, float>();
+  by[BP_FLOAT32] = float_reducer<Op>();
   by[BP_FLOAT64] = reducer<Op, double>();
   by[BP_COMPLEX64] = reducer<Op, std::complex<float>>();
   by[BP_COMPLEX128] = reducer<Op, std::complex<double>>();
@@ -247,7 +324,7 @@ void fill_ordered(Reducer* by) {
   by[BP_UINT16] = reducer<Op, uint16_t>();
   by[BP_UINT32] = reducer<Op, uint32_t>();
   by[BP_UINT64] = reducer<Op, uint64_t>();
-  by[BP_FLOAT32] = reducer<Op, float>();
+  by[BP_FLOAT32] = float_reducer<Op>();
   by[BP_FLOAT64] = reducer<Op, double>();
 }
 

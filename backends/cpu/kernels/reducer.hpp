@@ -16,6 +16,17 @@ struct Reducer {
   void (*merge)(char* accumulators, const char* x, int64_t n) = nullptr;
   // The same with four rows of x, `stride` bytes apart; the first four make the accumulators.
   void (*merge_four)(char* accumulators, const char* x, int64_t stride, bool first, int64_t n) = nullptr;
+  // Of contiguous half floats to accumulators in float32; NULL for other accumulators.
+  struct OfHalf {
+    void (*row)(const char* x, int64_t n, char* accumulator) = nullptr;
+    void (*merge_four)(char* accumulators, const char* x, int64_t stride, bool first, int64_t n) = nullptr;
+  } of_float16{}, of_bfloat16{};
+
+  // Where x may be read as it is: its loops, else NULL.
+  const OfHalf* of(bp_dtype x) const {
+    const OfHalf* loops = x == BP_FLOAT16 ? &of_float16 : x == BP_BFLOAT16 ? &of_bfloat16 : nullptr;
+    return loops != nullptr && loops->row != nullptr ? loops : nullptr;
+  }
 };
 
 enum class Reduction { kSum, kProd, kMax, kMin, kAny, kAll };

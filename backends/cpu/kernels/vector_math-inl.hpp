@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "kernels/fused_loops-inl.hpp"
 #include "kernels/inner_loops-inl.hpp"
 #include "kernels/vector_erf-inl.hpp"
 
@@ -130,12 +131,14 @@ template <class F>
 void fill_vector(Elementwise& t) {
   t.inner[BP_FLOAT32] = vector_loop<F, float>;
   t.inner[BP_FLOAT64] = vector_loop<F, double>;
+  fill_fused_halves<F, 1, 0>(t);
   t.grain = kFunctionGrain;
 }
 template <class F>
 void fill_vector_pairs(Elementwise& t) {
   t.inner[BP_FLOAT32] = vector_pair_loop<F, float>;
   t.inner[BP_FLOAT64] = vector_pair_loop<F, double>;
+  fill_fused_halves<F, 2, 0>(t);
   t.grain = kFunctionGrain;
 }
 template <class F, class ComplexOp>
