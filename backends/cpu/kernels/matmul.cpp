@@ -2,7 +2,7 @@
 // right.
 //
 // Operands that OpenBLAS can address are multiplied where they lie, transposed or not; others are copied first, on the
-// thread that needs them. Work is cut into blocks of rows of single products and runs on the host's threads.
+// thread that needs them. Work is cut into blocks of rows or columns of single products and runs on the host's threads.
 #include <algorithm>
 #include <vector>
 
@@ -100,6 +100,12 @@ Matrix rows_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
   return m;
 }
 
+Matrix columns_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
+  m.data += begin * m.col_stride * item;
+  m.cols = end - begin;
+  return m;
+}
+
 void copy_matrix(bp_dtype dtype, const Matrix& from, const Matrix& to) {
   const int64_t item = kItemSize[dtype];
   for (int64_t i = 0; i < from.rows; ++i)
@@ -173,26 +179,32 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
   int64_t batch = 1;
   for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
 
-  const int64_t work = std::max<int64_t>(out.cols * x.cols, 1);  // of one row
-  // Whole blocks of equal height, as few as keep the threads busy: OpenBLAS packs B anew for each of them.
+  const int64_t work = std::max<int64_t>(out.rows * out.cols * x.cols, 1);  // of one product
+  // Blocks along the longer side, as few as keep the threads busy: OpenBLAS packs the other operand anew for each.
   const int64_t threads = frame->host->worker_count();
+  const bool by_rows = out.rows >= out.cols;
+  const int64_t length = by_rows ? out.rows : out.cols;
   const int64_t wanted = batch >= threads ? 1 : (threads + batch - 1) / batch;
-  const int64_t blocks = std::clamp<int64_t>(std::min(wanted, out.rows * work / kPieceWork), 1, out.rows);
+  const int64_t blocks = std::clamp<int64_t>(std::min(wanted, work / kPieceWork), 1, (length + 15) / 16);
+  const auto multiply_block = [&](const Matrix& a, const Matrix& b, const Matrix& c, int64_t block, Copies& copies) {
+    if (blocks == 1) return multiply(dtype, a, b, c, copies);
+    const int64_t begin = length * block / blocks / 16 * 16;
+    const int64_t end = block + 1 == blocks ? length : length * (block + 1) / blocks / 16 * 16;
+    if (by_rows) return multiply(dtype, rows_of(a, begin, end, item), b, rows_of(c, begin, end, item), copies);
+    multiply(dtype, a, columns_of(b, begin, end, item), columns_of(c, begin, end, item), copies);
+  };
   const auto piece = [&](int64_t begin, int64_t end) {
     Copies copies;
     const int64_t first = begin / blocks;
     Walk left(x, out, item, first), right(y, out, item, first), result(out, out, item, first);
     for (int64_t at = begin, block = begin - first * blocks; at < end; ++at) {
-      const int64_t from = blocks == 1 ? 0 : out.rows * block / blocks;
-      const int64_t to = blocks == 1 ? out.rows : out.rows * (block + 1) / blocks;
-      multiply(dtype, rows_of(left.matrix(), from, to, item), right.matrix(), rows_of(result.matrix(), from, to, item),
-               copies);
+      multiply_block(left.matrix(), right.matrix(), result.matrix(), block, copies);
       if (++block < blocks) continue;
       block = 0;
       left.next(), right.next(), result.next();
     }
   };
-  const int64_t grain = std::max<int64_t>(kPieceWork / std::max<int64_t>(work * (out.rows / blocks), 1), 1);
+  const int64_t grain = std::max<int64_t>(kPieceWork / std::max<int64_t>(work / blocks, 1), 1);
   if (batch * blocks <= grain) return piece(0, batch * blocks);
   plugin::parallel_for(frame, 0, batch * blocks, grain, piece);
 }

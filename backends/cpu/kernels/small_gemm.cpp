@@ -18,6 +18,7 @@
 #define BACKPLANE_CPU_SMALL_GEMM
 namespace backplane::cpu {
 constexpr int64_t kPackedBytes = 16384;  // of a transposed copy, on the stack
+constexpr int64_t kDotLength = 96;       // from which on dot products are worth their sums over lanes
 struct SmallGemmTable {
   void (*of_float)(const SmallProduct<float>&);
   void (*of_double)(const SmallProduct<double>&);
@@ -119,35 +120,52 @@ HWY_INLINE void in_lanes(const SmallProduct<T>& p) {
   by_rows<decltype(d)>(p);
 }
 
-// A row times four columns of B that lie along k, from `column` on; `columns` of them are stored.
-template <class T>
-HWY_INLINE void dots(const SmallProduct<T>& p, int64_t column, int64_t columns) {
+// M rows of A, contiguous along k as the columns of B are, times four columns of B, of which `columns` are stored.
+template <int M, class T>
+HWY_NOINLINE void dots(const SmallProduct<T>& p, int64_t row, int64_t column, int64_t columns) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  V sums[4];
-  const T* right[4];
+  V sums[M][4];
+  const T *left[M], *right[4];
   unrolled<4>([&](auto j) HWY_ATTR {
-    sums[j] = hn::Zero(d);
     right[j] = p.b + (column + std::min<int64_t>(j, columns - 1)) * p.b_col;
+    unrolled<M>([&](auto i) HWY_ATTR { sums[i][j] = hn::Zero(d); });
   });
+  unrolled<M>([&](auto i) HWY_ATTR { left[i] = p.a + (row + i) * p.a_row; });
   int64_t at = 0;
   for (; at + lanes <= p.k; at += lanes) {
-    const V x = hn::LoadU(d, p.a + at);
-    unrolled<4>([&](auto j) HWY_ATTR { sums[j] = hn::MulAdd(x, hn::LoadU(d, right[j] + at), sums[j]); });
+    V x[M];
+    unrolled<M>([&](auto i) HWY_ATTR { x[i] = hn::LoadU(d, left[i] + at); });
+    unrolled<4>([&](auto j) HWY_ATTR {
+      const V y = hn::LoadU(d, right[j] + at);
+      unrolled<M>([&](auto i) HWY_ATTR { sums[i][j] = hn::MulAdd(x[i], y, sums[i][j]); });
+    });
   }
   if (at < p.k) {
     const auto rest = hn::FirstN(d, static_cast<size_t>(p.k - at));
-    const V x = hn::MaskedLoad(rest, d, p.a + at);
-    unrolled<4>([&](auto j) HWY_ATTR { sums[j] = hn::MulAdd(x, hn::MaskedLoad(rest, d, right[j] + at), sums[j]); });
+    unrolled<4>([&](auto j) HWY_ATTR {
+      const V y = hn::MaskedLoad(rest, d, right[j] + at);
+      unrolled<M>([&](auto i)
+                      HWY_ATTR { sums[i][j] = hn::MulAdd(hn::MaskedLoad(rest, d, left[i] + at), y, sums[i][j]); });
+    });
   }
-  unrolled<4>([&](auto j) HWY_ATTR {
-    if (j < columns) p.c[column + j] = hn::GetLane(hn::SumOfLanes(d, sums[j]));
+  unrolled<M>([&](auto i) HWY_ATTR {
+    T* c = p.c + (row + i) * p.c_row + column;
+    unrolled<4>([&](auto j) HWY_ATTR {
+      if (j < columns) c[j] = hn::GetLane(hn::SumOfLanes(d, sums[i][j]));
+    });
   });
 }
 template <class T>
 void by_dots(const SmallProduct<T>& p) {
-  for (int64_t column = 0; column < p.n; column += 4) dots(p, column, std::min<int64_t>(4, p.n - column));
+  for (int64_t column = 0; column < p.n; column += 4) {
+    const int64_t columns = std::min<int64_t>(4, p.n - column);
+    int64_t row = 0;
+    for (; p.m - row >= 5 || p.m - row == 3; row += 3) dots<3>(p, row, column, columns);
+    for (; p.m - row >= 2; row += 2) dots<2>(p, row, column, columns);
+    if (row < p.m) dots<1>(p, row, column, columns);
+  }
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -197,7 +215,7 @@ void copy_by_rows(const SmallProduct<T>& p, T* to) {
 
 template <class T>
 void multiply(const SmallProduct<T>& p) {
-  if (p.m == 1 && p.b_row == 1 && p.a_col == 1) return by_dots(p);
+  if (p.b_row == 1 && p.a_col == 1 && (p.m == 1 || p.k >= kDotLength)) return by_dots(p);
   if (p.b_col == 1 || p.n == 1) return in_lanes<HWY_LANES(T)>(p);
   alignas(64) T copy[kPackedBytes / sizeof(T)];
   copy_by_rows(p, copy);
@@ -232,15 +250,21 @@ const SmallGemmTable& table() {
   return chosen;
 }
 
-// Measured against OpenBLAS 0.3.21, whose kernels for AVX-512 have small products too, over sizes from 2 to 64:
-// docs/dev/decisions.md.
+// Few rows of A by a large B: OpenBLAS packs all of B, unless the product is small enough for its kernels for such.
+template <class T>
+bool pays_thin(const SmallProduct<T>& p, bool by_rows) {
+  if (by_rows) return p.m <= 8;
+  return p.b_row == 1 && p.a_col == 1 && p.k >= kDotLength && (p.m <= 16 || (p.m <= 32 && p.k <= 512));
+}
+// Measured against OpenBLAS 0.3.21, whose kernels for AVX-512 have small products too: docs/dev/decisions.md.
 template <class T>
 bool pays(const SmallProduct<T>& p) {
-  constexpr int64_t kMostWork = sizeof(T) == 4 ? 65536 : 16384;
+  constexpr int64_t kMostWork = sizeof(T) == 4 ? 65536 : 16384, kLeastWorkOfThin = int64_t{1} << 20;
   const bool by_rows = p.b_col == 1 || p.n == 1;
   const int64_t entries = p.k * p.n, work = p.m * entries;
   if (p.m == 1) return entries <= (by_rows ? 16384 : 65536) && (by_rows || p.b_row == 1);
-  if (!by_rows && entries * static_cast<int64_t>(sizeof(T)) > kPackedBytes) return false;
+  if (work >= kLeastWorkOfThin) return pays_thin(p, by_rows);
+  if (!by_rows && (p.k >= kDotLength || entries * static_cast<int64_t>(sizeof(T)) > kPackedBytes)) return false;
   return work <= 512 || (work <= kMostWork && p.n >= (by_rows ? 4 : 8));
 }
 
@@ -273,8 +297,7 @@ bool multiply_small(void (*multiply)(const SmallProduct<T>&), const Matrix& a, c
 }  // namespace
 
 bool small_gemm(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c) {
-  // Above any size that pays, in float arithmetic that cannot overflow.
-  if (static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) > 1e5) return false;
+  if (std::min(c.rows, c.cols) > 256 || std::max({c.rows, c.cols, a.cols}) > int64_t{1} << 20) return false;
   if (dtype == BP_FLOAT32) return multiply_small(table().of_float, a, b, c);
   if (dtype == BP_FLOAT64) return multiply_small(table().of_double, a, b, c);
   return false;

@@ -1,5 +1,6 @@
-// One product of small matrices of float32 or float64: operands are multiplied where they lie, in blocks of registers.
-// OpenBLAS's call, checks and packing cost more than such a product. Pure; any thread.
+// One product of small matrices of float32 or float64, or of few rows with a large matrix: operands are multiplied
+// where they lie, in blocks of registers. OpenBLAS's call, checks and packing cost more than such a product. Pure; any
+// thread.
 #pragma once
 
 #include "kernels/gemm.hpp"

@@ -51,7 +51,8 @@ TYPED_TEST(CpuMatmul, Layouts) {
                                 {3, 0, 2},
                                 {20, 16, 33},
                                 {1, 37, 6},
-                                {70, 90, 1}}) {
+                                {70, 90, 1},
+                                {6, 300, 600}}) {
     Array out(kDtypeOf<T>, {m, n});
     const Array x = filled<T>({m, k}), y = filled<T>({k, n}), xt = filled<T>({k, m}), yt = filled<T>({n, k});
     expect_product<T>(x, y, out);
