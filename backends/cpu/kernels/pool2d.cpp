@@ -1,9 +1,11 @@
-// max_pool2d_with_indices and avg_pool2d over contiguous images (n, c, h, w), parallel over channels of images.
+// max_pool2d_with_indices and avg_pool2d over contiguous images (n, c, h, w), parallel over channels of images; float32
+// in vectors (pool_lanes.cpp).
 #include <algorithm>
 #include <limits>
 
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
+#include "kernels/pool_lanes.hpp"
 #include "kernels/windows.hpp"
 
 namespace backplane::cpu {
@@ -25,24 +27,31 @@ Windows windows_of(const bp_tensor* x, const bp_value* args) {
   return w;
 }
 
-// plane(number, window number, first row, end row, first column, end column): the part of each window inside the image.
-template <class Window>
-void for_each_window(const bp_frame* frame, const bp_tensor* x, const Windows& w, Window&& window) {
+// body(plane number) over all channels of images.
+template <class Body>
+void for_each_plane(const bp_frame* frame, const bp_tensor* x, const Windows& w, Body&& body) {
   const int64_t planes = x->dl.shape[0] * x->dl.shape[1];
   const int64_t grain = std::max<int64_t>(kCheapGrain / std::max<int64_t>(w.outputs() * w.taps(), 1), 1);
   const auto range = [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane)
-      for (int64_t oy = 0; oy < w.out_height; ++oy) {
-        const int64_t top = oy * w.stride[0] - w.padding[0];
-        for (int64_t ox = 0; ox < w.out_width; ++ox) {
-          const int64_t left = ox * w.stride[1] - w.padding[1];
-          window(plane, oy * w.out_width + ox, std::max<int64_t>(top, 0), std::min(top + w.kernel[0], w.height),
-                 std::max<int64_t>(left, 0), std::min(left + w.kernel[1], w.width));
-        }
-      }
+    for (int64_t plane = begin; plane < end; ++plane) body(plane);
   };
   if (planes <= grain) return range(0, planes);
   plugin::parallel_for(frame, 0, planes, grain, range);
+}
+
+// window(plane, window number, first row, end row, first column, end column): the part of each window inside the image.
+template <class Window>
+void for_each_window(const bp_frame* frame, const bp_tensor* x, const Windows& w, Window&& window) {
+  for_each_plane(frame, x, w, [&](int64_t plane) {
+    for (int64_t oy = 0; oy < w.out_height; ++oy) {
+      const int64_t top = oy * w.stride[0] - w.padding[0];
+      for (int64_t ox = 0; ox < w.out_width; ++ox) {
+        const int64_t left = ox * w.stride[1] - w.padding[1];
+        window(plane, oy * w.out_width + ox, std::max<int64_t>(top, 0), std::min(top + w.kernel[0], w.height),
+               std::max<int64_t>(left, 0), std::min(left + w.kernel[1], w.width));
+      }
+    }
+  });
 }
 
 // The first of equals, the first NaN where there is one. A window that lies wholly in the padding is -inf, at its
@@ -50,6 +59,12 @@ void for_each_window(const bp_frame* frame, const bp_tensor* x, const Windows& w
 template <class T>
 void max_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T* values, int64_t* indices) {
   const T* data = reinterpret_cast<const T*>(data_of(x));
+  if constexpr (std::is_same_v<T, float>)
+    if (pools_in_lanes(w))
+      return for_each_plane(frame, x, w, [&](int64_t plane) {
+        max_pool_lanes(w, data + plane * w.image(), values == nullptr ? nullptr : values + plane * w.outputs(),
+                       indices == nullptr ? nullptr : indices + plane * w.outputs());
+      });
   for_each_window(frame, x, w,
                   [&](int64_t plane, int64_t at, int64_t top, int64_t bottom, int64_t left, int64_t right) {
                     const T* image = data + plane * w.image();
@@ -74,6 +89,11 @@ template <class T>
 void average_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T* out) {
   const T* data = reinterpret_cast<const T*>(data_of(x));
   const Compute<T> scale = Compute<T>(1) / static_cast<Compute<T>>(w.taps());
+  if constexpr (std::is_same_v<T, float>)
+    if (pools_in_lanes(w))
+      return for_each_plane(frame, x, w, [&](int64_t plane) {
+        sum_pool_lanes(w, data + plane * w.image(), scale, out + plane * w.outputs());
+      });
   for_each_window(frame, x, w,
                   [&](int64_t plane, int64_t at, int64_t top, int64_t bottom, int64_t left, int64_t right) {
                     Compute<T> sum(0);
