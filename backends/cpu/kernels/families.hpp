@@ -42,6 +42,7 @@ void register_overlap_add(const Registrar& registrar);
 void register_attention(const Registrar& registrar);
 void register_norm(const Registrar& registrar);
 void register_batch_norm(const Registrar& registrar);
+void register_batch_norm_grad(const Registrar& registrar);
 void register_variance(const Registrar& registrar);
 void register_factor(const Registrar& registrar);
 void register_orthogonal(const Registrar& registrar);

@@ -96,6 +96,16 @@ def batch_norm(x, weight=None, bias=None, eps=1e-5):
     return (y if bias is None else y + per_channel(bias, x)), x.mean(axis=axis), x.var(axis=axis)
 
 
+def batch_norm_grad(cotangent, x, weight=None, eps=1e-5):
+    axes = tuple(i for i in range(x.ndim) if i != 1)
+    column = (1, -1) + (1,) * (x.ndim - 2)
+    r = 1 / np.sqrt(x.var(axes, keepdims=True) + eps)
+    n = (x - x.mean(axes, keepdims=True)) * r
+    h = cotangent * (1 if weight is None else weight.reshape(column))
+    x_grad = r * (h - h.mean(axes, keepdims=True) - n * (h * n).mean(axes, keepdims=True))
+    return x_grad, (cotangent * n).sum(axes), cotangent.sum(axes)
+
+
 def batch_norm_inference(x, mean, var, weight=None, bias=None, eps=1e-5):
     y = (x - per_channel(mean, x)) / np.sqrt(per_channel(var, x) + eps)
     y = y if weight is None else y * per_channel(weight, x)
@@ -342,5 +352,6 @@ REFERENCE = {
     "avg_pool2d": avg_pool2d,
     "layer_norm": layer_norm,
     "batch_norm": batch_norm,
+    "batch_norm_grad": batch_norm_grad,
     "batch_norm_inference": batch_norm_inference,
 }

@@ -71,3 +71,16 @@ def test_normalize_gives_norm_one_and_leaves_zeros():
 def test_arguments_out_of_their_domain(call, text):
     with pytest.raises((ValueError, TypeError), match=text):
         call(bp.asarray(numbers(2, 4, 5)))
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 40, 37), (2, 4, 9000), (40, 3, 7), (1, 2, 1, 1)])
+def test_gradient_of_batch_norm_in_float32_is_that_in_float64(shape):
+    x, g, weight = numbers(*shape), numbers(*shape, seed=1), numbers(shape[1], seed=2)
+
+    def gradients(dtype):
+        return bp.batch_norm_grad(*(bp.asarray(a.astype(np.float32).astype(dtype)) for a in (g, x, weight)))
+
+    for got, expected in zip(gradients(np.float32), gradients(np.float64)):
+        expected = expected.numpy()
+        np.testing.assert_allclose(got.numpy(), expected, rtol=0, atol=2e-6 * np.abs(g).sum() / shape[1])
+        assert not np.isnan(expected).any()
