@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "kernels/pool_lanes.hpp"
 
@@ -34,6 +35,8 @@ HWY_INLINE hn::Vec<D> tap(D d, const float* row, int64_t k, int64_t kernel, int6
   return hn::GatherIndex(d, row + k, steps);
 }
 
+// With positions or without, which take as long as the maximum.
+template <bool kPlaces>
 struct Maximum {
   const Windows& w;
   const float* image;
@@ -54,12 +57,13 @@ struct Maximum {
         // Greater or NaN, where the best is a number.
         const auto takes = hn::And(hn::Not(hn::Le(candidate, best)), hn::Eq(best, best));
         best = hn::IfThenElse(takes, candidate, best);
-        position = hn::IfThenElse(hn::RebindMask(di, takes),
-                                  hn::Set(di, static_cast<int32_t>(row * w.width + p.left + k)), position);
+        if constexpr (kPlaces)
+          position = hn::IfThenElse(hn::RebindMask(di, takes),
+                                    hn::Set(di, static_cast<int32_t>(row * w.width + p.left + k)), position);
       }
     }
     if (values != nullptr) hn::StoreU(best, d, values + at);
-    if (indices == nullptr) return;
+    if constexpr (!kPlaces) return;
     position = hn::Add(position, steps);
     HWY_ALIGN int32_t places[hn::MaxLanes(di)];
     hn::Store(position, di, places);
@@ -80,7 +84,7 @@ struct Maximum {
         }
       }
     if (values != nullptr) values[at] = best;
-    if (indices != nullptr) indices[at] = position;
+    if constexpr (kPlaces) indices[at] = position;
   }
 };
 
@@ -138,9 +142,38 @@ HWY_INLINE void pool_plane(const Windows& w, const Pool& pool) {
 }
 
 void max_plane(const Windows& w, const float* image, float* values, int64_t* indices) {
-  pool_plane(w, Maximum{w, image, values, indices});
+  if (indices == nullptr) return pool_plane(w, Maximum<false>{w, image, values, nullptr});
+  pool_plane(w, Maximum<true>{w, image, values, indices});
 }
+
+// Rows of windows are added first, by vectors over the whole width: strides beyond 2 would gather.
+void sum_rows(const Windows& w, const float* image, float scale, float* out) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  std::vector<float> sums(static_cast<size_t>(w.width));
+  for (int64_t oy = 0; oy < w.out_height; ++oy) {
+    const int64_t above = oy * w.stride[0] - w.padding[0];
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    for (int64_t row = std::max<int64_t>(above, 0); row < std::min(above + w.kernel[0], w.height); ++row) {
+      const float* from = image + row * w.width;
+      int64_t i = 0;
+      for (; i + lanes <= w.width; i += lanes)
+        hn::StoreU(hn::Add(hn::LoadU(d, &sums[static_cast<size_t>(i)]), hn::LoadU(d, from + i)), d,
+                   &sums[static_cast<size_t>(i)]);
+      for (; i < w.width; ++i) sums[static_cast<size_t>(i)] += from[i];
+    }
+    for (int64_t ox = 0; ox < w.out_width; ++ox) {
+      const int64_t left = ox * w.stride[1] - w.padding[1];
+      float sum = 0;
+      for (int64_t i = std::max<int64_t>(left, 0); i < std::min(left + w.kernel[1], w.width); ++i)
+        sum += sums[static_cast<size_t>(i)];
+      out[oy * w.out_width + ox] = sum * scale;
+    }
+  }
+}
+
 void sum_plane(const Windows& w, const float* image, float scale, float* out) {
+  if (w.stride[1] > 2) return sum_rows(w, image, scale, out);
   pool_plane(w, Sum{w, image, scale, out});
 }
 
