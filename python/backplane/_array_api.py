@@ -1,6 +1,7 @@
 """What the Python array API standard has beside ops: constants, dtype questions, uninitialised tensors."""
 
 from . import _core
+from ._core import DType
 from ._tensor import cast
 
 e = 2.718281828459045
@@ -139,7 +140,7 @@ def empty_like(x, /, *, dtype=None, device=None):
 
 def astype(x, dtype, /, *, copy=True, device=None):
     """x in another dtype, and on another device where one is named; x itself where nothing changes and copy is False."""
-    if device is None and type(dtype) is _core.DType and x.dtype is not dtype:
+    if device is None and x.dtype is not dtype and type(dtype) is DType:
         return cast(x, dtype)
     return x.astype(dtype, copy=copy, device=device)
 

@@ -34,7 +34,7 @@ HWY_INLINE hn::Vec<D> number(D d, double value) {
 // log(1 + exp(-|z|)), whose argument lies in (0, 1].
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V log1p_exp_of_minus_abs(D d, V z) {
-  return VectorLog1p::call(d, VectorExp::call(d, hn::Neg(hn::Abs(z))));
+  return log1p_ordinary(d, VectorExp::call(d, hn::Neg(hn::Abs(z))));
 }
 
 struct VectorElu {

@@ -4,15 +4,26 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include <tuple>
+
 #include "kernels/arg_columns.hpp"
+#include "kernels/half_vectors-inl.hpp"
+
+#ifndef BACKPLANE_CPU_ARG_LOOPS
+#define BACKPLANE_CPU_ARG_LOOPS
+namespace backplane::cpu {
+using ArgTable = std::tuple<ArgLoops<plugin::float16>, ArgLoops<plugin::bfloat16>, ArgLoops<float>, ArgLoops<double>>;
+}  // namespace backplane::cpu
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <bool Largest, class T>
-void scan_columns(const T* x, int64_t n, int64_t stride, int64_t width, int64_t* places) {
+template <bool Largest, class S>
+void scan_columns(const S* x, int64_t n, int64_t stride, int64_t width, int64_t* places) {
+  using T = plugin::Compute<S>;
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> di;
   using Place = hn::TFromD<decltype(di)>;
@@ -20,34 +31,64 @@ void scan_columns(const T* x, int64_t n, int64_t stride, int64_t width, int64_t*
   HWY_ALIGN T best[kArgColumns];
   HWY_ALIGN Place place[kArgColumns];
   for (int64_t j = 0; j < width; ++j) {
-    best[j] = x[j];
+    best[j] = static_cast<T>(x[j]);
     place[j] = 0;
   }
   for (int64_t i = 1; i < n; ++i) {
-    const T* row = x + i * stride;
+    const S* row = x + i * stride;
     const auto here = hn::Set(di, static_cast<Place>(i));
     int64_t j = 0;
     for (; j + step <= width; j += step) {
-      const auto y = hn::LoadU(d, row + j), b = hn::Load(d, best + j);
+      const auto y = widen(d, row + j), b = hn::Load(d, best + j);
       // Better, or the lane's first NaN.
       const auto beats = hn::Or(Largest ? hn::Gt(y, b) : hn::Lt(y, b), hn::AndNot(hn::IsNaN(b), hn::IsNaN(y)));
       hn::Store(hn::IfThenElse(beats, y, b), d, best + j);
       hn::Store(hn::IfThenElse(hn::RebindMask(di, beats), here, hn::Load(di, place + j)), di, place + j);
     }
-    for (; j < width; ++j)
-      if ((Largest ? row[j] > best[j] : row[j] < best[j]) || (row[j] != row[j] && best[j] == best[j])) {
-        best[j] = row[j];
+    for (; j < width; ++j) {
+      const T y = static_cast<T>(row[j]);
+      if ((Largest ? y > best[j] : y < best[j]) || (y != y && best[j] == best[j])) {
+        best[j] = y;
         place[j] = static_cast<Place>(i);
       }
+    }
   }
   for (int64_t j = 0; j < width; ++j) places[j] = place[j];
 }
-
-void columns_of_float(bool largest, const float* x, int64_t n, int64_t stride, int64_t width, int64_t* places) {
-  (largest ? scan_columns<true, float> : scan_columns<false, float>)(x, n, stride, width, places);
+template <class S>
+void columns(bool largest, const S* x, int64_t n, int64_t stride, int64_t width, int64_t* places) {
+  (largest ? scan_columns<true, S> : scan_columns<false, S>)(x, n, stride, width, places);
 }
-void columns_of_double(bool largest, const double* x, int64_t n, int64_t stride, int64_t width, int64_t* places) {
-  (largest ? scan_columns<true, double> : scan_columns<false, double>)(x, n, stride, width, places);
+
+template <class S>
+int64_t place(const S* x, int64_t n, plugin::Compute<S> value) {
+  const hn::ScalableTag<plugin::Compute<S>> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  const auto wanted = hn::Set(d, value);
+  const auto hit = [&](int64_t i) HWY_ATTR {
+    const auto y = widen(d, x + i);
+    return hn::Or(hn::Eq(y, wanted), hn::IsNaN(y));
+  };
+  int64_t i = 0;
+  for (; i + 4 * step <= n; i += 4 * step)
+    if (!hn::AllFalse(d, hn::Or(hn::Or(hit(i), hit(i + step)), hn::Or(hit(i + 2 * step), hit(i + 3 * step))))) break;
+  for (; i + step <= n; i += step)
+    if (const auto mask = hit(i); !hn::AllFalse(d, mask))
+      return i + static_cast<int64_t>(hn::FindKnownFirstTrue(d, mask));
+  const auto found = [&](int64_t at) {
+    const auto y = static_cast<plugin::Compute<S>>(x[at]);
+    return y == value || y != y;
+  };
+  while (!found(i)) ++i;
+  return i;
+}
+
+template <class S>
+void fill_one(ArgLoops<S>& t) {
+  t = {columns<S>, place<S>};
+}
+void fill_arg_loops(ArgTable& t) {
+  std::apply([](auto&... each) { (fill_one(each), ...); }, t);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -56,15 +97,21 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(columns_of_float);
-HWY_EXPORT(columns_of_double);
+HWY_EXPORT(fill_arg_loops);
 
-void arg_columns(bool largest, const float* x, int64_t n, int64_t stride, int64_t width, int64_t* places) {
-  HWY_DYNAMIC_DISPATCH(columns_of_float)(largest, x, n, stride, width, places);
+template <class S>
+const ArgLoops<S>& arg_loops() {
+  static const ArgTable chosen = [] {
+    ArgTable t;
+    HWY_DYNAMIC_DISPATCH(fill_arg_loops)(t);
+    return t;
+  }();
+  return std::get<ArgLoops<S>>(chosen);
 }
-void arg_columns(bool largest, const double* x, int64_t n, int64_t stride, int64_t width, int64_t* places) {
-  HWY_DYNAMIC_DISPATCH(columns_of_double)(largest, x, n, stride, width, places);
-}
+template const ArgLoops<plugin::float16>& arg_loops<plugin::float16>();
+template const ArgLoops<plugin::bfloat16>& arg_loops<plugin::bfloat16>();
+template const ArgLoops<float>& arg_loops<float>();
+template const ArgLoops<double>& arg_loops<double>();
 
 }  // namespace backplane::cpu
 #endif

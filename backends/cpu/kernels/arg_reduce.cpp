@@ -29,7 +29,7 @@ struct Best {
     return position < 0 || better || (candidate != candidate && value == value);
   }
   void look(const char* x, int64_t stride, int64_t first, int64_t n) {
-    if (std::is_same_v<T, Compute<T>> && stride == int64_t{sizeof(T)}) return look_at_neighbours(x, first, n);
+    if (stride == int64_t{sizeof(T)}) return look_at_neighbours(x, first, n);
     for (int64_t i = 0; i < n; ++i) {
       const Compute<T> candidate = *reinterpret_cast<const T*>(x + i * stride);
       if (beaten_by(candidate)) *this = {candidate, first + i};
@@ -39,25 +39,32 @@ struct Best {
  private:
   // The first of n elements that is `value`, or the NaN that `value` is.
   int64_t place_of(const T* x, int64_t n) const {
-    constexpr int64_t kStep = 32;
-    int64_t i = 0;
-    for (; i + kStep <= n; i += kStep) {
-      int found = 0;
-      for (int64_t j = 0; j < kStep; ++j) found |= (x[i + j] == value) | (x[i + j] != x[i + j]);
-      if (found != 0) break;
+    if constexpr (std::is_floating_point_v<Compute<T>>) {
+      return arg_loops<T>().place(x, n, value);
+    } else {
+      constexpr int64_t kStep = 32;
+      int64_t i = 0;
+      for (; i + kStep <= n; i += kStep) {
+        int found = 0;
+        for (int64_t j = 0; j < kStep; ++j) found |= x[i + j] == value;
+        if (found != 0) break;
+      }
+      while (x[i] != value) ++i;
+      return i;
     }
-    while (!(x[i] == value || x[i] != x[i])) ++i;
-    return i;
   }
   void look_at_neighbours(const char* x, int64_t first, int64_t n) {
     const Reducer& top =
-        reducers().by[static_cast<int>(Largest ? Reduction::kMax : Reduction::kMin)][plugin::kDtypeOf<T>];
+        reducers().by[static_cast<int>(Largest ? Reduction::kMax : Reduction::kMin)][plugin::kDtypeOf<Compute<T>>];
+    const Reducer::OfHalf* half = top.of(plugin::kDtypeOf<T>);
     const int64_t block = n <= 8192 ? 256 : 1024;
     int64_t winner = -1;
     for (int64_t at = 0; at < n; at += block) {
       alignas(16) char result[16];
-      top.row(x + at * int64_t{sizeof(T)}, sizeof(T), std::min(block, n - at), result);
-      const Compute<T> candidate = *reinterpret_cast<const T*>(result);
+      const char* from = x + at * int64_t{sizeof(T)};
+      const int64_t count = std::min(block, n - at);
+      half != nullptr ? half->row(from, count, result) : top.row(from, sizeof(T), count, result);
+      const Compute<T> candidate = *reinterpret_cast<const Compute<T>*>(result);
       if (!beaten_by(candidate)) continue;
       *this = {candidate, first + at};
       winner = at;
@@ -110,10 +117,10 @@ void over_all(const bp_frame* frame, const bp_tensor* x, int64_t* out) {
   *out = best.position;
 }
 
-// float32 and float64 in one piece of memory, not along the last axis. True where it did the work.
+// Floating elements in one piece of memory, not along the last axis. True where it did the work.
 template <class T, bool Largest>
 bool along_columns(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, int32_t axis) {
-  if constexpr (!std::is_same_v<T, float> && !std::is_same_v<T, double>) {
+  if constexpr (!std::is_floating_point_v<Compute<T>>) {
     return false;
   } else {
     int64_t outer = 1, inner = 1;
@@ -125,9 +132,9 @@ bool along_columns(const bp_frame* frame, const bp_tensor* x, const bp_tensor* o
     const auto range = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % strips * width;
-        arg_columns(Largest, reinterpret_cast<const T*>(data_of(x)) + i / strips * n * inner + first, n, inner,
-                    std::min(width, inner - first),
-                    reinterpret_cast<int64_t*>(data_of(out)) + i / strips * inner + first);
+        arg_loops<T>().columns(Largest, reinterpret_cast<const T*>(data_of(x)) + i / strips * n * inner + first, n,
+                               inner, std::min(width, inner - first),
+                               reinterpret_cast<int64_t*>(data_of(out)) + i / strips * inner + first);
       }
     };
     const int64_t grain = std::max<int64_t>(kCheapGrain / (n * width), 1);

@@ -7,7 +7,7 @@
 #endif
 
 #include "hwy/highway.h"
-#include "kernels/vector_math-inl.hpp"
+#include "kernels/vector_exp-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {

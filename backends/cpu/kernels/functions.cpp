@@ -12,6 +12,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/inner_loops-inl.hpp"
+#include "kernels/vector_gelu-inl.hpp"
 #include "kernels/vector_math-inl.hpp"
 #include "kernels/vector_pow-inl.hpp"
 

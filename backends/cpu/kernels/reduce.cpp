@@ -72,7 +72,10 @@ struct Plan {
   }
   // The loops that read half floats as they lie, else NULL.
   const Reducer::OfHalf* half() const { return inner_x == kItemSize[x_dtype] ? reducer->of(x_dtype) : nullptr; }
-  bool exact() const { return accumulator < BP_FLOAT16; }
+  // The order of the steps changes nothing.
+  bool exact() const {
+    return accumulator < BP_FLOAT16 || op->reduction == Reduction::kMax || op->reduction == Reduction::kMin;
+  }
 };
 
 // Merges equal-sized parts pairwise: level l holds the merger of 2^l parts, each `width` accumulators in at most Bytes.
@@ -183,16 +186,19 @@ void reduce_strip(const Plan& plan, const char* x, int64_t width, int64_t begin,
   const bool even = (direct || plan.half() != nullptr) && plan.reduced.rank == 1;
   const auto merge_four = direct ? plan.reducer->merge_four : even ? plan.half()->merge_four : nullptr;
   const auto add_rows = [&](int64_t count, char* into) {
-    if (even && count % 4 == 0) {
-      for (int64_t i = 0; i < count; i += 4, at += 4)
+    int64_t i = 0;
+    if (even) {
+      for (; i + 4 <= count; i += 4, at += 4)
         merge_four(into, x + at * plan.reduced.x[0], plan.reduced.x[0], i == 0, width);
-      return;
+      walk.jump(at);
     }
-    if (even) walk.jump(at);
-    at += count;
-    std::memcpy(into, row_at(walk.offset()), static_cast<size_t>(width * plan.item));
-    walk.next();
-    for (int64_t i = 1; i < count; ++i, walk.next()) plan.reducer->merge(into, row_at(walk.offset()), width);
+    at += count - i;
+    if (i == 0) {
+      std::memcpy(into, row_at(walk.offset()), static_cast<size_t>(width * plan.item));
+      walk.next();
+      i = 1;
+    }
+    for (; i < count; ++i, walk.next()) plan.reducer->merge(into, row_at(walk.offset()), width);
   };
   if (plan.exact() || end - begin <= kLeafRows) return add_rows(end - begin, accumulators);
   Cascade<kStripBytes> cascade(plan, width);

@@ -15,6 +15,7 @@ using plugin::kItemSize;
 
 // Tiles of this many bytes of a strip stay in the cache over its three passes.
 constexpr int64_t kTileBytes = 256 * 1024;
+constexpr int64_t kBufferedRows = 65536;
 
 // A lane as contiguous elements of the computing type.
 struct LaneReader {
@@ -73,8 +74,29 @@ void for_each_strip(const bp_frame* frame, const LaneReader& reader, Body&& body
   if (block.outer * strips <= grain) return range(0, block.outer * strips);
   plugin::parallel_for(frame, 0, block.outer * strips, grain, range);
 }
-// Few lanes side by side are read one by one.
-bool by_strips(const LaneReader& reader) { return reader.same_type && reader.block.inner >= 8; }
+// Few lanes side by side are read one by one, and so are lanes too long for a strip in a buffer.
+bool by_strips(const LaneReader& reader) {
+  return reader.block.inner >= 8 && (reader.same_type || reader.block.n <= kBufferedRows);
+}
+
+// body(from, to, stride) over a strip as elements of the computing type: where it lies, or in a buffer. `out` absent:
+// nothing is written.
+template <class T, class Body>
+void with_strip(const LaneReader& reader, const bp_tensor* out, int64_t at, int64_t width, Body&& body) {
+  const int64_t n = reader.block.n, stride = reader.block.inner, item = reader.item();
+  if (reader.same_type) {
+    T* to = out != nullptr ? reinterpret_cast<T*>(data_of(out)) + at : nullptr;
+    return body(reinterpret_cast<const T*>(data_of(reader.x)) + at, to, stride);
+  }
+  const Scratch<T> buffer(n * width);
+  const auto row = [&](int64_t i) { return reinterpret_cast<char*>(buffer.get() + i * width); };
+  for (int64_t i = 0; i < n; ++i)
+    cast_row(reader.x->dtype, data_of(reader.x) + (at + i * stride) * item, item, reader.compute, row(i), sizeof(T),
+             width);
+  body(buffer.get(), buffer.get(), width);
+  for (int64_t i = 0; out != nullptr && i < n; ++i)
+    cast_row(reader.compute, row(i), sizeof(T), out->dtype, data_of(out) + (at + i * stride) * item, item, width);
+}
 
 template <class Body>
 void for_compute_type(bp_dtype compute, Body&& body) {
@@ -91,11 +113,12 @@ bp_status BP_CALL softmax(const bp_frame* frame, const bp_value* args, int32_t, 
     const AxisBlock& block = reader.block;
     for_compute_type(reader.compute, [&]<class T>() {
       const SoftmaxLoops<T>& loops = softmax_loops<T>();
-      const T* from = reinterpret_cast<const T*>(data_of(x));
       T* to = reinterpret_cast<T*>(data_of(out));
       if (by_strips(reader))
         return for_each_strip(frame, reader, [&](int64_t at, int64_t, int64_t width) {
-          (Log ? loops.log_softmax_strip : loops.softmax_strip)(from + at, to + at, block.n, block.inner, width);
+          with_strip<T>(reader, out, at, width, [&](const T* first, T* target, int64_t stride) {
+            (Log ? loops.log_softmax_strip : loops.softmax_strip)(first, target, block.n, stride, width);
+          });
         });
       for_each_lane(frame, reader, [&](int64_t lane, char* buffer) {
         const T* values = reinterpret_cast<const T*>(reader.read(lane, buffer));
@@ -145,8 +168,12 @@ bp_status BP_CALL logsumexp(const bp_frame* frame, const bp_value* args, int32_t
         return store_lane(out, 0, log_sum_exp_in_pieces(frame, reinterpret_cast<const T*>(data_of(x)), reader.block.n));
       if (by_strips(reader))
         return for_each_strip(frame, reader, [&](int64_t at, int64_t lane, int64_t width) {
-          loops.log_sum_exp_strip(reinterpret_cast<const T*>(data_of(x)) + at,
-                                  reinterpret_cast<T*>(data_of(out)) + lane, reader.block.n, reader.block.inner, width);
+          T sums[kSoftmaxStrip];
+          with_strip<T>(reader, nullptr, at, width, [&](const T* first, T*, int64_t stride) {
+            loops.log_sum_exp_strip(first, sums, reader.block.n, stride, width);
+          });
+          cast_row(reader.compute, reinterpret_cast<const char*>(sums), sizeof(T), out->dtype,
+                   data_of(out) + lane * kItemSize[out->dtype], kItemSize[out->dtype], width);
         });
       for_each_lane(frame, reader, [&](int64_t lane, char* buffer) {
         store_lane(out, lane, loops.log_sum_exp(reinterpret_cast<const T*>(reader.read(lane, buffer)), reader.block.n));

@@ -35,16 +35,6 @@ struct VectorSilu {
     return hn::Mul(x, VectorSigmoid::call(d, x));
   }
 };
-struct VectorGelu {
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D d, V x) {
-    using T = hn::TFromD<D>;
-    const V one = hn::Set(d, T(1));
-    const V erf = VectorErf::call(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440))));
-    return hn::Mul(hn::Mul(hn::Set(d, T(0.5)), x), hn::Add(one, erf));
-  }
-};
-
 // out[i] = F(x[i]); out may be x.
 template <class F, class T>
 HWY_INLINE void map_contiguous(const T* x, T* out, int64_t n) {

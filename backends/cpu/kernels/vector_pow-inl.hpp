@@ -78,34 +78,55 @@ HWY_INLINE V pow_magnitude(D d, const Pair<V>& log_x, V y) {
   return scaled_exp(d, r, hn::Set(d, 1.0), true);
 }
 
-// For float32 pow: log2 and exp2 in float64, to 2^-43 and 2^-34.
-inline constexpr double kLog2Short[] = {2.88539008177784969,  0.96179669411416448,  0.577077942057682039,
-                                        0.412209289579810146, 0.319903942470341643, 0.282928211886632051};
-inline constexpr double kExp2Short[] = {0.999999999959236893,    0.693147180556807409,    0.240226512166141322,
-                                        0.0555041090656569973,   0.00961802519821993826,  0.00133334781542014677,
-                                        0.000154698619216019339, 0.0000153038028496242806};
+// x^y of normal positive float32. log2(x) = k + s (c + z R(z)) with its large terms in pairs, to about 2^-29 of itself;
+// s = f / (2 + f), z = s^2 and c = 2 / ln 2.
+inline constexpr double kLog2Rest[] = {0.9617966923070985, 0.5770797746330496, 0.4119012192520183, 0.33658903885699665};
+// (2^r - 1) / r
+inline constexpr double kExp2Rest[] = {0.6931471880352003,   0.24022650760645808,   0.05550357071152507,
+                                       0.009618082519990467, 0.0013390886332106697, 0.0001545318282995974};
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V short_pow(D d, V x, V y) {
+HWY_INLINE Pair<V> log2_pair(D d, V x) {
   const LogParts<V> p = reduce_log(d, x);
-  const V s = hn::Div(p.f, hn::Add(p.f, hn::Set(d, 2.0)));
-  const V e = hn::Mul(y, hn::MulAdd(s, polynomial(d, hn::Mul(s, s), kLog2Short), p.k));
-  const V limited = hn::Max(hn::Min(e, hn::Set(d, 200.0)), hn::Set(d, -200.0));
-  const V rounder = hn::Set(d, kRounder<double>), shifted = hn::Add(limited, rounder);
-  const V power = polynomial(d, hn::Sub(limited, hn::Sub(shifted, rounder)), kExp2Short);
-  return hn::Mul(power, power_of_two(d, shifted, 0));
+  const V two = hn::Set(d, 2.0f), divisor = hn::Add(p.f, two), divisor_low = hn::Sub(p.f, hn::Sub(divisor, two));
+  const V reciprocal = hn::Div(hn::Set(d, 1.0f), divisor), s = hn::Mul(p.f, reciprocal);
+  const V missing = hn::NegMulAdd(s, divisor_low, hn::NegMulAdd(s, divisor, p.f));
+  const V c = hn::Set(d, 2.885390043258667f), z = hn::Mul(s, s);
+  Pair<V> m = product(s, c);
+  m.low = hn::MulAdd(s, hn::Set(d, 3.851925982e-8f), hn::MulAdd(hn::Mul(missing, reciprocal), c, m.low));
+  const Pair<V> sum = fast_sum(m.high, hn::Mul(hn::Mul(s, z), polynomial(d, z, kLog2Rest)));
+  const Pair<V> y = fast_sum(p.k, sum.high);
+  return {y.high, hn::Add(y.low, hn::Add(sum.low, m.low))};
 }
-
+// 2^(e + rest) for |e| up to 160.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V pow_of_halves([[maybe_unused]] D d, V x, [[maybe_unused]] V y) {
-#if HWY_TARGET == HWY_SCALAR
-  return x;  // never called: without FMA the C library computes
-#else
-  const hn::Repartition<double, D> dw;
-  const hn::Half<D> dh;
-  const auto low = short_pow(dw, hn::PromoteTo(dw, hn::LowerHalf(dh, x)), hn::PromoteTo(dw, hn::LowerHalf(dh, y)));
-  const auto high = short_pow(dw, hn::PromoteTo(dw, hn::UpperHalf(dh, x)), hn::PromoteTo(dw, hn::UpperHalf(dh, y)));
-  return hn::Combine(d, hn::DemoteTo(dh, high), hn::DemoteTo(dh, low));
-#endif
+HWY_INLINE V exp2_of_sum(D d, V e, V rest, bool ordinary) {
+  const V rounder = hn::Set(d, kRounder<float>), shifted = hn::Add(e, rounder), n = hn::Sub(shifted, rounder);
+  const V r = hn::Add(hn::Sub(e, n), rest);
+  const V power = hn::MulAdd(r, polynomial(d, r, kExp2Rest), hn::Set(d, 1.0f));
+  return ordinary ? hn::Mul(power, power_of_two(d, shifted, 0)) : scale_wide(d, power, n);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V single_pow(D d, V x, V y) {
+  const Pair<V> log_x = log2_pair(d, x);
+  const V e = hn::Mul(log_x.high, y), limit = hn::Set(d, 160.0f);
+  // Beyond the limit a low part may be infinite, and says nothing.
+  const V low = hn::MulAdd(log_x.low, y, hn::MulSub(log_x.high, y, e));
+  const V rest = hn::IfThenElseZero(hn::Lt(hn::Abs(e), limit), low);
+  return exp2_of_sum(d, hn::Max(hn::Min(e, limit), hn::Neg(limit)), rest, false);
+}
+// x^y in `result`, where every x is positive and normal and every result is ordinary; else false.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE bool pow_of_ordinary(D d, V x, V y, V& result) {
+  const hn::RebindToSigned<D> di;
+  // One comparison for both ends: the bits of the smallest normal number become the smallest integer.
+  const auto bits = hn::Add(hn::BitCast(di, x), hn::Set(di, int32_t{0x7f800000}));
+  if (!hn::AllTrue(di, hn::Lt(bits, hn::Set(di, static_cast<int32_t>(0xff000000u))))) return false;
+  const Pair<V> log_x = log2_pair(d, x);
+  const V e = hn::Mul(log_x.high, y);
+  if (!hn::AllTrue(d, hn::Lt(hn::Abs(e), hn::Set(d, 125.0f)))) return false;
+  const V power = exp2_of_sum(d, e, hn::MulAdd(log_x.low, y, hn::MulSub(log_x.high, y, e)), true);
+  result = hn::IfThenElse(hn::Eq(y, hn::Set(d, 1.0f)), x, power);  // x itself, to the last digit
+  return true;
 }
 
 struct VectorPow {
@@ -113,6 +134,10 @@ struct VectorPow {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x, V y) {
     using T = hn::TFromD<D>;
+    if constexpr (kIsFloat32<T> && HWY_NATIVE_FMA) {
+      V result = x;
+      if (HWY_LIKELY(pow_of_ordinary(d, x, y, result))) return result;
+    }
     T (*library)(T, T) = std::pow;
     const V a = hn::Abs(x), most = hn::Set(d, std::numeric_limits<T>::max());
     auto ordinary = hn::And(hn::Ge(a, hn::Set(d, std::numeric_limits<T>::min())), hn::Le(a, most));
@@ -120,7 +145,7 @@ struct VectorPow {
     if (HWY_UNLIKELY(!HWY_NATIVE_FMA || !hn::AllTrue(d, ordinary))) return pairs_by_library(d, x, y, library);
     V power;
     if constexpr (kIsFloat32<T>) {
-      power = pow_of_halves(d, a, y);
+      power = single_pow(d, a, y);
     } else {
       const Pair<V> log_a = log_pair(d, a);
       if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(hn::Mul(log_a.high, y)), hn::Set(d, 708.0)))))

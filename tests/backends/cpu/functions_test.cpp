@@ -93,5 +93,41 @@ TYPED_TEST(CpuFunctions, FollowTheLibraryAtTheEdges) {
   }
 }
 
+// Of negative arguments all digits but the last few are kept, which 1 + erf would cancel; below -5.9 the result is 0.
+TEST(CpuGelu, IsHalfTheArgumentTimesErfc) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values{0, kInfinity, -100, 100, 1e30f, 1e-30f, -1e-30f, std::nanf("")};
+  for (int i = -58000; i <= 100000; ++i) values.push_back(static_cast<float>(i) * 1e-4f);
+  Array x = Array::of<float>(values, {static_cast<int64_t>(values.size())}), out(BP_FLOAT32, x.shape());
+  ASSERT_EQ(cpu().call("bp::gelu", {tensor(x)}, {tensor(out)}, BP_FLOAT32, true), BP_OK);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double at = values[i], expected = 0.5 * at * std::erfc(-at * 0.70710678118654752440);
+    if (std::isfinite(expected))
+      ASSERT_NEAR(out.at<float>()[i], expected, std::abs(expected) * (at < 0 ? 2e-5 : 3e-7) + 1e-44) << at;
+    else
+      ASSERT_EQ(std::isnan(expected), std::isnan(out.at<float>()[i])) << at;
+  }
+  EXPECT_EQ(out.at<float>()[1], kInfinity);
+}
+
+// In float32; the C library serves float64.
+TEST(CpuLgamma, IsTheLibrarysInAWiderType) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values{0, 1, 2, -1, -2, -17, kInfinity, -kInfinity, 1e38f, -1e20f, 3e38f, 1e-40f, -1e-40f};
+  for (int i = -20000; i <= 60000; ++i) values.push_back(static_cast<float>(i) * 1.001e-3f);
+  for (int i = -300; i <= 300; ++i)
+    for (const float zero : {1.0f, 2.0f}) values.push_back(zero + static_cast<float>(i) * 1e-6f);
+  Array x = Array::of<float>(values, {static_cast<int64_t>(values.size())}), out(BP_FLOAT32, x.shape());
+  ASSERT_EQ(cpu().call("bp::lgamma", {tensor(x)}, {tensor(out)}, BP_FLOAT32, true), BP_OK);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double expected = std::lgamma(static_cast<double>(values[i]));
+    const auto rounded = static_cast<float>(expected);
+    if (std::isinf(rounded))
+      ASSERT_EQ(out.at<float>()[i], rounded) << values[i];
+    else
+      ASSERT_NEAR(out.at<float>()[i], expected, 2.4e-7 * std::abs(expected) + 1e-14) << values[i];
+  }
+}
+
 }  // namespace
 }  // namespace backplane::testing

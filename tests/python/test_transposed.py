@@ -1,0 +1,27 @@
+"""Operands whose neighbours lie across the result's rows give what they give in order, in every size of element."""
+
+import backplane as bp
+import numpy as np
+import pytest
+
+DTYPES = [np.bool_, np.uint8, np.int16, np.float32, np.float64, np.complex64, np.complex128]
+CASES = [((5, 9), (1, 0)), ((8, 8), (1, 0)), ((65, 130), (1, 0)), ((3, 70, 33), (0, 2, 1)), ((70, 3, 33), (2, 1, 0)), ((33, 70, 3), (1, 0, 2)),
+         ((4, 40, 50, 2), (2, 0, 3, 1)), ((40, 9, 4, 9), (3, 1, 2, 0))]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("shape, order", CASES, ids=str)
+def test_transposed_operands(shape, order, dtype):
+    array = (np.random.default_rng(0).standard_normal(shape) * 50).astype(dtype)
+    turned, x = array.transpose(order), bp.permute_dims(bp.asarray(array), order)
+    straight = np.ascontiguousarray(turned)[..., ::-1].copy()
+    y = bp.asarray(straight)
+    wide = bp.complex128 if np.iscomplexobj(array) else bp.float64
+    np.testing.assert_array_equal(bp.copy(x).numpy(), turned)
+    np.testing.assert_array_equal(bp.astype(x, wide).numpy(), turned.astype(bp.zeros(0, dtype=wide).numpy().dtype))
+    np.testing.assert_array_equal(bp.where(x != 0, x, y).numpy(), np.where(turned != 0, turned, straight))
+    np.testing.assert_array_equal((x == y).numpy(), turned == straight)
+    if dtype is not np.bool_:
+        np.testing.assert_array_equal((x + y).numpy(), turned + straight)
+        np.testing.assert_array_equal((y - x).numpy(), straight - turned)
+        np.testing.assert_array_equal((x * x).numpy(), turned * turned)
