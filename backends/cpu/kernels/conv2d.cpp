@@ -2,10 +2,11 @@
 // products with matrices of windows, image by image, parallel over images and groups, and over large images, in float32
 // and forward, directly (direct_conv2d.cpp).
 //
-// float32 and float64; the half floats go by the decomposition. Tensors are contiguous.
+// Tensors are contiguous.
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cast.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/direct_conv2d.hpp"
 #include "kernels/dnn_conv2d.hpp"
@@ -147,6 +148,38 @@ void check_geometry(const bp_frame* frame, const bp_tensor* x, const bp_tensor* 
   }
 }
 
+template <Pass P, class T>
+void compute(const bp_frame* frame, const Convolution& c, const T* left, const T* right, T* result) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dnn_conv2d(frame, P, c, left, right, result)) return;
+    if (P == Pass::kForward && !c.pointwise() && c.windows.outputs() >= kDirectOutputs)
+      return direct_forward(frame, c, left, right, result);
+  }
+  if constexpr (P == Pass::kForward) forward(frame, c, left, right, result);
+  if constexpr (P == Pass::kInput) input_grad(frame, c, left, right, result);
+  if constexpr (P == Pass::kWeight) weight_grad(frame, c, left, right, result);
+}
+
+void convert(const bp_frame* frame, bp_dtype from, const void* source, bp_dtype to, void* target, int64_t n) {
+  const int64_t item = plugin::kItemSize[from], result = plugin::kItemSize[to];
+  plugin::parallel_for(frame, 0, n, kCheapGrain, [&](int64_t begin, int64_t end) {
+    cast_row(from, static_cast<const char*>(source) + begin * item, item, to,
+             static_cast<char*>(target) + begin * result, result, end - begin);
+  });
+}
+
+// Half floats are computed in float32, and rounded once.
+template <Pass P>
+void compute_halves(const bp_frame* frame, const Convolution& c, const bp_tensor* a, const bp_tensor* b,
+                    const bp_tensor* out) {
+  const auto count = [](const bp_tensor* t) { return static_cast<int64_t>(t->nbytes) / plugin::kItemSize[t->dtype]; };
+  const Scratch<float> left(count(a)), right(count(b)), result(count(out));
+  convert(frame, a->dtype, data_of(a), BP_FLOAT32, left.get(), count(a));
+  convert(frame, b->dtype, data_of(b), BP_FLOAT32, right.get(), count(b));
+  compute<P>(frame, c, left.get(), right.get(), result.get());
+  convert(frame, BP_FLOAT32, result.get(), out->dtype, data_of(out), count(out));
+}
+
 // conv2d(x, w, *, stride, padding, dilation, groups), conv2d_input_grad(y, w, shape, *, ...) and
 // conv2d_weight_grad(y, x, shape, *, ...).
 template <Pass P>
@@ -164,17 +197,12 @@ bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, b
       std::memset(data_of(out), 0, out->nbytes);  // an empty sum
       return;
     }
-    plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(out->dtype, [&]<class T>() {
-      const T *left = reinterpret_cast<const T*>(data_of(a)), *right = reinterpret_cast<const T*>(data_of(b));
-      T* result = reinterpret_cast<T*>(data_of(out));
-      if constexpr (std::is_same_v<T, float>)
-        if (dnn_conv2d(frame, P, c, left, right, result)) return;
-      if constexpr (std::is_same_v<T, float> && P == Pass::kForward)
-        if (!c.pointwise() && c.windows.outputs() >= kDirectOutputs)
-          return direct_forward(frame, c, left, right, result);
-      if constexpr (P == Pass::kForward) forward(frame, c, left, right, result);
-      if constexpr (P == Pass::kInput) input_grad(frame, c, left, right, result);
-      if constexpr (P == Pass::kWeight) weight_grad(frame, c, left, right, result);
+    plugin::dispatch_dtype<BP_MASK_FLOATING>(out->dtype, [&]<class T>() {
+      if constexpr (plugin::kIsHalf<T>)
+        compute_halves<P>(frame, c, a, b, out);
+      else
+        compute<P>(frame, c, reinterpret_cast<const T*>(data_of(a)), reinterpret_cast<const T*>(data_of(b)),
+                   reinterpret_cast<T*>(data_of(out)));
     });
   });
 }
@@ -182,10 +210,9 @@ bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, b
 }  // namespace
 
 void register_conv2d(const Registrar& registrar) {
-  constexpr bp_dtype_mask kDtypes = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64);
-  registrar.kernel(BP_KERNEL("bp::conv2d", "cpu", conv2d<Pass::kForward>, .dtypes = kDtypes));
-  registrar.kernel(BP_KERNEL("bp::conv2d_input_grad", "cpu", conv2d<Pass::kInput>, .dtypes = kDtypes));
-  registrar.kernel(BP_KERNEL("bp::conv2d_weight_grad", "cpu", conv2d<Pass::kWeight>, .dtypes = kDtypes));
+  registrar.kernel(BP_KERNEL("bp::conv2d", "cpu", conv2d<Pass::kForward>, .dtypes = BP_MASK_FLOATING));
+  registrar.kernel(BP_KERNEL("bp::conv2d_input_grad", "cpu", conv2d<Pass::kInput>, .dtypes = BP_MASK_FLOATING));
+  registrar.kernel(BP_KERNEL("bp::conv2d_weight_grad", "cpu", conv2d<Pass::kWeight>, .dtypes = BP_MASK_FLOATING));
 }
 
 }  // namespace backplane::cpu

@@ -49,3 +49,22 @@ def test_float32_is_float64(name):
     for what, got, expected in zip(("result", "gradient of images", "gradient of kernels"), results(np.float32), results(np.float64)):
         difference = np.abs(got.numpy() - expected.numpy()).max() / np.abs(expected.numpy()).max()
         assert difference < 5e-6, f"{name}: {what} is off by {difference} of its largest element"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["tiles of one image", "groups", "odd channels"])
+def test_half_floats_are_float32_rounded_once(name, dtype):
+    images, channels, size, filters, kernel, stride, padding, dilation, groups = SHAPES[name]
+    options = {"stride": pair(stride), "padding": pair(padding), "dilation": pair(dilation), "groups": groups}
+    draw, half = np.random.default_rng(0), getattr(bp, dtype)
+    x = bp.astype(bp.asarray(draw.standard_normal((images, channels, *size), dtype=np.float32)), half)
+    w = bp.astype(bp.asarray(draw.standard_normal((filters, channels // groups, kernel, kernel), dtype=np.float32)), half)
+    g = bp.conv2d(x, w, **options)
+
+    def check(op, first, second, *shape):
+        expected = bp.astype(op(bp.astype(first, bp.float32), bp.astype(second, bp.float32), *shape, **options), half)
+        assert bp.all(bp.equal(op(first, second, *shape, **options), expected)).item()
+
+    check(bp.conv2d, x, w)
+    check(bp.conv2d_input_grad, g, w, x.shape)
+    check(bp.conv2d_weight_grad, g, x, w.shape)
