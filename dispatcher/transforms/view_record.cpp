@@ -12,7 +12,7 @@ namespace {
 
 // Has what lists and the rarest values lack: nothing to point to.
 bool is_flat(uint16_t tag) {
-  constexpr uint32_t kFlat = (1u << (BP_TAG_FLOAT + 1)) - 1 | 1u << BP_TAG_TENSOR;
+  constexpr uint32_t kFlat = ((1u << (BP_TAG_FLOAT + 1)) - 1) | (1u << BP_TAG_TENSOR);
   static_assert(BP_TAG_FLOAT < BP_TAG_TENSOR && BP_TAG_TENSOR < 32);
   return tag < 32 && (kFlat >> tag & 1);
 }

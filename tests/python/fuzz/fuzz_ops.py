@@ -211,6 +211,7 @@ def main():
     missing = [name for name in names if name not in known]
     if missing:
         sys.exit(f"fuzz: no op {missing[0]!r} in the registry")
+    bp.zeros(1)  # opens the host's plugin: once, for all children
     if options.case is not None:
         return replay(*known[names[0]], options)
     found, made = fuzz([known[name] for name in names], options)
