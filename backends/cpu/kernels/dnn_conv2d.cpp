@@ -122,7 +122,7 @@ class Worker {
 
 // `from` into the wanted layout `to`, its first axis in parts of whole `block`s, one per thread where that fits.
 void prepare(const bp_frame* frame, const Operand& operand, float* from, const memory& to, int64_t block) {
-  memory::dims shape = operand.plain.dims();
+  memory::dims shape = operand.shape;
   const int64_t rows = shape[0];
   int64_t parts = frame->host->worker_count();
   while (parts > 1 && rows % (parts * block) != 0) --parts;

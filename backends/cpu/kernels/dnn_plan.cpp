@@ -89,13 +89,25 @@ bool compiled(const Description& description) {
   return std::string_view(description.impl_info_str()).substr(0, 3) != "ref";
 }
 
-Operand operand(int argument, const memory::desc& plain, const memory::desc& wanted, bool result) {
-  Operand made{argument, plain, wanted, {}};
-  if (!made.direct()) {
-    const memory::desc &from = result ? wanted : plain, &to = result ? plain : wanted;
+struct Plain {
+  memory::dims shape;
+  memory::desc desc;
+};
+
+// The plan of a kernel that was found: its operands x, w and y by argument and wanted layout, of which number `result`
+// comes out.
+template <class Primitive, class Found>
+std::shared_ptr<const Plan> plan_with(const Found& found, const Plain (&plain)[3], const int (&arguments)[3],
+                                      const memory::desc (&wanted)[3], int result) {
+  if (!compiled(found)) return {};
+  Plan plan{Primitive(found), {}, found.scratchpad_desc()};
+  for (int i = 0; i < 3; ++i) {
+    Operand& made = plan.operands[i] = {arguments[i], plain[i].shape, plain[i].desc, wanted[i], {}};
+    if (made.direct()) continue;
+    const memory::desc &from = i == result ? made.wanted : made.plain, &to = i == result ? made.plain : made.wanted;
     made.reorder = dnnl::reorder(dnnl::reorder::primitive_desc(dnn_engine(), from, dnn_engine(), to));
   }
-  return made;
+  return std::make_shared<const Plan>(std::move(plan));
 }
 
 std::shared_ptr<const Plan> make_plan(const Problem& p) {
@@ -109,37 +121,25 @@ std::shared_ptr<const Plan> make_plan(const Problem& p) {
     outer_w[0] = whole.filters;
     outer_w.insert(outer_w.begin(), 0);
   }
-  const memory::desc plain_x = plain_desc(x, {0, whole.groups * whole.channels, x[2], x[3]}),
-                     plain_w = plain_desc(w, outer_w);
-  const memory::desc plain_y = plain_desc(y, {0, whole.groups * whole.filters, y[2], y[3]});
+  const Plain plain[] = {{x, plain_desc(x, {0, whole.groups * whole.channels, x[2], x[3]})},
+                         {w, plain_desc(w, outer_w)},
+                         {y, plain_desc(y, {0, whole.groups * whole.filters, y[2], y[3]})}};
   const auto algorithm = p.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-  const auto forward = find<dnnl::convolution_forward>(algorithm, any_desc(x), any_desc(w), any_desc(y), v);
-  if (p.pass == Pass::kForward) {
-    if (!compiled(forward)) return {};
-    return std::make_shared<const Plan>(Plan{dnnl::convolution_forward(forward),
-                                             {operand(DNNL_ARG_SRC, plain_x, forward.src_desc(), false),
-                                              operand(DNNL_ARG_WEIGHTS, plain_w, forward.weights_desc(), false),
-                                              operand(DNNL_ARG_DST, plain_y, forward.dst_desc(), true)},
-                                             forward.scratchpad_desc()});
-  }
+  const memory::desc any[] = {any_desc(x), any_desc(w), any_desc(y)};
+  const auto forward = find<dnnl::convolution_forward>(algorithm, any[0], any[1], any[2], v);
+  if (p.pass == Pass::kForward)
+    return plan_with<dnnl::convolution_forward>(forward, plain, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
+                                                {forward.src_desc(), forward.weights_desc(), forward.dst_desc()}, 2);
   if (p.pass == Pass::kInput) {
-    const auto found =
-        find<dnnl::convolution_backward_data>(algorithm, any_desc(x), any_desc(w), any_desc(y), v, forward);
-    if (!compiled(found)) return {};
-    return std::make_shared<const Plan>(Plan{dnnl::convolution_backward_data(found),
-                                             {operand(DNNL_ARG_DIFF_SRC, plain_x, found.diff_src_desc(), true),
-                                              operand(DNNL_ARG_WEIGHTS, plain_w, found.weights_desc(), false),
-                                              operand(DNNL_ARG_DIFF_DST, plain_y, found.diff_dst_desc(), false)},
-                                             found.scratchpad_desc()});
+    const auto data = find<dnnl::convolution_backward_data>(algorithm, any[0], any[1], any[2], v, forward);
+    return plan_with<dnnl::convolution_backward_data>(
+        data, plain, {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
+        {data.diff_src_desc(), data.weights_desc(), data.diff_dst_desc()}, 0);
   }
-  const auto found =
-      find<dnnl::convolution_backward_weights>(algorithm, any_desc(x), any_desc(w), any_desc(y), v, forward);
-  if (!compiled(found)) return {};
-  return std::make_shared<const Plan>(Plan{dnnl::convolution_backward_weights(found),
-                                           {operand(DNNL_ARG_SRC, plain_x, found.src_desc(), false),
-                                            operand(DNNL_ARG_DIFF_WEIGHTS, plain_w, found.diff_weights_desc(), true),
-                                            operand(DNNL_ARG_DIFF_DST, plain_y, found.diff_dst_desc(), false)},
-                                           found.scratchpad_desc()});
+  const auto weights = find<dnnl::convolution_backward_weights>(algorithm, any[0], any[1], any[2], v, forward);
+  return plan_with<dnnl::convolution_backward_weights>(
+      weights, plain, {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
+      {weights.src_desc(), weights.diff_weights_desc(), weights.diff_dst_desc()}, 1);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Problem {
 // One operand: as it lies in our memory, and as the compiled kernel wants it.
 struct Operand {
   int argument;  // DNNL_ARG_…
+  dnnl::memory::dims shape;
   dnnl::memory::desc plain, wanted;
   dnnl::primitive reorder;  // into the wanted layout, of the result out of it; where the two differ
   bool direct() const { return plain == wanted; }
