@@ -48,5 +48,6 @@ void register_factor(const Registrar& registrar);
 void register_orthogonal(const Registrar& registrar);
 void register_eigen(const Registrar& registrar);
 void register_fft(const Registrar& registrar);
+void register_recurrent(const Registrar& registrar);
 
 }  // namespace backplane::cpu

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <climits>
 #include <complex>
-#include <vector>
+#include <memory>
 
 #include "kernels/cast.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/int_gemm.hpp"
 #include "kernels/small_gemm.hpp"
+#include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -79,56 +81,45 @@ void gemm_blas(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c
   }
 }
 
-// Row by row: a row of C is the sum of the rows of B, each times an element of A, in an accumulator that stays in L1. T
-// is the type of the elements in memory's dtype; Sum what they are converted to.
-template <class Sum>
-void gemm_rows(bp_dtype dtype, bp_dtype sum_dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  constexpr int64_t kColumns = 512;
+// A matrix as T, by rows: where it lies, or converted into `storage`.
+template <class T>
+T* dense_as(bp_dtype dtype, const Matrix& m, bp_dtype as, std::unique_ptr<Scratch<T>>& storage, bool filled = true) {
   const int64_t item = plugin::kItemSize[dtype];
-  const int64_t width = std::min(c.cols, kColumns);
-  std::vector<Sum> sums(static_cast<size_t>(width)), row(static_cast<size_t>(width)), left(static_cast<size_t>(a.cols));
-  for (int64_t i = 0; i < c.rows; ++i) {
-    cast_row(dtype, a.data + i * a.row_stride * item, a.col_stride * item, sum_dtype,
-             reinterpret_cast<char*>(left.data()), sizeof(Sum), a.cols);
-    for (int64_t first = 0; first < c.cols; first += width) {
-      const int64_t n = std::min(width, c.cols - first);
-      char* out = c.data + (i * c.row_stride + first * c.col_stride) * item;
-      if (accumulate)
-        cast_row(dtype, out, c.col_stride * item, sum_dtype, reinterpret_cast<char*>(sums.data()), sizeof(Sum), n);
-      else
-        std::fill_n(sums.begin(), n, Sum(0));
-      for (int64_t k = 0; k < a.cols; ++k) {
-        cast_row(dtype, b.data + (k * b.row_stride + first * b.col_stride) * item, b.col_stride * item, sum_dtype,
-                 reinterpret_cast<char*>(row.data()), sizeof(Sum), n);
-        const Sum factor = left[static_cast<size_t>(k)];
-        for (int64_t j = 0; j < n; ++j) sums[static_cast<size_t>(j)] += factor * row[static_cast<size_t>(j)];
-      }
-      cast_row(sum_dtype, reinterpret_cast<char*>(sums.data()), sizeof(Sum), dtype, out, c.col_stride * item, n);
-    }
-  }
+  if (item == sizeof(T) && (m.col_stride == 1 || m.cols == 1) && (m.row_stride == m.cols || m.rows == 1))
+    return reinterpret_cast<T*>(m.data);
+  storage = std::make_unique<Scratch<T>>(m.rows * m.cols);
+  for (int64_t i = 0; filled && i < m.rows; ++i)
+    cast_row(dtype, m.data + i * m.row_stride * item, m.col_stride * item, as,
+             reinterpret_cast<char*>(storage->get() + i * m.cols), sizeof(T), m.cols);
+  return storage->get();
+}
+void write_back(bp_dtype from, const char* source, bp_dtype dtype, const Matrix& c) {
+  const int64_t item = plugin::kItemSize[dtype], step = plugin::kItemSize[from];
+  for (int64_t i = 0; i < c.rows; ++i)
+    cast_row(from, source + i * c.cols * step, step, dtype, c.data + i * c.row_stride * item, c.col_stride * item,
+             c.cols);
 }
 
-// Half floats: both operands become float32 once, and OpenBLAS does the work.
+// Narrow integers become 32 bits wide, whose low bits are theirs.
+template <class T>
+void gemm_integers(bp_dtype dtype, bp_dtype wide, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  std::unique_ptr<Scratch<T>> left, right, result;
+  const T *x = dense_as<T>(dtype, a, wide, left), *y = dense_as<T>(dtype, b, wide, right);
+  T* z = dense_as<T>(dtype, c, wide, result, accumulate);
+  int_gemm(x, y, z, c.rows, c.cols, a.cols, accumulate);
+  if (result != nullptr) write_back(wide, reinterpret_cast<const char*>(z), dtype, c);
+}
+
+// Half floats: operands become float32 once, and OpenBLAS does the work.
 void gemm_half(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  const auto widen = [&](const Matrix& m, std::vector<float>& storage) {
-    storage.resize(static_cast<size_t>(m.rows * m.cols));
-    for (int64_t i = 0; i < m.rows; ++i)
-      cast_row(dtype, m.data + i * m.row_stride * 2, m.col_stride * 2, BP_FLOAT32,
-               reinterpret_cast<char*>(storage.data() + i * m.cols), sizeof(float), m.cols);
-    return Matrix{reinterpret_cast<char*>(storage.data()), m.rows, m.cols, m.cols, 1};
+  std::unique_ptr<Scratch<float>> left, right, result;
+  const auto widened = [&](const Matrix& m, auto& storage, bool filled) {
+    return Matrix{reinterpret_cast<char*>(dense_as<float>(dtype, m, BP_FLOAT32, storage, filled)), m.rows, m.cols,
+                  m.cols, 1};
   };
-  std::vector<float> left, right, result;
-  const Matrix x = widen(a, left), y = widen(b, right);
-  Matrix z{nullptr, c.rows, c.cols, c.cols, 1};
-  if (accumulate)
-    z = widen(c, result);
-  else
-    result.resize(static_cast<size_t>(c.rows * c.cols));
-  z.data = reinterpret_cast<char*>(result.data());
-  gemm_blas(BP_FLOAT32, x, y, z, accumulate);
-  for (int64_t i = 0; i < c.rows; ++i)
-    cast_row(BP_FLOAT32, z.data + i * c.cols * 4, sizeof(float), dtype, c.data + i * c.row_stride * 2, c.col_stride * 2,
-             c.cols);
+  const Matrix z = widened(c, result, accumulate);
+  gemm(BP_FLOAT32, widened(a, left, true), widened(b, right, true), z, accumulate);
+  write_back(BP_FLOAT32, z.data, dtype, c);
 }
 
 }  // namespace
@@ -149,7 +140,8 @@ void gemm(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, boo
   if (!accumulate && small_gemm(dtype, a, b, c)) return;
   if (is_blas_type(dtype)) return gemm_blas(dtype, a, b, c, accumulate);
   if (dtype == BP_FLOAT16 || dtype == BP_BFLOAT16) return gemm_half(dtype, a, b, c, accumulate);
-  gemm_rows<uint64_t>(dtype, BP_UINT64, a, b, c, accumulate);
+  if (plugin::kItemSize[dtype] == 8) return gemm_integers<uint64_t>(dtype, BP_UINT64, a, b, c, accumulate);
+  gemm_integers<uint32_t>(dtype, BP_UINT32, a, b, c, accumulate);
 }
 
 }  // namespace backplane::cpu

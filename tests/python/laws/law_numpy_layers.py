@@ -283,14 +283,14 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def lstm_cell(x, h, c, w_ih, w_hh, b_ih=0.0, b_hh=0.0):
-    i, f, g, o = np.split(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh, 4, axis=-1)
+def lstm_gates(x, y, c, bias_x=0.0, bias_y=0.0):
+    i, f, g, o = np.split(x + bias_x + y + bias_y, 4, axis=-1)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
     return [sigmoid(o) * np.tanh(c), c]
 
 
-def gru_cell(x, h, w_ih, w_hh, b_ih=0.0, b_hh=0.0):
-    (r, z, n), (hr, hz, hn) = np.split(x @ w_ih.T + b_ih, 3, axis=-1), np.split(h @ w_hh.T + b_hh, 3, axis=-1)
+def gru_gates(x, y, h, bias_x=0.0, bias_y=0.0):
+    (r, z, n), (hr, hz, hn) = np.split(x + bias_x, 3, axis=-1), np.split(y + bias_y, 3, axis=-1)
     z = sigmoid(z + hz)
     return (1 - z) * np.tanh(n + sigmoid(r + hr) * hn) + z * h
 
@@ -301,8 +301,10 @@ LAYERS = {
     "lp_pool": lp_pool,
     "adaptive_max_pool_with_indices": adaptive_max_pool_with_indices,
     "max_unpool": max_unpool,
-    "lstm_cell": lstm_cell,
-    "gru_cell": gru_cell,
+    "lstm_cell": lambda x, h, c, w_ih, w_hh, b_ih=0.0, b_hh=0.0: lstm_gates(x @ w_ih.T, h @ w_hh.T, c, b_ih, b_hh),
+    "gru_cell": lambda x, h, w_ih, w_hh, b_ih=0.0, b_hh=0.0: gru_gates(x @ w_ih.T, h @ w_hh.T, h, b_ih, b_hh),
+    "lstm_gates": lstm_gates,
+    "gru_gates": gru_gates,
     "rnn_tanh_cell": lambda x, h, w_ih, w_hh, b_ih=0.0, b_hh=0.0: np.tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh),
     "rnn_relu_cell": lambda x, h, w_ih, w_hh, b_ih=0.0, b_hh=0.0: np.maximum(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh, 0),
     "attention": lambda *arguments, **more: attention_with_lse(*arguments, **more)[0],
