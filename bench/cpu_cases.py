@@ -171,20 +171,24 @@ def sized(group, table, sizes):
             yield Case(name, group, title, lambda makers=makers, wanted=wanted: {w: makers[w]() for w in wanted}, expressions)
 
 
-def matmul(name, group, size, x, y, floor=True, transposed=(False, False), slow=False):
+def matmul(name, group, size, x, y, floor=True, transposed=(False, False), slow=False, dtype=np.float32):
     """x and y as they lie in memory; the product is of their transposes where it says so."""
     written = [f"{letter}.mT" if turned else letter for letter, turned in zip("xy", transposed)]
     product = f"{written[0]} @ {written[1]}"
     expressions = {"ours": product, "numpy": product, "torch": product, "jax": product}
     if floor:
         expressions["floor"] = f"floor.matmul(x, y, {transposed[0]}, {transposed[1]})"
-    return Case(name, group, size, lambda: {"x": normal(*x), "y": normal(*y)}, expressions, slow)
+    return Case(name, group, size, lambda: {"x": normal(*x).astype(dtype), "y": normal(*y).astype(dtype)}, expressions, slow)
 
 
 def products():
-    for n in (8, 16, 31):
+    for n in (1, 4, 8, 16, 31):
         yield matmul("matmul", "small matmul", str(n), (n, n), (n, n), floor=False)
-        yield matmul("matmul, 64 of them", "batched small matmul", str(n), (64, n, n), (64, n, n), floor=False)
+        yield matmul("matmul, y transposed", "small matmul", str(n), (n, n), (n, n), floor=False, transposed=(False, True))
+        yield matmul("matmul, float64", "small matmul", str(n), (n, n), (n, n), floor=False, dtype=np.float64)
+        yield matmul("matmul, vector", "small matmul", str(n), (n, n), (n,), floor=False)
+        if n >= 8:
+            yield matmul("matmul, 64 of them", "batched small matmul", str(n), (64, n, n), (64, n, n), floor=False)
     for n in (64, 128, 256, 512, 1024, 2048):
         slow = n > 512
         yield matmul("matmul", "matmul", str(n), (n, n), (n, n), slow=slow)
@@ -194,6 +198,16 @@ def products():
             yield matmul("matmul, 16 of them", "matmul", str(n), (16, n, n), (16, n, n), slow=n > 256)
     yield matmul("matmul, tall", "matmul", "4096 × 64 × 64", (4096, 64), (64, 64))
     yield matmul("matmul, vector", "matmul", "1024 × 1024 × 1", (1024, 1024), (1024, 1), floor=False)
+
+
+def layers():
+    """What stands on matrix products: linear layers of few and many rows, with their bias."""
+    for rows, inputs, outputs in ((1, 512, 512), (4, 512, 512), (64, 512, 512), (256, 784, 128), (1024, 256, 256)):
+        def made(m=rows, k=inputs, n=outputs):
+            return {"x": normal(m, k), "w": normal(n, k), "b": normal(n)}
+
+        yield Case("linear", "linear", f"{rows} × {inputs}, {outputs}", made, {
+            "ours": "bp.linear(x, w, b)", "torch": "F.linear(x, w, b)", "jax": "x @ w.T + b"})
 
 
 # ResNet-18: channels, height, outputs, kernel, stride, padding.
@@ -228,14 +242,20 @@ def networks():
     for name, ours, torch in (("attention", "", ""), ("attention, causal", ", causal=True", ", is_causal=True")):
         yield Case(name, "attention", "1 × 8 × 1024 × 64", heads, {
             "ours": f"bp.attention(q, k, v{ours})", "torch": f"F.scaled_dot_product_attention(q, k, v{torch})"})
+    yield Case("attention, backward", "attention", "1 × 8 × 1024 × 64", lambda: {**heads(), "g": normal(1, 8, 1024, 64)}, {
+        "ours": "bp.grad(lambda q, k, v: bp.sum(bp.attention(q, k, v) * g), argnums=(0, 1, 2))(q, k, v)",
+        "torch": "torch.autograd.grad((F.scaled_dot_product_attention(q.requires_grad_(), k.requires_grad_(), v.requires_grad_()) * g)"
+                 ".sum(), (q, k, v))"}, slow=True)
 
-    def cell(batch, inputs, hidden):
-        return {"x": normal(batch, inputs), "h": normal(batch, hidden), "c": normal(batch, hidden), "a": normal(4 * hidden, inputs),
-                "w": normal(4 * hidden, hidden), "d": normal(4 * hidden), "e": normal(4 * hidden)}
+    def cell(batch, hidden, gates):
+        return {"x": normal(batch, hidden), "h": normal(batch, hidden), "c": normal(batch, hidden), "a": normal(gates * hidden, hidden),
+                "w": normal(gates * hidden, hidden), "d": normal(gates * hidden), "e": normal(gates * hidden)}
 
     for batch, hidden in ((1, 128), (32, 256), (64, 512)):
-        yield Case("LSTM cell", "LSTM cell", f"{batch} × {hidden}", lambda b=batch, n=hidden: cell(b, n, n), {
+        yield Case("LSTM cell", "recurrent cells", f"{batch} × {hidden}", lambda b=batch, n=hidden: cell(b, n, 4), {
             "ours": "bp.nn.functional.lstm_cell(x, (h, c), a, w, d, e)", "torch": "torch.lstm_cell(x, (h, c), a, w, d, e)"})
+        yield Case("GRU cell", "recurrent cells", f"{batch} × {hidden}", lambda b=batch, n=hidden: cell(b, n, 3), {
+            "ours": "bp.nn.functional.gru_cell(x, h, a, w, d, e)", "torch": "torch.gru_cell(x, h, a, w, d, e)"})
     yield Case("training epoch", "training epoch", "demo's network", lambda: {}, {"ours": "epoch('ours')", "torch": "epoch('torch')"})
 
 
@@ -246,6 +266,7 @@ def all_cases():
     yield from sized("elementwise", REDUCTIONS, SIZES)
     yield from sized("elementwise", NORMALISING, SIZES)
     yield from products()
+    yield from layers()
     yield from convolutions()
     yield from networks()
     yield from sized("sorting and indexing", MOVING, large)

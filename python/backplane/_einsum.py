@@ -1,5 +1,6 @@
 """einsum: sums of products named by letters, by matrix products of two operands at a time, the cheapest pair first."""
 
+import functools
 import itertools
 import math
 import string
@@ -39,17 +40,18 @@ def _axes_of(term, ndim, dots):
     return [*head, *(dots[len(dots) - covered :] if ellipsis else []), *tail]
 
 
-def _parsed(subscripts, operands):
-    """Per operand the labels of its axes, and those of the result. Axes of the ellipsis are numbers."""
+@functools.lru_cache(maxsize=256)
+def _parsed(subscripts, ranks):
+    """Per operand of this rank the labels of its axes, and those of the result. Axes of the ellipsis are numbers."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
-    if len(terms) != len(operands):
-        _fail(f"found {len(terms)} terms for {len(operands)} operands")
+    if len(terms) != len(ranks):
+        _fail(f"found {len(terms)} terms for {len(ranks)} operands")
     for letter in set(left + right) - set(string.ascii_letters + ".,"):
         _fail(f"found {letter!r}, expected letters, ',', '...' and '->'")
-    rank = max((x.ndim - len(term.replace(".", "")) for term, x in zip(terms, operands) if "." in term), default=0)
+    rank = max((ndim - len(term.replace(".", "")) for term, ndim in zip(terms, ranks) if "." in term), default=0)
     dots = list(range(max(rank, 0)))
-    labels = [_axes_of(term, x.ndim, dots) for term, x in zip(terms, operands)]
+    labels = [_axes_of(term, ndim, dots) for term, ndim in zip(terms, ranks)]
     if not arrow:
         letters = sorted(left.replace(",", "").replace(".", ""))
         return labels, dots + [letter for letter in letters if letters.count(letter) == 1]
@@ -103,11 +105,16 @@ def _summed(x, labels, keep):
     return op.sum(x, gone, dtype=x.dtype), [label for label in labels if label in keep]
 
 
+def _permuted(x, labels, wanted):
+    return x if labels == wanted else op.permute_dims(x, [labels.index(label) for label in wanted])
+
+
 def _arranged(x, labels, groups, sizes):
     """x with one axis for each group of labels."""
-    order = [labels.index(label) for group in groups for label in group]
-    shape = [math.prod(sizes[label] for label in group) for group in groups]
-    return op.reshape(op.permute_dims(x, order), shape)
+    x = _permuted(x, labels, [label for group in groups for label in group])
+    if all(len(group) == 1 for group in groups):
+        return x
+    return op.reshape(x, [math.prod(sizes[label] for label in group) for group in groups])
 
 
 def _product(a, b, keep, sizes):
@@ -117,10 +124,13 @@ def _product(a, b, keep, sizes):
     inner = [label for label in left if label in right and label not in keep]
     rows, columns = [label for label in left if label not in right], [label for label in right if label not in left]
     found = batch + rows + columns
+    stack = [batch] if batch else []
     if inner:
-        z = op.matmul(_arranged(x, left, (batch, rows, inner), sizes), _arranged(y, right, (batch, inner, columns), sizes))
+        z = op.matmul(_arranged(x, left, [*stack, rows, inner], sizes), _arranged(y, right, [*stack, inner, columns], sizes))
     else:
-        z = op.multiply(_arranged(x, left, (batch, rows, []), sizes), _arranged(y, right, (batch, [], columns), sizes))
+        z = op.multiply(_arranged(x, left, [*stack, rows, []], sizes), _arranged(y, right, [*stack, [], columns], sizes))
+    if all(len(group) == 1 for group in (*stack, rows, columns)):
+        return z, found
     return op.reshape(z, [sizes[label] for label in found]), found
 
 
@@ -152,15 +162,16 @@ def einsum(subscripts, /, *operands, optimize=True):
     bools = all(x.dtype is _core.bool for x in operands)
     if bools:
         operands = [op.cast(x, _core.int64) for x in operands]
-    labels, out = _parsed(subscripts, operands)
+    labels, out = _parsed(subscripts, tuple(x.ndim for x in operands))
     terms = [_diagonal(x, axes) for x, axes in zip(operands, labels)]
     sizes = _sizes(terms)
     terms = [_without_ones(x, axes, sizes) for x, axes in terms]
     while len(terms) > 1:
-        i, j = _cheapest(terms, out, sizes) if optimize else (0, 1)
+        i, j = _cheapest(terms, out, sizes) if optimize and len(terms) > 2 else (0, 1)
         rest = [term for k, term in enumerate(terms) if k not in (i, j)]
         keep = set(out).union(*(axes for _, axes in rest))
         terms = [_product(terms[i], terms[j], keep, sizes), *rest]
     x, axes = _summed(*terms[0], set(out))
-    result = op.permute_dims(x, [axes.index(label) for label in out])
+    alone = len(operands) == 1  # the result is a view then, not the operand itself
+    result = op.permute_dims(x, [axes.index(label) for label in out]) if alone else _permuted(x, axes, out)
     return op.cast(result, _core.bool) if bools else result

@@ -110,8 +110,20 @@ void gemm_integers(bp_dtype dtype, bp_dtype wide, const Matrix& a, const Matrix&
   if (result != nullptr) write_back(wide, reinterpret_cast<const char*>(z), dtype, c);
 }
 
-// Half floats: operands become float32 once, and OpenBLAS does the work.
+// Half floats: operands become float32 once, and OpenBLAS does the work. Of a product with a vector, a block of rows at
+// a time, which stays in the cache.
 void gemm_half(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  const int64_t rows = std::max<int64_t>(16384 / std::max<int64_t>(a.cols, 1), 1);
+  if (c.cols == 1 && c.rows > rows) {
+    for (int64_t row = 0; row < c.rows; row += rows) {
+      Matrix some = a, out = c;
+      some.rows = out.rows = std::min(rows, c.rows - row);
+      some.data += row * a.row_stride * 2;
+      out.data += row * c.row_stride * 2;
+      gemm_half(dtype, some, b, out, accumulate);
+    }
+    return;
+  }
   std::unique_ptr<Scratch<float>> left, right, result;
   const auto widened = [&](const Matrix& m, auto& storage, bool filled) {
     return Matrix{reinterpret_cast<char*>(dense_as<float>(dtype, m, BP_FLOAT32, storage, filled)), m.rows, m.cols,

@@ -2,8 +2,8 @@
 //
 // A block of C is M rows by V vectors of columns, all in registers; a vector that would cross the end of the row is
 // moved back over its neighbour and computes those columns twice, so there are no masks. Rows of fewer columns than a
-// vector has lanes take narrower vectors. Where the columns of B lie in memory instead of its rows, a single row of A
-// takes dot products, and more rows a transposed copy of B.
+// vector has lanes take narrower vectors. Where the columns of B lie in memory instead of its rows, long ones and those
+// for a single row of A take dot products, others a transposed copy of B.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/small_gemm.cpp"
 #include "hwy/foreach_target.h"

@@ -38,7 +38,7 @@ void expect_product(Array x, Array y, Array out) {
 
 template <class T>
 class CpuMatmul : public ::testing::Test {};
-using Types = ::testing::Types<float, double, std::complex<float>, std::complex<double>, int32_t, int64_t,
+using Types = ::testing::Types<float, double, std::complex<float>, std::complex<double>, int8_t, int32_t, int64_t,
                                plugin::float16, plugin::bfloat16>;
 TYPED_TEST_SUITE(CpuMatmul, Types);
 
@@ -51,8 +51,8 @@ TYPED_TEST(CpuMatmul, Layouts) {
                                 {3, 0, 2},
                                 {20, 16, 33},
                                 {1, 37, 6},
-                                {70, 90, 1},
-                                {6, 300, 600}}) {
+                                {400, 90, 1},
+                                {7, 300, 601}}) {
     Array out(kDtypeOf<T>, {m, n});
     const Array x = filled<T>({m, k}), y = filled<T>({k, n}), xt = filled<T>({k, m}), yt = filled<T>({n, k});
     expect_product<T>(x, y, out);
