@@ -72,14 +72,47 @@ struct IsFinite {
   }
 };
 
+// Half floats in blocks of float32 that are long enough for vectors of results, which are bytes.
+template <class S>
+HWY_INLINE void widen_block(const S* x, float* block, int64_t n) {
+  const hn::ScalableTag<float> d;
+  for (int64_t i = 0; i < n; i += static_cast<int64_t>(hn::Lanes(d))) hn::StoreU(widen(d, x + i), d, block + i);
+}
+template <class Op, class S, int Operands>
+const char* half_compare_loop(char* const* p, const int64_t* s, int64_t n) {
+  constexpr int64_t kItem = sizeof(S), kBlock = 128;
+  float a[kBlock], b[kBlock];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = n - first < kBlock ? n - first : kBlock;
+    for (int k = 1; k <= Operands; ++k) {
+      float* block = k == 1 ? a : b;
+      const char* from = p[k] + first * s[k];
+      if (s[k] == kItem && count == kBlock) {
+        widen_block(reinterpret_cast<const S*>(from), block, kBlock);
+      } else if (s[k] != 0 || first == 0) {  // a number is read once
+        const int64_t filled = s[k] == 0 ? kBlock : count;
+        for (int64_t i = 0; i < filled; ++i)
+          block[i] = static_cast<float>(*reinterpret_cast<const S*>(from + i * s[k]));
+      }
+    }
+    char* const pointers[3] = {p[0] + first * s[0], reinterpret_cast<char*>(a), reinterpret_cast<char*>(b)};
+    const int64_t strides[3] = {s[0], sizeof(float), sizeof(float)};
+    if constexpr (Operands == 2)
+      binary_loop<Op, float, uint8_t>(pointers, strides, count);
+    else
+      unary_loop<Op, float, uint8_t>(pointers, strides, count);
+  }
+  return nullptr;
+}
+
 template <class Op>
 void fill_equality(Elementwise& t) {
   t.inner[BP_BOOL] = t.inner[BP_INT8] = t.inner[BP_UINT8] = binary_loop<Op, uint8_t>;
   t.inner[BP_INT16] = t.inner[BP_UINT16] = binary_loop<Op, uint16_t, uint8_t>;
   t.inner[BP_INT32] = t.inner[BP_UINT32] = binary_loop<Op, uint32_t, uint8_t>;
   t.inner[BP_INT64] = t.inner[BP_UINT64] = binary_loop<Op, uint64_t, uint8_t>;
-  t.inner[BP_FLOAT16] = half_test_loop<Op, plugin::float16, 2>;
-  t.inner[BP_BFLOAT16] = half_test_loop<Op, plugin::bfloat16, 2>;
+  t.inner[BP_FLOAT16] = half_compare_loop<Op, plugin::float16, 2>;
+  t.inner[BP_BFLOAT16] = half_compare_loop<Op, plugin::bfloat16, 2>;
   t.inner[BP_FLOAT32] = binary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = binary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = binary_loop<Op, std::complex<float>, uint8_t>;
@@ -92,8 +125,8 @@ void fill_ordered(Elementwise& t, Elementwise& opposite, bp_dtype dtype) {
 }
 template <class Op, class S>
 void fill_ordered_halves(Elementwise& t, Elementwise& opposite, bp_dtype dtype) {
-  t.inner[dtype] = half_test_loop<Op, S, 2>;
-  opposite.inner[dtype] = exchanged<half_test_loop<Op, S, 2>>;
+  t.inner[dtype] = half_compare_loop<Op, S, 2>;
+  opposite.inner[dtype] = exchanged<half_compare_loop<Op, S, 2>>;
 }
 template <class Op>
 void fill_order(Elementwise& t, Elementwise& opposite) {
@@ -114,8 +147,8 @@ void fill_order(Elementwise& t, Elementwise& opposite) {
 // Integers are always finite: they are left to the ops' decompositions.
 template <class Op>
 void fill_class(Elementwise& t) {
-  t.inner[BP_FLOAT16] = half_test_loop<Op, plugin::float16, 1>;
-  t.inner[BP_BFLOAT16] = half_test_loop<Op, plugin::bfloat16, 1>;
+  t.inner[BP_FLOAT16] = half_compare_loop<Op, plugin::float16, 1>;
+  t.inner[BP_BFLOAT16] = half_compare_loop<Op, plugin::bfloat16, 1>;
   t.inner[BP_FLOAT32] = unary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = unary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = unary_loop<Op, std::complex<float>, uint8_t>;

@@ -9,7 +9,6 @@
 #define BACKPLANE_CPU_INNER_LOOPS
 #endif
 
-#include <algorithm>
 #include <complex>
 #include <cstdint>
 
@@ -129,37 +128,6 @@ const char* half_binary_loop(char* const* p, const int64_t* s, int64_t n) {
     *reinterpret_cast<S*>(p[0] + i * s[0]) =
         S(Op::call(static_cast<float>(*reinterpret_cast<const S*>(p[1] + i * s[1])),
                    static_cast<float>(*reinterpret_cast<const S*>(p[2] + i * s[2]))));
-  return nullptr;
-}
-
-// Results that are bool: the elements stay in order.
-template <class S>
-HWY_INLINE void widen_tile_in_order(const S* x, float* tile) {
-  const hn::ScalableTag<float> d;
-  hn::StoreU(widen(d, x), d, tile);
-  hn::StoreU(widen(d, x + hn::Lanes(d)), d, tile + hn::Lanes(d));
-}
-template <class Op, class S, int Operands>
-const char* half_test_loop(char* const* p, const int64_t* s, int64_t n) {
-  constexpr int64_t kItem = sizeof(S);
-  const auto at = [&](int k, int64_t i) { return static_cast<float>(*reinterpret_cast<const S*>(p[k] + i * s[k])); };
-  const auto call = [](float a, [[maybe_unused]] float b) HWY_ATTR {
-    if constexpr (Operands == 2) return Op::call(a, b);
-    if constexpr (Operands == 1) return Op::call(a);
-  };
-  int64_t i = 0;
-  if (s[0] == 1 && s[1] == kItem && (Operands == 1 || s[2] == kItem || s[2] == 0)) {
-    float a[kHalfTile], b[kHalfTile] = {};
-    if (Operands == 2 && s[2] == 0) std::fill_n(b, kHalfTile, at(2, 0));
-    for (; i + kHalfTile <= n; i += kHalfTile) {
-      widen_tile_in_order(reinterpret_cast<const S*>(p[1]) + i, a);
-      if (Operands == 2 && s[2] != 0) widen_tile_in_order(reinterpret_cast<const S*>(p[2]) + i, b);
-      uint8_t* out = reinterpret_cast<uint8_t*>(p[0]) + i;
-#pragma GCC ivdep
-      for (int64_t j = 0; j < kHalfTile; ++j) out[j] = call(a[j], b[j]);
-    }
-  }
-  for (; i < n; ++i) *reinterpret_cast<uint8_t*>(p[0] + i * s[0]) = call(at(1, i), Operands == 2 ? at(Operands, i) : 0);
   return nullptr;
 }
 
