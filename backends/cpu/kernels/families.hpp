@@ -31,6 +31,7 @@ void register_arg_reduce(const Registrar& registrar);
 void register_scan(const Registrar& registrar);
 void register_matmul(const Registrar& registrar);
 void register_join(const Registrar& registrar);
+void register_masked(const Registrar& registrar);
 void register_index(const Registrar& registrar);
 void register_along_axis(const Registrar& registrar);
 void register_sort(const Registrar& registrar);
