@@ -28,6 +28,7 @@ __all__ = [
     "kron",
     "lstsq",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
@@ -165,6 +166,11 @@ def matrix_rank(x, /, *, rtol=None):
 def matmul(x1, x2, /):
     """The matrix product."""
     return _bp.matmul(x1, x2)
+
+
+def matrix_exp(x, /):
+    """The exponentials of square matrices."""
+    return _bp.matrix_exp(x)
 
 
 def matrix_power(x, n, /):

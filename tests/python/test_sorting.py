@@ -74,3 +74,21 @@ def test_lanes_of_every_length_sort(dtype):
             assert np.array_equal(ascending, expected, equal_nan=not np.issubdtype(dtype, np.integer)), n
             assert np.array_equal(descending, np.flip(expected, axis), equal_nan=not np.issubdtype(dtype, np.integer)), n
         assert np.array_equal(np.asarray(bp.argsort(bp.asarray(x))), np.argsort(wide, kind="stable")), n
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint64", "float16", "float32", "float64"])
+def test_the_first_of_equals_or_the_first_nan_is_the_place(dtype):
+    draw = np.random.default_rng(5)
+    for n in [*range(1, 40), 63, 64, 65, 255, 256, 257, 1000, 8191, 8192, 8193, 20_000]:
+        few = draw.integers(0, 5, (4, n)).astype(dtype)  # equals abound
+        last = np.zeros((2, n), dtype)
+        last[0, n - 1], last[1, 0] = 1, 1
+        cases = [few, last, awkward(np.dtype(dtype), (3, n)) if n > 2 else few]
+        if not np.issubdtype(dtype, np.integer):
+            alone = few.copy()
+            alone[np.arange(4), draw.integers(0, n, 4)] = np.nan
+            cases += [alone, -few, np.full((1, n), np.nan, dtype), np.full((1, n), -np.inf, dtype)]
+        for x in cases:
+            for ours, theirs in ((bp.argmax, np.argmax), (bp.argmin, np.argmin)):
+                assert np.array_equal(np.asarray(ours(bp.asarray(x), axis=1)), theirs(x, axis=1)), n
+                assert int(ours(bp.asarray(x[0]))) == theirs(x[0]), n

@@ -47,6 +47,7 @@ void register_batch_norm_grad(const Registrar& registrar);
 void register_variance(const Registrar& registrar);
 void register_factor(const Registrar& registrar);
 void register_orthogonal(const Registrar& registrar);
+void register_matrix_exp(const Registrar& registrar);
 void register_eigen(const Registrar& registrar);
 void register_fft(const Registrar& registrar);
 void register_recurrent(const Registrar& registrar);

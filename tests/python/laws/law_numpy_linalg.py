@@ -20,6 +20,18 @@ def eig(x):
     return [np.asarray(result, complex) for result in np.linalg.eig(x)]
 
 
+def matrix_exp(x):
+    """Taylor's series of a small part of x, squared again and again."""
+    part = x.astype(np.promote_types(x.dtype, np.longdouble)) / 2**8
+    term = result = np.broadcast_to(np.eye(x.shape[-1], dtype=part.dtype), x.shape)
+    for k in range(1, 20):
+        term = term @ part / k
+        result = result + term
+    for _ in range(8):
+        result = result @ result
+    return result.astype(x.dtype)
+
+
 ORDERS = {**{str(n): n for n in (1, -1, 2, -2)}, "inf": np.inf, "-inf": -np.inf}
 LINALG = {
     "cholesky": lambda x, upper=False: np.linalg.cholesky(x, upper=upper),
@@ -41,6 +53,7 @@ LINALG = {
     "eigvals": lambda x: eig(x)[0],
     "pinv": lambda x, rtol=None: np.linalg.pinv(x, rtol=rtol if rtol is not None else max(x.shape[-2:]) * 2e-16),
     "matrix_rank": lambda x, rtol=None: np.linalg.matrix_rank(x, rtol=rtol) if x.size else np.zeros(x.shape[:-2], int),
+    "matrix_exp": matrix_exp,
     "matrix_power": lambda x, n: np.linalg.matrix_power(x, n),
     "matrix_norm": lambda x, keepdims=False, ord="fro": np.linalg.matrix_norm(x, keepdims=keepdims, ord=ORDERS.get(ord, ord)),
     "vector_norm": lambda x, axis=None, keepdims=False, ord=2: np.linalg.vector_norm(x, axis=axis and tuple(axis), keepdims=keepdims, ord=ord),
