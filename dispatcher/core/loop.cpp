@@ -114,7 +114,10 @@ void one_dim(const bp_tensor& full, const bp_tensor* const* operands, int32_t n_
   for (int32_t i = 0; i < n_operands; ++i) out.strides[i] = operands[i] && count ? item_size(*operands[i]) : 0;
 }
 
-int64_t out_stride(const bp_tensor& out, int32_t dim) { return out.dl.strides[dim] * item_size(out); }
+// Of a tensor without elements it may wrap around: nobody follows it then.
+int64_t out_stride(const bp_tensor& out, int32_t dim) {
+  return static_cast<int64_t>(static_cast<uint64_t>(out.dl.strides[dim]) * static_cast<uint64_t>(item_size(out)));
+}
 
 }  // namespace
 

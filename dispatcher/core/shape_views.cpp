@@ -106,11 +106,12 @@ bool strides_of_reshape(const DLTensor& x, ShapeResult& out) {
   return true;
 }
 
+// As set_row_major (tensor_impl.cpp), in unsigned numbers too.
 void contiguous_strides(ShapeResult& out) {
-  int64_t stride = 1;
+  uint64_t stride = 1;
   for (int32_t d = out.ndim - 1; d >= 0; --d) {
-    out.strides[d] = stride;
-    stride *= std::max<int64_t>(out.sizes[d], 1);
+    out.strides[d] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(std::max<int64_t>(out.sizes[d], 1));
   }
 }
 

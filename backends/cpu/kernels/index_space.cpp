@@ -8,7 +8,7 @@ namespace backplane::cpu {
 namespace {
 
 // The same of positions in one piece of memory that have the joint shape: a loop that vectorises. False where one is
-// out of range: then the other names it.
+// out of range: then the other names it, and the offsets, which wrap around, are of no use.
 template <class T>
 bool add_neighbours(const T* positions, int64_t count, int64_t size, int64_t stride, int64_t* offsets) {
   int64_t outside = 0;
@@ -16,7 +16,8 @@ bool add_neighbours(const T* positions, int64_t count, int64_t size, int64_t str
     const auto given = static_cast<int64_t>(positions[i]);
     const int64_t at = given < 0 && std::is_signed_v<T> ? given + size : given;
     outside |= at < 0 || at >= size;
-    offsets[i] += at * stride;
+    offsets[i] = static_cast<int64_t>(static_cast<uint64_t>(offsets[i]) +
+                                      static_cast<uint64_t>(at) * static_cast<uint64_t>(stride));
   }
   return outside == 0;
 }
