@@ -88,6 +88,10 @@ T* dense_as(bp_dtype dtype, const Matrix& m, bp_dtype as, std::unique_ptr<Scratc
   if (item == sizeof(T) && (m.col_stride == 1 || m.cols == 1) && (m.row_stride == m.cols || m.rows == 1))
     return reinterpret_cast<T*>(m.data);
   storage = std::make_unique<Scratch<T>>(m.rows * m.cols);
+  if (filled && m.cols == 1) {
+    cast_row(dtype, m.data, m.row_stride * item, as, reinterpret_cast<char*>(storage->get()), sizeof(T), m.rows);
+    return storage->get();
+  }
   for (int64_t i = 0; filled && i < m.rows; ++i)
     cast_row(dtype, m.data + i * m.row_stride * item, m.col_stride * item, as,
              reinterpret_cast<char*>(storage->get() + i * m.cols), sizeof(T), m.cols);
