@@ -25,7 +25,7 @@ constexpr uint16_t kMachine = EM_RISCV;
 constexpr uint16_t kMachine = EM_NONE;  // not checked here; dlopen will
 #endif
 
-// Reads the pieces that are asked for: a plugin with its debug information may be a hundred times as large as its tables.
+// Reads the pieces that are asked for: with its debug information a plugin may be a hundred times as large as they are.
 class File {
  public:
   explicit File(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -112,8 +112,7 @@ ElfFile read_elf(const std::string& path) {
     Elf64_Shdr table, strings;
     if (!file.read(header.e_shoff + uint64_t{i} * sizeof table, table)) break;
     if (table.sh_type != SHT_DYNSYM) continue;
-    if (table.sh_link < header.e_shnum &&
-        file.read(header.e_shoff + uint64_t{table.sh_link} * sizeof strings, strings))
+    if (table.sh_link < header.e_shnum && file.read(header.e_shoff + uint64_t{table.sh_link} * sizeof strings, strings))
       read_symbols(file, table, strings, out);
     return out;
   }

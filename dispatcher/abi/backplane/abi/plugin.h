@@ -39,8 +39,8 @@ struct bp_kernel_def {
   uint32_t flags;            /* BP_KERNEL_* */
   uint64_t offset_alignment; /* bytes; 0: the dtype's own */
   int64_t max_elements;      /* of any operand; 0: no limit */
-  /* With MAY_DECLINE. Serves partitioner and reports, and the call path where the masks cannot say it: of arguments that
-   * the shape rule accepts, BP_OK takes the call, anything else declines it with the message as the reason. Pure. */
+  /* With MAY_DECLINE. Serves partitioner and reports, and the call path where the masks cannot say it. Of arguments
+   * that the shape rule accepts: BP_OK takes the call, anything else declines it for the message's reason. Pure. */
   bp_kernel_fn supports;
   const char* file; /* where it is registered, for `explain` */
   uint32_t line;
