@@ -26,21 +26,58 @@ template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void narrow(D d, hn::Vec<D> x, T* out) {
   hn::StoreU(x, d, out);
 }
+#if (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2) || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+// No instruction converts float16 here, and Highway's own way neither rounds nor keeps NaN and infinity. Moved into
+// place, exponent and fraction make a float32 that is 2^-112 of the value, for subnormals too.
+template <class D>
+HWY_INLINE hn::Vec<D> widen(D d, const plugin::float16* x) {
+  const hn::Rebind<uint16_t, D> dh;
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const uint16_t*>(x)));
+  const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
+  const auto rest = hn::ShiftLeft<13>(hn::And(bits, hn::Set(du, 0x7fffu)));
+  const auto finite = hn::BitCast(du, hn::Mul(hn::BitCast(d, rest), hn::Set(d, 0x1p112f)));
+  const auto special = hn::Or(rest, hn::Set(du, 0x7f800000u));
+  const auto is_special = hn::Gt(rest, hn::Set(du, (0x7c00u << 13) - 1));
+  return hn::BitCast(d, hn::Or(sign, hn::IfThenElse(is_special, special, finite)));
+}
+// To nearest, ties to even. A subnormal result is rounded by an addition: the last bit of 0.5 is as much as its own.
+template <class D>
+HWY_INLINE void narrow(D d, hn::Vec<D> x, plugin::float16* out) {
+  const hn::Rebind<uint16_t, D> dh;
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(du, x), sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000u));
+  const auto size = hn::And(bits, hn::Set(du, 0x7fffffffu)), half = hn::Set(du, 0x3f000000u);
+  const auto odd = hn::And(hn::ShiftRight<13>(size), hn::Set(du, 1u));
+  const auto moved = hn::Sub(hn::Add(hn::Add(size, hn::Set(du, 0xfffu)), odd), hn::Set(du, 112u << 23));
+  const auto tiny = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, size), hn::BitCast(d, half))), half);
+  const auto quiet = hn::Or(hn::And(hn::ShiftRight<13>(size), hn::Set(du, 0x3ffu)), hn::Set(du, 0x7e00u));
+  auto result = hn::IfThenElse(hn::Lt(size, hn::Set(du, 113u << 23)), tiny, hn::ShiftRight<13>(moved));
+  result = hn::IfThenElse(hn::Gt(size, hn::Set(du, 0x477fefffu)), hn::Set(du, 0x7c00u), result);
+  result = hn::Or(sign, hn::IfThenElse(hn::Gt(size, hn::Set(du, 0x7f800000u)), quiet, result));
+  // Within 16 bits as a signed number, which is what narrows here without saturating.
+  const auto wrapped = hn::ShiftRight<16>(hn::BitCast(di, hn::ShiftLeft<16>(result)));
+  const hn::Rebind<int16_t, D> ds;
+  hn::StoreU(hn::BitCast(dh, hn::DemoteTo(ds, wrapped)), dh, reinterpret_cast<uint16_t*>(out));
+}
+#else
 template <class D>
 HWY_INLINE hn::Vec<D> widen(D d, const plugin::float16* x) {
   const hn::Rebind<hwy::float16_t, D> dh;
   return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(x)));
 }
 template <class D>
+HWY_INLINE void narrow(D, hn::Vec<D> x, plugin::float16* out) {
+  const hn::Rebind<hwy::float16_t, D> dh;
+  hn::StoreU(hn::DemoteTo(dh, x), dh, reinterpret_cast<hwy::float16_t*>(out));
+}
+#endif
+template <class D>
 HWY_INLINE hn::Vec<D> widen(D d, const plugin::bfloat16* x) {
   const hn::Rebind<uint16_t, D> dh;
   const hn::RebindToUnsigned<D> du;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const uint16_t*>(x)))));
-}
-template <class D>
-HWY_INLINE void narrow(D, hn::Vec<D> x, plugin::float16* out) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  hn::StoreU(hn::DemoteTo(dh, x), dh, reinterpret_cast<hwy::float16_t*>(out));
 }
 // To nearest, ties to even; a NaN keeps its quiet bit.
 template <class D>
