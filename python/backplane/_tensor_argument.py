@@ -5,12 +5,17 @@ import functools
 from . import _core
 
 
+def no_tensor(function, name, value):
+    """The error that refuses another argument by name."""
+    return _core.ArgumentTypeError(
+        f"{function}: argument {name}: found {type(value).__name__}, expected a Tensor; use backplane.asarray"
+    )
+
+
 def require_tensor(function, name, value):
     """Refuses another argument by name, before the function would fail on an attribute that lists have not."""
     if not isinstance(value, _core.Tensor):
-        raise _core.ArgumentTypeError(
-            f"{function}: argument {name}: found {type(value).__name__}, expected a Tensor; use backplane.asarray"
-        )
+        raise no_tensor(function, name, value)
 
 
 def takes_tensor(function):

@@ -4,6 +4,7 @@ import functools
 import inspect
 
 from .. import ArgumentTypeError, ArgumentValueError, Tensor
+from .._tensor_argument import no_tensor
 
 _ABSENT = object()
 
@@ -51,9 +52,7 @@ def names_tensors(function):
             for name, value in {**dict(zip(names, args)), **more}.items() if more.keys() <= names.keys() else ():
                 absent = value is None and names[name].default is None
                 if name in tensors and not absent and not isinstance(value, Tensor):
-                    raise ArgumentTypeError(
-                        f"{function.__name__}: argument {name}: found {type(value).__name__}, expected a Tensor; use backplane.asarray"
-                    ) from error
+                    raise no_tensor(function.__name__, name, value) from error
             raise
 
     return named
