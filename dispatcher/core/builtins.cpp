@@ -71,15 +71,17 @@ FloatFormat format_of(const BuiltinCall& call) {
                    "; expected a floating or complex dtype");
   }
 }
-// The first argument where the second holds; else a ShapeError that ends in the third.
+// The first argument where the second holds; else an error that ends in the third: a ValueError where the first is a
+// number, which it shows, otherwise a ShapeError.
 bp_value require(const BuiltinCall& call) {
   const bp_value &value = call.in[0], &text = call.in[2];
   BP_CHECK(text.tag == BP_TAG_STRING, TYPE, call.op, ": require in its formula got ", tag_name(text.tag),
            "; expected a text");
-  const std::string found = is_int(value) ? "found " + std::to_string(value.u.i) + ", " : "";
-  BP_CHECK(truth(call.op, call.in[1]), SHAPE, call.op, ": ", found, "expected ",
-           std::string_view(text.u.s, text.count));
-  return value;
+  if (truth(call.op, call.in[1])) return value;
+  const std::string_view expected(text.u.s, text.count);
+  if (is_int(value)) detail::fail(BP_ERROR_VALUE, call.op, ": found ", value.u.i, ", expected ", expected);
+  if (value.tag == BP_TAG_FLOAT) detail::fail(BP_ERROR_VALUE, call.op, ": found ", value.u.f, ", expected ", expected);
+  detail::fail(BP_ERROR_SHAPE, call.op, ": expected ", expected);
 }
 
 bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).max()); }

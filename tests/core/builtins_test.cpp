@@ -312,13 +312,14 @@ TEST_F(Builtins, Dtypes) {
   EXPECT_NE(refusal("is_bool", {i(1)}), "");
 }
 
-TEST_F(Builtins, RequireGivesItsValueOrAShapeError) {
+TEST_F(Builtins, RequireGivesItsValueOrAnErrorOfItsKind) {
   bp_value text{};
   text.tag = BP_TAG_STRING;
   text.u.s = "k at most 5";
   text.count = 11;
   EXPECT_EQ(as_int("require", {i(3), bool_value(1), text}), 3);
   EXPECT_THAT(refusal("require", {i(7), bool_value(0), text}), HasSubstr("t::op: found 7, expected k at most 5"));
+  EXPECT_THAT(refusal("require", {f(0.5), bool_value(0), text}), HasSubstr("t::op: found 0.5, expected k at most 5"));
   EXPECT_THAT(refusal("require", {list({1}), bool_value(0), text}), HasSubstr("t::op: expected k at most 5"));
   EXPECT_THAT(refusal("require", {i(3), bool_value(1), i(1)}), HasSubstr("expected a text"));
 }

@@ -10,10 +10,10 @@ namespace {
 
 void full(const Call& call) {
   const Operand out = call.output(0);
-  const bp_value fill = call.value(1);
+  const bp_value& fill = call.value(1);
   dispatch_dtype<kAll>(out.dtype, [&]<class T>() {
-    call.record([=, first = reinterpret_cast<T*>(out.data), n = out.count()] {
-      std::fill(first, first + n, element_of<T>(fill));
+    call.record([first = reinterpret_cast<T*>(out.data), n = out.count(), element = element_of<T>(fill)] {
+      std::fill(first, first + n, element);
     });
   });
 }
@@ -22,17 +22,21 @@ void full(const Call& call) {
 // once.
 void iota(const Call& call) {
   const Operand out = call.output(0);
-  const bp_value start = call.value(1), step = call.value(2);
+  const bp_value &start = call.value(1), &step = call.value(2);
   const auto whole = [](const bp_value& number) { return number.tag == BP_TAG_INT || number.tag == BP_TAG_BOOL; };
   const bool exact = whole(start) && whole(step);
   dispatch_dtype<kAll>(out.dtype, [&]<class T>() {
-    call.record([=, first = reinterpret_cast<T*>(out.data), n = out.count()] {
-      using Wide = std::conditional_t<kIsComplex<T>, std::complex<double>, double>;
-      const Wide begin = element_of<Wide>(start), by = element_of<Wide>(step);
-      for (int64_t i = 0; i < n; ++i)
-        first[i] = exact ? convert<T>(wrapping_add(start.u.i, wrapping_multiply(i, step.u.i)))
-                         : convert<T>(begin + static_cast<double>(i) * by);
-    });
+    using Wide = std::conditional_t<kIsComplex<T>, std::complex<double>, double>;
+    auto* first = reinterpret_cast<T*>(out.data);
+    const int64_t n = out.count();
+    if (exact)
+      call.record([=, begin = start.u.i, by = step.u.i] {
+        for (int64_t i = 0; i < n; ++i) first[i] = convert<T>(wrapping_add(begin, wrapping_multiply(i, by)));
+      });
+    else
+      call.record([=, begin = element_of<Wide>(start), by = element_of<Wide>(step)] {
+        for (int64_t i = 0; i < n; ++i) first[i] = convert<T>(begin + static_cast<double>(i) * by);
+      });
   });
 }
 
