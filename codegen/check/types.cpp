@@ -20,6 +20,7 @@ const std::vector<BuiltinSpec>& builtins() {
                                                  {"insert", "Lii", 3, 'L'},
                                                  {"replace", "Lii", 3, 'L'},
                                                  {"require", "?b?", 3, '='},
+                                                 {"require_value", "nb?", 3, '='},
                                                  {"without", "LL", 2, 'L'},
                                                  {"broadcast_shapes", "LL", 2, 'L'},
                                                  {"expanded_axes", "LL", 2, 'L'},

@@ -71,17 +71,17 @@ FloatFormat format_of(const BuiltinCall& call) {
                    "; expected a floating or complex dtype");
   }
 }
-// The first argument where the second holds; else an error that ends in the third: a ValueError where the first is a
-// number, which it shows, otherwise a ShapeError.
+// The first argument where the second holds; else an error that shows a number and ends in the third.
+template <bp_status code>
 bp_value require(const BuiltinCall& call) {
   const bp_value &value = call.in[0], &text = call.in[2];
-  BP_CHECK(text.tag == BP_TAG_STRING, TYPE, call.op, ": require in its formula got ", tag_name(text.tag),
+  BP_CHECK(text.tag == BP_TAG_STRING, TYPE, call.op, ": ", call.name, " in its formula got ", tag_name(text.tag),
            "; expected a text");
   if (truth(call.op, call.in[1])) return value;
   const std::string_view expected(text.u.s, text.count);
-  if (is_int(value)) detail::fail(BP_ERROR_VALUE, call.op, ": found ", value.u.i, ", expected ", expected);
-  if (value.tag == BP_TAG_FLOAT) detail::fail(BP_ERROR_VALUE, call.op, ": found ", value.u.f, ", expected ", expected);
-  detail::fail(BP_ERROR_SHAPE, call.op, ": expected ", expected);
+  if (is_int(value)) detail::fail(code, call.op, ": found ", value.u.i, ", expected ", expected);
+  if (value.tag == BP_TAG_FLOAT) detail::fail(code, call.op, ": found ", value.u.f, ", expected ", expected);
+  detail::fail(code, call.op, ": expected ", expected);
 }
 
 bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).max()); }
@@ -141,7 +141,8 @@ constexpr Builtin kBuiltins[] = {
     {"reduced_shape", 3, 3, Touches::kNothing, builtin::reduced_shape},
     {"repeat", 2, 2, Touches::kPassesOn, builtin::repeat},
     {"replace", 3, 3, Touches::kNothing, builtin::replace},
-    {"require", 3, 3, Touches::kPassesOn, require},
+    {"require", 3, 3, Touches::kPassesOn, require<BP_ERROR_SHAPE>},
+    {"require_value", 3, 3, Touches::kPassesOn, require<BP_ERROR_VALUE>},
     {"reverse", 1, 1, Touches::kNothing, builtin::reverse},
     {"shift_axes", 2, 2, Touches::kNothing, builtin::shift_axes},
     {"shift_axis", 2, 2, Touches::kNothing, builtin::shift_axis},

@@ -72,6 +72,7 @@ TEST_F(Builtins, EveryNameOfTheReferenceIsThere) {
                            "insert",
                            "replace",
                            "require",
+                           "require_value",
                            "without",
                            "broadcast_shapes",
                            "normalize_axis",
@@ -319,7 +320,13 @@ TEST_F(Builtins, RequireGivesItsValueOrAnErrorOfItsKind) {
   text.count = 11;
   EXPECT_EQ(as_int("require", {i(3), bool_value(1), text}), 3);
   EXPECT_THAT(refusal("require", {i(7), bool_value(0), text}), HasSubstr("t::op: found 7, expected k at most 5"));
-  EXPECT_THAT(refusal("require", {f(0.5), bool_value(0), text}), HasSubstr("t::op: found 0.5, expected k at most 5"));
+  EXPECT_THAT(refusal("require_value", {f(0.5), bool_value(0), text}),
+              HasSubstr("t::op: found 0.5, expected k at most 5"));
+  bp_status code = BP_OK;
+  error_of([&] { run("require", {i(7), bool_value(0), text}); }, &code);
+  EXPECT_EQ(code, BP_ERROR_SHAPE);
+  error_of([&] { run("require_value", {i(7), bool_value(0), text}); }, &code);
+  EXPECT_EQ(code, BP_ERROR_VALUE);
   EXPECT_THAT(refusal("require", {list({1}), bool_value(0), text}), HasSubstr("t::op: expected k at most 5"));
   EXPECT_THAT(refusal("require", {i(3), bool_value(1), i(1)}), HasSubstr("expected a text"));
 }
