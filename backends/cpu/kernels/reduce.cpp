@@ -184,12 +184,13 @@ void reduce_strip(const Plan& plan, const char* x, int64_t width, int64_t begin,
   RowWalk walk(plan.reduced, begin);
   int64_t at = begin;
   const bool even = (direct || plan.half() != nullptr) && plan.reduced.rank == 1;
-  const auto merge_four = direct ? plan.reducer->merge_four : even ? plan.half()->merge_four : nullptr;
+  const auto merge_rows = direct ? plan.reducer->merge_rows : even ? plan.half()->merge_rows : nullptr;
   const auto add_rows = [&](int64_t count, char* into) {
     int64_t i = 0;
     if (even) {
-      for (; i + 4 <= count; i += 4, at += 4)
-        merge_four(into, x + at * plan.reduced.x[0], plan.reduced.x[0], i == 0, width);
+      for (int64_t some = 8; some >= 4; some /= 2)
+        for (; i + some <= count; i += some, at += some)
+          merge_rows(into, x + at * plan.reduced.x[0], plan.reduced.x[0], some, i == 0, width);
       walk.jump(at);
     }
     at += count - i;

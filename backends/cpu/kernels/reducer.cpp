@@ -269,39 +269,62 @@ void merge_loop(char* accumulators, const char* x, int64_t n) {
   for (; i < n; ++i) a[i] = Op::call(a[i], b[i]);
 }
 
-// Four rows at once: the accumulators are loaded and stored once for all.
-template <class Op, class S>
-void merge_four_loop(char* accumulators, const char* x, int64_t stride, bool first, int64_t n) {
+// N rows at once, the first of them or a further eight: the accumulators are loaded and stored once for all, and the
+// processor fetches from as many places of memory.
+template <class Op, int N, class S>
+void merge_some(plugin::Compute<S>* a, const char* x, int64_t stride, bool first, int64_t n) {
   using T = plugin::Compute<S>;
-  T* a = reinterpret_cast<T*>(accumulators);
-  const S *b0 = reinterpret_cast<const S*>(x), *b1 = reinterpret_cast<const S*>(x + stride),
-          *b2 = reinterpret_cast<const S*>(x + 2 * stride), *b3 = reinterpret_cast<const S*>(x + 3 * stride);
+  const S* row[N];
+  for (int k = 0; k < N; ++k) row[k] = reinterpret_cast<const S*>(x + k * stride);
+  const auto fold = [&](int64_t i) {
+    T y = static_cast<T>(row[0][i]);
+    for (int k = 1; k < N; ++k) y = Op::call(y, static_cast<T>(row[k][i]));
+    return first ? y : Op::call(a[i], y);
+  };
   int64_t i = 0;
   if constexpr (std::is_floating_point_v<T>) {
+    constexpr bool kOrdered = std::is_same_v<Op, Max> || std::is_same_v<Op, Min>;
     const hn::ScalableTag<T> d;
     const auto step = static_cast<int64_t>(hn::Lanes(d));
+    const auto zero = hn::Zero(d);
     for (; i + step <= n; i += step) {
-      const auto four = Op::exact(d, Op::exact(d, widen(d, b0 + i), widen(d, b1 + i)),
-                                  Op::exact(d, widen(d, b2 + i), widen(d, b3 + i)));
-      hn::StoreU(first ? four : Op::exact(d, hn::LoadU(d, a + i), four), d, a + i);
+      auto y = widen(d, row[0] + i), z = widen(d, row[1] + i);
+      auto odd = zero;
+      if (kOrdered) odd = hn::MulAdd(z, zero, hn::Mul(y, zero));
+      // Two chains.
+      for (int k = 2; k < N; k += 2) {
+        const auto u = widen(d, row[k] + i), v = widen(d, row[k + 1] + i);
+        y = Op::vector(d, y, u);
+        z = Op::vector(d, z, v);
+        if (kOrdered) odd = hn::MulAdd(v, zero, hn::MulAdd(u, zero, odd));
+      }
+      y = Op::vector(d, y, z);
+      // As in reduce_vectors: a NaN, or an infinity.
+      if (kOrdered && !hn::AllTrue(d, hn::Eq(odd, zero))) {
+        y = widen(d, row[0] + i);
+        for (int k = 1; k < N; ++k) y = Op::exact(d, y, widen(d, row[k] + i));
+      }
+      hn::StoreU(first ? y : Op::exact(d, hn::LoadU(d, a + i), y), d, a + i);
     }
   }
-  for (; i < n; ++i) {
-    const T four = Op::call(Op::call(T(b0[i]), T(b1[i])), Op::call(T(b2[i]), T(b3[i])));
-    a[i] = first ? four : Op::call(a[i], four);
-  }
+  for (; i < n; ++i) a[i] = fold(i);
+}
+template <class Op, class S>
+void merge_rows_loop(char* accumulators, const char* x, int64_t stride, int64_t rows, bool first, int64_t n) {
+  auto* a = reinterpret_cast<plugin::Compute<S>*>(accumulators);
+  return rows == 8 ? merge_some<Op, 8, S>(a, x, stride, first, n) : merge_some<Op, 4, S>(a, x, stride, first, n);
 }
 
 template <class Op, class T>
 constexpr Reducer reducer() {
-  return {&row_loop<Op, T>, &merge_loop<Op, T>, &merge_four_loop<Op, T>, {}, {}};
+  return {&row_loop<Op, T>, &merge_loop<Op, T>, &merge_rows_loop<Op, T>, {}, {}};
 }
 
 template <class Op>
 constexpr Reducer float_reducer() {
   Reducer result = reducer<Op, float>();
-  result.of_float16 = {&half_row_loop<Op, plugin::float16>, &merge_four_loop<Op, plugin::float16>};
-  result.of_bfloat16 = {&half_row_loop<Op, plugin::bfloat16>, &merge_four_loop<Op, plugin::bfloat16>};
+  result.of_float16 = {&half_row_loop<Op, plugin::float16>, &merge_rows_loop<Op, plugin::float16>};
+  result.of_bfloat16 = {&half_row_loop<Op, plugin::bfloat16>, &merge_rows_loop<Op, plugin::bfloat16>};
   return result;
 }
 

@@ -14,12 +14,13 @@ struct Reducer {
   void (*row)(const char* x, int64_t stride, int64_t n, char* accumulator) = nullptr;
   // accumulators[j] = f(accumulators[j], x[j]); both contiguous.
   void (*merge)(char* accumulators, const char* x, int64_t n) = nullptr;
-  // The same with four rows of x, `stride` bytes apart; the first four make the accumulators.
-  void (*merge_four)(char* accumulators, const char* x, int64_t stride, bool first, int64_t n) = nullptr;
+  // The same with 4 or 8 rows of x, `stride` bytes apart; the first ones make the accumulators.
+  void (*merge_rows)(char* accumulators, const char* x, int64_t stride, int64_t rows, bool first, int64_t n) = nullptr;
   // Of contiguous half floats to accumulators in float32; NULL for other accumulators.
   struct OfHalf {
     void (*row)(const char* x, int64_t n, char* accumulator) = nullptr;
-    void (*merge_four)(char* accumulators, const char* x, int64_t stride, bool first, int64_t n) = nullptr;
+    void (*merge_rows)(char* accumulators, const char* x, int64_t stride, int64_t rows, bool first,
+                       int64_t n) = nullptr;
   } of_float16{}, of_bfloat16{};
 
   // Where x may be read as it is: its loops, else NULL.

@@ -79,6 +79,27 @@ TEST(CpuReduce, IntegersAddIn64BitsAndMeansDivide) {
   EXPECT_EQ(mean.values<double>()[0], 3);
 }
 
+// Wherever it stands: rows and columns are taken several at a time, by vectors, and a NaN among them must come through.
+TEST(CpuReduce, ANaNOrAnInfinityDecidesAMaximum) {
+  const int64_t rows = 21, columns = 37;
+  for (const int axis : {0, 1})
+    for (int64_t i = 0; i < rows * columns; ++i) {
+      Array x(BP_FLOAT32, {rows, columns}), out(BP_FLOAT32, {axis == 0 ? columns : rows});
+      for (int64_t j = 0; j < x.count(); ++j) x.at<float>()[j] = static_cast<float>(value_at(j));
+      const auto place = static_cast<size_t>(axis == 0 ? i % columns : i / columns);
+      const Shape axes{axis};
+      for (const float decides : {NAN, INFINITY}) {
+        x.at<float>()[i] = decides;
+        ASSERT_EQ(cpu().call("bp::max", {tensor(x)}, {tensor(out)}, BP_FLOAT32, false, &axes), BP_OK);
+        for (size_t k = 0; k < static_cast<size_t>(out.count()); ++k) {
+          const float found = out.at<float>()[k];
+          ASSERT_EQ(std::isnan(found), k == place && std::isnan(decides)) << "axis " << axis << ", element " << i;
+          ASSERT_EQ(std::isinf(found), k == place && std::isinf(decides)) << "axis " << axis << ", element " << i;
+        }
+      }
+    }
+}
+
 TEST(CpuReduce, OverNoElements) {
   Array x(BP_FLOAT32, {2, 0}), sum(BP_FLOAT32, {2}), all(BP_BOOL, {2});
   const Shape last{1};
