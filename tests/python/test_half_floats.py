@@ -85,3 +85,58 @@ def test_strange_elements_win(dtype):
         np.testing.assert_array_equal(bp.astype(bp.max(x, axis=axis), bp.float32).numpy(), np.max(rounded, axis=axis))
         np.testing.assert_array_equal(bp.argmax(x, axis=axis).numpy(), np.argmax(rounded, axis=axis))
         np.testing.assert_array_equal(bp.argmin(x, axis=axis).numpy(), np.argmin(rounded, axis=axis))
+
+
+def every_number(dtype):
+    """All 65,536 bit patterns; bfloat16's are the upper halves of float32's."""
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    wide = patterns.view(np.float16).astype(np.float32) if dtype is bp.float16 else (patterns.astype(np.uint32) << 16).view(np.float32)
+    return bp.astype(bp.asarray(wide), dtype), wide
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_every_number_is_classified(dtype):
+    x, wide = every_number(dtype)
+    for name in "isnan isinf isfinite signbit".split():
+        np.testing.assert_array_equal(getattr(bp, name)(x).numpy(), getattr(np, name)(wide))
+    signs = bp.astype(bp.sign(x), bp.float32).numpy()
+    np.testing.assert_array_equal(signs, np.sign(wide))
+    assert not np.signbit(signs[wide == 0]).any()
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("other", [0.0, -0.0, 1.5, -1e-7, np.inf, -np.inf, np.nan])
+def test_every_number_compares(dtype, other):
+    x, wide = every_number(dtype)
+    y = bp.full(x.shape, other, dtype=dtype)
+    rounded = bp.astype(y, bp.float32).numpy()
+    for name in "less less_equal greater greater_equal equal not_equal".split():
+        expected = getattr(np, name)(wide, rounded)
+        np.testing.assert_array_equal(getattr(bp, name)(x, y).numpy(), expected, err_msg=name)
+        np.testing.assert_array_equal(getattr(bp, name)(x, y[0]).numpy(), expected, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1003), (1003, 3), (70, 300)], ids=str)
+def test_running_results_are_rounded_once(shape, dtype, name):
+    values = np.random.default_rng(4).uniform(0.8, 1.2, shape).astype(np.float32)
+    values[0, 0] = -0.0
+    x = bp.astype(bp.asarray(values), dtype)
+    for axis in (0, 1):
+        found, expected = getattr(bp, name)(x, axis=axis), getattr(bp, name)(bp.astype(x, bp.float64), axis=axis)
+        same(found, bp.astype(expected, bp.float32))
+        np.testing.assert_array_equal(bp.signbit(found).numpy(), bp.signbit(expected).numpy())
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradients_of_batch_norm(dtype, weighted):
+    draw = np.random.default_rng(5)
+    g, x, w = (bp.astype(bp.asarray(draw.standard_normal(shape).astype(np.float32)), dtype) for shape in ((3, 4, 5, 7), (3, 4, 5, 7), (4,)))
+    wide = [bp.astype(v, bp.float64) for v in (g, x, w)]
+    found = bp.batch_norm_grad(g, x, w if weighted else None)
+    expected = bp.batch_norm_grad(*wide[:2], wide[2] if weighted else None)
+    units = 2.0**-8 if dtype is bp.bfloat16 else 2.0**-11
+    for each, want in zip(found, expected):
+        np.testing.assert_allclose(bp.astype(each, bp.float64).numpy(), want.numpy(), rtol=1.01 * units, atol=1e-5)

@@ -88,7 +88,7 @@ struct MishGrad {
 struct EluGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x, V alpha, V scale, V input_scale) {
-    const V z = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Zero(d), hn::Mul(x, input_scale));
+    const V z = hn::IfThenZeroElse(hn::Gt(x, hn::Zero(d)), hn::Mul(x, input_scale));
     const V low = hn::Mul(VectorExp::call(d, z), hn::Mul(alpha, input_scale));
     return hn::Mul(g, hn::Mul(scale, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), constant(d, 1), low)));
   }
@@ -122,33 +122,33 @@ struct TanhshrinkGrad {
 };
 struct HardtanhGrad {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D d, V g, V x, V low, V high) {
-    return hn::IfThenElse(hn::Or(hn::Le(x, low), hn::Ge(x, high)), hn::Zero(d), g);
+  static HWY_INLINE V call(D, V g, V x, V low, V high) {
+    return hn::IfThenZeroElse(hn::Or(hn::Le(x, low), hn::Ge(x, high)), g);
   }
 };
 struct HardsigmoidGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x) {
-    return hn::IfThenElse(hn::Lt(hn::Abs(x), constant(d, 3)), hn::Mul(g, constant(d, 1.0 / 6)), hn::Zero(d));
+    return hn::IfThenElseZero(hn::Lt(hn::Abs(x), constant(d, 3)), hn::Mul(g, constant(d, 1.0 / 6)));
   }
 };
 struct HardswishGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x) {
     const V three = constant(d, 3), y = hn::Mul(g, hn::MulAdd(x, constant(d, 1.0 / 3), constant(d, 0.5)));
-    return hn::IfThenElse(hn::Le(x, hn::Neg(three)), hn::Zero(d), hn::IfThenElse(hn::Ge(x, three), g, y));
+    return hn::IfThenZeroElse(hn::Le(x, hn::Neg(three)), hn::IfThenElse(hn::Ge(x, three), g, y));
   }
 };
 struct ShrinkGrad {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D d, V g, V x, V limit) {
-    return hn::IfThenElse(hn::Le(hn::Abs(x), limit), hn::Zero(d), g);
+  static HWY_INLINE V call(D, V g, V x, V limit) {
+    return hn::IfThenZeroElse(hn::Le(hn::Abs(x), limit), g);
   }
 };
 struct ThresholdGrad {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D d, V g, V x, V threshold) {
-    return hn::IfThenElse(hn::Le(x, threshold), hn::Zero(d), g);
+  static HWY_INLINE V call(D, V g, V x, V threshold) {
+    return hn::IfThenZeroElse(hn::Le(x, threshold), g);
   }
 };
 

@@ -56,7 +56,7 @@ struct VectorLeakyRelu {
 struct VectorSoftplus {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x, V beta, V threshold) {
-    const V z = hn::Mul(x, beta), positive = hn::IfThenElse(hn::Gt(z, hn::Zero(d)), z, hn::Zero(d));
+    const V z = hn::Mul(x, beta), positive = hn::IfThenElseZero(hn::Gt(z, hn::Zero(d)), z);
     const V y = hn::Div(hn::Add(positive, log1p_exp_of_minus_abs(d, z)), beta);
     return hn::IfThenElse(hn::Le(z, threshold), y, x);
   }
@@ -64,7 +64,7 @@ struct VectorSoftplus {
 struct VectorLogsigmoid {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
-    return hn::Sub(hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Zero(d), x), log1p_exp_of_minus_abs(d, x));
+    return hn::Sub(hn::IfThenZeroElse(hn::Gt(x, hn::Zero(d)), x), log1p_exp_of_minus_abs(d, x));
   }
 };
 struct VectorMish {
@@ -98,19 +98,23 @@ struct VectorTanhshrink {
     return hn::Sub(x, VectorTanh::call(d, x));
   }
 };
-// Comparisons with a NaN are false, so that it passes.
+// A NaN passes: x86's instructions give their second operand where one is a NaN, and comparisons with it are false.
 struct VectorHardtanh {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D, V x, V low, V high) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+    return hn::Min(high, hn::Max(low, x));
+#else
     const V above = hn::IfThenElse(hn::Lt(x, low), low, x);
     return hn::IfThenElse(hn::Gt(above, high), high, above);
+#endif
   }
 };
 struct VectorHardsigmoid {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
-    const V y = VectorHardtanh::call(d, hn::Add(x, number(d, 3)), hn::Zero(d), number(d, 6));
-    return hn::Mul(y, number(d, 1.0 / 6));
+    const V bounded = VectorHardtanh::call(d, x, number(d, -3), number(d, 3));
+    return hn::Mul(hn::Add(bounded, number(d, 3)), number(d, 1.0 / 6));
   }
 };
 struct VectorHardswish {
@@ -121,14 +125,14 @@ struct VectorHardswish {
 };
 struct VectorHardshrink {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D d, V x, V limit) {
-    return hn::IfThenElse(hn::Le(hn::Abs(x), limit), hn::Zero(d), x);
+  static HWY_INLINE V call(D, V x, V limit) {
+    return hn::IfThenZeroElse(hn::Le(hn::Abs(x), limit), x);
   }
 };
 struct VectorSoftshrink {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D d, V x, V limit) {
-    return hn::IfThenElse(hn::Le(hn::Abs(x), limit), hn::Zero(d), hn::Sub(x, hn::CopySign(limit, x)));
+  static HWY_INLINE V call(D, V x, V limit) {
+    return hn::IfThenZeroElse(hn::Le(hn::Abs(x), limit), hn::Sub(x, hn::CopySign(limit, x)));
   }
 };
 struct VectorThreshold {

@@ -1,11 +1,14 @@
 // batch_norm_grad: the adjoint of batch_norm, channel by channel of x (n, c, *), in three passes over what stays in the
-// cache. float32 and float64; the half floats, and x of two axes, go by the decomposition.
+// cache. Half floats are widened a channel at a time; x of two axes goes by the decomposition.
 #include <cmath>
+#include <optional>
+#include <type_traits>
 
 #include "kernels/batch_norm_loops.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/moments.hpp"
+#include "kernels/norm_operands.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -27,39 +30,80 @@ Moments rows_moments(const ChannelRows<T>& rows) {
       });
 }
 
-template <class T>
-const T* given(const bp_value& value) {
-  return value.tag == BP_TAG_TENSOR ? reinterpret_cast<const T*>(data_of(value.u.t)) : nullptr;
-}
+// The rows of one channel in the type that they are computed in: where they lie, or half floats as neighbours.
+template <class S>
+class Channel {
+ public:
+  using C = plugin::Compute<S>;
+  static constexpr bool kInPlace = std::is_same_v<S, C>;
+  explicit Channel(const ChannelRows<S>& whole) : whole_(whole) {
+    if constexpr (!kInPlace) block_.emplace(2 * whole.pieces * whole.rest);
+  }
+  ChannelRows<C> rows(int64_t channel) const {
+    const int64_t first = channel * whole_.rest;
+    if constexpr (kInPlace) {
+      return {whole_.g + first, whole_.x + first, whole_.pieces, whole_.rest, whole_.step};
+    } else {
+      C *g = block_->get(), *x = g + whole_.pieces * whole_.rest;
+      for (int64_t i = 0; i < whole_.pieces; ++i) {
+        widen(whole_.g + first + i * whole_.step, g + i * whole_.rest);
+        widen(whole_.x + first + i * whole_.step, x + i * whole_.rest);
+      }
+      return {g, x, whole_.pieces, whole_.rest, whole_.rest};
+    }
+  }
+  // Where the result of a channel is computed, which may be where its cotangents are; put() brings it to `out`.
+  C* result(S* out, int64_t channel) const {
+    if constexpr (kInPlace)
+      return out + channel * whole_.rest;
+    else
+      return block_->get();
+  }
+  void put(S* out, int64_t channel) const {
+    if constexpr (!kInPlace)
+      for (int64_t i = 0; i < whole_.pieces; ++i)
+        cast_row(plugin::kDtypeOf<C>, reinterpret_cast<const char*>(block_->get() + i * whole_.rest), sizeof(C),
+                 plugin::kDtypeOf<S>, reinterpret_cast<char*>(out + channel * whole_.rest + i * whole_.step), sizeof(S),
+                 whole_.rest);
+  }
+
+ private:
+  void widen(const S* from, C* to) const {
+    cast_row(plugin::kDtypeOf<S>, reinterpret_cast<const char*>(from), sizeof(S), plugin::kDtypeOf<C>,
+             reinterpret_cast<char*>(to), sizeof(C), whole_.rest);
+  }
+  const ChannelRows<S>& whole_;
+  std::optional<Scratch<C>> block_;
+};
 
 // (Tensor g, Tensor x, Tensor? weight, *, Scalar eps) -> (x_grad, weight_grad, bias_grad), any of which may not be
 // wanted.
-template <class T>
+template <class S>
 void run(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
+  using C = plugin::Compute<S>;
   const bp_tensor* tensor = plugin::as_tensor(args[1]);
   const int64_t channels = tensor->dl.shape[1];
-  ChannelRows<T> whole{given<T>(args[0]), given<T>(args[1]), tensor->dl.shape[0], 1, 0};
+  ChannelRows<S> whole{elements<const S>(args[0]), elements<const S>(args[1]), tensor->dl.shape[0], 1, 0};
   for (int32_t d = 2; d < tensor->dl.ndim; ++d) whole.rest *= tensor->dl.shape[d];
   whole.step = channels * whole.rest;
-  const T* weight = given<T>(args[2]);
+  const S* weight = elements<const S>(args[2]);
   const double eps = plugin::as_double(args[3]), count = static_cast<double>(whole.pieces * whole.rest);
-  T *x_grad = const_cast<T*>(given<T>(outs[0])), *weight_grad = const_cast<T*>(given<T>(outs[1]));
-  T* bias_grad = const_cast<T*>(given<T>(outs[2]));
+  S *x_grad = elements<S>(outs[0]), *weight_grad = elements<S>(outs[1]), *bias_grad = elements<S>(outs[2]);
   const auto range = [&](int64_t begin, int64_t end) {
+    const Channel<S> channel(whole);
     for (int64_t c = begin; c < end; ++c) {
-      ChannelRows<T> rows = whole;
-      rows.g += c * rows.rest;
-      rows.x += c * rows.rest;
+      const ChannelRows<C> rows = channel.rows(c);
       const Moments m = rows_moments(rows);
       const double r = 1 / std::sqrt(m.variance + eps);
-      const GradSums sums = batch_norm_loops<T>().sums(rows, static_cast<T>(m.mean));
-      if (weight_grad != nullptr) weight_grad[c] = static_cast<T>(r * sums.gx);
-      if (bias_grad != nullptr) bias_grad[c] = static_cast<T>(sums.g);
+      const GradSums sums = batch_norm_loops<C>().sums(rows, static_cast<C>(m.mean));
+      if (weight_grad != nullptr) weight_grad[c] = static_cast<S>(static_cast<C>(r * sums.gx));
+      if (bias_grad != nullptr) bias_grad[c] = static_cast<S>(static_cast<C>(sums.g));
       if (x_grad == nullptr) continue;
-      const double a = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * r;
-      batch_norm_loops<T>().combine(rows, static_cast<T>(m.mean), static_cast<T>(a),
-                                    static_cast<T>(-a * r * r * sums.gx / count), static_cast<T>(-a * sums.g / count),
-                                    x_grad + c * rows.rest);
+      const double a = (weight != nullptr ? static_cast<double>(static_cast<C>(weight[c])) : 1.0) * r;
+      batch_norm_loops<C>().combine(rows, static_cast<C>(m.mean), static_cast<C>(a),
+                                    static_cast<C>(-a * r * r * sums.gx / count), static_cast<C>(-a * sums.g / count),
+                                    channel.result(x_grad, c));
+      channel.put(x_grad, c);
     }
   };
   const int64_t grain = std::max<int64_t>(kCheapGrain / (4 * whole.pieces * whole.rest), 1);
@@ -69,8 +113,8 @@ void run(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
 
 bp_status BP_CALL batch_norm_grad(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(
-        plugin::as_tensor(args[1])->dtype, [&]<class T>() { run<T>(frame, args, outs); });
+    plugin::dispatch_dtype<BP_MASK_FLOATING>(plugin::as_tensor(args[1])->dtype,
+                                             [&]<class S>() { run<S>(frame, args, outs); });
   });
 }
 
@@ -93,8 +137,7 @@ bp_status BP_CALL supports_images(const bp_frame* frame, const bp_value* args, i
 }  // namespace
 
 void register_batch_norm_grad(const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::batch_norm_grad", "cpu", batch_norm_grad,
-                             .dtypes = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64),
+  registrar.kernel(BP_KERNEL("bp::batch_norm_grad", "cpu", batch_norm_grad, .dtypes = BP_MASK_FLOATING,
                              .supports = supports_images));
 }
 

@@ -72,47 +72,55 @@ struct IsFinite {
   }
 };
 
-// Half floats in blocks of float32 that are long enough for vectors of results, which are bytes.
-template <class S>
-HWY_INLINE void widen_block(const S* x, float* block, int64_t n) {
-  const hn::ScalableTag<float> d;
-  for (int64_t i = 0; i < n; i += static_cast<int64_t>(hn::Lanes(d))) hn::StoreU(widen(d, x + i), d, block + i);
-}
-template <class Op, class S, int Operands>
-const char* half_compare_loop(char* const* p, const int64_t* s, int64_t n) {
-  constexpr int64_t kItem = sizeof(S), kBlock = 128;
-  float a[kBlock], b[kBlock];
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t count = n - first < kBlock ? n - first : kBlock;
-    for (int k = 1; k <= Operands; ++k) {
-      float* block = k == 1 ? a : b;
-      const char* from = p[k] + first * s[k];
-      if (s[k] == kItem && count == kBlock) {
-        widen_block(reinterpret_cast<const S*>(from), block, kBlock);
-      } else if (s[k] != 0 || first == 0) {  // a number is read once
-        const int64_t filled = s[k] == 0 ? kBlock : count;
-        for (int64_t i = 0; i < filled; ++i)
-          block[i] = static_cast<float>(*reinterpret_cast<const S*>(from + i * s[k]));
-      }
-    }
-    char* const pointers[3] = {p[0] + first * s[0], reinterpret_cast<char*>(a), reinterpret_cast<char*>(b)};
-    const int64_t strides[3] = {s[0], sizeof(float), sizeof(float)};
-    if constexpr (Operands == 2)
-      binary_loop<Op, float, uint8_t>(pointers, strides, count);
-    else
-      unary_loop<Op, float, uint8_t>(pointers, strides, count);
+// Half floats are compared as they lie. kInfinity has the bits of infinity: a larger magnitude is a NaN. As a signed
+// number, negative where the sign bit is set, a magnitude has its place in the order, and the zeros are equal.
+template <uint16_t kInfinity>
+struct HalfBits {
+  static HWY_INLINE uint16_t magnitude(uint16_t a) { return static_cast<uint16_t>(a & 0x7fff); }
+  static HWY_INLINE bool number(uint16_t a) { return magnitude(a) <= kInfinity; }
+  static HWY_INLINE int16_t place(uint16_t a) {
+    const auto sign = static_cast<int16_t>(static_cast<int16_t>(a) >> 15);
+    return static_cast<int16_t>((magnitude(a) ^ sign) - sign);
   }
-  return nullptr;
-}
+  struct Equal {
+    static HWY_INLINE uint8_t call(uint16_t a, uint16_t b) {
+      return static_cast<uint8_t>(((a == b) | (magnitude(a | b) == 0)) & number(a));
+    }
+  };
+  struct NotEqual {
+    static HWY_INLINE uint8_t call(uint16_t a, uint16_t b) { return Equal::call(a, b) ^ 1; }
+  };
+  struct Less {
+    static HWY_INLINE uint8_t call(uint16_t a, uint16_t b) {
+      return static_cast<uint8_t>((place(a) < place(b)) & number(a) & number(b));
+    }
+  };
+  struct LessEqual {
+    static HWY_INLINE uint8_t call(uint16_t a, uint16_t b) {
+      return static_cast<uint8_t>((place(a) <= place(b)) & number(a) & number(b));
+    }
+  };
+  struct IsNan {
+    static HWY_INLINE uint8_t call(uint16_t a) { return magnitude(a) > kInfinity; }
+  };
+  struct IsInf {
+    static HWY_INLINE uint8_t call(uint16_t a) { return magnitude(a) == kInfinity; }
+  };
+  struct IsFinite {
+    static HWY_INLINE uint8_t call(uint16_t a) { return magnitude(a) < kInfinity; }
+  };
+};
+using Float16 = HalfBits<0x7c00>;
+using Bfloat16 = HalfBits<0x7f80>;
 
-template <class Op>
+template <class Op, class OfFloat16, class OfBfloat16>
 void fill_equality(Elementwise& t) {
   t.inner[BP_BOOL] = t.inner[BP_INT8] = t.inner[BP_UINT8] = binary_loop<Op, uint8_t>;
   t.inner[BP_INT16] = t.inner[BP_UINT16] = binary_loop<Op, uint16_t, uint8_t>;
   t.inner[BP_INT32] = t.inner[BP_UINT32] = binary_loop<Op, uint32_t, uint8_t>;
   t.inner[BP_INT64] = t.inner[BP_UINT64] = binary_loop<Op, uint64_t, uint8_t>;
-  t.inner[BP_FLOAT16] = half_compare_loop<Op, plugin::float16, 2>;
-  t.inner[BP_BFLOAT16] = half_compare_loop<Op, plugin::bfloat16, 2>;
+  t.inner[BP_FLOAT16] = binary_loop<OfFloat16, uint16_t, uint8_t>;
+  t.inner[BP_BFLOAT16] = binary_loop<OfBfloat16, uint16_t, uint8_t>;
   t.inner[BP_FLOAT32] = binary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = binary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = binary_loop<Op, std::complex<float>, uint8_t>;
@@ -123,12 +131,7 @@ void fill_ordered(Elementwise& t, Elementwise& opposite, bp_dtype dtype) {
   t.inner[dtype] = binary_loop<Op, T, uint8_t>;
   opposite.inner[dtype] = exchanged<binary_loop<Op, T, uint8_t>>;
 }
-template <class Op, class S>
-void fill_ordered_halves(Elementwise& t, Elementwise& opposite, bp_dtype dtype) {
-  t.inner[dtype] = half_compare_loop<Op, S, 2>;
-  opposite.inner[dtype] = exchanged<half_compare_loop<Op, S, 2>>;
-}
-template <class Op>
+template <class Op, class OfFloat16, class OfBfloat16>
 void fill_order(Elementwise& t, Elementwise& opposite) {
   fill_ordered<Op, uint8_t>(t, opposite, BP_BOOL);
   fill_ordered<Op, int8_t>(t, opposite, BP_INT8);
@@ -139,16 +142,16 @@ void fill_order(Elementwise& t, Elementwise& opposite) {
   fill_ordered<Op, uint16_t>(t, opposite, BP_UINT16);
   fill_ordered<Op, uint32_t>(t, opposite, BP_UINT32);
   fill_ordered<Op, uint64_t>(t, opposite, BP_UINT64);
-  fill_ordered_halves<Op, plugin::float16>(t, opposite, BP_FLOAT16);
-  fill_ordered_halves<Op, plugin::bfloat16>(t, opposite, BP_BFLOAT16);
+  fill_ordered<OfFloat16, uint16_t>(t, opposite, BP_FLOAT16);
+  fill_ordered<OfBfloat16, uint16_t>(t, opposite, BP_BFLOAT16);
   fill_ordered<Op, float>(t, opposite, BP_FLOAT32);
   fill_ordered<Op, double>(t, opposite, BP_FLOAT64);
 }
 // Integers are always finite: they are left to the ops' decompositions.
-template <class Op>
+template <class Op, class OfFloat16, class OfBfloat16>
 void fill_class(Elementwise& t) {
-  t.inner[BP_FLOAT16] = half_compare_loop<Op, plugin::float16, 1>;
-  t.inner[BP_BFLOAT16] = half_compare_loop<Op, plugin::bfloat16, 1>;
+  t.inner[BP_FLOAT16] = unary_loop<OfFloat16, uint16_t, uint8_t>;
+  t.inner[BP_BFLOAT16] = unary_loop<OfBfloat16, uint16_t, uint8_t>;
   t.inner[BP_FLOAT32] = unary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = unary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = unary_loop<Op, std::complex<float>, uint8_t>;
@@ -156,13 +159,13 @@ void fill_class(Elementwise& t) {
 }
 
 void fill_compare(Compare& t) {
-  fill_equality<Equal>(t.equal);
-  fill_equality<NotEqual>(t.not_equal);
-  fill_order<Less>(t.less, t.greater);
-  fill_order<LessEqual>(t.less_equal, t.greater_equal);
-  fill_class<IsNan>(t.isnan);
-  fill_class<IsInf>(t.isinf);
-  fill_class<IsFinite>(t.isfinite);
+  fill_equality<Equal, Float16::Equal, Bfloat16::Equal>(t.equal);
+  fill_equality<NotEqual, Float16::NotEqual, Bfloat16::NotEqual>(t.not_equal);
+  fill_order<Less, Float16::Less, Bfloat16::Less>(t.less, t.greater);
+  fill_order<LessEqual, Float16::LessEqual, Bfloat16::LessEqual>(t.less_equal, t.greater_equal);
+  fill_class<IsNan, Float16::IsNan, Bfloat16::IsNan>(t.isnan);
+  fill_class<IsInf, Float16::IsInf, Bfloat16::IsInf>(t.isinf);
+  fill_class<IsFinite, Float16::IsFinite, Bfloat16::IsFinite>(t.isfinite);
 }
 
 }  // namespace HWY_NAMESPACE

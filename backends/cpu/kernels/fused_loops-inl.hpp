@@ -73,43 +73,75 @@ const char* fused_loop(char* const* p, const int64_t* s, int64_t n) {
   return nullptr;
 }
 
-// Half floats, two vectors at a time; numbers beside them are float32. What is not contiguous, and the end, goes
-// through a small array; what has a stride of 0 is read once.
+// Half floats, two vectors at a time, for n of whole pairs; numbers beside them are float32. Operand k moves on by
+// advance[k] elements from pair to pair: a number is an array of equals that stays.
+using HalfPairs = void (*)(Half type, const uint16_t* const* x, const int64_t* advance, char* const* numbers,
+                           uint16_t* out, int64_t n);
 template <class F, size_t... X, size_t... P>
-HWY_NOINLINE void map_halves(Half type, char* const* p, const int64_t* s, int64_t n, std::index_sequence<X...>,
-                             std::index_sequence<P...>) {
+HWY_INLINE void map_half_pairs(Half type, const uint16_t* const* x, const int64_t* advance,
+                               [[maybe_unused]] char* const* numbers, uint16_t* out, int64_t n,
+                               std::index_sequence<X...>, std::index_sequence<P...>) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
-  constexpr int64_t kItem = sizeof(uint16_t);
-  constexpr size_t kTensors = sizeof...(X);
   const auto step = static_cast<int64_t>(2 * hn::Lanes(d));
-  [[maybe_unused]] const auto number = [&](size_t i) { return *reinterpret_cast<const float*>(p[kTensors + 1 + i]); };
-  uint16_t part[HWY_MAX_BYTES / 2];
-  V a[kTensors], b[kTensors];
-  for (size_t k = 0; k < kTensors; ++k) {
-    for (int64_t i = 0; i < step; ++i) part[i] = *reinterpret_cast<const uint16_t*>(p[k + 1]);
-    widen_pair(d, type, part, a[k], b[k]);
-  }
+  // Read before the loop, whose stores the compiler takes for changes of them.
+  const uint16_t* from[] = {x[X]...};
+  const int64_t moves[] = {advance[X]...};
+  [[maybe_unused]] const std::array<float, sizeof...(P)> factors{*reinterpret_cast<const float*>(numbers[P])...};
   for (int64_t at = 0; at < n; at += step) {
-    const int64_t count = n - at < step ? n - at : step;
-    for (size_t k = 0; k < kTensors; ++k) {
+    V a[sizeof...(X)], b[sizeof...(X)];
+    (widen_pair(d, type, from[X], a[X], b[X]), ...);
+    ((from[X] += moves[X]), ...);
+    const V y = F::call(d, a[X]..., hn::Set(d, factors[P])...), z = F::call(d, b[X]..., hn::Set(d, factors[P])...);
+    narrow_pair(d, type, y, z, out + at);
+  }
+}
+template <class F, int Tensors, int Numbers>
+void half_pairs_of(Half type, const uint16_t* const* x, const int64_t* advance, char* const* numbers, uint16_t* out,
+                   int64_t n) {
+  map_half_pairs<F>(type, x, advance, numbers, out, n, std::make_index_sequence<Tensors>(),
+                    std::make_index_sequence<Numbers>());
+}
+
+// What is not contiguous, and the end, goes through small arrays, filled up with the last element.
+template <int Tensors>
+HWY_NOINLINE void half_blocks(HalfPairs pairs, Half type, char* const* p, const int64_t* s, int64_t n) {
+  constexpr int64_t kItem = sizeof(uint16_t), kBlock = 256;
+  const auto step = static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<float>()));
+  uint16_t blocks[Tensors + 1][kBlock];
+  const uint16_t* x[Tensors];
+  int64_t advance[Tensors];
+  bool whole = s[0] == kItem;
+  for (int k = 0; k < Tensors; ++k) {
+    x[k] = reinterpret_cast<const uint16_t*>(p[k + 1]);
+    advance[k] = s[k + 1] == 0 ? 0 : step;
+    whole = whole && (s[k + 1] == kItem || s[k + 1] == 0);
+    if (s[k + 1] != 0) continue;
+    for (int64_t i = 0; i < step; ++i) blocks[k + 1][i] = *x[k];
+    x[k] = blocks[k + 1];
+  }
+  int64_t at = 0;
+  if (whole) {
+    at = n / step * step;
+    pairs(type, x, advance, p + Tensors + 1, reinterpret_cast<uint16_t*>(p[0]), at);
+  }
+  for (; at < n; at += kBlock) {
+    const int64_t count = n - at < kBlock ? n - at : kBlock, filled = (count + step - 1) / step * step;
+    for (int k = 0; k < Tensors; ++k) {
       if (s[k + 1] == 0) continue;
       const char* from = p[k + 1] + at * s[k + 1];
-      const bool whole = s[k + 1] == kItem && count == step;
-      for (int64_t i = 0; !whole && i < step; ++i)
-        part[i] = *reinterpret_cast<const uint16_t*>(from + (i < count ? i : count - 1) * s[k + 1]);
-      widen_pair(d, type, whole ? reinterpret_cast<const uint16_t*>(from) : part, a[k], b[k]);
+      for (int64_t i = 0; i < filled; ++i)
+        blocks[k + 1][i] = *reinterpret_cast<const uint16_t*>(from + (i < count ? i : count - 1) * s[k + 1]);
+      x[k] = blocks[k + 1];
     }
-    const V y = F::call(d, a[X]..., hn::Set(d, number(P))...), z = F::call(d, b[X]..., hn::Set(d, number(P))...);
-    const bool whole = s[0] == kItem && count == step;
+    pairs(type, x, advance, p + Tensors + 1, blocks[0], filled);
     char* to = p[0] + at * s[0];
-    narrow_pair(d, type, y, z, whole ? reinterpret_cast<uint16_t*>(to) : part);
-    for (int64_t i = 0; !whole && i < count; ++i) *reinterpret_cast<uint16_t*>(to + i * s[0]) = part[i];
+    for (int64_t i = 0; i < count; ++i) *reinterpret_cast<uint16_t*>(to + i * s[0]) = blocks[0][i];
   }
 }
 template <class F, int Tensors, int Numbers, Half Type>
 const char* half_fused_loop(char* const* p, const int64_t* s, int64_t n) {
-  map_halves<F>(Type, p, s, n, std::make_index_sequence<Tensors>(), std::make_index_sequence<Numbers>());
+  half_blocks<Tensors>(half_pairs_of<F, Tensors, Numbers>, Type, p, s, n);
   return nullptr;
 }
 template <class F, int Tensors, int Numbers>

@@ -96,6 +96,11 @@ HWY_INLINE void narrow(D d, hn::Vec<D> x, plugin::bfloat16* out) {
 // Two vectors of neighbours at once, in whatever order is cheap; narrow_pair restores it. For bfloat16 the even
 // elements and the odd ones. Results computed from half floats never are the NaN whose bits rounding would carry away.
 template <class D, class V = hn::Vec<D>>
+HWY_INLINE void widen_pair(D d, const hn::TFromD<D>* x, V& a, V& b) {
+  a = widen(d, x);
+  b = widen(d, x + hn::Lanes(d));
+}
+template <class D, class V = hn::Vec<D>>
 HWY_INLINE void widen_pair(D d, const plugin::float16* x, V& a, V& b) {
   a = widen(d, x);
   b = widen(d, x + hn::Lanes(d));
@@ -112,16 +117,50 @@ HWY_INLINE void widen_pair(D d, const plugin::bfloat16* x, V& a, V& b) {
   a = hn::BitCast(d, hn::ShiftLeft<16>(both));
   b = hn::BitCast(d, hn::And(both, hn::Set(du, 0xffff0000u)));
 }
+#if HWY_TARGET == HWY_SCALAR
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE void narrow_pair(D, V a, V b, plugin::bfloat16* out) {
-  const hn::RebindToUnsigned<D> du;
-  const auto one = hn::Set(du, 1u), half = hn::Set(du, 0x7fffu);
-  const auto even = hn::BitCast(du, a), odd = hn::BitCast(du, b);
-  const auto low = hn::Add(hn::Add(even, half), hn::And(hn::ShiftRight<16>(even), one));
-  const auto high = hn::Add(hn::Add(odd, half), hn::And(hn::ShiftRight<16>(odd), one));
-  const auto both = hn::Or(hn::ShiftRight<16>(low), hn::And(high, hn::Set(du, 0xffff0000u)));
-  hn::StoreU(both, du, reinterpret_cast<uint32_t*>(out));
+HWY_INLINE void narrow_pair(D d, V a, V b, plugin::bfloat16* out) {
+  narrow(d, a, out);
+  narrow(d, b, out + 1);
 }
+#else
+// The upper halves of a and b, rounded, by turns: a0 b0 a1 b1 ... A half is rounded up where what it cuts off, less 1
+// if the half is even, has its highest bit set.
+template <class D, class V = hn::Vec<D>, class D16 = hn::Repartition<uint16_t, D>>
+HWY_INLINE hn::Vec<D16> rounded_halves(D d, V a, V b) {
+  const D16 d16;
+  const hn::RebindToUnsigned<D> du;
+  const auto even = hn::BitCast(du, a), odd = hn::BitCast(du, b);
+  const auto upper = hn::OddEven(hn::BitCast(d16, odd), hn::BitCast(d16, hn::ShiftRight<16>(even)));
+  const auto lower = hn::OddEven(hn::BitCast(d16, hn::ShiftLeft<16>(odd)), hn::BitCast(d16, even));
+  const auto is_even = hn::AndNot(upper, hn::Set(d16, uint16_t{1}));
+  return hn::Add(upper, hn::ShiftRight<15>(hn::SaturatedSub(lower, is_even)));
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void narrow_pair(D d, V a, V b, plugin::bfloat16* out) {
+  const hn::Repartition<uint16_t, D> d16;
+  hn::StoreU(rounded_halves(d, a, b), d16, reinterpret_cast<uint16_t*>(out));
+}
+#endif
+
+// Two vectors of neighbours in their order: what is beside them in memory is of another type.
+template <class D, class V = hn::Vec<D>, class S>
+HWY_INLINE void narrow_two(D d, V a, V b, S* out) {
+  narrow(d, a, out);
+  narrow(d, b, out + hn::Lanes(d));
+}
+#if HWY_TARGET != HWY_SCALAR
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void narrow_two(D d, V a, V b, plugin::bfloat16* out) {
+  const hn::Repartition<uint16_t, D> d16;
+  const hn::RebindToUnsigned<D> du;
+  const auto rounded = [&](V v) HWY_ATTR {
+    const auto bits = hn::BitCast(du, v), odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+    return hn::BitCast(d16, hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
+  };
+  hn::StoreU(hn::ConcatOdd(d16, rounded(b), rounded(a)), d16, reinterpret_cast<uint16_t*>(out));
+}
+#endif
 
 // The same for loops that serve both types: a branch per pair costs less than a function compiled twice.
 enum class Half { kFloat16, kBfloat16 };

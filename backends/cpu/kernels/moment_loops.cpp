@@ -41,16 +41,18 @@ Distances distances(const S* x, C<S> shift, int64_t n) {
   for (int64_t at = 0; at < n; at += block) {
     const int64_t end = std::min(n, at + block);
     auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, q0 = s0, q1 = s0, q2 = s0, q3 = s0;
-    const auto take = [&](auto& s, auto& q, int64_t j) HWY_ATTR {
-      const auto distance = hn::Sub(widen(d, x + j), offset);
+    const auto take = [&](auto& s, auto& q, auto v) HWY_ATTR {
+      const auto distance = hn::Sub(v, offset);
       s = hn::Add(s, distance);
       q = hn::MulAdd(distance, distance, q);
     };
     for (; i + 4 * step <= end; i += 4 * step) {
-      take(s0, q0, i), take(s1, q1, i + step);
-      take(s2, q2, i + 2 * step), take(s3, q3, i + 3 * step);
+      hn::Vec<decltype(d)> v0, v1, v2, v3;
+      widen_pair(d, x + i, v0, v1), widen_pair(d, x + i + 2 * step, v2, v3);
+      take(s0, q0, v0), take(s1, q1, v1);
+      take(s2, q2, v2), take(s3, q3, v3);
     }
-    for (; i + step <= end; i += step) take(s0, q0, i);
+    for (; i + step <= end; i += step) take(s0, q0, widen(d, x + i));
     all += {total(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))), total(d, hn::Add(hn::Add(q0, q1), hn::Add(q2, q3)))};
   }
   for (; i < n; ++i) {
@@ -117,8 +119,7 @@ HWY_INLINE void map_row(const S* x, S* out, int64_t n, F&& f, One&& f_one) {
   int64_t i = 0;
   for (; i + 2 * step <= n; i += 2 * step) {
     const auto a = f(d, widen(d, x + i), i), b = f(d, widen(d, x + i + step), i + step);
-    narrow(d, a, out + i);
-    narrow(d, b, out + i + step);
+    narrow_two(d, a, b, out + i);
   }
   for (; i + step <= n; i += step) narrow(d, f(d, widen(d, x + i), i), out + i);
   for (; i < n; ++i) out[i] = static_cast<S>(f_one(static_cast<C<S>>(x[i]), i));

@@ -2,6 +2,7 @@
 // types.
 #include <algorithm>
 #include <complex>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cast.hpp"
@@ -14,13 +15,16 @@ namespace {
 using plugin::kItemSize;
 constexpr int64_t kStrip = 256;
 
+// What comes before the first element leaves it as it is, a negative zero too.
 struct Sum {
+  static constexpr double kIdentity = -0.0;
   template <class T>
   static T join(T a, T b) {
     return a + b;
   }
 };
 struct Product {
+  static constexpr double kIdentity = 1;
   template <class T>
   static T join(T a, T b) {
     return a * b;
@@ -33,13 +37,36 @@ void scan_lane(std::vector<char>& lane, int64_t n) {
   for (int64_t i = 1; i < n; ++i) values[i] = Join::join(values[i - 1], values[i]);
 }
 
-// float32 and float64 as they lie, contiguous: along the last axis four at a time, whose chains are
-// half as long; along others row by row, over strips of lanes side by side.
+// Floating types, contiguous. Half floats pass through blocks of float32: `read` gives n elements as they are computed
+// in, in `block` where they have to be converted; `written` is where results go that `write` puts into their place.
+template <class S, class C = plugin::Compute<S>>
+const C* read(const S* x, C* block, int64_t n) {
+  if constexpr (std::is_same_v<S, C>) {
+    return x;
+  } else {
+    cast_row(plugin::kDtypeOf<S>, reinterpret_cast<const char*>(x), sizeof(S), plugin::kDtypeOf<C>,
+             reinterpret_cast<char*>(block), sizeof(C), n);
+    return block;
+  }
+}
+template <class S, class C = plugin::Compute<S>>
+C* written(S* out, C* block) {
+  if constexpr (std::is_same_v<S, C>)
+    return out;
+  else
+    return block;
+}
+template <class S, class C = plugin::Compute<S>>
+void write(const C* results, S* out, int64_t n) {
+  if constexpr (!std::is_same_v<S, C>)
+    cast_row(plugin::kDtypeOf<C>, reinterpret_cast<const char*>(results), sizeof(C), plugin::kDtypeOf<S>,
+             reinterpret_cast<char*>(out), sizeof(S), n);
+}
+
+// Along the last axis four at a time, whose chains are half as long. Takes and returns what came before.
 template <class T, class Join>
-void join_neighbours(const T* x, T* out, int64_t n) {
-  double before = x[0];
-  out[0] = x[0];
-  int64_t i = 1;
+double join_neighbours(double before, const T* x, T* out, int64_t n) {
+  int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const double a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
     const double two = Join::join(a, b), three = Join::join(two, c), four = Join::join(two, Join::join(c, d));
@@ -53,16 +80,37 @@ void join_neighbours(const T* x, T* out, int64_t n) {
     before = Join::join(before, static_cast<double>(x[i]));
     out[i] = static_cast<T>(before);
   }
+  return before;
 }
-template <class T, class Join>
-void scan_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width) {
-  double results[kStrip];
-  for (int64_t j = 0; j < width; ++j) out[j] = static_cast<T>(results[j] = x[j]);
-  for (int64_t i = 1; i < n; ++i)
+template <class S, class Join>
+void scan_neighbours(const S* x, S* out, int64_t n) {
+  using C = plugin::Compute<S>;
+  const int64_t most = std::is_same_v<S, C> ? n : kStrip;
+  C block[kStrip];
+  double before = Join::kIdentity;
+  for (int64_t at = 0; at < n; at += most) {
+    const int64_t count = std::min(most, n - at);
+    C* results = written(out + at, block);
+    before = join_neighbours<C, Join>(before, read(x + at, block, count), results, count);
+    write(results, out + at, count);
+  }
+}
+// Along others row by row, over strips of lanes side by side.
+template <class S, class Join>
+void scan_strip(const S* x, S* out, int64_t n, int64_t stride, int64_t width) {
+  using C = plugin::Compute<S>;
+  double sums[kStrip];
+  C block[kStrip];
+  std::fill_n(sums, width, Join::kIdentity);
+  for (int64_t i = 0; i < n; ++i) {
+    const C* row = read(x + i * stride, block, width);
+    C* results = written(out + i * stride, block);
     for (int64_t j = 0; j < width; ++j) {
-      results[j] = Join::join(results[j], static_cast<double>(x[i * stride + j]));
-      out[i * stride + j] = static_cast<T>(results[j]);
+      sums[j] = Join::join(sums[j], static_cast<double>(row[j]));
+      results[j] = static_cast<C>(sums[j]);
     }
+    write(results, out + i * stride, width);
+  }
 }
 template <class T, class Join>
 void scan_floating(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, int32_t axis) {
@@ -76,7 +124,7 @@ void scan_floating(const bp_frame* frame, const bp_tensor* x, const bp_tensor* o
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % strips * width, at = i / strips * n * inner + first;
       if (inner == 1)
-        join_neighbours<T, Join>(from + at, to + at, n);
+        scan_neighbours<T, Join>(from + at, to + at, n);
       else
         scan_strip<T, Join>(from + at, to + at, n, inner, std::min(width, inner - first));
     }
@@ -93,10 +141,10 @@ bp_status BP_CALL scan(const bp_frame* frame, const bp_value* args, int32_t, bp_
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
     if (out->nbytes == 0) return;
-    constexpr bp_dtype_mask kDirect = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64);
-    if (rank > 0 && x->dtype == out->dtype && (BP_DTYPE_BIT(x->dtype) & kDirect) != 0 &&
+    if (rank > 0 && x->dtype == out->dtype && (BP_DTYPE_BIT(x->dtype) & BP_MASK_FLOATING) != 0 &&
         (x->flags & out->flags & BP_TENSOR_CONTIGUOUS) != 0)
-      return plugin::dispatch_dtype<kDirect>(x->dtype, [&]<class T>() { scan_floating<T, Join>(frame, x, out, axis); });
+      return plugin::dispatch_dtype<BP_MASK_FLOATING>(x->dtype,
+                                                      [&]<class T>() { scan_floating<T, Join>(frame, x, out, axis); });
     const bp_dtype_mask kinds = BP_DTYPE_BIT(x->dtype) | BP_DTYPE_BIT(out->dtype);
     const bp_dtype sum = (kinds & BP_MASK_COMPLEX) != 0    ? BP_COMPLEX128
                          : (kinds & BP_MASK_FLOATING) != 0 ? BP_FLOAT64

@@ -53,12 +53,21 @@ struct Abs {
     return std::hypot(a.real(), a.imag());
   }
 };
-// The sign bit of half floats needs no way through float32.
+// The signs of half floats need no way through float32.
 struct ClearSign {
   static HWY_INLINE uint16_t call(uint16_t a) { return a & 0x7fff; }
 };
 struct FlipSign {
   static HWY_INLINE uint16_t call(uint16_t a) { return a ^ 0x8000; }
+};
+// On the bits of a half float whose 1 has the bits kOne and whose infinity kInfinity.
+template <uint16_t kOne, uint16_t kInfinity>
+struct HalfSign {
+  static HWY_INLINE uint16_t call(uint16_t a) {
+    const auto magnitude = static_cast<uint16_t>(a & 0x7fff), one = static_cast<uint16_t>((a & 0x8000) | kOne);
+    const uint16_t number = magnitude == 0 ? uint16_t{0} : one;
+    return magnitude > kInfinity ? a : number;
+  }
 };
 struct Sign {
   template <class T>
@@ -150,6 +159,8 @@ void fill_signs(Signs& t) {
   t.abs.inner[BP_FLOAT16] = t.abs.inner[BP_BFLOAT16] = unary_loop<ClearSign, uint16_t>;
   fill_real<Sign>(t.sign);
   fill_unary_complex<Sign>(t.sign);
+  t.sign.inner[BP_FLOAT16] = unary_loop<HalfSign<0x3c00, 0x7c00>, uint16_t>;
+  t.sign.inner[BP_BFLOAT16] = unary_loop<HalfSign<0x3f80, 0x7f80>, uint16_t>;
   fill_real<Conj>(t.conj);
   fill_unary_complex<Conj>(t.conj);
   fill_real<Square>(t.square);
