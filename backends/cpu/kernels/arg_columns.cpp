@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "kernels/arg_columns.hpp"
+#include "kernels/chosen_table.hpp"
 #include "kernels/half_vectors-inl.hpp"
 
 #ifndef BACKPLANE_CPU_ARG_LOOPS
@@ -101,12 +102,7 @@ HWY_EXPORT(fill_arg_loops);
 
 template <class S>
 const ArgLoops<S>& arg_loops() {
-  static const ArgTable chosen = [] {
-    ArgTable t;
-    HWY_DYNAMIC_DISPATCH(fill_arg_loops)(t);
-    return t;
-  }();
-  return std::get<ArgLoops<S>>(chosen);
+  return std::get<ArgLoops<S>>(chosen_table<ArgTable>([](ArgTable& t) { HWY_DYNAMIC_DISPATCH(fill_arg_loops)(t); }));
 }
 template const ArgLoops<plugin::float16>& arg_loops<plugin::float16>();
 template const ArgLoops<plugin::bfloat16>& arg_loops<plugin::bfloat16>();

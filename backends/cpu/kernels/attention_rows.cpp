@@ -7,17 +7,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "kernels/attention_rows.hpp"
+#include "kernels/chosen_table.hpp"
 #include "kernels/exp_down-inl.hpp"
 
 #ifndef BACKPLANE_CPU_ATTENTION
 #define BACKPLANE_CPU_ATTENTION
 namespace backplane::cpu {
-struct AttentionTable {
-  AttentionLoops<float> of_float;
-  AttentionLoops<double> of_double;
-};
+using AttentionTable = std::tuple<AttentionLoops<float>, AttentionLoops<double>>;
 }  // namespace backplane::cpu
 #endif
 
@@ -124,10 +123,7 @@ constexpr AttentionLoops<T> loops() {
   return {absorb<T>, recall<T>, slope<T>, multiply<T>};
 }
 
-void fill_attention(AttentionTable& t) {
-  t.of_float = loops<float>();
-  t.of_double = loops<double>();
-}
+void fill_attention(AttentionTable& t) { t = {loops<float>(), loops<double>()}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace backplane::cpu
@@ -139,15 +135,9 @@ HWY_EXPORT(fill_attention);
 
 template <class T>
 const AttentionLoops<T>& attention_loops() {
-  static const AttentionTable chosen = [] {
-    AttentionTable t;
+  return std::get<AttentionLoops<T>>(chosen_table<AttentionTable>([](AttentionTable& t) {
     HWY_DYNAMIC_DISPATCH(fill_attention)(t);
-    return t;
-  }();
-  if constexpr (sizeof(T) == 4)
-    return chosen.of_float;
-  else
-    return chosen.of_double;
+  }));
 }
 template const AttentionLoops<float>& attention_loops<float>();
 template const AttentionLoops<double>& attention_loops<double>();

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/chosen_table.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/half_vectors-inl.hpp"
@@ -170,12 +171,7 @@ HWY_EXPORT(fill_casts);
 namespace {
 
 const CastTable& casts() {
-  static const CastTable table = [] {
-    CastTable chosen;
-    HWY_DYNAMIC_DISPATCH(fill_casts)(chosen);
-    return chosen;
-  }();
-  return table;
+  return chosen_table<CastTable>([](CastTable& t) { HWY_DYNAMIC_DISPATCH(fill_casts)(t); });
 }
 
 bp_status cast_tiles(const bp_frame* frame, const Tiles<2>& tiles, char* const* bases, CastLoop convert) {

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/chosen_table.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/lanes.hpp"
@@ -217,12 +218,7 @@ HWY_EXPORT(fill_fft);
 namespace {
 
 const FftTable& table() {
-  static const FftTable chosen = [] {
-    FftTable t;
-    HWY_DYNAMIC_DISPATCH(fill_fft)(t);
-    return t;
-  }();
-  return chosen;
+  return chosen_table<FftTable>([](FftTable& t) { HWY_DYNAMIC_DISPATCH(fill_fft)(t); });
 }
 
 template <FftKernel (FftTable::*kernels)[2]>

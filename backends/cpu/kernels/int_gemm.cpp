@@ -6,9 +6,10 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
-#include <type_traits>
 
+#include "kernels/chosen_table.hpp"
 #include "kernels/int_gemm.hpp"
+#include "kernels/unrolled-inl.hpp"
 #include "runtime/scratch.hpp"
 
 #ifndef BACKPLANE_CPU_INT_GEMM
@@ -37,15 +38,6 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kRows = 4;
-
-// body(0), ... body(N - 1) with constants, so that arrays of vectors live in registers.
-template <int N, class Body>
-HWY_INLINE void unrolled(Body&& body) {
-  if constexpr (N > 0) {
-    unrolled<N - 1>(body);
-    body(std::integral_constant<int, N - 1>());
-  }
-}
 
 template <int M, class T>
 HWY_NOINLINE void block(const IntProduct<T>& p, int64_t row, int64_t column, int64_t columns, int64_t first) {
@@ -114,12 +106,7 @@ HWY_EXPORT(fill_int_gemm);
 namespace {
 
 const IntGemmTable& table() {
-  static const IntGemmTable chosen = [] {
-    IntGemmTable t;
-    HWY_DYNAMIC_DISPATCH(fill_int_gemm)(t);
-    return t;
-  }();
-  return chosen;
+  return chosen_table<IntGemmTable>([](IntGemmTable& t) { HWY_DYNAMIC_DISPATCH(fill_int_gemm)(t); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kernels/chosen_table.hpp"
 #include "kernels/half_vectors-inl.hpp"
 #include "kernels/moment_loops.hpp"
 
@@ -188,12 +189,9 @@ HWY_EXPORT(fill_moment_loops);
 
 template <class S>
 const MomentLoops<S>& moment_loops() {
-  static const MomentTable chosen = [] {
-    MomentTable t;
+  return std::get<MomentLoops<S>>(chosen_table<MomentTable>([](MomentTable& t) {
     HWY_DYNAMIC_DISPATCH(fill_moment_loops)(t);
-    return t;
-  }();
-  return std::get<MomentLoops<S>>(chosen);
+  }));
 }
 template const MomentLoops<plugin::float16>& moment_loops<plugin::float16>();
 template const MomentLoops<plugin::bfloat16>& moment_loops<plugin::bfloat16>();

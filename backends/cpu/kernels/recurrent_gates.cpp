@@ -7,8 +7,10 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "kernels/attention_operands.hpp"
+#include "kernels/chosen_table.hpp"
 #include "kernels/families.hpp"
 #include "kernels/vector_math-inl.hpp"
 
@@ -28,10 +30,7 @@ struct GateLoops {
   void (*lstm)(const GateRow<T>&);
   void (*gru)(const GateRow<T>&);
 };
-struct GateTable {
-  GateLoops<float> of_float;
-  GateLoops<double> of_double;
-};
+using GateTable = std::tuple<GateLoops<float>, GateLoops<double>>;
 
 }  // namespace backplane::cpu
 #endif
@@ -99,8 +98,7 @@ void gru_row(const GateRow<T>& r) {
 }
 
 void fill_gates(GateTable& t) {
-  t.of_float = {lstm_row<float>, gru_row<float>};
-  t.of_double = {lstm_row<double>, gru_row<double>};
+  t = {GateLoops<float>{lstm_row<float>, gru_row<float>}, GateLoops<double>{lstm_row<double>, gru_row<double>}};
 }
 
 }  // namespace HWY_NAMESPACE
@@ -117,15 +115,7 @@ constexpr int64_t kPieceElements = 8192;  // of the state: about 20 microseconds
 
 template <class T>
 const GateLoops<T>& gate_loops() {
-  static const GateTable chosen = [] {
-    GateTable t;
-    HWY_DYNAMIC_DISPATCH(fill_gates)(t);
-    return t;
-  }();
-  if constexpr (sizeof(T) == 4)
-    return chosen.of_float;
-  else
-    return chosen.of_double;
+  return std::get<GateLoops<T>>(chosen_table<GateTable>([](GateTable& t) { HWY_DYNAMIC_DISPATCH(fill_gates)(t); }));
 }
 
 // (x, y, state, bias_x, bias_y), each with rows along its last axis, and the rows of the results.

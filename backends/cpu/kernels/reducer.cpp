@@ -8,6 +8,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "kernels/chosen_table.hpp"
 #include "kernels/half_vectors-inl.hpp"
 #include "kernels/reducer.hpp"
 
@@ -369,12 +370,7 @@ namespace backplane::cpu {
 HWY_EXPORT(fill_reducers);
 
 const ReducerTable& reducers() {
-  static const ReducerTable table = [] {
-    ReducerTable chosen{};
-    HWY_DYNAMIC_DISPATCH(fill_reducers)(chosen);
-    return chosen;
-  }();
-  return table;
+  return chosen_table<ReducerTable>([](ReducerTable& t) { HWY_DYNAMIC_DISPATCH(fill_reducers)(t); });
 }
 
 }  // namespace backplane::cpu

@@ -10,9 +10,10 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
-#include <type_traits>
 
+#include "kernels/chosen_table.hpp"
 #include "kernels/small_gemm.hpp"
+#include "kernels/unrolled-inl.hpp"
 
 #ifndef BACKPLANE_CPU_SMALL_GEMM
 #define BACKPLANE_CPU_SMALL_GEMM
@@ -35,16 +36,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // latency of a multiply-add.
 constexpr int kBlockRows[] = {0, 8, 6, 4, 2};
 constexpr int kWidest = 4;
-
-// body(0), ... body(N - 1) with constants: arrays of vectors that are indexed so live in registers from the first to
-// the last, where those of a loop pass through memory before and after it.
-template <int N, class Body>
-HWY_INLINE void unrolled(Body&& body) {
-  if constexpr (N > 0) {
-    unrolled<N - 1>(body);
-    body(std::integral_constant<int, N - 1>());
-  }
-}
 
 // M rows of C from `row` on, V vectors of columns from `column` on, the last of which starts at `last`.
 template <int M, int V, class D, class T = hn::TFromD<D>>
@@ -242,12 +233,7 @@ HWY_EXPORT(fill_small_gemm);
 namespace {
 
 const SmallGemmTable& table() {
-  static const SmallGemmTable chosen = [] {
-    SmallGemmTable t;
-    HWY_DYNAMIC_DISPATCH(fill_small_gemm)(t);
-    return t;
-  }();
-  return chosen;
+  return chosen_table<SmallGemmTable>([](SmallGemmTable& t) { HWY_DYNAMIC_DISPATCH(fill_small_gemm)(t); });
 }
 
 // Few rows of A by a large B: OpenBLAS packs all of B, unless the product is small enough for its kernels for such.

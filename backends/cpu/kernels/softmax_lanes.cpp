@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
+#include "kernels/chosen_table.hpp"
 #include "kernels/exp_down-inl.hpp"
 #include "kernels/softmax_lanes.hpp"
 #include "kernels/vector_math-inl.hpp"
@@ -16,10 +18,7 @@
 #ifndef BACKPLANE_CPU_SOFTMAX
 #define BACKPLANE_CPU_SOFTMAX
 namespace backplane::cpu {
-struct SoftmaxTable {
-  SoftmaxLoops<float> of_float;
-  SoftmaxLoops<double> of_double;
-};
+using SoftmaxTable = std::tuple<SoftmaxLoops<float>, SoftmaxLoops<double>>;
 }  // namespace backplane::cpu
 #endif
 
@@ -217,10 +216,7 @@ constexpr SoftmaxLoops<T> loops() {
   return {softmax<T>, log_softmax<T>, log_sum_exp<T>, softmax_strip<T>, log_softmax_strip<T>, log_sum_exp_strip<T>};
 }
 
-void fill_softmax(SoftmaxTable& t) {
-  t.of_float = loops<float>();
-  t.of_double = loops<double>();
-}
+void fill_softmax(SoftmaxTable& t) { t = {loops<float>(), loops<double>()}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace backplane::cpu
@@ -232,15 +228,9 @@ HWY_EXPORT(fill_softmax);
 
 template <class T>
 const SoftmaxLoops<T>& softmax_loops() {
-  static const SoftmaxTable chosen = [] {
-    SoftmaxTable t;
+  return std::get<SoftmaxLoops<T>>(chosen_table<SoftmaxTable>([](SoftmaxTable& t) {
     HWY_DYNAMIC_DISPATCH(fill_softmax)(t);
-    return t;
-  }();
-  if constexpr (sizeof(T) == 4)
-    return chosen.of_float;
-  else
-    return chosen.of_double;
+  }));
 }
 template const SoftmaxLoops<float>& softmax_loops<float>();
 template const SoftmaxLoops<double>& softmax_loops<double>();
