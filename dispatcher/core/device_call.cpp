@@ -73,9 +73,9 @@ bool clashes(const TensorImpl& target, const TensorImpl& input, const KernelRow&
   return overlap(target, input) != Overlap::kNo;
 }
 
-void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
+void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
+                     Prepared& p) {
   const OpRecord& record = *call.op.record;
-  ShapeResult shape;
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value& slot = p.outs[i];
     slot = call.outs[i];
@@ -87,7 +87,7 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
     if (slot.flags & BP_VALUE_NOT_WANTED || (dynamic && !(slot.flags & BP_VALUE_GIVEN))) continue;
     BP_CHECK(!dynamic, NOT_IMPLEMENTED, record.name, ": the shape of result ", i,
              " depends on values, so it cannot be written into a given output");
-    infer_shape(record, call.args, call.n_args, i, shape);
+    const ShapeResult& shape = shapes.of(i);
     bp_dtype dtype = result_dtype(record, call.args, call.n_args, i, compute);
     if (!(slot.flags & BP_VALUE_GIVEN)) {
       slot = tensor_value(new_tensor(device, dtype, shape.ndim, shape.sizes));
@@ -251,15 +251,15 @@ void hand_over(const Call& call, Prepared& p) {
   }
 }
 
-void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype compute) {
+void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes) {
   const bool own_results = (row.def.flags & BP_KERNEL_OWN_RESULTS) != 0;
   Prepared p;
   for (int32_t i = 0; i < call.n_outs; ++i) p.outs[i] = bp_value{};
   try {
     std::optional<OwnResults> expected;
-    if (own_results) expected.emplace(call, device, compute);
+    if (own_results) expected.emplace(call, device, compute, shapes);
     prepare_arguments(call, row, device, compute, p);
-    prepare_outputs(call, row, device, compute, p);
+    prepare_outputs(call, row, device, compute, shapes, p);
     run_row(call, row, device, compute, p);
     if (own_results) expected->check(p.outs);
   } catch (...) {
@@ -340,12 +340,6 @@ Device& device_of_call(const Call& call) {
   return device_at(default_device());
 }
 
-void check_shapes(const Call& call) {
-  if (call.op.flags & BP_OP_DYNAMIC) return;
-  ShapeResult shape;
-  for (int32_t i = 0; i < call.n_outs; ++i) infer_shape(*call.op.record, call.args, call.n_args, i, shape);
-}
-
 void call_on_device(const Call& call) {
   if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
   Device& device = device_of_call(call);
@@ -354,18 +348,20 @@ void call_on_device(const Call& call) {
   bp_dtype compute = compute_dtype(record, call.args, call.n_args);
   bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
   bool lacking = compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute));
+  ResultShapes shapes(call);
   if (!decompose && !lacking)
-    if (const KernelRow* row = pick_row(call, device, compute, nullptr)) return run_kernel(call, *row, device, compute);
+    if (const KernelRow* row = pick_row(call, device, compute, shapes, nullptr))
+      return run_kernel(call, *row, device, compute, shapes);
   if (call.op.decompose && !lacking) {
-    check_shapes(call);  // the same shape errors on every backend, whoever computes
+    shapes.check();  // the same shape errors on every backend, whoever computes
     counters.decompositions.fetch_add(1, std::memory_order_relaxed);
-    return call_decomposition({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
+    return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
   if ((call.op.flags & BP_OP_HOST) && !lacking && !device.host_memory() &&
       counters.host_fallback_allowed.load(std::memory_order_relaxed))
     return call_host_fallback(call, device);
   Refusals why;
-  pick_row(call, device, compute, &why);
+  pick_row(call, device, compute, shapes, &why);
   throw_missing_kernel(call, device, compute, why);
 }
 

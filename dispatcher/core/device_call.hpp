@@ -12,8 +12,37 @@ struct Refusals {
   std::string text;
 };
 
+// The shapes of a call's results, each inferred where it is first asked for. Lives as long as the call.
+class ResultShapes {
+ public:
+  explicit ResultShapes(const Call& call) : call_(call) {}
+  ResultShapes(const ResultShapes&) = delete;
+  ~ResultShapes() {}
+  const ShapeResult& of(int32_t result) {
+    if (!(known_ >> result & 1)) infer(result);
+    return shapes_[result];
+  }
+  // Throws where the op's shape rule refuses the arguments; of a rule that depends on values, nothing is asked.
+  void check() {
+    if (call_.op.flags & BP_OP_DYNAMIC) return;
+    for (int32_t i = 0; i < call_.n_outs; ++i) of(i);
+  }
+
+ private:
+  void infer(int32_t result) {
+    infer_shape(*call_.op.record, call_.args, call_.n_args, result, *new (shapes_ + result) ShapeResult);
+    known_ |= 1u << result;
+  }
+  const Call& call_;
+  uint32_t known_ = 0;
+  union {  // a kilobyte each: nothing is written before it is asked for
+    ShapeResult shapes_[kMaxResults];
+  };
+};
+
 // The best row that takes the call, or nullptr. `why` (may be null) collects the reasons of those that do not.
-const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compute, Refusals* why);
+const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compute, ResultShapes& shapes,
+                          Refusals* why);
 
 // Owns the temporaries of one call.
 class Temporaries {
@@ -55,8 +84,8 @@ void call_view(const Call& call);  // view_call.cpp
 void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp
 [[noreturn]] void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why);
 
-// Throws where the op's shape rule refuses the arguments.
-void check_shapes(const Call& call);
+// A decomposition whose op's shape rule was asked. dispatch.cpp.
+void decompose_checked(const Call& call);
 // The device of a call: that of its tensors, which must agree; else of a Device argument; else the default.
 Device& device_of_call(const Call& call);
 inline Device& device_of(const TensorImpl& t) {
@@ -70,12 +99,13 @@ void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult&
 // stores; own_results.cpp.
 class OwnResults {
  public:
-  OwnResults(const Call& call, Device& device, bp_dtype compute);  // throws for an unfit output of the caller's
+  // Throws for an unfit output of the caller's.
+  OwnResults(const Call& call, Device& device, bp_dtype compute, ResultShapes& shapes);
   void check(const bp_value* outs) const;
 
  private:
   struct Expected {
-    ShapeResult shape;
+    const ShapeResult* shape = nullptr;
     bp_dtype dtype = BP_DTYPE_NONE;  // NONE: the kernel decides
   };
   void check_tensor(int32_t i, const bp_value& found) const;

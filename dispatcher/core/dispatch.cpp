@@ -1,5 +1,6 @@
 #include "core/dispatch.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "core/evaluator.hpp"
 #include "core/fast_call.hpp"
 #include "core/owned_value.hpp"
+#include "core/shape_words.hpp"
 #include "transforms/graph_call.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
@@ -264,7 +266,26 @@ class PromotedArguments {
 
 }  // namespace
 
+namespace {
+// An inner op may have refused what this op's own rules refuse in the user's terms.
+bool blames_arguments(bp_status code) {
+  return code == BP_ERROR_SHAPE || code == BP_ERROR_VALUE || code == BP_ERROR_TYPE || code == BP_ERROR_INDEX ||
+         code == BP_ERROR_DATA;
+}
+}  // namespace
+
+// The shape rule is asked when an op further down has refused: asked first, a rule that is a formula would take up to
+// three quarters of the call. A decomposition that would take what the rule refuses says `require` itself.
 void call_decomposition(const Call& call) {
+  try {
+    decompose_checked(call);
+  } catch (const Error& error) {
+    if (blames_arguments(error.code())) ResultShapes(call).check();
+    throw;
+  }
+}
+
+void decompose_checked(const Call& call) {
   const OpEntry& op = call.op;
   BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
   link_entry(const_cast<OpEntry&>(op));
@@ -357,14 +378,14 @@ namespace core {
 
 // At the outermost edge the failure in flight ends. An op on its way may be what failed: the one that was called is
 // named too.
-[[gnu::cold]] bp_status tell_caller(OpHandle op) noexcept {
+[[gnu::cold]] bp_status tell_caller(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
   const bp_status status = status_of_exception();
   if (thread_state.inside()) return status;
   ThreadCold& block = cold();
   block.error_is_new = false;
   const OpEntry* entry = op_entry(op);
   if (entry && status != BP_ERROR_PYTHON && !names_op(block.error, *entry))
-    block.error.insert(0, std::string(entry->record->name) + ": ");
+    block.error.insert(0, found_arguments(*entry->record, args, n_args) + ": ");
   return status;
 }
 
@@ -376,7 +397,7 @@ namespace core {
     call_here(checked_entry(op), args, n_args, outs, n_outs, ~uint64_t{0});
     return BP_OK;
   } catch (...) {
-    return tell_caller(op);
+    return tell_caller(op, args, n_args);
   }
 }
 
@@ -392,7 +413,7 @@ namespace {
       CallGuard guard;
       if (record_fast({op, args, n_args, out, 1, ~uint64_t{0}}, {first, kTapeKey, flags})) return BP_OK;
     } catch (...) {
-      return tell_caller(op.handle);
+      return tell_caller(op.handle, args, n_args);
     }
   }
   return call_packed_in_full(op.handle, args, n_args, out, 1);
@@ -414,7 +435,7 @@ namespace {
         return BP_OK;
       }
     } catch (...) {
-      return tell_caller(op.handle);
+      return tell_caller(op.handle, args, n_args);
     }
   }
   if (first && (keys & ~(thread_state.excluded_keys | op.fall_through)) == kTapeKey)
@@ -444,7 +465,7 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
     core::call(entry, args, n_args, &out, 1);
     return BP_OK;
   } catch (...) {
-    return tell_caller(op);
+    return tell_caller(op, args, n_args);
   }
 }
 

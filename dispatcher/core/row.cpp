@@ -49,9 +49,9 @@ bool size_fits(const Call& call, const KernelRow& row) {
 }
 
 // A plugin is asked about calls that the shape rule accepts, so that it may read their axes and sizes unchecked.
-bool supports(const Call& call, const KernelRow& row, Device& device, bp_dtype compute) {
+bool supports(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes) {
   if (!(row.def.flags & BP_KERNEL_MAY_DECLINE) || !row.def.supports) return true;
-  check_shapes(call);
+  shapes.check();
   bp_frame frame{};
   frame.header = BP_HEADER(bp_frame);
   frame.host = &host_table;
@@ -74,7 +74,8 @@ std::string dtype_list(bp_dtype_mask mask) {
 
 }  // namespace
 
-const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compute, Refusals* why) {
+const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compute, ResultShapes& shapes,
+                          Refusals* why) {
   const KernelTable* table = call.op.table.load(std::memory_order_acquire);
   uint32_t backend = device.backend->index;
   if (backend >= table->by_backend.size()) return nullptr;
@@ -88,7 +89,7 @@ const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compu
       if (why) reason = "was written before the argument \"" + std::string(lacking) + "\" existed";
     } else if (!size_fits(call, *row)) {
       if (why) reason = "takes at most " + std::to_string(row->def.max_elements) + " elements";
-    } else if (!supports(call, *row, const_cast<Device&>(device), compute)) {
+    } else if (!supports(call, *row, const_cast<Device&>(device), compute, shapes)) {
       if (why) reason = "declined: " + cold().error;
     } else {
       return row;

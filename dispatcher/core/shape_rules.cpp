@@ -109,6 +109,22 @@ void infer_by_function(const OpRecord& op, const bp_shape_rule& rule, const bp_v
   if (status != BP_OK) fail_function(op, status);
 }
 
+// A `require` says what the formula expected; what it found is told here, where the arguments are known by name.
+void infer_by_formula(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
+  FormulaInputs inputs;
+  inputs.args = args;
+  try {
+    evaluate_ints(op, *op.shape_formula, static_cast<uint32_t>(index), inputs, out.sizes, &out.ndim);
+  } catch (const Error& error) {
+    const std::string_view said = error.what();
+    const size_t at = op.name.size() + 2;
+    if (error.code() != BP_ERROR_SHAPE || said.substr(0, at) != std::string(op.name) + ": " ||
+        said.substr(at, 8) != "expected")
+      throw;
+    throw Error(BP_ERROR_SHAPE, found_arguments(op, args, n_args) + ", " + std::string(said.substr(at)));
+  }
+}
+
 }  // namespace
 
 bp_dtype dtype_by_function(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index) {
@@ -127,6 +143,18 @@ const ShapeWord* find_shape_word(std::string_view name) noexcept {
   return nullptr;
 }
 
+std::string found_arguments(const OpRecord& op, const bp_value* args, int32_t n_args) {
+  std::string text;
+  const size_t n = std::min(static_cast<size_t>(n_args), op.args.size());
+  for (size_t i = 0; i < n; ++i) {
+    if (args[i].tag != BP_TAG_TENSOR) continue;
+    const DLTensor& x = args[i].u.t->dl;
+    text += text.empty() ? ": found " : ", ";
+    text += std::string(op.args[i].name) + " of shape " + shape_text({x.shape, static_cast<size_t>(x.ndim)});
+  }
+  return std::string(op.name) + text;
+}
+
 void infer_shape_without_word(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index,
                               ShapeResult& out) {
   const bp_shape_rule& rule = op.shapes[static_cast<size_t>(index)];
@@ -134,9 +162,7 @@ void infer_shape_without_word(const OpRecord& op, const bp_value* args, int32_t 
     infer_by_function(op, rule, args, n_args, index, out);
   } else {
     BP_CHECK(op.shape_formula != nullptr, INTERNAL, op.name, ": the shape of a dynamic result was asked for");
-    FormulaInputs inputs;
-    inputs.args = args;
-    evaluate_ints(op, *op.shape_formula, static_cast<uint32_t>(index), inputs, out.sizes, &out.ndim);
+    infer_by_formula(op, args, n_args, index, out);
   }
   check_result(op, out);
 }

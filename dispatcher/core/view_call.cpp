@@ -48,7 +48,7 @@ bp_status call_packed_view(const OpEntry& op, const bp_value* args, int32_t n_ar
       CallGuard guard;
       if (view_here(op, args, n_args, out)) return BP_OK;
     } catch (...) {
-      return tell_caller(op.handle);
+      return tell_caller(op.handle, args, n_args);
     }
   }
   return call_packed_in_full(op.handle, args, n_args, out, 1);

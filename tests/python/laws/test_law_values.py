@@ -14,7 +14,7 @@ from backplane import _core
 from law_inputs import arrays_of, is_array, is_array_list, leaves, tensors_of
 from law_numpy import REFERENCE
 from law_registry import cases
-from law_running import assert_same, call, call_arrays, differentiable_results, to_array, without_phases
+from law_running import assert_same, call, call_arrays, differentiable_results, function_of, to_array, without_phases
 
 WIDE = {"f": "float64", "i": "int64", "u": "uint64", "c": "complex128", "b": "bool"}
 KINDS = {"float16": "f", "bfloat16": "f", "float32": "f", "float64": "f", "complex64": "c", "complex128": "c", "bool": "b"}
@@ -189,6 +189,48 @@ def test_bad_arguments_raise_the_stated_error(case):
     with pytest.raises(ERRORS[case.error]) as raised:
         call_and_wait(case, arguments)
     assert case.entry.python_name in str(raised.value)
+
+
+def reshaped(array):
+    """The array with an axis more, with one less, and with another size along each axis."""
+    yield array[None]
+    if array.ndim:
+        yield array[0] if array.shape[0] else np.zeros(array.shape[1:], array.dtype)
+    for axis in range(array.ndim):
+        more = array.take([0], axis) if array.shape[axis] else np.zeros((*array.shape[:axis], 3, *array.shape[axis + 1 :]), array.dtype)
+        yield np.concatenate([array, more], axis)
+
+
+def refusal(function, *args, **arguments):
+    try:
+        function(*args, **arguments)
+    except (bp.ShapeError, ValueError, IndexError, TypeError) as error:  # what shapes cause; values cause a DataError
+        return None if isinstance(error, bp.DataError) else str(error)
+    except bp.BackplaneError:
+        return None
+    return ""
+
+
+def has_shapes(case):
+    return "dynamic" not in case.entry.flags and any(arg.is_tensor for arg in case.entry.args)
+
+
+@pytest.mark.parametrize("case", cases("errors", has_shapes))
+def test_a_bad_shape_is_told_in_the_terms_of_the_op_that_was_called(case):
+    """What the shape rule refuses, the call refuses in its words. What an op further down refuses, names the argument found."""
+    arrays = arrays_of(case, first_dtype(case))
+    for name in [name for name, value in arrays.items() if is_array(value) and case.entry.arg(name).is_tensor]:
+        for other in reshaped(np.asarray(arrays[name])):
+            changed = {**arrays, name: other}
+            by_rule = refusal(function_of(case.entry).infer, **tensors_of(case, changed))
+            said = refusal(call_and_wait, case, tensors_of(case, changed))
+            if by_rule:
+                assert said in (by_rule, None), f"{name} of shape {other.shape}"
+            if said:
+                about_this = f"{case.entry.name}: "
+                assert said.startswith(about_this), f"{name} of shape {other.shape}: {said}"
+                inner = "::" in said[len(about_this) :].partition(" ")[0]
+                assert not inner, f"{name} of shape {other.shape}: {said}"
 
 
 def call_and_wait(case, arguments):
