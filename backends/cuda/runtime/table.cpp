@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "backplane/plugin/backend.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/check.hpp"
 
@@ -127,19 +128,6 @@ void native(Backend&, int32_t ordinal, bp_stream* stream, const char* kind, void
     *handle = as_stream(stream).handle();
 }
 
-// The C function of a slot: unpacks the context and keeps exceptions on this side.
-template <auto Function>
-struct Slot;
-template <class... Args, void (*Function)(Backend&, Args...)>
-struct Slot<Function> {
-  static bp_status BP_CALL call(void* context, Args... args) {
-    Backend& backend = *static_cast<Backend*>(context);
-    return plugin::guard(backend.host(), [&] { Function(backend, args...); });
-  }
-};
-template <auto Function>
-constexpr auto slot = &Slot<Function>::call;
-
 }  // namespace
 
 bp_backend_def Backend::table() {
@@ -148,22 +136,22 @@ bp_backend_def Backend::table() {
   def.name = "cuda";
   def.flags = BP_BACKEND_ADDRESSABLE;
   def.context = this;
-  def.device_count = slot<device_count>;
-  def.properties = slot<properties>;
-  def.allocate = slot<allocate>;
-  def.deallocate = slot<deallocate>;
-  def.copy_from_host = slot<copy_from_host>;
-  def.copy_to_host = slot<copy_to_host>;
-  def.copy = slot<copy>;
-  def.stream_create = slot<stream_create>;
+  def.device_count = plugin::backend_slot<device_count>;
+  def.properties = plugin::backend_slot<properties>;
+  def.allocate = plugin::backend_slot<allocate>;
+  def.deallocate = plugin::backend_slot<deallocate>;
+  def.copy_from_host = plugin::backend_slot<copy_from_host>;
+  def.copy_to_host = plugin::backend_slot<copy_to_host>;
+  def.copy = plugin::backend_slot<copy>;
+  def.stream_create = plugin::backend_slot<stream_create>;
   def.stream_destroy = stream_destroy;
-  def.flush = slot<flush>;
-  def.completed = slot<completed>;
-  def.wait = slot<wait>;
-  def.stream_wait = slot<stream_wait>;
-  def.deferred_error = slot<deferred_error>;
-  def.memory_stats = slot<memory_stats>;
-  def.native = slot<native>;
+  def.flush = plugin::backend_slot<flush>;
+  def.completed = plugin::backend_slot<completed>;
+  def.wait = plugin::backend_slot<wait>;
+  def.stream_wait = plugin::backend_slot<stream_wait>;
+  def.deferred_error = plugin::backend_slot<deferred_error>;
+  def.memory_stats = plugin::backend_slot<memory_stats>;
+  def.native = plugin::backend_slot<native>;
   return def;
 }
 

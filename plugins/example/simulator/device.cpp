@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "backplane/plugin/backend.hpp"
 #include "dtypes.hpp"
 
 namespace sim {
@@ -101,19 +102,6 @@ void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
   out->reserved = kDeviceMemory;
 }
 
-// The C function of a slot: unpacks the context and keeps exceptions on this side.
-template <auto Function>
-struct Slot;
-template <class Result, class... Args, Result (*Function)(Backend&, Args...)>
-struct Slot<Function> {
-  static bp_status BP_CALL call(void* context, Args... args) {
-    Backend& backend = *static_cast<Backend*>(context);
-    return backplane::plugin::guard(backend.host(), [&] { return Function(backend, args...); });
-  }
-};
-template <auto Function>
-constexpr auto slot = &Slot<Function>::call;
-
 }  // namespace
 
 void Backend::register_on(const backplane::plugin::Registrar& registrar) {
@@ -123,21 +111,21 @@ void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   def.name = name_;
   def.flags = addressing_ == Addressing::kProtected ? BP_BACKEND_ADDRESSABLE : 0;
   def.context = this;
-  def.device_count = slot<device_count>;
-  def.properties = slot<properties>;
-  def.allocate = slot<allocate>;
-  def.deallocate = slot<deallocate>;
-  def.copy_from_host = slot<copy_from_host>;
-  def.copy_to_host = slot<copy_to_host>;
-  def.copy = slot<copy>;
-  def.stream_create = slot<stream_create>;
+  def.device_count = backplane::plugin::backend_slot<device_count>;
+  def.properties = backplane::plugin::backend_slot<properties>;
+  def.allocate = backplane::plugin::backend_slot<allocate>;
+  def.deallocate = backplane::plugin::backend_slot<deallocate>;
+  def.copy_from_host = backplane::plugin::backend_slot<copy_from_host>;
+  def.copy_to_host = backplane::plugin::backend_slot<copy_to_host>;
+  def.copy = backplane::plugin::backend_slot<copy>;
+  def.stream_create = backplane::plugin::backend_slot<stream_create>;
   def.stream_destroy = stream_destroy;
-  def.flush = slot<flush>;
-  def.completed = slot<completed>;
-  def.wait = slot<wait>;
-  def.stream_wait = slot<stream_wait>;
-  def.deferred_error = slot<deferred_error>;
-  def.memory_stats = slot<memory_stats>;
+  def.flush = backplane::plugin::backend_slot<flush>;
+  def.completed = backplane::plugin::backend_slot<completed>;
+  def.wait = backplane::plugin::backend_slot<wait>;
+  def.stream_wait = backplane::plugin::backend_slot<stream_wait>;
+  def.deferred_error = backplane::plugin::backend_slot<deferred_error>;
+  def.memory_stats = backplane::plugin::backend_slot<memory_stats>;
   registrar.backend(def);
 }
 
