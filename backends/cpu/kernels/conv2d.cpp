@@ -52,42 +52,49 @@ Matrix matrix(const T* data, int64_t rows, int64_t cols) {
 }
 Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
 
-// piece(image and group number) over all, each with one buffer for windows.
-template <class T, class Piece>
-void for_each_image(const bp_frame* frame, const Convolution& c, Piece&& piece) {
-  const int64_t count = c.images * c.groups;
-  const auto range = [&](int64_t begin, int64_t end) {
-    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * c.windows.outputs());
-    for (int64_t i = begin; i < end; ++i) piece(i, columns.get());
-  };
-  const int64_t grain = std::max<int64_t>(kPieceWork / c.work(), 1);
-  if (count <= grain) return range(0, count);
-  plugin::parallel_for(frame, 0, count, grain, range);
-}
-
 template <class T>
 void forward(const bp_frame* frame, const Convolution& c, const T* x, const T* w, T* y) {
-  for_each_image<T>(frame, c, [&](int64_t i, T* columns) {
-    const T* image = x + i * c.image_size();
-    if (!c.pointwise()) {
-      image_to_columns(c.windows, c.channels, image, columns);
-      image = columns;
+  const int64_t images = c.images * c.groups, grain = std::max<int64_t>(kPieceWork / c.work(), 1);
+  const auto range = [&](int64_t begin, int64_t end) {
+    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * c.windows.outputs());
+    for (int64_t i = begin; i < end; ++i) {
+      const T* image = x + i * c.image_size();
+      if (!c.pointwise()) {
+        image_to_columns(c.windows, c.channels, image, columns.get());
+        image = columns.get();
+      }
+      gemm(plugin::kDtypeOf<T>, matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps()),
+           matrix(image, c.taps(), c.windows.outputs()),
+           matrix(y + i * c.result_size(), c.filters, c.windows.outputs()));
     }
-    gemm(plugin::kDtypeOf<T>, matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps()),
-         matrix(image, c.taps(), c.windows.outputs()), matrix(y + i * c.result_size(), c.filters, c.windows.outputs()));
-  });
+  };
+  if (images <= grain) return range(0, images);
+  plugin::parallel_for(frame, 0, images, grain, range);
 }
 
+// Fewer images than threads are cut along their channels, each of which has windows of its own.
 template <class T>
 void input_grad(const bp_frame* frame, const Convolution& c, const T* y, const T* w, T* x) {
-  for_each_image<T>(frame, c, [&](int64_t i, T* columns) {
-    T* image = x + i * c.image_size();
-    T* target = c.pointwise() ? image : columns;
-    gemm(plugin::kDtypeOf<T>, transposed(matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps())),
-         matrix(y + i * c.result_size(), c.filters, c.windows.outputs()),
-         matrix(target, c.taps(), c.windows.outputs()));
-    if (!c.pointwise()) columns_to_image(c.windows, c.channels, columns, image);
-  });
+  const int64_t outputs = c.windows.outputs(), taps = c.windows.taps(), images = c.images * c.groups;
+  const int64_t wanted = (frame->host->worker_count() + images - 1) / images;
+  const int64_t parts = std::clamp<int64_t>(std::min(c.work() / kPieceWork, c.channels), 1, wanted);
+  const auto range = [&](int64_t begin, int64_t end) {
+    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * outputs);
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t i = at / parts, first = c.channels * (at % parts) / parts,
+                    channels = c.channels * (at % parts + 1) / parts - first;
+      Matrix kernels = matrix(w + i % c.groups * c.kernel_size() + first * taps, c.filters, channels * taps);
+      kernels.row_stride = c.taps();
+      T* image = x + i * c.image_size() + first * c.windows.image();
+      T* target = c.pointwise() ? image : columns.get();
+      gemm(plugin::kDtypeOf<T>, transposed(kernels), matrix(y + i * c.result_size(), c.filters, outputs),
+           matrix(target, channels * taps, outputs));
+      if (!c.pointwise()) columns_to_image(c.windows, channels, columns.get(), image);
+    }
+  };
+  const int64_t grain = std::max<int64_t>(kPieceWork / std::max<int64_t>(c.work() / parts, 1), 1);
+  if (images * parts <= grain) return range(0, images * parts);
+  plugin::parallel_for(frame, 0, images * parts, grain, range);
 }
 
 template <class T>

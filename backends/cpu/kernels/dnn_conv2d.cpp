@@ -24,6 +24,9 @@ constexpr int64_t kLeastWork = int64_t{1} << 20;
 constexpr int64_t kHeavy = 8;
 // Channels of a block in oneDNN's layouts: slices are made of whole ones.
 constexpr int64_t kBlock = 16;
+// Large kernels are cut even on one thread, so that a slice of them, in both layouts, stays in the cache: into about
+// this many bytes, but no fewer channels, of which oneDNN's loops need some.
+constexpr int64_t kSliceBytes = 512 << 10, kSliceChannels = 64;
 
 // The result's channels, or its groups, in `slices` equal parts.
 struct Cut {
@@ -46,10 +49,11 @@ Cut cut_of(Pass pass, Convolution c, int64_t workers) {
     cut.pieces = (c.images + cut.images - 1) / cut.images;
   }
   const int64_t axis = sliced(c, pass), block = c.groups > 1 && c.channels > 1 ? 1 : kBlock;
-  if (cut.pieces < workers && c.images * c.work() * c.groups > kPieceWork)
-    for (cut.slices = std::min(workers, std::max<int64_t>(axis / block, 1));
-         axis % (cut.slices * block) != 0 && cut.slices > 1;)
-      --cut.slices;
+  int64_t wanted = cut.pieces < workers && c.images * c.work() * c.groups > kPieceWork ? workers : 1;
+  if (cut.pieces == 1 && c.groups == 1)
+    wanted = std::max(wanted, std::min(c.kernel_size() * int64_t{sizeof(float)} / kSliceBytes, axis / kSliceChannels));
+  cut.slices = std::clamp<int64_t>(axis / block, 1, wanted);
+  while (cut.slices > 1 && axis % (cut.slices * block) != 0) --cut.slices;
   return cut;
 }
 
