@@ -2,7 +2,7 @@
 
 numpy: NumPy's function of the same meaning gives the same in float64. dtypes: every dtype = the widest of its kind within
 tolerance. zero_size: samples without elements or without axes run, and their gradients have the inputs' shapes.
-errors: a sample that names an error raises it.
+errors: a sample that names an error raises it; shapes that do not fit and axes that are not there are refused in the name of the op.
 """
 
 import contextlib
@@ -231,6 +231,24 @@ def test_a_bad_shape_is_told_in_the_terms_of_the_op_that_was_called(case):
                 assert said.startswith(about_this), f"{name} of shape {other.shape}: {said}"
                 inner = "::" in said[len(about_this) :].partition(" ")[0]
                 assert not inner, f"{name} of shape {other.shape}: {said}"
+
+
+def axes_of(case):
+    return [arg for arg in case.entry.args if arg.type in ("Axis", "Axes")]
+
+
+@pytest.mark.parametrize("case", cases("errors", axes_of))
+def test_an_axis_out_of_range_is_refused_by_the_op_that_was_called(case):
+    arrays = arrays_of(case, first_dtype(case))
+    for arg in axes_of(case):
+        given = arrays.get(arg.name)
+        if given == []:
+            continue
+        for axis in (65, -66, 2**40):
+            one = [axis, *given[1:]] if isinstance(given, list) else [axis] if arg.type == "Axes" else axis
+            arguments = tensors_of(case, {**arrays, arg.name: one})
+            with pytest.raises(IndexError, match=rf"{case.entry.python_name}: .*{axis}"):
+                call_and_wait(case, arguments)
 
 
 def call_and_wait(case, arguments):
