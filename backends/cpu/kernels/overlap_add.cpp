@@ -76,7 +76,7 @@ bp_status BP_CALL overlap_add(const bp_frame* frame, const bp_value* args, int32
     const bool fits = !__builtin_mul_overflow(o.windows - 1, o.step, &last) &&
                       !__builtin_mul_overflow(o.size - 1, o.dilation, &reach) &&
                       !__builtin_add_overflow(last, reach, &last) && last < o.length;
-    BP_CHECK(fits, DATA, frame->op->name, ": ", o.windows, " windows of ", o.size, " elements, ", o.step,
+    BP_CHECK(fits, VALUE, frame->op->name, ": ", o.windows, " windows of ", o.size, " elements, ", o.step,
              " apart and dilated by ", o.dilation, ", do not fit into a size of ", o.length);
     plugin::dispatch_dtype<BP_MASK_ANY & ~BP_MASK_BOOL>(out->dtype, [&]<class T>() {
       run<T>(frame, o, reinterpret_cast<const T*>(data_of(x)), reinterpret_cast<T*>(data_of(out)));

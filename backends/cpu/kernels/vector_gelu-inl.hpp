@@ -6,6 +6,8 @@
 #define BACKPLANE_CPU_VECTOR_GELU
 #endif
 
+#include <limits>
+
 #include "kernels/exp_down-inl.hpp"
 #include "kernels/vector_erf-inl.hpp"
 
@@ -32,7 +34,8 @@ struct VectorGelu {
     } else {
       const V one = hn::Set(d, T(1));
       const V erf = VectorErf::call(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440))));
-      return hn::Mul(hn::Mul(hn::Set(d, T(0.5)), x), hn::Add(one, erf));
+      const V finite = hn::Max(x, hn::Set(d, -std::numeric_limits<T>::max()));  // at -inf the other factor is 0
+      return hn::Mul(hn::Mul(hn::Set(d, T(0.5)), finite), hn::Add(one, erf));
     }
   }
 };

@@ -41,14 +41,6 @@ INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128
 MADE_FLOATING = ("bool", *(sign + width for sign in ("int", "uint") for width in ("8", "16", "32", "64")))
 LACKS = frozenset(filter(None, os.environ.get("BACKPLANE_LAW_LACKS", "").split(",")))  # dtypes that the device has not
 DEVICE = os.environ.get("BACKPLANE_LAW_DEVICE", "cpu")
-# What decompositions do not keep where no kernel takes their place: (law, entry) -> why. Counted like `except:`.
-CANCELS = "in half floats its decomposition loses digits that a kernel keeps"
-DECOMPOSED = {
-    ("dtypes", "bp::lgamma"): CANCELS,
-    ("dtypes", "bp::gelu_tanh_grad"): CANCELS,
-    ("errors", "bp::conv2d_input_grad"): "only the kernel compares the three shapes",
-    ("errors", "bp::overlap_add"): "a window that does not fit is found while the work runs, by index_put",
-}
 exempted = {}  # law -> {op: reason}; filled while tests are collected
 
 
@@ -166,7 +158,7 @@ def cases(law, applies, errors=False):
     for case in registry():
         if bool(case.error) != errors or not within_device(case) or not applies(case):
             continue
-        why = case.entry.exempt.get(law) or (DEVICE != "cpu" and DECOMPOSED.get((law, case.entry.name)))
+        why = case.entry.exempt.get(law)
         if why:
             exempted.setdefault(law, {})[case.entry.name] = why
         else:

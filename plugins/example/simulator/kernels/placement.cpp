@@ -47,6 +47,17 @@ Slice resolve_slice(std::optional<int64_t> start, std::optional<int64_t> stop, i
   return {first, reach <= 0 ? 0 : (reach + stride - 1) / stride};
 }
 
+// The shape rule knows no slices: whether the value fits into one is the kernel's to say.
+void check_broadcast(const Call& call, const Operand& value, const Operand& target) {
+  const size_t missing = target.shape.size() - std::min(value.shape.size(), target.shape.size());
+  BP_CHECK(value.shape.size() <= target.shape.size(), SHAPE, call.op_name(), ": found a value of ", value.shape.size(),
+           " axes, expected at most the ", target.shape.size(), " of x");
+  for (size_t i = 0; i < value.shape.size(); ++i)
+    BP_CHECK(value.shape[i] == 1 || value.shape[i] == target.shape[missing + i], SHAPE, call.op_name(), ": found size ",
+             value.shape[i], " of value along axis ", missing + i, " of the slice, expected 1 or ",
+             target.shape[missing + i]);
+}
+
 void slice_put(const Call& call) {
   const Operand out = call.output(0);
   const std::vector<int64_t> axes = call.integers(2), steps = call.integers(5);
@@ -58,6 +69,7 @@ void slice_put(const Call& call) {
     const Slice slice = resolve_slice(starts[i], stops[i], steps[i], out.shape[axis]);
     target = part_of(target, axis, slice.count > 0 ? slice.start : 0, slice.count, steps[i]);
   }
+  check_broadcast(call, call.input(1), target);
   dispatch_width(call.compute(), [&]<class T>() {
     call.record([x = call.input(0), value = call.input(1), out, target] {
       if (x.data != out.data) copy_elements<T>(x, out);
