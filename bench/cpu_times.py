@@ -13,6 +13,7 @@ of them: every time is the best of all turns.
 import argparse
 import ctypes
 import json
+import os
 import pathlib
 import sys
 import time
@@ -113,6 +114,13 @@ def beaten(cell):
     return bool(others) and cell["seconds"]["ours"] > min(others.values())
 
 
+def stay_on(count):
+    """Keeps the process on as many processors as it may have threads, before the libraries start theirs. XLA starts one per processor,
+    whatever its flags say, and a process's clock leaves out what a thread on another processor has done in its current slice."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, required=True)
@@ -120,6 +128,7 @@ def main():
     parser.add_argument("--floor", type=pathlib.Path)
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
+    stay_on(options.threads)
     import cpu_libraries
     import tqdm
 
