@@ -22,8 +22,7 @@ struct Gather {
   template <class Item>
   void lane(const bp_frame* frame, const Item* x, const char* index, Item* out) const {
     if (to == 1 && along == 1 && beside == 0)
-      return for_each_index(frame, index_dtype, index, index_stride, n, size,
-                            [&](int64_t position, int64_t place) { out[place] = x[position]; });
+      return take_neighbours(frame, index_dtype, index, index_stride, n, size, x, out);
     for_each_index(frame, index_dtype, index, index_stride, n, size,
                    [&](int64_t position, int64_t place) { out[place * to] = x[position * along + place * beside]; });
   }

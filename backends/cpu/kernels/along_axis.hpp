@@ -52,16 +52,40 @@ inline constexpr int64_t kIndexBlock = 512;
   return block;
 }
 
+// some(positions, count, place of the first) for the indices of one lane, in order.
+template <class Some>
+[[gnu::always_inline]] inline void for_some_indices(const bp_frame* frame, bp_dtype dtype, const char* index,
+                                                    int64_t stride, int64_t n, int64_t size, Some&& some) {
+  int64_t block[kIndexBlock];
+  for (int64_t first = 0; first < n; first += kIndexBlock) {
+    const int64_t count = std::min(kIndexBlock, n - first);
+    some(checked_positions(frame, dtype, index + first * stride, stride, count, size, block), count, first);
+  }
+}
+
 // move(position in the indexed lane, place in the index lane) for each index of one lane.
 template <class Move>
 [[gnu::always_inline]] inline void for_each_index(const bp_frame* frame, bp_dtype dtype, const char* index,
                                                   int64_t stride, int64_t n, int64_t size, Move&& move) {
-  int64_t block[kIndexBlock];
-  for (int64_t first = 0; first < n; first += kIndexBlock) {
-    const int64_t count = std::min(kIndexBlock, n - first);
-    const int64_t* positions = checked_positions(frame, dtype, index + first * stride, stride, count, size, block);
+  for_some_indices(frame, dtype, index, stride, n, size, [&](const int64_t* positions, int64_t count, int64_t first) {
     for (int64_t i = 0; i < count; ++i) move(positions[i], first + i);
-  }
+  });
+}
+
+// out[i] = x[index i]. Eight are read before any is written: out of the cache that takes half the time.
+template <class Item>
+void take_neighbours(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t size,
+                     const Item* x, Item* out) {
+  for_some_indices(frame, dtype, index, stride, n, size, [&](const int64_t* positions, int64_t count, int64_t first) {
+    Item* to = out + first;
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+      Item some[8];
+      for (int k = 0; k < 8; ++k) some[k] = x[positions[i + k]];
+      for (int k = 0; k < 8; ++k) to[i + k] = some[k];
+    }
+    for (; i < count; ++i) to[i] = x[positions[i]];
+  });
 }
 
 // The result has x's shape, so nothing has compared the others with it yet: indices broadcast with x but for `axis`,
@@ -104,12 +128,54 @@ inline Put begin_put(const bp_frame* frame, const bp_value* args, const bp_value
   return put;
 }
 
+constexpr int64_t kPutColumns = 128;  // of a block that a thread combines: its rows of the result stay in the cache
+
+// The same along another axis than the last, whose elements are neighbours: row by row of the indices, in blocks of
+// columns. In order along a lane, too.
+template <class T, class Combine>
+void put_rows(const bp_frame* frame, const Put& put, Combine&& combine) {
+  const bp_tensor* out = put.out;
+  const int32_t rank = out->dl.ndim, axis = put.axis, last = rank - 1;
+  const int64_t *shape = out->dl.shape, *to = out->dl.strides;
+  const Broadcast at(put.indices, rank), from(put.values, rank);
+  const bp_dtype dtype = put.indices->dtype;
+  const int64_t item = plugin::kItemSize[dtype], n = put.indices->dl.shape[axis];
+  const int64_t blocks = (shape[last] + kPutColumns - 1) / kPutColumns;
+  int64_t count = blocks;
+  for (int32_t d = 0; d < last; ++d)
+    if (d != axis) count *= shape[d];
+  const auto block = [&](int64_t number) {
+    const int64_t first = number % blocks * kPutColumns, columns = std::min(kPutColumns, shape[last] - first);
+    int64_t target_at = first * to[last], value_at = first * from.strides[last], index_at = first * at.strides[last];
+    int64_t rest = number / blocks;
+    for (int32_t d = last - 1; d >= 0; --d) {
+      if (d == axis) continue;
+      const int64_t position = rest % shape[d];
+      rest /= shape[d];
+      target_at += position * to[d], value_at += position * from.strides[d], index_at += position * at.strides[d];
+    }
+    T* target = reinterpret_cast<T*>(data_of(out)) + target_at;
+    for (int64_t i = 0; i < n; ++i) {
+      const T* value = reinterpret_cast<const T*>(from.operand.base) + value_at + i * from.strides[axis];
+      for_each_index(frame, dtype, at.operand.base + (index_at + i * at.strides[axis]) * item, at.strides[last] * item,
+                     columns, shape[axis], [&](int64_t position, int64_t place) {
+                       combine(target[position * to[axis] + place * to[last]], value[place * from.strides[last]]);
+                     });
+    }
+  };
+  const int64_t grain = std::max<int64_t>(kCheapGrain / (4 * n * kPutColumns), 1);
+  plugin::parallel_for(frame, 0, count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t number = begin; number < end; ++number) block(number);
+  });
+}
+
 // combine(target, value) for each value, lane by lane of the result and in order along a lane: no two lanes of a result
 // share elements, so they may run in parallel.
 template <class T, class Combine>
 void put_lanes(const bp_frame* frame, const Put& put, Combine&& combine) {
   const bp_tensor* out = put.out;
   const int32_t rank = out->dl.ndim, axis = put.axis;
+  if (axis < rank - 1 && out->dl.shape[rank - 1] >= 16) return put_rows<T>(frame, put, combine);
   const Broadcast at(put.indices, rank), from(put.values, rank);
   const int64_t n = put.indices->dl.shape[axis], size = out->dl.shape[axis];
   const int64_t to = out->dl.strides[axis], step = from.strides[axis];

@@ -76,9 +76,8 @@ void take_elements(const bp_frame* frame, const Item* x, int64_t size, const bp_
                    Item* out) {
   const int64_t stride = kItemSize[indices->dtype];
   const auto range = [&](int64_t begin, int64_t end) {
-    Item* to = out + begin;
-    for_each_index(frame, indices->dtype, data_of(indices) + begin * stride, stride, end - begin, size,
-                   [&](int64_t position, int64_t place) { to[place] = x[position]; });
+    take_neighbours(frame, indices->dtype, data_of(indices) + begin * stride, stride, end - begin, size, x,
+                    out + begin);
   };
   constexpr int64_t kGrain = kCheapGrain / 4;
   if (count <= kGrain) return range(0, count);

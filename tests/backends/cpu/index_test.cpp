@@ -107,6 +107,47 @@ TEST(CpuAlongAxis, TakesAndPutsWithBroadcastAxes) {
   EXPECT_THAT(put.values<int32_t>(), ElementsAre(0, 1, 4, 6, 4, 10));
 }
 
+// Wide tensors are walked by rows and in blocks, whichever the axis; later values still meet what earlier ones left.
+TEST(CpuAlongAxis, PutsAlongEveryAxisOfAWideTensor) {
+  const Shape shape{3, 4, 300};
+  for (const int axis : {0, 1, 2})
+    for (const bool add : {false, true})
+      for (const bool broadcast : {false, true}) {
+        Shape places = shape, given = shape;
+        places[static_cast<size_t>(axis)] = given[static_cast<size_t>(axis)] = 7;
+        if (broadcast) places[axis == 2 ? 0 : 2] = 1;
+        Array x = counting(shape), at(BP_INT64, places), out(BP_INT32, shape);
+        Array values = counting(given);
+        const int64_t size = shape[static_cast<size_t>(axis)];
+        for (int64_t i = 0; i < at.count(); ++i) at.at<int64_t>()[i] = i * 7919 % (2 * size) - size;
+        std::vector<int32_t> expected = x.values<int32_t>();
+        const std::vector<int64_t> positions = at.values<int64_t>();
+        for (int64_t i = 0; i < values.count(); ++i) {
+          int64_t rest = i, index = 0, target = 0, index_step = 1, step = 1;
+          for (size_t d = 3; d-- > 0;) {
+            const int64_t place = rest % given[d];
+            rest /= given[d];
+            if (places[d] > 1) index += place * index_step;
+            if (static_cast<int>(d) != axis) target += place * step;
+            index_step *= places[d];
+            step *= shape[d];
+          }
+          const int64_t p = positions[static_cast<size_t>(index)];
+          const int64_t apart = axis == 0 ? 1200 : axis == 1 ? 300 : 1;
+          int32_t& met = expected[static_cast<size_t>(target + (p < 0 ? p + size : p) * apart)];
+          met = (add ? met : 0) + values.at<int32_t>()[i];
+        }
+        ASSERT_EQ(cpu().call("bp::put_along_axis", {tensor(x), tensor(at), tensor(values), integer(axis), boolean(add)},
+                             {tensor(out)}, BP_INT32),
+                  BP_OK);
+        EXPECT_EQ(out.values<int32_t>(), expected) << "axis " << axis << (add ? ", added" : "");
+        at.at<int64_t>()[at.count() - 1] = size;
+        EXPECT_EQ(cpu().call("bp::put_along_axis", {tensor(x), tensor(at), tensor(values), integer(axis), boolean(add)},
+                             {tensor(out)}, BP_INT32),
+                  BP_ERROR_DATA);
+      }
+}
+
 TEST(CpuAlongAxis, ArgwhereAllocatesItsResult) {
   Array x = Array::of<int32_t>({0, 5, 0, 0, 0, -1}, {2, 3});
   bp_value none{};
