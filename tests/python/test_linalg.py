@@ -124,3 +124,40 @@ def test_least_squares_are_numpys(b_shape):
     close(found.residuals, expected[1])
     assert int(found.rank) == expected[2]
     close(found.s, expected[3])
+
+
+def minors(x):
+    """The adjugate by its definition."""
+    n = x.shape[-1]
+    rest = lambda i, j: np.delete(np.delete(x, i, 0), j, 1)
+    return np.array([[(-1) ** (i + j) * np.linalg.det(rest(i, j)) for i in range(n)] for j in range(n)])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize(("n", "rank"), [(1, 0), (2, 1), (3, 2), (3, 1), (4, 3), (4, 2), (6, 5), (6, 6), (5, 0)])
+def test_the_determinant_has_a_gradient_at_a_singular_matrix(n, rank, dtype):
+    rng = np.random.default_rng(10 * n + rank)
+    left, right = rng.integers(-3, 4, (2, n, n)).astype(dtype)
+    if dtype == "complex128":
+        left = left + 1j * rng.integers(-3, 4, (n, n))
+    left[:, rank:] = 0  # whole numbers: the product is of that rank exactly
+    x = left @ (right + 4 * np.eye(n))
+    expected = minors(x)
+    scale = max(1, np.abs(expected).max())
+    np.testing.assert_allclose(bp.ops.bp.adjugate(bp.asarray(x)).numpy(), expected, rtol=0, atol=1e-10 * scale)
+    gradient = bp.grad(lambda y: bp.real(bp.linalg.det(y)))(bp.asarray(x)).numpy()
+    np.testing.assert_allclose(gradient, np.conj(expected.T), rtol=0, atol=1e-10 * scale)
+    direction = rng.standard_normal((n, n)).astype(dtype)
+    _, slope = bp.jvp(bp.linalg.det, (bp.asarray(x),), (bp.asarray(direction),))
+    np.testing.assert_allclose(slope.numpy(), np.trace(expected @ direction), rtol=0, atol=1e-9 * scale)
+
+
+def test_a_zero_pivot_before_the_end_leaves_the_adjugate_exact():
+    x = np.array([[0.0, 0, 1, 2], [0, 0, 3, 4], [0, 1, 5, 6], [0, 2, 7, 9]])
+    np.testing.assert_allclose(bp.ops.bp.adjugate(bp.asarray(x)).numpy(), minors(x), rtol=0, atol=1e-12)
+
+
+def test_the_second_derivative_of_the_determinant_refuses_singular_matrices():
+    slope = lambda y: bp.sum(bp.grad(lambda z: bp.linalg.det(z))(y))
+    with pytest.raises(bp.linalg.LinAlgError, match="singular"):
+        bp.grad(slope)(bp.asarray([[1.0, 2.0], [2.0, 4.0]], dtype=bp.float64))

@@ -45,6 +45,7 @@ void register_norm(const Registrar& registrar);
 void register_batch_norm(const Registrar& registrar);
 void register_batch_norm_grad(const Registrar& registrar);
 void register_variance(const Registrar& registrar);
+void register_adjugate(const Registrar& registrar);
 void register_factor(const Registrar& registrar);
 void register_orthogonal(const Registrar& registrar);
 void register_matrix_exp(const Registrar& registrar);

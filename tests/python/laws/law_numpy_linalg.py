@@ -39,6 +39,7 @@ LINALG = {
     "solve": solution,
     "inv": lambda x: np.linalg.inv(x),
     "det": lambda x: np.linalg.det(x),
+    "adjugate": lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x),
     "slogdet": lambda x: np.linalg.slogdet(x),
     "qr": lambda x, mode="reduced": np.linalg.qr(x, mode),
     "qr_reduced": lambda x: np.linalg.qr(x),
