@@ -128,13 +128,50 @@ T reduce_contiguous(const T* x, int64_t n) {
   return lane[0];
 }
 
+// The lanes of v, and fewer elements than those.
+template <class Op, class D, class T = hn::TFromD<D>>
+HWY_INLINE T fold_lanes(D d, hn::Vec<D> v, const T* rest, int64_t n) {
+  HWY_ALIGN T lane[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(v, d, lane);
+  for (int64_t j = 0; j < n; ++j) lane[j] = Op::call(lane[j], rest[j]);
+  for (auto width = static_cast<int64_t>(hn::Lanes(d)) / 2; width > 0; width /= 2)
+    for (int64_t j = 0; j < width; ++j) lane[j] = Op::call(lane[j], lane[j + width]);
+  return lane[0];
+}
+
+// Two to seven vectors.
+template <class Op, class T>
+T reduce_few(const T* x, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  constexpr bool kOrdered = std::is_same_v<Op, Max> || std::is_same_v<Op, Min>;
+  const auto zero = hn::Zero(d);
+  auto v = hn::LoadU(d, x), w = hn::LoadU(d, x + step);
+  auto odd = zero;
+  if (kOrdered) odd = hn::MulAdd(w, zero, hn::Mul(v, zero));
+  const auto take = [&](auto& into, int64_t i) HWY_ATTR {
+    const auto y = hn::LoadU(d, x + i);
+    into = Op::vector(d, into, y);
+    if (kOrdered) odd = hn::MulAdd(y, zero, odd);
+  };
+  int64_t i = 2 * step;
+  for (; i + 2 * step <= n; i += 2 * step) take(v, i), take(w, i + step);
+  if (i + step <= n) {
+    take(v, i);
+    i += step;
+  }
+  if (kOrdered && !hn::AllTrue(d, hn::Eq(odd, zero))) return reduce_contiguous<Op, T>(x, n);
+  return fold_lanes<Op>(d, Op::vector(d, v, w), x + i, n - i);
+}
+
 // float32 and float64: the same in eight vectors.
 template <class Op, class T>
 T reduce_vectors(const T* x, int64_t n) {
   const hn::ScalableTag<T> d;
   constexpr int64_t kVectors = 8;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
-  if (n < kVectors * step) return reduce_contiguous<Op, T>(x, n);
+  if (n < 2 * step) return reduce_contiguous<Op, T>(x, n);
+  if (n < kVectors * step) return reduce_few<Op, T>(x, n);
   if (n > 2 * kPairwiseBlock) {
     const int64_t half = n / 2 / kPairwiseBlock * kPairwiseBlock;
     const T left = reduce_vectors<Op, T>(x, half);
@@ -166,12 +203,7 @@ T reduce_vectors(const T* x, int64_t n) {
   if (kOrdered && !hn::AllTrue(d, hn::Eq(odd, zero))) return reduce_contiguous<Op, T>(x, n);
   v0 = Op::vector(d, Op::vector(d, Op::vector(d, v0, v4), Op::vector(d, v2, v6)),
                   Op::vector(d, Op::vector(d, v1, v5), Op::vector(d, v3, v7)));
-  HWY_ALIGN T lane[HWY_MAX_BYTES / sizeof(T)];
-  hn::Store(v0, d, lane);
-  for (int64_t j = 0; i + j < n; ++j) lane[j] = Op::call(lane[j], x[i + j]);
-  for (int64_t width = step / 2; width > 0; width /= 2)
-    for (int64_t j = 0; j < width; ++j) lane[j] = Op::call(lane[j], lane[j + width]);
-  return lane[0];
+  return fold_lanes<Op>(d, v0, x + i, n - i);
 }
 
 template <class Op, class T>
