@@ -140,3 +140,18 @@ def test_gradients_of_batch_norm(dtype, weighted):
     units = 2.0**-8 if dtype is bp.bfloat16 else 2.0**-11
     for each, want in zip(found, expected):
         np.testing.assert_allclose(bp.astype(each, bp.float64).numpy(), want.numpy(), rtol=1.01 * units, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("rows, inner, columns", [(1, 300, 200), (200, 300, 1), (65, 70, 67), (130, 1000, 33)])
+def test_products_are_rounded_once(rows, inner, columns, dtype):
+    draw = np.random.default_rng(6)
+    x, y = (bp.astype(bp.asarray(draw.standard_normal(shape).astype(np.float32)), dtype) for shape in ((rows, inner), (inner, columns)))
+    wide_x, wide_y = (bp.astype(v, bp.float64).numpy() for v in (x, y))
+    exact = wide_x @ wide_y
+    units = 2.0**-9 if dtype is bp.bfloat16 else 2.0**-12
+    bound = 2 * units * np.abs(exact) + 2.0**-24 * np.sqrt(inner) * 4 * (np.abs(wide_x) @ np.abs(wide_y)) + 1e-7
+    across, beside = bp.copy(x.T).T, bp.concat([y, y], axis=1)[:, :columns]
+    strided = bp.zeros((columns, rows), dtype=dtype).T
+    for found in (x @ y, across @ y, x @ beside, across @ bp.copy(y.T).T, bp.matmul(x, y, out=strided)):
+        assert np.all(np.abs(bp.astype(found, bp.float64).numpy() - exact) <= bound)

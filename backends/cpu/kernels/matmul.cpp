@@ -1,12 +1,14 @@
 // matmul: the array API's product of stacks of matrices, broadcast; a vector is a row on the left, a column on the
 // right.
 //
-// Operands that OpenBLAS can address are multiplied where they lie, transposed or not; others are copied first, on the
-// thread that needs them. Work is cut into blocks of rows or columns of single products and runs on the host's threads.
+// Operands that OpenBLAS (oneDNN for bfloat16) can address are multiplied where they lie, transposed or not; others are
+// copied first, on the thread that needs them. Work is cut into blocks of rows or columns of single products and runs
+// on the host's threads.
 #include <algorithm>
 #include <vector>
 
 #include "kernels/cast.hpp"
+#include "kernels/dnn_matmul.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/gemm.hpp"
@@ -128,13 +130,14 @@ void multiply(bp_dtype dtype, Matrix a, Matrix b, const Matrix& c, Copies& copie
   // A result of other strides is computed beside it, in the same way, so that it has the same bits.
   const bool by_rows =
       c.cols == 1 ? c.rows == 1 || c.row_stride == 1 : c.col_stride == 1 && (c.rows == 1 || c.row_stride >= c.cols);
-  if (!by_rows && is_blas_type(dtype)) {
+  const bool compact = is_blas_type(dtype) || (dtype == BP_BFLOAT16 && dnn_has_bfloat16());
+  if (!by_rows && compact) {
     const Matrix result = dense(c, item, copies.c);
     multiply(dtype, a, b, result, copies);
     return copy_matrix(dtype, result, c);
   }
   if (small_gemm(dtype, a, b, c)) return;
-  if (!is_blas_type(dtype)) return gemm(dtype, a, b, c);
+  if (!compact) return gemm(dtype, a, b, c);
   if (!fits_blas(a)) {
     const Matrix copy = dense(a, item, copies.a);
     copy_matrix(dtype, a, copy);
@@ -145,6 +148,7 @@ void multiply(bp_dtype dtype, Matrix a, Matrix b, const Matrix& c, Copies& copie
     copy_matrix(dtype, b, copy);
     b = copy;
   }
+  if (dtype == BP_BFLOAT16 && dnn_matmul(a, b, c)) return;
   gemm(dtype, a, b, c);
 }
 

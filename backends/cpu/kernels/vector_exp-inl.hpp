@@ -155,6 +155,25 @@ HWY_INLINE V exp_of_sum(D d, V x, V rest, V factor) {
   p.r = hn::Add(p.r, rest);
   return hn::IfThenElse(hn::Eq(x, x), scaled_exp(d, p, factor, false), x);
 }
+// (2^r - 1) / r
+inline constexpr double kExp2Rest[] = {0.6931471880352003,   0.24022650760645808,   0.05550357071152507,
+                                       0.009618082519990467, 0.0013390886332106697, 0.0001545318282995974};
+// Five or six coefficients in steps that wait for each other less than Horner's.
+template <class D, class V = hn::Vec<D>, size_t N>
+HWY_INLINE V short_polynomial(D d, V x, const double (&coefficients)[N]) {
+  const auto c = [&](size_t i) HWY_ATTR { return hn::Set(d, static_cast<float>(coefficients[i])); };
+  const V q = hn::Mul(x, x), first = hn::MulAdd(x, c(1), c(0)), second = hn::MulAdd(x, c(3), c(2));
+  V third = c(4);
+  if constexpr (N == 6) third = hn::MulAdd(x, c(5), third);
+  return hn::MulAdd(hn::MulAdd(third, q, second), q, first);
+}
+// 2^(n + r), where n lies in the low bits of `shifted`; |n| up to 126 and |r| to 1/2.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp2_of_parts(D d, V shifted, V r) {
+  const hn::RebindToSigned<D> di;
+  const V power = hn::MulAdd(r, short_polynomial(d, r, kExp2Rest), hn::Set(d, 1.0f));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, power), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+}
 struct VectorExp {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {

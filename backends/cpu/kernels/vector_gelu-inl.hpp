@@ -8,7 +8,6 @@
 
 #include <limits>
 
-#include "kernels/exp_down-inl.hpp"
 #include "kernels/vector_erf-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,11 +15,11 @@ namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// -log(erfc(a / sqrt 2)) / a for a up to 5.9, a least squares fit weighted by erfc. Below -5.9 the result is 0 to
+// log2(erfc(a / sqrt 2)) / a for a up to 5.9, a least squares fit weighted by erfc. Below -5.9 the result is 0 to
 // within 2e-8.
-inline constexpr double kGeluRest[] = {0.7978846257,    0.3183091368,    0.03633807669,   -0.004784092333,
-                                       -4.186188852e-5, 0.0002254583935, -6.722053806e-5, 1.148970259e-5,
-                                       -1.227208393e-6, 7.609001641e-8,  -2.093195071e-9};
+inline constexpr double kGeluRest[] = {-1.151104193,    -0.4592230131,    -0.05242476304,  0.006901986284,
+                                       6.039393897e-05, -0.0003252677062, 9.697873691e-05, -1.657613695e-05,
+                                       1.770487463e-06, -1.097746893e-07, 3.019842149e-09};
 struct VectorGelu {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
@@ -28,8 +27,10 @@ struct VectorGelu {
     if constexpr (kIsFloat32<T>) {
       // x / 2 erfc(|x| / sqrt 2) is the result of a negative x, and what a positive one lacks.
       const V a = hn::Abs(x), limit = hn::Set(d, 5.9f), limited = hn::Min(a, limit);
-      const V e = exp_down(d, hn::Neg(hn::Mul(limited, polynomial(d, limited, kGeluRest))));
-      const V tail = hn::IfThenZeroElse(hn::Gt(a, limit), hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)), e));
+      const V e = hn::MulAdd(limited, polynomial(d, limited, kGeluRest), hn::Set(d, -1.0f));
+      const V rounder = hn::Set(d, kRounder<T>), shifted = hn::Add(e, rounder);
+      const V half_erfc = exp2_of_parts(d, shifted, hn::Sub(e, hn::Sub(shifted, rounder)));
+      const V tail = hn::IfThenZeroElse(hn::Gt(a, limit), hn::Mul(x, half_erfc));
       return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(x, tail), tail);
     } else {
       const V one = hn::Set(d, T(1));

@@ -78,32 +78,88 @@ HWY_INLINE V pow_magnitude(D d, const Pair<V>& log_x, V y) {
   return scaled_exp(d, r, hn::Set(d, 1.0), true);
 }
 
-// x^y of normal positive float32. log2(x) = k + s (c + z R(z)) with its large terms in pairs, to about 2^-29 of itself;
-// s = f / (2 + f), z = s^2 and c = 2 / ln 2.
-inline constexpr double kLog2Rest[] = {0.9617966923070985, 0.5770797746330496, 0.4119012192520183, 0.33658903885699665};
-// (2^r - 1) / r
-inline constexpr double kExp2Rest[] = {0.6931471880352003,   0.24022650760645808,   0.05550357071152507,
-                                       0.009618082519990467, 0.0013390886332106697, 0.0001545318282995974};
+// Element `index` modulo 32 of a table.
+template <class D, class DI, class V = hn::Vec<D>>
+HWY_INLINE V element_of_32(D d, DI di, const float (&table)[32], hn::Vec<DI> index) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  // Highway 1.0 has no lookup in two vectors.
+  return V{_mm512_permutex2var_ps(hn::LoadU(d, table).raw, index.raw, hn::LoadU(d, table + 16).raw)};
+#else
+  return hn::GatherIndex(d, table, hn::And(index, hn::Set(di, 31)));
+#endif
+}
+
+// x^y of normal positive float32. x = 2^k z with z in [0.708, 1.416), in 32 intervals of which one is around 1. Of each
+// there is a scale near kLog2E / z and log2(kLog2E / scale), as a short number and a rest. With f = scale z - kLog2E,
+// which is exact in two numbers, log2(x) = k + log2(kLog2E / scale) + f + f g(f), where g is a polynomial fitted at
+// Chebyshev nodes.
+inline constexpr float kLog2E = 1.44269502f;
+alignas(64) inline constexpr float kPowScale[] = {
+    2.01475573f, 1.97173131f, 1.93050599f, 1.89096928f, 1.85301936f, 1.81656277f, 1.78151309f, 1.74779022f,
+    1.71532047f, 1.68403494f, 1.65387034f, 1.6247673f,  1.59667087f, 1.56952953f, 1.54329562f, 1.51792419f,
+    1.49337351f, 1.46960425f, 1.44269502f, 1.4063015f,  1.36472952f, 1.32554483f, 1.28854752f, 1.25355935f,
+    1.22042108f, 1.18898976f, 1.15913665f, 1.13074601f, 1.10371292f, 1.07794213f, 1.05334735f, 1.02984989f};
+alignas(64) inline constexpr float kPowLog[] = {
+    -0.481842041f,  -0.450698853f,  -0.420211792f,  -0.390365601f,  -0.361114502f, -0.332443237f, -0.304336548f,
+    -0.276763916f,  -0.249710083f,  -0.22315979f,   -0.19708252f,   -0.171463013f, -0.14630127f,  -0.121566772f,
+    -0.0972442627f, -0.0733337402f, -0.0498046875f, -0.0266571045f, 0.0f,          0.0368652344f, 0.0801544189f,
+    0.122177124f,   0.163024902f,   0.20274353f,    0.241394043f,   0.279037476f,  0.315719604f,  0.351486206f,
+    0.386398315f,   0.42048645f,    0.453781128f,   0.486328125f};
+alignas(64) inline constexpr float kPowLogRest[] = {3.46138313e-06f,
+                                                    2.24232758e-06f,
+                                                    -8.85756776e-07f,
+                                                    6.03101762e-06f,
+                                                    2.90373396e-06f,
+                                                    -1.62832566e-06f,
+                                                    -1.86414198e-07f,
+                                                    -1.76268918e-06f,
+                                                    -1.69908083e-06f,
+                                                    4.06921117e-06f,
+                                                    2.73493856e-06f,
+                                                    -3.74611545e-06f,
+                                                    6.73591558e-07f,
+                                                    9.50192714e-07f,
+                                                    -3.82359576e-06f,
+                                                    3.54593197e-07f,
+                                                    -4.00726003e-06f,
+                                                    -4.24927066e-06f,
+                                                    0.0f,
+                                                    -4.8091224e-06f,
+                                                    -3.11637427e-06f,
+                                                    3.76210232e-06f,
+                                                    -4.2869774e-06f,
+                                                    -7.48015464e-06f,
+                                                    -6.68886514e-06f,
+                                                    -7.41020767e-06f,
+                                                    -3.90939158e-06f,
+                                                    5.24628058e-06f,
+                                                    3.07264622e-06f,
+                                                    1.71361606e-07f,
+                                                    3.97145504e-06f,
+                                                    4.1662438e-06f};
+inline constexpr double kPowRest[] = {1.33497583498381843e-8, -0.34657359759012624, 0.160151009898820596,
+                                      -0.0832722649806017863, 0.046176586828071022};
+// log2(x) as a number and a rest, which is up to a hundredth of it.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE Pair<V> log2_pair(D d, V x) {
-  const LogParts<V> p = reduce_log(d, x);
-  const V two = hn::Set(d, 2.0f), divisor = hn::Add(p.f, two), divisor_low = hn::Sub(p.f, hn::Sub(divisor, two));
-  const V reciprocal = hn::Div(hn::Set(d, 1.0f), divisor), s = hn::Mul(p.f, reciprocal);
-  const V missing = hn::NegMulAdd(s, divisor_low, hn::NegMulAdd(s, divisor, p.f));
-  const V c = hn::Set(d, 2.885390043258667f), z = hn::Mul(s, s);
-  Pair<V> m = product(s, c);
-  m.low = hn::MulAdd(s, hn::Set(d, 3.851925982e-8f), hn::MulAdd(hn::Mul(missing, reciprocal), c, m.low));
-  const Pair<V> sum = fast_sum(m.high, hn::Mul(hn::Mul(s, z), polynomial(d, z, kLog2Rest)));
-  const Pair<V> y = fast_sum(p.k, sum.high);
-  return {y.high, hn::Add(y.low, hn::Add(sum.low, m.low))};
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, x), offset = hn::Sub(bits, hn::Set(di, 0x3f355000));
+  const auto exponent = hn::ShiftRight<23>(offset), index = hn::ShiftRight<18>(offset);
+  const V z = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
+  const Pair<V> p = product(z, element_of_32(d, di, kPowScale, index));
+  const Pair<V> f = fast_sum(hn::Sub(p.high, hn::Set(d, kLog2E)), p.low);
+  const V high = hn::Add(hn::ConvertTo(d, exponent), element_of_32(d, di, kPowLog, index));
+  const Pair<V> y = fast_sum(high, f.high);
+  const V low = hn::Add(y.low, hn::Add(f.low, element_of_32(d, di, kPowLogRest, index)));
+  return {y.high, hn::MulAdd(f.high, short_polynomial(d, f.high, kPowRest), low)};
 }
-// 2^(e + rest) for |e| up to 160.
+// 2^(e + rest) for |e + rest| up to 160.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp2_of_sum(D d, V e, V rest, bool ordinary) {
-  const V rounder = hn::Set(d, kRounder<float>), shifted = hn::Add(e, rounder), n = hn::Sub(shifted, rounder);
-  const V r = hn::Add(hn::Sub(e, n), rest);
-  const V power = hn::MulAdd(r, polynomial(d, r, kExp2Rest), hn::Set(d, 1.0f));
-  return ordinary ? hn::Mul(power, power_of_two(d, shifted, 0)) : scale_wide(d, power, n);
+  const V rounder = hn::Set(d, kRounder<float>), shifted = hn::Add(hn::Add(e, rest), rounder);
+  const V n = hn::Sub(shifted, rounder), r = hn::Add(hn::Sub(e, n), rest);
+  if (ordinary) return exp2_of_parts(d, shifted, r);
+  return scale_wide(d, exp2_of_parts(d, rounder, r), n);
 }
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V single_pow(D d, V x, V y) {
@@ -123,8 +179,9 @@ HWY_INLINE bool pow_of_ordinary(D d, V x, V y, V& result) {
   if (!hn::AllTrue(di, hn::Lt(bits, hn::Set(di, static_cast<int32_t>(0xff000000u))))) return false;
   const Pair<V> log_x = log2_pair(d, x);
   const V e = hn::Mul(log_x.high, y);
-  if (!hn::AllTrue(d, hn::Lt(hn::Abs(e), hn::Set(d, 125.0f)))) return false;
-  const V power = exp2_of_sum(d, e, hn::MulAdd(log_x.low, y, hn::MulSub(log_x.high, y, e)), true);
+  const V rest = hn::MulAdd(log_x.low, y, hn::MulSub(log_x.high, y, e));
+  if (!hn::AllTrue(d, hn::Lt(hn::Abs(hn::Add(e, rest)), hn::Set(d, 125.0f)))) return false;
+  const V power = exp2_of_sum(d, e, rest, true);
   result = hn::IfThenElse(hn::Eq(y, hn::Set(d, 1.0f)), x, power);  // x itself, to the last digit
   return true;
 }

@@ -109,6 +109,22 @@ std::vector<T> arguments(uint64_t seed) {
   return found;
 }
 
+// Pairs whose powers are anywhere, of bases at every distance from 1: there the digits of the logarithm count most.
+template <class T>
+void append_powers(std::vector<T>& bases, std::vector<T>& exponents) {
+  using L = std::numeric_limits<T>;
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  const int64_t count = (int64_t{1} << 33) / stride();
+  for (int64_t i = 0; i < count; ++i) {
+    const T base = static_cast<T>(1 + std::ldexp(unit(random), -static_cast<int>(random() % (L::digits - 1))));
+    const double power = unit(random) * L::max_exponent;
+    if (base == 1 || base <= 0) continue;
+    bases.push_back(base);
+    exponents.push_back(static_cast<T>(power / std::log2(static_cast<double>(base))));
+  }
+}
+
 // op -> the largest errors in float32 and float64.
 std::map<std::string, std::pair<double, double>>& largest_errors() {
   static std::map<std::string, std::pair<double, double>> found;
@@ -152,6 +168,7 @@ TYPED_TEST(Accuracy, OfTwoOperands) {
   std::shuffle(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(a.size() / 3), std::mt19937_64(4));
   left.insert(left.end(), a.begin(), a.end());
   right.insert(right.end(), b.begin(), b.end());
+  append_powers(left, right);
   const auto n = static_cast<int64_t>(left.size());
   Array x = Array::of<T>(left, {n}), y = Array::of<T>(right, {n}), out(x.dtype(), {n});
   for (const Binary& f : kBinary) {
