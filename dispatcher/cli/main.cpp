@@ -10,7 +10,7 @@
 int main(int argc, char** argv) {
   using namespace backplane;
   CLI::App app{"Looks into an installation of backplane: its plugins, devices and ops."};
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is refused below, so that an unknown word is told by name
   app.set_version_flag("--version", BACKPLANE_VERSION);
   std::function<int()> command;
 
@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   lint->callback([&] { command = [&] { return cli::lint(file); }; });
 
   CLI11_PARSE(app, argc, argv);
+  if (!command) return app.exit(CLI::RequiredError("A subcommand"));
   try {
     return command();
   } catch (const std::exception& error) {

@@ -111,6 +111,9 @@ class finfo:
         self.min = -self.max
         self.smallest_normal = 2.0 ** (2 - top)
 
+    def __repr__(self):
+        return f"finfo({self.dtype.name}: eps={self.eps}, max={self.max}, smallest_normal={self.smallest_normal})"
+
 
 class iinfo:
     """Limits of an integer dtype: bits, max, min."""
@@ -124,6 +127,9 @@ class iinfo:
         self.bits = dtype.itemsize * 8
         self.max = 2 ** (self.bits - signed) - 1
         self.min = -(2 ** (self.bits - 1)) if signed else 0
+
+    def __repr__(self):
+        return f"iinfo({self.dtype.name}: min={self.min}, max={self.max})"
 
 
 def empty(shape, *, dtype=None, device=None):

@@ -26,6 +26,17 @@ inline int read_operand(PyObject* object, bp_value* value, double* pair) noexcep
   return nullptr;
 }
 
+// NotImplemented, so that the other operand is asked; but an array of another library is refused: it would answer with
+// an error that names neither op nor mend, and to == with False.
+[[gnu::cold]] PyObject* not_ours(OpHandle op, PyObject* operand) noexcept {
+  const bool text = PyBytes_Check(operand) || PyUnicode_Check(operand);
+  if (op == BP_NO_OP || text || !PyObject_CheckBuffer(operand)) Py_RETURN_NOTIMPLEMENTED;
+  return raise(BP_ERROR_TYPE,
+               "%s: found a value of type %s beside a Tensor, expected a Tensor or a number; make one with "
+               "backplane.asarray(value)",
+               op_def(op).name, Py_TYPE(operand)->tp_name);
+}
+
 // The call again with an operand that only uint64 holds as a tensor, or the operand's error.
 template <class Call>
 [[gnu::cold]] PyObject* with_wide_int(OpHandle op, PyObject* operand, Call call) noexcept {
@@ -38,11 +49,11 @@ PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
   double pair[2];
   const OpHandle op = op_of(slot);
   if (const int read = read_operand(left, &args[0], pair); read != 1) [[unlikely]] {
-    if (read == 0) Py_RETURN_NOTIMPLEMENTED;
+    if (read == 0) return not_ours(op, left);
     return with_wide_int(op, left, [&](PyObject* wide) { return binary(slot, wide, right); });
   }
   if (const int read = read_operand(right, &args[1], pair); read != 1) [[unlikely]] {
-    if (read == 0) Py_RETURN_NOTIMPLEMENTED;
+    if (read == 0) return not_ours(op, right);
     return with_wide_int(op, right, [&](PyObject* wide) { return binary(slot, left, wide); });
   }
   if (op == BP_NO_OP) [[unlikely]]
@@ -76,7 +87,7 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   bp_value args[2] = {tensor_value(handle_of(self)), {}};
   double pair[2];
   if (const int read = read_operand(other, &args[1], pair); read != 1) [[unlikely]] {
-    if (read == 0) Py_RETURN_NOTIMPLEMENTED;
+    if (read == 0) return not_ours(op, other);
     return with_wide_int(op, other, [&](PyObject* wide) { return inplace(slot, self, wide); });
   }
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);

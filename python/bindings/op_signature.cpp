@@ -92,7 +92,10 @@ bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, Py
 bool OpSignature::match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given,
                         PyObject** out) const {
   if (n_positional > static_cast<size_t>(positional_)) {
-    raise(BP_ERROR_TYPE, "%s: found %zu arguments by position, expected at most %d", name_, n_positional, positional_);
+    const bool more = positional_ < count();
+    raise(BP_ERROR_TYPE, "%s: found %zu arguments by position, expected at most %d%s%s%s", name_, n_positional,
+          positional_, more ? "; '" : "", more ? parameters_[static_cast<size_t>(positional_)].spec.name : "",
+          more ? "' goes by name" : "");
     return false;
   }
   for (size_t i = 0; i < n_positional; ++i) given[i] = args[i];

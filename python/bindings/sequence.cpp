@@ -83,6 +83,15 @@ bool read_element(PyObject* object, Reading& reading) {
           "stack");
     return false;
   }
+  if (is_tensor(object) && handle_of(object)->dl.ndim > 0) {
+    PyRef shape = PyRef::steal(shape_tuple(handle_of(object)->dl.shape, handle_of(object)->dl.ndim));
+    if (shape)
+      raise(
+          BP_ERROR_VALUE,
+          "asarray: found a tensor of shape %R in a sequence, expected tensors without dimensions; use stack or concat",
+          shape.get());
+    return false;
+  }
   bp_value value{};
   double pair[2] = {0, 0};
   PyRef element =

@@ -93,6 +93,7 @@ def test_other_types_get_their_turn():
     with pytest.raises(TypeError):
         bp.asarray([1.0]) + "1"
     assert (bp.asarray([1.0]) == None) is False  # noqa: E711
+    assert (bp.asarray([1.0]) == b"1") is False and (bp.asarray([1.0]) == np.str_("1")) is False
 
 
 def test_conversion_to_python_numbers():

@@ -16,8 +16,10 @@ def _batched(function, input, weight, axes):
     return (input, False) if input.ndim == axes + 2 else (bp.expand_dims(input, [0]), True)
 
 
-def _finished(y, bias, unbatched):
+def _finished(function, y, bias, unbatched):
     if bias is not None:
+        if tuple(bias.shape) != (y.shape[1],):
+            raise bp.ShapeError(f"{function}: argument bias: found shape {tuple(bias.shape)}, expected ({y.shape[1]},)")
         y = bp.add(y, bp.reshape(bias, [-1] + [1] * (y.ndim - 2)))
     return bp.squeeze(y, [0]) if unbatched else y
 
@@ -41,7 +43,8 @@ def _conv(function, input, weight, bias, stride, padding, dilation, groups, axes
         x, padding = _same_padding(function, x, weight, stride, dilation) if padding == "same" else (x, [0] * axes)
     padding = sizes(function, "padding", padding, axes)
     op = bp.conv2d if axes == 2 else bp.conv
-    return _finished(op(x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups), bias, unbatched)
+    y = op(x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return _finished(function, y, bias, unbatched)
 
 
 def _conv_transpose(function, input, weight, bias, stride, padding, output_padding, groups, dilation, axes):
@@ -53,7 +56,7 @@ def _conv_transpose(function, input, weight, bias, stride, padding, output_paddi
             raise bp.ArgumentValueError(
                 f"{function}: argument output_padding: found {more} with stride {step} and dilation {apart}, expected less than one of them"
             )
-    return _finished(bp.conv_transpose(x, weight, groups=groups, **lists), bias, unbatched)
+    return _finished(function, bp.conv_transpose(x, weight, groups=groups, **lists), bias, unbatched)
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):

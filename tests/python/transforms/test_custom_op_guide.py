@@ -1,11 +1,17 @@
-"""The Python of the guide to custom ops runs, and opcheck finds nothing wrong with its ops."""
+"""The Python of the guide to custom ops runs, opcheck finds nothing wrong with its ops, and its C++ is the example's."""
 
 import pathlib
 import re
 
 import backplane as bp
 
-GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs/guides/custom_op.md"
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs/guides/custom_op.md"
+
+
+def test_the_kernel_is_that_of_the_example():
+    (kernel,) = (block for block in re.findall(r"```cpp\n(.*?)```", GUIDE.read_text(), re.DOTALL) if "struct Kernel" in block)
+    assert (ROOT / "plugins/example/axpby/plugin.cpp").read_text().endswith(kernel)
 
 
 def test_the_snippets_run_in_order(capsys):
