@@ -1,18 +1,14 @@
 #include "core/dispatch.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <utility>
 
 #include "backplane/op.hpp"
 #include "core/device_call.hpp"
-#include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/evaluator.hpp"
 #include "core/fast_call.hpp"
 #include "core/owned_value.hpp"
-#include "core/shape_words.hpp"
 #include "transforms/graph_call.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
@@ -168,153 +164,6 @@ void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before) {
   }
 }
 
-bool names_op(std::string_view message, const OpEntry& op) {
-  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  std::string_view name = op.record->name;
-  name.remove_prefix(name.rfind(':') + 1);
-  for (size_t at = message.find(name); at != std::string_view::npos; at = message.find(name, at + 1)) {
-    const size_t end = at + name.size();
-    if ((at == 0 || !in_word(message[at - 1])) && (end == message.size() || !in_word(message[end]))) return true;
-  }
-  return false;
-}
-
-void throw_status(bp_status status, const OpEntry& op, const char* who) {
-  ThreadCold& block = cold();
-  // An earlier failure's message must not pass for that of one which comes without.
-  std::string message = block.error_is_new && !block.error.empty() ? block.error : "failed without a message";
-  block.error_is_new = false;
-  if (!names_op(message, op))
-    message = std::string(op.record->name) + ": " + (who && *who ? std::string(who) + ": " : "") + message;
-  throw Error(status, message);
-}
-
-bp_status status_of_exception() noexcept {
-  ThreadCold& block = cold();
-  block.error_is_new = true;
-  try {
-    throw;
-  } catch (const Error& error) {
-    block.error = error.what();
-    block.error_code = error.code();
-  } catch (const std::bad_alloc&) {
-    block.error = "out of memory";
-    block.error_code = BP_ERROR_MEMORY;
-  } catch (const std::exception& error) {
-    block.error = error.what();
-    block.error_code = BP_ERROR_INTERNAL;
-  } catch (...) {
-    block.error = "an exception of unknown type";
-    block.error_code = BP_ERROR_INTERNAL;
-  }
-  return block.error_code;
-}
-
-namespace {
-
-// The arguments in the form in which a kernel sees them, as far as dtypes go: those that promote, in the compute dtype.
-class PromotedArguments {
- public:
-  explicit PromotedArguments(const Call& call)
-      : args_(call.args), promote_(call.op.record->def.promote), mask_(call.mask) {
-    compute_ = compute_dtype(*call.op.record, call.args, call.n_args);
-    if (compute_ == BP_DTYPE_NONE) return;
-    bool differ = false;
-    for (int32_t i = 0; i < call.n_args; ++i)
-      if (promotes(i)) each_tensor(call.args + i, 1, [&](TensorImpl* t) { differ = differ || t->dtype != compute_; });
-    if (differ) [[unlikely]]
-      cast_all(call);
-  }
-  PromotedArguments(const PromotedArguments&) = delete;
-  ~PromotedArguments() {
-    for (TensorImpl* t : held_) release(t);
-  }
-  const bp_value* get() const { return args_; }
-
- private:
-  bool promotes(int32_t i) const { return i < 64 && (promote_ >> i & 1); }
-
-  bp_tensor* cast(bp_tensor* t) {
-    if (!t || t->dtype == compute_) return t;
-    bp_value args[] = {tensor_value(impl(t)), dtype_value(compute_)};
-    held_.push_back(call_one(role_op(Role::kCast), args, 2, mask_));
-    return held_.back();
-  }
-
-  void cast_all(const Call& call) {
-    values_.assign(call.args, call.args + call.n_args);
-    for (int32_t i = 0; i < call.n_args; ++i) {
-      bp_value& v = values_[static_cast<size_t>(i)];
-      if (!promotes(i)) continue;
-      if (v.tag == BP_TAG_TENSOR) v.u.t = cast(v.u.t);
-      if (v.tag != BP_TAG_TENSOR_LIST) continue;
-      auto& list = lists_.emplace_back(v.u.tensors, v.u.tensors + v.count);
-      for (bp_tensor*& t : list) t = cast(t);
-      v.u.tensors = list.data();
-    }
-    args_ = values_.data();
-  }
-
-  const bp_value* args_;
-  uint64_t promote_;
-  uint64_t mask_;
-  bp_dtype compute_;
-  std::vector<bp_value> values_;
-  std::vector<std::vector<bp_tensor*>> lists_;
-  std::vector<TensorImpl*> held_;
-};
-
-}  // namespace
-
-namespace {
-// An inner op may have refused what this op's own rules refuse in the user's terms.
-bool blames_arguments(bp_status code) {
-  return code == BP_ERROR_SHAPE || code == BP_ERROR_VALUE || code == BP_ERROR_TYPE || code == BP_ERROR_INDEX ||
-         code == BP_ERROR_DATA;
-}
-}  // namespace
-
-// The shape rule is asked when an op further down has refused: asked first, a rule that is a formula would take up to
-// three quarters of the call. A decomposition that would take what the rule refuses says `require` itself.
-void call_decomposition(const Call& call) {
-  try {
-    decompose_checked(call);
-  } catch (const Error& error) {
-    if (blames_arguments(error.code())) ResultShapes(call).check();
-    throw;
-  }
-}
-
-void decompose_checked(const Call& call) {
-  const OpEntry& op = call.op;
-  BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
-  link_entry(const_cast<OpEntry&>(op));
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &op.record->info;
-  frame.keys = call.mask;
-  frame.compute = BP_DTYPE_NONE;
-  PromotedArguments promoted(call);
-  FormulaInputs inputs;
-  inputs.args = promoted.get();
-  inputs.frame = &frame;
-  bp_value results[kMaxResults] = {};
-  evaluate(*op.record, *op.decompose, inputs, results, native_formulas.load(std::memory_order_relaxed));
-  for (int32_t i = 0; i < call.n_outs; ++i) {
-    bp_value& out = call.outs[i];
-    if (out.flags & BP_VALUE_GIVEN) {
-      bp_value source = results[i];
-      bp_value target = out;
-      core::call(role_op(Role::kCopy), &source, 1, &target, 1, call.mask);
-    }
-    if (out.flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED))
-      release_owned(results[i], [](bp_tensor* t) { release(impl(t)); });
-    else
-      out = results[i];
-  }
-}
-
 void call_key(const Call& call, uint64_t key) {
   auto bit = static_cast<uint32_t>(__builtin_ctzll(key));
   uint64_t below = call.mask & ~key;
@@ -375,19 +224,6 @@ namespace backplane {
 using namespace core;
 
 namespace core {
-
-// At the outermost edge the failure in flight ends. An op on its way may be what failed: the one that was called is
-// named too.
-[[gnu::cold]] bp_status tell_caller(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
-  const bp_status status = status_of_exception();
-  if (thread_state.inside()) return status;
-  ThreadCold& block = cold();
-  block.error_is_new = false;
-  const OpEntry* entry = op_entry(op);
-  if (entry && status != BP_ERROR_PYTHON && !names_op(block.error, *entry))
-    block.error.insert(0, found_arguments(*entry->record, args, n_args) + ": ");
-  return status;
-}
 
 // Apart from the ways below, so that these keep all that they need in registers.
 [[gnu::noinline]] bp_status call_packed_in_full(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs,

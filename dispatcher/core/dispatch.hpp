@@ -28,8 +28,9 @@ void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out
 void call_spending(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
                    uint64_t spent);
 void dispatch(const Call& call);
-void call_on_device(const Call& call);      // device_call.cpp
-void call_decomposition(const Call& call);  // checks shapes, evaluates the DECOMPOSE formula; its calls see call.mask
+void call_on_device(const Call& call);  // device_call.cpp
+void call_decomposition(
+    const Call& call);  // decomposition.cpp: checks shapes, evaluates the DECOMPOSE formula; its calls see call.mask
 void call_key(const Call& call, uint64_t key);
 
 // A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults. Writes
@@ -73,9 +74,9 @@ inline bp_value tensor_value(TensorImpl* tensor) {
 
 // Releases what empty slots received, for a call that failed half-way.
 void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before);
-// Turns a failing status of a plugin's function into an Error with the thread's message.
 // Is the op's name, without its namespace, a word of the message?
 bool names_op(std::string_view message, const OpEntry& op);
+// Turns a failing status of a plugin's function into an Error with the thread's message.
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
 // Keeps the code and the message of the exception in flight for this thread; returns the code.
 bp_status status_of_exception() noexcept;

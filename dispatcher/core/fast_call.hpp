@@ -76,7 +76,7 @@ bp_status call_packed_view(const OpEntry& op, const bp_value* args, int32_t n_ar
 bp_status call_packed_in_full(uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
                               int32_t n_outs) noexcept;
 // Of the exception in flight, at an edge.
-bp_status tell_caller(uint32_t op, const bp_value* args, int32_t n_args) noexcept;
+[[gnu::cold]] bp_status tell_caller(uint32_t op, const bp_value* args, int32_t n_args) noexcept;
 inline constexpr int32_t kMaxShortNumbers = 4;  // arguments of a call with numbers in tensor positions
 
 // The row that takes operands of these common flags as they are, or nullptr. Rows of withdrawn backends are gone, and a
