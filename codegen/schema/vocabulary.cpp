@@ -64,6 +64,7 @@ const std::vector<ShapeWordSpec>& shape_words() {
                                                    {"reduce", "tXB"},
                                                    {"same", "t"},
                                                    {"scalar", ""},
+                                                   {"slice_put", "ttxIII"},
                                                    {"stack", "lA"},
                                                    {"take", "ttA"},
                                                    {"take_along", "ttA"},

@@ -2,6 +2,7 @@
 // device_call.hpp.
 #include <vector>
 
+#include "core/builtin_numbers.hpp"
 #include "core/device_call.hpp"
 #include "core/dispatch.hpp"
 #include "core/dtype_rules.hpp"
@@ -101,6 +102,10 @@ void decompose_checked(const Call& call) {
   evaluate(*op.record, *op.decompose, inputs, results, native_formulas.load(std::memory_order_relaxed));
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value& out = call.outs[i];
+    if (is_number(results[i])) {  // a number in the position of a tensor, which the formula hands on
+      const bp_dtype dtype = result_dtype(*op.record, call.args, call.n_args, i, number_dtype(results[i].tag));
+      results[i] = tensor_value(tensor_of_number(results[i], dtype, device_of_call(call), call.mask));
+    }
     if (out.flags & BP_VALUE_GIVEN) {
       bp_value source = results[i];
       bp_value target = out;

@@ -48,7 +48,8 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
     const bp_value& v = call.args[i];
     bp_value& to = p.args[i];
     to = v;
-    bool in_compute = i < 64 && (record.def.promote >> i & 1) && !(row.def.flags & BP_KERNEL_CASTS);
+    const bool promotes = i < 64 && (record.def.promote >> i & 1);
+    const bool in_compute = promotes && !(row.def.flags & BP_KERNEL_CASTS);
     if (v.tag == BP_TAG_TENSOR) {
       to.u.t = prepare_tensor(impl(v.u.t), row, device, in_compute, compute, p.temporaries);
     } else if (v.tag == BP_TAG_TENSOR_LIST) {
@@ -58,7 +59,9 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
       to.u.tensors = list.data();
     } else if (record.args[static_cast<size_t>(i)].type == BP_TYPE_TENSOR && v.tag != BP_TAG_ABSENT) {
       BP_CHECK(p.n_complex < 4, TYPE, record.name, ": more than 4 numbers stand in tensor positions");
-      to = prepare_number(v, row, device, compute, p.complex_storage[p.n_complex++], p.temporaries);
+      // Where it does not promote, as a mask or an index, it keeps its own kind.
+      const bp_dtype kind = promotes ? compute : number_dtype(v.tag);
+      to = prepare_number(v, row, device, kind, p.complex_storage[p.n_complex++], p.temporaries);
     }
   }
 }

@@ -71,6 +71,8 @@ class Temporaries {
 // A tensor in the form that a row asks for: dtype, layout, alignment. Returns `t` itself where it fits.
 TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, bool in_compute, bp_dtype compute,
                            Temporaries& temporaries);
+// The number as a tensor without axes; the caller owns it.
+TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Device& device, uint64_t mask);
 // A number in a tensor position: in the compute dtype's kind for rows that take immediates, else a tensor.
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries);

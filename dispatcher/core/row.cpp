@@ -101,6 +101,18 @@ const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compu
   return nullptr;
 }
 
+TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Device& device, uint64_t mask) {
+  bp_value args[4] = {};
+  args[0].tag = BP_TAG_INT_LIST;
+  args[1] = number;
+  args[1].flags = 0;
+  args[2].tag = BP_TAG_DTYPE;
+  args[2].u.i = dtype;
+  args[3].tag = BP_TAG_DEVICE;
+  args[3].u.d = id_of(device);
+  return call_one(role_op(Role::kFull), args, 4, mask);
+}
+
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries) {
   bp_value v = number;
@@ -119,15 +131,7 @@ bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& de
     v.tag = BP_TAG_INT;
   }
   if (row.def.flags & BP_KERNEL_IMMEDIATES) return v;
-  v.flags = 0;
-  bp_value args[4] = {};
-  args[0].tag = BP_TAG_INT_LIST;
-  args[1] = v;
-  args[2].tag = BP_TAG_DTYPE;
-  args[2].u.i = compute;
-  args[3].tag = BP_TAG_DEVICE;
-  args[3].u.d = id_of(device);
-  return tensor_value(temporaries.keep(call_one(role_op(Role::kFull), args, 4, 0)));
+  return tensor_value(temporaries.keep(tensor_of_number(v, compute, device, 0)));
 }
 
 void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why) {

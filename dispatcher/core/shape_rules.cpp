@@ -29,6 +29,7 @@ constexpr ShapeWord kWords[] = {
     {"reduce", "tXB", 1, 3, BatchClass::kReduce, shape_words::reduce},
     {"same", "t", 1, 1, BatchClass::kCore, shape_words::same},
     {"scalar", "", 0, 0, BatchClass::kFactory, shape_words::scalar},
+    {"slice_put", "ttxIII", 3, 6, BatchClass::kCore, shape_words::slice_put},
     {"stack", "lA", 1, 2, BatchClass::kList, shape_words::stack},
     {"take", "ttA", 2, 3, BatchClass::kCore, shape_words::take},
     {"take_along", "ttA", 2, 3, BatchClass::kCore, shape_words::take_along},
@@ -189,16 +190,17 @@ void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, Shap
 }
 
 int64_t checked_count(const int64_t* sizes, int32_t ndim) {
+  // Without its sizes of 0: so no stride of an empty tensor overflows either, in any kernel.
   int64_t count = 1;
-  bool overflow = false;
+  bool overflow = false, empty = false;
   for (int32_t i = 0; i < ndim; ++i) {
-    if (sizes[i] == 0) return 0;
-    overflow |= __builtin_mul_overflow(count, sizes[i], &count);
+    empty |= sizes[i] == 0;
+    if (sizes[i] != 0) overflow |= __builtin_mul_overflow(count, sizes[i], &count);
   }
   // Bytes are counted too, and an element has 16 at most.
   BP_CHECK(!overflow && count <= INT64_MAX / 16, MEMORY, "a tensor of shape ",
            shape_text({sizes, static_cast<size_t>(ndim)}), " has more bytes than 64 bits can count");
-  return count;
+  return empty ? 0 : count;
 }
 
 [[gnu::cold]] void fail_axis(const OpRecord& op, int64_t axis, int32_t ndim) {

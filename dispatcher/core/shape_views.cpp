@@ -106,12 +106,11 @@ bool strides_of_reshape(const DLTensor& x, ShapeResult& out) {
   return true;
 }
 
-// As set_row_major (tensor_impl.cpp), in unsigned numbers too.
 void contiguous_strides(ShapeResult& out) {
-  uint64_t stride = 1;
+  int64_t stride = 1;
   for (int32_t d = out.ndim - 1; d >= 0; --d) {
-    out.strides[d] = static_cast<int64_t>(stride);
-    stride *= static_cast<uint64_t>(std::max<int64_t>(out.sizes[d], 1));
+    out.strides[d] = stride;
+    stride *= std::max<int64_t>(out.sizes[d], 1);
   }
 }
 
@@ -215,6 +214,29 @@ void slice(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, 
   out.byte_offset = empty ? 0 : offset * item_size(x);
 }
 
+void slice_put(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
+  const ShapeArgs in{op, rule, args};
+  const auto sizes = in.sizes(0), given = in.sizes(1);
+  const auto axes = in.ints(2);
+  const OptionalInts starts(in, 3, axes.size()), stops(in, 4, axes.size()), steps(in, 5, axes.size());
+  for (const int64_t size : sizes) in.add_dim(out, size);
+  int64_t piece[kMaxRank];
+  std::copy(sizes.begin(), sizes.end(), piece);
+  uint64_t seen = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int32_t d = in.next_axis(2, axes[i], out.ndim, seen);
+    int64_t step = 1;
+    steps.get(i, step);
+    BP_CHECK(step != 0, VALUE, op.name, ": the step of axis ", axes[i], " is 0");
+    piece[d] = resolve_slice(starts, stops, i, step, sizes[d]).count;
+  }
+  bool fits = given.size() <= sizes.size();
+  for (size_t d = 1; fits && d <= given.size(); ++d)
+    fits = given[given.size() - d] == 1 || given[given.size() - d] == piece[sizes.size() - d];
+  BP_CHECK(fits, SHAPE, op.name, ": '", in.name(1), "' of shape ", shape_text(given),
+           " does not broadcast to the slice, of shape ", shape_text({piece, sizes.size()}));
+}
+
 void squeeze(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
   const ShapeArgs in{op, rule, args};
   const DLTensor& x = in.tensor(0).dl;
@@ -289,6 +311,7 @@ void reshape(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args
     in.add_dim(out, shape[i]);
   }
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (empty) checked_count(shape.data(), out.ndim);
   const bool fits = empty ? unknown < 0 && count == 0  // with a 0, -1 could be anything
                           : !overflow && (unknown < 0 ? rest == count : count % rest == 0);
   BP_CHECK(fits, SHAPE, op.name, ": a tensor of shape ", shape_text(from), " with ", count,

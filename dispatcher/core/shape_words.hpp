@@ -82,6 +82,7 @@ BP_SHAPE_WORD(take);
 BP_SHAPE_WORD(take_along);
 BP_SHAPE_WORD(index);
 BP_SHAPE_WORD(index_put);
+BP_SHAPE_WORD(slice_put);
 BP_SHAPE_WORD(one_hot);
 // shape_windows.cpp
 BP_SHAPE_WORD(conv);

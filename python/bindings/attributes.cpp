@@ -22,11 +22,10 @@ PyObject* shape_tuple(const int64_t* sizes, int32_t count) noexcept {
 
 namespace {
 
-// In unsigned numbers: before a size of 0 the product may wrap around.
 int64_t element_count(const bp_tensor* tensor) {
-  uint64_t count = 1;
-  for (int32_t i = 0; i < tensor->dl.ndim; ++i) count *= static_cast<uint64_t>(tensor->dl.shape[i]);
-  return static_cast<int64_t>(count);
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor->dl.ndim; ++i) count *= tensor->dl.shape[i];
+  return count;
 }
 
 PyObject* get_shape(PyObject* self, void*) { return shape_tuple(handle_of(self)->dl.shape, handle_of(self)->dl.ndim); }

@@ -69,7 +69,8 @@ Piece piece_of(const bp_value& start, const bp_value& stop, int64_t step, int64_
   const int64_t first = place(start, step > 0 ? lowest : highest);
   const int64_t last = place(stop, step > 0 ? highest : lowest);
   const int64_t length = step > 0 ? last - first : first - last;
-  return {first, length <= 0 ? 0 : (length - 1) / (step > 0 ? step : -step) + 1};
+  // -step of the least integer does not exist.
+  return {first, length <= 0 ? 0 : (step > 0 ? (length - 1) / step : (1 - length) / step) + 1};
 }
 
 // An element of a list of ints, some of which may be absent.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/accumulate.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/lanes.hpp"
@@ -25,7 +26,7 @@ void add_windows(const Overlap& o, const T* x, Sum* sums) {
   for (int64_t w = 0; w < o.windows; ++w)
     for (int64_t i = 0; i < o.inner; ++i, x += o.size) {
       Sum* at = sums + w * o.step * o.inner + i;
-      for (int64_t k = 0; k < o.size; ++k) at[k * o.dilation * o.inner] += static_cast<Sum>(x[k]);
+      for (int64_t k = 0; k < o.size; ++k) add_to(at[k * o.dilation * o.inner], static_cast<Sum>(x[k]));
     }
 }
 

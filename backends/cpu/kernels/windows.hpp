@@ -30,8 +30,9 @@ struct Inside {
 };
 inline Inside inside(int64_t k, int64_t stride, int64_t padding, int64_t dilation, int64_t size, int64_t outputs) {
   const int64_t shift = k * dilation - padding;
-  const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  const int64_t end = shift >= size ? 0 : (size - shift + stride - 1) / stride;
+  // Rounded up without adding the stride, which may be the largest number.
+  const int64_t begin = shift >= 0 ? 0 : (-shift - 1) / stride + 1;
+  const int64_t end = shift >= size ? 0 : (size - shift - 1) / stride + 1;
   const int64_t last = end < outputs ? end : outputs;
   return {begin < last ? begin : last, last};
 }

@@ -2,6 +2,7 @@
 #include "device.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -11,6 +12,8 @@
 namespace sim {
 namespace {
 
+constexpr uint64_t kDefaultMemory = 8ull << 30;
+
 Queue& queue(bp_stream* stream) { return *reinterpret_cast<Queue*>(stream); }
 
 void device_count(Backend&, int32_t* count) { *count = kDeviceCount; }
@@ -18,7 +21,7 @@ void device_count(Backend&, int32_t* count) { *count = kDeviceCount; }
 void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
   std::snprintf(out->name, sizeof(out->name), "simulated accelerator %d (%s)", ordinal,
                 backend.addressing() == Addressing::kProtected ? "protected memory" : "memory handles");
-  out->total_memory = kDeviceMemory;
+  out->total_memory = device_memory();
   out->alignment = backend.alignment();
   out->dl_device_type = kDLExtDev;
 }
@@ -99,10 +102,15 @@ void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
   const MemoryStats stats = backend.device(ordinal).memory.stats();
   out->in_use = stats.in_use;
   out->peak = stats.peak;
-  out->reserved = kDeviceMemory;
+  out->reserved = device_memory();
 }
 
 }  // namespace
+
+uint64_t device_memory() {
+  const char* bytes = std::getenv("BACKPLANE_SIM_MEMORY");
+  return bytes ? std::strtoull(bytes, nullptr, 10) : kDefaultMemory;
+}
 
 void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   host_ = registrar.host();

@@ -17,10 +17,11 @@
 namespace sim {
 
 inline constexpr int32_t kDeviceCount = 2;
-inline constexpr uint64_t kDeviceMemory = 8ull << 30;  // bytes; pages take room only once they are written
+// Bytes of a device: 8 GiB, whose pages take room only once they are written, or what BACKPLANE_SIM_MEMORY says.
+uint64_t device_memory();
 
 struct Device {
-  explicit Device(Addressing addressing) : memory(addressing, kDeviceMemory) {}
+  explicit Device(Addressing addressing) : memory(addressing, device_memory()) {}
   ~Device() { queues.clear(); }  // queues use the memory
 
   DeviceMemory memory;

@@ -171,6 +171,8 @@ def product_of(value):
     """Of the numbers in an argument, zeros left out: what it may ask for, roughly."""
     if isinstance(value, (list, tuple)):
         return math.prod(map(product_of, value))
+    if isinstance(value, bp.Tensor) and value.ndim == 0 and value.dtype.kind in "iu" and str(value.device) == "cpu":
+        value = int(value)  # it may stand for a size
     return value if isinstance(value, (int, float)) and value else 1
 
 

@@ -130,7 +130,8 @@ class Child:
         code = os.waitstatus_to_exitcode(self.status)
         if code != 0:
             self.errors.seek(0)
-            said = self.errors.read().decode(errors="replace").strip().splitlines()
+            lines = self.errors.read().decode(errors="replace").strip().splitlines()
+            said = [line for line in lines if "failed to allocate" not in line]  # which is refused in good order
             how = "did not end" if code == -signal.SIGALRM else f"killed the process ({code})"
             found.append({"case": self.done(), "call": self.call(), "wrong": "\n    ".join([how, *said[:30]])})
         return found, code != 0
