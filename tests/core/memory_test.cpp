@@ -62,8 +62,9 @@ TEST(Memory, ASizeThatOverflowsIsAFailedAllocation) {
       {int64_t{1} << 60}, {int64_t{1} << 61}, {int64_t{1} << 62}, {int64_t{1} << 31, int64_t{1} << 31, 2}};
   for (const auto& shape : shapes)
     EXPECT_EQ(failure_of([&] { empty(shape, BP_FLOAT64, null_backend()); }).code, BP_ERROR_MEMORY) << shape[0];
-  const std::vector<int64_t> none = {int64_t{1} << 62, int64_t{1} << 62, 0};
+  const std::vector<int64_t> none = {int64_t{1} << 55, 0}, beyond = {int64_t{1} << 62, int64_t{1} << 62, 0};
   EXPECT_EQ(empty(none, BP_FLOAT64, null_backend()).get()->nbytes, 0u);
+  EXPECT_EQ(failure_of([&] { empty(beyond, BP_FLOAT64, null_backend()); }).code, BP_ERROR_MEMORY);
   const std::vector<int64_t> ranked = {2, 2, 2, 2, 2, 2, int64_t{1} << 55};
   EXPECT_EQ(failure_of([&] { empty(ranked, BP_FLOAT64, null_backend()); }).code, BP_ERROR_MEMORY);
 }

@@ -463,9 +463,10 @@ TEST(InferShape, CallsAFunctionWithoutShowingData) {
 }
 
 TEST(Pieces, CountsAndAxes) {
-  const Ints vast = {int64_t{1} << 62, 4}, none = {int64_t{1} << 62, 4, 0};
+  const Ints vast = {int64_t{1} << 62, 4}, none = {int64_t{1} << 55, 4, 0}, beyond = {int64_t{1} << 62, 4, 0};
   EXPECT_THROW(checked_count(vast.data(), 2), Error);
   EXPECT_EQ(checked_count(none.data(), 3), 0);
+  EXPECT_THROW(checked_count(beyond.data(), 3), Error);
   EXPECT_EQ(checked_count(nullptr, 0), 1);
   const auto op = op_with("same", {kTensor});
   EXPECT_EQ(normalize_axis(*op, -1, 3), 2);
