@@ -119,8 +119,8 @@ void fill_equality(Elementwise& t) {
   t.inner[BP_INT16] = t.inner[BP_UINT16] = binary_loop<Op, uint16_t, uint8_t>;
   t.inner[BP_INT32] = t.inner[BP_UINT32] = binary_loop<Op, uint32_t, uint8_t>;
   t.inner[BP_INT64] = t.inner[BP_UINT64] = binary_loop<Op, uint64_t, uint8_t>;
-  t.inner[BP_FLOAT16] = binary_loop<OfFloat16, uint16_t, uint8_t>;
-  t.inner[BP_BFLOAT16] = binary_loop<OfBfloat16, uint16_t, uint8_t>;
+  t.inner[BP_FLOAT16] = half_bits_binary_loop<OfFloat16, uint8_t>;
+  t.inner[BP_BFLOAT16] = half_bits_binary_loop<OfBfloat16, uint8_t>;
   t.inner[BP_FLOAT32] = binary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = binary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = binary_loop<Op, std::complex<float>, uint8_t>;
@@ -142,16 +142,18 @@ void fill_order(Elementwise& t, Elementwise& opposite) {
   fill_ordered<Op, uint16_t>(t, opposite, BP_UINT16);
   fill_ordered<Op, uint32_t>(t, opposite, BP_UINT32);
   fill_ordered<Op, uint64_t>(t, opposite, BP_UINT64);
-  fill_ordered<OfFloat16, uint16_t>(t, opposite, BP_FLOAT16);
-  fill_ordered<OfBfloat16, uint16_t>(t, opposite, BP_BFLOAT16);
+  t.inner[BP_FLOAT16] = half_bits_binary_loop<OfFloat16, uint8_t>;
+  t.inner[BP_BFLOAT16] = half_bits_binary_loop<OfBfloat16, uint8_t>;
+  opposite.inner[BP_FLOAT16] = exchanged<half_bits_binary_loop<OfFloat16, uint8_t>>;
+  opposite.inner[BP_BFLOAT16] = exchanged<half_bits_binary_loop<OfBfloat16, uint8_t>>;
   fill_ordered<Op, float>(t, opposite, BP_FLOAT32);
   fill_ordered<Op, double>(t, opposite, BP_FLOAT64);
 }
 // Integers are always finite: they are left to the ops' decompositions.
 template <class Op, class OfFloat16, class OfBfloat16>
 void fill_class(Elementwise& t) {
-  t.inner[BP_FLOAT16] = unary_loop<OfFloat16, uint16_t, uint8_t>;
-  t.inner[BP_BFLOAT16] = unary_loop<OfBfloat16, uint16_t, uint8_t>;
+  t.inner[BP_FLOAT16] = half_bits_unary_loop<OfFloat16, uint8_t>;
+  t.inner[BP_BFLOAT16] = half_bits_unary_loop<OfBfloat16, uint8_t>;
   t.inner[BP_FLOAT32] = unary_loop<Op, float, uint8_t>;
   t.inner[BP_FLOAT64] = unary_loop<Op, double, uint8_t>;
   t.inner[BP_COMPLEX64] = unary_loop<Op, std::complex<float>, uint8_t>;

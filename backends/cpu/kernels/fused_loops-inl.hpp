@@ -129,13 +129,14 @@ HWY_NOINLINE void half_blocks(HalfPairs pairs, Half type, char* const* p, const 
     const int64_t count = n - at < kBlock ? n - at : kBlock, filled = (count + step - 1) / step * step;
     for (int k = 0; k < Tensors; ++k) {
       if (s[k + 1] == 0) continue;
-      const char* from = p[k + 1] + at * s[k + 1];
-      for (int64_t i = 0; i < filled; ++i)
-        blocks[k + 1][i] = *reinterpret_cast<const uint16_t*>(from + (i < count ? i : count - 1) * s[k + 1]);
+      gather_halves(p[k + 1] + at * s[k + 1], s[k + 1], blocks[k + 1], count);
+      for (int64_t i = count; i < filled; ++i) blocks[k + 1][i] = blocks[k + 1][count - 1];
       x[k] = blocks[k + 1];
     }
-    pairs(type, x, advance, p + Tensors + 1, blocks[0], filled);
     char* to = p[0] + at * s[0];
+    const bool direct = s[0] == kItem && filled == count;
+    pairs(type, x, advance, p + Tensors + 1, direct ? reinterpret_cast<uint16_t*>(to) : blocks[0], filled);
+    if (direct) continue;
     for (int64_t i = 0; i < count; ++i) *reinterpret_cast<uint16_t*>(to + i * s[0]) = blocks[0][i];
   }
 }

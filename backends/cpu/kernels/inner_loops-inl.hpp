@@ -68,6 +68,44 @@ const char* binary_loop(char* const* p, const int64_t* s, int64_t n) {
   return nullptr;
 }
 
+// A loop over half floats whose operands are not contiguous: block by block they are gathered into rows, for which the
+// loop is fast. A number stays where it is.
+template <int Inputs, class R>
+HWY_NOINLINE const char* half_rows(InnerLoop loop, char* const* p, const int64_t* s, int64_t n) {
+  constexpr int64_t kItem = sizeof(uint16_t), kBlock = 256;
+  uint16_t rows[Inputs][kBlock];
+  R results[kBlock];
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = n - at < kBlock ? n - at : kBlock;
+    char* to = p[0] + at * s[0];
+    const bool direct = s[0] == int64_t{sizeof(R)};
+    char* pointers[Inputs + 1] = {direct ? to : reinterpret_cast<char*>(results)};
+    int64_t strides[Inputs + 1] = {sizeof(R)};
+    for (int k = 1; k <= Inputs; ++k) {
+      pointers[k] = p[k] + at * s[k];
+      strides[k] = s[k];
+      if (s[k] == 0 || s[k] == kItem) continue;
+      gather_halves(pointers[k], s[k], rows[k - 1], count);
+      pointers[k] = reinterpret_cast<char*>(rows[k - 1]);
+      strides[k] = kItem;
+    }
+    loop(pointers, strides, count);
+    for (int64_t i = 0; !direct && i < count; ++i) *reinterpret_cast<R*>(to + i * s[0]) = results[i];
+  }
+  return nullptr;
+}
+template <class Op, class R>
+const char* half_bits_unary_loop(char* const* p, const int64_t* s, int64_t n) {
+  const InnerLoop loop = unary_loop<Op, uint16_t, R>;
+  return s[0] == int64_t{sizeof(R)} && s[1] == 2 ? loop(p, s, n) : half_rows<1, R>(loop, p, s, n);
+}
+template <class Op, class R>
+const char* half_bits_binary_loop(char* const* p, const int64_t* s, int64_t n) {
+  const InnerLoop loop = binary_loop<Op, uint16_t, R>;
+  const bool contiguous = s[0] == int64_t{sizeof(R)} && (s[1] == 2 || s[1] == 0) && (s[2] == 2 || s[2] == 0);
+  return contiguous ? loop(p, s, n) : half_rows<2, R>(loop, p, s, n);
+}
+
 // Half floats are computed in float32, tile by tile: small arrays that the compiler keeps in registers.
 inline constexpr int64_t kHalfTile = 2 * int64_t{hn::MaxLanes(hn::ScalableTag<float>())};
 template <class S>
@@ -96,6 +134,8 @@ const char* half_unary_loop(char* const* p, const int64_t* s, int64_t n) {
       for (int64_t j = 0; j < kHalfTile; ++j) a[j] = Op::call(a[j]);
       narrow_tile(a, out + i);
     }
+  } else if (n >= kHalfTile && s[1] != 0) {
+    return half_rows<1, S>(half_unary_loop<Op, S>, p, s, n);
   }
   for (; i < n; ++i)
     *reinterpret_cast<S*>(p[0] + i * s[0]) =
@@ -118,7 +158,9 @@ template <class Op, class S>
 const char* half_binary_loop(char* const* p, const int64_t* s, int64_t n) {
   constexpr int64_t kItem = sizeof(S);
   int64_t i = 0;
-  if (s[0] == kItem && (s[1] == kItem || s[1] == 0) && (s[2] == kItem || s[2] == 0) && n >= kHalfTile) {
+  const bool contiguous = s[0] == kItem && (s[1] == kItem || s[1] == 0) && (s[2] == kItem || s[2] == 0);
+  if (!contiguous && n >= kHalfTile) return half_rows<2, S>(half_binary_loop<Op, S>, p, s, n);
+  if (contiguous && n >= kHalfTile) {
     const auto loop = s[1] == 0 ? (s[2] == 0 ? half_pairs<Op, S, true, true> : half_pairs<Op, S, true, false>)
                                 : (s[2] == 0 ? half_pairs<Op, S, false, true> : half_pairs<Op, S, false, false>);
     i = n / kHalfTile * kHalfTile;
