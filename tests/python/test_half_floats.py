@@ -155,3 +155,46 @@ def test_products_are_rounded_once(rows, inner, columns, dtype):
     strided = bp.zeros((columns, rows), dtype=dtype).T
     for found in (x @ y, across @ y, x @ beside, across @ bp.copy(y.T).T, bp.matmul(x, y, out=strided)):
         assert np.all(np.abs(bp.astype(found, bp.float64).numpy() - exact) <= bound)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_every_number_in_order(dtype):
+    x, wide = every_number(dtype)
+    shuffled = np.random.default_rng(4).permutation(1 << 16)
+    x, single = x[bp.asarray(shuffled)], bp.asarray(wide[shuffled])
+    for name in ("sort", "argsort"):
+        for descending in (False, True):
+            same(getattr(bp, name)(x, descending=descending), getattr(bp, name)(single, descending=descending))
+    for rows in (64, 1 << 16):  # rows of 1024 without and with a NaN, rows of one number
+        for name in ("cummax", "cummin"):
+            found, expected = (getattr(bp, name)(bp.reshape(v, (rows, -1)), axis=1) for v in (x, single))
+            same(found[0], expected[0])
+            same(found[1], expected[1])
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("target", [bp.bool, bp.int8, bp.int32, bp.int64, bp.uint8, bp.uint64], ids=str)
+def test_every_number_becomes_an_integer(dtype, target):
+    x, wide = every_number(dtype)
+    same(bp.astype(x, target), bp.astype(bp.asarray(wide), target))
+    same(bp.astype(x[:77], target), bp.astype(bp.asarray(wide[:77]), target))
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("window", [([2, 2], [], [0, 0]), ([3, 3], [1, 1], [1, 1]), ([3, 2], [2, 3], [1, 0])], ids=str)
+def test_pooling(window, dtype):
+    x, wide = operands(2 * 3 * 17 * 19, dtype)
+    x, wide = (bp.reshape(v, (2, 3, 17, 19)) for v in (x, wide))
+    for name in ("max_pool2d", "avg_pool2d"):
+        same(getattr(bp, name)(x, *window), getattr(bp, name)(wide, *window))
+    same(bp.max_pool2d_with_indices(x, *window)[1], bp.max_pool2d_with_indices(wide, *window)[1])
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_many_sums_are_rounded_once(dtype):
+    """Rounded each time, a sum of ones ends at 2048 in float16 and at 256 in bfloat16."""
+    ones, at = bp.ones((4096, 3), dtype=dtype), bp.zeros((4096,), dtype=bp.int64)
+    expected = np.array([[4096.0] * 3, [0.0] * 3], dtype=np.float32)
+    for found in (bp.segment_sum(ones, at, 2), bp.index_add(bp.zeros((2, 3), dtype=dtype), 0, at, ones)):
+        np.testing.assert_array_equal(bp.astype(found, bp.float32).numpy(), expected)
+    assert float(bp.segment_sum(ones[:, 0] + 0, at, 1)[0]) == 4096

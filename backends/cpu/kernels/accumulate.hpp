@@ -8,7 +8,8 @@
 
 namespace backplane::cpu {
 
-// target += value. Integers wrap, bool is or; half floats add in float32 and round each time, as the dtype says.
+// target += value. Integers wrap, bool is or; half floats add in float32 and round each time (a caller
+// with many sums keeps them in float32).
 template <class T>
 void add_to(T& target, T value) {
   if constexpr (std::is_same_v<T, bool>)

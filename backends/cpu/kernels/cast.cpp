@@ -116,7 +116,11 @@ inline constexpr bool kByVectors = (std::is_same_v<To, float> &&
                                     (std::is_same_v<From, float16> || std::is_same_v<From, bfloat16>)) ||
                                    (std::is_same_v<From, float> &&
                                     (std::is_same_v<To, float16> || std::is_same_v<To, bfloat16>));
+template <class From, class To>
+inline constexpr bool kThroughSingle = std::is_same_v<From, float16>&& std::is_integral_v<To>;
 #else
+template <class From, class To>
+inline constexpr bool kThroughSingle = false;
 template <class From, class To>
 inline constexpr bool kByVectors = false;
 template <class From, class To>
@@ -132,6 +136,14 @@ void cast_loop(const char* source, int64_t source_stride, char* destination, int
     To* out = reinterpret_cast<To*>(destination);
     int64_t done = 0;
     if constexpr (kByVectors<From, To>) done = convert_vectors(in, out, n);
+    // float16 goes to other types through rows of float32: nothing else converts it by vectors.
+    if constexpr (kThroughSingle<From, To>) {
+      constexpr int64_t kRow = 256;
+      for (float row[kRow]; done + kRow <= n; done += kRow) {
+        convert_vectors(in + done, row, kRow);
+        for (int64_t i = 0; i < kRow; ++i) out[done + i] = convert<To>(row[i]);
+      }
+    }
 #pragma GCC ivdep
     for (int64_t i = done; i < n; ++i) out[i] = convert<To>(in[i]);
     return;

@@ -1,12 +1,14 @@
 // max_pool2d_with_indices and avg_pool2d over contiguous images (n, c, h, w), parallel over channels of images; float32
-// in vectors (pool_lanes.cpp).
+// and, widened plane by plane, half floats in vectors (pool_lanes.cpp).
 #include <algorithm>
 #include <limits>
 
+#include "kernels/cast.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/pool_lanes.hpp"
 #include "kernels/windows.hpp"
+#include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -54,6 +56,23 @@ void for_each_window(const bp_frame* frame, const bp_tensor* x, const Windows& w
   });
 }
 
+// A plane of half floats in float32, and results that are rounded once, when they are whole.
+template <class T>
+struct WidePlane {
+  Scratch<float> image, results;
+
+  WidePlane(const Windows& w, const T* plane) : image(w.image()), results(w.outputs()) {
+    cast_row(plugin::kDtypeOf<T>, reinterpret_cast<const char*>(plane), sizeof(T), BP_FLOAT32,
+             reinterpret_cast<char*>(image.get()), sizeof(float), w.image());
+  }
+  void round_to(T* out, int64_t n) const {
+    cast_row(BP_FLOAT32, reinterpret_cast<const char*>(results.get()), sizeof(float), plugin::kDtypeOf<T>,
+             reinterpret_cast<char*>(out), sizeof(T), n);
+  }
+};
+template <class T>
+constexpr bool kHalf = std::is_same_v<T, plugin::float16> || std::is_same_v<T, plugin::bfloat16>;
+
 // The first of equals, the first NaN where there is one. A window that lies wholly in the padding is -inf, at its
 // corner clamped into the image.
 template <class T>
@@ -64,6 +83,14 @@ void max_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T* va
       return for_each_plane(frame, x, w, [&](int64_t plane) {
         max_pool_lanes(w, data + plane * w.image(), values == nullptr ? nullptr : values + plane * w.outputs(),
                        indices == nullptr ? nullptr : indices + plane * w.outputs());
+      });
+  if constexpr (kHalf<T>)
+    if (pools_in_lanes(w))
+      return for_each_plane(frame, x, w, [&](int64_t plane) {
+        const WidePlane<T> wide(w, data + plane * w.image());
+        max_pool_lanes(w, wide.image.get(), values == nullptr ? nullptr : wide.results.get(),
+                       indices == nullptr ? nullptr : indices + plane * w.outputs());
+        if (values != nullptr) wide.round_to(values + plane * w.outputs(), w.outputs());
       });
   for_each_window(frame, x, w,
                   [&](int64_t plane, int64_t at, int64_t top, int64_t bottom, int64_t left, int64_t right) {
@@ -93,6 +120,13 @@ void average_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T
     if (pools_in_lanes(w))
       return for_each_plane(frame, x, w, [&](int64_t plane) {
         sum_pool_lanes(w, data + plane * w.image(), scale, out + plane * w.outputs());
+      });
+  if constexpr (kHalf<T>)
+    if (pools_in_lanes(w))
+      return for_each_plane(frame, x, w, [&](int64_t plane) {
+        const WidePlane<T> wide(w, data + plane * w.image());
+        sum_pool_lanes(w, wide.image.get(), scale, wide.results.get());
+        wide.round_to(out + plane * w.outputs(), w.outputs());
       });
   for_each_window(frame, x, w,
                   [&](int64_t plane, int64_t at, int64_t top, int64_t bottom, int64_t left, int64_t right) {

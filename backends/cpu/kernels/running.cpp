@@ -3,6 +3,7 @@
 
 #include "kernels/families.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/sort_keys.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -35,6 +36,26 @@ void run_extreme(char* const* p, const Step& step, int64_t n) {
   }
 }
 
+// The same of half floats, by keys of 16 bits in their order: a NaN is beyond every number, the zeros are equal.
+template <class T, bool Largest>
+void run_half_extreme(char* const* p, const Step& step, int64_t n) {
+  T best{};
+  uint16_t best_key = Largest ? 0 : 0xffff;
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T value = *reinterpret_cast<const T*>(p[2] + i * step.x);
+    // The key of a NaN, 0xffff, wraps to 0, the least.
+    const auto key = static_cast<uint16_t>(tie_key(value) + (Largest ? 0 : 1));
+    if (Largest ? key >= best_key : key <= best_key) {
+      best = value;
+      best_key = key;
+      at = i;
+    }
+    *reinterpret_cast<T*>(p[0] + i * step.values) = best;
+    *reinterpret_cast<int64_t*>(p[1] + i * step.positions) = at;
+  }
+}
+
 // (Tensor x, *, Axis axis) -> (values, indices)
 template <bool Largest>
 bp_status BP_CALL running_extreme(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
@@ -47,7 +68,10 @@ bp_status BP_CALL running_extreme(const bp_frame* frame, const bp_value* args, i
     const Lanes<3> lanes(x->dl.shape, rank, axis, {lane_operand(values), lane_operand(indices), lane_operand(x)});
     plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
       lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
-        run_extreme<T, Largest>(p, step, n);
+        if constexpr (kIsHalf<T>)
+          run_half_extreme<T, Largest>(p, step, n);
+        else
+          run_extreme<T, Largest>(p, step, n);
         return nullptr;
       });
     });

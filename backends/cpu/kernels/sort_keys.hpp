@@ -20,6 +20,24 @@ using BitsOf =
     std::conditional_t<Bytes == 1, uint8_t,
                        std::conditional_t<Bytes == 2, uint16_t, std::conditional_t<Bytes == 4, uint32_t, uint64_t>>>;
 
+// Tests of a floating number; half floats are tested as they lie, which converts nothing.
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, plugin::float16> || std::is_same_v<T, plugin::bfloat16>;
+template <class T>
+bool is_nan(T value) {
+  if constexpr (kIsHalf<T>)
+    return (value.bits & 0x7fff) > (std::is_same_v<T, plugin::float16> ? 0x7c00 : 0x7f80);
+  else
+    return value != value;
+}
+template <class T>
+bool is_zero(T value) {
+  if constexpr (kIsHalf<T>)
+    return (value.bits & 0x7fff) == 0;
+  else
+    return value == 0;
+}
+
 // Floating numbers are sign and magnitude: negative ones are inverted, others get the highest bit.
 template <class T>
 SortKey<T> sort_key(T value) {
@@ -31,8 +49,7 @@ SortKey<T> sort_key(T value) {
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<Bits>(bits ^ kTop);
   } else {
-    const plugin::Compute<T> number = value;
-    if (number != number) return static_cast<Bits>(~Bits{0});
+    if (is_nan(value)) return static_cast<Bits>(~Bits{0});
     return static_cast<Bits>((bits & kTop) != 0 ? ~bits : bits | kTop);
   }
 }
@@ -42,7 +59,7 @@ SortKey<T> tie_key(T value) {
   if constexpr (std::is_integral_v<T>) {
     return sort_key(value);
   } else {
-    return plugin::Compute<T>(value) == 0 ? sort_key(T(0.0f)) : sort_key(value);
+    return is_zero(value) ? sort_key(T(0.0f)) : sort_key(value);
   }
 }
 template <class T>
