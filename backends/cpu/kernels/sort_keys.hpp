@@ -20,27 +20,21 @@ using BitsOf =
     std::conditional_t<Bytes == 1, uint8_t,
                        std::conditional_t<Bytes == 2, uint16_t, std::conditional_t<Bytes == 4, uint32_t, uint64_t>>>;
 
-// Tests of a floating number; half floats are tested as they lie, which converts nothing.
+// Half floats by arithmetic alone: signs of no order would mispredict a branch, and a loop of them would not vectorise.
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, plugin::float16> || std::is_same_v<T, plugin::bfloat16>;
 template <class T>
-bool is_nan(T value) {
-  if constexpr (kIsHalf<T>)
-    return (value.bits & 0x7fff) > (std::is_same_v<T, plugin::float16> ? 0x7c00 : 0x7f80);
-  else
-    return value != value;
-}
-template <class T>
-bool is_zero(T value) {
-  if constexpr (kIsHalf<T>)
-    return (value.bits & 0x7fff) == 0;
-  else
-    return value == 0;
+[[gnu::always_inline]] inline uint16_t half_key(T value) {
+  constexpr uint16_t kInfinity = std::is_same_v<T, plugin::float16> ? 0x7c00 : 0x7f80;
+  const auto negative = static_cast<uint16_t>(-(value.bits >> 15));
+  const auto nan = static_cast<uint16_t>(-int{(value.bits & 0x7fff) > kInfinity});
+  return static_cast<uint16_t>((value.bits ^ (negative | 0x8000)) | nan);
 }
 
 // Floating numbers are sign and magnitude: negative ones are inverted, others get the highest bit.
+// Always inlined: loops that are compiled for each Highway target vectorise them.
 template <class T>
-SortKey<T> sort_key(T value) {
+[[gnu::always_inline]] inline SortKey<T> sort_key(T value) {
   using Bits = BitsOf<sizeof(T)>;
   constexpr auto kTop = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
   const Bits bits = std::bit_cast<Bits>(value);
@@ -48,8 +42,10 @@ SortKey<T> sort_key(T value) {
     return bits;
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<Bits>(bits ^ kTop);
+  } else if constexpr (kIsHalf<T>) {
+    return half_key(value);
   } else {
-    if (is_nan(value)) return static_cast<Bits>(~Bits{0});
+    if (value != value) return static_cast<Bits>(~Bits{0});
     return static_cast<Bits>((bits & kTop) != 0 ? ~bits : bits | kTop);
   }
 }
@@ -58,12 +54,15 @@ template <class T>
 SortKey<T> tie_key(T value) {
   if constexpr (std::is_integral_v<T>) {
     return sort_key(value);
+  } else if constexpr (kIsHalf<T>) {
+    const uint16_t key = half_key(value);
+    return SortKey<T>{key} + (key == 0x7fff);  // the key of -0, next below that of 0
   } else {
-    return is_zero(value) ? sort_key(T(0.0f)) : sort_key(value);
+    return value == 0 ? sort_key(T(0)) : sort_key(value);
   }
 }
 template <class T>
-T value_of_key(SortKey<T> key) {
+[[gnu::always_inline]] inline T value_of_key(SortKey<T> key) {
   using Bits = BitsOf<sizeof(T)>;
   constexpr auto kTop = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
   const auto bits = static_cast<Bits>(key);
@@ -71,6 +70,8 @@ T value_of_key(SortKey<T> key) {
     return static_cast<T>(bits);
   else if constexpr (std::is_integral_v<T>)
     return std::bit_cast<T>(static_cast<Bits>(bits ^ kTop));
+  else if constexpr (kIsHalf<T>)
+    return std::bit_cast<T>(static_cast<Bits>(bits ^ (kTop | ((bits >> 15) - 1))));
   else
     return std::bit_cast<T>(static_cast<Bits>((bits & kTop) != 0 ? bits ^ kTop : ~bits));
 }
