@@ -164,7 +164,12 @@ def test_every_number_in_order(dtype):
     x, single = x[bp.asarray(shuffled)], bp.asarray(wide[shuffled])
     for name in ("sort", "argsort"):
         for descending in (False, True):
-            same(getattr(bp, name)(x, descending=descending), getattr(bp, name)(single, descending=descending))
+            for shape in ((1 << 16,), (64, 1024), (1024, 64)):  # by partition, by networks
+                found, expected = (getattr(bp, name)(bp.reshape(v, shape), descending=descending) for v in (x, single))
+                same(found, expected)
+    found, expected = (bp.topk(bp.reshape(v, (16, 4096)), 9) for v in (x, single))
+    same(found[0], expected[0])
+    same(found[1], expected[1])
     for rows in (64, 1 << 16):  # rows of 1024 without and with a NaN, rows of one number
         for name in ("cummax", "cummin"):
             found, expected = (getattr(bp, name)(bp.reshape(v, (rows, -1)), axis=1) for v in (x, single))
