@@ -1,5 +1,6 @@
 // Runs an op's decomposition: its formula, over arguments of the compute dtype. Declared in dispatch.hpp and
 // device_call.hpp.
+#include <utility>
 #include <vector>
 
 #include "core/builtin_numbers.hpp"
@@ -84,6 +85,20 @@ void call_decomposition(const Call& call) {
   }
 }
 
+namespace {
+
+// What the formula gave and nobody has taken yet.
+struct Results {
+  bp_value values[kMaxResults] = {};
+  Results() = default;
+  Results(const Results&) = delete;
+  ~Results() {
+    for (bp_value& value : values) release_owned(value, [](bp_tensor* t) { release(impl(t)); });
+  }
+};
+
+}  // namespace
+
 void decompose_checked(const Call& call) {
   const OpEntry& op = call.op;
   BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
@@ -98,23 +113,20 @@ void decompose_checked(const Call& call) {
   FormulaInputs inputs;
   inputs.args = promoted.get();
   inputs.frame = &frame;
-  bp_value results[kMaxResults] = {};
-  evaluate(*op.record, *op.decompose, inputs, results, native_formulas.load(std::memory_order_relaxed));
+  Results results;
+  evaluate(*op.record, *op.decompose, inputs, results.values, native_formulas.load(std::memory_order_relaxed));
   for (int32_t i = 0; i < call.n_outs; ++i) {
-    bp_value& out = call.outs[i];
-    if (is_number(results[i])) {  // a number in the position of a tensor, which the formula hands on
-      const bp_dtype dtype = result_dtype(*op.record, call.args, call.n_args, i, number_dtype(results[i].tag));
-      results[i] = tensor_value(tensor_of_number(results[i], dtype, device_of_call(call), call.mask));
+    bp_value &out = call.outs[i], &result = results.values[i];
+    if (is_number(result)) {  // a number in the position of a tensor, which the formula hands on
+      const bp_dtype dtype = result_dtype(*op.record, call.args, call.n_args, i, number_dtype(result.tag));
+      result = tensor_value(tensor_of_number(result, dtype, device_of_call(call), call.mask));
     }
     if (out.flags & BP_VALUE_GIVEN) {
-      bp_value source = results[i];
       bp_value target = out;
-      core::call(role_op(Role::kCopy), &source, 1, &target, 1, call.mask);
+      core::call(role_op(Role::kCopy), &result, 1, &target, 1, call.mask);
+    } else if (!(out.flags & BP_VALUE_NOT_WANTED)) {
+      out = std::exchange(result, {});
     }
-    if (out.flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED))
-      release_owned(results[i], [](bp_tensor* t) { release(impl(t)); });
-    else
-      out = results[i];
   }
 }
 

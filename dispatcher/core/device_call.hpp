@@ -86,7 +86,7 @@ void call_view(const Call& call);  // view_call.cpp
 void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp
 [[noreturn]] void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why);
 
-// A decomposition whose op's shape rule was asked. decomposition.cpp.
+// As call_decomposition, which asks the op's shape rule should this fail. decomposition.cpp.
 void decompose_checked(const Call& call);
 // The device of a call: that of its tensors, which must agree; else of a Device argument; else the default.
 Device& device_of_call(const Call& call);

@@ -30,7 +30,7 @@ void call_spending(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
 void dispatch(const Call& call);
 void call_on_device(const Call& call);  // device_call.cpp
 void call_decomposition(
-    const Call& call);  // decomposition.cpp: checks shapes, evaluates the DECOMPOSE formula; its calls see call.mask
+    const Call& call);  // decomposition.cpp: evaluates the DECOMPOSE formula; its calls see call.mask
 void call_key(const Call& call, uint64_t key);
 
 // A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults. Writes

@@ -70,3 +70,13 @@ def test_shape_stays():
     x = bp.ones(3)
     with pytest.raises(ValueError):
         x += bp.ones((2, 3))
+
+
+def test_a_refused_out_leaves_no_memory_behind():
+    """Of a composite, whose result exists before it is copied."""
+    x = bp.ones((1000,))
+    out = bp.zeros(3)
+    before = bp.memory_stats()["allocated_bytes"]
+    with pytest.raises(bp.ShapeError):
+        bp.ops.bp.celu(x, out=out)
+    assert bp.memory_stats()["allocated_bytes"] == before
