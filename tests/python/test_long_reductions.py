@@ -52,3 +52,44 @@ def test_along_an_axis(shape, special, axis):
     assert close(bp.softmax(ours, axis=axis), np.exp(shifted) / total, 1e-6)
     assert close(bp.log_softmax(ours, axis=axis), shifted - np.log(total), 1e-5)
     assert close(bp.logsumexp(ours, axis=axis), np.log(np.exp(wide).sum(axis)), 1e-5)
+
+
+def running(join, values, dtype):
+    """Of NumPy's scalars one after the other, as the running value itself takes them."""
+    steps, before = [], None
+    for value in np.asarray(values, dtype):
+        before = value if before is None else join(before, value)
+        steps.append(before)
+    return np.array(steps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_running_values_are_finite_wherever_each_step_is(dtype):
+    huge, least = np.finfo(dtype).max, np.finfo(dtype).tiny
+    up = np.sqrt(huge) * 4
+    sums = [
+        [0, -0.75 * huge, 0.625 * huge, 0.625 * huge],
+        [0.5 * huge, -0.75 * huge, -0.75 * huge, 0.5 * huge],
+        [0.5 * huge, 0, 0, 0, -huge, 0, 0.625 * huge, 0.625 * huge],
+        [0, huge, huge, -huge],
+        [1, np.inf, 2, 3, 4, 5, 6, 7],
+    ]
+    products = [
+        [0, 1, up, up],
+        [up, 0.5, 1 / up, 1 / up, 1 / up, 0.5, up, up],
+        [1, least, 1, 1, up, up, 0.5, 0.25],
+        [up, 1, 1, 1, 1 / up, up, up, 1 / up],
+        [up, 1, 1, 1, 1 / up, 1 / up, up, up],
+        [0.5, 0.5, 0.5, 0.5, np.nan, 1, 2, 3],
+    ]
+    cases = [(bp.cumulative_sum, np.add, row, 0) for row in sums] + [(bp.cumulative_prod, np.multiply, row, 1) for row in products]
+    for function, join, row, identity in cases:
+        for lead in (0, 3, 12):
+            row = [identity] * lead + row + [identity] * 24
+            expected = running(join, row, dtype)
+            found = function(bp.asarray(np.asarray(row, dtype))).numpy()
+            same = np.isclose(found, expected, rtol=8 * np.finfo(dtype).eps, equal_nan=True)
+            if dtype == np.float32:  # its running value is a double, which goes on where this type would not
+                same |= ~np.isfinite(expected) | (abs(expected) < least)
+            assert same.all(), (row, found, expected)

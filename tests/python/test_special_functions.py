@@ -71,6 +71,7 @@ def worst(function, reference, values, dtype, least, forced):
         found = function(bp.asarray(values)).numpy()
     finally:
         bp._core.force_decomposition(before)
+    assert np.isfinite(found).all(), f"{values[~np.isfinite(found)]} gives {found[~np.isfinite(found)]}"
     errors = [units(a, reference(Decimal(float(x))), least) for a, x in zip(found, values)]
     return max(zip(errors, values))
 

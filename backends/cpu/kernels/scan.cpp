@@ -1,6 +1,7 @@
 // cumsum and cumprod: running sums and products along an axis, in 64 bits for integers and in double for floating
 // types.
 #include <algorithm>
+#include <bit>
 #include <complex>
 #include <type_traits>
 #include <vector>
@@ -13,15 +14,23 @@ namespace backplane::cpu {
 namespace {
 
 using plugin::kItemSize;
-constexpr int64_t kStrip = 256;
+constexpr int64_t kStrip = 256, kBlock = 16;
+constexpr uint64_t kSign = uint64_t{1} << 63;
 
-// What comes before the first element leaves it as it is, a negative zero too.
+// The biased exponents from the least on, 2^bits of them.
+struct Exponents {
+  int64_t least;
+  int bits;
+};
+// What comes before the first element leaves it as it is, a negative zero too. A block of doubles with exponents in
+// kEach after one in kBefore may be joined in any order: nothing on the way over- or underflows.
 struct Sum {
   static constexpr double kIdentity = -0.0;
   template <class T>
   static T join(T a, T b) {
     return a + b;
   }
+  static constexpr Exponents kEach = {-25, 11}, kBefore = kEach;
 };
 struct Product {
   static constexpr double kIdentity = 1;
@@ -29,6 +38,7 @@ struct Product {
   static T join(T a, T b) {
     return a * b;
   }
+  static constexpr Exponents kEach = {1023 - 32, 6}, kBefore = {1023 - 256, 9};
 };
 
 template <class T, class Join>
@@ -63,9 +73,17 @@ void write(const C* results, S* out, int64_t n) {
              reinterpret_cast<char*>(out), sizeof(S), n);
 }
 
+template <class T, class Join>
+double join_in_turn(double before, const T* x, T* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    before = Join::join(before, static_cast<double>(x[i]));
+    out[i] = static_cast<T>(before);
+  }
+  return before;
+}
 // Along the last axis four at a time, whose chains are half as long. Takes and returns what came before.
 template <class T, class Join>
-double join_neighbours(double before, const T* x, T* out, int64_t n) {
+double join_fours(double before, const T* x, T* out, int64_t n) {
   int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const double a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
@@ -76,11 +94,28 @@ double join_neighbours(double before, const T* x, T* out, int64_t n) {
     before = Join::join(before, four);
     out[i + 3] = static_cast<T>(before);
   }
-  for (; i < n; ++i) {
-    before = Join::join(before, static_cast<double>(x[i]));
-    out[i] = static_cast<T>(before);
+  return join_in_turn<T, Join>(before, x + i, out + i, n - i);
+}
+inline bool within(const double* x, int64_t n, Exponents range) {
+  uint64_t offsets = 0;
+  for (int64_t i = 0; i < n; ++i)
+    offsets |= (std::bit_cast<uint64_t>(x[i]) & ~kSign) - (static_cast<uint64_t>(range.least) << 52);
+  return offsets >> (52 + range.bits) == 0;
+}
+// Four float32 stay within the range of double by themselves.
+template <class T, class Join>
+double join_neighbours(double before, const T* x, T* out, int64_t n) {
+  if constexpr (std::is_same_v<T, double>) {
+    int64_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      const bool safe = within(x + i, kBlock, Join::kEach) && within(&before, 1, Join::kBefore);
+      before = safe ? join_fours<T, Join>(before, x + i, out + i, kBlock)
+                    : join_in_turn<T, Join>(before, x + i, out + i, kBlock);
+    }
+    return join_in_turn<T, Join>(before, x + i, out + i, n - i);
+  } else {
+    return join_fours<T, Join>(before, x, out, n);
   }
-  return before;
 }
 template <class S, class Join>
 void scan_neighbours(const S* x, S* out, int64_t n) {
