@@ -5,11 +5,11 @@
 
 #include <array>
 #include <dnnl.hpp>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "kernels/dnn_plan.hpp"
+#include "kernels/plan_cache.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
@@ -19,7 +19,6 @@ using dnnl::memory;
 
 // Multiply-adds from which a plan is worth making: below, a product takes microseconds in any way.
 constexpr int64_t kLeastWork = int64_t{1} << 17;
-constexpr size_t kKept = 64;
 
 struct Product {
   dnnl::matmul primitive;
@@ -53,13 +52,11 @@ std::optional<Product> make_product(const Matrix& a, const Matrix& b, const Matr
   }
 }
 
-const std::optional<Product>& product_of(const Matrix& a, const Matrix& b, const Matrix& c) {
-  thread_local std::map<Key, std::optional<Product>> kept;
-  const Key key = key_of(a, b, c);
-  const auto found = kept.find(key);
-  if (found != kept.end()) return found->second;
-  if (kept.size() >= kKept) kept.clear();
-  return kept.emplace(key, make_product(a, b, c)).first->second;
+// NULL at first sight, and where oneDNN has no kernel.
+const Product* product_of(const Matrix& a, const Matrix& b, const Matrix& c) {
+  thread_local PlanCache<Key, std::optional<Product>, 64> kept;
+  const std::optional<Product>* product = kept.find(key_of(a, b, c), [&] { return make_product(a, b, c); });
+  return product && *product ? &**product : nullptr;
 }
 
 Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
@@ -79,7 +76,7 @@ bool dnn_matmul(const Matrix& a, const Matrix& b, const Matrix& c) {
   if (c.cols == 1 && c.rows > 1 && c.row_stride == 1) return dnn_matmul(transposed(b), transposed(a), transposed(c));
   if (!dnn_has_bfloat16() || c.rows * c.cols * a.cols < kLeastWork) return false;
   const OneThread alone;
-  const std::optional<Product>& product = product_of(a, b, c);
+  const Product* product = product_of(a, b, c);
   if (!product) return false;
   const auto memory_at = [](const memory::desc& desc, char* data) { return memory(desc, dnn_engine(), data); };
   const Scratch<char> scratchpad(static_cast<int64_t>(product->scratchpad.get_size()));

@@ -9,7 +9,7 @@ namespace backplane::cpu {
 // Whether dnn_matmul may take anything at all.
 bool dnn_has_bfloat16();
 // C = A B of matrices that fit_blas, C by rows; sums are kept in float32 and rounded once. False, and nothing done,
-// where the product is small or oneDNN has no compiled kernel.
+// where the product is small or its shape new, or oneDNN has no compiled kernel.
 bool dnn_matmul(const Matrix& a, const Matrix& b, const Matrix& c);
 #else
 inline bool dnn_has_bfloat16() { return false; }
