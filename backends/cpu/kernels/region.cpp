@@ -14,8 +14,9 @@ void copy_region(const bp_frame* frame, bp_dtype dtype, int32_t rank, const int6
   int64_t sizes[kMaxRank], sources[kMaxRank], targets[kMaxRank];
   int32_t merged = 0;
   int64_t count = 1;
+  for (int32_t d = 0; d < rank; ++d) count *= shape[d];
+  if (count == 0) return;  // before the strides, which of nothing may be any numbers
   for (int32_t d = 0; d < rank; ++d) {
-    count *= shape[d];
     if (shape[d] == 1) continue;
     const int64_t source = from.strides[d] * item, target = to.strides[d] * item;
     if (merged > 0 && sources[merged - 1] == source * shape[d] && targets[merged - 1] == target * shape[d]) {
@@ -28,7 +29,6 @@ void copy_region(const bp_frame* frame, bp_dtype dtype, int32_t rank, const int6
     sources[merged] = source;
     targets[merged++] = target;
   }
-  if (count == 0) return;
   int64_t strides[2 * kMaxRank];
   for (int32_t d = 0; d < merged; ++d) {
     strides[d] = targets[d];

@@ -13,7 +13,7 @@ from law_inputs import arrays_of, leaves, tensors_of
 from law_running import function_of, results_of, to_array
 
 TOUCHED = 1 << 16  # elements of a result that are read; more would only cost time
-BIG = 1 << 12  # a number from which on an argument, or two, may ask for more memory than there is
+BIG = 1 << 6  # a number from which on an argument, once per axis or with another, may ask for more memory than there is
 WAYS = ("call",) * 9 + ("positional", "out", "in place", "infer", "gradient", "gradient", "vmap", "vmap", "jvp")
 
 
@@ -171,7 +171,7 @@ def product_of(value):
     """Of the numbers in an argument, zeros left out: what it may ask for, roughly."""
     if isinstance(value, (list, tuple)):
         return math.prod(map(product_of, value))
-    if isinstance(value, bp.Tensor) and value.ndim == 0 and value.dtype.kind in "iu" and str(value.device) == "cpu":
+    if isinstance(value, bp.Tensor) and value.ndim == 0 and "int" in value.dtype.name and str(value.device).startswith("cpu"):
         value = int(value)  # it may stand for a size
     return value if isinstance(value, (int, float)) and value else 1
 
