@@ -9,6 +9,7 @@ from ._opcheck import Failure, NotStated
 from ._opcheck_report import FAILED, NOT_STATED, PASSED
 
 _INPLACE, _OUT, _COMPOSITE = 4, 8, 4096  # BP_OP_*
+_MOST_FAILURES = 100  # of kernels that still run when a call is refused
 # A kernel's own refusals, by what they are about.
 _ABOUT = (("in place, which", "mutation"), ("returned memory of", "aliasing"), ("its shape rule says", "shape"))
 
@@ -155,11 +156,12 @@ def _attempt(subject, function):
 
 def _let_finish(device):
     """Waits for a refused call's other kernels, whose failures would pass for those of later calls."""
-    while True:
+    for _ in range(_MOST_FAILURES):
         try:
             return _core.synchronize(device)
-        except _core.DataError:
-            continue
+        except _core.DataError as error:
+            failure = error
+    raise Failure(f"device {device}: {_MOST_FAILURES} waits in a row failed, the last with: {failure}")
 
 
 def shape(subject):

@@ -153,8 +153,9 @@ def test_products_are_rounded_once(rows, inner, columns, dtype):
     bound = 2 * units * np.abs(exact) + 2.0**-24 * np.sqrt(inner) * 4 * (np.abs(wide_x) @ np.abs(wide_y)) + 1e-7
     across, beside = bp.copy(x.T).T, bp.concat([y, y], axis=1)[:, :columns]
     strided = bp.zeros((columns, rows), dtype=dtype).T
-    for found in (x @ y, across @ y, x @ beside, across @ bp.copy(y.T).T, bp.matmul(x, y, out=strided)):
-        assert np.all(np.abs(bp.astype(found, bp.float64).numpy() - exact) <= bound)
+    for _ in range(2):  # a library may compile a shape at its second sight
+        for found in (x @ y, across @ y, x @ beside, across @ bp.copy(y.T).T, bp.matmul(x, y, out=strided)):
+            assert np.all(np.abs(bp.astype(found, bp.float64).numpy() - exact) <= bound)
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

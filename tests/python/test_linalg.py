@@ -1,6 +1,7 @@
 """backplane.linalg: what its functions add to the ops that the laws cover: forms of arguments and results, errors, gauges."""
 
 import math
+from fractions import Fraction
 
 import backplane as bp
 import numpy as np
@@ -161,3 +162,51 @@ def test_the_second_derivative_of_the_determinant_refuses_singular_matrices():
     slope = lambda y: bp.sum(bp.grad(lambda z: bp.linalg.det(z))(y))
     with pytest.raises(bp.linalg.LinAlgError, match="singular"):
         bp.grad(slope)(bp.asarray([[1.0, 2.0], [2.0, 4.0]], dtype=bp.float64))
+
+
+EXTREMES = {
+    "float32": [[[1e-39]], [1e20, 1e20], [1e-20, 1e-20, 1], [1e30, 1e30, 1e-30], [1e-30, 1e-30, 1e30], [3e38, 1e-3], [1e-39, 1e-39]],
+    "float64": [[[1e-310]], [1e-200, 1e-200], [1e200, 1e200], [1e200, 1e200, 1e-200], [1e-160, 1e-160, 1e300], [1e-200, 1, 1e200, 1e-200]],
+}
+EXTREMES["complex64"], EXTREMES["complex128"] = EXTREMES["float32"], EXTREMES["float64"]
+
+
+def without_limits(values):
+    """The adjugate's diagonal, by exact products."""
+    whole = [Fraction(float(value)) for value in values]
+    products = [math.prod(whole[:i] + whole[i + 1 :]) for i in range(len(whole))]
+    return [float(product) if product <= np.finfo(np.float64).max else math.inf for product in products]
+
+
+@pytest.mark.parametrize("dtype", EXTREMES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_adjugate_is_there_where_the_determinant_or_the_inverse_is_not(dtype):
+    for values in EXTREMES[dtype]:
+        real = np.diag(np.ravel(values)).astype(dtype).real
+        expected = np.diag(without_limits(real.diagonal())).astype(real.dtype)
+        x = bp.asarray(real.astype(dtype))
+        np.testing.assert_allclose(bp.ops.bp.adjugate(x).numpy(), expected, rtol=1e-6, err_msg=str(values))
+        gradient = bp.grad(lambda y: bp.real(bp.linalg.det(y)))(x).numpy()
+        finite = np.isfinite(expected)  # an infinity times a complex number has a NaN in it
+        np.testing.assert_allclose(gradient[finite], expected[finite], rtol=1e-6, err_msg=str(values))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("exponent", [-500, -200, 200, 400])
+@pytest.mark.parametrize("rank", [3, 2])
+def test_the_adjugate_scales_with_its_matrix(dtype, exponent, rank):
+    """adj(R x C) of powers of two on the diagonals of R and C, which round nothing."""
+    rng = np.random.default_rng(exponent + 1000)
+    left, right = rng.integers(-5, 6, (2, 3, 3)) + 6 * np.eye(3)
+    left[:, rank:] = 0
+    x = (left @ right).astype(dtype) * (1 if dtype == "float64" else 1 + 1j)
+    rows, cols = rng.integers(-20, 20, (2, 3)) + [[exponent], [0]]
+    found = bp.ops.bp.adjugate(bp.asarray(x * 2.0 ** rows[:, None] * 2.0**cols)).numpy()
+    expected = minors(x)
+    powers = (rows.sum() + cols.sum()) - rows[None, :] - cols[:, None]
+    with np.errstate(over="ignore"):
+        expected = np.ldexp(expected.real, powers) + 1j * np.ldexp(expected.imag, powers)
+        tolerance = np.ldexp(1e-12 * abs(minors(x)).max(), powers) + 1e-322
+    finite = np.isfinite(expected)
+    assert finite.any()
+    assert (abs(found - expected)[finite] <= tolerance[finite]).all()

@@ -1,10 +1,13 @@
 // adjugate: the determinant times the inverse, which exists for singular matrices too.
 //
-// Of a regular matrix it is just that, from one LU factorisation. Of one that has a zero pivot it has rank 1 or is 0,
-// and follows from an elimination with pivots from the whole rest, whose last pivot alone is 0. Row-major matrices are
-// transposes to LAPACK, which the adjugate does not mind.
+// Of most regular matrices it is just that, from one LU factorisation. Where there is no inverse, or one of the two
+// leaves the range of normal numbers, it follows from an elimination with pivots from the whole rest, whose last pivot
+// is kept out of the determinant. Row-major matrices are transposes to LAPACK, which the adjugate does not mind.
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -17,12 +20,52 @@ namespace {
 
 using lapack::Int;
 
-// The factors of a matrix whose rows and columns are exchanged: L below the diagonal, U on it and above.
+template <class T>
+auto size_of(T value) {
+  if constexpr (plugin::kIsComplex<T>)
+    return std::max(std::abs(value.real()), std::abs(value.imag()));
+  else
+    return std::abs(value);
+}
+template <class T>
+T times_power(T value, int exponent) {
+  if constexpr (plugin::kIsComplex<T>)
+    return {std::ldexp(value.real(), exponent), std::ldexp(value.imag(), exponent)};
+  else
+    return std::ldexp(value, exponent);
+}
+template <class T>
+bool is_finite(T value) {
+  return std::isfinite(size_of(value));
+}
+template <class T>
+bool has_all_digits(T value) {
+  if constexpr (plugin::kIsComplex<T>)
+    return has_all_digits(value.real()) && has_all_digits(value.imag());
+  else
+    return value == 0 || std::isnormal(value);
+}
+constexpr int kNoExponent = std::numeric_limits<int>::min() / 2;
+template <class T>
+int exponent_of(T value) {
+  int exponent = kNoExponent;
+  if (value != T(0) && is_finite(value)) std::frexp(size_of(value), &exponent);
+  return exponent;
+}
+
+// The factors of a matrix whose rows and columns are divided by powers of two, so that the largest of each is near 1,
+// and exchanged: L below the diagonal, U on it and above.
 template <class T>
 class Eliminated {
  public:
   Eliminated(const T* x, int64_t n)
-      : n_(n), a_(x, x + n * n), rows_(static_cast<size_t>(n)), cols_(static_cast<size_t>(n)) {
+      : n_(n),
+        a_(x, x + n * n),
+        rows_(static_cast<size_t>(n)),
+        cols_(static_cast<size_t>(n)),
+        row_powers_(static_cast<size_t>(n), kNoExponent),
+        col_powers_(static_cast<size_t>(n), kNoExponent) {
+    scale();
     std::iota(rows_.begin(), rows_.end(), 0);
     std::iota(cols_.begin(), cols_.end(), 0);
     for (int64_t k = 0; k + 1 < n; ++k) {
@@ -35,31 +78,71 @@ class Eliminated {
     }
   }
 
-  // The adjugate of U with a last pivot of 0 is p y e', that of L its inverse, and so out = sign p (Q y) (z' P).
+  // With the last pivot d and the product p of the others: sign p Q (d U^-1) L^-1 P, the powers of two put back.
   void store_adjugate(T* out) const {
-    const auto last = static_cast<size_t>(n_ - 1);
-    std::vector<T> y(last + 1, T(1)), z(last + 1, T(1));
-    T product = sign_;
-    for (int64_t i = 0; i + 1 < n_; ++i) product *= at(i, i);
+    const auto [product, exponent] = product_of_pivots();
     std::fill_n(out, n_ * n_, T(0));
     if (product == T(0)) return;
-    for (int64_t after = n_ - 1; after > 0; --after) {
-      const int64_t i = after - 1;
-      T right = 0, below = 0;
-      for (int64_t j = after; j < n_; ++j) {
-        right += at(i, j) * y[static_cast<size_t>(j)];
-        below += at(j, i) * z[static_cast<size_t>(j)];
+    std::vector<T> column(static_cast<size_t>(n_));
+    for (int64_t k = 0; k < n_; ++k) {
+      const int64_t row = rows_[static_cast<size_t>(k)];
+      solve(k, column);
+      for (int64_t i = 0; i < n_; ++i) {
+        const int64_t col = cols_[static_cast<size_t>(i)];
+        const int rest = exponent - row_powers_[static_cast<size_t>(row)] - col_powers_[static_cast<size_t>(col)];
+        out[col * n_ + row] = times_power(product * column[static_cast<size_t>(i)], rest);
       }
-      y[static_cast<size_t>(i)] = -right / at(i, i);
-      z[static_cast<size_t>(i)] = -below;
     }
-    for (size_t i = 0; i <= last; ++i)
-      for (size_t j = 0; j <= last; ++j) out[cols_[i] * n_ + rows_[j]] = product * y[i] * z[j];
   }
 
  private:
   T& at(int64_t i, int64_t j) { return a_[static_cast<size_t>(i * n_ + j)]; }
   const T& at(int64_t i, int64_t j) const { return a_[static_cast<size_t>(i * n_ + j)]; }
+
+  void scale() {
+    const auto n = static_cast<size_t>(n_);
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j) row_powers_[i] = std::max(row_powers_[i], exponent_of(a_[i * n + j]));
+      if (row_powers_[i] == kNoExponent) row_powers_[i] = 0;
+    }
+    for (size_t j = 0; j < n; ++j) {
+      for (size_t i = 0; i < n; ++i)
+        col_powers_[j] = std::max(col_powers_[j], exponent_of(a_[i * n + j]) - row_powers_[i]);
+      if (col_powers_[j] < kNoExponent / 2) col_powers_[j] = 0;
+    }
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n; ++j) a_[i * n + j] = times_power(a_[i * n + j], -row_powers_[i] - col_powers_[j]);
+  }
+
+  // Of all but the last, with the sign and the powers of two that scaling took out.
+  std::pair<T, int> product_of_pivots() const {
+    T product = sign_;
+    int exponent = std::accumulate(row_powers_.begin(), row_powers_.end(), 0) +
+                   std::accumulate(col_powers_.begin(), col_powers_.end(), 0);
+    for (int64_t i = 0; i + 1 < n_; ++i) {
+      product *= at(i, i);
+      const int power = exponent_of(product);
+      if (power == kNoExponent) continue;
+      product = times_power(product, -power);
+      exponent += power;
+    }
+    return {product, exponent};
+  }
+
+  // Column k of d U^-1 L^-1: the last equation loses its pivot, which may be 0.
+  void solve(int64_t k, std::vector<T>& column) const {
+    T* v = column.data();
+    for (int64_t i = 0; i < n_; ++i) {
+      v[i] = i == k ? T(1) : T(0);
+      for (int64_t j = k; j < i; ++j) v[i] -= at(i, j) * v[j];
+    }
+    const T last = at(n_ - 1, n_ - 1);
+    for (int64_t i = n_ - 2; i >= 0; --i) {
+      v[i] *= last;
+      for (int64_t j = i + 1; j < n_; ++j) v[i] -= at(i, j) * v[j];
+      v[i] /= at(i, i);
+    }
+  }
 
   void bring_largest(int64_t k) {
     int64_t row = k, col = k;
@@ -81,8 +164,28 @@ class Eliminated {
   int64_t n_;
   std::vector<T> a_;
   std::vector<int64_t> rows_, cols_;
+  std::vector<int> row_powers_, col_powers_;
   T sign_ = 1;
 };
+
+// The factors `a` become determinant times inverse. False where digits may be lost on the way.
+template <class T>
+bool multiplied_inverse(Int n, T* a, const Int* pivots, T* work, Int work_count) {
+  const int64_t count = int64_t{n} * n;
+  T det = 1;
+  bool whole = true;
+  for (int64_t d = 0; d < n; ++d) {
+    det *= pivots[d] == d + 1 ? a[d * n + d] : -a[d * n + d];
+    whole &= det != T(0) && has_all_digits(det);
+  }
+  lapack::getri(n, a, pivots, work, work_count);
+  for (int64_t k = 0; k < count; ++k) {
+    whole &= has_all_digits(a[k]);
+    a[k] *= det;
+    whole &= has_all_digits(a[k]);
+  }
+  return whole;
+}
 
 // adjugate(Tensor x)
 struct Adjugate {
@@ -104,10 +207,9 @@ struct Adjugate {
           Eliminated<T>(x.at<T>(i), n).store_adjugate(a);
           continue;
         }
-        T det = 1;
-        for (Int d = 0; d < n; ++d) det *= pivots[static_cast<size_t>(d)] == d + 1 ? a[d * n + d] : -a[d * n + d];
-        lapack::getri(n, a, pivots.data(), work.get(), work_size(query));
-        for (int64_t k = 0; k < x.size(); ++k) a[k] *= det;
+        if (multiplied_inverse(n, a, pivots.data(), work.get(), work_size(query))) continue;
+        if (std::all_of(x.at<T>(i), x.at<T>(i) + x.size(), is_finite<T>))
+          Eliminated<T>(x.at<T>(i), n).store_adjugate(a);
       }
     });
   }

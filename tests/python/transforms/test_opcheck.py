@@ -246,3 +246,15 @@ def test_what_is_no_op_or_no_argument():
         bp.opcheck("exp", (bp.ones(1),), {"y": 1})
     with pytest.raises(TypeError, match="argument args: found 3 values, expected at most 1"):
         bp.opcheck("exp", (1, 2, 3))
+
+
+def test_a_device_whose_wait_keeps_failing_is_named(name, x, monkeypatch):
+    waits = iter(range(10_000))
+
+    def wait(device):
+        assert next(waits, None) is not None, "still waits"
+        raise bp._core.DataError("lost")
+
+    monkeypatch.setattr(bp._core, "synchronize", wait)
+    with pytest.raises(bp.OpCheckError, match=r"device cpu.*: 100 waits in a row failed, the last with: .*lost"):
+        bp.opcheck(square(name), (x,))
