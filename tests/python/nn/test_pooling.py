@@ -61,10 +61,10 @@ def test_lp_pool_of_one_axis_is_the_norm():
 @pytest.mark.parametrize(
     "call, text",
     [
-        (lambda x: F.max_pool2d(x, 9), "no room for a window of 9"),
+        (lambda x: F.max_pool2d(x, 9), "windows that fit into the image"),
         (lambda x: F.max_pool2d(x, 9, ceil_mode=True), "fit into the image"),
-        (lambda x: F.max_pool2d(x, 2, 0), "'stride' holds 0"),
-        (lambda x: F.avg_pool2d(x, 2, 1, 2), "exceeds half the window"),
+        (lambda x: F.max_pool2d(x, 2, 0), "stride and dilation of at least 1"),
+        (lambda x: F.avg_pool2d(x, 2, 1, 2), "padded by at most half of them"),
         (lambda x: F.max_pool1d(x, 2), "argument input"),
         (lambda x: F.avg_pool2d(x, (1, 2, 3)), "argument kernel_size: found 3 integers"),
         (lambda x: F.avg_pool2d(x, 2, divisor_override=0), "divisor_override"),
