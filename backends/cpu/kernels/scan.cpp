@@ -96,13 +96,14 @@ double join_fours(double before, const T* x, T* out, int64_t n) {
   }
   return join_in_turn<T, Join>(before, x + i, out + i, n - i);
 }
+// An exponent outside the range leaves a bit above it in its distance from the least.
 inline bool within(const double* x, int64_t n, Exponents range) {
   uint64_t offsets = 0;
   for (int64_t i = 0; i < n; ++i)
     offsets |= (std::bit_cast<uint64_t>(x[i]) & ~kSign) - (static_cast<uint64_t>(range.least) << 52);
   return offsets >> (52 + range.bits) == 0;
 }
-// Four float32 stay within the range of double by themselves.
+// float64 in blocks, each in turn where its values might leave the range; four float32 never leave that of double.
 template <class T, class Join>
 double join_neighbours(double before, const T* x, T* out, int64_t n) {
   if constexpr (std::is_same_v<T, double>) {
