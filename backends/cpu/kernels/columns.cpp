@@ -13,6 +13,7 @@ void for_each_tap_row(const Windows& w, int64_t ky, int64_t kx, Rows&& outside, 
   const Inside rows = inside(ky, w.stride[0], w.padding[0], w.dilation[0], w.height, w.out_height);
   const Inside columns = inside(kx, w.stride[1], w.padding[1], w.dilation[1], w.width, w.out_width);
   outside(rows, columns);
+  if (columns.begin == columns.end) return;  // the first pixel of nothing may lie beyond 64 bits
   for (int64_t oy = rows.begin; oy < rows.end; ++oy) {
     const int64_t y = oy * w.stride[0] + ky * w.dilation[0] - w.padding[0];
     const int64_t x = columns.begin * w.stride[1] + kx * w.dilation[1] - w.padding[1];
