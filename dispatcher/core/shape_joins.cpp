@@ -161,10 +161,7 @@ void index_put(const OpRecord& op, const bp_shape_rule& rule, const bp_value* ar
   ShapeResult read;
   index(op, rule, args, read);
   const std::span<const int64_t> given = in.sizes(2), places{read.sizes, static_cast<size_t>(read.ndim)};
-  bool fits = given.size() <= places.size();
-  for (size_t d = 1; fits && d <= given.size(); ++d)
-    fits = given[given.size() - d] == 1 || given[given.size() - d] == places[places.size() - d];
-  BP_CHECK(fits, SHAPE, op.name, ": '", in.name(2), "' of shape ", shape_text(given),
+  BP_CHECK(broadcasts_to(given, places), SHAPE, op.name, ": '", in.name(2), "' of shape ", shape_text(given),
            " does not broadcast to the shape ", shape_text(places), " that the indices select");
   for (int64_t size : in.sizes(0)) in.add_dim(out, size);
 }

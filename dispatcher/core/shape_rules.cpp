@@ -189,6 +189,13 @@ void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, Shap
   }
 }
 
+bool broadcasts_to(std::span<const int64_t> from, std::span<const int64_t> to) {
+  bool fits = from.size() <= to.size();
+  for (size_t d = 1; fits && d <= from.size(); ++d)
+    fits = from[from.size() - d] == 1 || from[from.size() - d] == to[to.size() - d];
+  return fits;
+}
+
 int64_t checked_count(const int64_t* sizes, int32_t ndim) {
   // Without its sizes of 0: so no stride of an empty tensor overflows either, in any kernel.
   int64_t count = 1;

@@ -57,6 +57,7 @@ inline void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args
 
 // Pieces that others need. Sizes are checked against overflow.
 void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, ShapeResult& out);
+bool broadcasts_to(std::span<const int64_t> from, std::span<const int64_t> to);
 int64_t checked_count(const int64_t* sizes, int32_t ndim);  // throws Error(BP_ERROR_MEMORY) beyond int64
 [[noreturn]] void fail_axis(const OpRecord& op, int64_t axis, int32_t ndim);
 inline int32_t normalize_axis(const OpRecord& op, int64_t axis, int32_t ndim) {  // throws BP_ERROR_INDEX

@@ -230,11 +230,8 @@ void slice_put(const OpRecord& op, const bp_shape_rule& rule, const bp_value* ar
     BP_CHECK(step != 0, VALUE, op.name, ": the step of axis ", axes[i], " is 0");
     piece[d] = resolve_slice(starts, stops, i, step, sizes[d]).count;
   }
-  bool fits = given.size() <= sizes.size();
-  for (size_t d = 1; fits && d <= given.size(); ++d)
-    fits = given[given.size() - d] == 1 || given[given.size() - d] == piece[sizes.size() - d];
-  BP_CHECK(fits, SHAPE, op.name, ": '", in.name(1), "' of shape ", shape_text(given),
-           " does not broadcast to the slice, of shape ", shape_text({piece, sizes.size()}));
+  BP_CHECK(broadcasts_to(given, {piece, sizes.size()}), SHAPE, op.name, ": '", in.name(1), "' of shape ",
+           shape_text(given), " does not broadcast to the slice, of shape ", shape_text({piece, sizes.size()}));
 }
 
 void squeeze(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
