@@ -136,6 +136,11 @@ def cpu(bench, threads, words, quick):
     return json.loads(run([*command, *(["--quick"] if quick else []), *words], env=environment))
 
 
+def half(words):
+    """What half_times.py measures, in a process of one thread."""
+    return json.loads(run([sys.executable, ROOT / "bench/half_times.py", *words], env={**os.environ, "BACKPLANE_NUM_THREADS": "1"}))
+
+
 def stripped_megabytes(bench):
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "libbackplane.so"

@@ -6,6 +6,8 @@ people; `passed` says whether each limit was kept.
 
 import dataclasses
 
+HALF_LIMIT = 1.3  # of the time of float32, for float16 and bfloat16
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:

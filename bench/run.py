@@ -5,8 +5,9 @@ transforms    vmap, grad and per-sample gradients beside PyTorch's and JAX's, an
 compile       time to compile a plugin source, and the size of the library
 cpu           kernels beside NumPy's, PyTorch's and JAX's on 1 and 2 threads; words after it choose cases (cpu softmax "64 Ki"),
               --quick takes fewer sizes and turns
+half          kernels in float16 and bfloat16 beside float32; words after it choose cases (half reductions sum)
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead, transforms, compile and cpu: into docs/reference/performance.md; instructions: into bench/instructions.json
+--write       overhead, transforms, compile, cpu and half: into docs/reference/performance.md; instructions: into bench/instructions.json
 """
 
 import argparse
@@ -17,6 +18,7 @@ import platform
 import sys
 
 import cpu_report
+import half_report
 import measure
 import report
 
@@ -89,10 +91,24 @@ def cpu(bench, options):
     return rows
 
 
+HALF_TEXT = "Time over that of float32, for 64 Ki elements on one thread, group by group; then each case above the limit."
+
+
+def half(options):
+    cells = measure.half(options.words)
+    rows, above = half_report.rows_of(cells), half_report.rows_above(cells)
+    if above:
+        print(report.text_table(above) + "\n", flush=True)
+    if options.write:
+        tables = [report.markdown_table(rows), HALF_TEXT, half_report.markdown(cells)]
+        write_page([("Half floats on the CPU", "\n\n".join([*tables, *([report.markdown_table(above)] if above else [])]))])
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "cpu", "instructions"])
-    parser.add_argument("words", nargs="*", help="of cpu: measure the cases whose names hold all of these")
+    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "cpu", "half", "instructions"])
+    parser.add_argument("words", nargs="*", help="of cpu and half: measure the cases whose names hold all of these")
     parser.add_argument("--quick", action="store_true", help="of cpu: fewer sizes and turns")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of cpu")
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -108,6 +124,8 @@ def main():
         rows = compiling(bench)
     elif options.name == "cpu":
         rows = cpu(bench, options)
+    elif options.name == "half":
+        rows = half(options)
     elif options.name == "transforms":
         rows = transforms(bench)
         if options.write:
