@@ -13,13 +13,22 @@ def _in_host_memory(x):
     return x.__dlpack_device__()[0] == DLPACK_HOST
 
 
+def _made_by(x):
+    return "" if x.is_leaf else f" (made by {x.grad_op})"
+
+
 def _numpy(x):
     """The elements as a NumPy array: over the same memory on the host, else a copy.
 
-    Read-only where gradients are recorded: the tape could not see a write. Inside transforms the primal value.
+    Refused where the tensor requires a gradient, which NumPy would lose: x.detach().numpy(). Under no_grad such a
+    tensor is read, and inside transforms the primal value; the array is then read-only, for a write would not be seen.
     """
     import numpy
 
+    if x.requires_grad and _core.is_recorded(x):
+        raise _core.ArgumentValueError(
+            f"numpy: found a tensor that requires a gradient{_made_by(x)}, which NumPy would lose; use x.detach().numpy()"
+        )
     if not _in_host_memory(x):
         x = _core.to_device(_core.plain_value(x, "numpy").detach(), "cpu")
     if x.dtype is _core.bfloat16:

@@ -70,13 +70,17 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const Tensor shared = plain_tensor(handle_of(self), "buffer");
     const bp_tensor* tensor = shared.get();
     if (const char* reason = reason_against(tensor, flags)) return refuse(reason);
+    const bool inside = tensor != handle_of(self);
+    if (!inside && is_recorded(shared))
+      return refuse(
+          "buffer: found a tensor that requires a gradient, which the other side would lose; use x.detach() first");
     // A write that the tape or a transform cannot see would falsify derivatives.
-    const bool recorded = requires_grad(shared) || tensor != handle_of(self);
-    auto held = std::make_unique<Export>(to_dlpack(recorded ? detach(shared) : shared));
-    view->readonly = recorded || (held->managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY);
+    const bool differentiated = inside || requires_grad(shared);
+    auto held = std::make_unique<Export>(to_dlpack(differentiated ? detach(shared) : shared));
+    view->readonly = differentiated || (held->managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY);
     if (view->readonly && (flags & PyBUF_WRITABLE)) {
-      return refuse(recorded ? "the tensor is differentiated, so that only reading is allowed; use x.detach()"
-                             : "the tensor's memory is read-only");
+      return refuse(differentiated ? "the tensor is differentiated, so that only reading is allowed; use x.detach()"
+                                   : "the tensor's memory is read-only");
     }
     fill(view, tensor, held.release(), flags);
     view->obj = Py_NewRef(self);

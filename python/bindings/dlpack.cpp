@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "convert.hpp"
 #include "dtype_device.hpp"
@@ -140,7 +141,10 @@ DLManagedTensorVersioned* exported(const Tensor& self, const Request& request) {
   // The consumer's stream is not one of ours: finished work needs no ordering.
   if (request.synchronize && !in_host_memory(tensor.get())) synchronize(tensor.device());
   DLManagedTensorVersioned* managed = to_dlpack(tensor);
-  if (request.copy || request.to_host) managed->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
+  if (request.copy || request.to_host)
+    managed->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
+  else if (requires_grad(tensor))
+    managed->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;  // the tape could not see a write
   return managed;
 }
 
@@ -155,6 +159,9 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&]() -> PyObject* {
     Request request;
+    if (is_recorded(tensor_of(self)))
+      return raise_buffer("__dlpack__: found a tensor that requires a gradient, %s",
+                          "which the other side would lose; use x.detach() first");
     if (!read_request(handle_of(self), stream, max_version, device, copy, &request)) return nullptr;
     if (request.copy && require_op(Slot::Copy) == BP_NO_OP) return nullptr;
     DLManagedTensorVersioned* managed = nullptr;

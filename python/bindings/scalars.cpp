@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "dtype_device.hpp"
@@ -180,6 +181,10 @@ PyObject* element_to_python(bp_dtype dtype, const void* address) noexcept {
 Tensor plain_tensor(bp_tensor* tensor, const char* who) {
   Tensor shared = Tensor::share(tensor);
   return tensor->flags & BP_TENSOR_WRAPPER ? plain_value(shared, who) : shared;
+}
+
+bool is_recorded(const Tensor& tensor) noexcept {
+  return !(tensor.get()->flags & BP_TENSOR_WRAPPER) && requires_grad(tensor) && grad_enabled();
 }
 
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {

@@ -27,6 +27,9 @@ PyObject* element_to_python(bp_dtype dtype, const void* address) noexcept;
 // row of a batch; `who` is the caller in that error.
 Tensor plain_tensor(bp_tensor* tensor, const char* who);
 
+// Would an op on the tensor be recorded on the tape? What leaves for another library then loses its history unseen.
+bool is_recorded(const Tensor& tensor) noexcept;
+
 // The only element of the tensor, after waiting for it; `op` names the caller in the error.
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept;
 

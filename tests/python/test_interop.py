@@ -83,9 +83,43 @@ def test_read_only_stays_read_only():
     assert bp.asarray(b"ab").tolist() == [97, 98]
 
 
-def test_recorded_tensors_are_exported_read_only():
+EXPORTS = {
+    "numpy": (lambda x: x.numpy(), ValueError),
+    "asarray": (np.asarray, ValueError),
+    "array": (np.array, ValueError),
+    "to_numpy": (bp.to_numpy, ValueError),
+    "memoryview": (memoryview, BufferError),
+    "from_dlpack": (np.from_dlpack, BufferError),
+    "capsule": (lambda x: x.__dlpack__(), BufferError),
+    "copied capsule": (lambda x: x.__dlpack__(max_version=(1, 0), copy=True), BufferError),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("of", ["leaf", "result", "view"])
+def test_a_history_is_not_lost_unseen(name, of):
+    export, error = EXPORTS[name]
     x = bp.ones(3).requires_grad_()
-    assert not x.numpy().flags.writeable
+    x = {"leaf": x, "result": x * 2, "view": x[1:]}[of]
+    with pytest.raises(error, match=r"requires a gradient.*use x\.detach\(\)"):
+        export(x)
+    export(x.detach())
+    assert x.tolist() and x[0].item() and float(x[0]) and repr(x)
+
+
+def test_the_refusal_names_the_op_that_made_the_tensor():
+    x = bp.ones(3, dtype=bp.bfloat16).requires_grad_() * 2
+    with pytest.raises(ValueError, match=r"numpy: .*made by bp::multiply.*x\.detach\(\)\.numpy\(\)"):
+        x.numpy()
+
+
+def test_without_recording_it_is_exported_read_only():
+    x = bp.ones(3).requires_grad_()
+    with bp.no_grad():
+        for export in (bp.to_numpy, np.asarray, np.from_dlpack):
+            assert export(x).tolist() == [1, 1, 1] and not export(x).flags.writeable
+        with pytest.raises(BufferError, match="read-only"):
+            x.__dlpack__()
     assert x.detach().numpy().flags.writeable
 
 

@@ -23,7 +23,7 @@ def test_leaves_keep_requires_grad_and_no_grad(duplicate):
     (x * 2).sum().backward()
     again = duplicate(x)
     assert again.requires_grad and again.is_leaf and again.grad is None
-    assert not np.shares_memory(again.numpy(), x.numpy())
+    assert not np.shares_memory(again.detach().numpy(), x.detach().numpy())
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps])
