@@ -91,6 +91,8 @@ PyObject* tensor_of_buffer(PyObject* object) {
     return nullptr;
   }
   Py_buffer& view = held->view;
+  if (view.ndim && !view.strides)
+    return raise(BP_ERROR_TYPE, "asarray: found a value of type %s, expected numbers", Py_TYPE(object)->tp_name);
   const bp_dtype dtype = dtype_of_format(view.format, view.itemsize);
   if (dtype == BP_DTYPE_NONE) {
     return raise(BP_ERROR_DTYPE,
@@ -185,6 +187,19 @@ Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
 }
 
 }  // namespace
+
+bool is_foreign_array(PyObject* object) noexcept {
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object)) return false;
+  Py_buffer view;
+  if (PyObject_CheckBuffer(object) && PyObject_GetBuffer(object, &view, PyBUF_RECORDS_RO) == 0) {
+    const bool bytes_of_a_date = view.ndim && !view.strides;
+    PyBuffer_Release(&view);
+    return !bytes_of_a_date;
+  }
+  PyErr_Clear();  // an array whose elements no buffer describes
+  return PyObject_CheckBuffer(object) || PyObject_HasAttrString(object, "__dlpack__") ||
+         PyObject_HasAttrString(object, "__array__");
+}
 
 PyObject* tensor_of_data(PyObject* object) noexcept {
   return guarded([&] { return tensor_of_object(object, false); });

@@ -1,6 +1,7 @@
 // The number protocol and comparisons of Tensor: the shortest way from `a + b` to a packed call.
 //
 // One template per arity; which op serves which operator is read from the slot array, so no op is named here.
+#include "asarray.hpp"
 #include "scalars.hpp"
 #include "slots.hpp"
 #include "tensor_object.hpp"
@@ -26,11 +27,24 @@ inline int read_operand(PyObject* object, bp_value* value, double* pair) noexcep
   return nullptr;
 }
 
-// NotImplemented, so that the other operand is asked; but an array of another library is refused: it would answer with
-// an error that names neither op nor mend, and to == with False.
-[[gnu::cold]] PyObject* not_ours(OpHandle op, PyObject* operand) noexcept {
-  const bool text = PyBytes_Check(operand) || PyUnicode_Check(operand);
-  if (op == BP_NO_OP || text || !PyObject_CheckBuffer(operand)) Py_RETURN_NOTIMPLEMENTED;
+// Is it a list or tuple that starts with a number or an array, at any depth?
+bool is_list_of_numbers(PyObject* object) noexcept {
+  if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
+  constexpr int kDeepest = 64;  // a list may hold itself
+  for (int depth = 0; depth < kDeepest && (PyList_Check(object) || PyTuple_Check(object)); ++depth) {
+    if (PySequence_Fast_GET_SIZE(object) == 0) return true;
+    object = PySequence_Fast_GET_ITEM(object, 0);
+  }
+  return PyNumber_Check(object) || is_foreign_array(object);
+}
+
+// NotImplemented, so that the other operand is asked; but arrays of other libraries are refused: they would answer with
+// an error that names neither op nor mend, and to == with False. So would lists to ==; their `+=` and `*` have meanings
+// of their own.
+[[gnu::cold]] PyObject* not_ours(Slot slot, OpHandle op, PyObject* operand) noexcept {
+  const bool compares = slot >= Slot::Less && slot <= Slot::GreaterEqual;
+  const bool refused = is_foreign_array(operand) && (compares || PyObject_CheckBuffer(operand));
+  if (op == BP_NO_OP || !(refused || (compares && is_list_of_numbers(operand)))) Py_RETURN_NOTIMPLEMENTED;
   return raise(BP_ERROR_TYPE,
                "%s: found a value of type %s beside a Tensor, expected a Tensor or a number; make one with "
                "backplane.asarray(value)",
@@ -49,11 +63,11 @@ PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
   double pair[2];
   const OpHandle op = op_of(slot);
   if (const int read = read_operand(left, &args[0], pair); read != 1) [[unlikely]] {
-    if (read == 0) return not_ours(op, left);
+    if (read == 0) return not_ours(slot, op, left);
     return with_wide_int(op, left, [&](PyObject* wide) { return binary(slot, wide, right); });
   }
   if (const int read = read_operand(right, &args[1], pair); read != 1) [[unlikely]] {
-    if (read == 0) return not_ours(op, right);
+    if (read == 0) return not_ours(slot, op, right);
     return with_wide_int(op, right, [&](PyObject* wide) { return binary(slot, left, wide); });
   }
   if (op == BP_NO_OP) [[unlikely]]
@@ -87,7 +101,7 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   bp_value args[2] = {tensor_value(handle_of(self)), {}};
   double pair[2];
   if (const int read = read_operand(other, &args[1], pair); read != 1) [[unlikely]] {
-    if (read == 0) return not_ours(op, other);
+    if (read == 0) return not_ours(slot, op, other);
     return with_wide_int(op, other, [&](PyObject* wide) { return inplace(slot, self, wide); });
   }
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);

@@ -11,13 +11,6 @@ namespace {
 
 bool is_number(PyObject* object) { return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object); }
 
-// Arrays and scalars of other libraries; sequences never come here, being containers, and text is no data.
-bool is_foreign_array(PyObject* object) {
-  if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object)) return false;
-  return PyObject_CheckBuffer(object) || PyObject_HasAttrString(object, "__dlpack__") ||
-         PyObject_HasAttrString(object, "__array__");
-}
-
 }  // namespace
 
 bool InputTrees::add(PyObject* object, Py_ssize_t position, PyObject* keyword) {

@@ -249,7 +249,7 @@ def test_wide_values_keep_their_digits():
 
 @pytest.mark.parametrize(
     "values, error",
-    [([[1, 2], [3]], ValueError), ([1, [2]], ValueError), ("12", TypeError), ([None], TypeError), (2**70, ValueError),
+    [(np.datetime64("2026-01-01"), TypeError), (np.timedelta64(1, "s"), TypeError), ([[1, 2], [3]], ValueError), ([1, [2]], ValueError), ("12", TypeError), ([None], TypeError), (2**70, ValueError),
      ({}, TypeError), (object(), TypeError)],
 )
 def test_values_that_are_none(values, error):

@@ -1,5 +1,6 @@
 """Python's operators are the ops of the registry, with Python numbers on either side."""
 
+import array
 import operator
 
 import backplane as bp
@@ -92,8 +93,42 @@ def test_other_types_get_their_turn():
     assert bp.asarray([1.0]) + Other() == "other"
     with pytest.raises(TypeError):
         bp.asarray([1.0]) + "1"
-    assert (bp.asarray([1.0]) == None) is False  # noqa: E711
-    assert (bp.asarray([1.0]) == b"1") is False and (bp.asarray([1.0]) == np.str_("1")) is False
+
+
+@pytest.mark.parametrize("other", [None, object(), "1", b"1", bytearray(b""), np.str_("1"), np.datetime64("2026-01-01"), ["1"], range(2)])
+def test_what_is_no_number_is_unequal(other):
+    x = bp.asarray([1.0])
+    assert (x == other) is False and (other == x) is False and (x != other) is True and (other != x) is True
+
+
+class Array:
+    """Of a library that speaks DLPack and knows no other's arrays."""
+
+    def __dlpack__(self, **wishes):
+        return bp.asarray([1.0]).__dlpack__(**wishes)
+
+
+NESTED = []
+NESTED.append(NESTED)
+
+
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.ge])
+@pytest.mark.parametrize("other", [[1], (1, 2), [], [[1.0], [2.0]], [bp.asarray(1)], [np.ones(1)], np.ones(1), array.array("d", [1]), Array()],
+                         ids=str)  # fmt: skip
+def test_numbers_in_other_containers_are_compared_after_asarray(compare, other):
+    for operands in ((bp.asarray([1.0]), other), (other, bp.asarray([1.0]))):
+        with pytest.raises(TypeError, match=f"found a value of type .*{type(other).__name__} beside a Tensor.*backplane.asarray"):
+            compare(*operands)
+
+
+def test_lists_keep_their_own_operators():
+    assert [7] * bp.asarray(2) == [7, 7]
+    assert (bp.asarray([1.0]) == NESTED) is False
+    tensors = []
+    tensors += bp.asarray([1, 2])
+    assert [t.item() for t in tensors] == [1, 2]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        bp.asarray([1.0]) + [1]
 
 
 def test_conversion_to_python_numbers():
