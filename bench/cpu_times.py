@@ -4,8 +4,8 @@
 
 Out: JSON on standard output, {"threads": N, "cells": [{name, group, size, seconds: {library: s}, absent: reason}]}; a progress bar on
 standard error. A turn is as many calls as take about 2 milliseconds, after one that is not timed. On one thread the clock is the process's
-own time, which other programs on the machine do not lengthen; on more it is the wall's, and turns are some milliseconds apart: threads
-of OpenMP and OpenBLAS spin for a while after their last work, which would slow the next library's turn. Another program that takes a core for
+own time, which other programs on the machine do not lengthen; on more it is the wall's, and a turn begins once all other threads sleep:
+those of OpenMP spin for some 5 to 17 milliseconds after their last work, on the processor that the next library needs. Another program that takes a core for
 half a second spoils a cell in all its turns, so the cells in which another library was faster are measured again at the end, all libraries
 of them: every time is the best of all turns.
 """
@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import sys
+import threading
 import time
 import timeit
 
@@ -24,7 +25,7 @@ import numpy as np
 import cpu_cases
 
 TURN = 2e-3
-APART = 4e-3
+ASLEEP = 5e-2  # the longest wait for threads to sleep, seconds
 AGAIN = 2  # more passes over the cells in which another library was faster
 
 
@@ -79,10 +80,30 @@ def timers(case, libraries, floor):
     return found
 
 
+def other_threads_run():
+    me = threading.get_native_id()
+    for thread in pathlib.Path("/proc/self/task").iterdir():
+        try:
+            state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            continue  # it has ended
+        if state == "R" and int(thread.name) != me:
+            return True
+    return False
+
+
+def let_threads_sleep():
+    """Waits until no other thread of this process runs; where the system does not tell, as long as they may take."""
+    if not pathlib.Path("/proc/self/task").is_dir():
+        return time.sleep(ASLEEP)
+    end = time.perf_counter() + ASLEEP
+    while other_threads_run() and time.perf_counter() < end:
+        time.sleep(5e-4)
+
+
 def measure(found, rounds, seconds, threads, after):
     """Best seconds per call of each library."""
     best, number = {}, {}
-    apart = APART if threads > 1 else 0
     for timer in found.values():
         timer.timer = time.perf_counter if threads > 1 else time.process_time
     for library, timer in found.items():
@@ -98,8 +119,8 @@ def measure(found, rounds, seconds, threads, after):
         if turn >= 3 and time.perf_counter() - start > seconds:
             break
         for library, timer in found.items():
-            if apart:
-                time.sleep(apart)
+            if threads > 1:
+                let_threads_sleep()
             if best[library] < 5e-2:
                 timer.timeit(1)
             best[library] = min(best[library], timer.timeit(number[library]) / number[library])
