@@ -2,6 +2,7 @@
 #include "check/registry.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace backplane::codegen {
 
@@ -15,6 +16,24 @@ Registry::Registry(const std::vector<std::unique_ptr<RegistryFile>>& files, Diag
       diagnostics.error(entry.where, "op '" + entry.full_name + "' is defined twice, first at " +
                                          std::string(first.file) + ":" + std::to_string(first.line) +
                                          "; rename one, or give it an overload: " + entry.name() + ".OVERLOAD");
+    }
+  }
+  check_aliases(files, diagnostics);
+}
+
+// An alias is a name of Python's: what else has it would be hidden.
+void Registry::check_aliases(const std::vector<std::unique_ptr<RegistryFile>>& files, Diagnostics& diagnostics) const {
+  std::map<std::string, const Entry*, std::less<>> owners;
+  for (const auto& file : files) {
+    for (const Entry& entry : file->entries) {
+      for (const Text& alias : entry.aliases) {
+        const std::string full = entry.ns + "::" + alias.value;
+        const Entry* owner = find_full(full);
+        if (!owner) owner = std::exchange(owners[full], &entry);
+        if (owner)
+          diagnostics.error(alias.location(), "alias '" + alias.value + "' of '" + entry.name() + "' is a name of '" +
+                                                  owner->name() + "' already; choose another");
+      }
     }
   }
 }

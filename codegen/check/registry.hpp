@@ -23,6 +23,8 @@ class Registry {
   bool can_fit() const;
 
  private:
+  void check_aliases(const std::vector<std::unique_ptr<RegistryFile>>& files, Diagnostics& diagnostics) const;
+
   std::map<std::string, const Entry*, std::less<>> by_name_;
 };
 

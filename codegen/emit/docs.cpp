@@ -32,6 +32,7 @@ class PageWriter {
 
   std::string write() {
     text_ = "# " + entry_.full_name + "\n\n" + entry_.doc.value + "\n\n```\n" + entry_.signature.text.value + "\n```\n";
+    if (!entry_.aliases.empty()) text_ += "\nIn Python also " + aliases() + ".\n";
     arguments();
     results();
     derivative("Gradient", BP_RULE_VJP);
@@ -51,6 +52,12 @@ class PageWriter {
   }
 
  private:
+  std::string aliases() const {
+    std::string text;
+    for (const Text& alias : entry_.aliases) text += (text.empty() ? "" : ", ") + code(alias.value);
+    return text;
+  }
+
   void arguments() {
     if (entry_.signature.args.empty()) return;
     text_ += "\n| argument | type | dtypes | default |\n| --- | --- | --- | --- |\n";

@@ -115,6 +115,7 @@ void emit_pyi(const EmitContext& context, OutputSet& out) {
     const std::string name = python_identifier(entry.name());
     functions +=
         "\ndef " + name + "(" + parameters(entry, 0, true) + ") -> " + returns(entry) + ":" + docstring(entry, "    ");
+    for (const Text& alias : entry.aliases) functions += "\n" + python_identifier(alias.value) + " = " + name + "\n";
     if (!is_method(entry)) continue;
     const auto method = [&](const std::string& method_name, bool with_out) {
       const std::string rest = parameters(entry, 1, with_out);
@@ -125,6 +126,11 @@ void emit_pyi(const EmitContext& context, OutputSet& out) {
     };
     method(name, true);
     if (entry.inplace) method(name + "_", false);
+    for (const Text& alias : entry.aliases) {
+      const std::string other = python_identifier(alias.value);
+      methods += "    " + other + " = " + name + "\n";
+      if (entry.inplace) methods += "    " + other + "_ = " + name + "_\n";
+    }
   }
   std::string text = file_banner("# ", "Types of the ops of namespace " + context.ns + ".", context, "");
   text += "from collections.abc import Callable, Sequence\n\nfrom backplane import Device, DType, Generator, Tensor\n";

@@ -117,7 +117,7 @@ struct Entry {
   std::string full_name;  // "bp::add"
   Signature signature;
   Text doc, family, put_text, example, since, compare;
-  std::vector<Text> source, tags;
+  std::vector<Text> source, tags, aliases;
   bool composite = false, host = false, random = false, pass_zeros = false;
   bool view = false, maybe_view = false, inplace = false, out_variant = false;
   uint32_t alias = BP_NO_ARG;

@@ -184,6 +184,11 @@ class EntryReader {
 
   void read_words() {
     if (const YamlNode* tags = node_.find("tags")) entry_.tags = reader_.read_words(*tags, "tags");
+    if (const YamlNode* aliases = node_.find("aliases")) entry_.aliases = reader_.read_words(*aliases, "aliases");
+    for (const Text& alias : entry_.aliases)
+      if (!is_identifier(alias.value))
+        reader_.diagnostics().error(alias.location(),
+                                    "alias '" + alias.value + "' is no name; use letters, digits and _");
     if (const YamlNode* source = node_.find("source")) entry_.source = reader_.read_words(*source, "source");
     if (const YamlNode* errors = node_.find("errors")) entry_.errors = reader_.read_word_map(*errors, "errors");
     if (const YamlNode* except = node_.find("except")) entry_.except = reader_.read_word_map(*except, "except");

@@ -1,7 +1,7 @@
 """The registry's ops as Python functions and as methods of Tensor, made from the records that are loaded.
 
 An op `bp::name` is `backplane.name`; one of another namespace is `backplane.ops.namespace.name`. An op whose first
-argument is a tensor called `x` is a method too, and `name_` its in-place form.
+argument is a tensor called `x` is a method too, and `name_` its in-place form. An entry's aliases name the same objects.
 """
 
 from . import _core
@@ -18,23 +18,26 @@ def split(full_name):
 def functions():
     """Name -> Op, of the ops in our own namespace."""
     found = {}
-    for full_name, _, _ in _core.ops():
+    for full_name, _, _, aliases in _core.ops():
         namespace, name = split(full_name)
         if namespace == NAMESPACE:
-            found[name] = _core.Op(full_name, name)
+            op = _core.Op(full_name, name)
+            found.update(dict.fromkeys([name, *aliases], op))
     return found
 
 
 def add_methods(tensor_type, functions):
     """Gives Tensor its methods; what the type already has stays."""
-    for full_name, inplace, first_argument in _core.ops():
+    for full_name, inplace, first_argument, aliases in _core.ops():
         namespace, name = split(full_name)
         if namespace != NAMESPACE or first_argument != "x":
             continue
-        if not hasattr(tensor_type, name):
-            setattr(tensor_type, name, functions[name])
-        if inplace:
-            setattr(tensor_type, name + "_", _core.Op(full_name, name + "_", inplace=True))
+        changing = _core.Op(full_name, name + "_", inplace=True) if inplace else None
+        for word in (name, *aliases):
+            if not hasattr(tensor_type, word):
+                setattr(tensor_type, word, functions[name])
+            if inplace:
+                setattr(tensor_type, word + "_", changing)
 
 
 class _Namespace:
@@ -45,15 +48,17 @@ class _Namespace:
 
     def __getattr__(self, name):
         if not name.startswith("__"):
-            for full_name, _, _ in _core.ops():
-                if split(full_name) == (self._name, name):
-                    op = _core.Op(full_name, name)
+            for full_name, _, _, aliases in _core.ops():
+                namespace, own = split(full_name)
+                if namespace == self._name and name in (own, *aliases):
+                    op = _core.Op(full_name, own)
                     setattr(self, name, op)
                     return op
         raise AttributeError(f"no op '{self._name}::{name}' is registered; is its plugin loaded?")
 
     def __dir__(self):
-        return sorted(name for space, name in map(split, (row[0] for row in _core.ops())) if space == self._name)
+        rows = ((*split(full_name), aliases) for full_name, _, _, aliases in _core.ops())
+        return sorted(word for space, name, aliases in rows if space == self._name for word in (name, *aliases))
 
     def __repr__(self):
         return f"<ops of {self._name}>"

@@ -122,12 +122,24 @@ const char* first_argument(const bp_op_def& def) {
 }
 
 // (full name, in place?, the first argument's name where it is a tensor) of every op that is registered now.
+// An entry's further names are among its tags: "alias:absolute".
+py::list aliases_of(const bp_op_def& def) {
+  constexpr std::string_view kMark = "alias:";
+  py::list names;
+  for (std::string_view rest = def.tags ? def.tags : ""; !rest.empty();) {
+    const std::string_view tag = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(tag.size() + 1, rest.size()));
+    if (tag.starts_with(kMark)) names.append(py::str(tag.substr(kMark.size())));
+  }
+  return names;
+}
+
 py::list list_ops() {
   py::list rows;
   for (OpHandle op : all_ops()) {
     const bp_op_def& def = op_def(op);
-    rows.append(
-        py::make_tuple(def.name, (def.flags & BP_OP_INPLACE) != 0, def.args.count > 0 ? first_argument(def) : ""));
+    rows.append(py::make_tuple(def.name, (def.flags & BP_OP_INPLACE) != 0,
+                               def.args.count > 0 ? first_argument(def) : "", aliases_of(def)));
   }
   return rows;
 }

@@ -273,6 +273,15 @@ TEST(Diagnostics, TwoDefinitionsNameTheFirst) {
               testing::StartsWith("t.yaml:11:9: error: op 't::f' is defined twice, first at t.yaml:3"));
 }
 
+TEST(Diagnostics, AnAliasIsANameOfItsOwn) {
+  const std::string known = unary(std::string(kDerivatives) + "    aliases: [f]\n");
+  EXPECT_THAT(check_file(in_file(known)).report(), testing::HasSubstr("alias 'f' of 'f' is a name of 'f' already"));
+  const std::string twice = unary(std::string(kDerivatives) + "    aliases: [g, g]\n");
+  EXPECT_THAT(check_file(in_file(twice)).report(), testing::HasSubstr("alias 'g' of 'f' is a name of 'f' already"));
+  const std::string wrong = unary(std::string(kDerivatives) + "    aliases: [a-b]\n");
+  EXPECT_THAT(check_file(in_file(wrong)).report(), testing::HasSubstr("alias 'a-b' is no name"));
+}
+
 TEST(Diagnostics, EveryMistakeOfAFileInOneRunInOrder) {
   const Checked checked = check_file(
       in_file(unary("    vjp: {x: nope(g)}\n    jvp: {x: multiply(t)}\n    decompose: add(x, q)\n    tags: {}\n")));

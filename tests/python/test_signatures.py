@@ -85,3 +85,16 @@ def test_several_results_are_named():
     assert result.values is values and result.indices is indices
     assert values.tolist() == [3, 2] and indices.tolist() == [0, 2]
     assert "values=" in repr(result)
+
+
+@pytest.mark.parametrize("alias, name", [("absolute", "abs"), ("arctan2", "atan2"), ("mul", "multiply"), ("clamp", "clip"),
+                                         ("unsqueeze", "expand_dims"), ("permute", "permute_dims"), ("amax", "max"), ("invert", "bitwise_invert")])
+def test_an_alias_is_the_op_itself(alias, name):
+    assert getattr(bp, alias) is getattr(bp, name) and getattr(bp.ops.bp, alias).full_name == "bp::" + name
+    assert getattr(bp.Tensor, alias) is getattr(bp.Tensor, name) and alias in dir(bp) and alias in dir(bp.ops.bp)
+
+
+def test_the_in_place_form_has_the_aliases_too():
+    x = bp.asarray([1.0, -2.0])
+    assert x.mul_(3) is x and x.clamp_(min=0).tolist() == [3.0, 0.0]
+    assert bp.Tensor.sub_ is bp.Tensor.subtract_

@@ -9,6 +9,8 @@ Number = bool | int | float | complex
 def axpby(x: Tensor | Number, y: Tensor | Number, *, alpha: Number = 1, beta: Number = 1, out: Tensor | None = None) -> Tensor:
     """Scales two tensors and adds them."""
 
+scaled_sum = axpby
+
 def cube(x: Tensor | Number) -> Tensor:
     """x * x * x."""
 
@@ -26,6 +28,8 @@ class TensorMethods:
 
     def axpby(self, y: Tensor | Number, *, alpha: Number = 1, beta: Number = 1, out: Tensor | None = None) -> Tensor: ...
     def axpby_(self, y: Tensor | Number, *, alpha: Number = 1, beta: Number = 1) -> Tensor: ...
+    scaled_sum = axpby
+    scaled_sum_ = axpby_
     def cube(self) -> Tensor: ...
     def window(self, axis: int = -1, starts: Sequence[int | None] = (0, 1), *, dtype: DType | None = None, mode: str = 'same') -> tuple[Tensor, Tensor]: ...
     def turn(self, axes: int | Sequence[int]) -> Tensor: ...

@@ -63,7 +63,7 @@ static const bp_op_def op0_def = {
     {op0_shapes, 1, sizeof(bp_shape_rule)},
     {op0_dtypes, 1, sizeof(bp_result_dtype)},
     op0_accepts, 3u, 0, BP_NO_ARG,
-    &op0_program, fit_names, "demo,linear", 0, 0, 0};
+    &op0_program, fit_names, "demo,linear,alias:scaled_sum", 0, 0, 0};
 
 /* demo::cube */
 static const bp_arg_def op1_args[] = {
@@ -86,13 +86,13 @@ static const uint32_t op1_roots2[] = {11};
 static const uint32_t op1_targets3[] = {0};
 static const uint32_t op1_roots3[] = {13};
 static const bp_formula op1_formulas[] = {
-    {3, 0, 0, 0, op1_roots0, 1, 24, demo_op1_formula0,
+    {3, 0, 0, 0, op1_roots0, 1, 25, demo_op1_formula0,
      "multiply(x, multiply(x, x))"},
-    {4, 32, 0, 0, 0, 0, 19, 0,
+    {4, 32, 0, 0, 0, 0, 20, 0,
      "by the shape class broadcast"},
-    {1, 32, 1, op1_targets2, op1_roots2, 1, 23, demo_op1_formula2,
+    {1, 32, 1, op1_targets2, op1_roots2, 1, 24, demo_op1_formula2,
      "let s = multiply(x, x); multiply(s, 3)"},
-    {2, 32, 1, op1_targets3, op1_roots3, 1, 23, demo_op1_formula3,
+    {2, 32, 1, op1_targets3, op1_roots3, 1, 24, demo_op1_formula3,
      "let s = multiply(x, x); multiply(s, 3)"}
 };
 static const uint32_t op1_shape0[] = {0};
@@ -106,7 +106,7 @@ static const bp_op_def op1_def = {
     0,
     "x * x * x.",
     "golden.yaml",
-    19, 0, 16u,
+    20, 0, 16u,
     {op1_args, 1, sizeof(bp_arg_def)},
     {op1_results, 1, sizeof(bp_result_def)},
     {op1_formulas, 4, sizeof(bp_formula)},
@@ -144,13 +144,13 @@ static const uint32_t op2_roots2[] = {17};
 static const uint32_t op2_targets3[] = {0};
 static const uint32_t op2_roots3[] = {19, 0};
 static const bp_formula op2_formulas[] = {
-    {6, 0, 0, 0, op2_roots0, 2, 31, 0,
+    {6, 0, 0, 0, op2_roots0, 2, 32, 0,
      "map(i in range(0, x.ndim): x.shape[i] if i < 2 else 1)"},
-    {4, 2, 0, 0, 0, 0, 34, 0,
+    {4, 2, 0, 0, 0, 0, 35, 0,
      "windows, like these, are not batched"},
-    {1, 0, 1, op2_targets2, op2_roots2, 1, 32, 0,
+    {1, 0, 1, op2_targets2, op2_roots2, 1, 33, 0,
      "multiply(g.values, x) if x.ndim > 0 else g.values"},
-    {2, 0, 1, op2_targets3, op2_roots3, 2, 33, demo_op2_formula3,
+    {2, 0, 1, op2_targets3, op2_roots3, 2, 34, demo_op2_formula3,
      "multiply(t, x); none"}
 };
 static const bp_shape_rule op2_shapes[] = {
@@ -164,7 +164,7 @@ static const bp_op_def op2_def = {
     0,
     "A host op with several results and every sort of argument.",
     "golden.yaml",
-    27, 0, 256u,
+    28, 0, 256u,
     {op2_args, 5, sizeof(bp_arg_def)},
     {op2_results, 2, sizeof(bp_result_def)},
     {op2_formulas, 4, sizeof(bp_formula)},
@@ -193,7 +193,7 @@ static const bp_op_def op3_def = {
     "bits",
     "Random bits.",
     "golden.yaml",
-    38, 0, 1216u,
+    39, 0, 1216u,
     {op3_args, 2, sizeof(bp_arg_def)},
     {op3_results, 1, sizeof(bp_result_def)},
     {0, 0, sizeof(bp_formula)},
@@ -222,13 +222,13 @@ static const uint32_t op4_roots2[] = {8};
 static const uint32_t op4_targets3[] = {0};
 static const uint32_t op4_roots3[] = {10};
 static const bp_formula op4_formulas[] = {
-    {5, 0, 0, 0, op4_roots0, 1, 50, demo_op4_formula0,
+    {5, 0, 0, 0, op4_roots0, 1, 51, demo_op4_formula0,
      "add(turn(v, axes), zeros_like(x))"},
-    {4, 32, 0, 0, 0, 0, 47, 0,
+    {4, 32, 0, 0, 0, 0, 48, 0,
      "by the shape class view.permute"},
-    {1, 32, 1, op4_targets2, op4_roots2, 1, 50, demo_op4_formula2,
+    {1, 32, 1, op4_targets2, op4_roots2, 1, 51, demo_op4_formula2,
      "add(turn(v, axes), zeros_like(x))"},
-    {2, 32, 1, op4_targets3, op4_roots3, 1, 47, demo_op4_formula3,
+    {2, 32, 1, op4_targets3, op4_roots3, 1, 48, demo_op4_formula3,
      "linear"}
 };
 static const uint32_t op4_shape0[] = {0, 1};
@@ -242,7 +242,7 @@ static const bp_op_def op4_def = {
     0,
     "A view with its axes in another order.",
     "golden.yaml",
-    47, 0, 2049u,
+    48, 0, 2049u,
     {op4_args, 2, sizeof(bp_arg_def)},
     {op4_results, 1, sizeof(bp_result_def)},
     {op4_formulas, 4, sizeof(bp_formula)},
