@@ -186,6 +186,32 @@ def test_every_number_becomes_an_integer(dtype, target):
     same(bp.astype(x[:77], target), bp.astype(bp.asarray(wide[:77]), target))
 
 
+def rounded(wide, dtype):
+    """float32 to nearest, ties to even, in NumPy."""
+    if dtype is bp.float16:
+        with np.errstate(over="ignore"):
+            return wide.astype(np.float16).astype(np.float32)
+    bits = wide.view(np.uint32)
+    nearest = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(wide), np.nan, nearest.view(np.float32))
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("source", ["bool", "int8", "int16", "int32", "int64", "uint8", "uint32", "float32", "float64", "complex64", "half"])
+def test_numbers_become_half_floats(source, dtype):
+    bits = np.random.default_rng(5).integers(0, 1 << 63, 1 << 15)
+    if source == "half":  # the other one: all of its numbers, NaN of every payload among them
+        x, wide = every_number(HALVES[dtype is bp.float16])
+    else:
+        values = bits % 2 == 1 if source == "bool" else bits.view(source)[:40_000]
+        if source in ("float64", "complex64"):
+            values = bits.view(np.float32)[:40_000].astype(source)
+        x, wide = bp.asarray(values), values.real.astype(np.float32)
+    for n in (len(wide), 1023):
+        found = bp.astype(x[:n], dtype)
+        np.testing.assert_array_equal(bp.astype(found, bp.float32).numpy(), rounded(wide[:n], dtype))
+
+
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("window", [([2, 2], [], [0, 0]), ([3, 3], [1, 1], [1, 1]), ([3, 2], [2, 3], [1, 0])], ids=str)
 def test_pooling(window, dtype):

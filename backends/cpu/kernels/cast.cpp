@@ -93,38 +93,100 @@ HWY_INLINE To convert(From x) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Between half floats and float32 by vectors: most calls on half floats are these loops around a float32 kernel.
-using Single = hn::ScalableTag<float>;
+// Half floats by vectors of float32: most calls on half floats are these loops around a float32 kernel.
+template <class T>
+inline constexpr bool kIsByte = std::is_same_v<T, Bool> || std::is_same_v<T, int8_t> || std::is_same_v<T, uint8_t>;
+template <class T>
+inline constexpr bool kIsSmallInteger = kIsByte<T> || std::is_same_v<T, int16_t> || std::is_same_v<T, uint16_t>;
+template <class T>
+inline constexpr bool kIsSingle = std::is_same_v<T, float> || std::is_same_v<T, int32_t> || plugin::kIsHalf<T>;
 
+template <class D, class T>
+HWY_INLINE hn::Vec<D> take_vector(D d, const T* x) {
+  const hn::RebindToSigned<D> di;
+  if constexpr (std::is_same_v<T, Bool>) {
+    const hn::Rebind<uint8_t, D> bytes;
+    const auto byte = hn::Min(hn::LoadU(bytes, &x->byte), hn::Set(bytes, uint8_t{1}));
+    return hn::ConvertTo(d, hn::PromoteTo(di, byte));
+  } else if constexpr (kIsSmallInteger<T>) {
+    return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<T, D>(), x)));
+  } else if constexpr (std::is_same_v<T, int32_t>) {
+    return hn::ConvertTo(d, hn::LoadU(di, x));
+  } else {
+    return widen(d, x);
+  }
+}
+template <class D, class T>
+HWY_INLINE void put_vector(D d, hn::Vec<D> v, T* out) {
+  if constexpr (std::is_same_v<T, int32_t>) {  // as `convert`
+    const hn::RebindToSigned<D> di;
+    const auto low = hn::Set(d, -2147483648.0f);
+    const auto whole = hn::ConvertTo(di, hn::IfThenElse(hn::Lt(v, hn::Neg(low)), v, low));
+    hn::StoreU(whole, di, out);
+  } else {
+    narrow(d, v, out);
+  }
+}
+template <class From, class D, class V = hn::Vec<D>, class To>
+HWY_INLINE void put_two_vectors(D d, V a, V b, To* out) {
+  if constexpr (std::is_same_v<To, bfloat16> && kIsByte<From>) {
+    const hn::Repartition<uint16_t, D> d16;  // bytes are exact
+    hn::StoreU(hn::ConcatOdd(d16, hn::BitCast(d16, b), hn::BitCast(d16, a)), d16, reinterpret_cast<uint16_t*>(out));
+    return;
+  }
+  if constexpr (std::is_same_v<To, bfloat16>)
+    if (!kIsSingle<From> || std::is_same_v<From, int32_t> || hn::AllFalse(d, hn::Or(hn::IsNaN(a), hn::IsNaN(b))))
+      return narrow_two(d, a, b, out);
+  put_vector(d, a, out);
+  put_vector(d, b, out + hn::Lanes(d));
+}
 // Returns how many elements it converted; the caller does the rest.
 template <class From, class To>
 HWY_INLINE int64_t convert_vectors(const From* in, To* out, int64_t n) {
-  const Single d;
+  const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    if constexpr (std::is_same_v<To, float>) {
-      hn::StoreU(widen(d, in + i), d, out + i);
-    } else {
-      narrow(d, hn::LoadU(d, in + i), out + i);
-    }
-  }
+  for (; i + 2 * lanes <= n; i += 2 * lanes)
+    put_two_vectors<From>(d, take_vector(d, in + i), take_vector(d, in + i + lanes), out + i);
   return i;
 }
+// The rest meets half floats in rows of float32, which the compiler converts by vectors, and bools are made 0 or 1 in
+// rows of bytes.
+template <class Between, class From, class To>
+HWY_INLINE int64_t convert_rows(const From* in, To* out, int64_t n) {
+  constexpr int64_t kRow = 256;
+  Between row[kRow];
+  int64_t at = 0;
+  for (; at + kRow <= n; at += kRow) {
+    if constexpr (plugin::kIsHalf<From>)
+      convert_vectors(in + at, row, kRow);
+    else
+      for (int64_t i = 0; i < kRow; ++i) row[i] = convert<Between>(in[at + i]);
+    if constexpr (plugin::kIsHalf<To>)
+      convert_vectors(row, out + at, kRow);
+    else
+      for (int64_t i = 0; i < kRow; ++i) out[at + i] = convert<To>(row[i]);
+  }
+  return at;
+}
 template <class From, class To>
-inline constexpr bool kByVectors = (std::is_same_v<To, float> &&
-                                    (std::is_same_v<From, float16> || std::is_same_v<From, bfloat16>)) ||
-                                   (std::is_same_v<From, float> &&
-                                    (std::is_same_v<To, float16> || std::is_same_v<To, bfloat16>));
-template <class From, class To>
-inline constexpr bool kThroughSingle = std::is_same_v<From, float16>&& std::is_integral_v<To>;
+int64_t convert_by_vectors(const From* in, To* out, int64_t n) {
+  constexpr bool kHalf = plugin::kIsHalf<From> || plugin::kIsHalf<To>;
+  if constexpr (std::is_same_v<From, To> || std::is_same_v<To, Bool>)
+    return 0;
+  else if constexpr (std::is_same_v<From, Bool> ? kIsSingle<To>
+                                                : kHalf && kIsSingle<To> && (kIsSingle<From> || kIsSmallInteger<From>))
+    return convert_vectors(in, out, n);
+  else if constexpr (std::is_same_v<From, Bool>)
+    return convert_rows<uint8_t>(in, out, n);
+  else if constexpr (kHalf)
+    return convert_rows<float>(in, out, n);
+  else
+    return 0;
+}
 #else
 template <class From, class To>
-inline constexpr bool kThroughSingle = false;
-template <class From, class To>
-inline constexpr bool kByVectors = false;
-template <class From, class To>
-int64_t convert_vectors(const From*, To*, int64_t) {
+int64_t convert_by_vectors(const From*, To*, int64_t) {
   return 0;
 }
 #endif
@@ -134,18 +196,8 @@ void cast_loop(const char* source, int64_t source_stride, char* destination, int
   if (source_stride == int64_t{sizeof(From)} && destination_stride == int64_t{sizeof(To)}) {
     const From* in = reinterpret_cast<const From*>(source);
     To* out = reinterpret_cast<To*>(destination);
-    int64_t done = 0;
-    if constexpr (kByVectors<From, To>) done = convert_vectors(in, out, n);
-    // float16 goes to other types through rows of float32: nothing else converts it by vectors.
-    if constexpr (kThroughSingle<From, To>) {
-      constexpr int64_t kRow = 256;
-      for (float row[kRow]; done + kRow <= n; done += kRow) {
-        convert_vectors(in + done, row, kRow);
-        for (int64_t i = 0; i < kRow; ++i) out[done + i] = convert<To>(row[i]);
-      }
-    }
 #pragma GCC ivdep
-    for (int64_t i = done; i < n; ++i) out[i] = convert<To>(in[i]);
+    for (int64_t i = convert_by_vectors(in, out, n); i < n; ++i) out[i] = convert<To>(in[i]);
     return;
   }
   for (int64_t i = 0; i < n; ++i) {
