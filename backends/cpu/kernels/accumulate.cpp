@@ -1,6 +1,9 @@
 // See accumulate.hpp.
 #include "kernels/accumulate.hpp"
 
+#include <algorithm>
+
+#include "kernels/cast.hpp"
 #include "kernels/item_type.hpp"
 
 namespace backplane::cpu {
@@ -33,25 +36,44 @@ void elements(const char* from, int64_t from_stride, char* to, const int64_t* of
     meet<T, Add>(*reinterpret_cast<T*>(to + offsets[i]), *reinterpret_cast<const T*>(from));
 }
 
-struct Scatter {
-  ScatterRow row;
-  ScatterElements elements;
-};
 template <class T, bool Add>
 constexpr Scatter kScatter{row<T, Add>, elements<T, Add>};
 
-Scatter scatter_of(bp_dtype dtype, bool accumulate) {
-  Scatter found{};
-  if (accumulate)
-    plugin::dispatch_dtype<BP_MASK_ANY>(dtype, [&]<class T>() { found = kScatter<T, true>; });
-  else
-    with_item_type(plugin::kItemSize[dtype], [&]<class Item>() { found = kScatter<Item, false>; });
-  return found;
+// Half floats in blocks of float32.
+constexpr int64_t kBlock = 256;
+template <bp_dtype Half>
+void widened_row(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n) {
+  float block[kBlock];
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = std::min(kBlock, n - at);
+    cast_row(Half, from + at * from_stride, from_stride, BP_FLOAT32, reinterpret_cast<char*>(block), sizeof(float),
+             count);
+    row<float, true>(reinterpret_cast<const char*>(block), sizeof(float), to + at * to_stride, to_stride, count);
+  }
 }
+template <bp_dtype Half>
+void widened_elements(const char* from, int64_t from_stride, char* to, const int64_t* offsets, int64_t n) {
+  float block[kBlock];
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = std::min(kBlock, n - at);
+    cast_row(Half, from + at * from_stride, from_stride, BP_FLOAT32, reinterpret_cast<char*>(block), sizeof(float),
+             count);
+    elements<float, true>(reinterpret_cast<const char*>(block), sizeof(float), to, offsets + at, count);
+  }
+}
+template <bp_dtype Half>
+constexpr Scatter kWidened{widened_row<Half>, widened_elements<Half>};
 
 }  // namespace
 
-ScatterRow scatter_row(bp_dtype dtype, bool accumulate) { return scatter_of(dtype, accumulate).row; }
-ScatterElements scatter_elements(bp_dtype dtype, bool accumulate) { return scatter_of(dtype, accumulate).elements; }
+Scatter scatter_of(bp_dtype from, bp_dtype to, bool accumulate) {
+  if (from != to) return from == BP_FLOAT16 ? kWidened<BP_FLOAT16> : kWidened<BP_BFLOAT16>;
+  Scatter found{};
+  if (accumulate)
+    plugin::dispatch_dtype<BP_MASK_ANY>(to, [&]<class T>() { found = kScatter<T, true>; });
+  else
+    with_item_type(plugin::kItemSize[to], [&]<class Item>() { found = kScatter<Item, false>; });
+  return found;
+}
 
 }  // namespace backplane::cpu

@@ -20,14 +20,16 @@ void add_to(T& target, T value) {
     target = T(plugin::Compute<T>(target) + plugin::Compute<T>(value));
 }
 
-// n elements of one dtype, strides in bytes: to[i] = from[i], or to[i] += from[i] (bool: or).
+// n elements, strides in bytes: to[i] = from[i], or to[i] += from[i] (bool: or).
 using ScatterRow = void (*)(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n);
-
-ScatterRow scatter_row(bp_dtype dtype, bool accumulate);
-
 // The same of n single elements, each to its own offset in bytes.
 using ScatterElements = void (*)(const char* from, int64_t from_stride, char* to, const int64_t* offsets, int64_t n);
 
-ScatterElements scatter_elements(bp_dtype dtype, bool accumulate);
+struct Scatter {
+  ScatterRow row;
+  ScatterElements elements;
+};
+// Between tensors of one dtype, or sums of half floats into float32.
+Scatter scatter_of(bp_dtype from, bp_dtype to, bool accumulate);
 
 }  // namespace backplane::cpu

@@ -55,16 +55,17 @@ bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, i
 // put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
 bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const Put put = begin_put(frame, args, outs);
-    if (put.empty()) return;
     if (plugin::as_bool(args[4]))
-      plugin::dispatch_dtype<BP_MASK_ANY>(put.out->dtype, [&]<class T>() {
-        put_lanes<T>(frame, put, [](T& target, T value) { add_to(target, value); });
+      return combine_into<BP_MASK_ANY>(frame, args, outs, [&]<class T, class V>(const Put& put) {
+        put_lanes<T, V>(frame, put, [](T& target, T value) { add_to(target, value); });
       });
-    else
-      with_item_type(kItemSize[put.out->dtype], [&]<class Item>() {
-        put_lanes<Item>(frame, put, [](Item& target, const Item& value) { target = value; });
-      });
+    const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
+    const Put put = checked_put(frame, args, out);
+    copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+    if (put.empty()) return;
+    with_item_type(kItemSize[out->dtype], [&]<class Item>() {
+      put_lanes<Item, Item>(frame, put, [](Item& target, const Item& value) { target = value; });
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/lanes.hpp"
 #include "kernels/positions.hpp"
 #include "kernels/region.hpp"
+#include "kernels/widened.hpp"
 
 namespace backplane::cpu {
 
@@ -108,7 +109,7 @@ inline void check_put(const bp_frame* frame, const bp_tensor& x, const bp_tensor
   }
 }
 
-// The arguments of an op (x, indices, values, axis, …) that combines values into x along an axis.
+// The arguments of an op (x, indices, values, axis, …) that puts values into x along an axis.
 struct Put {
   const bp_tensor *indices, *values, *out;
   int32_t axis;
@@ -116,23 +117,58 @@ struct Put {
   bool empty() const { return out->nbytes == 0 || indices->dl.shape[axis] == 0; }
 };
 
-// Checked, with x copied into the result.
-inline Put begin_put(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
+inline Put checked_put(const bp_frame* frame, const bp_value* args, const bp_tensor* out) {
   const bp_tensor* x = plugin::as_tensor(args[0]);
-  Put put{plugin::as_tensor(args[1]), plugin::as_tensor(args[2]), outs[0].u.t, 0};
+  Put put{plugin::as_tensor(args[1]), plugin::as_tensor(args[2]), out, 0};
   BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
   put.axis = normalized_axis(plugin::as_int(args[3]), x->dl.ndim);
   check_put(frame, *x, *put.indices, *put.values, put.axis);
-  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides},
-              {data_of(put.out), put.out->dl.strides});
   return put;
 }
+
+// body.operator()<T, V>(put): checked, with x in the target, whose elements T are those of the values, V. Half floats
+// are combined in float32 and rounded once where there are many.
+template <bp_dtype_mask kAccepted, class Body>
+void combine_into(const bp_frame* frame, const bp_value* args, const bp_value* outs, Body&& body) {
+  const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
+  Put put = checked_put(frame, args, out);
+  if (!put.empty() && pays_to_widen(x, put.values, out)) {
+    const Widened sums(x);
+    put.out = sums.get();
+    if (out->dtype == BP_FLOAT16)
+      body.template operator()<float, plugin::float16>(put);
+    else
+      body.template operator()<float, plugin::bfloat16>(put);
+    return sums.round_to(out);
+  }
+  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+  if (put.empty()) return;
+  plugin::dispatch_dtype<kAccepted>(out->dtype, [&]<class T>() { body.template operator()<T, T>(put); });
+}
+
+// n <= kIndexBlock values as elements T, strides in elements: where they lie, or widened into `block`.
+template <class T, class V>
+struct ValueBlock {
+  const T* at;
+  int64_t step;
+  T block[std::is_same_v<T, V> ? 1 : kIndexBlock];
+
+  ValueBlock(const V* values, int64_t stride, int64_t n) : step(stride) {
+    if constexpr (std::is_same_v<T, V>) {
+      at = values;
+    } else {
+      cast_row(plugin::kDtypeOf<V>, reinterpret_cast<const char*>(values), stride * int64_t{sizeof(V)},
+               plugin::kDtypeOf<T>, reinterpret_cast<char*>(block), sizeof(T), n);
+      at = block, step = 1;
+    }
+  }
+};
 
 constexpr int64_t kPutColumns = 128;  // of a block that a thread combines: its rows of the result stay in the cache
 
 // The same along another axis than the last, whose elements are neighbours: row by row of the indices, in blocks of
 // columns. In order along a lane, too.
-template <class T, class Combine>
+template <class T, class V, class Combine>
 void put_rows(const bp_frame* frame, const Put& put, Combine&& combine) {
   const bp_tensor* out = put.out;
   const int32_t rank = out->dl.ndim, axis = put.axis, last = rank - 1;
@@ -156,10 +192,11 @@ void put_rows(const bp_frame* frame, const Put& put, Combine&& combine) {
     }
     T* target = reinterpret_cast<T*>(data_of(out)) + target_at;
     for (int64_t i = 0; i < n; ++i) {
-      const T* value = reinterpret_cast<const T*>(from.operand.base) + value_at + i * from.strides[axis];
+      const V* value = reinterpret_cast<const V*>(from.operand.base) + value_at + i * from.strides[axis];
+      const ValueBlock<T, V> some(value, from.strides[last], columns);
       for_each_index(frame, dtype, at.operand.base + (index_at + i * at.strides[axis]) * item, at.strides[last] * item,
                      columns, shape[axis], [&](int64_t position, int64_t place) {
-                       combine(target[position * to[axis] + place * to[last]], value[place * from.strides[last]]);
+                       combine(target[position * to[axis] + place * to[last]], some.at[place * some.step]);
                      });
     }
   };
@@ -171,11 +208,11 @@ void put_rows(const bp_frame* frame, const Put& put, Combine&& combine) {
 
 // combine(target, value) for each value, lane by lane of the result and in order along a lane: no two lanes of a result
 // share elements, so they may run in parallel.
-template <class T, class Combine>
+template <class T, class V, class Combine>
 void put_lanes(const bp_frame* frame, const Put& put, Combine&& combine) {
   const bp_tensor* out = put.out;
   const int32_t rank = out->dl.ndim, axis = put.axis;
-  if (axis < rank - 1 && out->dl.shape[rank - 1] >= 16) return put_rows<T>(frame, put, combine);
+  if (axis < rank - 1 && out->dl.shape[rank - 1] >= 16) return put_rows<T, V>(frame, put, combine);
   const Broadcast at(put.indices, rank), from(put.values, rank);
   const int64_t n = put.indices->dl.shape[axis], size = out->dl.shape[axis];
   const int64_t to = out->dl.strides[axis], step = from.strides[axis];
@@ -184,13 +221,14 @@ void put_lanes(const bp_frame* frame, const Put& put, Combine&& combine) {
   const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
   lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
     T* target = reinterpret_cast<T*>(p[0]);
-    const T* value = reinterpret_cast<const T*>(p[2]);
-    if (to == 1 && step == 1)
-      for_each_index(frame, dtype, p[1], index_stride, n, size,
-                     [&](int64_t position, int64_t place) { combine(target[position], value[place]); });
-    else
-      for_each_index(frame, dtype, p[1], index_stride, n, size,
-                     [&](int64_t position, int64_t place) { combine(target[position * to], value[place * step]); });
+    for_some_indices(frame, dtype, p[1], index_stride, n, size,
+                     [&](const int64_t* positions, int64_t count, int64_t first) {
+                       const ValueBlock<T, V> some(reinterpret_cast<const V*>(p[2]) + first * step, step, count);
+                       if (to == 1 && some.step == 1)
+                         for (int64_t i = 0; i < count; ++i) combine(target[positions[i]], some.at[i]);
+                       else
+                         for (int64_t i = 0; i < count; ++i) combine(target[positions[i] * to], some.at[i * some.step]);
+                     });
     return nullptr;
   });
 }

@@ -14,7 +14,7 @@
 #include "kernels/item_type.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/region.hpp"
-#include "runtime/scratch.hpp"
+#include "kernels/widened.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -93,7 +93,7 @@ void read(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, 
   int64_t strides[kMaxRank];
   for (int32_t d = 0; d < out->dl.ndim; ++d) strides[d] = out->dl.strides[d] * item;
   const Inner inner(space, strides);
-  const ScatterRow copy = scatter_row(x->dtype, false);
+  const ScatterRow copy = scatter_of(x->dtype, x->dtype, false).row;
   char *from = data_of(x), *to = data_of(out);
   const bool dense =
       inner.loop.rank == 0 || (inner.loop.rank == 1 && inner.strides[0] == item && inner.strides[1] == item);
@@ -131,11 +131,13 @@ bool joint_step(const IndexSpace& space, const int64_t* strides, int64_t* step) 
   return true;
 }
 
+// `out` is of the dtype of `values`, or a widened half float.
 void put(const bp_frame* frame, bp_tensor* const* indices, uint32_t count, const bp_tensor* values, bool accumulate,
          const bp_tensor* out) {
   // Positions are offsets into the output, which has x's shape.
   const IndexSpace space(frame, out, indices, count);
-  const int64_t item = kItemSize[out->dtype];
+  const int64_t item = kItemSize[values->dtype];
+  const Scatter scatter = scatter_of(values->dtype, out->dtype, accumulate);
   int64_t shape[kMaxRank], strides[kMaxRank];
   space.shape(shape);
   const int32_t rank = space.rank(), missing = rank - values->dl.ndim;
@@ -152,54 +154,27 @@ void put(const bp_frame* frame, bp_tensor* const* indices, uint32_t count, const
   char *from = data_of(values), *to = data_of(out);
   int64_t step = 0;
   if (space.before == 0 && inner.loop.count == 1 && joint_step(space, strides, &step))
-    return scatter_elements(out->dtype, accumulate)(from, step, to, space.offsets.data(),
-                                                    static_cast<int64_t>(space.offsets.size()));
-  const ScatterRow put_row = scatter_row(out->dtype, accumulate);
+    return scatter.elements(from, step, to, space.offsets.data(), static_cast<int64_t>(space.offsets.size()));
   for_each_position(space, strides, 0, space.before_count() * static_cast<int64_t>(space.offsets.size()),
                     [&](int64_t out_offset, int64_t value_offset) {
                       char* const bases[2] = {to + out_offset, from + value_offset};
                       for_each_row<2>(inner.loop, bases, 0, inner.loop.count,
                                       [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
-                                        put_row(p[1], s[1], p[0], s[0], n);
+                                        scatter.row(p[1], s[1], p[0], s[0], n);
                                         return nullptr;
                                       });
                     });
 }
 
-int64_t elements_of(const bp_tensor* t) { return static_cast<int64_t>(t->nbytes) / kItemSize[t->dtype]; }
-
-// A contiguous tensor in float32, in memory of its own.
-class Widened {
- public:
-  explicit Widened(const bp_tensor* half) : memory_(elements_of(half)), tensor_(*half) {
-    tensor_.dtype = BP_FLOAT32;
-    tensor_.dl.dtype.bits = 32;
-    tensor_.dl.dtype.code = kDLFloat;
-    tensor_.dl.data = memory_.get();
-    tensor_.dl.byte_offset = 0;
-    tensor_.nbytes = static_cast<uint64_t>(elements_of(half)) * sizeof(float);
-    cast_row(half->dtype, data_of(half), kItemSize[half->dtype], BP_FLOAT32, data_of(&tensor_), sizeof(float),
-             elements_of(half));
-  }
-  const bp_tensor* get() const { return &tensor_; }
-
- private:
-  Scratch<float> memory_;
-  bp_tensor tensor_;
-};
-
 void write(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count,
            const bp_tensor* values, bool accumulate, const bp_tensor* out) {
+  if (accumulate && pays_to_widen(x, values, out)) {
+    const Widened sums(x);
+    put(frame, indices, count, values, accumulate, sums.get());
+    return sums.round_to(out);
+  }
   copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
-  const bool half = out->dtype == BP_FLOAT16 || out->dtype == BP_BFLOAT16;
-  const bool contiguous = (out->flags & values->flags & BP_TENSOR_CONTIGUOUS) != 0;
-  // Many sums of half floats are kept in float32 and rounded once; few would not pay for widening the whole target.
-  if (!half || !accumulate || !contiguous || elements_of(values) < elements_of(out) / 4)
-    return put(frame, indices, count, values, accumulate, out);
-  const Widened sums(out), wide_values(values);
-  put(frame, indices, count, wide_values.get(), accumulate, sums.get());
-  cast_row(BP_FLOAT32, data_of(sums.get()), sizeof(float), out->dtype, data_of(out), kItemSize[out->dtype],
-           elements_of(out));
+  put(frame, indices, count, values, accumulate, out);
 }
 
 // index(Tensor x, Tensor?[] indices)

@@ -44,8 +44,16 @@ bool has_rows(const bp_tensor* t, const bp_tensor* out) {
   return true;
 }
 
-// Along axis 0 by one index for each slice, as segments have it: whole rows are combined, each thread some columns.
+// A value and its target are never the same memory.
 template <class Combine, class T>
+void combine_row(T* target, const T* value, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t k = 0; k < n; ++k)
+    target[k] = T(Combine::template call<Compute<T>>(Compute<T>(target[k]), Compute<T>(value[k])));
+}
+
+// Along axis 0 by one index for each slice, as segments have it: whole rows are combined, each thread some columns.
+template <class Combine, class T, class V>
 bool scatter_rows(const bp_frame* frame, const Put& put) {
   const auto& [indices, values, out, axis] = put;
   if (!has_rows(out, out) || !has_rows(values, out) || values->dl.shape[0] != indices->dl.shape[0]) return false;
@@ -61,10 +69,12 @@ bool scatter_rows(const bp_frame* frame, const Put& put) {
   const auto columns = [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < n; ++i) {
       T* target = reinterpret_cast<T*>(data_of(out)) + positions[static_cast<size_t>(i)] * out->dl.strides[0];
-      const T* value = reinterpret_cast<const T*>(data_of(values)) + i * values->dl.strides[0];
-#pragma GCC ivdep
-      for (int64_t k = begin; k < end; ++k)
-        target[k] = T(Combine::template call<Compute<T>>(Compute<T>(target[k]), Compute<T>(value[k])));
+      const V* value = reinterpret_cast<const V*>(data_of(values)) + i * values->dl.strides[0];
+      for (int64_t first = begin; first < end; first += kIndexBlock) {
+        const int64_t count = std::min(kIndexBlock, end - first);
+        const ValueBlock<T, V> some(value + first, 1, count);
+        combine_row<Combine>(target + first, some.at, count);
+      }
     }
   };
   plugin::parallel_for(frame, 0, row, std::max<int64_t>(kCheapGrain / std::max<int64_t>(n, 1), 256), columns);
@@ -75,11 +85,9 @@ bool scatter_rows(const bp_frame* frame, const Put& put) {
 template <class Combine, bp_dtype_mask kAccepted>
 bp_status BP_CALL scatter(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const Put put = begin_put(frame, args, outs);
-    if (put.empty()) return;
-    plugin::dispatch_dtype<kAccepted>(put.out->dtype, [&]<class T>() {
-      if (put.axis == 0 && put.out->dl.ndim > 1 && scatter_rows<Combine, T>(frame, put)) return;
-      put_lanes<T>(frame, put, [](T& target, T value) {
+    combine_into<kAccepted>(frame, args, outs, [&]<class T, class V>(const Put& put) {
+      if (put.axis == 0 && put.out->dl.ndim > 1 && scatter_rows<Combine, T, V>(frame, put)) return;
+      put_lanes<T, V>(frame, put, [](T& target, T value) {
         target = T(Combine::template call<Compute<T>>(Compute<T>(target), Compute<T>(value)));
       });
     });
