@@ -201,7 +201,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
   if (device.synchronous() || (row.def.flags & BP_KERNEL_CALLS_OPS)) {
     CallGuard guard;
     ScratchScope scratch;
-    status = row.def.fn(&frame, p.args, call.n_args, p.outs, call.n_outs);
+    status = row.def.fn(&frame, p.args, row.n_args, p.outs, call.n_outs);
   } else {
     std::vector<bp_storage*> reads, writes;
     each_tensor(p.args, call.n_args, [&](TensorImpl* t) { reads.push_back(t->storage); });
@@ -212,7 +212,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
                          static_cast<int>(writes.size()));
     CallGuard guard;
-    status = row.def.fn(&frame, p.args, call.n_args, p.outs, call.n_outs);
+    status = row.def.fn(&frame, p.args, row.n_args, p.outs, call.n_outs);
   }
   if (status != BP_OK) {
     if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);

@@ -73,6 +73,7 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& def) {
   row->def.backend = row->backend.c_str();
   row->def.file = row->file.c_str();
   row->owner = owner;
+  for (const bp_arg_def& arg : entry.record->args) row->n_args += arg.since <= def.revision;
   entry.rows.push_back(std::move(row));
   rebuild_table(entry);
 }

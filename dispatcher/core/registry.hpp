@@ -25,6 +25,7 @@ struct KernelRow {
   std::string backend;
   std::string file;
   PluginRecord* owner = nullptr;
+  int32_t n_args = 0;  // the op's arguments at the row's revision: what its kernel is called with
   bool withdrawn = false;
   bool for_all = false;  // backend "*"
 };

@@ -62,7 +62,7 @@ bool supports(const Call& call, const KernelRow& row, Device& device, bp_dtype c
   frame.compute = compute;
   CallGuard guard;
   cold().error.clear();
-  return row.def.supports(&frame, call.args, call.n_args, call.outs, call.n_outs) == BP_OK;
+  return row.def.supports(&frame, call.args, row.n_args, call.outs, call.n_outs) == BP_OK;
 }
 
 std::string dtype_list(bp_dtype_mask mask) {

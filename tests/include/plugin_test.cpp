@@ -125,6 +125,15 @@ TEST(Kernel, NamesTheArgumentThatDoesNotFit) {
   EXPECT_EQ(call(kernel<axpby>, {x.value()}, {out.value()}), BP_ERROR_INTERNAL);
 }
 
+TEST(Kernel, HasAParameterForEachArgumentAndResult) {
+  Vector x({1}), out({5});
+  EXPECT_EQ(call(kernel<axpby>, {x.value(), x.value(), real(1), real(2), real(3)}, {out.value()}), BP_ERROR_INTERNAL);
+  EXPECT_THAT(message,
+              HasSubstr("acme::op: the kernel has parameters for 4 arguments and 1 results, the op has 5 and 1"));
+  EXPECT_EQ(call(kernel<axpby>, {x.value(), x.value(), real(1), real(2)}, {out.value(), x.value()}), BP_ERROR_INTERNAL);
+  EXPECT_EQ(out.data[0], 5);
+}
+
 void optional_parts(ConstTensor<float> x, std::optional<ConstTensor<float>> bias, std::optional<MutTensor<float>> sum,
                     std::optional<MutTensor<float>> copy) {
   if (sum) (*sum)(0) = x(0) + (bias ? (*bias)(0) : 0.0f);

@@ -34,8 +34,9 @@ typedef struct bp_loop {
  *   not wanted: ABSENT, flags & BP_VALUE_NOT_WANTED;
  *   empty:      ABSENT, flags 0: the callee stores a value that owns one reference.
  * A kernel of an op sees `given` (or `not wanted`) for results whose shape the core infers and `empty` for
- * dynamic ones; decompositions, fallbacks and transforms handle all three. It returns when its work is
- * recorded on the frame's stream. On failure the host releases what `empty` slots hold. */
+ * dynamic ones; decompositions, fallbacks and transforms handle all three. `n_args` of a backend's kernel counts the
+ * arguments that the op has in the row's revision. It returns when its work is recorded on the frame's stream. On
+ * failure the host releases what `empty` slots hold. */
 typedef bp_status(BP_CALL* bp_kernel_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
                                          int32_t n_outs);
 

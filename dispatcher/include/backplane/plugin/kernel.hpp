@@ -165,10 +165,10 @@ consteval std::array<int, sizeof...(P) + 2> positions() {
 template <class R, class... P, size_t... I>
 R invoke(R (*fn)(P...), const Call& call, int32_t n_args, int32_t n_outs, std::index_sequence<I...>) {
   static constexpr auto kPositions = positions<std::remove_cvref_t<P>...>();
-  // More arguments than parameters: the op has gained some since, and each stands at its default.
-  BP_CHECK(n_args >= kPositions[sizeof...(P)] && n_outs >= kPositions[sizeof...(P) + 1], INTERNAL, call.frame->op->name,
-           ": the kernel takes ", kPositions[sizeof...(P)], " arguments and ", kPositions[sizeof...(P) + 1],
-           " results, the op has ", n_args, " and ", n_outs);
+  BP_CHECK(n_args == kPositions[sizeof...(P)] && n_outs == kPositions[sizeof...(P) + 1], INTERNAL, call.frame->op->name,
+           ": the kernel has parameters for ", kPositions[sizeof...(P)], " arguments and ",
+           kPositions[sizeof...(P) + 1], " results, the op has ", n_args, " and ", n_outs,
+           " in the revision that the kernel was registered for");
   return fn(unpack<std::remove_cvref_t<P>>(call, kPositions[I])...);
 }
 template <class R, class... P>
