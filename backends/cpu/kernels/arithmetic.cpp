@@ -60,12 +60,14 @@ struct Divide {
 };
 
 struct Maximum {
+  static constexpr bool kExact = true;
   template <class T>
   static HWY_INLINE T call(T a, T b) {
     return (a > b) | (a != a) ? a : b;
   }
 };
 struct Minimum {
+  static constexpr bool kExact = true;
   template <class T>
   static HWY_INLINE T call(T a, T b) {
     return (a < b) | (a != a) ? a : b;

@@ -45,6 +45,7 @@ struct SignBit {
   }
 };
 struct CopySign {
+  static constexpr bool kExact = true;
   template <class T>
   static HWY_INLINE T call(T a, T b) {
     return std::copysign(a, b);
@@ -68,18 +69,21 @@ struct NextAfter {
 };
 
 struct Fmax {
+  static constexpr bool kExact = true;
   template <class T>
   static HWY_INLINE T call(T a, T b) {
     return (a > b) | (b != b) ? a : b;
   }
 };
 struct Fmin {
+  static constexpr bool kExact = true;
   template <class T>
   static HWY_INLINE T call(T a, T b) {
     return (a < b) | (b != b) ? a : b;
   }
 };
 struct Heaviside {
+  static constexpr bool kExact = true;
   template <class T>
   static HWY_INLINE T call(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {

@@ -116,10 +116,17 @@ HWY_INLINE void widen_tile(const S* x, float* tile) {
   hn::StoreU(a, d, tile);
   hn::StoreU(b, d, tile + hn::Lanes(d));
 }
-template <class S>
+// An operation whose results a half float holds exactly, such as the larger of two, says so: `kExact`.
+template <class Op>
+concept Exact = Op::kExact;
+template <class Op, class S>
 HWY_INLINE void narrow_tile(const float* tile, S* out) {
   const hn::ScalableTag<float> d;
-  narrow_pair(d, hn::LoadU(d, tile), hn::LoadU(d, tile + hn::Lanes(d)), out);
+  const auto a = hn::LoadU(d, tile), b = hn::LoadU(d, tile + hn::Lanes(d));
+  if constexpr (Exact<Op>)
+    narrow_exact_pair(d, a, b, out);
+  else
+    narrow_pair(d, a, b, out);
 }
 
 template <class Op, class S>
@@ -132,7 +139,7 @@ const char* half_unary_loop(char* const* p, const int64_t* s, int64_t n) {
       float a[kHalfTile];
       widen_tile(x + i, a);
       for (int64_t j = 0; j < kHalfTile; ++j) a[j] = Op::call(a[j]);
-      narrow_tile(a, out + i);
+      narrow_tile<Op>(a, out + i);
     }
   } else if (n >= kHalfTile && s[1] != 0) {
     return half_rows<1, S>(half_unary_loop<Op, S>, p, s, n);
@@ -151,7 +158,7 @@ HWY_INLINE void half_pairs(const S* x, const S* y, S* out, int64_t n) {
     if (!FixedX) widen_tile(x + i, a);
     if (!FixedY) widen_tile(y + i, b);
     for (int64_t j = 0; j < kHalfTile; ++j) a[j] = Op::call(FixedX ? first : a[j], FixedY ? second : b[j]);
-    narrow_tile(a, out + i);
+    narrow_tile<Op>(a, out + i);
   }
 }
 template <class Op, class S>

@@ -1,6 +1,7 @@
 // topk: the k largest or smallest elements along an axis, by selection. NaN counts as largest; of equal elements the
 // first come first.
 #include <algorithm>
+#include <limits>
 
 #include "kernels/families.hpp"
 #include "kernels/lanes.hpp"
@@ -17,6 +18,15 @@ constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
 template <class T>
 T element(const char* x, int64_t stride, int64_t i) {
   return *reinterpret_cast<const T*>(x + i * stride);
+}
+
+// Half floats as integers in their order, NaN beyond the infinity of its sign: compared in float32 they took three
+// times as long.
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+template <class T>
+int16_t order_of(T value) {
+  const auto bits = static_cast<int16_t>(value.bits);
+  return static_cast<int16_t>(bits ^ ((bits >> 15) & 0x7fff));
 }
 
 // The k first of one lane: candidates are collected while they beat the k-th best so far, and thinned out when there
@@ -46,13 +56,22 @@ class Selection {
   int64_t position(int64_t i) const { return position_of(found_.get()[i]); }
 
  private:
-  // Of 32 neighbours, with a NaN anywhere as a yes to look closer.
+  // Of 32 neighbours, with a NaN, or a 0 beside one of the other sign, as a yes to look closer.
   bool none_better(const char* x) const {
     const T* values = reinterpret_cast<const T*>(x);
     int better = 0;
+    if constexpr (plugin::kIsHalf<T>) {
+      const int16_t bound = bound_ != bound_ ? INT16_MAX : order_of(bound_), low = order_of(T(-kInfinity));
+      for (int64_t j = 0; j < 32; ++j) {
+        const int16_t order = order_of(values[j]);
+        better |= largest_ ? (order > bound) | (order < low) : order < bound;
+      }
+      return better == 0;
+    }
+    const Compute<T> bound = bound_;
     for (int64_t j = 0; j < 32; ++j) {
       const Compute<T> value = values[j];
-      better |= largest_ ? !(value <= bound_) : !(value >= bound_);
+      better |= largest_ ? !(value <= bound) : !(value >= bound);
     }
     return better == 0;
   }
@@ -67,7 +86,7 @@ class Selection {
   int64_t k_, capacity_, count_ = 0;
   bool largest_, bounded_ = false;
   Packed worst_{};
-  Compute<T> bound_{};
+  T bound_{};
   Scratch<Packed> found_;
 };
 
