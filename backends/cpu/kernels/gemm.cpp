@@ -130,6 +130,11 @@ void gemm_half(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c
   }
   std::unique_ptr<Scratch<float>> left, right, result;
   const auto widened = [&](const Matrix& m, auto& storage, bool filled) {
+    if (m.row_stride == 1 && m.col_stride != 1) {  // by its columns, which lie in one piece
+      const Matrix turned{m.data, m.cols, m.rows, m.col_stride, 1};
+      float* by_columns = dense_as<float>(dtype, turned, BP_FLOAT32, storage, filled);
+      return Matrix{reinterpret_cast<char*>(by_columns), m.rows, m.cols, 1, m.rows};
+    }
     return Matrix{reinterpret_cast<char*>(dense_as<float>(dtype, m, BP_FLOAT32, storage, filled)), m.rows, m.cols,
                   m.cols, 1};
   };

@@ -12,6 +12,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/half_dots.hpp"
 #include "kernels/loop.hpp"
 #include "kernels/small_gemm.hpp"
 
@@ -131,6 +132,7 @@ void multiply(bp_dtype dtype, Matrix a, Matrix b, const Matrix& c, Copies& copie
   const bool by_rows =
       c.cols == 1 ? c.rows == 1 || c.row_stride == 1 : c.col_stride == 1 && (c.rows == 1 || c.row_stride >= c.cols);
   const bool compact = is_blas_type(dtype) || (dtype == BP_BFLOAT16 && dnn_has_bfloat16());
+  if (half_dots(dtype, a, b, c)) return;
   if (!by_rows && compact) {
     const Matrix result = dense(c, item, copies.c);
     multiply(dtype, a, b, result, copies);

@@ -1,6 +1,7 @@
 // cummax, cummin, logcumsumexp: scans along an axis that keep more than a sum.
 #include <cmath>
 
+#include "kernels/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/sort_keys.hpp"
@@ -20,23 +21,44 @@ int64_t stride_of(const bp_tensor* t, int32_t axis) {
 }
 
 // The last of equal extremes counts; from a NaN on, the last NaN.
-template <class T, bool Largest>
-void run_extreme(char* const* p, const Step& step, int64_t n) {
-  using C = Compute<T>;
-  C best = C(*reinterpret_cast<const T*>(p[2]));
+template <class C>
+struct Extreme {
+  C best{};
   int64_t at = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const C value = C(*reinterpret_cast<const T*>(p[2] + i * step.x));
-    if (value != value || (best == best && (Largest ? value >= best : value <= best))) {
-      best = value;
-      at = i;
+
+  // n elements from number `first` on.
+  template <bool Largest>
+  void run(char* const* p, const Step& step, int64_t first, int64_t n) {
+    if (first == 0) best = *reinterpret_cast<const C*>(p[2]);
+    for (int64_t i = 0; i < n; ++i) {
+      const C value = *reinterpret_cast<const C*>(p[2] + i * step.x);
+      if (value != value || (best == best && (Largest ? value >= best : value <= best))) {
+        best = value;
+        at = first + i;
+      }
+      *reinterpret_cast<C*>(p[0] + i * step.values) = best;
+      *reinterpret_cast<int64_t*>(p[1] + i * step.positions) = at;
     }
-    *reinterpret_cast<T*>(p[0] + i * step.values) = T(best);
-    *reinterpret_cast<int64_t*>(p[1] + i * step.positions) = at;
+  }
+};
+
+// Lanes of half floats whose elements are neighbours, in blocks of float32.
+constexpr int64_t kBlock = 256;
+template <bool Largest>
+void run_widened_extreme(bp_dtype half, char* const* p, const Step& step, int64_t n) {
+  Extreme<float> running;
+  float block[kBlock];
+  char* const wide = reinterpret_cast<char*>(block);
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = std::min(kBlock, n - first);
+    cast_row(half, p[2] + first * step.x, step.x, BP_FLOAT32, wide, sizeof(float), count);
+    char* const pointers[3] = {wide, p[1] + first * step.positions, wide};
+    running.run<Largest>(pointers, {sizeof(float), sizeof(float), step.positions}, first, count);
+    cast_row(BP_FLOAT32, wide, sizeof(float), half, p[0] + first * step.values, step.values, count);
   }
 }
 
-// The same of half floats, by keys of 16 bits in their order: a NaN is beyond every number, the zeros are equal.
+// Other lanes of half floats, by keys of 16 bits in their order: a NaN is beyond every number, the zeros are equal.
 template <class T, bool Largest>
 void run_half_extreme(char* const* p, const Step& step, int64_t n) {
   T best{};
@@ -68,10 +90,12 @@ bp_status BP_CALL running_extreme(const bp_frame* frame, const bp_value* args, i
     const Lanes<3> lanes(x->dl.shape, rank, axis, {lane_operand(values), lane_operand(indices), lane_operand(x)});
     plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
       lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
-        if constexpr (kIsHalf<T>)
-          run_half_extreme<T, Largest>(p, step, n);
+        if constexpr (!kIsHalf<T>)
+          Extreme<T>().template run<Largest>(p, step, 0, n);
+        else if (step.x == sizeof(T) && step.values == sizeof(T))
+          run_widened_extreme<Largest>(x->dtype, p, step, n);
         else
-          run_extreme<T, Largest>(p, step, n);
+          run_half_extreme<T, Largest>(p, step, n);
         return nullptr;
       });
     });
@@ -79,21 +103,37 @@ bp_status BP_CALL running_extreme(const bp_frame* frame, const bp_value* args, i
 }
 
 // The running sum is held as exp(top) * rest in double, so that no element overflows it.
+struct LogSumExp {
+  double top = -INFINITY, rest = 0;
+
+  template <class C>
+  void run(const char* x, int64_t from, char* out, int64_t to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const auto value = static_cast<double>(*reinterpret_cast<const C*>(x + i * from));
+      if (value > top) {
+        rest = top == -INFINITY ? 1 : rest * std::exp(top - value) + 1;
+        top = value;
+      } else if (value == top) {
+        rest += std::isinf(value) && value < 0 ? 0 : 1;
+      } else {
+        rest += std::exp(value - top);  // NaN where value is
+      }
+      const double found = std::isinf(top) && rest == rest ? top : top + std::log(rest);
+      *reinterpret_cast<C*>(out + i * to) = static_cast<C>(found);
+    }
+  }
+};
 template <class T>
 void run_logsumexp(char* const* p, int64_t to, int64_t from, int64_t n) {
-  double top = -INFINITY, rest = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto value = static_cast<double>(Compute<T>(*reinterpret_cast<const T*>(p[1] + i * from)));
-    if (value > top) {
-      rest = top == -INFINITY ? 1 : rest * std::exp(top - value) + 1;
-      top = value;
-    } else if (value == top) {
-      rest += std::isinf(value) && value < 0 ? 0 : 1;
-    } else {
-      rest += std::exp(value - top);  // NaN where value is
-    }
-    const double found = std::isinf(top) && rest == rest ? top : top + std::log(rest);
-    *reinterpret_cast<T*>(p[0] + i * to) = T(static_cast<Compute<T>>(found));
+  LogSumExp running;
+  if constexpr (!kIsHalf<T>) return running.run<T>(p[1], from, p[0], to, n);
+  float block[kBlock];
+  char* const wide = reinterpret_cast<char*>(block);
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = std::min(kBlock, n - first);
+    cast_row(plugin::kDtypeOf<T>, p[1] + first * from, from, BP_FLOAT32, wide, sizeof(float), count);
+    running.run<float>(wide, sizeof(float), wide, sizeof(float), count);
+    cast_row(BP_FLOAT32, wide, sizeof(float), plugin::kDtypeOf<T>, p[0] + first * to, to, count);
   }
 }
 
