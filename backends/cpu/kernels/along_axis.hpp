@@ -33,15 +33,17 @@ struct Broadcast {
 
 inline constexpr int64_t kIndexBlock = 512;
 
-// n <= kIndexBlock positions in [0, size), counted from the end where they are negative: as given where they are so
-// already, else in `block`.
-[[gnu::noinline]] inline const int64_t* checked_positions(const bp_frame* frame, bp_dtype dtype, const char* index,
-                                                          int64_t stride, int64_t n, int64_t size, int64_t* block) {
-  const int64_t* given = reinterpret_cast<const int64_t*>(index);
-  if (dtype != BP_INT64 || stride != int64_t{sizeof(int64_t)}) {
-    cast_row(dtype, index, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), n);
-    given = block;
-  }
+// n <= kIndexBlock indices as they lie where they are int64 without gaps, else widened into `block`.
+inline const int64_t* wide_indices(bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t* block) {
+  if (dtype == BP_INT64 && stride == int64_t{sizeof(int64_t)}) return reinterpret_cast<const int64_t*>(index);
+  cast_row(dtype, index, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), n);
+  return block;
+}
+
+// Those as positions in [0, size), counted from the end where they are negative: as given where they are so already,
+// else in `block`, in which they may lie.
+[[gnu::noinline]] inline const int64_t* checked_positions(const bp_frame* frame, bp_dtype dtype, const int64_t* given,
+                                                          int64_t n, int64_t size, int64_t* block) {
   if (n >= 16 && all_inside(given, n, size)) return given;
   const int64_t wrap = dtype == BP_UINT64 ? 0 : size;  // one beyond int64 is out of range, not negative
   for (int64_t i = 0; i < n; ++i) {
@@ -60,7 +62,8 @@ template <class Some>
   int64_t block[kIndexBlock];
   for (int64_t first = 0; first < n; first += kIndexBlock) {
     const int64_t count = std::min(kIndexBlock, n - first);
-    some(checked_positions(frame, dtype, index + first * stride, stride, count, size, block), count, first);
+    const int64_t* given = wide_indices(dtype, index + first * stride, stride, count, block);
+    some(checked_positions(frame, dtype, given, count, size, block), count, first);
   }
 }
 
@@ -73,20 +76,21 @@ template <class Move>
   });
 }
 
-// out[i] = x[index i]. Eight are read before any is written: out of the cache that takes half the time.
+// out[i] = x[index i].
 template <class Item>
 void take_neighbours(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t size,
                      const Item* x, Item* out) {
-  for_some_indices(frame, dtype, index, stride, n, size, [&](const int64_t* positions, int64_t count, int64_t first) {
-    Item* to = out + first;
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-      Item some[8];
-      for (int k = 0; k < 8; ++k) some[k] = x[positions[i + k]];
-      for (int k = 0; k < 8; ++k) to[i + k] = some[k];
-    }
-    for (; i < count; ++i) to[i] = x[positions[i]];
-  });
+  int64_t block[kIndexBlock];
+  for (int64_t first = 0; first < n; first += kIndexBlock) {
+    const int64_t count = std::min(kIndexBlock, n - first);
+    const int64_t* given = wide_indices(dtype, index + first * stride, stride, count, block);
+    const int64_t taken = take_inside(x, size, given, count, out + first);
+    if (taken == count) continue;
+    Item* to = out + first + taken;
+    const int64_t rest = count - taken;
+    const int64_t* positions = checked_positions(frame, dtype, given + taken, rest, size, block);
+    for (int64_t i = take_inside(x, size, positions, rest, to); i < rest; ++i) to[i] = x[positions[i]];
+  }
 }
 
 // The result has x's shape, so nothing has compared the others with it yet: indices broadcast with x but for `axis`,

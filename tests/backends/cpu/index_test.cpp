@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <string>
 
 #include "backends/cpu/fake_host.hpp"
 
@@ -95,6 +97,29 @@ TEST(CpuIndex, OutOfRangeIsADataError) {
   EXPECT_THAT(cpu().error, HasSubstr("index 3 is out of range"));
   EXPECT_EQ(cpu().call("bp::take_along_axis", {tensor(x), tensor(at), integer(0)}, {tensor(out)}, BP_INT32),
             BP_ERROR_DATA);
+}
+
+// Elements are read by vectors up to the first index that is not a position yet, wherever it stands.
+TEST(CpuIndex, TakesElementsOfEverySizeAroundNegativeIndices) {
+  const int64_t size = 10000, count = 1200;
+  for (const bp_dtype dtype : {BP_INT8, BP_INT16, BP_INT32, BP_INT64})
+    for (const int64_t negative : {int64_t{-1}, int64_t{0}, int64_t{31}, int64_t{32}, int64_t{600}, count - 1}) {
+      Array x(dtype, {size}), at(BP_INT64, {count}), out(dtype, {count});
+      const int64_t item = plugin::kItemSize[dtype];
+      for (int64_t i = 0; i < size * item; ++i) x.at<uint8_t>()[i] = static_cast<uint8_t>(i * 31 + i / 256);
+      for (int64_t i = 0; i < count; ++i)
+        at.at<int64_t>()[i] = i == negative ? -1 - i : i % 3 == 0 ? size - 1 - i : i * 7919 % size;
+      ASSERT_EQ(cpu().call("bp::take", {tensor(x), tensor(at), integer(0)}, {tensor(out)}, dtype), BP_OK);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t p = at.at<int64_t>()[i] + (i == negative ? size : 0);
+        ASSERT_EQ(std::memcmp(out.at<char>() + i * item, x.at<char>() + p * item, static_cast<size_t>(item)), 0) << i;
+      }
+      for (const int64_t outside : {size, -size - 1, std::numeric_limits<int64_t>::min()}) {
+        at.at<int64_t>()[count / 2 + 5] = outside;
+        EXPECT_EQ(cpu().call("bp::take", {tensor(x), tensor(at), integer(0)}, {tensor(out)}, dtype), BP_ERROR_DATA);
+        EXPECT_THAT(cpu().error, HasSubstr("index " + std::to_string(outside)));
+      }
+    }
 }
 
 TEST(CpuAlongAxis, TakesAndPutsWithBroadcastAxes) {
