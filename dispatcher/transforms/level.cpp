@@ -136,6 +136,13 @@ std::vector<const char*> transforms_of(const Tensor& tensor) {
 
 bool is_transformed(const Tensor& tensor) noexcept { return core::impl(tensor)->wrapper != nullptr; }
 
+Tensor innermost_value(const Tensor& tensor) {
+  core::TensorImpl* t = core::impl(tensor);
+  for (; t->wrapper; t = t->wrapper->inner)
+    if (t->view) core::refresh(t);
+  return Tensor::share(t);
+}
+
 Tensor plain_value(const Tensor& tensor, const char* who) {
   core::TensorImpl* t = core::impl(tensor);
   while (t->wrapper) {

@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _op_methods, _ops, _syntax, _tensor, tree
+from . import _core, _op_methods, _ops, _syntax, _tensor, _tensor_methods, tree
 from ._array_api import (
     DTYPES,
     astype,
@@ -81,6 +81,23 @@ from ._inspection import __array_namespace_info__
 from ._op_methods import custom_op, opcheck
 from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
 from ._ops import ops
+from ._choosing_functions import (
+    bucketize,
+    dot,
+    ediff1d,
+    flatnonzero,
+    gather,
+    index_select,
+    inner,
+    intersect1d,
+    polyval,
+    scatter_add,
+    setdiff1d,
+    take_along_dim,
+    union1d,
+    unique,
+    vdot,
+)
 from ._comparison_functions import allclose, array_equal, isclose
 from ._einsum import einsum
 from ._grid_functions import (
@@ -93,6 +110,46 @@ from ._grid_functions import (
     triu_indices,
     unravel_index,
     vander,
+)
+from ._joining_functions import (
+    append,
+    broadcast_tensors,
+    cat,
+    column_stack,
+    concatenate,
+    dsplit,
+    flatten,
+    hsplit,
+    narrow,
+    repeat_interleave,
+    row_stack,
+    squeeze,
+    swapdims,
+    t,
+    tensor_split,
+    unbind,
+    unflatten,
+    vsplit,
+)
+from ._making_functions import (
+    array,
+    as_tensor,
+    from_numpy,
+    identity,
+    is_complex,
+    is_floating_point,
+    is_tensor,
+    ndim,
+    numel,
+    promote_types,
+    rand,
+    rand_like,
+    randn,
+    randn_like,
+    randperm,
+    shape,
+    size,
+    tensor,
 )
 from ._nan_functions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
 from ._numeric_functions import convolve, correlate, gradient, interp, trapezoid
@@ -147,6 +204,7 @@ _tensor.add_methods()
 _functions = _ops.functions()
 _ops.add_methods(Tensor, _functions)
 _op_methods.add_methods()
+_tensor_methods.add_methods()
 globals().update(DTYPES)
 
 from . import fft, linalg  # these call ops

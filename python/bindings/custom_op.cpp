@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "backplane/transforms.hpp"
 #include "convert.hpp"
 #include "errors.hpp"
 #include "tensor_object.hpp"
@@ -279,7 +280,8 @@ void bind_custom_op(py::module_& module) {
       .def("withdraw", &CustomOp::withdraw, "Takes the op back.");
   module.def("drop_custom_ops", &drop_definitions, "Forgets the Python functions of all custom ops.");
   module.def("shares_memory", [](const py::object& a, const py::object& b) {
-    return is_tensor(a.ptr()) && is_tensor(b.ptr()) && shares_memory(handle_of(a.ptr()), handle_of(b.ptr()));
+    if (!is_tensor(a.ptr()) || !is_tensor(b.ptr())) return false;
+    return shares_memory(innermost_value(tensor_of(a.ptr())).get(), innermost_value(tensor_of(b.ptr())).get());
   });
 }
 

@@ -126,6 +126,8 @@ BACKPLANE_API ValuesAndTangents jvp(const Function& function, std::span<const Te
 BACKPLANE_API std::vector<Tensor> vmap(const Function& function, std::span<const Tensor> inputs,
                                        Randomness randomness = Randomness::kError);
 
+// What a tensor inside transforms stands over, batched or not; another tensor itself.
+BACKPLANE_API Tensor innermost_value(const Tensor& tensor);
 // The tensor's value as one without transforms: through grad and jvp levels. Throws where it differs from row to row of
 // a batch, naming `who` asks.
 BACKPLANE_API Tensor plain_value(const Tensor& tensor, const char* who);

@@ -1,0 +1,107 @@
+"""Methods of Tensor under NumPy's and PyTorch's names that no single op has: functions of the package, casts, fillings.
+
+Names whose meaning differs between the two are left out: repeat, split, and x.transpose(0, 1).
+"""
+
+from . import _choosing_functions, _core, _joining_functions, _making_functions, _quantiles, _shape_functions, _statistics
+from ._array_functions import nonzero, reshape
+from ._nan_functions import nanmean, nansum
+from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_tensor
+
+op = getattr(ops, NAMESPACE)
+
+_CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8",
+          "short": "int16", "int": "int32", "long": "int64"}  # fmt: skip
+_FUNCTIONS = {
+    _choosing_functions: "dot flatnonzero gather index_select inner scatter_add take_along_dim unique vdot",
+    _joining_functions: "flatten narrow repeat_interleave squeeze swapdims t tensor_split unbind unflatten",
+    _making_functions: "is_complex is_floating_point numel",
+    _quantiles: "median nanmedian nanquantile quantile",
+    _shape_functions: "chunk diag diagflat fliplr flipud ravel rot90 swapaxes",
+    _statistics: "bincount corrcoef cov",
+}
+
+
+def _cast(dtype):
+    def cast(x):
+        return x if x.dtype is dtype else op.cast(x, dtype)
+
+    cast.__doc__ = f"The tensor in {dtype.name}; itself where it is of that dtype."
+    return cast
+
+
+def _transpose(x, *axes):
+    """x with its axes in reverse order, or in the order of axes; a view. Two ints are refused: NumPy and PyTorch read them differently."""
+    if len(axes) == 2:
+        raise _core.ArgumentTypeError(
+            "transpose: found two ints, which NumPy takes for the order of the axes and PyTorch for two axes to exchange; "
+            "use permute_dims or swapaxes"
+        )
+    if len(axes) == 1 and axes[0] is None:
+        axes = ()
+    return op.permute_dims(x, *axes) if axes else op.permute_dims(x, list(range(x.ndim))[::-1])
+
+
+def _view(x, *shape):
+    """x's elements in row-major order at another shape, over the same memory; refused where strides do not allow it."""
+    if any(isinstance(size, _core.DType) for size in shape):
+        raise _core.ArgumentTypeError("view: found a dtype, expected sizes; use astype, which converts the elements")
+    return reshape(x, shape[0] if len(shape) == 1 else shape, copy=False)
+
+
+def _like(name, change):
+    def method(x, other):
+        require_tensor(name, "other", other)
+        return change(x, other)
+
+    return method
+
+
+def _contiguous(x):
+    """x itself where its elements lie in row-major order without gaps, else a copy that does."""
+    return x if x.is_contiguous else op.copy(x)
+
+
+def _filled(x, value):
+    """Writes a number to every element; returns x."""
+    x[...] = value
+    return x
+
+
+def _copied(x, src):
+    """Writes src, broadcast and cast to x's dtype, into x; returns x."""
+    require_tensor("copy_", "src", src)
+    x[...] = src if src.dtype is x.dtype else op.cast(src, x.dtype)
+    return x
+
+
+_METHODS = {
+    "contiguous": _contiguous,
+    "copy_": _copied,
+    "cpu": lambda x: x.to("cpu"),
+    "dim": lambda x: x.ndim,
+    "expand_as": _like("expand_as", lambda x, other: op.broadcast_to(x, other.shape)),
+    "fill_": _filled,
+    "nanmean": nanmean,
+    "nansum": nansum,
+    "nonzero": nonzero,
+    "reshape_as": _like("reshape_as", lambda x, other: op.reshape(x, other.shape)),
+    "transpose": _transpose,
+    "type_as": _like("type_as", lambda x, other: x.astype(other.dtype, copy=False)),
+    "view": _view,
+    "view_as": _like("view_as", lambda x, other: _view(x, other.shape)),
+    "zero_": lambda x: _filled(x, 0),
+}
+
+
+def add_methods():
+    dtypes = {name: getattr(_core, dtype) for name, dtype in _CASTS.items()}
+    own = {**_METHODS, **{name: _cast(dtype) for name, dtype in dtypes.items()}}
+    for name, method in own.items():
+        if getattr(method, "__module__", None) == __name__:
+            method.__name__, method.__qualname__ = name, "Tensor." + name
+        setattr(_core.Tensor, name, method)
+    for module, names in _FUNCTIONS.items():
+        for name in names.split():
+            setattr(_core.Tensor, name, getattr(module, name))
