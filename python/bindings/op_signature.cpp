@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "errors.hpp"
 #include "generator.hpp"
@@ -58,6 +59,20 @@ int32_t OpSignature::find(PyObject* name) const noexcept {
   return -1;
 }
 
+int32_t OpSignature::find_synonym(PyObject* name) const noexcept {
+  const bool keepdim = PyUnicode_CompareWithASCIIString(name, "keepdim") == 0;
+  if (!keepdim && PyUnicode_CompareWithASCIIString(name, "dim") != 0) return -1;
+  int32_t found = -1;
+  for (int32_t i = 0; i < count(); ++i) {
+    const bp_arg_def& spec = parameters_[static_cast<size_t>(i)].spec;
+    const bool axis = spec.type == BP_TYPE_AXIS || spec.type == BP_TYPE_AXES;
+    if (keepdim ? std::string_view(spec.name) != "keepdims" : !axis) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
 bool OpSignature::raise_unknown(PyObject* keyword) const {
   std::string names;
   for (const Parameter& parameter : parameters_)
@@ -72,7 +87,9 @@ bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, Py
   const Py_ssize_t n_keywords = PyTuple_GET_SIZE(keywords);
   for (Py_ssize_t k = 0; k < n_keywords; ++k) {
     PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
-    const int32_t index = find(keyword);
+    int32_t index = find(keyword);
+    if (index < 0) [[unlikely]]
+      index = find_synonym(keyword);
     if (index < 0) {
       if (!takes_out_ || !same_name(keyword, out_keyword())) return raise_unknown(keyword);
       *out = values[k] == Py_None ? nullptr : values[k];

@@ -98,3 +98,20 @@ def test_the_in_place_form_has_the_aliases_too():
     x = bp.asarray([1.0, -2.0])
     assert x.mul_(3) is x and x.clamp_(min=0).tolist() == [3.0, 0.0]
     assert bp.Tensor.sub_ is bp.Tensor.subtract_
+
+
+def test_dim_and_keepdim_are_axis_and_keepdims():
+    x = bp.asarray([[1.0, 3.0], [2.0, 4.0]])
+    assert x.sum(dim=0, keepdim=True).tolist() == [[3.0, 7.0]] and bp.softmax(x, dim=0).tolist() == bp.softmax(x, axis=[0]).tolist()
+    assert x.argmax(dim=1, keepdim=True).shape == (2, 1) and x.sort(dim=0).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert x.unsqueeze(dim=1).shape == (2, 1, 2) and x.flip(dim=0).tolist() == [[2.0, 4.0], [1.0, 3.0]]
+    with pytest.raises(TypeError, match="given twice"):
+        x.sum(0, dim=1)
+    with pytest.raises(TypeError, match="given twice"):
+        x.sum(axis=0, dim=1)
+
+
+def test_dim_is_no_name_where_there_are_two_axes_or_none():
+    for call in (lambda: bp.diagonal(bp.ones((2, 2)), dim=0), lambda: bp.add(1, 2, dim=0), lambda: bp.add(1, 2, keepdim=True)):
+        with pytest.raises(TypeError, match="found an argument '(dim|keepdim)'"):
+            call()
