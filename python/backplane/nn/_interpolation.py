@@ -16,24 +16,28 @@ def interpolate(
     input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
 ):
     """input (n, c, *spatial) with spatial axes of the given size, or scale_factor times as long. mode: 'nearest', 'nearest-exact',
-    'area', 'linear' (one spatial axis), 'bilinear' and 'bicubic' (two), 'trilinear' (three). antialias is refused."""
+    'area', 'linear' (one spatial axis), 'bilinear' and 'bicubic' (two), 'trilinear' (three). With antialias the two of images average over all that lies between their points."""
     axes = input.ndim - 2
     _check(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
     lengths, steps = _lengths_and_steps(input, axes, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return bp.adaptive_avg_pool(input, lengths)
     for i, (length, step) in enumerate(zip(lengths, steps)):
-        input = _along(input, i + 2, length, step, mode, align_corners)
+        input = _along(input, i + 2, length, step, mode, align_corners, antialias)
     return input
 
 
-def _along(x, axis, length, step, mode, align_corners):
-    if mode in ("nearest", "nearest-exact"):
-        return bp.resample_nearest(x, axis, length, step, 0 if mode == "nearest" else step / 2)
-    op = bp.resample_cubic if mode == "bicubic" else bp.resample_linear
+def _along(x, axis, length, step, mode, align_corners, antialias):
     if align_corners:
-        return op(x, axis, length, (x.shape[axis] - 1) / (length - 1) if length > 1 else 0.0)
-    return op(x, axis, length, step, (step - 1) / 2)
+        step = (x.shape[axis] - 1) / (length - 1) if length > 1 else 0.0
+    if length == x.shape[axis] and (antialias or mode in ("linear", "bilinear", "trilinear")):
+        return x
+    if antialias:
+        return bp.resample_smooth(x, axis, length, step, mode="cubic" if mode == "bicubic" else "linear")
+    if mode in ("nearest", "nearest-exact"):
+        return bp.resample_nearest(x, axis, length, step, 0 if mode == "nearest" else 0.5)
+    op = bp.resample_cubic if mode == "bicubic" else bp.resample_linear
+    return op(x, axis, length, step, 0 if align_corners else (step - 1) / 2)
 
 
 def _lengths_and_steps(input, axes, size, scale_factor, recompute):
@@ -64,5 +68,5 @@ def _check(input, size, scale_factor, mode, align_corners, recompute_scale_facto
         raise bp.ArgumentValueError(f"interpolate: argument align_corners: found {align_corners}, expected it with linear and cubic modes alone")
     if recompute_scale_factor and size is not None:
         raise bp.ArgumentValueError("interpolate: argument recompute_scale_factor: found True, expected it with scale_factor alone")
-    if antialias:
-        raise bp.ArgumentValueError("interpolate: argument antialias: found True, expected False: smoothing before sampling is not offered")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise bp.ArgumentValueError(f"interpolate: argument antialias: found True with mode {mode!r}, expected it with 'bilinear' and 'bicubic' alone")

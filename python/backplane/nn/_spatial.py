@@ -22,12 +22,13 @@ def pad(input, pad, mode="constant", value=None):
     rest = [0] * (input.ndim - len(counts) // 2)
     before, after = rest + counts[0::2][::-1], rest + counts[1::2][::-1]
     _check_reach(input, mode, before, after)
-    if min(counts, default=0) < 0:
-        input = _cropped(input, before, after)
-        before, after = [max(b, 0) for b in before], [max(a, 0) for a in after]
+    added = [max(b, 0) for b in before], [max(a, 0) for a in after]
+    taken = [min(b, 0) for b in before], [min(a, 0) for a in after]
     if mode == "constant":
-        return bp.pad(input, before, after, value=0 if value is None else value)
-    return bp.pad_edges(input, before, after, mode=mode)
+        return bp.pad(_cropped(input, *taken), *added, value=0 if value is None else value)
+    if mode == "circular":
+        return bp.pad_edges(_cropped(input, *taken), *added, mode=mode)
+    return _cropped(bp.pad_edges(input, *added, mode=mode), *taken)  # an edge or a mirror stays that of the whole input
 
 
 def _check_reach(input, mode, before, after):
@@ -40,9 +41,12 @@ def _check_reach(input, mode, before, after):
 
 
 def _cropped(input, before, after):
+    """input without the elements that negative counts take away."""
     axes = [axis for axis in range(input.ndim) if before[axis] < 0 or after[axis] < 0]
-    starts = [max(-before[axis], 0) for axis in axes]
-    stops = [input.shape[axis] - max(-after[axis], 0) for axis in axes]
+    if not axes:
+        return input
+    starts = [-before[axis] for axis in axes]
+    stops = [input.shape[axis] + after[axis] for axis in axes]
     for axis, start, stop in zip(axes, starts, stops):
         if start > stop:
             raise bp.ArgumentValueError(f"pad: argument pad: takes {start + input.shape[axis] - stop} elements from axis {axis} of size {input.shape[axis]}")
@@ -99,8 +103,8 @@ def affine_grid(theta, size, align_corners=None):
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """input (n, c, *spatial) at the points grid (n, *out, r), which count from -1 to 1 over the image, the last axis first. mode:
-    'bilinear' or 'nearest' ('bicubic' is refused). padding_mode, for points outside: 'zeros', 'border' or 'reflection'."""
-    for argument, found, known in (("mode", mode, ("bilinear", "nearest")), ("padding_mode", padding_mode, ("zeros", "border", "reflection"))):
+    'bilinear', 'nearest' or, for images, 'bicubic'. padding_mode, for points outside: 'zeros', 'border' or 'reflection'."""
+    for argument, found, known in (("mode", mode, ("bilinear", "nearest", "bicubic")), ("padding_mode", padding_mode, ("zeros", "border", "reflection"))):
         if found not in known:
             raise bp.ArgumentValueError(f"grid_sample: argument {argument}: found {found!r}, expected one of {', '.join(known)}")
     if input.ndim < 3 or grid.ndim != input.ndim or grid.shape[-1] != input.ndim - 2 or grid.shape[0] != input.shape[0]:

@@ -140,8 +140,17 @@ def keys(t, a=-0.75):
     return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else 0.0
 
 
-def resample_nearest(x, axis, size, step, start=0):
-    at = [min(max(int(np.floor(start + i * step)), 0), x.shape[axis] - 1) for i in range(size)]
+def resample_smooth(x, axis, size, step, mode="linear"):
+    """Each result is a mean around the middle of its stretch of the axis; the weight stretches with it where that is longer than an element."""
+    rows = np.zeros((size, x.shape[axis]))
+    for i, j in np.ndindex(rows.shape):
+        away = abs(j + 0.5 - (i + 0.5) * step) / max(step, 1)
+        rows[i, j] = max(1 - away, 0) if mode == "linear" else keys(away, a=-0.5)
+    return np.moveaxis(np.tensordot(rows / rows.sum(1, keepdims=True), x, (1, axis)), 0, axis)
+
+
+def resample_nearest(x, axis, size, step, offset=0):
+    at = [min(max(int(np.floor((i + offset) * step)), 0), x.shape[axis] - 1) for i in range(size)]
     return np.take(x, at, axis)
 
 
@@ -164,7 +173,9 @@ def reflected(p, n, align_corners):
 
 
 def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
-    """Point by point: the sum over all elements, each with a tent (or a box) around it."""
+    """Point by point: the sum over all elements, each with a tent (or a box) around it; bicubic over its sixteen taps."""
+    if mode == "bicubic":
+        return grid_sample_cubic(x, grid, padding_mode, align_corners)
     y = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
     for at in np.ndindex(*grid.shape[:-1]):
         weight = np.ones(())
@@ -175,6 +186,22 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Fa
                 p = min(max(p, 0), n - 1)
             away = np.arange(n) - (np.round(p) if mode == "nearest" else p)
             weight = np.multiply.outer(weight, (away == 0) if mode == "nearest" else np.maximum(1 - np.abs(away), 0))
+        y[(at[0], slice(None), *at[1:])] = (x[at[0]] * weight).reshape(x.shape[1], -1).sum(1)
+    return y
+
+
+def grid_sample_cubic(x, grid, padding_mode, align_corners):
+    y = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
+    for at in np.ndindex(*grid.shape[:-1]):
+        weight = np.ones(())
+        for n, g in zip(x.shape[2:], grid[at][::-1]):
+            p, along = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2, np.zeros(n)
+            for tap in range(int(np.floor(p)) - 1, int(np.floor(p)) + 3):
+                q = reflected(tap, n, align_corners) if padding_mode == "reflection" else tap
+                q = q if padding_mode == "zeros" else min(max(q, 0), n - 1)
+                if 0 <= q < n:
+                    along[int(q)] += keys(abs(p - tap))
+            weight = np.multiply.outer(weight, along)
         y[(at[0], slice(None), *at[1:])] = (x[at[0]] * weight).reshape(x.shape[1], -1).sum(1)
     return y
 
@@ -326,6 +353,7 @@ LAYERS = {
     "channel_shuffle": channel_shuffle,
     "pad_edges": pad_edges,
     "resample_nearest": resample_nearest,
+    "resample_smooth": resample_smooth,
     "resample_linear": resample(lambda t: max(1 - t, 0), 2, True),
     "resample_cubic": resample(keys, 2, False),
     "affine_grid": affine_grid,

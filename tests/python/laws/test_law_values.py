@@ -2,7 +2,8 @@
 
 numpy: NumPy's function of the same meaning gives the same in float64. dtypes: every dtype = the widest of its kind within
 tolerance. zero_size: samples without elements or without axes run, and their gradients have the inputs' shapes.
-errors: a sample that names an error raises it; shapes that do not fit and axes that are not there are refused in the name of the op.
+errors: a sample that names an error raises it; shapes that do not fit, axes that are not there and words
+that mean nothing are refused in the name of the op.
 """
 
 import contextlib
@@ -249,6 +250,18 @@ def test_an_axis_out_of_range_is_refused_by_the_op_that_was_called(case):
             arguments = tensors_of(case, {**arrays, arg.name: one})
             with pytest.raises(IndexError, match=rf"{case.entry.python_name}: .*{axis}"):
                 call_and_wait(case, arguments)
+
+
+def words_of(case):
+    return [arg.name for arg in case.entry.args if arg.type == "str"]
+
+
+@pytest.mark.parametrize("case", cases("errors", words_of))
+def test_a_word_that_means_nothing_is_refused_by_the_op_that_was_called(case):
+    arrays = arrays_of(case, first_dtype(case))
+    for name in words_of(case):
+        with pytest.raises(ValueError, match=rf"{case.entry.name}: "):
+            call_and_wait(case, tensors_of(case, {**arrays, name: "no such word"}))
 
 
 def call_and_wait(case, arguments):

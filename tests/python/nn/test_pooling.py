@@ -58,11 +58,25 @@ def test_lp_pool_of_one_axis_is_the_norm():
     np.testing.assert_allclose(found[0, 0], np.linalg.norm(x.reshape(2, 3), axis=1), rtol=1e-12)
 
 
+def test_ceil_mode_takes_a_window_wider_than_the_image():
+    x = numbers(1, 2, 3, 2)
+    np.testing.assert_array_equal(F.max_pool2d(bp.asarray(x), (4, 2), ceil_mode=True).numpy(), x.max((2, 3), keepdims=True))
+    np.testing.assert_allclose(F.avg_pool2d(bp.asarray(x), (4, 2), ceil_mode=True).numpy(), x.mean((2, 3), keepdims=True), rtol=1e-12)
+
+
+def test_a_dilated_window_of_padding_alone_has_no_maximum():
+    x = bp.asarray(numbers(1, 1, 1, 3)).requires_grad_()
+    found = F.max_pool2d(x, 2, 1, 1, 2, ceil_mode=True)
+    assert found.shape == (1, 1, 1, 3) and (found.detach().numpy() == -np.inf).all()
+    found.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.zeros((1, 1, 1, 3)))
+
+
 @pytest.mark.parametrize(
     "call, text",
     [
         (lambda x: F.max_pool2d(x, 9), "windows that fit into the image"),
-        (lambda x: F.max_pool2d(x, 9, ceil_mode=True), "fit into the image"),
+        (lambda x: F.max_pool2d(x, 9, 1, ceil_mode=True), "fit into the image"),
         (lambda x: F.max_pool2d(x, 2, 0), "stride and dilation of at least 1"),
         (lambda x: F.avg_pool2d(x, 2, 1, 2), "padded by at most half of them"),
         (lambda x: F.max_pool1d(x, 2), "argument input"),
