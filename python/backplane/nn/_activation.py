@@ -3,6 +3,7 @@
 import warnings
 
 import backplane as bp
+from backplane import DType, Tensor
 
 from ._arguments import either
 
@@ -43,37 +44,37 @@ def _applied(name, input, inplace, *args, **numbers):
     return getattr(input, name + "_")(*args, **numbers) if inplace else getattr(bp, name)(input, *args, **numbers)
 
 
-def relu(input, inplace=False):
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0)."""
     return _applied("relu", input, inplace)
 
 
-def relu6(input, inplace=False):
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """input limited to [0, 6]."""
     return _applied("relu6", input, inplace)
 
 
-def elu(input, alpha=1.0, inplace=False):
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input above 0, alpha (exp(input) - 1) elsewhere."""
     return _applied("elu", input, inplace, alpha=alpha)
 
 
-def selu(input, inplace=False):
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu with the alpha and scale that keep mean 0 and variance 1."""
     return _applied("selu", input, inplace)
 
 
-def celu(input, alpha=1.0, inplace=False):
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input above 0, alpha (exp(input / alpha) - 1) elsewhere."""
     return _applied("celu", input, inplace, alpha=alpha)
 
 
-def leaky_relu(input, negative_slope=0.01, inplace=False):
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """input above 0, negative_slope input elsewhere."""
     return _applied("leaky_relu", input, inplace, negative_slope=negative_slope)
 
 
-def prelu(input, weight):
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input above 0, weight input elsewhere; weight has one element, or one per channel (axis 1 of input)."""
     if weight.ndim > 1:
         raise bp.ShapeError(f"prelu: argument weight: found shape {tuple(weight.shape)}, expected one axis or none")
@@ -85,7 +86,7 @@ def prelu(input, weight):
     return bp.prelu(input, bp.reshape(weight, [channels] + [1] * (input.ndim - 2)))
 
 
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """leaky_relu with a slope per element, uniform on [lower, upper) in training and the middle of it elsewhere."""
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
@@ -96,88 +97,88 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return input
 
 
-def gelu(input, approximate="none"):
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """input times the normal distribution function of it; approximate: 'none' (by erf) or 'tanh'."""
     if approximate not in ("none", "tanh"):
         raise bp.ArgumentValueError(f"gelu: argument approximate: found {approximate!r}, expected 'none' or 'tanh'")
     return bp.gelu(input) if approximate == "none" else bp.gelu_tanh(input)
 
 
-def silu(input, inplace=False):
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """input * sigmoid(input)."""
     return _applied("silu", input, inplace)
 
 
-def mish(input, inplace=False):
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * tanh(softplus(input))."""
     return _applied("mish", input, inplace)
 
 
-def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """input limited to [min_val, max_val]."""
     if min_val > max_val:
         raise bp.ArgumentValueError(f"hardtanh: argument min_val: found {min_val}, expected at most max_val, {max_val}")
     return _applied("hardtanh", input, inplace, min_val=min_val, max_val=max_val)
 
 
-def hardswish(input, inplace=False):
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * hardsigmoid(input)."""
     return _applied("hardswish", input, inplace)
 
 
-def hardsigmoid(input, inplace=False):
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """(input + 3) / 6 limited to [0, 1]."""
     return _applied("hardsigmoid", input, inplace)
 
 
-def hardshrink(input, lambd=0.5):
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input where |input| is above lambd, 0 elsewhere."""
     return bp.hardshrink(input, lambd=lambd)
 
 
-def softshrink(input, lambd=0.5):
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input moved towards 0 by lambd, 0 where |input| is at most lambd."""
     if lambd < 0:
         raise bp.ArgumentValueError(f"softshrink: argument lambd: found {lambd}, expected at least 0")
     return bp.softshrink(input, lambd=lambd)
 
 
-def tanhshrink(input):
+def tanhshrink(input: Tensor) -> Tensor:
     """input - tanh(input)."""
     return bp.tanhshrink(input)
 
 
-def softplus(input, beta=1.0, threshold=20.0):
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta input)) / beta; input where beta input is above threshold."""
     return bp.softplus(input, beta=beta, threshold=threshold)
 
 
-def softsign(input):
+def softsign(input: Tensor) -> Tensor:
     """input / (1 + |input|)."""
     return bp.softsign(input)
 
 
-def logsigmoid(input):
+def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(input)), without overflow."""
     return bp.logsigmoid(input)
 
 
-def threshold(input, threshold, value, inplace=False):
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """input where it is above threshold, value elsewhere."""
     return _applied("threshold", input, inplace, threshold, value)
 
 
-def sigmoid(input):
+def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-input))."""
     return bp.sigmoid(input)
 
 
-def tanh(input):
+def tanh(input: Tensor) -> Tensor:
     """Hyperbolic tangent."""
     return bp.tanh(input)
 
 
-def glu(input, dim=None, *, axis=None):
+def glu(input: Tensor, dim: int | None = None, *, axis: int | None = None) -> Tensor:
     """The first half of input along dim (the last unless stated) times the sigmoid of the second."""
     dim = either("glu", "dim", "axis", (dim, axis), -1)
     if input.ndim == 0 or input.shape[dim] % 2:
@@ -202,22 +203,30 @@ def _softmax(function, op, input, dim, axis, dtype):
     return op(x, axis=[axis])
 
 
-def softmax(input, dim=None, _stacklevel=3, dtype=None, *, axis=None):
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None, *, axis: int | None = None
+) -> Tensor:
     """exp(input) divided by its sum along dim; dtype: of the computation and the result."""
     return _softmax("softmax", bp.softmax, input, dim, axis, dtype)
 
 
-def softmin(input, dim=None, _stacklevel=3, dtype=None, *, axis=None):
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None, *, axis: int | None = None
+) -> Tensor:
     """softmax of -input."""
     return _softmax("softmin", bp.softmax, bp.negative(input), dim, axis, dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, axis=None):
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None, *, axis: int | None = None
+) -> Tensor:
     """log(softmax(input)) along dim, without overflow."""
     return _softmax("log_softmax", bp.log_softmax, input, dim, axis, dtype)
 
 
-def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=None, *, axis=None):
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int | None = None, *, axis: int | None = None
+) -> Tensor:
     """Softmax of (logits + noise of the Gumbel distribution) / tau; hard: one-hot, with the gradient of the soft result.
 
     eps is accepted and not used, as in PyTorch.

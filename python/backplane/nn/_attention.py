@@ -1,13 +1,15 @@
 """Attention, and the embedding of positions by rotation."""
 
 import backplane as bp
+from backplane import Generator, Tensor
 
 __all__ = ["rotary_embedding", "scaled_dot_product_attention"]
 
 
 def scaled_dot_product_attention(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *, generator=None
-):
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """softmax(query keyᵀ · scale) value over (*batch, length, features); scale: 1 / sqrt(features) unless given. attn_mask broadcasts
     to the scores: a bool one is true where a key is attended to, another is added. is_causal: query i attends to keys up to i.
     enable_gqa: axis -3 counts heads, and consecutive query heads share a head of key and value. Memory is linear in the lengths, but
@@ -51,7 +53,7 @@ def _grouped(query, key, value, mask, dropout_p, is_causal, scale, generator):
     return bp.reshape(y, [*y.shape[:-4], heads, *y.shape[-2:]])
 
 
-def rotary_embedding(x, cos, sin, interleaved=False):
+def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
     """x (*, length, features) with pairs of features turned by angles whose cosines and sines, (length, features / 2), broadcast. A
     pair is feature i of the first half and i of the second, as in GPT-NeoX and Llama; interleaved: features 2i and 2i + 1, as in
     RoFormer and GPT-J. The angles of position p are p · base ** (-2i / features), with base 10000 in the paper."""

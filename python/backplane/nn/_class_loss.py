@@ -1,6 +1,9 @@
 """Losses of scores against classes and labels."""
 
+from collections.abc import Sequence
+
 import backplane as bp
+from backplane import Tensor
 
 from ._reduction import reduced, same_shape, stated, weighted
 
@@ -58,7 +61,10 @@ def _total(counts, share, dtype):
     return bp.sum(bp.cast(counts, dtype) if share is None else bp.where(counts, share, 0), dtype=dtype)
 
 
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """-input at the class target, for log-probabilities input (n, c, d1, ...) or (c), times weight of the class, reduced."""
     reduction = stated("nll_loss", size_average, reduce, reduction)
     axis = _class_axis("nll_loss", input, target)
@@ -93,7 +99,10 @@ def _of_probabilities(input, target, weight, axis, reduction, smoothing):
     return reduced(bp.negative(bp.sum(terms, [axis], dtype=terms.dtype)), reduction)
 
 
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0
+) -> Tensor:
     """-log(softmax(input)) at the class target, of logits (n, c, d1, ...) or (c), reduced; target may be probabilities of input's shape.
 
     weight: one per class. label_smoothing: the part of each target that is spread over all classes alike.
@@ -113,14 +122,20 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return _over_examples(bp.cross_entropy(input, labels, axis=axis), labels, counts, weight, reduction)
 
 
-def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean"
+) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)) of probabilities input, times weight, reduced; logarithms are at least -100."""
     reduction = stated("binary_cross_entropy", size_average, reduce, reduction)
     same_shape("binary_cross_entropy", input, target)
     return weighted("binary_cross_entropy", bp.binary_cross_entropy(input, target), weight, reduction, None)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", pos_weight: Tensor | None = None
+) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow, times weight, reduced; pos_weight multiplies the term of target."""
     reduction = stated("binary_cross_entropy_with_logits", size_average, reduce, reduction)
     same_shape("binary_cross_entropy_with_logits", input, target)
@@ -128,13 +143,18 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return weighted("binary_cross_entropy_with_logits", loss, weight, reduction, None)
 
 
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """log(1 + exp(-target input)), reduced; targets are 1 or -1."""
     reduction = stated("soft_margin_loss", size_average, reduce, reduction)
     return reduced(bp.soft_margin_loss(input, target), reduction)
 
 
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: float = 1, margin: float = 1.0, weight: Tensor | None = None,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """The mean over other classes i of max(0, margin - input[target] + input[i])^p, times weight of the class, of (n, c) or (c), reduced."""
     reduction = stated("multi_margin_loss", size_average, reduce, reduction)
     if p not in (1, 2):
@@ -144,7 +164,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(bp.multi_margin_loss(input, target, weight, p=p, margin=margin), reduction)
 
 
-def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """The hinge of every class that is not a label against every one that is; target (n, c) or (c) lists labels, then -1."""
     reduction = stated("multilabel_margin_loss", size_average, reduce, reduction)
     same_shape("multilabel_margin_loss", input, target)
@@ -166,7 +188,10 @@ def _rows_of_labels(targets, target_lengths):
     return bp.take(targets, bp.minimum(at, targets.size - 1))
 
 
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int],
+    blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+) -> Tensor:
     """The connectionist temporal classification loss of log_probs (t, n, c) or (t, c) against labels (n, s), or all in one vector.
 
     The mean is that of each loss divided by its number of labels. zero_infinity: 0, with no gradient, where labels do not fit.

@@ -1,6 +1,9 @@
 """Convolutions over one, two and three axes, and the transposed ones."""
 
+from collections.abc import Sequence
+
 import backplane as bp
+from backplane import Tensor
 
 from ._arguments import sizes
 
@@ -59,31 +62,49 @@ def _conv_transpose(function, input, weight, bias, stride, padding, output_paddi
     return _finished(function, bp.conv_transpose(x, weight, groups=groups, **lists), bias, unbatched)
 
 
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Cross-correlates input (n, c, l) or (c, l) with weight (o, c / groups, k); padding may be 'same' or 'valid'."""
     return _conv("conv1d", input, weight, bias, stride, padding, dilation, groups, 1)
 
 
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Cross-correlates input (n, c, h, w) or (c, h, w) with weight (o, c / groups, kh, kw); padding may be 'same' or 'valid'."""
     return _conv("conv2d", input, weight, bias, stride, padding, dilation, groups, 2)
 
 
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Cross-correlates input (n, c, d, h, w) or (c, d, h, w) with weight (o, c / groups, kd, kh, kw); padding may be 'same' or 'valid'."""
     return _conv("conv3d", input, weight, bias, stride, padding, dilation, groups, 3)
 
 
-def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1
+) -> Tensor:
     """The adjoint of conv1d in its input, applied to input (n, c, l) or (c, l), with weight (c, o / groups, k)."""
     return _conv_transpose("conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
 
 
-def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1
+) -> Tensor:
     """The adjoint of conv2d in its input, applied to input (n, c, h, w) or (c, h, w), with weight (c, o / groups, kh, kw)."""
     return _conv_transpose("conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
 
 
-def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1
+) -> Tensor:
     """The adjoint of conv3d in its input, applied to input (n, c, d, h, w) or (c, d, h, w), with weight (c, o / groups, kd, kh, kw)."""
     return _conv_transpose("conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation, 3)

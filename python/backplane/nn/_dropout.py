@@ -3,6 +3,7 @@
 import math
 
 import backplane as bp
+from backplane import Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
@@ -26,7 +27,7 @@ def _kept(input, p, shape):
     return bp.bernoulli(1 - p, shape, device=input.device)
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training each element set to 0 with probability p, the others divided by 1 - p; else input."""
     _check("dropout", p)
     return _result(input, bp.dropout(input, p=p), inplace) if training else input
@@ -43,17 +44,17 @@ def _channels(function, input, p, training, inplace, axes):
     return _result(input, bp.where(keep, bp.multiply(input, 1 / (1 - p) if p < 1 else 0), 0), inplace)
 
 
-def dropout1d(input, p=0.5, training=True, inplace=False):
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of input (n, c, l) or (c, l)."""
     return _channels("dropout1d", input, p, training, inplace, 1)
 
 
-def dropout2d(input, p=0.5, training=True, inplace=False):
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of input (n, c, h, w) or (c, h, w)."""
     return _channels("dropout2d", input, p, training, inplace, 2)
 
 
-def dropout3d(input, p=0.5, training=True, inplace=False):
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of input (n, c, d, h, w) or (c, d, h, w)."""
     return _channels("dropout3d", input, p, training, inplace, 3)
 
@@ -69,11 +70,11 @@ def _alpha(function, input, p, training, inplace, shape):
     return _result(input, found, inplace)
 
 
-def alpha_dropout(input, p=0.5, training=False, inplace=False):
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """In training each element set to what selu tends to with probability p, then scaled and moved so that mean 0 and variance 1 stay."""
     return _alpha("alpha_dropout", input, p, training, inplace, input.shape)
 
 
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout of whole channels of input (n, c, *)."""
     return _alpha("feature_alpha_dropout", input, p, training, inplace, [*input.shape[:2], *[1] * (input.ndim - 2)])

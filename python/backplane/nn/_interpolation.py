@@ -1,8 +1,10 @@
 """Images and signals of another size."""
 
 import math
+from collections.abc import Sequence
 
 import backplane as bp
+from backplane import Tensor
 
 from ._arguments import sizes
 
@@ -13,8 +15,9 @@ _MODES = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bi
 
 
 def interpolate(
-    input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
-):
+    input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False
+) -> Tensor:
     """input (n, c, *spatial) with spatial axes of the given size, or scale_factor times as long. mode: 'nearest', 'nearest-exact',
     'area', 'linear' (one spatial axis), 'bilinear' and 'bicubic' (two), 'trilinear' (three). With antialias the two of images average over all that lies between their points."""
     axes = input.ndim - 2

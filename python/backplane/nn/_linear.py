@@ -1,15 +1,16 @@
 """Linear and bilinear maps of the last axis."""
 
 import backplane as bp
+from backplane import Tensor
 
 __all__ = ["bilinear", "linear"]
 
 
-def linear(input, weight, bias=None):
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input (*, in) times the transpose of weight (out, in), plus bias (out)."""
     return bp.linear(input, weight, bias)
 
 
-def bilinear(input1, input2, weight, bias=None):
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """For each matrix of weight (out, in1, in2), input1 (*, in1) times it times input2 (*, in2), plus bias (out)."""
     return bp.bilinear(input1, input2, weight, bias)

@@ -1,6 +1,9 @@
 """Normalisation by means and variances, or norms, of groups of elements."""
 
+from collections.abc import Sequence
+
 import backplane as bp
+from backplane import Tensor
 
 from ._arguments import either
 
@@ -39,18 +42,25 @@ def _follow(running, value, momentum):
             running += momentum * bp.cast(value.detach(), running.dtype)
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
+def layer_norm(
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-05
+) -> Tensor:
     """input less its mean, divided by sqrt(variance + eps), over the last axes, whose sizes are normalized_shape."""
     return bp.layer_norm(input, weight, bias, axis=_last_axes("layer_norm", input, normalized_shape), eps=eps)
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None):
+def rms_norm(
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """input divided by sqrt(mean of squares + eps) over the last axes, whose sizes are normalized_shape; eps: the dtype's unless given."""
     eps = bp.finfo(input.dtype).eps if eps is None else eps
     return bp.rms_norm(input, weight, axis=_last_axes("rms_norm", input, normalized_shape), eps=eps)
 
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
+) -> Tensor:
     """input (n, c, *) normalised per example over each of num_groups groups of channels."""
     channels = _channels("group_norm", input)
     if num_groups < 1 or channels % num_groups:
@@ -58,7 +68,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     return bp.group_norm(input, num_groups, weight, bias, eps=eps)
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05
+) -> Tensor:
     """input (n, c, *) normalised per channel: in training by its own mean and variance, which the running ones then follow in
     place (the variance without bias), otherwise by the running ones."""
     channels = _channels("batch_norm", input)
@@ -76,8 +89,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 
 def instance_norm(
-    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
-):
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05
+) -> Tensor:
     """input (n, c, *) normalised per example and channel; the running statistics, where given, follow the mean over examples, or
     are used instead without use_input_stats."""
     channels = _channels("instance_norm", input)
@@ -95,12 +109,15 @@ def instance_norm(
     return bp.group_norm(input, channels, weight, bias, eps=eps)
 
 
-def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input (n, c, *) divided by (k + alpha · the mean square over size neighbouring channels) ** beta."""
     return bp.local_response_norm(input, size, alpha=alpha, beta=beta, k=k)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None, *, axis=None):
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12, out: Tensor | None = None, *,
+    axis: int | Sequence[int] | None = None
+) -> Tensor:
     """input divided by its p-norm along dim (an axis or several), or by eps where that is larger."""
     chosen = either("normalize", "dim", "axis", (None if dim == 1 and axis is not None else dim, axis))
     y = bp.normalize(input, p, chosen, eps=eps)

@@ -1,6 +1,9 @@
 """Maxima, means and norms of windows over one to three axes, adaptive windows, and the way back from maxima."""
 
+from collections.abc import Sequence
+
 import backplane as bp
+from backplane import Tensor
 
 from ._arguments import sizes
 
@@ -49,17 +52,26 @@ def _max_pool(function, input, kernel_size, stride, padding, dilation, ceil_mode
     return (back(values), back(indices)) if return_indices else back(values)
 
 
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool1d(
+    input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest element of each window of input (n, c, l) or (c, l); with return_indices also its position along l."""
     return _max_pool("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 1)
 
 
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool2d(
+    input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest element of each window of input (n, c, h, w) or (c, h, w); with return_indices also its position in the flattened image."""
     return _max_pool("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 2)
 
 
-def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool3d(
+    input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest element of each window of input (n, c, d, h, w) or (c, d, h, w); with return_indices also its position in the flattened volume."""
     return _max_pool("max_pool3d", input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3)
 
@@ -73,17 +85,26 @@ def _avg_pool(function, input, kernel_size, stride, padding, ceil_mode, count_in
     return back(bp.avg_pool(x, kernel, stride, padding, bool(ceil_mode), bool(count_include_pad), divisor))
 
 
-def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+def avg_pool1d(
+    input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True
+) -> Tensor:
     """The mean of each window of input (n, c, l) or (c, l)."""
     return _avg_pool("avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(
+    input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None
+) -> Tensor:
     """The mean of each window of input (n, c, h, w) or (c, h, w), or its sum divided by divisor_override."""
     return _avg_pool("avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(
+    input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None
+) -> Tensor:
     """The mean of each window of input (n, c, d, h, w) or (c, d, h, w), or its sum divided by divisor_override."""
     return _avg_pool("avg_pool3d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3)
 
@@ -109,32 +130,38 @@ def _adaptive_avg(function, input, output_size, axes):
     return back(y)
 
 
-def adaptive_max_pool1d(input, output_size, return_indices=False):
+def adaptive_max_pool1d(
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """The maxima of output_size windows that cover the axis of input (n, c, l) or (c, l)."""
     return _adaptive_max("adaptive_max_pool1d", input, output_size, return_indices, 1)
 
 
-def adaptive_max_pool2d(input, output_size, return_indices=False):
+def adaptive_max_pool2d(
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """The maxima of output_size windows that cover the axes of input (n, c, h, w) or (c, h, w); None keeps an axis."""
     return _adaptive_max("adaptive_max_pool2d", input, output_size, return_indices, 2)
 
 
-def adaptive_max_pool3d(input, output_size, return_indices=False):
+def adaptive_max_pool3d(
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """The maxima of output_size windows that cover the axes of input (n, c, d, h, w) or (c, d, h, w); None keeps an axis."""
     return _adaptive_max("adaptive_max_pool3d", input, output_size, return_indices, 3)
 
 
-def adaptive_avg_pool1d(input, output_size):
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of output_size windows that cover the axis of input (n, c, l) or (c, l)."""
     return _adaptive_avg("adaptive_avg_pool1d", input, output_size, 1)
 
 
-def adaptive_avg_pool2d(input, output_size):
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of output_size windows that cover the axes of input (n, c, h, w) or (c, h, w); None keeps an axis."""
     return _adaptive_avg("adaptive_avg_pool2d", input, output_size, 2)
 
 
-def adaptive_avg_pool3d(input, output_size):
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of output_size windows that cover the axes of input (n, c, d, h, w) or (c, d, h, w); None keeps an axis."""
     return _adaptive_avg("adaptive_avg_pool3d", input, output_size, 3)
 
@@ -147,17 +174,26 @@ def _lp_pool(function, input, norm_type, kernel_size, stride, ceil_mode, axes):
     return back(bp.lp_pool(x, norm_type, kernel, stride, bool(ceil_mode)))
 
 
-def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False
+) -> Tensor:
     """The norm_type-th root of the sum of such powers in each window of input (n, c, l) or (c, l)."""
     return _lp_pool("lp_pool1d", input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
-def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False
+) -> Tensor:
     """The norm_type-th root of the sum of such powers in each window of input (n, c, h, w) or (c, h, w)."""
     return _lp_pool("lp_pool2d", input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
-def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False
+) -> Tensor:
     """The norm_type-th root of the sum of such powers in each window of input (n, c, d, h, w) or (c, d, h, w)."""
     return _lp_pool("lp_pool3d", input, norm_type, kernel_size, stride, ceil_mode, 3)
 
@@ -179,16 +215,25 @@ def _max_unpool(function, input, indices, kernel_size, stride, padding, output_s
     return back(bp.max_unpool(x, at, size))
 
 
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0, output_size: int | Sequence[int] | None = None
+) -> Tensor:
     """Zeros, and the elements of input at the positions that max_pool1d gave as indices."""
     return _max_unpool("max_unpool1d", input, indices, kernel_size, stride, padding, output_size, 1)
 
 
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0, output_size: int | Sequence[int] | None = None
+) -> Tensor:
     """Zeros, and the elements of input at the positions that max_pool2d gave as indices."""
     return _max_unpool("max_unpool2d", input, indices, kernel_size, stride, padding, output_size, 2)
 
 
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0, output_size: int | Sequence[int] | None = None
+) -> Tensor:
     """Zeros, and the elements of input at the positions that max_pool3d gave as indices."""
     return _max_unpool("max_unpool3d", input, indices, kernel_size, stride, padding, output_size, 3)

@@ -1,6 +1,7 @@
 """Losses of numbers against numbers, and of distances."""
 
 import backplane as bp
+from backplane import Tensor
 
 from .. import _core
 from ._arguments import either
@@ -23,21 +24,30 @@ __all__ = [
 ]
 
 
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    weight: Tensor | None = None
+) -> Tensor:
     """(input - target)^2, reduced; weight, of input's shape, multiplies it, and the mean then divides by the sum of the weights."""
     reduction = stated("mse_loss", size_average, reduce, reduction)
     same_shape("mse_loss", input, target, warn_only=True)
     return weighted("mse_loss", bp.mse_loss(input, target), weight, reduction, True)
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    weight: Tensor | None = None
+) -> Tensor:
     """|input - target|, reduced; weight as of mse_loss."""
     reduction = stated("l1_loss", size_average, reduce, reduction)
     same_shape("l1_loss", input, target, warn_only=True)
     return weighted("l1_loss", bp.l1_loss(input, target), weight, reduction, True)
 
 
-def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    beta: float = 1.0
+) -> Tensor:
     """With d = |input - target|, d^2 / (2 beta) where d is below beta and d - beta / 2 elsewhere, reduced."""
     reduction = stated("smooth_l1_loss", size_average, reduce, reduction)
     if beta < 0:
@@ -46,7 +56,9 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return reduced(bp.smooth_l1_loss(input, target, beta=beta), reduction)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """With d = |input - target|, d^2 / 2 where d is at most delta and delta (d - delta / 2) elsewhere, times weight, reduced."""
     reduction = stated("huber_loss", None, None, reduction)
     if delta <= 0:
@@ -55,7 +67,10 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return weighted("huber_loss", bp.huber_loss(input, target, delta=delta), weight, reduction, False)
 
 
-def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+def kl_div(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    log_target: bool = False
+) -> Tensor:
     """target (log(target) - input) for log-probabilities input; reduction may be 'batchmean', which divides by input.shape[0]."""
     reduction = stated("kl_div", size_average, reduce, reduction, ("batchmean",))
     loss = bp.kl_div(input, target, log_target=log_target)
@@ -64,7 +79,10 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return bp.divide(reduced(loss, "sum"), input.shape[0] if input.ndim else 1)
 
 
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean"):
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+    eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """exp(input) - target input (or, without log_input, input - target log(input + eps)), reduced; full adds Stirling's approximation."""
     reduction = stated("poisson_nll_loss", size_average, reduce, reduction)
     return reduced(bp.poisson_nll_loss(input, target, log_input=log_input, full=full, eps=eps), reduction)
@@ -89,19 +107,27 @@ def _variance(input, var):
     return var
 
 
-def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> Tensor:
     """(log(var) + (input - target)^2 / var) / 2 with var at least eps, reduced; full adds log(2 pi) / 2."""
     reduction = stated("gaussian_nll_loss", None, None, reduction)
     return reduced(bp.gaussian_nll_loss(input, target, _variance(input, var), full=full, eps=eps), reduction)
 
 
-def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean"
+) -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1, reduced."""
     reduction = stated("hinge_embedding_loss", size_average, reduce, reduction)
     return reduced(bp.hinge_embedding_loss(input, target, margin=margin), reduction)
 
 
-def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """max(0, margin - target (input1 - input2)), reduced; target is 1 where input1 should rank higher, else -1."""
     reduction = stated("margin_ranking_loss", size_average, reduce, reduction)
     if not input1.ndim == input2.ndim == target.ndim:
@@ -110,12 +136,15 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduced(bp.margin_ranking_loss(input1, input2, target, margin=margin), reduction)
 
 
-def cosine_similarity(x1, x2, dim=None, eps=1e-8, *, axis=None):
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int | None = None, eps: float = 1e-8, *, axis: int | None = None) -> Tensor:
     """The cosine of the angle of x1 and x2 along dim, 1 unless stated; lengths count as at least eps."""
     return bp.cosine_similarity(x1, x2, axis=either("cosine_similarity", "dim", "axis", (dim, axis), 1), eps=eps)
 
 
-def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """1 - cos(input1, input2) where target is 1, max(0, cos - margin) where it is -1, reduced; of (n, d) with (n), or (d) with ()."""
     reduction = stated("cosine_embedding_loss", size_average, reduce, reduction)
     if input1.shape != input2.shape or target.shape != input1.shape[:-1] or input1.ndim not in (1, 2):
@@ -126,13 +155,18 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return reduced(bp.where(bp.equal(target, 1), bp.subtract(1, cosine), unlike), reduction)
 
 
-def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=None, *, keepdims=None):
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool | None = None, *, keepdims: bool | None = None
+) -> Tensor:
     """The p-norm of x1 - x2 + eps over the last axis."""
     keep = either("pairwise_distance", "keepdim", "keepdims", (keepdim, keepdims), False)
     return bp.pairwise_distance(x1, x2, p=p, eps=eps, keepdims=keep)
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, size_average=None, reduce=None, reduction="mean"):  # fmt: skip
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-06, swap: bool = False,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """max(0, margin + |anchor - positive| - |anchor - negative|) over the last axis, reduced; swap: the negative's nearer distance."""
     reduction = stated("triplet_margin_loss", size_average, reduce, reduction)
     if margin <= 0:

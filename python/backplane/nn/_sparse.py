@@ -1,6 +1,7 @@
 """Rows of tables by their numbers: embedding, embedding_bag, one_hot."""
 
 import backplane as bp
+from backplane import Tensor
 
 from .. import _core
 
@@ -32,7 +33,10 @@ def _by_frequency(rows, index, count):
     return bp.add(bp.multiply(rows, share), bp.stop_gradient(bp.subtract(rows, bp.multiply(rows, share))))
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
     """The rows of weight at input. The row padding_idx gets no gradient; max_norm first scales the rows that are used, in place.
 
     Gradients are dense tensors, whatever sparse says.
@@ -62,7 +66,11 @@ def _bags(input, offsets, include_last_offset):
     return input, bp.subtract(bp.cumulative_sum(marks)[:-1], 1), starts.shape[0]
 
 
-def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None
+) -> Tensor:
     """Sums, means or maxima (mode) of rows of weight: of each row of input (b, n), or of input (n) cut where offsets say.
 
     padding_idx: numbers that do not count. per_sample_weights: of each number, with mode 'sum'. Empty bags are 0.
@@ -85,7 +93,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     return bp.where(bp.expand_dims(bp.equal(filled, 0), [-1]), 0, found)
 
 
-def one_hot(tensor, num_classes=-1):
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A new last axis of num_classes that is 1 at the number and 0 elsewhere, int64; -1: as many as the largest number asks for."""
     known = not _core.transforms_of(tensor)
     if num_classes == -1:

@@ -1,6 +1,9 @@
 """Padding, columns of windows, and what moves between channels and space."""
 
+from collections.abc import Sequence
+
 import backplane as bp
+from backplane import Tensor
 
 from ._arguments import sizes
 
@@ -9,7 +12,7 @@ __all__ = ["affine_grid", "channel_shuffle", "fold", "grid_sample", "pad", "pixe
 _PADDING = ("constant", "reflect", "replicate", "circular")
 
 
-def pad(input, pad, mode="constant", value=None):
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """input with pad = (left, right, top, bottom, ...) elements added around its last axes, the last one first; negative counts take
     elements away. mode: 'constant' (value, or 0), 'reflect', 'replicate' or 'circular'."""
     counts = [count.__index__() for count in pad]
@@ -59,7 +62,10 @@ def _windows(function, kernel_size, dilation, padding, stride):
     return kernel, {**how, "dilation": sizes(function, "dilation", dilation, 2)}
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(
+    input: Tensor, kernel_size: int | Sequence[int], dilation: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1
+) -> Tensor:
     """The windows of images (n, c, h, w) or (c, h, w) as columns (n, c · kh · kw, windows)."""
     kernel, how = _windows("unfold", kernel_size, dilation, padding, stride)
     if input.ndim == 3:
@@ -67,7 +73,10 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     return bp.im2col(input, kernel, **how)
 
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(
+    input: Tensor, output_size: int | Sequence[int], kernel_size: int | Sequence[int], dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, stride: int | Sequence[int] = 1
+) -> Tensor:
     """The adjoint of unfold: columns (n, c · kh · kw, windows) or (c · kh · kw, windows) added into images of output_size."""
     kernel, how = _windows("fold", kernel_size, dilation, padding, stride)
     size = sizes("fold", "output_size", output_size, 2)
@@ -76,22 +85,22 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     return bp.col2im(input, size, kernel, **how)
 
 
-def pixel_shuffle(input, upscale_factor):
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """input (*, c · r², h, w) as (*, c, h · r, w · r), r being upscale_factor."""
     return bp.pixel_shuffle(input, upscale_factor)
 
 
-def pixel_unshuffle(input, downscale_factor):
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """input (*, c, h · r, w · r) as (*, c · r², h, w), r being downscale_factor."""
     return bp.pixel_unshuffle(input, downscale_factor)
 
 
-def channel_shuffle(input, groups):
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """input (n, c, *) with the channels of its groups interleaved."""
     return bp.channel_shuffle(input, groups)
 
 
-def affine_grid(theta, size, align_corners=None):
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample of affine maps theta (n, 2, 3) or (n, 3, 4), for results of the given size (n, c, *spatial)."""
     size = [part.__index__() for part in size]
     if len(size) not in (4, 5) or tuple(theta.shape) != (size[0], len(size) - 2, len(size) - 1):
@@ -101,7 +110,9 @@ def affine_grid(theta, size, align_corners=None):
     return bp.affine_grid(theta, size, align_corners=bool(align_corners))
 
 
-def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
     """input (n, c, *spatial) at the points grid (n, *out, r), which count from -1 to 1 over the image, the last axis first. mode:
     'bilinear', 'nearest' or, for images, 'bicubic'. padding_mode, for points outside: 'zeros', 'border' or 'reflection'."""
     for argument, found, known in (("mode", mode, ("bilinear", "nearest", "bicubic")), ("padding_mode", padding_mode, ("zeros", "border", "reflection"))):

@@ -1,7 +1,11 @@
 """Functions of backplane.nn.functional take PyTorch's arguments, by name and by position; more arguments are keyword-only."""
 
+import collections.abc
 import inspect
+import types
+import typing
 
+import backplane as bp
 import backplane.nn.functional as F
 import pytest
 
@@ -139,3 +143,26 @@ def test_arguments_are_pytorchs(name):
 @pytest.mark.parametrize("name", sorted(SIGNATURES))
 def test_functions_are_documented(name):
     assert inspect.getdoc(FUNCTIONS[name])
+
+
+def fits(value, annotation):
+    """Is the value of the annotation? Ints are floats, as type checkers have it."""
+    if isinstance(annotation, types.UnionType):
+        return any(fits(value, one) for one in typing.get_args(annotation))
+    if typing.get_origin(annotation) is collections.abc.Sequence:
+        return isinstance(value, (list, tuple)) and all(fits(one, *typing.get_args(annotation)) for one in value)
+    if annotation in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, (int, float) if annotation is float else annotation)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_parameter_has_a_type_that_takes_its_default(name):
+    function = FUNCTIONS[name]
+    types_of = typing.get_type_hints(function)
+    parameters = inspect.signature(function).parameters
+    assert set(types_of) == {*parameters, "return"}
+    assert any(bp.Tensor in (one, *typing.get_args(one)) for one in [types_of["return"], *typing.get_args(types_of["return"])])
+    for parameter in parameters.values():
+        if parameter.default is not parameter.empty:
+            assert fits(parameter.default, types_of[parameter.name]), parameter
