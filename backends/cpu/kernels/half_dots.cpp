@@ -84,9 +84,10 @@ HWY_EXPORT(fill_half_dots);
 bool half_dots(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c) {
   if ((dtype != BP_FLOAT16 && dtype != BP_BFLOAT16) || std::min(c.rows, c.cols) != 1) return false;
   if ((a.col_stride != 1 && a.cols != 1) || (b.row_stride != 1 && b.rows != 1)) return false;
-  static const HalfDotsTable& table =
-      chosen_table<HalfDotsTable>([](HalfDotsTable& t) { HWY_DYNAMIC_DISPATCH(fill_half_dots)
-                                                         (t); });
+  static const HalfDotsTable& table = chosen_table<HalfDotsTable>([](HalfDotsTable& t) {
+    HWY_DYNAMIC_DISPATCH(fill_half_dots)
+    (t);
+  });
   const bool by_rows = c.cols == 1;  // of a, or by columns of b
   const HalfDots p{by_rows ? a.data : b.data,
                    by_rows ? b.data : a.data,

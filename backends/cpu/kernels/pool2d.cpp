@@ -1,5 +1,5 @@
 // max_pool2d_with_indices and avg_pool2d over contiguous images (n, c, h, w), parallel over channels of images; float32
-// and, widened plane by plane, half floats in vectors (pool_lanes.cpp).
+// and, widened some planes at a time, half floats in vectors (pool_lanes.cpp).
 #include <algorithm>
 #include <limits>
 
@@ -29,16 +29,19 @@ Windows windows_of(const bp_tensor* x, const bp_value* args) {
   return w;
 }
 
-// body(plane number) over all channels of images.
+// body(first plane, end) over all channels of images.
 template <class Body>
-void for_each_plane(const bp_frame* frame, const bp_tensor* x, const Windows& w, Body&& body) {
+void for_planes(const bp_frame* frame, const bp_tensor* x, const Windows& w, Body&& body) {
   const int64_t planes = x->dl.shape[0] * x->dl.shape[1];
   const int64_t grain = std::max<int64_t>(kCheapGrain / std::max<int64_t>(w.outputs() * w.taps(), 1), 1);
-  const auto range = [&](int64_t begin, int64_t end) {
+  if (planes <= grain) return body(0, planes);
+  plugin::parallel_for(frame, 0, planes, grain, body);
+}
+template <class Body>
+void for_each_plane(const bp_frame* frame, const bp_tensor* x, const Windows& w, Body&& body) {
+  for_planes(frame, x, w, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) body(plane);
-  };
-  if (planes <= grain) return range(0, planes);
-  plugin::parallel_for(frame, 0, planes, grain, range);
+  });
 }
 
 // window(plane, window number, first row, end row, first column, end column): the part of each window inside the image.
@@ -56,20 +59,29 @@ void for_each_window(const bp_frame* frame, const bp_tensor* x, const Windows& w
   });
 }
 
-// A plane of half floats in float32, and results that are rounded once, when they are whole.
-template <class T>
-struct WidePlane {
-  Scratch<float> image, results;
-
-  WidePlane(const Windows& w, const T* plane) : image(w.image()), results(w.outputs()) {
-    cast_row(plugin::kDtypeOf<T>, reinterpret_cast<const char*>(plane), sizeof(T), BP_FLOAT32,
-             reinterpret_cast<char*>(image.get()), sizeof(float), w.image());
-  }
-  void round_to(T* out, int64_t n) const {
-    cast_row(BP_FLOAT32, reinterpret_cast<const char*>(results.get()), sizeof(float), plugin::kDtypeOf<T>,
-             reinterpret_cast<char*>(out), sizeof(T), n);
-  }
-};
+// pool(image, first result, results) over planes of half floats in float32: some at a time, which stay in the cache.
+// The results are rounded once, when they are whole; `out` may be null.
+template <class T, class Pool>
+void for_each_wide_plane(const bp_frame* frame, const bp_tensor* x, const Windows& w, T* out, Pool&& pool) {
+  constexpr int64_t kElements = 4096;
+  const int64_t image = w.image(), n = w.outputs(),
+                some = std::max<int64_t>(kElements / std::max<int64_t>(image, 1), 1);
+  for_planes(frame, x, w, [&](int64_t begin, int64_t end) {
+    const int64_t most = std::min(some, end - begin);
+    const Scratch<float> images(image * most), results(n * most);
+    const auto bytes = [](auto* p) { return reinterpret_cast<char*>(p); };
+    for (int64_t first = begin; first < end; first += most) {
+      const int64_t count = std::min(most, end - first);
+      cast_row(plugin::kDtypeOf<T>, bytes(reinterpret_cast<T*>(data_of(x)) + first * image), sizeof(T), BP_FLOAT32,
+               bytes(images.get()), sizeof(float), count * image);
+      for (int64_t i = 0; i < count; ++i)
+        pool(images.get() + i * image, (first + i) * n, out == nullptr ? nullptr : results.get() + i * n);
+      if (out == nullptr) continue;
+      cast_row(BP_FLOAT32, bytes(results.get()), sizeof(float), plugin::kDtypeOf<T>, bytes(out + first * n), sizeof(T),
+               count * n);
+    }
+  });
+}
 template <class T>
 constexpr bool kHalf = std::is_same_v<T, plugin::float16> || std::is_same_v<T, plugin::bfloat16>;
 
@@ -86,11 +98,8 @@ void max_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T* va
       });
   if constexpr (kHalf<T>)
     if (pools_in_lanes(w))
-      return for_each_plane(frame, x, w, [&](int64_t plane) {
-        const WidePlane<T> wide(w, data + plane * w.image());
-        max_pool_lanes(w, wide.image.get(), values == nullptr ? nullptr : wide.results.get(),
-                       indices == nullptr ? nullptr : indices + plane * w.outputs());
-        if (values != nullptr) wide.round_to(values + plane * w.outputs(), w.outputs());
+      return for_each_wide_plane(frame, x, w, values, [&](const float* image, int64_t at, float* results) {
+        max_pool_lanes(w, image, results, indices == nullptr ? nullptr : indices + at);
       });
   for_each_window(frame, x, w,
                   [&](int64_t plane, int64_t at, int64_t top, int64_t bottom, int64_t left, int64_t right) {
@@ -123,10 +132,8 @@ void average_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T
       });
   if constexpr (kHalf<T>)
     if (pools_in_lanes(w))
-      return for_each_plane(frame, x, w, [&](int64_t plane) {
-        const WidePlane<T> wide(w, data + plane * w.image());
-        sum_pool_lanes(w, wide.image.get(), scale, wide.results.get());
-        wide.round_to(out + plane * w.outputs(), w.outputs());
+      return for_each_wide_plane(frame, x, w, out, [&](const float* image, int64_t, float* results) {
+        sum_pool_lanes(w, image, scale, results);
       });
   for_each_window(frame, x, w,
                   [&](int64_t plane, int64_t at, int64_t top, int64_t bottom, int64_t left, int64_t right) {
