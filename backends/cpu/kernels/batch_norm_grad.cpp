@@ -1,8 +1,6 @@
 // batch_norm_grad: the adjoint of batch_norm, channel by channel of x (n, c, *), in three passes over what stays in the
-// cache. Half floats are widened a channel at a time; x of two axes goes by the decomposition.
+// cache. x of two axes goes by the decomposition.
 #include <cmath>
-#include <optional>
-#include <type_traits>
 
 #include "kernels/batch_norm_loops.hpp"
 #include "kernels/elementwise.hpp"
@@ -13,14 +11,14 @@
 namespace backplane::cpu {
 namespace {
 
-template <class T>
-Moments rows_moments(const ChannelRows<T>& rows) {
+template <class S>
+Moments rows_moments(const ChannelRows<S>& rows) {
   return moments(
       guess_mean(rows.x, rows.rest), static_cast<double>(rows.pieces * rows.rest),
-      [&](T shift) {
+      [&](plugin::Compute<S> shift) {
         Distances all{0, 0};
         for (int64_t i = 0; i < rows.pieces; ++i)
-          all += moment_loops<T>().distances(rows.x + i * rows.step, shift, rows.rest);
+          all += moment_loops<S>().distances(rows.x + i * rows.step, shift, rows.rest);
         return all;
       },
       [&](auto&& f) {
@@ -29,52 +27,6 @@ Moments rows_moments(const ChannelRows<T>& rows) {
         return all;
       });
 }
-
-// The rows of one channel in the type that they are computed in: where they lie, or half floats as neighbours.
-template <class S>
-class Channel {
- public:
-  using C = plugin::Compute<S>;
-  static constexpr bool kInPlace = std::is_same_v<S, C>;
-  explicit Channel(const ChannelRows<S>& whole) : whole_(whole) {
-    if constexpr (!kInPlace) block_.emplace(2 * whole.pieces * whole.rest);
-  }
-  ChannelRows<C> rows(int64_t channel) const {
-    const int64_t first = channel * whole_.rest;
-    if constexpr (kInPlace) {
-      return {whole_.g + first, whole_.x + first, whole_.pieces, whole_.rest, whole_.step};
-    } else {
-      C *g = block_->get(), *x = g + whole_.pieces * whole_.rest;
-      for (int64_t i = 0; i < whole_.pieces; ++i) {
-        widen(whole_.g + first + i * whole_.step, g + i * whole_.rest);
-        widen(whole_.x + first + i * whole_.step, x + i * whole_.rest);
-      }
-      return {g, x, whole_.pieces, whole_.rest, whole_.rest};
-    }
-  }
-  // Where the result of a channel is computed, which may be where its cotangents are; put() brings it to `out`.
-  C* result(S* out, int64_t channel) const {
-    if constexpr (kInPlace)
-      return out + channel * whole_.rest;
-    else
-      return block_->get();
-  }
-  void put(S* out, int64_t channel) const {
-    if constexpr (!kInPlace)
-      for (int64_t i = 0; i < whole_.pieces; ++i)
-        cast_row(plugin::kDtypeOf<C>, reinterpret_cast<const char*>(block_->get() + i * whole_.rest), sizeof(C),
-                 plugin::kDtypeOf<S>, reinterpret_cast<char*>(out + channel * whole_.rest + i * whole_.step), sizeof(S),
-                 whole_.rest);
-  }
-
- private:
-  void widen(const S* from, C* to) const {
-    cast_row(plugin::kDtypeOf<S>, reinterpret_cast<const char*>(from), sizeof(S), plugin::kDtypeOf<C>,
-             reinterpret_cast<char*>(to), sizeof(C), whole_.rest);
-  }
-  const ChannelRows<S>& whole_;
-  std::optional<Scratch<C>> block_;
-};
 
 // (Tensor g, Tensor x, Tensor? weight, *, Scalar eps) -> (x_grad, weight_grad, bias_grad), any of which may not be
 // wanted.
@@ -90,20 +42,19 @@ void run(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
   const double eps = plugin::as_double(args[3]), count = static_cast<double>(whole.pieces * whole.rest);
   S *x_grad = elements<S>(outs[0]), *weight_grad = elements<S>(outs[1]), *bias_grad = elements<S>(outs[2]);
   const auto range = [&](int64_t begin, int64_t end) {
-    const Channel<S> channel(whole);
     for (int64_t c = begin; c < end; ++c) {
-      const ChannelRows<C> rows = channel.rows(c);
+      const int64_t first = c * whole.rest;
+      const ChannelRows<S> rows{whole.g + first, whole.x + first, whole.pieces, whole.rest, whole.step};
       const Moments m = rows_moments(rows);
       const double r = 1 / std::sqrt(m.variance + eps);
-      const GradSums sums = batch_norm_loops<C>().sums(rows, static_cast<C>(m.mean));
+      const GradSums sums = batch_norm_loops<S>().sums(rows, static_cast<C>(m.mean));
       if (weight_grad != nullptr) weight_grad[c] = static_cast<S>(static_cast<C>(r * sums.gx));
       if (bias_grad != nullptr) bias_grad[c] = static_cast<S>(static_cast<C>(sums.g));
       if (x_grad == nullptr) continue;
       const double a = (weight != nullptr ? static_cast<double>(static_cast<C>(weight[c])) : 1.0) * r;
-      batch_norm_loops<C>().combine(rows, static_cast<C>(m.mean), static_cast<C>(a),
+      batch_norm_loops<S>().combine(rows, static_cast<C>(m.mean), static_cast<C>(a),
                                     static_cast<C>(-a * r * r * sums.gx / count), static_cast<C>(-a * sums.g / count),
-                                    channel.result(x_grad, c));
-      channel.put(x_grad, c);
+                                    x_grad + first);
     }
   };
   const int64_t grain = std::max<int64_t>(kCheapGrain / (4 * whole.pieces * whole.rest), 1);

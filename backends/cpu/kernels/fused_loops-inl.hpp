@@ -107,6 +107,7 @@ void half_pairs_of(Half type, const uint16_t* const* x, const int64_t* advance, 
 template <int Tensors>
 HWY_NOINLINE void half_blocks(HalfPairs pairs, Half type, char* const* p, const int64_t* s, int64_t n) {
   constexpr int64_t kItem = sizeof(uint16_t), kBlock = 256;
+  const hn::ScalableTag<uint16_t> d16;
   const auto step = static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<float>()));
   uint16_t blocks[Tensors + 1][kBlock];
   const uint16_t* x[Tensors];
@@ -117,7 +118,9 @@ HWY_NOINLINE void half_blocks(HalfPairs pairs, Half type, char* const* p, const 
     advance[k] = s[k + 1] == 0 ? 0 : step;
     whole = whole && (s[k + 1] == kItem || s[k + 1] == 0);
     if (s[k + 1] != 0) continue;
-    for (int64_t i = 0; i < step; ++i) blocks[k + 1][i] = *x[k];
+    // By vectors: a load of one would wait for smaller stores.
+    for (int64_t i = 0; i < step; i += static_cast<int64_t>(hn::Lanes(d16)))
+      hn::StoreU(hn::Set(d16, *x[k]), d16, blocks[k + 1] + i);
     x[k] = blocks[k + 1];
   }
   int64_t at = 0;

@@ -106,6 +106,11 @@ HWY_INLINE void widen_pair(D d, const plugin::float16* x, V& a, V& b) {
   b = widen(d, x + hn::Lanes(d));
 }
 template <class D, class V = hn::Vec<D>>
+HWY_INLINE void narrow_pair(D d, V a, V b, hn::TFromD<D>* out) {
+  hn::StoreU(a, d, out);
+  hn::StoreU(b, d, out + hn::Lanes(d));
+}
+template <class D, class V = hn::Vec<D>>
 HWY_INLINE void narrow_pair(D d, V a, V b, plugin::float16* out) {
   narrow(d, a, out);
   narrow(d, b, out + hn::Lanes(d));

@@ -112,18 +112,30 @@ void distances_strip(const S* x, const C<S>* shifts, int64_t n, int64_t stride, 
   }
 }
 
-// out[i] = f(d, x's vector, i) vector by vector, then f_one(x[i], i).
+// out[i] = f(d, x's vector, i) vector by vector, then f_one(x[i], i); in pairs, of which the order is widen_pair's.
 template <class S, class F, class One>
 HWY_INLINE void map_row(const S* x, S* out, int64_t n, F&& f, One&& f_one) {
   const hn::ScalableTag<C<S>> d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + 2 * step <= n; i += 2 * step) {
-    const auto a = f(d, widen(d, x + i), i), b = f(d, widen(d, x + i + step), i + step);
-    narrow_two(d, a, b, out + i);
+    hn::Vec<decltype(d)> a, b;
+    widen_pair(d, x + i, a, b);
+    narrow_pair(d, f(d, a, i), f(d, b, i + step), out + i);
   }
-  for (; i + step <= n; i += step) narrow(d, f(d, widen(d, x + i), i), out + i);
   for (; i < n; ++i) out[i] = static_cast<S>(f_one(static_cast<C<S>>(x[i]), i));
+}
+template <class S>
+void widen_in_pairs(const S* x, C<S>* out, int64_t n) {
+  const hn::ScalableTag<C<S>> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 2 * step <= n; i += 2 * step) {
+    hn::Vec<decltype(d)> a, b;
+    widen_pair(d, x + i, a, b);
+    narrow_pair(d, a, b, out + i);
+  }
+  for (; i < n; ++i) out[i] = static_cast<C<S>>(x[i]);
 }
 
 template <bool Weight, bool Bias, class S>
@@ -163,17 +175,21 @@ void normalize_channel(const S* x, C<S> shift, C<S> scale, C<S> offset, S* out, 
 }
 template <class S>
 void normalize_lanes(const S* x, const C<S>* shifts, const C<S>* scales, const C<S>* offsets, S* out, int64_t n) {
-  map_row(
-      x, out, n,
-      [&](auto d, auto v, int64_t i) HWY_ATTR {
-        return hn::MulAdd(hn::Sub(v, hn::LoadU(d, shifts + i)), hn::LoadU(d, scales + i), hn::LoadU(d, offsets + i));
-      },
-      [&](C<S> v, int64_t i) HWY_ATTR { return (v - shifts[i]) * scales[i] + offsets[i]; });
+  const hn::ScalableTag<C<S>> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  const auto at = [&](int64_t i) HWY_ATTR {
+    const auto distance = hn::Sub(widen(d, x + i), hn::LoadU(d, shifts + i));
+    return hn::MulAdd(distance, hn::LoadU(d, scales + i), hn::LoadU(d, offsets + i));
+  };
+  int64_t i = 0;
+  for (; i + 2 * step <= n; i += 2 * step) narrow_two(d, at(i), at(i + step), out + i);
+  for (; i + step <= n; i += step) narrow(d, at(i), out + i);
+  for (; i < n; ++i) out[i] = static_cast<S>((static_cast<C<S>>(x[i]) - shifts[i]) * scales[i] + offsets[i]);
 }
 
 template <class S>
 void fill_one(MomentLoops<S>& t) {
-  t = {distances<S>, distances_strip<S>, normalize<S>, normalize_channel<S>, normalize_lanes<S>};
+  t = {distances<S>, distances_strip<S>, normalize<S>, normalize_channel<S>, normalize_lanes<S>, widen_in_pairs<S>};
 }
 void fill_moment_loops(MomentTable& t) {
   std::apply([](auto&... each) { (fill_one(each), ...); }, t);

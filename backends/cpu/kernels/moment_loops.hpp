@@ -29,12 +29,15 @@ struct MomentLoops {
   // The same for `width` lanes side by side, whose elements are `stride` apart: added to sums and squares.
   void (*distances_strip)(const S* x, const C* shifts, int64_t n, int64_t stride, int64_t width, double* sums,
                           double* squares);
-  // out[i] = (x[i] - shift) * scale * weight[i] + bias[i]; weight and bias may be NULL, out may be x.
+  // out[i] = (x[i] - shift) * scale * weight[i] + bias[i]; weight and bias may be NULL, out may be x. They lie as
+  // widen_in_pairs writes them.
   void (*normalize)(const S* x, C shift, C scale, const C* weight, const C* bias, S* out, int64_t n);
   // out[i] = (x[i] - shift) * scale + offset; out may be x.
   void (*normalize_channel)(const S* x, C shift, C scale, C offset, S* out, int64_t n);
   // out[i] = (x[i] - shifts[i]) * scales[i] + offsets[i]; out may be x.
   void (*normalize_lanes)(const S* x, const C* shifts, const C* scales, const C* offsets, S* out, int64_t n);
+  // A row of n elements in the order in which `normalize` computes: bfloat16 by pairs of even and odd elements.
+  void (*widen_in_pairs)(const S* x, C* out, int64_t n);
 };
 
 // For float16, bfloat16, float and double.

@@ -9,6 +9,29 @@
 namespace backplane::cpu {
 namespace {
 
+// An optional weight or bias of a row, as moment_loops.hpp has it.
+template <class S>
+class RowOperand {
+ public:
+  using C = plugin::Compute<S>;
+  explicit RowOperand(const bp_value& value) {
+    if (value.tag != BP_TAG_TENSOR) return;
+    if constexpr (std::is_same_v<S, C>) {
+      elements_ = elements<const S>(value);
+    } else {
+      const auto n = static_cast<int64_t>(value.u.t->nbytes / sizeof(S));
+      widened_.emplace(n);
+      moment_loops<S>().widen_in_pairs(elements<const S>(value), widened_->get(), n);
+      elements_ = widened_->get();
+    }
+  }
+  const C* get() const { return elements_; }
+
+ private:
+  std::optional<Scratch<C>> widened_;
+  const C* elements_ = nullptr;
+};
+
 // row(number of the row's first element) for the blocks of x along trailing axes.
 template <class Row>
 void for_each_block(const bp_frame* frame, const AxisBlock& block, Row&& row) {
@@ -29,7 +52,7 @@ bp_status BP_CALL layer_norm(const bp_frame* frame, const bp_value* args, int32_
     const double eps = plugin::as_double(args[4]);
     plugin::dispatch_dtype<BP_MASK_FLOATING>(x->dtype, [&]<class S>() {
       using C = plugin::Compute<S>;
-      const NormOperand<S> weight(args[1]), bias(args[2]);
+      const RowOperand<S> weight(args[1]), bias(args[2]);
       for_each_block(frame, block, [&](int64_t at) {
         const S* row = elements<S>(args[0]) + at;
         const Moments m = row_moments(row, block.n);
@@ -57,7 +80,7 @@ bp_status BP_CALL rms_norm(const bp_frame* frame, const bp_value* args, int32_t,
     const double eps = plugin::as_double(args[3]);
     plugin::dispatch_dtype<BP_MASK_FLOATING>(x->dtype, [&]<class S>() {
       using C = plugin::Compute<S>;
-      const NormOperand<S> weight(args[1]);
+      const RowOperand<S> weight(args[1]);
       for_each_block(frame, block, [&](int64_t at) {
         const S* row = elements<S>(args[0]) + at;
         const auto scale = static_cast<C>(1 / std::sqrt(mean_square(row, block.n) + eps));
