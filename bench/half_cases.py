@@ -62,7 +62,7 @@ CASTS.update({f"cast from {name}": f"bp.astype({values}, x.dtype)" for name, val
     ("int8", "bytes"), ("int32", "ints"), ("int64", "longs"), ("bool", "c"))})
 CASTS.update({"copy": "bp.copy(x)", "copy, transposed": "bp.copy(m.T)", "copy, every second": "bp.copy(x[::2])", "flip": "bp.flip(x)",
               "full_like": "bp.full_like(x, 2.0)", "concat": "bp.concat([m, q], axis=1)", "stack": "bp.stack([x, y])",
-              "tile": "bp.tile(r, [256])", "pad": "bp.pad(m, [1, 1], [1, 1])", "roll": "bp.roll(x, [5])", "tril": "bp.tril(m)",
+              "tile": "bp.tile(r, [256])", "pad": "bp.pad(m, 1)", "roll": "bp.roll(x, [5])", "tril": "bp.tril(m)",
               "repeat_all": "bp.repeat_all(r, 256)", "slice_put": "bp.slice_put(m, m[:128], [0], [128], [256], [1])"})
 
 

@@ -74,6 +74,7 @@ from ._array_functions import (
     nonzero,
     repeat,
     reshape,
+    round,
     unstack,
 )
 from ._grad import enable_grad, gradients, no_grad
@@ -153,6 +154,7 @@ from ._making_functions import (
 )
 from ._nan_functions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
 from ._numeric_functions import convolve, correlate, gradient, interp, trapezoid
+from ._padding import pad
 from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, ptp, quantile
 from ._scatter import scatter
 from ._shape_functions import (

@@ -2,6 +2,7 @@
 
 from . import _core
 from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -43,6 +44,22 @@ def meshgrid(*arrays, indexing="xy"):
         shape[place] = x.size
         rows.append(op.reshape(x, shape))
     return tuple(op.copy(x) for x in broadcast_arrays(*rows))
+
+
+def round(x, /, decimals=0, *, out=None):
+    """x to the nearest integer, or to so many decimal places; ties go to the even digit. Negative counts round before the point."""
+    if decimals == 0:
+        return op.round(x, out=out)
+    require_tensor("round", "x", x)
+    if not hasattr(decimals, "__index__"):
+        raise _core.ArgumentTypeError(f"round: argument decimals: found {decimals!r}, expected an integer")
+    scale = 10.0 ** abs(decimals)
+    down, up = (op.divide, op.multiply) if decimals < 0 else (op.multiply, op.divide)
+    if x.dtype.kind not in ("signed integer", "unsigned integer"):
+        return up(op.round(down(x, scale)), scale, out=out)
+    if decimals < 0:
+        x = op.cast(up(op.round(down(op.cast(x, _core.float64), scale)), scale), x.dtype)
+    return op.round(x, out=out)
 
 
 def concat(arrays, /, *, axis=0):

@@ -3,8 +3,8 @@
 Names whose meaning differs between the two are left out: repeat, split, and x.transpose(0, 1).
 """
 
-from . import _choosing_functions, _core, _joining_functions, _making_functions, _quantiles, _shape_functions, _statistics
-from ._array_functions import nonzero, reshape
+from . import _choosing_functions, _core, _joining_functions, _making_functions, _padding, _quantiles, _shape_functions, _statistics
+from ._array_functions import nonzero, reshape, round
 from ._nan_functions import nanmean, nansum
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_tensor
@@ -17,6 +17,7 @@ _FUNCTIONS = {
     _choosing_functions: "dot flatnonzero gather index_select inner scatter_add take_along_dim unique vdot",
     _joining_functions: "flatten narrow repeat_interleave squeeze swapdims t tensor_split unbind unflatten",
     _making_functions: "is_complex is_floating_point numel",
+    _padding: "pad",
     _quantiles: "median nanmedian nanquantile quantile",
     _shape_functions: "chunk diag diagflat fliplr flipud ravel rot90 swapaxes",
     _statistics: "bincount corrcoef cov",
@@ -86,6 +87,7 @@ _METHODS = {
     "nanmean": nanmean,
     "nansum": nansum,
     "nonzero": nonzero,
+    "round": round,
     "reshape_as": _like("reshape_as", lambda x, other: op.reshape(x, other.shape)),
     "transpose": _transpose,
     "type_as": _like("type_as", lambda x, other: x.astype(other.dtype, copy=False)),

@@ -31,6 +31,45 @@ def same(found, expected):
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-12)
 
 
+WIDTHS = [1, (1, 2), [(0, 1), (2, 0), (1, 1)], [(2, 1)], ((1,), (0,), (2,)), 0]
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pad(width, mode):
+    same(bp.pad(tensor(A3), width, mode), np.pad(A3, width, mode))
+    same(tensor(A3).pad(width, mode=mode), np.pad(A3, width, mode))
+
+
+def test_pad_with_a_number():
+    same(bp.pad(strided(A2), (2, 0), constant_values=7), np.pad(A2, (2, 0), constant_values=7))
+    same(bp.pad(bp.asarray(3), 2), np.pad(np.asarray(3), 2))
+
+
+@pytest.mark.parametrize(
+    "more, text",
+    [
+        (([(1, 1)] * 2,), "argument pad_width: found .*, expected a count, a pair .before, after., or a pair for each of 3 axes"),
+        ((1.5,), "pad_width: found 1.5"),
+        ((-1,), "counts of at least 0"),
+        ((1, "mean"), "argument mode: found 'mean', expected one of constant, edge"),
+        (([0, 0, 0], [1, 1, 1]), "argument mode"),
+    ],
+)
+def test_pad_refuses(more, text):
+    with pytest.raises(ValueError, match=text):
+        bp.pad(tensor(A3), *more)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 3, -1])
+def test_round_to_decimals(decimals):
+    for x in (A3 * 100, np.float32(A2) / 7, A2 * 5, np.asarray(2.675)):
+        expected, out = np.asarray(np.round(x, decimals)), bp.zeros_like(bp.asarray(x))
+        same(bp.round(bp.asarray(x), decimals), expected)
+        same(bp.asarray(x).round(decimals, out=out), expected)
+        same(out, expected)
+
+
 ONE = [
     ("transpose", {}), ("transpose", {"axes": (1, 2, 0)}), ("swapaxes", {"axis1": 0, "axis2": -1}), ("ravel", {}), ("atleast_3d", {}),
     ("rot90", {"k": 1}), ("rot90", {"k": 2}), ("rot90", {"k": -1, "axes": (1, 2)}), ("rot90", {"k": 0}), ("fliplr", {}), ("flipud", {}),

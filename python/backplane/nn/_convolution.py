@@ -33,7 +33,7 @@ def _same_padding(function, x, weight, stride, dilation):
         raise bp.ArgumentValueError(f"{function}: argument stride: found {stride} with padding 'same', expected 1")
     total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if any(t % 2 for t in total):
-        x = bp.pad(x, [0] * x.ndim, [0, 0] + [t % 2 for t in total])
+        x = bp.ops.bp.pad(x, [0] * x.ndim, [0, 0] + [t % 2 for t in total])
     return x, [t // 2 for t in total]
 
 

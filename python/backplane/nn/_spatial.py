@@ -28,7 +28,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     added = [max(b, 0) for b in before], [max(a, 0) for a in after]
     taken = [min(b, 0) for b in before], [min(a, 0) for a in after]
     if mode == "constant":
-        return bp.pad(_cropped(input, *taken), *added, value=0 if value is None else value)
+        return bp.ops.bp.pad(_cropped(input, *taken), *added, value=0 if value is None else value)
     if mode == "circular":
         return bp.pad_edges(_cropped(input, *taken), *added, mode=mode)
     return _cropped(bp.pad_edges(input, *added, mode=mode), *taken)  # an edge or a mirror stays that of the whole input

@@ -115,7 +115,7 @@ def channel_shuffle(x, groups):
 
 
 def pad_edges(x, before, after, mode="replicate"):
-    modes = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}
+    modes = {"replicate": "edge", "reflect": "reflect", "symmetric": "symmetric", "circular": "wrap"}
     return np.pad(x, list(zip(before, after)), mode=modes[mode]) if x.ndim else x
 
 

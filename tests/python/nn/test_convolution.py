@@ -26,7 +26,7 @@ def test_same_keeps_sizes_and_pads_the_end_more(axes):
     x, w = operands(axes, kernel=4)
     y = CONVOLUTIONS[axes](x, w, padding="same", dilation=1)
     assert y.shape == (2, 6, *x.shape[2:])
-    padded = bp.pad(x, [0, 0] + [1] * axes, [0, 0] + [2] * axes)
+    padded = bp.pad(x, [(0, 0)] * 2 + [(1, 2)] * axes)
     same(y, CONVOLUTIONS[axes](padded, w, padding="valid"))
 
 
