@@ -114,7 +114,7 @@ NESTED.append(NESTED)
 
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.ge])
 @pytest.mark.parametrize("other", [[1], (1, 2), [], [[1.0], [2.0]], [bp.asarray(1)], [np.ones(1)], np.ones(1), array.array("d", [1]), Array()],
-                         ids=str)  # fmt: skip
+                         ids=lambda value: value.__name__ if callable(value) else f"{type(value).__name__}{len(value)}" if hasattr(value, "__len__") else "object")  # fmt: skip
 def test_numbers_in_other_containers_are_compared_after_asarray(compare, other):
     for operands in ((bp.asarray([1.0]), other), (other, bp.asarray([1.0]))):
         with pytest.raises(TypeError, match=f"found a value of type .*{type(other).__name__} beside a Tensor.*backplane.asarray"):
