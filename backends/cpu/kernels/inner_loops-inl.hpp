@@ -129,6 +129,35 @@ HWY_INLINE void narrow_tile(const float* tile, S* out) {
     narrow_pair(d, a, b, out);
 }
 
+// What fills no tile: up to N elements at once, which the processor converts; a float16 alone takes several times as
+// long by integer arithmetic.
+template <size_t N>
+using FewTag = hn::CappedTag<float, N>;
+template <size_t N>
+inline constexpr int64_t kFew = static_cast<int64_t>(hn::MaxLanes(FewTag<N>()));
+template <size_t N, class S>
+HWY_INLINE void widen_few(const S* x, float* few) {
+  const FewTag<N> d;
+  hn::StoreU(widen(d, x), d, few);
+}
+template <size_t N, class Op, class S>
+HWY_INLINE void half_few(const S* x, S* out) {
+  const FewTag<N> d;
+  float a[kFew<N>];
+  widen_few<N>(x, a);
+  for (float& value : a) value = Op::call(value);
+  narrow(d, hn::LoadU(d, a), out);
+}
+template <size_t N, class Op, class S>
+HWY_INLINE void half_few(const S* x, const S* y, S* out) {
+  const FewTag<N> d;
+  float a[kFew<N>], b[kFew<N>];
+  widen_few<N>(x, a);
+  widen_few<N>(y, b);
+  for (int64_t j = 0; j < kFew<N>; ++j) a[j] = Op::call(a[j], b[j]);
+  narrow(d, hn::LoadU(d, a), out);
+}
+
 template <class Op, class S>
 const char* half_unary_loop(char* const* p, const int64_t* s, int64_t n) {
   int64_t i = 0;
@@ -141,12 +170,12 @@ const char* half_unary_loop(char* const* p, const int64_t* s, int64_t n) {
       for (int64_t j = 0; j < kHalfTile; ++j) a[j] = Op::call(a[j]);
       narrow_tile<Op>(a, out + i);
     }
+    for (; i + kFew<4> <= n; i += kFew<4>) half_few<4, Op>(x + i, out + i);
   } else if (n >= kHalfTile && s[1] != 0) {
     return half_rows<1, S>(half_unary_loop<Op, S>, p, s, n);
   }
   for (; i < n; ++i)
-    *reinterpret_cast<S*>(p[0] + i * s[0]) =
-        S(Op::call(static_cast<float>(*reinterpret_cast<const S*>(p[1] + i * s[1]))));
+    half_few<1, Op>(reinterpret_cast<const S*>(p[1] + i * s[1]), reinterpret_cast<S*>(p[0] + i * s[0]));
   return nullptr;
 }
 
@@ -173,10 +202,13 @@ const char* half_binary_loop(char* const* p, const int64_t* s, int64_t n) {
     i = n / kHalfTile * kHalfTile;
     loop(reinterpret_cast<const S*>(p[1]), reinterpret_cast<const S*>(p[2]), reinterpret_cast<S*>(p[0]), i);
   }
+  if (s[0] == kItem && s[1] == kItem && s[2] == kItem)
+    for (; i + kFew<4> <= n; i += kFew<4>)
+      half_few<4, Op>(reinterpret_cast<const S*>(p[1]) + i, reinterpret_cast<const S*>(p[2]) + i,
+                      reinterpret_cast<S*>(p[0]) + i);
   for (; i < n; ++i)
-    *reinterpret_cast<S*>(p[0] + i * s[0]) =
-        S(Op::call(static_cast<float>(*reinterpret_cast<const S*>(p[1] + i * s[1])),
-                   static_cast<float>(*reinterpret_cast<const S*>(p[2] + i * s[2]))));
+    half_few<1, Op>(reinterpret_cast<const S*>(p[1] + i * s[1]), reinterpret_cast<const S*>(p[2] + i * s[2]),
+                    reinterpret_cast<S*>(p[0] + i * s[0]));
   return nullptr;
 }
 
