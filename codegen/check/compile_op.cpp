@@ -4,6 +4,10 @@
 #include "check/op_compiler.hpp"
 
 namespace backplane::codegen {
+namespace {
+constexpr uint32_t kMaxNesting = 8;  // the core's limit (formula_plan.cpp), told here with the place
+}
+
 const CompiledFormula* CompiledOp::find(uint16_t rule) const {
   for (const CompiledFormula& formula : formulas)
     if (formula.rule == rule) return &formula;
@@ -45,6 +49,22 @@ void OpCompiler::prune() {
   if (op_.program.slot_count() > 63)
     error(entry_.where,
           "the formulas of '" + entry_.name() + "' hold more than 63 variables of map and fold; split the op");
+  check_nesting();
+}
+
+void OpCompiler::check_nesting() {
+  const std::vector<uint32_t> depth = op_.program.nesting();
+  for (const CompiledFormula& f : op_.formulas) {
+    uint32_t deepest = 0;
+    for (const uint32_t root : f.roots) deepest = std::max(deepest, depth[root]);
+    if (deepest <= kMaxNesting) continue;
+    Location where = entry_.where;
+    if (f.line > 0) where = {where.file, f.line, 1};
+    error(where, "map and fold lie " + std::to_string(deepest) +
+                     " deep within each other here, counting the lists that they read; expected at most " +
+                     std::to_string(kMaxNesting) +
+                     ": compute one of the lists in the body that reads it, or split the op");
+  }
 }
 
 FormulaCompiler OpCompiler::compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets) {

@@ -22,6 +22,7 @@ class OpCompiler {
   void compile_put();
   void check_unused_arguments(const CompiledFormula& formula, const Rule& rule);
   void prune();
+  void check_nesting();
   // batch.cpp
   void compile_batch();
   bool stated_batch();

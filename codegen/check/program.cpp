@@ -55,6 +55,15 @@ std::vector<bool> Program::reachable(std::span<const uint32_t> roots) const {
   return marked;
 }
 
+std::vector<uint32_t> Program::nesting() const {
+  std::vector<uint32_t> depth(nodes_.size(), 0);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (const uint32_t input : nodes_[i].inputs) depth[i] = std::max(depth[i], depth[input]);
+    if (nodes_[i].kind == BP_NODE_MAP || nodes_[i].kind == BP_NODE_FOLD) ++depth[i];
+  }
+  return depth;
+}
+
 std::vector<uint32_t> Program::prune(std::span<const uint32_t> roots) {
   const std::vector<bool> used = reachable(roots);
   std::vector<uint32_t> renumbered(nodes_.size(), 0);

@@ -47,6 +47,8 @@ class Program {
   std::span<const std::string> names() const { return names_; }
   // The nodes that `roots` need, marked.
   std::vector<bool> reachable(std::span<const uint32_t> roots) const;
+  // How deep map and fold lie within each other on the way to each node.
+  std::vector<uint32_t> nesting() const;
   // Drops what no root needs. Returns the new number of each node; nothing may be added afterwards.
   std::vector<uint32_t> prune(std::span<const uint32_t> roots);
 

@@ -282,6 +282,20 @@ TEST(Diagnostics, AnAliasIsANameOfItsOwn) {
   EXPECT_THAT(check_file(in_file(wrong)).report(), testing::HasSubstr("alias 'a-b' is no name"));
 }
 
+TEST(Diagnostics, MapsWithinMapsAreCounted) {
+  std::string list = "x.shape";
+  for (int i = 0; i < 8; ++i)
+    list = "map(i" + std::to_string(i) + " in " + list + ": i" + std::to_string(i) + " + 1)";
+  const auto report = [](const std::string& shape) {
+    return check_file(in_file(unary(kDerivatives + "    decompose: |\n      sum_to(multiply(x, a), " + shape + ")\n")))
+        .report();
+  };
+  EXPECT_EQ(report(list), "");
+  EXPECT_THAT(report("map(j in " + list + ": j + 1)"),
+              testing::AllOf(testing::StartsWith("t.yaml:11:"), testing::HasSubstr("9 deep within each other"),
+                             testing::HasSubstr("expected at most 8")));
+}
+
 TEST(Diagnostics, EveryMistakeOfAFileInOneRunInOrder) {
   const Checked checked = check_file(
       in_file(unary("    vjp: {x: nope(g)}\n    jvp: {x: multiply(t)}\n    decompose: add(x, q)\n    tags: {}\n")));
