@@ -22,8 +22,8 @@ void register_all(plugin::Registrar& registrar) {
            register_overlap_add, register_attention,    register_factor,      register_orthogonal,
            register_eigen,       register_scatter,      register_running,     register_topk,
            register_fft,         register_division,     register_batch_norm,  register_batch_norm_grad,
-           register_variance,    register_recurrent,    register_masked,      register_matrix_exp,
-           register_adjugate,
+           register_variance,    register_recurrent,    register_masked,      register_layer_norm_grad,
+           register_matrix_exp,  register_adjugate,
        })
     family(registrar);
 }

@@ -44,6 +44,7 @@ void register_attention(const Registrar& registrar);
 void register_norm(const Registrar& registrar);
 void register_batch_norm(const Registrar& registrar);
 void register_batch_norm_grad(const Registrar& registrar);
+void register_layer_norm_grad(const Registrar& registrar);
 void register_variance(const Registrar& registrar);
 void register_adjugate(const Registrar& registrar);
 void register_factor(const Registrar& registrar);

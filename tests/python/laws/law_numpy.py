@@ -96,6 +96,13 @@ def batch_norm(x, weight=None, bias=None, eps=1e-5):
     return (y if bias is None else y + per_channel(bias, x)), x.mean(axis=axis), x.var(axis=axis)
 
 
+def layer_norm_grad(cotangent, x, weight=1.0, axis=(-1,), eps=1e-5):
+    axis = tuple(axis)
+    r = 1 / np.sqrt(np.var(x, axis, keepdims=True) + eps)
+    n, h = (x - np.mean(x, axis, keepdims=True)) * r, cotangent * weight
+    return r * (h - np.mean(h, axis, keepdims=True) - n * np.mean(h * n, axis, keepdims=True))
+
+
 def batch_norm_grad(cotangent, x, weight=None, eps=1e-5):
     axes = tuple(i for i in range(x.ndim) if i != 1)
     column = (1, -1) + (1,) * (x.ndim - 2)
@@ -359,5 +366,6 @@ REFERENCE = {
     "layer_norm": layer_norm,
     "batch_norm": batch_norm,
     "batch_norm_grad": batch_norm_grad,
+    "layer_norm_grad": layer_norm_grad,
     "batch_norm_inference": batch_norm_inference,
 }

@@ -73,6 +73,31 @@ def test_arguments_out_of_their_domain(call, text):
         call(bp.asarray(numbers(2, 4, 5)))
 
 
+@pytest.mark.parametrize("axes", [(-1,), (1, 2), (2, -2), (0, 1, 2)])
+@pytest.mark.parametrize("shape", [(70, 4, 33), (3, 2, 700), (1, 1, 1), (300, 2, 128)])
+def test_gradient_of_layer_norm_in_every_floating_type_is_its_formula(shape, axes):
+    first = min(a % 3 for a in axes)
+    for weight in (numbers(*shape[first:], seed=2), None):
+        for dtype, tolerance in ((bp.float64, 1e-13), (bp.float32, 1e-5), (bp.float16, 1e-3), (bp.bfloat16, 8e-3)):
+            given = [None if a is None else bp.astype(bp.asarray(a), dtype) for a in (numbers(*shape), numbers(*shape, seed=1), weight)]
+            g, x, w = (1 if a is None else bp.astype(a, bp.float64).numpy() for a in given)
+            r, h = 1 / np.sqrt(np.var(x, axes, keepdims=True) + 1e-5), g * w
+            n = (x - np.mean(x, axes, keepdims=True)) * r
+            expected = r * (h - np.mean(h, axes, keepdims=True) - n * np.mean(h * n, axes, keepdims=True))
+            found = bp.layer_norm_grad(*given, axis=axes)
+            assert found.dtype == dtype
+            largest = np.abs(r * h).max()  # of the terms, which may cancel
+            np.testing.assert_allclose(bp.astype(found, bp.float64).numpy(), expected, rtol=0, atol=tolerance * largest)
+
+
+def test_gradient_of_layer_norm_refuses_axes_and_shapes_that_are_not_its_own():
+    x = bp.asarray(numbers(2, 3))
+    for arguments, text in (((x, x, None, (2,)), "axis"), ((x, x, None, (-99,)), "axis"), ((x[:1], x), "cotangent"),
+                            ((x, x, bp.asarray(numbers(2, 1, 3))), "weight")):
+        with pytest.raises((ValueError, IndexError), match=text):
+            bp.layer_norm_grad(*arguments[:3], **({"axis": arguments[3]} if len(arguments) > 3 else {}))
+
+
 @pytest.mark.parametrize("shape", [(5, 3, 40, 37), (2, 4, 9000), (40, 3, 7), (1, 2, 1, 1)])
 def test_gradient_of_batch_norm_in_float32_is_that_in_float64(shape):
     x, g, weight = numbers(*shape), numbers(*shape, seed=1), numbers(shape[1], seed=2)
