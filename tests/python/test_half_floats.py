@@ -230,3 +230,69 @@ def test_many_sums_are_rounded_once(dtype):
     for found in (bp.segment_sum(ones, at, 2), bp.index_add(bp.zeros((2, 3), dtype=dtype), 0, at, ones)):
         np.testing.assert_array_equal(bp.astype(found, bp.float32).numpy(), expected)
     assert float(bp.segment_sum(ones[:, 0] + 0, at, 1)[0]) == 4096
+
+
+FORMS = {"float16": (11, -24, 65536.0), "bfloat16": (8, -133, 2.0**128)}  # bits with the leading one, exponent of the least, overflow
+
+
+def rounded(values, dtype):
+    """float64 to the nearest half float, ties to even: every step but rint is exact."""
+    bits, least, overflow = FORMS[dtype.name]
+    _, exponent = np.frexp(values)
+    step = np.maximum(exponent - bits, least)
+    found = np.ldexp(np.rint(np.ldexp(values, -step)), step)
+    return np.where(np.abs(found) >= overflow, np.copysign(np.inf, values), found)
+
+
+def around_ties(dtype):
+    """Every number but NaN and inf, the middles between neighbours, and what is a last bit of float64 or float32 away from them."""
+    halves = np.unique(bp.astype(every_number(dtype)[0], bp.float64).numpy())
+    halves = halves[np.isfinite(halves)]
+    middles = np.append(halves[:-1] / 2 + halves[1:] / 2, [65519.999, 65520.0, 65520.001, 1e300, 1e-300, np.inf])
+    near = [f(at) for at in (halves, middles) for f in (lambda v: np.nextafter(v, np.inf), lambda v: np.nextafter(v, -np.inf),
+                                                        lambda v: v * (1 + 2.0**-26), lambda v: v * (1 - 2.0**-26))]  # fmt: skip
+    return np.concatenate([halves, middles, *near])
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_float64_is_rounded_once(dtype):
+    values = around_ties(dtype)
+    values = values[np.abs(values) < 1e301]
+    expected = rounded(values, dtype)
+    if dtype is bp.float16:
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(expected, values.astype(np.float16).astype(np.float64))
+    x = bp.asarray(values)
+    wide = bp.asarray(np.repeat(values, 2))[::2]
+    for found in (bp.cast(x, dtype), bp.cast(wide, dtype), bp.cast(bp.asarray(values + 1j), dtype), bp.cast(bp.stack([x[:-1], x[1:]], axis=1), dtype)[:, 0]):
+        found = bp.astype(found, bp.float64).numpy()
+        np.testing.assert_array_equal(found, expected[: found.size])
+    for value, half in list(zip(values, expected))[:: values.size // 500]:
+        made = [bp.cast(bp.asarray(value), dtype), bp.full((), float(value), dtype=dtype), bp.asarray([float(value)], dtype=dtype)[0]]
+        assert [bp.astype(one, bp.float64).item() for one in made] == [half] * 3
+
+
+def test_running_numbers_are_rounded_once():
+    for dtype in HALVES:
+        tie = 1 + 2.0 ** -FORMS[dtype.name][0]
+        found = bp.astype(bp.iota(4, start=tie, step=2.0**-40, dtype=dtype), bp.float64)
+        np.testing.assert_array_equal(found.numpy(), rounded(tie + np.arange(4) * 2.0**-40, dtype))
+
+
+@pytest.mark.parametrize("source", ["int32", "uint32", "int64", "uint64"])
+def test_integers_are_rounded_once(source):
+    limits = np.iinfo(source)
+    values = {sign * ((256 + k) * 2**shift + more) // 2 for k in (0, 1, 2, 3, 201, 253, 255) for shift in range(57) for more in (-1, 0, 1, 2)
+              for sign in (1, -1)}  # fmt: skip
+    values = sorted(v for v in values | {limits.min, limits.max, 0, 2**24 + 1} if limits.min <= v <= limits.max)
+
+    def nearest(n):
+        shift = max(abs(n).bit_length() - 8, 0)
+        whole, rest = divmod(abs(n), 1 << shift)
+        up = 2 * rest > 1 << shift or (2 * rest == 1 << shift and whole % 2)
+        return float((whole + bool(up)) << shift) * (1 if n >= 0 else -1)
+
+    for repeats in (1, 300):
+        array = np.repeat(np.array(values, dtype=source), repeats)
+        found = bp.astype(bp.cast(bp.asarray(array), bp.bfloat16), bp.float64).numpy()
+        np.testing.assert_array_equal(found, np.repeat([nearest(n) for n in values], repeats))

@@ -14,6 +14,7 @@
 #include "kernels/chosen_table.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
+#include "kernels/half_rounding.hpp"
 #include "kernels/half_vectors-inl.hpp"
 #include "kernels/loop.hpp"
 #include "kernels/tiles.hpp"
@@ -73,7 +74,7 @@ HWY_INLINE To convert(From x) {
   } else if constexpr (IsComplex<From>::value) {
     return convert<To>(x.real());
   } else if constexpr (std::is_same_v<To, float16> || std::is_same_v<To, bfloat16>) {
-    return To(static_cast<float>(x));
+    return To(before_half<To>(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // Through a wide signed integer, whose low bits are kept: defined for every value in its range, and a vector
     // instruction for the narrow ones.
@@ -101,7 +102,16 @@ inline constexpr bool kIsSmallInteger = kIsByte<T> || std::is_same_v<T, int16_t>
 template <class T>
 inline constexpr bool kIsSingle = std::is_same_v<T, float> || std::is_same_v<T, int32_t> || plugin::kIsHalf<T>;
 
-template <class D, class T>
+// Integers that float32 does not hold, to odd with 24 bits: half_rounding.hpp. The least one is exact.
+template <class DI, class V = hn::Vec<DI>>
+HWY_INLINE V odd_integers(DI di, V v) {
+  const auto large = hn::Gt(hn::Abs(v), hn::Set(di, 1 << 24));
+  if (HWY_LIKELY(hn::AllFalse(di, large))) return v;
+  const auto dropped = hn::Set(di, 127);
+  const auto odd = hn::AndNot(dropped, hn::Or(v, hn::Add(hn::And(v, dropped), dropped)));
+  return hn::IfThenElse(large, odd, v);
+}
+template <class To, class D, class T>
 HWY_INLINE hn::Vec<D> take_vector(D d, const T* x) {
   const hn::RebindToSigned<D> di;
   if constexpr (std::is_same_v<T, Bool>) {
@@ -111,7 +121,11 @@ HWY_INLINE hn::Vec<D> take_vector(D d, const T* x) {
   } else if constexpr (kIsSmallInteger<T>) {
     return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<T, D>(), x)));
   } else if constexpr (std::is_same_v<T, int32_t>) {
-    return hn::ConvertTo(d, hn::LoadU(di, x));
+    const auto v = hn::LoadU(di, x);
+    if constexpr (std::is_same_v<To, bfloat16>)
+      return hn::ConvertTo(d, odd_integers(di, v));
+    else
+      return hn::ConvertTo(d, v);
   } else {
     return widen(d, x);
   }
@@ -147,8 +161,20 @@ HWY_INLINE int64_t convert_vectors(const From* in, To* out, int64_t n) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes)
-    put_two_vectors<From>(d, take_vector(d, in + i), take_vector(d, in + i + lanes), out + i);
+    put_two_vectors<From>(d, take_vector<To>(d, in + i), take_vector<To>(d, in + i + lanes), out + i);
   return i;
+}
+// Integers of 64 bits on their way to half floats: seldom is one among them that float32 rounds.
+template <class To, class From>
+HWY_INLINE void wide_integers(const From* in, float* row, int64_t n) {
+  uint64_t sizes = 0;
+  for (int64_t i = 0; i < n; ++i)
+    sizes |= in[i] < From(0) ? ~static_cast<uint64_t>(in[i]) : static_cast<uint64_t>(in[i]);
+  if (sizes >> 24 == 0) {
+    for (int64_t i = 0; i < n; ++i) row[i] = static_cast<float>(in[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) row[i] = before_half<To>(in[i]);
+  }
 }
 // The rest meets half floats in rows of float32, which the compiler converts by vectors, and bools are made 0 or 1 in
 // rows of bytes.
@@ -160,6 +186,12 @@ HWY_INLINE int64_t convert_rows(const From* in, To* out, int64_t n) {
   for (; at + kRow <= n; at += kRow) {
     if constexpr (plugin::kIsHalf<From>)
       convert_vectors(in + at, row, kRow);
+    else if constexpr (plugin::kIsHalf<To> && IsComplex<From>::value)
+      for (int64_t i = 0; i < kRow; ++i) row[i] = before_half<To>(in[at + i].real());
+    else if constexpr (plugin::kIsHalf<To> && std::is_integral_v<From> && sizeof(From) == 8)
+      wide_integers<To>(in + at, row, kRow);
+    else if constexpr (plugin::kIsHalf<To> && !std::is_same_v<From, Bool>)
+      for (int64_t i = 0; i < kRow; ++i) row[i] = before_half<To>(in[at + i]);
     else
       for (int64_t i = 0; i < kRow; ++i) row[i] = convert<Between>(in[at + i]);
     if constexpr (plugin::kIsHalf<To>)

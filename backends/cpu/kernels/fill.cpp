@@ -6,6 +6,7 @@
 #include "kernels/cast.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/families.hpp"
+#include "kernels/half_rounding.hpp"
 #include "kernels/strided.hpp"
 
 namespace backplane::cpu {
@@ -60,8 +61,13 @@ void fill_iota(const bp_value& start, const bp_value& step, char* out, int64_t s
       *reinterpret_cast<T*>(out + i * stride) = static_cast<T>(first + static_cast<double>(i) * by);
   } else {
     const double first = plugin::as_double(start), by = plugin::as_double(step);
-    for (int64_t i = 0; i < n; ++i)
-      *reinterpret_cast<T*>(out + i * stride) = T(static_cast<plugin::Compute<T>>(first + static_cast<double>(i) * by));
+    for (int64_t i = 0; i < n; ++i) {
+      const double value = first + static_cast<double>(i) * by;
+      if constexpr (plugin::kIsHalf<T>)
+        *reinterpret_cast<T*>(out + i * stride) = T(before_half<T>(value));
+      else
+        *reinterpret_cast<T*>(out + i * stride) = static_cast<T>(value);
+    }
   }
 }
 
