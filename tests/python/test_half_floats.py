@@ -235,7 +235,7 @@ def test_many_sums_are_rounded_once(dtype):
 FORMS = {"float16": (11, -24, 65536.0), "bfloat16": (8, -133, 2.0**128)}  # bits with the leading one, exponent of the least, overflow
 
 
-def rounded(values, dtype):
+def nearest_half(values, dtype):
     """float64 to the nearest half float, ties to even: every step but rint is exact."""
     bits, least, overflow = FORMS[dtype.name]
     _, exponent = np.frexp(values)
@@ -258,7 +258,7 @@ def around_ties(dtype):
 def test_float64_is_rounded_once(dtype):
     values = around_ties(dtype)
     values = values[np.abs(values) < 1e301]
-    expected = rounded(values, dtype)
+    expected = nearest_half(values, dtype)
     if dtype is bp.float16:
         with np.errstate(over="ignore"):
             np.testing.assert_array_equal(expected, values.astype(np.float16).astype(np.float64))
@@ -276,7 +276,7 @@ def test_running_numbers_are_rounded_once():
     for dtype in HALVES:
         tie = 1 + 2.0 ** -FORMS[dtype.name][0]
         found = bp.astype(bp.iota(4, start=tie, step=2.0**-40, dtype=dtype), bp.float64)
-        np.testing.assert_array_equal(found.numpy(), rounded(tie + np.arange(4) * 2.0**-40, dtype))
+        np.testing.assert_array_equal(found.numpy(), nearest_half(tie + np.arange(4) * 2.0**-40, dtype))
 
 
 @pytest.mark.parametrize("source", ["int32", "uint32", "int64", "uint64"])

@@ -188,7 +188,7 @@ HWY_INLINE int64_t convert_rows(const From* in, To* out, int64_t n) {
       convert_vectors(in + at, row, kRow);
     else if constexpr (plugin::kIsHalf<To> && IsComplex<From>::value)
       for (int64_t i = 0; i < kRow; ++i) row[i] = before_half<To>(in[at + i].real());
-    else if constexpr (plugin::kIsHalf<To> && std::is_integral_v<From> && sizeof(From) == 8)
+    else if constexpr (std::is_same_v<To, bfloat16> && std::is_integral_v<From> && sizeof(From) == 8)
       wide_integers<To>(in + at, row, kRow);
     else if constexpr (plugin::kIsHalf<To> && !std::is_same_v<From, Bool>)
       for (int64_t i = 0; i < kRow; ++i) row[i] = before_half<To>(in[at + i]);
