@@ -112,7 +112,7 @@ def bincount(x, /, weights=None, minlength=0):
         raise _core.ArgumentValueError(f"bincount: argument minlength: found {minlength}, expected at least 0")
     size = max(_greatest("bincount", x) + 1, minlength)
     if weights is None:
-        return op.segment_sum(op.full(x.shape, 1, dtype=_core.int64, device=x.device), x, size)
+        return op.segment_sum(op.broadcast_to(op.full([], 1, dtype=_core.int64, device=x.device), x.shape), x, size)
     if weights.shape != x.shape:
         raise _core.ShapeError(f"bincount: argument weights: found shape {tuple(weights.shape)}, expected {tuple(x.shape)}")
     return op.segment_sum(weights if isdtype(weights.dtype, "real floating") else op.cast(weights, _core.float64), x, size)

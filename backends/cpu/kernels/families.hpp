@@ -13,6 +13,7 @@ void register_compare(const Registrar& registrar);
 void register_signs(const Registrar& registrar);
 void register_functions(const Registrar& registrar);
 void register_scatter(const Registrar& registrar);
+void register_segments(const Registrar& registrar);
 void register_running(const Registrar& registrar);
 void register_topk(const Registrar& registrar);
 void register_activations(const Registrar& registrar);
