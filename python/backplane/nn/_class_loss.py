@@ -14,6 +14,7 @@ __all__ = [
     "ctc_loss",
     "multi_margin_loss",
     "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "soft_margin_loss",
 ]
@@ -171,6 +172,18 @@ def multilabel_margin_loss(
     reduction = stated("multilabel_margin_loss", size_average, reduce, reduction)
     same_shape("multilabel_margin_loss", input, target)
     return reduced(bp.multilabel_margin_loss(input, target), reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean"
+) -> Tensor:
+    """The binary cross-entropy of logits (*, c) against labels 0 or 1 of each class, times weight (c), averaged over the classes."""
+    reduction = stated("multilabel_soft_margin_loss", size_average, reduce, reduction)
+    same_shape("multilabel_soft_margin_loss", input, target)
+    _check_weight("multilabel_soft_margin_loss", weight, input.shape[-1] if input.ndim else 1)
+    each = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    return reduced(bp.mean(each, axis=-1) if input.ndim else each, reduction)
 
 
 def _lengths(value, like):

@@ -1,5 +1,7 @@
 """Losses of numbers against numbers, and of distances."""
 
+from collections.abc import Callable
+
 import backplane as bp
 from backplane import Tensor
 
@@ -18,9 +20,11 @@ __all__ = [
     "margin_ranking_loss",
     "mse_loss",
     "pairwise_distance",
+    "pdist",
     "poisson_nll_loss",
     "smooth_l1_loss",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]
 
 
@@ -163,16 +167,45 @@ def pairwise_distance(
     return bp.pairwise_distance(x1, x2, p=p, eps=eps, keepdims=keep)
 
 
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences between the rows of input (n, m): of row 0 to 1, 2, ..., then of row 1, n · (n - 1) / 2 of them."""
+    if input.ndim != 2:
+        raise bp.ShapeError(f"pdist: argument input: found shape {tuple(input.shape)}, expected (n, m)")
+    if p < 0:
+        raise bp.ArgumentValueError(f"pdist: argument p: found {p}, expected at least 0")
+    first, second = bp.triu_indices(input.shape[0], k=1, device=input.device)
+    apart = bp.subtract(bp.take(input, first, axis=0), bp.take(input, second, axis=0))
+    return bp.linalg.vector_norm(apart, axis=-1, ord=p)
+
+
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-06, swap: bool = False,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
     """max(0, margin + |anchor - positive| - |anchor - negative|) over the last axis, reduced; swap: the negative's nearer distance."""
     reduction = stated("triplet_margin_loss", size_average, reduce, reduction)
+
+    def distance(x, y):
+        return bp.pairwise_distance(x, y, p=p, eps=eps)
+
+    return _triplets("triplet_margin_loss", (anchor, positive, negative), distance, margin, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean"
+) -> Tensor:
+    """triplet_margin_loss with distances by distance_function(x, y), without one the Euclidean of pairwise_distance."""
+    reduction = stated("triplet_margin_with_distance_loss", None, None, reduction)
+    distance = bp.pairwise_distance if distance_function is None else distance_function
+    return _triplets("triplet_margin_with_distance_loss", (anchor, positive, negative), distance, margin, swap, reduction)
+
+
+def _triplets(function, tensors, distance, margin, swap, reduction):
     if margin <= 0:
-        raise bp.ArgumentValueError(f"triplet_margin_loss: argument margin: found {margin}, expected more than 0")
-    near = bp.pairwise_distance(anchor, positive, p=p, eps=eps)
-    far = bp.pairwise_distance(anchor, negative, p=p, eps=eps)
+        raise bp.ArgumentValueError(f"{function}: argument margin: found {margin}, expected more than 0")
+    anchor, positive, negative = tensors
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = bp.minimum(far, bp.pairwise_distance(positive, negative, p=p, eps=eps))
+        far = bp.minimum(far, distance(positive, negative))
     return reduced(bp.relu(bp.add(bp.subtract(near, far), margin)), reduction)

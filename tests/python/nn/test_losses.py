@@ -127,6 +127,35 @@ def test_triplet_swaps_to_the_nearer_negative():
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10)
 
 
+def test_triplets_by_a_distance_of_ones_own():
+    a, p, n = RNG.standard_normal((3, 6, 4))
+    found = F.triplet_margin_with_distance_loss(*map(bp.asarray, (a, p, n)), distance_function=lambda x, y: 1 - F.cosine_similarity(x, y), margin=0.3)
+
+    def distance(x, y):
+        return 1 - (x * y).sum(-1) / np.linalg.norm(x, axis=-1) / np.linalg.norm(y, axis=-1)
+
+    np.testing.assert_allclose(found.item(), np.maximum(0, distance(a, p) - distance(a, n) + 0.3).mean(), rtol=1e-10)
+    plain = F.triplet_margin_with_distance_loss(*map(bp.asarray, (a, p, n)), swap=True)
+    np.testing.assert_allclose(plain.item(), F.triplet_margin_loss(*map(bp.asarray, (a, p, n)), swap=True).item(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2.0, 3, np.inf])
+def test_pdist_is_the_distance_of_each_pair_of_rows(p):
+    x = RNG.standard_normal((5, 3))
+    expected = [np.linalg.norm(x[i] - x[j], ord=p) for i in range(5) for j in range(i + 1, 5)]
+    np.testing.assert_allclose(F.pdist(bp.asarray(x), p).numpy(), expected, rtol=1e-10)
+    assert F.pdist(bp.asarray(x[:1]), p).shape == (0,)
+
+
+def test_multilabel_soft_margin_is_the_mean_over_classes():
+    x, labels, weight = RNG.standard_normal((4, 3)) * 5, RNG.integers(0, 2, (4, 3)).astype(float), np.array([0.5, 1.0, 2.0])
+    each = (np.logaddexp(0, x) - labels * x) * weight
+    found = F.multilabel_soft_margin_loss(*map(bp.asarray, (x, labels, weight)), reduction="none")
+    np.testing.assert_allclose(found.numpy(), each.mean(1), rtol=1e-10)
+    with pytest.raises(bp.ShapeError, match="multilabel_soft_margin_loss: argument weight: found shape .4,."):
+        F.multilabel_soft_margin_loss(bp.asarray(x), bp.asarray(labels), bp.ones(4))
+
+
 def test_kl_divergence_may_divide_by_the_batch():
     x, p = log_softmax(RNG.standard_normal((4, 3)), 1), np.exp(log_softmax(RNG.standard_normal((4, 3)), 1))
     expected = (p * (np.log(p) - x)).sum() / 4

@@ -85,6 +85,7 @@ SIGNATURES = {
     "mse_loss": "input target size_average=None reduce=None reduction=mean weight=None",
     "multi_margin_loss": "input target p=1 margin=1.0 weight=None size_average=None reduce=None reduction=mean",
     "multilabel_margin_loss": "input target size_average=None reduce=None reduction=mean",
+    "multilabel_soft_margin_loss": "input target weight=None size_average=None reduce=None reduction=mean",
     "nll_loss": "input target weight=None size_average=None ignore_index=-100 reduce=None reduction=mean",
     "normalize": "input p=2.0 dim=1 eps=1e-12 out=None",
     "one_hot": "tensor num_classes=-1",
@@ -92,6 +93,7 @@ SIGNATURES = {
     "pairwise_distance": "x1 x2 p=2.0 eps=1e-06 keepdim=None",
     "pixel_shuffle": "input upscale_factor",
     "pixel_unshuffle": "input downscale_factor",
+    "pdist": "input p=2.0",
     "poisson_nll_loss": "input target log_input=True full=False size_average=None eps=1e-08 reduce=None reduction=mean",
     "prelu": "input weight",
     "relu": "input inplace=False",
@@ -116,6 +118,7 @@ SIGNATURES = {
     "tanhshrink": "input",
     "threshold": "input threshold value inplace=False",
     "triplet_margin_loss": "anchor positive negative margin=1.0 p=2 eps=1e-06 swap=False size_average=None reduce=None reduction=mean",
+    "triplet_margin_with_distance_loss": "anchor positive negative",
     "unfold": "input kernel_size dilation=1 padding=0 stride=1",
 }
 
@@ -151,6 +154,8 @@ def fits(value, annotation):
         return any(fits(value, one) for one in typing.get_args(annotation))
     if typing.get_origin(annotation) is collections.abc.Sequence:
         return isinstance(value, (list, tuple)) and all(fits(one, *typing.get_args(annotation)) for one in value)
+    if typing.get_origin(annotation) is collections.abc.Callable:
+        return callable(value)
     if annotation in (int, float) and isinstance(value, bool):
         return False
     return isinstance(value, (int, float) if annotation is float else annotation)
