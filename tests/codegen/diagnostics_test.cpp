@@ -284,8 +284,7 @@ TEST(Diagnostics, AnAliasIsANameOfItsOwn) {
 
 TEST(Diagnostics, MapsWithinMapsAreCounted) {
   std::string list = "x.shape";
-  for (int i = 0; i < 8; ++i)
-    list = "map(i" + std::to_string(i) + " in " + list + ": i" + std::to_string(i) + " + 1)";
+  for (int i = 0; i < 8; ++i) list = "map(i" + std::to_string(i) + " in " + list + ": i" + std::to_string(i) + " + 1)";
   const auto report = [](const std::string& shape) {
     return check_file(in_file(unary(kDerivatives + "    decompose: |\n      sum_to(multiply(x, a), " + shape + ")\n")))
         .report();
