@@ -62,7 +62,7 @@ def round(x, /, decimals=0, *, out=None):
     return op.round(x, out=out)
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays, /, axis=0):
     """Joins tensors along an axis; without one (None), their elements in row-major order."""
     if axis is None:
         return op.concat([op.reshape(x, (-1,)) for x in arrays], axis=0)
@@ -83,7 +83,7 @@ def nonzero(x, /):
     return unstack(op.argwhere(x), axis=1)
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x, repeats, /, axis=None):
     """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor.
 
     A tensor is read to know the result's size.

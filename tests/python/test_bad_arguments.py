@@ -41,7 +41,7 @@ CASES = {
     "an array compared": (lambda: X == np.ones((2, 3)), TypeError, "bp::equal: found .*numpy.ndarray beside.*asarray"),
     "an array added in place": (lambda: operator.iadd(bp.ones(2), np.ones(2)), TypeError, "bp::add: found .*numpy.ndarray beside"),
     "rows in a list": (lambda: bp.asarray([X[0], X[1]]), ValueError, r"asarray: found a tensor of shape \(3,\).*use stack"),
-    "axis of softmax by position": (lambda: bp.softmax(X, -1), TypeError, "softmax: found 2 .* at most 1; 'axis' goes by name"),
+    "axis of vecdot by position": (lambda: bp.vecdot(X, X, -1), TypeError, "vecdot: found 3 .* at most 2; 'axis' goes by name"),
     "op of no name": (lambda: bp.explain("ad"), ValueError, "explain: argument op: there is no op 'bp::ad'"),
     "bias of other channels": (lambda: F.conv2d(IMAGES, KERNELS, bp.ones(3)), ValueError, r"conv2d: argument bias: found shape \(3,\)"),
     "axis of argsort": (lambda: bp.argsort(X, axis=64), IndexError, "argsort: axis 64 is out of range for 2 dims"),

@@ -196,3 +196,26 @@ def test_reshape_knows_inside_transforms_what_is_shared(transform):
         return (bp.reshape(x, (4,), copy=True) ** 2).sum()
 
     transform(watched)(bp.ones((2, 2)))
+
+
+ROW = np.array([[0, 2, 1]])
+BY_POSITION = {
+    "softmax": ((M, 0), {"axis": 0}), "log_softmax": ((M, 0), {"axis": 0}), "glu": ((A, 0), {"axis": 0}), "cumulative_sum": ((A, 1), {"axis": 1}),
+    "cumulative_prod": ((A, 1), {"axis": 1}), "logcumsumexp": ((A, 0), {"axis": 0}), "roll": ((A, 1, 2), {"axis": 2}), "stack": (([M, M], 1), {"axis": 1}),
+    "concat": (([M, M], 1), {"axis": 1}), "tril": ((M, 1), {"k": 1}), "triu": ((M, -1), {"k": -1}), "take": ((A, np.array([1, 0]), 1), {"axis": 1}),
+    "take_along_axis": ((M, ROW, 0), {"axis": 0}), "put_along_axis": ((M, ROW, M[:1], 0), {"axis": 0}), "sort": ((A, 0), {"axis": 0}),
+    "argsort": ((A, 0), {"axis": 0}), "topk": ((M, 2, 0, False), {"axis": 0, "largest": False}), "cummax": ((M, 0), {"axis": 0}),
+    "cummin": ((M, 0), {"axis": 0}), "diagonal": ((A, 1, 0, 2), {"offset": 1, "axis1": 0, "axis2": 2}), "searchsorted": ((np.sort(V), V, "right"), {"side": "right"}),
+    "repeat": ((M, 2, 1), {"axis": 1}), "full": (((2, 3), 4, bp.int16), {"dtype": bp.int16}), "zeros_like": ((M, bp.int16), {"dtype": bp.int16}),
+    "eye": ((3, 4, 1), {"k": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_POSITION)
+def test_what_numpy_takes_by_position_is_taken_so(name):
+    arguments, named = BY_POSITION[name]
+    function, before = getattr(bp, name), [given(one) for one in arguments]
+    found, expected = function(*before), function(*before[: len(before) - len(named)], **named)
+    for one, other in zip(*((value,) if isinstance(value, bp.Tensor) else value for value in (found, expected))):
+        assert one.dtype is other.dtype
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
