@@ -25,3 +25,13 @@ def test_transposed_operands(shape, order, dtype):
         np.testing.assert_array_equal((x + y).numpy(), turned + straight)
         np.testing.assert_array_equal((y - x).numpy(), straight - turned)
         np.testing.assert_array_equal((x * x).numpy(), turned * turned)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, k", [(255, 9), (256, 33), (200, 95), (250, 200), (600, 50)])
+def test_a_matrix_by_a_vector_whose_elements_lie_apart(m, k, dtype):
+    rng = np.random.default_rng(m)
+    matrix, wide = rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((3, k, 2)).astype(dtype)
+    apart = bp.asarray(wide)[..., :1]
+    np.testing.assert_allclose((bp.asarray(matrix) @ apart).numpy(), matrix @ wide[..., :1], rtol=1e-4)
+    np.testing.assert_allclose((bp.asarray(matrix) @ apart[0, :, 0]).numpy(), matrix @ wide[0, :, 0], rtol=1e-4)

@@ -248,9 +248,11 @@ bool pays(const SmallProduct<T>& p) {
   constexpr int64_t kMostWork = sizeof(T) == 4 ? 65536 : 16384, kLeastWorkOfThin = int64_t{1} << 20;
   const bool by_rows = p.b_col == 1 || p.n == 1;
   const int64_t entries = p.k * p.n, work = p.m * entries;
-  if (p.m == 1) return entries <= (by_rows ? 16384 : 65536) && (by_rows || p.b_row == 1);
+  const bool copy_fits = entries * static_cast<int64_t>(sizeof(T)) <= kPackedBytes;
+  if (p.m == 1 && by_rows) return entries <= 16384;
+  if (p.m == 1) return p.b_row == 1 && (p.a_col == 1 ? entries <= 65536 : copy_fits);
   if (work >= kLeastWorkOfThin) return pays_thin(p, by_rows);
-  if (!by_rows && (p.k >= kDotLength || entries * static_cast<int64_t>(sizeof(T)) > kPackedBytes)) return false;
+  if (!by_rows && (p.k >= kDotLength || !copy_fits)) return false;
   return work <= 512 || (work <= kMostWork && p.n >= (by_rows ? 4 : 8));
 }
 
