@@ -2,11 +2,10 @@
 
 from . import _core
 from ._array_functions import nonzero
-from ._numeric_functions import _tensor as tensor_like
 from ._ops import NAMESPACE, ops
 from ._scatter import scatter
 from ._shape_functions import normalized_axis, ravel
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import require_tensor, takes_tensor, tensor_like
 
 op = getattr(ops, NAMESPACE)
 

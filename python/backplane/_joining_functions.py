@@ -4,7 +4,7 @@ from . import _core
 from ._array_functions import broadcast_arrays, concat, repeat, unstack
 from ._ops import NAMESPACE, ops
 from ._shape_functions import array_split, atleast_1d, normalized_axis, ravel, split, swapaxes, vstack
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import takes_tensor, tensor_like
 
 op = getattr(ops, NAMESPACE)
 
@@ -30,13 +30,9 @@ __all__ = [
 ]
 
 broadcast_tensors = broadcast_arrays
+concatenate = concat
 row_stack = vstack
 swapdims = swapaxes
-
-
-def concatenate(arrays, /, axis=0):
-    """Joins tensors along an axis; without one (None), their elements in row-major order."""
-    return concat(arrays, axis=axis)
 
 
 def cat(tensors, dim=0):
@@ -47,7 +43,7 @@ def cat(tensors, dim=0):
 @takes_tensor
 def append(x, values, /, axis=None):
     """x joined with values along axis; without one, the elements of both in row-major order."""
-    return concat([x, values if isinstance(values, _core.Tensor) else _core.asarray(values, dtype=x.dtype)], axis=axis)
+    return concat([x, tensor_like(values, x)], axis=axis)
 
 
 def column_stack(arrays, /):

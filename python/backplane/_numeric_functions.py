@@ -4,15 +4,11 @@ from . import _core
 from ._array_api import isdtype, result_type
 from ._ops import NAMESPACE, ops
 from ._shape_functions import normalized_axis
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import require_tensor, takes_tensor, tensor_like
 
 op = getattr(ops, NAMESPACE)
 
 __all__ = ["convolve", "correlate", "gradient", "interp", "trapezoid"]
-
-
-def _tensor(x, like):
-    return x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=like.dtype, device=like.device)
 
 
 def _part(x, axis, start, stop):
@@ -28,7 +24,7 @@ def interp(x, xp, fp, /, left=None, right=None, period=None):
     require_tensor("interp", "fp", fp)
     if xp.ndim != 1 or xp.shape != fp.shape or xp.size == 0:
         raise _core.ShapeError(f"interp: found shapes {tuple(xp.shape)} of xp and {tuple(fp.shape)} of fp, expected vectors of one size, not 0")
-    x = x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=xp.dtype, device=xp.device)
+    x = tensor_like(x, xp)
     x, xp, fp = (v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.float32) for v in (x, xp, fp))
     dtype = result_type(x, xp)
     x, xp = op.cast(x, dtype), op.cast(xp, dtype)
@@ -119,7 +115,7 @@ def gradient(f, /, *spacing, axis=None, edge_order=1):
         if getattr(step, "ndim", 0):
             if step.shape != (f.shape[one],):
                 raise _core.ShapeError(f"gradient: found coordinates of shape {tuple(step.shape)}, expected ({f.shape[one]},)")
-            pieces = _uneven_gradient(f, one, _tensor(step, f), edge_order)
+            pieces = _uneven_gradient(f, one, tensor_like(step, f), edge_order)
         else:
             pieces = _even_gradient(f, one, float(step), edge_order)
         found.append(op.concat(pieces, axis=one))

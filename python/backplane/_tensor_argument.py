@@ -18,6 +18,11 @@ def require_tensor(function, name, value):
         raise no_tensor(function, name, value)
 
 
+def tensor_like(x, like):
+    """x, or the number or sequence as a tensor of like's dtype and device."""
+    return x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=like.dtype, device=like.device)
+
+
 def takes_tensor(function):
     """Refuses another first argument by name, before the function would fail on an attribute that lists have not."""
     name = next(iter(function.__code__.co_varnames))
