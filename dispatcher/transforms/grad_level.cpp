@@ -8,10 +8,16 @@
 namespace backplane::core {
 namespace {
 
+// Where all that have one meet a derivative that is zero, the results are constants: those of stop_gradient.
 bool has_history(const Level& level, const Call& call) {
-  bool any = false;
-  each_tensor(call.args, call.n_args, [&](TensorImpl* t) { any = any || (t->node && wrapper_of(level, t)); });
-  return any;
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    const bp_formula* formula = call.op.vjp_of_arg[static_cast<size_t>(i)];
+    if (formula && (formula->flags & BP_FORMULA_ZERO)) continue;
+    bool any = false;
+    each_tensor(call.args + i, 1, [&](TensorImpl* t) { any = any || (t->node && wrapper_of(level, t)); });
+    if (any) return true;
+  }
+  return false;
 }
 
 void release_edges(std::vector<Edge>& edges) {

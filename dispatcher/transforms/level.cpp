@@ -134,6 +134,14 @@ std::vector<const char*> transforms_of(const Tensor& tensor) {
   return names;
 }
 
+const char* differentiated_by(const Tensor& tensor) {
+  for (core::TensorImpl* t = core::impl(tensor); t->wrapper; t = t->wrapper->inner) {
+    if (t->view) core::refresh(t);
+    if (t->node || t->wrapper->tangent) return t->wrapper->transform;
+  }
+  return nullptr;
+}
+
 bool is_transformed(const Tensor& tensor) noexcept { return core::impl(tensor)->wrapper != nullptr; }
 
 Tensor innermost_value(const Tensor& tensor) {

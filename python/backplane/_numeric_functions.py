@@ -117,7 +117,7 @@ def gradient(f, /, *spacing, axis=None, edge_order=1):
                 raise _core.ShapeError(f"gradient: found coordinates of shape {tuple(step.shape)}, expected ({f.shape[one]},)")
             pieces = _uneven_gradient(f, one, tensor_like(step, f), edge_order)
         else:
-            pieces = _even_gradient(f, one, float(step), edge_order)
+            pieces = _even_gradient(f, one, step if isinstance(step, _core.Tensor) else float(step), edge_order)
         found.append(op.concat(pieces, axis=one))
     return found[0] if len(found) == 1 else found
 

@@ -13,24 +13,18 @@ def _in_host_memory(x):
     return x.__dlpack_device__()[0] == DLPACK_HOST
 
 
-def _made_by(x):
-    return "" if x.is_leaf else f" (made by {x.grad_op})"
-
-
 def _numpy(x):
     """The elements as a NumPy array: over the same memory on the host, else a copy.
 
-    Refused where the tensor requires a gradient, which NumPy would lose: x.detach().numpy(). Under no_grad such a
-    tensor is read, and inside transforms the primal value; the array is then read-only, for a write would not be seen.
+    Refused where the tensor requires a gradient, which NumPy would lose: x.detach().numpy(); and inside grad, vjp and
+    jvp, which would lose their derivative: backplane.stop_gradient(x).numpy(). Under no_grad a tensor that requires a
+    gradient is read. The array is then read-only, for a write would not be seen.
     """
     import numpy
 
-    if x.requires_grad and _core.is_recorded(x):
-        raise _core.ArgumentValueError(
-            f"numpy: found a tensor that requires a gradient{_made_by(x)}, which NumPy would lose; use x.detach().numpy()"
-        )
+    plain = _core.exportable(x, "numpy")
     if not _in_host_memory(x):
-        x = _core.to_device(_core.plain_value(x, "numpy").detach(), "cpu")
+        x = _core.to_device(plain.detach(), "cpu")
     if x.dtype is _core.bfloat16:
         raise _core.DtypeError("numpy: found bfloat16, which NumPy has not; use x.astype(backplane.float32) first")
     return numpy.asarray(memoryview(x))

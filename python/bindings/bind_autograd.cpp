@@ -49,7 +49,10 @@ void bind_autograd(py::module_& module) {
   module.def("grad_enabled", &grad_enabled, "Are calls of this thread recorded?");
   module.def("set_grad_enabled", &set_grad_enabled, py::arg("enabled"),
              "Switches recording on this thread on or off; returns the old setting.");
-  module.def("is_recorded", &is_recorded, py::arg("tensor"), "Would an op on the tensor be recorded on the tape?");
+  module.def(
+      "exportable", [](const Tensor& tensor, const char* who) { return exportable_tensor(tensor.get(), who); },
+      py::arg("tensor"), py::arg("who"),
+      "The tensor, or its primal value inside transforms; an error where another library would lose a derivative.");
   module.def("gradients", &gradients_of, py::arg("outputs"), py::arg("inputs"), py::arg("cotangents"),
              py::arg("retain_graph"), py::arg("create_graph"));
   module.def("add_hook", [](const Tensor& tensor, py::object function) {

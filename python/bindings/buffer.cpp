@@ -67,13 +67,16 @@ void fill(Py_buffer* view, const bp_tensor* tensor, Export* held, int flags) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded([&] {
-    const Tensor shared = plain_tensor(handle_of(self), "buffer");
+    Tensor shared;
+    try {
+      shared = exportable_tensor(handle_of(self), "buffer");
+    } catch (const Error& error) {
+      if (error.code() != BP_ERROR_VALUE) throw;
+      return refuse(error.what());
+    }
     const bp_tensor* tensor = shared.get();
     if (const char* reason = reason_against(tensor, flags)) return refuse(reason);
     const bool inside = tensor != handle_of(self);
-    if (!inside && is_recorded(shared))
-      return refuse(
-          "buffer: found a tensor that requires a gradient, which the other side would lose; use x.detach() first");
     // A write that the tape or a transform cannot see would falsify derivatives.
     const bool differentiated = inside || requires_grad(shared);
     auto held = std::make_unique<Export>(to_dlpack(differentiated ? detach(shared) : shared));

@@ -9,6 +9,7 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
+#include "backplane/transforms.hpp"
 #include "convert.hpp"
 #include "dtype_device.hpp"
 #include "scalars.hpp"
@@ -76,7 +77,8 @@ bool read_pair(const char* argument, PyObject* object, int64_t* first, int64_t* 
   return false;
 }
 
-Tensor copy_of(const Tensor& tensor) { return call(op_of(Slot::Copy), {value(tensor)}); }
+// What is made inside a transform is the transform's.
+Tensor copy_of(const Tensor& tensor) { return plain_value(call(op_of(Slot::Copy), {value(tensor)}), "__dlpack__"); }
 
 // What the consumer asks for, read while the lock is held.
 struct Request {
@@ -84,6 +86,7 @@ struct Request {
   bool to_host = false;  // from another device
   bool copy = false;
   bool synchronize = true;
+  bool read_only = false;  // the tape, or a transform, could not see a write
 };
 
 PyObject* raise_buffer(const char* format, const char* word) {
@@ -143,8 +146,8 @@ DLManagedTensorVersioned* exported(const Tensor& self, const Request& request) {
   DLManagedTensorVersioned* managed = to_dlpack(tensor);
   if (request.copy || request.to_host)
     managed->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
-  else if (requires_grad(tensor))
-    managed->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;  // the tape could not see a write
+  else if (request.read_only)
+    managed->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   return managed;
 }
 
@@ -159,17 +162,16 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&]() -> PyObject* {
     Request request;
-    if (is_recorded(tensor_of(self)))
-      return raise_buffer("__dlpack__: found a tensor that requires a gradient, %s",
-                          "which the other side would lose; use x.detach() first");
     if (!read_request(handle_of(self), stream, max_version, device, copy, &request)) return nullptr;
     if (request.copy && require_op(Slot::Copy) == BP_NO_OP) return nullptr;
     DLManagedTensorVersioned* managed = nullptr;
     std::string refusal;
     {
-      const Tensor tensor = tensor_of(self);
+      const BorrowedTensor held(self);
       WithoutGil unlocked;
       try {
+        const Tensor tensor = exportable_tensor(held.get().get(), "__dlpack__");
+        request.read_only = tensor.get() != held.get().get() || requires_grad(tensor);
         managed = exported(tensor, request);
       } catch (const Error& error) {
         if (error.code() != BP_ERROR_VALUE) throw;

@@ -183,8 +183,20 @@ Tensor plain_tensor(bp_tensor* tensor, const char* who) {
   return tensor->flags & BP_TENSOR_WRAPPER ? plain_value(shared, who) : shared;
 }
 
-bool is_recorded(const Tensor& tensor) noexcept {
-  return !(tensor.get()->flags & BP_TENSOR_WRAPPER) && requires_grad(tensor) && grad_enabled();
+Tensor readable_tensor(bp_tensor* tensor, const char* who) {
+  const char* transform = differentiated_by(Tensor::share(tensor));
+  BP_CHECK(!transform, VALUE, who, ": found a tensor inside ", transform,
+           ", which would lose its derivative; use backplane.stop_gradient(x) where it shall be a constant");
+  return plain_tensor(tensor, who);
+}
+
+Tensor exportable_tensor(bp_tensor* tensor, const char* who) {
+  Tensor plain = readable_tensor(tensor, who);
+  if (!requires_grad(plain) || !grad_enabled()) return plain;
+  const std::string op = node_name(plain);
+  detail::fail(BP_ERROR_VALUE, who, ": found a tensor that requires a gradient",
+               op.empty() ? op : " (made by " + op + ")", ", which the other side would lose; use ",
+               plain.get() == tensor ? "x.detach() first" : "backplane.stop_gradient(x) first");
 }
 
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {
@@ -235,8 +247,8 @@ PyObject* nested_list(const bp_tensor* tensor, int32_t axis, const unsigned char
 PyObject* tensor_tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     bp_tensor* tensor = handle_of(self);
+    const Tensor plain = readable_tensor(tensor, "tolist");
     std::vector<unsigned char> elements(tensor->nbytes);
-    const Tensor plain = plain_tensor(tensor, "tolist");
     {
       WithoutGil unlocked;
       to_host(plain, elements.data());

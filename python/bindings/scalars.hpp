@@ -27,8 +27,11 @@ PyObject* element_to_python(bp_dtype dtype, const void* address) noexcept;
 // row of a batch; `who` is the caller in that error.
 Tensor plain_tensor(bp_tensor* tensor, const char* who);
 
-// Would an op on the tensor be recorded on the tape? What leaves for another library then loses its history unseen.
-bool is_recorded(const Tensor& tensor) noexcept;
+// The same for a door through which the elements leave our sight. Throws where a transform differentiates the tensor,
+// whose derivative would be lost there in silence.
+Tensor readable_tensor(bp_tensor* tensor, const char* who);
+// The same for a door to another library. Throws also where the tape would record an op on the tensor.
+Tensor exportable_tensor(bp_tensor* tensor, const char* who);
 
 // The only element of the tensor, after waiting for it; `op` names the caller in the error.
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept;

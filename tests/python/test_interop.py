@@ -109,7 +109,7 @@ def test_a_history_is_not_lost_unseen(name, of):
 
 def test_the_refusal_names_the_op_that_made_the_tensor():
     x = bp.ones(3, dtype=bp.bfloat16).requires_grad_() * 2
-    with pytest.raises(ValueError, match=r"numpy: .*made by bp::multiply.*x\.detach\(\)\.numpy\(\)"):
+    with pytest.raises(ValueError, match=r"numpy: .*made by bp::multiply.*x\.detach\(\)"):
         x.numpy()
 
 

@@ -133,6 +133,9 @@ BACKPLANE_API Tensor innermost_value(const Tensor& tensor);
 BACKPLANE_API Tensor plain_value(const Tensor& tensor, const char* who);
 // The transforms that the tensor belongs to, innermost first; empty for a plain one.
 BACKPLANE_API std::vector<const char*> transforms_of(const Tensor& tensor);
+// The transform that differentiates the tensor, "grad" or "jvp", for which whatever is made of its data outside of ops
+// would be a constant; nullptr where there is none.
+BACKPLANE_API const char* differentiated_by(const Tensor& tensor);
 // Is the tensor one of a transform (its data cannot be read directly)?
 BACKPLANE_API bool is_transformed(const Tensor& tensor) noexcept;
 
