@@ -41,6 +41,32 @@ void gather(char* dst, const char* src, const int64_t* sizes, const int64_t* str
     gather(dst + k * inner, src + k * strides[0], sizes + 1, strides + 1, ndim - 1, item);
 }
 
+constexpr uint64_t kNotBool = 0xfefefefefefefefe;  // of eight bools at once
+
+bool row_of_bools(const char* bytes, int64_t n) noexcept {
+  uint64_t found = 0;
+  for (; n >= 8; n -= 8, bytes += 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    found |= word;
+  }
+  for (; n > 0; --n, ++bytes) found |= static_cast<unsigned char>(*bytes);
+  return (found & kNotBool) == 0;
+}
+
+bool strided_bools(const char* bytes, const int64_t* sizes, const int64_t* strides, size_t ndim) noexcept {
+  if (ndim == 0) return row_of_bools(bytes, 1);
+  if (ndim == 1 && strides[0] == 1) return row_of_bools(bytes, sizes[0]);
+  for (int64_t k = 0; k < sizes[0]; ++k)
+    if (!strided_bools(bytes + k * strides[0], sizes + 1, strides + 1, ndim - 1)) return false;
+  return true;
+}
+
+void make_bools(char* bytes, uint64_t n) {
+  if (row_of_bools(bytes, static_cast<int64_t>(n))) return;
+  for (uint64_t i = 0; i < n; ++i) bytes[i] = bytes[i] != 0;
+}
+
 Tensor contiguous(const Tensor& t) {
   if (t.is_contiguous()) return t;
   bp_value arg = value(t);
@@ -71,20 +97,21 @@ Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, b
   CallGuard guard;
   Device& d = device_at(device);
   bp_storage* storage = result.get()->storage;
-  if (strides.empty()) {
+  if (strides.empty() && (dtype != BP_BOOL || are_bools(data, shape, {}))) {
     copy_from_host(d, storage, 0, data, nbytes);
     return result;
   }
   int64_t bytes[kMaxRank];
-  for (int32_t i = 0; i < ndim; ++i) bytes[i] = strides[static_cast<size_t>(i)] * kItemSize[dtype];
-  if (d.host_memory()) {
-    gather(static_cast<char*>(storage->data), static_cast<const char*>(data), shape.data(), bytes, ndim,
-           kItemSize[dtype]);
-    return result;
+  int64_t step = kItemSize[dtype];
+  for (int32_t i = ndim - 1; i >= 0; --i) {
+    bytes[i] = strides.empty() ? step : strides[static_cast<size_t>(i)] * kItemSize[dtype];
+    step *= shape[static_cast<size_t>(i)];
   }
-  std::vector<char> packed(nbytes);
-  gather(packed.data(), static_cast<const char*>(data), shape.data(), bytes, ndim, kItemSize[dtype]);
-  copy_from_host(d, storage, 0, packed.data(), nbytes);
+  std::vector<char> staging(d.host_memory() ? 0 : nbytes);
+  char* packed = d.host_memory() ? static_cast<char*>(storage->data) : staging.data();
+  gather(packed, static_cast<const char*>(data), shape.data(), bytes, ndim, kItemSize[dtype]);
+  if (dtype == BP_BOOL) make_bools(packed, nbytes);
+  if (!d.host_memory()) copy_from_host(d, storage, 0, packed, nbytes);
   return result;
 }
 
@@ -97,9 +124,19 @@ void to_host(const Tensor& tensor, void* dst) {
                      packed.get()->nbytes);
 }
 
+bool are_bools(const void* data, Shape shape, Shape strides) noexcept {
+  const auto* bytes = static_cast<const char*>(data);
+  if (!strides.empty()) return strided_bools(bytes, shape.data(), strides.data(), shape.size());
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return row_of_bools(bytes, count);
+}
+
 Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner, void (*release_owner)(void*),
                  bool read_only) {
   check_sizes("wrap_host", shape, dtype);
+  BP_CHECK(dtype != BP_BOOL || are_bools(data, shape, strides), VALUE,
+           "wrap_host: found bools that are neither the byte 0 nor 1; copy them with from_host, which makes them so");
   CallGuard guard;
   auto ndim = static_cast<int32_t>(shape.size());
   // The storage spans what the strides reach, which may lie before `data`.

@@ -58,6 +58,13 @@ Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool
   if (count == 0) low = 0, high = -1;
   int64_t item = kItemSize[dtype];
   char* first = static_cast<char*>(t.data) + t.byte_offset + low * item;
+  const Shape shape(t.shape, static_cast<size_t>(t.ndim));
+  const Shape strides = t.strides ? Shape(t.strides, shape.size()) : Shape();
+  if (dtype == BP_BOOL && device.host_memory() && !are_bools(first - low, shape, strides)) {
+    Tensor copy = from_host(first - low, shape, strides, dtype, id_of(device));
+    release_owner(owner);
+    return copy;
+  }
   bp_storage* storage =
       wrap_storage(device, first, static_cast<uint64_t>((high - low + 1) * item), owner, release_owner);
   storage->read_only = read_only;

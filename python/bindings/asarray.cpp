@@ -78,13 +78,16 @@ bool can_share(const Py_buffer& view) {
   return true;
 }
 
-PyObject* copied_buffer(Py_buffer& view, bp_dtype dtype, Shape shape) {
+PyObject* copied_buffer(Py_buffer& view, bp_dtype dtype, Shape shape, bool may_copy) {
+  BP_CHECK(may_copy, VALUE, "asarray: argument copy: found False, but ",
+           dtype == BP_BOOL ? "bools other than the bytes 0 and 1, " : "",
+           "negative or fractional strides, or an unaligned address need a copy");
   std::vector<char> elements(static_cast<size_t>(view.len));
   if (PyBuffer_ToContiguous(elements.data(), &view, view.len, 'C') < 0) return nullptr;
   return wrap_tensor(from_host(elements.data(), shape, {}, dtype, parse_device("cpu")));
 }
 
-PyObject* tensor_of_buffer(PyObject* object) {
+PyObject* tensor_of_buffer(PyObject* object, bool may_copy) {
   auto held = std::make_unique<BufferView>();
   if (PyObject_GetBuffer(object, &held->view, PyBUF_RECORDS_RO) < 0) {
     held->view.obj = nullptr;
@@ -99,9 +102,10 @@ PyObject* tensor_of_buffer(PyObject* object) {
                  "asarray: found elements of format '%s', expected numbers in this machine's byte order", view.format);
   }
   std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
-  if (!can_share(view)) return copied_buffer(view, dtype, shape);
+  if (!can_share(view)) return copied_buffer(view, dtype, shape, may_copy);
   std::vector<int64_t> strides;
   for (int i = 0; i < view.ndim; ++i) strides.push_back(view.strides[i] / view.itemsize);
+  if (dtype == BP_BOOL && !are_bools(view.buf, shape, strides)) return copied_buffer(view, dtype, shape, may_copy);
   Tensor tensor = wrap_host(view.buf, shape, strides, dtype, held.get(), release_view, view.readonly != 0);
   held.release();
   return wrap_tensor(std::move(tensor));
@@ -113,11 +117,11 @@ bool is_plain_number(PyObject* object) {
 
 // Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in. Where that fails
 // too, the error of the first way stands.
-PyObject* tensor_of_refused_buffer(PyObject* object) {
+PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);
   const bool other_way = PyObject_HasAttrString(object, "__dlpack__");
-  PyObject* tensor = other_way ? import_dlpack(object, Py_None) : nullptr;
+  PyObject* tensor = other_way ? import_dlpack(object, may_copy ? Py_None : Py_False) : nullptr;
   if (!tensor) return PyErr_Restore(type, error, trace), nullptr;
   Py_XDECREF(type);
   Py_XDECREF(error);
@@ -125,17 +129,17 @@ PyObject* tensor_of_refused_buffer(PyObject* object) {
   return tensor;
 }
 
-PyObject* tensor_of_object(PyObject* object, bool wide) {
+PyObject* tensor_of_object(PyObject* object, bool wide, bool may_copy) {
   if (is_tensor(object)) return Py_NewRef(object);
   if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object)) return tensor_of_sequence(object, wide);
   if (PyObject_CheckBuffer(object)) {
-    PyObject* tensor = tensor_of_buffer(object);
-    return tensor ? tensor : tensor_of_refused_buffer(object);
+    PyObject* tensor = tensor_of_buffer(object, may_copy);
+    return tensor ? tensor : tensor_of_refused_buffer(object, may_copy);
   }
-  if (PyObject_HasAttrString(object, "__dlpack__")) return import_dlpack(object, Py_None);
+  if (PyObject_HasAttrString(object, "__dlpack__")) return import_dlpack(object, may_copy ? Py_None : Py_False);
   if (PyObject_HasAttrString(object, "__array__")) {
     PyRef array = PyRef::steal(PyObject_CallMethod(object, "__array__", nullptr));
-    return array ? tensor_of_buffer(array.get()) : nullptr;
+    return array ? tensor_of_buffer(array.get(), may_copy) : nullptr;
   }
   return tensor_of_sequence(object, wide);
 }
@@ -202,7 +206,7 @@ bool is_foreign_array(PyObject* object) noexcept {
 }
 
 PyObject* tensor_of_data(PyObject* object) noexcept {
-  return guarded([&] { return tensor_of_object(object, false); });
+  return guarded([&] { return tensor_of_object(object, false, true); });
 }
 
 PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -218,7 +222,7 @@ PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     // A float's digits beyond float32 matter to those dtypes that can hold them, and to the casts of integers.
     const bool wide = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != BP_FLOAT32 && wishes.dtype != BP_COMPLEX64;
-    PyRef found = PyRef::steal(tensor_of_object(object, wide));
+    PyRef found = PyRef::steal(tensor_of_object(object, wide, wishes.may_copy));
     if (!found) return nullptr;
     const bool fresh = is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object);
     if (!wishes.has_device && !is_tensor(object)) {

@@ -35,25 +35,39 @@ PyRef request_capsule(PyObject* object, PyObject* dl_device, Import& import) {
   return call_exporter(method.get(), nullptr);
 }
 
-PyObject* consume(PyObject* capsule) {
+// Bools that are neither the byte 0 nor 1 are copied, which has to be allowed.
+void check_shared(const Tensor& tensor, const DLTensor& dl, PyObject* copy) {
+  const bp_tensor& t = *tensor.get();
+  const bool copied = t.nbytes != 0 && in_host_memory(&t) &&
+                      static_cast<char*>(t.dl.data) + t.dl.byte_offset != static_cast<char*>(dl.data) + dl.byte_offset;
+  BP_CHECK(!copied || copy != Py_False, VALUE,
+           "from_dlpack: argument copy: found False, but bools other than the bytes 0 and 1 need a copy");
+}
+
+PyObject* consume(PyObject* capsule, PyObject* copy) {
   if (PyCapsule_IsValid(capsule, kCapsule)) {
     auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kCapsule));
     BP_CHECK(managed->version.major == DLPACK_MAJOR_VERSION, VERSION, "from_dlpack: found DLPack ",
              managed->version.major, ".", managed->version.minor, ", expected ", DLPACK_MAJOR_VERSION, ".x");
+    const DLTensor dl = managed->dl_tensor;
     Tensor tensor = from_dlpack(managed);
     PyCapsule_SetName(capsule, kUsedCapsule);
+    check_shared(tensor, dl, copy);
     return wrap_tensor(std::move(tensor));
   }
   BP_CHECK(PyCapsule_IsValid(capsule, kOlderCapsule), TYPE,
            "from_dlpack: found no DLPack capsule, or one that was consumed already");
-  Tensor tensor = from_dlpack(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kOlderCapsule)));
+  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kOlderCapsule));
+  const DLTensor dl = managed->dl_tensor;
+  Tensor tensor = from_dlpack(managed);
   PyCapsule_SetName(capsule, kUsedOlderCapsule);
+  check_shared(tensor, dl, copy);
   return wrap_tensor(std::move(tensor));
 }
 
 PyRef imported(PyObject* object, PyObject* dl_device, Import& import) {
   PyRef capsule = request_capsule(object, dl_device, import);
-  return PyRef::steal(capsule ? guarded([&] { return consume(capsule.get()); }) : nullptr);
+  return PyRef::steal(capsule ? guarded([&] { return consume(capsule.get(), import.copy); }) : nullptr);
 }
 
 // The host as the exporter's target, where the memory is on a device that no loaded backend may know.

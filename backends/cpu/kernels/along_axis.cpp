@@ -91,7 +91,7 @@ bp_status BP_CALL argwhere(const bp_frame* frame, const bp_value* args, int32_t,
     int64_t hits = 0;
     for_each_block([&](int64_t, int64_t count) {
       uint32_t sum = 0;
-      for (int64_t i = 0; i < count; ++i) sum += block[i];
+      for (int64_t i = 0; i < count; ++i) sum += block[i] != 0;
       hits += sum;
     });
     const int64_t shape[2] = {hits, rank};
@@ -101,7 +101,7 @@ bp_status BP_CALL argwhere(const bp_frame* frame, const bp_value* args, int32_t,
       // Without a branch, which would be guessed wrong half the time.
       for (int64_t i = 0; i < count; ++i) {
         found[n] = number + i;
-        n += block[i];
+        n += block[i] != 0;
       }
       if (rank == 1) {
         row = std::copy_n(found, n, row);

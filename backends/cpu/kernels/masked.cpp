@@ -15,7 +15,7 @@ int64_t count_true(const uint8_t* mask, int64_t n) {
   for (int64_t first = 0; first < n; first += 255) {  // as many as a byte can count
     const int64_t last = std::min(first + 255, n);
     uint8_t some = 0;
-    for (int64_t i = first; i < last; ++i) some = static_cast<uint8_t>(some + mask[i]);
+    for (int64_t i = first; i < last; ++i) some = static_cast<uint8_t>(some + (mask[i] != 0));
     hits += some;
   }
   return hits;
@@ -26,7 +26,7 @@ template <class Item>
 void select_elements(const Item* x, const uint8_t* mask, int64_t hits, Item* out) {
   for (int64_t i = 0, n = 0; n < hits; ++i) {
     out[n] = x[i];
-    n += mask[i];
+    n += mask[i] != 0;
   }
 }
 void select_rows(const char* x, const uint8_t* mask, int64_t hits, size_t bytes, char* out) {

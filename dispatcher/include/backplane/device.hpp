@@ -28,11 +28,15 @@ BACKPLANE_API bp_device default_device();
 BACKPLANE_API void set_default_device(bp_device device);
 
 BACKPLANE_API Tensor empty(Shape shape, bp_dtype dtype, bp_device device);
-// Copies `shape` elements with `strides` (in elements; empty: contiguous) from host memory.
+// Copies `shape` elements with `strides` (in elements; empty: contiguous) from host memory. Of bools every byte but 0
+// is true.
 BACKPLANE_API Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device);
 // Waits for the tensor's last write and copies its elements, row-major, to `dst` (nbytes of them).
 BACKPLANE_API void to_host(const Tensor& tensor, void* dst);
-// A tensor whose memory is the caller's; `release_owner(owner)` runs when the storage dies. Host memory only.
+// Is every one of these bools the byte 0 or 1, as those of a tensor are?
+BACKPLANE_API bool are_bools(const void* data, Shape shape, Shape strides) noexcept;
+// A tensor whose memory is the caller's; `release_owner(owner)` runs when the storage dies. Host memory only. Throws
+// for what are_bools denies.
 BACKPLANE_API Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner,
                                void (*release_owner)(void*), bool read_only);
 BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device);  // a call that autograd records
@@ -55,7 +59,8 @@ BACKPLANE_API void empty_cache(bp_device device);
 // An allocation that would exceed it, after the cache was emptied, throws Error(BP_ERROR_MEMORY). Empty: no limit.
 BACKPLANE_API void set_memory_limit(bp_device device, std::optional<uint64_t> bytes);
 
-// The caller owns what is returned. `from_dlpack` takes over `managed` only when it succeeds.
+// The caller owns what is returned. `from_dlpack` takes over `managed` only when it succeeds. What are_bools denies, it
+// copies.
 BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
 BACKPLANE_API Tensor from_dlpack(DLManagedTensorVersioned* managed);
 BACKPLANE_API Tensor from_dlpack(DLManagedTensor* managed);
