@@ -1,6 +1,8 @@
 // Parts of a call on a device: choosing the row, preparing operands, the kernel itself.
 #pragma once
 
+#include <memory>
+
 #include "core/dispatch.hpp"
 #include "core/loop.hpp"
 #include "core/shape_rules.hpp"
@@ -17,10 +19,14 @@ class ResultShapes {
  public:
   explicit ResultShapes(const Call& call) : call_(call) {}
   ResultShapes(const ResultShapes&) = delete;
-  ~ResultShapes() {}
   const ShapeResult& of(int32_t result) {
-    if (!(known_ >> result & 1)) infer(result);
-    return shapes_[result];
+    if (result > 0 && !others_) others_.reset(new ShapeResult[static_cast<size_t>(call_.n_outs - 1)]);
+    ShapeResult& shape = result == 0 ? first_ : others_[static_cast<size_t>(result - 1)];
+    if (!(known_ >> result & 1)) {
+      infer_shape(*call_.op.record, call_.args, call_.n_args, result, shape);
+      known_ |= 1u << result;
+    }
+    return shape;
   }
   // Throws where the op's shape rule refuses the arguments; of a rule that depends on values, nothing is asked.
   void check() {
@@ -29,15 +35,10 @@ class ResultShapes {
   }
 
  private:
-  void infer(int32_t result) {
-    infer_shape(*call_.op.record, call_.args, call_.n_args, result, *new (shapes_ + result) ShapeResult);
-    known_ |= 1u << result;
-  }
   const Call& call_;
   uint32_t known_ = 0;
-  union {  // a kilobyte each: nothing is written before it is asked for
-    ShapeResult shapes_[kMaxResults];
-  };
+  ShapeResult first_;  // a kilobyte: the others are not on the stack
+  std::unique_ptr<ShapeResult[]> others_;
 };
 
 // The best row that takes the call, or nullptr. `why` (may be null) collects the reasons of those that do not.

@@ -96,6 +96,7 @@ namespace {
 // `keys`: those that intercept, of the thread and the arguments. `operands`: of ops with a short way.
 [[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered,
                                          const Operands* operands) {
+  check_stack(call.op.record->def.name);
   if (operands && keys == kTapeKey && !thread_state.level && record_fast(call, *operands)) return;
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys & considered;

@@ -87,6 +87,17 @@ void end_thread(void* cold) {
   delete static_cast<ThreadCold*>(cold);
 }
 
+// 0 where the system does not say.
+uintptr_t end_of_stack() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  void* lowest = nullptr;
+  size_t size = 0;
+  const int failed = pthread_attr_getstack(&attributes, &lowest, &size);
+  pthread_attr_destroy(&attributes);
+  return failed ? 0 : reinterpret_cast<uintptr_t>(lowest);
+}
+
 struct Running {
   uint64_t serial;
   uint64_t epoch;
@@ -111,11 +122,19 @@ ThreadCold& cold_slow() {
     list.members.push_back({&thread_state, cold, list.next_serial++});
   }
   thread_state.cold = cold;
+  thread_state.stack_end = end_of_stack();
   if (list.has_membarrier)
     thread_state.epoch.store(thread_state.epoch.load(std::memory_order_relaxed) & ~kSlowEntry,
                              std::memory_order_relaxed);
   pthread_setspecific(list.key, cold);
   return *cold;
+}
+
+void fail_stack(const char* op) {
+  detail::fail(
+      BP_ERROR_MEMORY, op, ": less than ", kStackReserve / 1024,
+      " KiB of the thread's stack are left; calls nest too deeply (does a kernel call its own op?), or the thread was "
+      "made with too small a stack: give it 256 KiB or more");
 }
 
 int64_t counted_leases(uint32_t plugin, uint32_t kind) {

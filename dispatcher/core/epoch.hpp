@@ -38,9 +38,23 @@ ThreadCold& cold_slow();
 // Enters the outermost call of a thread that is not in the list yet, or on a system without membarrier, which pays a
 // fence here. Returns the epoch to leave behind.
 uint64_t enter_slow() noexcept;
+[[noreturn, gnu::cold]] void fail_stack(const char* op);
+// What a kernel and an error's way up may need. The address sanitizer puts space between variables.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr uintptr_t kStackReserve = 192 * 1024;
+#else
+inline constexpr uintptr_t kStackReserve = 40 * 1024;
+#endif
 inline ThreadCold& cold() {
   ThreadCold* block = thread_state.cold;
   return block ? *block : cold_slow();
+}
+
+// Throws Error(BP_ERROR_MEMORY) where the thread's stack is nearly used up: calls may nest without end, through kernels
+// and functions that call ops. On a stack that is not the thread's own (a coroutine's) it cannot tell.
+inline void check_stack(const char* op) {
+  if (reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - thread_state.stack_end < kStackReserve) [[unlikely]]
+    fail_stack(op);
 }
 
 class CallGuard {

@@ -12,16 +12,12 @@
 namespace backplane::core {
 namespace {
 
-// While dims are collected, an operand's strides stand kMaxRank apart.
-int64_t* row(LoopStorage& out, int32_t operand) {
-  return out.strides + size_t{kMaxRank} * static_cast<size_t>(operand);
-}
-
 int64_t item_size(const bp_tensor& tensor) { return kItemSize[tensor.dtype]; }
 
-void start(LoopStorage& out, int32_t n_operands) {
+void start(LoopStorage& out, int32_t n_operands, int32_t ndim) {
   BP_CHECK(n_operands <= kMaxLoopOperands, INTERNAL, "a loop over ", n_operands, " operands; at most ",
            kMaxLoopOperands, " are allowed");
+  out.reserve(n_operands, std::max(ndim, 1));
   out.loop.header = BP_HEADER(bp_loop);
   out.loop.rank = 0;
   out.loop.n_operands = n_operands;
@@ -41,8 +37,8 @@ int64_t broadcast_stride(const bp_tensor* tensor, int32_t dim, int32_t ndim) {
 bool should_swap(LoopStorage& out, int32_t outer, int32_t inner) {
   bool wanted = false;
   for (int32_t i = 0; i < out.loop.n_operands; ++i) {
-    const int64_t a = std::abs(row(out, i)[outer]);
-    const int64_t b = std::abs(row(out, i)[inner]);
+    const int64_t a = std::abs(out.row(i)[outer]);
+    const int64_t b = std::abs(out.row(i)[inner]);
     if (a == 0 || b == 0 || a == b) continue;
     if (a > b) return false;
     wanted = true;
@@ -54,14 +50,14 @@ void order_dims(LoopStorage& out) {
   for (int32_t d = 1; d < out.loop.rank; ++d) {
     for (int32_t k = d; k > 0 && should_swap(out, k - 1, k); --k) {
       std::swap(out.sizes[k - 1], out.sizes[k]);
-      for (int32_t i = 0; i < out.loop.n_operands; ++i) std::swap(row(out, i)[k - 1], row(out, i)[k]);
+      for (int32_t i = 0; i < out.loop.n_operands; ++i) std::swap(out.row(i)[k - 1], out.row(i)[k]);
     }
   }
 }
 
 bool can_merge(LoopStorage& out, int32_t outer, int32_t inner) {
   for (int32_t i = 0; i < out.loop.n_operands; ++i)
-    if (row(out, i)[outer] != row(out, i)[inner] * out.sizes[inner]) return false;
+    if (out.row(i)[outer] != out.row(i)[inner] * out.sizes[inner]) return false;
   return true;
 }
 
@@ -71,7 +67,7 @@ void merge_dims(LoopStorage& out) {
     const bool merges = can_merge(out, last, d);
     if (!merges) ++last;
     out.sizes[last] = merges ? out.sizes[last] * out.sizes[d] : out.sizes[d];
-    for (int32_t i = 0; i < out.loop.n_operands; ++i) row(out, i)[last] = row(out, i)[d];
+    for (int32_t i = 0; i < out.loop.n_operands; ++i) out.row(i)[last] = out.row(i)[d];
   }
   if (out.loop.rank) out.loop.rank = last + 1;
 }
@@ -88,7 +84,7 @@ void finish(LoopStorage& out, bool ordered) {
   if (!ordered) order_dims(out);
   merge_dims(out);
   const size_t rank = static_cast<size_t>(out.loop.rank);
-  for (int32_t i = 1; i < n; ++i) std::copy_n(row(out, i), rank, out.strides + rank * static_cast<size_t>(i));
+  for (int32_t i = 1; i < n; ++i) std::copy_n(out.row(i), rank, out.strides + rank * static_cast<size_t>(i));
 }
 
 bool all_contiguous_alike(const bp_tensor& full, const bp_tensor* const* operands, int32_t n_operands) {
@@ -121,10 +117,19 @@ int64_t out_stride(const bp_tensor& out, int32_t dim) {
 
 }  // namespace
 
+void LoopStorage::reserve(int32_t n_operands, int32_t rank) {
+  const auto n = static_cast<size_t>(rank) * static_cast<size_t>(n_operands + 1);
+  if (n > std::size(few_)) many_.reset(new int64_t[n]);
+  pitch = rank;
+  sizes = many_ ? many_.get() : few_;
+  strides = sizes + rank;
+}
+
 void build_elementwise_loop(const bp_tensor* const* operands, int32_t n_operands, LoopStorage& out) {
-  start(out, n_operands);
   const bp_tensor* const* full = std::find_if(operands, operands + n_operands, [](const bp_tensor* t) { return t; });
-  if (full == operands + n_operands) {
+  const bool none = full == operands + n_operands;
+  start(out, n_operands, none ? 0 : (*full)->dl.ndim);
+  if (none) {
     std::fill_n(out.strides, n_operands, 0);
     return;
   }
@@ -136,15 +141,15 @@ void build_elementwise_loop(const bp_tensor* const* operands, int32_t n_operands
     if (size == 1) continue;
     const int32_t r = out.loop.rank++;
     out.sizes[r] = size;
-    for (int32_t i = 0; i < n_operands; ++i) row(out, i)[r] = broadcast_stride(operands[i], d, shape.ndim);
+    for (int32_t i = 0; i < n_operands; ++i) out.row(i)[r] = broadcast_stride(operands[i], d, shape.ndim);
   }
   finish(out, ((*full)->flags & BP_TENSOR_CONTIGUOUS) != 0);
 }
 
 void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp_tensor* const* inputs,
                           int32_t n_inputs, const int32_t* reduced_axes, int32_t n_reduced, LoopStorage& out) {
-  start(out, n_outs + n_inputs);
   const DLTensor& shape = inputs[0]->dl;
+  start(out, n_outs + n_inputs, shape.ndim);
   uint64_t reduced = 0;
   for (int32_t i = 0; i < n_reduced; ++i) reduced |= uint64_t{1} << reduced_axes[i];
   if (n_inputs == 1 && n_reduced == shape.ndim && (inputs[0]->flags & BP_TENSOR_CONTIGUOUS)) {
@@ -162,8 +167,8 @@ void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp
       const int32_t r = out.loop.rank++;
       out.sizes[r] = size;
       for (int32_t i = 0; i < n_outs; ++i)
-        row(out, i)[r] = gone || !outs[i] ? 0 : out_stride(*outs[i], outs[i]->dl.ndim == shape.ndim ? d : kept);
-      for (int32_t i = 0; i < n_inputs; ++i) row(out, n_outs + i)[r] = broadcast_stride(inputs[i], d, shape.ndim);
+        out.row(i)[r] = gone || !outs[i] ? 0 : out_stride(*outs[i], outs[i]->dl.ndim == shape.ndim ? d : kept);
+      for (int32_t i = 0; i < n_inputs; ++i) out.row(n_outs + i)[r] = broadcast_stride(inputs[i], d, shape.ndim);
     }
     kept += gone ? 0 : 1;
   }

@@ -2,16 +2,30 @@
 // dims of size 1, order dims by stride where all operands agree, merge neighbours. Pure.
 #pragma once
 
+#include <memory>
+
 #include "core/shape_rules.hpp"
 
 namespace backplane::core {
 
 inline constexpr int kMaxLoopOperands = 16;
 
+// A loop and its numbers, which lie on the stack where they are few: a call of ops within ops has many of these.
 struct LoopStorage {
+  LoopStorage() {}  // leaves the numbers as they are
+  LoopStorage(const LoopStorage&) = delete;
+  // Room for the sizes of `rank` dims and for as many strides of each operand, which stand `rank` apart.
+  void reserve(int32_t n_operands, int32_t rank);
+  int64_t* row(int32_t operand) { return strides + operand * pitch; }
+
   bp_loop loop;
-  int64_t sizes[kMaxRank];
-  int64_t strides[kMaxLoopOperands * kMaxRank];
+  int64_t* sizes;
+  int64_t* strides;
+  int32_t pitch;
+
+ private:
+  int64_t few_[96];
+  std::unique_ptr<int64_t[]> many_;
 };
 
 // operands[i] is nullptr for a number in a tensor position. Outputs come first. The iteration shape is the first

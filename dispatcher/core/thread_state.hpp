@@ -25,6 +25,7 @@ struct ThreadState {
   uint64_t excluded_keys = 0;
   Level* level = nullptr;  // top of the stack of active transforms
   ThreadCold* cold = nullptr;
+  uintptr_t stack_end = 0;       // the lowest address of the thread's stack; 0: not known
   Captures* captures = nullptr;  // the tape notes into them instead of recording; not owned
 
   bool inside() const noexcept { return (epoch.load(std::memory_order_relaxed) & kInside) != 0; }

@@ -6,6 +6,9 @@
 #include "transforms/tape.hpp"
 
 namespace backplane::core {
+
+std::atomic<uint64_t> inplace_changes{1};
+
 namespace {
 
 // `target` gets the value of `source`, of its shape and dtype, as this level sees it: also its history and tangent.
@@ -52,14 +55,19 @@ Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   return Tensor::adopt(result.u.t);
 }
 
-void write(Level& level, TensorImpl* target, const Tensor& source) {
-  if (target->view) {
-    TensorImpl* base = target->view->base;
-    write(level, base, put_back(*target, source));
-    target->view->base_stamp = base->wrapper->version;
+// The new values up the chain of views first, as all of them are made of the old ones; then each is given, from the
+// base down.
+void write(Level& level, TensorImpl* target, Tensor source) {
+  std::vector<std::pair<TensorImpl*, Tensor>> chain{{target, std::move(source)}};
+  for (TensorImpl* t = target; t->view; t = t->view->base)
+    chain.emplace_back(t->view->base, put_back(*t, chain.back().second));
+  inplace_changes.fetch_add(1, std::memory_order_release);
+  for (size_t i = chain.size(); i-- > 0;) {
+    auto& [tensor, value] = chain[i];
+    if (tensor->view) tensor->view->base_stamp = tensor->view->base->wrapper->version;
+    assign(level, tensor, impl(value));
+    ++tensor->wrapper->version;
   }
-  assign(level, target, impl(source));
-  ++target->wrapper->version;
 }
 
 // The result in the target's dtype; its shape must be the target's.
@@ -79,9 +87,10 @@ Tensor fitted(const Call& call, const TensorImpl& target, Tensor result) {
 
 }  // namespace
 
-void refresh(TensorImpl* view) {
+namespace {
+
+void take_anew(TensorImpl* view) {
   ViewRecord& record = *view->view;
-  if (record.base->view) refresh(record.base);
   if (record.base_stamp == record.base->wrapper->version) return;
   Tensor again = Tensor::adopt(call_one(*record.op, record.args(), static_cast<int32_t>(record.n_args)));
   Level* level = thread_state.level;
@@ -92,6 +101,10 @@ void refresh(TensorImpl* view) {
   ++view->wrapper->version;
   record.base_stamp = record.base->wrapper->version;
 }
+
+}  // namespace
+
+void refresh(TensorImpl* view) { refresh_chain(view, take_anew); }
 
 void change_in_place(Level& level, const Call& call) {
   const std::string_view name = call.op.record->name;
@@ -111,7 +124,7 @@ void change_in_place(Level& level, const Call& call) {
   dispatch({call.op, call.args, call.n_args, &out, 1, call.mask});
   Tensor result = fitted(call, *target, Tensor::adopt(out.u.t));
   if (target->view) refresh(target);
-  write(level, target, result);
+  write(level, target, std::move(result));
 }
 
 }  // namespace backplane::core

@@ -137,15 +137,16 @@ namespace {
 
 // The base of a view was given a new history since the view was made: the view's history is the view op applied to
 // that.
-void refresh_view(TensorImpl* tensor) {
-  ViewRecord& view = *tensor->view;
-  if (view.base->view) refresh_view(view.base);
-  uint64_t stamp = stamp_of(*view.base);
-  if (stamp == view.base_stamp) return;
-  view.base_stamp = stamp;
-  ++autograd_of(tensor).stamp;
-  bp_value out = tensor_value(tensor);
-  record_node({*view.op, view.args(), &out, view.args(), &tensor, nullptr, 0});
+void refresh_view(TensorImpl* view) {
+  refresh_chain(view, [](TensorImpl* tensor) {
+    ViewRecord& record = *tensor->view;
+    const uint64_t stamp = stamp_of(*record.base);
+    if (stamp == record.base_stamp) return;
+    record.base_stamp = stamp;
+    ++autograd_of(tensor).stamp;
+    bp_value out = tensor_value(tensor);
+    record_node({*record.op, record.args(), &out, record.args(), &tensor, nullptr, 0});
+  });
 }
 
 Tensor leaf_of(Node* node) {

@@ -202,8 +202,8 @@ struct BeforeChange {
   }
 };
 
-// The base of a view sees the change as `put`; the view is then a view of the new base.
-void rebase(TensorImpl* target) {
+// A view's base sees the change as `put`.
+void put_into_base(TensorImpl* target) {
   ViewRecord& view = *target->view;
   const OpRecord& record = *view.op->record;
   size_t n_args = record.args.size();
@@ -229,11 +229,23 @@ void rebase(TensorImpl* target) {
   set_history(view.base, node, 0, kTapeKey);
   release(node);
   ++autograd_of(view.base).stamp;
-  if (view.base->view) rebase(view.base);
-  view.base_stamp = view.base->autograd->stamp;
-  ++autograd_of(target).stamp;
-  bp_value out = tensor_value(target);
-  record_node({*view.op, view.args(), &out, view.args(), &target, nullptr, 0});
+}
+
+// Up the chain of views each base gets its new history; down again, each view is one of its new base.
+void rebase(TensorImpl* target) {
+  inplace_changes.fetch_add(1, std::memory_order_release);
+  std::vector<TensorImpl*> chain;
+  for (TensorImpl* t = target; t->view; t = t->view->base) {
+    put_into_base(t);
+    chain.push_back(t);
+  }
+  for (size_t i = chain.size(); i-- > 0;) {
+    ViewRecord& view = *chain[i]->view;
+    view.base_stamp = view.base->autograd->stamp;
+    ++autograd_of(chain[i]).stamp;
+    bp_value out = tensor_value(chain[i]);
+    record_node({*view.op, view.args(), &out, view.args(), &chain[i], nullptr, 0});
+  }
 }
 
 void record_inplace(const Call& call, TensorImpl* target) {
@@ -246,7 +258,12 @@ void record_inplace(const Call& call, TensorImpl* target) {
   if (!wants_any(call)) return;
   bp_value out = tensor_value(target);
   record_node({call.op, before.args, &out, call.args, &target, storage, version});
-  if (target->view) rebase(target);
+  if (target->view) {
+    rebase(target);
+  } else if (target->refs.load(std::memory_order_relaxed) > 1) {  // views of it, if it has any, hold it
+    ++autograd_of(target).stamp;
+    inplace_changes.fetch_add(1, std::memory_order_release);
+  }
 }
 
 }  // namespace

@@ -125,6 +125,7 @@ struct ViewRecord {
       base_stamp;  // what the base's was when this view was taken: autograd->stamp; of a level's tensor, its version
   uint32_t n_args;
   uint32_t block_size;
+  uint64_t fresh_at = 0;  // what inplace_changes was when the view was last found as new as its bases
   bp_value* args() { return reinterpret_cast<bp_value*>(this + 1); }
 };
 
@@ -146,6 +147,21 @@ void release_edge(const Edge& edge) noexcept;
 // The tensor of a leaf's node, with a reference; empty once it is gone.
 Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
+// Grows with every change through which views of a tensor may have to be taken anew. So a chain of views that was found
+// fresh is not walked again before the next one.
+extern std::atomic<uint64_t> inplace_changes;
+// Takes anew, from the base down, what is older than its base: `take_anew(view)` looks at one view and its base.
+template <class TakeAnew>
+void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
+  const uint64_t now = inplace_changes.load(std::memory_order_acquire);
+  if (view->view->fresh_at == now) return;
+  std::vector<TensorImpl*> chain;
+  for (TensorImpl* t = view; t->view && t->view->fresh_at != now; t = t->view->base) chain.push_back(t);
+  for (size_t i = chain.size(); i-- > 0;) {
+    take_anew(chain[i]);
+    chain[i]->view->fresh_at = now;
+  }
+}
 inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
 
 // The tape's slot: runs the call below and records it.

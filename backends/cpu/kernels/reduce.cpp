@@ -17,16 +17,16 @@
 #include "kernels/loop.hpp"
 #include "kernels/reducer.hpp"
 #include "kernels/strided.hpp"
+#include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
 namespace {
 
 using plugin::kItemSize;
 
-constexpr int64_t kStripBytes = 4096;  // accumulators of a group
-constexpr int64_t kChunk = 512;        // elements converted to the accumulator's dtype at a time
-constexpr int64_t kLeafRows = 16;      // rows added one by one before a level of the cascade is made
-constexpr int kLevels = 40;
+constexpr int64_t kStripBytes = 4096;      // accumulators of a group
+constexpr int64_t kChunk = 512;            // elements converted to the accumulator's dtype at a time
+constexpr int64_t kLeafRows = 16;          // rows added one by one before a level of the cascade is made
 constexpr int64_t kPieceElements = 65536;  // of a long group that is cut: about 20 microseconds
 
 struct ReduceOp {
@@ -79,33 +79,39 @@ struct Plan {
 };
 
 // Merges equal-sized parts pairwise: level l holds the merger of 2^l parts, each `width` accumulators in at most Bytes.
+// Untouched levels of its memory, kMemory bytes, cost nothing.
 template <int64_t Bytes>
 class Cascade {
+  static constexpr int kLevels = 40;
+
  public:
-  Cascade(const Plan& plan, int64_t width) : reducer_(*plan.reducer), width_(width), bytes_(width * plan.item) {}
+  static constexpr int64_t kMemory = kLevels * Bytes;
+  Cascade(const Plan& plan, int64_t width, char* memory)
+      : reducer_(*plan.reducer), width_(width), bytes_(width * plan.item), memory_(memory) {}
   // Takes a part; `part` is overwritten.
   void add(char* part) {
     int level = 0;
-    for (uint64_t bits = parts_++; (bits & 1) != 0; bits >>= 1, ++level) reducer_.merge(part, levels_[level], width_);
-    std::memcpy(levels_[level], part, static_cast<size_t>(bytes_));
+    for (uint64_t bits = parts_++; (bits & 1) != 0; bits >>= 1, ++level) reducer_.merge(part, at(level), width_);
+    std::memcpy(at(level), part, static_cast<size_t>(bytes_));
   }
   void finish(char* result) const {
     bool first = true;
     for (int level = 0; level < kLevels; ++level) {
       if ((parts_ >> level & 1) == 0) continue;
       if (first)
-        std::memcpy(result, levels_[level], static_cast<size_t>(bytes_));
+        std::memcpy(result, at(level), static_cast<size_t>(bytes_));
       else
-        reducer_.merge(result, levels_[level], width_);
+        reducer_.merge(result, at(level), width_);
       first = false;
     }
   }
 
  private:
+  char* at(int level) const { return memory_ + level * Bytes; }
   const Reducer& reducer_;
   int64_t width_, bytes_;
+  char* memory_;
   uint64_t parts_ = 0;
-  alignas(16) char levels_[kLevels][Bytes];  // untouched levels cost nothing
 };
 
 // Steps through reduced dimensions from row `begin`, keeping the offset into x.
@@ -145,7 +151,8 @@ void reduce_row(const Plan& plan, const char* x, int64_t n, char* accumulator) {
   if (plan.half() != nullptr) return plan.half()->row(x, n, accumulator);
   alignas(64) char chunk[kChunk * 16];
   alignas(16) char part[16];
-  Cascade<16> cascade(plan, 1);
+  alignas(16) char memory[Cascade<16>::kMemory];
+  Cascade<16> cascade(plan, 1, memory);
   for (int64_t at = 0; at < n; at += kChunk) {
     const int64_t count = std::min(kChunk, n - at);
     cast_row(plan.x_dtype, x + at * plan.inner_x, plan.inner_x, plan.accumulator, chunk, plan.item, count);
@@ -159,7 +166,8 @@ void reduce_row(const Plan& plan, const char* x, int64_t n, char* accumulator) {
 void reduce_element(const Plan& plan, const char* x, int64_t begin, int64_t end, char* accumulator) {
   const int64_t n = plan.inner_size;
   if (plan.rows() == 1) return reduce_row(plan, x + begin * plan.inner_x, end - begin, accumulator);
-  Cascade<16> cascade(plan, 1);
+  alignas(16) char memory[Cascade<16>::kMemory];
+  Cascade<16> cascade(plan, 1, memory);
   alignas(16) char part[16];
   RowWalk walk(plan.reduced, begin / n);
   for (int64_t at = begin; at < end; walk.next()) {
@@ -202,7 +210,8 @@ void reduce_strip(const Plan& plan, const char* x, int64_t width, int64_t begin,
     for (; i < count; ++i, walk.next()) plan.reducer->merge(into, row_at(walk.offset()), width);
   };
   if (plan.exact() || end - begin <= kLeafRows) return add_rows(end - begin, accumulators);
-  Cascade<kStripBytes> cascade(plan, width);
+  const Scratch<char> memory(Cascade<kStripBytes>::kMemory);
+  Cascade<kStripBytes> cascade(plan, width, memory.get());
   while (at < end) {
     add_rows(std::min(kLeafRows, end - at), leaf);
     cascade.add(leaf);

@@ -7,6 +7,7 @@
 
 #include "kernels/elementwise.hpp"
 #include "kernels/loop.hpp"
+#include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
 
@@ -46,7 +47,7 @@ class Tiles {
   // row(pointers, strides, n) for each row of the tiles [begin, end); returns what the first failing one returned.
   template <class Row>
   const char* for_each_row(char* const* bases, int64_t begin, int64_t end, Row&& row) const {
-    alignas(64) char turned[Operands][kTileBytes];  // the output's stays untouched
+    const Scratch<char> memory(Operands * kTileBytes);  // the output's part stays untouched
     for (int64_t tile = begin; tile < end; ++tile) {
       char* corner[Operands];
       int64_t rows = 1, columns = 1;
@@ -56,8 +57,9 @@ class Tiles {
         steps[k] = turned_[k] ? side_ * items_[k] : stride(k, across_);
         strides[k] = turned_[k] ? items_[k] : stride(k, last());
         if (!turned_[k]) continue;
-        turn_tile(items_[k], corner[k], stride(k, last()), turned[k], steps[k], rows, columns);
-        corner[k] = turned[k];
+        char* turned = memory.get() + k * kTileBytes;
+        turn_tile(items_[k], corner[k], stride(k, last()), turned, steps[k], rows, columns);
+        corner[k] = turned;
       }
       for (int64_t i = 0; i < rows; ++i) {
         if (const char* fault = row(corner, strides, columns)) return fault;

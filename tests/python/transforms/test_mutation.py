@@ -114,3 +114,58 @@ def test_out_is_refused(transform):
     call = {"grad": lambda: bp.grad(f)(1.0), "jvp": lambda: bp.jvp(f, (1.0,), (1.0,)), "vmap": lambda: bp.vmap(f)(X)}
     with pytest.raises(bp.BackplaneError, match="out"):
         call[transform]()
+
+
+class Program:
+    """Random in-place changes of a vector and of views of it, as linear maps of what the vector held at first."""
+
+    def __init__(self, seed, steps):
+        self.random, self.steps = np.random.default_rng(seed), []
+        places = [np.arange(8)]  # per tensor: which elements of the base it shows
+        for _ in range(steps):
+            kind = self.random.choice(["view", "view", "scale", "add"])
+            of = int(self.random.integers(len(places)))
+            if kind == "view":
+                cut = slice(*sorted(self.random.integers(0, len(places[of]) + 1, 2)), int(self.random.integers(1, 3)))
+                if len(places[of][cut]):
+                    places.append(places[of][cut])
+                    self.steps.append(("view", of, cut))
+            elif kind == "scale":
+                self.steps.append(("scale", of, float(self.random.integers(2, 5))))
+            else:
+                other = int(self.random.integers(len(places)))
+                self.steps.append(("add", of, other))
+        self.places, self.read = places, int(self.random.integers(len(places)))
+
+    def gradient(self):
+        """Of the sum over the tensor that is read at the end."""
+        map_, seen = np.eye(8), 1
+        for kind, of, what in self.steps:
+            if kind == "view":
+                seen += 1
+            elif kind == "scale":
+                map_[self.places[of]] *= what
+            else:
+                map_[self.places[of]] += map_[self.places[what]].sum(0)
+        return map_[self.places[self.read]].sum(0)
+
+    def run(self, base):
+        tensors = [base]
+        for kind, of, what in self.steps:
+            if kind == "view":
+                tensors.append(tensors[of][what])
+            elif kind == "scale":
+                tensors[of] *= what
+            else:
+                tensors[of] += tensors[what].sum()
+        return tensors[self.read].sum()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_order_of_changes_to_a_base_and_its_views_is_differentiated(seed):
+    program = Program(seed, 12)
+    leaf = bp.ones(8, dtype=bp.float64).requires_grad_()
+    program.run(leaf * 1).backward()
+    np.testing.assert_allclose(leaf.grad.numpy(), program.gradient())
+    np.testing.assert_allclose(bp.grad(lambda x: program.run(x * 1))(leaf.detach()).numpy(), program.gradient())
+    np.testing.assert_allclose(bp.jacfwd(lambda x: program.run(x * 1))(leaf.detach()).numpy(), program.gradient())

@@ -1,0 +1,129 @@
+"""The native stack: calls that nest without end, threads with little of it, and long chains. Each in a process of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+LAWS = Path(__file__).parent / "laws"
+
+# The address sanitizer puts space between variables.
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+SMALL_STACK = (1024 if SANITIZED else 64) << 10
+
+
+def run(code):
+    program = f"import sys, threading\nimport numpy as np\nimport backplane as bp\nSMALL_STACK = {SMALL_STACK}\n" + textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+RECURSIONS = {
+    "an op that calls itself": """
+        @bp.custom_op("own::again")
+        def again(x: bp.Tensor) -> bp.Tensor:
+            return again(x) + 1
+        call = lambda: again(bp.ones(3))
+        """,
+    "inside grad": """
+        @bp.custom_op("own::again")
+        def again(x: bp.Tensor) -> bp.Tensor:
+            return bp.grad(lambda v: again(v).sum())(x)
+        call = lambda: again(bp.ones(3))
+        """,
+    "a custom function": """
+        @bp.custom_function
+        def again(x):
+            return again(x)
+        again.defvjp(lambda x: (again(x), None), lambda saved, g: (g,))
+        call = lambda: bp.grad(lambda x: again(x).sum())(bp.ones(3))
+        """,
+    "a hook that goes back": """
+        def call():
+            x = bp.ones(3).requires_grad_()
+            def hook(g):
+                with bp.enable_grad():
+                    y = x * 2
+                    y.register_hook(hook)
+                    y.sum().backward()
+            y = x * 2
+            y.register_hook(hook)
+            y.sum().backward()
+        """,
+    "levels within levels": """
+        def again(x):
+            return bp.grad(lambda v: again(v * v))(x).sum()
+        call = lambda: again(bp.ones(3))
+        """,
+}
+
+
+@pytest.mark.parametrize("limit", [1000, 1_000_000])
+@pytest.mark.parametrize("name", RECURSIONS)
+def test_recursion_without_end_is_an_error(name, limit):
+    """By Python's limit, or where that is out of the way, by what is left of the stack; and the next call works."""
+    if limit > 1000 and sys.version_info < (3, 11):
+        pytest.skip("before 3.11 calls of Python functions by Python functions use the native stack too")
+    found = run(textwrap.dedent(RECURSIONS[name]) + textwrap.dedent(f"""
+        sys.setrecursionlimit({limit})
+        for attempt in range(2):
+            try:
+                call()
+            except (RecursionError, MemoryError) as error:
+                print(type(error).__name__, str(error)[:200])
+        print((bp.ones(2) + 1).tolist())
+        """))
+    assert found.count("Error") == 2 and found.endswith("[2.0, 2.0]\n")
+
+
+def test_a_kernel_may_nest_as_deep_as_python_allows():
+    found = run("""
+        @bp.custom_op("own::down")
+        def down(x: bp.Tensor, n: int) -> bp.Tensor:
+            return down(x, n - 1) + 1 if n else x + 0
+        print(down(bp.zeros(1), 200).item())
+        """)
+    assert found == "200.0\n"
+
+
+@pytest.mark.parametrize("stack", [SMALL_STACK, 4 * SMALL_STACK])
+def test_every_op_on_little_stack(stack):
+    """The samples of every entry, and their gradients: each runs, or says that the stack is too small, as the error says it is not
+    from 256 KiB on."""
+    done = subprocess.run([sys.executable, str(LAWS / "little_stack.py"), str(stack)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"status {done.returncode} after {done.stdout[-300:]}\n{done.stderr[-4000:]}"
+    refused = [line for line in done.stdout.splitlines() if ": refused" in line]
+    assert done.stdout.count(": ran") > (2 * len(refused) if stack == SMALL_STACK else 1000), done.stdout
+    assert stack == SMALL_STACK or not refused, refused
+    assert all("stack are left" in line for line in refused), refused
+
+
+@pytest.mark.parametrize("within", ["tape", "grad", "jvp", "vmap"])
+def test_long_chains_of_views_are_walked(within):
+    """Neither recursion nor a walk per view: a quadratic one would take hours."""
+    found = run(f"""
+        def chain(x):
+            y = x * 1
+            bottom = y
+            for _ in range(200_000):
+                bottom = bottom[...]
+            y *= 2
+            bottom *= 3
+            return (y + bottom).sum()
+        x = bp.ones(3)
+        if {within!r} == "tape":
+            x.requires_grad_()
+            chain(x).backward()
+            print(x.grad.tolist())
+        elif {within!r} == "grad":
+            print(bp.grad(chain)(x).tolist())
+        elif {within!r} == "jvp":
+            print(bp.jvp(chain, (x,), (x,))[1].tolist())
+        else:
+            print(bp.vmap(chain)(bp.ones((2, 3))).tolist())
+        """)
+    assert found == {"jvp": "36.0\n", "vmap": "[36.0, 36.0]\n"}.get(within, "[12.0, 12.0, 12.0]\n")
