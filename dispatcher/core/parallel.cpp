@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -21,6 +22,7 @@
 #include "backplane/error.hpp"
 #include "backplane/threads.hpp"
 #include "core/epoch.hpp"
+#include "core/interrupt.hpp"
 
 namespace backplane::core {
 namespace {
@@ -28,6 +30,11 @@ namespace {
 constexpr int32_t kMaxThreads = 1024;
 // Enough to balance pieces of unequal cost, few enough that claiming them costs nothing beside the work.
 constexpr uint64_t kPiecesPerThread = 4;
+// Of work that takes long whatever it is, so that it can be interrupted: by as many grains.
+constexpr uint64_t kManyGrains = 4096;
+constexpr uint64_t kPiecesOfMany = 64;
+// Pieces that take longer are cut again.
+constexpr auto kLongPiece = std::chrono::milliseconds(100);
 constexpr int kSpins = 2000;
 
 thread_local constinit bool inside_body __attribute__((tls_model("initial-exec"))) = false;
@@ -74,14 +81,17 @@ struct Job {
   void* const context;
   const int64_t begin;
   const uint64_t size;
+  const uint64_t grain;
   const uint64_t pieces;
   const int32_t max_threads;
 
   std::atomic<uint64_t> next_piece{0};
+  std::atomic<uint64_t> cuts{1};    // into how many parts a piece is cut
   std::atomic<int32_t> helpers{0};  // workers that have joined and not left
   int32_t joined = 1;               // guarded by the pool's mutex; the caller is worker 0
 
   std::mutex failure_mutex{};
+  std::atomic<bool> failing{false};
   uint64_t failed_piece = ~uint64_t{0};
   bp_status failure = BP_OK;
   std::string message{};
@@ -95,6 +105,7 @@ struct Job {
   // The earliest failing piece wins. Pieces are claimed in order, so whether one fails does not depend on timing.
   void fail(uint64_t piece, bp_status status) {
     next_piece.store(pieces, std::memory_order_relaxed);
+    failing.store(true, std::memory_order_relaxed);
     std::lock_guard lock(failure_mutex);
     if (piece > failed_piece) return;
     failed_piece = piece;
@@ -102,16 +113,36 @@ struct Job {
     message = cold().error;
   }
 
+  // Between parts the caller's thread asks for interrupts; others see that it was told to stop.
+  bp_status run_piece(uint64_t piece, int32_t worker) {
+    const int64_t first = start_of(piece), last = start_of(piece + 1);
+    const uint64_t length = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
+    const uint64_t parts = std::clamp<uint64_t>(length / grain, 1, cuts.load(std::memory_order_relaxed));
+    const auto start = std::chrono::steady_clock::now();
+    for (uint64_t part = 0; part < parts; ++part) {
+      if (part > 0 && worker > 0 && failing.load(std::memory_order_relaxed)) return BP_OK;
+      if (const bp_status status = worker == 0 && (piece | part) > 0 ? interrupt_status() : BP_OK) return status;
+      const auto at = [&](uint64_t k) {
+        return static_cast<int64_t>(static_cast<uint64_t>(first) + length / parts * k + std::min(length % parts, k));
+      };
+      inside_body = true;
+      const bp_status status = run_body(body, context, at(part), at(part + 1), worker);
+      inside_body = false;
+      if (status != BP_OK) return status;
+    }
+    const auto took = std::chrono::steady_clock::now() - start;
+    if (took > kLongPiece) cuts.store(parts * static_cast<uint64_t>(took / kLongPiece + 1), std::memory_order_relaxed);
+    return BP_OK;
+  }
+
   void work(int32_t worker) {
     CallGuard guard;
     clear_error();
-    inside_body = true;
     for (uint64_t piece; (piece = next_piece.fetch_add(1, std::memory_order_relaxed)) < pieces;)
-      if (const bp_status status = run_body(body, context, start_of(piece), start_of(piece + 1), worker)) {
+      if (const bp_status status = run_piece(piece, worker)) {
         fail(piece, status);
         break;
       }
-    inside_body = false;
   }
 };
 
@@ -238,14 +269,19 @@ bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_bo
   const uint64_t size = static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
   const uint64_t least = static_cast<uint64_t>(std::max<int64_t>(grain, 1));
   const int32_t threads = thread_count().used.load(std::memory_order_relaxed);
-  if (inside_body || threads == 1 || size / least < 2) {
+  const bool many = size / least >= kManyGrains;
+  if (inside_body || size / least < 2 || (threads == 1 && !many)) {
     clear_error();
     return run_body(body, context, begin, end, 0);
   }
-  const uint64_t pieces = std::min(size / least, kPiecesPerThread * static_cast<uint64_t>(threads));
+  const uint64_t pieces =
+      std::min(size / least, (many ? kPiecesOfMany : kPiecesPerThread) * static_cast<uint64_t>(threads));
   const auto max_threads = static_cast<int32_t>(std::min<uint64_t>(pieces, static_cast<uint64_t>(threads)));
-  Job job{body, context, begin, size, pieces, max_threads};
-  pool().load(std::memory_order_acquire)->run(job);
+  Job job{body, context, begin, size, least, pieces, max_threads};
+  if (max_threads == 1)
+    job.work(0);
+  else
+    pool().load(std::memory_order_acquire)->run(job);
   if (job.failure != BP_OK) {
     cold().error = std::move(job.message);
     cold().error_code = job.failure;

@@ -9,6 +9,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/interrupt.hpp"
 #include "core/owned_value.hpp"
 #include "tensor/pool.hpp"
 #include "transforms/tape.hpp"
@@ -129,6 +130,10 @@ class Engine {
         ~Finish() { engine.finish(p); }
       } finish_at_end{*this, p};
       if (run_.captured && p->node->depth < lowest_input_) continue;
+      if (until_check_ < 0) {
+        check_interrupt();
+        until_check_ = kWorkPerCheck;
+      }
       step(*p);
     }
   }
@@ -195,6 +200,7 @@ class Engine {
 
   void step(Pending& p) {
     Node* node = p.node;
+    until_check_ -= kWorkPerNode + (p.first[0] ? static_cast<int64_t>(p.first[0].get()->nbytes) : 0);
     if (run_.stop_at_inputs && stops_at(p)) return;
     if (node->hooks) {
       auto hooks = *node->hooks;
@@ -231,8 +237,12 @@ class Engine {
     vjps.swap(scratch_);
   }
 
+  // Bytes of cotangents, in which a node counts as much as it would take to compute them.
+  static constexpr int64_t kWorkPerCheck = 1 << 20, kWorkPerNode = 4096;
+
   const BackwardRun& run_;
   uint64_t id_;
+  int64_t until_check_ = kWorkPerCheck;
   uint64_t sent_ = 0;
   std::vector<Pending*> heap_;
   std::unordered_map<Node*, Pending*> elsewhere_;
@@ -243,6 +253,7 @@ class Engine {
 }  // namespace
 
 void run_backward(const BackwardRun& run) {
+  check_stack("backward");  // a hook may run another pass
   RecordingScope recording(run.create_graph);
   Engine engine(run);
   engine.run();

@@ -12,6 +12,7 @@
 #include "dtype_device.hpp"
 #include "errors.hpp"
 #include "generator.hpp"
+#include "interrupts.hpp"
 #include "op_facts.hpp"
 #include "op_type.hpp"
 #include "slots.hpp"
@@ -58,6 +59,7 @@ PYBIND11_MODULE(_core, module) {
   if (!added) throw pybind11::error_already_set();
   pybind11::register_exception_translator(translate);
   module.attr("__version__") = BACKPLANE_VERSION;
+  watch_interrupts();
   bind_autograd(module);
   bind_graph_function(module);
   bind_system(module);

@@ -23,6 +23,7 @@ using plugin::kItemSize;
 
 // Multiply-adds of a piece: about 15 microseconds of float32, with a vector too, where each waits for memory.
 constexpr int64_t kPieceWork = int64_t{3} << 18, kPieceWorkOfVector = int64_t{1} << 18;
+constexpr int64_t kLongWork = int64_t{1} << 36;  // about a second: more is cut, so that it can be interrupted
 
 // A stack of matrices; strides in elements.
 struct Stack {
@@ -192,7 +193,8 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
   const bool by_rows = out.rows >= out.cols;
   const int64_t length = by_rows ? out.rows : out.cols;
   const int64_t wanted = batch >= threads ? 1 : (threads + batch - 1) / batch;
-  const int64_t blocks = std::clamp<int64_t>(std::min(wanted, work / piece_work), 1, (length + 15) / 16);
+  const int64_t blocks =
+      std::clamp<int64_t>(std::max(std::min(wanted, work / piece_work), work / kLongWork), 1, (length + 15) / 16);
   const auto multiply_block = [&](const Matrix& a, const Matrix& b, const Matrix& c, int64_t block, Copies& copies) {
     if (blocks == 1) return multiply(dtype, a, b, c, copies);
     const int64_t begin = length * block / blocks / 16 * 16;

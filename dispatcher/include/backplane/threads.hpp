@@ -16,4 +16,10 @@ BACKPLANE_API int32_t get_num_threads() noexcept;
 // Waits for running calls to end. Throws Error: VALUE unless 1 <= count <= 1024, BUSY from inside a call.
 BACKPLANE_API void set_num_threads(int32_t count);
 
+// Asked on the thread that made a call, between the parts of long work (the nodes of a backward pass, a kernel's
+// pieces): throws Error where the call shall end, which then fails with it. It is asked often, so it should decide
+// quickly. nullptr: none. Language bindings set it.
+using InterruptCheck = void (*)();
+BACKPLANE_API void set_interrupt_check(InterruptCheck check) noexcept;
+
 }  // namespace backplane

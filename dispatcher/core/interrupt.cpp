@@ -1,0 +1,32 @@
+#include "core/interrupt.hpp"
+
+#include <atomic>
+
+#include "backplane/threads.hpp"
+#include "core/dispatch.hpp"
+
+namespace backplane::core {
+namespace {
+std::atomic<InterruptCheck> interrupt_check{nullptr};
+}
+
+void check_interrupt() {
+  if (const InterruptCheck check = interrupt_check.load(std::memory_order_acquire)) check();
+}
+
+bp_status interrupt_status() noexcept {
+  try {
+    check_interrupt();
+    return BP_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+}  // namespace backplane::core
+
+namespace backplane {
+void set_interrupt_check(InterruptCheck check) noexcept {
+  core::interrupt_check.store(check, std::memory_order_release);
+}
+}  // namespace backplane

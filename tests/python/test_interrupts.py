@@ -1,0 +1,83 @@
+"""Ctrl-C ends long calls between their parts: the nodes of a backward pass, and the pieces of a kernel."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+LONG = {
+    "backward": """
+        x = bp.ones((256, 256)).requires_grad_()
+        y = x
+        for _ in range(40_000):
+            y = bp.sin(y)
+        y = y.sum()
+        call = lambda: y.backward(retain_graph=True)
+        """,
+    "matmul": """
+        a = bp.ones((12_000, 12_000))
+        call = lambda: a @ a
+        """,
+    "stack of matrices": """
+        a = bp.ones((200, 1200, 1200), dtype=bp.float64)
+        call = lambda: a @ a
+        """,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_an_interrupt_ends_the_call(name):
+    """It raises KeyboardInterrupt long before the call would have ended, and the next call works."""
+    program = "import sys, time\nimport backplane as bp\n" + textwrap.dedent(LONG[name]) + textwrap.dedent("""
+        print("ready", flush=True)
+        start = time.monotonic()
+        try:
+            call()
+            print("ended")
+        except KeyboardInterrupt:
+            print("interrupted")
+        print((bp.ones(2) + 1).tolist(), flush=True)
+        """)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=120)
+    assert child.returncode == 0, err
+    assert out.splitlines() == ["interrupted", "[2.0, 2.0]"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_handler_that_does_not_raise_lets_the_call_go_on(threads):
+    program = textwrap.dedent("""
+        import os, signal, threading, time
+        import backplane as bp
+        handled = []
+        signal.signal(signal.SIGUSR1, lambda *_: handled.append((bp.ones(2) + 1).tolist()))
+        x = bp.ones((64, 64)).requires_grad_()
+        y = x
+        for _ in range(20_000):
+            y = bp.sin(y)
+        y = y.sum()
+        stop = threading.Event()
+        def kick():
+            while not stop.is_set():
+                os.kill(os.getpid(), signal.SIGUSR1)
+                time.sleep(0.01)
+        kicker = threading.Thread(target=kick)
+        kicker.start()
+        y.backward()
+        during = len(handled)
+        stop.set()
+        kicker.join()
+        assert during > 1, during
+        assert all(one == [2.0, 2.0] for one in handled)
+        print(float(x.grad.sum()) > 0)
+        """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "BACKPLANE_NUM_THREADS": str(threads)})
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
