@@ -9,11 +9,15 @@ import re
 
 import backplane as bp
 import fuzz_values as values
-from law_inputs import arrays_of, leaves, tensors_of
+import numpy as np
+from law_inputs import arrays_of, is_array, is_array_list, leaves, tensors_of
 from law_running import function_of, results_of, to_array
 
 TOUCHED = 1 << 16  # elements of a result that are read; more would only cost time
 BIG = 1 << 6  # a number from which on an argument, once per axis or with another, may ask for more memory than there is
+LARGE = 0.06  # of the cases: sizes across a kernel's blocks
+LARGE_SIZES = (9, 17, 33, 65, 100, 129, 257, 300, 513, 1025, 2049, 4097, 5000, 20_000, 66_000)
+LARGE_ELEMENTS = 1 << 16  # of an array; more would only cost time
 WAYS = ("call",) * 9 + ("positional", "out", "in place", "infer", "gradient", "gradient", "vmap", "vmap", "jvp")
 
 
@@ -33,7 +37,8 @@ class Case:
     def _drawn(self, sample):
         dtype = self.rng.choice(values.DTYPES)
         try:
-            return tensors_of(sample, arrays_of(sample, dtype))
+            arrays = arrays_of(sample, dtype)
+            return tensors_of(sample, enlarged(self.rng, arrays) if self.rng.random() < LARGE else arrays)
         except (ValueError, TypeError, OverflowError):  # the sample's generator has no values of that dtype
             return tensors_of(sample, arrays_of(sample, "float64"))
 
@@ -149,6 +154,30 @@ class Case:
     def __str__(self):
         shown = ", ".join(f"{name}={shown_value(value)}" for name, value in self.arguments.items())
         return f"{self.entry.name}({shown}) [{self.way}]"
+
+
+def enlarged(rng, arrays):
+    """The sample with one of its sizes large wherever it stands: the same values again and again along these axes."""
+    every = [one for value in arrays.values() for one in (value if is_array_list(value) else [value]) if is_array(one)]
+    sizes = sorted({size for one in every for size in one.shape if size})
+    if not sizes:
+        return arrays
+    size, large = rng.choice(sizes), rng.choice(LARGE_SIZES)
+    for one in every:
+        axes = one.shape.count(size)
+        if axes and one.size:
+            large = min(large, int((LARGE_ELEMENTS / (one.size // size**axes)) ** (1 / axes)))
+
+    def grown(one):
+        for axis in range(one.ndim):
+            if one.shape[axis] == size:
+                one = np.take(one, np.arange(large) % size, axis=axis)
+        return one
+
+    def grow(value):
+        return [grown(one) if is_array(one) else one for one in value] if is_array_list(value) else grown(value) if is_array(value) else value
+
+    return {name: grow(value) for name, value in arrays.items()}
 
 
 def flat(value):
