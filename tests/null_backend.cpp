@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/plugin_record.hpp"
+#include "core/registry.hpp"
 
 namespace backplane::testing {
 namespace {

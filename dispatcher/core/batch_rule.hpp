@@ -32,6 +32,4 @@ struct BatchRule {
   const bp_formula* formula = nullptr;  // what the entry states
 };
 
-BatchRule batch_rule_of(const OpRecord& record);
-
 }  // namespace backplane::core

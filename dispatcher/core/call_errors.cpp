@@ -30,27 +30,6 @@ void throw_status(bp_status status, const OpEntry& op, const char* who) {
   throw Error(status, message);
 }
 
-bp_status status_of_exception() noexcept {
-  ThreadCold& block = cold();
-  block.error_is_new = true;
-  try {
-    throw;
-  } catch (const Error& error) {
-    block.error = error.what();
-    block.error_code = error.code();
-  } catch (const std::bad_alloc&) {
-    block.error = "out of memory";
-    block.error_code = BP_ERROR_MEMORY;
-  } catch (const std::exception& error) {
-    block.error = error.what();
-    block.error_code = BP_ERROR_INTERNAL;
-  } catch (...) {
-    block.error = "an exception of unknown type";
-    block.error_code = BP_ERROR_INTERNAL;
-  }
-  return block.error_code;
-}
-
 // At the outermost edge the failure in flight ends. An op on its way may be what failed: the one that was called is
 // named too.
 bp_status tell_caller(uint32_t op, const bp_value* args, int32_t n_args) noexcept {

@@ -7,7 +7,6 @@
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/shape_rules.hpp"
-#include "transforms/tape.hpp"
 
 namespace backplane {
 
@@ -178,7 +177,7 @@ Tensor to_device(const Tensor& tensor, bp_device device) {
       core::copy_from_host(target, result.get()->storage, 0, staging.data(), from.nbytes);
     }
   }
-  record_move(tensor, result);
+  call_handlers.move(tensor, result);
   return result;
 }
 

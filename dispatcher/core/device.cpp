@@ -7,7 +7,7 @@
 #include "backplane/device.hpp"
 #include "core/epoch.hpp"
 #include "core/fork.hpp"
-#include "loader/discovery.hpp"
+#include "core/plugin_finder.hpp"
 
 namespace backplane::core {
 namespace {
@@ -145,7 +145,7 @@ Device& host_device() {
       backends.host.store(&device, std::memory_order_release);
       return device;
     }
-    if (attempt == 0) open_host_plugin();
+    if (attempt == 0) plugin_finder.for_host();
   }
   detail::fail(BP_ERROR_DEVICE, "no backend with host memory is loaded; put its plugin on BACKPLANE_PLUGIN_PATH");
 }
@@ -206,12 +206,12 @@ bp_device parse_device(std::string_view name) {
   }
   BackendRecord* found = find_backend(backend);
   if (!found) {
-    open_plugin_for_backend(backend);
+    plugin_finder.for_backend(backend);
     found = find_backend(backend);
   }
   if (!found) {
     std::string known;
-    for (const std::string& other : known_backends()) known += (known.empty() ? "" : ", ") + other;
+    for (const std::string& other : plugin_finder.known_backends()) known += (known.empty() ? "" : ", ") + other;
     detail::fail(BP_ERROR_VALUE, "device \"", name,
                  "\": no backend of that name; known: ", known.empty() ? "none" : known,
                  ". Load its plugin with load_plugin(path) or put its folder on BACKPLANE_PLUGIN_PATH");
@@ -223,7 +223,7 @@ std::string device_name(bp_device device) { return name_of(device_at(device)); }
 
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> infos;
-  for (const std::string& name : known_backends()) {
+  for (const std::string& name : plugin_finder.known_backends()) {
     try {
       BackendRecord& backend = backend_at(parse_device(name).backend);
       for (auto& device : backend.devices)

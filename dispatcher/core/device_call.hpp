@@ -78,10 +78,6 @@ TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Devic
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries);
 
-// fast_call.cpp, at registration: how the short way may serve an op with this record, and what it reads of the best
-// row on a backend.
-ShortWay short_way(const OpRecord& record);
-ShortRow short_row(const OpEntry& op, const KernelRow& row, uint32_t backend);
 void call_view(const Call& call);  // view_call.cpp
 // Runs the call on the host's device with copied operands and brings the results back.
 void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp

@@ -9,15 +9,13 @@
 #include "core/evaluator.hpp"
 #include "core/fast_call.hpp"
 #include "core/owned_value.hpp"
-#include "transforms/graph_call.hpp"
-#include "transforms/level.hpp"
-#include "transforms/tape.hpp"
 
 namespace backplane::core {
 
 constinit std::atomic<bool> force_decomposition{false};
 constinit std::atomic<bool> native_formulas{true};
 constinit Counters counters;
+constinit CallHandlers call_handlers{};
 
 namespace {
 
@@ -40,9 +38,9 @@ Call without_creation(const Call& call) {
     return call_decomposition(call);
   uint64_t key = highest_key(keys);
   if ((call.op.flags & BP_OP_HIGHER_ORDER) && (key & (kLevelKey | kCreationKey | kTapeKey)))
-    return call_higher_order(call);
-  if (key & (kLevelKey | kCreationKey)) return call_level(call);
-  if (key == kTapeKey) return record_call(call);
+    return call_handlers.graph(call);
+  if (key & (kLevelKey | kCreationKey)) return call_handlers.level(call);
+  if (key == kTapeKey) return call_handlers.tape(call);
   call_key(call, key);
 }
 
@@ -97,18 +95,18 @@ namespace {
 [[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered,
                                          const Operands* operands) {
   check_stack(call.op.record->def.name);
-  if (operands && keys == kTapeKey && !thread_state.level && record_fast(call, *operands)) return;
+  if (operands && keys == kTapeKey && !thread_state.level && call_handlers.tape_fast(call, *operands)) return;
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys & considered;
   if (keys) {
     if (call.n_outs > 1 && leaves_out(call)) [[unlikely]]
       return call_for_all_results(call);
     if (keys == kTapeKey && !thread_state.level && !(call.op.flags & (BP_OP_COMPOSITE | BP_OP_HIGHER_ORDER)))
-      return record_call(call);
+      return call_handlers.tape(call);
     return intercept(call, keys);
   }
   if (call.op.flags & BP_OP_COMPOSITE) return call_decomposition(without_creation(call));
-  call.op.flags& BP_OP_HIGHER_ORDER ? call_higher_order(call) : call_on_device(call);
+  call.op.flags& BP_OP_HIGHER_ORDER ? call_handlers.graph(call) : call_on_device(call);
 }
 
 // The bodies of the functions below; a call pays for none of their edges, and no Call until it needs one.
@@ -181,7 +179,7 @@ void call_key(const Call& call, uint64_t key) {
   frame.context = row ? row->def.context : record->context;
   frame.keys = below;
   frame.compute = BP_DTYPE_NONE;
-  frame.level = thread_state.level ? thread_state.level->depth : 0;
+  frame.level = thread_state.depth;
   bp_value before[kMaxResults];
   std::memcpy(before, call.outs, sizeof(bp_value) * static_cast<size_t>(call.n_outs));
   cold().error.clear();
@@ -248,7 +246,7 @@ namespace {
   if (!thread_state.level) {
     try {
       CallGuard guard;
-      if (record_fast({op, args, n_args, out, 1, ~uint64_t{0}}, {first, kTapeKey, flags})) return BP_OK;
+      if (call_handlers.tape_fast({op, args, n_args, out, 1, ~uint64_t{0}}, {first, kTapeKey, flags})) return BP_OK;
     } catch (...) {
       return tell_caller(op.handle, args, n_args);
     }

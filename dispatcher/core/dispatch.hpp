@@ -20,6 +20,18 @@ struct Call {
   uint64_t mask;  // keys that may still intercept
 };
 
+struct Operands;  // fast_call.hpp
+// Who handles the calls that the core's own keys intercept: the layers above, which put themselves here by static
+// initialisers.
+struct CallHandlers {
+  void (*level)(const Call& call);                                // kLevelKey, kCreationKey
+  void (*tape)(const Call& call);                                 // kTapeKey
+  bool (*tape_fast)(const Call& call, const Operands& operands);  // the same by the short way; false: it declines
+  void (*graph)(const Call& call);                     // an op that takes a function, of which every level is told
+  void (*move)(const Tensor& from, const Tensor& to);  // a copy between devices was made
+};
+extern constinit CallHandlers call_handlers;
+
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
@@ -78,8 +90,6 @@ void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before);
 bool names_op(std::string_view message, const OpEntry& op);
 // Turns a failing status of a plugin's function into an Error with the thread's message.
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
-// Keeps the code and the message of the exception in flight for this thread; returns the code.
-bp_status status_of_exception() noexcept;
 
 // Forces every op that has both a kernel and a decomposition through the latter; native formulas on or off. For laws.
 extern std::atomic<bool> force_decomposition;

@@ -137,6 +137,27 @@ void fail_stack(const char* op) {
       "made with too small a stack: give it 256 KiB or more");
 }
 
+bp_status status_of_exception() noexcept {
+  ThreadCold& block = cold();
+  block.error_is_new = true;
+  try {
+    throw;
+  } catch (const Error& error) {
+    block.error = error.what();
+    block.error_code = error.code();
+  } catch (const std::bad_alloc&) {
+    block.error = "out of memory";
+    block.error_code = BP_ERROR_MEMORY;
+  } catch (const std::exception& error) {
+    block.error = error.what();
+    block.error_code = BP_ERROR_INTERNAL;
+  } catch (...) {
+    block.error = "an exception of unknown type";
+    block.error_code = BP_ERROR_INTERNAL;
+  }
+  return block.error_code;
+}
+
 int64_t counted_leases(uint32_t plugin, uint32_t kind) {
   Threads& list = threads();
   std::lock_guard lock(list.mutex);

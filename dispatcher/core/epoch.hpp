@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backplane/abi/base.h"
 #include "core/thread_state.hpp"
 
 namespace backplane::core {
@@ -35,6 +36,8 @@ struct ThreadCold {
 
 // Makes `cold` and enters the thread into the list that `drain` walks. The block is freed when the thread ends.
 ThreadCold& cold_slow();
+// Keeps the code and the message of the exception in flight for this thread; returns the code.
+bp_status status_of_exception() noexcept;
 // Enters the outermost call of a thread that is not in the list yet, or on a system without membarrier, which pays a
 // fence here. Returns the epoch to leave behind.
 uint64_t enter_slow() noexcept;

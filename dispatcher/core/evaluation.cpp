@@ -5,7 +5,6 @@
 
 #include "core/builtin_numbers.hpp"
 #include "core/dtype_rules.hpp"
-#include "core/plugin_record.hpp"
 
 namespace backplane::core {
 namespace {

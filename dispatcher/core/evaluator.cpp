@@ -7,7 +7,6 @@
 
 #include "core/builtin_numbers.hpp"
 #include "core/evaluation.hpp"
-#include "core/plugin_record.hpp"
 
 namespace backplane::core {
 

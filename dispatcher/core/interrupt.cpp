@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "backplane/threads.hpp"
-#include "core/dispatch.hpp"
+#include "core/epoch.hpp"
 
 namespace backplane::core {
 namespace {

@@ -2,7 +2,6 @@
 // keys or backends change, and replaced as a whole: calls read it without a lock.
 #include <algorithm>
 
-#include "core/device_call.hpp"
 #include "core/registry_state.hpp"
 
 namespace backplane::core {

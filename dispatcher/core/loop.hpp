@@ -8,8 +8,6 @@
 
 namespace backplane::core {
 
-inline constexpr int kMaxLoopOperands = 16;
-
 // A loop and its numbers, which lie on the stack where they are few: a call of ops within ops has many of these.
 struct LoopStorage {
   LoopStorage() {}  // leaves the numbers as they are

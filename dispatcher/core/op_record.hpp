@@ -24,6 +24,11 @@ struct ShapeWord;  // shape_rules.hpp
 struct Builtin;    // builtins.hpp
 
 // A record beyond these is refused, so that no stack buffer of a call depends on a plugin.
+// The table given to plugins and to the native code of formulas; filled in by the call path.
+extern const bp_host host_table;
+
+inline constexpr int kMaxLoopOperands =
+    16;  // of an elementwise op or a reduction: results, and tensors among arguments
 inline constexpr uint32_t kMaxArgs = 64;
 inline constexpr uint32_t kMaxResults = 16;
 inline constexpr uint32_t kMaxNodes = 4096;

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "core/builtins.hpp"
-#include "core/loop.hpp"
 #include "core/op_arena.hpp"
 #include "core/shape_rules.hpp"
 

@@ -65,24 +65,4 @@ inline int64_t lease_count(const PluginRecord& owner, LeaseKind kind) {
 // The core's own record, index 0, name "backplane".
 PluginRecord* core_plugin();
 
-// registry.cpp. Each verifies, copies and throws Error; a duplicate names both owners. They run under the
-// registry's lock, which the loader does not hold.
-uint32_t register_op(PluginRecord* owner, const bp_op_def& op);
-uint32_t register_backend(PluginRecord* owner, const bp_backend_def& backend);
-void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);
-uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
-// Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
-// plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
-// Returns what was taken back.
-std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner);
-// Undoes it: an unload that is refused at its end leaves everything as it was.
-void restore(const Withdrawn& all);
-// After calls have drained: frees the rows and tables that only they could still read.
-void free_withdrawn(const Withdrawn& all);
-// Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
-void quiesce(PluginRecord* owner);
-
-// The table given to plugins; host_table.cpp.
-extern const bp_host host_table;
-
 }  // namespace backplane::core

@@ -2,10 +2,8 @@
 #include <mutex>
 
 #include "backplane/op.hpp"
-#include "core/device_call.hpp"
-#include "core/dispatch.hpp"
+#include "core/plugin_finder.hpp"
 #include "core/registry_state.hpp"
-#include "loader/discovery.hpp"
 
 // The records that codegen derived from ops.yaml.
 extern "C" {
@@ -54,9 +52,6 @@ void classify(OpEntry& entry) {
   entry.n_args = static_cast<int32_t>(record.args.size());
   entry.n_results = static_cast<int32_t>(record.results.size());
   entry.short_way = short_way(record);
-  entry.batch = batch_rule_of(record);
-  const bool own_batch = entry.batch.kind == BatchRule::Kind::kStated || entry.batch.kind == BatchRule::Kind::kRefused;
-  if ((entry.flags & BP_OP_COMPOSITE) && own_batch) entry.flags |= kBatchedWhole;
   if (!(entry.flags & (BP_OP_CREATION | BP_OP_RANDOM)) && !has_tag(record.def.tags, "creation"))
     entry.fall_through |= kCreationKey;
   entry.vjp_of_arg.clear();
@@ -67,6 +62,11 @@ void classify(OpEntry& entry) {
   }
   if (record.args.size() <= 3)
     for (uint64_t needs = 0; needs < 8; ++needs) entry.reads[needs] = formulas_read(entry, needs);
+}
+
+std::vector<ResolveOp>& resolvers() {
+  static std::vector<ResolveOp> all;
+  return all;
 }
 
 void take_role(OpEntry& entry) {
@@ -88,6 +88,24 @@ uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
 
 }  // namespace
 
+void add_resolver(ResolveOp resolve) { resolvers().push_back(resolve); }
+
+FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
+  FreeNames all;
+  const bp_formula* last = nullptr;
+  for (size_t i = 0; i < op.vjp_of_arg.size(); ++i) {
+    const bp_formula* formula = op.vjp_of_arg[i];
+    if (!formula || formula == last || !(needs >> (i < 63 ? i : 63) & 1)) continue;
+    last = formula;
+    const FreeNames& names = free_names(*op.record, *formula);
+    all.args |= names.args;
+    all.outs |= names.outs;
+    all.arg_metadata |= names.arg_metadata;
+    all.out_metadata |= names.out_metadata;
+  }
+  return all;
+}
+
 Registry& registry() {
   // Never destroyed: calls may come from static destructors of the program.
   static Registry* instance = new Registry;
@@ -103,16 +121,6 @@ Registry& ready_registry() {
 Retired& retired() {
   static Retired& all = *new Retired;
   return all;
-}
-
-PluginRecord* core_plugin() {
-  static PluginRecord* record = [] {
-    auto* r = new PluginRecord;
-    r->name = "backplane";
-    r->state = PluginRecord::State::kLoaded;
-    return r;
-  }();
-  return record;
 }
 
 void fail_entry(uint32_t handle) {
@@ -208,6 +216,7 @@ uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
   entry->owner = owner;
   entry->record = std::move(record);
   classify(*entry);
+  for (const ResolveOp resolve : resolvers()) resolve(*entry);
   owner->ops.emplace_back(entry->record->name);
   if (taken != r.by_name.end() && op_entry(taken->second)->owner->name == owner->name &&
       same_signature(*op_entry(taken->second)->record, *entry->record))
@@ -236,7 +245,7 @@ OpHandle find_op(std::string_view name) noexcept {
   uint32_t handle = core::find_op_loaded(name);
   if (handle != BP_NO_OP) return handle;
   try {
-    core::open_plugin_for_op(name);
+    core::plugin_finder.for_op(name);
     return core::find_op_loaded(name);
   } catch (const std::exception&) {
     // The refusal is kept with the plugin and shown by `plugins --why`; here the op just does not exist.

@@ -87,8 +87,13 @@ struct OpEntry {
   std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock
 };
 
-// What the VJP formulas of the needed arguments read together; transforms/record.cpp.
+// What the VJP formulas of the needed arguments read together.
 FreeNames formulas_read(const OpEntry& op, uint64_t needs);
+
+// What a layer above works out of each op when it is registered, and keeps in its entry. Added by static initialisers,
+// before the first op.
+using ResolveOp = void (*)(OpEntry& entry);
+void add_resolver(ResolveOp resolve);
 
 // Entries by handle. One flat array, of which only the pages in use exist: a look-up is one load.
 inline constexpr uint32_t kMaxOps = 1 << 18;
@@ -113,6 +118,23 @@ void link_entry(OpEntry& entry);                          // links the record's 
 // Ops that the core itself needs, found by the tag `role:NAME` of their entries, so that the core names none.
 enum class Role : uint8_t { kAdd, kFull, kCopy, kCast, kExpand, kPermute, kReshape, kSelect, kConcat, kSum, kCount };
 OpEntry& role_op(Role role);  // throws where no entry has the role
+
+// Each verifies, copies and throws Error; a duplicate names both owners. They run under the
+// registry's lock, which the loader does not hold.
+uint32_t register_op(PluginRecord* owner, const bp_op_def& op);
+uint32_t register_backend(PluginRecord* owner, const bp_backend_def& backend);
+void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);
+uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
+// Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
+// plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
+// Returns what was taken back.
+std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner);
+// Undoes it: an unload that is refused at its end leaves everything as it was.
+void restore(const Withdrawn& all);
+// After calls have drained: frees the rows and tables that only they could still read.
+void free_withdrawn(const Withdrawn& all);
+// Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
+void quiesce(PluginRecord* owner);
 
 // Functionality keys. Bits 0 to 59 are given out; the rest are the core's.
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;

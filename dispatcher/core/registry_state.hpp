@@ -40,6 +40,10 @@ struct Retired {
 };
 Retired& retired();
 
+// short_row.cpp: how the short way may serve an op with this record, and what it reads of the best row on a backend.
+ShortWay short_way(const OpRecord& record);
+ShortRow short_row(const OpEntry& op, const KernelRow& row, uint32_t backend);
+
 void rebuild_table(OpEntry& entry);
 void rebuild_all_tables();
 

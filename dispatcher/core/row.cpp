@@ -6,7 +6,6 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
-#include "loader/discovery.hpp"
 
 namespace backplane::core {
 namespace {

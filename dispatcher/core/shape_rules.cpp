@@ -10,7 +10,6 @@
 #include <iterator>
 
 #include "core/evaluator.hpp"
-#include "core/plugin_record.hpp"
 #include "core/shape_words.hpp"
 
 namespace backplane::core {

@@ -24,6 +24,7 @@ struct ThreadState {
   uint64_t included_keys = 0;
   uint64_t excluded_keys = 0;
   Level* level = nullptr;  // top of the stack of active transforms
+  uint32_t depth = 0;      // of that stack
   ThreadCold* cold = nullptr;
   uintptr_t stack_end = 0;       // the lowest address of the thread's stack; 0: not known
   Captures* captures = nullptr;  // the tape notes into them instead of recording; not owned

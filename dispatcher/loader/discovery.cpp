@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/plugin_finder.hpp"
 #include "loader/found.hpp"
 #include "loader/lifecycle.hpp"
 
@@ -155,17 +156,19 @@ namespace backplane::core {
 
 using namespace loader;
 
+void open_plugins_with_kernels_for(std::string_view backend) {
+  std::lock_guard lock(lifecycle_lock());
+  open_all([&](const Manifest& m) { return contains(m.kernels_for, backend); });
+}
+
+namespace {
+
 bool open_plugin_for_backend(std::string_view backend) {
   return open_or_explain("backend", backend, [&](const Manifest& m) { return contains(m.backends, backend); });
 }
 
 bool open_plugin_for_op(std::string_view op) {
   return open_or_explain("op", op, [&](const Manifest& m) { return contains(m.ops, op); });
-}
-
-void open_plugins_with_kernels_for(std::string_view backend) {
-  std::lock_guard lock(lifecycle_lock());
-  open_all([&](const Manifest& m) { return contains(m.kernels_for, backend); });
 }
 
 void open_host_plugin() {
@@ -188,6 +191,11 @@ std::vector<std::string> known_backends() {
   return names;
 }
 
+[[gnu::constructor]] void register_finder() {
+  plugin_finder = {open_plugin_for_backend, open_plugin_for_op, open_host_plugin, known_backends};
+}
+
+}  // namespace
 }  // namespace backplane::core
 
 namespace backplane {

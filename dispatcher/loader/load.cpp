@@ -5,6 +5,7 @@
 
 #include "backplane/error.hpp"
 #include "core/epoch.hpp"
+#include "core/registry.hpp"
 #include "loader/library.hpp"
 #include "loader/lifecycle.hpp"
 #include "loader/manifest.hpp"

@@ -3,6 +3,7 @@
 #include "backplane/error.hpp"
 #include "backplane/plugins.hpp"
 #include "core/epoch.hpp"
+#include "core/registry.hpp"
 #include "loader/library.hpp"
 #include "loader/lifecycle.hpp"
 

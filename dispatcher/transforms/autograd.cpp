@@ -4,7 +4,8 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
-#include "transforms/grad_level.hpp"
+#include "transforms/level.hpp"
+#include "transforms/tape.hpp"
 
 namespace backplane {
 
@@ -14,6 +15,12 @@ namespace {
 
 std::atomic<uint64_t> next_hook{1};
 
+bool* innermost_recording() noexcept {
+  for (Level* level = thread_state.level; level; level = level->below)
+    if (bool* recording = level->recording()) return recording;
+  return nullptr;
+}
+
 void check_outside_levels(const char* who) {
   BP_CHECK(!thread_state.level, VALUE, who, ": cannot run inside a functional transform; use grad() or vjp() there");
 }
@@ -22,12 +29,12 @@ void check_outside_levels(const char* who) {
 
 // Inside a functional gradient the setting is that of the innermost one.
 bool grad_enabled() noexcept {
-  if (const GradLevel* level = innermost_grad_level()) return level->recording;
+  if (const bool* recording = innermost_recording()) return *recording;
   return !thread_state.grad_disabled;
 }
 
 bool set_grad_enabled(bool enabled) noexcept {
-  if (GradLevel* level = innermost_grad_level()) return std::exchange(level->recording, enabled);
+  if (bool* recording = innermost_recording()) return std::exchange(*recording, enabled);
   ThreadState& state = thread_state;
   bool before = !state.grad_disabled;
   state.grad_disabled = !enabled;

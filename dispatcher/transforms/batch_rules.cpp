@@ -175,6 +175,8 @@ const DerivedRule* find_derived_rule(std::string_view word) noexcept {
   return nullptr;
 }
 
+namespace {
+
 BatchRule batch_rule_of(const OpRecord& record) {
   using Kind = BatchRule::Kind;
   BatchRule rule;
@@ -204,4 +206,14 @@ BatchRule batch_rule_of(const OpRecord& record) {
   return rule;
 }
 
+[[gnu::constructor]] void register_resolver() {
+  add_resolver([](OpEntry& entry) {
+    entry.batch = batch_rule_of(*entry.record);
+    const BatchRule::Kind kind = entry.batch.kind;
+    const bool own = kind == BatchRule::Kind::kStated || kind == BatchRule::Kind::kRefused;
+    if ((entry.flags & BP_OP_COMPOSITE) && own) entry.flags |= kBatchedWhole;
+  });
+}
+
+}  // namespace
 }  // namespace backplane::core

@@ -3,7 +3,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
-#include "transforms/graph_call.hpp"
+#include "transforms/captures.hpp"
 
 namespace backplane::core {
 namespace {
@@ -52,7 +52,7 @@ Tensor GradLevel::track(const Tensor& input) {
 }
 
 void GradLevel::handle(const Call& call) {
-  bool wanted = recording && has_history(*this, call);
+  bool wanted = recording_ && has_history(*this, call);
   if (wanted && captures) {
     captures->note(call, this);
     wanted = false;
@@ -74,12 +74,6 @@ void GradLevel::handle(const Call& call) {
     call.outs[j].u.t = results[j];
   }
   if (wanted) record_node({call.op, inner.args, outs, call.args, results, nullptr, 0, false, this});
-}
-
-GradLevel* innermost_grad_level() noexcept {
-  for (Level* level = thread_state.level; level; level = level->below)
-    if (auto* grad = dynamic_cast<GradLevel*>(level)) return grad;
-  return nullptr;
 }
 
 }  // namespace backplane::core

@@ -20,17 +20,17 @@ class GradLevel final : public Level {
   void handle(const Call& call) override;
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
 
+  bool* recording() override { return &recording_; }
   // A leaf of this level's graph around `input`.
   Tensor track(const Tensor& input);
 
-  bool recording = true;         // no_grad acts on the innermost grad level
   Captures* captures = nullptr;  // not owned: calls are noted there instead of being recorded
   std::vector<Edge> inputs;      // owned: the leaves, in the order of `track`
   std::vector<Tensor> below;     // what they wrap
-};
 
-// The innermost grad level of this thread, or nullptr.
-GradLevel* innermost_grad_level() noexcept;
+ private:
+  bool recording_ = true;
+};
 
 struct PullbackState {
   const char* transform = "";

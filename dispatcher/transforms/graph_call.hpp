@@ -8,13 +8,12 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "backplane/graph_function.hpp"
+#include "transforms/captures.hpp"
 #include "transforms/level.hpp"
-#include "transforms/tape.hpp"
 
 namespace backplane::core {
 
@@ -24,48 +23,6 @@ using Args = std::span<const Tensor>;
 void call_higher_order(const Call& call);
 // From the innermost level of the thread downwards.
 std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, Args args);
-
-// A tensor as a node saw it, to tell whether it was changed in place since.
-struct Version {
-  explicit Version(Tensor t);
-  void check(const std::string& function) const;
-  Tensor tensor;
-  uint32_t version;
-};
-
-// The tensors with a history, of one level or the tape, that a run used without making them.
-class Captures {
- public:
-  Captures() = default;
-  ~Captures();
-  Captures(const Captures&) = delete;
-  void note(TensorImpl* tensor);
-  void note(const Call& call, const Level* level);  // of `level`; nullptr: the tape's
-  bool empty() const { return edges.empty(); }
-  // After a run that must not have changed any of them.
-  void check_unchanged(const std::string& function) const;
-  // After a run of a function with rules of its own, which say nothing of them.
-  void refuse(const std::string& function, const char* transform) const;
-  // The edge's place; -1 where it was not noted.
-  int32_t find(const Edge& edge) const;
-
-  std::vector<Edge> edges;  // owned; each once
-  std::vector<Version> versions;
-
- private:
-  std::set<std::pair<Node*, uint32_t>> seen_;
-};
-
-// The tape notes into `captures` instead of recording, for a scope; nullptr: it records.
-class NoteOnTape {
- public:
-  explicit NoteOnTape(Captures* captures) : saved_(thread_state.captures) { thread_state.captures = captures; }
-  ~NoteOnTape() { thread_state.captures = saved_; }
-  NoteOnTape(const NoteOnTape&) = delete;
-
- private:
-  Captures* saved_;
-};
 
 // graph_rules.cpp. The function, or where it has forward rules alone, one whose backward is the transpose of its jvp.
 // Throws where it has neither, naming the transform.

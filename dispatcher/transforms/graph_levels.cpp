@@ -106,7 +106,7 @@ GraphFunction::Batched Reentered::batch(int64_t size, const std::vector<bool>& b
 
 std::unique_ptr<Level> AtGradLevel::push() const {
   auto level = std::make_unique<GradLevel>(transform_, serial_);
-  level->recording = captures_ != nullptr;
+  *level->recording() = captures_ != nullptr;
   level->captures = captures_;
   return level;
 }
@@ -153,10 +153,10 @@ std::vector<Tensor> ForwardPass::call(Args args) {
 std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& function, Args args) {
   const std::vector<Tensor> inner = inner_of(*this, args);
   Captures local;
-  Captures* noted = captures ? captures : recording ? &local : nullptr;
+  Captures* noted = captures ? captures : recording_ ? &local : nullptr;
   bool wanted = false;
   for (const Tensor& t : args) {
-    if (!recording || !impl(t)->node || !wrapper_of(*this, impl(t))) continue;
+    if (!recording_ || !impl(t)->node || !wrapper_of(*this, impl(t))) continue;
     wanted = true;
     if (captures || function.recompute()) noted->note(impl(t));
   }

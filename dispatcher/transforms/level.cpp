@@ -18,6 +18,7 @@ using WrapperPool = Pool<sizeof(Wrapper)>;
 // While a level is active, ops without tensor arguments are intercepted through this thread's included keys.
 void set_innermost(Level* level) {
   thread_state.level = level;
+  thread_state.depth = level ? level->depth : 0;
   if (level)
     thread_state.included_keys |= kCreationKey;
   else
@@ -122,6 +123,10 @@ void call_level(const Call& call) {
     if (base->wrapper && wrapper_of(*level, view)) remember_view(call.op, call.args, call.n_args, view);
   }
 }
+
+namespace {
+[[gnu::constructor]] void register_handler() { call_handlers.level = call_level; }
+}  // namespace
 
 }  // namespace backplane::core
 

@@ -33,6 +33,9 @@ class Level {
   // The call of an op that takes a function, of which every level is told (graph_call.hpp).
   virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
 
+  // Whether calls are recorded, of a level that has such a switch: no_grad acts on the innermost.
+  virtual bool* recording() { return nullptr; }
+
   // Removes the level from the thread's stack, of which it must be the innermost.
   void end();
   bool active() const { return active_; }

@@ -6,7 +6,7 @@
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/fast_call.hpp"
-#include "transforms/graph_call.hpp"
+#include "transforms/captures.hpp"
 #include "transforms/level.hpp"
 #include "transforms/saving.hpp"
 #include "transforms/tape.hpp"
@@ -116,22 +116,6 @@ void set_metas(Node* node, const Recorded& r) {
 }
 
 }  // namespace
-
-FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
-  FreeNames all;
-  const bp_formula* last = nullptr;
-  for (size_t i = 0; i < op.vjp_of_arg.size(); ++i) {
-    const bp_formula* formula = op.vjp_of_arg[i];
-    if (!formula || formula == last || !(needs >> (i < 63 ? i : 63) & 1)) continue;
-    last = formula;
-    const FreeNames& names = free_names(*op.record, *formula);
-    all.args |= names.args;
-    all.outs |= names.outs;
-    all.arg_metadata |= names.arg_metadata;
-    all.out_metadata |= names.out_metadata;
-  }
-  return all;
-}
 
 void record_node(const Recorded& r) {
   if (r.one_form && r.op.n_args == 2 && r.outer[0].tag == BP_TAG_TENSOR && r.outer[1].tag == BP_TAG_TENSOR)
@@ -334,5 +318,13 @@ bool record_fast(const Call& call, const Operands& operands) {
   record_node({call.op, call.args, call.outs, call.args, &result, nullptr, 0, one_form});
   return true;
 }
+
+namespace {
+[[gnu::constructor]] void register_handlers() {
+  call_handlers.tape = record_call;
+  call_handlers.tape_fast = record_fast;
+  call_handlers.move = record_move;
+}
+}  // namespace
 
 }  // namespace backplane::core

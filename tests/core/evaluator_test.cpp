@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/owned_value.hpp"
-#include "core/plugin_record.hpp"
+#include "core/registry.hpp"
 #include "core/toy_record.hpp"
 
 namespace backplane::core {

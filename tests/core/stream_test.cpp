@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/device.hpp"
+#include "core/registry.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::testing {

@@ -1,6 +1,6 @@
 // Laws of discovery: finding opens nothing; the first use of a backend or op opens its plugin, once, with the plugins
 // that bring kernels for it; a refusal is told where it matters and kept.
-#include "loader/discovery.hpp"
+#include "core/plugin_finder.hpp"
 
 #include "loader/plugin_files.hpp"
 
@@ -38,11 +38,11 @@ TEST(Discovery, ABackendOpensThePluginsWithKernelsForIt) {
   folder.plant("second", "second", "\"backends\": [\"second\"]");
   const std::string kernels = folder.plant("larger", "larger", "\"kernels_for\": [\"second\"]");
   add_plugin_path(folder.path());
-  EXPECT_THAT(core::known_backends(), Contains("second"));
+  EXPECT_THAT(core::plugin_finder.known_backends(), Contains("second"));
   EXPECT_EQ(state_at(kernels), "found");
   parse_device("second");
   EXPECT_EQ(state_at(kernels), "loaded");
-  EXPECT_FALSE(core::open_plugin_for_backend("second")) << "open already";
+  EXPECT_FALSE(core::plugin_finder.for_backend("second")) << "open already";
   unload_plugin("larger");
   unload_plugin("second");
 }

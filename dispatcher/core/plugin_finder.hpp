@@ -1,0 +1,22 @@
+// How plugins that are known by their manifests are opened when something of theirs is first needed: the loader's part,
+// which it puts here. Without one nothing is found.
+//
+// Call these without the registry's lock. `for_backend` and `for_op` are true when a plugin was opened now, and throw
+// Error with the reason when every plugin that names what is asked for is refused.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace backplane::core {
+
+struct PluginFinder {
+  bool (*for_backend)(std::string_view backend);
+  bool (*for_op)(std::string_view op);
+  void (*for_host)();                            // that brings a backend with host memory
+  std::vector<std::string> (*known_backends)();  // of loaded plugins, and of plugins that are found and not refused
+};
+extern constinit PluginFinder plugin_finder;  // written by a static initialiser
+
+}  // namespace backplane::core
