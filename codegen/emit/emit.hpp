@@ -24,7 +24,7 @@ void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMB
 void emit_pyi(const EmitContext& context, OutputSet& out);       // SYMBOL.pyi
 void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAME.md, index.md
 
-// The native function of a formula, or "" where the evaluator has to run it; emit_formulas.cpp.
+// The native function of a formula, or "" where the evaluator has to run it; formulas.cpp.
 std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula);
 
 // ---- pieces of text that emitters share ----

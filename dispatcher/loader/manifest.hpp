@@ -23,7 +23,7 @@ struct Manifest {
   std::vector<std::string> host_backends;  // those of `backends` whose memory the host reads and writes directly
   std::vector<std::string> ops;
   std::vector<std::string> kernels_for;   // other plugins' backends
-  std::vector<std::string> cpu_features;  // loader/cpu_features.cpp lists the names
+  std::vector<std::string> cpu_features;  // host_traits.cpp lists the names
   std::string sanitizer;                  // as the compiler's option takes it: "", "address,undefined"
 };
 

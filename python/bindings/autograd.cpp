@@ -1,6 +1,6 @@
 // Differentiation as methods of Tensor: backward, detach, requires_grad, grad.
 //
-// backward runs without the interpreter lock; hooks (hooks.cpp) take it back.
+// backward runs without the interpreter lock; hooks (bind_autograd.cpp) take it back.
 #include "backplane/autograd.hpp"
 
 #include "tensor_object.hpp"
