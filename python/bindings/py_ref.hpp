@@ -1,6 +1,7 @@
 // An owning reference to a Python object, and the two ways of giving the interpreter lock away and back.
 //
-// PyRef's functions need the lock. WithoutGil holds none while it lives; WithGil takes it from any thread.
+// PyRef's functions need the lock. WithoutGil holds none while it lives; WithGil takes it from any thread. A thread
+// that asks for the lock while the interpreter ends does not get on: interpreter_end.cpp.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
