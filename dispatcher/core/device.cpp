@@ -27,6 +27,7 @@ bp_dtype_mask plain_dtypes_of(const Device& device) {
 }
 
 void enlist(Device& device) {
+  device.lock.enlist(LockRank::kDevice);
   device.next_started = started_devices.load(std::memory_order_relaxed);
   while (!started_devices.compare_exchange_weak(device.next_started, &device, std::memory_order_release)) {
   }
@@ -114,6 +115,7 @@ BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def) {
   record->def.name = record->name.c_str();
   record->owner = owner;
   BackendRecord* placed = record.release();
+  placed->lock.enlist(LockRank::kBackend);
   backends.records[index].store(placed, std::memory_order_release);
   backends.count.store(index + 1, std::memory_order_release);
   return placed;
@@ -150,19 +152,22 @@ Device& host_device() {
   detail::fail(BP_ERROR_DEVICE, "no backend with host memory is loaded; put its plugin on BACKPLANE_PLUGIN_PATH");
 }
 
-namespace {
 void restart_after_fork(Device& device) {
   const bp_backend_def& def = device.backend->def;
+  std::lock_guard guard(device.backend->lock);  // threads of the child may come at once
+  if (device.fork_generation == fork_generation()) return;
   bool can = BP_HAS(&def, bp_backend_def, after_fork) && def.after_fork;
   BP_CHECK(can || (device.synchronous() && device.host_memory()), DEVICE, "device ", name_of(device),
            " was used before this process was forked and cannot be used in the child; start children with "
            "multiprocessing's \"spawn\" method");
   if (can && def.after_fork(def.context) != BP_OK)
     detail::fail(BP_ERROR_DEVICE, "device ", name_of(device), ": after_fork failed: ", cold().error);
-  device.fork_generation = fork_generation();
-  device.plain_dtypes = plain_dtypes_of(device);
+  // The backend has made all of its devices usable.
+  for (const auto& each : device.backend->devices) {
+    each->plain_dtypes = each->lost ? 0 : plain_dtypes_of(*each);
+    each->fork_generation = fork_generation();
+  }
 }
-}  // namespace
 
 void forget_devices_after_fork() noexcept {
   for (Device* device = started_devices.load(std::memory_order_acquire); device; device = device->next_started)

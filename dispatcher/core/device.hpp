@@ -9,13 +9,13 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backplane/abi/backend.h"
 #include "core/fork.hpp"
+#include "core/lock.hpp"
 #include "core/plugin_record.hpp"
 #include "tensor/tensor_impl.hpp"
 
@@ -38,13 +38,13 @@ struct Device {
   uint32_t flags = 0;  // BP_BACKEND_*
   bool lost = false;   // a fatal error happened: `lost_cause` answers every later call
   std::string lost_cause;
-  uint32_t fork_generation = 0;
+  std::atomic<uint32_t> fork_generation{0};
   bp_device_properties properties{};
   // That it computes in, if it is synchronous, takes any offset and may be used: 0 once it is lost, and in a forked
   // child until it was made usable there.
   bp_dtype_mask plain_dtypes = 0;
   Device* next_started = nullptr;                // the list of all, which only grows
-  std::recursive_mutex lock;                     // a kernel may call ops while its work is being recorded
+  Lock lock;                                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
   struct Block {
     void* data;
@@ -64,10 +64,12 @@ struct BackendRecord {
   std::atomic<bool> withdrawn{false};
   bool started = false;
   std::string start_error;
-  std::mutex lock;
+  Lock lock;
   std::vector<std::unique_ptr<Device>> devices;
 };
 
+// Makes a device that was used before a fork usable in the child. Throws the refusal where that cannot be.
+void restart_after_fork(Device& device);
 // Throws the device's first cause if it is lost, and the refusal after a fork.
 void make_usable(Device& device);
 inline void check_usable(Device& device) {

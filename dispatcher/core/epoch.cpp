@@ -1,7 +1,7 @@
 // The list of threads that make calls, and the barrier by which an unloading thread sees all of them.
 //
 // A thread enters the list at its first call or error (cold_slow) and leaves it when it ends, through a pthread key:
-// its destructor runs after those of thread_local objects, which may still make calls. The list and its mutex are
+// its destructor runs after those of thread_local objects, which may still make calls. The list and its lock are
 // never destroyed, so that threads may end during process exit. Any thread may call anything here.
 #include "core/epoch.hpp"
 
@@ -12,11 +12,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "backplane/error.hpp"
+#include "core/lock.hpp"
 
 namespace backplane::core {
 
@@ -43,7 +43,7 @@ void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst)
 void end_thread(void* cold);
 
 struct Threads {
-  std::mutex mutex;
+  Lock lock;
   std::vector<Member> members;
   std::vector<ThreadCold*> orphans;  // of threads that a forked child does not have; they may be half-written
   LeaseCounts ended{};               // of threads that have ended
@@ -52,6 +52,7 @@ struct Threads {
   bool has_membarrier = false;
 
   Threads() {
+    lock.enlist(LockRank::kThreads);
     if (pthread_key_create(&key, end_thread) != 0)
       throw Error(BP_ERROR_MEMORY, "no thread-specific key is left in this process; backplane needs one");
     const long supported = membarrier(MEMBARRIER_CMD_QUERY);
@@ -77,7 +78,7 @@ void end_thread(void* cold) {
   // Further destructors of this thread may call: that enters it anew.
   thread_state.epoch.store(thread_state.epoch.load(std::memory_order_relaxed) | kSlowEntry, std::memory_order_relaxed);
   {
-    std::lock_guard lock(list.mutex);
+    std::lock_guard guard(list.lock);
     std::erase_if(list.members, [](const Member& member) { return member.state == &thread_state; });
     for (uint32_t plugin = 0; plugin < kCountedPlugins; ++plugin)
       for (uint32_t kind = 0; kind < kLeaseKinds; ++kind)
@@ -98,27 +99,13 @@ uintptr_t end_of_stack() {
   return failed ? 0 : reinterpret_cast<uintptr_t>(lowest);
 }
 
-struct Running {
-  uint64_t serial;
-  uint64_t epoch;
-};
-
-// Drops from `running` those that have left the call in which they were seen, or have ended.
-void drop_finished(const Threads& list, std::vector<Running>& running) {
-  std::erase_if(running, [&](const Running& seen) {
-    for (const Member& member : list.members)
-      if (member.serial == seen.serial) return member.state->epoch.load(std::memory_order_acquire) != seen.epoch;
-    return true;
-  });
-}
-
 }  // namespace
 
 ThreadCold& cold_slow() {
   Threads& list = threads();
   auto* cold = new ThreadCold;
   {
-    std::lock_guard lock(list.mutex);
+    std::lock_guard guard(list.lock);
     list.members.push_back({&thread_state, cold, list.next_serial++});
   }
   thread_state.cold = cold;
@@ -160,7 +147,7 @@ bp_status status_of_exception() noexcept {
 
 int64_t counted_leases(uint32_t plugin, uint32_t kind) {
   Threads& list = threads();
-  std::lock_guard lock(list.mutex);
+  std::lock_guard guard(list.lock);
   int64_t count = list.ended[plugin][kind].load(std::memory_order_acquire);
   for (const Member& member : list.members) count += member.cold->leases[plugin][kind].load(std::memory_order_acquire);
   for (const ThreadCold* cold : list.orphans) count += cold->leases[plugin][kind].load(std::memory_order_acquire);
@@ -175,38 +162,44 @@ int64_t counted_leases(uint32_t plugin, uint32_t kind) {
   return epoch + kNextEpoch;
 }
 
-void drain() {
-  BP_CHECK(!thread_state.inside(), BUSY, "a call of this thread is running, and would have to end first; ",
-           "ask again after it has returned");
+Grace::Grace() {
   Threads& list = threads();
-  std::vector<Running> running;
   list.process_barrier();
-  {
-    std::lock_guard lock(list.mutex);
-    for (const Member& member : list.members) {
-      const uint64_t epoch = member.state->epoch.load(std::memory_order_acquire);
-      if (epoch & kInside) running.push_back({member.serial, epoch});
-    }
-  }
-  // The mutex is not held while waiting: a running call may start threads, or wait for one that ends.
-  for (auto pause = std::chrono::microseconds(1); !running.empty();) {
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, std::chrono::microseconds(1000));
-    std::lock_guard lock(list.mutex);
-    drop_finished(list, running);
+  std::lock_guard guard(list.lock);
+  for (const Member& member : list.members) {
+    const uint64_t epoch = member.state->epoch.load(std::memory_order_acquire);
+    if (epoch & kInside) running_.push_back({member.serial, epoch});
   }
 }
 
-void lock_epochs_for_fork() { threads().mutex.lock(); }
-
-void unlock_epochs_after_fork(bool in_child) {
-  Threads& list = threads();
-  if (in_child) {
+bool Grace::over() {
+  if (running_.empty()) return true;
+  const Threads& list = threads();
+  std::lock_guard guard(threads().lock);
+  // Drops those that have left the call in which they were seen, or have ended.
+  std::erase_if(running_, [&](const Running& seen) {
     for (const Member& member : list.members)
-      if (member.state != &thread_state) list.orphans.push_back(member.cold);
-    std::erase_if(list.members, [](const Member& member) { return member.state != &thread_state; });
-  }
-  list.mutex.unlock();
+      if (member.serial == seen.serial) return member.state->epoch.load(std::memory_order_acquire) != seen.epoch;
+    return true;
+  });
+  return running_.empty();
+}
+
+void drain() {
+  BP_CHECK(!thread_state.inside(), BUSY, "a call of this thread is running, and would have to end first; ",
+           "ask again after it has returned");
+  Grace grace;
+  // The lock is not held while waiting: a running call may start threads, or wait for one that ends.
+  for (auto pause = std::chrono::microseconds(1); !grace.over();
+       pause = std::min(pause * 2, std::chrono::microseconds(1000)))
+    std::this_thread::sleep_for(pause);
+}
+
+void forget_threads_after_fork() {
+  Threads& list = threads();
+  for (const Member& member : list.members)
+    if (member.state != &thread_state) list.orphans.push_back(member.cold);
+  std::erase_if(list.members, [](const Member& member) { return member.state != &thread_state; });
 }
 
 }  // namespace backplane::core

@@ -105,13 +105,26 @@ class OutermostCall {
 // The sum over all threads, ended ones included.
 int64_t counted_leases(uint32_t plugin, uint32_t kind);
 
+// The calls that were running as it was made: what was out of reach of new ones by then is read by nobody once it is
+// over.
+class Grace {
+ public:
+  Grace();
+  bool over();  // without waiting
+
+ private:
+  struct Running {
+    uint64_t serial;
+    uint64_t epoch;
+  };
+  std::vector<Running> running_;
+};
+
 // Returns when every call that was running has ended. Throws Error(BP_ERROR_BUSY) from inside a call, where it would
 // wait for itself.
 void drain();
 
-// The thread list's part in fork(), called by fork.cpp alone: no thread is half-entered in the child's copy, and
-// the child forgets the threads that it does not have.
-void lock_epochs_for_fork();
-void unlock_epochs_after_fork(bool in_child);
+// In a forked child, before its locks are free: forgets the threads that it does not have.
+void forget_threads_after_fork();
 
 }  // namespace backplane::core

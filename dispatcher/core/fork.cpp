@@ -1,13 +1,14 @@
-// The process's fork handlers: take the host's own locks before a fork, so that the child copies them in a known
-// state; give them back after it; in the child, count the fork and let the thread list and the pool start anew.
+// The process's fork handlers: take every lock of the host before a fork, so that the child copies what they guard
+// whole; give them back after it; in the child, count the fork and let the thread list and the pool start anew.
 #include "core/fork.hpp"
 
 #include <pthread.h>
 
 #include "core/device.hpp"
 #include "core/epoch.hpp"
+#include "core/lock.hpp"
 #include "core/parallel.hpp"
-#include "loader/lifecycle.hpp"
+#include "core/registry_state.hpp"
 
 namespace backplane::core {
 
@@ -15,25 +16,24 @@ std::atomic<uint32_t> fork_count{0};
 
 namespace {
 
-// From the outermost lock to the innermost: a plugin that registers may use the pool, and both make calls.
 void before_fork() {
-  loader::lock_lifecycle_for_fork();
-  lock_pool_for_fork();
-  lock_epochs_for_fork();
+  // What is made at first use is made by now: the child could not end what another thread has begun.
+  cold();
+  registry();
+  retired();
+  core_plugin();
+  worker_count();
+  lock_everything();
 }
 
-void after_fork_in_parent() {
-  unlock_epochs_after_fork(false);
-  unlock_pool_after_fork(false);
-  loader::unlock_lifecycle_after_fork(false);
-}
+void after_fork_in_parent() { unlock_everything(false); }
 
 void after_fork_in_child() {
   fork_count.fetch_add(1, std::memory_order_relaxed);
   forget_devices_after_fork();
-  unlock_epochs_after_fork(true);
-  unlock_pool_after_fork(true);
-  loader::unlock_lifecycle_after_fork(true);
+  forget_threads_after_fork();
+  restart_pool_after_fork();
+  unlock_everything(true);
 }
 
 [[gnu::constructor]] void watch_forks() { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }

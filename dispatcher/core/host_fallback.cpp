@@ -1,7 +1,4 @@
 // Running an op on the host for a device that has no kernel for it: counted, reported once per op, and forbiddable.
-#include <mutex>
-#include <set>
-
 #include "backplane/device.hpp"
 #include "core/device_call.hpp"
 
@@ -9,10 +6,7 @@ namespace backplane::core {
 namespace {
 
 void report_once(const Call& call, const Device& device) {
-  static std::mutex lock;
-  static std::set<uint32_t>* reported = new std::set<uint32_t>;
-  std::lock_guard guard(lock);
-  if (!reported->insert(call.op.handle).second) return;
+  if (call.op.host_fallback_reported.exchange(true, std::memory_order_relaxed)) return;
   std::string text = std::string(call.op.record->name) + ": runs on the host for device " + name_of(device) +
                      ", which has no kernel for it; its tensors are copied there and back at every call";
   host_table.log(BP_LOG_WARNING, text.c_str());

@@ -32,16 +32,17 @@ void set_error(bp_status code, const char* message) {
 
 const char* get_error() { return cold().error.c_str(); }
 
+constexpr const char* kSeverities[] = {"debug", "info", "warning", "error"};
+const int kLogThreshold = [] {
+  const char* wanted = std::getenv("BACKPLANE_LOG");
+  for (int i = 0; wanted && i < 4; ++i)
+    if (std::strcmp(wanted, kSeverities[i]) == 0) return i;
+  return static_cast<int>(BP_LOG_WARNING);
+}();
+
 void log(int32_t severity, const char* message) {
-  static const char* const kNames[] = {"debug", "info", "warning", "error"};
-  static const int kThreshold = [] {
-    const char* wanted = std::getenv("BACKPLANE_LOG");
-    for (int i = 0; wanted && i < 4; ++i)
-      if (std::strcmp(wanted, kNames[i]) == 0) return i;
-    return static_cast<int>(BP_LOG_WARNING);
-  }();
-  if (severity < kThreshold || severity > BP_LOG_ERROR) return;
-  std::fprintf(stderr, "backplane: %s: %s\n", kNames[severity], message);
+  if (severity < kLogThreshold || severity > BP_LOG_ERROR) return;
+  std::fprintf(stderr, "backplane: %s: %s\n", kSeverities[severity], message);
 }
 
 Device& frame_device(const bp_frame* frame) { return device_at({frame->backend, frame->ordinal}); }

@@ -10,7 +10,9 @@ namespace {
 std::atomic<InterruptCheck> interrupt_check{nullptr};
 }
 
+// Not under a lock: the check may wait for the interpreter lock, whose holder may wait for this one.
 void check_interrupt() {
+  if (thread_state.locks > 0) return;
   if (const InterruptCheck check = interrupt_check.load(std::memory_order_acquire)) check();
 }
 

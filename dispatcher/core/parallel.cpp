@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "backplane/threads.hpp"
 #include "core/epoch.hpp"
 #include "core/interrupt.hpp"
+#include "core/lock.hpp"
 
 namespace backplane::core {
 namespace {
@@ -76,6 +76,9 @@ void clear_error() {
   cold().error_is_new = false;
 }
 
+// Guards the pool's list of jobs, and what workers write to one.
+StaticLock pool_lock{LockRank::kPool};
+
 struct Job {
   const bp_parallel_body body;
   void* const context;
@@ -88,9 +91,8 @@ struct Job {
   std::atomic<uint64_t> next_piece{0};
   std::atomic<uint64_t> cuts{1};    // into how many parts a piece is cut
   std::atomic<int32_t> helpers{0};  // workers that have joined and not left
-  int32_t joined = 1;               // guarded by the pool's mutex; the caller is worker 0
+  int32_t joined = 1;               // guarded by pool_lock, as what follows; the caller is worker 0
 
-  std::mutex failure_mutex{};
   std::atomic<bool> failing{false};
   uint64_t failed_piece = ~uint64_t{0};
   bp_status failure = BP_OK;
@@ -106,7 +108,7 @@ struct Job {
   void fail(uint64_t piece, bp_status status) {
     next_piece.store(pieces, std::memory_order_relaxed);
     failing.store(true, std::memory_order_relaxed);
-    std::lock_guard lock(failure_mutex);
+    std::lock_guard lock(pool_lock);
     if (piece > failed_piece) return;
     failed_piece = piece;
     failure = status;
@@ -147,7 +149,6 @@ struct Job {
 };
 
 struct Pool {
-  std::mutex mutex;
   std::vector<Job*> jobs;  // that may be joined; a handful: one per thread that calls
   int32_t threads_started = 0;
   std::atomic<uint32_t> wake{0};  // grows with every job
@@ -161,7 +162,7 @@ struct Pool {
 
 // Joins a job that has pieces left; the job stays until `helpers` is given back.
 Job* Pool::join(int32_t& worker) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(pool_lock);
   for (Job* job : jobs)
     if (job->joined < job->max_threads && job->has_work()) {
       worker = job->joined++;
@@ -188,7 +189,7 @@ void Pool::work_forever() {
   }
 }
 
-// With `mutex` held. Signals are left to the program's own threads. Where the system refuses more threads, the
+// With `pool_lock` held. Signals are left to the program's own threads. Where the system refuses more threads, the
 // callers make do with those that run.
 void Pool::start_threads(int32_t wanted) {
   if (threads_started >= wanted) return;
@@ -208,7 +209,7 @@ void Pool::start_threads(int32_t wanted) {
 
 void Pool::run(Job& job) {
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(pool_lock);
     start_threads(job.max_threads - 1);
     jobs.push_back(&job);
   }
@@ -216,7 +217,7 @@ void Pool::run(Job& job) {
   wake.notify_all();
   job.work(0);
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(pool_lock);
     std::erase(jobs, &job);
   }
   const auto alone = [&] { return job.helpers.load(std::memory_order_acquire) == 0; };
@@ -253,7 +254,8 @@ int32_t default_threads() {
 struct ThreadCount {
   std::atomic<int32_t> reported{default_threads()};
   std::atomic<int32_t> used{reported.load()};
-  std::mutex changing;
+  Lock changing;
+  ThreadCount() { changing.enlist(LockRank::kAnew); }  // calls end while it is held
 };
 ThreadCount& thread_count() {
   static ThreadCount& count = *new ThreadCount;
@@ -290,10 +292,7 @@ bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_bo
   return job.failure;
 }
 
-void lock_pool_for_fork() { pool().load()->mutex.lock(); }
-
-void unlock_pool_after_fork(bool in_child) {
-  if (!in_child) return pool().load()->mutex.unlock();
+void restart_pool_after_fork() {
   // The old one's threads are gone and its list may name jobs of threads that are gone too. Kept, not freed: the
   // forking thread may itself be inside one of its jobs.
   static std::vector<Pool*>& abandoned = *new std::vector<Pool*>;

@@ -17,7 +17,6 @@ bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_bo
 int32_t worker_count() noexcept;
 
 // The pool's part in fork(), called by fork.cpp alone. The child's pool has no threads until its next use.
-void lock_pool_for_fork();
-void unlock_pool_after_fork(bool in_child);
+void restart_pool_after_fork();
 
 }  // namespace backplane::core

@@ -27,14 +27,16 @@ Registration::~Registration() {
   if (!kept_) delete owner_;
 }
 
-OpHandle Registration::define(const bp_op_def& op, std::span<const bp_kernel_def> kernels) {
+OpHandle Registration::define(const bp_op_def& op, std::span<const bp_kernel_def> kernels, std::shared_ptr<void> kept) {
   std::shared_ptr<const Withdrawn> before;
   if (defined_) before = core::withdraw(owner_);
   try {
     const OpHandle handle = register_op(owner_, op);
     kept_ = true;
+    op_entry(handle)->kept = std::move(kept);
     for (const bp_kernel_def& kernel : kernels) register_kernel(owner_, kernel);
     defined_ = true;
+    reclaim_replaced();
     return handle;
   } catch (...) {
     if (before && find_op_loaded(op.name) != BP_NO_OP && op_entry(find_op_loaded(op.name))->withdrawn) restore(*before);

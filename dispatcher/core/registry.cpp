@@ -1,6 +1,4 @@
 // Ops: their entries by handle and name, the roles that some have, and what is worked out of a record once.
-#include <mutex>
-
 #include "backplane/op.hpp"
 #include "core/plugin_finder.hpp"
 #include "core/registry_state.hpp"
@@ -108,13 +106,23 @@ FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
 
 Registry& registry() {
   // Never destroyed: calls may come from static destructors of the program.
-  static Registry* instance = new Registry;
+  static Registry* instance = [] {
+    auto* made = new Registry;
+    made->lock.enlist(LockRank::kRegistry);
+    return made;
+  }();
   return *instance;
 }
 
 Registry& ready_registry() {
   Registry& r = registry();
-  std::call_once(r.built_ins, register_built_ins);
+  if (r.has_built_ins.load(std::memory_order_acquire)) [[likely]]
+    return r;
+  std::lock_guard guard(r.lock);
+  if (!std::exchange(r.making_built_ins, true)) {
+    register_built_ins();
+    r.has_built_ins.store(true, std::memory_order_release);
+  }
   return r;
 }
 
@@ -178,6 +186,9 @@ static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   entry->record->info.op = old.handle;
   for (auto& row : old.rows)
     if (!row->withdrawn) entry->rows.push_back(std::move(row));
+  // A plugin's unload may be under way, a device's queue holds names, and records of views count nowhere.
+  old.lasting =
+      old.owner->index != kCountedPlugins || !entry->rows.empty() || (old.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   std::erase(old.rows, nullptr);
   rebuild_table(*entry);
   rebuild_table(old);
@@ -259,7 +270,16 @@ const bp_op_def& op_def(OpHandle op) {
   return entry->record->def;
 }
 
+std::shared_ptr<const bp_op_def> hold_op_def(OpHandle op) {
+  std::lock_guard guard(core::ready_registry().lock);
+  op_def(op);  // throws where there is none
+  core::OpEntry* entry = core::op_entry(op);
+  entry->holds.fetch_add(1, std::memory_order_relaxed);
+  return {&entry->record->def, [entry](const bp_op_def*) { entry->holds.fetch_sub(1, std::memory_order_release); }};
+}
+
 std::vector<OpHandle> all_ops() {
+  core::CallGuard guard;
   std::vector<OpHandle> handles;
   for (uint32_t i = 0; i < core::op_count(); ++i)
     if (!core::op_entry(i)->withdrawn) handles.push_back(i);

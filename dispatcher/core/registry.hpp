@@ -2,7 +2,7 @@
 //
 // Reading is lock-free: an op's entry and its table of rows are reached through atomics and are never freed, so a call
 // that holds a CallGuard may use what it read. Writing happens under one lock. Kernel rows of a withdrawn plugin leave
-// the table; entries of its ops stay, marked.
+// the table; entries of its ops stay, marked. What a program's own definition replaces is freed once nothing reads it.
 #pragma once
 
 #include <atomic>
@@ -76,6 +76,7 @@ struct OpEntry {
   std::atomic<bool> withdrawn{false};
 
   uint32_t handle = 0;
+  mutable std::atomic<bool> host_fallback_reported{false}, batch_loop_reported{false};
   PluginRecord* owner = nullptr;
   const bp_formula* decompose = nullptr;
   Derivative derivative = Derivative::kNone;
@@ -85,7 +86,15 @@ struct OpEntry {
   std::vector<const bp_formula*> jvp_of_arg;
   FreeNames reads[8];  // what the formulas read together, by the mask of the arguments needed; of up to 3 arguments
   std::vector<std::unique_ptr<KernelRow>> rows;  // all ever registered; under the registry's lock
+  std::shared_ptr<void> kept;                    // what the record's functions read, where the registering side asks
+  std::atomic<uint32_t> holds{0};                // references from hold_op_def
+  bool lasting = false;                          // others may point into it for as long as the process lives
+  ~OpEntry() { delete table.load(std::memory_order_relaxed); }
 };
+
+// Frees what definitions have replaced, as far as no call, node or holder reads it any more. Never waits. Without the
+// registry's lock.
+void reclaim_replaced();
 
 // What the VJP formulas of the needed arguments read together.
 FreeNames formulas_read(const OpEntry& op, uint64_t needs);

@@ -6,8 +6,9 @@
 
 #include <array>
 #include <map>
-#include <mutex>
+#include <optional>
 
+#include "core/lock.hpp"
 #include "core/registry.hpp"
 
 namespace backplane::core {
@@ -23,22 +24,28 @@ struct Tables {
 extern constinit Tables tables;
 
 struct Registry {
-  std::recursive_mutex lock;
+  Lock lock;
   std::map<std::string, uint32_t, std::less<>> by_name;
   uint32_t key_count = 0;
-  std::once_flag built_ins;
+  std::atomic<bool> has_built_ins{false};
+  bool making_built_ins = false;  // by the thread that holds the lock
 };
 Registry& registry();
 Registry& ready_registry();  // with the built-in records in it
 
-// What was replaced and may still be read. Tables are freed once calls have drained; entries are kept for good, since
-// op_def gives out references into them. Under the lock.
+// What was replaced and may still be read. Tables are freed once calls have ended; entries too, where only calls, nodes
+// and holders point to them (reclaim_replaced). Under the lock.
 struct Retired {
   std::vector<std::unique_ptr<const KernelTable>> tables;  // oldest first
   uint64_t freed = 0;                                      // tables that stood before those
   std::vector<std::unique_ptr<OpEntry>> entries;
+  // The calls that ran when the first `aged_tables` and `aged_entries` were all that there was.
+  std::optional<Grace> grace;
+  uint64_t aged_tables = 0;  // counted as `freed`
+  size_t aged_entries = 0;
 };
 Retired& retired();
+void free_tables(Retired& old, uint64_t upto);  // counted as Retired::freed
 
 // short_row.cpp: how the short way may serve an op with this record, and what it reads of the best row on a backend.
 ShortWay short_way(const OpRecord& record);

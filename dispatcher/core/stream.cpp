@@ -217,8 +217,20 @@ void trim_freed(Device& device) {
   trim_freed(device, true);
 }
 
+// In a forked child: the backend's own locks may be as another thread of the parent held them.
+[[gnu::cold, gnu::noinline]] static bool may_deallocate(Device& device) noexcept {
+  try {
+    restart_after_fork(device);
+    return true;
+  } catch (const Error&) {
+    return false;  // it is the parent's
+  }
+}
+
 void deallocate(Device& device, void* data, uint64_t size, StorageUse last) noexcept {
   const bp_backend_def& def = device.backend->def;
+  if (device.fork_generation != fork_generation() && !may_deallocate(device)) [[unlikely]]
+    return;
   if (device.synchronous()) {
     CallGuard guard;
     def.deallocate(def.context, device.ordinal, data, size);

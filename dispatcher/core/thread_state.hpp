@@ -21,6 +21,7 @@ inline constexpr uint64_t kNextEpoch = 4;
 struct ThreadState {
   std::atomic<uint64_t> epoch{kSlowEntry};
   bool grad_disabled = false;
+  uint32_t locks = 0;  // of the host (lock.hpp) that it holds
   uint64_t included_keys = 0;
   uint64_t excluded_keys = 0;
   Level* level = nullptr;  // top of the stack of active transforms

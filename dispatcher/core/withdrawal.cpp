@@ -65,14 +65,36 @@ std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner) {
   return all;
 }
 
-void free_withdrawn(const Withdrawn& all) {
+void free_tables(Retired& old, uint64_t upto) {
+  if (upto <= old.freed) return;
+  old.tables.erase(old.tables.begin(), old.tables.begin() + static_cast<std::ptrdiff_t>(upto - old.freed));
+  old.freed = upto;
+}
+
+// Does nothing but calls that have ended point to a replaced entry? Nodes count on its owner.
+static bool is_unread(const OpEntry& entry) {
+  return !entry.lasting && entry.holds.load(std::memory_order_acquire) == 0 &&
+         lease_count(*entry.owner, LeaseKind::kNode) == 0;
+}
+
+void reclaim_replaced() {
+  std::vector<std::unique_ptr<OpEntry>> gone;  // outlives the guard: what they keep may be Python's
   std::lock_guard guard(ready_registry().lock);
   Retired& old = retired();
-  if (all.tables_before > old.freed) {
-    const uint64_t count = all.tables_before - old.freed;
-    old.tables.erase(old.tables.begin(), old.tables.begin() + static_cast<std::ptrdiff_t>(count));
-    old.freed += count;
-  }
+  if (old.grace && !old.grace->over()) return;
+  free_tables(old, old.aged_tables);
+  std::vector<std::unique_ptr<OpEntry>> left;
+  for (size_t i = 0; i < old.entries.size(); ++i)
+    (i < old.aged_entries && is_unread(*old.entries[i]) ? gone : left).push_back(std::move(old.entries[i]));
+  old.entries = std::move(left);
+  old.aged_tables = old.freed + old.tables.size();
+  old.aged_entries = old.entries.size();
+  old.grace.emplace();
+}
+
+void free_withdrawn(const Withdrawn& all) {
+  std::lock_guard guard(ready_registry().lock);
+  free_tables(retired(), all.tables_before);
   const std::set<const KernelRow*> gone(all.rows.begin(), all.rows.end());
   for (uint32_t i = 0; i < op_count(); ++i)
     std::erase_if(op_entry(i)->rows, [&](const auto& row) { return gone.contains(row.get()); });

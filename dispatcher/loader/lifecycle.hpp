@@ -5,18 +5,18 @@
 // off meanwhile. Lock order: this lock, then the registry's. Records are never freed.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/lock.hpp"
 #include "core/plugin_record.hpp"
 
 namespace backplane::loader {
 
 using State = bp_plugin_record::State;
 
-std::recursive_mutex& lifecycle_lock();
+core::Lock& lifecycle_lock();
 
 // Under the lock.
 const std::vector<core::PluginRecord*>& all_records();
@@ -40,9 +40,5 @@ void close_or_park(core::PluginRecord& record);
 // "3 tensor storages, 1 op handles"; "" without leases.
 std::string lease_list(const core::PluginRecord& record);
 uint64_t lease_count(const core::PluginRecord& record);
-
-// The lock's part in fork(), called by fork.cpp alone.
-void lock_lifecycle_for_fork();
-void unlock_lifecycle_after_fork(bool in_child);
 
 }  // namespace backplane::loader

@@ -72,6 +72,11 @@ PluginInfo load_plugin(const std::string& path) {
   return info_of(record);
 }
 
+void end_loading() {
+  for (const core::LockRank rank : {core::LockRank::kLifecycle, core::LockRank::kBackend})
+    for (core::Lock* lock = core::first_lock(rank); lock; lock = lock->next()) lock->lock();
+}
+
 std::vector<PluginInfo> plugins() {
   std::lock_guard lock(loader::lifecycle_lock());
   std::vector<PluginInfo> infos;

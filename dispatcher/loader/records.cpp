@@ -1,6 +1,4 @@
 // The list of plugin records, the lock over it, and the reports of leases. See lifecycle.hpp.
-#include <new>
-
 #include "loader/lifecycle.hpp"
 
 namespace backplane::loader {
@@ -8,17 +6,21 @@ namespace {
 
 // Never destroyed: leases may be dropped by static destructors of the program.
 struct Records {
-  std::recursive_mutex lock;
+  Records() { lock.enlist(core::LockRank::kLifecycle); }
+
+  core::Lock lock;
   std::vector<core::PluginRecord*> list{core::core_plugin()};
 };
 Records& records() {
   static Records& instance = *new Records;
   return instance;
 }
+// Made at the library's start, so that no fork meets it half-made.
+[[maybe_unused]] Records& made_at_start = records();
 
 }  // namespace
 
-std::recursive_mutex& lifecycle_lock() { return records().lock; }
+core::Lock& lifecycle_lock() { return records().lock; }
 
 const std::vector<core::PluginRecord*>& all_records() { return records().list; }
 
@@ -55,16 +57,6 @@ std::string lease_list(const core::PluginRecord& record) {
     if (const int64_t count = core::lease_count(record, static_cast<core::LeaseKind>(kind)); count > 0)
       text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + core::kLeaseNames[kind];
   return text;
-}
-
-void lock_lifecycle_for_fork() { records().lock.lock(); }
-
-void unlock_lifecycle_after_fork(bool in_child) {
-  // A recursive mutex remembers its owner's thread number, which differs in the child: made anew there.
-  if (in_child)
-    new (&records().lock) std::recursive_mutex;
-  else
-    records().lock.unlock();
 }
 
 }  // namespace backplane::loader

@@ -122,6 +122,7 @@ void destroy(TensorImpl* t) noexcept {
       if (!base || !drop(base)) return;
       t = base;
     }
+  if (t->autograd && taken_again(t)) return;
   destroy_in_turn(t);
 }
 

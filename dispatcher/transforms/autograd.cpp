@@ -21,6 +21,12 @@ bool* innermost_recording() noexcept {
   return nullptr;
 }
 
+// Does a chain of gradients from `grad` meet the tensor?
+bool leads_to(Tensor grad, const Tensor& tensor) {
+  while (grad && grad.get() != tensor.get()) grad = grad_of(grad);
+  return static_cast<bool>(grad);
+}
+
 void check_outside_levels(const char* who) {
   BP_CHECK(!thread_state.level, VALUE, who, ": cannot run inside a functional transform; use grad() or vjp() there");
 }
@@ -69,7 +75,10 @@ bool is_leaf(const Tensor& tensor) noexcept { return impl(tensor)->node == nullp
 
 Tensor grad_of(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
-  return t->autograd ? Tensor::share(t->autograd->grad) : Tensor();
+  const Autograd* autograd = find_autograd(t);
+  if (!autograd) return {};
+  std::lock_guard guard(gradient_lock(t));
+  return Tensor::share(autograd->grad);
 }
 
 void set_grad_of(const Tensor& tensor, const Tensor& grad) {
@@ -78,13 +87,13 @@ void set_grad_of(const Tensor& tensor, const Tensor& grad) {
     BP_CHECK(tensor.dtype() == grad.dtype(), DTYPE, "grad: its dtype differs from the tensor's");
   }
   Autograd& autograd = autograd_of(impl(tensor));
-  TensorImpl* old = autograd.grad;
-  autograd.grad = nullptr;
-  if (grad) {
-    core::retain(impl(grad));
-    autograd.grad = impl(grad);
+  Tensor other = leads_to(grad, tensor) ? detach(grad) : grad;
+  TensorImpl* given = impl(other.detach_handle());
+  {
+    std::lock_guard guard(gradient_lock(impl(tensor)));
+    std::swap(autograd.grad, given);
   }
-  if (old) core::release(old);
+  if (given) core::release(given);
 }
 
 Tensor detach(const Tensor& tensor) {
@@ -178,19 +187,42 @@ uint64_t add_hook(const Tensor& tensor, Hook hook) {
   BP_CHECK(requires_grad(tensor), VALUE, "hook: the tensor does not require a gradient");
   uint64_t id = next_hook.fetch_add(1, std::memory_order_relaxed) & ((uint64_t{1} << 48) - 1);
   if (!t->node) {
-    autograd_of(t).hooks.emplace_back(id, std::move(hook));
+    autograd_of(t).hooks.add(id, std::move(hook));
     return id;
   }
   id |= uint64_t{t->node_output} << 48;
-  if (!t->node->hooks) t->node->hooks = new std::vector<std::pair<uint64_t, Hook>>;
-  t->node->hooks->emplace_back(id, std::move(hook));
+  t->node->hooks.add(id, std::move(hook));
   return id;
 }
 
 void remove_hook(const Tensor& tensor, uint64_t id) {
   TensorImpl* t = impl(tensor);
-  auto* hooks = t->node ? t->node->hooks : t->autograd ? &t->autograd->hooks : nullptr;
-  if (hooks) std::erase_if(*hooks, [&](const auto& entry) { return entry.first == id; });
+  Autograd* autograd = find_autograd(t);
+  if (t->node)
+    t->node->hooks.remove(id);
+  else if (autograd)
+    autograd->hooks.remove(id);
+}
+
+namespace {
+void visit_hooks(const Hooks& hooks, OwnedVisitor& visitor) {
+  if (const auto rows = hooks.snapshot())
+    for (const auto& [id, hook] : *rows) visitor.hook(hook);
+}
+}  // namespace
+
+void visit_owned(const bp_tensor* tensor, OwnedVisitor& visitor) {
+  const auto* t = static_cast<const TensorImpl*>(tensor);
+  while (t && t->refs.load(std::memory_order_acquire) == 1) {
+    if (const Node* node = t->node; node && node->refs.load(std::memory_order_acquire) == 1) {
+      visit_hooks(node->hooks, visitor);
+      if (node->kind == Node::Kind::kGraph) node->graph->visit(visitor);
+    }
+    const Autograd* autograd = t->autograd;
+    if (autograd) visit_hooks(autograd->hooks, visitor);
+    std::lock_guard guard(gradient_lock(t));
+    t = autograd ? autograd->grad : nullptr;
+  }
 }
 
 size_t bytes_per_node() noexcept { return sizeof(Node) + 2 * sizeof(Edge) + 3 * (sizeof(bp_value) + sizeof(Saved)); }

@@ -1,7 +1,5 @@
 // Batching row by row: what an entry that says `batch: loop` gets.
 #include <algorithm>
-#include <mutex>
-#include <set>
 
 #include "backplane/op.hpp"
 #include "transforms/batch_fallbacks.hpp"
@@ -11,10 +9,7 @@ namespace backplane::core {
 namespace {
 
 void report_once(const BatchedCall& c) {
-  static std::mutex lock;
-  static std::set<uint32_t>* reported = new std::set<uint32_t>;
-  std::lock_guard guard(lock);
-  if (!reported->insert(c.call.op.handle).second) return;
+  if (c.call.op.batch_loop_reported.exchange(true, std::memory_order_relaxed)) return;
   const std::string text = std::string(c.record.name) + ": " + c.level.transform +
                            " runs it once per row of the batch; a batch formula in its entry would be faster";
   host_table.log(BP_LOG_WARNING, text.c_str());

@@ -2,7 +2,6 @@
 // arrived; consumers are always deeper, so when it is taken out they are complete. Nothing is counted beforehand.
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <unordered_map>
 
 #include "backplane/device.hpp"
@@ -73,26 +72,68 @@ void accumulate(Tensor& sum, bool* owned, Tensor addend, bool create_graph) {
   if (owned) *owned = true;
 }
 
-// Several threads may add to one leaf's gradient.
-std::mutex& gradient_lock(const TensorImpl* leaf) {
-  static std::mutex locks[16];
-  return locks[reinterpret_cast<uintptr_t>(leaf) / sizeof(TensorImpl) % 16];
-}
+struct GradientLocks {
+  Lock of_slot[16];
+  GradientLocks() {
+    for (Lock& lock : of_slot) lock.enlist(LockRank::kGradient);
+  }
+};
+GradientLocks gradient_locks;
+
+constexpr uint8_t kConsumed = 0x80;
+
+// A pass at a node. The first that is not to retain the graph takes the saved values with it: whoever comes later is
+// refused, and the values go once the last that is still there has left.
+class NodeUse {
+ public:
+  NodeUse(Node* node, bool retain) : node_(node), retain_(retain) {
+    uint8_t now = node->uses.load(std::memory_order_relaxed);
+    do {
+      BP_CHECK(!(now & kConsumed), VALUE, "backward: the history of ",
+               node->op ? node->op->record->name : "a copy between devices",
+               " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
+      BP_CHECK(now + 1 < kConsumed, BUSY, "backward: ", int{now},
+               " passes run through one node at once, the most that may");
+    } while (!node->uses.compare_exchange_weak(now, static_cast<uint8_t>((now + 1) | (retain ? 0 : kConsumed)),
+                                               std::memory_order_acq_rel, std::memory_order_relaxed));
+  }
+  ~NodeUse() {
+    if (!done_ && !retain_) {
+      node_->uses.fetch_sub(1 + kConsumed, std::memory_order_acq_rel);  // the values are still there
+      return;
+    }
+    // Alone, and nobody comes any more: the locked instruction is saved.
+    if (node_->uses.load(std::memory_order_acquire) == (kConsumed | 1))
+      node_->uses.store(kConsumed, std::memory_order_relaxed);
+    else if (node_->uses.fetch_sub(1, std::memory_order_acq_rel) != (kConsumed | 1))
+      return;
+    release_saved(node_);
+  }
+  NodeUse(const NodeUse&) = delete;
+  void done() { done_ = true; }
+
+ private:
+  Node* node_;
+  bool retain_;
+  bool done_ = false;
+};
 
 void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Autograd& autograd = *leaf->autograd;
-  for (auto& [id, hook] : autograd.hooks)
-    if (Tensor replaced = hook(cotangent)) cotangent = replaced;
+  if (const auto hooks = autograd.hooks.snapshot())
+    for (const auto& [id, hook] : *hooks)
+      if (Tensor replaced = hook(cotangent)) cotangent = replaced;
+  Tensor before;  // outlives the guard
   std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
     if (!create_graph && !alone(cotangent)) {
       bp_value arg = value(cotangent);
-      cotangent = Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1));
+      before = std::exchange(cotangent, Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1)));
     }
     autograd.grad = impl(cotangent.detach_handle());
   } else if (create_graph) {
     Tensor sum = added(Tensor::share(autograd.grad), cotangent);
-    release(autograd.grad);
+    before = Tensor::adopt(autograd.grad);
     autograd.grad = impl(sum.detach_handle());
   } else {
     add_into(Tensor::share(autograd.grad), cotangent);
@@ -202,9 +243,8 @@ class Engine {
     Node* node = p.node;
     until_check_ -= kWorkPerNode + (p.first[0] ? static_cast<int64_t>(p.first[0].get()->nbytes) : 0);
     if (run_.stop_at_inputs && stops_at(p)) return;
-    if (node->hooks) {
-      auto hooks = *node->hooks;
-      for (auto& [id, hook] : hooks) {
+    if (const auto hooks = node->hooks.snapshot()) {
+      for (const auto& [id, hook] : *hooks) {
         Tensor& g = p.at(static_cast<uint32_t>(id >> 48));
         if (g)
           if (Tensor replaced = hook(g)) g = replaced;
@@ -217,9 +257,6 @@ class Engine {
         if (Tensor leaf = leaf_of(node)) accumulate_leaf(impl(leaf), std::move(p.first[0]), run_.create_graph);
       return;
     }
-    BP_CHECK(!node->consumed, VALUE, "backward: the history of ",
-             node->op ? node->op->record->name : "a copy between devices",
-             " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
     bp_value few[kMaxResults];
     std::vector<bp_value> many(node->n_results() > kMaxResults ? node->n_results() : 0);  // of a function
     bp_value* cotangents = many.empty() ? few : many.data();
@@ -227,10 +264,10 @@ class Engine {
     scratch_.assign(node->n_edges, Tensor());
     std::vector<Tensor> vjps;
     vjps.swap(scratch_);
-    node_vjp(node, cotangents, vjps, run_.create_graph);
-    if (!run_.retain_graph) {
-      node->consumed = true;
-      release_saved(node);
+    {
+      NodeUse use(node, run_.retain_graph);
+      node_vjp(node, cotangents, vjps, run_.create_graph);
+      use.done();
     }
     for (uint32_t e = 0; e < node->n_edges; ++e)
       if (node->edges()[e].node && vjps[e]) send(node->edges()[e], std::move(vjps[e]));
@@ -251,6 +288,10 @@ class Engine {
 };
 
 }  // namespace
+
+Lock& gradient_lock(const TensorImpl* tensor) {
+  return gradient_locks.of_slot[reinterpret_cast<uintptr_t>(tensor) / sizeof(TensorImpl) % 16];
+}
 
 void run_backward(const BackwardRun& run) {
   check_stack("backward");  // a hook may run another pass

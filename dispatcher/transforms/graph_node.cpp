@@ -110,6 +110,7 @@ class CheckpointStep final : public Step {
     args_.clear();
     captured_.clear();
   }
+  void visit(OwnedVisitor& visitor) const override { visitor.function(function_, nullptr); }
 
  private:
   // Appends an edge per result of a second run; its graph ends at the edges of the node.
@@ -189,6 +190,7 @@ class CustomStep final : public Step {
     tensors_.clear();
     rest_.reset();
   }
+  void visit(OwnedVisitor& visitor) const override { visitor.function(function_, rest_); }
 
  private:
   GraphFunction::Residuals residuals(bool create_graph) const {

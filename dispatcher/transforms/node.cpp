@@ -1,6 +1,5 @@
 // Nodes: their memory, their end without recursion, and the edges that lead to a tensor's history.
 #include <cstring>
-#include <mutex>
 #include <new>
 
 #include "tensor/pool.hpp"
@@ -32,7 +31,10 @@ void give_block(void* block, size_t size) {
 }
 
 // Guards a leaf node's `leaf` against the tensor's end on another thread.
-std::mutex leaf_lock;
+StaticLock leaf_lock{LockRank::kTape};
+
+// Guards a view's history while it is made anew, which its readers do.
+StaticLock view_lock{LockRank::kView};
 
 thread_local constinit Node* doomed __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))) = false;
@@ -41,7 +43,6 @@ void destroy_one(Node* node) noexcept {
   release_saved(node);
   for (uint32_t i = 0; i < node->n_edges; ++i) release_edge(node->edges()[i]);
   if (node->metas) delete[] node->metas;
-  if (node->hooks) delete node->hooks;
   if (node->kind == Node::Kind::kGraph) delete node->graph;
   if (node->op) unlease(node->op->owner, LeaseKind::kNode);
   uint32_t size = node->block_size;
@@ -102,18 +103,28 @@ void destroy(Node* node) noexcept {
 }
 
 Autograd& autograd_of(TensorImpl* tensor) {
-  if (!tensor->autograd) tensor->autograd = new (Pool<sizeof(Autograd)>::take()) Autograd;
+  if (Autograd* autograd = find_autograd(tensor)) return *autograd;
+  std::lock_guard guard(leaf_lock);
+  if (!tensor->autograd) {
+    auto* made = new (Pool<sizeof(Autograd)>::take()) Autograd;
+    std::atomic_ref(tensor->autograd).store(made, std::memory_order_release);
+  }
   return *tensor->autograd;
 }
 
+bool taken_again(TensorImpl* tensor) noexcept {
+  Node* leaf_node = tensor->autograd->leaf_node.load(std::memory_order_acquire);
+  if (!leaf_node) return false;
+  std::lock_guard guard(leaf_lock);
+  // Where drop() saved the decrement, its reference is still counted.
+  if (tensor->refs.load(std::memory_order_acquire) > 1 && tensor->refs.fetch_sub(1, std::memory_order_acq_rel) > 1)
+    return true;
+  leaf_node->leaf = nullptr;
+  return false;
+}
+
 void destroy(Autograd* autograd) noexcept {
-  if (Node* leaf_node = autograd->leaf_node.load(std::memory_order_acquire)) {
-    {
-      std::lock_guard guard(leaf_lock);
-      leaf_node->leaf = nullptr;
-    }
-    release(leaf_node);
-  }
+  if (Node* leaf_node = autograd->leaf_node.load(std::memory_order_acquire)) release(leaf_node);
   if (autograd->grad) release(autograd->grad);
   autograd->~Autograd();
   Pool<sizeof(Autograd)>::give(autograd);
@@ -141,11 +152,19 @@ void refresh_view(TensorImpl* view) {
   refresh_chain(view, [](TensorImpl* tensor) {
     ViewRecord& record = *tensor->view;
     const uint64_t stamp = stamp_of(*record.base);
-    if (stamp == record.base_stamp) return;
-    record.base_stamp = stamp;
-    ++autograd_of(tensor).stamp;
-    bp_value out = tensor_value(tensor);
-    record_node({*record.op, record.args(), &out, record.args(), &tensor, nullptr, 0});
+    std::atomic_ref seen(record.base_stamp);
+    if (stamp == seen.load(std::memory_order_acquire)) return;
+    Node* before = nullptr;
+    {
+      std::lock_guard guard(view_lock);  // threads that only read the view may come here at once
+      if (stamp == record.base_stamp) return;
+      if ((before = tensor->node)) retain(before);
+      ++autograd_of(tensor).stamp;
+      bp_value out = tensor_value(tensor);
+      record_node({*record.op, record.args(), &out, record.args(), &tensor, nullptr, 0});
+      seen.store(stamp, std::memory_order_release);
+    }
+    if (before) release(before);
   });
 }
 

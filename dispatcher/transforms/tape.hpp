@@ -13,6 +13,8 @@
 #include "backplane/autograd.hpp"
 #include "core/dispatch.hpp"
 #include "core/evaluator.hpp"
+#include "core/lock.hpp"
+#include "transforms/hooks.hpp"
 
 namespace backplane::core {
 
@@ -62,6 +64,7 @@ class GraphStep {
   // As node_vjp.
   virtual void backward(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph) = 0;
   virtual void release() noexcept = 0;  // what only a backward pass reads
+  virtual void visit(OwnedVisitor& visitor) const = 0;
   uint32_t n_results = 0;
 };
 
@@ -75,7 +78,8 @@ struct Node {
   };
   std::atomic<uint32_t> refs{1};
   Kind kind = Kind::kOp;
-  bool consumed = false;  // saved values were released by a backward pass
+  // The passes that run it now, and kConsumed once one does that releases its saved values.
+  std::atomic<uint8_t> uses{0};
   uint16_t n_values = 0;  // arguments, then results
   uint32_t depth = 0;
   uint8_t n_args = 0;
@@ -91,7 +95,7 @@ struct Node {
     GraphStep* graph;            // kGraph; owned
   };
   TensorMeta* metas = nullptr;  // per result, where there are several; for kPut, of the piece
-  std::vector<std::pair<uint64_t, Hook>>* hooks = nullptr;  // ids carry the result in their top 16 bits
+  Hooks hooks;                  // ids carry the result in their top 16 bits
   // While a backward pass waits to run this node: its number, and the cotangents so far.
   std::atomic<uint64_t> claim{0};
   void* pending = nullptr;
@@ -131,13 +135,22 @@ struct ViewRecord {
 
 // What a tensor keeps for differentiation beyond its node: most have none.
 struct Autograd {
-  bool requires_grad = false;                    // a leaf that wants a gradient
-  TensorImpl* grad = nullptr;                    // owned
-  std::atomic<Node*> leaf_node{nullptr};         // owned; made when first needed
-  std::vector<std::pair<uint64_t, Hook>> hooks;  // of a leaf
-  uint64_t stamp = 0;                            // grows when an in-place change through a view replaces the history
+  bool requires_grad = false;             // a leaf that wants a gradient
+  TensorImpl* grad = nullptr;             // owned; under gradient_lock
+  std::atomic<Node*> leaf_node{nullptr};  // owned; made when first needed
+  Hooks hooks;                            // of a leaf
+  uint64_t stamp = 0;                     // grows when an in-place change through a view replaces the history
 };
 Autograd& autograd_of(TensorImpl* tensor);  // makes it
+// nullptr where there is none. Of a tensor that other threads may give one.
+inline Autograd* find_autograd(TensorImpl* tensor) {
+  return std::atomic_ref(tensor->autograd).load(std::memory_order_acquire);
+}
+// Guards the tensor's gradient: several threads may add to it, read it and replace it.
+Lock& gradient_lock(const TensorImpl* tensor);
+// Its last reference was given back, as drop() says. Has a backward pass taken one since, by leaf_of? Then the tensor
+// ends with that one.
+bool taken_again(TensorImpl* tensor) noexcept;
 void destroy(Autograd* autograd) noexcept;
 
 // The edge that leads to a tensor's history; an empty one where it has none. For a view whose base has changed since,
@@ -154,12 +167,15 @@ extern std::atomic<uint64_t> inplace_changes;
 template <class TakeAnew>
 void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
   const uint64_t now = inplace_changes.load(std::memory_order_acquire);
-  if (view->view->fresh_at == now) return;
+  // Threads that only read a view come here at once.
+  const auto fresh = [](TensorImpl* t) { return std::atomic_ref(t->view->fresh_at); };
+  if (fresh(view).load(std::memory_order_acquire) == now) return;
   std::vector<TensorImpl*> chain;
-  for (TensorImpl* t = view; t->view && t->view->fresh_at != now; t = t->view->base) chain.push_back(t);
+  for (TensorImpl* t = view; t->view && fresh(t).load(std::memory_order_acquire) != now; t = t->view->base)
+    chain.push_back(t);
   for (size_t i = chain.size(); i-- > 0;) {
     take_anew(chain[i]);
-    chain[i]->view->fresh_at = now;
+    fresh(chain[i]).store(now, std::memory_order_release);
   }
 }
 inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }

@@ -15,6 +15,8 @@ CODE = [name for name in FILES if pathlib.PurePosixPath(name).suffix in source_t
 CORE = [name for name in CODE if name.startswith(("dispatcher/tensor/", "dispatcher/core/", "dispatcher/transforms/"))]
 DEVICE_API = re.compile(r"\b(cuda|vulkan|openblas|cublas|rocm|metal)\w*", re.IGNORECASE)
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+LOCKS = {"dispatcher/core/lock.hpp", "dispatcher/core/lock.cpp"}
+PLAIN_LOCK = re.compile(r"\bstd::(\w*mutex|\w*lock|once_flag|call_once|condition_variable\w*|\w*semaphore|latch|barrier)\b")
 EMPTY_NAMES = {"utils", "util", "common", "misc", "helper", "helpers", "manager"}
 # The one device that the core knows by name is the host, where numbers and tensors without a device live. Of the ops, it
 # knows those into which codegen wraps cotangents (docs/reference/ops-yaml.md).
@@ -45,6 +47,12 @@ def test_the_core_names_no_op():
     names = op_names() - KNOWN_TO_THE_CORE
     named = re.compile(r'"bp::(\w+)"')
     assert [text for text in lines_with(named, CORE) if named.search(text)[1] in names] == []
+
+
+def test_a_fork_knows_every_lock_of_the_host():
+    """core/lock.hpp tells why; a guard is for a lock of that kind."""
+    host = [name for name in CODE if name.startswith("dispatcher/") and name not in LOCKS]
+    assert list(lines_with(PLAIN_LOCK, host)) == []
 
 
 def test_nothing_is_left_unfinished():

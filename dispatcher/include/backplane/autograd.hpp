@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@ BACKPLANE_API bool requires_grad(const Tensor& tensor) noexcept;
 BACKPLANE_API void set_requires_grad(const Tensor& tensor, bool wanted);  // leaves only; inexact dtypes only
 BACKPLANE_API bool is_leaf(const Tensor& tensor) noexcept;
 BACKPLANE_API Tensor grad_of(const Tensor& tensor);  // empty where there is none
+// A gradient that is the tensor itself, or leads back to it, is taken without its history: it would keep both for ever.
 BACKPLANE_API void set_grad_of(const Tensor& tensor, const Tensor& grad);
 BACKPLANE_API Tensor detach(const Tensor& tensor);  // shares data and version counter, not history
 BACKPLANE_API uint64_t version_of(const Tensor& tensor) noexcept;
@@ -35,6 +37,21 @@ BACKPLANE_API std::vector<Tensor> gradients(std::span<const Tensor> roots, std::
 using Hook = std::function<Tensor(const Tensor& cotangent)>;
 BACKPLANE_API uint64_t add_hook(const Tensor& tensor, Hook hook);
 BACKPLANE_API void remove_hook(const Tensor& tensor, uint64_t id);
+
+// For garbage collectors: the hooks and the functions that live as long as a tensor alone.
+class GraphFunction;
+class OwnedVisitor {
+ public:
+  virtual void hook(const Hook& hook) = 0;
+  // `rest`: what its backward rule gets beside tensors, or empty.
+  virtual void function(const std::shared_ptr<GraphFunction>& function, const std::shared_ptr<const void>& rest) = 0;
+
+ protected:
+  ~OwnedVisitor() = default;
+};
+// Of a tensor whose one reference is the caller's: its own, those of its history's last step where nothing else holds
+// that, and those of its gradient likewise. Of any other tensor, none.
+BACKPLANE_API void visit_owned(const bp_tensor* tensor, OwnedVisitor& visitor);
 
 BACKPLANE_API size_t bytes_per_node() noexcept;
 

@@ -2,6 +2,7 @@
 // the tools stand. An op handle is an index that is interned once and never reused in a process.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,10 @@ namespace backplane {
 using OpHandle = uint32_t;  // BP_NO_OP (abi/host.h): none
 
 BACKPLANE_API OpHandle find_op(std::string_view full_name) noexcept;
-// The core's own verified copy; lives as long as the process.
+// The core's own verified copy; lives as long as the process, of an op that a program defined until it is defined anew.
 BACKPLANE_API const bp_op_def& op_def(OpHandle op);
+// The same for as long as it is held.
+BACKPLANE_API std::shared_ptr<const bp_op_def> hold_op_def(OpHandle op);
 BACKPLANE_API std::vector<OpHandle> all_ops();
 
 // The packed call. Out slots as abi/host.h says: empty slots (a zeroed bp_value) receive owned values. Missing last

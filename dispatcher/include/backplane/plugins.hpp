@@ -29,6 +29,10 @@ BACKPLANE_API void unload_plugin(std::string_view name);
 BACKPLANE_API std::vector<PluginInfo> plugins();
 // Reads the manifests (*.backplane.json) of a folder; the files open when a device or op of theirs is first used.
 BACKPLANE_API void add_plugin_path(const std::string& folder);
+// For the end of a program whose other threads may still be starting a plugin or a device: waits for that, since
+// libraries that are being opened while static objects end can hang a process; from then on the calling thread alone
+// starts any.
+BACKPLANE_API void end_loading();
 // The folders that were read so far, in order, those that could not be read with the reason.
 struct PluginFolder {
   std::string path;

@@ -1,10 +1,12 @@
 // Ops that a program registers itself, without a plugin's file: how the custom ops of Python come into the registry.
 //
 // A Registration owns one op and its kernels, under the same rules as a plugin's: the record is copied and verified, a
-// name that is taken is refused with both owners. Functions and contexts in the records must live as long as the
-// process: a call, or a graph node of it, may hold them for longer than the Registration. Functions throw Error.
+// name that is taken is refused with both owners. Functions in the records must live as long as the process, since a
+// call, or a graph node of it, may hold them for longer than the Registration; so must contexts that `kept` does not
+// own. It is let go of once the record was replaced and nothing reads it, on any thread. Functions throw Error.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 
@@ -22,7 +24,7 @@ class BACKPLANE_API Registration {
 
   // Registers the op and its rows, instead of those of an earlier `define`. With the same signature the op keeps its
   // handle. Where it throws, what was registered before stays. Other threads should not call the op meanwhile.
-  OpHandle define(const bp_op_def& op, std::span<const bp_kernel_def> kernels);
+  OpHandle define(const bp_op_def& op, std::span<const bp_kernel_def> kernels, std::shared_ptr<void> kept = {});
   // The op's name is free, and calls of it are refused.
   void withdraw() noexcept;
 
