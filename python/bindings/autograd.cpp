@@ -75,6 +75,7 @@ PyObject* tensor_set_requires_grad(PyObject* self, PyObject* args, PyObject* kwa
 PyObject* tensor_get_grad(PyObject* self, void*) {
   return guarded([&] {
     Tensor grad = grad_of(tensor_of(self));
+    if (grad) track_tensor(self);
     return grad ? wrap_tensor(std::move(grad)) : Py_NewRef(Py_None);
   });
 }
@@ -84,6 +85,7 @@ int tensor_put_grad(PyObject* self, PyObject* grad, void*) {
   if (!read_optional_tensor(grad, "grad", &tensor)) return -1;
   return guarded([&] {
     set_grad_of(tensor_of(self), tensor);
+    if (tensor) track_tensor(self);
     return 0;
   });
 }

@@ -1,10 +1,9 @@
-// A Python hook is held by the tape and may be called and dropped on any thread, with or without the lock.
+// Differentiation as functions of the module: settings, gradients, hooks.
 #include "bind_autograd.hpp"
-
-#include <memory>
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
+#include "owned_objects.hpp"
 #include "scalars.hpp"
 #include "tensor_caster.hpp"
 
@@ -13,33 +12,12 @@ namespace {
 
 namespace py = pybind11;
 
-// A Python callable as a Hook; the shared pointer's deleter takes the lock for the last reference.
-Hook make_hook(py::object function) {
-  std::shared_ptr<PyObject> held(function.release().ptr(), [](PyObject* object) {
-    if (interpreter_gone()) return;
-    WithGil locked;
-    Py_DECREF(object);
-  });
-  return [held](const Tensor& cotangent) -> Tensor {
-    WithGil locked;
-    PyRef argument = PyRef::steal(wrap_tensor(cotangent));
-    PyRef result = PyRef::steal(argument ? PyObject_CallOneArg(held.get(), argument.get()) : nullptr);
-    if (result && result.get() == Py_None) return {};
-    if (result && is_tensor(result.get())) return tensor_of(result.get());
-    if (result) {
-      raise(BP_ERROR_TYPE, "register_hook: the hook returned a value of type %s, expected a Tensor or None",
-            Py_TYPE(result.get())->tp_name);
-    }
-    throw keep_python_error();
-  };
-}
-
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                  std::vector<Tensor> cotangents, bool retain_graph, bool create_graph) {
   if (cotangents.empty()) cotangents.resize(outputs.size());
   BP_CHECK(cotangents.size() == outputs.size(), VALUE, "gradients: argument cotangents: found ", cotangents.size(),
            ", expected one per output, ", outputs.size());
-  py::gil_scoped_release unlocked;
+  WithoutGil unlocked;
   return gradients(outputs, cotangents, inputs, {retain_graph, create_graph});
 }
 
@@ -55,8 +33,10 @@ void bind_autograd(py::module_& module) {
       "The tensor, or its primal value inside transforms; an error where another library would lose a derivative.");
   module.def("gradients", &gradients_of, py::arg("outputs"), py::arg("inputs"), py::arg("cotangents"),
              py::arg("retain_graph"), py::arg("create_graph"));
-  module.def("add_hook", [](const Tensor& tensor, py::object function) {
-    return add_hook(tensor, make_hook(std::move(function)));
+  module.def("add_hook", [](const py::object& tensor, const py::object& function) {
+    const uint64_t id = add_hook(tensor.cast<Tensor>(), PythonHook(PyRef::borrow(function.ptr())));
+    track_tensor(tensor.ptr());
+    return id;
   });
   module.def("remove_hook", &remove_hook);
   module.def("transforms_of", &transforms_of, py::arg("tensor"), "The transforms it belongs to, innermost first.");

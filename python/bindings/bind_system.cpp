@@ -77,7 +77,7 @@ std::optional<uint64_t> limit_argument(const py::object& bytes) {
 py::list list_devices() {
   std::vector<DeviceInfo> found;
   {
-    py::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     found = devices();
   }
   py::list rows;
@@ -88,7 +88,7 @@ py::list list_devices() {
 py::list list_plugins() {
   std::vector<PluginInfo> found;
   {
-    py::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     found = plugins();
   }
   py::list rows;
@@ -99,7 +99,7 @@ py::list list_plugins() {
 py::dict load(const std::string& path) {
   PluginInfo info;
   {
-    py::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     info = load_plugin(path);
   }
   return describe(info);
@@ -180,7 +180,7 @@ void bind_system(py::module_& module) {
   });
   module.def("empty_cache", [](const py::object& object) {
     const bp_device device = device_argument(object, "empty_cache");
-    py::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     empty_cache(device);
   });
   module.def("set_memory_limit", [](const py::object& bytes, const py::object& object) {
@@ -188,12 +188,12 @@ void bind_system(py::module_& module) {
   });
   module.def("synchronize", [](const py::object& object) {
     const bp_device device = device_argument(object, "synchronize");
-    py::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     synchronize(device);
   });
   module.def("to_device", [](const Tensor& tensor, const py::object& object) {
     const bp_device device = device_argument(object, "to_device");
-    py::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     return to_device(tensor, device);
   });
   module.def("to_bytes", [](const Tensor& tensor) {
@@ -201,7 +201,7 @@ void bind_system(py::module_& module) {
         PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(tensor.get()->nbytes)));
     if (!bytes) throw py::error_already_set();
     char* data = PyBytes_AS_STRING(bytes.ptr());
-    py::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     to_host(tensor, data);
     return bytes;
   });
@@ -223,9 +223,9 @@ void bind_system(py::module_& module) {
   module.def("promote", &promoted);
 
   module.def("load_plugin", &load);
-  module.def("unload_plugin", &unload_plugin, py::call_guard<py::gil_scoped_release>());
+  module.def("unload_plugin", &unload_plugin, py::call_guard<WithoutGil>());
   module.def("plugins", &list_plugins);
-  module.def("add_plugin_path", &add_plugin_path, py::call_guard<py::gil_scoped_release>());
+  module.def("add_plugin_path", &add_plugin_path, py::call_guard<WithoutGil>());
 
   module.def("ops", &list_ops);
   module.def("explain", &explain_op, py::arg("op"));

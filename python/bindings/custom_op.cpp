@@ -237,10 +237,22 @@ std::vector<bp_kernel_def> RecordBuilder::kernels() {
   return rows;
 }
 
-// All that ever were, for the interpreter's end. Under the interpreter lock.
+// All that there are, for the interpreter's end. Under the interpreter lock.
 std::vector<Definition*>& definitions() {
   static auto* all = new std::vector<Definition*>;
   return *all;
+}
+
+// Let go of by the registry, on any thread.
+std::shared_ptr<Definition> new_definition() {
+  std::shared_ptr<Definition> definition(new Definition, [](Definition* ended) {
+    if (interpreter_gone()) return;
+    WithGil locked;
+    std::erase(definitions(), ended);
+    delete ended;
+  });
+  definitions().push_back(definition.get());
+  return definition;
 }
 
 class CustomOp {
@@ -248,7 +260,7 @@ class CustomOp {
   CustomOp() : registration_("python") {}
 
   OpHandle define(const py::dict& spec) {
-    auto definition = std::make_unique<Definition>();
+    const std::shared_ptr<Definition> definition = new_definition();
     definition->name = spec["name"].cast<std::string>();
     definition->mutates = spec["mutates"].cast<bool>();
     if (const py::object shape = spec["shape_function"]; !shape.is_none())
@@ -256,9 +268,7 @@ class CustomOp {
     definition->spec_type = PyRef::borrow(py::object(spec["spec_type"]).ptr());
     RecordBuilder record(*definition, spec);
     const std::vector<bp_kernel_def> kernels = record.kernels();
-    const OpHandle handle = registration_.define(record.def(), kernels);
-    definitions().push_back(definition.release());
-    return handle;
+    return registration_.define(record.def(), kernels, definition);
   }
   void withdraw() { registration_.withdraw(); }
 

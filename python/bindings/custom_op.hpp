@@ -1,9 +1,8 @@
 // Ops defined in Python: the record that the registry gets, and the functions through which it calls Python back.
 //
-// A Definition is what one registered record points to. It is never freed, since calls, graph nodes and withdrawn
-// records may hold it for as long as the process lives; at the interpreter's end its Python objects are dropped, and
-// calls that still come are errors. The functions take the interpreter lock themselves and may be called from any
-// thread.
+// A Definition is what one registered record points to, and ends with that. At the interpreter's end its Python objects
+// are dropped, and calls that still come are errors. The functions take the interpreter lock themselves and may be
+// called from any thread.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -7,21 +7,13 @@
 
 #include "backplane/operand.hpp"
 #include "bind_graph_function.hpp"
+#include "owned_objects.hpp"
 #include "tensor_caster.hpp"
 
 namespace backplane::python {
 namespace {
 
 namespace py = pybind11;
-
-// Holds an object for threads without the lock; the last reference takes it.
-std::shared_ptr<PyObject> held(PyRef object) {
-  return {object.release(), [](PyObject* o) {
-            if (interpreter_gone()) return;
-            WithGil locked;
-            Py_XDECREF(o);
-          }};
-}
 
 PyRef list_of(std::span<const Tensor> tensors) {
   PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
@@ -75,8 +67,9 @@ class PythonFunction final : public GraphFunction {
 
   std::vector<Tensor> backward(const Residuals& residuals, std::span<const Tensor> cotangents) override {
     WithGil locked;
-    auto* rest = static_cast<PyObject*>(const_cast<void*>(residuals.rest.get()));
-    return tensors_of(run(kBackward, PyRef::borrow(rest), list_of(residuals.tensors), list_of(cotangents)).get());
+    const auto* rest = static_cast<const HeldObject*>(residuals.rest.get());
+    return tensors_of(
+        run(kBackward, PyRef::borrow(rest->get()), list_of(residuals.tensors), list_of(cotangents)).get());
   }
 
   Duals jvp(std::span<const Tensor> primals, std::span<const Tensor> tangents) override {
@@ -95,15 +88,18 @@ class PythonFunction final : public GraphFunction {
     return result;
   }
 
+  const std::shared_ptr<HeldObject>& callables() const noexcept { return callables_; }
+
  private:
   enum Callable { kCall, kForward, kBackward, kJvp, kBatch, kCount };
 
   // Throws with the Python error kept; needs the lock.
   template <class... Args>
   PyRef run(Callable which, const Args&... args) const {
+    BP_CHECK(callables_->get(), NOT_IMPLEMENTED, name(), ": its functions were taken by the garbage collector");
     if ((args && ...)) {
       PyObject* array[] = {nullptr, args.get()...};
-      PyObject* function = PyTuple_GET_ITEM(callables_.get(), which);
+      PyObject* function = PyTuple_GET_ITEM(callables_->get(), which);
       PyRef result = PyRef::steal(
           PyObject_Vectorcall(function, array + 1, sizeof...(args) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
       if (result) return result;
@@ -111,20 +107,31 @@ class PythonFunction final : public GraphFunction {
     throw keep_python_error();
   }
 
-  std::shared_ptr<PyObject> callables_;  // a tuple, with None for a rule that it lacks
+  std::shared_ptr<HeldObject> callables_;  // a tuple, with None for a rule that it lacks
   bool has_[kCount];
 };
 
-std::vector<Tensor> call_graph(const std::string& op, const std::string& name, bool recompute, py::tuple callables,
-                               const std::vector<Tensor>& args) {
+py::list call_graph(const std::string& op, const std::string& name, bool recompute, py::tuple callables,
+                    const std::vector<Tensor>& args) {
   const auto function = std::make_shared<PythonFunction>(name, recompute, callables.ptr());
   const bp_value values[] = {value(*function), detail::borrow(Tensors(args))};
   bp_value out{};
   detail::call_results(detail::op_named(op.c_str()), values, &out, 1);
-  return detail::adopt_list(out);
+  py::list results;
+  for (Tensor& result : detail::adopt_list(out)) {
+    py::object object = py::cast(std::move(result));
+    if (!object.is_none()) track_tensor(object.ptr());
+    results.append(std::move(object));
+  }
+  return results;
 }
 
 }  // namespace
+
+const std::shared_ptr<HeldObject>* callables_of(const GraphFunction& function) noexcept {
+  const auto* ours = dynamic_cast<const PythonFunction*>(&function);
+  return ours ? &ours->callables() : nullptr;
+}
 
 void bind_graph_function(py::module_& module) {
   module.def(

@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include "asarray.hpp"
+#include "backplane/plugins.hpp"
 #include "bind_autograd.hpp"
 #include "bind_graph_function.hpp"
 #include "bind_system.hpp"
@@ -58,6 +59,8 @@ PYBIND11_MODULE(_core, module) {
                      PyModule_AddFunctions(self, functions) == 0;
   if (!added) throw pybind11::error_already_set();
   pybind11::register_exception_translator(translate);
+  // Where no slot is left for it, an exit while other threads open libraries may hang, as it may without us.
+  Py_AtExit([] { backplane::end_loading(); });
   module.attr("__version__") = BACKPLANE_VERSION;
   watch_interrupts();
   bind_autograd(module);

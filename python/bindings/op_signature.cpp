@@ -27,18 +27,18 @@ bool same_name(PyObject* a, PyObject* b) noexcept { return a == b || PyUnicode_C
 }  // namespace
 
 OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
-    : def_(op_def(op)), name_(PyUnicode_AsUTF8(python_name)) {
-  parameters_.reserve(def_.args.count);
-  for (uint32_t i = 0; i < def_.args.count; ++i) {
-    const auto spec = element_of<bp_arg_def>(def_.args, i);
+    : def_(hold_op_def(op)), name_(PyUnicode_AsUTF8(python_name)) {
+  parameters_.reserve(def_->args.count);
+  for (uint32_t i = 0; i < def_->args.count; ++i) {
+    const auto spec = element_of<bp_arg_def>(def_->args, i);
     const bool required = !(spec.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL)) && spec.type != BP_TYPE_GENERATOR;
     parameters_.push_back({PyRef::steal(PyUnicode_InternFromString(spec.name)), spec, required});
     if (spec.type == BP_TYPE_GENERATOR) generator_ = static_cast<int32_t>(i);
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
-  makes_view_ = (def_.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
-  takes_out_ = variant == Variant::Functional && (def_.flags & BP_OP_OUT);
+  makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
+  takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {
     const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
     gathers_ints_ = last.type == BP_TYPE_SHAPE || last.type == BP_TYPE_AXES;
@@ -46,7 +46,7 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
 }
 
 const char* OpSignature::result_name(int32_t result) const noexcept {
-  return element_of<bp_result_def>(def_.results, static_cast<uint32_t>(result)).name;
+  return element_of<bp_result_def>(def_->results, static_cast<uint32_t>(result)).name;
 }
 
 int32_t OpSignature::find(PyObject* name) const noexcept {

@@ -1,5 +1,5 @@
 // An op's signature in the form in which Python calls are matched: interned names, and how many arguments may be given
-// by position. Made once per op from its record, kept for the life of the process.
+// by position. Made once per op from its record, which it holds.
 //
 // Needs the interpreter lock.
 #pragma once
@@ -19,7 +19,7 @@ enum class Variant { Functional, InPlace };
 
 struct Parameter {
   PyRef name;       // interned
-  bp_arg_def spec;  // its strings belong to the record, which lives as long as the process
+  bp_arg_def spec;  // its strings belong to the record
   bool required;
 };
 
@@ -31,7 +31,7 @@ class OpSignature {
   int32_t count() const noexcept { return static_cast<int32_t>(parameters_.size()); }
   int32_t positional() const noexcept { return positional_; }
   int32_t positional_only() const noexcept { return positional_only_; }
-  int32_t result_count() const noexcept { return static_cast<int32_t>(def_.results.count); }
+  int32_t result_count() const noexcept { return static_cast<int32_t>(def_->results.count); }
   bool takes_out() const noexcept { return takes_out_; }
   bool makes_view() const noexcept { return makes_view_; }
   const char* result_name(int32_t result) const noexcept;
@@ -54,7 +54,7 @@ class OpSignature {
   bool reserve(PyObject* const* given, CallArguments& arguments) const;
   bool raise_unknown(PyObject* keyword) const;
 
-  const bp_op_def& def_;
+  std::shared_ptr<const bp_op_def> def_;
   const char* name_;
   std::vector<Parameter> parameters_;
   int32_t positional_ = 0;

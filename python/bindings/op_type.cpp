@@ -74,11 +74,17 @@ PyObject* wrap_result(bp_value& value) {
   Py_RETURN_NONE;
 }
 
+// A type of results may outlive its op's record, and does not copy the names of its fields: interned, and kept.
+const char* lasting(const char* name) {
+  PyObject* interned = PyUnicode_InternFromString(name);
+  return interned ? PyUnicode_AsUTF8(interned) : "";
+}
+
 PyTypeObject* results_type(OpObject* self, const OpSignature& signature) {
   if (self->results) return self->results;
   const int32_t count = signature.result_count();
   std::vector<PyStructSequence_Field> fields;
-  for (int32_t i = 0; i < count; ++i) fields.push_back({signature.result_name(i), nullptr});
+  for (int32_t i = 0; i < count; ++i) fields.push_back({lasting(signature.result_name(i)), nullptr});
   fields.push_back({nullptr, nullptr});
   std::string name = std::string("backplane.") + PyUnicode_AsUTF8(self->name) + "_result";
   PyStructSequence_Desc description = {name.c_str(), "The results of an op, by name.", fields.data(), count};

@@ -1,7 +1,7 @@
 // The Python tensor: a CPython object around one reference to a bp_tensor.
 //
-// Objects come from a free list; the type is final, so that "is it a tensor" is one pointer comparison. All functions
-// need the interpreter lock.
+// Objects come from a free list; the type is final, so that "is it a tensor" is one pointer comparison. The garbage
+// collector is told of a tensor once it may own Python objects, which few do. All functions need the interpreter lock.
 #pragma once
 
 #include "backplane/op.hpp"
@@ -13,6 +13,7 @@ namespace backplane::python {
 struct TensorObject {
   PyObject_HEAD bp_tensor* handle;
   PyObject* weak_references;
+  bool tracked;  // by the garbage collector
 };
 
 extern PyTypeObject* g_tensor_type;
@@ -38,6 +39,8 @@ class BorrowedTensor {
 // Takes over one reference to `handle`, also when it fails.
 PyObject* wrap_tensor(bp_tensor* handle) noexcept;
 inline PyObject* wrap_tensor(Tensor tensor) noexcept { return wrap_tensor(tensor.detach_handle()); }
+// It may own Python objects from now on: hooks, a gradient with hooks, a function of its history.
+void track_tensor(PyObject* tensor) noexcept;
 PyObject* shape_tuple(const int64_t* sizes, int32_t count) noexcept;
 
 inline bp_value tensor_value(bp_tensor* handle) noexcept {

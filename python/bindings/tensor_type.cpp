@@ -4,6 +4,7 @@
 
 #include <structmember.h>
 
+#include "owned_objects.hpp"
 #include "tensor_slots.hpp"
 
 namespace backplane::python {
@@ -19,15 +20,27 @@ int g_free_count = 0;
 
 void tensor_dealloc(PyObject* self) {
   auto* tensor = reinterpret_cast<TensorObject*>(self);
+  if (tensor->tracked) [[unlikely]]
+    PyObject_GC_UnTrack(self);
   if (tensor->weak_references) PyObject_ClearWeakRefs(self);
   release(tensor->handle);
   if (g_free_count < kFreeListSize) [[likely]] {
     g_free_list[g_free_count++] = tensor;  // which keeps its reference to the type
   } else {
     PyTypeObject* type = Py_TYPE(self);
-    PyObject_Free(self);
+    PyObject_GC_Del(self);
     Py_DECREF(type);
   }
+}
+
+int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return visit_owned_objects(handle_of(self), visit, arg);
+}
+
+int tensor_clear(PyObject* self) {
+  drop_owned_objects(handle_of(self));
+  return 0;
 }
 
 PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
@@ -58,7 +71,7 @@ PyObject* wrap_tensor(bp_tensor* handle) noexcept {
     object = g_free_list[--g_free_count];
     _Py_NewReference(reinterpret_cast<PyObject*>(object));
   } else {
-    object = PyObject_New(TensorObject, g_tensor_type);
+    object = PyObject_GC_New(TensorObject, g_tensor_type);
     if (!object) {
       release(handle);
       return nullptr;
@@ -66,11 +79,20 @@ PyObject* wrap_tensor(bp_tensor* handle) noexcept {
   }
   object->handle = handle;
   object->weak_references = nullptr;
+  object->tracked = false;
   return reinterpret_cast<PyObject*>(object);
+}
+
+void track_tensor(PyObject* object) noexcept {
+  auto* tensor = reinterpret_cast<TensorObject*>(object);
+  if (std::exchange(tensor->tracked, true)) return;
+  PyObject_GC_Track(object);
 }
 
 bool add_tensor_type(PyObject* module) {
   std::vector<PyType_Slot> slots = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+                                    {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
+                                    {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
                                     {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
                                     {Py_tp_iter, reinterpret_cast<void*>(tensor_iter)},
                                     {Py_tp_hash, reinterpret_cast<void*>(PyBaseObject_Type.tp_hash)},
@@ -81,7 +103,8 @@ bool add_tensor_type(PyObject* module) {
   append_attribute_slots(slots);
   append_buffer_slots(slots);
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {"backplane.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT, slots.data()};
+  PyType_Spec spec = {"backplane.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                      slots.data()};
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   return g_tensor_type && PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) == 0;
 }

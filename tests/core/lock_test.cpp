@@ -6,6 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "backplane/threads.hpp"
+#include "core/interrupt.hpp"
+
 namespace backplane::core {
 namespace {
 
@@ -58,6 +61,24 @@ TEST(LockOfThreads, AllAreTakenAndGivenBackWhileOthersUseThem) {
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
+}
+
+// Whoever asks for an interrupt may have to wait for a lock whose holder waits for this one.
+TEST(LockOfThreads, NoInterruptIsAskedForUnderOne) {
+  static int asked;
+  asked = 0;
+  set_interrupt_check([] { ++asked; });
+  Lock lock;
+  {
+    std::lock_guard guard(lock);
+    check_interrupt();
+    std::lock_guard again(lock);
+    check_interrupt();
+  }
+  EXPECT_EQ(asked, 0);
+  check_interrupt();
+  EXPECT_EQ(asked, 1);
+  set_interrupt_check(nullptr);
 }
 
 TEST(LockOfThreads, EveryRankHasOne) {

@@ -83,12 +83,25 @@ sys.exit(3)
 """
 
 
+def ends_well(program):
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+                           env={**os.environ, "BACKPLANE_NUM_THREADS": "2"})  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (3, "done\n"), ended.stderr
+    return ended
+
+
 @pytest.mark.parametrize("what", WORK)
 def test_daemon_threads_end_with_the_process(what):
     program = PROGRAM.replace("WORK", WORK[what])
     for _ in range(4):
-        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
-                               env={**os.environ, "BACKPLANE_NUM_THREADS": "2"})  # fmt: skip
-        assert (ended.returncode, ended.stdout) == (3, "done\n"), ended.stderr
+        ended = ends_well(program)
         # An op of Python's is taken back as the interpreter ends, which its callers are told.
         assert "Error" not in ended.stderr or "custom op" in what, ended.stderr
+
+
+@pytest.mark.parametrize("milliseconds", [0, 3, 6, 10, 15, 20, 30])
+def test_the_process_ends_while_threads_open_libraries(milliseconds):
+    """Drivers are opened with a device's first use; the loader of libraries and their static objects are one of a kind."""
+    program = PROGRAM.replace("WORK", WORK["devices"]).replace("sleep(0.05)", f"sleep({milliseconds / 1000})")
+    for _ in range(2):
+        ends_well(program)

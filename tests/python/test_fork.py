@@ -1,0 +1,82 @@
+"""A child that is forked while other threads are anywhere inside the package computes, differentiates and registers."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# What three threads do while the main one forks.
+WORK = {
+    "backward": "(shared * shared).sum().backward()",
+    "leaves": "(bp.ones(2).requires_grad_() * 2).sum().backward()",
+    "hooks": "h = shared.register_hook(lambda g: None); (shared * 1).sum().backward(); h.remove()",
+    "registration": "define('fork::of%d' % threading.get_ident())",
+    "vmap": "bp.vmap(looped)(bp.ones((3, 2)))",
+    "large tensors": "bp.ones(50000) + 1",
+    "products": "m @ m",
+    "devices": "bp.plugins(); bp.devices()",
+    "random numbers": "bp.normal((1000,))",
+}
+
+PROGRAM = """
+import os, signal, threading
+import backplane as bp
+shared, m = bp.ones(3000).requires_grad_(), bp.ones((60, 60))
+before = bp.ones(50000)  # of the parent: the child gives it back
+
+def define(name):
+    @bp.custom_op(name, replace=True)
+    def op(x: bp.Tensor) -> bp.Tensor:
+        return x * 2
+    op.register_shape(lambda x: x)
+    op.register_vjp(lambda g: g * 2)
+    return op
+
+looped = define("fork::looped")
+looped.register_batch("loop")
+
+def child():
+    global before
+    signal.alarm(20)
+    del before
+    w = bp.ones(3000).requires_grad_()
+    (w * w).sum().backward()
+    (shared * 2).sum().backward()
+    op = define("fork::child")
+    v = bp.ones(50000).requires_grad_()
+    op(v).sum().backward()
+    (m @ m).sum().item()
+    good = w.grad[0].item() == 2 and v.grad[0].item() == 2 and bp.vmap(lambda r: r + 1)(m)[0, 0].item() == 2
+    os._exit(0 if good else 1)
+
+def work():
+    while not stop.is_set():
+        WORK
+
+stop = threading.Event()
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+ends = []
+signal.alarm(100)
+for _ in range(ROUNDS):
+    pid = os.fork()
+    if pid == 0:
+        child()
+    ends.append(os.waitpid(pid, 0)[1])
+    if ends[-1]:
+        break
+stop.set()
+for thread in threads:
+    thread.join()
+print(sorted(set(ends)))
+"""
+
+
+@pytest.mark.parametrize("what", WORK)
+def test_a_child_works_whatever_other_threads_did(what):
+    program = PROGRAM.replace("WORK", WORK[what]).replace("ROUNDS", "50")
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=150,
+                           env={**os.environ, "BACKPLANE_NUM_THREADS": "2"})  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (0, "[0]\n"), ended.stderr
