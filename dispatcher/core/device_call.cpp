@@ -8,6 +8,7 @@
 #include "backplane/device.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/expand.hpp"
 #include "core/owned_value.hpp"
 #include "core/realign.hpp"
 #include "core/shape_rules.hpp"
@@ -42,8 +43,15 @@ uint64_t alignment_of(const KernelRow& row, const Device& device) {
   return std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
 }
 
-void prepare_arguments(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
+void prepare_arguments(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
+                       Prepared& p) {
   const OpRecord& record = *call.op.record;
+  const bool expands = expands_operands(call.op.flags, row.def.flags);
+  const auto in_shape = [&](TensorImpl* t) {
+    const ShapeResult& full = shapes.of(0);
+    const bool fits = t->dl.ndim == full.ndim && std::equal(full.sizes, full.sizes + full.ndim, t->dl.shape);
+    return fits ? t : p.temporaries.keep(expanded(record, *t, full));
+  };
   for (int32_t i = 0; i < call.n_args; ++i) {
     const bp_value& v = call.args[i];
     bp_value& to = p.args[i];
@@ -51,7 +59,8 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
     const bool promotes = i < 64 && (record.def.promote >> i & 1);
     const bool in_compute = promotes && !(row.def.flags & BP_KERNEL_CASTS);
     if (v.tag == BP_TAG_TENSOR) {
-      to.u.t = prepare_tensor(impl(v.u.t), row, device, in_compute, compute, p.temporaries);
+      TensorImpl* t = expands ? in_shape(impl(v.u.t)) : impl(v.u.t);
+      to.u.t = prepare_tensor(t, row, device, in_compute, compute, p.temporaries);
     } else if (v.tag == BP_TAG_TENSOR_LIST) {
       auto& list = p.lists.emplace_back(v.u.tensors, v.u.tensors + v.count);
       for (bp_tensor*& t : list)
@@ -62,6 +71,8 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
       // Where it does not promote, as a mask or an index, it keeps its own kind.
       const bp_dtype kind = promotes ? compute : number_dtype(v.tag);
       to = prepare_number(v, row, device, kind, p.complex_storage[p.n_complex++], p.temporaries);
+      if (expands && to.tag == BP_TAG_TENSOR)
+        to.u.t = prepare_tensor(in_shape(impl(to.u.t)), row, device, false, compute, p.temporaries);
     }
   }
 }
@@ -261,7 +272,7 @@ void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype
   try {
     std::optional<OwnResults> expected;
     if (own_results) expected.emplace(call, device, compute, shapes);
-    prepare_arguments(call, row, device, compute, p);
+    prepare_arguments(call, row, device, compute, shapes, p);
     prepare_outputs(call, row, device, compute, shapes, p);
     run_row(call, row, device, compute, p);
     if (own_results) expected->check(p.outs);

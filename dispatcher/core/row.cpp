@@ -6,6 +6,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/expand.hpp"
 
 namespace backplane::core {
 namespace {
@@ -40,9 +41,13 @@ bool revision_fits(const OpRecord& record, const KernelRow& row, const bp_value*
   return true;
 }
 
-bool size_fits(const Call& call, const KernelRow& row) {
+bool size_fits(const Call& call, const KernelRow& row, ResultShapes& shapes) {
   if (row.def.max_elements == 0) return true;
   bool fits = true;
+  if (expands_operands(call.op.flags, row.def.flags)) {
+    const ShapeResult& full = shapes.of(0);
+    return checked_count(full.sizes, full.ndim) <= row.def.max_elements;
+  }
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) { fits = fits && element_count(*t) <= row.def.max_elements; });
   return fits;
 }
@@ -86,7 +91,7 @@ const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compu
       if (why) reason = "takes " + dtype_list(row->def.dtypes) + ", not " + kDtypeNames[compute];
     } else if (!revision_fits(record, *row, call.args, &lacking)) {
       if (why) reason = "was written before the argument \"" + std::string(lacking) + "\" existed";
-    } else if (!size_fits(call, *row)) {
+    } else if (!size_fits(call, *row, shapes)) {
       if (why) reason = "takes at most " + std::to_string(row->def.max_elements) + " elements";
     } else if (!supports(call, *row, const_cast<Device&>(device), compute, shapes)) {
       if (why) reason = "declined: " + cold().error;

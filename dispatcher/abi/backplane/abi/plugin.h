@@ -23,7 +23,10 @@ enum {
   BP_KERNEL_CALLS_OPS = 1u << 6,
   /* Out slots arrive empty (or not wanted): it stores tensors of its own making, which the core checks against the
    * op's rules. */
-  BP_KERNEL_OWN_RESULTS = 1u << 7
+  BP_KERNEL_OWN_RESULTS = 1u << 7,
+  /* Of an elementwise op: broadcasts on its own. Else the core gives a row without LOOP each tensor in the result's
+   * shape. */
+  BP_KERNEL_BROADCASTS = 1u << 8
 };
 
 /* A row of the dispatch table: one op on one backend. */
