@@ -1,8 +1,6 @@
 // The list of found plugins, by manifest, and what opens them. See discovery.hpp; locks as in lifecycle.hpp.
 #include "loader/discovery.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include "core/plugin_finder.hpp"
 #include "loader/found.hpp"
 #include "loader/lifecycle.hpp"
+#include "loader/trust.hpp"
 
 namespace backplane::loader {
 namespace {
@@ -26,35 +25,61 @@ Discovery& discovery() {
   return instance;
 }
 
-// The folder of the file that holds this very code: libbackplane.so, or a test that links its objects.
-fs::path own_folder() {
-  static const char anchor = 0;
-  Dl_info info{};
-  if (dladdr(&anchor, &info) == 0 || !info.dli_fname) return {};
+bool contains(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string_view namespace_of(std::string_view op) { return op.substr(0, op.find("::")); }
+
+// What two plugins may not both claim: a name, a backend, the namespace of an op. The claim that clashes, or "".
+std::string clash(const Manifest& manifest, const std::string& name, const std::vector<std::string>& backends,
+                  const std::vector<std::string>& ops) {
+  if (manifest.name == name) return "its name \"" + name + "\"";
+  for (const std::string& backend : manifest.backends)
+    if (contains(backends, backend)) return "its backend \"" + backend + "\"";
+  for (const std::string& op : manifest.ops)
+    for (const std::string& other : ops)
+      if (namespace_of(op) == namespace_of(other)) return "the namespace of its op \"" + op + "\"";
+  return "";
+}
+
+// A name counts once: who was found or loaded first keeps it.
+std::string why_taken(const Manifest& manifest) {
+  for (const auto& earlier : discovery().found) {
+    if (earlier->state == Found::State::kRefused) continue;
+    const Manifest& other = earlier->manifest;
+    if (std::string what = clash(manifest, other.name, other.backends, other.ops); !what.empty())
+      return what + " is that of " + other.path + ", found earlier";
+  }
   std::error_code error;
-  return fs::canonical(info.dli_fname, error).parent_path();
+  for (const core::PluginRecord* record : all_records()) {
+    const bool own = record == core::core_plugin();
+    if (!own && (record->state != State::kLoaded || fs::equivalent(record->path, manifest.file, error))) continue;
+    if (std::string what = clash(manifest, record->name, record->backends, record->ops); !what.empty())
+      return what + " is that of " + (own ? "backplane itself" : "the plugin loaded from " + record->path);
+  }
+  return "";
 }
 
-// A name counts once: the first found is the one that opens.
-void check_name_is_new(Found& entry) {
-  for (const auto& earlier : discovery().found)
-    if (earlier->state != Found::State::kRefused && earlier->manifest.name == entry.manifest.name) {
-      entry.state = Found::State::kRefused;
-      entry.why = "its name \"" + entry.manifest.name + "\" is that of " + earlier->manifest.path + ", found earlier";
-      return;
-    }
+std::string why_refused(const std::string& folder, const Manifest& manifest) {
+  std::string why = why_unusable(manifest);
+  std::error_code error;
+  if (why.empty() && fs::exists(manifest.file, error)) why = why_untrusted_in(folder, manifest.file);
+  return why.empty() ? why_taken(manifest) : why;
 }
 
-void add_manifest(const std::string& path) {
+// Whatever is wrong with one manifest stays with its entry: it must not hide the others.
+void add_manifest(const std::string& folder, const std::string& path) {
   for (const auto& known : discovery().found)
     if (known->manifest.path == path) return;
   auto entry = std::make_unique<Found>();
   try {
+    const std::string why = why_untrusted_in(folder, path);
+    BP_CHECK(why.empty(), VALUE, "manifest ", path, ": ", why);
     entry->manifest = read_manifest(path);
-    entry->why = why_unusable(entry->manifest);
+    entry->why = why_refused(folder, entry->manifest);
     if (!entry->why.empty()) entry->state = Found::State::kRefused;
-    check_name_is_new(*entry);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     entry->manifest.path = path;
     entry->manifest.name = fs::path(path).filename().string();
     entry->manifest.name.resize(entry->manifest.name.size() - std::string_view(kManifestSuffix).size());
@@ -66,8 +91,10 @@ void add_manifest(const std::string& path) {
 
 void search_folder(const std::string& folder) {
   const std::vector<std::string> manifests = manifests_in(folder);
+  const std::string why = why_untrusted(folder);
+  BP_CHECK(why.empty(), VALUE, "plugin folder ", folder, ": is not searched: ", why);
   discovery().folders.push_back({folder, ""});
-  for (const std::string& path : manifests) add_manifest(path);
+  for (const std::string& path : manifests) add_manifest(folder, path);
 }
 
 void search_if_there(const std::string& folder) {
@@ -76,10 +103,6 @@ void search_if_there(const std::string& folder) {
   } catch (const Error& error) {
     discovery().folders.push_back({folder, error.what()});
   }
-}
-
-bool contains(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // True when it was opened now. A refusal is kept in the entry.
@@ -132,13 +155,13 @@ std::vector<std::unique_ptr<Found>>& found_plugins() {
   Discovery& all = discovery();
   if (!all.searched) {
     all.searched = true;
-    const char* paths = std::getenv("BACKPLANE_PLUGIN_PATH");
+    const char* paths = secure_getenv("BACKPLANE_PLUGIN_PATH");  // not for a setuid program
     for (std::string_view rest = paths ? paths : ""; !rest.empty();) {
       const size_t colon = std::min(rest.find(':'), rest.size());
       if (colon > 0) search_if_there(std::string(rest.substr(0, colon)));
       rest.remove_prefix(std::min(colon + 1, rest.size()));
     }
-    search_if_there((own_folder() / "backplane/plugins").string());
+    search_if_there((own_file().parent_path() / "backplane/plugins").string());
   }
   return all.found;
 }

@@ -1,5 +1,5 @@
-// A reader of ELF section tables, as far as the dynamic symbols (System V ABI, chapters 4 and 5). 64-bit only, as the
-// contract is.
+// A reader of ELF tables, as far as the segments and the dynamic symbols (System V ABI, chapters 4 and 5). 64-bit only,
+// as the contract is.
 #include "loader/elf_symbols.hpp"
 
 #include <elf.h>
@@ -24,6 +24,8 @@ constexpr uint16_t kMachine = EM_RISCV;
 #else
 constexpr uint16_t kMachine = EM_NONE;  // not checked here; dlopen will
 #endif
+constexpr uint64_t kMaxAddress = uint64_t{1} << 47;
+constexpr size_t kMaxSymbolLength = 1024;  // what is looked for is shorter; in a damaged table one may span all of it
 
 // Reads the pieces that are asked for: with its debug information a plugin may be a hundred times as large as they are.
 class File {
@@ -38,17 +40,18 @@ class File {
     if (opened()) ::close(descriptor_);
   }
   bool opened() const { return descriptor_ >= 0; }
+  bool holds(uint64_t offset, uint64_t size) const { return offset <= size_ && size <= size_ - offset; }
 
   // [offset, offset + size); nothing where the file ends before that.
   std::string bytes(uint64_t offset, uint64_t size) const {
-    if (offset > size_ || size > size_ - offset) return {};
+    if (!holds(offset, size)) return {};
     std::string content(size, '\0');
     return fill(offset, content.data(), size) ? content : std::string();
   }
   // Copies a T out of the file; false beyond its end.
   template <class T>
   bool read(uint64_t offset, T& out) const {
-    return offset <= size_ && size_ - offset >= sizeof(T) && fill(offset, reinterpret_cast<char*>(&out), sizeof(T));
+    return holds(offset, sizeof(T)) && fill(offset, reinterpret_cast<char*>(&out), sizeof(T));
   }
 
  private:
@@ -68,16 +71,66 @@ class File {
   uint64_t size_ = 0;
 };
 
+// The system's loader believes the table of segments: it maps what lies beyond the file's end, where a read is SIGBUS,
+// and computes the room for all segments from the first and the last.
+std::string problem_of_segments(const File& file, const Elf64_Ehdr& header, std::vector<Elf64_Phdr>& segments) {
+  if (header.e_phentsize != sizeof(Elf64_Phdr) ||
+      !file.holds(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)))
+    return "is damaged: its table of segments is not in the file";
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t mapped_to = 0;
+  for (uint16_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr& p = segments.emplace_back();
+    if (!file.read(header.e_phoff + uint64_t{i} * sizeof p, p)) return "cannot be read";
+    if (p.p_filesz > 0 && !file.holds(p.p_offset, p.p_filesz))
+      return "is damaged or truncated: segment " + std::to_string(i) + " ends beyond the file";
+    if (p.p_type != PT_LOAD) continue;
+    if (p.p_filesz > p.p_memsz || p.p_vaddr > kMaxAddress || p.p_memsz > kMaxAddress || p.p_vaddr < mapped_to ||
+        (p.p_vaddr - p.p_offset) % page != 0 || p.p_align > kMaxAddress)
+      return "is damaged: segment " + std::to_string(i) + " has an impossible place in memory";
+    mapped_to = p.p_vaddr + p.p_memsz;
+  }
+  return "";
+}
+
+bool holds(const Elf64_Phdr& segment, const Elf64_Shdr& section) {
+  return section.sh_offset >= segment.p_offset && section.sh_size <= segment.p_filesz &&
+         section.sh_offset - segment.p_offset <= segment.p_filesz - section.sh_size &&
+         section.sh_offset - segment.p_offset == section.sh_addr - segment.p_vaddr;
+}
+
+// What is in memory when the file runs is told twice, by sections and by segments: one that was damaged shows.
+std::string problem_of_sections(const File& file, const Elf64_Ehdr& header, const std::vector<Elf64_Phdr>& segments) {
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) return "is damaged: its table of sections has entries of another size";
+  const auto in_segment = [&](const Elf64_Shdr& section, uint32_t type) {
+    return std::any_of(segments.begin(), segments.end(),
+                       [&](const Elf64_Phdr& p) { return p.p_type == type && holds(p, section); });
+  };
+  bool dynamic = false;
+  for (uint16_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    if (!file.read(header.e_shoff + uint64_t{i} * sizeof section, section)) return "cannot be read";
+    if (section.sh_type == SHT_NOBITS || section.sh_type == SHT_NULL) continue;
+    if (!file.holds(section.sh_offset, section.sh_size))
+      return "is damaged or truncated: section " + std::to_string(i) + " ends beyond the file";
+    if ((section.sh_flags & SHF_ALLOC) && !in_segment(section, PT_LOAD))
+      return "is damaged: section " + std::to_string(i) + " is in no segment that is loaded";
+    if (section.sh_type == SHT_DYNAMIC) dynamic = in_segment(section, PT_DYNAMIC);
+  }
+  return dynamic ? "" : "is damaged: its dynamic section is not its dynamic segment";
+}
+
 std::string problem_of(const File& file, Elf64_Ehdr& header) {
   if (!file.read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "is not a shared object";
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit shared object";
   if (header.e_type != ET_DYN) return "is not a shared object, but another kind of ELF file";
-  // The table of sections stands at the end: without it the file was cut short, and to map it could crash.
-  Elf64_Shdr last;
-  if (header.e_shnum == 0 || !file.read(header.e_shoff + (header.e_shnum - uint64_t{1}) * sizeof last, last))
-    return "is truncated or has no table of sections";
   if (kMachine != EM_NONE && header.e_machine != kMachine) return "was built for another processor architecture";
-  return "";
+  // The table of sections stands at the end: without it the file was cut short.
+  if (header.e_shnum == 0 || !file.holds(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)))
+    return "is truncated or has no table of sections";
+  std::vector<Elf64_Phdr> segments;
+  const std::string problem = problem_of_segments(file, header, segments);
+  return problem.empty() ? problem_of_sections(file, header, segments) : problem;
 }
 
 void read_symbols(const File& file, const Elf64_Shdr& table, const Elf64_Shdr& strings, ElfFile& out) {
@@ -88,7 +141,7 @@ void read_symbols(const File& file, const Elf64_Shdr& table, const Elf64_Shdr& s
     Elf64_Sym symbol;
     std::memcpy(&symbol, entries.data() + i * sizeof symbol, sizeof symbol);
     if (symbol.st_name >= names.size()) continue;
-    const std::string_view rest = std::string_view(names).substr(symbol.st_name);
+    const std::string_view rest = std::string_view(names).substr(symbol.st_name, kMaxSymbolLength);
     const std::string_view name = rest.substr(0, rest.find('\0'));
     if (name.empty()) continue;
     out.symbols.push_back(

@@ -12,6 +12,7 @@
 #include "backplane/error.hpp"
 #include "loader/elf_symbols.hpp"
 #include "loader/host_traits.hpp"
+#include "loader/trust.hpp"
 
 namespace backplane::loader {
 namespace {
@@ -21,6 +22,8 @@ constexpr uint32_t kMinimumTable = offsetof(bp_plugin, stop);
 constexpr size_t kMaxNameLength = 64;
 
 void check_file(const std::string& path) {
+  const std::string untrusted = why_untrusted(path);
+  BP_CHECK(untrusted.empty(), VALUE, path, ": is not opened, since others may have written it: ", untrusted);
   const ElfFile file = read_elf(path);
   BP_CHECK(file.problem.empty(), VALUE, path, ": ", file.problem);
   BP_CHECK(file.exports(BP_PLUGIN_QUERY_SYMBOL), VALUE, path, ": does not export " BP_PLUGIN_QUERY_SYMBOL,

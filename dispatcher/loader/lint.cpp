@@ -68,7 +68,8 @@ std::vector<LintFinding> lint_plugin(const std::string& path) {
   check_symbols(file, out);
   const fs::path manifest_path = fs::path(path).replace_extension().concat(loader::kManifestSuffix);
   try {
-    if (!fs::exists(manifest_path)) {
+    std::error_code error;
+    if (!fs::exists(manifest_path, error)) {
       out.push_back(
           {false, "it has no manifest " + manifest_path.string() + ", so it is never found, only loaded by path"});
       check_table(path, nullptr, out);

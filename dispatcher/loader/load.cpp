@@ -9,6 +9,7 @@
 #include "loader/library.hpp"
 #include "loader/lifecycle.hpp"
 #include "loader/manifest.hpp"
+#include "loader/trust.hpp"
 
 namespace backplane::loader {
 namespace {
@@ -21,18 +22,22 @@ std::string real_path(const std::string& path) {
   std::error_code error;
   const fs::path found = fs::canonical(path, error);
   BP_CHECK(!error, VALUE, path, ": ", error.message());
-  BP_CHECK(fs::is_regular_file(found), VALUE, path, ": is not a file; expected a plugin's shared object");
+  BP_CHECK(fs::is_regular_file(found, error), VALUE, path, ": is not a file; expected a plugin's shared object");
   return found.string();
 }
 
 // The manifest beside a file, where one describes it. Others of the folder may be broken: they are not asked for.
 std::optional<Manifest> manifest_of(const fs::path& file) {
   const fs::path usual = fs::path(file).replace_extension().concat(kManifestSuffix);
-  if (fs::exists(usual)) {
+  std::error_code error;
+  if (fs::exists(usual, error)) {
+    const std::string why = why_untrusted(usual);
+    BP_CHECK(why.empty(), VALUE, "manifest ", usual.string(), ": is not read, since others may have written it: ", why);
     Manifest manifest = read_manifest(usual.string());
     if (fs::path(manifest.file).filename() == file.filename()) return manifest;
   }
   for (const std::string& path : manifests_in(file.parent_path().string())) {
+    if (!why_untrusted(path).empty()) continue;
     try {
       Manifest manifest = read_manifest(path);
       if (fs::path(manifest.file).filename() == file.filename()) return manifest;

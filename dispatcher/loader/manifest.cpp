@@ -3,6 +3,7 @@
 #include "loader/manifest.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -18,16 +19,27 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr uintmax_t kMaxManifestBytes = 1 << 20;
+constexpr int kMaxDepth = 32;  // of nested values: what walks over a value afterwards recurses
 
 template <class... Parts>
 [[noreturn]] void refuse(const std::string& path, const Parts&... parts) {
   detail::fail(BP_ERROR_VALUE, "manifest ", path, ": ", parts...);
 }
 
-// A value's text, short enough for a message.
+// A value's text in ASCII, short enough for a message.
 std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+// Names go into reports, and a file name into calls of the system, which end it at a NUL.
+bool is_name(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::strchr("_-.:+", c);
+  });
+}
+bool has_control_characters(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; });
 }
 
 Json parse(const std::string& path) {
@@ -37,8 +49,12 @@ Json parse(const std::string& path) {
   if (size > kMaxManifestBytes) refuse(path, "has ", size, " bytes; a manifest has at most ", kMaxManifestBytes);
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse(path, "cannot be opened for reading");
+  const Json::parser_callback_t check_depth = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > kMaxDepth) refuse(path, "nests values more than ", kMaxDepth, " deep");
+    return true;
+  };
   try {
-    return Json::parse(in);
+    return Json::parse(in, check_depth);
   } catch (const Json::exception& failure) {
     refuse(path, "is not JSON: ", failure.what());
   }
@@ -57,6 +73,8 @@ class Reader {
     const auto found = root_.find(key);
     if (found == root_.end()) return "";
     if (!found->is_string()) refuse(path_, "\"", key, "\" is ", shown(*found), "; expected a string");
+    if (has_control_characters(found->get_ref<const std::string&>()))
+      refuse(path_, "\"", key, "\" is ", shown(*found), "; expected a string without control characters");
     return found->get<std::string>();
   }
   std::vector<std::string> texts(const char* key) const {
@@ -67,6 +85,8 @@ class Reader {
     for (const Json& item : *found) {
       if (!item.is_string() || item.get_ref<const std::string&>().empty())
         refuse(path_, "\"", key, "\" holds ", shown(item), "; expected strings that are not empty");
+      if (!is_name(item.get_ref<const std::string&>()))
+        refuse(path_, "\"", key, "\" holds ", shown(item), "; expected names of letters, digits and _ - . : +");
       out.push_back(item.get<std::string>());
     }
     return out;
@@ -95,6 +115,8 @@ Manifest read_manifest(const std::string& path) {
   Manifest manifest;
   manifest.path = path;
   manifest.name = reader.required_text("name");
+  if (!is_name(manifest.name))
+    refuse(path, "\"name\" is ", shown(root["name"]), "; expected letters, digits or any of _ - . : +");
   const std::string file = reader.required_text("file");
   if (fs::path(file).has_parent_path())
     refuse(path, "\"file\" is \"", file, "\"; expected a file name without folders, of a file next to the manifest");

@@ -54,7 +54,7 @@ def load_plugin(path):
     """Loads a plugin's file now and registers what it brings, all of it or nothing."""
     import os
 
-    return PluginInfo(_core.load_plugin(os.fspath(path)))
+    return PluginInfo(_core.load_plugin(os.fsencode(path)))
 
 
 def unload_plugin(name):
@@ -66,7 +66,7 @@ def add_plugin_path(folder):
     """Reads the manifests (*.backplane.json) of a folder; the files open when they are first needed."""
     import os
 
-    _core.add_plugin_path(os.fspath(folder))
+    _core.add_plugin_path(os.fsencode(folder))
 
 
 def call_counts():

@@ -36,11 +36,12 @@ py::dict describe(const DeviceInfo& info) {
 
 py::dict describe(const PluginInfo& info) {
   py::dict row;
-  row["name"] = info.name;
-  row["version"] = info.version;
-  row["path"] = info.path;
+  row["name"] = py::reinterpret_steal<py::object>(text_of(info.name));
+  row["version"] = py::reinterpret_steal<py::object>(text_of(info.version));
+  const auto length = static_cast<Py_ssize_t>(info.path.size());
+  row["path"] = py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefaultAndSize(info.path.data(), length));
   row["state"] = info.state;
-  row["why"] = info.why;
+  row["why"] = py::reinterpret_steal<py::object>(text_of(info.why));
   row["backends"] = info.backends;
   row["ops"] = info.ops;
   row["leases"] = info.leases;

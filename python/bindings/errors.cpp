@@ -72,10 +72,14 @@ bool add_exceptions(PyObject* module) {
 PyObject* raise_text(bp_status code, const char* text) noexcept {
   if (code == BP_ERROR_PYTHON && t_kept_error) {
     restore_kept_error();
-  } else {
-    PyErr_SetString(class_of(code), text);
+  } else if (PyRef message = PyRef::steal(text_of(text))) {
+    PyErr_SetObject(class_of(code), message.get());
   }
   return nullptr;
+}
+
+PyObject* text_of(std::string_view text) noexcept {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
 }
 
 PyObject* raise_status(bp_status status) noexcept { return raise_text(status, last_error()); }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <new>
+#include <string_view>
 #include <type_traits>
 
 #include "backplane/error.hpp"
@@ -21,6 +22,9 @@ PyObject* raise_status(bp_status status) noexcept;
 // `format` as PyUnicode_FromFormat reads it.
 PyObject* raise(bp_status code, const char* format, ...) noexcept;
 PyObject* raise_text(bp_status code, const char* text) noexcept;
+
+// A text that may hold the bytes of somebody's file: those that are not UTF-8 stand as escapes.
+PyObject* text_of(std::string_view text) noexcept;
 
 // Puts the op's name, and the argument's where it is known, before the text of the pending error, if that is one of
 // ours.
