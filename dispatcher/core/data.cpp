@@ -6,6 +6,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/foreign_memory.hpp"
 #include "core/shape_rules.hpp"
 
 namespace backplane {
@@ -137,22 +138,13 @@ Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* o
   BP_CHECK(dtype != BP_BOOL || are_bools(data, shape, strides), VALUE,
            "wrap_host: found bools that are neither the byte 0 nor 1; copy them with from_host, which makes them so");
   CallGuard guard;
-  auto ndim = static_cast<int32_t>(shape.size());
   // The storage spans what the strides reach, which may lie before `data`.
-  int64_t low = 0, high = 0;
-  bool none = false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    none = none || shape[i] == 0;
-    if (!strides.empty()) (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
-  }
-  int64_t item = kItemSize[dtype];
-  if (none) low = 0, high = -1;
-  if (strides.empty()) high = checked_count(shape.data(), ndim) - 1;
-  bp_storage* storage = wrap_storage(host_device(), static_cast<char*>(data) + low * item,
-                                     static_cast<uint64_t>((high - low + 1) * item), owner, release_owner);
+  const int64_t* steps = strides.empty() ? nullptr : strides.data();
+  const ForeignMemory memory = foreign_memory("wrap_host", data, 0, shape, steps, dtype);
+  bp_storage* storage = wrap_storage(host_device(), memory.begin, memory.size, owner, release_owner);
   storage->read_only = read_only;
-  return Tensor::adopt(new_tensor_over(storage, dtype, ndim, shape.data(), strides.empty() ? nullptr : strides.data(),
-                                       static_cast<uint64_t>(-low * item)));
+  return Tensor::adopt(new_tensor_over(storage, dtype, static_cast<int32_t>(shape.size()), shape.data(),
+                                       memory.size ? steps : nullptr, memory.byte_offset));
 }
 
 Tensor to_device(const Tensor& tensor, bp_device device) {

@@ -7,6 +7,7 @@
 #include "core/device_call.hpp"
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
+#include "core/foreign_memory.hpp"
 
 namespace backplane {
 
@@ -48,27 +49,21 @@ Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool
            " bits and ", t.dtype.lanes, " lanes is none of our dtypes");
   BP_CHECK(t.ndim >= 0 && t.ndim <= 64, SHAPE, "from_dlpack: rank ", t.ndim, " is not in 0..64");
   Device& device = device_of_dlpack(t);
-  int64_t low = 0, high = 0, count = 1;
-  for (int32_t i = 0; i < t.ndim; ++i) {
-    BP_CHECK(t.shape[i] >= 0, SHAPE, "from_dlpack: size ", t.shape[i], " of axis ", i, " is negative");
-    count *= t.shape[i];
-    if (t.strides) (t.strides[i] < 0 ? low : high) += (t.shape[i] - 1) * t.strides[i];
-  }
-  if (!t.strides) high = count - 1;
-  if (count == 0) low = 0, high = -1;
-  int64_t item = kItemSize[dtype];
-  char* first = static_cast<char*>(t.data) + t.byte_offset + low * item;
+  BP_CHECK(t.shape || t.ndim == 0, SHAPE, "from_dlpack: the address of its shape is null, and its rank is ", t.ndim);
   const Shape shape(t.shape, static_cast<size_t>(t.ndim));
-  const Shape strides = t.strides ? Shape(t.strides, shape.size()) : Shape();
-  if (dtype == BP_BOOL && device.host_memory() && !are_bools(first - low, shape, strides)) {
-    Tensor copy = from_host(first - low, shape, strides, dtype, id_of(device));
+  const ForeignMemory memory = foreign_memory("from_dlpack", t.data, t.byte_offset, shape, t.strides, dtype);
+  // Of no elements they may be anything.
+  const Shape strides = memory.size && t.strides ? Shape(t.strides, shape.size()) : Shape();
+  const char* first = static_cast<char*>(memory.begin) + memory.byte_offset;
+  if (dtype == BP_BOOL && device.host_memory() && !are_bools(first, shape, strides)) {
+    Tensor copy = from_host(first, shape, strides, dtype, id_of(device));
     release_owner(owner);
     return copy;
   }
-  bp_storage* storage =
-      wrap_storage(device, first, static_cast<uint64_t>((high - low + 1) * item), owner, release_owner);
+  bp_storage* storage = wrap_storage(device, memory.begin, memory.size, owner, release_owner);
   storage->read_only = read_only;
-  return Tensor::adopt(new_tensor_over(storage, dtype, t.ndim, t.shape, t.strides, static_cast<uint64_t>(-low * item)));
+  return Tensor::adopt(
+      new_tensor_over(storage, dtype, t.ndim, t.shape, strides.empty() ? nullptr : t.strides, memory.byte_offset));
 }
 
 }  // namespace

@@ -123,7 +123,10 @@ void empty_cache(bp_device id) {
 }
 
 void set_memory_limit(bp_device id, std::optional<uint64_t> bytes) {
-  call_slot(usable_device(id), BP_SLOT(set_memory_limit), bytes.value_or(BP_NO_MEMORY_LIMIT));
+  Device& device = usable_device(id);
+  call_slot(device, BP_SLOT(set_memory_limit), bytes.value_or(BP_NO_MEMORY_LIMIT));
+  // What is kept would be served without asking whether the limit still allows it.
+  if (bytes) empty_caches(device);
 }
 
 }  // namespace backplane

@@ -120,12 +120,15 @@ def vander(x, /, n=None, increasing=False):
     if x.ndim != 1:
         raise _core.ShapeError(f"vander: argument x: found {x.ndim} dimensions, expected a vector")
     n = x.shape[0] if n is None else n
-    columns = [op.full_like(x, 1)]
-    for _ in range(n - 1):
-        columns.append(op.multiply(columns[-1], x))
+    if n < 0:
+        raise _core.ArgumentValueError(f"vander: argument n: found {n}, expected at least 0")
     if n == 0:
         return op.full([x.shape[0], 0], 0, dtype=x.dtype, device=x.device)
-    return op.stack(columns if increasing else columns[::-1], axis=1)
+    number = op.cast(x, _core.int8) if x.dtype == _core.bool else x
+    factors = op.concat([op.full([x.shape[0], 1], 1, dtype=number.dtype, device=x.device),
+                         op.broadcast_to(op.expand_dims(number, [1]), [x.shape[0], n - 1])], axis=1)  # fmt: skip
+    powers = op.cast(op.cumprod(factors, 1, dtype=number.dtype), x.dtype)
+    return powers if increasing else op.flip(powers, [1])
 
 
 def _spaced(values, dtype, device):
@@ -135,6 +138,7 @@ def _spaced(values, dtype, device):
 def _steps(start, stop, num, endpoint):
     if num < 0:
         raise _core.ArgumentValueError(f"argument num: found {num}, expected at least 0")
+    _core.empty(num, dtype=_core.float64)  # raises where no such vector fits, before it is computed
     parts = max(num - 1 if endpoint else num, 1)
     return [start + (stop - start) * i / parts for i in range(num)]
 

@@ -63,6 +63,15 @@ class _Namespace:
     def __repr__(self):
         return f"<ops of {self._name}>"
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return getattr, (ops, self._name)
+
 
 class _Ops:
     """`backplane.ops`: a namespace per attribute."""
@@ -79,6 +88,15 @@ class _Ops:
 
     def __repr__(self):
         return f"<ops of {', '.join(dir(self))}>"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return "ops"  # the module's own
 
 
 ops = _Ops()

@@ -6,6 +6,8 @@ from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
+_MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
+
 __all__ = [
     "array_split",
     "atleast_1d",
@@ -106,6 +108,16 @@ def _pieces(x, axis, bounds):
     return [op.slice(x, [axis], [start], [stop], [1]) for start, stop in zip(bounds, bounds[1:])]
 
 
+def _check_count(function, argument, count, size):
+    """Of pieces: a list of so many is made, whose last ones are empty where they are more than `size`."""
+    if count <= 0:
+        raise _core.ArgumentValueError(f"{function}: argument {argument}: found {count}, expected more than 0")
+    if count > max(size, _MOST_EMPTY):
+        raise _core.ArgumentValueError(
+            f"{function}: argument {argument}: found {count} pieces of an axis of size {size}, expected at most its size or {_MOST_EMPTY}"
+        )
+
+
 def _at(x, axis, places):
     """The pieces between positions, which count from the end where they are negative, as in a slice."""
     bounds = [0, *(place.__index__() for place in places), x.shape[axis]]
@@ -119,8 +131,7 @@ def array_split(x, indices_or_sections, /, axis=0):
     if not hasattr(indices_or_sections, "__index__"):
         return _at(x, axis, indices_or_sections)
     count = indices_or_sections.__index__()
-    if count <= 0:
-        raise _core.ArgumentValueError(f"array_split: argument indices_or_sections: found {count}, expected more than 0")
+    _check_count("array_split", "indices_or_sections", count, x.shape[axis])
     least, longer = divmod(x.shape[axis], count)
     bounds = [i * least + min(i, longer) for i in range(count + 1)]
     return _pieces(x, axis, bounds)
@@ -143,9 +154,8 @@ def split(x, indices_or_sections, /, axis=0):
 def chunk(x, chunks, /, dim=0):
     """At most `chunks` pieces of x along dim, views, all of one size but for the last."""
     axis = normalized_axis("chunk", dim, x.ndim, "dim")
-    if chunks <= 0:
-        raise _core.ArgumentValueError(f"chunk: argument chunks: found {chunks}, expected more than 0")
     size = x.shape[axis]
+    _check_count("chunk", "chunks", chunks if size == 0 else min(chunks, size), size)
     step = -(-size // chunks)
     return tuple(_pieces(x, axis, [*range(0, size, step), size] if size else [0] * (chunks + 1)))
 

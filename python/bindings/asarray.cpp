@@ -3,6 +3,7 @@
 // Memory is shared where dtype, device and layout allow; a shared buffer is held until the tensor's storage dies.
 #include "asarray.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -68,14 +69,20 @@ bp_dtype dtype_of_format(const char* format, Py_ssize_t itemsize) {
   }
 }
 
+// Strides in bytes. Exporters of row-major memory may leave them out, as ctypes does though it is asked for them.
+std::vector<int64_t> strides_of(const Py_buffer& view) {
+  if (view.strides) return {view.strides, view.strides + view.ndim};
+  std::vector<int64_t> strides(static_cast<size_t>(view.ndim), view.itemsize);
+  for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * view.shape[i];
+  return strides;
+}
+
 // Strides in whole elements, not negative, at an aligned address: what a tensor can point to.
-bool can_share(const Py_buffer& view) {
+bool can_share(const Py_buffer& view, const std::vector<int64_t>& strides) {
   if (reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize > 8 ? 8 : view.itemsize))
     return false;
-  for (int i = 0; i < view.ndim; ++i) {
-    if (view.strides[i] < 0 || view.strides[i] % view.itemsize) return false;
-  }
-  return true;
+  return std::all_of(strides.begin(), strides.end(),
+                     [&](int64_t stride) { return stride >= 0 && stride % view.itemsize == 0; });
 }
 
 PyObject* copied_buffer(Py_buffer& view, bp_dtype dtype, Shape shape, bool may_copy) {
@@ -94,17 +101,17 @@ PyObject* tensor_of_buffer(PyObject* object, bool may_copy) {
     return nullptr;
   }
   Py_buffer& view = held->view;
-  if (view.ndim && !view.strides)
+  if (view.ndim && !view.shape)
     return raise(BP_ERROR_TYPE, "asarray: found a value of type %s, expected numbers", Py_TYPE(object)->tp_name);
   const bp_dtype dtype = dtype_of_format(view.format, view.itemsize);
-  if (dtype == BP_DTYPE_NONE) {
+  if (dtype == BP_DTYPE_NONE || view.itemsize != dtype_size(dtype)) {
     return raise(BP_ERROR_DTYPE,
                  "asarray: found elements of format '%s', expected numbers in this machine's byte order", view.format);
   }
   std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
-  if (!can_share(view)) return copied_buffer(view, dtype, shape, may_copy);
-  std::vector<int64_t> strides;
-  for (int i = 0; i < view.ndim; ++i) strides.push_back(view.strides[i] / view.itemsize);
+  std::vector<int64_t> strides = strides_of(view);
+  if (!can_share(view, strides)) return copied_buffer(view, dtype, shape, may_copy);
+  for (int64_t& stride : strides) stride /= view.itemsize;
   if (dtype == BP_BOOL && !are_bools(view.buf, shape, strides)) return copied_buffer(view, dtype, shape, may_copy);
   Tensor tensor = wrap_host(view.buf, shape, strides, dtype, held.get(), release_view, view.readonly != 0);
   held.release();
