@@ -29,7 +29,7 @@ std::string parameter_type(const Arg& arg) {
     case BP_TYPE_DEVICE:
       return maybe("bp_device");
     case BP_TYPE_GENERATOR:
-      return optional ? "std::optional<bp_generator_state>" : "const bp_generator_state&";
+      return optional ? "bp_generator_state*" : "bp_generator_state&";
     case BP_TYPE_BOOL:
       return maybe("bool");
     case BP_TYPE_STR:
@@ -114,8 +114,13 @@ class FunctionWriter {
   }
 
   std::string prologue(const std::string& first = {}) const {
+    std::string drawn;
+    for (const Arg& arg : entry_.signature.args)
+      if (arg.type == BP_TYPE_GENERATOR)
+        drawn += "  const backplane::detail::Drawn drawn_" + arg.name + "(" + (arg.has(BP_ARG_OPTIONAL) ? "" : "&") +
+                 cpp_identifier(arg.name) + ", op, args);\n";
     return "  static const backplane::OpHandle op = backplane::detail::op_named(" + c_string(entry_.full_name) +
-           ");\n  const bp_value args[] = {" + arguments(first) + "};\n";
+           ");\n  " + (drawn.empty() ? "const " : "") + "bp_value args[] = {" + arguments(first) + "};\n" + drawn;
   }
 
   std::string one_result() const {

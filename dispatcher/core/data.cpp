@@ -135,12 +135,12 @@ bool are_bools(const void* data, Shape shape, Shape strides) noexcept {
 Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner, void (*release_owner)(void*),
                  bool read_only) {
   check_sizes("wrap_host", shape, dtype);
-  BP_CHECK(dtype != BP_BOOL || are_bools(data, shape, strides), VALUE,
-           "wrap_host: found bools that are neither the byte 0 nor 1; copy them with from_host, which makes them so");
   CallGuard guard;
   // The storage spans what the strides reach, which may lie before `data`.
   const int64_t* steps = strides.empty() ? nullptr : strides.data();
   const ForeignMemory memory = foreign_memory("wrap_host", data, 0, shape, steps, dtype);
+  BP_CHECK(dtype != BP_BOOL || are_bools(data, shape, strides), VALUE,
+           "wrap_host: found bools that are neither the byte 0 nor 1; copy them with from_host, which makes them so");
   bp_storage* storage = wrap_storage(host_device(), memory.begin, memory.size, owner, release_owner);
   storage->read_only = read_only;
   return Tensor::adopt(new_tensor_over(storage, dtype, static_cast<int32_t>(shape.size()), shape.data(),

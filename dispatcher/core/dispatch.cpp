@@ -91,11 +91,36 @@ int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_ar
 
 namespace {
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail_missing_tensor(const Call& call, int32_t i) {
+  const bp_arg_def& arg = call.op.record->args[static_cast<size_t>(i)];
+  detail::fail(BP_ERROR_TYPE, call.op.record->name, ": argument ", i + 1, " \"", arg.name, "\": found ",
+               call.args[i].tag == BP_TAG_TENSOR_LIST ? "a list with an empty tensor" : "an empty tensor",
+               ", which a default-made Tensor is; expected one that was made by an op",
+               arg.flags & BP_ARG_LIST ? "" : ", or a number");
+}
+
+// An absent tensor only where the signature says that it may be. The short way declines such calls.
+inline void check_tensors_are_there(const Call& call) {
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    const bp_value& v = call.args[i];
+    if (v.tag == BP_TAG_ABSENT && (call.op.record->needed_tensors >> i & 1)) [[unlikely]]
+      fail_missing_tensor(call, i);
+    if (v.tag != BP_TAG_TENSOR_LIST || (call.op.record->args[static_cast<size_t>(i)].flags & BP_ARG_OPTIONAL_ELEMENTS))
+      continue;
+    for (uint32_t k = 0; k < v.count; ++k)
+      if (!v.u.tensors[k]) fail_missing_tensor(call, i);
+  }
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    BP_CHECK(!(call.outs[i].flags & BP_VALUE_GIVEN) || call.outs[i].tag == BP_TAG_TENSOR, TYPE, call.op.record->name,
+             ": the output to write into is an empty tensor; leave it out, or make one with empty()");
+}
+
 // `keys`: those that intercept, of the thread and the arguments. `operands`: of ops with a short way.
 [[gnu::noinline]] void call_the_long_way(const Call& call, uint64_t keys, uint64_t considered,
                                          const Operands* operands) {
   check_stack(call.op.record->def.name);
   if (operands && keys == kTapeKey && !thread_state.level && call_handlers.tape_fast(call, *operands)) return;
+  check_tensors_are_there(call);
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys & considered;
   if (keys) {
@@ -294,7 +319,7 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
     OpEntry& entry = checked_entry(op);
     BP_CHECK(entry.flags & BP_OP_INPLACE, NOT_IMPLEMENTED, entry.record->name, ": has no in-place variant");
     BP_CHECK(n_args > 0 && args[0].tag == BP_TAG_TENSOR, TYPE, entry.record->name,
-             ": the in-place variant writes to its first argument, which must be a tensor");
+             ": the in-place variant writes to its first argument, which must be a tensor, neither empty nor a number");
     bp_value out = args[0];
     out.flags = BP_VALUE_GIVEN;
     core::call(entry, args, n_args, &out, 1);

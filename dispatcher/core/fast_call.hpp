@@ -30,7 +30,9 @@ struct Operands {
   } else if (i < 64 && (op.record->tensor_args >> i & 1)) {
     sum.numbers = sum.numbers || v.tag != BP_TAG_ABSENT;
     const bool number = op.short_way == ShortWay::kLikeOperands && (v.tag == BP_TAG_FLOAT || v.tag == BP_TAG_INT);
-    sum.plain = sum.plain && (number || (v.tag == BP_TAG_ABSENT && i >= op.record->n_alike));
+    sum.plain =
+        sum.plain &&
+        (number || (v.tag == BP_TAG_ABSENT && !(op.record->needed_tensors >> i & 1) && i >= op.record->n_alike));
   }
 }
 

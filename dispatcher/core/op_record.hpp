@@ -45,6 +45,7 @@ struct OpRecord {
   std::span<const bp_dtype_mask> accepts;       // per argument; 0: not checked
   uint32_t n_required = 0;                      // up to and with the last argument that has no default
   uint64_t tensor_args = 0;                     // bit i: argument i is Tensor, Tensor? or a list of them
+  uint64_t needed_tensors = 0;                  // bit i: of those, it may not be absent
   uint64_t axis_args = 0;                       // bit i: argument i is Axis or Axes
   bool simple_tensors = true;                   // no list among them
   bp_dtype_mask promote_accepts = BP_MASK_ANY;  // what all arguments of `promote` accept

@@ -109,6 +109,7 @@ void verify_args(OpRecord& op) {
     if (arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_AXES) op.axis_args |= uint64_t{1} << i;
     if (arg.type != BP_TYPE_TENSOR) continue;
     op.tensor_args |= uint64_t{1} << i;
+    if (!(arg.flags & BP_ARG_OPTIONAL)) op.needed_tensors |= uint64_t{1} << i;
     if (arg.flags & BP_ARG_LIST) op.simple_tensors = false;
   }
 }

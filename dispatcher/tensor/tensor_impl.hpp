@@ -59,7 +59,8 @@ struct TensorImpl : bp_tensor {
 };
 
 inline TensorImpl* impl(bp_tensor* tensor) { return static_cast<TensorImpl*>(tensor); }
-inline TensorImpl* impl(const Tensor& tensor) { return static_cast<TensorImpl*>(tensor.get()); }
+// Throws for an empty one.
+inline TensorImpl* impl(const Tensor& tensor) { return static_cast<TensorImpl*>(tensor.held()); }
 
 inline void retain(TensorImpl* tensor) noexcept { tensor->refs.fetch_add(1, std::memory_order_relaxed); }
 void destroy(TensorImpl* tensor) noexcept;

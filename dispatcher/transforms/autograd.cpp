@@ -51,7 +51,7 @@ bool set_grad_enabled(bool enabled) noexcept {
   return before;
 }
 
-bool requires_grad(const Tensor& tensor) noexcept {
+bool requires_grad(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
   return t->node || (t->autograd && t->autograd->requires_grad) || (t->keys & kTapeKey);
 }
@@ -71,7 +71,7 @@ void set_requires_grad(const Tensor& tensor, bool wanted) {
     t->keys &= ~kTapeKey;
 }
 
-bool is_leaf(const Tensor& tensor) noexcept { return impl(tensor)->node == nullptr; }
+bool is_leaf(const Tensor& tensor) { return impl(tensor)->node == nullptr; }
 
 Tensor grad_of(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
@@ -83,7 +83,7 @@ Tensor grad_of(const Tensor& tensor) {
 
 void set_grad_of(const Tensor& tensor, const Tensor& grad) {
   if (grad) {
-    BP_CHECK(same_shape(*tensor.get(), *grad.get()), SHAPE, "grad: its shape differs from the tensor's");
+    BP_CHECK(same_shape(*tensor.held(), *grad.get()), SHAPE, "grad: its shape differs from the tensor's");
     BP_CHECK(tensor.dtype() == grad.dtype(), DTYPE, "grad: its dtype differs from the tensor's");
   }
   Autograd& autograd = autograd_of(impl(tensor));
@@ -104,11 +104,12 @@ Tensor detach(const Tensor& tensor) {
       new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset));
 }
 
-uint64_t version_of(const Tensor& tensor) noexcept {
-  return tensor.get()->storage ? tensor.get()->storage->version.load(std::memory_order_relaxed) : 0;
+uint64_t version_of(const Tensor& tensor) {
+  const bp_storage* storage = tensor.held()->storage;
+  return storage ? storage->version.load(std::memory_order_relaxed) : 0;
 }
 
-const char* node_name(const Tensor& tensor) noexcept {
+const char* node_name(const Tensor& tensor) {
   const Node* node = impl(tensor)->node;
   return !node ? "" : node->op ? node->op->record->def.name : "a copy between devices";
 }

@@ -74,7 +74,7 @@ void BatchLevel::handle(const Call& call) {
 
 Tensor BatchLevel::enter(const Tensor& input, int32_t axis) {
   const int32_t argument = entered_++;
-  const DLTensor& x = input.get()->dl;
+  const DLTensor& x = input.held()->dl;
   BP_CHECK(axis >= -x.ndim && axis < x.ndim, INDEX, transform, ": axis ", axis, " is out of range for argument ",
            argument, ", which has ", x.ndim, x.ndim == 1 ? " dim" : " dims");
   if (axis < 0) axis += x.ndim;

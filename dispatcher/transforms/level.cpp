@@ -147,7 +147,7 @@ const char* differentiated_by(const Tensor& tensor) {
   return nullptr;
 }
 
-bool is_transformed(const Tensor& tensor) noexcept { return core::impl(tensor)->wrapper != nullptr; }
+bool is_transformed(const Tensor& tensor) { return core::impl(tensor)->wrapper != nullptr; }
 
 Tensor innermost_value(const Tensor& tensor) {
   core::TensorImpl* t = core::impl(tensor);

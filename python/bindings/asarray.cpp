@@ -101,7 +101,9 @@ PyObject* tensor_of_buffer(PyObject* object, bool may_copy) {
     return nullptr;
   }
   Py_buffer& view = held->view;
-  if (view.ndim && !view.shape)
+  // NumPy's dates give their bytes so, without an order of bytes in the format, which ctypes always gives.
+  const bool is_marked = view.format && std::strchr("<>=@", *view.format);
+  if (view.ndim && (!view.shape || (!view.strides && !is_marked)))
     return raise(BP_ERROR_TYPE, "asarray: found a value of type %s, expected numbers", Py_TYPE(object)->tp_name);
   const bp_dtype dtype = dtype_of_format(view.format, view.itemsize);
   if (dtype == BP_DTYPE_NONE || view.itemsize != dtype_size(dtype)) {

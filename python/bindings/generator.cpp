@@ -9,10 +9,6 @@
 namespace backplane::python {
 namespace {
 
-// A counter gives four words of 32 bits. The thirstiest op of the registry, normal in float64, takes four words an
-// element; the rest is room for ops of other registries.
-constexpr uint64_t kCountersPerElement = 4;
-
 struct GeneratorObject {
   PyObject_HEAD bp_generator_state state;
 };
@@ -133,9 +129,10 @@ bool is_generator(PyObject* object) noexcept { return Py_TYPE(object) == g_gener
 
 PyObject* wrap_generator(bp_generator_state state) noexcept { return make_generator(g_generator_type, state); }
 
-bool reserve_positions(PyObject* generator, uint64_t elements, bp_generator_state* reserved) noexcept {
+bool reserve_positions(PyObject* generator, OpHandle op, std::span<const bp_value> args,
+                       bp_generator_state* reserved) noexcept {
   return guarded([&] {
-           *reserved = reserve_random(state_of(generator ? generator : g_default), 1 + kCountersPerElement * elements);
+           *reserved = reserve_random(state_of(generator ? generator : g_default), op, args);
            return 0;
          }) == 0;
 }

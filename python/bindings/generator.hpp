@@ -4,7 +4,9 @@
 // The interpreter lock guards the counter.
 #pragma once
 
-#include "backplane/abi/value.h"
+#include <span>
+
+#include "backplane/op.hpp"
 #include "py_ref.hpp"
 
 namespace backplane::python {
@@ -16,8 +18,9 @@ bool is_generator(PyObject* object) noexcept;
 // A new Generator at this position, or nullptr with a Python error.
 PyObject* wrap_generator(bp_generator_state state) noexcept;
 
-// Reserves the positions of a call over `elements` elements from a Generator, or from the process's own for NULL.
-// False: a Python error is set (a checkpoint that runs again differs from its first run).
-bool reserve_positions(PyObject* generator, uint64_t elements, bp_generator_state* reserved) noexcept;
+// Reserves the positions of a call from a Generator, or from the process's own for NULL. False: a Python error is set
+// (a checkpoint that runs again differs from its first run).
+bool reserve_positions(PyObject* generator, OpHandle op, std::span<const bp_value> args,
+                       bp_generator_state* reserved) noexcept;
 
 }  // namespace backplane::python

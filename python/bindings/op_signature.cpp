@@ -27,7 +27,7 @@ bool same_name(PyObject* a, PyObject* b) noexcept { return a == b || PyUnicode_C
 }  // namespace
 
 OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
-    : def_(hold_op_def(op)), name_(PyUnicode_AsUTF8(python_name)) {
+    : op_(op), def_(hold_op_def(op)), name_(PyUnicode_AsUTF8(python_name)) {
   parameters_.reserve(def_->args.count);
   for (uint32_t i = 0; i < def_->args.count; ++i) {
     const auto spec = element_of<bp_arg_def>(def_->args, i);
@@ -156,26 +156,11 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
   return std::max(used, generator_ + 1);
 }
 
-// The largest count of elements that an argument speaks of bounds what the call can draw.
 bool OpSignature::reserve(PyObject* const* given, CallArguments& arguments) const {
   bp_value* values = arguments.values();
-  uint64_t elements = 1;
-  for (int32_t i = 0; i < count(); ++i) {
-    const bp_value& value = values[i];
-    uint64_t product = 1;
-    if (value.tag == BP_TAG_TENSOR) {
-      for (int32_t k = 0; k < value.u.t->dl.ndim; ++k) product *= static_cast<uint64_t>(value.u.t->dl.shape[k]);
-    } else if (value.tag == BP_TAG_INT_LIST) {
-      for (uint32_t k = 0; k < value.count; ++k)
-        product *= static_cast<uint64_t>(std::max<int64_t>(value.u.ints[k], 0));
-    } else if (parameters_[static_cast<size_t>(i)].spec.type == BP_TYPE_SIZE && value.tag == BP_TAG_INT) {
-      product = static_cast<uint64_t>(std::max<int64_t>(value.u.i, 0));
-    }
-    elements = std::max(elements, product);
-  }
   PyObject* generator = given[generator_] == Py_None ? nullptr : given[generator_];
   auto* state = arguments.allocate<bp_generator_state>(1);
-  if (!reserve_positions(generator, elements, state)) return false;
+  if (!reserve_positions(generator, op_, {values, static_cast<size_t>(count())}, state)) return false;
   values[generator_] = bp_value{};
   values[generator_].tag = BP_TAG_GENERATOR;
   values[generator_].u.g = state;

@@ -54,6 +54,7 @@ class OpSignature {
   bool reserve(PyObject* const* given, CallArguments& arguments) const;
   bool raise_unknown(PyObject* keyword) const;
 
+  OpHandle op_;
   std::shared_ptr<const bp_op_def> def_;
   const char* name_;
   std::vector<Parameter> parameters_;

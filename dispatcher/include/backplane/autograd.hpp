@@ -13,15 +13,15 @@ namespace backplane {
 BACKPLANE_API bool grad_enabled() noexcept;
 BACKPLANE_API bool set_grad_enabled(bool enabled) noexcept;  // of this thread; returns the old setting
 
-BACKPLANE_API bool requires_grad(const Tensor& tensor) noexcept;
+BACKPLANE_API bool requires_grad(const Tensor& tensor);
 BACKPLANE_API void set_requires_grad(const Tensor& tensor, bool wanted);  // leaves only; inexact dtypes only
-BACKPLANE_API bool is_leaf(const Tensor& tensor) noexcept;
+BACKPLANE_API bool is_leaf(const Tensor& tensor);
 BACKPLANE_API Tensor grad_of(const Tensor& tensor);  // empty where there is none
 // A gradient that is the tensor itself, or leads back to it, is taken without its history: it would keep both for ever.
 BACKPLANE_API void set_grad_of(const Tensor& tensor, const Tensor& grad);
 BACKPLANE_API Tensor detach(const Tensor& tensor);  // shares data and version counter, not history
-BACKPLANE_API uint64_t version_of(const Tensor& tensor) noexcept;
-BACKPLANE_API const char* node_name(const Tensor& tensor) noexcept;  // the op that made it; "" for a leaf
+BACKPLANE_API uint64_t version_of(const Tensor& tensor);
+BACKPLANE_API const char* node_name(const Tensor& tensor);  // the op that made it; "" for a leaf
 
 struct BackwardOptions {
   bool retain_graph = false;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backplane/tensor.hpp"
+#include "backplane/op.hpp"
 
 namespace backplane {
 
@@ -85,5 +85,8 @@ BACKPLANE_API std::shared_ptr<GraphFunction> make_checkpoint(
 // Takes `count` counters of a generator for one random call, which is how every front door takes random numbers. While
 // a checkpoint recomputes on this thread, it gives those of the first run, and `generator` stays as it is.
 BACKPLANE_API bp_generator_state reserve_random(bp_generator_state& generator, uint64_t count);
+// The same for a call of an op with these arguments, of which the largest count of elements bounds what it can draw.
+BACKPLANE_API bp_generator_state reserve_random(bp_generator_state& generator, OpHandle op,
+                                                std::span<const bp_value> args);
 
 }  // namespace backplane

@@ -125,6 +125,7 @@ inline bp_value borrow(const bp_generator_state& x) noexcept {
   state.u.g = &x;
   return state;
 }
+inline bp_value borrow(const bp_generator_state* x) noexcept { return x ? borrow(*x) : absent(); }
 inline bp_value borrow(std::string_view x) noexcept {
   bp_value text{};
   text.tag = BP_TAG_STRING;
@@ -136,6 +137,23 @@ template <class T>
 bp_value borrow(const std::optional<T>& x) noexcept {
   return x ? borrow(*x) : absent();
 }
+
+// Random numbers are taken from a generator by moving it on: the call reads the state in which it was, which this
+// holds.
+class Drawn {
+ public:
+  template <size_t N>
+  Drawn(bp_generator_state* generator, OpHandle op, bp_value (&args)[N]) {
+    if (!generator) return;
+    state_ = reserve_random(*generator, op, args);
+    for (bp_value& value : args)
+      if (value.tag == BP_TAG_GENERATOR && value.u.g == generator) value.u.g = &state_;
+  }
+  Drawn(const Drawn&) = delete;
+
+ private:
+  bp_generator_state state_{};
+};
 
 inline OpHandle op_named(const char* full_name) {
   const OpHandle op = find_op(full_name);

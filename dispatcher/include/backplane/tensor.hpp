@@ -55,12 +55,17 @@ class Tensor {
   bp_tensor* detach_handle() noexcept { return std::exchange(handle_, nullptr); }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-  int32_t ndim() const noexcept { return handle_->dl.ndim; }
-  Shape shape() const noexcept { return {handle_->dl.shape, static_cast<size_t>(ndim())}; }
-  Shape strides() const noexcept { return {handle_->dl.strides, static_cast<size_t>(ndim())}; }
-  bp_dtype dtype() const noexcept { return handle_->dtype; }
-  bp_device device() const noexcept { return {handle_->backend, handle_->ordinal}; }
-  bool is_contiguous() const noexcept { return (handle_->flags & BP_TENSOR_CONTIGUOUS) != 0; }
+  // The handle of a Tensor that is not empty. Throws, as all below do, for one that is.
+  bp_tensor* held() const {
+    BP_CHECK(handle_, VALUE, "found an empty Tensor, which a default-made one is; expected one that was made by an op");
+    return handle_;
+  }
+  int32_t ndim() const { return held()->dl.ndim; }
+  Shape shape() const { return {held()->dl.shape, static_cast<size_t>(handle_->dl.ndim)}; }
+  Shape strides() const { return {held()->dl.strides, static_cast<size_t>(handle_->dl.ndim)}; }
+  bp_dtype dtype() const { return held()->dtype; }
+  bp_device device() const { return {held()->backend, handle_->ordinal}; }
+  bool is_contiguous() const { return (held()->flags & BP_TENSOR_CONTIGUOUS) != 0; }
 
  private:
   bp_tensor* handle_ = nullptr;

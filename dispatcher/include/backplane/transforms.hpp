@@ -137,6 +137,6 @@ BACKPLANE_API std::vector<const char*> transforms_of(const Tensor& tensor);
 // would be a constant; nullptr where there is none.
 BACKPLANE_API const char* differentiated_by(const Tensor& tensor);
 // Is the tensor one of a transform (its data cannot be read directly)?
-BACKPLANE_API bool is_transformed(const Tensor& tensor) noexcept;
+BACKPLANE_API bool is_transformed(const Tensor& tensor);
 
 }  // namespace backplane
