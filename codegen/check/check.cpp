@@ -3,6 +3,7 @@
 #include <map>
 
 #include "check/compiled.hpp"
+#include "check/emitted_names.hpp"
 #include "check/op_compiler.hpp"
 
 namespace backplane::codegen {
@@ -81,6 +82,7 @@ class CycleFinder {
 CompiledRegistry check(std::vector<std::unique_ptr<RegistryFile>> files, Diagnostics& diagnostics) {
   CompiledRegistry registry;
   registry.files = std::move(files);
+  check_emitted_names(registry.files, diagnostics);
   registry.names = std::make_unique<Registry>(registry.files, diagnostics);
   std::vector<CompiledOp> all;
   for (const auto& file : registry.files) {

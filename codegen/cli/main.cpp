@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
       ->type_name("LIST");
   app.add_option("--depfile", options.depfile, "Writes the inputs as a make rule")->type_name("FILE");
   app.add_option("--explain", options.explain, "Prints what was derived for an op")->type_name("OP");
+  app.add_flag("--base", options.base, "The files are backplane's own registry, of namespace bp");
   app.add_flag("--check", options.check, "Reports mistakes and writes nothing");
   app.add_flag("--list", options.list, "Prints the signatures and writes nothing");
   CLI11_PARSE(app, argc, argv);

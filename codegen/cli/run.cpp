@@ -8,6 +8,7 @@
 
 #include "cli/explain.hpp"
 #include "emit/emit.hpp"
+#include "schema/identifiers.hpp"
 #include "schema/reader.hpp"
 
 namespace backplane::codegen {
@@ -29,6 +30,15 @@ std::string installed_registry() {
   const fs::path executable = fs::read_symlink("/proc/self/exe", error);
   const fs::path path = executable.parent_path().parent_path() / "share" / "backplane" / "ops.yaml";
   return !error && fs::exists(path, error) ? path.string() : "";
+}
+
+// Only the registry that comes with backplane may say that it is it: a stranger's would replace its header.
+void check_base(const Options& options, const std::vector<std::unique_ptr<RegistryFile>>& files,
+                Diagnostics& diagnostics) {
+  for (const auto& file : files)
+    if (file->ns == "bp" && !file->imported && !options.base)
+      diagnostics.error(file->tree->root->find("namespace")->location(),
+                        "the namespace 'bp' is that of backplane's own ops; choose another");
 }
 
 bool reads_own_base(const std::vector<std::unique_ptr<RegistryFile>>& files) {
@@ -84,6 +94,16 @@ int run(const Options& options, std::ostream& out, std::ostream& errors) {
     errors << "backplane-codegen: error: " << wrong << '\n';
     return 2;
   }
+  if (const std::string why = options.symbol.empty() ? "" : why_no_namespace(options.symbol); !why.empty()) {
+    errors << "backplane-codegen: error: --symbol '" << options.symbol << "' " << why << "; give a C identifier\n";
+    return 2;
+  }
+  for (const std::string& path : options.ops)
+    if (first_hidden(path) != std::string::npos || path.find_first_of("\n\r") != std::string::npos) {
+      errors << "backplane-codegen: error: the path " << c_string(path)
+             << " is no text of one line, as which it would stand in the outputs; rename the file\n";
+      return 2;
+    }
   Diagnostics diagnostics;
   std::vector<std::unique_ptr<RegistryFile>> files;
   for (const std::string& path : options.ops) files.push_back(read_registry(path, false, diagnostics));
@@ -91,6 +111,7 @@ int run(const Options& options, std::ostream& out, std::ostream& errors) {
   if (imports.empty() && options.default_import && !reads_own_base(files))
     if (const std::string base = installed_registry(); !base.empty()) imports.push_back(base);
   for (const std::string& path : imports) files.push_back(read_registry(path, true, diagnostics));
+  check_base(options, files, diagnostics);
   const CompiledRegistry registry = check(std::move(files), diagnostics);
   if (!diagnostics.empty()) {
     errors << diagnostics.render();

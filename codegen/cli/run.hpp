@@ -16,6 +16,7 @@ struct Options {
   std::vector<std::string> emit;  // empty: everything
   std::string depfile;
   std::string explain;
+  bool base = false;  // the files are backplane's own, of namespace bp
   bool check = false;
   bool list = false;
 };

@@ -72,7 +72,7 @@ class FunctionWriter {
   explicit FunctionWriter(const Entry& entry) : entry_(entry), name_(cpp_identifier(entry.name())) {}
 
   std::string write() {
-    std::string text = "\n// " + entry_.doc.value + "\n//   " + one_line(entry_.signature.text.value) + "\n";
+    std::string text = "\n// " + comment(entry_.doc.value) + "\n//   " + comment(entry_.signature.text.value) + "\n";
     text += results().size() > 1   ? result_struct() + many_results()
             : results()[0].is_list ? list_result()
                                    : one_result();
@@ -83,11 +83,6 @@ class FunctionWriter {
 
  private:
   const std::vector<ResultSpec>& results() const { return entry_.signature.results; }
-
-  static std::string one_line(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text;
-  }
 
   // C++ wants defaults at the end, so a required keyword comes before them.
   std::string parameters(size_t from) const {
@@ -176,21 +171,6 @@ class FunctionWriter {
 };
 
 }  // namespace
-
-std::string cpp_identifier(const std::string& name) {
-  static const std::vector<std::string_view> reserved = {
-      "alignas",   "alignof",  "and",      "asm",     "auto",    "bool",      "break",    "case",     "catch",
-      "char",      "class",    "compl",    "concept", "const",   "constexpr", "continue", "decltype", "default",
-      "delete",    "do",       "double",   "else",    "enum",    "explicit",  "export",   "extern",   "false",
-      "float",     "for",      "friend",   "goto",    "if",      "inline",    "int",      "long",     "mutable",
-      "namespace", "new",      "noexcept", "not",     "nullptr", "operator",  "or",       "private",  "protected",
-      "public",    "register", "requires", "return",  "short",   "signed",    "sizeof",   "static",   "struct",
-      "switch",    "template", "this",     "throw",   "true",    "try",       "typedef",  "typeid",   "typename",
-      "union",     "unsigned", "using",    "virtual", "void",    "volatile",  "while",    "xor",      "op",
-      "args",      "outs"};
-  const std::string word = c_identifier(name);
-  return std::find(reserved.begin(), reserved.end(), word) != reserved.end() ? word + "_" : word;
-}
 
 void emit_cpp(const EmitContext& context, OutputSet& out) {
   const std::string ns = context.ns == "bp" ? "backplane" : context.ns;

@@ -1,4 +1,5 @@
-// docs/ops/NAME.md, a reference page per op, and docs/ops/index.md.
+// docs/ops/NAME.md, a reference page per op, and docs/ops/list-of-ops.md, a name that no op can have.
+#include <algorithm>
 #include <map>
 
 #include "emit/emit.hpp"
@@ -24,14 +25,30 @@ std::string cell(std::string text) {
   return text;
 }
 
-std::string code(const std::string& text) { return "`" + cell(text) + "`"; }
+// Between more backticks than stand together in the text.
+std::string fence(const std::string& text, size_t least) {
+  size_t run = 0, longest = 0;
+  for (const char c : text) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+  return std::string(std::max(least, longest + 1), '`');
+}
+
+std::string code(const std::string& text) {
+  const std::string mark = fence(text, 1);
+  const std::string space = mark.size() > 1 ? " " : "";
+  return mark + space + cell(text) + space + mark;
+}
+
+std::string block(const std::string& text, const char* language = "") {
+  const std::string mark = fence(text, 3);
+  return mark + language + "\n" + text + (!text.empty() && text.back() == '\n' ? "" : "\n") + mark + "\n";
+}
 
 class PageWriter {
  public:
   explicit PageWriter(const CompiledOp& op) : op_(op), entry_(*op.entry) {}
 
   std::string write() {
-    text_ = "# " + entry_.full_name + "\n\n" + entry_.doc.value + "\n\n```\n" + entry_.signature.text.value + "\n```\n";
+    text_ = "# " + entry_.full_name + "\n\n" + entry_.doc.value + "\n\n" + block(entry_.signature.text.value);
     if (!entry_.aliases.empty()) text_ += "\nIn Python also " + aliases() + ".\n";
     arguments();
     results();
@@ -41,9 +58,7 @@ class PageWriter {
     decomposition();
     variants();
     errors();
-    if (!entry_.example.empty())
-      text_ += "\n## Example\n\n```python\n" + entry_.example.value +
-               (entry_.example.value.back() == '\n' ? "" : "\n") + "```\n";
+    if (!entry_.example.empty()) text_ += "\n## Example\n\n" + block(entry_.example.value, "python");
     if (!entry_.source.empty()) {
       text_ += "\n## Source\n\n";
       for (const Text& source : entry_.source) text_ += source.value + "\n";
@@ -172,7 +187,7 @@ class PageWriter {
     const CompiledFormula* formula = op_.find(BP_RULE_DECOMPOSE);
     text_ += "\n## Decomposition\n\n";
     if (formula)
-      text_ += "```\n" + formula->text + "\n```\n";
+      text_ += block(formula->text);
     else if (!entry_.family.empty())
       text_ += "A primitive of the family " + entry_.family.value + ".\n";
     else
@@ -210,7 +225,7 @@ void emit_docs(const EmitContext& context, OutputSet& out) {
   std::string index = "# The ops of namespace " + context.ns + "\n\n| op | |\n| --- | --- |\n";
   for (const auto& [name, entry] : sorted)
     index += "| [" + name + "](" + name + ".md) | " + cell(entry->doc.value) + " |\n";
-  out.add("docs/ops/index.md", index);
+  out.add("docs/ops/list-of-ops.md", index);
 }
 
 }  // namespace backplane::codegen

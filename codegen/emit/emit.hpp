@@ -6,6 +6,7 @@
 
 #include "check/compiled.hpp"
 #include "emit/writer.hpp"
+#include "schema/identifiers.hpp"
 
 namespace backplane::codegen {
 
@@ -22,17 +23,16 @@ void emit_samples(const EmitContext& context, OutputSet& out);   // samples.json
 void emit_cpp(const EmitContext& context, OutputSet& out);       // include/NAMESPACE/ops.hpp
 void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMBOL_kernels.hpp
 void emit_pyi(const EmitContext& context, OutputSet& out);       // SYMBOL.pyi
-void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAME.md, index.md
+void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAME.md, list-of-ops.md
 
 // The native function of a formula, or "" where the evaluator has to run it; formulas.cpp.
 std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula);
 
 // ---- pieces of text that emitters share ----
-std::string c_string(const std::string& text);           // a C string literal
-std::string c_double(double value);                      // a C expression with the very bits
-std::string c_identifier(const std::string& name);       // "sum.axis" -> "sum_axis"
-std::string cpp_identifier(const std::string& name);     // reserved words get a trailing underscore
-std::string python_identifier(const std::string& name);  // likewise
+std::string c_string(const std::string& text);       // a C string literal
+std::string python_string(const std::string& text);  // one of Python
+std::string comment(const std::string& text);        // what may stand in a comment of C or C++, on one line
+std::string c_double(double value);                  // a C expression with the very bits
 std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context,
                         const char* comment_close);
 std::string base_name(std::string_view path);

@@ -177,7 +177,8 @@ void emit_formulas(const EmitContext& context, OutputSet& out) {
       for (size_t at = 0; (at = formula.find("*/", at)) != std::string::npos;) formula.replace(at, 2, "* /");
       for (char& c : formula)
         if (c == '\n') c = ' ';
-      source += "\n/* " + op.entry->full_name + ", " + kRules[op.formulas[i].rule] + ": " + formula + " */\n" + *text;
+      source += "\n/* " + op.entry->full_name + ", " + kRules[op.formulas[i].rule] + ": " + comment(formula) + " */\n" +
+                *text;
       header += text->substr(0, text->find(" {\n")) + ";\n";
     }
   }

@@ -80,7 +80,7 @@ std::string struct_of(const Entry& entry) {
     fields += "  " + field.type + " " + cpp_identifier(arg.name) + ";\n";
     reads += (reads.empty() ? "" : ", ") + read;
   }
-  std::string text = "\n// " + entry.full_name + ": " + entry.doc.value + "\nstruct " + name + " {\n";
+  std::string text = "\n// " + entry.full_name + ": " + comment(entry.doc.value) + "\nstruct " + name + " {\n";
   text += "  static constexpr const char* kOp = " + c_string(entry.full_name) +
           ";\n  static constexpr uint32_t kRevision = " + std::to_string(entry.revision) + ";\n";
   text += "  static constexpr int32_t kArguments = " + std::to_string(entry.signature.args.size()) +

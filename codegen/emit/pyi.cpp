@@ -43,7 +43,7 @@ std::string default_text(const Literal& value) {
                  ? "float('" + value.text + "')"
                  : value.text;
     case Literal::Kind::kString:
-      return "'" + value.text + "'";
+      return python_string(value.text);
     case Literal::Kind::kInts: {
       std::string text;
       for (const int64_t i : value.ints) text += (text.empty() ? "" : ", ") + std::to_string(i);
@@ -86,8 +86,14 @@ std::string returns(const Entry& entry) {
 }
 
 std::string docstring(const Entry& entry, const std::string& indent) {
-  std::string doc = entry.doc.value;
-  std::replace(doc.begin(), doc.end(), '\\', '/');
+  std::string doc;
+  const std::string& text = entry.doc.value;
+  for (size_t i = 0; i < text.size(); ++i) {
+    // A quote is one only beside others, or at the end, where it would close the text.
+    const bool closes = text[i] == '"' && (i + 1 == text.size() || text[i + 1] == '"');
+    if (text[i] == '\\' || closes) doc += '\\';
+    doc += text[i];
+  }
   return "\n" + indent + "\"\"\"" + doc + "\"\"\"\n";
 }
 
@@ -97,16 +103,6 @@ bool is_method(const Entry& entry) {
 }
 
 }  // namespace
-
-std::string python_identifier(const std::string& name) {
-  static const std::vector<std::string_view> reserved = {
-      "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
-      "del",    "elif", "else",   "except", "finally",  "for",   "from",  "global",   "if",
-      "import", "in",   "is",     "lambda", "nonlocal", "not",   "or",    "pass",     "raise",
-      "return", "try",  "while",  "with",   "yield",    "None",  "True",  "False"};
-  const std::string word = c_identifier(name);
-  return std::find(reserved.begin(), reserved.end(), word) != reserved.end() ? word + "_" : word;
-}
 
 void emit_pyi(const EmitContext& context, OutputSet& out) {
   std::string functions, methods;

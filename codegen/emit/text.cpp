@@ -28,19 +28,41 @@ std::string c_string(const std::string& text) {
   return result + "\"";
 }
 
+std::string python_string(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\')
+      result += std::string("\\") + c;
+    else if (c == '\n')
+      result += "\\n";
+    else if (c == '\t')
+      result += "\\t";
+    else
+      result += c;
+  }
+  return result + "'";
+}
+
+std::string comment(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool mark = !result.empty() && ((result.back() == '*' && c == '/') || (result.back() == '/' && c == '*'));
+    const bool trigraph = c == '/' && result.ends_with("??");  // an end of line for old compilers
+    if (mark || trigraph) result += ' ';
+    result += c == '\n' || c == '\t' ? ' ' : c;
+  }
+  // A backslash at the end, also before spaces, would go on with the comment on the next line.
+  const size_t last = result.find_last_not_of(' ');
+  if (last != std::string::npos && result[last] == '\\') result += '.';
+  return result;
+}
+
 std::string c_double(double value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
   char text[64];
   std::snprintf(text, sizeof text, "%a", value);
   return text;
-}
-
-std::string c_identifier(const std::string& name) {
-  std::string result = name;
-  for (char& c : result)
-    if (c == '.' || c == ':') c = '_';
-  return result;
 }
 
 std::string base_name(std::string_view path) {
@@ -52,8 +74,8 @@ std::string file_banner(const char* open, const std::string& what, const EmitCon
   std::string sources;
   for (const auto& file : context.registry.files)
     if (!file->imported) sources += (sources.empty() ? "" : ", ") + base_name(file->source->path());
-  return std::string(open) + what + " Made by backplane-codegen from " + sources + "; edit that instead." + close +
-         "\n";
+  return std::string(open) + what + " Made by backplane-codegen from " + comment(sources) + "; edit that instead." +
+         close + "\n";
 }
 
 }  // namespace backplane::codegen

@@ -7,17 +7,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "schema/identifiers.hpp"
 #include "schema/signature.hpp"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
 namespace {
-
-bool is_identifier(std::string_view word) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !word.empty() && letter(word[0]) &&
-         std::all_of(word.begin(), word.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
 
 bool one_of(std::string_view word, const std::vector<std::string_view>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -184,6 +179,9 @@ class EntryReader {
 
   void read_words() {
     if (const YamlNode* tags = node_.find("tags")) entry_.tags = reader_.read_words(*tags, "tags");
+    for (const Text& tag : entry_.tags)
+      if (tag.value.find_first_of(", \n\t") != std::string::npos)
+        reader_.diagnostics().error(tag.location(), "tag '" + tag.value + "' is no word; tags stand between commas");
     if (const YamlNode* aliases = node_.find("aliases")) entry_.aliases = reader_.read_words(*aliases, "aliases");
     for (const Text& alias : entry_.aliases)
       if (!is_identifier(alias.value))
@@ -252,8 +250,10 @@ void read_file(ValueReader& reader, RegistryFile& file) {
     if (key->text.value != "namespace" && key->text.value != "ops")
       reader.error(*key, "unknown key '" + key->text.value + "'; a registry file has 'namespace' and 'ops'");
   const YamlNode* ns = root.find("namespace");
-  if (!ns || !ns->is(YamlNode::Kind::kScalar) || !is_identifier(ns->text.value))
+  if (!ns || !ns->is(YamlNode::Kind::kScalar))
     reader.error(ns ? *ns : root, "the file needs a namespace; write `namespace: NAME` with a C identifier");
+  else if (const std::string why = why_no_namespace(ns->text.value); !why.empty())
+    reader.error(*ns, "the file needs a namespace; '" + ns->text.value + "' " + why + ": choose another C identifier");
   else
     file.ns = ns->text.value;
   const YamlNode* ops = root.find("ops");
@@ -325,6 +325,12 @@ std::unique_ptr<RegistryFile> read_registry_text(std::string path, std::string t
   auto file = std::make_unique<RegistryFile>();
   file->source = std::make_unique<Source>(std::move(path), std::move(text));
   file->imported = imported;
+  if (const size_t bad = first_hidden(file->source->text()); bad != std::string::npos) {
+    diagnostics.error(file->source->location(bad),
+                      "here is a byte that is no UTF-8, or a character that does not show; "
+                      "save the file as UTF-8 and remove it");
+    return file;
+  }
   file->tree = parse_yaml(*file->source, diagnostics);
   if (!file->tree) return file;
   ValueReader reader(diagnostics);

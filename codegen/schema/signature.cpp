@@ -12,9 +12,10 @@
 namespace backplane::codegen {
 namespace {
 
-// Names that formulas give a meaning of their own. An argument may hide the numbers inf, nan and pi.
+// Names that formulas, and methods in Python, give a meaning of their own. An argument may hide the numbers inf, nan
+// and pi.
 constexpr std::string_view kReserved[] = {"g",    "t",     "v",    "out", "needs", "let", "if", "else",
-                                          "true", "false", "none", "and", "or",    "not", "in"};
+                                          "true", "false", "none", "and", "or",    "not", "in", "self"};
 
 class SignatureParser {
  public:
@@ -159,6 +160,8 @@ class SignatureParser {
     } else if (token.kind == Token::Kind::kFloat) {
       value.kind = Literal::Kind::kFloat;
       value.number = std::strtod(value.text.c_str(), nullptr);
+      if (value.number > std::numeric_limits<double>::max())
+        tokens_.error(token, "this number does not fit in 64 bits of floating point; write inf");
     } else if (!word_literal(token, value)) {
       tokens_.error(token,
                     "found " + quoted(token) + "; a default is a number, true, false, none, 'text', [1, 1] or a dtype");

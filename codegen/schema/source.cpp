@@ -109,6 +109,28 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   return best ? "; did you mean '" + std::string(*best) + "'?" : "";
 }
 
+size_t first_hidden(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    const size_t length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+    if (length == 0 || first > 0xf4 || length > text.size() - at) return at;
+    uint32_t code = length == 1 ? first : first & (0x7fu >> length);
+    for (size_t i = 1; i < length; ++i) {
+      const auto next = static_cast<unsigned char>(text[at + i]);
+      if ((next & 0xc0) != 0x80) return at;
+      code = code << 6 | (next & 0x3fu);
+    }
+    constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (code < kSmallest[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return at;
+    const bool control = code < 0x20 ? code != '\n' && code != '\t' && code != '\r' : code >= 0x7f && code < 0xa0;
+    const bool direction = code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+                           (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+    if (control || (direction && !(code == 0xfeff && at == 0))) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
 std::string listed(const std::vector<std::string_view>& words) {
   return std::accumulate(words.begin(), words.end(), std::string(), [](std::string text, std::string_view word) {
     return text.empty() ? std::string(word) : text + ", " + std::string(word);

@@ -64,6 +64,9 @@ class Diagnostics {
 
 // "; did you mean 'broadcast'?" if a candidate is near enough, else "".
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
+// Where a text first has a byte that is not UTF-8, or a character that does not show: of control, of direction, or that
+// ends lines in some languages only. npos: nowhere. Tabs and ends of lines are text.
+size_t first_hidden(std::string_view text);
 // "a, b, c"
 std::string listed(const std::vector<std::string_view>& words);
 

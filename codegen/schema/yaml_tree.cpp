@@ -37,6 +37,9 @@ class TreeBuilder final : public YAML::EventHandler {
     YamlNode* node = leaf(mark, YamlNode::Kind::kScalar);
     node->quoted = tag == "!";
     node->text.value = value;
+    // By an escape in quotes, which the check of the file's bytes cannot see.
+    if (first_hidden(value) != std::string::npos || value.find('\r') != std::string::npos)
+      throw Refusal{node->text.begin, "this text has a character that does not show, by an escape; remove it"};
     add(node, 1, anchor);
   }
 

@@ -52,9 +52,10 @@ inline window_results window(backplane::Operand x, int64_t axis = -1, backplane:
 
 // Random bits.
 //   noise(Shape shape, Generator generator) -> Tensor
-inline backplane::Tensor noise(backplane::Ints shape, const bp_generator_state& generator) {
+inline backplane::Tensor noise(backplane::Ints shape, bp_generator_state& generator) {
   static const backplane::OpHandle op = backplane::detail::op_named("demo::noise");
-  const bp_value args[] = {backplane::detail::borrow(shape), backplane::detail::borrow(generator)};
+  bp_value args[] = {backplane::detail::borrow(shape), backplane::detail::borrow(generator)};
+  const backplane::detail::Drawn drawn_generator(&generator, op, args);
   return backplane::detail::call_result(op, args);
 }
 
