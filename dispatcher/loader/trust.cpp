@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -45,21 +46,24 @@ bool is_private_group(gid_t group, uid_t owner) {
   return true;
 }
 
-// Who may write this code needs no plugin to run what he likes here.
-const struct stat& own_status() {
-  static const struct stat status = [] {
-    struct stat about {};
-    if (::stat(own_file().c_str(), &about) != 0) about.st_uid = 0;
-    return about;
+// Who may write this code, or replace it in its folder, needs no plugin to run what he likes here.
+const std::array<struct stat, 2>& own_status() {
+  static const std::array<struct stat, 2> status = [] {
+    std::array<struct stat, 2> both{};  // of user 0, written by no group, where it cannot be examined
+    if (::stat(own_file().c_str(), &both[0]) != 0 || ::stat(own_file().parent_path().c_str(), &both[1]) != 0) both = {};
+    return both;
   }();
   return status;
 }
 
-bool owner_is_trusted(uid_t owner) { return owner == 0 || owner == geteuid() || owner == own_status().st_uid; }
+bool owner_is_trusted(uid_t owner) {
+  const auto is_own = [&](const struct stat& own) { return own.st_uid == owner; };
+  return owner == 0 || owner == geteuid() || std::any_of(own_status().begin(), own_status().end(), is_own);
+}
 
 bool group_is_trusted(gid_t group, uid_t owner) {
-  const struct stat& own = own_status();
-  return group == 0 || ((own.st_mode & S_IWGRP) && own.st_gid == group) || is_private_group(group, owner);
+  const auto is_own = [&](const struct stat& own) { return (own.st_mode & S_IWGRP) && own.st_gid == group; };
+  return group == 0 || std::any_of(own_status().begin(), own_status().end(), is_own) || is_private_group(group, owner);
 }
 
 // `above`: a folder on the way, whose entries others cannot replace where the sticky bit is set.
@@ -73,7 +77,7 @@ std::string why_entry_untrusted(const fs::path& path, bool above) {
   const bool sticky = above && (about.st_mode & S_ISVTX);
   if (!owner_is_trusted(about.st_uid))
     why << path.string() << " belongs to user " << about.st_uid << "; expected root, the user of this process ("
-        << geteuid() << ") or the owner of backplane itself (" << own_status().st_uid
+        << geteuid() << ") or the owner of backplane itself (" << own_status()[0].st_uid
         << "); install the plugin yourself, or change the owner";
   else if ((about.st_mode & S_IWOTH) && !sticky)
     why << path.string() << " may be written by everybody; run: chmod o-w " << path.string();

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -39,6 +40,7 @@ Failure failure_of(Action action) {
 class Folder {
  public:
   Folder() {
+    umask(022);  // what a group may write is not trusted
     std::string name = (fs::temp_directory_path() / "backplane_loader_XXXXXX").string();
     path_ = mkdtemp(name.data());
   }

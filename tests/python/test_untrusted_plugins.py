@@ -12,6 +12,13 @@ import backplane as bp
 GOOD = {"name": "good", "file": "good.so", "contract": {"major": 0, "minor": 1}, "ops": ["good::op"]}
 
 
+@pytest.fixture(autouse=True)
+def only_the_owner_writes():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 def states(folder):
     """{name: (state, why)} of the plugins that a fresh process finds in a folder."""
     done = subprocess.run(
