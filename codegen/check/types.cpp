@@ -32,6 +32,7 @@ const std::vector<BuiltinSpec>& builtins() {
                                                  {"shift_axis", "?i", 2, '='},
                                                  {"shift_axes", "?i", 2, '='},
                                                  {"present", "?", 1, 'b'},
+                                                 {"in_range", "?d", 2, '='},
                                                  {"default", "?a", 2, 'e'},
                                                  {"is_floating", "d", 1, 'b'},
                                                  {"is_complex", "d", 1, 'b'},

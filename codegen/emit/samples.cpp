@@ -109,6 +109,7 @@ std::vector<std::string> flags_of(const CompiledOp& op) {
     if (op.flags & flag) names.push_back(name);
   if (op.entry->dtypes.flags & BP_DTYPE_TO_FLOATING) names.push_back("to_floating");
   if (op.entry->dtypes.flags & BP_DTYPE_BITS) names.push_back("same_dtypes");
+  if (op.entry->dtypes.flags & BP_DTYPE_COMPARES) names.push_back("compares");
   return names;
 }
 

@@ -83,6 +83,10 @@ class DtypeReader {
         set_flag(*value, word, BP_DTYPE_TO_FLOATING);
       else if (word == "same")
         set_flag(*value, word, BP_DTYPE_BITS);
+      else if (word == "compares")
+        set_flag(*value, word, BP_DTYPE_COMPARES);
+      else if (word == "wraps")
+        set_flag(*value, word, BP_DTYPE_WRAPS);
       else if (arg >= 0)
         read_argument(static_cast<size_t>(arg), *value);
       else if (result >= 0)
@@ -107,7 +111,7 @@ class DtypeReader {
   }
 
   void unknown_key(const YamlNode& key) {
-    std::vector<std::string_view> names = {"accept", "promote", "to_floating", "same"};
+    std::vector<std::string_view> names = {"accept", "promote", "to_floating", "same", "compares", "wraps"};
     for (const Arg& arg : entry_.signature.args)
       if (arg.is_tensor()) names.push_back(arg.name);
     for (const ResultSpec& result : entry_.signature.results) names.push_back(result.name);

@@ -7,6 +7,8 @@
 #include <complex>
 #include <limits>
 
+#include "core/number_range.hpp"
+
 namespace backplane::core {
 namespace {
 
@@ -36,15 +38,25 @@ bp_value make_complex(const BuiltinCall& call, Complex c) {
   return v;
 }
 
+// Of an int from -2^63 to 2^64 - 1; the arithmetic on two of them fits twice the bits, except for products.
+__extension__ typedef __int128 Wide;
+Wide wide_of(const bp_value& v) { return v.flags & BP_VALUE_UINT64 ? Wide{static_cast<uint64_t>(v.u.i)} : Wide{v.u.i}; }
+bp_value whole(const BuiltinCall& call, Wide number) {
+  if (number >> 64 != 0 && number >> 63 != -1) fail_overflow(call);
+  bp_value v = make_int(static_cast<int64_t>(number));
+  if (number >> 63 == 1) v.flags = BP_VALUE_UINT64;
+  return v;
+}
+
 // One rule for the binary operators: `ints` writes its result and returns whether it overflowed.
 template <class Ints, class Reals>
 bp_value arithmetic(const BuiltinCall& call, Ints ints, Reals reals) {
   const bp_value& a = call.in[0];
   const bp_value& b = call.in[1];
   if (is_int(a) && is_int(b)) {
-    int64_t result = 0;
-    if (ints(a.u.i, b.u.i, &result)) fail_overflow(call);
-    return make_int(result);
+    Wide result = 0;
+    if (ints(wide_of(a), wide_of(b), &result)) fail_overflow(call);
+    return whole(call, result);
   }
   if (a.tag == BP_TAG_COMPLEX || b.tag == BP_TAG_COMPLEX)
     return make_complex(call, reals(complex_of(call, a), complex_of(call, b)));
@@ -55,7 +67,7 @@ template <class Compare>
 bp_value compare(const BuiltinCall& call, Compare holds) {
   const bp_value& a = call.in[0];
   const bp_value& b = call.in[1];
-  if (is_int(a) && is_int(b)) return make_bool(holds(a.u.i, b.u.i));
+  if (is_int(a) && is_int(b)) return make_bool(holds(wide_of(a), wide_of(b)));
   return make_bool(holds(float_of(call, a), float_of(call, b)));
 }
 
@@ -64,7 +76,7 @@ void check_divisor(const BuiltinCall& call) {
            " in its formula divides ", call.in[0].u.i, " by 0");
 }
 
-bool power(int64_t base, int64_t exponent, int64_t* result) {
+bool power(Wide base, Wide exponent, Wide* result) {
   bool overflow = false;
   for (*result = 1; exponent > 0; exponent >>= 1) {
     if (exponent & 1) overflow |= __builtin_mul_overflow(*result, base, result);
@@ -87,8 +99,8 @@ bp_value extreme(const BuiltinCall& call, Better better) {
   float_of(call, best);
   for (uint32_t i = 1; i < count; ++i) {
     const bp_value next = list ? list_element(first, i) : call.in[i];
-    const bool wins =
-        is_int(best) && is_int(next) ? better(next.u.i, best.u.i) : better(float_of(call, next), float_of(call, best));
+    const bool wins = is_int(best) && is_int(next) ? better(wide_of(next), wide_of(best))
+                                                   : better(float_of(call, next), float_of(call, best));
     if (wins) best = next;
   }
   return best;
@@ -127,18 +139,19 @@ const char* tag_name(uint16_t tag) noexcept {
 
 int64_t int_of(const BuiltinCall& call, const bp_value& v) {
   if (!is_int(v)) fail_type(call, v, "an int");
+  if (v.flags & BP_VALUE_UINT64) fail_overflow(call);
   return v.u.i;
 }
 
 double float_of(const BuiltinCall& call, const bp_value& v) {
   if (v.tag == BP_TAG_FLOAT) return v.u.f;
   if (!is_int(v)) fail_type(call, v, "a real number");
-  return static_cast<double>(v.u.i);
+  return real_of_number(v);
 }
 
 bool equal_values(const BuiltinCall& call, const bp_value& a, const bp_value& b) {
   if (is_number(a) && is_number(b)) {
-    if (is_int(a) && is_int(b)) return a.u.i == b.u.i;
+    if (is_int(a) && is_int(b)) return wide_of(a) == wide_of(b);
     return complex_of(call, a) == complex_of(call, b);
   }
   if ((a.tag & BP_TAG_LIST) && (b.tag & BP_TAG_LIST)) {
@@ -172,19 +185,19 @@ namespace builtin {
 
 bp_value add_numbers(const BuiltinCall& call) {
   return arithmetic(
-      call, [](int64_t a, int64_t b, int64_t* r) { return __builtin_add_overflow(a, b, r); },
+      call, [](Wide a, Wide b, Wide* r) { return __builtin_add_overflow(a, b, r); },
       [](auto a, auto b) { return a + b; });
 }
 
 bp_value sub(const BuiltinCall& call) {
   return arithmetic(
-      call, [](int64_t a, int64_t b, int64_t* r) { return __builtin_sub_overflow(a, b, r); },
+      call, [](Wide a, Wide b, Wide* r) { return __builtin_sub_overflow(a, b, r); },
       [](auto a, auto b) { return a - b; });
 }
 
 bp_value mul(const BuiltinCall& call) {
   return arithmetic(
-      call, [](int64_t a, int64_t b, int64_t* r) { return __builtin_mul_overflow(a, b, r); },
+      call, [](Wide a, Wide b, Wide* r) { return __builtin_mul_overflow(a, b, r); },
       [](auto a, auto b) { return a * b; });
 }
 
@@ -204,22 +217,15 @@ bp_value truediv(const BuiltinCall& call) {
 bp_value floordiv(const BuiltinCall& call) {
   check_divisor(call);
   if (!is_int(call.in[0]) || !is_int(call.in[1])) return make_float(std::floor(truediv(call).u.f));
-  const int64_t a = call.in[0].u.i, b = call.in[1].u.i;
-  if (b == -1) {
-    int64_t negated = 0;
-    if (__builtin_sub_overflow(int64_t{0}, a, &negated)) fail_overflow(call);
-    return make_int(negated);
-  }
-  return make_int(a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0));
+  const Wide a = wide_of(call.in[0]), b = wide_of(call.in[1]);
+  return whole(call, a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0));
 }
 
 bp_value mod(const BuiltinCall& call) {
   check_divisor(call);
   if (is_int(call.in[0]) && is_int(call.in[1])) {
-    const int64_t a = call.in[0].u.i, b = call.in[1].u.i;
-    if (b == -1) return make_int(0);  // the machine's remainder of the least integer would trap
-    const int64_t rest = a % b;
-    return make_int(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+    const Wide a = wide_of(call.in[0]), b = wide_of(call.in[1]), rest = a % b;
+    return whole(call, rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
   }
   const double x = float_of(call, call.in[0]), y = float_of(call, call.in[1]);
   const double rest = std::fmod(x, y);
@@ -228,7 +234,7 @@ bp_value mod(const BuiltinCall& call) {
 
 bp_value pow(const BuiltinCall& call) {
   const bp_value& exponent = call.in[1];
-  if (is_int(call.in[0]) && is_int(exponent) && exponent.u.i < 0)
+  if (is_int(call.in[0]) && is_int(exponent) && wide_of(exponent) < 0)
     return make_float(std::pow(float_of(call, call.in[0]), float_of(call, exponent)));
   return arithmetic(call, power, [](auto a, auto b) { return std::pow(a, b); });
 }
@@ -237,9 +243,7 @@ bp_value neg(const BuiltinCall& call) {
   const bp_value& a = call.in[0];
   if (a.tag == BP_TAG_COMPLEX) return make_complex(call, -complex_of(call, a));
   if (!is_int(a)) return make_float(-float_of(call, a));
-  int64_t result = 0;
-  if (__builtin_sub_overflow(int64_t{0}, a.u.i, &result)) fail_overflow(call);
-  return make_int(result);
+  return whole(call, -wide_of(a));
 }
 
 bp_value eq(const BuiltinCall& call) { return make_bool(equal_values(call, call.in[0], call.in[1])); }
@@ -276,11 +280,11 @@ bp_value to_float(const BuiltinCall& call) { return make_float(float_of(call, ca
 
 bp_value to_int(const BuiltinCall& call) {
   const double value = float_of(call, call.in[0]);
-  if (is_int(call.in[0])) return make_int(call.in[0].u.i);
-  const double whole = std::trunc(value);
-  BP_CHECK(whole >= -0x1p63 && whole < 0x1p63, VALUE, call.op, ": int in its formula got ", value,
+  if (is_int(call.in[0])) return whole(call, wide_of(call.in[0]));
+  const double truncated = std::trunc(value);
+  BP_CHECK(truncated >= -0x1p63 && truncated < 0x1p63, VALUE, call.op, ": int in its formula got ", value,
            ", which no 64-bit integer holds");
-  return make_int(static_cast<int64_t>(whole));
+  return make_int(static_cast<int64_t>(truncated));
 }
 
 bp_value math_sqrt(const BuiltinCall& call) { return make_float(std::sqrt(float_of(call, call.in[0]))); }

@@ -1,7 +1,8 @@
 // The builtins on numbers, for the table in builtins.cpp alone: arithmetic, comparison, logic.
 //
-// bool counts as 0 or 1. Two ints give an int, checked for overflow; with a float among them a float; with a complex
-// number a complex one. Division by zero follows IEEE 754 for `/` and is an error for `//` and `%` on ints.
+// bool counts as 0 or 1. Two ints give an int from -2^63 to 2^64 - 1, checked for overflow; with a float among them a
+// float; with a complex number a complex one. Division by zero follows IEEE 754 for `/` and is an error for `//` and
+// `%` on ints.
 #pragma once
 
 #include "core/builtins.hpp"

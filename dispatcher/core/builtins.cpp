@@ -10,6 +10,7 @@
 #include "core/builtin_lists.hpp"
 #include "core/builtin_numbers.hpp"
 #include "core/dtype_rules.hpp"
+#include "core/number_range.hpp"
 
 namespace backplane::core {
 namespace {
@@ -88,6 +89,13 @@ bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).
 bp_value finfo_min(const BuiltinCall& call) { return make_float(-format_of(call).max()); }
 bp_value finfo_eps(const BuiltinCall& call) { return make_float(format_of(call).eps()); }
 
+// The number, which must be one that the dtype holds.
+bp_value in_range(const BuiltinCall& call) {
+  const bp_dtype dtype = dtype_of(call, call.in[1]);
+  if (!is_number(call.in[0]) || holds_number(dtype, call.in[0])) return call.in[0];
+  fail_number(dtype, call.in[0], std::string(call.op));
+}
+
 constexpr Builtin kBuiltins[] = {
     {"add", 2, 2, Touches::kPassesOn, builtin::add},
     {"and", 2, 2, Touches::kNothing, builtin::logical_and},
@@ -108,6 +116,7 @@ constexpr Builtin kBuiltins[] = {
     {"getitem", 2, 2, Touches::kPassesOn, builtin::getitem},
     {"getslice", 1, 3, Touches::kPassesOn, builtin::getslice},
     {"gt", 2, 2, Touches::kNothing, builtin::gt},
+    {"in_range", 2, 2, Touches::kPassesOn, in_range},
     {"insert", 3, 3, Touches::kNothing, builtin::insert},
     {"int", 1, 1, Touches::kNothing, builtin::to_int},
     {"inverse_permutation", 1, 1, Touches::kNothing, builtin::inverse_permutation},
@@ -189,6 +198,9 @@ bp_value make_list(ValueArena& arena, std::span<const bp_value> values, uint16_t
   if (values.empty()) return list;
   const uint16_t tag = values[0].tag;
   const bool same = std::ranges::all_of(values, [&](const bp_value& v) { return v.tag == tag; });
+  BP_CHECK(std::ranges::none_of(values,
+                                [](const bp_value& v) { return v.tag == BP_TAG_INT && (v.flags & BP_VALUE_UINT64); }),
+           VALUE, "a list in a formula got an int that exceeds 64 bits");
   const bool tensors =
       std::ranges::any_of(values, [](const bp_value& v) { return v.tag == BP_TAG_TENSOR; }) &&
       std::ranges::all_of(values, [](const bp_value& v) { return v.tag == BP_TAG_TENSOR || v.tag == BP_TAG_ABSENT; });

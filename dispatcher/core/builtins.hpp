@@ -1,7 +1,8 @@
 // The functions on numbers, int lists and dtypes that formulas call beside ops, in a table by name.
 //
-// Pure: values in, a value out; lists that a builtin makes live in the evaluation's ValueArena. Integers are int64, and
-// a result beyond it is an error. Errors name the op whose formula runs, the builtin, and what it found.
+// Pure: values in, a value out; lists that a builtin makes live in the evaluation's ValueArena. Integers are int64,
+// numbers go on to the end of uint64, and a result beyond that is an error. Errors name the op whose formula runs, the
+// builtin, and what it found.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/expand.hpp"
+#include "core/number_range.hpp"
 #include "core/owned_value.hpp"
 #include "core/realign.hpp"
 #include "core/shape_rules.hpp"
@@ -43,6 +44,14 @@ uint64_t alignment_of(const KernelRow& row, const Device& device) {
   return std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
 }
 
+// Beside the tensors of a kernel. One that only uint64 holds reaches the others as a float.
+bp_value prepare_scalar(const OpRecord& record, int32_t arg, const bp_value& number, bp_dtype compute) {
+  if (compute != BP_DTYPE_NONE && !(record.def.dtype_flags & BP_DTYPE_WRAPS))
+    check_number(compute, number, record, arg);
+  const bool exact = compute != BP_DTYPE_NONE && (BP_DTYPE_BIT(compute) & BP_MASK_INTEGER);
+  return exact || !(number.flags & BP_VALUE_UINT64) ? number : value(real_of_number(number));
+}
+
 void prepare_arguments(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
                        Prepared& p) {
   const OpRecord& record = *call.op.record;
@@ -70,9 +79,12 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
       BP_CHECK(p.n_complex < 4, TYPE, record.name, ": more than 4 numbers stand in tensor positions");
       // Where it does not promote, as a mask or an index, it keeps its own kind.
       const bp_dtype kind = promotes ? compute : number_dtype(v.tag);
+      if (kind != BP_DTYPE_NONE) check_number(kind, v, record, i);
       to = prepare_number(v, row, device, kind, p.complex_storage[p.n_complex++], p.temporaries);
       if (expands && to.tag == BP_TAG_TENSOR)
         to.u.t = prepare_tensor(in_shape(impl(to.u.t)), row, device, false, compute, p.temporaries);
+    } else if (record.args[static_cast<size_t>(i)].type == BP_TYPE_SCALAR && v.tag != BP_TAG_ABSENT) {
+      to = prepare_scalar(record, i, v, promotes ? compute : bp_dtype{BP_DTYPE_NONE});
     }
   }
 }
@@ -354,12 +366,21 @@ Device& device_of_call(const Call& call) {
   return device_at(default_device());
 }
 
+// A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
+[[gnu::noinline]] bool compare_beyond(const Call& call, bp_dtype compute) {
+  bp_value replaced[kMaxArgs];
+  if (!with_infinities(*call.op.record, call.args, call.n_args, compute, replaced)) return false;
+  call_on_device({call.op, replaced, call.n_args, call.outs, call.n_outs, call.mask});
+  return true;
+}
+
 void call_on_device(const Call& call) {
   if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
   Device& device = device_of_call(call);
   check_usable(device);
   const OpRecord& record = *call.op.record;
   bp_dtype compute = compute_dtype(record, call.args, call.n_args);
+  if ((record.def.dtype_flags & BP_DTYPE_COMPARES) && compare_beyond(call, compute)) return;
   bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
   bool lacking = compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute));
   ResultShapes shapes(call);

@@ -308,12 +308,17 @@ bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args) {
   return compute;
 }
 
-bp_dtype stated_result_dtype(const bp_result_dtype& rule, const bp_value* args, bp_dtype compute) {
+bp_dtype stated_result_dtype(const OpRecord& op, const bp_result_dtype& rule, const bp_value* args, bp_dtype compute) {
   if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return dtype_of_value(args[rule.param], compute);
   if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) {
     const bp_value& value = args[rule.param];
-    if (value.tag == BP_TAG_DTYPE) return static_cast<bp_dtype>(value.u.i);
-    return derived_dtype(rule.fallback, rule.fallback_param, compute);
+    if (value.tag != BP_TAG_DTYPE) return derived_dtype(rule.fallback, rule.fallback_param, compute);
+    const auto dtype = static_cast<bp_dtype>(value.u.i);
+    BP_CHECK(rule.fallback != BP_RESULT_DTYPE_ACCUMULATE || compute == BP_DTYPE_NONE || !in(compute, BP_MASK_COMPLEX) ||
+                 in(dtype, BP_MASK_COMPLEX | BP_MASK_BOOL),
+             DTYPE, op.name, ": argument '", op.args[rule.param].name, "': found ", kDtypeNames[dtype], " beside ",
+             kDtypeNames[compute], " elements, whose imaginary parts it would lose; take real(x) first");
+    return dtype;
   }
   return derived_dtype(rule.kind, rule.param, compute);
 }

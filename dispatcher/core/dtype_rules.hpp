@@ -35,7 +35,7 @@ inline bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t)
   return promoted_dtype(op, args);
 }
 
-bp_dtype stated_result_dtype(const bp_result_dtype& rule, const bp_value* args, bp_dtype compute);
+bp_dtype stated_result_dtype(const OpRecord& op, const bp_result_dtype& rule, const bp_value* args, bp_dtype compute);
 // By the record's function, which sees no data; shape_rules.cpp.
 bp_dtype dtype_by_function(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index);
 inline bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index,
@@ -44,7 +44,7 @@ inline bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t n
   if (rule.kind == BP_RESULT_DTYPE_COMPUTE) [[likely]]
     return compute;
   if (rule.kind == BP_RESULT_DTYPE_FUNCTION) return dtype_by_function(op, args, n_args, index);
-  return stated_result_dtype(rule, args, compute);
+  return stated_result_dtype(op, rule, args, compute);
 }
 
 bp_dtype real_dtype(bp_dtype dtype) noexcept;

@@ -89,6 +89,9 @@ void Evaluation::run() {
 void Evaluation::pass_numbers(const OpRecord& callee, bp_value* args, uint32_t n_args) {
   for (uint32_t k = 0; k < n_args && k < callee.args.size(); ++k) {
     bp_value& arg = args[k];
+    BP_CHECK(!(arg.tag == BP_TAG_INT && (arg.flags & BP_VALUE_UINT64)) || callee.args[k].type <= BP_TYPE_SCALAR, VALUE,
+             op_.name, ": its formula passes an int that exceeds 64 bits for '", callee.args[k].name, "' of ",
+             callee.name);
     if (callee.args[k].type != BP_TYPE_TENSOR) continue;
     if (is_number(arg)) arg.flags |= BP_VALUE_NUMBER;
     if (!(arg.tag & BP_TAG_LIST) || arg.tag == BP_TAG_TENSOR_LIST) continue;

@@ -21,9 +21,13 @@ struct Operands {
   bool numbers = false;  // some stand in tensor positions
 };
 
+// An int that only uint64 holds, or no dtype: how it reaches a kernel is the general way's to say.
+inline constexpr uint16_t kLargeInt = BP_VALUE_UINT64 | BP_VALUE_BEYOND;
+
 // An argument that is no tensor. Numbers are taken where all operands have one form, and an absent tensor where the op
 // does not compute with it.
 [[gnu::always_inline]] inline void read_other(const OpEntry& op, const bp_value& v, int32_t i, Operands& sum) {
+  if (v.flags & kLargeInt) sum.plain = false;
   if (v.tag == BP_TAG_TENSOR_LIST) {
     each_tensor(&v, 1, [&](TensorImpl* t) { sum.keys |= t->keys; });
     sum.plain = false;
@@ -154,7 +158,8 @@ inline bool must_decompose(const OpEntry& op) noexcept {
   flags = x.flags;
   for (int32_t i = 1; i < n_args; ++i) {
     if (args[i].tag != BP_TAG_TENSOR) {
-      if (args[i].tag == BP_TAG_TENSOR_LIST || (op.record->tensor_args >> i & 1)) return nullptr;
+      if ((args[i].flags & kLargeInt) || args[i].tag == BP_TAG_TENSOR_LIST || (op.record->tensor_args >> i & 1))
+        return nullptr;
       continue;
     }
     const TensorImpl& t = *impl(args[i].u.t);

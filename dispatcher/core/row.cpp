@@ -7,6 +7,7 @@
 #include "core/dtype_rules.hpp"
 #include "core/epoch.hpp"
 #include "core/expand.hpp"
+#include "core/number_range.hpp"
 
 namespace backplane::core {
 namespace {
@@ -109,7 +110,7 @@ TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Devic
   bp_value args[4] = {};
   args[0].tag = BP_TAG_INT_LIST;
   args[1] = number;
-  args[1].flags = 0;
+  args[1].flags &= BP_VALUE_UINT64;
   args[2].tag = BP_TAG_DTYPE;
   args[2].u.i = dtype;
   args[3].tag = BP_TAG_DEVICE;
@@ -120,19 +121,19 @@ TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Devic
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries) {
   bp_value v = number;
-  v.flags |= BP_VALUE_NUMBER;
-  auto as_double = [&] { return number.tag == BP_TAG_FLOAT ? number.u.f : static_cast<double>(number.u.i); };
+  v.flags = BP_VALUE_NUMBER;
   bp_dtype_mask bit = compute == BP_DTYPE_NONE ? 0 : BP_DTYPE_BIT(compute);
   if (bit & BP_MASK_COMPLEX) {
-    complex_storage[0] = number.tag == BP_TAG_COMPLEX ? number.u.c[0] : as_double();
+    complex_storage[0] = number.tag == BP_TAG_COMPLEX ? number.u.c[0] : real_of_number(number);
     complex_storage[1] = number.tag == BP_TAG_COMPLEX ? number.u.c[1] : 0.0;
     v.tag = BP_TAG_COMPLEX;
     v.u.c = complex_storage;
   } else if (bit & BP_MASK_FLOATING) {
-    v.u.f = as_double();
+    v.u.f = real_of_number(number);
     v.tag = BP_TAG_FLOAT;
   } else if (bit & BP_MASK_INTEGER) {
     v.tag = BP_TAG_INT;
+    v.flags |= number.flags & BP_VALUE_UINT64;
   }
   if (row.def.flags & BP_KERNEL_IMMEDIATES) return v;
   return tensor_value(temporaries.keep(tensor_of_number(v, compute, device, 0)));

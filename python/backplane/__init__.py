@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _op_methods, _ops, _syntax, _tensor, _tensor_methods, tree
+from . import _core, _dim_forms, _op_methods, _ops, _syntax, _tensor, _tensor_methods, tree
 from ._array_api import (
     DTYPES,
     astype,
@@ -43,6 +43,7 @@ from ._core import (
     Generator,
     InternalError,
     MissingRuleError,
+    NumberRangeError,
     Op,
     OutOfMemoryError,
     OutOfRangeError,
@@ -207,6 +208,7 @@ _functions = _ops.functions()
 _ops.add_methods(Tensor, _functions)
 _op_methods.add_methods()
 _tensor_methods.add_methods()
+_dim_forms.add_forms()
 globals().update(DTYPES)
 
 from . import fft, linalg  # these call ops

@@ -89,10 +89,15 @@ def repeat(x, repeats, /, axis=None):
     A tensor is read to know the result's size.
     """
     if not isinstance(repeats, _core.Tensor):
+        if hasattr(repeats, "__index__") and repeats < 0:
+            raise _core.ArgumentValueError(f"repeat: argument repeats: found {repeats}, expected a count from 0 on")
         return op.repeat_all(x, repeats, axis=axis)
     if axis is None:
         x, axis = op.reshape(x, (-1,)), 0
-    total = int(op.sum(op.broadcast_to(repeats, (x.shape[axis],))))
+    repeats = op.broadcast_to(repeats, (x.shape[axis],))
+    if repeats.size and bool(op.any(op.less(repeats, 0))):
+        raise _core.ArgumentValueError(f"repeat: argument repeats: found {int(op.min(repeats))}, expected counts from 0 on")
+    total = int(op.sum(repeats))
     return op.repeat_each(x, repeats, total, axis=axis)
 
 

@@ -106,6 +106,8 @@ def ravel_multi_index(multi_index, dims, /, mode="raise", order="C"):
         raise _core.ArgumentValueError(f"ravel_multi_index: argument mode: found {mode!r}, expected 'raise', 'wrap' or 'clip'")
     if len(multi_index) != len(dims) or len(modes) != len(dims):
         raise _core.ArgumentValueError(f"ravel_multi_index: found {len(multi_index)} positions and {len(dims)} sizes, expected as many")
+    if math.prod(dims) >= 2**63:
+        raise _core.ArgumentValueError(f"ravel_multi_index: argument dims: found {math.prod(dims)} positions in all, expected less than 2**63")
     parts = list(zip((_integers("ravel_multi_index", "multi_index", x) for x in multi_index), dims, range(len(dims)), modes))
     found = None
     for place, size, axis, one in parts if order == "C" else parts[::-1]:

@@ -3,7 +3,7 @@
 from . import _core
 from ._array_api import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import takes_dim, takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -30,6 +30,7 @@ def _real_dtype(dtype):
     return {_core.complex64: _core.float32, _core.complex128: _core.float64}.get(dtype, dtype)
 
 
+@takes_dim
 @takes_tensor
 def nansum(x, /, axis=None, *, dtype=None, keepdims=False):
     """Sum over axes of the elements that are no NaN, 0 of none."""
@@ -42,6 +43,7 @@ def nanprod(x, /, axis=None, *, dtype=None, keepdims=False):
     return op.prod(_filled(x, 1), _axes(axis), dtype=dtype, keepdims=keepdims)
 
 
+@takes_dim
 @takes_tensor
 def nanmean(x, /, axis=None, *, keepdims=False):
     """Mean over axes of the elements that are no NaN, NaN of none."""

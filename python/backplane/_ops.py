@@ -1,12 +1,13 @@
 """The registry's ops as Python functions and as methods of Tensor, made from the records that are loaded.
 
 An op `bp::name` is `backplane.name`; one of another namespace is `backplane.ops.namespace.name`. An op whose first
-argument is a tensor called `x` is a method too, and `name_` its in-place form. An entry's aliases name the same objects.
+argument is a tensor called `x` is a method too, and `name_` its in-place form. An entry's aliases name the same objects, but for two.
 """
 
 from . import _core
 
 NAMESPACE = "bp"
+_OWN_MEANING = ("amax", "amin")  # aliases that mean something else than the op's name where a call says dim=: values alone
 
 
 def split(full_name):
@@ -23,6 +24,7 @@ def functions():
         if namespace == NAMESPACE:
             op = _core.Op(full_name, name)
             found.update(dict.fromkeys([name, *aliases], op))
+            found.update({alias: _core.Op(full_name, alias) for alias in aliases if alias in _OWN_MEANING})
     return found
 
 
@@ -35,7 +37,7 @@ def add_methods(tensor_type, functions):
         changing = _core.Op(full_name, name + "_", inplace=True) if inplace else None
         for word in (name, *aliases):
             if not hasattr(tensor_type, word):
-                setattr(tensor_type, word, functions[name])
+                setattr(tensor_type, word, functions[word])
             if inplace:
                 setattr(tensor_type, word + "_", changing)
 
@@ -51,7 +53,7 @@ class _Namespace:
             for full_name, _, _, aliases in _core.ops():
                 namespace, own = split(full_name)
                 if namespace == self._name and name in (own, *aliases):
-                    op = _core.Op(full_name, own)
+                    op = _core.Op(full_name, name if name in _OWN_MEANING else own)
                     setattr(self, name, op)
                     return op
         raise AttributeError(f"no op '{self._name}::{name}' is registered; is its plugin loaded?")

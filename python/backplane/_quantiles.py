@@ -2,11 +2,11 @@
 
 import math
 
-from . import _core
+from . import _core, _dim_forms
 from ._array_api import isdtype
 from ._ops import NAMESPACE, ops
 from ._shape_functions import normalized_axis
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_real, takes_dim, takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -36,6 +36,7 @@ def _fractions(function, q, x, scale):
     if not isinstance(q, _core.Tensor):
         q = _core.asarray(q, dtype=_core.float64, device=x.device)
     elif q.dtype is not _core.float64:
+        require_real(function, "q", q)
         q = op.cast(q, _core.float64)
     if not _core.transforms_of(q) and not bool(op.all(op.logical_and(op.greater_equal(q, 0), op.less_equal(q, scale)))):
         raise _core.ArgumentValueError(f"{function}: argument q: found a number outside [0, {scale}], expected numbers within")
@@ -68,6 +69,7 @@ def _between(ordered, position, last, method):
 def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
     if method not in _METHODS:
         raise _core.ArgumentValueError(f"{function}: argument method: found {method!r}, expected one of {', '.join(_METHODS)}")
+    require_real(function, "x", x)
     x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.float32)
     axes = _axes(function, axis, x.ndim)
     q = _fractions(function, q, x, scale)
@@ -87,6 +89,7 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
     return op.reshape(op.moveaxis(found, -1, 0), [*q.shape, *shape])
 
 
+@takes_dim
 @takes_tensor
 def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
     """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements.
@@ -102,12 +105,17 @@ def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
     return _quantile("percentile", x, q, axis, method, keepdims, False, 100)
 
 
+@_dim_forms.medians
 @takes_tensor
 def median(x, /, axis=None, *, keepdims=False):
-    """The middle element over axes, or the mean of the two middle ones; NaN where there is one."""
+    """The middle element over axes, or the mean of the two middle ones; NaN where there is one.
+
+    Over dim, PyTorch's word: the middle element or the smaller of the two, and its position, by the names values and indices.
+    """
     return _quantile("median", x, 0.5, axis, "midpoint", keepdims, False)
 
 
+@takes_dim
 @takes_tensor
 def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
     """quantile of the elements that are no NaN, NaN of none."""
@@ -120,9 +128,10 @@ def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
     return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100)
 
 
+@_dim_forms.medians
 @takes_tensor
 def nanmedian(x, /, axis=None, *, keepdims=False):
-    """median of the elements that are no NaN, NaN of none."""
+    """median of the elements that are no NaN, NaN of none; over dim a pair, as median's."""
     return _quantile("nanmedian", x, 0.5, axis, "midpoint", keepdims, True)
 
 

@@ -5,7 +5,7 @@ import math
 from . import _core
 from ._array_api import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_real, takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -64,6 +64,7 @@ def cov(x, /, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweight
     weights = None
     for given in (fweights, aweights):
         if given is not None:
+            require_real("cov", "weights", given)
             if given.shape != (rows.shape[1],):
                 raise _core.ShapeError(f"cov: argument weights: found shape {tuple(given.shape)}, expected ({rows.shape[1]},)")
             weights = op.cast(given, real) if weights is None else op.multiply(weights, op.cast(given, real))
@@ -115,6 +116,7 @@ def bincount(x, /, weights=None, minlength=0):
         return op.segment_sum(op.broadcast_to(op.full([], 1, dtype=_core.int64, device=x.device), x.shape), x, size)
     if weights.shape != x.shape:
         raise _core.ShapeError(f"bincount: argument weights: found shape {tuple(weights.shape)}, expected {tuple(x.shape)}")
+    require_real("bincount", "weights", weights)
     return op.segment_sum(weights if isdtype(weights.dtype, "real floating") else op.cast(weights, _core.float64), x, size)
 
 
@@ -169,6 +171,7 @@ def histogram(x, /, bins=10, range=None, density=False, weights=None):
     bins: so many of one width from the smallest to the largest element, or over range; or the edges. density: divided by the
     total and by the widths.
     """
+    require_real("histogram", "x", x)
     dtype = x.dtype if x.dtype in (_core.float32, _core.float64) else _core.float64
     x = op.reshape(op.cast(x, dtype), [-1])
     edges = _edges(x, bins, range, dtype)

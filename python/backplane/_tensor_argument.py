@@ -3,6 +3,9 @@
 import functools
 
 from . import _core
+from ._array_api import result_type
+
+_ZEROS = {"bool": False, "real floating": 0.0, "complex floating": 0j}
 
 
 def no_tensor(function, name, value):
@@ -18,9 +21,21 @@ def require_tensor(function, name, value):
         raise no_tensor(function, name, value)
 
 
+def require_real(function, name, x):
+    """Refuses complex elements, whose imaginary parts a cast would drop."""
+    if x.dtype.kind == "complex floating":
+        raise _core.DtypeError(f"{function}: argument {name}: found {x.dtype.name}, expected real elements; take real(x), imag(x) or abs(x)")
+
+
 def tensor_like(x, like):
-    """x, or the number or sequence as a tensor of like's dtype and device."""
-    return x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=like.dtype, device=like.device)
+    """x, or the number or sequence as a tensor of like's device and dtype, or the next of a kind that holds it."""
+    if isinstance(x, _core.Tensor):
+        return x
+    try:
+        number = _ZEROS.get(_core.asarray(x).dtype.kind, 0)
+    except _core.ArgumentValueError:  # ints beyond int64
+        number = 0
+    return _core.asarray(x, dtype=result_type(like, number), device=like.device)
 
 
 def takes_tensor(function):
@@ -34,3 +49,18 @@ def takes_tensor(function):
         return function(*args, **more)
 
     return checked
+
+
+def takes_dim(function):
+    """Takes PyTorch's dim and keepdim for axis and keepdims, where they mean the same."""
+
+    @functools.wraps(function)
+    def named(*args, **more):
+        for word, own in (("dim", "axis"), ("keepdim", "keepdims")):
+            if word in more:
+                if own in more:
+                    raise _core.ArgumentTypeError(f"{function.__name__}: found {word} and {own}, expected one of them")
+                more[own] = more.pop(word)
+        return function(*args, **more)
+
+    return named

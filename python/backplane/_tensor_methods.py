@@ -7,7 +7,7 @@ from . import _choosing_functions, _core, _joining_functions, _making_functions,
 from ._array_functions import nonzero, reshape, round
 from ._nan_functions import nanmean, nansum
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor
+from ._tensor_argument import require_real, require_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -73,6 +73,8 @@ def _filled(x, value):
 def _copied(x, src):
     """Writes src, broadcast and cast to x's dtype, into x; returns x."""
     require_tensor("copy_", "src", src)
+    if x.dtype.kind not in ("complex floating", "bool"):
+        require_real("copy_", "src", src)
     x[...] = src if src.dtype is x.dtype else op.cast(src, x.dtype)
     return x
 

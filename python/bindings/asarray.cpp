@@ -138,9 +138,10 @@ PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
   return tensor;
 }
 
-PyObject* tensor_of_object(PyObject* object, bool wide, bool may_copy) {
+PyObject* tensor_of_object(PyObject* object, Numbers& numbers, bool may_copy) {
   if (is_tensor(object)) return Py_NewRef(object);
-  if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object)) return tensor_of_sequence(object, wide);
+  if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object))
+    return tensor_of_sequence(object, numbers);
   if (PyObject_CheckBuffer(object)) {
     PyObject* tensor = tensor_of_buffer(object, may_copy);
     return tensor ? tensor : tensor_of_refused_buffer(object, may_copy);
@@ -150,7 +151,7 @@ PyObject* tensor_of_object(PyObject* object, bool wide, bool may_copy) {
     PyRef array = PyRef::steal(PyObject_CallMethod(object, "__array__", nullptr));
     return array ? tensor_of_buffer(array.get(), may_copy) : nullptr;
   }
-  return tensor_of_sequence(object, wide);
+  return tensor_of_sequence(object, numbers);
 }
 
 struct Wishes {
@@ -182,18 +183,17 @@ bool same_place(const Tensor& tensor, bp_device device) {
   return tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal;
 }
 
+bool is_complex(bp_dtype dtype) { return (BP_DTYPE_BIT(dtype) & BP_MASK_COMPLEX) != 0; }
+
 // The tensor in the dtype and on the device that were asked for; throws Error.
 Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
   const bool cast = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != tensor.dtype();
-  const bool integer = wishes.dtype != BP_DTYPE_NONE && (BP_DTYPE_BIT(wishes.dtype) & BP_MASK_INTEGER) != 0;
   const bool move = wishes.has_device && !same_place(tensor, wishes.device);
   BP_CHECK(wishes.may_copy || fresh || (!cast && !move), VALUE,
            "asarray: argument copy: found False, but this dtype or device needs a copy");
-  // Of Python's ints those beyond int64 alone are of that dtype.
-  BP_CHECK(!fresh || tensor.dtype() != BP_UINT64 || (wishes.dtype != BP_DTYPE_NONE && !(cast && integer)), VALUE,
-           "asarray: found an int above 2**63 - 1, which ",
-           dtype_name(wishes.dtype == BP_DTYPE_NONE ? bp_dtype{BP_INT64} : wishes.dtype),
-           " does not hold; name dtype=backplane.uint64");
+  BP_CHECK(!cast || !is_complex(tensor.dtype()) || is_complex(wishes.dtype) || wishes.dtype == BP_BOOL, DTYPE,
+           "asarray: found complex elements, which ", dtype_name(wishes.dtype),
+           " does not hold; take real(x) first, or use astype");
   if (cast) tensor = call(op_of(Slot::Cast), {value(tensor), dtype_value(wishes.dtype)});
   if (move) return to_device(tensor, wishes.device);
   return wishes.copy && !fresh && !cast ? call(op_of(Slot::Copy), {value(tensor)}) : tensor;
@@ -214,8 +214,11 @@ bool is_foreign_array(PyObject* object) noexcept {
          PyObject_HasAttrString(object, "__array__");
 }
 
-PyObject* tensor_of_data(PyObject* object) noexcept {
-  return guarded([&] { return tensor_of_object(object, false, true); });
+PyObject* tensor_of_data(PyObject* object, bp_dtype dtype) noexcept {
+  return guarded([&] {
+    Numbers numbers{.assigned = true, .dtype = dtype};
+    return tensor_of_object(object, numbers, true);
+  });
 }
 
 PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -229,12 +232,11 @@ PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
   if (!read_wishes(dtype, device, copy, &wishes)) return nullptr;
   if (require_op(Slot::Cast) == BP_NO_OP || require_op(Slot::Copy) == BP_NO_OP) return nullptr;
   return guarded([&]() -> PyObject* {
-    // A float's digits beyond float32 matter to those dtypes that can hold them, and to the casts of integers.
-    const bool wide = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != BP_FLOAT32 && wishes.dtype != BP_COMPLEX64;
-    PyRef found = PyRef::steal(tensor_of_object(object, wide, wishes.may_copy));
+    Numbers numbers{.dtype = wishes.dtype};
+    PyRef found = PyRef::steal(tensor_of_object(object, numbers, wishes.may_copy));
     if (!found) return nullptr;
     const bool fresh = is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object);
-    if (!wishes.has_device && !is_tensor(object)) {
+    if (!wishes.has_device && !is_tensor(object) && !numbers.of_tensors) {
       wishes.has_device = true;
       wishes.device = default_device();
     }

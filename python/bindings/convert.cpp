@@ -20,14 +20,8 @@ int read_tensor(PyObject* object, CallArguments& arguments, bp_value* value) {
     return 1;
   }
   const int read = read_number(object, value, arguments.allocate<double>(2));
-  value->flags = BP_VALUE_NUMBER;
-  if (read >= 0) [[likely]]
-    return read;
-  PyRef wide = tensor_of_wide_int(object);
-  if (!wide) return -1;
-  *value = tensor_value(handle_of(wide.get()));
-  arguments.keep_alive(std::move(wide));
-  return 1;
+  value->flags |= BP_VALUE_NUMBER;
+  return read;
 }
 
 int read_scalar(PyObject* object, CallArguments& arguments, bp_value* value) {

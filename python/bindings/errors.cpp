@@ -10,7 +10,7 @@
 namespace backplane::python {
 namespace {
 
-constexpr int kStatusCount = BP_ERROR_PYTHON + 1;
+constexpr int kStatusCount = BP_ERROR_OVERFLOW + 1;
 PyObject* g_base = nullptr;
 PyObject* g_classes[kStatusCount] = {};
 
@@ -19,6 +19,7 @@ struct ExceptionRow {
   const char* name;
   PyObject** builtin;
   const char* doc;
+  PyObject** also = nullptr;
 };
 
 PyObject* make_class(const char* name, PyObject* bases, const char* doc) {
@@ -56,12 +57,15 @@ bool add_exceptions(PyObject* module) {
       {BP_ERROR_DATA, "DataError", &PyExc_ValueError, "A kernel met bad data."},
       {BP_ERROR_VERSION, "VersionError", &PyExc_ImportError, "Contract versions do not meet."},
       {BP_ERROR_BUSY, "BusyError", &PyExc_RuntimeError, "Leases or running calls hold the plugin."},
+      {BP_ERROR_OVERFLOW, "NumberRangeError", &PyExc_OverflowError, "A number lies outside a dtype's range.",
+       &PyExc_ValueError},
       {BP_ERROR_INTERNAL, "InternalError", &PyExc_RuntimeError, "An invariant of Backplane is broken."},
   };
   g_base = make_class("BackplaneError", nullptr, "Every error that Backplane raises.");
   if (!g_base || PyModule_AddObjectRef(module, "BackplaneError", g_base) < 0) return false;
   for (const ExceptionRow& row : rows) {
-    PyRef bases = PyRef::steal(PyTuple_Pack(2, g_base, *row.builtin));
+    PyRef bases = PyRef::steal(row.also ? PyTuple_Pack(3, g_base, *row.builtin, *row.also)
+                                        : PyTuple_Pack(2, g_base, *row.builtin));
     if (!bases) return false;
     g_classes[row.code] = make_class(row.name, bases.get(), row.doc);
     if (!g_classes[row.code] || PyModule_AddObjectRef(module, row.name, g_classes[row.code]) < 0) return false;

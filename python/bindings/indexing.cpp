@@ -124,8 +124,8 @@ bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, do
   bp_value number{};
   const int read = read_number(object, &number, pair);
   if (read > 0) return backplane::number(number);
-  owner = read < 0 ? tensor_of_wide_int(object) : PyRef::steal(tensor_of_data(object));
-  if (!owner && read < 0) place_error("setitem", nullptr);
+  if (read < 0) place_error("setitem", nullptr);
+  if (read == 0) owner = PyRef::steal(tensor_of_data(object, target.dtype()));
   if (!owner) throw PythonError{};
   if (!is_tensor(object)) {
     owner = PyRef::steal(wrap_tensor(to_device(tensor_of(owner.get()), target.device())));

@@ -15,6 +15,7 @@
 #include "generator.hpp"
 #include "interrupts.hpp"
 #include "op_facts.hpp"
+#include "op_signature.hpp"
 #include "op_type.hpp"
 #include "slots.hpp"
 #include "tensor_object.hpp"
@@ -38,6 +39,9 @@ PyMethodDef functions[] = {
     {"from_dlpack", with_keywords(from_dlpack_object), METH_VARARGS | METH_KEYWORDS,
      "from_dlpack(x, /, *, device=None, copy=None)\n--\n\nA tensor over the memory that x.__dlpack__() exports."},
     {"bind_slot", bind_slot, METH_VARARGS, "bind_slot(slot, op)\n--\n\nMakes an op serve a piece of Python's syntax."},
+    {"set_dim_form", set_dim_form, METH_VARARGS,
+     "set_dim_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name with dim= or "
+     "keepdim=."},
     {nullptr, nullptr, 0, nullptr}};
 
 void translate(std::exception_ptr failure) {

@@ -10,14 +10,21 @@
 namespace backplane::python {
 namespace {
 
+// Does the op compare, and the operand is an int of more than 64 bits, which is then read?
+[[gnu::cold]] bool compares_with(OpHandle op, PyObject* operand, bp_value* value) noexcept {
+  return op != BP_NO_OP && (op_def(op).dtype_flags & BP_DTYPE_COMPARES) && read_compared(operand, value);
+}
+
 // An operand as a value. 1: read; 0: not ours, so that Python asks the other operand; -1: Python error.
-inline int read_operand(PyObject* object, bp_value* value, double* pair) noexcept {
+inline int read_operand(OpHandle op, PyObject* object, bp_value* value, double* pair) noexcept {
   if (is_tensor(object)) [[likely]] {
     *value = tensor_value(handle_of(object));
     return 1;
   }
-  const int read = read_number(object, value, pair);
-  value->flags = BP_VALUE_NUMBER;
+  int read = read_number(object, value, pair);
+  if (read < 0 && compares_with(op, object, value)) [[unlikely]]
+    read = 1;
+  value->flags |= BP_VALUE_NUMBER;
   return read;
 }
 
@@ -51,25 +58,14 @@ bool is_list_of_numbers(PyObject* object) noexcept {
                op_def(op).name, Py_TYPE(operand)->tp_name);
 }
 
-// The call again with an operand that only uint64 holds as a tensor, or the operand's error.
-template <class Call>
-[[gnu::cold]] PyObject* with_wide_int(OpHandle op, PyObject* operand, Call call) noexcept {
-  const PyRef wide = tensor_of_wide_int(operand);
-  return wide ? call(wide.get()) : unreadable(op);
-}
-
 PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
   bp_value args[2];
   double pair[2];
   const OpHandle op = op_of(slot);
-  if (const int read = read_operand(left, &args[0], pair); read != 1) [[unlikely]] {
-    if (read == 0) return not_ours(slot, op, left);
-    return with_wide_int(op, left, [&](PyObject* wide) { return binary(slot, wide, right); });
-  }
-  if (const int read = read_operand(right, &args[1], pair); read != 1) [[unlikely]] {
-    if (read == 0) return not_ours(slot, op, right);
-    return with_wide_int(op, right, [&](PyObject* wide) { return binary(slot, left, wide); });
-  }
+  if (const int read = read_operand(op, left, &args[0], pair); read != 1) [[unlikely]]
+    return read == 0 ? not_ours(slot, op, left) : unreadable(op);
+  if (const int read = read_operand(op, right, &args[1], pair); read != 1) [[unlikely]]
+    return read == 0 ? not_ours(slot, op, right) : unreadable(op);
   if (op == BP_NO_OP) [[unlikely]]
     Py_RETURN_NOTIMPLEMENTED;
   return call_to_tensor(op, args, 2);
@@ -100,10 +96,8 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   if (op == BP_NO_OP || !(op_def(op).flags & BP_OP_INPLACE)) Py_RETURN_NOTIMPLEMENTED;
   bp_value args[2] = {tensor_value(handle_of(self)), {}};
   double pair[2];
-  if (const int read = read_operand(other, &args[1], pair); read != 1) [[unlikely]] {
-    if (read == 0) return not_ours(slot, op, other);
-    return with_wide_int(op, other, [&](PyObject* wide) { return inplace(slot, self, wide); });
-  }
+  if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]]
+    return read == 0 ? not_ours(slot, op, other) : unreadable(op);
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);
   return Py_NewRef(self);
 }

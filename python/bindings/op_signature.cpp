@@ -2,11 +2,13 @@
 #include "op_signature.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include "errors.hpp"
 #include "generator.hpp"
+#include "scalars.hpp"
 
 namespace backplane::python {
 namespace {
@@ -24,7 +26,42 @@ PyObject* out_keyword() {
 
 bool same_name(PyObject* a, PyObject* b) noexcept { return a == b || PyUnicode_Compare(a, b) == 0; }
 
+bool is_dim(PyObject* name) noexcept { return PyUnicode_CompareWithASCIIString(name, "dim") == 0; }
+bool is_keepdim(PyObject* name) noexcept { return PyUnicode_CompareWithASCIIString(name, "keepdim") == 0; }
+
+// An empty sequence for axes that may be absent, which then mean all.
+bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
+  return spec.type == BP_TYPE_AXES && (spec.flags & BP_ARG_OPTIONAL) &&
+         ((PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 0) ||
+          (PyList_Check(value) && PyList_GET_SIZE(value) == 0));
+}
+
+// By full name and name in Python; the functions live as long as the process.
+std::map<std::pair<std::string, std::string>, PyObject*>& dim_forms() {
+  static auto* forms = new std::map<std::pair<std::string, std::string>, PyObject*>;
+  return *forms;
+}
+
 }  // namespace
+
+PyObject* set_dim_form(PyObject*, PyObject* args) {
+  const char *full_name = nullptr, *name = nullptr;
+  PyObject* function = nullptr;
+  if (!PyArg_ParseTuple(args, "ssO:set_dim_form", &full_name, &name, &function)) return nullptr;
+  return guarded([&] {
+    dim_forms()[std::pair(std::string(full_name), std::string(name))] = Py_NewRef(function);
+    Py_RETURN_NONE;
+  });
+}
+
+bool spells_dim(PyObject* keywords) noexcept {
+  const Py_ssize_t count = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(keywords, i);
+    if (is_dim(name) || is_keepdim(name)) return true;
+  }
+  return false;
+}
 
 OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     : op_(op), def_(hold_op_def(op)), name_(PyUnicode_AsUTF8(python_name)) {
@@ -37,6 +74,7 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
+  if (const auto form = dim_forms().find({def_->name, name_}); form != dim_forms().end()) dim_form_ = form->second;
   makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {
@@ -60,8 +98,8 @@ int32_t OpSignature::find(PyObject* name) const noexcept {
 }
 
 int32_t OpSignature::find_synonym(PyObject* name) const noexcept {
-  const bool keepdim = PyUnicode_CompareWithASCIIString(name, "keepdim") == 0;
-  if (!keepdim && PyUnicode_CompareWithASCIIString(name, "dim") != 0) return -1;
+  const bool keepdim = is_keepdim(name);
+  if (!keepdim && !is_dim(name)) return -1;
   int32_t found = -1;
   for (int32_t i = 0; i < count(); ++i) {
     const bp_arg_def& spec = parameters_[static_cast<size_t>(i)].spec;
@@ -88,8 +126,16 @@ bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, Py
   for (Py_ssize_t k = 0; k < n_keywords; ++k) {
     PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
     int32_t index = find(keyword);
-    if (index < 0) [[unlikely]]
+    if (index < 0) [[unlikely]] {
       index = find_synonym(keyword);
+      if (index >= 0 && no_axes(parameters_[static_cast<size_t>(index)].spec, values[k])) {
+        raise(BP_ERROR_VALUE,
+              "%s: argument 'dim': found no axes, which PyTorch reads as all of them; leave it out, or use "
+              "axis for none",
+              name_);
+        return false;
+      }
+    }
     if (index < 0) {
       if (!takes_out_ || !same_name(keyword, out_keyword())) return raise_unknown(keyword);
       *out = values[k] == Py_None ? nullptr : values[k];
@@ -138,7 +184,8 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
   for (int32_t i = 0; i < count(); ++i) {
     const Parameter& parameter = parameters_[static_cast<size_t>(i)];
     if (given[i]) {
-      const int read = read_argument(parameter.spec, given[i], arguments, &values[i]);
+      int read = read_argument(parameter.spec, given[i], arguments, &values[i]);
+      if (read < 0 && (def_->dtype_flags & BP_DTYPE_COMPARES) && read_compared(given[i], &values[i])) read = 1;
       if (read == 0) return raise_unread(parameter, given[i]), -1;
       if (read < 0) return place_error(name_, parameter.spec.name), -1;
       used = i + 1;

@@ -34,6 +34,9 @@ class OpSignature {
   int32_t result_count() const noexcept { return static_cast<int32_t>(def_->results.count); }
   bool takes_out() const noexcept { return takes_out_; }
   bool makes_view() const noexcept { return makes_view_; }
+  // What answers a call that spells `dim` or `keepdim`, where that has a meaning of its own (borrowed); nullptr:
+  // nothing.
+  PyObject* dim_form() const noexcept { return dim_form_; }
   const char* result_name(int32_t result) const noexcept;
 
   // The number of a parameter by name, -1 where there is none.
@@ -64,6 +67,13 @@ class OpSignature {
   bool takes_out_ = false;
   bool makes_view_ = false;
   bool gathers_ints_ = false;
+  PyObject* dim_form_ = nullptr;
 };
+
+// set_dim_form(full_name, name, function): what dim_form() is of the op under this name in Python, from its first call
+// on.
+PyObject* set_dim_form(PyObject*, PyObject* args);
+// Is one of the keywords (a tuple of names, or NULL) `dim` or `keepdim`?
+bool spells_dim(PyObject* keywords) noexcept;
 
 }  // namespace backplane::python

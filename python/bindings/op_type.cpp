@@ -182,6 +182,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagge
     OpObject* self = op_object(callable);
     const auto n_positional = static_cast<size_t>(PyVectorcall_NARGS(flagged_count));
     const OpSignature& signature = *signature_of(self);
+    if (signature.dim_form() && spells_dim(keywords)) [[unlikely]]
+      return PyObject_Vectorcall(signature.dim_form(), args, flagged_count, keywords);
     if (signature.gathers_ints() && n_positional > static_cast<size_t>(signature.positional())) [[unlikely]] {
       return run_gathering(self, args, n_positional, keywords);
     }

@@ -2,6 +2,7 @@
 #include "scalars.hpp"
 
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "backplane/autograd.hpp"
@@ -31,14 +32,16 @@ bool is_container(PyTypeObject* type) noexcept {
 int int_value(PyObject* integer, bp_value* value) noexcept {
   int overflow = 0;
   const int64_t number = PyLong_AsLongLongAndOverflow(integer, &overflow);
-  if (overflow) {
-    raise(BP_ERROR_VALUE, "found %R, expected an int of 64 bits", integer);
-    return -1;
-  }
   if (number == -1 && PyErr_Occurred()) return -1;
   value->tag = BP_TAG_INT;
   value->u.i = number;
-  return 1;
+  if (!overflow) return 1;
+  value->flags = BP_VALUE_UINT64;
+  value->u.i = static_cast<int64_t>(PyLong_AsUnsignedLongLong(integer));
+  if (!PyErr_Occurred()) return 1;
+  PyErr_Clear();
+  raise(BP_ERROR_OVERFLOW, "found %R, expected an int of 64 bits", integer);
+  return -1;
 }
 
 int complex_value(PyObject* object, bp_value* value, double* pair) noexcept {
@@ -100,20 +103,17 @@ int read_number(PyObject* object, bp_value* value, double* pair) noexcept {
   return foreign_number(object, value, pair);
 }
 
-PyRef tensor_of_wide_int(PyObject* object) noexcept {
-  if (!PyLong_Check(object)) return {};
-  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
-  PyErr_Fetch(&type, &error, &trace);
-  const uint64_t number = PyLong_AsUnsignedLongLong(object);
-  PyRef tensor;
-  if (!PyErr_Occurred())
-    tensor =
-        PyRef::steal(guarded([&] { return wrap_tensor(from_host(&number, {}, {}, BP_UINT64, parse_device("cpu"))); }));
-  if (!tensor) return PyErr_Restore(type, error, trace), PyRef{};
-  Py_XDECREF(type);
-  Py_XDECREF(error);
-  Py_XDECREF(trace);
-  return tensor;
+bool read_compared(PyObject* object, bp_value* value) noexcept {
+  if (!PyLong_Check(object)) return false;
+  PyErr_Clear();
+  *value = bp_value{};
+  value->tag = BP_TAG_INT;
+  value->flags = BP_VALUE_BEYOND;
+  value->u.f = PyLong_AsDouble(object);
+  if (!PyErr_Occurred()) return true;
+  PyErr_Clear();
+  value->u.f = _PyLong_Sign(object) * std::numeric_limits<double>::infinity();
+  return true;
 }
 
 int read_int(PyObject* object, int64_t* value) noexcept {
@@ -133,6 +133,7 @@ int read_int(PyObject* object, int64_t* value) noexcept {
   }
   bp_value number{};
   const int read = int_value(integer.get(), &number);
+  if (read > 0 && number.flags) return raise(BP_ERROR_VALUE, "found %R, expected an int of 64 bits", object), -1;
   *value = number.u.i;
   return read;
 }

@@ -10,12 +10,11 @@ namespace backplane::python {
 
 // Reads bool, int, float, complex and what has __index__, __float__ or __complex__ without being a container (NumPy's
 // scalars). `pair` (two doubles) holds a complex value and must outlive `value`. Returns 1, 0 for anything else, -1
-// with a Python error (an int beyond 64 bits).
+// with a Python error (an int below -2^63 or above 2^64 - 1).
 int read_number(PyObject* object, bp_value* value, double* pair) noexcept;
 
-// After read_number failed: an int that only uint64 holds, as a tensor of it without dimensions, and the error is
-// cleared; of any other object nothing.
-PyRef tensor_of_wide_int(PyObject* object) noexcept;
+// After read_number failed: an int of any size for an op that compares, and the error is cleared. False: no int.
+bool read_compared(PyObject* object, bp_value* value) noexcept;
 
 // The int of an object with __index__; bool is no int here. Returns as read_number does.
 int read_int(PyObject* object, int64_t* value) noexcept;

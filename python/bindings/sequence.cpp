@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backplane/device.hpp"
+#include "backplane/op.hpp"
 #include "convert.hpp"
 #include "scalars.hpp"
 #include "tensor_object.hpp"
@@ -27,6 +28,7 @@ struct Reading {
   uint16_t tag = BP_TAG_ABSENT;  // the widest of BOOL < INT < FLOAT < COMPLEX
   bool wide = false;             // an int among them is one that only uint64 holds
   bool negative = false;
+  bool tensors = false;  // found among the numbers, which are then not complete
 };
 
 bool is_sequence(PyObject* object) {
@@ -65,39 +67,23 @@ bool raise_ragged(PyObject* object, size_t depth, const std::vector<int64_t>& sh
   return false;
 }
 
-// An int that read_number refused.
-bool read_wide_int(PyObject* object, Reading& reading) {
-  PyRef tensor = tensor_of_wide_int(object);
-  if (!tensor) return place_error("asarray", nullptr), false;
-  const uint64_t number = PyLong_AsUnsignedLongLong(object);
-  reading.tag = std::max(reading.tag, uint16_t{BP_TAG_INT});
-  reading.wide = true;
-  reading.numbers.push_back({static_cast<double>(number), 0, static_cast<int64_t>(number)});
-  return true;
+bool read_tensor(PyObject* object, Reading& reading) {
+  reading.tensors = true;
+  if (handle_of(object)->dl.ndim == 0) return true;
+  PyRef shape = PyRef::steal(shape_tuple(handle_of(object)->dl.shape, handle_of(object)->dl.ndim));
+  if (shape)
+    raise(BP_ERROR_VALUE,
+          "asarray: found a tensor of shape %R in a sequence, expected tensors without dimensions; use stack or concat",
+          shape.get());
+  return false;
 }
 
 bool read_element(PyObject* object, Reading& reading) {
-  if (is_tensor(object) && handle_of(object)->flags & BP_TENSOR_WRAPPER) {
-    raise(BP_ERROR_TYPE,
-          "asarray: found a tensor of a transform in a sequence, where it would lose its derivative or its batch; use "
-          "stack");
-    return false;
-  }
-  if (is_tensor(object) && handle_of(object)->dl.ndim > 0) {
-    PyRef shape = PyRef::steal(shape_tuple(handle_of(object)->dl.shape, handle_of(object)->dl.ndim));
-    if (shape)
-      raise(
-          BP_ERROR_VALUE,
-          "asarray: found a tensor of shape %R in a sequence, expected tensors without dimensions; use stack or concat",
-          shape.get());
-    return false;
-  }
+  if (is_tensor(object)) return read_tensor(object, reading);
   bp_value value{};
   double pair[2] = {0, 0};
-  PyRef element =
-      is_tensor(object) ? PyRef::steal(single_element(handle_of(object), "asarray")) : PyRef::borrow(object);
-  const int read = element ? read_number(element.get(), &value, pair) : -1;
-  if (read < 0 && element) return read_wide_int(element.get(), reading);
+  const int read = read_number(object, &value, pair);
+  if (read < 0) return place_error("asarray", nullptr), false;
   if (read == 0) {
     PyRef kind = found_kind(object);
     if (kind)
@@ -112,9 +98,14 @@ bool read_element(PyObject* object, Reading& reading) {
     case BP_TAG_COMPLEX:
       reading.numbers.push_back({pair[0], pair[1], 0});
       break;
-    default:
-      reading.negative |= value.u.i < 0;
-      reading.numbers.push_back({static_cast<double>(value.u.i), 0, value.u.i});
+    default: {
+      const bool wide = (value.flags & BP_VALUE_UINT64) != 0;
+      reading.wide |= wide;
+      reading.negative |= !wide && value.u.i < 0;
+      reading.numbers.push_back(
+          {wide ? static_cast<double>(static_cast<uint64_t>(value.u.i)) : static_cast<double>(value.u.i), 0,
+           value.u.i});
+    }
   }
   return true;
 }
@@ -143,7 +134,30 @@ PyObject* make_tensor(const Reading& reading, bp_dtype dtype, size_t parts, Pick
   return wrap_tensor(from_host(elements.data(), reading.shape, {}, dtype, parse_device("cpu")));
 }
 
-PyObject* to_tensor(const Reading& reading, bool wide) {
+// Throws Error.
+void check_numbers(const Reading& reading, bp_dtype dtype) {
+  const bool integer = (BP_DTYPE_BIT(dtype) & BP_MASK_INTEGER) != 0;
+  BP_CHECK(!reading.wide || !integer || dtype == BP_UINT64 || reading.tag != BP_TAG_INT, OVERFLOW,
+           "asarray: found an int above 2**63 - 1, which ", dtype_name(dtype),
+           " does not hold; name dtype=backplane.uint64");
+  for (const Number& number : reading.numbers) {
+    bp_value value{};
+    const double pair[] = {number.real, number.imaginary};
+    value.tag = reading.tag;
+    if (reading.tag == BP_TAG_COMPLEX)
+      value.u.c = pair;
+    else if (reading.tag == BP_TAG_FLOAT)
+      value.u.f = number.real;
+    else
+      value.u.i = number.integer;
+    if (reading.wide && reading.tag == BP_TAG_INT && number.integer < 0) value.flags = BP_VALUE_UINT64;
+    check_number(dtype, value, "asarray");
+  }
+}
+
+PyObject* to_tensor(const Reading& reading, const Numbers& wanted) {
+  // A float's digits beyond float32 matter to those dtypes that can hold them, and to the casts of integers.
+  const bool wide = wanted.dtype != BP_DTYPE_NONE && wanted.dtype != BP_FLOAT32 && wanted.dtype != BP_COMPLEX64;
   const auto integer = [](const Number& number, size_t) { return number.integer; };
   const auto floating = [](const Number& number, size_t part) { return part ? number.imaginary : number.real; };
   switch (reading.tag) {
@@ -164,12 +178,21 @@ PyObject* to_tensor(const Reading& reading, bool wide) {
 
 }  // namespace
 
-PyObject* tensor_of_sequence(PyObject* object, bool wide) noexcept {
+PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
   return guarded([&]() -> PyObject* {
     Reading reading;
     if (!discover_shape(object, reading.shape)) return nullptr;
     if (!read_level(object, 0, reading)) return nullptr;
-    return to_tensor(reading, wide);
+    if (numbers.dtype != BP_DTYPE_NONE) check_numbers(reading, numbers.dtype);
+    numbers.of_tensors = reading.tensors;
+    if (reading.tensors) {
+      PyRef module = PyRef::steal(PyImport_ImportModule("backplane._nested"));
+      PyRef shape = PyRef::steal(shape_tuple(reading.shape.data(), static_cast<int32_t>(reading.shape.size())));
+      return module && shape ? PyObject_CallMethod(module.get(), "stacked", "OO", object, shape.get()) : nullptr;
+    }
+    BP_CHECK(numbers.assigned || !reading.wide || reading.tag != BP_TAG_INT || numbers.dtype != BP_DTYPE_NONE, VALUE,
+             "asarray: found an int above 2**63 - 1, which int64 does not hold; name dtype=backplane.uint64");
+    return to_tensor(reading, numbers);
   });
 }
 

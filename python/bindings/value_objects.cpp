@@ -51,7 +51,9 @@ PyObject* value_object(const bp_value& value) noexcept {
     case BP_TAG_BOOL:
       return PyBool_FromLong(value.u.i != 0);
     case BP_TAG_INT:
-      return PyLong_FromLongLong(value.u.i);
+      if (value.flags & BP_VALUE_BEYOND) return PyLong_FromDouble(value.u.f);
+      return value.flags & BP_VALUE_UINT64 ? PyLong_FromUnsignedLongLong(static_cast<uint64_t>(value.u.i))
+                                           : PyLong_FromLongLong(value.u.i);
     case BP_TAG_FLOAT:
       return PyFloat_FromDouble(value.u.f);
     case BP_TAG_COMPLEX:

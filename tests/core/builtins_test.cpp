@@ -52,12 +52,18 @@ class Builtins : public testing::Test {
     return error_of([&] { run(name, in); });
   }
   static bp_value i(int64_t v) { return int_value(v); }
+  static bp_value u(uint64_t v) {
+    bp_value large = int_value(static_cast<int64_t>(v));
+    large.flags = BP_VALUE_UINT64;
+    return large;
+  }
   static bp_value f(double v) { return float_value(v); }
   bp_value list(Ints ints) { return ints_value(kept_.emplace_back(std::move(ints))); }
 
   ValueArena arena_;
   std::deque<Ints> kept_;
   static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  static constexpr uint64_t kTop = std::numeric_limits<uint64_t>::max();
 };
 
 TEST_F(Builtins, EveryNameOfTheReferenceIsThere) {
@@ -148,13 +154,14 @@ TEST_F(Builtins, IntegersFollowPython) {
 }
 
 TEST_F(Builtins, OverflowIsAnErrorAndNotAWrap) {
-  EXPECT_THAT(refusal("add", {i(kMost), i(1)}), HasSubstr("t::op: add in its formula exceeds 64 bits"));
+  EXPECT_THAT(refusal("add", {u(kTop), i(1)}), HasSubstr("t::op: add in its formula exceeds 64 bits"));
   EXPECT_NE(refusal("sub", {i(kLeast), i(1)}), "");
-  EXPECT_NE(refusal("mul", {i(kMost), i(2)}), "");
-  EXPECT_NE(refusal("neg", {i(kLeast)}), "");
-  EXPECT_NE(refusal("pow", {i(2), i(63)}), "");
+  EXPECT_NE(refusal("mul", {i(kMost), i(3)}), "");
+  EXPECT_NE(refusal("mul", {u(kTop), u(kTop)}), "");
+  EXPECT_NE(refusal("neg", {u(kTop)}), "");
+  EXPECT_NE(refusal("pow", {i(2), i(64)}), "");
   EXPECT_NE(refusal("pow", {i(10), i(kMost)}), "");
-  EXPECT_NE(refusal("floordiv", {i(kLeast), i(-1)}), "");
+  EXPECT_NE(refusal("floordiv", {u(kTop), i(-1)}), "");
   EXPECT_NE(refusal("prod", {list({kMost, 2})}), "");
   EXPECT_THAT(refusal("floordiv", {i(1), i(0)}), HasSubstr("divides 1 by 0"));
   EXPECT_NE(refusal("mod", {i(1), i(0)}), "");
@@ -163,6 +170,42 @@ TEST_F(Builtins, OverflowIsAnErrorAndNotAWrap) {
   EXPECT_NE(refusal("repeat", {i(1), i(kMost)}), "");
   EXPECT_NE(refusal("range", {i(kLeast), i(kMost)}), "");
   EXPECT_NE(refusal("shift_axis", {i(kMost), i(1)}), "");
+}
+
+TEST_F(Builtins, NumbersGoOnToTheEndOfUint64AndListsDoNot) {
+  const auto same = [&](const bp_value& found, uint64_t expected) {
+    EXPECT_EQ(found.tag, BP_TAG_INT);
+    EXPECT_EQ(static_cast<uint64_t>(found.u.i), expected);
+    EXPECT_EQ((found.flags & BP_VALUE_UINT64) != 0, expected > static_cast<uint64_t>(kMost));
+  };
+  const uint64_t half = uint64_t{1} << 63;
+  same(run("add", {i(kMost), i(1)}), half);
+  same(run("sub", {u(half), i(1)}), half - 1);
+  same(run("mul", {i(kMost), i(2)}), kTop - 1);
+  same(run("neg", {i(kLeast)}), half);
+  same(run("pow", {i(2), i(63)}), half);
+  same(run("floordiv", {i(kLeast), i(-1)}), half);
+  same(run("floordiv", {u(kTop), i(2)}), kTop / 2);
+  same(run("mod", {u(kTop), i(10)}), kTop % 10);
+  same(run("max", {u(half), i(-1), u(kTop)}), kTop);
+  EXPECT_TRUE(as_bool("lt", {i(-1), u(half)}));
+  EXPECT_FALSE(as_bool("eq", {i(-1), u(kTop)}));
+  EXPECT_EQ(as_float("float", {u(half)}), 0x1p63);
+  EXPECT_NE(refusal("repeat", {i(1), u(half)}), "");
+  const std::vector<bp_value> beyond = {i(1), u(half)};
+  EXPECT_NE(error_of([&] { make_list(arena_, beyond); }), "");
+}
+
+TEST_F(Builtins, ANumberInRangeIsHandedOnAndAnotherRefused) {
+  const auto in_range = [&](const bp_value& number, bp_dtype dtype) {
+    return refusal("in_range", {number, dtype_of(dtype)});
+  };
+  EXPECT_EQ(as_int("in_range", {i(255), dtype_of(BP_UINT8)}), 255);
+  EXPECT_THAT(in_range(i(256), BP_UINT8),
+              HasSubstr("the integer 256 is out of bounds for uint8, which holds 0 to 255"));
+  EXPECT_THAT(in_range(i(-129), BP_INT8), HasSubstr("-128 to 127"));
+  EXPECT_THAT(in_range(u(kTop), BP_INT64), HasSubstr("18446744073709551615 is out of bounds for int64"));
+  EXPECT_EQ(in_range(u(kTop), BP_UINT64) + in_range(u(kTop), BP_FLOAT32) + in_range(i(-1), BP_BOOL), "");
 }
 
 TEST_F(Builtins, FloatsAndComplexNumbers) {

@@ -339,7 +339,7 @@ def test_ints_that_only_uint64_holds_are_numbers_too(call, expected):
 
 
 def test_ints_that_only_uint64_holds_fit_no_other_integers():
-    with pytest.raises(TypeError):
+    with pytest.raises(OverflowError, match="int8"):
         bp.ones(1, dtype=bp.int8) + 2**63
     for dtype in (None, bp.int64, bp.uint8):
         with pytest.raises(ValueError, match="uint64"):

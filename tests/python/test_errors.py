@@ -56,6 +56,8 @@ def test_says_what_and_where(call, error, words):
         ("ArgumentValueError", ValueError),
         ("ArgumentTypeError", TypeError),
         ("OutOfRangeError", IndexError),
+        ("NumberRangeError", OverflowError),
+        ("NumberRangeError", ValueError),
         ("MissingRuleError", NotImplementedError),
         ("OutOfMemoryError", MemoryError),
         ("DeviceError", RuntimeError),

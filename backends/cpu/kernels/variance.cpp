@@ -2,6 +2,7 @@
 //
 // Lanes run in parallel; few and long ones are cut at fixed places, so that the result does not depend on how many
 // threads there are.
+#include <algorithm>
 #include <vector>
 
 #include "kernels/axis_block.hpp"
@@ -25,7 +26,7 @@ struct Call {
 
   void store(int64_t lane, const Moments& m) const {
     const auto count = static_cast<double>(block.n);
-    out[lane] = static_cast<S>(static_cast<plugin::Compute<S>>(m.variance * count / (count - correction)));
+    out[lane] = static_cast<S>(static_cast<plugin::Compute<S>>(m.variance * count / std::max(count - correction, 0.0)));
   }
   template <class Range>
   void in_parallel(int64_t n, int64_t cost, Range&& range) const {

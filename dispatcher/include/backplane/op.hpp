@@ -49,6 +49,10 @@ struct InferredResult {
 };
 BACKPLANE_API std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_args);
 
+// A number that is to be an element of `dtype`, of integers by its whole part. Throws BP_ERROR_OVERFLOW where an
+// integer dtype does not hold it, BP_ERROR_DTYPE for a complex one in a real dtype; `place` begins the message.
+BACKPLANE_API void check_number(bp_dtype dtype, const bp_value& number, const char* place);
+
 // For every slot of the op: the rule, the registration that filled it, and the losers. For people.
 BACKPLANE_API std::string explain(OpHandle op);
 

@@ -26,8 +26,11 @@ bp_value number_value(T x) noexcept {
     return value(x);
   else if constexpr (std::is_floating_point_v<T>)
     return value(static_cast<double>(x));
-  else
-    return value(static_cast<int64_t>(x));
+  else {
+    bp_value number = value(static_cast<int64_t>(x));
+    if (std::is_unsigned_v<T> && number.u.i < 0) number.flags = BP_VALUE_UINT64;
+    return number;
+  }
 }
 }  // namespace detail
 

@@ -4,6 +4,7 @@ import warnings
 
 import backplane as bp
 from backplane import DType, Tensor
+from backplane._tensor_argument import require_real
 
 from ._arguments import either
 
@@ -197,6 +198,8 @@ def _softmax_axis(function, input, dim, axis):
 
 def _softmax(function, op, input, dim, axis, dtype):
     axis = _softmax_axis(function, input, dim, axis)
+    if dtype is not None and not bp.isdtype(dtype, "complex floating"):
+        require_real(function, "input", input)
     x = input if dtype is None else bp.cast(input, dtype)
     if x.ndim == 0 and axis in (0, -1):
         return bp.reshape(op(bp.reshape(x, [1]), axis=[0]), [])

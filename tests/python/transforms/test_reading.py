@@ -7,6 +7,7 @@ import pickle
 import backplane as bp
 import numpy as np
 import pytest
+from backplane import _core
 
 
 def inside(transform, function):
@@ -151,10 +152,9 @@ def test_copies_by_pickle_are_refused(transform):
 
 
 @pytest.mark.parametrize("transform", PLAIN + ["vmap"])
-def test_sequences_that_would_lose_derivatives_are_refused(transform):
-    with pytest.raises(TypeError, match="use stack"):
-        inside(transform, lambda x: bp.asarray([x[0], x[1]]))
-    assert inside(transform, lambda x: bp.stack([x[0], x[1]]).shape) == (2,)
+def test_sequences_are_stacked_with_their_derivatives(transform):
+    made = inside(transform, lambda x: (bp.asarray([x[0], x[1]]).shape, bool(_core.transforms_of(bp.asarray([x[0], x[1]])))))
+    assert made == ((2,), True)
 
 
 @pytest.mark.parametrize("transform", PLAIN + ["vmap"])

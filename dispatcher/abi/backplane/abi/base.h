@@ -63,7 +63,8 @@ enum {
   BP_ERROR_VERSION = 11,        /* contract versions do not meet               -> ImportError */
   BP_ERROR_BUSY = 12,           /* leases or running calls hold the plugin     -> RuntimeError */
   BP_ERROR_INTERNAL = 13,       /* an invariant of ours is broken              -> RuntimeError */
-  BP_ERROR_PYTHON = 14          /* a callback's own exception is pending       -> that exception */
+  BP_ERROR_PYTHON = 14,         /* a callback's own exception is pending       -> that exception */
+  BP_ERROR_OVERFLOW = 15        /* a number lies outside a dtype's range       -> OverflowError, ValueError */
 };
 
 /* Dtypes, dense, so that a set of them is a mask: `1u << BP_FLOAT32`. */

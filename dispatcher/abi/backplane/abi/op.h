@@ -91,7 +91,9 @@ typedef struct bp_result_dtype {
 
 enum {
   BP_DTYPE_TO_FLOATING = 1u << 0, /* bool and integers compute in the default float */
-  BP_DTYPE_BITS = 1u << 1         /* no promotion among kinds: all of `promote` must agree exactly */
+  BP_DTYPE_BITS = 1u << 1,        /* no promotion among kinds: all of `promote` must agree exactly */
+  BP_DTYPE_COMPARES = 1u << 2, /* a number outside the tensors' integer dtype is compared as an infinity, not refused */
+  BP_DTYPE_WRAPS = 1u << 3     /* such a number, a Scalar, is taken modulo the dtype's range */
 };
 
 /* ---- formulas ---------------------------------------------------------------------------------- */

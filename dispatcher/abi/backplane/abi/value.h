@@ -40,7 +40,7 @@ enum {
 enum {
   BP_TAG_ABSENT = 0,
   BP_TAG_BOOL = 1,      /* i: 0 or 1 */
-  BP_TAG_INT = 2,       /* i */
+  BP_TAG_INT = 2,       /* i; other members where BP_VALUE_UINT64 or BP_VALUE_BEYOND say so */
   BP_TAG_FLOAT = 3,     /* f */
   BP_TAG_COMPLEX = 4,   /* c: two doubles */
   BP_TAG_STRING = 5,    /* s, count bytes, also NUL-terminated */
@@ -64,7 +64,9 @@ enum {
 enum {
   BP_VALUE_GIVEN = 1u << 0,      /* out: a borrowed tensor to write into */
   BP_VALUE_NOT_WANTED = 1u << 1, /* out: leave it alone */
-  BP_VALUE_NUMBER = 1u << 2      /* BOOL/INT/FLOAT/COMPLEX standing in a tensor position */
+  BP_VALUE_NUMBER = 1u << 2,     /* BOOL/INT/FLOAT/COMPLEX standing in a tensor position */
+  BP_VALUE_UINT64 = 1u << 3, /* INT: i holds the bits of a uint64_t from 2^63 on; a kernel meets it in uint64 alone */
+  BP_VALUE_BEYOND = 1u << 4  /* INT: 64 bits do not hold it, f is the double next to it; no kernel meets it */
 };
 
 /* A backend's index is process-local; it is never written to a file. */

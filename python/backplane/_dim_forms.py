@@ -1,0 +1,95 @@
+"""What ops mean under PyTorch's `dim=` and `keepdim=`, where that differs from their meaning under NumPy's `axis=`.
+
+Of a call that spells one of the two, the Op hands its arguments to the form here: var and std are unbiased, max, min, sort and the
+medians give pairs. All other ops take the words as axis and keepdims.
+"""
+
+import functools
+from collections import namedtuple
+
+from . import _core
+from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_real, require_tensor
+
+op = getattr(ops, NAMESPACE)
+
+_PAIRS = {name: namedtuple(name, ("values", "indices")) for name in ("max", "median", "min", "nanmedian", "sort")}
+
+
+def _one_axis(function, dim, several):
+    if not hasattr(dim, "__index__"):
+        raise _core.ArgumentTypeError(f"{function}: argument dim: found {dim!r}, expected one axis (an int); {several}")
+    return dim
+
+
+def _pair(function, x, indices, dim, keepdim):
+    """The elements at `indices`, whose axis dim has one place."""
+    values = op.take_along_axis(x, indices, axis=dim)
+    return _PAIRS[function](*((values, indices) if keepdim else (op.squeeze(values, dim), op.squeeze(indices, dim))))
+
+
+def _extreme(name, locate, reduce):
+    def form(x, /, dim=None, keepdim=False):
+        require_tensor(name, "x", x)
+        if dim is None:
+            return reduce(x, keepdims=keepdim)
+        dim = _one_axis(name, dim, f"a{name} takes several, and gives values alone")
+        if x.ndim == 0:
+            return _PAIRS[name](x, locate(x))
+        return _pair(name, x, locate(x, dim, keepdims=True), dim, keepdim)
+
+    return form
+
+
+def _sort(x, /, dim=-1, descending=False, stable=True):
+    require_tensor("sort", "x", x)
+    indices = op.argsort(x, _one_axis("sort", dim, "sort along one after the other"), descending=descending, stable=stable)
+    return _PAIRS["sort"](op.take_along_axis(x, indices, axis=dim), indices)
+
+
+def _spread(reduce):
+    def form(x, /, dim=None, *, correction=1, keepdim=False):
+        dim = None if isinstance(dim, (tuple, list)) and not dim else dim  # as PyTorch reads no axes
+        return reduce(x, dim, correction=correction, keepdims=keepdim)
+
+    return form
+
+
+def medians(function):
+    """Gives NumPy's median or nanmedian PyTorch's form: over dim a pair, of two middle elements the smaller."""
+
+    @functools.wraps(function)
+    def median(*args, dim=None, keepdim=False, **more):
+        if dim is None:
+            return function(*args, **more, keepdims=True) if keepdim else function(*args, **more)
+        if len(args) != 1 or more:
+            raise _core.ArgumentTypeError(f"{function.__name__}: found other arguments beside dim, expected x, dim and keepdim alone")
+        return _lower_median(function.__name__, args[0], dim, keepdim)
+
+    return median
+
+
+def _lower_median(function, x, dim, keepdim):
+    """The middle element along dim, of two the smaller, and its position: NaN where there is one, or (nanmedian) of the others."""
+    require_tensor(function, "x", x)
+    require_real(function, "x", x)
+    dim = _one_axis(function, dim, "axis takes several, for the mean of the two middle elements")
+    if x.ndim == 0:
+        return _PAIRS[function](x, op.full([], 0, dtype=_core.int64, device=x.device))
+    size = x.shape[dim] if -x.ndim <= dim < x.ndim else 1
+    if size == 0:
+        raise _core.ArgumentValueError(f"{function}: argument x: found no elements along axis {dim}, expected at least one")
+    order, missing = op.argsort(x, dim), op.isnan(x)  # NaN last
+    count = op.subtract(size, op.sum(missing, dim, dtype=_core.int64, keepdims=True))
+    if function == "nanmedian":
+        at = op.maximum(op.floor_divide(op.subtract(count, 1), 2), 0)
+    else:
+        at = op.where(op.equal(count, size), (size - 1) // 2, count)
+    return _pair(function, x, op.take_along_axis(order, at, axis=dim), dim, keepdim)
+
+
+def add_forms():
+    forms = {"max": _extreme("max", op.argmax, op.max), "min": _extreme("min", op.argmin, op.min), "sort": _sort,
+             "std": _spread(op.std), "var": _spread(op.var)}  # fmt: skip
+    for name, form in forms.items():
+        _core.set_dim_form(f"{NAMESPACE}::{name}", name, form)

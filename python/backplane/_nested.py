@@ -1,0 +1,26 @@
+"""Nested sequences that hold tensors without dimensions among their numbers: one tensor of them, which keeps their history.
+
+`asarray` and assignments call this with a sequence whose shape they have checked.
+"""
+
+from . import _core
+from ._array_api import result_type
+from ._ops import NAMESPACE, ops
+
+op = getattr(ops, NAMESPACE)
+
+
+def stacked(nested, shape):
+    """The elements in the tensors' common dtype, numbers weakly, on the tensors' device."""
+    elements = [nested]
+    for _ in shape:
+        elements = [element for part in elements for element in part]
+    device = next(element.device for element in elements if isinstance(element, _core.Tensor))
+    dtype = result_type(*elements)
+    return op.reshape(op.stack([_element(element, dtype, device) for element in elements]), shape)
+
+
+def _element(element, dtype, device):
+    if isinstance(element, _core.Tensor):
+        return element if element.dtype == dtype else op.cast(element, dtype)
+    return op.full((), element, dtype=dtype, device=device)
