@@ -6,13 +6,35 @@
 #     [EMIT WORD...])  of records formulas cpp pyi docs samples kernels; all by default
 #
 # Sets VARIABLE to the generated C sources (and the stamp that makes every generator wait for them). Headers come to
-# be in DIR (NAME_records.h) and DIR/include. A file that would not change keeps its time, so nothing that depends on it
-# is built again; ninja learns that because the files are byproducts of the stamp.
+# be in DIR (NAME_records.h) and DIR/include. A change to a registry file, or to one that it includes, runs codegen again;
+# an output that would not change keeps its time, so nothing that depends on it is built again; ninja learns that because
+# the outputs are byproducts of the stamp.
 include_guard(DIRECTORY)
 
 if(NOT BACKPLANE_OPS_YAML) # set by BackplaneConfig.cmake where the SDK is installed
   get_filename_component(BACKPLANE_OPS_YAML ${CMAKE_CURRENT_LIST_DIR}/../ops.yaml ABSOLUTE)
 endif()
+
+# The registry file and all that it includes; ARGN: what has been found already. Paths are read as codegen reads them, which
+# allows only letters that YAML writes as they are. What is wrong with one is codegen's to report, with its place.
+function(_backplane_registry_files OUT FILE)
+  set(files ${FILE})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FILE})
+  get_filename_component(folder ${FILE} DIRECTORY)
+  file(READ ${FILE} text)
+  string(REGEX REPLACE "#[^\n]*" "" text "\n${text}")
+  if(text MATCHES "\n[\"']?include[\"']? *:([^\n]*(\n+[][ -][^\n]*)*)")
+    string(REGEX MATCHALL "[A-Za-z0-9_./-]+\\.ya?ml" paths "${CMAKE_MATCH_1}")
+    foreach(path IN LISTS paths)
+      get_filename_component(included ${folder}/${path} ABSOLUTE)
+      if(EXISTS ${included} AND NOT included IN_LIST ARGN AND NOT included IN_LIST files)
+        _backplane_registry_files(more ${included} ${ARGN} ${files})
+        list(APPEND files ${more})
+      endif()
+    endforeach()
+  endif()
+  set(${OUT} ${files} PARENT_SCOPE)
+endfunction()
 
 function(backplane_generate_ops)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUT;SYMBOL;SOURCES" "OPS;IMPORT;EMIT")
@@ -28,7 +50,6 @@ function(backplane_generate_ops)
     list(TRANSFORM arg_${list} PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
   endforeach()
   list(GET arg_OPS 0 first)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${first})
   file(STRINGS ${first} line REGEX "^namespace:" LIMIT_COUNT 1)
   if(NOT line MATCHES "^namespace: *['\"]?([A-Za-z_][A-Za-z_0-9]*)")
     message(FATAL_ERROR "${first}: a registry file begins with `namespace: NAME`")
@@ -41,6 +62,11 @@ function(backplane_generate_ops)
     set(arg_IMPORT ${BACKPLANE_OPS_YAML})
   endif()
 
+  set(inputs)
+  foreach(file IN LISTS arg_OPS arg_IMPORT)
+    _backplane_registry_files(files ${file})
+    list(APPEND inputs ${files})
+  endforeach()
   set(base)
   if(first STREQUAL BACKPLANE_OPS_YAML)
     set(base --base)
@@ -84,7 +110,7 @@ function(backplane_generate_ops)
   add_custom_command(OUTPUT ${stamp} BYPRODUCTS ${sources} ${headers} ${others}
     COMMAND ${command}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-    DEPENDS Backplane::codegen ${arg_OPS} ${arg_IMPORT}
+    DEPENDS Backplane::codegen ${inputs}
     COMMENT "Compiling the op records of namespace ${namespace}" VERBATIM)
   set_source_files_properties(${sources} ${headers} ${stamp} PROPERTIES GENERATED ON)
   set(${arg_SOURCES} ${sources} ${headers} ${stamp} PARENT_SCOPE)

@@ -25,7 +25,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/dispatcher/abi/backplane ${PROJECT_SOURC
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/dispatcher/generated/include/backplane
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.hpp")
-install(FILES ${PROJECT_SOURCE_DIR}/ops.yaml DESTINATION ${BACKPLANE_SHARE_DIR} COMPONENT sdk)
+_backplane_registry_files(registry ${PROJECT_SOURCE_DIR}/ops.yaml)
+foreach(file IN LISTS registry) # each where the file that includes it will look
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${file})
+  get_filename_component(folder ${name} DIRECTORY)
+  install(FILES ${file} DESTINATION ${BACKPLANE_SHARE_DIR}/${folder} COMPONENT sdk)
+endforeach()
 
 install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake

@@ -90,7 +90,7 @@ bool OpCompiler::stated_batch() {
   } else if (rule.kind == Rule::Kind::kRefused) {
     result.flags = BP_FORMULA_REFUSED;
   } else {
-    FormulaCompiler expression = compiler(rule.text, BP_RULE_BATCH);
+    FormulaCompiler expression = compiler(rule.text, *rule.expr, BP_RULE_BATCH);
     const auto& results = entry_.signature.results;
     const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
     for (size_t i = 0; i < values.size(); ++i)

@@ -4,6 +4,7 @@
 
 #include "check/compiled.hpp"
 #include "check/emitted_names.hpp"
+#include "check/names.hpp"
 #include "check/op_compiler.hpp"
 
 namespace backplane::codegen {
@@ -92,6 +93,8 @@ CompiledRegistry check(std::vector<std::unique_ptr<RegistryFile>> files, Diagnos
     }
   }
   CycleFinder(all).report(diagnostics);
+  if (diagnostics.empty())
+    refuse_unused_names(registry.files, diagnostics);  // else the rule that uses one may be damaged
   for (CompiledOp& op : all)
     if (!op.entry->imported) registry.ops.push_back(std::move(op));
   return registry;

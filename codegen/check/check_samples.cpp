@@ -31,6 +31,8 @@ void OpCompiler::check_samples() {
                      : (arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) &&
                            kind != Kind::kInt) {
         wrong(describe(arg));
+      } else if (arg.type == BP_TYPE_STR && sample.error.empty() && !arg.may_be(value.literal.text)) {
+        wrong(listed_choices(arg.choices));
       }
     }
   }

@@ -1,6 +1,7 @@
 // Flags, decompositions and put rules of one entry. See op_compiler.hpp.
 #include <algorithm>
 
+#include "check/names.hpp"
 #include "check/op_compiler.hpp"
 
 namespace backplane::codegen {
@@ -67,11 +68,11 @@ void OpCompiler::check_nesting() {
   }
 }
 
-FormulaCompiler OpCompiler::compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets) {
+FormulaCompiler OpCompiler::compiler(const Text& text, const Expr& expr, uint16_t rule, std::vector<uint32_t> targets) {
   FormulaContext context;
   context.rule = rule;
   context.targets = std::move(targets);
-  return {registry_, entry_, op_.program, diagnostics_, text, std::move(context)};
+  return {registry_, entry_, op_.program, diagnostics_, text, expr, std::move(context)};
 }
 
 CompiledFormula OpCompiler::formula(uint16_t rule, const Rule& stated) const {
@@ -79,8 +80,7 @@ CompiledFormula OpCompiler::formula(uint16_t rule, const Rule& stated) const {
   result.rule = rule;
   result.targets = stated.targets;
   result.line = stated.where.line;
-  result.text = stated.text.value;
-  while (!result.text.empty() && (result.text.back() == '\n' || result.text.back() == ' ')) result.text.pop_back();
+  result.text = whole_text(entry_, stated.text, stated.expr.get());
   return result;
 }
 
@@ -179,12 +179,13 @@ void OpCompiler::compile_decompose() {
   const Rule& rule = *entry_.decompose;
   if (rule.kind == Rule::Kind::kDamaged) return;
   CompiledFormula result = formula(BP_RULE_DECOMPOSE, rule);
-  FormulaCompiler expression = compiler(rule.text, BP_RULE_DECOMPOSE);
+  FormulaCompiler expression = compiler(rule.text, *rule.expr, BP_RULE_DECOMPOSE);
   const auto& results = entry_.signature.results;
   const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
   for (size_t i = 0; i < values.size(); ++i)
     result.roots.push_back(root(expression, *rule.expr, values[i], results[i].is_list, false));
   if (!expression.failed()) check_unused_arguments(result, rule);
+  check_choices(result.roots);
   op_.formulas.push_back(std::move(result));
 }
 
@@ -221,7 +222,7 @@ void OpCompiler::compile_put() {
   if (rule.kind == Rule::Kind::kRefused) {
     result.flags = BP_FORMULA_REFUSED;
   } else {
-    FormulaCompiler expression = compiler(rule.text, BP_RULE_PUT);
+    FormulaCompiler expression = compiler(rule.text, *rule.expr, BP_RULE_PUT);
     result.roots.push_back(root(expression, *rule.expr, expression.compile(*rule.expr), false, false));
     if (!expression.failed() && !reads(result, BP_NODE_COTANGENT))
       error(rule.where, "'put' never uses the piece 'v'; write it into the base");

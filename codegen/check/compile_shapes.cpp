@@ -1,6 +1,7 @@
 // Shape rules of one entry: words with their arguments, or formulas that give a list of ints. See op_compiler.hpp.
 #include <algorithm>
 
+#include "check/names.hpp"
 #include "check/op_compiler.hpp"
 #include "schema/vocabulary.hpp"
 
@@ -68,20 +69,21 @@ void OpCompiler::compile_shapes() {
     if (!spec.expr) {
       out.name = "damaged";
     } else if (spec.expr->kind == Expr::Kind::kCall &&
-               (find_shape_word(spec.expr->name) || !find_builtin(spec.expr->name))) {
+               (find_shape_word(spec.expr->name) ||
+                (!find_builtin(spec.expr->name) && !entry_.shared->find_definition(spec.expr->name)))) {
       compile_shape_word(spec, out);
     } else if (spec.expr->kind == Expr::Kind::kName && spec.expr->name == "dynamic") {
       out.name = "dynamic";
     } else {
       out.name = "expr";
-      FormulaCompiler expression = compiler(spec.text, BP_RULE_SHAPE);
+      FormulaCompiler expression = compiler(spec.text, *spec.expr, BP_RULE_SHAPE);
       const Value value = expression.compile(*spec.expr);
       if (!value.type.is(Type::Kind::kAny) && (!value.type.is(Type::Kind::kInts) || value.type.optional))
         expression.error(spec.expr->offset,
                          "the shape is " + describe(value.type) + "; it must be a list of ints, e.g. x.shape + [n]");
       shape.roots.resize(op_.shapes.size(), value.node);
       shape.roots.push_back(value.node);
-      shape.text = spec.text.value;
+      shape.text = whole_text(entry_, spec.text, spec.expr.get());
       shape.line = spec.text.location().line;
       any = true;
     }
@@ -94,6 +96,7 @@ void OpCompiler::compile_shapes() {
     if (used[i] && op_.program.nodes()[i].kind == BP_NODE_CALL)
       error(entry_.shapes[0].text.location(),
             "the shape calls an op; it may use attributes, builtins and arithmetic only");
+  check_choices(shape.roots);
   op_.formulas.push_back(std::move(shape));
 }
 

@@ -1,6 +1,7 @@
 // Derivatives of one entry: stated vjp and jvp, those that follow from `partial`, `linear` and `put`, and holes.
 #include <algorithm>
 
+#include "check/names.hpp"
 #include "check/op_compiler.hpp"
 #include "schema/vocabulary.hpp"
 
@@ -93,17 +94,17 @@ void OpCompiler::compile_partial(const Rule& rule) {
   context.rule = BP_RULE_VJP;
   context.partial = true;
   context.targets = rule.targets;
-  FormulaCompiler expression(registry_, entry_, op_.program, diagnostics_, rule.text, std::move(context));
+  FormulaCompiler expression(registry_, entry_, op_.program, diagnostics_, rule.text, *rule.expr, std::move(context));
   const Value partial = expression.compile(*rule.expr);
   if (!partial.type.is(Type::Kind::kTensor) && !partial.type.is_number() && !partial.type.is(Type::Kind::kAny))
     expression.error(rule.expr->offset,
                      "the partial derivative is " + describe(partial.type) + "; it must be a Tensor or a number");
   const bool one = one_literal(*rule.expr);
-  const Entry* multiply = registry_.find("multiply", entry_.ns);
-  if (!multiply) multiply = registry_.find("mul", entry_.ns);
+  const Entry* multiply = registry_.find_operator("*", 2, entry_.ns);
   if (!one && !multiply)
     error(rule.where,
-          "'partial' needs bp::multiply, which is not known; import ops.yaml (--import), or write vjp and jvp");
+          "'partial' needs an op with `operator: '*'`, and none is known; import ops.yaml (--import), or write vjp and "
+          "jvp");
   if (expression.failed() || (!one && !multiply)) return;
   const auto times = [&](uint32_t a, uint32_t b) { return one ? a : op_.program.call(multiply->full_name, {a, b}); };
 
@@ -130,7 +131,7 @@ void OpCompiler::compile_vjp(const Rule& rule) {
     if (!is_differentiable_arg(entry_, target))
       error(rule.where, "argument '" + entry_.signature.args[target].name +
                             "' has no inexact dtype, so it has no derivative; remove it from 'vjp'");
-  FormulaCompiler expression = compiler(rule.text, BP_RULE_VJP, rule.targets);
+  FormulaCompiler expression = compiler(rule.text, *rule.expr, BP_RULE_VJP, rule.targets);
   const std::vector<Value> values = expression.compile_several(*rule.expr, rule.targets.size(), "arguments");
   for (size_t i = 0; i < values.size(); ++i) {
     const uint32_t target = rule.targets[i];
@@ -161,12 +162,13 @@ void OpCompiler::compile_jvp(const Rule& rule) {
   };
   if (!rule.per_result.empty()) {
     for (size_t i = 0; i < rule.per_result.size(); ++i) {
-      FormulaCompiler expression = compiler(rule.per_result[i].first, BP_RULE_JVP, rule.targets);
+      FormulaCompiler expression =
+          compiler(rule.per_result[i].first, *rule.per_result[i].second, BP_RULE_JVP, rule.targets);
       add(expression, *rule.per_result[i].second, i, expression.compile(*rule.per_result[i].second));
-      result.text += (i ? "; " : "") + rule.per_result[i].first.value;
+      result.text += (i ? "; " : "") + whole_text(entry_, rule.per_result[i].first, rule.per_result[i].second.get());
     }
   } else {
-    FormulaCompiler expression = compiler(rule.text, BP_RULE_JVP, rule.targets);
+    FormulaCompiler expression = compiler(rule.text, *rule.expr, BP_RULE_JVP, rule.targets);
     const std::vector<Value> values = expression.compile_several(*rule.expr, results.size(), "results");
     for (size_t i = 0; i < values.size(); ++i) add(expression, *rule.expr, i, values[i]);
   }
@@ -221,7 +223,7 @@ void OpCompiler::derive_view_vjp() {
   context.given[base] = {op_.program.call("bp::zeros_like", {argument}), tensor};
   context.given["v"] = {op_.program.add(BP_NODE_COTANGENT, 0), tensor};
   Diagnostics reported_already;
-  FormulaCompiler expression(registry_, entry_, op_.program, reported_already, put.text, std::move(context));
+  FormulaCompiler expression(registry_, entry_, op_.program, reported_already, put.text, *put.expr, std::move(context));
   CompiledFormula result = formula(BP_RULE_VJP, put);
   result.targets = {entry_.alias};
   result.flags = BP_FORMULA_DERIVED;

@@ -17,6 +17,7 @@ bool is_tensor_like(const Value& value) { return value.type.is(Kind::kTensor) ||
 
 // Some names are both an op and a builtin (`max`, `prod`, `repeat`): tensors decide.
 Value FormulaCompiler::call(const Expr& expr) {
+  if (const Definition* definition = entry_.shared->find_definition(expr.name)) return expand(expr, *definition);
   const Entry* entry = registry_.find(expr.name, entry_.ns);
   const BuiltinSpec* spec = find_builtin(expr.name);
   if (!entry && !spec) return unknown_call(expr);
@@ -33,6 +34,7 @@ Value FormulaCompiler::unknown_call(const Expr& expr) {
   for (const Keyword& keyword : expr.keywords) compile(*keyword.value);
   std::vector<std::string_view> names = registry_.names_for(entry_.ns);
   for (const std::string_view name : builtin_names()) names.push_back(name);
+  for (const Definition& definition : entry_.shared->definitions) names.push_back(definition.word);
   return fail(expr, "unknown op '" + expr.name + "'" + suggestion(expr.name, names) +
                         "; it must be an entry of this file, of namespace bp, or a builtin");
 }
@@ -155,8 +157,21 @@ uint32_t FormulaCompiler::default_of(const Arg& param) {
   return program_.add(BP_NODE_LIST, 0, std::move(elements));
 }
 
+// A text that stands in the formula is checked here, others where the op is called.
+void FormulaCompiler::refuse_other_word(const Expr& at, const Entry& callee, const Arg& param, uint32_t value) {
+  const Node& node = program_.nodes()[value];
+  if (param.choices.empty() || node.kind != BP_NODE_CONST) return;
+  const Const& word = program_.consts()[static_cast<size_t>(node.imm)];
+  if (word.tag == BP_TAG_STRING && !param.may_be(word.text))
+    error(at.offset, "'" + param.name + "' of '" + callee.name() + "' is " + listed_choices(param.choices) + ", not '" +
+                         word.text + "'");
+}
+
 uint32_t FormulaCompiler::pass(const Expr& at, const Entry& callee, const Arg& param, const Value& value) {
-  if (fits(value.type, param)) return value.node;
+  if (fits(value.type, param)) {
+    refuse_other_word(at, callee, param, value.node);
+    return value.node;
+  }
   const bool takes_list = param.has(BP_ARG_LIST) || param.type == BP_TYPE_AXES || param.type == BP_TYPE_SHAPE;
   if (takes_list && value.type.is(Kind::kInt) && !value.type.optional && param.type != BP_TYPE_TENSOR)
     return program_.add(BP_NODE_LIST, 0, {value.node});

@@ -3,30 +3,60 @@
 #include "check/formula_compiler.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "check/names.hpp"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
 namespace {
 using Kind = Type::Kind;
+
+// Names, their attributes and elements, and arithmetic on them: worth nothing to compute ahead.
+bool is_plain(const Expr& expr) {
+  switch (expr.kind) {
+    case Expr::Kind::kCall:
+    case Expr::Kind::kIf:
+    case Expr::Kind::kLet:
+    case Expr::Kind::kMap:
+    case Expr::Kind::kFold:
+      return false;
+    default:
+      return std::all_of(expr.children.begin(), expr.children.end(),
+                         [](const ExprPtr& c) { return !c || is_plain(*c); });
+  }
+}
+
 }  // namespace
 
 FormulaCompiler::FormulaCompiler(const Registry& registry, const Entry& entry, Program& program,
-                                 Diagnostics& diagnostics, const Text& text, FormulaContext context)
+                                 Diagnostics& diagnostics, const Text& text, const Expr& expr, FormulaContext context)
     : registry_(registry),
       entry_(entry),
       program_(program),
       diagnostics_(diagnostics),
-      text_(text),
-      context_(std::move(context)) {
+      context_(std::move(context)),
+      scope_{{}, &text, nullptr} {
   // A derivative is asked only for an argument that is there.
   if ((context_.rule == BP_RULE_VJP || context_.rule == BP_RULE_JVP) && context_.targets.size() == 1)
     present_.insert(program_.add(BP_NODE_ARG, context_.targets[0]));
+  bind_lets(expr);
+}
+
+// As if they stood before the formula.
+void FormulaCompiler::bind_lets(const Expr& expr) {
+  const Text* formula = scope_.text;
+  for (const Let* let : needed_lets(entry_, expr)) {
+    scope_.text = &let->text;
+    failed_ = failed_ || !let->expr;
+    scope_.variables.push_back({let->name.value, let->expr ? compile(*let->expr) : reported(), 0, true, true});
+  }
+  scope_.text = formula;
 }
 
 void FormulaCompiler::error(size_t offset, std::string message) {
   failed_ = true;
-  diagnostics_.error(text_.location(offset), std::move(message));
+  diagnostics_.error(scope_.text->location(offset), std::move(message));
 }
 
 Value FormulaCompiler::fail(const Expr& at, std::string message) {
@@ -93,8 +123,8 @@ std::vector<Value> FormulaCompiler::compile_several(const Expr& expr, size_t cou
   std::vector<Value> values;
   if (count == 1) return {compile(expr)};
   if (expr.kind == Expr::Kind::kLet) {
-    const size_t depth = variables_.size();
-    variables_.push_back({expr.name, compile(*expr.children[0]), expr.offset, false, true});
+    const size_t depth = scope_.variables.size();
+    scope_.variables.push_back({expr.name, compile(*expr.children[0]), expr.offset, false, true});
     values = compile_several(*expr.children[1], count, what);
     pop(depth);
     return values;
@@ -124,22 +154,63 @@ std::vector<Value> FormulaCompiler::compile_several(const Expr& expr, size_t cou
 // ---- bindings ----
 
 void FormulaCompiler::pop(size_t size) {
-  while (variables_.size() > size) {
-    const Variable& variable = variables_.back();
+  while (scope_.variables.size() > size) {
+    const Variable& variable = scope_.variables.back();
     if (!variable.used && !failed_)
       error(variable.offset,
             variable.is_let ? "'" + variable.name + "' is never used; remove the let"
                             : "'" + variable.name + "' is never used in the body; write repeat(value, n), or use it");
-    variables_.pop_back();
+    scope_.variables.pop_back();
   }
 }
 
 Value FormulaCompiler::let(const Expr& expr) {
-  const size_t depth = variables_.size();
+  const size_t depth = scope_.variables.size();
   const Value bound = compile(*expr.children[0]);
-  variables_.push_back({expr.name, bound, expr.offset, false, true});
+  scope_.variables.push_back({expr.name, bound, expr.offset, false, true});
   const Value value = compile(*expr.children[1]);
   pop(depth);
+  return value;
+}
+
+// As if the definition's formula stood here. What doubles with each definition has to end.
+Value FormulaCompiler::expand(const Expr& call, const Definition& definition) {
+  constexpr size_t kMaxExpansions = 1000, kMaxCallers = 16;
+  if (++expansions_ > kMaxExpansions || callers_.size() >= kMaxCallers)
+    return fail(call, "the formula expands definitions more than " + std::to_string(kMaxExpansions) + " times, or " +
+                          std::to_string(kMaxCallers) + " deep; use let");
+  if (is_expanding(definition))
+    return fail(call, "the definition of '" + definition.word + "' leads back to itself; write it by other names");
+  if (!call.keywords.empty() || call.children.size() != definition.params.size())
+    return fail(call, "'" + definition.word + "' takes " + std::to_string(definition.params.size()) +
+                          (definition.params.size() == 1 ? " value" : " values") + " in order; it is defined as " +
+                          definition.name.value);
+  Scope inner{{}, &definition.text, &definition};
+  for (size_t i = 0; i < call.children.size(); ++i) {
+    const Expr& child = *call.children[i];
+    const bool plain = is_plain(child);
+    inner.variables.push_back(
+        {definition.params[i], plain ? reported() : compile(child), 0, true, false, plain ? &child : nullptr});
+  }
+  if (!definition.expr) return reported();
+  callers_.push_back(std::exchange(scope_, std::move(inner)));
+  const Value value = compile(*definition.expr);
+  scope_ = std::move(callers_.back());
+  callers_.pop_back();
+  return value;
+}
+
+bool FormulaCompiler::is_expanding(const Definition& definition) const {
+  return scope_.definition == &definition ||
+         std::any_of(callers_.begin(), callers_.end(), [&](const Scope& s) { return s.definition == &definition; });
+}
+
+// Where the parameter is read: its value may be known to be there only in that branch.
+Value FormulaCompiler::in_caller(const Expr& given) {
+  Scope inner = std::exchange(scope_, std::move(callers_.back()));
+  callers_.pop_back();
+  const Value value = compile(given);
+  callers_.push_back(std::exchange(scope_, std::move(inner)));
   return value;
 }
 
@@ -147,10 +218,10 @@ Value FormulaCompiler::map(const Expr& expr) {
   const Value over = compile(*expr.children[0]);
   const Type element = element_type(*expr.children[0], over);
   const int64_t slot = program_.slots(1);
-  const size_t depth = variables_.size();
-  variables_.push_back({expr.name, {program_.add(BP_NODE_VAR, slot), element}, expr.offset, false, false});
+  const size_t depth = scope_.variables.size();
+  scope_.variables.push_back({expr.name, {program_.add(BP_NODE_VAR, slot), element}, expr.offset, false, false});
   const Value body = compile(*expr.children[1]);
-  variables_.back().used = true;
+  scope_.variables.back().used = true;
   pop(depth);
   Type type = Type::of(Kind::kInts);
   if (body.type.is(Kind::kTensor))
@@ -171,9 +242,9 @@ Value FormulaCompiler::fold(const Expr& expr) {
   const Value over = compile(*expr.children[1]);
   const Type element = element_type(*expr.children[1], over);
   const int64_t slot = program_.slots(2);
-  const size_t depth = variables_.size();
-  variables_.push_back({expr.name, {program_.add(BP_NODE_VAR, slot), initial.type}, expr.offset, false, false});
-  variables_.push_back({expr.element, {program_.add(BP_NODE_VAR, slot + 1), element}, expr.offset, false, false});
+  const size_t depth = scope_.variables.size();
+  scope_.variables.push_back({expr.name, {program_.add(BP_NODE_VAR, slot), initial.type}, expr.offset, false, false});
+  scope_.variables.push_back({expr.element, {program_.add(BP_NODE_VAR, slot + 1), element}, expr.offset, false, false});
   const Value body = compile(*expr.children[2]);
   pop(depth);
   bool ok = true;

@@ -29,8 +29,9 @@ struct FormulaContext {
 
 class FormulaCompiler {
  public:
+  // For `expr`, which was parsed from `text`; the lets of the entry that it uses are computed here.
   FormulaCompiler(const Registry& registry, const Entry& entry, Program& program, Diagnostics& diagnostics,
-                  const Text& text, FormulaContext context);
+                  const Text& text, const Expr& expr, FormulaContext context);
 
   Value compile(const Expr& expr);
   // `count` values: a call with as many results, or a list of as many elements.
@@ -47,8 +48,16 @@ class FormulaCompiler {
     size_t offset;
     bool used;
     bool is_let;
+    const Expr* given = nullptr;  // a parameter that stands for a name of its caller
+  };
+  // What names mean: in the formula, or in a definition that it calls.
+  struct Scope {
+    std::vector<Variable> variables;
+    const Text* text;              // where offsets count
+    const Definition* definition;  // only its parameters have a meaning; nullptr: the formula's own
   };
 
+  void bind_lets(const Expr& expr);
   Value constant(Type::Kind kind, Const value);
   Value name(const Expr& expr);
   bool literal_word(const Expr& expr, Value& out);
@@ -58,20 +67,26 @@ class FormulaCompiler {
   bool special_member(const Expr& expr, Value& out);
   Value member_of_results(const Expr& expr, uint16_t kind);
   Value member(const Expr& expr, const Value& base);
+  Value transpose(const Expr& expr, const Value& base);
   Value call(const Expr& expr);
   Value builtin(const Expr& expr, const BuiltinSpec& spec, std::vector<Value> args);
   bool parameter(const Expr& expr, const BuiltinSpec& spec, size_t index, char letter, Value& arg);
   Value op(const Expr& expr, const Entry& callee, const std::vector<Value>& positional);
   uint32_t pass(const Expr& at, const Entry& callee, const Arg& param, const Value& value);
+  void refuse_other_word(const Expr& at, const Entry& callee, const Arg& param, uint32_t value);
   uint32_t default_of(const Arg& param);
   Value unknown_call(const Expr& expr);
   Value unary(const Expr& expr);
   Value binary(const Expr& expr);
+  Value tensor_operator(const Expr& expr, std::string_view symbol, const std::vector<Value>& operands);
   Value conditional(const Expr& expr);
   Value list(const Expr& expr);
   Value index(const Expr& expr);
   Value slice(const Expr& expr);
   Value let(const Expr& expr);
+  Value expand(const Expr& call, const Definition& definition);
+  bool is_expanding(const Definition& definition) const;
+  Value in_caller(const Expr& given);
   Value map(const Expr& expr);
   Value fold(const Expr& expr);
 
@@ -87,9 +102,10 @@ class FormulaCompiler {
   const Entry& entry_;
   Program& program_;
   Diagnostics& diagnostics_;
-  const Text& text_;
   FormulaContext context_;
-  std::vector<Variable> variables_;
+  Scope scope_;
+  std::vector<Scope> callers_;  // of the definition that is being expanded, the innermost last
+  size_t expansions_ = 0;
   std::set<uint32_t> present_;  // nodes known to be there
   bool failed_ = false;
 };

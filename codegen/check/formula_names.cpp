@@ -12,6 +12,8 @@ namespace {
 
 using Kind = Type::Kind;
 
+bool is_transpose(std::string_view member) { return member == "mT" || member == "mH"; }
+
 }  // namespace
 
 // ---- names ----
@@ -40,15 +42,22 @@ Value FormulaCompiler::argument(size_t index) {
 }
 
 Value FormulaCompiler::name(const Expr& expr) {
-  for (auto variable = variables_.rbegin(); variable != variables_.rend(); ++variable) {
+  for (auto variable = scope_.variables.rbegin(); variable != scope_.variables.rend(); ++variable) {
     if (variable->name != expr.name) continue;
     variable->used = true;
-    return variable->value;
+    return variable->given ? in_caller(*variable->given) : variable->value;
   }
-  if (const auto given = context_.given.find(expr.name); given != context_.given.end()) return given->second;
-  if (const int arg = entry_.signature.find_arg(expr.name); arg >= 0) return argument(static_cast<size_t>(arg));
+  if (!scope_.definition) {
+    if (const auto given = context_.given.find(expr.name); given != context_.given.end()) return given->second;
+    if (const int arg = entry_.signature.find_arg(expr.name); arg >= 0) return argument(static_cast<size_t>(arg));
+  }
+  if (const auto table = entry_.shared->tables.find(expr.name); table != entry_.shared->tables.end())
+    return list(*table->second.list);
   Value value;
   if (literal_word(expr, value)) return value;
+  if (scope_.definition)
+    return fail(expr, "unknown name '" + expr.name + "'; a definition knows its parameters alone, " +
+                          listed({scope_.definition->params.begin(), scope_.definition->params.end()}));
   return special(expr);
 }
 
@@ -94,7 +103,7 @@ Value FormulaCompiler::special(const Expr& expr) {
 std::vector<std::string_view> FormulaCompiler::visible_names() const {
   std::vector<std::string_view> names = {"out", "true", "false", "none", "inf", "nan", "pi"};
   for (const Arg& arg : entry_.signature.args) names.push_back(arg.name);
-  for (const Variable& variable : variables_) names.push_back(variable.name);
+  for (const Variable& variable : scope_.variables) names.push_back(variable.name);
   return names;
 }
 
@@ -102,12 +111,14 @@ std::vector<std::string_view> FormulaCompiler::visible_names() const {
 
 Value FormulaCompiler::attribute(const Expr& expr) {
   Value value;
-  if (expr.children[0]->kind == Expr::Kind::kName && special_member(expr, value)) return value;
+  if (!scope_.definition && expr.children[0]->kind == Expr::Kind::kName && special_member(expr, value)) return value;
   const Expr& base = *expr.children[0];
   // A view's base keeps its shape when it is replaced by zeros; its data need not be kept.
-  if (base.kind == Expr::Kind::kName && context_.given.count(base.name))
+  if (!scope_.definition && base.kind == Expr::Kind::kName && context_.given.count(base.name) &&
+      !is_transpose(expr.name))
     if (const int arg = entry_.signature.find_arg(base.name); arg >= 0)
-      if (std::none_of(variables_.begin(), variables_.end(), [&](const Variable& v) { return v.name == base.name; }))
+      if (std::none_of(scope_.variables.begin(), scope_.variables.end(),
+                       [&](const Variable& v) { return v.name == base.name; }))
         return member(expr, argument(static_cast<size_t>(arg)));
   return member(expr, compile(base));
 }
@@ -115,7 +126,7 @@ Value FormulaCompiler::attribute(const Expr& expr) {
 // `g.NAME`, `out.NAME`, `t.x`, `needs.x`, `b.x`
 bool FormulaCompiler::special_member(const Expr& expr, Value& out) {
   const std::string& base = expr.children[0]->name;
-  for (const Variable& variable : variables_)
+  for (const Variable& variable : scope_.variables)
     if (variable.name == base) return false;
   const bool derivative = context_.rule == BP_RULE_VJP || context_.rule == BP_RULE_JVP;
   const bool several = entry_.signature.results.size() > 1;
@@ -180,15 +191,24 @@ Value FormulaCompiler::member(const Expr& expr, const Value& given) {
   }
   if (!base.type.is(Kind::kTensor))
     return fail(expr, describe(base.type) + " has no attribute '" + expr.name +
-                          "'; only Tensors have shape, ndim, dtype and device");
+                          "'; only Tensors have shape, ndim, dtype, device, mT and mH");
   require_there(*expr.children[0], base);
   if (expr.name == "shape") return {program_.add(BP_NODE_SHAPE, 0, {base.node}), Type::of(Kind::kInts)};
   if (expr.name == "ndim") return {program_.add(BP_NODE_NDIM, 0, {base.node}), Type::of(Kind::kInt)};
   if (expr.name == "dtype") return {program_.add(BP_NODE_DTYPE, 0, {base.node}), Type::of(Kind::kDtype)};
   if (expr.name == "device") return {program_.add(BP_NODE_DEVICE, 0, {base.node}), Type::of(Kind::kDevice)};
-  const std::vector<std::string_view> names = {"shape", "ndim", "dtype", "device"};
+  if (is_transpose(expr.name)) return transpose(expr, base);
+  const std::vector<std::string_view> names = {"shape", "ndim", "dtype", "device", "mT", "mH"};
   return fail(expr, "a Tensor has no attribute '" + expr.name + "'" + suggestion(expr.name, names) + "; there are " +
                         listed(names));
+}
+
+// x.mT, and x.mH, which is conj(x).mT.
+Value FormulaCompiler::transpose(const Expr& expr, const Value& base) {
+  if (expr.name == "mT") return tensor_operator(expr, "mT", {base});
+  const Entry* conj = registry_.find("conj", entry_.ns);
+  if (!conj) return fail(expr, "mH needs bp::conj, which is not known; import ops.yaml (--import), or call an op");
+  return tensor_operator(expr, "mT", {op(expr, *conj, {base})});
 }
 
 void FormulaCompiler::require_there(const Expr& at, Value& value) {

@@ -28,8 +28,7 @@ Value FormulaCompiler::unary(const Expr& expr) {
       return fail(expr, "'not' takes a bool, not " + describe(value.type));
     return {program_.builtin("not", {value.node}), Type::of(Kind::kBool)};
   }
-  if (value.type.is(Kind::kTensor))
-    return fail(expr, "operators work on numbers; call an op such as negative(x) on a Tensor");
+  if (value.type.is(Kind::kTensor)) return tensor_operator(expr, expr.symbol, {value});
   if (!value.type.is_number() && !value.type.is(Kind::kAny))
     return fail(expr, "'-' takes a number, not " + describe(value.type));
   if (Const c; constant_number(program_, value.node, c)) {
@@ -54,8 +53,7 @@ Value FormulaCompiler::binary(const Expr& expr) {
   require_there(*expr.children[0], a);
   require_there(*expr.children[1], b);
   if (a.type.is(Kind::kAny) || b.type.is(Kind::kAny)) return reported();
-  if (a.type.is(Kind::kTensor) || b.type.is(Kind::kTensor))
-    return fail(expr, "operators work on numbers and lists; call an op such as add(x, y) on Tensors");
+  if (a.type.is(Kind::kTensor) || b.type.is(Kind::kTensor)) return tensor_operator(expr, expr.symbol, {a, b});
   const bool comparison = equality || op == "lt" || op == "le" || op == "gt" || op == "ge";
   const bool numbers = a.type.is_number() && b.type.is_number();
   if (comparison && (numbers || (equality && a.type.kind == b.type.kind)))
@@ -65,14 +63,23 @@ Value FormulaCompiler::binary(const Expr& expr) {
     const Type joined = join(a.type, b.type, ok);
     if (ok) return {program_.builtin("concat", {a.node, b.node}), joined};
   }
-  if (comparison || !numbers)
+  if (comparison || !numbers || op == "matmul")
     return fail(expr, "this operator does not take " + describe(a.type) + " and " + describe(b.type) +
-                          "; it works on two numbers" +
+                          "; it works on " + (op == "matmul" ? "two Tensors" : "two numbers or Tensors") +
                           (op == "add" ? " or two lists"
                            : equality  ? " or two values of one type"
                                        : ""));
   const bool ints = a.type.is(Kind::kInt) && b.type.is(Kind::kInt) && op != "truediv";
   return {program_.builtin(op, {a.node, b.node}), Type::of(ints ? Kind::kInt : Kind::kNumber)};
+}
+
+// The same as a call of the op that the registry states for the operator: no number is computed here, and nothing
+// moves.
+Value FormulaCompiler::tensor_operator(const Expr& expr, std::string_view symbol, const std::vector<Value>& operands) {
+  const Entry* callee = registry_.find_operator(symbol, operands.size(), entry_.ns);
+  if (callee) return op(expr, *callee, operands);
+  return fail(expr, "no op states `operator: '" + std::string(symbol) +
+                        "'`, so it has no meaning on a Tensor; import " + "ops.yaml (--import), or call an op");
 }
 
 void FormulaCompiler::collect_present(const Expr& condition, bool holds, std::set<uint32_t>& out) {

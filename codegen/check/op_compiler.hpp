@@ -16,6 +16,8 @@ class OpCompiler {
   void compile_shapes();
   void compile_shape_word(const ShapeSpec& spec, CompiledShape& out);
   bool shape_param_fits(const Expr& at, const Text& text, char letter, uint32_t& arg);
+  // choices.cpp
+  void check_choices(std::vector<uint32_t>& roots);
   // compile_op.cpp
   void compile_flags();
   void compile_decompose();
@@ -42,7 +44,7 @@ class OpCompiler {
   uint32_t fit(uint32_t node, uint32_t target);
   std::vector<uint32_t> differentiable_args() const;
 
-  FormulaCompiler compiler(const Text& text, uint16_t rule, std::vector<uint32_t> targets = {});
+  FormulaCompiler compiler(const Text& text, const Expr& expr, uint16_t rule, std::vector<uint32_t> targets = {});
   CompiledFormula formula(uint16_t rule, const Rule& stated) const;
   // The root of one value that must be a Tensor (or a list of them).
   uint32_t root(FormulaCompiler& compiler, const Expr& expr, const Value& value, bool list, bool may_be_none);

@@ -4,12 +4,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "check/types.hpp"
+
 namespace backplane::codegen {
+namespace {
+
+std::string operator_key(std::string_view symbol, size_t operands, std::string_view ns) {
+  return std::string(ns) + "::" + std::to_string(operands) + std::string(symbol);
+}
+
+}  // namespace
 
 Registry::Registry(const std::vector<std::unique_ptr<RegistryFile>>& files, Diagnostics& diagnostics) {
   for (const auto& file : files) {
     for (const Entry& entry : file->entries) {
       if (entry.signature.name.empty()) continue;
+      if (!entry.operator_symbol.empty()) add_operator(entry, diagnostics);
       const auto [known, inserted] = by_name_.emplace(entry.full_name, &entry);
       if (inserted) continue;
       const Location first = known->second->where;
@@ -19,6 +29,35 @@ Registry::Registry(const std::vector<std::unique_ptr<RegistryFile>>& files, Diag
     }
   }
   check_aliases(files, diagnostics);
+  check_definitions(files, diagnostics);
+}
+
+// A call has one meaning.
+void Registry::check_definitions(const std::vector<std::unique_ptr<RegistryFile>>& files,
+                                 Diagnostics& diagnostics) const {
+  for (const auto& file : files) {
+    for (const Definition& definition : file->shared.definitions) {
+      const bool builtin = find_builtin(definition.word) || definition.word == "polynomial";
+      if (builtin || find(definition.word, file->ns))
+        diagnostics.error(
+            definition.name.location(),
+            "'" + definition.word + "' is " + (builtin ? "a builtin" : "an op") + " already; choose another name");
+    }
+  }
+}
+
+void Registry::add_operator(const Entry& entry, Diagnostics& diagnostics) {
+  const auto [known, inserted] =
+      by_operator_.emplace(operator_key(entry.operator_symbol.value, entry.operands(), entry.ns), &entry);
+  if (!inserted)
+    diagnostics.error(entry.operator_symbol.location(), "operator '" + entry.operator_symbol.value + "' means '" +
+                                                            known->second->name() + "' already; remove one of the two");
+}
+
+const Entry* Registry::find_operator(std::string_view symbol, size_t operands, std::string_view ns) const {
+  auto found = by_operator_.find(operator_key(symbol, operands, ns));
+  if (found == by_operator_.end()) found = by_operator_.find(operator_key(symbol, operands, "bp"));
+  return found == by_operator_.end() ? nullptr : found->second;
 }
 
 // An alias is a name of Python's: what else has it would be hidden.

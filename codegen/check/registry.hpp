@@ -17,6 +17,8 @@ class Registry {
   // `name` as a formula of namespace `ns` writes it: there first, then in bp, or in full. nullptr: none.
   const Entry* find(std::string_view name, std::string_view ns) const;
   const Entry* find_full(std::string_view full_name) const;
+  // The op that `symbol` means between, or at, `operands` Tensors in formulas of `ns`: its own, or bp's. nullptr: none.
+  const Entry* find_operator(std::string_view symbol, size_t operands, std::string_view ns) const;
   // How names that `ns` can write without their namespace are spelled.
   std::vector<std::string_view> names_for(std::string_view ns) const;
   // The three ops that FIT nodes need are all there.
@@ -24,8 +26,11 @@ class Registry {
 
  private:
   void check_aliases(const std::vector<std::unique_ptr<RegistryFile>>& files, Diagnostics& diagnostics) const;
+  void check_definitions(const std::vector<std::unique_ptr<RegistryFile>>& files, Diagnostics& diagnostics) const;
+  void add_operator(const Entry& entry, Diagnostics& diagnostics);
 
   std::map<std::string, const Entry*, std::less<>> by_name_;
+  std::map<std::string, const Entry*, std::less<>> by_operator_;  // "bp::2*"
 };
 
 inline constexpr const char* kFitNames[3] = {"bp::sum_to", "bp::cast", "bp::real"};

@@ -37,7 +37,7 @@ void check_base(const Options& options, const std::vector<std::unique_ptr<Regist
                 Diagnostics& diagnostics) {
   for (const auto& file : files)
     if (file->ns == "bp" && !file->imported && !options.base)
-      diagnostics.error(file->tree->root->find("namespace")->location(),
+      diagnostics.error(file->documents.front()->tree->root->find("namespace")->location(),
                         "the namespace 'bp' is that of backplane's own ops; choose another");
 }
 
@@ -78,7 +78,8 @@ int emit_all(const Options& options, const CompiledRegistry& registry, std::ostr
   if (failure.empty() && !options.depfile.empty()) {
     OutputSet depfile;
     std::string rule = escape_for_make((fs::path(options.out) / (context.symbol + "_records.c")).string()) + ":";
-    for (const auto& file : registry.files) rule += " \\\n  " + escape_for_make(file->source->path());
+    for (const auto& file : registry.files)
+      for (const auto& document : file->documents) rule += " \\\n  " + escape_for_make(document->source->path());
     depfile.add(fs::path(options.depfile).filename().string(), rule + "\n");
     failure = depfile.commit(fs::path(options.depfile).parent_path().string(), written);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "check/names.hpp"
 #include "emit/emit.hpp"
 #include "schema/vocabulary.hpp"
 
@@ -81,6 +82,7 @@ class PageWriter {
       std::string type(type_name(arg.type));
       if (arg.has(BP_ARG_OPTIONAL) || arg.has(BP_ARG_OPTIONAL_ELEMENTS)) type += "?";
       if (arg.has(BP_ARG_LIST)) type += "[]";
+      if (!arg.choices.empty()) type += ": " + cell(listed_choices(arg.choices));
       const bp_dtype_mask mask = entry_.dtypes.accepts[i];
       text_ += "| `" + arg.name + "` | " + type + " | " + (arg.is_tensor() ? dtype_names(mask) : "") + " | ";
       text_ += (arg.has(BP_ARG_HAS_DEFAULT) ? code(default_text(arg.default_value)) : std::string("required")) + " |\n";
@@ -98,8 +100,9 @@ class PageWriter {
   void results() {
     text_ += "\n| result | shape | dtype |\n| --- | --- | --- |\n";
     for (size_t i = 0; i < entry_.signature.results.size(); ++i)
-      text_ += "| `" + entry_.signature.results[i].name + "` | " + code(entry_.shapes[i].text.value) + " | " +
-               dtype_text(i) + " |\n";
+      text_ += "| `" + entry_.signature.results[i].name + "` | " +
+               code(whole_text(entry_, entry_.shapes[i].text, entry_.shapes[i].expr.get())) + " | " + dtype_text(i) +
+               " |\n";
     if (entry_.dtypes.flags & BP_DTYPE_TO_FLOATING) text_ += "\nIntegers and bools compute in float32.\n";
     if (entry_.view)
       text_ += "\nThe result is a view: it shares the memory of `" + entry_.signature.args[entry_.alias].name + "`.\n";

@@ -35,6 +35,5 @@ std::string comment(const std::string& text);        // what may stand in a comm
 std::string c_double(double value);                  // a C expression with the very bits
 std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context,
                         const char* comment_close);
-std::string base_name(std::string_view path);
 
 }  // namespace backplane::codegen

@@ -8,6 +8,13 @@
 namespace backplane::codegen {
 namespace {
 
+// Literal['constant', 'reflect']
+std::string literal(const Arg& arg) {
+  std::string words;
+  for (const Text& choice : arg.choices) words += (words.empty() ? "" : ", ") + python_string(choice.value);
+  return "Literal[" + words + "]";
+}
+
 std::string annotation(const Arg& arg) {
   static constexpr std::pair<uint16_t, const char*> kTypes[] = {{BP_TYPE_TENSOR, "Tensor | Number"},
                                                                 {BP_TYPE_SCALAR, "Number"},
@@ -25,6 +32,7 @@ std::string annotation(const Arg& arg) {
   std::string text = "object";
   for (const auto& [type, word] : kTypes)
     if (type == arg.type) text = word;
+  if (!arg.choices.empty()) text = literal(arg);
   if (arg.has(BP_ARG_LIST)) {
     if (arg.is_tensor()) text = "Tensor";
     text = "Sequence[" + text + (arg.has(BP_ARG_OPTIONAL_ELEMENTS) ? " | None]" : "]");
@@ -129,7 +137,9 @@ void emit_pyi(const EmitContext& context, OutputSet& out) {
     }
   }
   std::string text = file_banner("# ", "Types of the ops of namespace " + context.ns + ".", context, "");
-  text += "from collections.abc import Callable, Sequence\n\nfrom backplane import Device, DType, Generator, Tensor\n";
+  text += "from collections.abc import Callable, Sequence\n";
+  if (functions.find("Literal[") != std::string::npos) text += "from typing import Literal\n";
+  text += "\nfrom backplane import Device, DType, Generator, Tensor\n";
   // Dtype names stand as defaults.
   text += "from backplane import ";
   for (int i = 0; i < BP_DTYPE_COUNT; ++i)

@@ -230,7 +230,7 @@ class RecordWriter {
     const auto& s = entry.signature;
     out_ << "static const bp_op_def " << prefix_ << "def = {\n    BP_HEADER(bp_op_def),\n    "
          << c_string(entry.full_name) << ",\n    " << (entry.family.empty() ? "0" : c_string(entry.family.value))
-         << ",\n    " << c_string(entry.doc.value) << ",\n    " << c_string(base_name(entry.where.file)) << ",\n    "
+         << ",\n    " << c_string(entry.doc.value) << ",\n    " << c_string(std::string(entry.file)) << ",\n    "
          << entry.where.line << ", " << entry.revision << ", " << op_.flags << "u,\n    "
          << bp_array("args", s.args.size(), "bp_arg_def") << ",\n    "
          << bp_array("results", s.results.size(), "bp_result_def") << ",\n    "

@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "check/names.hpp"
 #include "emit/emit.hpp"
 #include "schema/vocabulary.hpp"
 
@@ -145,7 +146,9 @@ class SampleWriter {
     field("flags", json_list(flags_of(op_), json_string));
     field("family", entry_.family.empty() ? "null" : json_string(entry_.family.value));
     field("alias", entry_.alias == BP_NO_ARG ? "null" : json_string(entry_.signature.args[entry_.alias].name));
-    field("shape", json_list(entry_.shapes, [](const ShapeSpec& s) { return json_string(s.text.value); }));
+    field("shape", json_list(entry_.shapes, [&](const ShapeSpec& s) {
+            return json_string(whole_text(entry_, s.text, s.expr.get()));
+          }));
     field("vjp", derivative(BP_RULE_VJP, entry_.vjp));
     field("jvp", derivative(BP_RULE_JVP, entry_.jvp));
     const CompiledFormula* batch = op_.find(BP_RULE_BATCH);

@@ -65,15 +65,10 @@ std::string c_double(double value) {
   return text;
 }
 
-std::string base_name(std::string_view path) {
-  const size_t slash = path.find_last_of('/');
-  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
-}
-
 std::string file_banner(const char* open, const std::string& what, const EmitContext& context, const char* close) {
   std::string sources;
   for (const auto& file : context.registry.files)
-    if (!file->imported) sources += (sources.empty() ? "" : ", ") + base_name(file->source->path());
+    if (!file->imported) sources += (sources.empty() ? "" : ", ") + file->documents.front()->name;
   return std::string(open) + what + " Made by backplane-codegen from " + comment(sources) + "; edit that instead." +
          close + "\n";
 }

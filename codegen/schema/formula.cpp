@@ -17,8 +17,11 @@ struct Operator {
   const char* builtin;
 };
 constexpr Operator kCompare[] = {{"==", "eq"}, {"!=", "ne"}, {"<=", "le"}, {">=", "ge"}, {"<", "lt"}, {">", "gt"}};
-constexpr Operator kSum[] = {{"+", "add"}, {"-", "sub"}};
-constexpr Operator kProduct[] = {{"*", "mul"}, {"//", "floordiv"}, {"/", "truediv"}, {"%", "mod"}};
+constexpr Operator kPlus = {"+", "add"}, kTimes = {"*", "mul"};
+constexpr Operator kSum[] = {kPlus, {"-", "sub"}};
+constexpr Operator kProduct[] = {kTimes, {"//", "floordiv"}, {"/", "truediv"}, {"%", "mod"}, {"@", "matmul"}};
+constexpr Operator kNegate = {"-", "neg"}, kPower = {"**", "pow"}, kNot = {"not", "not"}, kAnd = {"and", "and"},
+                   kOr = {"or", "or"};
 
 class Parser {
  public:
@@ -42,6 +45,12 @@ class Parser {
     expr->kind = kind;
     expr->offset = offset;
     expr->name = name;
+    return expr;
+  }
+
+  static ExprPtr operation(Expr::Kind kind, size_t offset, const Operator& op) {
+    ExprPtr expr = make(kind, offset, op.builtin);
+    expr->symbol = op.symbol;
     return expr;
   }
 
@@ -120,7 +129,7 @@ class Parser {
     ExprPtr left = conjunction();
     while (!tokens_.failed() && tokens_.peek().is_word("or")) {
       const Token at = tokens_.take();
-      left = with(make(Expr::Kind::kBinary, at.offset, "or"), std::move(left), conjunction());
+      left = with(operation(Expr::Kind::kBinary, at.offset, kOr), std::move(left), conjunction());
     }
     return left;
   }
@@ -129,7 +138,7 @@ class Parser {
     ExprPtr left = negation();
     while (!tokens_.failed() && tokens_.peek().is_word("and")) {
       const Token at = tokens_.take();
-      left = with(make(Expr::Kind::kBinary, at.offset, "and"), std::move(left), negation());
+      left = with(operation(Expr::Kind::kBinary, at.offset, kAnd), std::move(left), negation());
     }
     return left;
   }
@@ -139,41 +148,41 @@ class Parser {
     const Level level(*this);
     if (level.too_deep()) return refuse_depth();
     const Token at = tokens_.take();
-    return with(make(Expr::Kind::kUnary, at.offset, "not"), negation());
+    return with(operation(Expr::Kind::kUnary, at.offset, kNot), negation());
   }
 
   template <size_t N>
-  const char* accept_operator(const Operator (&table)[N]) {
+  const Operator* accept_operator(const Operator (&table)[N]) {
     for (const Operator& op : table)
-      if (!tokens_.failed() && tokens_.accept(op.symbol)) return op.builtin;
+      if (!tokens_.failed() && tokens_.accept(op.symbol)) return &op;
     return nullptr;
   }
 
   ExprPtr comparison() {
     ExprPtr left = sum();
     const size_t at = tokens_.peek().offset;
-    if (const char* op = accept_operator(kCompare))
-      left = with(make(Expr::Kind::kBinary, at, op), std::move(left), sum());
+    if (const Operator* op = accept_operator(kCompare))
+      left = with(operation(Expr::Kind::kBinary, at, *op), std::move(left), sum());
     return left;
   }
 
   ExprPtr sum() {
     ExprPtr left = product();
-    for (size_t at = tokens_.peek().offset; const char* op = accept_operator(kSum); at = tokens_.peek().offset)
-      left = with(make(Expr::Kind::kBinary, at, op), std::move(left), product());
+    for (size_t at = tokens_.peek().offset; const Operator* op = accept_operator(kSum); at = tokens_.peek().offset)
+      left = with(operation(Expr::Kind::kBinary, at, *op), std::move(left), product());
     return left;
   }
 
   ExprPtr product() {
     ExprPtr left = unary();
-    for (size_t at = tokens_.peek().offset; const char* op = accept_operator(kProduct); at = tokens_.peek().offset)
-      left = with(make(Expr::Kind::kBinary, at, op), std::move(left), unary());
+    for (size_t at = tokens_.peek().offset; const Operator* op = accept_operator(kProduct); at = tokens_.peek().offset)
+      left = with(operation(Expr::Kind::kBinary, at, *op), std::move(left), unary());
     return left;
   }
 
   ExprPtr unary() {
     const Token at = tokens_.peek();
-    if (!tokens_.accept("-")) return power();
+    if (!tokens_.accept(kNegate.symbol)) return power();
     const Level level(*this);
     if (level.too_deep()) return refuse_depth();
     ExprPtr value = unary();
@@ -183,16 +192,16 @@ class Parser {
       value->offset = at.offset;
       return value;
     }
-    return with(make(Expr::Kind::kUnary, at.offset, "neg"), std::move(value));
+    return with(operation(Expr::Kind::kUnary, at.offset, kNegate), std::move(value));
   }
 
   ExprPtr power() {
     ExprPtr base = postfix();
     const size_t at = tokens_.peek().offset;
-    if (!tokens_.accept("**")) return base;
+    if (!tokens_.accept(kPower.symbol)) return base;
     const Level level(*this);
     if (level.too_deep()) return refuse_depth();
-    return with(make(Expr::Kind::kBinary, at, "pow"), std::move(base), unary());
+    return with(operation(Expr::Kind::kBinary, at, kPower), std::move(base), unary());
   }
 
   ExprPtr postfix() {
@@ -228,8 +237,7 @@ class Parser {
       case Token::Kind::kFloat:
         return number();
       case Token::Kind::kString:
-        tokens_.take();
-        return make(Expr::Kind::kString, token.offset, token.text);
+        return text();
       case Token::Kind::kName:
         return name_or_call();
       default:
@@ -251,6 +259,13 @@ class Parser {
       return inner;
     }
     return fail("found " + quoted(token) + "; expected a value");
+  }
+
+  // Texts side by side are one, so that a long one fits on lines.
+  ExprPtr text() {
+    ExprPtr value = make(Expr::Kind::kString, tokens_.peek().offset);
+    while (tokens_.peek().kind == Token::Kind::kString) value->name += tokens_.take().text;
+    return value;
   }
 
   ExprPtr number() {
@@ -279,7 +294,9 @@ class Parser {
     }
     if (!tokens_.peek(ahead).is("(")) return make(Expr::Kind::kName, token.offset, token.text);
     for (; ahead > 0; --ahead) tokens_.take();
-    return call(make(Expr::Kind::kCall, token.offset, callee));
+    ExprPtr result = call(make(Expr::Kind::kCall, token.offset, callee));
+    if (callee == "polynomial") return horner(std::move(result));
+    return result;
   }
 
   ExprPtr call(ExprPtr result) {
@@ -299,6 +316,24 @@ class Parser {
     }
     tokens_.expect(")", "to close the call of '" + result->name + "'");
     return result;
+  }
+
+  // polynomial(x, coefficients) is fold(sum = x * 0, c in coefficients: sum * x + c), x computed once. No formula can
+  // write the names.
+  ExprPtr horner(ExprPtr call) {
+    if (call->children.size() != 2 || !call->keywords.empty())
+      return fail("'polynomial' takes a value and a list of coefficients, that of the highest power first");
+    const size_t at = call->offset;
+    const auto named = [&](const char* word) { return make(Expr::Kind::kName, at, word); };
+    const auto operate = [&](const Operator& op, ExprPtr left, ExprPtr right) {
+      return with(operation(Expr::Kind::kBinary, at, op), std::move(left), std::move(right));
+    };
+    ExprPtr fold = make(Expr::Kind::kFold, at, "#sum");
+    fold->element = "#coefficient";
+    fold = with(std::move(fold), operate(kTimes, named("#x"), make(Expr::Kind::kInt, at, "0")),
+                std::move(call->children[1]),
+                operate(kPlus, operate(kTimes, named("#sum"), named("#x")), named("#coefficient")));
+    return with(make(Expr::Kind::kLet, at, "#x"), std::move(call->children[0]), std::move(fold));
   }
 
   ExprPtr map(const Token& at) {
@@ -342,6 +377,7 @@ ExprPtr copy(const Expr& expr) {
   result->offset = expr.offset;
   result->name = expr.name;
   result->element = expr.element;
+  result->symbol = expr.symbol;
   result->number = expr.number;
   result->integer = expr.integer;
   for (const ExprPtr& child : expr.children) result->children.push_back(child ? copy(*child) : nullptr);

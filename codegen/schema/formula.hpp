@@ -28,8 +28,8 @@ struct Expr {
     kName,       // name (also true, false, none, inf, nan, pi and dtype names)
     kAttribute,  // children[0] . name
     kCall,       // name(children..., keywords); dotted names and ns::name allowed
-    kUnary,      // name is the builtin that computes it: neg, not
-    kBinary,     // name likewise: add, mul, eq, and, ...
+    kUnary,      // name is the builtin that computes it on numbers: neg, not
+    kBinary,     // name likewise: add, mul, eq, and, ...; matmul is none
     kIf,         // children: condition, then, else
     kList,       // children
     kIndex,      // children: list, index
@@ -43,6 +43,7 @@ struct Expr {
   size_t offset = 0;
   std::string name;
   std::string element;
+  std::string_view symbol;  // of an operator, as written; kUnary and kBinary
   double number = 0;
   int64_t integer = 0;
   std::vector<ExprPtr> children;

@@ -8,7 +8,7 @@ namespace backplane::codegen {
 namespace {
 
 constexpr std::array<std::string_view, 9> kTwoCharacterSymbols = {"->", "//", "**", "==", "!=", "<=", ">=", "::", "[]"};
-constexpr std::string_view kSymbols = "()[]{},.:;=+-*/%<>?|";
+constexpr std::string_view kSymbols = "()[]{},.:;=+-*/%@<>?|";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

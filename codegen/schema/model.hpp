@@ -1,6 +1,7 @@
 // The typed model of a registry file: what its author wrote, with the place of everything.
 //
-// Made by read_registry, never changed afterwards. All Texts point into the Source that the Registry owns.
+// Made by read_registry, never changed afterwards. All Texts point into Sources that the
+// RegistryFile owns.
 #pragma once
 
 #include <deque>
@@ -31,11 +32,18 @@ struct Arg {
   uint16_t type = 0;   // BP_TYPE_*
   uint16_t flags = 0;  // BP_ARG_*
   uint32_t since = 0;
-  Literal default_value;  // with BP_ARG_HAS_DEFAULT
-  size_t offset = 0;      // within the signature
+  Literal default_value;      // with BP_ARG_HAS_DEFAULT
+  std::vector<Text> choices;  // of a str: the words that it takes; none where any is taken
+  size_t offset = 0;          // within the signature
 
   bool has(uint16_t flag) const { return (flags & flag) != 0; }
   bool is_tensor() const { return type == BP_TYPE_TENSOR; }
+  // Is the word a choice? Any is where none are stated.
+  bool may_be(std::string_view word) const {
+    bool found = choices.empty();
+    for (const Text& choice : choices) found = found || choice.value == word;
+    return found;
+  }
 };
 
 struct ResultSpec {
@@ -65,6 +73,40 @@ struct Rule {
   std::vector<uint32_t> targets;
   // jvp of an op with several results: one addend each; expr is then empty.
   std::vector<std::pair<Text, ExprPtr>> per_result;
+};
+
+// A name that all rules of an entry may use; each rule computes it where it does.
+struct Let {
+  Text name;
+  Text text;
+  ExprPtr expr;  // nullptr: damaged
+};
+
+// Coefficients that formulas name: a list of numbers.
+struct Table {
+  Text name;
+  ExprPtr list;
+};
+
+// A formula with names for what it is given: `define: {halves(x): x * 0.5}`.
+struct Definition {
+  Text name;  // with its parameters
+  std::string word;
+  std::vector<std::string> params;
+  Text text;
+  ExprPtr expr;  // nullptr: damaged
+};
+
+// What a registry file states for the formulas of all its entries and of those that it includes.
+struct SharedNames {
+  const Definition* find_definition(std::string_view word) const {
+    for (const Definition& definition : definitions)
+      if (definition.word == word) return &definition;
+    return nullptr;
+  }
+
+  std::map<std::string, Table, std::less<>> tables;
+  std::vector<Definition> definitions;
 };
 
 struct DtypeRule {
@@ -112,16 +154,31 @@ struct Entry {
     return false;
   }
 
+  // The Tensors that a call must name, where it must name nothing else; 0 where it must.
+  size_t operands() const {
+    size_t count = 0;
+    for (const Arg& arg : signature.args) {
+      if (arg.has(BP_ARG_HAS_DEFAULT)) continue;
+      if (!arg.is_tensor() || arg.has(BP_ARG_LIST) || arg.has(BP_ARG_KEYWORD_ONLY)) return 0;
+      ++count;
+    }
+    return count;
+  }
+
   Location where;
+  std::string_view file;  // its document's name
   std::string ns;
   std::string full_name;  // "bp::add"
   Signature signature;
   Text doc, family, put_text, example, since, compare;
+  Text operator_symbol;  // what formulas may write for this op
   std::vector<Text> source, tags, aliases;
   bool composite = false, host = false, random = false, pass_zeros = false;
   bool view = false, maybe_view = false, inplace = false, out_variant = false;
   uint32_t alias = BP_NO_ARG;
   DtypeRule dtypes;
+  std::vector<Let> lets;                // each may use those before it
+  const SharedNames* shared = nullptr;  // of its file
   std::vector<ShapeSpec> shapes;
   std::vector<Rule> partial, vjp, jvp;
   std::optional<Rule> batch, decompose, put;
@@ -136,11 +193,18 @@ struct Entry {
   const std::string& name() const { return signature.name; }
 };
 
-struct RegistryFile {
+// One file of text: the registry file itself, or one that it includes.
+struct Document {
+  std::string name;  // from the folder of the registry file: "ops.yaml", "ops/linalg.yaml"
   std::unique_ptr<Source> source;
   std::unique_ptr<YamlTree> tree;
+};
+
+struct RegistryFile {
+  std::vector<std::unique_ptr<Document>> documents;  // the registry file itself comes first
   std::string ns;
   bool imported = false;  // may be called, is not emitted
+  SharedNames shared;
   std::deque<Entry> entries;
 };
 

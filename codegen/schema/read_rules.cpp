@@ -82,16 +82,63 @@ class RuleReader {
       out.push_back(std::move(rule));
     } else if (value.is(YamlNode::Kind::kMap)) {
       read_targets(value, key, out);
+    } else if (is_like_vjp(value, key)) {
+      read_like_vjp(value, rule.targets, out);
     } else if (value.is(YamlNode::Kind::kScalar) && keyword(value, key, rule)) {
       rule.text = value.text;
       out.push_back(std::move(rule));
     } else {
-      const std::string words = key == std::string_view("jvp") ? "linear, zero, decompose" : "zero, decompose";
+      const std::string words =
+          key == std::string_view("jvp") ? "linear, like vjp, zero, decompose" : "zero, decompose";
       reader_.error(
           value, std::string("'") + key + "' must be " + words + ", {none: REASON} or a map from argument to formula");
       rule.kind = Rule::Kind::kDamaged;
       out.push_back(std::move(rule));
     }
+  }
+
+  static bool is_like_vjp(const YamlNode& value, std::string_view key) {
+    return key == "jvp" && value.is(YamlNode::Kind::kScalar) && value.text.value == "like vjp";
+  }
+
+  // The vjp's formulas with the tangent in the cotangent's place, for `targets`.
+  void read_like_vjp(const YamlNode& value, const std::vector<uint32_t>& targets, std::vector<Rule>& out) {
+    const auto refuse = [&](const char* message) {
+      reader_.error(value, message);
+      Rule damaged;
+      damaged.kind = Rule::Kind::kDamaged;
+      damaged.targets = targets;
+      out.push_back(std::move(damaged));
+    };
+    if (entry_.signature.results.size() != 1)
+      return refuse("'like vjp' is for ops with one result; write the addends of each");
+    const size_t before = out.size();
+    for (const Rule& vjp : entry_.vjp) {
+      Rule rule;
+      rule.kind = vjp.kind;
+      rule.where = value.location();
+      rule.text = vjp.text;
+      for (const uint32_t target : vjp.targets)
+        if (std::count(targets.begin(), targets.end(), target)) rule.targets.push_back(target);
+      if (rule.targets.empty()) continue;
+      if (vjp.kind == Rule::Kind::kFormula && vjp.targets.size() > 1) {
+        reader_.error(value, "'like vjp' takes the formula of one argument, and this one gives several; write it out");
+        rule.kind = Rule::Kind::kDamaged;
+      } else if (vjp.expr) {
+        rule.text.value = with_tangent(vjp.text);
+        rule.expr = parse_formula(rule.text, reader_.diagnostics());
+      }
+      out.push_back(std::move(rule));
+    }
+    if (out.size() == before) refuse("'like vjp' finds no rule in 'vjp'; write the formula");
+  }
+
+  // One letter for another, so that places in the text stay what they are in the file.
+  std::string with_tangent(const Text& vjp) {
+    std::string text = vjp.value;
+    for (const Token& token : lex(vjp, reader_.diagnostics()))
+      if (token.is_word("g")) text[token.offset] = 't';
+    return text;
   }
 
   static bool keyword(const YamlNode& value, std::string_view key, Rule& rule) {
@@ -150,6 +197,8 @@ class RuleReader {
         out.push_back(std::move(rule));
       } else if (read_refusal(*value, rule)) {
         out.push_back(std::move(rule));
+      } else if (is_like_vjp(*value, key)) {
+        read_like_vjp(*value, rule.targets, out);
       } else if (value->is(YamlNode::Kind::kList)) {
         read_per_result(*value, key, std::move(rule), out);
       } else if (value->is(YamlNode::Kind::kScalar) && value->text.value == "zero" &&

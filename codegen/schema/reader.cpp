@@ -1,11 +1,9 @@
-// The keys of a file and of an entry; dtypes, rules and samples are read in files of their own. See reader.hpp.
+// The keys of an entry; the file, dtypes, rules and samples are read in files of their own. See reader.hpp.
 #include "schema/reader.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "schema/identifiers.hpp"
 #include "schema/signature.hpp"
@@ -31,8 +29,11 @@ class EntryReader {
     }
     read_text("doc", entry_.doc, true);
     read_flags();
+    read_operator();
+    read_choices();
     read_alias();
     read_variants();
+    if (const YamlNode* let = node_.find("let")) read_lets(reader_, *let, entry_);
     read_dtypes(reader_, node_.find("dtypes"), entry_);
     read_shapes();
     read_nondiff();
@@ -96,6 +97,45 @@ class EntryReader {
     if (!entry_.family.empty() && !is_identifier(entry_.family.value))
       reader_.error(*node_.find("primitive"),
                     "'" + entry_.family.value + "' names no family; write a word such as unary, binary or reduce");
+  }
+
+  // Formulas write it between, or at, the op's first arguments; what follows those takes its defaults.
+  void read_operator() {
+    read_text("operator", entry_.operator_symbol, false);
+    if (entry_.operator_symbol.empty()) return;
+    const YamlNode& at = *node_.find("operator");
+    const size_t operands = entry_.operands();
+    std::vector<std::string_view> symbols;
+    for (const OperatorWord& word : operator_words()) {
+      if (word.operands == operands) symbols.push_back(word.symbol);
+    }
+    const bool fits = entry_.signature.results.size() == 1 && !entry_.signature.results[0].is_list;
+    if (symbols.empty() || !fits)
+      reader_.error(at, "'" + entry_.name() + "' is no operator; one takes one or two Tensors, has defaults for all " +
+                            "else, and gives a Tensor");
+    else if (!one_of(entry_.operator_symbol.value, symbols))
+      reader_.error(at, "'" + entry_.operator_symbol.value + "' is no operator of " + std::to_string(operands) +
+                            (operands == 1 ? " Tensor" : " Tensors") + "; operators are " + listed(symbols));
+  }
+
+  // `choices: {mode: [constant, reflect]}`: the words that a str takes.
+  void read_choices() {
+    const YamlNode* choices = node_.find("choices");
+    if (!choices || !reader_.expect_map(*choices, "'choices'")) return;
+    for (const auto& [key, value] : choices->entries) {
+      const int index = entry_.signature.find_arg(key->text.value);
+      if (index < 0 || entry_.signature.args[static_cast<size_t>(index)].type != BP_TYPE_STR) {
+        reader_.error(*key, "'" + key->text.value + "' is no str argument of '" + entry_.name() + "'; remove it");
+        continue;
+      }
+      Arg& arg = entry_.signature.args[static_cast<size_t>(index)];
+      arg.choices = reader_.read_words(*value, "choices");
+      if (arg.choices.empty()) reader_.error(*value, "'" + arg.name + "' has no choices; write at least one word");
+      const bool has_default = arg.has(BP_ARG_HAS_DEFAULT) && arg.default_value.kind == Literal::Kind::kString;
+      if (has_default && !arg.may_be(arg.default_value.text))
+        reader_.error(*key,
+                      "the default of '" + arg.name + "', '" + arg.default_value.text + "', is none of its choices");
+    }
   }
 
   void read_alias() {
@@ -243,33 +283,6 @@ class EntryReader {
   Entry& entry_;
 };
 
-void read_file(ValueReader& reader, RegistryFile& file) {
-  const YamlNode& root = *file.tree->root;
-  if (!reader.expect_map(root, "the file")) return;
-  for (const auto& [key, value] : root.entries)
-    if (key->text.value != "namespace" && key->text.value != "ops")
-      reader.error(*key, "unknown key '" + key->text.value + "'; a registry file has 'namespace' and 'ops'");
-  const YamlNode* ns = root.find("namespace");
-  if (!ns || !ns->is(YamlNode::Kind::kScalar))
-    reader.error(ns ? *ns : root, "the file needs a namespace; write `namespace: NAME` with a C identifier");
-  else if (const std::string why = why_no_namespace(ns->text.value); !why.empty())
-    reader.error(*ns, "the file needs a namespace; '" + ns->text.value + "' " + why + ": choose another C identifier");
-  else
-    file.ns = ns->text.value;
-  const YamlNode* ops = root.find("ops");
-  if (!ops || !ops->is(YamlNode::Kind::kList)) {
-    reader.error(ops ? *ops : root, "the file needs 'ops', a list of entries");
-    return;
-  }
-  for (const YamlNode* node : ops->items) {
-    if (!reader.expect_map(*node, "an entry")) continue;
-    Entry& entry = file.entries.emplace_back();
-    entry.ns = file.ns;
-    entry.imported = file.imported;
-    EntryReader(reader, *node, entry).read();
-  }
-}
-
 }  // namespace
 
 bool ValueReader::expect_map(const YamlNode& node, const std::string& what) {
@@ -320,36 +333,6 @@ WordMap ValueReader::read_word_map(const YamlNode& node, const std::string& what
   return map;
 }
 
-std::unique_ptr<RegistryFile> read_registry_text(std::string path, std::string text, bool imported,
-                                                 Diagnostics& diagnostics) {
-  auto file = std::make_unique<RegistryFile>();
-  file->source = std::make_unique<Source>(std::move(path), std::move(text));
-  file->imported = imported;
-  if (const size_t bad = first_hidden(file->source->text()); bad != std::string::npos) {
-    diagnostics.error(file->source->location(bad),
-                      "here is a byte that is no UTF-8, or a character that does not show; "
-                      "save the file as UTF-8 and remove it");
-    return file;
-  }
-  file->tree = parse_yaml(*file->source, diagnostics);
-  if (!file->tree) return file;
-  ValueReader reader(diagnostics);
-  read_file(reader, *file);
-  return file;
-}
-
-std::unique_ptr<RegistryFile> read_registry(const std::string& path, bool imported, Diagnostics& diagnostics) {
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(kMaxFileBytes + 1, '\0');
-  if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream && !stream.eof()) {
-    auto file = std::make_unique<RegistryFile>();
-    file->source = std::make_unique<Source>(path, "");
-    diagnostics.error({file->source->path(), 1, 1}, "cannot read this file; give the path of a registry file");
-    return file;
-  }
-  text.resize(static_cast<size_t>(stream.gcount()));
-  return read_registry_text(path, std::move(text), imported, diagnostics);
-}
+void read_entry(ValueReader& reader, const YamlNode& node, Entry& entry) { EntryReader(reader, node, entry).read(); }
 
 }  // namespace backplane::codegen

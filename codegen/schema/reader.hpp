@@ -8,7 +8,8 @@
 
 namespace backplane::codegen {
 
-// Never nullptr; the file has no entries where it cannot be read at all.
+// Never nullptr; the file has no entries where it cannot be read at all. What it includes is read with it, from paths
+// beside `path`.
 std::unique_ptr<RegistryFile> read_registry(const std::string& path, bool imported, Diagnostics& diagnostics);
 std::unique_ptr<RegistryFile> read_registry_text(std::string path, std::string text, bool imported,
                                                  Diagnostics& diagnostics);
@@ -31,8 +32,12 @@ class ValueReader {
   Diagnostics& diagnostics_;
 };
 
-void read_dtypes(ValueReader& reader, const YamlNode* node, Entry& entry);   // read_dtypes.cpp
-void read_rules(ValueReader& reader, const YamlNode& node, Entry& entry);    // read_rules.cpp
-void read_samples(ValueReader& reader, const YamlNode* node, Entry& entry);  // read_samples.cpp
+void read_entry(ValueReader& reader, const YamlNode& node, Entry& entry);               // reader.cpp
+void read_lets(ValueReader& reader, const YamlNode& node, Entry& entry);                // read_lets.cpp
+void read_tables(ValueReader& reader, const YamlNode& node, SharedNames& shared);       // read_lets.cpp
+void read_definitions(ValueReader& reader, const YamlNode& node, SharedNames& shared);  // read_lets.cpp
+void read_dtypes(ValueReader& reader, const YamlNode* node, Entry& entry);              // read_dtypes.cpp
+void read_rules(ValueReader& reader, const YamlNode& node, Entry& entry);               // read_rules.cpp
+void read_samples(ValueReader& reader, const YamlNode* node, Entry& entry);             // read_samples.cpp
 
 }  // namespace backplane::codegen

@@ -12,11 +12,6 @@
 namespace backplane::codegen {
 namespace {
 
-// Names that formulas, and methods in Python, give a meaning of their own. An argument may hide the numbers inf, nan
-// and pi.
-constexpr std::string_view kReserved[] = {"g",    "t",     "v",    "out", "needs", "let", "if", "else",
-                                          "true", "false", "none", "and", "or",    "not", "in", "self"};
-
 class SignatureParser {
  public:
   SignatureParser(const Text& text, Diagnostics& diagnostics) : text_(text), tokens_(text, diagnostics) {}
@@ -110,7 +105,7 @@ class SignatureParser {
     const Token at = tokens_.peek();
     arg.offset = at.offset;
     arg.name = name("of an argument");
-    if (std::find(std::begin(kReserved), std::end(kReserved), arg.name) != std::end(kReserved))
+    if (is_reserved_name(arg.name))
       tokens_.error(at, "'" + arg.name + "' has a meaning of its own in formulas; choose another argument name");
     if (signature_.find_arg(arg.name) >= 0) tokens_.error(at, "argument '" + arg.name + "' stands twice; rename one");
     if (tokens_.accept("=")) {

@@ -137,4 +137,11 @@ std::string listed(const std::vector<std::string_view>& words) {
   });
 }
 
+std::string listed_choices(const std::vector<Text>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " or ") + words[i].value;
+  return text;
+}
+
 }  // namespace backplane::codegen

@@ -69,5 +69,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
 size_t first_hidden(std::string_view text);
 // "a, b, c"
 std::string listed(const std::vector<std::string_view>& words);
+// "a, b or c"
+std::string listed_choices(const std::vector<Text>& words);
 
 }  // namespace backplane::codegen

@@ -90,11 +90,24 @@ const ShapeWordSpec* find_shape_word(std::string_view name) {
 
 const std::vector<std::string_view>& entry_keys() {
   static const std::vector<std::string_view> keys = {
-      "op",       "doc",     "kind",    "primitive", "host",      "dtypes",  "shape",  "alias",
-      "put",      "partial", "vjp",     "jvp",       "zeros",     "nondiff", "batch",  "decompose",
-      "variants", "random",  "errors",  "samples",   "tolerance", "compare", "except", "tags",
-      "aliases",  "source",  "example", "since",     "revisions"};
+      "op",       "doc",     "kind",    "primitive", "host",      "dtypes",   "shape",  "alias",
+      "put",      "partial", "vjp",     "jvp",       "zeros",     "nondiff",  "batch",  "decompose",
+      "variants", "random",  "errors",  "samples",   "tolerance", "compare",  "except", "tags",
+      "aliases",  "source",  "example", "since",     "revisions", "operator", "let",    "choices"};
   return keys;
+}
+
+const std::vector<OperatorWord>& operator_words() {
+  static const std::vector<OperatorWord> words = {{"+", 2}, {"-", 2},  {"*", 2},  {"/", 2},  {"//", 2}, {"%", 2},
+                                                  {"@", 2}, {"**", 2}, {"==", 2}, {"!=", 2}, {"<", 2},  {"<=", 2},
+                                                  {">", 2}, {">=", 2}, {"-", 1},  {"mT", 1}};
+  return words;
+}
+
+bool is_reserved_name(std::string_view name) {
+  static constexpr std::string_view kReserved[] = {"g",    "t",     "v",    "out", "needs", "let", "if", "else",
+                                                   "true", "false", "none", "and", "or",    "not", "in", "self"};
+  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 
 const std::vector<std::string_view>& laws() {

@@ -36,6 +36,17 @@ struct ShapeWordSpec {
 const std::vector<ShapeWordSpec>& shape_words();
 const ShapeWordSpec* find_shape_word(std::string_view name);
 
+// What an entry's `operator` may be, and the number of Tensors that it stands between or at; mT follows a dot.
+struct OperatorWord {
+  std::string_view symbol;
+  size_t operands;
+};
+const std::vector<OperatorWord>& operator_words();
+
+// Names that formulas, and methods in Python, give a meaning of their own. An argument may hide the numbers inf, nan
+// and pi.
+bool is_reserved_name(std::string_view name);
+
 const std::vector<std::string_view>& entry_keys();
 const std::vector<std::string_view>& laws();
 const std::vector<std::string_view>& generators();

@@ -72,7 +72,7 @@ FloatFormat format_of(const BuiltinCall& call) {
                    "; expected a floating or complex dtype");
   }
 }
-// The first argument where the second holds; else an error that shows a number and ends in the third.
+// The first argument where the second holds; else an error that shows a number or a text and ends in the third.
 template <bp_status code>
 bp_value require(const BuiltinCall& call) {
   const bp_value &value = call.in[0], &text = call.in[2];
@@ -82,6 +82,8 @@ bp_value require(const BuiltinCall& call) {
   const std::string_view expected(text.u.s, text.count);
   if (is_int(value)) detail::fail(code, call.op, ": found ", value.u.i, ", expected ", expected);
   if (value.tag == BP_TAG_FLOAT) detail::fail(code, call.op, ": found ", value.u.f, ", expected ", expected);
+  if (value.tag == BP_TAG_STRING)
+    detail::fail(code, call.op, ": found '", std::string_view(value.u.s, value.count), "', expected ", expected);
   detail::fail(code, call.op, ": expected ", expected);
 }
 

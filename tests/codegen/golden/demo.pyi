@@ -1,5 +1,6 @@
 # Types of the ops of namespace demo. Made by backplane-codegen from golden.yaml; edit that instead.
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from backplane import Device, DType, Generator, Tensor
 from backplane import bool as bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, complex64, complex128
@@ -14,7 +15,7 @@ scaled_sum = axpby
 def cube(x: Tensor | Number) -> Tensor:
     """x * x * x."""
 
-def window(x: Tensor | Number, axis: int = -1, starts: Sequence[int | None] = (0, 1), *, dtype: DType | None = None, mode: str = 'same') -> tuple[Tensor, Tensor]:
+def window(x: Tensor | Number, axis: int = -1, starts: Sequence[int | None] = (0, 1), *, dtype: DType | None = None, mode: Literal['same', 'full'] = 'same') -> tuple[Tensor, Tensor]:
     """A host op with several results and every sort of argument."""
 
 def noise(shape: int | Sequence[int], generator: Generator) -> Tensor:
@@ -31,5 +32,5 @@ class TensorMethods:
     scaled_sum = axpby
     scaled_sum_ = axpby_
     def cube(self) -> Tensor: ...
-    def window(self, axis: int = -1, starts: Sequence[int | None] = (0, 1), *, dtype: DType | None = None, mode: str = 'same') -> tuple[Tensor, Tensor]: ...
+    def window(self, axis: int = -1, starts: Sequence[int | None] = (0, 1), *, dtype: DType | None = None, mode: Literal['same', 'full'] = 'same') -> tuple[Tensor, Tensor]: ...
     def turn(self, axes: int | Sequence[int]) -> Tensor: ...

@@ -135,7 +135,7 @@ BP_MAYBE_UNUSED static bp_status fit(const bp_frame* frame, const uint32_t ops[3
   return status;
 }
 
-/* demo::axpby, decompose: add(multiply(x, alpha), multiply(y, beta)) */
+/* demo::axpby, decompose: x * alpha + y * beta */
 bp_status BP_CALL demo_op0_formula0(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[3] = {{0}};
@@ -165,7 +165,7 @@ done:
   return status;
 }
 
-/* demo::axpby, vjp: multiply(g, alpha) */
+/* demo::axpby, vjp: g * alpha */
 bp_status BP_CALL demo_op0_formula2(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[2] = {{0}};
@@ -185,7 +185,7 @@ done:
   return status;
 }
 
-/* demo::axpby, vjp: multiply(g, beta) */
+/* demo::axpby, vjp: g * beta */
 bp_status BP_CALL demo_op0_formula3(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[2] = {{0}};
@@ -223,7 +223,7 @@ done:
   return status;
 }
 
-/* demo::cube, decompose: multiply(x, multiply(x, x)) */
+/* demo::cube, decompose: let s = x * x; x * s */
 bp_status BP_CALL demo_op1_formula0(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[2] = {{0}};
@@ -247,7 +247,7 @@ done:
   return status;
 }
 
-/* demo::cube, vjp: let s = multiply(x, x); multiply(s, 3) */
+/* demo::cube, vjp: let s = x * x; s * 3 */
 bp_status BP_CALL demo_op1_formula2(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[5] = {{0}};
@@ -289,7 +289,7 @@ done:
   return status;
 }
 
-/* demo::cube, jvp: let s = multiply(x, x); multiply(s, 3) */
+/* demo::cube, jvp: let s = x * x; s * 3 */
 bp_status BP_CALL demo_op1_formula3(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[3] = {{0}};
@@ -319,13 +319,13 @@ done:
   return status;
 }
 
-/* demo::window, jvp: multiply(t, x); none */
+/* demo::window, jvp: t * x; none */
 bp_status BP_CALL demo_op2_formula3(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[1] = {{0}};
   {
     const bp_value args0[] = {as_tensor(env->tangents[0]), as_tensor(env->args[0])};
-    status = frame->host->call_op(frame, env->calls[4], args0, 2, &t[0], 1);
+    status = frame->host->call_op(frame, env->calls[7], args0, 2, &t[0], 1);
     if (status) goto done;
   }
   results[0] = t[0];
@@ -338,7 +338,7 @@ done:
   return status;
 }
 
-/* demo::turn, put: add(turn(v, axes), zeros_like(x)) */
+/* demo::turn, put: turn(v, axes) + zeros_like(x) */
 bp_status BP_CALL demo_op4_formula0(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[3] = {{0}};
@@ -368,7 +368,7 @@ done:
   return status;
 }
 
-/* demo::turn, vjp: add(turn(v, axes), zeros_like(x)) */
+/* demo::turn, vjp: turn(v, axes) + zeros_like(x) */
 bp_status BP_CALL demo_op4_formula2(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   bp_status status = BP_OK;
   bp_value t[5] = {{0}};

@@ -35,13 +35,13 @@ static const uint32_t op0_targets4[] = {0, 1};
 static const uint32_t op0_roots4[] = {14};
 static const bp_formula op0_formulas[] = {
     {3, 0, 0, 0, op0_roots0, 1, 10, demo_op0_formula0,
-     "add(multiply(x, alpha), multiply(y, beta))"},
+     "x * alpha + y * beta"},
     {4, 32, 0, 0, 0, 0, 4, 0,
      "by the shape class broadcast"},
     {1, 0, 1, op0_targets2, op0_roots2, 1, 8, demo_op0_formula2,
-     "multiply(g, alpha)"},
+     "g * alpha"},
     {1, 0, 1, op0_targets3, op0_roots3, 1, 8, demo_op0_formula3,
-     "multiply(g, beta)"},
+     "g * beta"},
     {2, 32, 2, op0_targets4, op0_roots4, 1, 9, demo_op0_formula4,
      "linear"}
 };
@@ -86,14 +86,14 @@ static const uint32_t op1_roots2[] = {11};
 static const uint32_t op1_targets3[] = {0};
 static const uint32_t op1_roots3[] = {13};
 static const bp_formula op1_formulas[] = {
-    {3, 0, 0, 0, op1_roots0, 1, 25, demo_op1_formula0,
-     "multiply(x, multiply(x, x))"},
+    {3, 0, 0, 0, op1_roots0, 1, 26, demo_op1_formula0,
+     "let s = x * x; x * s"},
     {4, 32, 0, 0, 0, 0, 20, 0,
      "by the shape class broadcast"},
-    {1, 32, 1, op1_targets2, op1_roots2, 1, 24, demo_op1_formula2,
-     "let s = multiply(x, x); multiply(s, 3)"},
-    {2, 32, 1, op1_targets3, op1_roots3, 1, 24, demo_op1_formula3,
-     "let s = multiply(x, x); multiply(s, 3)"}
+    {1, 32, 1, op1_targets2, op1_roots2, 1, 25, demo_op1_formula2,
+     "let s = x * x; s * 3"},
+    {2, 32, 1, op1_targets3, op1_roots3, 1, 25, demo_op1_formula3,
+     "let s = x * x; s * 3"}
 };
 static const uint32_t op1_shape0[] = {0};
 static const bp_shape_rule op1_shapes[] = {
@@ -131,27 +131,33 @@ static const bp_result_def op2_results[] = {
 };
 static const bp_node op2_nodes[] = {{1, 0, 0, 0}, {2, 0, 0, 0}, {8, 1, 0, 0}, {1, 0, 1, 1}, {9, 1, 1, 0}, {14, 2, 2, 0}, {19, 0, 4, 0},
     {1, 0, 4, 2}, {14, 2, 4, 1}, {14, 2, 6, 2}, {1, 0, 8, 3}, {15, 3, 8, 0}, {17, 2, 11, 0},
-    {14, 2, 13, 3}, {4, 0, 15, 0}, {12, 2, 15, 4}, {15, 3, 17, 0}, {20, 1, 20, 0}, {5, 0, 21, 0},
-    {12, 2, 21, 4}};
-static const uint32_t op2_inputs[] = {1, 1, 3, 4, 6, 7, 2, 6, 8, 9, 10, 5, 11, 4, 3, 14, 1, 13, 15, 14, 16, 18, 1};
+    {2, 0, 13, 4}, {1, 0, 13, 4}, {14, 2, 13, 3}, {1, 0, 15, 5}, {14, 2, 15, 3}, {14, 2, 17, 4},
+    {1, 0, 19, 6}, {14, 3, 19, 5}, {15, 3, 22, 0}, {15, 3, 25, 0}, {14, 2, 28, 6}, {4, 0, 30, 0},
+    {12, 2, 30, 7}, {15, 3, 32, 0}, {20, 1, 35, 0}, {5, 0, 36, 0}, {12, 2, 36, 7}};
+static const uint32_t op2_inputs[] = {1, 1, 3, 4, 6, 7, 2, 6, 8, 9, 10, 5, 11, 13, 14, 13, 16, 15, 17, 13, 18, 19, 18, 2, 20, 18, 12, 20,
+    4, 3, 24, 1, 23, 25, 24, 26, 28, 1};
 static const bp_value op2_consts[] = {{.tag = BP_TAG_ABSENT}, {.tag = BP_TAG_INT, .u = {.i = INT64_C(0)}},
-    {.tag = BP_TAG_INT, .u = {.i = INT64_C(2)}}, {.tag = BP_TAG_INT, .u = {.i = INT64_C(1)}}};
-static const char* const op2_names[] = {"range", "lt", "getitem", "gt", "bp::multiply", "bp::sum_to", "bp::cast", "bp::real"};
-static const bp_program op2_program = {op2_nodes, op2_inputs, op2_consts, op2_names, 20, 23, 4, 8};
-static const uint32_t op2_roots0[] = {2, 12};
+    {.tag = BP_TAG_INT, .u = {.i = INT64_C(2)}}, {.tag = BP_TAG_INT, .u = {.i = INT64_C(1)}},
+    {.tag = BP_TAG_STRING, .count = 4, .u = {.s = "same"}},
+    {.tag = BP_TAG_STRING, .count = 4, .u = {.s = "full"}},
+    {.tag = BP_TAG_STRING, .count = 23, .u = {.s = "mode to be same or full"}}};
+static const char* const op2_names[] = {"range", "lt", "getitem", "eq", "or", "require_value", "gt", "bp::multiply", "bp::sum_to",
+    "bp::cast", "bp::real"};
+static const bp_program op2_program = {op2_nodes, op2_inputs, op2_consts, op2_names, 30, 38, 7, 11};
+static const uint32_t op2_roots0[] = {21, 22};
 static const uint32_t op2_targets2[] = {0};
-static const uint32_t op2_roots2[] = {17};
+static const uint32_t op2_roots2[] = {27};
 static const uint32_t op2_targets3[] = {0};
-static const uint32_t op2_roots3[] = {19, 0};
+static const uint32_t op2_roots3[] = {29, 0};
 static const bp_formula op2_formulas[] = {
-    {6, 0, 0, 0, op2_roots0, 2, 32, 0,
+    {6, 0, 0, 0, op2_roots0, 2, 34, 0,
      "map(i in range(0, x.ndim): x.shape[i] if i < 2 else 1)"},
-    {4, 2, 0, 0, 0, 0, 35, 0,
+    {4, 2, 0, 0, 0, 0, 37, 0,
      "windows, like these, are not batched"},
-    {1, 0, 1, op2_targets2, op2_roots2, 1, 33, 0,
-     "multiply(g.values, x) if x.ndim > 0 else g.values"},
-    {2, 0, 1, op2_targets3, op2_roots3, 2, 34, demo_op2_formula3,
-     "multiply(t, x); none"}
+    {1, 0, 1, op2_targets2, op2_roots2, 1, 35, 0,
+     "g.values * x if x.ndim > 0 else g.values"},
+    {2, 0, 1, op2_targets3, op2_roots3, 2, 36, demo_op2_formula3,
+     "t * x; none"}
 };
 static const bp_shape_rule op2_shapes[] = {
     {"expr", 0, 0, 0, 0},
@@ -164,7 +170,7 @@ static const bp_op_def op2_def = {
     0,
     "A host op with several results and every sort of argument.",
     "golden.yaml",
-    28, 0, 256u,
+    29, 0, 256u,
     {op2_args, 5, sizeof(bp_arg_def)},
     {op2_results, 2, sizeof(bp_result_def)},
     {op2_formulas, 4, sizeof(bp_formula)},
@@ -193,7 +199,7 @@ static const bp_op_def op3_def = {
     "bits",
     "Random bits.",
     "golden.yaml",
-    39, 0, 1216u,
+    41, 0, 1216u,
     {op3_args, 2, sizeof(bp_arg_def)},
     {op3_results, 1, sizeof(bp_result_def)},
     {0, 0, sizeof(bp_formula)},
@@ -222,13 +228,13 @@ static const uint32_t op4_roots2[] = {8};
 static const uint32_t op4_targets3[] = {0};
 static const uint32_t op4_roots3[] = {10};
 static const bp_formula op4_formulas[] = {
-    {5, 0, 0, 0, op4_roots0, 1, 51, demo_op4_formula0,
-     "add(turn(v, axes), zeros_like(x))"},
-    {4, 32, 0, 0, 0, 0, 48, 0,
+    {5, 0, 0, 0, op4_roots0, 1, 53, demo_op4_formula0,
+     "turn(v, axes) + zeros_like(x)"},
+    {4, 32, 0, 0, 0, 0, 50, 0,
      "by the shape class view.permute"},
-    {1, 32, 1, op4_targets2, op4_roots2, 1, 51, demo_op4_formula2,
-     "add(turn(v, axes), zeros_like(x))"},
-    {2, 32, 1, op4_targets3, op4_roots3, 1, 48, demo_op4_formula3,
+    {1, 32, 1, op4_targets2, op4_roots2, 1, 53, demo_op4_formula2,
+     "turn(v, axes) + zeros_like(x)"},
+    {2, 32, 1, op4_targets3, op4_roots3, 1, 50, demo_op4_formula3,
      "linear"}
 };
 static const uint32_t op4_shape0[] = {0, 1};
@@ -242,7 +248,7 @@ static const bp_op_def op4_def = {
     0,
     "A view with its axes in another order.",
     "golden.yaml",
-    48, 0, 2049u,
+    50, 0, 2049u,
     {op4_args, 2, sizeof(bp_arg_def)},
     {op4_results, 1, sizeof(bp_result_def)},
     {op4_formulas, 4, sizeof(bp_formula)},
