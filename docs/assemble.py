@@ -52,14 +52,13 @@ def write_coverage(build, page):
                     + "\n".join(lines) + f"\n\n```\n{counts.strip()}\n```\n", encoding="utf-8")
 
 
-def write_primitives(registry, page):
-    """The families of primitives, from the registry's own lines: all that a backend must have."""
-    families, name = {}, None
-    for line in registry.read_text(encoding="utf-8").splitlines():
-        if op := re.match(r"  - op: ((\w+).*)", line):
-            signature, name = op.groups()
-        elif family := re.match(r"    primitive: (\w+)", line):
-            families.setdefault(family[1], []).append((name, signature))
+def write_primitives(pages, page):
+    """The families of primitives, from codegen's page of each op: all that a backend must have."""
+    families = {}
+    for op in sorted(pages.glob("*.md")):
+        text = op.read_text(encoding="utf-8")
+        if family := re.search(r"^A primitive of the family (\w+)\.$", text, re.MULTILINE):
+            families.setdefault(family[1], []).append((op.stem, re.search(r"^```\n(.*)\n```$", text, re.MULTILINE)[1]))
     count = sum(map(len, families.values()))
     lines = ["# Primitives", "",
              f"{len(families)} families of {count} ops, a kernel function each: what a backend must compute to run the whole registry, but for "
@@ -86,7 +85,7 @@ def main():
     shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copytree(generated, options.out, dirs_exist_ok=True)
     write_coverage(options.build, options.out / GENERATED / "coverage.md")
-    write_primitives(DOCS.parent / "ops.yaml", options.out / "reference/primitives.md")
+    write_primitives(generated / "ops", options.out / "reference/primitives.md")
 
     root, pages, broken = DOCS.parent, 0, 0
     for page in sorted(options.out.rglob("*.md")):

@@ -24,7 +24,7 @@ std::string entry(const std::string& name) {
          "samples: [{x: [2]}]\n";
 }
 
-// A folder of its own for each test, and codegen on its root.yaml.
+// A folder of its own for each test, and codegen on the file at its root.
 class Include : public testing::Test {
  protected:
   void SetUp() override {

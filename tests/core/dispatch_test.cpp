@@ -149,8 +149,9 @@ TEST(Dispatch, MemoryIsGivenBack) {
 TEST(Dispatch, ExplainNamesEverySlot) {
   null_backend();
   std::string text = explain(find_op("bp::add"));
-  for (const char* part : {"bp::add(Tensor x, Tensor y, /)", "ops.yaml", "autograd (vjp) x", "forward mode (jvp)",
-                           "batch", "device null: kernel of plugin \"null\"", "shape rule broadcast"})
+  for (const char* part :
+       {"bp::add(Tensor x, Tensor y, /)", "ops/binary.yaml", "autograd (vjp) x", "forward mode (jvp)", "batch",
+        "device null: kernel of plugin \"null\"", "shape rule broadcast"})
     EXPECT_MENTIONS(text, part);
 }
 

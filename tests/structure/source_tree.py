@@ -26,6 +26,18 @@ def tracked_files(root=ROOT):
     return [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
 
 
+def registry_files(root=ROOT):
+    """ops.yaml and the files that it includes, in its order; no YAML is needed for the one form that we write."""
+    return ["ops.yaml", *re.findall(r"^  - (ops/\w+\.yaml)$", (root / "ops.yaml").read_text(encoding="utf-8"), re.MULTILINE)]
+
+
+def registry_lines(root=ROOT):
+    """(path, line number, line) of the whole registry."""
+    for path in registry_files(root):
+        for number, line in enumerate((root / path).read_text(encoding="utf-8").splitlines(), 1):
+            yield path, number, line
+
+
 def resolve(root, source, name):
     own = [folder for folder in SEARCHED if source.startswith(folder + "/")]  # a project's headers before another's
     for folder in [str(pathlib.PurePosixPath(source).parent), *own, *SEARCHED]:

@@ -4,7 +4,6 @@ import re
 
 import source_tree
 
-REGISTRY = source_tree.ROOT / "ops.yaml"
 KERNELS = source_tree.ROOT / "plugins/example/simulator/kernels"
 FUNCTIONS = 25  # at most
 
@@ -12,7 +11,7 @@ FUNCTIONS = 25  # at most
 def primitives():
     """Op -> family, as the registry states them."""
     found, name = {}, None
-    for line in REGISTRY.read_text(encoding="utf-8").splitlines():
+    for _, _, line in source_tree.registry_lines():
         if op := re.match(r"  - op: ([\w.]+)\(", line):
             name = op[1]
         elif family := re.match(r"    primitive: (\w+)", line):
