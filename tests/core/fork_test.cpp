@@ -17,6 +17,7 @@
 #include "core/device.hpp"
 #include "core/lock.hpp"
 #include "core/parallel.hpp"
+#include "core/registry.hpp"
 #include "core/toy_record.hpp"
 #include "loader/lifecycle.hpp"
 #include "null_backend.hpp"
