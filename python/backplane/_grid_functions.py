@@ -140,7 +140,7 @@ def _spaced(values, dtype, device):
 def _steps(start, stop, num, endpoint):
     if num < 0:
         raise _core.ArgumentValueError(f"argument num: found {num}, expected at least 0")
-    _core.empty(num, dtype=_core.float64)  # raises where no such vector fits, before it is computed
+    _core.empty([num], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
     parts = max(num - 1 if endpoint else num, 1)
     return [start + (stop - start) * i / parts for i in range(num)]
 

@@ -147,7 +147,7 @@ def _edges(x, bins, limits, dtype):
     if low == high:
         low, high = low - 0.5, high + 0.5
     step = (high - low) / bins
-    _core.empty(bins, dtype=_core.float64)  # raises where no such vector fits, before it is computed
+    _core.empty([bins], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
     return _core.asarray([low + i * step for i in range(bins)] + [high], dtype=dtype, device=x.device)
 
 
