@@ -128,11 +128,12 @@ void add_value(const OpRecord& op, uint32_t arg, const bp_value& value, Promotio
   }
 }
 
-// What the first result's rule says without a compute dtype; NONE: nothing.
-bp_dtype stated_dtype(const OpRecord& op, const bp_value* args) {
+// What the first result's rule says without a compute dtype; NONE: nothing. A fixed dtype says nothing of the numbers
+// that it is computed from, as in a comparison.
+bp_dtype stated_dtype(const OpRecord& op, const bp_value* args, bool numbers) {
   if (op.dtypes.empty()) return BP_DTYPE_NONE;
   const bp_result_dtype& rule = op.dtypes[0];
-  if (rule.kind == BP_RESULT_DTYPE_FIXED) return static_cast<bp_dtype>(rule.param);
+  if (rule.kind == BP_RESULT_DTYPE_FIXED) return numbers ? bp_dtype{BP_DTYPE_NONE} : static_cast<bp_dtype>(rule.param);
   if (rule.kind != BP_RESULT_DTYPE_FROM_ARG) return BP_DTYPE_NONE;
   if (args[rule.param].tag == BP_TAG_DTYPE) return static_cast<bp_dtype>(args[rule.param].u.i);
   return rule.fallback == BP_RESULT_DTYPE_FIXED ? static_cast<bp_dtype>(rule.fallback_param) : bp_dtype{BP_DTYPE_NONE};
@@ -148,7 +149,7 @@ bp_dtype settle(const OpRecord& op, const bp_value* args, const Promotion& sum) 
   }
   if (sum.weak != BP_DTYPE_NONE) return promote_number(sum.weak, sum.tag);
   // No tensor: a creation op, which computes in the dtype that it is asked for.
-  const bp_dtype stated = stated_dtype(op, args);
+  const bp_dtype stated = stated_dtype(op, args, sum.tag != 0);
   if (stated != BP_DTYPE_NONE) return stated;
   return sum.tag ? default_of_number(sum.tag) : kDefaultFloat;
 }

@@ -224,3 +224,13 @@ def test_numbers_beside_a_tensor_of_a_lower_kind_keep_theirs():
     wide = bp.zeros(2, dtype=bp.float64)
     wide[:] = [0.1, 1 / 3]
     assert wide.tolist() == [0.1, 1 / 3]
+
+
+def test_numbers_alone_are_compared_as_numbers():
+    for x, y in ((2, 3), (3, 2), (2, 2), (0.5, 2), (2, 0.25), (-1, 1), (True, False)):
+        for name, compare in COMPARISONS.items():
+            if not isinstance(x, bool) or name in ("equal", "not_equal"):
+                assert getattr(bp, name)(x, y).item() is compare(x, y), (name, x, y)
+    assert bp.isnan(2.5).item() is False and bp.isfinite(1.5).item() is True and bp.signbit(-1.0).item() is True
+    with pytest.raises(OverflowError, match="int64"):
+        bp.equal(2**63, 2**63 + 1)
