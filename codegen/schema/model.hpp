@@ -97,7 +97,7 @@ struct Definition {
   ExprPtr expr;  // nullptr: damaged
 };
 
-// What a registry file states for the formulas of all its entries and of those that it includes.
+// What the files of a registry state for the formulas of all of its entries.
 struct SharedNames {
   const Definition* find_definition(std::string_view word) const {
     for (const Definition& definition : definitions)
