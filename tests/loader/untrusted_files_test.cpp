@@ -175,7 +175,7 @@ TEST(DamagedManifest, WithValuesNestedDeeplyIsRefused) {
   const std::string deep = nested("[", 400000) + std::string(400000, ']');
   const std::string objects = nested("{\"a\":", 100000) + "0" + std::string(100000, '}');
   for (const std::string& value : {deep, objects, nested("[", 400000)})
-    for (const std::string& around : {"", "name", "file", "ops", "contract", "of a later minor"}) {
+    for (const std::string around : {"", "name", "file", "ops", "contract", "of a later minor"}) {
       std::string text = value;
       if (!around.empty())
         text =
@@ -230,9 +230,9 @@ TEST(DamagedManifest, MayNotHideOthersNorNameThemSo) {
   bool found = false;
   for (const PluginInfo& plugin : plugins()) {
     if (plugin.path == good) found = plugin.state == "found";
-    if (plugin.manifest.starts_with(folder.path()) && plugin.state == "refused") ++refused;
-    if (plugin.manifest.starts_with(folder.path()) && plugin.state == "refused")
-      EXPECT_THAT(plugin.why, HasSubstr(folder.path()));
+    if (!plugin.manifest.starts_with(folder.path()) || plugin.state != "refused") continue;
+    ++refused;
+    EXPECT_THAT(plugin.why, HasSubstr(folder.path()));
   }
   EXPECT_TRUE(found);
   EXPECT_EQ(refused, 7);

