@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/plugin_finder.hpp"
+#include "core/registry.hpp"
 #include "loader/found.hpp"
 #include "loader/lifecycle.hpp"
 #include "loader/trust.hpp"
@@ -52,6 +53,7 @@ std::string why_taken(const Manifest& manifest) {
       return what + " is that of " + other.path + ", found earlier";
   }
   std::error_code error;
+  core::op_count();  // registers the core's own ops, where nothing has asked for one yet
   for (const core::PluginRecord* record : all_records()) {
     const bool own = record == core::core_plugin();
     if (!own && (record->state != State::kLoaded || fs::equivalent(record->path, manifest.file, error))) continue;

@@ -95,6 +95,7 @@ TEST(Fork, TheChildWorksWhicheverLockIsHeld) {
 
 // What others do while the process forks again and again.
 void expect_children_work_beside(const std::function<void()>& work) {
+  EXPECT_TRUE(works());  // what this file makes at first use is made
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop) work();

@@ -1,5 +1,6 @@
 // Laws of the simulated devices, through the C table alone: order, tickets, waiting between streams, deferred errors,
 // and memory that the host cannot touch. For both ways of naming memory.
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -13,11 +14,13 @@ INSTANTIATE_TEST_SUITE_P(Backends, DeviceTest, ::testing::Values("sim", "simh"),
 // The names of the registry's entries that say `primitive:`.
 std::set<std::string> primitives() {
   std::set<std::string> found;
-  std::string op;
-  std::ifstream registry(OPS_YAML);
-  for (std::string line; std::getline(registry, line);) {
-    if (line.starts_with("  - op: ")) op = "bp::" + line.substr(8, line.find('(') - 8);
-    if (line.starts_with("    primitive: ")) found.insert(op);
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(OPS_YAML).parent_path() / "ops")) {
+    std::string op;
+    std::ifstream entries(file.path());
+    for (std::string line; std::getline(entries, line);) {
+      if (line.starts_with("  - op: ")) op = "bp::" + line.substr(8, line.find('(') - 8);
+      if (line.starts_with("    primitive: ")) found.insert(op);
+    }
   }
   return found;
 }
