@@ -53,7 +53,7 @@ bool set_grad_enabled(bool enabled) noexcept {
 
 bool requires_grad(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
-  return t->node || (t->autograd && t->autograd->requires_grad) || (t->keys & kTapeKey);
+  return wants_grad(t) || (t->keys & kTapeKey);
 }
 
 void set_requires_grad(const Tensor& tensor, bool wanted) {
@@ -71,7 +71,7 @@ void set_requires_grad(const Tensor& tensor, bool wanted) {
     t->keys &= ~kTapeKey;
 }
 
-bool is_leaf(const Tensor& tensor) { return impl(tensor)->node == nullptr; }
+bool is_leaf(const Tensor& tensor) { return !has_history(impl(tensor)); }
 
 Tensor grad_of(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);

@@ -204,9 +204,10 @@ void release_edge(const Edge& edge) noexcept {
 
 void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key) {
   Node* old = tensor->node;
-  tensor->node = node;
   tensor->node_output = output;
-  tensor->keys |= key;
+  std::atomic_ref(tensor->node).store(node, std::memory_order_release);
+  // Readers of a view that has them may be under way.
+  if ((tensor->keys & key) != key) tensor->keys |= key;
   if (old) release(old);
 }
 

@@ -178,7 +178,11 @@ void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
     fresh(chain[i]).store(now, std::memory_order_release);
   }
 }
-inline bool wants_grad(const TensorImpl* t) { return t->node || (t->autograd && t->autograd->requires_grad); }
+// A view's history may be made anew by another reader meanwhile: there is one before and after.
+inline bool has_history(const TensorImpl* t) {
+  return std::atomic_ref(const_cast<TensorImpl*>(t)->node).load(std::memory_order_relaxed) != nullptr;
+}
+inline bool wants_grad(const TensorImpl* t) { return has_history(t) || (t->autograd && t->autograd->requires_grad); }
 
 // The tape's slot: runs the call below and records it.
 void record_call(const Call& call);

@@ -106,11 +106,12 @@ TEST(Reclaim, CallsOfOtherThreadsGoOn) {
   testing::null_backend();
   Redefined op("toy::busy");
   op.define();
+  const OpHandle handle = op.handle;
   std::atomic<bool> stop{false};
   std::thread caller([&] {
     while (!stop) {
       CallGuard guard;
-      const OpEntry* entry = op_entry(op.handle);
+      const OpEntry* entry = op_entry(handle);
       EXPECT_EQ(entry->record->name, "toy::busy");
       EXPECT_NE(entry->table.load(), nullptr);
     }
