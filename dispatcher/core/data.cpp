@@ -86,7 +86,10 @@ Tensor empty(Shape shape, bp_dtype dtype, bp_device device) {
   CallGuard guard;
   Device& d = device_at(device);
   check_usable(d);
-  return Tensor::adopt(new_tensor(d, dtype, static_cast<int32_t>(shape.size()), shape.data()));
+  Tensor made = Tensor::adopt(new_tensor(d, dtype, static_cast<int32_t>(shape.size()), shape.data()));
+  if (dtype == BP_BOOL && d.host_memory())
+    std::memset(made.get()->storage->data, 0, made.get()->nbytes);  // else no bools
+  return made;
 }
 
 Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device) {
@@ -148,9 +151,10 @@ Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* o
 }
 
 Tensor to_device(const Tensor& tensor, bp_device device) {
+  BP_CHECK(tensor, VALUE, "to_device: the tensor is empty");
+  if (tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal) return tensor;
   require_data(tensor, "to_device");
   CallGuard guard;
-  if (tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal) return tensor;
   Device& target = device_at(device);
   check_usable(target);
   Tensor packed = contiguous(tensor);

@@ -97,6 +97,15 @@ struct Results {
   }
 };
 
+// A formula may hand an argument on. As the result of an op that is no view it would be written to, and given a
+// history, as a tensor of its own.
+bool is_argument(const Call& call, const bp_value& result) {
+  if (result.tag != BP_TAG_TENSOR || (call.op.flags & (BP_OP_COMPOSITE | BP_OP_VIEW | BP_OP_MAYBE_VIEW))) return false;
+  bool found = false;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) { found = found || t == result.u.t; });
+  return found;
+}
+
 }  // namespace
 
 void decompose_checked(const Call& call) {
@@ -125,7 +134,10 @@ void decompose_checked(const Call& call) {
       bp_value target = out;
       core::call(role_op(Role::kCopy), &result, 1, &target, 1, call.mask);
     } else if (!(out.flags & BP_VALUE_NOT_WANTED)) {
-      out = std::exchange(result, {});
+      if (is_argument(call, result)) [[unlikely]]
+        out = tensor_value(call_one(role_op(Role::kCopy), &result, 1, call.mask));
+      else
+        out = std::exchange(result, {});
     }
   }
 }

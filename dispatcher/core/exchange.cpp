@@ -29,17 +29,19 @@ void delete_export(DLManagedTensorVersioned* managed) {
 }
 
 Device& device_of_dlpack(const DLTensor& t) {
-  if (t.device.device_type == kDLCPU) return host_device();
+  int32_t type;  // any number may stand there, also one that is none of the enumeration's
+  static_assert(sizeof type == sizeof t.device.device_type);
+  std::memcpy(&type, &t.device.device_type, sizeof type);
+  if (type == kDLCPU) return host_device();
   for (uint32_t i = 0; i < backend_count(); ++i) {
     BackendRecord& backend = backend_at(i);
     for (auto& device : backend.devices)
-      if (!backend.withdrawn && device->properties.dl_device_type == t.device.device_type &&
-          device->ordinal == t.device.device_id && (device->flags & BP_BACKEND_ADDRESSABLE) &&
-          t.device.device_type != kDLExtDev)
+      if (!backend.withdrawn && device->properties.dl_device_type == type && device->ordinal == t.device.device_id &&
+          (device->flags & BP_BACKEND_ADDRESSABLE) && type != kDLExtDev)
         return *device;
   }
-  detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", t.device.device_type,
-               ", number ", t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
+  detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", type, ", number ",
+               t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
 }
 
 // The tensor over foreign memory; `owner` is released with `release_owner` when its storage dies.

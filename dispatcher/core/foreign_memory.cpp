@@ -21,6 +21,9 @@ bool reach(Shape shape, const int64_t* strides, int64_t item, int64_t& low, int6
   return true;
 }
 
+// Where a tensor without elements lies: kernels may count from there, which they may not from null.
+alignas(64) char nowhere[64];
+
 }  // namespace
 
 ForeignMemory foreign_memory(const char* function, void* data, uint64_t byte_offset, Shape shape,
@@ -28,7 +31,7 @@ ForeignMemory foreign_memory(const char* function, void* data, uint64_t byte_off
   const int64_t item = kItemSize[dtype];
   for (size_t i = 0; i < shape.size(); ++i)
     BP_CHECK(shape[i] >= 0, SHAPE, function, ": size ", shape[i], " of axis ", i, " is negative");
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return {nullptr, 0, 0};
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return {nowhere, 0, 0};
   BP_CHECK(data, VALUE, function, ": the address of its data is null, and its shape has elements");
   int64_t low = 0, high = 0, bytes = item;
   BP_CHECK(reach(shape, strides, item, low, high), VALUE, function,

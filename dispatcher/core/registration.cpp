@@ -3,7 +3,7 @@
 #include "backplane/registration.hpp"
 
 #include "core/epoch.hpp"
-#include "core/registry.hpp"
+#include "core/registry_state.hpp"
 #include "core/thread_state.hpp"
 
 namespace backplane {
@@ -21,10 +21,16 @@ Registration::Registration(const std::string& owner) : owner_(new PluginRecord) 
   owner_->state = PluginRecord::State::kLoaded;
 }
 
-// Entries of the registry keep their owner for good.
+// Entries of the registry keep their owner for good, and leases may be dropped at any time.
 Registration::~Registration() {
   withdraw();
-  if (!kept_) delete owner_;
+  if (!kept_) {
+    delete owner_;
+    return;
+  }
+  static std::vector<PluginRecord*>& records = *new std::vector<PluginRecord*>;
+  std::lock_guard guard(registry().lock);
+  records.push_back(owner_);
 }
 
 OpHandle Registration::define(const bp_op_def& op, std::span<const bp_kernel_def> kernels, std::shared_ptr<void> kept) {

@@ -7,6 +7,7 @@
 
 #include "core/plugin_finder.hpp"
 #include "core/registry.hpp"
+#include "loader/elf_symbols.hpp"
 #include "loader/found.hpp"
 #include "loader/lifecycle.hpp"
 #include "loader/trust.hpp"
@@ -44,13 +45,24 @@ std::string clash(const Manifest& manifest, const std::string& name, const std::
   return "";
 }
 
+// What has no shared object behind it takes no name from others.
+std::string why_no_library(const std::string& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return file + " is no file";
+  const ElfFile object = read_elf(file);
+  return object.problem.empty() ? "" : file + " " + object.problem;
+}
+
 // A name counts once: who was found or loaded first keeps it.
 std::string why_taken(const Manifest& manifest) {
   for (const auto& earlier : discovery().found) {
     if (earlier->state == Found::State::kRefused) continue;
     const Manifest& other = earlier->manifest;
-    if (std::string what = clash(manifest, other.name, other.backends, other.ops); !what.empty())
+    const std::string what = clash(manifest, other.name, other.backends, other.ops);
+    if (what.empty()) continue;
+    if (earlier->state != Found::State::kFound || (earlier->why = why_no_library(other.file)).empty())
       return what + " is that of " + other.path + ", found earlier";
+    earlier->state = Found::State::kRefused;
   }
   std::error_code error;
   core::op_count();  // registers the core's own ops, where nothing has asked for one yet

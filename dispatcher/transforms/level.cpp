@@ -61,6 +61,7 @@ Level::Level(const char* name) : Level(name, next_serial.fetch_add(1, std::memor
 
 Level::Level(const char* name, uint64_t number)
     : below(thread_state.level), depth(below ? below->depth + 1 : 1), serial(number), transform(name) {
+  check_stack(name);  // a transform may be taken of itself without end, and no op be called
   set_innermost(this);
 }
 

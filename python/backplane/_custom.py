@@ -195,6 +195,10 @@ class _Call:
 
     def results(self, returned):
         output = self.output = _Template(returned)  # a run on another thread may replace the attribute
+        if self.inputs.places and not output.places:
+            raise _core.ArgumentTypeError(
+                f"{self.name}: its function returned no tensor, through which a gradient could come; return one, or call it outside"
+            )
         return output.take()
 
 

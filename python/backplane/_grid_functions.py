@@ -81,6 +81,10 @@ def unravel_index(positions, shape, /, order="C"):
     _check_order("unravel_index", order)
     positions = op.cast(_integers("unravel_index", "positions", positions), _core.int64)
     shape = [shape.__index__()] if hasattr(shape, "__index__") else [size.__index__() for size in shape]
+    if min(shape, default=0) < 0 or math.prod(shape) >= 2**63:
+        raise _core.ArgumentValueError(
+            f"unravel_index: argument shape: found {tuple(shape)}, expected sizes from 0 on whose product is below 2**63"
+        )
     _check_within("unravel_index", "positions", positions, 0, math.prod(shape))
     found = []
     for size in shape[::-1] if order == "C" else shape:
@@ -154,6 +158,8 @@ def geomspace(start, stop, num=50, *, endpoint=True, dtype=None, device=None):
     """num numbers, each the same multiple of the one before, from start to stop, which endpoint includes."""
     if start == 0 or stop == 0 or (start < 0) != (stop < 0):
         raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
+    if isinstance(start, _core.Tensor) or isinstance(stop, _core.Tensor):
+        return _spaced([start * (stop / start) ** part for part in _steps(0.0, 1.0, num, endpoint)], dtype, device)
     sign = -1.0 if start < 0 else 1.0
     found = [sign * math.exp(v) for v in _steps(math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
     if found:

@@ -135,3 +135,11 @@ def test_no_kernel_leaves_its_memory_for_such_bytes(shape):
     into = bp.zeros(shape)
     into[mask] = 1.0
     assert float(into.sum()) == int(bp.count_nonzero(mask))
+
+
+def test_bools_that_nobody_has_written_are_bools():
+    for _ in range(3):
+        spoiled_memory = bp.full((100_000,), 255, dtype=bp.uint8)
+        del spoiled_memory
+        fresh = bp.empty((100_000,), dtype=bp.bool)
+        assert int((fresh == True).sum()) + int((fresh == False).sum()) == 100_000  # noqa: E712

@@ -23,7 +23,7 @@ LONG = {
         call = lambda: a @ a
         """,
     "stack of matrices": """
-        a = bp.ones((200, 1200, 1200), dtype=bp.float64)
+        a = bp.ones((60, 1300, 1300), dtype=bp.float64)
         call = lambda: a @ a
         """,
 }

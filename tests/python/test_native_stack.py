@@ -54,6 +54,11 @@ RECURSIONS = {
             y.register_hook(hook)
             y.sum().backward()
         """,
+    "gradients of themselves, without an op": """
+        def again(x):
+            return bp.grad(again)(x)
+        call = lambda: again(bp.asarray(1.0))
+        """,
     "levels within levels": """
         def again(x):
             return bp.grad(lambda v: again(v * v))(x).sum()

@@ -55,6 +55,18 @@ def test_one_bad_manifest_hides_no_other(tmp_path, bad):
     assert state == "refused" and "manifest" in why and len(why) < 1000
 
 
+@pytest.mark.parametrize("content", [None, b"", b"no shared object", bytes(3000)])
+def test_what_has_no_library_takes_no_name(tmp_path, content):
+    """A manifest that claims the host's device, with nothing or garbage behind it."""
+    claim = {**GOOD, "name": "claims", "file": "claims.so", "backends": ["cpu"], "host_backends": ["cpu"]}
+    (tmp_path / "claims.backplane.json").write_text(json.dumps(claim))
+    if content is not None:
+        (tmp_path / "claims.so").write_bytes(content)
+    found = states(os.fsencode(tmp_path))
+    assert found["claims"][0] == "refused" and "claims.so" in found["claims"][1]
+    assert found["backplane_cpu"][0] != "refused"
+
+
 def test_paths_need_not_be_text(tmp_path):
     folder = os.fsencode(tmp_path) + b"/\xff\xfe"
     os.mkdir(folder)

@@ -177,3 +177,35 @@ def test_what_makes_no_sense_inside_is_an_error(transform, leave):
 def test_a_value_inside_is_not_exported(transform):
     with pytest.raises(BufferError, match="stop_gradient|differs from row to row"):
         inside(transform, lambda x: x.__dlpack__())
+
+
+@pytest.mark.parametrize("transform", [bp.grad, bp.value_and_grad, bp.jacrev, lambda f: lambda x: bp.vjp(f, x)])
+@pytest.mark.parametrize("result", [lambda x: np.dot(x, x), lambda x: float(np.dot(x, x)), lambda x: None])
+def test_a_function_without_a_tensor_for_a_result_is_refused_by_checkpoint(transform, result):
+    """Its second run, which would refuse to lose the derivative, would never come."""
+    f = bp.checkpoint(result)
+    with pytest.raises((TypeError, ValueError), match="returned no tensor|stop_gradient"):
+        transform(lambda x: x.sum() * (f(x) or 1.0))(bp.asarray([1.0, 2.0, 3.0]))
+
+
+def test_a_custom_function_without_a_tensor_for_a_result_is_refused():
+    h = bp.custom_function(lambda x: float(np.dot(x, x)))
+    h.defvjp(lambda x: (h(x), x), lambda x, g: (2 * x * g,))
+    with pytest.raises((TypeError, ValueError), match="returned no tensor"):
+        bp.grad(lambda x: x.sum() * h(x))(bp.asarray([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize("transform", PLAIN + ["vmap"])
+def test_lists_of_tensors_are_assigned(transform):
+    def assigned(x):
+        z = bp.zeros(2)
+        z[0:2] = [2 * x[1], x[0]]
+        return z.sum()
+
+    inside(transform, assigned)
+    assert bp.grad(assigned)(bp.asarray([1.0, 5.0])).tolist() == [1.0, 2.0]
+
+
+def test_spaced_numbers_between_tensors_are_differentiated():
+    found = bp.grad(lambda x: bp.geomspace(x[0], x[1], 3).sum())(bp.asarray([1.0, 4.0]))
+    np.testing.assert_allclose(found.numpy(), [2.0, 1.25], rtol=1e-6)

@@ -1,0 +1,50 @@
+"""An op whose decomposition hands an argument on gives a tensor of its own: neither the argument's history nor its memory is touched."""
+
+import itertools
+
+import backplane as bp
+import pytest
+
+number = itertools.count()
+
+
+def op_of(decompose, *rules):
+    name = f"op{next(number)}"
+    op = bp.custom_op(f"handed_on::{name}", f"{name}(Tensor x) -> Tensor", shape="broadcast(x)")
+    op.register_decomposition(decompose)
+    for rule in rules:
+        op.register_vjp(rule)
+    return op
+
+
+def test_a_gradient_of_its_own_is_not_the_arguments():
+    op = op_of(lambda x: x, lambda g: -g)
+    x = bp.ones(3).requires_grad_()
+    op(x)  # not used again
+    assert x.is_leaf and x.grad_op is None
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+    h = bp.zeros(3).requires_grad_()
+    k = bp.exp(h)
+    op(k).sum().backward(retain_graph=True)
+    assert h.grad.tolist() == [-1, -1, -1]
+    k.sum().backward()
+    assert h.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("steps", [3])
+def test_a_training_loop_through_it_goes_on(steps):
+    op = op_of(lambda x: x, lambda g: g)
+    x = bp.ones(3).requires_grad_()
+    for _ in range(steps):
+        x.grad = None
+        op(x).sum().backward()
+        assert x.grad.tolist() == [1, 1, 1] and x.is_leaf
+
+
+def test_the_result_has_memory_of_its_own():
+    op = op_of(lambda x: x)
+    x = bp.ones(3)
+    y = op(x)
+    y += 5
+    assert x.tolist() == [1, 1, 1] and y.tolist() == [6, 6, 6]
