@@ -90,7 +90,25 @@ std::string problem_of_segments(const File& file, const Elf64_Ehdr& header, std:
       return "is damaged: segment " + std::to_string(i) + " has an impossible place in memory";
     mapped_to = p.p_vaddr + p.p_memsz;
   }
+  // What is made read-only after relocation, to whole pages.
+  for (const Elf64_Phdr& p : segments) {
+    const auto inside = [&](const Elf64_Phdr& load) {
+      const uint64_t end = (load.p_vaddr + load.p_memsz + page - 1) / page * page;
+      return load.p_type == PT_LOAD && p.p_vaddr >= load.p_vaddr && p.p_vaddr <= end && p.p_memsz <= end - p.p_vaddr;
+    };
+    if (p.p_type == PT_GNU_RELRO && std::none_of(segments.begin(), segments.end(), inside))
+      return "is damaged: what it protects is in no segment that is loaded";
+  }
   return "";
+}
+
+// The system's loader looks symbols up by this table's own numbers: of buckets, and of words of its filter.
+bool fits_hash_table(const File& file, const Elf64_Shdr& section) {
+  uint32_t header[4];  // buckets, first symbol, words, shift
+  if (section.sh_size < sizeof header || !file.read(section.sh_offset, header)) return false;
+  const uint64_t needed =
+      sizeof header + uint64_t{header[2]} * sizeof(uint64_t) + uint64_t{header[0]} * sizeof(uint32_t);
+  return header[0] > 0 && header[2] > 0 && (header[2] & (header[2] - 1)) == 0 && needed <= section.sh_size;
 }
 
 bool holds(const Elf64_Phdr& segment, const Elf64_Shdr& section) {
@@ -115,6 +133,8 @@ std::string problem_of_sections(const File& file, const Elf64_Ehdr& header, cons
       return "is damaged or truncated: section " + std::to_string(i) + " ends beyond the file";
     if ((section.sh_flags & SHF_ALLOC) && !in_segment(section, PT_LOAD))
       return "is damaged: section " + std::to_string(i) + " is in no segment that is loaded";
+    if (section.sh_type == SHT_GNU_HASH && !fits_hash_table(file, section))
+      return "is damaged: its table of hashed symbols does not fit its section";
     if (section.sh_type == SHT_DYNAMIC) dynamic = in_segment(section, PT_DYNAMIC);
   }
   return dynamic ? "" : "is damaged: its dynamic section is not its dynamic segment";

@@ -108,8 +108,14 @@ TEST(DamagedPlugin, WithHostileHeadersIsRefusedOrLoads) {
   for (uint16_t i = 0; i < header.e_phnum; ++i) {
     const uint64_t begin = header.e_phoff + i * sizeof(Elf64_Phdr);
     const uint32_t type = at<Elf64_Phdr>(whole, begin).p_type;
-    if (type != PT_LOAD && type != PT_DYNAMIC) continue;
+    if (type != PT_LOAD && type != PT_DYNAMIC && type != PT_GNU_RELRO) continue;
     for (const uint64_t member : {8, 16, 32, 40}) fields.push_back({begin + member, 8});
+  }
+  // Numbers of buckets and of filter words in the table of hashed symbols.
+  for (uint16_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = at<Elf64_Shdr>(whole, header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (section.sh_type != SHT_GNU_HASH) continue;
+    for (const uint64_t word : {0, 8}) fields.push_back({section.sh_offset + word, 4});
   }
   const uint64_t size = whole.size();
   const uint64_t values[] = {0,
