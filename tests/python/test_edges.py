@@ -174,3 +174,13 @@ def test_a_size_that_no_machine_has_ends_at_once(name):
         """,
         seconds=30,
     )
+
+
+@pytest.mark.parametrize("k", [2**63 - 1, 2**63 - 2, 2**40, 3, 2, -2, -3, -(2**40), -(2**63)])
+def test_diagonals_far_outside(k):
+    """A diagonal beyond the corners is as good as one at them; the sum of a place and k must not wrap."""
+    x, near = bp.ones((3, 4)), max(-5, min(k, 5))
+    assert bp.tril(x, k=k).tolist() == np.tril(np.ones((3, 4)), near).tolist()
+    assert bp.triu(x, k=k).tolist() == np.triu(np.ones((3, 4)), near).tolist()
+    assert bp.tri(3, 4, k=k).tolist() == np.tri(3, 4, near).tolist()
+    assert bp.eye(3, 4, k=k).tolist() == np.eye(3, 4, near).tolist()
