@@ -43,14 +43,18 @@ def _extreme(name, locate, reduce):
 
 def _sort(x, /, dim=-1, descending=False, stable=True):
     require_tensor("sort", "x", x)
+    if x.ndim == 0:
+        return _PAIRS["sort"](x, op.full([], 0, dtype=_core.int64, device=x.device))
     indices = op.argsort(x, _one_axis("sort", dim, "sort along one after the other"), descending=descending, stable=stable)
     return _PAIRS["sort"](op.take_along_axis(x, indices, axis=dim), indices)
 
 
 def _spread(reduce):
-    def form(x, /, dim=None, *, correction=1, keepdim=False):
-        dim = None if isinstance(dim, (tuple, list)) and not dim else dim  # as PyTorch reads no axes
-        return reduce(x, dim, correction=correction, keepdims=keepdim)
+    def form(x, /, dim=None, *, unbiased=True, correction=None, keepdim=False):
+        require_tensor(reduce.__name__, "x", x)
+        if x.ndim == 0 or (isinstance(dim, (tuple, list)) and not dim):  # PyTorch reads no axes as all
+            dim = None
+        return reduce(x, dim, correction=int(bool(unbiased)) if correction is None else correction, keepdims=keepdim)
 
     return form
 
@@ -92,4 +96,5 @@ def add_forms():
     forms = {"max": _extreme("max", op.argmax, op.max), "min": _extreme("min", op.argmin, op.min), "sort": _sort,
              "std": _spread(op.std), "var": _spread(op.var)}  # fmt: skip
     for name, form in forms.items():
+        form.__name__ = form.__qualname__ = name  # as errors of a wrong argument call it
         _core.set_dim_form(f"{NAMESPACE}::{name}", name, form)

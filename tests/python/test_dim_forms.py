@@ -121,3 +121,23 @@ def test_no_axes_are_all_to_pytorch_and_none_to_numpy_so_dim_refuses_them():
 def test_pickled_ops_know_their_forms():
     assert pickle.loads(pickle.dumps(bp.max))(bp.asarray([[1.0, 2.0]]), dim=1).indices.tolist() == [1]
     assert pickle.loads(pickle.dumps(bp.amax))(bp.asarray([[1.0, 2.0]]), dim=1).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("name", ["std", "var"])
+def test_unbiased_is_pytorchs_other_word(name):
+    x = bp.asarray([1.0, 2.0, 4.0])
+    biased, unbiased = getattr(np, name)([1, 2, 4]), getattr(np, name)([1, 2, 4], ddof=1)
+    assert float(getattr(bp, name)(x, dim=0, unbiased=False)) == pytest.approx(biased)
+    assert float(getattr(x, name)(dim=0, unbiased=True)) == pytest.approx(unbiased)
+    assert float(getattr(x, name)(dim=0)) == pytest.approx(unbiased)
+
+
+def test_a_wrong_argument_is_told_in_the_functions_name():
+    for name in ("std", "var", "max", "min", "sort"):
+        with pytest.raises(TypeError, match=rf"^{name}\(\)"):
+            getattr(bp, name)(bp.ones(3), dim=0, axis=0)
+
+
+def test_tensors_without_axes_have_one_to_name():
+    assert [part.item() for part in bp.sort(bp.asarray(2.0), dim=0)] == [2.0, 0]
+    assert np.isnan(float(bp.std(bp.asarray(1.0), dim=0)))
