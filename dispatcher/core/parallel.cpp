@@ -98,10 +98,11 @@ struct Job {
   bp_status failure = BP_OK;
   std::string message{};
 
-  int64_t start_of(uint64_t piece) const {
-    const uint64_t quotient = size / pieces, remainder = size % pieces;
-    return static_cast<int64_t>(static_cast<uint64_t>(begin) + piece * quotient + std::min(piece, remainder));
+  // Where part k begins of `length` from `first` on, cut into `parts` that differ by one at most.
+  static int64_t cut(int64_t first, uint64_t length, uint64_t parts, uint64_t k) {
+    return static_cast<int64_t>(static_cast<uint64_t>(first) + length / parts * k + std::min(length % parts, k));
   }
+  int64_t start_of(uint64_t piece) const { return cut(begin, size, pieces, piece); }
   bool has_work() const { return next_piece.load(std::memory_order_relaxed) < pieces; }
 
   // The earliest failing piece wins. Pieces are claimed in order, so whether one fails does not depend on timing.
@@ -124,9 +125,7 @@ struct Job {
     for (uint64_t part = 0; part < parts; ++part) {
       if (part > 0 && worker > 0 && failing.load(std::memory_order_relaxed)) return BP_OK;
       if (const bp_status status = worker == 0 && (piece | part) > 0 ? interrupt_status() : BP_OK) return status;
-      const auto at = [&](uint64_t k) {
-        return static_cast<int64_t>(static_cast<uint64_t>(first) + length / parts * k + std::min(length % parts, k));
-      };
+      const auto at = [&](uint64_t k) { return cut(first, length, parts, k); };
       inside_body = true;
       const bp_status status = run_body(body, context, at(part), at(part + 1), worker);
       inside_body = false;
