@@ -63,6 +63,16 @@ class ExcludeKeys {
   uint64_t saved_;
 };
 
+// What a formula of `record` runs in: its calls see these keys.
+inline bp_frame formula_frame(const OpRecord& record, uint64_t keys = ~uint64_t{0}) {
+  bp_frame frame{};
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &record.info;
+  frame.keys = keys;
+  return frame;
+}
+
 // Visits the tensors among values, lists included.
 template <class Visit>
 inline void each_tensor(const bp_value* values, int32_t n, Visit visit) {

@@ -8,7 +8,6 @@
 #include "core/epoch.hpp"
 #include "core/lock.hpp"
 #include "core/parallel.hpp"
-#include "core/registry_state.hpp"
 
 namespace backplane::core {
 
@@ -19,8 +18,6 @@ namespace {
 void before_fork() {
   // What is made at first use is made by now: the child could not end what another thread has begun.
   cold();
-  registry();
-  retired();
   core_plugin();
   worker_count();
   lock_everything();

@@ -114,6 +114,12 @@ Registry& registry() {
   return *instance;
 }
 
+// Before anybody can fork: a child could not end what another thread has begun.
+[[gnu::constructor]] void make_registry() {
+  registry();
+  retired();
+}
+
 Registry& ready_registry() {
   Registry& r = registry();
   if (r.has_built_ins.load(std::memory_order_acquire)) [[likely]]

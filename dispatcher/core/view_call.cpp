@@ -6,7 +6,7 @@
 #include "core/fast_call.hpp"
 #include "core/shape_rules.hpp"
 #include "tensor/new_tensor.hpp"
-#include "transforms/view_record.hpp"
+#include "core/view_record.hpp"
 
 namespace backplane::core {
 namespace {

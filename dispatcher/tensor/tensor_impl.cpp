@@ -7,12 +7,13 @@
 
 #include "core/device.hpp"
 #include "core/dtype_rules.hpp"
+#include "tensor/history.hpp"
 #include "tensor/new_tensor.hpp"
-#include "transforms/level.hpp"
-#include "transforms/tape.hpp"
-#include "transforms/view_record.hpp"
 
 namespace backplane::core {
+
+constinit HistoryOwner history_owner{};
+
 namespace {
 
 // The product may overflow before a size of 0. Throws otherwise, and ends the handle of which only the dims are set.
@@ -85,9 +86,15 @@ void set_strides(TensorImpl* t, const int64_t* strides) {
 thread_local constinit TensorImpl* doomed __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))) = false;
 
+void end_wrapper(Wrapper* wrapper) noexcept {
+  release(wrapper->inner);
+  if (wrapper->tangent) release(wrapper->tangent);
+  WrapperPool::give(wrapper);
+}
+
 // One that has neither autograd nor wrapper, and a view's record no longer: its base, if it has one, holds the storage.
 [[gnu::always_inline]] inline void destroy_plain(TensorImpl* t, const TensorImpl* base) noexcept {
-  if (t->node) release(t->node);
+  if (t->node) history_owner.release(t->node);
   if (!base && t->storage) release(t->storage);
   if (t->dl.shape != t->inline_dims) [[unlikely]]
     delete[] t->dl.shape;
@@ -103,8 +110,8 @@ thread_local constinit bool destroying __attribute__((tls_model("initial-exec"))
   while (doomed) {
     TensorImpl* next = doomed;
     doomed = static_cast<TensorImpl*>(next->dl.data);
-    if (next->autograd) destroy(next->autograd);
-    if (next->wrapper) destroy(next->wrapper);
+    if (next->autograd) history_owner.end(next->autograd);
+    if (next->wrapper) end_wrapper(next->wrapper);
     TensorImpl* base = next->view ? end_view_record(next->view) : nullptr;
     destroy_plain(next, base);
     if (base) release(base);
@@ -122,7 +129,7 @@ void destroy(TensorImpl* t) noexcept {
       if (!base || !drop(base)) return;
       t = base;
     }
-  if (t->autograd && taken_again(t)) return;
+  if (t->autograd && history_owner.taken_again(t)) return;
   destroy_in_turn(t);
 }
 

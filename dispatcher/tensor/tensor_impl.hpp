@@ -15,9 +15,9 @@ namespace backplane::core {
 struct Device;      // core/device.hpp
 struct Stream;      // core/device.hpp
 struct Node;        // transforms/tape.hpp
-struct Autograd;    // transforms/tape.hpp
-struct ViewRecord;  // transforms/tape.hpp
-struct Wrapper;     // transforms/level.hpp
+struct Autograd;    // tensor/history.hpp
+struct ViewRecord;  // tensor/history.hpp
+struct Wrapper;     // tensor/history.hpp
 
 inline constexpr int kInlineRank = 5;
 inline constexpr uint64_t kSmallBytes = 64;  // data of this size live inside the storage, where memory is the host's

@@ -2,12 +2,10 @@
 // view's `put`, and so on up the chain; other views of a changed base take their value from it when they are next used.
 #include "core/dtype_rules.hpp"
 #include "core/evaluator.hpp"
+#include "core/view_record.hpp"
 #include "transforms/level.hpp"
-#include "transforms/tape.hpp"
 
 namespace backplane::core {
-
-std::atomic<uint64_t> inplace_changes{1};
 
 namespace {
 
@@ -28,10 +26,10 @@ void assign(Level& level, TensorImpl* target, TensorImpl* source) {
   to.tangent = tangent;
   to.batched = batched;
   Node* old_node = target->node;
-  if (source->node && source->wrapper) retain(source->node);
+  if (source->node && source->wrapper) history_owner.retain(source->node);
   target->node = source->wrapper ? source->node : nullptr;
   target->node_output = source->node_output;
-  if (old_node) release(old_node);
+  if (old_node) history_owner.release(old_node);
   release(old_inner);
   if (old_tangent) release(old_tangent);
 }

@@ -5,15 +5,12 @@
 
 #include "backplane/transforms.hpp"
 #include "core/device_call.hpp"
-#include "tensor/pool.hpp"
-#include "transforms/tape.hpp"
-#include "transforms/view_record.hpp"
+#include "core/view_record.hpp"
 
 namespace backplane::core {
 namespace {
 
 std::atomic<uint64_t> next_serial{1};
-using WrapperPool = Pool<sizeof(Wrapper)>;
 
 // While a level is active, ops without tensor arguments are intercepted through this thread's included keys.
 void set_innermost(Level* level) {
@@ -50,12 +47,6 @@ Level* highest_level(const Call& call) {
 }
 
 }  // namespace
-
-void destroy(Wrapper* wrapper) noexcept {
-  release(wrapper->inner);
-  if (wrapper->tangent) release(wrapper->tangent);
-  WrapperPool::give(wrapper);
-}
 
 Level::Level(const char* name) : Level(name, next_serial.fetch_add(1, std::memory_order_relaxed)) {}
 

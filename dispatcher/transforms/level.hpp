@@ -15,6 +15,7 @@
 
 #include "backplane/graph_function.hpp"
 #include "core/dispatch.hpp"
+#include "tensor/history.hpp"
 
 namespace backplane::core {
 
@@ -48,25 +49,6 @@ class Level {
  private:
   bool active_ = true;
 };
-
-// What stands behind a tensor of a level. The handle's shape and dtype never change; `inner`, `tangent` and `batched`
-// do when the tensor is changed in place.
-struct Wrapper {
-  uint64_t serial;
-  uint32_t depth;
-  uint32_t version = 0;           // counts in-place changes
-  TensorImpl* inner;              // owned: the tensor below
-  TensorImpl* tangent = nullptr;  // owned; of a forward level: nullptr is a zero
-  bool batched = false;           // of a batching level: `inner` has the batch at axis 0
-  const char* transform;
-};
-void destroy(Wrapper* wrapper) noexcept;
-
-// How often the tensor was changed in place. A view of a level's tensor knows of its base's changes once it was
-// refreshed.
-inline uint32_t version_now(const TensorImpl& t) {
-  return t.storage ? t.storage->version.load(std::memory_order_relaxed) : t.wrapper ? t.wrapper->version : 0;
-}
 
 // Runs what is below a level: the thread's stack ends under it for a scope.
 class BelowLevel {

@@ -2,11 +2,11 @@
 #include <cstring>
 #include <new>
 
+#include "core/view_record.hpp"
 #include "tensor/pool.hpp"
 #include "transforms/leaf_refs.hpp"
 #include "transforms/level.hpp"
 #include "transforms/tape.hpp"
-#include "transforms/view_record.hpp"
 
 namespace backplane::core {
 namespace {
@@ -112,6 +112,8 @@ Autograd& autograd_of(TensorImpl* tensor) {
   return *tensor->autograd;
 }
 
+namespace {
+
 bool taken_again(TensorImpl* tensor) noexcept {
   Node* leaf_node = tensor->autograd->leaf_node.load(std::memory_order_acquire);
   if (!leaf_node) return false;
@@ -123,14 +125,17 @@ bool taken_again(TensorImpl* tensor) noexcept {
   return false;
 }
 
-void destroy(Autograd* autograd) noexcept {
+void end(Autograd* autograd) noexcept {
   if (Node* leaf_node = autograd->leaf_node.load(std::memory_order_acquire)) release(leaf_node);
   if (autograd->grad) release(autograd->grad);
   autograd->~Autograd();
   Pool<sizeof(Autograd)>::give(autograd);
 }
 
-namespace {
+[[gnu::constructor]] void own_histories() {
+  history_owner = {[](Node* node) noexcept { retain(node); }, [](Node* node) noexcept { release(node); }, end,
+                   taken_again};
+}
 
 [[gnu::noinline]] Node* make_leaf_node(TensorImpl* tensor) {
   std::atomic<Node*>& slot = tensor->autograd->leaf_node;

@@ -14,7 +14,7 @@
 #include "core/dispatch.hpp"
 #include "core/evaluator.hpp"
 #include "core/lock.hpp"
-#include "transforms/hooks.hpp"
+#include "tensor/history.hpp"
 
 namespace backplane::core {
 
@@ -22,16 +22,6 @@ struct Operands;  // core/fast_call.hpp
 
 // Has a tensor of this dtype a gradient?
 inline bool is_inexact(bp_dtype dtype) { return BP_DTYPE_BIT(dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX); }
-
-// What a formula of `record` runs in: its calls see these keys.
-inline bp_frame formula_frame(const OpRecord& record, uint64_t keys = ~uint64_t{0}) {
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &record.info;
-  frame.keys = keys;
-  return frame;
-}
 
 struct Edge {
   Node* node;       // owned; nullptr: no derivative wanted
@@ -120,27 +110,6 @@ inline void release(Node* node) noexcept {
 }
 void release_saved(Node* node) noexcept;
 
-// How a view was made, so that a change through it reaches its base (view_record.hpp). One block: the arguments follow,
-// args()[op.alias] being the base, and behind them what lists among them point to.
-struct ViewRecord {
-  TensorImpl* base;  // owned; its storage is the view's, which counts no reference of its own
-  const OpEntry* op;
-  uint64_t
-      base_stamp;  // what the base's was when this view was taken: autograd->stamp; of a level's tensor, its version
-  uint32_t n_args;
-  uint32_t block_size;
-  uint64_t fresh_at = 0;  // what inplace_changes was when the view was last found as new as its bases
-  bp_value* args() { return reinterpret_cast<bp_value*>(this + 1); }
-};
-
-// What a tensor keeps for differentiation beyond its node: most have none.
-struct Autograd {
-  bool requires_grad = false;             // a leaf that wants a gradient
-  TensorImpl* grad = nullptr;             // owned; under gradient_lock
-  std::atomic<Node*> leaf_node{nullptr};  // owned; made when first needed
-  Hooks hooks;                            // of a leaf
-  uint64_t stamp = 0;                     // grows when an in-place change through a view replaces the history
-};
 Autograd& autograd_of(TensorImpl* tensor);  // makes it
 // nullptr where there is none. Of a tensor that other threads may give one.
 inline Autograd* find_autograd(TensorImpl* tensor) {
@@ -148,11 +117,6 @@ inline Autograd* find_autograd(TensorImpl* tensor) {
 }
 // Guards the tensor's gradient: several threads may add to it, read it and replace it.
 Lock& gradient_lock(const TensorImpl* tensor);
-// Its last reference was given back, as drop() says. Has a backward pass taken one since, by leaf_of? Then the tensor
-// ends with that one.
-bool taken_again(TensorImpl* tensor) noexcept;
-void destroy(Autograd* autograd) noexcept;
-
 // The edge that leads to a tensor's history; an empty one where it has none. For a view whose base has changed since,
 // the history is made anew first. The reference is the caller's.
 Edge edge_to(TensorImpl* tensor);
@@ -160,24 +124,6 @@ void release_edge(const Edge& edge) noexcept;
 // The tensor of a leaf's node, with a reference; empty once it is gone.
 Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
-// Grows with every change through which views of a tensor may have to be taken anew. So a chain of views that was found
-// fresh is not walked again before the next one.
-extern std::atomic<uint64_t> inplace_changes;
-// Takes anew, from the base down, what is older than its base: `take_anew(view)` looks at one view and its base.
-template <class TakeAnew>
-void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
-  const uint64_t now = inplace_changes.load(std::memory_order_acquire);
-  // Threads that only read a view come here at once.
-  const auto fresh = [](TensorImpl* t) { return std::atomic_ref(t->view->fresh_at); };
-  if (fresh(view).load(std::memory_order_acquire) == now) return;
-  std::vector<TensorImpl*> chain;
-  for (TensorImpl* t = view; t->view && fresh(t).load(std::memory_order_acquire) != now; t = t->view->base)
-    chain.push_back(t);
-  for (size_t i = chain.size(); i-- > 0;) {
-    take_anew(chain[i]);
-    fresh(chain[i]).store(now, std::memory_order_release);
-  }
-}
 // A view's history may be made anew by another reader meanwhile: there is one before and after.
 inline bool has_history(const TensorImpl* t) {
   return std::atomic_ref(const_cast<TensorImpl*>(t)->node).load(std::memory_order_relaxed) != nullptr;

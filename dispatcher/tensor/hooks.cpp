@@ -1,5 +1,5 @@
 // Lists of hooks: their lock, and replacing one.
-#include "transforms/hooks.hpp"
+#include "tensor/hooks.hpp"
 
 #include "core/lock.hpp"
 

@@ -1,13 +1,15 @@
 // Records of views: one pass over the arguments where they fit into a block of the free list, two where they do not.
-#include "transforms/view_record.hpp"
+#include "core/view_record.hpp"
 
 #include <cstring>
 #include <new>
 
-#include "transforms/level.hpp"
-#include "transforms/saving.hpp"
+#include "core/plain_value.hpp"
 
 namespace backplane::core {
+
+std::atomic<uint64_t> inplace_changes{1};
+
 namespace {
 
 // Has what lists and the rarest values lack: nothing to point to.
@@ -75,10 +77,6 @@ constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) 
 }
 
 }  // namespace
-
-uint64_t stamp_of(const TensorImpl& base) {
-  return base.wrapper ? base.wrapper->version : base.autograd ? base.autograd->stamp : 0;
-}
 
 void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view) {
   TensorImpl* base = impl(args[op.record->def.alias].u.t);

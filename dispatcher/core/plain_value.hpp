@@ -1,0 +1,46 @@
+// Copies of a call's values that are no tensors, with what they point to in memory of whoever keeps them: a node, a
+// view's record.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "backplane/abi/value.h"
+
+namespace backplane::core {
+
+// Of what a value points to, rounded up to what keeps the next one aligned.
+inline size_t extra_bytes(const bp_value& v) {
+  switch (v.tag) {
+    case BP_TAG_STRING:
+      return (v.count + 8u) & ~size_t{7};
+    case BP_TAG_COMPLEX:
+      return 2 * sizeof(double);
+    case BP_TAG_GENERATOR:
+      return sizeof(bp_generator_state);
+    case BP_TAG_INT_LIST:
+      return v.count * sizeof(int64_t);
+    case BP_TAG_FLOAT_LIST:
+      return v.count * sizeof(double);
+    case BP_TAG_BOOL_LIST:
+      return (v.count + 7u) & ~size_t{7};
+    case BP_TAG_VALUE_LIST:
+      return v.count * sizeof(bp_value);
+    default:
+      return 0;
+  }
+}
+
+// What a value points to moves behind `place`.
+inline bp_value copy_plain(const bp_value& v, char*& place) {
+  bp_value copy = v;
+  size_t bytes = extra_bytes(v);
+  if (bytes == 0) return copy;
+  size_t exact = v.tag == BP_TAG_STRING ? v.count + 1u : v.tag == BP_TAG_BOOL_LIST ? v.count : bytes;
+  std::memcpy(place, v.u.p, exact);
+  copy.u.p = place;
+  place += bytes;
+  return copy;
+}
+
+}  // namespace backplane::core
