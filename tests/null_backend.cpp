@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/registry.hpp"
+#include "registry/registry.hpp"
 
 namespace backplane::testing {
 namespace {

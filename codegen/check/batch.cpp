@@ -1,5 +1,5 @@
 // Batch rules of one entry: as stated, or whether one follows from the shape's word. The core decides again from the
-// record (dispatcher/transforms/batch_rules.cpp); a test of the core holds the two together over the whole registry.
+// record (dispatcher/batch/batch_rules.cpp); a test of the core holds the two together over the whole registry.
 #include <algorithm>
 
 #include "check/op_compiler.hpp"

@@ -1,4 +1,4 @@
-// See types.hpp. The core's builtins (core/builtins.cpp) implement what the table here declares.
+// See types.hpp. The core's builtins (record/builtins.cpp) implement what the table here declares.
 #include "check/types.hpp"
 
 #include "schema/vocabulary.hpp"

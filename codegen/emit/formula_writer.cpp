@@ -1,4 +1,4 @@
-// See formula_writer.hpp. Semantics are those of dispatcher/core/evaluation.cpp, which a law compares bit for bit.
+// See formula_writer.hpp. Semantics are those of dispatcher/record/evaluation.cpp, which a law compares bit for bit.
 #include "emit/formula_writer.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 namespace backplane::codegen {
 namespace {
 
-// What the functions below it share. Each piece mirrors one node of dispatcher/core/evaluation.cpp.
+// What the functions below it share. Each piece mirrors one node of dispatcher/record/evaluation.cpp.
 constexpr const char* kPrelude = R"(
 #if defined(__GNUC__)
 #define BP_MAYBE_UNUSED __attribute__((unused))

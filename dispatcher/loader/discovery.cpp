@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/plugin_finder.hpp"
-#include "core/registry.hpp"
 #include "loader/elf_symbols.hpp"
 #include "loader/found.hpp"
 #include "loader/lifecycle.hpp"
 #include "loader/trust.hpp"
+#include "memory/plugin_finder.hpp"
+#include "registry/registry.hpp"
 
 namespace backplane::loader {
 namespace {

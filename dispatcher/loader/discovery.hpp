@@ -1,4 +1,5 @@
-// Plugins known by their manifests, and opening them when something of theirs is first needed (core/plugin_finder.hpp).
+// Plugins known by their manifests, and opening them when something of theirs is first needed
+// (memory/plugin_finder.hpp).
 //
 // Searched, in this order: the folders of BACKPLANE_PLUGIN_PATH (separated by colons), then `backplane/plugins` beside
 // libbackplane.so; then what add_plugin_path adds. Of two plugins of one name the first found counts. Any thread may

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/lock.hpp"
-#include "core/plugin_record.hpp"
+#include "memory/lock.hpp"
+#include "memory/plugin_record.hpp"
 
 namespace backplane::loader {
 

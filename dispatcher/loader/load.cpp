@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "backplane/error.hpp"
-#include "core/epoch.hpp"
-#include "core/registry.hpp"
 #include "loader/library.hpp"
 #include "loader/lifecycle.hpp"
 #include "loader/manifest.hpp"
 #include "loader/trust.hpp"
+#include "memory/epoch.hpp"
+#include "registry/registry.hpp"
 
 namespace backplane::loader {
 namespace {

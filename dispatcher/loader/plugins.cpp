@@ -1,10 +1,10 @@
 // The public functions over all plugins: loading by path, and the report of what is found and loaded.
 #include "backplane/plugins.hpp"
 
-#include "core/plugin_record.hpp"
 #include "loader/discovery.hpp"
 #include "loader/found.hpp"
 #include "loader/lifecycle.hpp"
+#include "memory/plugin_record.hpp"
 
 namespace backplane {
 namespace {

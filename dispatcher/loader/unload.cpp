@@ -2,10 +2,10 @@
 // lifecycle.hpp for locks and states. A refusal at any step leaves the plugin registered and working.
 #include "backplane/error.hpp"
 #include "backplane/plugins.hpp"
-#include "core/epoch.hpp"
-#include "core/registry.hpp"
 #include "loader/library.hpp"
 #include "loader/lifecycle.hpp"
+#include "memory/epoch.hpp"
+#include "registry/registry.hpp"
 
 namespace backplane::loader {
 namespace {

@@ -1,6 +1,6 @@
 // Laws of discovery: finding opens nothing; the first use of a backend or op opens its plugin, once, with the plugins
 // that bring kernels for it; a refusal is told where it matters and kept.
-#include "core/plugin_finder.hpp"
+#include "memory/plugin_finder.hpp"
 
 #include "loader/plugin_files.hpp"
 

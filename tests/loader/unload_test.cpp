@@ -4,11 +4,11 @@
 #include <thread>
 
 #include "backplane/autograd.hpp"
-#include "core/epoch.hpp"
-#include "core/plugin_record.hpp"
 #include "loader/host_traits.hpp"
 #include "loader/lifecycle.hpp"
 #include "loader/plugin_files.hpp"
+#include "memory/epoch.hpp"
+#include "memory/plugin_record.hpp"
 
 namespace backplane::loader_test {
 namespace {

@@ -8,7 +8,7 @@ import source_tree
 FILES = source_tree.tracked_files()
 CODE = [name for name in FILES if pathlib.PurePosixPath(name).suffix in source_tree.SOURCE_SUFFIXES | {".py", ".comp", ".cmake"}
         and not name.startswith("third_party/")]
-# Every ending of a tracked path: "level.hpp", "transforms/level.hpp", ...
+# Every ending of a tracked path: "level.hpp", "levels/level.hpp", ...
 KNOWN = {"/".join(parts[first:]) for parts in (name.split("/") for name in FILES) for first in range(len(parts))}
 # What codegen writes, what a build installs, and what is another project's.
 ELSEWHERE = {"include/backplane/ops.hpp", "share/backplane/ops.yaml", "dlpack/dlpack.h", "BackplaneConfig.cmake", "t.yaml"}

@@ -14,7 +14,7 @@ CODE = [name for name in FILES if pathlib.PurePosixPath(name).suffix in source_t
 CORE = [name for name in CODE if name.startswith(("dispatcher/tensor/", "dispatcher/core/", "dispatcher/transforms/"))]
 DEVICE_API = re.compile(r"\b(cuda|vulkan|openblas|cublas|rocm|metal)\w*", re.IGNORECASE)
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
-LOCKS = {"dispatcher/core/lock.hpp", "dispatcher/core/lock.cpp"}
+LOCKS = {"dispatcher/memory/lock.hpp", "dispatcher/memory/lock.cpp"}
 PLAIN_LOCK = re.compile(r"\bstd::(\w*mutex|\w*lock|once_flag|call_once|condition_variable\w*|\w*semaphore|latch|barrier)\b")
 EMPTY_NAMES = {"utils", "util", "common", "misc", "helper", "helpers", "manager"}
 # The one device that the core knows by name is the host, where numbers and tensors without a device live. Of the ops, it
@@ -46,7 +46,7 @@ def test_the_core_names_no_op():
 
 
 def test_a_fork_knows_every_lock_of_the_host():
-    """core/lock.hpp tells why; a guard is for a lock of that kind."""
+    """memory/lock.hpp tells why; a guard is for a lock of that kind."""
     host = [name for name in CODE if name.startswith("dispatcher/") and name not in LOCKS]
     assert list(lines_with(PLAIN_LOCK, host)) == []
 

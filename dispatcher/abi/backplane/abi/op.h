@@ -114,7 +114,7 @@ enum {
   BP_NODE_DEVICE = 11,   /* (tensor) -> device */
   BP_NODE_CALL = 12,     /* imm: index into names; inputs are the op's arguments, missing last ones default */
   BP_NODE_SELECT = 13,   /* (tuple or list) -> its element imm */
-  BP_NODE_BUILTIN = 14,  /* imm: index into names; a function on ints, lists and dtypes: core/builtins.cpp */
+  BP_NODE_BUILTIN = 14,  /* imm: index into names; a function on ints, lists and dtypes: record/builtins.cpp */
   BP_NODE_IF = 15,       /* (condition, then, else) */
   BP_NODE_LIST = 16,     /* (elements...) -> int list, or tensor list */
   BP_NODE_MAP = 17,      /* (list, body); imm: variable slot bound in body */
@@ -205,7 +205,7 @@ typedef bp_status(BP_CALL* bp_shape_fn)(const bp_frame* frame, const bp_value* a
 typedef bp_status(BP_CALL* bp_dtype_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, int32_t result,
                                         bp_dtype* dtype);
 
-/* One per result. `name` is a word of the vocabulary (core/shape_rules.cpp lists them; e.g. "broadcast",
+/* One per result. `name` is a word of the vocabulary (record/shape_rules.cpp lists them; e.g. "broadcast",
  * "reduce", "matmul", "view.permute"), with the arguments that it reads; "expr": the SHAPE formula's root of
  * that result; "function": `fn`; "dynamic": the kernel allocates. */
 typedef struct bp_shape_rule {

@@ -1,0 +1,89 @@
+// Batching row by row: what an entry that says `batch: loop` gets.
+#include <algorithm>
+
+#include "backplane/op.hpp"
+#include "batch/batch_fallbacks.hpp"
+#include "batch/batch_random.hpp"
+
+namespace backplane::core {
+namespace {
+
+void report_once(const BatchedCall& c) {
+  if (c.call.op.batch_loop_reported.exchange(true, std::memory_order_relaxed)) return;
+  const std::string text = std::string(c.record.name) + ": " + c.level.transform +
+                           " runs it once per row of the batch; a batch formula in its entry would be faster";
+  host_table.log(BP_LOG_WARNING, text.c_str());
+}
+
+// One row's arguments, as selections out of the batch.
+class Row {
+ public:
+  Row(BatchedCall& c, int64_t index) : mask_(c.call.mask) {
+    for (int32_t i = 0; i < c.call.n_args; ++i) {
+      args[i] = c.args[i];
+      if (!c.batched[i]) continue;
+      if (args[i].tag == BP_TAG_TENSOR) {
+        args[i].u.t = select(args[i].u.t, index);
+      } else {
+        auto& list = lists_.emplace_back(tensors_of(args[i]).begin(), tensors_of(args[i]).end());
+        for (bp_tensor*& t : list)
+          if (t) t = select(t, index);
+        args[i].u.tensors = list.data();
+      }
+    }
+  }
+  bp_value args[kMaxArgs];
+
+ private:
+  bp_tensor* select(bp_tensor* t, int64_t index) {
+    bp_value in[] = {tensor_value(impl(t)), value(int64_t{0}), value(index)};
+    return selected_.keep(call_one(role_op(Role::kSelect), in, 3, mask_));
+  }
+  uint64_t mask_;
+  Temporaries selected_;
+  std::vector<std::vector<bp_tensor*>> lists_;
+};
+
+bp_value joined(BatchedCall& c, const std::vector<Tensor>& rows) {
+  std::vector<bp_tensor*> pieces;
+  for (const Tensor& row : rows) {
+    const auto ndim = static_cast<size_t>(row.ndim()) + 1;
+    int64_t* shape = c.ints(ndim);
+    shape[0] = 1;
+    std::copy_n(row.get()->dl.shape, ndim - 1, shape + 1);
+    pieces.push_back(c.reshape(impl(row), shape, ndim));
+  }
+  bp_value list{};
+  list.tag = BP_TAG_TENSOR_LIST;
+  list.count = static_cast<uint32_t>(pieces.size());
+  list.u.tensors = pieces.data();
+  return tensor_value(call_one(role_op(Role::kConcat), &list, 1, c.call.mask));
+}
+
+}  // namespace
+
+void run_loop(BatchedCall& c) {
+  BP_CHECK(counters.batch_loop_allowed.load(std::memory_order_relaxed), NOT_IMPLEMENTED, c.record.name, ": ",
+           c.level.transform,
+           " could only loop over the rows, which allow_batch_loop(false) forbids; state a batch "
+           "formula in its entry, or allow loops");
+  report_once(c);
+  counters.batch_loops.fetch_add(1, std::memory_order_relaxed);
+  for (int32_t i = 0; i < c.call.n_args; ++i)
+    if (c.batched[i] && !c.is_tensor(i)) c.batch_list(i);
+  std::vector<std::vector<Tensor>> results(static_cast<size_t>(c.call.n_outs));
+  for (int64_t index = 0; index < c.size(); ++index) {
+    Row row(c, index);
+    RowGenerator generator(c, index, row.args);
+    bp_value outs[kMaxResults] = {};
+    dispatch({c.call.op, row.args, c.call.n_args, outs, c.call.n_outs, c.call.mask});
+    for (int32_t j = 0; j < c.call.n_outs; ++j) results[static_cast<size_t>(j)].push_back(Tensor::adopt(outs[j].u.t));
+  }
+  for (int32_t j = 0; j < c.call.n_outs; ++j) c.call.outs[j] = joined(c, results[static_cast<size_t>(j)]);
+}
+
+}  // namespace backplane::core
+
+namespace backplane {
+bool allow_batch_loop(bool allowed) noexcept { return core::counters.batch_loop_allowed.exchange(allowed); }
+}  // namespace backplane

@@ -1,0 +1,21 @@
+// Random numbers inside a batch: generators derived from the caller's (key, counter), so that every row has numbers of
+// its own, the same at every run, which no later draw of the caller's generator repeats.
+#pragma once
+
+#include "batch/batched_call.hpp"
+
+namespace backplane::core {
+
+// A sequence of its own for each `stream` of a reserved range.
+bp_generator_state derived_generator(const bp_generator_state& from, uint64_t stream) noexcept;
+
+// For the time of a row's call: its generators, where the policy wants them to differ.
+class RowGenerator {
+ public:
+  RowGenerator(const BatchedCall& call, int64_t row, bp_value* args);
+
+ private:
+  bp_generator_state states_[4];
+};
+
+}  // namespace backplane::core

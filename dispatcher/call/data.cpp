@@ -1,0 +1,186 @@
+// Making tensors and moving their data: empty, from and to host memory, between devices.
+#include <algorithm>
+#include <cstring>
+
+#include "backplane/device.hpp"
+#include "call/device_call.hpp"
+#include "memory/epoch.hpp"
+#include "memory/foreign_memory.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/shape_rules.hpp"
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+void check_sizes(const char* who, Shape shape, bp_dtype dtype) {
+  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, who, ": there is no dtype ", dtype);
+  BP_CHECK(shape.size() <= kMaxRank, SHAPE, who, ": rank ", shape.size(), " exceeds ", kMaxRank);
+  for (size_t i = 0; i < shape.size(); ++i)
+    BP_CHECK(shape[i] >= 0, SHAPE, who, ": size ", shape[i], " of axis ", i, " is negative");
+  int64_t count = checked_count(shape.data(), static_cast<int32_t>(shape.size()));
+  BP_CHECK(count <= INT64_MAX / kItemSize[dtype], MEMORY, who, ": ", count, " elements of ", kDtypeNames[dtype],
+           " exceed 2^63 bytes");
+}
+
+// Copies strided elements, given as strides in bytes, to row-major memory.
+void gather(char* dst, const char* src, const int64_t* sizes, const int64_t* strides, int32_t ndim, int64_t item) {
+  if (ndim == 0) {
+    std::memcpy(dst, src, static_cast<size_t>(item));
+    return;
+  }
+  int64_t inner = item;
+  for (int32_t i = 1; i < ndim; ++i) inner *= sizes[i];
+  if (ndim == 1 && strides[0] == item) {
+    std::memcpy(dst, src, static_cast<size_t>(item * sizes[0]));
+    return;
+  }
+  for (int64_t k = 0; k < sizes[0]; ++k)
+    gather(dst + k * inner, src + k * strides[0], sizes + 1, strides + 1, ndim - 1, item);
+}
+
+constexpr uint64_t kNotBool = 0xfefefefefefefefe;  // of eight bools at once
+
+bool row_of_bools(const char* bytes, int64_t n) noexcept {
+  uint64_t found = 0;
+  for (; n >= 8; n -= 8, bytes += 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    found |= word;
+  }
+  for (; n > 0; --n, ++bytes) found |= static_cast<unsigned char>(*bytes);
+  return (found & kNotBool) == 0;
+}
+
+bool strided_bools(const char* bytes, const int64_t* sizes, const int64_t* strides, size_t ndim) noexcept {
+  if (ndim == 0) return row_of_bools(bytes, 1);
+  if (ndim == 1 && strides[0] == 1) return row_of_bools(bytes, sizes[0]);
+  for (int64_t k = 0; k < sizes[0]; ++k)
+    if (!strided_bools(bytes + k * strides[0], sizes + 1, strides + 1, ndim - 1)) return false;
+  return true;
+}
+
+void make_bools(char* bytes, uint64_t n) {
+  if (row_of_bools(bytes, static_cast<int64_t>(n))) return;
+  for (uint64_t i = 0; i < n; ++i) bytes[i] = bytes[i] != 0;
+}
+
+Tensor contiguous(const Tensor& t) {
+  if (t.is_contiguous()) return t;
+  bp_value arg = value(t);
+  return Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1, 0));
+}
+
+void require_data(const Tensor& t, const char* who) {
+  BP_CHECK(t, VALUE, who, ": the tensor is empty");
+  BP_CHECK(!(t.get()->flags & BP_TENSOR_WRAPPER), VALUE, who,
+           ": a tensor inside a transform has no data of its own; return it from the transformed function first");
+}
+
+}  // namespace
+
+Tensor empty(Shape shape, bp_dtype dtype, bp_device device) {
+  check_sizes("empty", shape, dtype);
+  CallGuard guard;
+  Device& d = device_at(device);
+  check_usable(d);
+  Tensor made = Tensor::adopt(new_tensor(d, dtype, static_cast<int32_t>(shape.size()), shape.data()));
+  if (dtype == BP_BOOL && d.host_memory())
+    std::memset(made.get()->storage->data, 0, made.get()->nbytes);  // else no bools
+  return made;
+}
+
+Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device) {
+  Tensor result = empty(shape, dtype, device);
+  auto ndim = static_cast<int32_t>(shape.size());
+  uint64_t nbytes = result.get()->nbytes;
+  if (nbytes == 0) return result;
+  CallGuard guard;
+  Device& d = device_at(device);
+  bp_storage* storage = result.get()->storage;
+  if (strides.empty() && (dtype != BP_BOOL || are_bools(data, shape, {}))) {
+    copy_from_host(d, storage, 0, data, nbytes);
+    return result;
+  }
+  int64_t bytes[kMaxRank];
+  int64_t step = kItemSize[dtype];
+  for (int32_t i = ndim - 1; i >= 0; --i) {
+    bytes[i] = strides.empty() ? step : strides[static_cast<size_t>(i)] * kItemSize[dtype];
+    step *= shape[static_cast<size_t>(i)];
+  }
+  std::vector<char> staging(d.host_memory() ? 0 : nbytes);
+  char* packed = d.host_memory() ? static_cast<char*>(storage->data) : staging.data();
+  gather(packed, static_cast<const char*>(data), shape.data(), bytes, ndim, kItemSize[dtype]);
+  if (dtype == BP_BOOL) make_bools(packed, nbytes);
+  if (!d.host_memory()) copy_from_host(d, storage, 0, packed, nbytes);
+  return result;
+}
+
+void to_host(const Tensor& tensor, void* dst) {
+  require_data(tensor, "to_host");
+  if (tensor.get()->nbytes == 0) return;
+  CallGuard guard;
+  Tensor packed = contiguous(tensor);
+  core::copy_to_host(*packed.get()->storage->device, packed.get()->storage, packed.get()->dl.byte_offset, dst,
+                     packed.get()->nbytes);
+}
+
+bool are_bools(const void* data, Shape shape, Shape strides) noexcept {
+  const auto* bytes = static_cast<const char*>(data);
+  if (!strides.empty()) return strided_bools(bytes, shape.data(), strides.data(), shape.size());
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return row_of_bools(bytes, count);
+}
+
+Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner, void (*release_owner)(void*),
+                 bool read_only) {
+  check_sizes("wrap_host", shape, dtype);
+  CallGuard guard;
+  // The storage spans what the strides reach, which may lie before `data`.
+  const int64_t* steps = strides.empty() ? nullptr : strides.data();
+  const ForeignMemory memory = foreign_memory("wrap_host", data, 0, shape, steps, dtype);
+  BP_CHECK(dtype != BP_BOOL || are_bools(data, shape, strides), VALUE,
+           "wrap_host: found bools that are neither the byte 0 nor 1; copy them with from_host, which makes them so");
+  bp_storage* storage = wrap_storage(host_device(), memory.begin, memory.size, owner, release_owner);
+  storage->read_only = read_only;
+  return Tensor::adopt(new_tensor_over(storage, dtype, static_cast<int32_t>(shape.size()), shape.data(),
+                                       memory.size ? steps : nullptr, memory.byte_offset));
+}
+
+Tensor to_device(const Tensor& tensor, bp_device device) {
+  BP_CHECK(tensor, VALUE, "to_device: the tensor is empty");
+  if (tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal) return tensor;
+  require_data(tensor, "to_device");
+  CallGuard guard;
+  Device& target = device_at(device);
+  check_usable(target);
+  Tensor packed = contiguous(tensor);
+  Tensor result = empty(packed.shape(), packed.dtype(), device);
+  Device& source = *packed.get()->storage->device;
+  bp_tensor& from = *packed.get();
+  if (from.nbytes) {
+    if (source.host_memory()) {
+      core::copy_from_host(target, result.get()->storage, 0,
+                           static_cast<char*>(from.storage->data) + from.dl.byte_offset, from.nbytes);
+    } else if (target.host_memory()) {
+      core::copy_to_host(source, from.storage, from.dl.byte_offset, result.get()->storage->data, from.nbytes);
+    } else {
+      std::vector<char> staging(from.nbytes);
+      core::copy_to_host(source, from.storage, from.dl.byte_offset, staging.data(), from.nbytes);
+      core::copy_from_host(target, result.get()->storage, 0, staging.data(), from.nbytes);
+    }
+  }
+  call_handlers.move(tensor, result);
+  return result;
+}
+
+int dtype_size(bp_dtype dtype) noexcept { return dtype < BP_DTYPE_COUNT ? kItemSize[dtype] : 0; }
+const char* dtype_name(bp_dtype dtype) noexcept { return dtype < BP_DTYPE_COUNT ? kDtypeNames[dtype] : "none"; }
+bp_dtype promote(bp_dtype a, bp_dtype b) noexcept {
+  return a < BP_DTYPE_COUNT && b < BP_DTYPE_COUNT ? kPromotion[a][b] : static_cast<bp_dtype>(BP_DTYPE_NONE);
+}
+
+}  // namespace backplane

@@ -1,0 +1,145 @@
+// Runs an op's decomposition: its formula, over arguments of the compute dtype. Declared in dispatch.hpp and
+// device_call.hpp.
+#include <utility>
+#include <vector>
+
+#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
+#include "record/builtin_numbers.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/evaluator.hpp"
+#include "record/owned_value.hpp"
+
+namespace backplane::core {
+
+namespace {
+
+// The arguments in the form in which a kernel sees them, as far as dtypes go: those that promote, in the compute dtype.
+class PromotedArguments {
+ public:
+  explicit PromotedArguments(const Call& call)
+      : args_(call.args), promote_(call.op.record->def.promote), mask_(call.mask) {
+    compute_ = compute_dtype(*call.op.record, call.args, call.n_args);
+    if (compute_ == BP_DTYPE_NONE) return;
+    bool differ = false;
+    for (int32_t i = 0; i < call.n_args; ++i)
+      if (promotes(i)) each_tensor(call.args + i, 1, [&](TensorImpl* t) { differ = differ || t->dtype != compute_; });
+    if (differ) [[unlikely]]
+      cast_all(call);
+  }
+  PromotedArguments(const PromotedArguments&) = delete;
+  ~PromotedArguments() {
+    for (TensorImpl* t : held_) release(t);
+  }
+  const bp_value* get() const { return args_; }
+
+ private:
+  bool promotes(int32_t i) const { return i < 64 && (promote_ >> i & 1); }
+
+  bp_tensor* cast(bp_tensor* t) {
+    if (!t || t->dtype == compute_) return t;
+    bp_value args[] = {tensor_value(impl(t)), dtype_value(compute_)};
+    held_.push_back(call_one(role_op(Role::kCast), args, 2, mask_));
+    return held_.back();
+  }
+
+  void cast_all(const Call& call) {
+    values_.assign(call.args, call.args + call.n_args);
+    for (int32_t i = 0; i < call.n_args; ++i) {
+      bp_value& v = values_[static_cast<size_t>(i)];
+      if (!promotes(i)) continue;
+      if (v.tag == BP_TAG_TENSOR) v.u.t = cast(v.u.t);
+      if (v.tag != BP_TAG_TENSOR_LIST) continue;
+      auto& list = lists_.emplace_back(v.u.tensors, v.u.tensors + v.count);
+      for (bp_tensor*& t : list) t = cast(t);
+      v.u.tensors = list.data();
+    }
+    args_ = values_.data();
+  }
+
+  const bp_value* args_;
+  uint64_t promote_;
+  uint64_t mask_;
+  bp_dtype compute_;
+  std::vector<bp_value> values_;
+  std::vector<std::vector<bp_tensor*>> lists_;
+  std::vector<TensorImpl*> held_;
+};
+
+// An inner op may have refused what this op's own rules refuse in the user's terms.
+bool blames_arguments(bp_status code) {
+  return code == BP_ERROR_SHAPE || code == BP_ERROR_VALUE || code == BP_ERROR_TYPE || code == BP_ERROR_INDEX ||
+         code == BP_ERROR_DATA;
+}
+
+}  // namespace
+
+// The shape rule is asked when an op further down has refused: asked first, a rule that is a formula would take up to
+// three quarters of the call. A decomposition that would take what the rule refuses says `require` itself.
+void call_decomposition(const Call& call) {
+  try {
+    decompose_checked(call);
+  } catch (const Error& error) {
+    if (blames_arguments(error.code())) ResultShapes(call).check();
+    throw;
+  }
+}
+
+namespace {
+
+// What the formula gave and nobody has taken yet.
+struct Results {
+  bp_value values[kMaxResults] = {};
+  Results() = default;
+  Results(const Results&) = delete;
+  ~Results() {
+    for (bp_value& value : values) release_owned(value, [](bp_tensor* t) { release(impl(t)); });
+  }
+};
+
+// A formula may hand an argument on. As the result of an op that is no view it would be written to, and given a
+// history, as a tensor of its own.
+bool is_argument(const Call& call, const bp_value& result) {
+  if (result.tag != BP_TAG_TENSOR || (call.op.flags & (BP_OP_COMPOSITE | BP_OP_VIEW | BP_OP_MAYBE_VIEW))) return false;
+  bool found = false;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) { found = found || t == result.u.t; });
+  return found;
+}
+
+}  // namespace
+
+void decompose_checked(const Call& call) {
+  const OpEntry& op = call.op;
+  BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
+  link_entry(const_cast<OpEntry&>(op));
+  bp_frame frame{};
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &op.record->info;
+  frame.keys = call.mask;
+  frame.compute = BP_DTYPE_NONE;
+  PromotedArguments promoted(call);
+  FormulaInputs inputs;
+  inputs.args = promoted.get();
+  inputs.frame = &frame;
+  Results results;
+  evaluate(*op.record, *op.decompose, inputs, results.values, native_formulas.load(std::memory_order_relaxed));
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    bp_value &out = call.outs[i], &result = results.values[i];
+    if (is_number(result)) {  // a number in the position of a tensor, which the formula hands on
+      const bp_dtype dtype = result_dtype(*op.record, call.args, call.n_args, i, number_dtype(result.tag));
+      result = tensor_value(tensor_of_number(result, dtype, device_of_call(call), call.mask));
+    }
+    if (out.flags & BP_VALUE_GIVEN) {
+      bp_value target = out;
+      core::call(role_op(Role::kCopy), &result, 1, &target, 1, call.mask);
+    } else if (!(out.flags & BP_VALUE_NOT_WANTED)) {
+      if (is_argument(call, result)) [[unlikely]]
+        out = tensor_value(call_one(role_op(Role::kCopy), &result, 1, call.mask));
+      else
+        out = std::exchange(result, {});
+    }
+  }
+}
+
+}  // namespace backplane::core

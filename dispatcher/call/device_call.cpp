@@ -1,0 +1,403 @@
+// A call that nothing intercepts any more: infer, choose a row, prepare, run. See device_call.hpp.
+#include "call/device_call.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "backplane/device.hpp"
+#include "memory/epoch.hpp"
+#include "memory/expand.hpp"
+#include "memory/realign.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/number_range.hpp"
+#include "record/owned_value.hpp"
+#include "record/shape_rules.hpp"
+
+namespace backplane::core {
+namespace {
+
+// Everything that one kernel call needs, on the stack.
+struct Prepared {
+  bp_value args[kMaxArgs];
+  bp_value outs[kMaxResults];
+  double complex_storage[4][2];
+  int n_complex = 0;
+  std::vector<std::vector<bp_tensor*>> lists;
+  Temporaries temporaries;
+  struct CopyBack {
+    TensorImpl* from;
+    TensorImpl* to;
+    bool realigned;  // `from` is `to`, moved to where the kernel can write it
+  };
+  CopyBack copy_back[kMaxResults];
+  int n_copy_back = 0;
+};
+
+bool fits_row_layout(const TensorImpl& t, const KernelRow& row) {
+  return (row.def.flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP)) || is_contiguous(t);
+}
+
+bool is_aligned(const TensorImpl& t, uint64_t alignment) { return alignment <= 1 || t.dl.byte_offset % alignment == 0; }
+
+uint64_t alignment_of(const KernelRow& row, const Device& device) {
+  return std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
+}
+
+// Beside the tensors of a kernel. One that only uint64 holds reaches the others as a float.
+bp_value prepare_scalar(const OpRecord& record, int32_t arg, const bp_value& number, bp_dtype compute) {
+  if (compute != BP_DTYPE_NONE && !(record.def.dtype_flags & BP_DTYPE_WRAPS))
+    check_number(compute, number, record, arg);
+  const bool exact = compute != BP_DTYPE_NONE && (BP_DTYPE_BIT(compute) & BP_MASK_INTEGER);
+  return exact || !(number.flags & BP_VALUE_UINT64) ? number : value(real_of_number(number));
+}
+
+void prepare_arguments(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
+                       Prepared& p) {
+  const OpRecord& record = *call.op.record;
+  const bool expands = expands_operands(call.op.flags, row.def.flags);
+  const auto in_shape = [&](TensorImpl* t) {
+    const ShapeResult& full = shapes.of(0);
+    const bool fits = t->dl.ndim == full.ndim && std::equal(full.sizes, full.sizes + full.ndim, t->dl.shape);
+    return fits ? t : p.temporaries.keep(expanded(record, *t, full));
+  };
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    const bp_value& v = call.args[i];
+    bp_value& to = p.args[i];
+    to = v;
+    const bool promotes = i < 64 && (record.def.promote >> i & 1);
+    const bool in_compute = promotes && !(row.def.flags & BP_KERNEL_CASTS);
+    if (v.tag == BP_TAG_TENSOR) {
+      TensorImpl* t = expands ? in_shape(impl(v.u.t)) : impl(v.u.t);
+      to.u.t = prepare_tensor(t, row, device, in_compute, compute, p.temporaries);
+    } else if (v.tag == BP_TAG_TENSOR_LIST) {
+      auto& list = p.lists.emplace_back(v.u.tensors, v.u.tensors + v.count);
+      for (bp_tensor*& t : list)
+        if (t) t = prepare_tensor(impl(t), row, device, in_compute, compute, p.temporaries);
+      to.u.tensors = list.data();
+    } else if (record.args[static_cast<size_t>(i)].type == BP_TYPE_TENSOR && v.tag != BP_TAG_ABSENT) {
+      BP_CHECK(p.n_complex < 4, TYPE, record.name, ": more than 4 numbers stand in tensor positions");
+      // Where it does not promote, as a mask or an index, it keeps its own kind.
+      const bp_dtype kind = promotes ? compute : number_dtype(v.tag);
+      if (kind != BP_DTYPE_NONE) check_number(kind, v, record, i);
+      to = prepare_number(v, row, device, kind, p.complex_storage[p.n_complex++], p.temporaries);
+      if (expands && to.tag == BP_TAG_TENSOR)
+        to.u.t = prepare_tensor(in_shape(impl(to.u.t)), row, device, false, compute, p.temporaries);
+    } else if (record.args[static_cast<size_t>(i)].type == BP_TYPE_SCALAR && v.tag != BP_TAG_ABSENT) {
+      to = prepare_scalar(record, i, v, promotes ? compute : bp_dtype{BP_DTYPE_NONE});
+    }
+  }
+}
+
+// May the kernel write straight into `target` while it reads `input`?
+bool clashes(const TensorImpl& target, const TensorImpl& input, const KernelRow& row) {
+  if (target.storage != input.storage) return false;
+  bool identical = target.dl.byte_offset == input.dl.byte_offset && target.dtype == input.dtype &&
+                   same_shape(target, input) &&
+                   std::equal(target.dl.strides, target.dl.strides + target.dl.ndim, input.dl.strides);
+  if (identical) return !(row.def.flags & BP_KERNEL_INPLACE);
+  return overlap(target, input) != Overlap::kNo;
+}
+
+void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
+                     Prepared& p) {
+  const OpRecord& record = *call.op.record;
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    bp_value& slot = p.outs[i];
+    slot = call.outs[i];
+    if (row.def.flags & BP_KERNEL_OWN_RESULTS) {
+      if (slot.flags & BP_VALUE_GIVEN) slot = bp_value{};
+      continue;
+    }
+    bool dynamic = record.shape_words[static_cast<size_t>(i)] == nullptr && (call.op.flags & BP_OP_DYNAMIC);
+    if (slot.flags & BP_VALUE_NOT_WANTED || (dynamic && !(slot.flags & BP_VALUE_GIVEN))) continue;
+    BP_CHECK(!dynamic, NOT_IMPLEMENTED, record.name, ": the shape of result ", i,
+             " depends on values, so it cannot be written into a given output");
+    const ShapeResult& shape = shapes.of(i);
+    bp_dtype dtype = result_dtype(record, call.args, call.n_args, i, compute);
+    if (!(slot.flags & BP_VALUE_GIVEN)) {
+      slot = tensor_value(new_tensor(device, dtype, shape.ndim, shape.sizes));
+      slot.flags = BP_VALUE_GIVEN;
+      continue;
+    }
+    TensorImpl* target = impl(slot.u.t);
+    check_given(call.op, *target, shape, dtype, device);
+    bool direct = target->dtype == dtype && fits_row_layout(*target, row);
+    if (direct && !is_aligned(*target, alignment_of(row, device))) {
+      TensorImpl* moved = p.temporaries.keep(realigned(*target, device, alignment_of(row, device)));
+      slot.u.t = moved;
+      p.copy_back[p.n_copy_back++] = {moved, target, true};
+      continue;
+    }
+    if (direct)
+      each_tensor(p.args, call.n_args, [&](TensorImpl* input) { direct = direct && !clashes(*target, *input, row); });
+    if (!direct) {
+      TensorImpl* temporary = p.temporaries.keep(new_tensor(device, dtype, shape.ndim, shape.sizes));
+      slot.u.t = temporary;
+      p.copy_back[p.n_copy_back++] = {temporary, target, false};
+    }
+  }
+}
+
+// Are all operands row-major over one shape and dtype, so that the kernel may run flat?
+bool flat(const Prepared& p, int32_t n_args, int32_t n_outs) {
+  const bp_tensor& out = *p.outs[0].u.t;
+  if (!is_contiguous(out) || n_outs != 1) return false;
+  bool all = true;
+  each_tensor(p.args, n_args, [&](TensorImpl* t) { all = all && is_contiguous(*t) && same_shape(*t, out); });
+  return all;
+}
+
+void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
+  const bp_tensor* operands[kMaxLoopOperands];
+  int32_t n = 0;
+  auto add = [&](const bp_tensor* t) {
+    BP_CHECK(n < kMaxLoopOperands, VALUE, call.op.record->name, ": more than ", kMaxLoopOperands, " operands");
+    operands[n++] = t;
+  };
+  for (int32_t i = 0; i < call.n_outs; ++i) add(p.outs[i].tag == BP_TAG_TENSOR ? p.outs[i].u.t : nullptr);
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    if (call.op.record->args[static_cast<size_t>(i)].type != BP_TYPE_TENSOR) continue;
+    if (p.args[i].tag == BP_TAG_TENSOR_LIST)
+      for (uint32_t k = 0; k < p.args[i].count; ++k) add(p.args[i].u.tensors[k]);
+    else
+      add(p.args[i].tag == BP_TAG_TENSOR ? p.args[i].u.t : nullptr);
+  }
+  if (call.op.flags & BP_OP_ELEMENTWISE) {
+    build_elementwise_loop(operands, n, loop);
+    return;
+  }
+  // A reduction: which axes go is the shape rule's second parameter.
+  const bp_shape_rule& rule = call.op.record->shapes[0];
+  const bp_value& input = p.args[rule.args[0]];
+  const int32_t ndim = input.tag == BP_TAG_TENSOR ? input.u.t->dl.ndim : 0;  // a number has no axes
+  int32_t axes[kMaxRank];
+  int32_t n_axes = 0;
+  const bp_value* axis = rule.n_args > 1 && rule.args[1] != BP_NO_ARG ? &call.args[rule.args[1]] : nullptr;
+  if (!axis || axis->tag == BP_TAG_ABSENT)
+    for (; n_axes < ndim; ++n_axes) axes[n_axes] = n_axes;
+  else if (axis->tag == BP_TAG_INT)
+    axes[n_axes++] = normalize_axis(*call.op.record, axis->u.i, ndim);
+  else
+    for (uint32_t k = 0; k < axis->count; ++k) axes[n_axes++] = normalize_axis(*call.op.record, axis->u.ints[k], ndim);
+  build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
+}
+
+// Frees what the kernel of a synchronous device took with host->scratch.
+class ScratchScope {
+ public:
+  ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}
+  ~ScratchScope() {
+    while (blocks_.size() > begin_) {
+      deallocate(*blocks_.back().device, blocks_.back().data, blocks_.back().size, {});
+      blocks_.pop_back();
+    }
+  }
+
+ private:
+  std::vector<ScratchBlock>& blocks_;
+  size_t begin_;
+};
+
+void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
+  bp_frame frame;
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &call.op.record->info;
+  frame.context = row.def.context;
+  frame.stream = nullptr;
+  frame.backend = device.backend->index;
+  frame.ordinal = device.ordinal;
+  frame.ticket = 0;
+  frame.keys = call.mask & ~kCreationKey;  // what a kernel makes belongs to no level
+  frame.level = 0;
+  frame.compute = compute;
+  frame.reserved = 0;
+  frame.loop = nullptr;
+  LoopStorage loop;
+  if ((row.def.flags & BP_KERNEL_LOOP) && (call.op.flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION)) &&
+      !((call.op.flags & BP_OP_ELEMENTWISE) && flat(p, call.n_args, call.n_outs))) {
+    build_loop(call, p, loop);
+    frame.loop = &loop.loop;
+  }
+  bp_status status;
+  if (device.synchronous() || (row.def.flags & BP_KERNEL_CALLS_OPS)) {
+    CallGuard guard;
+    ScratchScope scratch;
+    status = row.def.fn(&frame, p.args, row.n_args, p.outs, call.n_outs);
+  } else {
+    std::vector<bp_storage*> reads, writes;
+    each_tensor(p.args, call.n_args, [&](TensorImpl* t) { reads.push_back(t->storage); });
+    each_tensor(p.outs, call.n_outs, [&](TensorImpl* t) { writes.push_back(t->storage); });
+    Stream& stream = current_stream(device);
+    std::lock_guard lock(device.lock);
+    frame.stream = stream.handle;
+    frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
+                         static_cast<int>(writes.size()));
+    CallGuard guard;
+    status = row.def.fn(&frame, p.args, row.n_args, p.outs, call.n_outs);
+  }
+  if (status != BP_OK) {
+    if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
+    throw_status(status, call.op, row.owner->name.c_str());
+  }
+  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// Takes the outputs back into the caller's slots.
+void deliver(const Call& call, Prepared& p) {
+  for (int i = 0; i < p.n_copy_back; ++i) {
+    if (p.copy_back[i].realigned) {
+      restore_span(*p.copy_back[i].from, *p.copy_back[i].to, device_of(*p.copy_back[i].to));
+      continue;
+    }
+    bool cast = p.copy_back[i].from->dtype != p.copy_back[i].to->dtype;
+    bp_value args[] = {tensor_value(p.copy_back[i].from), dtype_value(p.copy_back[i].to->dtype)};
+    bp_value to = tensor_value(p.copy_back[i].to);
+    to.flags = BP_VALUE_GIVEN;
+    core::call(role_op(cast ? Role::kCast : Role::kCopy), args, cast ? 2 : 1, &to, 1, 0);
+  }
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (call.outs[i].flags & BP_VALUE_GIVEN) {
+      impl(call.outs[i].u.t)->storage->version.fetch_add(1, std::memory_order_relaxed);
+    } else if (!(call.outs[i].flags & BP_VALUE_NOT_WANTED)) {
+      call.outs[i] = p.outs[i];
+      call.outs[i].flags = 0;
+    }
+  }
+}
+
+// Of a row with BP_KERNEL_OWN_RESULTS: where the caller gave an output, the kernel's tensor is copied to it.
+void hand_over(const Call& call, Prepared& p) {
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (!(call.outs[i].flags & BP_VALUE_GIVEN)) continue;
+    TensorImpl* made = p.temporaries.keep(impl(p.outs[i].u.t));
+    p.outs[i] = call.outs[i];
+    p.copy_back[p.n_copy_back++] = {made, impl(call.outs[i].u.t), false};
+  }
+}
+
+void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes) {
+  const bool own_results = (row.def.flags & BP_KERNEL_OWN_RESULTS) != 0;
+  Prepared p;
+  for (int32_t i = 0; i < call.n_outs; ++i) p.outs[i] = bp_value{};
+  try {
+    std::optional<OwnResults> expected;
+    if (own_results) expected.emplace(call, device, compute, shapes);
+    prepare_arguments(call, row, device, compute, shapes, p);
+    prepare_outputs(call, row, device, compute, shapes, p);
+    run_row(call, row, device, compute, p);
+    if (own_results) expected->check(p.outs);
+  } catch (...) {
+    for (int32_t i = 0; i < call.n_outs; ++i)
+      if (own_results || !(call.outs[i].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)))
+        release_owned(p.outs[i], [](bp_tensor* t) { release(impl(t)); });
+    throw;
+  }
+  if (own_results) hand_over(call, p);
+  deliver(call, p);
+}
+
+}  // namespace
+
+TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, bool in_compute, bp_dtype compute,
+                           Temporaries& temporaries) {
+  if (in_compute && t->dtype != compute) {
+    bp_value args[] = {tensor_value(t), dtype_value(compute)};
+    t = temporaries.keep(call_one(role_op(Role::kCast), args, 2, 0));
+  }
+  if (!fits_row_layout(*t, row)) {
+    bp_value arg = tensor_value(t);
+    t = temporaries.keep(call_one(role_op(Role::kCopy), &arg, 1, 0));
+  }
+  if (!is_aligned(*t, alignment_of(row, device)))
+    t = temporaries.keep(realigned(*t, device, alignment_of(row, device)));
+  return t;
+}
+
+void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype,
+                 Device& device) {
+  BP_CHECK(&device_of(target) == &device, VALUE, op.record->name, ": out is on device ", name_of(device_of(target)),
+           "; the arguments are on ", name_of(device));
+  bool same = target.dl.ndim == shape.ndim && std::equal(shape.sizes, shape.sizes + shape.ndim, target.dl.shape);
+  if (!same) {
+    auto text = [](int32_t n, const int64_t* sizes) {
+      std::string s = "(";
+      for (int32_t i = 0; i < n; ++i) s += (i ? ", " : "") + std::to_string(sizes[i]);
+      return s + (n == 1 ? ",)" : ")");
+    };
+    detail::fail(BP_ERROR_SHAPE, op.record->name, ": the output has shape ", text(target.dl.ndim, target.dl.shape),
+                 "; the result has shape ", text(shape.ndim, shape.sizes));
+  }
+  BP_CHECK(dtype_kind(dtype) <= dtype_kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ",
+           kDtypeNames[dtype], " cannot be written into an output of dtype ", kDtypeNames[target.dtype],
+           "; cast it first");
+  check_writable(op, target);
+}
+
+void check_writable(const OpEntry& op, const TensorImpl& target) {
+  BP_CHECK(target.storage, VALUE, op.record->name, ": the output has no data");
+  BP_CHECK(!target.storage->read_only, VALUE, op.record->name,
+           ": the output is read-only memory of another library; copy it");
+  BP_CHECK(is_contiguous(target) || !self_overlaps(target), VALUE, op.record->name,
+           ": several elements of the output share one place in memory (a broadcast view); copy it first");
+}
+
+Device& device_of_call(const Call& call) {
+  TensorImpl* first = nullptr;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+    if (t->flags & BP_TENSOR_WRAPPER)
+      detail::fail(BP_ERROR_VALUE, call.op.record->name,
+                   ": a tensor of a transform that has ended reached a device; return it from the transformed function "
+                   "instead of keeping it");
+    if (!first) {
+      first = t;
+      return;
+    }
+    if (!same_device(*first, *t))
+      detail::fail(BP_ERROR_VALUE, call.op.record->name, ": tensors on different devices: ", name_of(device_of(*first)),
+                   " and ", name_of(device_of(*t)), "; move one with to(device)");
+  });
+  if (first) return device_of(*first);
+  for (int32_t i = 0; i < call.n_args; ++i)
+    if (call.args[i].tag == BP_TAG_DEVICE) return device_at(call.args[i].u.d);
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN) return device_of(*impl(call.outs[i].u.t));
+  return device_at(default_device());
+}
+
+// A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
+[[gnu::noinline]] bool compare_beyond(const Call& call, bp_dtype compute) {
+  bp_value replaced[kMaxArgs];
+  if (!with_infinities(*call.op.record, call.args, call.n_args, compute, replaced)) return false;
+  call_on_device({call.op, replaced, call.n_args, call.outs, call.n_outs, call.mask});
+  return true;
+}
+
+void call_on_device(const Call& call) {
+  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
+  Device& device = device_of_call(call);
+  check_usable(device);
+  const OpRecord& record = *call.op.record;
+  bp_dtype compute = compute_dtype(record, call.args, call.n_args);
+  if ((record.def.dtype_flags & BP_DTYPE_COMPARES) && compare_beyond(call, compute)) return;
+  bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
+  bool lacking = compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute));
+  ResultShapes shapes(call);
+  if (!decompose && !lacking)
+    if (const KernelRow* row = pick_row(call, device, compute, shapes, nullptr))
+      return run_kernel(call, *row, device, compute, shapes);
+  if (call.op.decompose && !lacking) {
+    shapes.check();  // the same shape errors on every backend, whoever computes
+    counters.decompositions.fetch_add(1, std::memory_order_relaxed);
+    return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
+  }
+  if ((call.op.flags & BP_OP_HOST) && !lacking && !device.host_memory() &&
+      counters.host_fallback_allowed.load(std::memory_order_relaxed))
+    return call_host_fallback(call, device);
+  Refusals why;
+  pick_row(call, device, compute, shapes, &why);
+  throw_missing_kernel(call, device, compute, why);
+}
+
+}  // namespace backplane::core

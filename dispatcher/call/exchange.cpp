@@ -1,0 +1,125 @@
+// DLPack in and out. Export folds the byte offset for addressable backends and is refused for others; a capsule holds
+// the storage and a lease on the plugin whose memory it is.
+#include <cstring>
+#include <memory>
+
+#include "backplane/device.hpp"
+#include "call/device_call.hpp"
+#include "memory/epoch.hpp"
+#include "memory/foreign_memory.hpp"
+#include "record/dtype_rules.hpp"
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+struct Export {
+  DLManagedTensorVersioned managed{};
+  TensorImpl* tensor;
+  PluginRecord* owner;
+};
+
+void delete_export(DLManagedTensorVersioned* managed) {
+  auto* exported = static_cast<Export*>(managed->manager_ctx);
+  unlease(exported->owner, LeaseKind::kCapsule);
+  core::release(exported->tensor);
+  delete exported;
+}
+
+Device& device_of_dlpack(const DLTensor& t) {
+  int32_t type;  // any number may stand there, also one that is none of the enumeration's
+  static_assert(sizeof type == sizeof t.device.device_type);
+  std::memcpy(&type, &t.device.device_type, sizeof type);
+  if (type == kDLCPU) return host_device();
+  for (uint32_t i = 0; i < backend_count(); ++i) {
+    BackendRecord& backend = backend_at(i);
+    for (auto& device : backend.devices)
+      if (!backend.withdrawn && device->properties.dl_device_type == type && device->ordinal == t.device.device_id &&
+          (device->flags & BP_BACKEND_ADDRESSABLE) && type != kDLExtDev)
+        return *device;
+  }
+  detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", type, ", number ",
+               t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
+}
+
+// The tensor over foreign memory; `owner` is released with `release_owner` when its storage dies.
+Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool read_only) {
+  bp_dtype dtype = dtype_from_dlpack(t.dtype);
+  BP_CHECK(dtype != BP_DTYPE_NONE, DTYPE, "from_dlpack: code ", int{t.dtype.code}, " with ", int{t.dtype.bits},
+           " bits and ", t.dtype.lanes, " lanes is none of our dtypes");
+  BP_CHECK(t.ndim >= 0 && t.ndim <= 64, SHAPE, "from_dlpack: rank ", t.ndim, " is not in 0..64");
+  Device& device = device_of_dlpack(t);
+  BP_CHECK(t.shape || t.ndim == 0, SHAPE, "from_dlpack: the address of its shape is null, and its rank is ", t.ndim);
+  const Shape shape(t.shape, static_cast<size_t>(t.ndim));
+  const ForeignMemory memory = foreign_memory("from_dlpack", t.data, t.byte_offset, shape, t.strides, dtype);
+  // Of no elements they may be anything.
+  const Shape strides = memory.size && t.strides ? Shape(t.strides, shape.size()) : Shape();
+  const char* first = static_cast<char*>(memory.begin) + memory.byte_offset;
+  if (dtype == BP_BOOL && device.host_memory() && !are_bools(first, shape, strides)) {
+    Tensor copy = from_host(first, shape, strides, dtype, id_of(device));
+    release_owner(owner);
+    return copy;
+  }
+  bp_storage* storage = wrap_storage(device, memory.begin, memory.size, owner, release_owner);
+  storage->read_only = read_only;
+  return Tensor::adopt(
+      new_tensor_over(storage, dtype, t.ndim, t.shape, strides.empty() ? nullptr : t.strides, memory.byte_offset));
+}
+
+}  // namespace
+
+DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
+  BP_CHECK(tensor, VALUE, "to_dlpack: the tensor is empty");
+  BP_CHECK(
+      !(tensor.get()->flags & BP_TENSOR_WRAPPER), VALUE,
+      "to_dlpack: a tensor inside a transform has no data of its own; return it from the transformed function first");
+  CallGuard guard;
+  TensorImpl* t = impl(tensor);
+  Device& device = *t->storage->device;
+  BP_CHECK(device.flags & BP_BACKEND_ADDRESSABLE, VALUE, "to_dlpack: memory of device ", name_of(device),
+           " has no addresses; copy the tensor to host memory with to(device) first");
+  // The consumer may run on any stream: hand over finished data.
+  if (!device.synchronous()) core::synchronize(device);
+  auto exported = std::make_unique<Export>();
+  exported->tensor = t;
+  exported->owner = device.backend->owner;
+  DLManagedTensorVersioned& m = exported->managed;
+  m.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  m.manager_ctx = exported.get();
+  m.deleter = delete_export;
+  m.flags = t->storage->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  m.dl_tensor = t->dl;
+  m.dl_tensor.data = static_cast<char*>(t->dl.data) + t->dl.byte_offset;
+  m.dl_tensor.byte_offset = 0;
+  core::retain(t);
+  lease(exported->owner, LeaseKind::kCapsule);
+  return &exported.release()->managed;
+}
+
+Tensor from_dlpack(DLManagedTensorVersioned* managed) {
+  BP_CHECK(managed->version.major == DLPACK_MAJOR_VERSION, VERSION, "from_dlpack: the capsule has DLPack ",
+           managed->version.major, ".", managed->version.minor, "; we read major ", DLPACK_MAJOR_VERSION);
+  CallGuard guard;
+  return import(
+      managed->dl_tensor, managed,
+      [](void* m) {
+        auto* tensor = static_cast<DLManagedTensorVersioned*>(m);
+        if (tensor->deleter) tensor->deleter(tensor);
+      },
+      (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0);
+}
+
+Tensor from_dlpack(DLManagedTensor* managed) {
+  CallGuard guard;
+  return import(
+      managed->dl_tensor, managed,
+      [](void* m) {
+        auto* tensor = static_cast<DLManagedTensor*>(m);
+        if (tensor->deleter) tensor->deleter(tensor);
+      },
+      false);
+}
+
+}  // namespace backplane

@@ -1,0 +1,84 @@
+// Views: metadata work of the core, which never reaches a backend. The short way and the general one make the same
+// view; the short one leaves to the other whatever its conditions do not cover, every fault included that is not the
+// shape rule's.
+#include "call/device_call.hpp"
+#include "call/fast_call.hpp"
+#include "call/view_record.hpp"
+#include "memory/new_tensor.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/shape_rules.hpp"
+
+namespace backplane::core {
+namespace {
+
+// A view that remembers its base counts no reference to the storage, which the base holds.
+[[gnu::always_inline]] inline TensorImpl* make_view(const OpEntry& op, const bp_value* args, int32_t n_args,
+                                                    TensorImpl* base, const ShapeResult& shape) {
+  TensorImpl* view = new_view(*base, shape);
+  if (!thread_state.grad_disabled && (op.flags & BP_OP_VIEW))
+    remember_view(op, args, n_args, view);
+  else
+    retain(base->storage);
+  return view;
+}
+
+[[gnu::always_inline]] inline bool view_here(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
+  const OpRecord& record = *op.record;
+  TensorImpl* base = impl(args[0].u.t);
+  if (!base->storage || out->flags != 0 || (base->flags & BP_TENSOR_NUMBER)) return false;
+  if (op.withdrawn.load(std::memory_order_acquire)) return false;
+  if (!(BP_DTYPE_BIT(base->dtype) & record.alike_dtypes)) return false;
+  check_usable(*base->storage->device);
+  ShapeResult shape;
+  record.shape_words[0]->fn(record, record.shapes[0], args, shape);
+  if (!shape.is_view) return false;
+  *out = tensor_value(make_view(op, args, n_args, base, shape));
+  return true;
+}
+
+}  // namespace
+
+bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
+  return view_here(op, args, n_args, out);
+}
+
+bp_status call_packed_view(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) noexcept {
+  if (args[0].tag == BP_TAG_TENSOR && !(thread_state.included_keys | impl(args[0].u.t)->keys)) [[likely]] {
+    try {
+      CallGuard guard;
+      if (view_here(op, args, n_args, out)) return BP_OK;
+    } catch (...) {
+      return tell_caller(op.handle, args, n_args);
+    }
+  }
+  return call_packed_in_full(op.handle, args, n_args, out, 1);
+}
+
+void call_view(const Call& call) {
+  const OpRecord& record = *call.op.record;
+  BP_CHECK(call.n_outs == 1 && !(call.outs[0].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)), VALUE, record.name,
+           ": gives a view and takes no output to write into");
+  const bp_value& source = call.args[record.def.alias];
+  BP_CHECK(source.tag == BP_TAG_TENSOR, TYPE, record.name, ": \"", record.args[record.def.alias].name,
+           "\" must be a tensor, found a number");
+  TensorImpl* base = impl(source.u.t);
+  // One tensor says where the call is; a further one, or a transform's, is looked at in full.
+  const bool alone = record.tensor_args == uint64_t{1} << record.def.alias && base->storage;
+  check_usable(alone ? *base->storage->device : device_of_call(call));
+  compute_dtype(record, call.args, call.n_args);
+  ShapeResult shape;
+  infer_shape(record, call.args, call.n_args, 0, shape);
+  if (shape.is_view) {
+    call.outs[0] = tensor_value(make_view(call.op, call.args, call.n_args, base, shape));
+    return;
+  }
+  // A maybe-view whose strides do not allow one: a row-major copy has the elements in the order asked for.
+  BP_CHECK(call.op.flags & BP_OP_MAYBE_VIEW, INTERNAL, record.name, ": its shape rule gives no view");
+  bp_value arg = tensor_value(base);
+  TensorImpl* copy = call_one(role_op(Role::kCopy), &arg, 1, 0);
+  retain(copy->storage);
+  call.outs[0] = tensor_value(new_tensor_over(copy->storage, copy->dtype, shape.ndim, shape.sizes, nullptr, 0));
+  release(copy);
+}
+
+}  // namespace backplane::core

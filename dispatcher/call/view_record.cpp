@@ -1,0 +1,95 @@
+// Records of views: one pass over the arguments where they fit into a block of the free list, two where they do not.
+#include "call/view_record.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "record/plain_value.hpp"
+
+namespace backplane::core {
+
+std::atomic<uint64_t> inplace_changes{1};
+
+namespace {
+
+// Has what lists and the rarest values lack: nothing to point to.
+bool is_flat(uint16_t tag) {
+  constexpr uint32_t kFlat = ((1u << (BP_TAG_FLOAT + 1)) - 1) | (1u << BP_TAG_TENSOR);
+  static_assert(BP_TAG_FLOAT < BP_TAG_TENSOR && BP_TAG_TENSOR < 32);
+  return tag < 32 && (kFlat >> tag & 1);
+}
+
+// In two words, as arguments are written: a load of both at once would wait for these stores. The empty statement keeps
+// the compiler from making one load of them.
+[[gnu::always_inline]] inline void copy_value(bp_value& to, const bp_value& from) {
+  uint64_t head;
+  std::memcpy(&head, &from, sizeof head);
+  asm("" : "+r"(head));
+  std::memcpy(static_cast<void*>(&to), &head, sizeof head);
+  to.u = from.u;
+}
+
+[[gnu::noinline]] bool copy_rare(bp_value& to, const bp_value& v, char*& place, const char* end) {
+  if (extra_bytes(v) > static_cast<size_t>(end - place)) return false;
+  to = copy_plain(v, place);
+  return true;
+}
+
+// False: they do not fit.
+[[gnu::always_inline]] inline bool copy_arguments(ViewRecord& record, const bp_value* args, char* end) {
+  bp_value* to = record.args();
+  bp_value* const to_end = to + record.n_args;
+  auto* place = reinterpret_cast<char*>(to_end);
+  for (; to != to_end; ++to, ++args) {
+    const bp_value& v = *args;
+    copy_value(*to, v);
+    if (is_flat(v.tag)) continue;
+    const uint32_t words_each = v.tag == BP_TAG_INT_LIST ? 1 : v.tag == BP_TAG_VALUE_LIST ? 2 : 0;
+    if (words_each == 0) {
+      if (!copy_rare(*to, v, place, end)) return false;
+      continue;
+    }
+    // A word at a time: the lists of a view's arguments have an element or two.
+    const auto* from = static_cast<const char*>(v.u.p);
+    const size_t bytes = sizeof(uint64_t) * words_each * v.count;
+    if (bytes > static_cast<size_t>(end - place)) return false;
+    to->u.p = place;
+    for (const char* stop = place + bytes; place != stop; place += sizeof(uint64_t), from += sizeof(uint64_t)) {
+      uint64_t word;
+      std::memcpy(&word, from, sizeof word);
+      std::memcpy(place, &word, sizeof word);
+    }
+  }
+  return true;
+}
+
+constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) / sizeof(bp_value);
+
+[[gnu::noinline]] ViewRecord* large_record(const ViewRecord& head, const bp_value* args) {
+  size_t size = sizeof(ViewRecord) + head.n_args * sizeof(bp_value);
+  for (uint32_t i = 0; i < head.n_args; ++i) size += extra_bytes(args[i]);
+  size = size <= kSmallViewRecord ? kSmallViewRecord + 16 : (size + 15) / 16 * 16;
+  auto* record = static_cast<ViewRecord*>(::operator new (size, std::align_val_t{16}));
+  *record = head;
+  record->block_size = static_cast<uint32_t>(size);
+  copy_arguments(*record, args, reinterpret_cast<char*>(record) + size);
+  return record;
+}
+
+}  // namespace
+
+void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view) {
+  TensorImpl* base = impl(args[op.record->def.alias].u.t);
+  auto* record = static_cast<ViewRecord*>(ViewRecordPool::take());
+  *record = {base, &op, stamp_of(*base), static_cast<uint32_t>(n_args), kSmallViewRecord};
+  if (n_args > kMostSmallArguments ||
+      !copy_arguments(*record, args, reinterpret_cast<char*>(record) + kSmallViewRecord)) [[unlikely]] {
+    const ViewRecord head = *record;
+    ViewRecordPool::give(record);
+    record = large_record(head, args);
+  }
+  retain(base);
+  view->view = record;
+}
+
+}  // namespace backplane::core

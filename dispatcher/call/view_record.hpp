@@ -1,0 +1,33 @@
+// How a view was made, so that a change through it reaches its base: making the record, and taking views anew.
+#pragma once
+
+#include <vector>
+
+#include "memory/history.hpp"
+#include "registry/registry.hpp"
+
+namespace backplane::core {
+
+// Remembers a call whose result is `view`. For views made while recording is on.
+void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view);
+
+// Grows with every change through which views of a tensor may have to be taken anew. So a chain of views that was found
+// fresh is not walked again before the next one.
+extern std::atomic<uint64_t> inplace_changes;
+// Takes anew, from the base down, what is older than its base: `take_anew(view)` looks at one view and its base.
+template <class TakeAnew>
+void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
+  const uint64_t now = inplace_changes.load(std::memory_order_acquire);
+  // Threads that only read a view come here at once.
+  const auto fresh = [](TensorImpl* t) { return std::atomic_ref(t->view->fresh_at); };
+  if (fresh(view).load(std::memory_order_acquire) == now) return;
+  std::vector<TensorImpl*> chain;
+  for (TensorImpl* t = view; t->view && fresh(t).load(std::memory_order_acquire) != now; t = t->view->base)
+    chain.push_back(t);
+  for (size_t i = chain.size(); i-- > 0;) {
+    take_anew(chain[i]);
+    fresh(chain[i]).store(now, std::memory_order_release);
+  }
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,162 @@
+// Functions under a batching level: by the function's own rule, or as a function over all rows for the levels below, so
+// that a gradient below keeps the rules that the function has.
+#include <algorithm>
+
+#include "functions/graph_levels.hpp"
+#include "record/dtype_rules.hpp"
+
+namespace backplane::core {
+namespace {
+
+bool any(const std::vector<bool>& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
+
+// What a tensor without a batch is to every row.
+Tensor repeated(const Tensor& t, int64_t size) {
+  std::vector<int64_t> shape{size};
+  shape.insert(shape.end(), t.shape().begin(), t.shape().end());
+  bp_value args[] = {value(t), value(Shape(shape))};
+  return Tensor::adopt(call_one(role_op(Role::kExpand), args, 2));
+}
+
+// The sum over the batch, and where there is none that of equal rows.
+Tensor summed(const Tensor& t, bool batched, int64_t size) {
+  if (batched) {
+    int64_t first = 0;
+    bp_value args[] = {value(t), value(Shape(&first, 1))};
+    return Tensor::adopt(call_one(role_op(Role::kSum), args, 2));
+  }
+  return summed(repeated(t, size), true, size);
+}
+
+bool is_batched(const Level& level, const Tensor& t) {
+  const Wrapper* wrapper = t ? wrapper_of(level, impl(t)) : nullptr;
+  return wrapper && wrapper->batched;
+}
+
+std::vector<Tensor> entered(const Level& level, Args inner, const std::vector<bool>& batched) {
+  std::vector<Tensor> rows;
+  for (size_t i = 0; i < inner.size(); ++i)
+    rows.push_back(inner[i] && batched[i] ? wrapped(level, inner[i], true) : inner[i]);
+  return rows;
+}
+
+// Takes results out of the level; `batched` tells of each whether it has the batch.
+std::vector<Tensor> left(const Level& level, const std::vector<Tensor>& results, std::vector<bool>& batched) {
+  std::vector<Tensor> inner;
+  batched.clear();
+  for (const Tensor& t : results) {
+    inner.push_back(inner_of(level, t));
+    batched.push_back(is_batched(level, t));
+  }
+  return inner;
+}
+
+void give_batch(const Level& level, std::vector<Tensor>& inner, std::vector<bool>& batched,
+                const std::vector<bool>& wanted, int64_t size) {
+  BelowLevel below(level);
+  for (size_t j = 0; j < inner.size(); ++j)
+    if (wanted[j] && !batched[j] && inner[j]) inner[j] = repeated(inner[j], size);
+  batched = wanted;
+}
+
+// What a forward pass leaves for the backward one beside the residual tensors.
+struct RowsRest {
+  std::shared_ptr<const void> rest;
+  std::vector<bool> residuals_batched, results_batched;
+};
+
+void check_count(const std::string& name, size_t found, size_t expected) {
+  BP_CHECK(found == expected, VALUE, name, ": its backward rule returned ", found,
+           " cotangents; expected one per argument, ", expected);
+}
+
+}  // namespace
+
+std::vector<Tensor> OverRows::call(Args args) {
+  BatchLevel level(transform_, serial_, size_, randomness_);
+  std::vector<bool> have;
+  std::vector<Tensor> results = left(level, inner_->call(entered(level, args, batched_)), have);
+  if (told_) *told_ = std::move(have);
+  return results;
+}
+
+// Where one result has the batch, all get it: then the cotangent of what has none is a sum over rows, without
+// exception.
+GraphFunction::Forward OverRows::forward(Args args) {
+  BatchLevel level(transform_, serial_, size_, randomness_);
+  Forward rows = inner_->forward(entered(level, args, batched_));
+  auto rest = std::make_shared<RowsRest>();
+  rest->rest = std::move(rows.residuals.rest);
+  std::vector<bool>& have = rest->results_batched;
+  Forward all{left(level, rows.results, have), {}};
+  all.residuals.tensors = left(level, rows.residuals.tensors, rest->residuals_batched);
+  if (any(have)) give_batch(level, all.results, have, std::vector<bool>(have.size(), true), size_);
+  if (told_) *told_ = have;
+  all.residuals.rest = std::move(rest);
+  return all;
+}
+
+std::vector<Tensor> OverRows::backward(const Residuals& residuals, Args cotangents) {
+  const auto& rest = *static_cast<const RowsRest*>(residuals.rest.get());
+  BatchLevel level(transform_, serial_, size_, randomness_);
+  const std::vector<Tensor> g = entered(level, cotangents, rest.results_batched);
+  std::vector<bool> have;
+  std::vector<Tensor> found =
+      left(level, inner_->backward({entered(level, residuals.tensors, rest.residuals_batched), rest.rest}, g), have);
+  check_count(name(), found.size(), batched_.size());
+  const bool rows_differ = any(rest.results_batched);
+  BelowLevel below(level);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) continue;
+    if (batched_[i])
+      found[i] = have[i] ? found[i] : repeated(found[i], size_);
+    else if (have[i] || rows_differ)
+      found[i] = summed(found[i], have[i], size_);
+  }
+  return found;
+}
+
+GraphFunction::Duals OverRows::jvp(Args primals, Args tangents) {
+  BatchLevel level(transform_, serial_, size_, randomness_);
+  Duals rows = inner_->jvp(entered(level, primals, batched_), entered(level, tangents, batched_));
+  BP_CHECK(rows.results.size() == rows.tangents.size(), VALUE, name(), ": its jvp rule returned ", rows.tangents.size(),
+           " tangents for ", rows.results.size(), " results; expected one per result");
+  std::vector<bool> of_results, of_tangents;
+  Duals all{left(level, rows.results, of_results), left(level, rows.tangents, of_tangents)};
+  std::vector<bool> either;
+  for (size_t j = 0; j < of_results.size(); ++j) either.push_back(of_results[j] || of_tangents[j]);
+  give_batch(level, all.results, of_results, either, size_);
+  give_batch(level, all.tangents, of_tangents, either, size_);
+  if (told_) *told_ = std::move(either);
+  return all;
+}
+
+std::vector<Tensor> BatchLevel::call_graph(const OpEntry& op, GraphFunction& function, Args args) {
+  const std::vector<Tensor> inner = inner_of(*this, args);
+  std::vector<bool> batched;
+  for (const Tensor& t : args) batched.push_back(is_batched(*this, t));
+  std::vector<Tensor> results;
+  std::vector<bool> results_batched;
+  if (any(batched) && function.has(GraphFunction::Rule::kBatch)) {
+    BelowLevel below(*this);
+    GraphFunction::Batched found = function.batch(size, batched, inner);
+    BP_CHECK(found.batched.size() == found.results.size(), VALUE, function.name(), ": its batch rule returned ",
+             found.results.size(), " results and ", found.batched.size(), " words on which have the batch");
+    for (size_t j = 0; j < found.results.size(); ++j)
+      BP_CHECK(!found.batched[j] || (found.results[j].ndim() > 0 && found.results[j].shape()[0] == size), SHAPE,
+               function.name(), ": its batch rule says that result ", j, " has the batch, of size ", size,
+               ", at axis 0; it has not");
+    results = std::move(found.results);
+    results_batched = std::move(found.batched);
+  } else {
+    auto rows = std::make_shared<OverRows>(function, *this, std::move(batched), &results_batched);
+    BelowLevel below(*this);
+    results = core::call_graph(op, *rows, inner);
+    rows->stop_telling();
+  }
+  std::vector<Tensor> outer;
+  for (size_t j = 0; j < results.size(); ++j) outer.push_back(wrapped(*this, results[j], results_batched[j]));
+  return outer;
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,91 @@
+#include "functions/graph_call.hpp"
+
+#include "call/device_call.hpp"
+#include "functions/graph_node.hpp"
+#include "record/owned_value.hpp"
+
+namespace backplane::core {
+namespace {
+
+// Under all levels. Where nothing wants a gradient the function just runs.
+std::vector<Tensor> call_checkpoint(const OpEntry& op, GraphFunction& function, Args args) {
+  Captures captures;
+  for (const Tensor& t : args)
+    if (wants_grad(impl(t))) captures.note(impl(t));
+  RecordRandom random;
+  std::vector<Tensor> results;
+  {
+    NoteOnTape noting(&captures);
+    results = function.call(args);
+    for (const Tensor& t : results)
+      if (wants_grad(impl(t))) captures.note(impl(t));
+  }
+  captures.check_unchanged(function.name());
+  if (captures.empty()) return results;
+  return record_checkpoint({op, function.shared_from_this(), nullptr, args, args, random.take()}, results, captures);
+}
+
+std::vector<Tensor> call_custom(const OpEntry& op, GraphFunction& function, Args args) {
+  bool wanted = false;
+  for (const Tensor& t : args) wanted = wanted || wants_grad(impl(t));
+  Captures captures;
+  if (!wanted) {
+    NoteOnTape noting(&captures);
+    std::vector<Tensor> results = function.call(args);
+    captures.refuse(function.name(), "backward");
+    return results;
+  }
+  std::shared_ptr<GraphFunction> rules = with_backward(function, "backward");
+  RecordRandom random;
+  GraphFunction::Forward forward;
+  {
+    std::vector<Tensor> constants;
+    for (const Tensor& t : args) constants.push_back(detach(t));
+    NoteOnTape noting(&captures);
+    const std::vector<Version> before(constants.begin(), constants.end());
+    forward = rules->forward(constants);
+    for (const Version& constant : before) constant.check(function.name());
+  }
+  captures.refuse(function.name(), "backward");
+  return record_custom({op, std::move(rules), nullptr, args, args, random.take()}, std::move(forward));
+}
+
+std::vector<Tensor> call_on_tape(const OpEntry& op, GraphFunction& function, Args args) {
+  if (thread_state.grad_disabled) return function.call(args);
+  if (Captures* captures = thread_state.captures) {  // inside a run that notes
+    for (const Tensor& t : args)
+      if (wants_grad(impl(t))) captures->note(impl(t));
+    return function.call(args);
+  }
+  return function.recompute() ? call_checkpoint(op, function, args) : call_custom(op, function, args);
+}
+
+}  // namespace
+
+std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, Args args) {
+  if (Level* level = thread_state.level) return level->call_graph(op, function, args);
+  return call_on_tape(op, function, args);
+}
+
+void call_higher_order(const Call& call) {
+  const OpRecord& record = *call.op.record;
+  GraphFunction* function = nullptr;
+  std::vector<Tensor> args;
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    const bp_value& v = call.args[i];
+    if (v.tag == BP_TAG_GRAPH) function = static_cast<GraphFunction*>(const_cast<void*>(v.u.p));
+    each_tensor(&v, 1, [&](TensorImpl* t) { args.push_back(Tensor::share(t)); });
+  }
+  BP_CHECK(function, TYPE, record.name, ": takes a function; found none");
+  const std::vector<Tensor> results = call_graph(call.op, *function, args);
+  for (const Tensor& t : results) BP_CHECK(t, VALUE, function->name(), ": returned an empty tensor");
+  bp_value list = make_owned_list(static_cast<uint32_t>(results.size()));
+  for (size_t i = 0; i < results.size(); ++i) owned_tensors(list)[i] = Tensor(results[i]).detach_handle();
+  call.outs[0] = list;
+}
+
+namespace {
+[[gnu::constructor]] void register_handler() { call_handlers.graph = call_higher_order; }
+}  // namespace
+
+}  // namespace backplane::core

@@ -1,0 +1,231 @@
+#include "functions/graph_levels.hpp"
+
+#include <algorithm>
+
+#include "functions/graph_node.hpp"
+#include "record/dtype_rules.hpp"
+
+namespace backplane::core {
+namespace {
+
+std::vector<Tensor> call_below(const Level& level, const OpEntry& op, GraphFunction& function, Args inner) {
+  BelowLevel below(level);
+  return call_graph(op, function, inner);
+}
+
+std::vector<Tensor> wrapped(const Level& level, const std::vector<Tensor>& inner) {
+  std::vector<Tensor> outer;
+  for (const Tensor& t : inner) outer.push_back(core::wrapped(level, t));
+  return outer;
+}
+
+Tensor with_tangent(const Level& level, const Tensor& inner, const Tensor& tangent) {
+  Tensor dual = core::wrapped(level, inner);
+  impl(dual)->wrapper->tangent = impl(Tensor(tangent).detach_handle());
+  return dual;
+}
+
+void check_tangents(const GraphFunction& function, const GraphFunction::Duals& duals) {
+  BP_CHECK(duals.tangents.size() == duals.results.size(), VALUE, function.name(), ": its jvp rule returned ",
+           duals.tangents.size(), " tangents for ", duals.results.size(), " results; expected one per result");
+  for (size_t j = 0; j < duals.results.size(); ++j) {
+    if (!duals.tangents[j]) continue;
+    const Tensor &result = duals.results[j], &tangent = duals.tangents[j];
+    BP_CHECK(same_shape(*result.get(), *tangent.get()), SHAPE, function.name(),
+             ": its jvp rule returned a tangent of another shape than result ", j, " has");
+    BP_CHECK(result.dtype() == tangent.dtype(), DTYPE, function.name(), ": its jvp rule returned a tangent of dtype ",
+             kDtypeNames[tangent.dtype()], " for result ", j, ", which is of ", kDtypeNames[result.dtype()],
+             "; cast it");
+  }
+}
+
+}  // namespace
+
+Tensor inner_of(const Level& level, const Tensor& tensor) {
+  if (!tensor) return {};
+  const Wrapper* wrapper = wrapper_of(level, impl(tensor));
+  if (!wrapper) return tensor;
+  if (impl(tensor)->view) refresh(impl(tensor));
+  return Tensor::share(wrapper->inner);
+}
+
+std::vector<Tensor> inner_of(const Level& level, Args tensors) {
+  std::vector<Tensor> inner;
+  for (const Tensor& t : tensors) inner.push_back(inner_of(level, t));
+  return inner;
+}
+
+Tensor wrapped(const Level& level, const Tensor& inner, bool batched) {
+  retain(impl(inner));
+  return Tensor::adopt(wrap(level, impl(inner), batched));
+}
+
+// ---- derived functions -----------------------------------------------------------------------------------------
+
+void Reentered::leave_all(const Level& level, std::vector<Tensor>& results) {
+  for (Tensor& t : results)
+    if (t) t = leave(level, t);
+}
+
+std::vector<Tensor> Reentered::call(Args args) {
+  const std::unique_ptr<Level> level = push();
+  std::vector<Tensor> results = inner_->call(args);
+  leave_all(*level, results);
+  return results;
+}
+
+GraphFunction::Forward Reentered::forward(Args args) {
+  const std::unique_ptr<Level> level = push();
+  Forward forward = inner_->forward(args);
+  leave_all(*level, forward.results);
+  leave_all(*level, forward.residuals.tensors);
+  return forward;
+}
+
+std::vector<Tensor> Reentered::backward(const Residuals& residuals, Args cotangents) {
+  const std::unique_ptr<Level> level = push();
+  std::vector<Tensor> found = inner_->backward(residuals, cotangents);
+  leave_all(*level, found);
+  return found;
+}
+
+GraphFunction::Duals Reentered::jvp(Args primals, Args tangents) {
+  const std::unique_ptr<Level> level = push();
+  Duals duals = inner_->jvp(primals, tangents);
+  leave_all(*level, duals.results);
+  leave_all(*level, duals.tangents);
+  return duals;
+}
+
+GraphFunction::Batched Reentered::batch(int64_t size, const std::vector<bool>& batched, Args args) {
+  const std::unique_ptr<Level> level = push();
+  Batched result = inner_->batch(size, batched, args);
+  leave_all(*level, result.results);
+  return result;
+}
+
+std::unique_ptr<Level> AtGradLevel::push() const {
+  auto level = std::make_unique<GradLevel>(transform_, serial_);
+  *level->recording() = captures_ != nullptr;
+  level->captures = captures_;
+  return level;
+}
+
+Tensor AtGradLevel::leave(const Level& level, const Tensor& result) {
+  const bool own = wrapper_of(level, impl(result)) != nullptr;
+  Tensor inner = inner_of(level, result);
+  if (captures_ && own && impl(result)->node) captures_->note(impl(result));
+  return inner;
+}
+
+std::unique_ptr<Level> AtJvpLevel::push() const { return std::make_unique<JvpLevel>(transform_, serial_); }
+
+Tensor AtJvpLevel::leave(const Level& level, const Tensor& result) {
+  Tensor inner = inner_of(level, result);
+  const Wrapper* wrapper = wrapper_of(level, impl(result));
+  BP_CHECK(!wrapper || !wrapper->tangent, VALUE, name(), ": uses a tensor from outside that ", transform_,
+           " differentiates, of which its rules say nothing; make it an argument, or use stop_gradient of it");
+  return inner;
+}
+
+std::vector<Tensor> ForwardPass::call(Args args) {
+  JvpLevel level(transform_, serial_);
+  std::vector<Tensor> duals;
+  size_t next = has_tangent_.size();
+  for (size_t i = 0; i < has_tangent_.size(); ++i)
+    duals.push_back(has_tangent_[i] ? with_tangent(level, args[i], args[next++]) : args[i]);
+  std::vector<Tensor> results = inner_->call(duals), tangents;
+  std::vector<bool> with;
+  for (Tensor& t : results) {
+    Tensor inner = inner_of(level, t);
+    const Wrapper* wrapper = wrapper_of(level, impl(t));
+    with.push_back(wrapper && wrapper->tangent);
+    if (with.back()) tangents.push_back(Tensor::share(wrapper->tangent));
+    t = std::move(inner);
+  }
+  if (told_) *told_ = std::move(with);
+  results.insert(results.end(), tangents.begin(), tangents.end());
+  return results;
+}
+
+// ---- levels ----------------------------------------------------------------------------------------------------
+
+std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& function, Args args) {
+  const std::vector<Tensor> inner = inner_of(*this, args);
+  Captures local;
+  Captures* noted = captures ? captures : recording_ ? &local : nullptr;
+  bool wanted = false;
+  for (const Tensor& t : args) {
+    if (!recording_ || !impl(t)->node || !wrapper_of(*this, impl(t))) continue;
+    wanted = true;
+    if (captures || function.recompute()) noted->note(impl(t));
+  }
+  RecordRandom random;
+  // What is inside the arguments is the caller's: the function may not change it.
+  const std::vector<Version> before(inner.begin(), inner.end());
+  if (wanted && !captures && !function.recompute()) {
+    auto rules = std::make_shared<AtGradLevel>(*with_backward(function, transform), *this, &local);
+    GraphFunction::Forward forward;
+    {
+      BelowLevel below_level(*this);
+      forward = rules->forward(inner);
+    }
+    rules->stop_noting();
+    local.refuse(function.name(), transform);
+    for (const Version& argument : before) argument.check(function.name());
+    return record_custom({op, std::move(rules), this, args, inner, random.take()}, std::move(forward));
+  }
+  auto below_it = std::make_shared<AtGradLevel>(function, *this, noted);
+  const std::vector<Tensor> results = call_below(*this, op, *below_it, inner);
+  below_it->stop_noting();
+  for (const Version& argument : before) argument.check(function.name());
+  if (noted == &local && function.recompute()) {
+    local.check_unchanged(function.name());
+    if (!local.empty())
+      return record_checkpoint({op, function.shared_from_this(), this, args, inner, random.take()}, results, local);
+  } else if (noted == &local) {
+    local.refuse(function.name(), transform);
+  }
+  return wrapped(*this, results);
+}
+
+std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& function, Args args) {
+  std::vector<Tensor> inner = inner_of(*this, args);
+  std::vector<Tensor> tangents;
+  std::vector<bool> has_tangent;
+  for (const Tensor& t : args) {
+    const Wrapper* wrapper = wrapper_of(*this, impl(t));
+    has_tangent.push_back(wrapper && wrapper->tangent);
+    tangents.push_back(has_tangent.back() ? Tensor::share(wrapper->tangent) : Tensor());
+  }
+  const bool wanted = std::find(has_tangent.begin(), has_tangent.end(), true) != has_tangent.end();
+  if (function.recompute()) {
+    for (const Tensor& t : tangents)
+      if (t) inner.push_back(t);
+    std::vector<bool> with;
+    auto pass = std::make_shared<ForwardPass>(function, *this, has_tangent, &with);
+    const std::vector<Tensor> found = call_below(*this, op, *pass, inner);
+    pass->stop_telling();
+    std::vector<Tensor> results;
+    size_t next = with.size();
+    for (size_t j = 0; j < with.size(); ++j)
+      results.push_back(with[j] ? with_tangent(*this, found[j], found[next++]) : core::wrapped(*this, found[j]));
+    return results;
+  }
+  auto constant = std::make_shared<AtJvpLevel>(function, *this);
+  if (!wanted) return wrapped(*this, call_below(*this, op, *constant, inner));
+  if (!function.has(GraphFunction::Rule::kJvp)) throw_missing_rule(function, transform, "defjvp");
+  std::vector<Tensor> results;
+  BelowLevel below_level(*this);
+  for (size_t i = 0; i < inner.size(); ++i)
+    if (!tangents[i] && BP_DTYPE_BIT(inner[i].dtype()) & (BP_MASK_FLOATING | BP_MASK_COMPLEX))
+      tangents[i] = filled(inner[i].shape(), 0.0, inner[i].dtype(), inner[i].device());
+  const GraphFunction::Duals duals = constant->jvp(inner, tangents);
+  check_tangents(function, duals);
+  for (size_t j = 0; j < duals.results.size(); ++j)
+    results.push_back(duals.tangents[j] ? with_tangent(*this, duals.results[j], duals.tangents[j])
+                                        : core::wrapped(*this, duals.results[j]));
+  return results;
+}
+
+}  // namespace backplane::core

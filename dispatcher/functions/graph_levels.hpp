@@ -1,0 +1,123 @@
+// Functions derived by levels for the levels below: each pushes its level again, with its serial, around the original.
+//
+// So tensors of the level that the function uses from outside stay what they are, and the level's own results are taken
+// apart before they go down. A derived function may outlive the call that made it: a node below keeps it.
+#pragma once
+
+#include "batch/batch_level.hpp"
+#include "functions/graph_call.hpp"
+#include "grad/grad_level.hpp"
+#include "jvp/jvp_level.hpp"
+
+namespace backplane::core {
+
+// Passes every member on, with arguments as seen below the level: to the level they are constants.
+class Reentered : public GraphFunction {
+ public:
+  explicit Reentered(GraphFunction& inner)
+      : GraphFunction(inner.name(), inner.recompute()), inner_(inner.shared_from_this()) {}
+  bool has(Rule rule) const noexcept override { return inner_->has(rule); }
+  std::vector<Tensor> call(Args args) override;
+  Forward forward(Args args) override;
+  std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;
+  Duals jvp(Args primals, Args tangents) override;
+  Batched batch(int64_t size, const std::vector<bool>& batched, Args args) override;
+
+ protected:
+  virtual std::unique_ptr<Level> push() const = 0;
+  // A result as seen below the level.
+  virtual Tensor leave(const Level& level, const Tensor& result) = 0;
+  std::shared_ptr<GraphFunction> inner_;
+
+ private:
+  void leave_all(const Level& level, std::vector<Tensor>& results);
+};
+
+// A grad level that notes which of its tensors are used.
+class AtGradLevel final : public Reentered {
+ public:
+  AtGradLevel(GraphFunction& inner, const GradLevel& level, Captures* captures)
+      : Reentered(inner), transform_(level.transform), serial_(level.serial), captures_(captures) {}
+  void stop_noting() { captures_ = nullptr; }  // its owner ends
+
+ private:
+  std::unique_ptr<Level> push() const override;
+  Tensor leave(const Level& level, const Tensor& result) override;
+  const char* transform_;
+  uint64_t serial_;
+  Captures* captures_;
+};
+
+// A forward level, none of whose tangents the function may use: its rules say nothing of them.
+class AtJvpLevel final : public Reentered {
+ public:
+  AtJvpLevel(GraphFunction& inner, const JvpLevel& level)
+      : Reentered(inner), transform_(level.transform), serial_(level.serial) {}
+
+ private:
+  std::unique_ptr<Level> push() const override;
+  Tensor leave(const Level& level, const Tensor& result) override;
+  const char* transform_;
+  uint64_t serial_;
+};
+
+// A checkpoint in forward mode: from primals and the tangents that are no zeros to results and their tangents.
+class ForwardPass final : public GraphFunction {
+ public:
+  // `told` learns which results have a tangent, until `stop_telling`.
+  ForwardPass(GraphFunction& inner, const JvpLevel& level, std::vector<bool> has_tangent, std::vector<bool>* told)
+      : GraphFunction(inner.name(), inner.recompute()),
+        inner_(inner.shared_from_this()),
+        transform_(level.transform),
+        serial_(level.serial),
+        has_tangent_(std::move(has_tangent)),
+        told_(told) {}
+  std::vector<Tensor> call(Args args) override;
+  void stop_telling() { told_ = nullptr; }  // its owner ends
+
+ private:
+  std::shared_ptr<GraphFunction> inner_;
+  const char* transform_;
+  uint64_t serial_;
+  std::vector<bool> has_tangent_;
+  std::vector<bool>* told_;
+};
+
+// A function over all rows of a batch: each of its members is the original's, run at the batching level. The batch is
+// at axis 0 of what has one.
+class OverRows final : public GraphFunction {
+ public:
+  // `told` learns which results have the batch, until `stop_telling`.
+  OverRows(GraphFunction& inner, const BatchLevel& level, std::vector<bool> batched, std::vector<bool>* told)
+      : GraphFunction(inner.name(), inner.recompute()),
+        inner_(inner.shared_from_this()),
+        transform_(level.transform),
+        serial_(level.serial),
+        size_(level.size),
+        randomness_(level.randomness),
+        batched_(std::move(batched)),
+        told_(told) {}
+  bool has(Rule rule) const noexcept override { return rule != Rule::kBatch && inner_->has(rule); }
+  std::vector<Tensor> call(Args args) override;
+  Forward forward(Args args) override;
+  std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;
+  Duals jvp(Args primals, Args tangents) override;
+  void stop_telling() { told_ = nullptr; }  // its owner ends
+
+ private:
+  std::shared_ptr<GraphFunction> inner_;
+  const char* transform_;
+  uint64_t serial_;
+  int64_t size_;
+  Randomness randomness_;
+  std::vector<bool> batched_;
+  std::vector<bool>* told_;
+};
+
+// A tensor as seen below a level; itself where it is not the level's.
+Tensor inner_of(const Level& level, const Tensor& tensor);
+std::vector<Tensor> inner_of(const Level& level, Args tensors);
+// A tensor of the level around one from below.
+Tensor wrapped(const Level& level, const Tensor& inner, bool batched = false);
+
+}  // namespace backplane::core

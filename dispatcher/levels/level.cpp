@@ -1,0 +1,163 @@
+#include "levels/level.hpp"
+
+#include <atomic>
+#include <new>
+
+#include "backplane/transforms.hpp"
+#include "call/device_call.hpp"
+#include "call/view_record.hpp"
+
+namespace backplane::core {
+namespace {
+
+std::atomic<uint64_t> next_serial{1};
+
+// While a level is active, ops without tensor arguments are intercepted through this thread's included keys.
+void set_innermost(Level* level) {
+  thread_state.level = level;
+  thread_state.depth = level ? level->depth : 0;
+  if (level)
+    thread_state.included_keys |= kCreationKey;
+  else
+    thread_state.included_keys &= ~kCreationKey;
+}
+
+Level* find_level(uint64_t serial) {
+  for (Level* l = thread_state.level; l; l = l->below)
+    if (l->serial == serial) return l;
+  return nullptr;
+}
+
+// The highest level among the wrappers of a call; nullptr where it has none.
+Level* highest_level(const Call& call) {
+  Level* highest = nullptr;
+  auto consider = [&](TensorImpl* t) {
+    if (!t->wrapper || (highest && t->wrapper->serial == highest->serial)) return;
+    Level* level = find_level(t->wrapper->serial);
+    if (!level)
+      detail::fail(
+          BP_ERROR_VALUE, call.op.record->name, ": an argument belongs to a ", t->wrapper->transform,
+          " that has ended or is not active here; return it from the transformed function instead of keeping it");
+    if (!highest || level->depth > highest->depth) highest = level;
+  };
+  each_tensor(call.args, call.n_args, consider);
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN) consider(impl(call.outs[i].u.t));
+  return highest;
+}
+
+}  // namespace
+
+Level::Level(const char* name) : Level(name, next_serial.fetch_add(1, std::memory_order_relaxed)) {}
+
+Level::Level(const char* name, uint64_t number)
+    : below(thread_state.level), depth(below ? below->depth + 1 : 1), serial(number), transform(name) {
+  check_stack(name);  // a transform may be taken of itself without end, and no op be called
+  set_innermost(this);
+}
+
+Level::~Level() {
+  if (active_) end();
+}
+
+void Level::end() {
+  set_innermost(below);
+  active_ = false;
+}
+
+BelowLevel::BelowLevel(const Level& level) : saved_(thread_state.level) { set_innermost(level.below); }
+
+BelowLevel::~BelowLevel() { set_innermost(saved_); }
+
+TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched) {
+  const int32_t skip = batched ? 1 : 0;
+  TensorImpl* t = new_handle(device_of(*inner), inner->dtype, inner->dl.ndim - skip, inner->dl.shape + skip);
+  t->flags |= BP_TENSOR_WRAPPER;
+  t->keys = kLevelKey;
+  t->wrapper =
+      new (WrapperPool::take()) Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, level.transform};
+  return t;
+}
+
+Unwrapped::Unwrapped(const Level& level, const Call& call) {
+  auto below = [&](bp_tensor* t) -> bp_tensor* {
+    TensorImpl* inner = unwrap(level, impl(t));
+    if (!inner) return t;
+    any = true;
+    return inner;
+  };
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    args[i] = call.args[i];
+    if (args[i].tag == BP_TAG_TENSOR) {
+      args[i].u.t = below(args[i].u.t);
+    } else if (args[i].tag == BP_TAG_TENSOR_LIST) {
+      auto& list = lists_.emplace_back(args[i].u.tensors, args[i].u.tensors + args[i].count);
+      for (bp_tensor*& t : list)
+        if (t) t = below(t);
+      args[i].u.tensors = list.data();
+    }
+  }
+}
+
+void call_level(const Call& call) {
+  Level* level = highest_level(call);
+  if (!level) level = thread_state.level;  // creation: it belongs to the innermost
+  bool writes = false;
+  for (int32_t i = 0; i < call.n_outs; ++i) writes = writes || (call.outs[i].flags & BP_VALUE_GIVEN);
+  if (writes) return change_in_place(*level, call);
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+    if (t->view && wrapper_of(*level, t)) refresh(t);
+  });
+  level->handle(call);
+  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
+    const TensorImpl* base = impl(call.args[call.op.record->def.alias].u.t);
+    TensorImpl* view = impl(call.outs[0].u.t);
+    if (base->wrapper && wrapper_of(*level, view)) remember_view(call.op, call.args, call.n_args, view);
+  }
+}
+
+namespace {
+[[gnu::constructor]] void register_handler() { call_handlers.level = call_level; }
+}  // namespace
+
+}  // namespace backplane::core
+
+namespace backplane {
+
+std::vector<const char*> transforms_of(const Tensor& tensor) {
+  std::vector<const char*> names;
+  for (const core::TensorImpl* t = core::impl(tensor); t->wrapper; t = t->wrapper->inner)
+    names.push_back(t->wrapper->transform);
+  return names;
+}
+
+const char* differentiated_by(const Tensor& tensor) {
+  for (core::TensorImpl* t = core::impl(tensor); t->wrapper; t = t->wrapper->inner) {
+    if (t->view) core::refresh(t);
+    if (t->node || t->wrapper->tangent) return t->wrapper->transform;
+  }
+  return nullptr;
+}
+
+bool is_transformed(const Tensor& tensor) { return core::impl(tensor)->wrapper != nullptr; }
+
+Tensor innermost_value(const Tensor& tensor) {
+  core::TensorImpl* t = core::impl(tensor);
+  for (; t->wrapper; t = t->wrapper->inner)
+    if (t->view) core::refresh(t);
+  return Tensor::share(t);
+}
+
+Tensor plain_value(const Tensor& tensor, const char* who) {
+  core::TensorImpl* t = core::impl(tensor);
+  while (t->wrapper) {
+    if (t->view) core::refresh(t);
+    BP_CHECK(!t->wrapper->batched, VALUE, who, ": the tensor differs from row to row of the batch of ",
+             t->wrapper->transform,
+             ", so it has no single value; return it from the function, or choose elementwise with where");
+    t = t->wrapper->inner;
+  }
+  return Tensor::share(t);
+}
+
+}  // namespace backplane

@@ -1,0 +1,95 @@
+// Levels: the active transforms of a thread, innermost last, and the wrapper tensors that they make.
+//
+// A level handles the calls that concern it: those with a wrapper of its own among the arguments, and those that make a
+// tensor out of nothing (creation, random numbers) while it is the innermost. Its `handle` unwraps its own wrappers
+// only and calls the op again below. Tensors of other levels are constants to it. Levels live on the stack of the
+// thread that pushed them.
+//
+// An in-place change never reaches a level as such: call_level turns it into the functional op, writes the piece back
+// through the chain of views with their `put`, and gives the wrapper its new value (inplace.cpp). So a level sees
+// values that never change.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backplane/graph_function.hpp"
+#include "call/dispatch.hpp"
+#include "memory/history.hpp"
+
+namespace backplane::core {
+
+class Level {
+ public:
+  explicit Level(const char* transform);  // becomes the thread's innermost
+  // The same again, for a level that is not on the stack now: what it made belongs to this one.
+  Level(const char* transform, uint64_t serial);
+  virtual ~Level();  // ends it, where `end` has not
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+  // A call without given out slots that concerns this level. The thread's stack is as the caller left it: the handler
+  // calls on under a BelowLevel.
+  virtual void handle(const Call& call) = 0;
+  // The call of an op that takes a function, of which every level is told (graph_call.hpp).
+  virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
+
+  // Whether calls are recorded, of a level that has such a switch: no_grad acts on the innermost.
+  virtual bool* recording() { return nullptr; }
+
+  // Removes the level from the thread's stack, of which it must be the innermost.
+  void end();
+  bool active() const { return active_; }
+
+  Level* below;
+  uint32_t depth;         // 1 for the outermost
+  uint64_t serial;        // never reused: a wrapper whose serial is on no stack has escaped
+  const char* transform;  // "grad", "vmap": for errors
+
+ private:
+  bool active_ = true;
+};
+
+// Runs what is below a level: the thread's stack ends under it for a scope.
+class BelowLevel {
+ public:
+  explicit BelowLevel(const Level& level);
+  ~BelowLevel();
+  BelowLevel(const BelowLevel&) = delete;
+
+ private:
+  Level* saved_;
+};
+
+// A wrapper of `level` around `inner`, whose reference it takes over. Where `batched`, its shape lacks inner's axis 0.
+TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched = false);
+// The wrapper's record if `tensor` is one of exactly this level, else nullptr.
+inline Wrapper* wrapper_of(const Level& level, const TensorImpl* tensor) {
+  return tensor->wrapper && tensor->wrapper->serial == level.serial ? tensor->wrapper : nullptr;
+}
+// The inner tensor if `tensor` is a wrapper of exactly this level, else nullptr.
+inline TensorImpl* unwrap(const Level& level, const TensorImpl* tensor) {
+  Wrapper* wrapper = wrapper_of(level, tensor);
+  return wrapper ? wrapper->inner : nullptr;
+}
+
+// A call's arguments as seen below a level: its wrappers replaced by what they hold. Borrows from the call.
+class Unwrapped {
+ public:
+  Unwrapped(const Level& level, const Call& call);
+  bp_value args[kMaxArgs];
+  bool any = false;  // some argument is a wrapper of this level
+
+ private:
+  std::vector<std::vector<bp_tensor*>> lists_;
+};
+
+// Sends a call to the highest level that it concerns.
+void call_level(const Call& call);
+
+// inplace.cpp. A view whose base was changed takes its value anew from the base.
+void refresh(TensorImpl* view);
+// A call with a given out slot, of which `level` is the highest concerned.
+void change_in_place(Level& level, const Call& call);
+
+}  // namespace backplane::core

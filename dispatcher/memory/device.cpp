@@ -1,0 +1,262 @@
+#include "memory/device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "backplane/device.hpp"
+#include "memory/epoch.hpp"
+#include "memory/fork.hpp"
+#include "memory/plugin_finder.hpp"
+
+namespace backplane::core {
+namespace {
+
+constexpr uint32_t kMaxBackends = 4096;
+
+struct Backends {
+  std::array<std::atomic<BackendRecord*>, kMaxBackends> records{};
+  std::atomic<uint32_t> count{0};
+  std::atomic<Device*> host{nullptr};
+};
+constinit Backends backends;
+constinit std::atomic<Device*> started_devices{nullptr};
+
+bp_dtype_mask plain_dtypes_of(const Device& device) {
+  return device.synchronous() && device.properties.alignment <= 1 ? ~device.properties.lacks : 0;
+}
+
+void enlist(Device& device) {
+  device.lock.enlist(LockRank::kDevice);
+  device.next_started = started_devices.load(std::memory_order_relaxed);
+  while (!started_devices.compare_exchange_weak(device.next_started, &device, std::memory_order_release)) {
+  }
+}
+
+void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
+  constexpr size_t kMinimum = offsetof(bp_backend_def, copy) + sizeof(def.copy);
+  BP_CHECK(def.header.struct_size >= kMinimum && def.header.struct_size <= BP_MAX_STRUCT_SIZE &&
+               def.header.struct_size % 8 == 0,
+           VERSION, "register_backend: struct size ", def.header.struct_size,
+           " is impossible; this minor needs at least ", kMinimum, " and a multiple of 8");
+  BP_CHECK(def.name && *def.name, VALUE, "register_backend: plugin \"", owner->name,
+           "\" gives a backend without a name");
+  BP_CHECK(
+      def.device_count && def.properties && def.allocate && def.deallocate && def.copy_from_host && def.copy_to_host,
+      VALUE, "register_backend: \"", def.name,
+      "\" must fill device_count, properties, allocate, deallocate, copy_from_host and copy_to_host");
+  bool streams = BP_HAS(&def, bp_backend_def, deferred_error) && def.stream_create && def.stream_destroy && def.flush &&
+                 def.completed && def.wait && def.stream_wait;
+  BP_CHECK(streams || (def.flags & BP_BACKEND_SYNCHRONOUS), VALUE, "register_backend: \"", def.name,
+           "\" is not BP_BACKEND_SYNCHRONOUS and must fill stream_create, stream_destroy, flush, completed, wait and "
+           "stream_wait");
+}
+
+// Under the backend's lock.
+void start(BackendRecord& backend) {
+  int32_t count = 0;
+  bp_status status;
+  {
+    CallGuard guard;
+    cold().error.clear();
+    status = backend.def.device_count(backend.def.context, &count);
+  }
+  backend.started = true;
+  if (status != BP_OK || count <= 0) {
+    backend.start_error = cold().error.empty() ? "the backend found no device" : cold().error;
+    return;
+  }
+  for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
+    auto device = std::make_unique<Device>();
+    device->backend = &backend;
+    device->ordinal = ordinal;
+    device->flags = backend.def.flags;
+    device->fork_generation = fork_generation();
+    device->properties.header = BP_HEADER(bp_device_properties);
+    device->properties.alignment = 1;
+    device->properties.dl_device_type = kDLExtDev;
+    CallGuard guard;
+    if (bp_status s = backend.def.properties(backend.def.context, ordinal, &device->properties))
+      throw_device_error(*device, s, "properties");
+    device->plain_dtypes = plain_dtypes_of(*device);
+    backend.devices.push_back(std::move(device));
+    enlist(*backend.devices.back());
+  }
+}
+
+}  // namespace
+
+uint32_t backend_count() noexcept { return backends.count.load(std::memory_order_acquire); }
+
+BackendRecord& backend_at(uint32_t index) {
+  BP_CHECK(index < backend_count(), VALUE, "device: there is no backend with index ", index);
+  return *backends.records[index].load(std::memory_order_acquire);
+}
+
+BackendRecord* find_backend(std::string_view name) noexcept {
+  for (uint32_t i = 0; i < backend_count(); ++i) {
+    BackendRecord* record = backends.records[i].load(std::memory_order_acquire);
+    if (record->name == name && !record->withdrawn) return record;
+  }
+  return nullptr;
+}
+
+BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def) {
+  check_definition(owner, def);
+  if (BackendRecord* taken = find_backend(def.name))
+    detail::fail(BP_ERROR_VALUE, "register_backend: the name \"", def.name, "\" is taken by plugin \"",
+                 taken->owner->name, "\"; plugin \"", owner->name, "\" must choose another");
+  uint32_t index = backend_count();
+  BP_CHECK(index < kMaxBackends, VALUE, "register_backend: all ", kMaxBackends, " indices are taken");
+  auto record = std::make_unique<BackendRecord>();
+  record->index = index;
+  record->name = def.name;
+  std::memcpy(&record->def, &def, std::min<size_t>(def.header.struct_size, sizeof def));
+  record->def.name = record->name.c_str();
+  record->owner = owner;
+  BackendRecord* placed = record.release();
+  placed->lock.enlist(LockRank::kBackend);
+  backends.records[index].store(placed, std::memory_order_release);
+  backends.count.store(index + 1, std::memory_order_release);
+  return placed;
+}
+
+Device& device_at(bp_device id) {
+  BackendRecord& backend = backend_at(id.backend);
+  BP_CHECK(!backend.withdrawn, DEVICE, "device ", backend.name, ": its plugin \"", backend.owner->name,
+           "\" was unloaded");
+  std::lock_guard guard(backend.lock);
+  if (!backend.started) start(backend);
+  BP_CHECK(!backend.devices.empty(), DEVICE, "device ", backend.name, ": ", backend.start_error);
+  BP_CHECK(id.ordinal >= 0 && static_cast<size_t>(id.ordinal) < backend.devices.size(), VALUE, "device ", backend.name,
+           ":", id.ordinal, ": there are ", backend.devices.size(), " devices, numbered from 0");
+  return *backend.devices[static_cast<size_t>(id.ordinal)];
+}
+
+std::string name_of(const Device& device) {
+  return device.ordinal == 0 ? device.backend->name : device.backend->name + ":" + std::to_string(device.ordinal);
+}
+
+Device& host_device() {
+  if (Device* host = backends.host.load(std::memory_order_acquire); host && !host->backend->withdrawn) return *host;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (uint32_t i = 0; i < backend_count(); ++i) {
+      BackendRecord& backend = backend_at(i);
+      if (backend.withdrawn || !(backend.def.flags & BP_BACKEND_HOST_MEMORY)) continue;
+      Device& device = device_at({i, 0});
+      backends.host.store(&device, std::memory_order_release);
+      return device;
+    }
+    if (attempt == 0) plugin_finder.for_host();
+  }
+  detail::fail(BP_ERROR_DEVICE, "no backend with host memory is loaded; put its plugin on BACKPLANE_PLUGIN_PATH");
+}
+
+void restart_after_fork(Device& device) {
+  const bp_backend_def& def = device.backend->def;
+  std::lock_guard guard(device.backend->lock);  // threads of the child may come at once
+  if (device.fork_generation == fork_generation()) return;
+  bool can = BP_HAS(&def, bp_backend_def, after_fork) && def.after_fork;
+  BP_CHECK(can || (device.synchronous() && device.host_memory()), DEVICE, "device ", name_of(device),
+           " was used before this process was forked and cannot be used in the child; start children with "
+           "multiprocessing's \"spawn\" method");
+  if (can && def.after_fork(def.context) != BP_OK)
+    detail::fail(BP_ERROR_DEVICE, "device ", name_of(device), ": after_fork failed: ", cold().error);
+  // The backend has made all of its devices usable.
+  for (const auto& each : device.backend->devices) {
+    each->plain_dtypes = each->lost ? 0 : plain_dtypes_of(*each);
+    each->fork_generation = fork_generation();
+  }
+}
+
+void forget_devices_after_fork() noexcept {
+  for (Device* device = started_devices.load(std::memory_order_acquire); device; device = device->next_started)
+    device->plain_dtypes = 0;
+}
+
+void make_usable(Device& device) {
+  BP_CHECK(!device.lost, DEVICE_LOST, "device ", name_of(device), " is lost: ", device.lost_cause);
+  BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"",
+           device.backend->owner->name, "\" was unloaded");
+  if (device.fork_generation != fork_generation()) restart_after_fork(device);
+}
+
+void mark_lost(Device& device, const std::string& cause) {
+  if (device.lost) return;
+  device.lost = true;
+  device.lost_cause = cause;
+  device.plain_dtypes = 0;
+}
+
+void throw_device_error(Device& device, bp_status status, const char* step) {
+  std::string cause = cold().error;
+  if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cause);
+  detail::fail(status, "device ", name_of(device), ": ", step, " failed: ", cause);
+}
+
+}  // namespace backplane::core
+
+namespace backplane {
+
+using namespace core;
+
+bp_device parse_device(std::string_view name) {
+  std::string_view backend = name.substr(0, name.find(':'));
+  int32_t ordinal = 0;
+  if (backend.size() < name.size()) {
+    std::string_view digits = name.substr(backend.size() + 1);
+    BP_CHECK(!digits.empty() && digits.size() < 6 && digits.find_first_not_of("0123456789") == std::string_view::npos,
+             VALUE, "device \"", name, "\": expected NAME or NAME:NUMBER, for example \"cpu\" or \"sim:1\"");
+    for (char digit : digits) ordinal = ordinal * 10 + (digit - '0');
+  }
+  BackendRecord* found = find_backend(backend);
+  if (!found) {
+    plugin_finder.for_backend(backend);
+    found = find_backend(backend);
+  }
+  if (!found) {
+    std::string known;
+    for (const std::string& other : plugin_finder.known_backends()) known += (known.empty() ? "" : ", ") + other;
+    detail::fail(BP_ERROR_VALUE, "device \"", name,
+                 "\": no backend of that name; known: ", known.empty() ? "none" : known,
+                 ". Load its plugin with load_plugin(path) or put its folder on BACKPLANE_PLUGIN_PATH");
+  }
+  return id_of(device_at({found->index, ordinal}));
+}
+
+std::string device_name(bp_device device) { return name_of(device_at(device)); }
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> infos;
+  for (const std::string& name : plugin_finder.known_backends()) {
+    try {
+      BackendRecord& backend = backend_at(parse_device(name).backend);
+      for (auto& device : backend.devices)
+        infos.push_back(
+            {id_of(*device), name_of(*device), device->properties.name, backend.owner->name, device->properties});
+    } catch (const Error&) {
+      // A backend without a driver has no devices; `plugins --why` says why.
+    }
+  }
+  return infos;
+}
+
+namespace {
+std::atomic<uint64_t> default_device_id{~uint64_t{0}};
+}
+
+bp_device default_device() {
+  uint64_t id = default_device_id.load(std::memory_order_relaxed);
+  if (id == ~uint64_t{0}) return id_of(host_device());
+  return {static_cast<uint32_t>(id >> 32), static_cast<int32_t>(id)};
+}
+
+void set_default_device(bp_device device) {
+  device_at(device);
+  default_device_id.store(uint64_t{device.backend} << 32 | static_cast<uint32_t>(device.ordinal),
+                          std::memory_order_relaxed);
+}
+
+void synchronize(bp_device device) { core::synchronize(device_at(device)); }
+
+}  // namespace backplane

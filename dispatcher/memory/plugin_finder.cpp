@@ -1,0 +1,8 @@
+#include "memory/plugin_finder.hpp"
+
+namespace backplane::core {
+
+constinit PluginFinder plugin_finder{[](std::string_view) { return false; }, [](std::string_view) { return false; },
+                                     [] {}, [] { return std::vector<std::string>(); }};
+
+}  // namespace backplane::core

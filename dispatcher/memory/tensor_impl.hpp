@@ -1,0 +1,112 @@
+// The host's side of a tensor handle: what follows the pinned head, and storages.
+//
+// A TensorImpl is counted by reference; shape, strides and dtype never change. A storage is shared by views and
+// counts versions: every in-place change of its data adds one. Reference counts may be changed from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "backplane/tensor.hpp"
+#include "memory/plugin_record.hpp"
+
+namespace backplane::core {
+
+struct Device;      // memory/device.hpp
+struct Stream;      // memory/device.hpp
+struct Node;        // tape/tape.hpp
+struct Autograd;    // memory/history.hpp
+struct ViewRecord;  // memory/history.hpp
+struct Wrapper;     // memory/history.hpp
+
+inline constexpr int kInlineRank = 5;
+inline constexpr uint64_t kSmallBytes = 64;  // data of this size live inside the storage, where memory is the host's
+
+// Where work that touches a storage stands. Only asynchronous devices use it; guarded by the device's lock.
+struct StorageUse {
+  Stream* stream;
+  uint64_t ticket;
+};
+
+}  // namespace backplane::core
+
+struct bp_storage {
+  std::atomic<uint32_t> refs{1};
+  std::atomic<uint32_t> version{0};
+  backplane::core::Device* device = nullptr;
+  void* data = nullptr;
+  uint64_t size = 0;
+  enum class Owner : uint8_t { kDevice, kInline, kExternal } owner = Owner::kDevice;
+  bool read_only = false;
+  void* external = nullptr;  // kExternal: told when the storage dies
+  void (*release_external)(void*) = nullptr;
+  backplane::core::StorageUse last_write{nullptr, 0};
+  backplane::core::StorageUse last_read{nullptr, 0};  // the latest; before it is replaced, its stream is waited for
+  alignas(16) unsigned char small[backplane::core::kSmallBytes];
+};
+
+namespace backplane::core {
+
+struct TensorImpl : bp_tensor {
+  std::atomic<uint32_t> refs{1};
+  uint32_t node_output = 0;      // which result of `node` this is
+  uint64_t keys = 0;             // functionality keys that it carries
+  Node* node = nullptr;          // owned: the node that made it; nullptr for leaves
+  Autograd* autograd = nullptr;  // owned: grad, hooks; nullptr while there is none
+  ViewRecord* view = nullptr;    // owned: of a view, how it was made
+  Wrapper* wrapper = nullptr;    // owned: of a transform's level
+  int64_t inline_dims[2 * kInlineRank];
+};
+
+inline TensorImpl* impl(bp_tensor* tensor) { return static_cast<TensorImpl*>(tensor); }
+// Throws for an empty one.
+inline TensorImpl* impl(const Tensor& tensor) { return static_cast<TensorImpl*>(tensor.held()); }
+
+inline void retain(TensorImpl* tensor) noexcept { tensor->refs.fetch_add(1, std::memory_order_relaxed); }
+void destroy(TensorImpl* tensor) noexcept;
+// Gives back a reference; true for the last.
+inline bool drop(TensorImpl* tensor) noexcept {
+  // Sole owner: nobody else can add a reference, so the locked decrement is saved.
+  return tensor->refs.load(std::memory_order_acquire) == 1 || tensor->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+inline void release(TensorImpl* tensor) noexcept {
+  if (drop(tensor)) destroy(tensor);
+}
+
+inline void retain(bp_storage* storage) noexcept { storage->refs.fetch_add(1, std::memory_order_relaxed); }
+void destroy(bp_storage* storage) noexcept;
+inline void release(bp_storage* storage) noexcept {
+  if (storage->refs.load(std::memory_order_acquire) == 1 || storage->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    destroy(storage);
+}
+
+// A storage of at least `size` bytes on a device. Throws Error(BP_ERROR_MEMORY).
+bp_storage* new_storage(Device& device, uint64_t size);
+// Of the caller's host memory.
+bp_storage* wrap_storage(Device& device, void* data, uint64_t size, void* owner, void (*release_owner)(void*));
+
+// Row-major, uninitialised.
+TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);
+// Over an existing storage, whose reference it takes over. `strides` nullptr: row-major.
+TensorImpl* new_tensor_over(bp_storage* storage, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
+                            const int64_t* strides, uint64_t byte_offset);
+// No storage and no data: shape, dtype and device alone.
+TensorImpl* new_handle(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);
+
+inline int64_t element_count(const bp_tensor& tensor) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor.dl.ndim; ++i) count *= tensor.dl.shape[i];
+  return count;
+}
+inline bool same_shape(const bp_tensor& a, const bp_tensor& b) {
+  if (a.dl.ndim != b.dl.ndim) return false;
+  for (int32_t i = 0; i < a.dl.ndim; ++i)
+    if (a.dl.shape[i] != b.dl.shape[i]) return false;
+  return true;
+}
+inline bool same_device(const bp_tensor& a, const bp_tensor& b) {
+  return a.backend == b.backend && a.ordinal == b.ordinal;
+}
+inline bool is_contiguous(const bp_tensor& t) { return (t.flags & BP_TENSOR_CONTIGUOUS) != 0; }
+
+}  // namespace backplane::core

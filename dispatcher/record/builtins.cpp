@@ -1,0 +1,238 @@
+// The table of builtins, those on dtypes, and lists of any form. Numbers are in builtin_numbers.cpp, lists and axes in
+// builtin_lists.cpp.
+//
+// Pure; new lists live in the call's arena. The table is sorted by name.
+#include "record/builtins.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "record/builtin_lists.hpp"
+#include "record/builtin_numbers.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/number_range.hpp"
+
+namespace backplane::core {
+namespace {
+
+bp_dtype dtype_of(const BuiltinCall& call, const bp_value& v) {
+  BP_CHECK(v.tag == BP_TAG_DTYPE && v.u.i >= 0 && v.u.i < BP_DTYPE_COUNT, TYPE, call.op, ": ", call.name,
+           " in its formula got ", tag_name(v.tag), "; expected a dtype");
+  return static_cast<bp_dtype>(v.u.i);
+}
+
+bp_value make_dtype(bp_dtype dtype) {
+  bp_value v{};
+  v.tag = BP_TAG_DTYPE;
+  v.u.i = dtype;
+  return v;
+}
+
+template <bp_dtype_mask mask>
+bp_value is_kind(const BuiltinCall& call) {
+  return make_bool((BP_DTYPE_BIT(dtype_of(call, call.in[0])) & mask) != 0);
+}
+
+bp_value real(const BuiltinCall& call) { return make_dtype(real_dtype(dtype_of(call, call.in[0]))); }
+bp_value complex(const BuiltinCall& call) { return make_dtype(complex_dtype(dtype_of(call, call.in[0]))); }
+
+bp_value promote(const BuiltinCall& call) {
+  const bp_dtype a = dtype_of(call, call.in[0]), b = dtype_of(call, call.in[1]);
+  BP_CHECK(kPromotion[a][b] != BP_DTYPE_NONE, DTYPE, call.op, ": ", kDtypeNames[a], " and ", kDtypeNames[b],
+           " have no common dtype");
+  return make_dtype(kPromotion[a][b]);
+}
+
+bp_value dtype_of_number(const BuiltinCall& call) {
+  BP_CHECK(is_number(call.in[0]), TYPE, call.op, ": ", call.name, " in its formula got ", tag_name(call.in[0].tag),
+           "; expected a number");
+  return make_dtype(number_dtype(call.in[0].tag));
+}
+
+// Precision and range of the floating types: p bits of significand, largest exponent e (IEEE 754 binary formats;
+// bfloat16 has binary32's exponent and 8 bits).
+struct FloatFormat {
+  int precision, exponent;
+  double max() const { return std::ldexp(2.0 - std::ldexp(1.0, 1 - precision), exponent); }
+  double eps() const { return std::ldexp(1.0, 1 - precision); }
+};
+FloatFormat format_of(const BuiltinCall& call) {
+  const bp_dtype dtype = dtype_of(call, call.in[0]);
+  switch (real_dtype(dtype)) {
+    case BP_FLOAT16:
+      return {11, 15};
+    case BP_BFLOAT16:
+      return {8, 127};
+    case BP_FLOAT32:
+      return {24, 127};
+    case BP_FLOAT64:
+      return {53, 1023};
+    default:
+      detail::fail(BP_ERROR_DTYPE, call.op, ": ", call.name, " in its formula got ", kDtypeNames[dtype],
+                   "; expected a floating or complex dtype");
+  }
+}
+// The first argument where the second holds; else an error that shows a number or a text and ends in the third.
+template <bp_status code>
+bp_value require(const BuiltinCall& call) {
+  const bp_value &value = call.in[0], &text = call.in[2];
+  BP_CHECK(text.tag == BP_TAG_STRING, TYPE, call.op, ": ", call.name, " in its formula got ", tag_name(text.tag),
+           "; expected a text");
+  if (truth(call.op, call.in[1])) return value;
+  const std::string_view expected(text.u.s, text.count);
+  if (is_int(value)) detail::fail(code, call.op, ": found ", value.u.i, ", expected ", expected);
+  if (value.tag == BP_TAG_FLOAT) detail::fail(code, call.op, ": found ", value.u.f, ", expected ", expected);
+  if (value.tag == BP_TAG_STRING)
+    detail::fail(code, call.op, ": found '", std::string_view(value.u.s, value.count), "', expected ", expected);
+  detail::fail(code, call.op, ": expected ", expected);
+}
+
+bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).max()); }
+bp_value finfo_min(const BuiltinCall& call) { return make_float(-format_of(call).max()); }
+bp_value finfo_eps(const BuiltinCall& call) { return make_float(format_of(call).eps()); }
+
+// The number, which must be one that the dtype holds.
+bp_value in_range(const BuiltinCall& call) {
+  const bp_dtype dtype = dtype_of(call, call.in[1]);
+  if (!is_number(call.in[0]) || holds_number(dtype, call.in[0])) return call.in[0];
+  fail_number(dtype, call.in[0], std::string(call.op));
+}
+
+constexpr Builtin kBuiltins[] = {
+    {"add", 2, 2, Touches::kPassesOn, builtin::add},
+    {"and", 2, 2, Touches::kNothing, builtin::logical_and},
+    {"broadcast_shapes", 2, 2, Touches::kNothing, builtin::broadcast_shapes},
+    {"complex_dtype", 1, 1, Touches::kNothing, complex},
+    {"concat", 2, 2, Touches::kPassesOn, builtin::concat},
+    {"contains", 2, 2, Touches::kNothing, builtin::contains},
+    {"count", 2, 2, Touches::kNothing, builtin::count},
+    {"default", 2, 2, Touches::kPassesOn, builtin::default_value},
+    {"eq", 2, 2, Touches::kNothing, builtin::eq},
+    {"expanded_axes", 2, 2, Touches::kNothing, builtin::expanded_axes},
+    {"finfo_eps", 1, 1, Touches::kNothing, finfo_eps},
+    {"finfo_max", 1, 1, Touches::kNothing, finfo_max},
+    {"finfo_min", 1, 1, Touches::kNothing, finfo_min},
+    {"float", 1, 1, Touches::kNothing, builtin::to_float},
+    {"floordiv", 2, 2, Touches::kNothing, builtin::floordiv},
+    {"ge", 2, 2, Touches::kNothing, builtin::ge},
+    {"getitem", 2, 2, Touches::kPassesOn, builtin::getitem},
+    {"getslice", 1, 3, Touches::kPassesOn, builtin::getslice},
+    {"gt", 2, 2, Touches::kNothing, builtin::gt},
+    {"in_range", 2, 2, Touches::kPassesOn, in_range},
+    {"insert", 3, 3, Touches::kNothing, builtin::insert},
+    {"int", 1, 1, Touches::kNothing, builtin::to_int},
+    {"inverse_permutation", 1, 1, Touches::kNothing, builtin::inverse_permutation},
+    {"is_bool", 1, 1, Touches::kNothing, is_kind<BP_MASK_BOOL>},
+    {"is_complex", 1, 1, Touches::kNothing, is_kind<BP_MASK_COMPLEX>},
+    {"is_floating", 1, 1, Touches::kNothing, is_kind<BP_MASK_FLOATING>},
+    {"is_integer", 1, 1, Touches::kNothing, is_kind<BP_MASK_INTEGER>},
+    {"le", 2, 2, Touches::kNothing, builtin::le},
+    {"len", 1, 1, Touches::kNothing, builtin::len},
+    {"lt", 2, 2, Touches::kNothing, builtin::lt},
+    {"math_exp", 1, 1, Touches::kNothing, builtin::math_exp},
+    {"math_log", 1, 1, Touches::kNothing, builtin::math_log},
+    {"math_sqrt", 1, 1, Touches::kNothing, builtin::math_sqrt},
+    {"max", 1, 64, Touches::kNothing, builtin::greatest},
+    {"min", 1, 64, Touches::kNothing, builtin::least},
+    {"mod", 2, 2, Touches::kNothing, builtin::mod},
+    {"mul", 2, 2, Touches::kNothing, builtin::mul},
+    {"ne", 2, 2, Touches::kNothing, builtin::ne},
+    {"neg", 1, 1, Touches::kNothing, builtin::neg},
+    {"normalize_axes", 2, 2, Touches::kNothing, builtin::normalize_axes},
+    {"normalize_axis", 2, 2, Touches::kNothing, builtin::normalize_axis},
+    {"not", 1, 1, Touches::kNothing, builtin::logical_not},
+    {"number_dtype", 1, 1, Touches::kNothing, dtype_of_number},
+    {"or", 2, 2, Touches::kNothing, builtin::logical_or},
+    {"pow", 2, 2, Touches::kNothing, builtin::pow},
+    {"present", 1, 1, Touches::kNothing, builtin::present},
+    {"prod", 1, 1, Touches::kNothing, builtin::prod},
+    {"promote", 2, 2, Touches::kNothing, promote},
+    {"range", 2, 2, Touches::kNothing, builtin::range},
+    {"real_dtype", 1, 1, Touches::kNothing, real},
+    {"reduced_shape", 3, 3, Touches::kNothing, builtin::reduced_shape},
+    {"repeat", 2, 2, Touches::kPassesOn, builtin::repeat},
+    {"replace", 3, 3, Touches::kNothing, builtin::replace},
+    {"require", 3, 3, Touches::kPassesOn, require<BP_ERROR_SHAPE>},
+    {"require_value", 3, 3, Touches::kPassesOn, require<BP_ERROR_VALUE>},
+    {"reverse", 1, 1, Touches::kNothing, builtin::reverse},
+    {"shift_axes", 2, 2, Touches::kNothing, builtin::shift_axes},
+    {"shift_axis", 2, 2, Touches::kNothing, builtin::shift_axis},
+    {"sub", 2, 2, Touches::kNothing, builtin::sub},
+    {"truediv", 2, 2, Touches::kNothing, builtin::truediv},
+    {"without", 2, 2, Touches::kNothing, builtin::without},
+};
+static_assert(std::ranges::is_sorted(kBuiltins, {}, &Builtin::name));
+
+}  // namespace
+
+const Builtin* find_builtin(std::string_view name) noexcept {
+  const Builtin* end = std::end(kBuiltins);
+  const Builtin* found = std::ranges::lower_bound(kBuiltins, name, {}, &Builtin::name);
+  return found != end && found->name == name ? found : nullptr;
+}
+
+bp_value list_element(const bp_value& list, uint32_t i) {
+  bp_value element{};
+  element.tag = list.tag & static_cast<uint16_t>(~BP_TAG_LIST);
+  switch (list.tag) {
+    case BP_TAG_VALUE_LIST:
+      return list.u.values[i];
+    case BP_TAG_BOOL_LIST:
+      element.u.i = list.u.bools[i];
+      break;
+    case BP_TAG_FLOAT_LIST:
+      element.u.f = list.u.floats[i];
+      break;
+    case BP_TAG_TENSOR_LIST:
+      element.u.t = list.u.tensors[i];
+      if (!element.u.t) element.tag = BP_TAG_ABSENT;
+      break;
+    default:
+      element.u.i = list.u.ints[i];
+  }
+  return element;
+}
+
+bp_value make_list(ValueArena& arena, std::span<const bp_value> values, uint16_t tag_of_empty) {
+  bp_value list{};
+  list.count = static_cast<uint32_t>(values.size());
+  list.tag = tag_of_empty;
+  if (values.empty()) return list;
+  const uint16_t tag = values[0].tag;
+  const bool same = std::ranges::all_of(values, [&](const bp_value& v) { return v.tag == tag; });
+  BP_CHECK(std::ranges::none_of(values,
+                                [](const bp_value& v) { return v.tag == BP_TAG_INT && (v.flags & BP_VALUE_UINT64); }),
+           VALUE, "a list in a formula got an int that exceeds 64 bits");
+  const bool tensors =
+      std::ranges::any_of(values, [](const bp_value& v) { return v.tag == BP_TAG_TENSOR; }) &&
+      std::ranges::all_of(values, [](const bp_value& v) { return v.tag == BP_TAG_TENSOR || v.tag == BP_TAG_ABSENT; });
+  if (tensors) {
+    auto** array = arena.array<bp_tensor*>(values.size());
+    for (size_t i = 0; i < values.size(); ++i) array[i] = values[i].tag == BP_TAG_TENSOR ? values[i].u.t : nullptr;
+    list.u.tensors = array;
+    list.tag = BP_TAG_TENSOR_LIST;
+  } else if (same && tag == BP_TAG_INT) {
+    auto* array = arena.array<int64_t>(values.size());
+    for (size_t i = 0; i < values.size(); ++i) array[i] = values[i].u.i;
+    list.u.ints = array;
+    list.tag = BP_TAG_INT_LIST;
+  } else if (same && tag == BP_TAG_FLOAT) {
+    auto* array = arena.array<double>(values.size());
+    for (size_t i = 0; i < values.size(); ++i) array[i] = values[i].u.f;
+    list.u.floats = array;
+    list.tag = BP_TAG_FLOAT_LIST;
+  } else if (same && tag == BP_TAG_BOOL) {
+    auto* array = arena.array<uint8_t>(values.size());
+    for (size_t i = 0; i < values.size(); ++i) array[i] = values[i].u.i != 0;
+    list.u.bools = array;
+    list.tag = BP_TAG_BOOL_LIST;
+  } else {
+    auto* array = arena.array<bp_value>(values.size());
+    std::copy(values.begin(), values.end(), array);
+    list.u.values = array;
+    list.tag = BP_TAG_VALUE_LIST;
+  }
+  return list;
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,51 @@
+// Evaluates the formulas of a record over their plans: each node at most once, one branch of an IF.
+//
+// Ops are called through `Caller`, so the evaluator knows neither dispatch nor devices (the same evaluator serves
+// shape formulas, which call no op). Tensors that a formula makes are released when evaluation ends, except the
+// results. A formula's native function, where it has one and `use_native` is set, replaces the walk; with
+// BP_FORMULA_NATIVE_ONLY it always does.
+#pragma once
+
+#include "record/op_record.hpp"
+
+namespace backplane::core {
+
+struct FormulaInputs {
+  const bp_value* args = nullptr;  // defaults filled in
+  const bp_value* outs = nullptr;
+  const bp_value* cotangents = nullptr;  // ABSENT: a symbolic zero
+  const bp_value* tangents = nullptr;
+  const bool* batched = nullptr;  // per argument
+  uint64_t needs = ~uint64_t{0};
+  const bp_frame* frame = nullptr;  // passed to Caller::call and to native functions
+};
+
+// Stateless hooks into the call path; the core sets them once (dispatch.cpp), tests set their own.
+struct Caller {
+  // As bp_host::call_op: empty outs receive owned values (owned_value.hpp). A failing status has its message set.
+  bp_status (*call)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
+                    int32_t n_outs);
+  // The callee's signature: how many results, and which positions are tensors (there a number carries its flag).
+  const OpRecord* (*record)(uint32_t op);
+  void (*retain)(bp_tensor* tensor);
+  void (*release)(bp_tensor* tensor);
+  // As bp_host::call_op_spending; nullptr: `call` serves.
+  bp_status (*call_spending)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
+                             uint64_t spent) = nullptr;
+};
+extern Caller caller;
+
+// Writes one owned value (owned_value.hpp) per root; with BP_FORMULA_TUPLE per target of a VJP, or per result of
+// another rule. A symbolic zero comes out as ABSENT, and a number that was passed for a tensor may come out as that
+// number. Of a VJP's roots only those are computed whose target is in `needs`; the others are ABSENT. Throws Error, and
+// then `results` own nothing. `formula` must be one of op.formulas and op must be linked.
+void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results,
+              bool use_native = true);
+
+// The int list of a SHAPE formula's root for `result`. `out` has room for 64.
+void evaluate_ints(const OpRecord& op, const bp_formula& formula, uint32_t result, const FormulaInputs& inputs,
+                   int64_t* out, int32_t* count);
+
+inline const FreeNames& free_names(const OpRecord& op, const bp_formula& formula) { return op.plan(formula).free; }
+
+}  // namespace backplane::core

@@ -1,0 +1,70 @@
+// The vocabulary of shape rules: a table from word to function (shape_rules.cpp lists the words).
+//
+// A rule sees shapes and attributes only. It writes sizes, and for a view also strides (elements) and the byte
+// offset that is added to the base's. All rules throw Error with the op's name, what was found and what was expected.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "record/op_record.hpp"
+
+namespace backplane::core {
+
+inline constexpr int kMaxRank = 64;
+
+struct ShapeResult {
+  ShapeResult() {}  // leaves the arrays as they are
+  int32_t ndim = 0;
+  bool is_view = false;  // strides and offset are set
+  int64_t byte_offset = 0;
+  bp_dtype view_dtype = BP_DTYPE_NONE;  // view.real, view.imag: the dtype of the elements seen
+  int64_t sizes[kMaxRank];
+  int64_t strides[kMaxRank];
+};
+
+// `args`: all arguments of the call, in order, defaults filled in. A number in a tensor position has no dims.
+using ShapeFn = void (*)(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out);
+
+enum class BatchClass : uint8_t { kNone, kElementwise, kReduce, kCore, kView, kList, kFactory };
+
+// `params`: a letter per parameter, the last one repeated: t Tensor, l Tensor[], a Axis, x Axis or Axes, s sizes
+// (Shape, Size or a list of them), i Index[], n Size or Index, b bool. In upper case it may be left out.
+struct ShapeWord {
+  std::string_view name;
+  std::string_view params;
+  uint8_t min_args;
+  uint8_t max_args;  // 255: any
+  BatchClass batch;
+  ShapeFn fn;
+};
+const ShapeWord* find_shape_word(std::string_view name) noexcept;
+
+// Result `index` of `op`: by word, by the SHAPE formula, or by the record's function. `dynamic` is the caller's.
+void infer_shape_without_word(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index,
+                              ShapeResult& out);
+inline void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
+  // Rules append sizes; callers use one ShapeResult for all results of an op.
+  out.ndim = 0;
+  out.is_view = false;
+  out.byte_offset = 0;
+  out.view_dtype = BP_DTYPE_NONE;
+  if (const ShapeWord* word = op.shape_words[static_cast<size_t>(index)]) [[likely]]
+    word->fn(op, op.shapes[static_cast<size_t>(index)], args, out);
+  else
+    infer_shape_without_word(op, args, n_args, index, out);
+}
+
+// Pieces that others need. Sizes are checked against overflow.
+void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, ShapeResult& out);
+bool broadcasts_to(std::span<const int64_t> from, std::span<const int64_t> to);
+int64_t checked_count(const int64_t* sizes, int32_t ndim);  // throws Error(BP_ERROR_MEMORY) beyond int64
+[[noreturn]] void fail_axis(const OpRecord& op, int64_t axis, int32_t ndim);
+inline int32_t normalize_axis(const OpRecord& op, int64_t axis, int32_t ndim) {  // throws BP_ERROR_INDEX
+  const int64_t from_front = axis < 0 ? axis + ndim : axis;
+  if (from_front < 0 || from_front >= ndim) [[unlikely]]
+    fail_axis(op, axis, ndim);
+  return static_cast<int32_t>(from_front);
+}
+
+}  // namespace backplane::core

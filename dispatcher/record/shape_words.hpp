@@ -1,0 +1,105 @@
+// The functions behind the vocabulary's words, and how they read arguments. For the shape_*.cpp files alone.
+//
+// A record's shape rule was verified against ShapeWord::params, so a reader trusts the kind of an argument; it still
+// checks that a tensor is there and that lists have the length they need. Nothing here allocates.
+#pragma once
+
+#include <span>
+
+#include "record/shape_rules.hpp"
+
+namespace backplane::core {
+
+// One call's view of its arguments: rule.args[i] is "parameter i" of the word.
+struct ShapeArgs {
+  const OpRecord& op;
+  const bp_shape_rule& rule;
+  const bp_value* args;
+
+  bool has(uint32_t i) const {
+    return i < rule.n_args && rule.args[i] != BP_NO_ARG && args[rule.args[i]].tag != BP_TAG_ABSENT;
+  }
+  const bp_value& value(uint32_t i) const { return args[rule.args[i]]; }
+  const char* name(uint32_t i) const { return op.args[rule.args[i]].name; }
+  // Of a number: no dims.
+  std::span<const int64_t> sizes(uint32_t i) const {
+    const bp_value& v = value(i);
+    if (v.tag == BP_TAG_TENSOR) [[likely]]
+      return {v.u.t->dl.shape, static_cast<size_t>(v.u.t->dl.ndim)};
+    BP_CHECK(v.tag != BP_TAG_ABSENT, TYPE, op.name, ": argument '", name(i), "' is none; expected a tensor");
+    return {};
+  }
+  const bp_tensor& tensor(uint32_t i) const {
+    const bp_value& v = value(i);
+    BP_CHECK(v.tag == BP_TAG_TENSOR, TYPE, op.name, ": argument '", name(i),
+             "' is a number; a view needs a tensor: make one with asarray");
+    return *v.u.t;
+  }
+  int64_t integer(uint32_t i, int64_t otherwise) const { return has(i) ? value(i).u.i : otherwise; }
+  bool flag(uint32_t i) const { return has(i) && value(i).u.i != 0; }
+  // A single int is a list of one.
+  std::span<const int64_t> ints(uint32_t i) const {
+    const bp_value& v = value(i);
+    if (v.tag == BP_TAG_INT) return {&v.u.i, 1};
+    if (v.tag == BP_TAG_INT_LIST) return {v.u.ints, v.count};
+    BP_CHECK((v.tag & BP_TAG_LIST) && v.count == 0, TYPE, op.name, ": argument '", name(i), "' is no list of integers");
+    return {};
+  }
+  // For parameters that are axes: a bit per axis of a tensor with `ndim` dims. Throws on a repeated one.
+  uint64_t axes(uint32_t i, int32_t ndim) const;
+  // The same one by one; `seen` starts at 0.
+  int32_t next_axis(uint32_t i, int64_t axis, int32_t ndim, uint64_t& seen) const {
+    const int32_t d = normalize_axis(op, axis, ndim);
+    if (seen >> d & 1) [[unlikely]]
+      fail_repeated(axis, i);
+    seen |= uint64_t{1} << d;
+    return d;
+  }
+  [[noreturn]] void fail_repeated(int64_t axis, uint32_t i) const;
+  void add_dim(ShapeResult& out, int64_t size) const {
+    BP_CHECK(out.ndim < kMaxRank, SHAPE, op.name, ": the result would have more than ", kMaxRank, " dims");
+    out.sizes[out.ndim++] = size;
+  }
+};
+
+// "(2, 3)", for messages.
+std::string shape_text(std::span<const int64_t> sizes);
+// "bp::linear: found x of shape (4, 3), weight of shape (2, 4)", for messages; the name alone without tensors.
+std::string found_arguments(const OpRecord& op, const bp_value* args, int32_t n_args);
+
+namespace shape_words {
+#define BP_SHAPE_WORD(name) void name(const OpRecord&, const bp_shape_rule&, const bp_value* args, ShapeResult&)
+BP_SHAPE_WORD(broadcast);
+BP_SHAPE_WORD(same);
+BP_SHAPE_WORD(scalar);
+BP_SHAPE_WORD(arg);
+BP_SHAPE_WORD(reduce);
+// shape_joins.cpp
+BP_SHAPE_WORD(matmul);
+BP_SHAPE_WORD(concat);
+BP_SHAPE_WORD(stack);
+BP_SHAPE_WORD(take);
+BP_SHAPE_WORD(take_along);
+BP_SHAPE_WORD(index);
+BP_SHAPE_WORD(index_put);
+BP_SHAPE_WORD(slice_put);
+BP_SHAPE_WORD(one_hot);
+// shape_windows.cpp
+BP_SHAPE_WORD(conv);
+BP_SHAPE_WORD(pool);
+BP_SHAPE_WORD(unfold);
+// shape_views.cpp
+BP_SHAPE_WORD(permute);
+BP_SHAPE_WORD(expand);
+BP_SHAPE_WORD(select);
+BP_SHAPE_WORD(slice);
+BP_SHAPE_WORD(squeeze);
+BP_SHAPE_WORD(unsqueeze);
+BP_SHAPE_WORD(diagonal);
+BP_SHAPE_WORD(reshape);
+BP_SHAPE_WORD(real);
+BP_SHAPE_WORD(imag);
+#undef BP_SHAPE_WORD
+}  // namespace shape_words
+
+}  // namespace backplane::core

@@ -1,0 +1,42 @@
+// What the registry holds for an op on each backend, and for batching, as tables for tools.
+#include "backplane/op.hpp"
+#include "memory/epoch.hpp"
+#include "registry/registry.hpp"
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
+  if (entry.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return "view";
+  if (entry.flags & BP_OP_COMPOSITE) return "decomposition";
+  if (entry.flags & BP_OP_HIGHER_ORDER) return "function";
+  const KernelTable* table = entry.table.load(std::memory_order_acquire);
+  if (backend.index < table->by_backend.size() && !table->by_backend[backend.index].empty()) return "kernel";
+  if (entry.decompose) return "decomposition";
+  const bool host_memory = (backend.def.flags & BP_BACKEND_HOST_MEMORY) != 0;
+  return (entry.flags & BP_OP_HOST) && !host_memory ? "host fallback" : "none";
+}
+
+}  // namespace
+
+const char* batch_rule(OpHandle op) {
+  static constexpr const char* kNames[] = {"stated",   "derived", "decomposition", "loop",
+                                           "creation", "refused", "missing"};
+  const OpEntry& entry = checked_entry(op);
+  return entry.flags & BP_OP_HIGHER_ORDER ? "function" : kNames[static_cast<size_t>(entry.batch.kind)];
+}
+
+std::vector<BackendRule> backend_rules(OpHandle op) {
+  CallGuard guard;  // it reads the rows as a call does
+  const OpEntry& entry = checked_entry(op);
+  std::vector<BackendRule> rules;
+  for (uint32_t i = 0; i < backend_count(); ++i)
+    if (const BackendRecord& backend = backend_at(i); !backend.withdrawn)
+      rules.push_back({backend.name, rule_on(entry, backend)});
+  return rules;
+}
+
+}  // namespace backplane

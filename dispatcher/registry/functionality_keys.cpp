@@ -1,0 +1,73 @@
+// Functionality keys: their registration, and which of several comes first.
+#include "registry/registry_state.hpp"
+
+namespace backplane::core {
+
+namespace {
+int64_t rank_of(std::string_view name) {
+  if (name == "autograd") return 0;
+  if (name == "levels") return 1 << 20;
+  const KeyRecord* key = find_key(name);
+  BP_CHECK(key, VALUE, "register_key: there is no key \"", name, "\" to stand above or below of");
+  return key->rank;
+}
+}  // namespace
+
+uint32_t register_key(PluginRecord* owner, const bp_key_def& def) {
+  BP_CHECK(def.name && *def.name, VALUE, "register_key: a name is required");
+  Registry& r = ready_registry();
+  std::lock_guard guard(r.lock);
+  const KeyRecord* taken = find_key(def.name);
+  BP_CHECK(!taken || (taken->withdrawn && taken->owner->name == owner->name), VALUE, "register_key: the key \"",
+           def.name, "\" is taken by plugin \"", taken ? taken->owner->name : "", "\"");
+  BP_CHECK(taken || r.key_count < kMaxKeys, VALUE, "register_key: all ", kMaxKeys, " functionality keys are taken");
+  constexpr int64_t kStep = 1 << 10;
+  int64_t low = def.above ? rank_of(def.above) : INT64_MIN, high = def.below ? rank_of(def.below) : INT64_MAX;
+  BP_CHECK(low < high, VALUE, "register_key: \"", def.name, "\" cannot stand above \"", def.above ? def.above : "",
+           "\" and below \"", def.below ? def.below : "", "\"");
+  auto key = std::make_unique<KeyRecord>();
+  key->name = def.name;
+  key->bit = taken ? taken->bit : r.key_count++;
+  if (def.above && def.below)
+    key->rank = low + (high - low) / 2;
+  else
+    key->rank = def.below ? high - kStep - key->bit : (def.above ? low : 0) + kStep + key->bit;
+  key->fallback = def.fallback;
+  key->context = def.context;
+  key->owner = owner;
+  uint32_t bit = key->bit;
+  tables.keys[bit].store(key.release(), std::memory_order_release);
+  rebuild_all_tables();
+  return bit;
+}
+
+const KeyRecord* key_at(uint32_t bit) noexcept {
+  return bit < kMaxKeys ? tables.keys[bit].load(std::memory_order_acquire) : nullptr;
+}
+
+const KeyRecord* find_key(std::string_view name) noexcept {
+  for (uint32_t bit = 0; bit < kMaxKeys; ++bit) {
+    const KeyRecord* key = key_at(bit);
+    if (!key) return nullptr;
+    if (key->name == name) return key;
+  }
+  return nullptr;
+}
+
+uint64_t highest_key(uint64_t keys) noexcept {
+  uint64_t best = 0;
+  int64_t best_rank = INT64_MIN;
+  for (uint64_t rest = keys; rest; rest &= rest - 1) {
+    uint32_t bit = static_cast<uint32_t>(__builtin_ctzll(rest));
+    uint64_t mask = uint64_t{1} << bit;
+    const KeyRecord* key = key_at(bit);
+    int64_t rank = mask == kTapeKey                    ? 0
+                   : mask & (kLevelKey | kCreationKey) ? 1 << 20
+                   : key && !key->withdrawn            ? key->rank
+                                                       : INT64_MIN;
+    if (rank > best_rank || !best) best_rank = rank, best = mask;
+  }
+  return best;
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,110 @@
+// Taking a plugin's registrations out of the registry, and putting them back where its unload did not go through.
+#include <set>
+
+#include "registry/registry_state.hpp"
+
+namespace backplane::core {
+
+struct Withdrawn {
+  PluginRecord* owner;
+  std::vector<KeyRecord*> keys;
+  std::vector<BackendRecord*> backends;
+  std::vector<OpEntry*> ops;
+  std::vector<KernelRow*> rows;
+  std::vector<OpEntry*> touched;  // whose tables they concern
+  uint64_t tables_before = 0;     // the count of all tables retired up to the withdrawal
+};
+
+namespace {
+
+// Earlier registrations of the same owner are withdrawn already and stay so.
+void collect(Registry& r, Withdrawn& all) {
+  const PluginRecord* owner = all.owner;
+  for (uint32_t bit = 0; bit < r.key_count; ++bit)
+    if (KeyRecord* key = tables.keys[bit].load(std::memory_order_relaxed); key->owner == owner && !key->withdrawn)
+      all.keys.push_back(key);
+  for (uint32_t i = 0; i < backend_count(); ++i)
+    if (BackendRecord& backend = backend_at(i); backend.owner == owner && !backend.withdrawn)
+      all.backends.push_back(&backend);
+  for (uint32_t i = 0; i < tables.count.load(std::memory_order_relaxed); ++i) {
+    OpEntry& entry = *op_entry(i);
+    if (entry.owner == owner && !entry.withdrawn) all.ops.push_back(&entry);
+    const size_t rows_before = all.rows.size();
+    for (auto& row : entry.rows)
+      if (row->owner == owner && !row->withdrawn) all.rows.push_back(row.get());
+    if (entry.owner == owner || all.rows.size() > rows_before) all.touched.push_back(&entry);
+  }
+}
+
+// Backends and keys concern the tables of all ops; ops and rows their own.
+void rebuild_tables_of(const Withdrawn& all) {
+  if (!all.keys.empty() || !all.backends.empty()) return rebuild_all_tables();
+  for (OpEntry* entry : all.touched) rebuild_table(*entry);
+}
+
+void mark(const Withdrawn& all, bool withdrawn) {
+  for (KeyRecord* key : all.keys) key->withdrawn = withdrawn;
+  for (BackendRecord* backend : all.backends) backend->withdrawn = withdrawn;
+  for (OpEntry* op : all.ops) op->withdrawn.store(withdrawn, std::memory_order_release);
+  for (KernelRow* row : all.rows) row->withdrawn = withdrawn;
+  rebuild_tables_of(all);
+}
+
+}  // namespace
+
+std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner) {
+  Registry& r = ready_registry();
+  std::lock_guard guard(r.lock);
+  auto all = std::make_shared<Withdrawn>();
+  all->owner = owner;
+  collect(r, *all);
+  mark(*all, true);
+  all->tables_before = retired().freed + retired().tables.size();
+  owner->ops.clear();
+  owner->backends.clear();
+  return all;
+}
+
+void free_tables(Retired& old, uint64_t upto) {
+  if (upto <= old.freed) return;
+  old.tables.erase(old.tables.begin(), old.tables.begin() + static_cast<std::ptrdiff_t>(upto - old.freed));
+  old.freed = upto;
+}
+
+// Does nothing but calls that have ended point to a replaced entry? Nodes count on its owner.
+static bool is_unread(const OpEntry& entry) {
+  return !entry.lasting && entry.holds.load(std::memory_order_acquire) == 0 &&
+         lease_count(*entry.owner, LeaseKind::kNode) == 0;
+}
+
+void reclaim_replaced() {
+  std::vector<std::unique_ptr<OpEntry>> gone;  // outlives the guard: what they keep may be Python's
+  std::lock_guard guard(ready_registry().lock);
+  Retired& old = retired();
+  if (old.grace && !old.grace->over()) return;
+  free_tables(old, old.aged_tables);
+  std::vector<std::unique_ptr<OpEntry>> left;
+  for (size_t i = 0; i < old.entries.size(); ++i)
+    (i < old.aged_entries && is_unread(*old.entries[i]) ? gone : left).push_back(std::move(old.entries[i]));
+  old.entries = std::move(left);
+  old.aged_tables = old.freed + old.tables.size();
+  old.aged_entries = old.entries.size();
+  old.grace.emplace();
+}
+
+void free_withdrawn(const Withdrawn& all) {
+  std::lock_guard guard(ready_registry().lock);
+  free_tables(retired(), all.tables_before);
+  const std::set<const KernelRow*> gone(all.rows.begin(), all.rows.end());
+  for (uint32_t i = 0; i < op_count(); ++i)
+    std::erase_if(op_entry(i)->rows, [&](const auto& row) { return gone.contains(row.get()); });
+}
+
+void restore(const Withdrawn& all) {
+  std::lock_guard guard(ready_registry().lock);
+  mark(all, false);
+  for (const OpEntry* op : all.ops) all.owner->ops.emplace_back(op->record->name);
+  for (const BackendRecord* backend : all.backends) all.owner->backends.push_back(backend->name);
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,231 @@
+// The public interface of reverse mode: settings, leaves, hooks, backward.
+#include "backplane/autograd.hpp"
+
+#include "call/device_call.hpp"
+#include "levels/level.hpp"
+#include "memory/epoch.hpp"
+#include "record/dtype_rules.hpp"
+#include "tape/tape.hpp"
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+std::atomic<uint64_t> next_hook{1};
+
+bool* innermost_recording() noexcept {
+  for (Level* level = thread_state.level; level; level = level->below)
+    if (bool* recording = level->recording()) return recording;
+  return nullptr;
+}
+
+// Does a chain of gradients from `grad` meet the tensor?
+bool leads_to(Tensor grad, const Tensor& tensor) {
+  while (grad && grad.get() != tensor.get()) grad = grad_of(grad);
+  return static_cast<bool>(grad);
+}
+
+void check_outside_levels(const char* who) {
+  BP_CHECK(!thread_state.level, VALUE, who, ": cannot run inside a functional transform; use grad() or vjp() there");
+}
+
+}  // namespace
+
+// Inside a functional gradient the setting is that of the innermost one.
+bool grad_enabled() noexcept {
+  if (const bool* recording = innermost_recording()) return *recording;
+  return !thread_state.grad_disabled;
+}
+
+bool set_grad_enabled(bool enabled) noexcept {
+  if (bool* recording = innermost_recording()) return std::exchange(*recording, enabled);
+  ThreadState& state = thread_state;
+  bool before = !state.grad_disabled;
+  state.grad_disabled = !enabled;
+  if (enabled)
+    state.excluded_keys &= ~kTapeKey;
+  else
+    state.excluded_keys |= kTapeKey;
+  return before;
+}
+
+bool requires_grad(const Tensor& tensor) {
+  TensorImpl* t = impl(tensor);
+  return wants_grad(t) || (t->keys & kTapeKey);
+}
+
+void set_requires_grad(const Tensor& tensor, bool wanted) {
+  TensorImpl* t = impl(tensor);
+  BP_CHECK(!t->wrapper, VALUE, "requires_grad: the tensor belongs to a ", t->wrapper->transform,
+           "; set it outside, or differentiate with grad or jvp");
+  BP_CHECK(!t->node, VALUE, "requires_grad: only a leaf's may be set; this tensor was made by ", node_name(tensor),
+           ": use detach()");
+  BP_CHECK(!wanted || (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)), DTYPE,
+           "requires_grad: only floating and complex tensors have gradients, found ", kDtypeNames[t->dtype]);
+  autograd_of(t).requires_grad = wanted;
+  if (wanted)
+    t->keys |= kTapeKey;
+  else
+    t->keys &= ~kTapeKey;
+}
+
+bool is_leaf(const Tensor& tensor) { return !has_history(impl(tensor)); }
+
+Tensor grad_of(const Tensor& tensor) {
+  TensorImpl* t = impl(tensor);
+  const Autograd* autograd = find_autograd(t);
+  if (!autograd) return {};
+  std::lock_guard guard(gradient_lock(t));
+  return Tensor::share(autograd->grad);
+}
+
+void set_grad_of(const Tensor& tensor, const Tensor& grad) {
+  if (grad) {
+    BP_CHECK(same_shape(*tensor.held(), *grad.get()), SHAPE, "grad: its shape differs from the tensor's");
+    BP_CHECK(tensor.dtype() == grad.dtype(), DTYPE, "grad: its dtype differs from the tensor's");
+  }
+  Autograd& autograd = autograd_of(impl(tensor));
+  Tensor other = leads_to(grad, tensor) ? detach(grad) : grad;
+  TensorImpl* given = impl(other.detach_handle());
+  {
+    std::lock_guard guard(gradient_lock(impl(tensor)));
+    std::swap(autograd.grad, given);
+  }
+  if (given) core::release(given);
+}
+
+Tensor detach(const Tensor& tensor) {
+  TensorImpl* t = impl(tensor);
+  BP_CHECK(t->storage, VALUE, "detach: the tensor belongs to a transform; use stop_gradient there");
+  core::retain(t->storage);
+  return Tensor::adopt(
+      new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset));
+}
+
+uint64_t version_of(const Tensor& tensor) {
+  const bp_storage* storage = tensor.held()->storage;
+  return storage ? storage->version.load(std::memory_order_relaxed) : 0;
+}
+
+const char* node_name(const Tensor& tensor) {
+  const Node* node = impl(tensor)->node;
+  return !node ? "" : node->op ? node->op->record->def.name : "a copy between devices";
+}
+
+namespace {
+
+// The histories that a pass starts from, and the cotangents that it starts with. Owns the edges.
+struct Roots {
+  std::vector<Edge> edges;
+  std::vector<Tensor> seeds;
+  std::vector<TensorImpl*> cotangents;
+  ~Roots() {
+    for (const Edge& edge : edges) release(edge.node);
+  }
+  void add(const Tensor& root, const Tensor& cotangent) {
+    BP_CHECK(!impl(root)->wrapper, VALUE,
+             "backward: the root is a tensor of a transform that has ended; return it from the "
+             "transformed function instead of keeping it");
+    Edge edge = edge_to(impl(root));
+    BP_CHECK(edge.node, VALUE,
+             "backward: the root does not require a gradient and has no history; set requires_grad on an input");
+    edges.push_back(edge);
+    BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
+             " elements; give a cotangent of its shape, or reduce it to one element");
+    seeds.push_back(cotangent ? cotangent : filled(root.shape(), 1.0, root.dtype(), root.device()));
+    const Tensor& g = seeds.back();
+    BP_CHECK(same_shape(*g.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");
+    BP_CHECK(g.dtype() == root.dtype(), DTYPE, "backward: the cotangent is ", kDtypeNames[g.dtype()], ", its root ",
+             kDtypeNames[root.dtype()]);
+    cotangents.push_back(impl(g));
+  }
+};
+
+void add_roots(Roots& all, std::span<const Tensor> roots, std::span<const Tensor> cotangents) {
+  for (size_t i = 0; i < roots.size(); ++i) all.add(roots[i], cotangents.empty() ? Tensor() : cotangents[i]);
+}
+
+struct InputEdges {
+  std::vector<Edge> edges;
+  ~InputEdges() {
+    for (const Edge& edge : edges) release(edge.node);
+  }
+};
+
+}  // namespace
+
+void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents, BackwardOptions options) {
+  check_outside_levels("backward");
+  CallGuard guard;
+  Roots from;
+  add_roots(from, roots, cotangents);
+  run_backward(
+      {from.edges, from.cotangents, {}, nullptr, options.retain_graph || options.create_graph, options.create_graph});
+}
+
+std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
+                              std::span<const Tensor> inputs, BackwardOptions options) {
+  check_outside_levels("gradients");
+  CallGuard guard;
+  Roots from;
+  add_roots(from, roots, cotangents);
+  InputEdges to;
+  for (const Tensor& input : inputs) {
+    Edge edge = edge_to(impl(input));
+    BP_CHECK(edge.node, VALUE, "gradients: input ", to.edges.size(), " does not require a gradient");
+    to.edges.push_back(edge);
+  }
+  std::vector<Tensor> captured(inputs.size());
+  run_backward({from.edges, from.cotangents, to.edges, &captured, options.retain_graph || options.create_graph,
+                options.create_graph});
+  return captured;
+}
+
+uint64_t add_hook(const Tensor& tensor, Hook hook) {
+  TensorImpl* t = impl(tensor);
+  BP_CHECK(requires_grad(tensor), VALUE, "hook: the tensor does not require a gradient");
+  uint64_t id = next_hook.fetch_add(1, std::memory_order_relaxed) & ((uint64_t{1} << 48) - 1);
+  if (!t->node) {
+    autograd_of(t).hooks.add(id, std::move(hook));
+    return id;
+  }
+  id |= uint64_t{t->node_output} << 48;
+  t->node->hooks.add(id, std::move(hook));
+  return id;
+}
+
+void remove_hook(const Tensor& tensor, uint64_t id) {
+  TensorImpl* t = impl(tensor);
+  Autograd* autograd = find_autograd(t);
+  if (t->node)
+    t->node->hooks.remove(id);
+  else if (autograd)
+    autograd->hooks.remove(id);
+}
+
+namespace {
+void visit_hooks(const Hooks& hooks, OwnedVisitor& visitor) {
+  if (const auto rows = hooks.snapshot())
+    for (const auto& [id, hook] : *rows) visitor.hook(hook);
+}
+}  // namespace
+
+void visit_owned(const bp_tensor* tensor, OwnedVisitor& visitor) {
+  const auto* t = static_cast<const TensorImpl*>(tensor);
+  while (t && t->refs.load(std::memory_order_acquire) == 1) {
+    if (const Node* node = t->node; node && node->refs.load(std::memory_order_acquire) == 1) {
+      visit_hooks(node->hooks, visitor);
+      if (node->kind == Node::Kind::kGraph) node->graph->visit(visitor);
+    }
+    const Autograd* autograd = t->autograd;
+    if (autograd) visit_hooks(autograd->hooks, visitor);
+    std::lock_guard guard(gradient_lock(t));
+    t = autograd ? autograd->grad : nullptr;
+  }
+}
+
+size_t bytes_per_node() noexcept { return sizeof(Node) + 2 * sizeof(Edge) + 3 * (sizeof(bp_value) + sizeof(Saved)); }
+
+}  // namespace backplane

@@ -1,0 +1,303 @@
+// The backward pass: runs nodes in descending depth, iteratively. A node waits in a heap with the cotangents that have
+// arrived; consumers are always deeper, so when it is taken out they are complete. Nothing is counted beforehand.
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "backplane/device.hpp"
+#include "call/device_call.hpp"
+#include "memory/epoch.hpp"
+#include "memory/interrupt.hpp"
+#include "memory/pool.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/owned_value.hpp"
+#include "tape/tape.hpp"
+
+namespace backplane::core {
+
+Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device) {
+  bp_value args[] = {value(shape), value(fill), dtype_value(dtype), value(device)};
+  return Tensor::adopt(call_one(role_op(Role::kFull), args, 4));
+}
+
+namespace {
+
+std::atomic<uint64_t> next_run{1};
+
+// A node in the heap. The cotangents of up to two results are in place; more are rare.
+struct Pending {
+  Node* node;  // owned
+  uint64_t order;
+  bool claimed;                    // through node->claim; else through the run's map
+  bool owned[2] = {false, false};  // made by this pass: it may add into the buffer
+  Tensor first[2];
+  std::vector<Tensor> more;
+  Tensor& at(uint32_t output) {
+    if (output < 2) return first[output];
+    if (more.size() < output - 1) more.resize(output - 1);
+    return more[output - 2];
+  }
+};
+using PendingPool = Pool<sizeof(Pending)>;
+
+bool earlier(const Pending* a, const Pending* b) {
+  return a->node->depth != b->node->depth ? a->node->depth < b->node->depth : a->order > b->order;
+}
+
+Tensor added(const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value(a), value(b)};
+  return Tensor::adopt(call_one(role_op(Role::kAdd), args, 2));
+}
+
+// a += b, of a buffer that only this pass knows.
+void add_into(const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value(a), value(b)};
+  bp_value out = value(a);
+  out.flags = BP_VALUE_GIVEN;
+  call(role_op(Role::kAdd), args, 2, &out, 1);
+}
+
+bool alone(const Tensor& t) {
+  return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage && !impl(t)->view &&
+         t.get()->storage->refs.load(std::memory_order_acquire) == 1 && t.is_contiguous();
+}
+
+void accumulate(Tensor& sum, bool* owned, Tensor addend, bool create_graph) {
+  if (!sum) {
+    sum = std::move(addend);
+    return;
+  }
+  if (!create_graph && owned && *owned && alone(sum)) return add_into(sum, addend);
+  sum = added(sum, addend);
+  if (owned) *owned = true;
+}
+
+struct GradientLocks {
+  Lock of_slot[16];
+  GradientLocks() {
+    for (Lock& lock : of_slot) lock.enlist(LockRank::kGradient);
+  }
+};
+GradientLocks gradient_locks;
+
+constexpr uint8_t kConsumed = 0x80;
+
+// A pass at a node. The first that is not to retain the graph takes the saved values with it: whoever comes later is
+// refused, and the values go once the last that is still there has left.
+class NodeUse {
+ public:
+  NodeUse(Node* node, bool retain) : node_(node), retain_(retain) {
+    uint8_t now = node->uses.load(std::memory_order_relaxed);
+    do {
+      BP_CHECK(!(now & kConsumed), VALUE, "backward: the history of ",
+               node->op ? node->op->record->name : "a copy between devices",
+               " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
+      BP_CHECK(now + 1 < kConsumed, BUSY, "backward: ", int{now},
+               " passes run through one node at once, the most that may");
+    } while (!node->uses.compare_exchange_weak(now, static_cast<uint8_t>((now + 1) | (retain ? 0 : kConsumed)),
+                                               std::memory_order_acq_rel, std::memory_order_relaxed));
+  }
+  ~NodeUse() {
+    if (!done_ && !retain_) {
+      node_->uses.fetch_sub(1 + kConsumed, std::memory_order_acq_rel);  // the values are still there
+      return;
+    }
+    // Alone, and nobody comes any more: the locked instruction is saved.
+    if (node_->uses.load(std::memory_order_acquire) == (kConsumed | 1))
+      node_->uses.store(kConsumed, std::memory_order_relaxed);
+    else if (node_->uses.fetch_sub(1, std::memory_order_acq_rel) != (kConsumed | 1))
+      return;
+    release_saved(node_);
+  }
+  NodeUse(const NodeUse&) = delete;
+  void done() { done_ = true; }
+
+ private:
+  Node* node_;
+  bool retain_;
+  bool done_ = false;
+};
+
+void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
+  Autograd& autograd = *leaf->autograd;
+  if (const auto hooks = autograd.hooks.snapshot())
+    for (const auto& [id, hook] : *hooks)
+      if (Tensor replaced = hook(cotangent)) cotangent = replaced;
+  Tensor before;  // outlives the guard
+  std::lock_guard guard(gradient_lock(leaf));
+  if (!autograd.grad) {
+    if (!create_graph && !alone(cotangent)) {
+      bp_value arg = value(cotangent);
+      before = std::exchange(cotangent, Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1)));
+    }
+    autograd.grad = impl(cotangent.detach_handle());
+  } else if (create_graph) {
+    Tensor sum = added(Tensor::share(autograd.grad), cotangent);
+    before = Tensor::adopt(autograd.grad);
+    autograd.grad = impl(sum.detach_handle());
+  } else {
+    add_into(Tensor::share(autograd.grad), cotangent);
+  }
+}
+
+// Backward formulas are recorded only for higher orders.
+class RecordingScope {
+ public:
+  explicit RecordingScope(bool record) : saved_(set_grad_enabled(record && grad_enabled())) {}
+  ~RecordingScope() { set_grad_enabled(saved_); }
+
+ private:
+  bool saved_;
+};
+
+class Engine {
+ public:
+  explicit Engine(const BackwardRun& run) : run_(run), id_(next_run.fetch_add(1, std::memory_order_relaxed)) {}
+  ~Engine() {
+    for (Pending* p : heap_) finish(p);
+  }
+
+  void run() {
+    for (const Edge& input : run_.inputs) lowest_input_ = std::min(lowest_input_, input.node->depth);
+    for (size_t i = 0; i < run_.roots.size(); ++i) send(run_.roots[i], Tensor::share(run_.cotangents[i]));
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), earlier);
+      Pending* p = heap_.back();
+      heap_.pop_back();
+      unclaim(p);
+      struct Finish {
+        Engine& engine;
+        Pending* p;
+        ~Finish() { engine.finish(p); }
+      } finish_at_end{*this, p};
+      if (run_.captured && p->node->depth < lowest_input_) continue;
+      if (until_check_ < 0) {
+        check_interrupt();
+        until_check_ = kWorkPerCheck;
+      }
+      step(*p);
+    }
+  }
+
+ private:
+  Pending* find(Node* node) {
+    uint64_t claim = node->claim.load(std::memory_order_acquire);
+    if (claim == id_) return static_cast<Pending*>(node->pending);
+    if (claim != 0) {
+      auto found = elsewhere_.find(node);
+      if (found != elsewhere_.end()) return found->second;
+    }
+    return nullptr;
+  }
+
+  void send(Edge edge, Tensor cotangent) {
+    Pending* p = find(edge.node);
+    if (!p) {
+      retain(edge.node);
+      p = new (PendingPool::take()) Pending{};
+      p->node = edge.node;
+      p->order = sent_++;
+      uint64_t free = 0;
+      p->claimed = edge.node->claim.compare_exchange_strong(free, id_, std::memory_order_acq_rel);
+      if (p->claimed)
+        edge.node->pending = p;
+      else
+        elsewhere_.emplace(edge.node, p);  // another pass, or an outer one, is at this node
+      heap_.push_back(p);
+      std::push_heap(heap_.begin(), heap_.end(), earlier);
+    }
+    accumulate(p->at(edge.output), edge.output < 2 ? &p->owned[edge.output] : nullptr, std::move(cotangent),
+               run_.create_graph);
+  }
+
+  void unclaim(Pending* p) {
+    if (p->claimed) {
+      p->node->pending = nullptr;
+      p->node->claim.store(0, std::memory_order_release);
+      p->claimed = false;
+    } else {
+      elsewhere_.erase(p->node);
+    }
+  }
+
+  void finish(Pending* p) {
+    if (p->claimed) unclaim(p);
+    Node* node = p->node;
+    p->~Pending();
+    PendingPool::give(p);
+    release(node);
+  }
+
+  // Where an outer pass goes on: the node's hooks and its formulas are for that one.
+  bool stops_at(Pending& p) {
+    bool input = false;
+    for (size_t i = 0; i < run_.inputs.size(); ++i) {
+      if (run_.inputs[i].node != p.node) continue;
+      (*run_.captured)[i] = p.at(run_.inputs[i].output);
+      input = true;
+    }
+    return input;
+  }
+
+  void step(Pending& p) {
+    Node* node = p.node;
+    until_check_ -= kWorkPerNode + (p.first[0] ? static_cast<int64_t>(p.first[0].get()->nbytes) : 0);
+    if (run_.stop_at_inputs && stops_at(p)) return;
+    if (const auto hooks = node->hooks.snapshot()) {
+      for (const auto& [id, hook] : *hooks) {
+        Tensor& g = p.at(static_cast<uint32_t>(id >> 48));
+        if (g)
+          if (Tensor replaced = hook(g)) g = replaced;
+      }
+    }
+    for (size_t i = 0; i < run_.inputs.size(); ++i)
+      if (run_.inputs[i].node == node) (*run_.captured)[i] = p.at(run_.inputs[i].output);
+    if (node->kind == Node::Kind::kLeaf) {
+      if (!run_.captured && p.first[0])
+        if (Tensor leaf = leaf_of(node)) accumulate_leaf(impl(leaf), std::move(p.first[0]), run_.create_graph);
+      return;
+    }
+    bp_value few[kMaxResults];
+    std::vector<bp_value> many(node->n_results() > kMaxResults ? node->n_results() : 0);  // of a function
+    bp_value* cotangents = many.empty() ? few : many.data();
+    for (uint32_t j = 0; j < node->n_results(); ++j) cotangents[j] = value(p.at(j));
+    scratch_.assign(node->n_edges, Tensor());
+    std::vector<Tensor> vjps;
+    vjps.swap(scratch_);
+    {
+      NodeUse use(node, run_.retain_graph);
+      node_vjp(node, cotangents, vjps, run_.create_graph);
+      use.done();
+    }
+    for (uint32_t e = 0; e < node->n_edges; ++e)
+      if (node->edges()[e].node && vjps[e]) send(node->edges()[e], std::move(vjps[e]));
+    vjps.swap(scratch_);
+  }
+
+  // Bytes of cotangents, in which a node counts as much as it would take to compute them.
+  static constexpr int64_t kWorkPerCheck = 1 << 20, kWorkPerNode = 4096;
+
+  const BackwardRun& run_;
+  uint64_t id_;
+  int64_t until_check_ = kWorkPerCheck;
+  uint64_t sent_ = 0;
+  std::vector<Pending*> heap_;
+  std::unordered_map<Node*, Pending*> elsewhere_;
+  std::vector<Tensor> scratch_;
+  uint32_t lowest_input_ = UINT32_MAX;
+};
+
+}  // namespace
+
+Lock& gradient_lock(const TensorImpl* tensor) {
+  return gradient_locks.of_slot[reinterpret_cast<uintptr_t>(tensor) / sizeof(TensorImpl) % 16];
+}
+
+void run_backward(const BackwardRun& run) {
+  check_stack("backward");  // a hook may run another pass
+  RecordingScope recording(run.create_graph);
+  Engine engine(run);
+  engine.run();
+}
+
+}  // namespace backplane::core

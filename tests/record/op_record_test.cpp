@@ -1,0 +1,423 @@
+// Copying and verifying op records: what is valid comes through whole, what is not is refused, whatever its bytes.
+#include "record/op_record.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "record/evaluator.hpp"
+#include "record/toy_record.hpp"
+
+namespace backplane::core {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kFitNames[3] = {"t::sum_to", "t::cast", "t::real"};
+
+// An op with every kind of part.
+ToyRecord multiply() {
+  ToyRecord toy("t::multiply.test");
+  toy.tensors({"x", "y"});
+  toy.arg("scale", BP_TYPE_SCALAR, BP_ARG_HAS_DEFAULT, float_value(1));
+  toy.arg("axes", BP_TYPE_AXES, BP_ARG_OPTIONAL);
+  toy.fit_names = kFitNames;
+  toy.flags = BP_OP_ELEMENTWISE | BP_OP_INPLACE;
+  const uint32_t x = toy.node(BP_NODE_ARG, {}, 0);
+  const uint32_t y = toy.node(BP_NODE_ARG, {}, 1);
+  const uint32_t g = toy.node(BP_NODE_COTANGENT);
+  const uint32_t for_x = toy.node(BP_NODE_FIT, {toy.call("t::mul", {g, y})}, 0);
+  const uint32_t for_y = toy.node(BP_NODE_FIT, {toy.call("t::mul", {g, x})}, 1);
+  const uint32_t text = toy.constant(string_value("text"));
+  const uint32_t same = toy.builtin("eq", {text, text});
+  const uint32_t both = toy.call("t::mul", {x, y});
+  const uint32_t out = toy.node(BP_NODE_IF, {same, both, x});
+  toy.formula(BP_RULE_VJP, {0}, {for_x}, 0, "mul(g, y)");
+  toy.formula(BP_RULE_VJP, {1}, {for_y}, 0, "mul(g, x)");
+  toy.formula(BP_RULE_DECOMPOSE, {}, {out}, 0, "x * y");
+  return toy;
+}
+
+std::string refusal(ToyRecord& toy) {
+  return error_of([&] { toy.record(); });
+}
+
+TEST(CopyRecord, KeepsWhatItWasGivenAndNoPointerOfTheCaller) {
+  auto toy = std::make_unique<ToyRecord>(multiply());
+  const auto op = toy->record();
+  toy.reset();  // under asan a pointer that was kept shows here
+  EXPECT_EQ(op->name, "t::multiply.test");
+  ASSERT_EQ(op->args.size(), 4u);
+  EXPECT_STREQ(op->args[1].name, "y");
+  EXPECT_EQ(op->args[2].default_value.u.f, 1.0);
+  EXPECT_TRUE(op->args[3].flags & BP_ARG_HAS_DEFAULT);
+  EXPECT_EQ(op->n_required, 2u);
+  EXPECT_EQ(op->tensor_args, 3u);
+  EXPECT_TRUE(op->simple_tensors);
+  EXPECT_STREQ(op->def.program->names[0], "t::mul");
+  EXPECT_STREQ(op->def.program->consts[0].u.s, "text");
+  EXPECT_STREQ(op->formulas[1].text, "mul(g, x)");
+  EXPECT_EQ(op->find_formula(BP_RULE_VJP, 1), &op->formulas[1]);
+  EXPECT_EQ(op->find_formula(BP_RULE_VJP, 2), nullptr);
+  EXPECT_EQ(op->find_formula(BP_RULE_DECOMPOSE), &op->formulas[2]);
+  EXPECT_EQ(op->find_formula(BP_RULE_JVP), nullptr);
+  EXPECT_STREQ(op->info.name, "t::multiply.test");
+}
+
+TEST(CopyRecord, KnowsWhatEachFormulaReads) {
+  const auto op = multiply().record();
+  const FreeNames& for_x = free_names(*op, op->formulas[0]);
+  EXPECT_EQ(for_x.args, 2u);
+  EXPECT_EQ(for_x.arg_metadata, 1u);  // what FIT looks at
+  EXPECT_EQ(for_x.outs, 0u);
+  EXPECT_EQ(free_names(*op, op->formulas[2]).args, 3u);
+}
+
+TEST(CopyRecord, MetadataOfAnArgumentIsNotItsData) {
+  ToyRecord toy("t::op");
+  toy.tensors({"x", "y"});
+  toy.arg("zs", BP_TYPE_TENSOR, BP_ARG_LIST);
+  toy.result("out", "same", {0});
+  const uint32_t x = toy.node(BP_NODE_ARG, {}, 0);
+  const uint32_t y = toy.node(BP_NODE_ARG, {}, 1);
+  const uint32_t zs = toy.node(BP_NODE_ARG, {}, 2);
+  const uint32_t g = toy.node(BP_NODE_COTANGENT);
+  const uint32_t out = toy.node(BP_NODE_OUT);
+  const uint32_t z = toy.node(BP_NODE_VAR, {}, 0);
+  const uint32_t shapes = toy.node(BP_NODE_MAP, {zs, toy.node(BP_NODE_NDIM, {z})}, 0);
+  const uint32_t chosen = toy.node(BP_NODE_IF, {toy.builtin("present", {x}), y, g});
+  const uint32_t root =
+      toy.call("t::f", {chosen, toy.node(BP_NODE_SHAPE, {x}), toy.node(BP_NODE_DTYPE, {out}), shapes});
+  toy.formula(BP_RULE_VJP, {0}, {root});
+  const auto op = toy.record();
+  const FreeNames& names = free_names(*op, op->formulas[0]);
+  EXPECT_EQ(names.args, 0b010u);
+  EXPECT_EQ(names.arg_metadata, 0b101u);
+  EXPECT_EQ(names.outs, 0u);
+  EXPECT_EQ(names.out_metadata, 1u);
+}
+
+TEST(CopyRecord, ReadsAnOlderAndANewerWritersStruct) {
+  ToyRecord toy = multiply();
+  toy.formulas.clear();
+  std::vector<char> larger(sizeof(bp_op_def) + 64, '\xff');
+  std::memcpy(larger.data(), &toy.def(), sizeof(bp_op_def));
+  auto& newer = *reinterpret_cast<bp_op_def*>(larger.data());
+  newer.header.struct_size = static_cast<uint32_t>(larger.size());
+  EXPECT_EQ(copy_record(newer)->args.size(), 4u);
+
+  bp_op_def older = toy.def();
+  older.header.struct_size = offsetof(bp_op_def, program);
+  older.program = reinterpret_cast<const bp_program*>(8);  // beyond what its writer knew: not read
+  older.tags = reinterpret_cast<const char*>(8);
+  const auto op = copy_record(older);
+  EXPECT_EQ(op->def.program->n_nodes, 0u);
+  EXPECT_EQ(op->def.tags, nullptr);
+}
+
+TEST(CopyRecord, RefusesImpossibleSizes) {
+  ToyRecord toy = multiply();
+  for (uint32_t size : {0u, 8u, 100u, 152u, 193u, 5000u, 4294967288u}) {
+    bp_op_def def = toy.def();
+    def.header.struct_size = size;
+    EXPECT_THAT(error_of([&] { copy_record(def); }), HasSubstr("struct_size")) << size;
+  }
+}
+
+TEST(CopyRecord, StepsThroughArraysByTheirStride) {
+  struct Wide {
+    bp_arg_def arg;
+    char more[24];
+  };
+  ToyRecord toy = multiply();
+  bp_op_def def = toy.def();
+  std::vector<Wide> wide;
+  for (const bp_arg_def& arg : toy.args) wide.push_back({arg, {}});
+  def.args = {wide.data(), 4, sizeof(Wide)};
+  EXPECT_STREQ(copy_record(def)->args[3].name, "axes");
+  def.args.stride = 8;
+  EXPECT_THAT(error_of([&] { copy_record(def); }), HasSubstr("stride"));
+}
+
+TEST(CopyRecord, RefusesBadNames) {
+  for (const char* name : {"", "add", "::add", "t::", "t::add.", "t::a.b.c", "1t::add", "t::a b", "t:add", "t::a::b"})
+    EXPECT_NE(error_of([&] { ToyRecord(name).tensors({"x"}).record(); }), "") << name;
+  const std::string endless(100000, 'a');
+  EXPECT_THAT(error_of([&] { ToyRecord("t::" + endless).tensors({"x"}).record(); }), HasSubstr("does not end"));
+  for (const char* name : {"t::add", "_t::_add2.x_1"})
+    EXPECT_EQ(error_of([&] { ToyRecord(name).tensors({"x"}).record(); }), "") << name;
+}
+
+TEST(CopyRecord, RefusesBadArguments) {
+  const auto with = [](uint16_t type, uint16_t flags, bp_value value) {
+    ToyRecord toy("t::op");
+    toy.arg("x", type, flags, value);
+    return refusal(toy);
+  };
+  EXPECT_THAT(with(99, 0, {}), HasSubstr("unknown type"));
+  EXPECT_THAT(with(BP_TYPE_SIZE, BP_ARG_HAS_DEFAULT, float_value(1)), HasSubstr("default"));
+  EXPECT_THAT(with(BP_TYPE_SIZE, BP_ARG_HAS_DEFAULT, int_value(-1)), HasSubstr("default"));
+  EXPECT_THAT(with(BP_TYPE_SIZE, BP_ARG_HAS_DEFAULT, {}), HasSubstr("default"));
+  EXPECT_THAT(with(BP_TYPE_DTYPE, BP_ARG_HAS_DEFAULT, dtype_of(77)), HasSubstr("unknown dtype"));
+  EXPECT_THAT(with(BP_TYPE_SHAPE, BP_ARG_LIST, {}), HasSubstr("list of lists"));
+  bp_value endless = ints_value({});
+  endless.count = 4000000000u;
+  EXPECT_THAT(with(BP_TYPE_SHAPE, BP_ARG_HAS_DEFAULT, endless), HasSubstr("at most"));
+  bp_value nowhere = ints_value({});
+  nowhere.count = 2;
+  nowhere.u.ints = nullptr;
+  EXPECT_THAT(with(BP_TYPE_SHAPE, BP_ARG_HAS_DEFAULT, nowhere), HasSubstr("NULL"));
+  EXPECT_EQ(with(BP_TYPE_STR, BP_ARG_HAS_DEFAULT, string_value("mean")), "");
+  EXPECT_EQ(with(BP_TYPE_TENSOR, BP_ARG_HAS_DEFAULT, int_value(2)), "");
+
+  ToyRecord twice("t::op");
+  twice.tensors({"x", "x"});
+  EXPECT_THAT(refusal(twice), HasSubstr("two arguments are named 'x'"));
+  ToyRecord nameless("t::op");
+  nameless.arg(nullptr);
+  EXPECT_THAT(refusal(nameless), HasSubstr("NULL"));
+  ToyRecord many("t::op");
+  std::deque<std::string> names;
+  for (int i = 0; i < 65; ++i) many.arg(names.emplace_back("a" + std::to_string(i)).c_str(), BP_TYPE_BOOL);
+  EXPECT_THAT(refusal(many), HasSubstr("at most 64"));
+  many.args.pop_back();
+  EXPECT_EQ(refusal(many), "");
+  ToyRecord order("t::op");
+  order.arg("k", BP_TYPE_SIZE, BP_ARG_HAS_DEFAULT, int_value(1));
+  order.arg("n", BP_TYPE_SIZE);
+  EXPECT_THAT(refusal(order), HasSubstr("no default"));
+}
+
+TEST(CopyRecord, ADefaultNumberForATensorIsAnImmediate) {
+  ToyRecord toy("t::op");
+  toy.arg("x", BP_TYPE_TENSOR, BP_ARG_HAS_DEFAULT, int_value(2));
+  EXPECT_TRUE(toy.record()->args[0].default_value.flags & BP_VALUE_NUMBER);
+}
+
+TEST(CopyRecord, RefusesBadRules) {
+  ToyRecord unknown = multiply();
+  unknown.result("out", "nonsense", {0, 1});
+  EXPECT_THAT(refusal(unknown), HasSubstr("no shape rule 'nonsense'"));
+  ToyRecord wrong = multiply();
+  wrong.result("out", "reduce", {2});
+  EXPECT_THAT(refusal(wrong), HasSubstr("cannot read argument 2"));
+  ToyRecord none = multiply();
+  none.result("out", "matmul", {0});
+  EXPECT_THAT(refusal(none), HasSubstr("reads 1 arguments"));
+  ToyRecord beyond = multiply();
+  beyond.result("out", "broadcast", {0, 9});
+  EXPECT_THAT(refusal(beyond), HasSubstr("argument 9"));
+  ToyRecord dynamic = multiply();
+  dynamic.result("out", "dynamic", {});
+  EXPECT_THAT(refusal(dynamic), HasSubstr("dynamic"));
+  ToyRecord view = multiply();
+  view.result("out", "view.real", {0});
+  EXPECT_THAT(refusal(view), HasSubstr("alias"));
+  ToyRecord dtype = multiply();
+  dtype.result("out", "same", {0}, {BP_RESULT_DTYPE_FIXED, 0, 99, 0, 0});
+  EXPECT_THAT(refusal(dtype), HasSubstr("unknown dtype"));
+  ToyRecord from = multiply();
+  from.result("out", "same", {0}, {BP_RESULT_DTYPE_FROM_ARG, 0, 0, 0, 0});
+  EXPECT_THAT(refusal(from), HasSubstr("no Dtype"));
+}
+
+TEST(CopyRecord, RefusesBadNodes) {
+  const auto with = [](uint16_t kind, std::vector<uint32_t> inputs, int64_t imm) {
+    ToyRecord toy = multiply();
+    toy.node(kind, std::move(inputs), imm);
+    return refusal(toy);
+  };
+  EXPECT_THAT(with(0, {}, 0), HasSubstr("unknown kind"));
+  EXPECT_THAT(with(21, {}, 0), HasSubstr("unknown kind"));
+  EXPECT_THAT(with(BP_NODE_ARG, {}, 4), HasSubstr("immediate"));
+  EXPECT_THAT(with(BP_NODE_ARG, {}, -1), HasSubstr("immediate"));
+  EXPECT_THAT(with(BP_NODE_CONST, {}, 1), HasSubstr("immediate"));
+  EXPECT_THAT(with(BP_NODE_OUT, {}, 1), HasSubstr("immediate"));
+  EXPECT_THAT(with(BP_NODE_VAR, {}, 64), HasSubstr("immediate"));
+  EXPECT_THAT(with(BP_NODE_SHAPE, {}, 0), HasSubstr("inputs"));
+  EXPECT_THAT(with(BP_NODE_IF, {0, 0}, 0), HasSubstr("inputs"));
+  EXPECT_THAT(with(BP_NODE_SHAPE, {99}, 0), HasSubstr("not an earlier one"));
+  EXPECT_THAT(with(BP_NODE_CALL, {}, 99), HasSubstr("immediate"));
+  EXPECT_THAT(with(BP_NODE_FIT, {0}, 2), HasSubstr("FIT"));
+  ToyRecord itself = multiply();
+  itself.node(BP_NODE_SHAPE, {static_cast<uint32_t>(itself.nodes.size())});
+  EXPECT_THAT(refusal(itself), HasSubstr("not an earlier one"));
+  ToyRecord unknown = multiply();
+  unknown.builtin("frobnicate", {0});
+  EXPECT_THAT(refusal(unknown), HasSubstr("no builtin 'frobnicate'"));
+  ToyRecord arity = multiply();
+  arity.builtin("add", {0});
+  EXPECT_THAT(refusal(arity), HasSubstr("takes 2 to 2"));
+  ToyRecord many = multiply();
+  for (int i = 0; i < 4096; ++i) many.node(BP_NODE_ARG);
+  EXPECT_THAT(refusal(many), HasSubstr("at most 4096"));
+}
+
+TEST(CopyRecord, RefusesBadFormulas) {
+  const auto with = [](uint16_t rule, std::vector<uint32_t> targets, std::vector<uint32_t> roots, uint16_t flags = 0) {
+    ToyRecord toy = multiply();
+    toy.formula(rule, std::move(targets), std::move(roots), flags);
+    return refusal(toy);
+  };
+  EXPECT_THAT(with(0, {}, {}), HasSubstr("unknown rule"));
+  EXPECT_THAT(with(BP_RULE_VJP, {9}, {0}), HasSubstr("argument 9"));
+  EXPECT_THAT(with(BP_RULE_VJP, {0}, {99}), HasSubstr("root"));
+  EXPECT_THAT(with(BP_RULE_VJP, {0}, {}), HasSubstr("roots"));
+  EXPECT_THAT(with(BP_RULE_VJP, {0}, {}, BP_FORMULA_REFUSED), HasSubstr("without a reason"));
+  EXPECT_EQ(with(BP_RULE_VJP, {0}, {}, BP_FORMULA_ZERO), "");
+  EXPECT_EQ(with(BP_RULE_BATCH, {}, {}, BP_FORMULA_DERIVED), "");
+  EXPECT_THAT(with(BP_RULE_DECOMPOSE, {}, {2}), HasSubstr("cannot read"));  // a cotangent
+  EXPECT_THAT(with(BP_RULE_SHAPE, {}, {3}), HasSubstr("cannot read"));      // a call
+  EXPECT_THAT(with(BP_RULE_VJP, {0, 1}, {0}, BP_FORMULA_TUPLE), HasSubstr("must be the call"));
+}
+
+TEST(CopyRecord, RefusesVariablesOutOfPlace) {
+  ToyRecord loose = multiply();
+  loose.formula(BP_RULE_DECOMPOSE, {}, {loose.node(BP_NODE_VAR)});
+  EXPECT_THAT(refusal(loose), HasSubstr("outside its map"));
+  ToyRecord again("t::op");
+  again.arg("xs", BP_TYPE_TENSOR, BP_ARG_LIST);
+  again.result("out", "stack", {0});
+  const uint32_t xs = again.node(BP_NODE_ARG);
+  const uint32_t inner = again.node(BP_NODE_MAP, {xs, again.node(BP_NODE_VAR)});
+  again.formula(BP_RULE_DECOMPOSE, {}, {again.node(BP_NODE_MAP, {xs, inner})});
+  EXPECT_THAT(refusal(again), HasSubstr("again within its own body"));
+}
+
+// Every byte that is no pointer, set to several values: an Error or a record, never a crash. Arrays are backed by as
+// much memory as the largest count that is not refused at once, so that a count is a claim and not a lie.
+class Damage : public testing::Test {
+ protected:
+  template <class T>
+  static std::vector<char> roomy(const std::vector<T>& items, size_t limit) {
+    std::vector<char> bytes(limit * std::max<size_t>(sizeof(T), 1) + BP_MAX_STRUCT_SIZE, 0);
+    std::memcpy(bytes.data(), items.data(), items.size() * sizeof(T));
+    return bytes;
+  }
+  // `bytes` at `memory` are scalars of the record.
+  void damage(void* memory, size_t begin, size_t end) {
+    auto* bytes = static_cast<unsigned char*>(memory);
+    for (size_t i = begin; i < end; ++i) {
+      const unsigned char old = bytes[i];
+      for (int flip : {0x01, 0x02, 0x10, 0x40, 0x80, 0xff}) {
+        bytes[i] = static_cast<unsigned char>(old ^ flip);
+        error_of([&] { copy_record(def_); }) == "" ? ++accepted_ : ++refused_;
+      }
+      bytes[i] = old;
+    }
+  }
+  bp_op_def def_{};
+  int accepted_ = 0, refused_ = 0;
+};
+
+TEST_F(Damage, NeverCrashes) {
+  ToyRecord toy = multiply();
+  def_ = toy.def();
+  bp_program program = toy.program();
+  auto nodes = roomy(toy.nodes, 4096);
+  auto inputs = roomy(toy.inputs, 4 * 4096);
+  auto consts = roomy(toy.consts, 4096);
+  auto names = roomy(toy.names, 4096);
+  auto args = roomy(toy.args, 64 * 128);
+  auto results = roomy(toy.results, 64 * 256);
+  auto formulas = roomy(toy.formulas, 256 * 86);
+  auto shapes = roomy(toy.shapes, 64 * 128);
+  auto dtypes = roomy(toy.dtypes, 64 * 256);
+  auto accepts = roomy(toy.accepts, 64);
+  program.nodes = reinterpret_cast<bp_node*>(nodes.data());
+  program.inputs = reinterpret_cast<uint32_t*>(inputs.data());
+  program.consts = reinterpret_cast<bp_value*>(consts.data());
+  program.names = reinterpret_cast<const char**>(names.data());
+  def_.program = &program;
+  def_.args.data = args.data();
+  def_.results.data = results.data();
+  def_.formulas.data = formulas.data();
+  def_.shapes.data = shapes.data();
+  def_.dtypes.data = dtypes.data();
+  def_.accepts = reinterpret_cast<bp_dtype_mask*>(accepts.data());
+
+  damage(&def_, 0, sizeof def_.header);
+  damage(&def_, offsetof(bp_op_def, line), offsetof(bp_op_def, args));
+  for (bp_array* array : {&def_.args, &def_.results, &def_.formulas, &def_.shapes, &def_.dtypes})
+    damage(&array->count, 0, 8);
+  damage(&def_, offsetof(bp_op_def, promote), offsetof(bp_op_def, program));
+  damage(&program, offsetof(bp_program, n_nodes), sizeof program);
+  damage(nodes.data(), 0, toy.nodes.size() * sizeof(bp_node));
+  damage(inputs.data(), 0, toy.inputs.size() * sizeof(uint32_t));
+  for (size_t i = 0; i < toy.args.size(); ++i) damage(args.data() + i * sizeof(bp_arg_def), 8, 20);
+  for (size_t i = 0; i < toy.formulas.size(); ++i) damage(formulas.data() + i * sizeof(bp_formula), 0, 4);
+  damage(results.data(), 8, 16);
+  damage(dtypes.data(), 0, sizeof(bp_result_dtype));
+  damage(accepts.data(), 0, 16);
+  EXPECT_GT(accepted_, 0);
+  EXPECT_GT(refused_, 0);
+}
+
+TEST_F(Damage, NullPointersAreRefusedOrMeanNothing) {
+  ToyRecord toy = multiply();
+  const bp_op_def whole = toy.def();
+  const bp_program program = toy.program();
+  for (size_t at = 0; at + 8 <= sizeof(bp_op_def); at += 8) {
+    def_ = whole;
+    std::memset(reinterpret_cast<char*>(&def_) + at, 0, 8);
+    error_of([&] { copy_record(def_); });
+  }
+  for (size_t at = 0; at + 8 <= offsetof(bp_program, n_nodes); at += 8) {
+    bp_program holed = program;
+    std::memset(reinterpret_cast<char*>(&holed) + at, 0, 8);
+    def_ = whole;
+    def_.program = &holed;
+    EXPECT_NE(error_of([&] { copy_record(def_); }), "") << at;
+  }
+}
+
+class Link : public testing::Test {
+ protected:
+  void SetUp() override {
+    caller.record = [](uint32_t op) -> const OpRecord* { return op == 7 ? callee_ : nullptr; };
+  }
+  void TearDown() override { caller = saved_; }
+  Caller saved_ = caller;
+  static inline const OpRecord* callee_ = nullptr;
+};
+
+TEST_F(Link, ResolvesEachNameOnce) {
+  const auto op = multiply().record();
+  EXPECT_FALSE(op->linked);
+  EXPECT_THAT(error_of([&] { link(*op, [](std::string_view) { return uint32_t{BP_NO_OP}; }); }),
+              HasSubstr("calls 't::mul', which is neither"));
+  EXPECT_FALSE(op->linked);
+  link(*op, [](std::string_view name) { return name == "t::mul" ? 3u : name == "t::cast" ? 5u : 6u; });
+  EXPECT_TRUE(op->linked);
+  EXPECT_EQ(op->calls[0], 3u);
+  EXPECT_EQ(op->fit_ops[1], 5u);
+  EXPECT_EQ(op->calls[2], BP_NO_OP);  // a builtin
+}
+
+TEST_F(Link, ChecksCallsAgainstTheirSignatures) {
+  ToyRecord two("t::two");
+  two.tensors({"x", "y"}).result("a", "same", {0}).result("b", "same", {0});
+  const auto callee = two.record();
+  callee_ = callee.get();
+  const auto find = [](std::string_view) { return 7u; };
+  const auto linked = [&](auto build) {
+    ToyRecord toy("t::op");
+    toy.tensors({"x"});
+    const uint32_t x = toy.node(BP_NODE_ARG);
+    toy.formula(BP_RULE_DECOMPOSE, {}, {build(toy, x)});
+    const auto op = toy.record();
+    return error_of([&] { link(*op, find); });
+  };
+  EXPECT_EQ(linked([](ToyRecord& t, uint32_t x) { return t.node(BP_NODE_SELECT, {t.call("t::two", {x, x})}, 1); }), "");
+  EXPECT_THAT(linked([](ToyRecord& t, uint32_t x) { return t.call("t::two", {x, x}); }), HasSubstr("as one value"));
+  EXPECT_THAT(linked([](ToyRecord& t, uint32_t x) {
+                return t.node(BP_NODE_SELECT, {t.call("t::two", {t.call("t::two", {x, x}), x})});
+              }),
+              HasSubstr("as one value"));
+  EXPECT_THAT(linked([](ToyRecord& t, uint32_t x) { return t.node(BP_NODE_SELECT, {t.call("t::two", {x})}); }),
+              HasSubstr("with 1 arguments"));
+}
+
+}  // namespace
+}  // namespace backplane::core
