@@ -12,7 +12,7 @@ resolved. Plugins are found beside the library and opened when a device or an op
 """
 
 from . import _core, _dim_forms, _op_methods, _ops, _syntax, _tensor, _tensor_methods, tree
-from ._array_api import (
+from ._data_type_functions import (
     DTYPES,
     astype,
     can_cast,
@@ -83,7 +83,7 @@ from ._inspection import __array_namespace_info__
 from ._op_methods import custom_op, opcheck
 from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
 from ._ops import ops
-from ._choosing_functions import (
+from ._indexing_functions import (
     bucketize,
     dot,
     ediff1d,
@@ -100,7 +100,7 @@ from ._choosing_functions import (
     unique,
     vdot,
 )
-from ._comparison_functions import allclose, array_equal, isclose
+from ._utility_functions import allclose, array_equal, isclose
 from ._einsum import einsum
 from ._grid_functions import (
     geomspace,
@@ -133,7 +133,7 @@ from ._joining_functions import (
     unflatten,
     vsplit,
 )
-from ._making_functions import (
+from ._creation_functions import (
     array,
     as_tensor,
     from_numpy,
@@ -158,7 +158,7 @@ from ._numeric_functions import convolve, correlate, gradient, interp, trapezoid
 from ._padding import pad
 from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, ptp, quantile
 from ._scatter import scatter
-from ._shape_functions import (
+from ._manipulation_functions import (
     array_split,
     atleast_1d,
     atleast_2d,
@@ -177,7 +177,7 @@ from ._shape_functions import (
     transpose,
     vstack,
 )
-from ._statistics import average, bincount, corrcoef, cov, digitize, histogram
+from ._statistical_functions import average, bincount, corrcoef, cov, digitize, histogram
 from ._system import (
     CallCounts,
     DeviceInfo,

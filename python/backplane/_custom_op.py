@@ -57,7 +57,7 @@ def _dtype_mask(op, given):
 
 
 def _ops_dtypes():
-    from ._array_api import DTYPES
+    from ._data_type_functions import DTYPES
 
     return DTYPES
 

@@ -3,7 +3,7 @@
 import math
 
 from . import _core
-from ._array_api import isdtype
+from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_tensor
 

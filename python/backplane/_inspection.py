@@ -1,7 +1,7 @@
 """What the array API standard's `__array_namespace_info__()` returns: devices, dtypes and capabilities, by question."""
 
 from . import _core
-from ._array_api import KINDS, isdtype
+from ._data_type_functions import KINDS, isdtype
 
 # The dtypes of the standard; float16 and bfloat16 are ours beside them.
 _STANDARD = (

@@ -3,7 +3,7 @@
 from . import _core
 from ._array_functions import broadcast_arrays, concat, repeat, unstack
 from ._ops import NAMESPACE, ops
-from ._shape_functions import array_split, atleast_1d, normalized_axis, ravel, split, swapaxes, vstack
+from ._manipulation_functions import array_split, atleast_1d, normalized_axis, ravel, split, swapaxes, vstack
 from ._tensor_argument import takes_tensor, tensor_like
 
 op = getattr(ops, NAMESPACE)

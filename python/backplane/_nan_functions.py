@@ -1,7 +1,7 @@
 """NumPy's reductions that leave NaN out."""
 
 from . import _core
-from ._array_api import isdtype
+from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_dim, takes_tensor
 

@@ -4,7 +4,7 @@
 """
 
 from . import _core
-from ._array_api import result_type
+from ._data_type_functions import result_type
 from ._ops import NAMESPACE, ops
 
 op = getattr(ops, NAMESPACE)

@@ -1,9 +1,9 @@
 """Functions of sampled functions, in NumPy's forms: interp, gradient, trapezoid, convolve, correlate."""
 
 from . import _core
-from ._array_api import isdtype, result_type
+from ._data_type_functions import isdtype, result_type
 from ._ops import NAMESPACE, ops
-from ._shape_functions import normalized_axis
+from ._manipulation_functions import normalized_axis
 from ._tensor_argument import require_tensor, takes_tensor, tensor_like
 
 op = getattr(ops, NAMESPACE)

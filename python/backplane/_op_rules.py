@@ -8,7 +8,7 @@ import re
 from . import _core, _ops
 from .types import TensorSpec
 
-# What the record hands to a rule's function: Read::Kind of bindings/custom_op.hpp.
+# What the record hands to a rule's function: Read::Kind of bindings/ops/custom_op.hpp.
 ARGUMENT, RESULT, COTANGENT, TANGENT, NEEDS, BATCHED, SPEC = range(7)
 
 

@@ -9,7 +9,7 @@ import re
 import typing
 
 from . import _core, types
-from ._array_api import DTYPES
+from ._data_type_functions import DTYPES
 
 # BP_TYPE_* by the registry's word.
 TYPES = {

@@ -27,7 +27,7 @@ def bp(name):
 
 
 def _dtype(name):
-    from ._array_api import DTYPES
+    from ._data_type_functions import DTYPES
 
     return DTYPES[name]
 

@@ -3,9 +3,9 @@
 import math
 
 from . import _core, _dim_forms
-from ._array_api import isdtype
+from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._shape_functions import normalized_axis
+from ._manipulation_functions import normalized_axis
 from ._tensor_argument import require_real, takes_dim, takes_tensor
 
 op = getattr(ops, NAMESPACE)

@@ -1,9 +1,9 @@
 """scatter: values written to, or combined with, the elements at positions along an axis, in PyTorch's form."""
 
 from . import _core
-from ._array_api import iinfo, isdtype
+from ._data_type_functions import iinfo, isdtype
 from ._ops import NAMESPACE, ops
-from ._shape_functions import normalized_axis
+from ._manipulation_functions import normalized_axis
 from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)

@@ -3,7 +3,7 @@
 import functools
 
 from . import _core
-from ._array_api import result_type
+from ._data_type_functions import result_type
 
 _ZEROS = {"bool": False, "real floating": 0.0, "complex floating": 0j}
 

@@ -3,7 +3,16 @@
 Names whose meaning differs between the two are left out: repeat, split, and x.transpose(0, 1).
 """
 
-from . import _choosing_functions, _core, _joining_functions, _making_functions, _padding, _quantiles, _shape_functions, _statistics
+from . import (
+    _core,
+    _creation_functions,
+    _indexing_functions,
+    _joining_functions,
+    _manipulation_functions,
+    _padding,
+    _quantiles,
+    _statistical_functions,
+)
 from ._array_functions import nonzero, reshape, round
 from ._nan_functions import nanmean, nansum
 from ._ops import NAMESPACE, ops
@@ -14,13 +23,13 @@ op = getattr(ops, NAMESPACE)
 _CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8",
           "short": "int16", "int": "int32", "long": "int64"}  # fmt: skip
 _FUNCTIONS = {
-    _choosing_functions: "dot flatnonzero gather index_select inner scatter_add take_along_dim unique vdot",
+    _indexing_functions: "dot flatnonzero gather index_select inner scatter_add take_along_dim unique vdot",
     _joining_functions: "flatten narrow repeat_interleave squeeze swapdims t tensor_split unbind unflatten",
-    _making_functions: "is_complex is_floating_point numel",
+    _creation_functions: "is_complex is_floating_point numel",
     _padding: "pad",
     _quantiles: "median nanmedian nanquantile quantile",
-    _shape_functions: "chunk diag diagflat fliplr flipud ravel rot90 swapaxes",
-    _statistics: "bincount corrcoef cov",
+    _manipulation_functions: "chunk diag diagflat fliplr flipud ravel rot90 swapaxes",
+    _statistical_functions: "bincount corrcoef cov",
 }
 
 

@@ -1,0 +1,195 @@
+// Activation functions of neural networks, each in one pass: elu, leaky_relu, prelu, softplus, logsigmoid, mish,
+// gelu_tanh, softsign, tanhshrink, hardtanh, hardsigmoid, hardswish, hardshrink, softshrink, threshold. Half floats are
+// computed in float32. The derivatives are in activation_grads.cpp.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/elementwise/activations.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <iterator>
+
+#include "kernels/families.hpp"
+#include "loops/elementwise.hpp"
+#include "loops/fused_loops-inl.hpp"
+#include "simd/vector_math-inl.hpp"
+
+#ifndef BACKPLANE_CPU_ACTIVATIONS
+#define BACKPLANE_CPU_ACTIVATIONS
+namespace backplane::cpu {
+struct Activations {
+  Elementwise elu{}, leaky_relu{}, prelu{}, softplus{}, logsigmoid{}, mish{}, gelu_tanh{}, softsign{}, tanhshrink{},
+      hardtanh{}, hardsigmoid{}, hardswish{}, hardshrink{}, softshrink{}, threshold{};
+};
+}  // namespace backplane::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+
+template <class D>
+HWY_INLINE hn::Vec<D> number(D d, double value) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
+}
+// log(1 + exp(-|z|)), whose argument lies in (0, 1].
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V log1p_exp_of_minus_abs(D d, V z) {
+  return log1p_ordinary(d, VectorExp::call(d, hn::Neg(hn::Abs(z))));
+}
+
+struct VectorElu {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V alpha, V scale, V input_scale) {
+    // Below -80 the result is -1 in either type.
+    const V z = hn::Mul(x, input_scale);
+    const V low = hn::Mul(expm1_ordinary(d, hn::Max(hn::Min(z, hn::Zero(d)), number(d, -80))), alpha);
+    const V y = hn::Mul(hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, low), scale);
+    return hn::IfThenElse(hn::Eq(x, x), y, x);
+  }
+};
+struct VectorLeakyRelu {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V slope) {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, slope));
+  }
+};
+struct VectorSoftplus {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V beta, V threshold) {
+    const V z = hn::Mul(x, beta), positive = hn::IfThenElseZero(hn::Gt(z, hn::Zero(d)), z);
+    const V y = hn::Div(hn::Add(positive, log1p_exp_of_minus_abs(d, z)), beta);
+    return hn::IfThenElse(hn::Le(z, threshold), y, x);
+  }
+};
+struct VectorLogsigmoid {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    return hn::Sub(hn::IfThenZeroElse(hn::Gt(x, hn::Zero(d)), x), log1p_exp_of_minus_abs(d, x));
+  }
+};
+struct VectorMish {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2); from 20 on it is 1.
+    const V limit = number(d, 20), two = number(d, 2);
+    const V e = VectorExp::call(d, hn::IfThenElse(hn::Gt(x, limit), limit, x));
+    const V n = hn::Mul(e, hn::Add(e, two));
+    return hn::IfThenElse(hn::Gt(x, limit), x, hn::Div(hn::Mul(x, n), hn::Add(n, two)));
+  }
+};
+struct VectorGeluTanh {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    // (1 + tanh(u)) / 2 = sigmoid(2 u)
+    const V u = hn::Mul(x, hn::MulAdd(hn::Mul(x, x), number(d, 2 * 0.044715 * 0.79788456080286535588),
+                                      number(d, 2 * 0.79788456080286535588)));
+    return hn::Mul(x, VectorSigmoid::call(d, u));
+  }
+};
+struct VectorSoftsign {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    return hn::Div(x, hn::Add(hn::Abs(x), number(d, 1)));
+  }
+};
+struct VectorTanhshrink {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    return hn::Sub(x, VectorTanh::call(d, x));
+  }
+};
+// A NaN passes: x86's instructions give their second operand where one is a NaN, and comparisons with it are false.
+struct VectorHardtanh {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D, V x, V low, V high) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+    return hn::Min(high, hn::Max(low, x));
+#else
+    const V above = hn::IfThenElse(hn::Lt(x, low), low, x);
+    return hn::IfThenElse(hn::Gt(above, high), high, above);
+#endif
+  }
+};
+struct VectorHardsigmoid {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    const V bounded = VectorHardtanh::call(d, x, number(d, -3), number(d, 3));
+    return hn::Mul(hn::Add(bounded, number(d, 3)), number(d, 1.0 / 6));
+  }
+};
+struct VectorHardswish {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    return hn::Mul(x, VectorHardsigmoid::call(d, x));
+  }
+};
+struct VectorHardshrink {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D, V x, V limit) {
+    return hn::IfThenZeroElse(hn::Le(hn::Abs(x), limit), x);
+  }
+};
+struct VectorSoftshrink {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D, V x, V limit) {
+    return hn::IfThenZeroElse(hn::Le(hn::Abs(x), limit), hn::Sub(x, hn::CopySign(limit, x)));
+  }
+};
+struct VectorThreshold {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D, V x, V threshold, V value) {
+    return hn::IfThenElse(hn::Le(x, threshold), value, x);
+  }
+};
+
+void fill_activations(Activations& t) {
+  fill_fused<VectorElu, 1, 3>(t.elu, kCostlyGrain);
+  fill_fused<VectorLeakyRelu, 1, 1>(t.leaky_relu, kCheapGrain);
+  fill_fused<VectorLeakyRelu, 2, 0>(t.prelu, kCheapGrain);
+  fill_fused<VectorSoftplus, 1, 2>(t.softplus, kCostlyGrain);
+  fill_fused<VectorLogsigmoid, 1, 0>(t.logsigmoid, kCostlyGrain);
+  fill_fused<VectorMish, 1, 0>(t.mish, kCostlyGrain);
+  fill_fused<VectorGeluTanh, 1, 0>(t.gelu_tanh, kCostlyGrain);
+  fill_fused<VectorSoftsign, 1, 0>(t.softsign, kCheapGrain);
+  fill_fused<VectorTanhshrink, 1, 0>(t.tanhshrink, kCostlyGrain);
+  fill_fused<VectorHardtanh, 1, 2>(t.hardtanh, kCheapGrain);
+  fill_fused<VectorHardsigmoid, 1, 0>(t.hardsigmoid, kCheapGrain);
+  fill_fused<VectorHardswish, 1, 0>(t.hardswish, kCheapGrain);
+  fill_fused<VectorHardshrink, 1, 1>(t.hardshrink, kCheapGrain);
+  fill_fused<VectorSoftshrink, 1, 1>(t.softshrink, kCheapGrain);
+  fill_fused<VectorThreshold, 1, 2>(t.threshold, kCheapGrain);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace backplane::cpu {
+HWY_EXPORT(fill_activations);
+
+void register_activations(const Registrar& registrar) {
+  static Activations t;
+  HWY_DYNAMIC_DISPATCH(fill_activations)(t);
+  const ElementwiseRow rows[] = {
+      {"bp::elu", &t.elu, elementwise_with_scalars<1, 3>},
+      {"bp::leaky_relu", &t.leaky_relu, elementwise_with_scalars<1, 1>},
+      {"bp::prelu", &t.prelu, elementwise_binary},
+      {"bp::softplus", &t.softplus, elementwise_with_scalars<1, 2>},
+      {"bp::logsigmoid", &t.logsigmoid, elementwise_unary},
+      {"bp::mish", &t.mish, elementwise_unary},
+      {"bp::gelu_tanh", &t.gelu_tanh, elementwise_unary},
+      {"bp::softsign", &t.softsign, elementwise_unary},
+      {"bp::tanhshrink", &t.tanhshrink, elementwise_unary},
+      {"bp::hardtanh", &t.hardtanh, elementwise_with_scalars<1, 2>},
+      {"bp::hardsigmoid", &t.hardsigmoid, elementwise_unary},
+      {"bp::hardswish", &t.hardswish, elementwise_unary},
+      {"bp::hardshrink", &t.hardshrink, elementwise_with_scalars<1, 1>},
+      {"bp::softshrink", &t.softshrink, elementwise_with_scalars<1, 1>},
+      {"bp::threshold", &t.threshold, elementwise_with_scalars<1, 2>},
+  };
+  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
+}
+
+}  // namespace backplane::cpu
+#endif

@@ -1,0 +1,79 @@
+// See accumulate.hpp.
+#include "kernels/indexing/accumulate.hpp"
+
+#include <algorithm>
+
+#include "kernels/elementwise/cast.hpp"
+#include "loops/item_type.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+// n elements of one dtype that meet, or replace, their targets: rows, and single elements.
+template <class T, bool Add>
+void meet(T& target, T value) {
+  if constexpr (Add)
+    add_to(target, value);
+  else
+    target = value;
+}
+template <class T, bool Add>
+void row(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n) {
+  const T* values = reinterpret_cast<const T*>(from);
+  T* targets = reinterpret_cast<T*>(to);
+  if (n >= 8 && from_stride == int64_t{sizeof(T)} && to_stride == int64_t{sizeof(T)}) {
+    // Whole rows, which the compiler vectorises: a value and its target are never the same memory.
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) meet<T, Add>(targets[i], values[i]);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i, from += from_stride, to += to_stride)
+    meet<T, Add>(*reinterpret_cast<T*>(to), *reinterpret_cast<const T*>(from));
+}
+template <class T, bool Add>
+void elements(const char* from, int64_t from_stride, char* to, const int64_t* offsets, int64_t n) {
+  for (int64_t i = 0; i < n; ++i, from += from_stride)
+    meet<T, Add>(*reinterpret_cast<T*>(to + offsets[i]), *reinterpret_cast<const T*>(from));
+}
+
+template <class T, bool Add>
+constexpr Scatter kScatter{row<T, Add>, elements<T, Add>};
+
+// Half floats in blocks of float32.
+constexpr int64_t kBlock = 256;
+template <bp_dtype Half>
+void widened_row(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n) {
+  float block[kBlock];
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = std::min(kBlock, n - at);
+    cast_row(Half, from + at * from_stride, from_stride, BP_FLOAT32, reinterpret_cast<char*>(block), sizeof(float),
+             count);
+    row<float, true>(reinterpret_cast<const char*>(block), sizeof(float), to + at * to_stride, to_stride, count);
+  }
+}
+template <bp_dtype Half>
+void widened_elements(const char* from, int64_t from_stride, char* to, const int64_t* offsets, int64_t n) {
+  float block[kBlock];
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = std::min(kBlock, n - at);
+    cast_row(Half, from + at * from_stride, from_stride, BP_FLOAT32, reinterpret_cast<char*>(block), sizeof(float),
+             count);
+    elements<float, true>(reinterpret_cast<const char*>(block), sizeof(float), to, offsets + at, count);
+  }
+}
+template <bp_dtype Half>
+constexpr Scatter kWidened{widened_row<Half>, widened_elements<Half>};
+
+}  // namespace
+
+Scatter scatter_of(bp_dtype from, bp_dtype to, bool accumulate) {
+  if (from != to) return from == BP_FLOAT16 ? kWidened<BP_FLOAT16> : kWidened<BP_BFLOAT16>;
+  Scatter found{};
+  if (accumulate)
+    plugin::dispatch_dtype<BP_MASK_ANY>(to, [&]<class T>() { found = kScatter<T, true>; });
+  else
+    with_item_type(plugin::kItemSize[to], [&]<class Item>() { found = kScatter<Item, false>; });
+  return found;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,240 @@
+// What kernels share that read or write at positions of one axis, where the other axes broadcast.
+#pragma once
+
+#include "kernels/elementwise/cast.hpp"
+#include "kernels/indexing/positions.hpp"
+#include "kernels/indexing/widened.hpp"
+#include "loops/lanes.hpp"
+#include "loops/region.hpp"
+
+namespace backplane::cpu {
+
+// A tensor as an operand of a shape to which it broadcasts, axis by axis of one rank.
+struct Broadcast {
+  LaneOperand operand;
+  int64_t strides[kMaxRank];
+
+  Broadcast(const bp_tensor* t, int32_t rank) : operand(lane_operand(t)) {
+    const int32_t missing = rank - t->dl.ndim;
+    for (int32_t d = 0; d < rank; ++d)
+      strides[d] = d < missing || t->dl.shape[d - missing] == 1 ? 0 : t->dl.strides[d - missing];
+    operand.strides = strides;
+  }
+  Broadcast(const Broadcast&) = delete;
+};
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const bp_frame* frame, int64_t given, int64_t size,
+                                                                bp_dtype dtype) {
+  BP_CHECK(dtype != BP_UINT64, DATA, frame->op->name, ": index ", static_cast<uint64_t>(given),
+           " is out of range for an axis of size ", size);
+  BP_CHECK(false, DATA, frame->op->name, ": index ", given, " is out of range for an axis of size ", size);
+  __builtin_unreachable();
+}
+
+inline constexpr int64_t kIndexBlock = 512;
+
+// n <= kIndexBlock indices as they lie where they are int64 without gaps, else widened into `block`.
+inline const int64_t* wide_indices(bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t* block) {
+  if (dtype == BP_INT64 && stride == int64_t{sizeof(int64_t)}) return reinterpret_cast<const int64_t*>(index);
+  cast_row(dtype, index, stride, BP_INT64, reinterpret_cast<char*>(block), sizeof(int64_t), n);
+  return block;
+}
+
+// Those as positions in [0, size), counted from the end where they are negative: as given where they are so already,
+// else in `block`, in which they may lie.
+[[gnu::noinline]] inline const int64_t* checked_positions(const bp_frame* frame, bp_dtype dtype, const int64_t* given,
+                                                          int64_t n, int64_t size, int64_t* block) {
+  if (n >= 16 && all_inside(given, n, size)) return given;
+  const int64_t wrap = dtype == BP_UINT64 ? 0 : size;  // one beyond int64 is out of range, not negative
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = given[i] < 0 ? given[i] + wrap : given[i];
+    if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
+      refuse_index(frame, given[i], size, dtype);
+    block[i] = at;
+  }
+  return block;
+}
+
+// some(positions, count, place of the first) for the indices of one lane, in order.
+template <class Some>
+[[gnu::always_inline]] inline void for_some_indices(const bp_frame* frame, bp_dtype dtype, const char* index,
+                                                    int64_t stride, int64_t n, int64_t size, Some&& some) {
+  int64_t block[kIndexBlock];
+  for (int64_t first = 0; first < n; first += kIndexBlock) {
+    const int64_t count = std::min(kIndexBlock, n - first);
+    const int64_t* given = wide_indices(dtype, index + first * stride, stride, count, block);
+    some(checked_positions(frame, dtype, given, count, size, block), count, first);
+  }
+}
+
+// move(position in the indexed lane, place in the index lane) for each index of one lane.
+template <class Move>
+[[gnu::always_inline]] inline void for_each_index(const bp_frame* frame, bp_dtype dtype, const char* index,
+                                                  int64_t stride, int64_t n, int64_t size, Move&& move) {
+  for_some_indices(frame, dtype, index, stride, n, size, [&](const int64_t* positions, int64_t count, int64_t first) {
+    for (int64_t i = 0; i < count; ++i) move(positions[i], first + i);
+  });
+}
+
+// out[i] = x[index i].
+template <class Item>
+void take_neighbours(const bp_frame* frame, bp_dtype dtype, const char* index, int64_t stride, int64_t n, int64_t size,
+                     const Item* x, Item* out) {
+  int64_t block[kIndexBlock];
+  for (int64_t first = 0; first < n; first += kIndexBlock) {
+    const int64_t count = std::min(kIndexBlock, n - first);
+    const int64_t* given = wide_indices(dtype, index + first * stride, stride, count, block);
+    const int64_t taken = take_inside(x, size, given, count, out + first);
+    if (taken == count) continue;
+    Item* to = out + first + taken;
+    const int64_t rest = count - taken;
+    const int64_t* positions = checked_positions(frame, dtype, given + taken, rest, size, block);
+    for (int64_t i = take_inside(x, size, positions, rest, to); i < rest; ++i) to[i] = x[positions[i]];
+  }
+}
+
+// The result has x's shape, so nothing has compared the others with it yet: indices broadcast with x but for `axis`,
+// values broadcast to the places that result.
+inline void check_put(const bp_frame* frame, const bp_tensor& x, const bp_tensor& indices, const bp_tensor& values,
+                      int axis) {
+  const char* name = frame->op->name;
+  BP_CHECK(indices.dl.ndim == x.dl.ndim, SHAPE, name, ": 'indices' has ", indices.dl.ndim, " dims, expected ",
+           x.dl.ndim, ", as 'x' has");
+  BP_CHECK(values.dl.ndim <= x.dl.ndim, SHAPE, name, ": 'values' has ", values.dl.ndim, " dims, expected at most ",
+           x.dl.ndim, ", as 'x' has");
+  for (int32_t d = 0; d < x.dl.ndim; ++d) {
+    const int64_t size = x.dl.shape[d], index = indices.dl.shape[d], places = d == axis ? index : size;
+    BP_CHECK(d == axis || index == size || index == 1, SHAPE, name, ": 'indices' has size ", index, " along axis ", d,
+             ", expected 1 or ", size, ", as 'x' has");
+    const int32_t own = d - (x.dl.ndim - values.dl.ndim);
+    const int64_t value = own < 0 ? 1 : values.dl.shape[own];
+    BP_CHECK(value == places || value == 1, SHAPE, name, ": 'values' has size ", value, " along axis ", d,
+             ", expected 1 or ", places);
+  }
+}
+
+// The arguments of an op (x, indices, values, axis, …) that puts values into x along an axis.
+struct Put {
+  const bp_tensor *indices, *values, *out;
+  int32_t axis;
+
+  bool empty() const { return out->nbytes == 0 || indices->dl.shape[axis] == 0; }
+};
+
+inline Put checked_put(const bp_frame* frame, const bp_value* args, const bp_tensor* out) {
+  const bp_tensor* x = plugin::as_tensor(args[0]);
+  Put put{plugin::as_tensor(args[1]), plugin::as_tensor(args[2]), out, 0};
+  BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
+  put.axis = normalized_axis(plugin::as_int(args[3]), x->dl.ndim);
+  check_put(frame, *x, *put.indices, *put.values, put.axis);
+  return put;
+}
+
+// body.operator()<T, V>(put): checked, with x in the target, whose elements T are those of the values, V. Half floats
+// are combined in float32 and rounded once where there are many.
+template <bp_dtype_mask kAccepted, class Body>
+void combine_into(const bp_frame* frame, const bp_value* args, const bp_value* outs, Body&& body) {
+  const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
+  Put put = checked_put(frame, args, out);
+  if (!put.empty() && pays_to_widen(x, put.values, out)) {
+    const Widened sums(x);
+    put.out = sums.get();
+    if (out->dtype == BP_FLOAT16)
+      body.template operator()<float, plugin::float16>(put);
+    else
+      body.template operator()<float, plugin::bfloat16>(put);
+    return sums.round_to(out);
+  }
+  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+  if (put.empty()) return;
+  plugin::dispatch_dtype<kAccepted>(out->dtype, [&]<class T>() { body.template operator()<T, T>(put); });
+}
+
+// n <= kIndexBlock values as elements T, strides in elements: where they lie, or widened into `block`.
+template <class T, class V>
+struct ValueBlock {
+  const T* at;
+  int64_t step;
+  T block[std::is_same_v<T, V> ? 1 : kIndexBlock];
+
+  ValueBlock(const V* values, int64_t stride, int64_t n) : step(stride) {
+    if constexpr (std::is_same_v<T, V>) {
+      at = values;
+    } else {
+      cast_row(plugin::kDtypeOf<V>, reinterpret_cast<const char*>(values), stride * int64_t{sizeof(V)},
+               plugin::kDtypeOf<T>, reinterpret_cast<char*>(block), sizeof(T), n);
+      at = block, step = 1;
+    }
+  }
+};
+
+constexpr int64_t kPutColumns = 128;  // of a block that a thread combines: its rows of the result stay in the cache
+
+// The same along another axis than the last, whose elements are neighbours: row by row of the indices, in blocks of
+// columns. In order along a lane, too.
+template <class T, class V, class Combine>
+void put_rows(const bp_frame* frame, const Put& put, Combine&& combine) {
+  const bp_tensor* out = put.out;
+  const int32_t rank = out->dl.ndim, axis = put.axis, last = rank - 1;
+  const int64_t *shape = out->dl.shape, *to = out->dl.strides;
+  const Broadcast at(put.indices, rank), from(put.values, rank);
+  const bp_dtype dtype = put.indices->dtype;
+  const int64_t item = plugin::kItemSize[dtype], n = put.indices->dl.shape[axis];
+  const int64_t blocks = (shape[last] + kPutColumns - 1) / kPutColumns;
+  int64_t count = blocks;
+  for (int32_t d = 0; d < last; ++d)
+    if (d != axis) count *= shape[d];
+  const auto block = [&](int64_t number) {
+    const int64_t first = number % blocks * kPutColumns, columns = std::min(kPutColumns, shape[last] - first);
+    int64_t target_at = first * to[last], value_at = first * from.strides[last], index_at = first * at.strides[last];
+    int64_t rest = number / blocks;
+    for (int32_t d = last - 1; d >= 0; --d) {
+      if (d == axis) continue;
+      const int64_t position = rest % shape[d];
+      rest /= shape[d];
+      target_at += position * to[d], value_at += position * from.strides[d], index_at += position * at.strides[d];
+    }
+    T* target = reinterpret_cast<T*>(data_of(out)) + target_at;
+    for (int64_t i = 0; i < n; ++i) {
+      const V* value = reinterpret_cast<const V*>(from.operand.base) + value_at + i * from.strides[axis];
+      const ValueBlock<T, V> some(value, from.strides[last], columns);
+      for_each_index(frame, dtype, at.operand.base + (index_at + i * at.strides[axis]) * item, at.strides[last] * item,
+                     columns, shape[axis], [&](int64_t position, int64_t place) {
+                       combine(target[position * to[axis] + place * to[last]], some.at[place * some.step]);
+                     });
+    }
+  };
+  const int64_t grain = std::max<int64_t>(kCheapGrain / (4 * n * kPutColumns), 1);
+  plugin::parallel_for(frame, 0, count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t number = begin; number < end; ++number) block(number);
+  });
+}
+
+// combine(target, value) for each value, lane by lane of the result and in order along a lane: no two lanes of a result
+// share elements, so they may run in parallel.
+template <class T, class V, class Combine>
+void put_lanes(const bp_frame* frame, const Put& put, Combine&& combine) {
+  const bp_tensor* out = put.out;
+  const int32_t rank = out->dl.ndim, axis = put.axis;
+  if (axis < rank - 1 && out->dl.shape[rank - 1] >= 16) return put_rows<T, V>(frame, put, combine);
+  const Broadcast at(put.indices, rank), from(put.values, rank);
+  const int64_t n = put.indices->dl.shape[axis], size = out->dl.shape[axis];
+  const int64_t to = out->dl.strides[axis], step = from.strides[axis];
+  const bp_dtype dtype = put.indices->dtype;
+  const int64_t index_stride = at.strides[axis] * plugin::kItemSize[dtype];
+  const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
+  lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
+    T* target = reinterpret_cast<T*>(p[0]);
+    for_some_indices(frame, dtype, p[1], index_stride, n, size,
+                     [&](const int64_t* positions, int64_t count, int64_t first) {
+                       const ValueBlock<T, V> some(reinterpret_cast<const V*>(p[2]) + first * step, step, count);
+                       if (to == 1 && some.step == 1)
+                         for (int64_t i = 0; i < count; ++i) combine(target[positions[i]], some.at[i]);
+                       else
+                         for (int64_t i = 0; i < count; ++i) combine(target[positions[i] * to], some.at[i * some.step]);
+                     });
+    return nullptr;
+  });
+}
+
+}  // namespace backplane::cpu

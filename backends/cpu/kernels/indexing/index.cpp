@@ -1,0 +1,233 @@
+// index, index_put, take, take_put: reading and writing at positions that integer tensors give.
+//
+// take is index with one tensor. Reading runs in parallel; writing runs in order, so that of repeated positions the
+// last value stays and sums do not depend on the number of threads.
+#include <cstring>
+#include <vector>
+
+#include "kernels/elementwise/cast.hpp"
+#include "kernels/families.hpp"
+#include "kernels/indexing/accumulate.hpp"
+#include "kernels/indexing/along_axis.hpp"
+#include "kernels/indexing/index_space.hpp"
+#include "kernels/indexing/widened.hpp"
+#include "loops/elementwise.hpp"
+#include "loops/item_type.hpp"
+#include "loops/lanes.hpp"
+#include "loops/region.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::kItemSize;
+
+// The kept axes after the joint ones, as rows that copy together: `other` is the tensor of the indexed shape.
+struct Inner {
+  bp_loop loop{};
+  int64_t sizes[kMaxRank];
+  int64_t strides[2 * kMaxRank];  // x, other
+
+  Inner(const IndexSpace& space, const int64_t* other_strides) {
+    loop.header = BP_HEADER(bp_loop);
+    loop.rank = space.kept_rank - space.before;
+    loop.n_operands = 2;
+    loop.count = 1;
+    for (int32_t d = 0; d < loop.rank; ++d) {
+      sizes[d] = space.kept_shape[space.before + d];
+      strides[d] = space.kept_strides[space.before + d];
+      strides[loop.rank + d] = other_strides[space.before + space.joint_rank + d];
+      loop.count *= sizes[d];
+    }
+    loop.sizes = sizes;
+    loop.strides = strides;
+    merge();
+  }
+  Inner(const Inner&) = delete;
+
+ private:
+  // One row where both sides are without gaps.
+  void merge() {
+    const int32_t rank = loop.rank;
+    for (int32_t d = rank - 1; d > 0; --d)
+      if (strides[d - 1] != strides[d] * sizes[d] || strides[rank + d - 1] != strides[rank + d] * sizes[d]) return;
+    if (rank < 2) return;
+    const int64_t x = strides[rank - 1], other = strides[2 * rank - 1];
+    sizes[0] = loop.count;
+    strides[0] = x;
+    strides[1] = other;
+    loop.rank = 1;
+  }
+};
+
+// Rows of `bytes`, one for each offset of [begin, end).
+void gather(const char* from, const int64_t* offsets, int64_t begin, int64_t end, int64_t bytes, int64_t item,
+            char* to) {
+  if (bytes != item) {
+    for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from + offsets[i], static_cast<size_t>(bytes));
+    return;
+  }
+  with_item_type(item, [&]<class Item>() {
+    Item* out = reinterpret_cast<Item*>(to);
+    for (int64_t i = begin; i < end; ++i) out[i] = *reinterpret_cast<const Item*>(from + offsets[i]);
+  });
+}
+
+// take of single elements from contiguous tensors: positions become elements in one pass.
+template <class Item>
+void take_elements(const bp_frame* frame, const Item* x, int64_t size, const bp_tensor* indices, int64_t count,
+                   Item* out) {
+  const int64_t stride = kItemSize[indices->dtype];
+  const auto range = [&](int64_t begin, int64_t end) {
+    take_neighbours(frame, indices->dtype, data_of(indices) + begin * stride, stride, end - begin, size, x,
+                    out + begin);
+  };
+  constexpr int64_t kGrain = kCheapGrain / 4;
+  if (count <= kGrain) return range(0, count);
+  plugin::parallel_for(frame, 0, count, kGrain, range);
+}
+
+void read(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count, const bp_tensor* out) {
+  if (out->nbytes == 0) return;
+  const IndexSpace space(frame, x, indices, count);
+  const int64_t item = kItemSize[x->dtype];
+  int64_t strides[kMaxRank];
+  for (int32_t d = 0; d < out->dl.ndim; ++d) strides[d] = out->dl.strides[d] * item;
+  const Inner inner(space, strides);
+  const ScatterRow copy = scatter_of(x->dtype, x->dtype, false).row;
+  char *from = data_of(x), *to = data_of(out);
+  const bool dense =
+      inner.loop.rank == 0 || (inner.loop.rank == 1 && inner.strides[0] == item && inner.strides[1] == item);
+  // Then results lie one after another, in the order of the positions.
+  const bool in_order = space.before == 0 && (out->flags & BP_TENSOR_CONTIGUOUS) != 0 && dense;
+  const auto range = [&](int64_t begin, int64_t end) {
+    if (in_order) return gather(from, space.offsets.data(), begin, end, inner.loop.count * item, item, to);
+    for_each_position(space, strides, begin, end, [&](int64_t x_offset, int64_t out_offset) {
+      if (dense && inner.loop.count > 1) {
+        std::memcpy(to + out_offset, from + x_offset, static_cast<size_t>(inner.loop.count * item));
+        return;
+      }
+      char* const bases[2] = {from + x_offset, to + out_offset};
+      for_each_row<2>(inner.loop, bases, 0, inner.loop.count,
+                      [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
+                        copy(p[0], s[0], p[1], s[1], n);
+                        return nullptr;
+                      });
+    });
+  };
+  const int64_t total = space.before_count() * static_cast<int64_t>(space.offsets.size());
+  const int64_t grain = std::max<int64_t>(kCheapGrain / (4 * std::max<int64_t>(inner.loop.count, 1)), 1);
+  if (total <= grain) return range(0, total);
+  plugin::parallel_for(frame, 0, total, grain, range);
+}
+
+// Do the values of the joint positions, in their order, lie a step apart?
+bool joint_step(const IndexSpace& space, const int64_t* strides, int64_t* step) {
+  *step = space.joint_rank == 0 ? 0 : strides[space.joint_rank - 1];
+  int64_t expected = *step;
+  for (int32_t d = space.joint_rank - 1; d >= 0; --d) {
+    if (space.joint_shape[d] != 1 && strides[d] != expected) return false;
+    expected *= space.joint_shape[d];
+  }
+  return true;
+}
+
+// `out` is of the dtype of `values`, or a widened half float.
+void put(const bp_frame* frame, bp_tensor* const* indices, uint32_t count, const bp_tensor* values, bool accumulate,
+         const bp_tensor* out) {
+  // Positions are offsets into the output, which has x's shape.
+  const IndexSpace space(frame, out, indices, count);
+  const int64_t item = kItemSize[values->dtype];
+  const Scatter scatter = scatter_of(values->dtype, out->dtype, accumulate);
+  int64_t shape[kMaxRank], strides[kMaxRank];
+  space.shape(shape);
+  const int32_t rank = space.rank(), missing = rank - values->dl.ndim;
+  BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": values has ", values->dl.ndim, " axes; the indexed tensor has ",
+           rank);
+  for (int32_t d = 0; d < rank; ++d) {
+    const int64_t size = d < missing ? 1 : values->dl.shape[d - missing];
+    BP_CHECK(size == 1 || size == shape[d], SHAPE, frame->op->name, ": values has size ", size, " along axis ", d,
+             " of the indexed tensor, which has ", shape[d], "; it must have that or 1");
+    strides[d] = size == 1 ? 0 : values->dl.strides[d - missing] * item;
+  }
+  const Inner inner(space, strides);
+  if (inner.loop.count == 0) return;
+  char *from = data_of(values), *to = data_of(out);
+  int64_t step = 0;
+  if (space.before == 0 && inner.loop.count == 1 && joint_step(space, strides, &step))
+    return scatter.elements(from, step, to, space.offsets.data(), static_cast<int64_t>(space.offsets.size()));
+  for_each_position(space, strides, 0, space.before_count() * static_cast<int64_t>(space.offsets.size()),
+                    [&](int64_t out_offset, int64_t value_offset) {
+                      char* const bases[2] = {to + out_offset, from + value_offset};
+                      for_each_row<2>(inner.loop, bases, 0, inner.loop.count,
+                                      [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
+                                        scatter.row(p[1], s[1], p[0], s[0], n);
+                                        return nullptr;
+                                      });
+                    });
+}
+
+void write(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count,
+           const bp_tensor* values, bool accumulate, const bp_tensor* out) {
+  if (accumulate && pays_to_widen(x, values, out)) {
+    const Widened sums(x);
+    put(frame, indices, count, values, accumulate, sums.get());
+    return sums.round_to(out);
+  }
+  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+  put(frame, indices, count, values, accumulate, out);
+}
+
+// index(Tensor x, Tensor?[] indices)
+bp_status BP_CALL index(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame,
+                       [&] { read(frame, plugin::as_tensor(args[0]), args[1].u.tensors, args[1].count, outs[0].u.t); });
+}
+// index_put(Tensor x, Tensor?[] indices, Tensor values, *, bool accumulate)
+bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    write(frame, plugin::as_tensor(args[0]), args[1].u.tensors, args[1].count, plugin::as_tensor(args[2]),
+          plugin::as_bool(args[3]), outs[0].u.t);
+  });
+}
+
+// A list with the one tensor at `axis`, which is absent only where there is no other.
+std::vector<bp_tensor*> single_index(const bp_tensor* x, const bp_value& axis, const bp_value& indices) {
+  const int32_t at = axis.tag == BP_TAG_ABSENT ? 0 : normalized_axis(plugin::as_int(axis), x->dl.ndim);
+  std::vector<bp_tensor*> list(static_cast<size_t>(at + 1), nullptr);
+  list.back() = plugin::as_tensor(indices);
+  return list;
+}
+// take(Tensor x, Tensor indices, *, Axis? axis)
+bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
+    if (x->dl.ndim == 1 && (x->flags & indices->flags & out->flags & BP_TENSOR_CONTIGUOUS) != 0)
+      return with_item_type(kItemSize[x->dtype], [&]<class Item>() {
+        take_elements(frame, reinterpret_cast<const Item*>(data_of(x)), x->dl.shape[0], indices,
+                      static_cast<int64_t>(out->nbytes / sizeof(Item)), reinterpret_cast<Item*>(data_of(out)));
+      });
+    const std::vector<bp_tensor*> list = single_index(x, args[2], args[1]);
+    read(frame, x, list.data(), static_cast<uint32_t>(list.size()), outs[0].u.t);
+  });
+}
+// take_put(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
+bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor* x = plugin::as_tensor(args[0]);
+    BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
+    const std::vector<bp_tensor*> list = single_index(x, args[3], args[1]);
+    write(frame, x, list.data(), static_cast<uint32_t>(list.size()), plugin::as_tensor(args[2]),
+          plugin::as_bool(args[4]), outs[0].u.t);
+  });
+}
+
+}  // namespace
+
+void register_index(const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::index", "cpu", index, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::take", "cpu", take, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,224 @@
+// adjugate: the determinant times the inverse, which exists for singular matrices too.
+//
+// Of most regular matrices it is just that, from one LU factorisation. Where there is no inverse, or one of the two
+// leaves the range of normal numbers, it follows from an elimination with pivots from the whole rest, whose last pivot
+// is kept out of the determinant. Row-major matrices are transposes to LAPACK, which the adjugate does not mind.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "kernels/families.hpp"
+#include "kernels/linalg/matrix_batch.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using lapack::Int;
+
+template <class T>
+auto size_of(T value) {
+  if constexpr (plugin::kIsComplex<T>)
+    return std::max(std::abs(value.real()), std::abs(value.imag()));
+  else
+    return std::abs(value);
+}
+template <class T>
+T times_power(T value, int exponent) {
+  if constexpr (plugin::kIsComplex<T>)
+    return {std::ldexp(value.real(), exponent), std::ldexp(value.imag(), exponent)};
+  else
+    return std::ldexp(value, exponent);
+}
+template <class T>
+bool is_finite(T value) {
+  return std::isfinite(size_of(value));
+}
+template <class T>
+bool has_all_digits(T value) {
+  if constexpr (plugin::kIsComplex<T>)
+    return has_all_digits(value.real()) && has_all_digits(value.imag());
+  else
+    return value == 0 || std::isnormal(value);
+}
+constexpr int kNoExponent = std::numeric_limits<int>::min() / 2;
+template <class T>
+int exponent_of(T value) {
+  int exponent = kNoExponent;
+  if (value != T(0) && is_finite(value)) std::frexp(size_of(value), &exponent);
+  return exponent;
+}
+
+// The factors of a matrix whose rows and columns are divided by powers of two, so that the largest of each is near 1,
+// and exchanged: L below the diagonal, U on it and above.
+template <class T>
+class Eliminated {
+ public:
+  Eliminated(const T* x, int64_t n)
+      : n_(n),
+        a_(x, x + n * n),
+        rows_(static_cast<size_t>(n)),
+        cols_(static_cast<size_t>(n)),
+        row_powers_(static_cast<size_t>(n), kNoExponent),
+        col_powers_(static_cast<size_t>(n), kNoExponent) {
+    scale();
+    std::iota(rows_.begin(), rows_.end(), 0);
+    std::iota(cols_.begin(), cols_.end(), 0);
+    for (int64_t k = 0; k + 1 < n; ++k) {
+      bring_largest(k);
+      if (at(k, k) == T(0)) return;
+      for (int64_t i = k + 1; i < n; ++i) {
+        at(i, k) /= at(k, k);
+        for (int64_t j = k + 1; j < n; ++j) at(i, j) -= at(i, k) * at(k, j);
+      }
+    }
+  }
+
+  // With the last pivot d and the product p of the others: sign p Q (d U^-1) L^-1 P, the powers of two put back.
+  void store_adjugate(T* out) const {
+    const auto [product, exponent] = product_of_pivots();
+    std::fill_n(out, n_ * n_, T(0));
+    if (product == T(0)) return;
+    std::vector<T> column(static_cast<size_t>(n_));
+    for (int64_t k = 0; k < n_; ++k) {
+      const int64_t row = rows_[static_cast<size_t>(k)];
+      solve(k, column);
+      for (int64_t i = 0; i < n_; ++i) {
+        const int64_t col = cols_[static_cast<size_t>(i)];
+        const int rest = exponent - row_powers_[static_cast<size_t>(row)] - col_powers_[static_cast<size_t>(col)];
+        out[col * n_ + row] = times_power(product * column[static_cast<size_t>(i)], rest);
+      }
+    }
+  }
+
+ private:
+  T& at(int64_t i, int64_t j) { return a_[static_cast<size_t>(i * n_ + j)]; }
+  const T& at(int64_t i, int64_t j) const { return a_[static_cast<size_t>(i * n_ + j)]; }
+
+  void scale() {
+    const auto n = static_cast<size_t>(n_);
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j) row_powers_[i] = std::max(row_powers_[i], exponent_of(a_[i * n + j]));
+      if (row_powers_[i] == kNoExponent) row_powers_[i] = 0;
+    }
+    for (size_t j = 0; j < n; ++j) {
+      for (size_t i = 0; i < n; ++i)
+        col_powers_[j] = std::max(col_powers_[j], exponent_of(a_[i * n + j]) - row_powers_[i]);
+      if (col_powers_[j] < kNoExponent / 2) col_powers_[j] = 0;
+    }
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n; ++j) a_[i * n + j] = times_power(a_[i * n + j], -row_powers_[i] - col_powers_[j]);
+  }
+
+  // Of all but the last, with the sign and the powers of two that scaling took out.
+  std::pair<T, int> product_of_pivots() const {
+    T product = sign_;
+    int exponent = std::accumulate(row_powers_.begin(), row_powers_.end(), 0) +
+                   std::accumulate(col_powers_.begin(), col_powers_.end(), 0);
+    for (int64_t i = 0; i + 1 < n_; ++i) {
+      product *= at(i, i);
+      const int power = exponent_of(product);
+      if (power == kNoExponent) continue;
+      product = times_power(product, -power);
+      exponent += power;
+    }
+    return {product, exponent};
+  }
+
+  // Column k of d U^-1 L^-1: the last equation loses its pivot, which may be 0.
+  void solve(int64_t k, std::vector<T>& column) const {
+    T* v = column.data();
+    for (int64_t i = 0; i < n_; ++i) {
+      v[i] = i == k ? T(1) : T(0);
+      for (int64_t j = k; j < i; ++j) v[i] -= at(i, j) * v[j];
+    }
+    const T last = at(n_ - 1, n_ - 1);
+    for (int64_t i = n_ - 2; i >= 0; --i) {
+      v[i] *= last;
+      for (int64_t j = i + 1; j < n_; ++j) v[i] -= at(i, j) * v[j];
+      v[i] /= at(i, i);
+    }
+  }
+
+  void bring_largest(int64_t k) {
+    int64_t row = k, col = k;
+    for (int64_t i = k; i < n_; ++i)
+      for (int64_t j = k; j < n_; ++j)
+        if (std::abs(at(i, j)) > std::abs(at(row, col))) row = i, col = j;
+    if (row != k) {
+      for (int64_t j = 0; j < n_; ++j) std::swap(at(row, j), at(k, j));
+      std::swap(rows_[static_cast<size_t>(row)], rows_[static_cast<size_t>(k)]);
+      sign_ = -sign_;
+    }
+    if (col != k) {
+      for (int64_t i = 0; i < n_; ++i) std::swap(at(i, col), at(i, k));
+      std::swap(cols_[static_cast<size_t>(col)], cols_[static_cast<size_t>(k)]);
+      sign_ = -sign_;
+    }
+  }
+
+  int64_t n_;
+  std::vector<T> a_;
+  std::vector<int64_t> rows_, cols_;
+  std::vector<int> row_powers_, col_powers_;
+  T sign_ = 1;
+};
+
+// The factors `a` become determinant times inverse. False where digits may be lost on the way.
+template <class T>
+bool multiplied_inverse(Int n, T* a, const Int* pivots, T* work, Int work_count) {
+  const int64_t count = int64_t{n} * n;
+  T det = 1;
+  bool whole = true;
+  for (int64_t d = 0; d < n; ++d) {
+    det *= pivots[d] == d + 1 ? a[d * n + d] : -a[d * n + d];
+    whole &= det != T(0) && has_all_digits(det);
+  }
+  lapack::getri(n, a, pivots, work, work_count);
+  for (int64_t k = 0; k < count; ++k) {
+    whole &= has_all_digits(a[k]);
+    a[k] *= det;
+    whole &= has_all_digits(a[k]);
+  }
+  return whole;
+}
+
+// adjugate(Tensor x)
+struct Adjugate {
+  template <class T>
+  static void run(const bp_frame* frame, const bp_value* args, bp_value* outs) {
+    const MatrixBatch x(frame, plugin::as_tensor(args[0])), out(frame, outs[0].u.t);
+    x.require_square(frame);
+    const auto n = static_cast<Int>(x.rows);
+    if (n == 0) return;
+    T query = 0;
+    lapack::getri(n, static_cast<T*>(nullptr), nullptr, &query, -1);
+    for_matrices(frame, x.count, 2 * x.size() * n, [&](int64_t begin, int64_t end) {
+      const Scratch<T> work(work_size(query));
+      std::vector<Int> pivots(static_cast<size_t>(n));
+      for (int64_t i = begin; i < end; ++i) {
+        T* a = out.at<T>(i);
+        std::memcpy(a, x.at<T>(i), static_cast<size_t>(x.size()) * sizeof(T));
+        if (lapack::getrf(n, a, pivots.data()) != 0) {
+          Eliminated<T>(x.at<T>(i), n).store_adjugate(a);
+          continue;
+        }
+        if (multiplied_inverse(n, a, pivots.data(), work.get(), work_size(query))) continue;
+        if (std::all_of(x.at<T>(i), x.at<T>(i) + x.size(), is_finite<T>))
+          Eliminated<T>(x.at<T>(i), n).store_adjugate(a);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+void register_adjugate(const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::adjugate", "cpu", lapack_kernel<Adjugate>, .dtypes = kLapackTypes));
+}
+
+}  // namespace backplane::cpu

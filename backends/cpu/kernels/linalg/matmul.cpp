@@ -1,0 +1,234 @@
+// matmul: the array API's product of stacks of matrices, broadcast; a vector is a row on the left, a column on the
+// right.
+//
+// Operands that OpenBLAS (oneDNN for bfloat16) can address are multiplied where they lie, transposed or not; others are
+// copied first, on the thread that needs them. Work is cut into blocks of rows or columns of single products and runs
+// on the host's threads.
+#include <algorithm>
+#include <vector>
+
+#include "kernels/elementwise/cast.hpp"
+#include "kernels/families.hpp"
+#include "kernels/linalg/dnn_matmul.hpp"
+#include "kernels/linalg/gemm.hpp"
+#include "kernels/linalg/half_dots.hpp"
+#include "kernels/linalg/small_gemm.hpp"
+#include "loops/elementwise.hpp"
+#include "loops/loop.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::kItemSize;
+
+// Multiply-adds of a piece: about 15 microseconds of float32, with a vector too, where each waits for memory.
+constexpr int64_t kPieceWork = int64_t{3} << 18, kPieceWorkOfVector = int64_t{1} << 18;
+constexpr int64_t kLongWork = int64_t{1} << 36;  // about a second: more is cut, so that it can be interrupted
+
+// A stack of matrices; strides in elements.
+struct Stack {
+  char* data;
+  int64_t rows, cols, row_stride, col_stride;
+  int32_t batch_rank;
+  const int64_t* batch_shape;
+  const int64_t* batch_strides;
+};
+
+Stack stack_of(const bp_tensor* t, bool left) {
+  const int32_t rank = t->dl.ndim;
+  const int64_t *shape = t->dl.shape, *strides = t->dl.strides;
+  Stack s{data_of(t), 1, 1, 0, 0, std::max(rank - 2, 0), shape, strides};
+  if (rank == 1) {
+    (left ? s.cols : s.rows) = shape[0];
+    (left ? s.col_stride : s.row_stride) = strides[0];
+    return s;
+  }
+  s.rows = shape[rank - 2];
+  s.cols = shape[rank - 1];
+  s.row_stride = strides[rank - 2];
+  s.col_stride = strides[rank - 1];
+  return s;
+}
+// The result has lost the axes that vectors do not have.
+Stack result_stack(const bp_tensor* out, const bp_tensor* x, const bp_tensor* y) {
+  const int32_t lost = (x->dl.ndim == 1) + (y->dl.ndim == 1), rank = out->dl.ndim;
+  const int64_t *shape = out->dl.shape, *strides = out->dl.strides;
+  Stack s{data_of(out), 1, 1, 0, 0, rank - 2 + lost, shape, strides};
+  int32_t last = rank - 1;
+  if (y->dl.ndim != 1) {
+    s.cols = shape[last];
+    s.col_stride = strides[last--];
+  }
+  if (x->dl.ndim != 1) {
+    s.rows = shape[last];
+    s.row_stride = strides[last];
+  }
+  return s;
+}
+
+// The matrices of a stack in the order of the result's batch; missing and size-1 axes repeat.
+class Walk {
+ public:
+  Walk(const Stack& of, const Stack& out, int64_t item, int64_t first)
+      : matrix_{of.data, of.rows, of.cols, of.row_stride, of.col_stride},
+        rank_(out.batch_rank),
+        shape_(out.batch_shape) {
+    for (int32_t d = rank_ - 1; d >= 0; --d) {
+      const int32_t own = d - rank_ + of.batch_rank;
+      steps_[d] = own >= 0 && of.batch_shape[own] != 1 ? of.batch_strides[own] * item : 0;
+      position_[d] = first % shape_[d];
+      first /= shape_[d];
+      matrix_.data += position_[d] * steps_[d];
+    }
+  }
+  const Matrix& matrix() const { return matrix_; }
+  void next() {
+    for (int32_t d = rank_ - 1; d >= 0; --d) {
+      matrix_.data += steps_[d];
+      if (++position_[d] < shape_[d]) return;
+      matrix_.data -= position_[d] * steps_[d];
+      position_[d] = 0;
+    }
+  }
+
+ private:
+  Matrix matrix_;
+  int32_t rank_;
+  const int64_t* shape_;
+  int64_t steps_[kMaxRank], position_[kMaxRank];
+};
+
+Matrix rows_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
+  m.data += begin * m.row_stride * item;
+  m.rows = end - begin;
+  return m;
+}
+
+Matrix columns_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
+  m.data += begin * m.col_stride * item;
+  m.cols = end - begin;
+  return m;
+}
+
+void copy_matrix(bp_dtype dtype, const Matrix& from, const Matrix& to) {
+  const int64_t item = kItemSize[dtype];
+  for (int64_t i = 0; i < from.rows; ++i)
+    cast_row(dtype, from.data + i * from.row_stride * item, from.col_stride * item, dtype,
+             to.data + i * to.row_stride * item, to.col_stride * item, from.cols);
+}
+
+Matrix dense(const Matrix& m, int64_t item, std::vector<char>& storage) {
+  storage.resize(static_cast<size_t>(m.rows * m.cols * item));
+  return {storage.data(), m.rows, m.cols, m.cols, 1};
+}
+
+// Buffers of one thread's piece, for operands that BLAS cannot address.
+struct Copies {
+  std::vector<char> a, b, c;
+};
+
+void multiply(bp_dtype dtype, Matrix a, Matrix b, const Matrix& c, Copies& copies) {
+  const int64_t item = kItemSize[dtype];
+  // A result of other strides is computed beside it, in the same way, so that it has the same bits.
+  const bool by_rows =
+      c.cols == 1 ? c.rows == 1 || c.row_stride == 1 : c.col_stride == 1 && (c.rows == 1 || c.row_stride >= c.cols);
+  const bool compact = is_blas_type(dtype) || (dtype == BP_BFLOAT16 && dnn_has_bfloat16());
+  if (half_dots(dtype, a, b, c)) return;
+  if (!by_rows && compact) {
+    const Matrix result = dense(c, item, copies.c);
+    multiply(dtype, a, b, result, copies);
+    return copy_matrix(dtype, result, c);
+  }
+  if (small_gemm(dtype, a, b, c)) return;
+  if (!compact) return gemm(dtype, a, b, c);
+  if (!fits_blas(a)) {
+    const Matrix copy = dense(a, item, copies.a);
+    copy_matrix(dtype, a, copy);
+    a = copy;
+  }
+  if (!fits_blas(b)) {
+    const Matrix copy = dense(b, item, copies.b);
+    copy_matrix(dtype, b, copy);
+    b = copy;
+  }
+  if (dtype == BP_BFLOAT16 && dnn_matmul(a, b, c)) return;
+  gemm(dtype, a, b, c);
+}
+
+// A stack over one matrix on the right, in one piece of memory, is a single tall product.
+bool flatten(Stack& x, const Stack& y, Stack& out) {
+  if (out.batch_rank == 0 || y.batch_rank != 0 || x.batch_rank != out.batch_rank) return false;
+  const auto stacked = [](const Stack& s) {
+    int64_t expected = s.rows * s.row_stride;
+    for (int32_t d = s.batch_rank - 1; d >= 0; --d) {
+      if (s.batch_shape[d] != 1 && s.batch_strides[d] != expected) return false;
+      expected *= s.batch_shape[d];
+    }
+    return s.col_stride == 1 || s.cols == 1;
+  };
+  if (!stacked(x) || !stacked(out)) return false;
+  int64_t batch = 1;
+  for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
+  x.rows *= batch;
+  out.rows *= batch;
+  x.batch_rank = out.batch_rank = 0;
+  return true;
+}
+
+void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y_tensor, const bp_tensor* out_tensor) {
+  const bp_dtype dtype = out_tensor->dtype;
+  const int64_t item = kItemSize[dtype];
+  if (out_tensor->nbytes == 0) return;
+  Stack x = stack_of(x_tensor, true);
+  const Stack y = stack_of(y_tensor, false);
+  Stack out = result_stack(out_tensor, x_tensor, y_tensor);
+  flatten(x, y, out);
+  int64_t batch = 1;
+  for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
+
+  const int64_t work = std::max<int64_t>(out.rows * out.cols * x.cols, 1);  // of one product
+  const int64_t piece_work = std::min(out.rows, out.cols) == 1 ? kPieceWorkOfVector : kPieceWork;
+  // Blocks along the longer side, as few as keep the threads busy: OpenBLAS packs the other operand anew for each.
+  const int64_t threads = frame->host->worker_count();
+  const bool by_rows = out.rows >= out.cols;
+  const int64_t length = by_rows ? out.rows : out.cols;
+  const int64_t wanted = batch >= threads ? 1 : (threads + batch - 1) / batch;
+  const int64_t blocks =
+      std::clamp<int64_t>(std::max(std::min(wanted, work / piece_work), work / kLongWork), 1, (length + 15) / 16);
+  const auto multiply_block = [&](const Matrix& a, const Matrix& b, const Matrix& c, int64_t block, Copies& copies) {
+    if (blocks == 1) return multiply(dtype, a, b, c, copies);
+    const int64_t begin = length * block / blocks / 16 * 16;
+    const int64_t end = block + 1 == blocks ? length : length * (block + 1) / blocks / 16 * 16;
+    if (by_rows) return multiply(dtype, rows_of(a, begin, end, item), b, rows_of(c, begin, end, item), copies);
+    multiply(dtype, a, columns_of(b, begin, end, item), columns_of(c, begin, end, item), copies);
+  };
+  const auto piece = [&](int64_t begin, int64_t end) {
+    Copies copies;
+    const int64_t first = begin / blocks;
+    Walk left(x, out, item, first), right(y, out, item, first), result(out, out, item, first);
+    for (int64_t at = begin, block = begin - first * blocks; at < end; ++at) {
+      multiply_block(left.matrix(), right.matrix(), result.matrix(), block, copies);
+      if (++block < blocks) continue;
+      block = 0;
+      left.next(), right.next(), result.next();
+    }
+  };
+  const int64_t grain = std::max<int64_t>(piece_work / std::max<int64_t>(work / blocks, 1), 1);
+  if (batch * blocks <= grain) return piece(0, batch * blocks);
+  plugin::parallel_for(frame, 0, batch * blocks, grain, piece);
+}
+
+bp_status BP_CALL matmul_kernel(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame,
+                       [&] { matmul(frame, plugin::as_tensor(args[0]), plugin::as_tensor(args[1]), outs[0].u.t); });
+}
+
+}  // namespace
+
+void register_matmul(const Registrar& registrar) {
+  keep_blas_on_one_thread();
+  registrar.kernel(
+      BP_KERNEL("bp::matmul", "cpu", matmul_kernel, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,195 @@
+// argmax and argmin along an axis or over all elements: the first of equals, the first NaN where there is one.
+//
+// Neighbours go block by block: the block's largest by the vector loops of the reductions, its place only for the block
+// that wins. Along another axis, lanes side by side keep their best in vectors (arg_columns.cpp).
+#include <vector>
+
+#include "kernels/families.hpp"
+#include "kernels/reduction/arg_columns.hpp"
+#include "kernels/reduction/reducer.hpp"
+#include "loops/lanes.hpp"
+#include "loops/strided.hpp"
+
+namespace backplane::cpu {
+namespace {
+
+using plugin::Compute;
+using plugin::kItemSize;
+constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
+constexpr int64_t kPiece = 65536;
+
+template <class T, bool Largest>
+struct Best {
+  Compute<T> value{};
+  int64_t position = -1;
+
+  // A NaN wins once and is never beaten: it compares as false.
+  bool beaten_by(Compute<T> candidate) const {
+    const bool better = Largest ? candidate > value : candidate < value;
+    return position < 0 || better || (candidate != candidate && value == value);
+  }
+  void look(const char* x, int64_t stride, int64_t first, int64_t n) {
+    if (stride == int64_t{sizeof(T)}) return look_at_neighbours(x, first, n);
+    for (int64_t i = 0; i < n; ++i) {
+      const Compute<T> candidate = *reinterpret_cast<const T*>(x + i * stride);
+      if (beaten_by(candidate)) *this = {candidate, first + i};
+    }
+  }
+
+ private:
+  // The first of n elements that is `value`, or the NaN that `value` is.
+  int64_t place_of(const T* x, int64_t n) const {
+    if constexpr (std::is_floating_point_v<Compute<T>>) {
+      return arg_loops<T>().place(x, n, value);
+    } else {
+      constexpr int64_t kStep = 32;
+      int64_t i = 0;
+      for (; i + kStep <= n; i += kStep) {
+        int found = 0;
+        for (int64_t j = 0; j < kStep; ++j) found |= x[i + j] == value;
+        if (found != 0) break;
+      }
+      while (x[i] != value) ++i;
+      return i;
+    }
+  }
+  void look_at_neighbours(const char* x, int64_t first, int64_t n) {
+    const Reducer& top =
+        reducers().by[static_cast<int>(Largest ? Reduction::kMax : Reduction::kMin)][plugin::kDtypeOf<Compute<T>>];
+    const Reducer::OfHalf* half = top.of(plugin::kDtypeOf<T>);
+    const int64_t block = n <= 8192 ? 256 : 1024;
+    int64_t winner = -1;
+    for (int64_t at = 0; at < n; at += block) {
+      alignas(16) char result[16];
+      const char* from = x + at * int64_t{sizeof(T)};
+      const int64_t count = std::min(block, n - at);
+      half != nullptr ? half->row(from, count, result) : top.row(from, sizeof(T), count, result);
+      const Compute<T> candidate = *reinterpret_cast<const Compute<T>*>(result);
+      if (!beaten_by(candidate)) continue;
+      *this = {candidate, first + at};
+      winner = at;
+    }
+    if (winner < 0) return;
+    position = first + winner + place_of(reinterpret_cast<const T*>(x) + winner, std::min(block, n - winner));
+  }
+};
+
+bool contiguous(const bp_tensor* x) {
+  int64_t expected = 1;
+  for (int32_t d = x->dl.ndim - 1; d >= 0; --d) {
+    if (x->dl.shape[d] != 1 && x->dl.strides[d] != expected) return false;
+    expected *= x->dl.shape[d];
+  }
+  return true;
+}
+
+// Pieces of fixed size, merged in order.
+template <class T, bool Largest>
+void over_neighbours(const bp_frame* frame, const bp_tensor* x, int64_t* out) {
+  const int64_t n = static_cast<int64_t>(x->nbytes / sizeof(T)), pieces = (n + kPiece - 1) / kPiece;
+  Best<T, Largest> best;
+  if (pieces == 1) {
+    best.look(data_of(x), sizeof(T), 0, n);
+  } else {
+    std::vector<Best<T, Largest>> found(static_cast<size_t>(pieces));
+    plugin::parallel_for(frame, 0, pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i * kPiece;
+        found[static_cast<size_t>(i)].look(data_of(x) + first * int64_t{sizeof(T)}, sizeof(T), first,
+                                           std::min(kPiece, n - first));
+      }
+    });
+    for (const auto& piece : found)
+      if (best.beaten_by(piece.value)) best = piece;
+  }
+  *out = best.position;
+}
+
+template <class T, bool Largest>
+void over_all(const bp_frame* frame, const bp_tensor* x, int64_t* out) {
+  if (contiguous(x)) return over_neighbours<T, Largest>(frame, x, out);
+  Best<T, Largest> best;
+  int64_t first = 0;
+  for_each_strided_row(*x, [&](char* row, int64_t stride, int64_t n) {
+    best.look(row, stride, first, n);
+    first += n;
+  });
+  *out = best.position;
+}
+
+// Floating elements in one piece of memory, not along the last axis. True where it did the work.
+template <class T, bool Largest>
+bool along_columns(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, int32_t axis) {
+  if constexpr (!std::is_floating_point_v<Compute<T>>) {
+    return false;
+  } else {
+    int64_t outer = 1, inner = 1;
+    for (int32_t d = 0; d < axis; ++d) outer *= x->dl.shape[d];
+    for (int32_t d = axis + 1; d < x->dl.ndim; ++d) inner *= x->dl.shape[d];
+    const int64_t n = x->dl.shape[axis];
+    if (inner < 8 || n > kArgRows || !contiguous(x) || !contiguous(out)) return false;
+    const int64_t width = std::min(inner, kArgColumns), strips = (inner + width - 1) / width;
+    const auto range = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % strips * width;
+        arg_loops<T>().columns(Largest, reinterpret_cast<const T*>(data_of(x)) + i / strips * n * inner + first, n,
+                               inner, std::min(width, inner - first),
+                               reinterpret_cast<int64_t*>(data_of(out)) + i / strips * inner + first);
+      }
+    };
+    const int64_t grain = std::max<int64_t>(kCheapGrain / (n * width), 1);
+    if (outer * strips <= grain)
+      range(0, outer * strips);
+    else
+      plugin::parallel_for(frame, 0, outer * strips, grain, range);
+    return true;
+  }
+}
+
+template <class T, bool Largest>
+void along_axis(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, int32_t axis) {
+  if (along_columns<T, Largest>(frame, x, out, axis)) return;
+  // The output's strides, with the axis that it may have lost.
+  int64_t strides[kMaxRank];
+  const bool kept = out->dl.ndim == x->dl.ndim;
+  for (int32_t d = 0, own = 0; d < x->dl.ndim; ++d) {
+    strides[d] = d == axis ? 0 : out->dl.strides[own];
+    own += d != axis || kept;
+  }
+  const LaneOperand target{data_of(out), strides, sizeof(int64_t)};
+  const int64_t n = x->dl.shape[axis], stride = x->dl.strides[axis] * kItemSize[x->dtype];
+  const Lanes<2> lanes(x->dl.shape, x->dl.ndim, axis, {target, lane_operand(x)});
+  lanes.run(frame, 2 * n, [&](char* const* p) -> const char* {
+    Best<T, Largest> best;
+    best.look(p[1], stride, 0, n);
+    *reinterpret_cast<int64_t*>(p[0]) = best.position;
+    return nullptr;
+  });
+}
+
+// (Tensor x, Axis? axis, *, bool keepdims)
+template <bool Largest>
+bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
+    if (out->nbytes == 0) return;
+    BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
+    const bool all = args[1].tag == BP_TAG_ABSENT || x->dl.ndim == 0;
+    const int32_t axis = all ? 0 : normalized_axis(plugin::as_int(args[1]), x->dl.ndim);
+    plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
+      if (all)
+        over_all<T, Largest>(frame, x, reinterpret_cast<int64_t*>(data_of(out)));
+      else
+        along_axis<T, Largest>(frame, x, out, axis);
+    });
+  });
+}
+
+}  // namespace
+
+void register_arg_reduce(const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::argmax", "cpu", arg_reduce<true>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::argmin", "cpu", arg_reduce<false>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,47 @@
+// gelu on vectors of float32 and float64; included once per Highway target.
+#if defined(BACKPLANE_CPU_VECTOR_GELU) == defined(HWY_TARGET_TOGGLE)
+#ifdef BACKPLANE_CPU_VECTOR_GELU
+#undef BACKPLANE_CPU_VECTOR_GELU
+#else
+#define BACKPLANE_CPU_VECTOR_GELU
+#endif
+
+#include <limits>
+
+#include "simd/vector_erf-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// log2(erfc(a / sqrt 2)) / a for a up to 5.9, a least squares fit weighted by erfc. Below -5.9 the result is 0 to
+// within 2e-8.
+inline constexpr double kGeluRest[] = {-1.151104193,    -0.4592230131,    -0.05242476304,  0.006901986284,
+                                       6.039393897e-05, -0.0003252677062, 9.697873691e-05, -1.657613695e-05,
+                                       1.770487463e-06, -1.097746893e-07, 3.019842149e-09};
+struct VectorGelu {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    using T = hn::TFromD<D>;
+    if constexpr (kIsFloat32<T>) {
+      // x / 2 erfc(|x| / sqrt 2) is the result of a negative x, and what a positive one lacks.
+      const V a = hn::Abs(x), limit = hn::Set(d, 5.9f), limited = hn::Min(a, limit);
+      const V e = hn::MulAdd(limited, polynomial(d, limited, kGeluRest), hn::Set(d, -1.0f));
+      const V rounder = hn::Set(d, kRounder<T>), shifted = hn::Add(e, rounder);
+      const V half_erfc = exp2_of_parts(d, shifted, hn::Sub(e, hn::Sub(shifted, rounder)));
+      const V tail = hn::IfThenZeroElse(hn::Gt(a, limit), hn::Mul(x, half_erfc));
+      return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(x, tail), tail);
+    } else {
+      const V one = hn::Set(d, T(1));
+      const V erf = VectorErf::call(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440))));
+      const V finite = hn::Max(x, hn::Set(d, -std::numeric_limits<T>::max()));  // at -inf the other factor is 0
+      return hn::Mul(hn::Mul(hn::Set(d, T(0.5)), finite), hn::Add(one, erf));
+    }
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+#endif

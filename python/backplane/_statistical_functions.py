@@ -1,0 +1,189 @@
+"""Averages, covariances and counts in NumPy's forms: average, cov, corrcoef, bincount, digitize, histogram."""
+
+import math
+
+from . import _core
+from ._data_type_functions import isdtype
+from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_real, takes_tensor
+
+op = getattr(ops, NAMESPACE)
+
+__all__ = ["average", "bincount", "corrcoef", "cov", "digitize", "histogram"]
+
+
+@takes_tensor
+def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
+    """Mean over axes, weighted; weights have x's shape, or are a vector along the one axis. returned: also the sum of the weights."""
+    axes = list(axis) if isinstance(axis, (tuple, list)) else axis
+    if weights is None:
+        found = op.mean(x, axes, keepdims=keepdims)
+        share = op.full_like(found, x.size / found.size if found.size else 0)
+    else:
+        if weights.shape != x.shape:
+            if not hasattr(axis, "__index__") or weights.shape != (x.shape[axis],):
+                raise _core.ShapeError(
+                    f"average: argument weights: found shape {tuple(weights.shape)}, expected {tuple(x.shape)}, or a vector along one axis"
+                )
+            weights = op.moveaxis(op.broadcast_to(weights, [*_without(x.shape, axis % x.ndim), x.shape[axis]]), -1, axis)
+        total = op.multiply(x, weights)
+        total = total if isdtype(total.dtype, ("real floating", "complex floating")) else op.cast(total, _core.float32)
+        share = op.sum(weights, axes, dtype=total.dtype, keepdims=keepdims)
+        found = op.divide(op.sum(total, axes, dtype=total.dtype, keepdims=keepdims), share)
+    return (found, share) if returned else found
+
+
+def _without(shape, axis):
+    return [size for place, size in enumerate(shape) if place != axis]
+
+
+def _variables(x, y, rowvar):
+    """The variables as rows, in floating point."""
+    rows = []
+    for v in (x,) if y is None else (x, y):
+        if v.ndim > 2:
+            raise _core.ShapeError(f"cov: found {v.ndim} dimensions, expected at most 2")
+        v = v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.float32)
+        if v.ndim < 2:
+            rows.append(op.reshape(v, [1, v.size]))
+        else:
+            rows.append(v if rowvar else op.matrix_transpose(v))
+    return rows[0] if y is None else op.concat(rows, axis=0)
+
+
+@takes_tensor
+def cov(x, /, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+    """Covariances of the variables, which are x's rows (columns without rowvar), and of y's.
+
+    ddof: what the divisor is less than the number of observations, 1 unless stated, or 0 with bias. fweights: how often each
+    observation counts; aweights: its relative weight.
+    """
+    rows = _variables(x, y, rowvar)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    real = _core.float64 if rows.dtype in (_core.float64, _core.complex128) else _core.float32
+    weights = None
+    for given in (fweights, aweights):
+        if given is not None:
+            require_real("cov", "weights", given)
+            if given.shape != (rows.shape[1],):
+                raise _core.ShapeError(f"cov: argument weights: found shape {tuple(given.shape)}, expected ({rows.shape[1]},)")
+            weights = op.cast(given, real) if weights is None else op.multiply(weights, op.cast(given, real))
+    if weights is None:
+        away = op.subtract(rows, op.mean(rows, [1], keepdims=True))
+        weighted, divisor = away, op.full([], rows.shape[1] - ddof, dtype=real, device=rows.device)
+    else:
+        total = op.sum(weights, dtype=real)
+        away = op.subtract(rows, op.divide(op.sum(op.multiply(rows, weights), [1], dtype=rows.dtype, keepdims=True), total))
+        weighted = op.multiply(away, weights)
+        if aweights is None:
+            divisor = op.subtract(total, ddof)
+        else:
+            squares = op.sum(op.multiply(weights, op.cast(aweights, real)), dtype=real)
+            divisor = op.subtract(total, op.divide(op.multiply(squares, ddof), total))
+    found = op.divide(op.matmul(weighted, op.conj(op.matrix_transpose(away))), divisor)
+    return op.reshape(found, []) if found.shape == (1, 1) else found
+
+
+@takes_tensor
+def corrcoef(x, /, y=None, rowvar=True):
+    """Correlation coefficients of the variables, which are x's rows (columns without rowvar), and of y's."""
+    found = cov(x, y, rowvar)
+    if found.ndim == 0:
+        return op.divide(found, found)
+    scale = op.sqrt(op.real(op.diagonal(found)))
+    ratio = op.divide(op.divide(found, op.expand_dims(scale, [1])), scale)
+    return ratio if isdtype(ratio.dtype, "complex floating") else op.minimum(op.maximum(ratio, -1), 1)
+
+
+def _greatest(function, x):
+    """The largest element as an int, -1 of none. Errors: ValueError of a negative one; inside a transform there is no one value."""
+    if not isdtype(x.dtype, "integral") or x.ndim != 1:
+        raise _core.ArgumentTypeError(f"{function}: argument x: found {x.dtype.name} of {x.ndim} dimensions, expected a vector of integers")
+    if _core.transforms_of(x):
+        raise _core.ArgumentValueError(f"{function}: found a transform, inside which the length of the result is not known")
+    if x.size and int(op.min(x)) < 0:
+        raise _core.ArgumentValueError(f"{function}: argument x: found a negative number, expected positions")
+    return int(op.max(x)) if x.size else -1
+
+
+@takes_tensor
+def bincount(x, /, weights=None, minlength=0):
+    """How often each integer from 0 on occurs in the vector x, or the sum of its weights; as long as the largest, or minlength."""
+    if minlength < 0:
+        raise _core.ArgumentValueError(f"bincount: argument minlength: found {minlength}, expected at least 0")
+    size = max(_greatest("bincount", x) + 1, minlength)
+    if weights is None:
+        return op.segment_sum(op.broadcast_to(op.full([], 1, dtype=_core.int64, device=x.device), x.shape), x, size)
+    if weights.shape != x.shape:
+        raise _core.ShapeError(f"bincount: argument weights: found shape {tuple(weights.shape)}, expected {tuple(x.shape)}")
+    require_real("bincount", "weights", weights)
+    return op.segment_sum(weights if isdtype(weights.dtype, "real floating") else op.cast(weights, _core.float64), x, size)
+
+
+@takes_tensor
+def digitize(x, bins, /, right=False):
+    """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it."""
+    steps = op.diff(bins) if bins.size > 1 else bins[:0]
+    rising, falling = bool(op.all(op.greater_equal(steps, 0))), bool(op.all(op.less_equal(steps, 0)))
+    if not (rising or falling):
+        raise _core.ArgumentValueError("digitize: argument bins: found edges that rise and fall, expected a monotonic vector")
+    side = "left" if right else "right"
+    if rising:
+        return op.searchsorted(bins, x, side=side)
+    return op.subtract(bins.size, op.searchsorted(op.flip(bins), x, side=side))
+
+
+def _edges(x, bins, limits, dtype):
+    if not hasattr(bins, "__index__"):
+        edges = bins if isinstance(bins, _core.Tensor) else _core.asarray(bins, dtype=dtype, device=x.device)
+        if edges.ndim != 1 or (edges.size > 1 and not bool(op.all(op.greater_equal(op.diff(edges), 0)))):
+            raise _core.ArgumentValueError("histogram: argument bins: found no rising vector, expected edges in order")
+        return edges
+    if bins < 1:
+        raise _core.ArgumentValueError(f"histogram: argument bins: found {bins}, expected at least 1")
+    low, high = limits if limits is not None else (float(op.min(x)), float(op.max(x))) if x.size else (0.0, 1.0)
+    if not (math.isfinite(low) and math.isfinite(high)) or low > high:
+        raise _core.ArgumentValueError(f"histogram: argument range: found {low} to {high}, expected finite numbers in order")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    step = (high - low) / bins
+    _core.empty([bins], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
+    return _core.asarray([low + i * step for i in range(bins)] + [high], dtype=dtype, device=x.device)
+
+
+def _counts(x, keys):
+    """How many elements each bin holds: the elements in order, and where the edges would stand among them."""
+    ordered = op.sort(x)
+    cuts = op.concat([op.searchsorted(ordered, keys[:-1], side="left"), op.searchsorted(ordered, keys[-1:], side="right")])
+    return op.diff(cuts)
+
+
+def _place(x, keys):
+    place = op.subtract(op.searchsorted(keys, x, side="right"), 1)
+    count = keys.size - 1
+    return op.where(op.equal(x, keys[-1]), count - 1, place) if count > 0 else place
+
+
+@takes_tensor
+def histogram(x, /, bins=10, range=None, density=False, weights=None):
+    """How many elements, or what weight, each bin holds, and the edges; the last bin includes its upper edge.
+
+    bins: so many of one width from the smallest to the largest element, or over range; or the edges. density: divided by the
+    total and by the widths.
+    """
+    require_real("histogram", "x", x)
+    dtype = x.dtype if x.dtype in (_core.float32, _core.float64) else _core.float64
+    x = op.reshape(op.cast(x, dtype), [-1])
+    edges = _edges(x, bins, range, dtype)
+    count = edges.size - 1
+    keys = edges if edges.dtype is dtype else op.cast(edges, dtype)
+    if weights is None:
+        found = _counts(x, keys) if count > 0 else op.full([0], 0, dtype=_core.int64, device=x.device)
+    elif weights.size != x.size:
+        raise _core.ShapeError(f"histogram: argument weights: found {weights.size} elements, expected {x.size}")
+    else:
+        found = op.segment_sum(op.reshape(weights, [-1]), _place(x, keys), max(count, 0))
+    if density:
+        found = op.cast(found, dtype)
+        found = op.divide(op.divide(found, op.diff(keys)), op.sum(found, dtype=dtype))
+    return found, edges

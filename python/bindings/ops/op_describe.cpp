@@ -1,0 +1,102 @@
+// Signatures and documentation, built on demand.
+#include "bindings/ops/op_describe.hpp"
+
+#include <string>
+
+#include "bindings/ops/value_objects.hpp"
+#include "bindings/system/errors.hpp"
+
+namespace backplane::python {
+namespace {
+
+bool optional(const Parameter& parameter) {
+  return !parameter.required && parameter.spec.default_value.tag == BP_TAG_ABSENT;
+}
+
+std::string annotation(const Parameter& parameter) {
+  std::string word = type_word(parameter.spec.type);
+  if (parameter.spec.flags & BP_ARG_LIST) {
+    word = parameter.spec.flags & BP_ARG_OPTIONAL_ELEMENTS ? "Sequence[" + word + " | None]" : "Sequence[" + word + "]";
+  }
+  return optional(parameter) ? word + " | None" : word;
+}
+
+bool append_default(std::string& text, const Parameter& parameter) {
+  PyRef value = PyRef::steal(value_object(parameter.spec.default_value));
+  PyRef repr = PyRef::steal(value ? PyObject_Repr(value.get()) : nullptr);
+  const char* words = repr ? PyUnicode_AsUTF8(repr.get()) : nullptr;
+  if (words) text += std::string("=") + words;
+  return words != nullptr;
+}
+
+// Without parentheses; false with a Python error.
+bool append_parameters(std::string& text, const OpSignature& signature) {
+  for (int32_t i = 0; i < signature.count(); ++i) {
+    const Parameter& parameter = signature.parameters()[static_cast<size_t>(i)];
+    if (i > 0) text += ", ";
+    if (i == signature.positional()) text += "*, ";
+    text += parameter.spec.name;
+    if (!parameter.required && !append_default(text, parameter)) return false;
+    if (i + 1 == signature.positional_only()) text += ", /";
+  }
+  if (signature.takes_out()) {
+    if (signature.count() > 0) text += ", ";
+    text += signature.positional() == signature.count() ? "*, out=None" : "out=None";
+  }
+  return true;
+}
+
+PyObject* describe_parameter(const Parameter& parameter, bool keyword_only) {
+  PyRef value = PyRef::steal(value_object(parameter.spec.default_value));
+  const bool positional_only = (parameter.spec.flags & BP_ARG_POSITIONAL_ONLY) != 0;
+  return value ? Py_BuildValue("(OOOOsO)", parameter.name.get(), keyword_only ? Py_True : Py_False,
+                               parameter.required ? Py_False : Py_True, value.get(), annotation(parameter).c_str(),
+                               positional_only ? Py_True : Py_False)
+               : nullptr;
+}
+
+}  // namespace
+
+PyObject* op_text_signature(const OpSignature& signature) noexcept {
+  return guarded([&]() -> PyObject* {
+    std::string text = "(";
+    if (!append_parameters(text, signature)) return nullptr;
+    text += ")";
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+
+PyObject* op_documentation(OpHandle op, const OpSignature& signature, PyObject* name) noexcept {
+  return guarded([&]() -> PyObject* {
+    const bp_op_def& def = op_def(op);
+    std::string text = std::string(PyUnicode_AsUTF8(name)) + "(";
+    if (!append_parameters(text, signature)) return nullptr;
+    text += ")\n\n" + std::string(def.doc ? def.doc : "") + "\n";
+    if (signature.count() > 0) text += "\nArguments:\n";
+    for (const Parameter& parameter : signature.parameters()) {
+      text += std::string("    ") + parameter.spec.name + ": " + annotation(parameter) + "\n";
+    }
+    if (def.file) text += std::string("\nRegistered at ") + def.file + ":" + std::to_string(def.line) + "\n";
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+
+PyObject* op_parameters(const OpSignature& signature) noexcept {
+  return guarded([&]() -> PyObject* {
+    const int32_t count = signature.count();
+    PyRef tuple = PyRef::steal(PyTuple_New(count + (signature.takes_out() ? 1 : 0)));
+    for (int32_t i = 0; tuple && i < count; ++i) {
+      PyObject* row = describe_parameter(signature.parameters()[static_cast<size_t>(i)], i >= signature.positional());
+      if (!row) return nullptr;
+      PyTuple_SET_ITEM(tuple.get(), i, row);
+    }
+    if (tuple && signature.takes_out()) {
+      PyObject* row = Py_BuildValue("(sOOOsO)", "out", Py_True, Py_True, Py_None, "Tensor | None", Py_False);
+      if (!row) return nullptr;
+      PyTuple_SET_ITEM(tuple.get(), count, row);
+    }
+    return tuple.release();
+  });
+}
+
+}  // namespace backplane::python

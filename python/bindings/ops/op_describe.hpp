@@ -1,0 +1,15 @@
+// What an op says of itself to help(), inspect and the tools, all from its record. New references; needs the lock.
+#pragma once
+
+#include "bindings/ops/op_signature.hpp"
+#include "bindings/system/py_ref.hpp"
+
+namespace backplane::python {
+
+// "(x, axis=None, *, dtype=None, out=None)", with the first argument marked as a method's.
+PyObject* op_text_signature(const OpSignature& signature) noexcept;
+PyObject* op_documentation(OpHandle op, const OpSignature& signature, PyObject* name) noexcept;
+// A tuple (name, keyword only, has default, default, annotation) per parameter, `out` included.
+PyObject* op_parameters(const OpSignature& signature) noexcept;
+
+}  // namespace backplane::python

@@ -1,0 +1,217 @@
+// Matching positions and keywords against a record, and the errors that say what would have matched.
+#include "bindings/ops/op_signature.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "bindings/system/errors.hpp"
+#include "bindings/system/generator.hpp"
+#include "bindings/tensor/scalars.hpp"
+
+namespace backplane::python {
+namespace {
+
+template <class T>
+T element_of(const bp_array& array, uint32_t index) noexcept {
+  return *reinterpret_cast<const T*>(static_cast<const char*>(array.data) + size_t{index} * array.stride);
+}
+
+// "out", interned.
+PyObject* out_keyword() {
+  static PyObject* name = PyUnicode_InternFromString("out");
+  return name;
+}
+
+bool same_name(PyObject* a, PyObject* b) noexcept { return a == b || PyUnicode_Compare(a, b) == 0; }
+
+bool is_dim(PyObject* name) noexcept { return PyUnicode_CompareWithASCIIString(name, "dim") == 0; }
+bool is_keepdim(PyObject* name) noexcept { return PyUnicode_CompareWithASCIIString(name, "keepdim") == 0; }
+
+// An empty sequence for axes that may be absent, which then mean all.
+bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
+  return spec.type == BP_TYPE_AXES && (spec.flags & BP_ARG_OPTIONAL) &&
+         ((PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 0) ||
+          (PyList_Check(value) && PyList_GET_SIZE(value) == 0));
+}
+
+// By full name and name in Python; the functions live as long as the process.
+std::map<std::pair<std::string, std::string>, PyObject*>& dim_forms() {
+  static auto* forms = new std::map<std::pair<std::string, std::string>, PyObject*>;
+  return *forms;
+}
+
+}  // namespace
+
+PyObject* set_dim_form(PyObject*, PyObject* args) {
+  const char *full_name = nullptr, *name = nullptr;
+  PyObject* function = nullptr;
+  if (!PyArg_ParseTuple(args, "ssO:set_dim_form", &full_name, &name, &function)) return nullptr;
+  return guarded([&] {
+    dim_forms()[std::pair(std::string(full_name), std::string(name))] = Py_NewRef(function);
+    Py_RETURN_NONE;
+  });
+}
+
+bool spells_dim(PyObject* keywords) noexcept {
+  const Py_ssize_t count = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(keywords, i);
+    if (is_dim(name) || is_keepdim(name)) return true;
+  }
+  return false;
+}
+
+OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
+    : op_(op), def_(hold_op_def(op)), name_(PyUnicode_AsUTF8(python_name)) {
+  parameters_.reserve(def_->args.count);
+  for (uint32_t i = 0; i < def_->args.count; ++i) {
+    const auto spec = element_of<bp_arg_def>(def_->args, i);
+    const bool required = !(spec.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL)) && spec.type != BP_TYPE_GENERATOR;
+    parameters_.push_back({PyRef::steal(PyUnicode_InternFromString(spec.name)), spec, required});
+    if (spec.type == BP_TYPE_GENERATOR) generator_ = static_cast<int32_t>(i);
+    if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
+    if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
+  }
+  if (const auto form = dim_forms().find({def_->name, name_}); form != dim_forms().end()) dim_form_ = form->second;
+  makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
+  takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
+  if (positional_ > 0) {
+    const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
+    gathers_ints_ = last.type == BP_TYPE_SHAPE || last.type == BP_TYPE_AXES;
+  }
+}
+
+const char* OpSignature::result_name(int32_t result) const noexcept {
+  return element_of<bp_result_def>(def_->results, static_cast<uint32_t>(result)).name;
+}
+
+int32_t OpSignature::find(PyObject* name) const noexcept {
+  for (int32_t i = 0; i < count(); ++i) {
+    if (parameters_[static_cast<size_t>(i)].name.get() == name) return i;
+  }
+  for (int32_t i = 0; i < count(); ++i) {
+    if (same_name(parameters_[static_cast<size_t>(i)].name.get(), name)) return i;
+  }
+  return -1;
+}
+
+int32_t OpSignature::find_synonym(PyObject* name) const noexcept {
+  const bool keepdim = is_keepdim(name);
+  if (!keepdim && !is_dim(name)) return -1;
+  int32_t found = -1;
+  for (int32_t i = 0; i < count(); ++i) {
+    const bp_arg_def& spec = parameters_[static_cast<size_t>(i)].spec;
+    const bool axis = spec.type == BP_TYPE_AXIS || spec.type == BP_TYPE_AXES;
+    if (keepdim ? std::string_view(spec.name) != "keepdims" : !axis) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
+bool OpSignature::raise_unknown(PyObject* keyword) const {
+  std::string names;
+  for (const Parameter& parameter : parameters_)
+    names += (names.empty() ? "" : ", ") + std::string(parameter.spec.name);
+  if (takes_out_) names += ", out";
+  PyErr_Clear();
+  raise(BP_ERROR_TYPE, "%s: found an argument '%U', expected one of: %s", name_, keyword, names.c_str());
+  return false;
+}
+
+bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const {
+  const Py_ssize_t n_keywords = PyTuple_GET_SIZE(keywords);
+  for (Py_ssize_t k = 0; k < n_keywords; ++k) {
+    PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
+    int32_t index = find(keyword);
+    if (index < 0) [[unlikely]] {
+      index = find_synonym(keyword);
+      if (index >= 0 && no_axes(parameters_[static_cast<size_t>(index)].spec, values[k])) {
+        raise(BP_ERROR_VALUE,
+              "%s: argument 'dim': found no axes, which PyTorch reads as all of them; leave it out, or use "
+              "axis for none",
+              name_);
+        return false;
+      }
+    }
+    if (index < 0) {
+      if (!takes_out_ || !same_name(keyword, out_keyword())) return raise_unknown(keyword);
+      *out = values[k] == Py_None ? nullptr : values[k];
+    } else if (given[index]) {
+      raise(BP_ERROR_TYPE, "%s: argument '%U' was given twice, by position and by name", name_, keyword);
+      return false;
+    } else if (index < positional_only_) {
+      raise(BP_ERROR_TYPE, "%s: argument '%U' was given by name, expected by position", name_, keyword);
+      return false;
+    } else {
+      given[index] = values[k];
+    }
+  }
+  return true;
+}
+
+bool OpSignature::match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given,
+                        PyObject** out) const {
+  if (n_positional > static_cast<size_t>(positional_)) {
+    const bool more = positional_ < count();
+    raise(BP_ERROR_TYPE, "%s: found %zu arguments by position, expected at most %d%s%s%s", name_, n_positional,
+          positional_, more ? "; '" : "", more ? parameters_[static_cast<size_t>(positional_)].spec.name : "",
+          more ? "' goes by name" : "");
+    return false;
+  }
+  for (size_t i = 0; i < n_positional; ++i) given[i] = args[i];
+  return !keywords || match_keywords(args + n_positional, keywords, given, out);
+}
+
+PyObject* OpSignature::raise_unread(const Parameter& parameter, PyObject* object) const {
+  PyRef found = found_kind(object);
+  if (!found) return nullptr;
+  const bool wants_tensor = parameter.spec.type == BP_TYPE_TENSOR;
+  const bool number_for_tensor = parameter.spec.type == BP_TYPE_SCALAR;
+  const char* mend = wants_tensor        ? "; make one with backplane.asarray(value)"
+                     : number_for_tensor ? "; an argument of kind Scalar is static: pass x.item() for a tensor x, "
+                                           "a constant through which no gradient flows"
+                                         : "";
+  return raise(BP_ERROR_TYPE, "%s: argument '%s': found %U, expected %s%s%s", name_, parameter.spec.name, found.get(),
+               expected_kind(parameter.spec), parameter.spec.flags & BP_ARG_OPTIONAL ? " or None" : "", mend);
+}
+
+int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) const {
+  int32_t used = 0;
+  bp_value* values = arguments.values();
+  for (int32_t i = 0; i < count(); ++i) {
+    const Parameter& parameter = parameters_[static_cast<size_t>(i)];
+    if (given[i]) {
+      int read = read_argument(parameter.spec, given[i], arguments, &values[i]);
+      if (read < 0 && (def_->dtype_flags & BP_DTYPE_COMPARES) && read_compared(given[i], &values[i])) read = 1;
+      if (read == 0) return raise_unread(parameter, given[i]), -1;
+      if (read < 0) return place_error(name_, parameter.spec.name), -1;
+      used = i + 1;
+    } else if (parameter.required) {
+      raise(BP_ERROR_TYPE, "%s: missing argument '%s', expected %s", name_, parameter.spec.name,
+            expected_kind(parameter.spec));
+      return -1;
+    } else {
+      values[i] = parameter.spec.default_value;
+    }
+  }
+  if (generator_ < 0) [[likely]]
+    return used;
+  if (!reserve(given, arguments)) return -1;
+  return std::max(used, generator_ + 1);
+}
+
+bool OpSignature::reserve(PyObject* const* given, CallArguments& arguments) const {
+  bp_value* values = arguments.values();
+  PyObject* generator = given[generator_] == Py_None ? nullptr : given[generator_];
+  auto* state = arguments.allocate<bp_generator_state>(1);
+  if (!reserve_positions(generator, op_, {values, static_cast<size_t>(count())}, state)) return false;
+  values[generator_] = bp_value{};
+  values[generator_].tag = BP_TAG_GENERATOR;
+  values[generator_].u.g = state;
+  return true;
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,79 @@
+// An op's signature in the form in which Python calls are matched: interned names, and how many arguments may be given
+// by position. Made once per op from its record, which it holds.
+//
+// Needs the interpreter lock.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backplane/abi/host.h"
+#include "backplane/abi/signature.h"
+#include "backplane/op.hpp"
+#include "bindings/ops/convert.hpp"
+#include "bindings/system/py_ref.hpp"
+
+namespace backplane::python {
+
+enum class Variant { Functional, InPlace };
+
+struct Parameter {
+  PyRef name;       // interned
+  bp_arg_def spec;  // its strings belong to the record
+  bool required;
+};
+
+class OpSignature {
+ public:
+  OpSignature(OpHandle op, Variant variant, PyObject* python_name);
+
+  const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
+  int32_t count() const noexcept { return static_cast<int32_t>(parameters_.size()); }
+  int32_t positional() const noexcept { return positional_; }
+  int32_t positional_only() const noexcept { return positional_only_; }
+  int32_t result_count() const noexcept { return static_cast<int32_t>(def_->results.count); }
+  bool takes_out() const noexcept { return takes_out_; }
+  bool makes_view() const noexcept { return makes_view_; }
+  // What answers a call that spells `dim` or `keepdim`, where that has a meaning of its own (borrowed); nullptr:
+  // nothing.
+  PyObject* dim_form() const noexcept { return dim_form_; }
+  const char* result_name(int32_t result) const noexcept;
+
+  // The number of a parameter by name, -1 where there is none.
+  int32_t find(PyObject* name) const noexcept;
+  // reshape(x, shape): further ints by position join the last one. True for a last positional list of ints.
+  bool gathers_ints() const noexcept { return gathers_ints_; }
+
+  // Places a call's objects under their parameters (borrowed, NULL where left out). False: Python error.
+  bool match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given, PyObject** out) const;
+  // Reads what was given. The count of values to pass, or -1 with a Python error.
+  int32_t read(PyObject* const* given, CallArguments& arguments) const;
+
+ private:
+  // The parameter that PyTorch calls so: `dim` the only axis or axes, `keepdim` keepdims. -1: none.
+  int32_t find_synonym(PyObject* name) const noexcept;
+  bool match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const;
+  PyObject* raise_unread(const Parameter& parameter, PyObject* object) const;
+  bool reserve(PyObject* const* given, CallArguments& arguments) const;
+  bool raise_unknown(PyObject* keyword) const;
+
+  OpHandle op_;
+  std::shared_ptr<const bp_op_def> def_;
+  const char* name_;
+  std::vector<Parameter> parameters_;
+  int32_t positional_ = 0;
+  int32_t positional_only_ = 0;
+  int32_t generator_ = -1;  // the argument that takes random numbers' positions
+  bool takes_out_ = false;
+  bool makes_view_ = false;
+  bool gathers_ints_ = false;
+  PyObject* dim_form_ = nullptr;
+};
+
+// set_dim_form(full_name, name, function): what dim_form() is of the op under this name in Python, from its first call
+// on.
+PyObject* set_dim_form(PyObject*, PyObject* args);
+// Is one of the keywords (a tuple of names, or NULL) `dim` or `keepdim`?
+bool spells_dim(PyObject* keywords) noexcept;
+
+}  // namespace backplane::python

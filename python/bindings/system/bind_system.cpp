@@ -1,0 +1,244 @@
+// Everything here may wait for a device, a file or another thread, and so runs without the interpreter lock.
+#include "bindings/system/bind_system.hpp"
+
+#include "backplane/device.hpp"
+#include "backplane/op.hpp"
+#include "backplane/plugins.hpp"
+#include "bindings/ops/op_type.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/tensor_caster.hpp"
+
+namespace backplane::python {
+namespace {
+
+namespace py = pybind11;
+
+bp_device device_argument(const py::object& object, const char* function) {
+  bp_device device{};
+  const int read = read_device(object.ptr(), &device);
+  if (read < 0) throw py::error_already_set();
+  BP_CHECK(read == 1, TYPE, function, ": argument device: found a value of type ", Py_TYPE(object.ptr())->tp_name,
+           ", expected a device or its name");
+  return device;
+}
+
+py::object device_object(bp_device device) { return py::reinterpret_steal<py::object>(wrap_device(device)); }
+
+py::dict describe(const DeviceInfo& info) {
+  py::dict row;
+  row["device"] = device_object(info.device);
+  row["name"] = info.name;
+  row["description"] = info.description;
+  row["plugin"] = info.plugin;
+  row["total_memory"] = info.properties.total_memory;
+  return row;
+}
+
+py::dict describe(const PluginInfo& info) {
+  py::dict row;
+  row["name"] = py::reinterpret_steal<py::object>(text_of(info.name));
+  row["version"] = py::reinterpret_steal<py::object>(text_of(info.version));
+  const auto length = static_cast<Py_ssize_t>(info.path.size());
+  row["path"] = py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefaultAndSize(info.path.data(), length));
+  row["state"] = info.state;
+  row["why"] = py::reinterpret_steal<py::object>(text_of(info.why));
+  row["backends"] = info.backends;
+  row["ops"] = info.ops;
+  row["leases"] = info.leases;
+  return row;
+}
+
+py::dict memory_of(bp_device device) {
+  const MemoryStats now = memory_stats(device);
+  py::dict row;
+  row["allocated_bytes"] = now.allocated;
+  row["peak_bytes"] = now.peak;
+  row["reserved_bytes"] = now.reserved;
+  row["limit_bytes"] = now.limit ? py::object(py::int_(*now.limit)) : py::object(py::none());
+  row["allocations"] = now.allocations;
+  row["cache_hits"] = now.cache_hits;
+  return row;
+}
+
+std::optional<uint64_t> limit_argument(const py::object& bytes) {
+  if (bytes.is_none()) return std::nullopt;
+  const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(bytes.ptr()));
+  if (!index) {
+    PyErr_Clear();
+    detail::fail(BP_ERROR_TYPE, "set_memory_limit: argument bytes: found a value of type ",
+                 Py_TYPE(bytes.ptr())->tp_name, ", expected an integer or None");
+  }
+  const long long value = PyLong_AsLongLong(index.ptr());
+  if (value == -1 && PyErr_Occurred()) PyErr_Clear();  // out of range: refused with the negative ones
+  BP_CHECK(value >= 0, VALUE, "set_memory_limit: argument bytes: found ", py::str(index).cast<std::string>(),
+           ", expected 0 to 2**63 - 1, or None for no limit");
+  return static_cast<uint64_t>(value);
+}
+
+py::list list_devices() {
+  std::vector<DeviceInfo> found;
+  {
+    WithoutGil unlocked;
+    found = devices();
+  }
+  py::list rows;
+  for (const DeviceInfo& info : found) rows.append(describe(info));
+  return rows;
+}
+
+py::list list_plugins() {
+  std::vector<PluginInfo> found;
+  {
+    WithoutGil unlocked;
+    found = plugins();
+  }
+  py::list rows;
+  for (const PluginInfo& info : found) rows.append(describe(info));
+  return rows;
+}
+
+py::dict load(const std::string& path) {
+  PluginInfo info;
+  {
+    WithoutGil unlocked;
+    info = load_plugin(path);
+  }
+  return describe(info);
+}
+
+py::dict counts() {
+  const CallCounts now = call_counts();
+  py::dict row;
+  row["kernels"] = now.kernels;
+  row["decompositions"] = now.decompositions;
+  row["host_fallbacks"] = now.host_fallbacks;
+  row["batch_loops"] = now.batch_loops;
+  return row;
+}
+
+const char* first_argument(const bp_op_def& def) {
+  const auto& first = *static_cast<const bp_arg_def*>(def.args.data);
+  const bool tensor = first.type == BP_TYPE_TENSOR && !(first.flags & BP_ARG_LIST);
+  return tensor ? first.name : "";
+}
+
+// (full name, in place?, the first argument's name where it is a tensor) of every op that is registered now.
+// An entry's further names are among its tags: "alias:absolute".
+py::list aliases_of(const bp_op_def& def) {
+  constexpr std::string_view kMark = "alias:";
+  py::list names;
+  for (std::string_view rest = def.tags ? def.tags : ""; !rest.empty();) {
+    const std::string_view tag = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(tag.size() + 1, rest.size()));
+    if (tag.starts_with(kMark)) names.append(py::str(tag.substr(kMark.size())));
+  }
+  return names;
+}
+
+py::list list_ops() {
+  py::list rows;
+  for (OpHandle op : all_ops()) {
+    const bp_op_def& def = op_def(op);
+    rows.append(py::make_tuple(def.name, (def.flags & BP_OP_INPLACE) != 0,
+                               def.args.count > 0 ? first_argument(def) : "", aliases_of(def)));
+  }
+  return rows;
+}
+
+std::string explain_op(const py::object& op) {
+  OpHandle handle = op_handle_of(op.ptr());
+  if (handle == BP_NO_OP && py::isinstance<py::str>(op)) {
+    const std::string name = op.cast<std::string>();
+    handle = find_op(name);
+    BP_CHECK(handle != BP_NO_OP, VALUE, "explain: argument op: there is no op '", name,
+             "'; `backplane ops` lists them, and those of a plugin come with load_plugin(path)");
+  }
+  BP_CHECK(handle != BP_NO_OP, TYPE, "explain: argument op: found a value of type ", Py_TYPE(op.ptr())->tp_name,
+           ", expected an op or its full name");
+  return explain(handle);
+}
+
+py::object promoted(const py::object& a, const py::object& b) {
+  bp_dtype left, right;
+  BP_CHECK(read_dtype(a.ptr(), &left) == 1 && read_dtype(b.ptr(), &right) == 1, TYPE, "promote: expected two dtypes");
+  const bp_dtype result = promote(left, right);
+  BP_CHECK(result != BP_DTYPE_NONE, DTYPE, "promote: found ", dtype_name(left), " and ", dtype_name(right),
+           ", expected dtypes that promote; cast one of them");
+  return py::reinterpret_steal<py::object>(wrap_dtype(result));
+}
+
+}  // namespace
+
+void bind_system(py::module_& module) {
+  module.def("devices", &list_devices);
+  module.def("default_device", [] { return device_object(default_device()); });
+  module.def("set_default_device",
+             [](const py::object& device) { set_default_device(device_argument(device, "set_default_device")); });
+  module.def("memory_stats",
+             [](const py::object& object) { return memory_of(device_argument(object, "memory_stats")); });
+  module.def("reset_peak_memory_stats", [](const py::object& object) {
+    reset_peak_memory_stats(device_argument(object, "reset_peak_memory_stats"));
+  });
+  module.def("empty_cache", [](const py::object& object) {
+    const bp_device device = device_argument(object, "empty_cache");
+    WithoutGil unlocked;
+    empty_cache(device);
+  });
+  module.def("set_memory_limit", [](const py::object& bytes, const py::object& object) {
+    set_memory_limit(device_argument(object, "set_memory_limit"), limit_argument(bytes));
+  });
+  module.def("synchronize", [](const py::object& object) {
+    const bp_device device = device_argument(object, "synchronize");
+    WithoutGil unlocked;
+    synchronize(device);
+  });
+  module.def("to_device", [](const Tensor& tensor, const py::object& object) {
+    const bp_device device = device_argument(object, "to_device");
+    WithoutGil unlocked;
+    return to_device(tensor, device);
+  });
+  module.def("to_bytes", [](const Tensor& tensor) {
+    py::bytes bytes = py::reinterpret_steal<py::bytes>(
+        PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(tensor.get()->nbytes)));
+    if (!bytes) throw py::error_already_set();
+    char* data = PyBytes_AS_STRING(bytes.ptr());
+    WithoutGil unlocked;
+    to_host(tensor, data);
+    return bytes;
+  });
+  module.def("from_bytes", [](const py::bytes& bytes, const std::vector<int64_t>& shape, const py::object& dtype_name,
+                              const py::object& device) {
+    bp_dtype dtype;
+    BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "from_bytes: argument dtype: expected a dtype");
+    int64_t count = dtype_size(dtype);
+    for (int64_t size : shape) count *= size;
+    BP_CHECK(count == PyBytes_GET_SIZE(bytes.ptr()), VALUE, "from_bytes: found ", PyBytes_GET_SIZE(bytes.ptr()),
+             " bytes, expected ", count);
+    return from_host(PyBytes_AS_STRING(bytes.ptr()), shape, {}, dtype, device_argument(device, "from_bytes"));
+  });
+  module.def("empty", [](const std::vector<int64_t>& shape, const py::object& dtype_name, const py::object& device) {
+    bp_dtype dtype;
+    BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "empty: argument dtype: expected a dtype");
+    return empty(shape, dtype, device_argument(device, "empty"));
+  });
+  module.def("promote", &promoted);
+
+  module.def("load_plugin", &load);
+  module.def("unload_plugin", &unload_plugin, py::call_guard<WithoutGil>());
+  module.def("plugins", &list_plugins);
+  module.def("add_plugin_path", &add_plugin_path, py::call_guard<WithoutGil>());
+
+  module.def("ops", &list_ops);
+  module.def("explain", &explain_op, py::arg("op"));
+  module.def("call_counts", &counts);
+  module.def("reset_call_counts", &reset_call_counts);
+  module.def("allow_host_fallback", &allow_host_fallback, py::arg("allowed"),
+             "Whether an op without a kernel may run on the host; returns the old setting.");
+  module.def("allow_batch_loop", &allow_batch_loop, py::arg("allowed"),
+             "Whether vmap may run an op without a batch rule row by row; returns the old setting.");
+  // For the laws of the tests.
+  module.def("force_decomposition", &force_decompositions, py::arg("forced"));
+  module.def("use_native_formulas", &use_native_formulas, py::arg("used"));
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,129 @@
+// The exception classes, made from one table, and the passage of a callback's own exception through libbackplane.
+#include "bindings/system/errors.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+
+#include "backplane/op.hpp"
+
+namespace backplane::python {
+namespace {
+
+constexpr int kStatusCount = BP_ERROR_OVERFLOW + 1;
+PyObject* g_base = nullptr;
+PyObject* g_classes[kStatusCount] = {};
+
+struct ExceptionRow {
+  bp_status code;
+  const char* name;
+  PyObject** builtin;
+  const char* doc;
+  PyObject** also = nullptr;
+};
+
+PyObject* make_class(const char* name, PyObject* bases, const char* doc) {
+  std::string full = std::string("backplane.") + name;
+  return PyErr_NewExceptionWithDoc(full.c_str(), doc, bases, nullptr);
+}
+
+PyObject* class_of(bp_status code) noexcept {
+  if (code > BP_OK && code < kStatusCount && g_classes[code]) return g_classes[code];
+  return g_base ? g_base : PyExc_RuntimeError;
+}
+
+// The exception of a callback, between the callback and the end of the call that ran it.
+thread_local PyObject* t_kept_error = nullptr;
+
+void restore_kept_error() noexcept {
+  PyObject* error = std::exchange(t_kept_error, nullptr);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+  Py_DECREF(error);
+}
+
+}  // namespace
+
+bool add_exceptions(PyObject* module) {
+  const ExceptionRow rows[] = {
+      {BP_ERROR_VALUE, "ArgumentValueError", &PyExc_ValueError, "An argument's value is outside its domain."},
+      {BP_ERROR_TYPE, "ArgumentTypeError", &PyExc_TypeError, "An argument has the wrong kind."},
+      {BP_ERROR_SHAPE, "ShapeError", &PyExc_ValueError, "Shapes do not fit."},
+      {BP_ERROR_DTYPE, "DtypeError", &PyExc_TypeError, "A dtype is not accepted."},
+      {BP_ERROR_INDEX, "OutOfRangeError", &PyExc_IndexError, "An index or axis is out of range."},
+      {BP_ERROR_NOT_IMPLEMENTED, "MissingRuleError", &PyExc_NotImplementedError, "No rule or kernel takes the call."},
+      {BP_ERROR_MEMORY, "OutOfMemoryError", &PyExc_MemoryError, "A device is out of memory."},
+      {BP_ERROR_DEVICE, "DeviceError", &PyExc_RuntimeError, "A vendor's call failed; the device lives."},
+      {BP_ERROR_DEVICE_LOST, "DeviceLostError", &PyExc_RuntimeError, "The device failed for good."},
+      {BP_ERROR_DATA, "DataError", &PyExc_ValueError, "A kernel met bad data."},
+      {BP_ERROR_VERSION, "VersionError", &PyExc_ImportError, "Contract versions do not meet."},
+      {BP_ERROR_BUSY, "BusyError", &PyExc_RuntimeError, "Leases or running calls hold the plugin."},
+      {BP_ERROR_OVERFLOW, "NumberRangeError", &PyExc_OverflowError, "A number lies outside a dtype's range.",
+       &PyExc_ValueError},
+      {BP_ERROR_INTERNAL, "InternalError", &PyExc_RuntimeError, "An invariant of Backplane is broken."},
+  };
+  g_base = make_class("BackplaneError", nullptr, "Every error that Backplane raises.");
+  if (!g_base || PyModule_AddObjectRef(module, "BackplaneError", g_base) < 0) return false;
+  for (const ExceptionRow& row : rows) {
+    PyRef bases = PyRef::steal(row.also ? PyTuple_Pack(3, g_base, *row.builtin, *row.also)
+                                        : PyTuple_Pack(2, g_base, *row.builtin));
+    if (!bases) return false;
+    g_classes[row.code] = make_class(row.name, bases.get(), row.doc);
+    if (!g_classes[row.code] || PyModule_AddObjectRef(module, row.name, g_classes[row.code]) < 0) return false;
+  }
+  return true;
+}
+
+PyObject* raise_text(bp_status code, const char* text) noexcept {
+  if (code == BP_ERROR_PYTHON && t_kept_error) {
+    restore_kept_error();
+  } else if (PyRef message = PyRef::steal(text_of(text))) {
+    PyErr_SetObject(class_of(code), message.get());
+  }
+  return nullptr;
+}
+
+PyObject* text_of(std::string_view text) noexcept {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+}
+
+PyObject* raise_status(bp_status status) noexcept { return raise_text(status, last_error()); }
+
+PyObject* raise(bp_status code, const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  PyErr_FormatV(class_of(code), format, arguments);
+  va_end(arguments);
+  return nullptr;
+}
+
+void place_error(const char* op, const char* argument) noexcept {
+  if (!PyErr_ExceptionMatches(g_base)) return;
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (argument) {
+    PyErr_Format(type, "%s: argument '%s': %S", op, argument, error);
+  } else {
+    PyErr_Format(type, "%s: %S", op, error);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+}
+
+Error keep_python_error() noexcept {
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (trace && error) PyException_SetTraceback(error, trace);
+  PyRef text = PyRef::steal(error ? PyObject_Str(error) : nullptr);
+  const char* message = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  Error result(BP_ERROR_PYTHON, message ? message : "a Python callback failed");
+  PyErr_Clear();
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  Py_XSETREF(t_kept_error, error);
+  return result;
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,57 @@
+// How failures reach Python: each status of the contract is an exception class under BackplaneError that also is the
+// built-in exception that a Python user expects (ShapeError is a ValueError).
+//
+// All functions need the interpreter lock, set the thread's Python error and return nullptr, so that callers can write
+// `return raise(...)`.
+#pragma once
+
+#include <new>
+#include <string_view>
+#include <type_traits>
+
+#include "backplane/error.hpp"
+#include "bindings/system/py_ref.hpp"
+
+namespace backplane::python {
+
+// Creates the classes and adds them to `module`. False: a Python error is set.
+bool add_exceptions(PyObject* module);
+
+// The status that a call into libbackplane returned; the text is this thread's last_error().
+PyObject* raise_status(bp_status status) noexcept;
+// `format` as PyUnicode_FromFormat reads it.
+PyObject* raise(bp_status code, const char* format, ...) noexcept;
+PyObject* raise_text(bp_status code, const char* text) noexcept;
+
+// A text that may hold the bytes of somebody's file: those that are not UTF-8 stand as escapes.
+PyObject* text_of(std::string_view text) noexcept;
+
+// Puts the op's name, and the argument's where it is known, before the text of the pending error, if that is one of
+// ours.
+void place_error(const char* op, const char* argument) noexcept;
+
+// Keeps the pending Python error of a callback for the raise_status(BP_ERROR_PYTHON) that ends the call; returns its
+// text as an Error to throw through libbackplane.
+Error keep_python_error() noexcept;
+
+// Runs `body`, turning C++ exceptions into Python errors. The failure value is nullptr or -1 by the result's type.
+template <class Body>
+auto guarded(Body&& body) noexcept -> std::invoke_result_t<Body> {
+  using Result = std::invoke_result_t<Body>;
+  try {
+    return body();
+  } catch (const Error& error) {
+    raise_text(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    raise_text(BP_ERROR_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    raise_text(BP_ERROR_INTERNAL, error.what());
+  }
+  if constexpr (std::is_pointer_v<Result>) {
+    return nullptr;
+  } else {
+    return static_cast<Result>(-1);
+  }
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,75 @@
+// The extension module backplane._core: the CPython types first, then what is called seldom, through pybind11.
+//
+// One interpreter: types and the tables of names are process-wide.
+#include <pybind11/pybind11.h>
+
+#include "backplane/plugins.hpp"
+#include "bindings/ops/custom_op.hpp"
+#include "bindings/ops/op_facts.hpp"
+#include "bindings/ops/op_signature.hpp"
+#include "bindings/ops/op_type.hpp"
+#include "bindings/ops/slots.hpp"
+#include "bindings/system/bind_system.hpp"
+#include "bindings/system/errors.hpp"
+#include "bindings/system/generator.hpp"
+#include "bindings/system/interrupts.hpp"
+#include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/dlpack.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/bind_autograd.hpp"
+#include "bindings/transforms/bind_graph_function.hpp"
+#include "bindings/transforms/transformed.hpp"
+#include "bindings/transforms/tree.hpp"
+
+namespace backplane::python {
+namespace {
+
+PyCFunction with_keywords(PyCFunctionWithKeywords function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef functions[] = {
+    {"asarray", with_keywords(asarray_object), METH_VARARGS | METH_KEYWORDS,
+     "asarray(obj, /, *, dtype=None, device=None, copy=None)\n--\n\n"
+     "A tensor of a number, of nested sequences of numbers, or over the memory of an array (buffer protocol or "
+     "DLPack).\n"
+     "Memory is shared unless dtype, device, layout or copy=True needs a copy; with copy=False such a need is an "
+     "error."},
+    {"from_dlpack", with_keywords(from_dlpack_object), METH_VARARGS | METH_KEYWORDS,
+     "from_dlpack(x, /, *, device=None, copy=None)\n--\n\nA tensor over the memory that x.__dlpack__() exports."},
+    {"bind_slot", bind_slot, METH_VARARGS, "bind_slot(slot, op)\n--\n\nMakes an op serve a piece of Python's syntax."},
+    {"set_dim_form", set_dim_form, METH_VARARGS,
+     "set_dim_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name with dim= or "
+     "keepdim=."},
+    {nullptr, nullptr, 0, nullptr}};
+
+void translate(std::exception_ptr failure) {
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    raise_text(error.code(), error.what());
+  }
+}
+
+}  // namespace
+}  // namespace backplane::python
+
+PYBIND11_MODULE(_core, module) {
+  using namespace backplane::python;
+  PyObject* self = module.ptr();
+  const bool added = add_exceptions(self) && add_dtype_and_device(self) && add_generator(self) &&
+                     add_tensor_type(self) && add_op_type(self) && add_tree(self) && add_transforms(self) &&
+                     PyModule_AddFunctions(self, functions) == 0;
+  if (!added) throw pybind11::error_already_set();
+  pybind11::register_exception_translator(translate);
+  // Where no slot is left for it, an exit while other threads open libraries may hang, as it may without us.
+  Py_AtExit([] { backplane::end_loading(); });
+  module.attr("__version__") = BACKPLANE_VERSION;
+  watch_interrupts();
+  bind_autograd(module);
+  bind_graph_function(module);
+  bind_system(module);
+  bind_custom_op(module);
+  bind_op_facts(module);
+}

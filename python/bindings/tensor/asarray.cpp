@@ -1,0 +1,253 @@
+// asarray: which way in an object takes (buffer protocol, DLPack, sequence), then dtype, device and copy as asked.
+//
+// Memory is shared where dtype, device and layout allow; a shared buffer is held until the tensor's storage dies.
+#include "bindings/tensor/asarray.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "backplane/device.hpp"
+#include "bindings/ops/convert.hpp"
+#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/dlpack.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/sequence.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+
+namespace backplane::python {
+namespace {
+
+struct BufferView {
+  Py_buffer view;
+  ~BufferView() { PyBuffer_Release(&view); }
+};
+
+void release_view(void* owner) {
+  if (interpreter_gone()) return;
+  WithGil locked;
+  delete static_cast<BufferView*>(owner);
+}
+
+bp_dtype integer_of(Py_ssize_t itemsize, bool is_signed) {
+  switch (itemsize) {
+    case 1:
+      return is_signed ? BP_INT8 : BP_UINT8;
+    case 2:
+      return is_signed ? BP_INT16 : BP_UINT16;
+    case 4:
+      return is_signed ? BP_INT32 : BP_UINT32;
+    case 8:
+      return is_signed ? BP_INT64 : BP_UINT64;
+    default:
+      return BP_DTYPE_NONE;
+  }
+}
+
+// The struct module's format (PEP 3118) as a dtype; BP_DTYPE_NONE for foreign byte order, records and text.
+bp_dtype dtype_of_format(const char* format, Py_ssize_t itemsize) {
+  if (!format) return BP_UINT8;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  if (std::strcmp(format, "Zf") == 0) return BP_COMPLEX64;
+  if (std::strcmp(format, "Zd") == 0) return BP_COMPLEX128;
+  if (std::strlen(format) != 1) return BP_DTYPE_NONE;
+  if (std::strchr("bhilqn", *format)) return integer_of(itemsize, true);
+  if (std::strchr("BHILQN", *format)) return integer_of(itemsize, false);
+  switch (*format) {
+    case '?':
+      return BP_BOOL;
+    case 'e':
+      return BP_FLOAT16;
+    case 'f':
+      return BP_FLOAT32;
+    case 'd':
+      return BP_FLOAT64;
+    default:
+      return BP_DTYPE_NONE;
+  }
+}
+
+// Strides in bytes. Exporters of row-major memory may leave them out, as ctypes does though it is asked for them.
+std::vector<int64_t> strides_of(const Py_buffer& view) {
+  if (view.strides) return {view.strides, view.strides + view.ndim};
+  std::vector<int64_t> strides(static_cast<size_t>(view.ndim), view.itemsize);
+  for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * view.shape[i];
+  return strides;
+}
+
+// Strides in whole elements, not negative, at an aligned address: what a tensor can point to.
+bool can_share(const Py_buffer& view, const std::vector<int64_t>& strides) {
+  if (reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize > 8 ? 8 : view.itemsize))
+    return false;
+  return std::all_of(strides.begin(), strides.end(),
+                     [&](int64_t stride) { return stride >= 0 && stride % view.itemsize == 0; });
+}
+
+PyObject* copied_buffer(Py_buffer& view, bp_dtype dtype, Shape shape, bool may_copy) {
+  BP_CHECK(may_copy, VALUE, "asarray: argument copy: found False, but ",
+           dtype == BP_BOOL ? "bools other than the bytes 0 and 1, " : "",
+           "negative or fractional strides, or an unaligned address need a copy");
+  std::vector<char> elements(static_cast<size_t>(view.len));
+  if (PyBuffer_ToContiguous(elements.data(), &view, view.len, 'C') < 0) return nullptr;
+  return wrap_tensor(from_host(elements.data(), shape, {}, dtype, parse_device("cpu")));
+}
+
+PyObject* tensor_of_buffer(PyObject* object, bool may_copy) {
+  auto held = std::make_unique<BufferView>();
+  if (PyObject_GetBuffer(object, &held->view, PyBUF_RECORDS_RO) < 0) {
+    held->view.obj = nullptr;
+    return nullptr;
+  }
+  Py_buffer& view = held->view;
+  // NumPy's dates give their bytes so, without an order of bytes in the format, which ctypes always gives.
+  const bool is_marked = view.format && std::strchr("<>=@", *view.format);
+  if (view.ndim && (!view.shape || (!view.strides && !is_marked)))
+    return raise(BP_ERROR_TYPE, "asarray: found a value of type %s, expected numbers", Py_TYPE(object)->tp_name);
+  const bp_dtype dtype = dtype_of_format(view.format, view.itemsize);
+  if (dtype == BP_DTYPE_NONE || view.itemsize != dtype_size(dtype)) {
+    return raise(BP_ERROR_DTYPE,
+                 "asarray: found elements of format '%s', expected numbers in this machine's byte order", view.format);
+  }
+  std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
+  std::vector<int64_t> strides = strides_of(view);
+  if (!can_share(view, strides)) return copied_buffer(view, dtype, shape, may_copy);
+  for (int64_t& stride : strides) stride /= view.itemsize;
+  if (dtype == BP_BOOL && !are_bools(view.buf, shape, strides)) return copied_buffer(view, dtype, shape, may_copy);
+  Tensor tensor = wrap_host(view.buf, shape, strides, dtype, held.get(), release_view, view.readonly != 0);
+  held.release();
+  return wrap_tensor(std::move(tensor));
+}
+
+bool is_plain_number(PyObject* object) {
+  return PyFloat_CheckExact(object) || PyLong_Check(object) || PyComplex_CheckExact(object);
+}
+
+// Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in. Where that fails
+// too, the error of the first way stands.
+PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  const bool other_way = PyObject_HasAttrString(object, "__dlpack__");
+  PyObject* tensor = other_way ? import_dlpack(object, may_copy ? Py_None : Py_False) : nullptr;
+  if (!tensor) return PyErr_Restore(type, error, trace), nullptr;
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+  return tensor;
+}
+
+PyObject* tensor_of_object(PyObject* object, Numbers& numbers, bool may_copy) {
+  if (is_tensor(object)) return Py_NewRef(object);
+  if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object))
+    return tensor_of_sequence(object, numbers);
+  if (PyObject_CheckBuffer(object)) {
+    PyObject* tensor = tensor_of_buffer(object, may_copy);
+    return tensor ? tensor : tensor_of_refused_buffer(object, may_copy);
+  }
+  if (PyObject_HasAttrString(object, "__dlpack__")) return import_dlpack(object, may_copy ? Py_None : Py_False);
+  if (PyObject_HasAttrString(object, "__array__")) {
+    PyRef array = PyRef::steal(PyObject_CallMethod(object, "__array__", nullptr));
+    return array ? tensor_of_buffer(array.get(), may_copy) : nullptr;
+  }
+  return tensor_of_sequence(object, numbers);
+}
+
+struct Wishes {
+  bp_dtype dtype = BP_DTYPE_NONE;
+  bp_device device{};
+  bool has_device = false;
+  bool copy = false;
+  bool may_copy = true;
+};
+
+bool read_wishes(PyObject* dtype, PyObject* device, PyObject* copy, Wishes* wishes) {
+  const int read_type = dtype == Py_None ? 1 : read_dtype(dtype, &wishes->dtype);
+  if (read_type == 0)
+    raise(BP_ERROR_TYPE, "asarray: argument dtype: found a value of type %s, expected a dtype",
+          Py_TYPE(dtype)->tp_name);
+  if (read_type != 1) return false;
+  wishes->has_device = device != Py_None;
+  const int read_place = device == Py_None ? 1 : read_device(device, &wishes->device);
+  if (read_place == 0)
+    raise(BP_ERROR_TYPE, "asarray: argument device: found a value of type %s, expected a device",
+          Py_TYPE(device)->tp_name);
+  if (read_place != 1) return false;
+  wishes->copy = copy == Py_True;
+  wishes->may_copy = copy != Py_False;
+  return true;
+}
+
+bool same_place(const Tensor& tensor, bp_device device) {
+  return tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal;
+}
+
+bool is_complex(bp_dtype dtype) { return (BP_DTYPE_BIT(dtype) & BP_MASK_COMPLEX) != 0; }
+
+// The tensor in the dtype and on the device that were asked for; throws Error.
+Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
+  const bool cast = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != tensor.dtype();
+  const bool move = wishes.has_device && !same_place(tensor, wishes.device);
+  BP_CHECK(wishes.may_copy || fresh || (!cast && !move), VALUE,
+           "asarray: argument copy: found False, but this dtype or device needs a copy");
+  BP_CHECK(!cast || !is_complex(tensor.dtype()) || is_complex(wishes.dtype) || wishes.dtype == BP_BOOL, DTYPE,
+           "asarray: found complex elements, which ", dtype_name(wishes.dtype),
+           " does not hold; take real(x) first, or use astype");
+  if (cast) tensor = call(op_of(Slot::Cast), {value(tensor), dtype_value(wishes.dtype)});
+  if (move) return to_device(tensor, wishes.device);
+  return wishes.copy && !fresh && !cast ? call(op_of(Slot::Copy), {value(tensor)}) : tensor;
+}
+
+}  // namespace
+
+bool is_foreign_array(PyObject* object) noexcept {
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object)) return false;
+  Py_buffer view;
+  if (PyObject_CheckBuffer(object) && PyObject_GetBuffer(object, &view, PyBUF_RECORDS_RO) == 0) {
+    const bool bytes_of_a_date = view.ndim && !view.strides;
+    PyBuffer_Release(&view);
+    return !bytes_of_a_date;
+  }
+  PyErr_Clear();  // an array whose elements no buffer describes
+  return PyObject_CheckBuffer(object) || PyObject_HasAttrString(object, "__dlpack__") ||
+         PyObject_HasAttrString(object, "__array__");
+}
+
+PyObject* tensor_of_data(PyObject* object, bp_dtype dtype) noexcept {
+  return guarded([&] {
+    Numbers numbers{.assigned = true, .dtype = dtype};
+    return tensor_of_object(object, numbers, true);
+  });
+}
+
+PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"", "dtype", "device", "copy", nullptr};
+  PyObject *object = nullptr, *dtype = Py_None, *device = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOO:asarray", const_cast<char**>(keywords), &object, &dtype,
+                                   &device, &copy)) {
+    return nullptr;
+  }
+  Wishes wishes;
+  if (!read_wishes(dtype, device, copy, &wishes)) return nullptr;
+  if (require_op(Slot::Cast) == BP_NO_OP || require_op(Slot::Copy) == BP_NO_OP) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Numbers numbers{.dtype = wishes.dtype};
+    PyRef found = PyRef::steal(tensor_of_object(object, numbers, wishes.may_copy));
+    if (!found) return nullptr;
+    const bool fresh = is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object);
+    if (!wishes.has_device && !is_tensor(object) && !numbers.of_tensors) {
+      wishes.has_device = true;
+      wishes.device = default_device();
+    }
+    const Tensor before = tensor_of(found.get());
+    Tensor after;
+    {
+      WithoutGil unlocked;
+      after = as_wished(before, wishes, fresh);
+    }
+    return after.get() == before.get() ? found.release() : wrap_tensor(std::move(after));
+  });
+}
+
+}  // namespace backplane::python

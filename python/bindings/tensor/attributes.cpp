@@ -1,0 +1,125 @@
+// Attributes and methods of Tensor that read the handle alone, and the table of those that other files bring.
+#include <numeric>
+#include <utility>
+
+#include "backplane/device.hpp"
+#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/tensor/tensor_slots.hpp"
+
+namespace backplane::python {
+
+PyObject* shape_tuple(const int64_t* sizes, int32_t count) noexcept {
+  PyRef tuple = PyRef::steal(PyTuple_New(count));
+  for (int32_t i = 0; tuple && i < count; ++i) {
+    PyObject* size = PyLong_FromLongLong(sizes[i]);
+    if (!size) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), i, size);
+  }
+  return tuple.release();
+}
+
+namespace {
+
+int64_t element_count(const bp_tensor* tensor) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor->dl.ndim; ++i) count *= tensor->dl.shape[i];
+  return count;
+}
+
+PyObject* get_shape(PyObject* self, void*) { return shape_tuple(handle_of(self)->dl.shape, handle_of(self)->dl.ndim); }
+PyObject* get_strides(PyObject* self, void*) {
+  return shape_tuple(handle_of(self)->dl.strides, handle_of(self)->dl.ndim);
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(handle_of(self)->dl.ndim); }
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(element_count(handle_of(self))); }
+PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(handle_of(self)->nbytes); }
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_size(handle_of(self)->dtype)); }
+PyObject* get_dtype(PyObject* self, void*) { return wrap_dtype(handle_of(self)->dtype); }
+PyObject* get_device(PyObject* self, void*) {
+  return wrap_device({handle_of(self)->backend, handle_of(self)->ordinal});
+}
+PyObject* get_is_contiguous(PyObject* self, void*) {
+  return PyBool_FromLong((handle_of(self)->flags & BP_TENSOR_CONTIGUOUS) != 0);
+}
+
+constexpr int32_t kMaxAxes = 64;  // of any tensor
+
+// `axes`: as many as the tensor has.
+PyObject* permuted(bp_tensor* tensor, const int64_t* axes) {
+  const OpHandle op = require_op(Slot::Permute);
+  if (op == BP_NO_OP) return nullptr;
+  const bp_value args[] = {tensor_value(tensor), value(Shape(axes, static_cast<size_t>(tensor->dl.ndim)))};
+  return call_to_view(op, args, 2);
+}
+
+PyObject* get_transposed(PyObject* self, void*) {
+  const int32_t ndim = handle_of(self)->dl.ndim;
+  if (ndim != 2)
+    return raise(BP_ERROR_SHAPE,
+                 "T: found a tensor of %d dimensions, expected 2; mT exchanges the last two axes, permute_dims any",
+                 int{ndim});
+  constexpr int64_t kExchanged[2] = {1, 0};
+  return permuted(handle_of(self), kExchanged);
+}
+
+PyObject* get_matrix_transposed(PyObject* self, void*) {
+  const int32_t ndim = handle_of(self)->dl.ndim;
+  if (ndim < 2) return raise(BP_ERROR_SHAPE, "mT: found a tensor of %d dimensions, expected 2 or more", int{ndim});
+  int64_t axes[kMaxAxes];
+  std::iota(axes, axes + ndim, 0);
+  std::swap(axes[ndim - 2], axes[ndim - 1]);
+  return permuted(handle_of(self), axes);
+}
+
+template <class Function>
+PyCFunction method(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "Sizes of the axes.", nullptr},
+    {"strides", get_strides, nullptr, "Steps along the axes, in elements.", nullptr},
+    {"ndim", get_ndim, nullptr, "How many axes it has.", nullptr},
+    {"size", get_size, nullptr, "How many elements it has.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of its elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"dtype", get_dtype, nullptr, "The type of its elements.", nullptr},
+    {"device", get_device, nullptr, "Where its elements are.", nullptr},
+    {"is_contiguous", get_is_contiguous, nullptr, "Are the elements row-major without gaps?", nullptr},
+    {"T", get_transposed, nullptr, "A view of a matrix with its two axes exchanged.", nullptr},
+    {"mT", get_matrix_transposed, nullptr, "A view with the last two axes exchanged.", nullptr},
+    {"requires_grad", tensor_get_requires_grad, tensor_put_requires_grad,
+     "Are gradients wanted for it? Leaves can be set.", nullptr},
+    {"grad", tensor_get_grad, tensor_put_grad, "What backward() accumulated; None at first.", nullptr},
+    {"is_leaf", tensor_is_leaf, nullptr, "Was it made by no recorded op?", nullptr},
+    {"version", tensor_version, nullptr, "How often its memory was changed in place.", nullptr},
+    {"grad_op", tensor_node_name, nullptr, "The recorded op that made it; None for a leaf.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMethodDef methods[] = {
+    {"item", tensor_item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python number."},
+    {"tolist", tensor_tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as nested lists of Python numbers."},
+    {"detach", tensor_detach, METH_NOARGS, "detach($self, /)\n--\n\nThe same memory without the history."},
+    {"backward", method(tensor_backward), METH_VARARGS | METH_KEYWORDS,
+     "backward($self, /, gradient=None, retain_graph=False, create_graph=False)\n--\n\n"
+     "Adds the gradients of this tensor to the grad of every leaf that it was computed from.\n"
+     "gradient: the cotangent to start from; ones for a tensor of one element."},
+    {"requires_grad_", method(tensor_set_requires_grad), METH_VARARGS | METH_KEYWORDS,
+     "requires_grad_($self, /, wanted=True)\n--\n\nSets requires_grad and returns the tensor."},
+    {"__dlpack__", method(tensor_dlpack), METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+     "A DLPack capsule over the same memory."},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS,
+     "__dlpack_device__($self, /)\n--\n\nThe pair (DLPack device type, ordinal)."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+void append_attribute_slots(std::vector<PyType_Slot>& slots) {
+  slots.push_back({Py_tp_getset, getset});
+  slots.push_back({Py_tp_methods, methods});
+}
+
+}  // namespace backplane::python

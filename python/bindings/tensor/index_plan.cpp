@@ -1,0 +1,268 @@
+// Reads a key item by item, keeping count of the tensor's axes and of the view's.
+#include "bindings/tensor/index_plan.hpp"
+
+#include "backplane/device.hpp"
+#include "bindings/ops/convert.hpp"
+#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+
+namespace backplane::python {
+namespace {
+
+[[noreturn]] void raise_key(PyObject* item) {
+  PyRef kind = found_kind(item);
+  if (kind) {
+    raise(BP_ERROR_INDEX, "index: found %U, expected ints, slices, None, ..., or integer or boolean arrays",
+          kind.get());
+  }
+  throw PythonError{};
+}
+
+OpHandle needed(Slot slot) {
+  const OpHandle op = require_op(slot);
+  if (op == BP_NO_OP) throw PythonError{};
+  return op;
+}
+
+// An item as Python spells it, read once.
+struct Item {
+  enum Kind { kInt, kSlice, kNewAxis, kEllipsis, kArray } kind;
+  int64_t integer;
+  PyObject* slice;   // borrowed from the key
+  bp_tensor* array;  // borrowed from the key's reader
+
+  Item() = default;  // unset, so that a list of items that nobody fills costs nothing
+  Item(Kind k, int64_t i = 0, PyObject* s = nullptr, bp_tensor* a = nullptr)
+      : kind(k), integer(i), slice(s), array(a) {}
+  bool is_mask() const { return kind == kArray && array->dtype == BP_BOOL; }
+  int64_t axes() const {
+    if (kind == kNewAxis || kind == kEllipsis) return 0;
+    return is_mask() ? array->dl.ndim : 1;
+  }
+};
+
+Tensor on_device_of(const Tensor& tensor, Tensor array) {
+  const bool same =
+      array.device().backend == tensor.device().backend && array.device().ordinal == tensor.device().ordinal;
+  return same ? array : to_device(array, tensor.device());
+}
+
+Tensor read_array(const Tensor& tensor, PyObject* item) {
+  PyRef object = PyRef::steal(tensor_of_data(item));
+  if (!object) throw PythonError{};
+  Tensor array = tensor_of(object.get());
+  // An empty list says nothing of its dtype.
+  if (array.get()->nbytes == 0 && !is_tensor(item))
+    array = call(needed(Slot::Cast), {value(array), dtype_value(BP_INT64)});
+  BP_CHECK(BP_DTYPE_BIT(array.dtype()) & (BP_MASK_INTEGER | BP_MASK_BOOL), INDEX, "index: found an array of ",
+           dtype_name(array.dtype()), ", expected integers or bools");
+  return is_tensor(item) ? array : on_device_of(tensor, std::move(array));
+}
+
+// The items of a key; owns the arrays that were made from lists and the like.
+class KeyReader {
+ public:
+  KeyReader(const Tensor& tensor, PyObject* key) : tensor_(tensor) {
+    const bool several = PyTuple_Check(key);
+    const Py_ssize_t count = several ? PyTuple_GET_SIZE(key) : 1;
+    for (Py_ssize_t i = 0; i < count; ++i) add(read(several ? PyTuple_GET_ITEM(key, i) : key));
+    BP_CHECK(ellipses_ <= 1, INDEX, "index: found ", ellipses_, " ellipses ('...'), expected at most one");
+    BP_CHECK(used_ <= tensor.ndim(), INDEX, "index: found indices for ", used_, " axes, expected at most ",
+             tensor.ndim(), ", the tensor's");
+    if (!ellipses_) add({Item::kEllipsis});
+  }
+
+  std::span<const Item> items() const { return items_.span(); }
+  int64_t used_axes() const { return used_; }
+  bool has_arrays() const { return has_arrays_; }
+
+ private:
+  void add(Item item) {
+    items_.push(item);
+    used_ += item.axes();
+    ellipses_ += item.kind == Item::kEllipsis;
+    has_arrays_ |= item.kind == Item::kArray;
+  }
+
+  Item read(PyObject* item) {
+    if (PySlice_Check(item)) return {Item::kSlice, 0, item};
+    if (item == Py_None) return {Item::kNewAxis};
+    if (item == Py_Ellipsis) return {Item::kEllipsis};
+    if (!is_tensor(item)) {
+      int64_t integer = 0;
+      const int read = read_int(item, &integer);
+      if (read < 0) {
+        place_error("index", nullptr);
+        throw PythonError{};
+      }
+      if (read > 0) return {Item::kInt, integer};
+      if (PyUnicode_Check(item) || PyDict_Check(item) || PyFloat_Check(item)) raise_key(item);
+    }
+    owned_.push_back(read_array(tensor_, item));
+    return {Item::kArray, 0, nullptr, owned_.back().get()};
+  }
+
+  const Tensor& tensor_;
+  AxisList<Item> items_;
+  std::vector<Tensor> owned_;
+  int64_t used_ = 0;
+  int64_t ellipses_ = 0;
+  bool has_arrays_ = false;
+};
+
+// The key's items against the tensor's axes.
+class Planner {
+ public:
+  Planner(const Tensor& tensor, const KeyReader& key, IndexPlan& plan) : tensor_(tensor), key_(key), plan_(plan) {}
+
+  void run() {
+    for (const Item& item : key_.items()) {
+      switch (item.kind) {
+        case Item::kInt:
+          add_int(item.integer);
+          break;
+        case Item::kSlice:
+          add_slice(item.slice);
+          break;
+        case Item::kNewAxis:
+          plan_.inserted.push(view_axis_++);
+          break;
+        case Item::kEllipsis:
+          skip(tensor_.ndim() - key_.used_axes());
+          break;
+        case Item::kArray:
+          add_arrays(item);
+          break;
+      }
+    }
+  }
+
+ private:
+  void skip(int64_t axes) {
+    axis_ += axes;
+    view_axis_ += axes;
+  }
+
+  int64_t checked(int64_t index) const {
+    const int64_t size = tensor_.shape()[static_cast<size_t>(axis_)];
+    BP_CHECK(index >= -size && index < size, INDEX, "index: found ", index, ", expected an int from ", -size, " to ",
+             size - 1, " for axis ", axis_, " of size ", size);
+    return index < 0 ? index + size : index;
+  }
+
+  void add_int(int64_t index) {
+    index = checked(index);
+    if (key_.has_arrays()) {
+      const Tensor host = from_host(&index, {}, {}, BP_INT64, parse_device("cpu"));
+      return add_array(on_device_of(tensor_, host));
+    }
+    push_slice(value(index), value(index + 1), 1);
+    plan_.squeezed.push(axis_++);
+  }
+
+  void add_slice(PyObject* item) {
+    Py_ssize_t start = 0, stop = 0, step = 0;
+    if (PySlice_Unpack(item, &start, &stop, &step) < 0) throw PythonError{};
+    const auto* slice = reinterpret_cast<PySliceObject*>(item);
+    const bool whole = slice->start == Py_None && slice->stop == Py_None && step == 1;
+    if (!whole) {
+      push_slice(slice->start == Py_None ? absent() : value(int64_t{start}),
+                 slice->stop == Py_None ? absent() : value(int64_t{stop}), step);
+    }
+    skip(1);
+  }
+
+  void push_slice(bp_value start, bp_value stop, int64_t step) {
+    plan_.slice_axes.push(axis_);
+    plan_.starts.push(start);
+    plan_.stops.push(stop);
+    plan_.steps.push(step);
+  }
+
+  void add_array(Tensor array) {
+    plan_.arrays.resize(static_cast<size_t>(view_axis_));
+    plan_.arrays.push_back(std::move(array));
+    skip(1);
+  }
+
+  void add_arrays(const Item& item) {
+    const Tensor array = Tensor::share(item.array);
+    if (item.is_mask()) {
+      add_mask(array);
+    } else {
+      add_array(array);
+    }
+  }
+
+  void add_mask(const Tensor& mask) {
+    for (int32_t i = 0; i < mask.ndim(); ++i) {
+      const int64_t found = mask.shape()[static_cast<size_t>(i)];
+      const int64_t expected = tensor_.shape()[static_cast<size_t>(axis_ + i)];
+      BP_CHECK(found == expected || found == 0, INDEX, "index: found a mask of size ", found, " along its axis ", i,
+               ", expected ", expected, ", the size of the tensor's axis ", axis_ + i, ", or 0, which selects nothing");
+    }
+    if (mask.ndim() == 0) return add_mask_of_no_axes(mask);
+    const Tensor positions = call(needed(Slot::Positions), {value(mask)});  // (count, axes of the mask)
+    for (int64_t i = 0; i < mask.ndim(); ++i) {
+      add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(i)}));
+    }
+  }
+
+  // Takes the whole part that it stands before, once or not at all: a new axis of size 1, indexed by [0] or by [].
+  void add_mask_of_no_axes(const Tensor& mask) {
+    const int64_t first = 0;
+    const Tensor row = call(needed(Slot::Unsqueeze), {value(mask), value(Shape(&first, 1))});
+    const Tensor positions = call(needed(Slot::Positions), {value(row)});
+    plan_.inserted.push(view_axis_);
+    add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(first)}));
+    --axis_;  // it stands for no axis of the tensor
+  }
+
+  const Tensor& tensor_;
+  const KeyReader& key_;
+  IndexPlan& plan_;
+  int64_t axis_ = 0;
+  int64_t view_axis_ = 0;
+};
+
+bp_value value_list(std::span<const bp_value> elements) {
+  bp_value list{};
+  list.tag = BP_TAG_VALUE_LIST;
+  list.count = static_cast<uint32_t>(elements.size());
+  list.u.values = elements.data();
+  return list;
+}
+
+// One int or two among whole slices: a call for each costs less than a slice and a squeeze.
+bool is_selection(const IndexPlan& plan) {
+  return plan.slice_axes.count == plan.squeezed.count && plan.squeezed.count > 0 && plan.squeezed.count <= 2;
+}
+
+}  // namespace
+
+void plan_index(const Tensor& tensor, PyObject* key, IndexPlan& plan) {
+  const KeyReader reader(tensor, key);
+  Planner(tensor, reader, plan).run();
+}
+
+Tensor view_of(const Tensor& tensor, const IndexPlan& plan) {
+  Tensor view;
+  const auto sofar = [&] { return value(view ? view : tensor); };
+  if (is_selection(plan)) {
+    for (int i = plan.squeezed.count; i-- > 0;)  // the last axis first: the others keep their numbers
+      view = call(needed(Slot::Select), {sofar(), value(plan.squeezed.items[i]), plan.starts.items[i]});
+  } else {
+    if (plan.slice_axes.count || plan.takes_all()) {
+      view = call(needed(Slot::Slice), {sofar(), value(plan.slice_axes.span()), value_list(plan.starts.span()),
+                                        value_list(plan.stops.span()), value(plan.steps.span())});
+    }
+    if (plan.squeezed.count) view = call(needed(Slot::Squeeze), {sofar(), value(plan.squeezed.span())});
+  }
+  if (plan.inserted.count) view = call(needed(Slot::Unsqueeze), {sofar(), value(plan.inserted.span())});
+  return view;
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,219 @@
+// x[key] and x[key] = value: an int, a slice, None and x[:, int] go straight to their view op; every other key is
+// planned first.
+#include "backplane/device.hpp"
+#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/index_plan.hpp"
+#include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/tensor/tensor_slots.hpp"
+
+namespace backplane::python {
+namespace {
+
+// As guarded(), for bodies that may also leave with a Python error set.
+template <class Body>
+auto guarded_index(Body&& body) noexcept {
+  return guarded([&]() -> std::invoke_result_t<Body> {
+    try {
+      return body();
+    } catch (const PythonError&) {
+      if constexpr (std::is_pointer_v<std::invoke_result_t<Body>>) {
+        return nullptr;
+      } else {
+        return -1;
+      }
+    }
+  });
+}
+
+bool plain_int(PyObject* key, int64_t* index) {
+  if (!PyLong_CheckExact(key)) return false;
+  int overflow = 0;
+  *index = PyLong_AsLongLongAndOverflow(key, &overflow);
+  return !overflow;
+}
+
+PyObject* select(bp_tensor* tensor, int64_t axis, int64_t index) {
+  const OpHandle op = require_op(Slot::Select);
+  if (op == BP_NO_OP) return nullptr;
+  const bp_value args[] = {tensor_value(tensor), value(axis), value(index)};
+  return call_to_view(op, args, 3);
+}
+
+PyObject* insert_first(bp_tensor* tensor) {
+  const OpHandle op = require_op(Slot::Unsqueeze);
+  if (op == BP_NO_OP) return nullptr;
+  const int64_t axis = 0;
+  const bp_value args[] = {tensor_value(tensor), value(Shape(&axis, 1))};
+  return call_to_view(op, args, 2);
+}
+
+bool is_whole(PyObject* key) {
+  const auto* slice = reinterpret_cast<PySliceObject*>(key);
+  return PySlice_Check(key) && slice->start == Py_None && slice->stop == Py_None && slice->step == Py_None;
+}
+
+// x[:, i]
+bool is_column(bp_tensor* tensor, PyObject* key, int64_t* index) {
+  return tensor->dl.ndim > 1 && PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2 &&
+         is_whole(PyTuple_GET_ITEM(key, 0)) && plain_int(PyTuple_GET_ITEM(key, 1), index);
+}
+
+PyObject* slice_first(bp_tensor* tensor, PyObject* key) {
+  const OpHandle op = require_op(Slot::Slice);
+  Py_ssize_t start = 0, stop = 0, step = 0;
+  if (op == BP_NO_OP || PySlice_Unpack(key, &start, &stop, &step) < 0) return nullptr;
+  const auto* slice = reinterpret_cast<PySliceObject*>(key);
+  const int64_t axis = 0, stride = step;
+  const bp_value first = slice->start == Py_None ? absent() : value(int64_t{start});
+  const bp_value last = slice->stop == Py_None ? absent() : value(int64_t{stop});
+  bp_value starts{}, stops{};
+  starts.tag = stops.tag = BP_TAG_VALUE_LIST;
+  starts.count = stops.count = 1;
+  starts.u.values = &first;
+  stops.u.values = &last;
+  const bp_value args[] = {tensor_value(tensor), value(Shape(&axis, 1)), starts, stops, value(Shape(&stride, 1))};
+  return call_to_view(op, args, 5);
+}
+
+// The arrays of a plan as the argument of the gathering and scattering ops.
+struct ArrayList {
+  std::vector<bp_tensor*> handles;
+  explicit ArrayList(const IndexPlan& plan) {
+    for (const Tensor& array : plan.arrays) handles.push_back(array.get());
+  }
+  bp_value value() const {
+    bp_value list{};
+    list.tag = BP_TAG_TENSOR_LIST;
+    list.count = static_cast<uint32_t>(handles.size());
+    list.u.tensors = handles.data();
+    return list;
+  }
+};
+
+PyObject* get_planned(PyObject* self, PyObject* key) {
+  return guarded_index([&]() -> PyObject* {
+    const BorrowedTensor borrowed(self);
+    const Tensor& tensor = borrowed.get();
+    IndexPlan plan;
+    plan_index(tensor, key, plan);
+    if (plan.arrays.empty()) return wrap_tensor(view_of(tensor, plan));
+    const OpHandle op = require_op(Slot::Gather);
+    if (op == BP_NO_OP) return nullptr;
+    const Tensor view = plan.takes_all() ? tensor : view_of(tensor, plan);
+    const ArrayList arrays(plan);
+    const bp_value args[] = {value(view), arrays.value()};
+    return call_to_tensor(op, args, 2);
+  });
+}
+
+bool same_memory(const bp_tensor* a, const bp_tensor* b) {
+  if (!a->storage || a->storage != b->storage || a->dl.byte_offset != b->dl.byte_offset || a->dtype != b->dtype ||
+      a->dl.ndim != b->dl.ndim) {
+    return false;
+  }
+  for (int32_t i = 0; i < a->dl.ndim; ++i) {
+    if (a->dl.shape[i] != b->dl.shape[i] || a->dl.strides[i] != b->dl.strides[i]) return false;
+  }
+  return true;
+}
+
+// What stands right of the equals sign; `owner` and `pair` hold it.
+bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, double* pair) {
+  bp_value number{};
+  const int read = read_number(object, &number, pair);
+  if (read > 0) return backplane::number(number);
+  if (read < 0) place_error("setitem", nullptr);
+  if (read == 0) owner = PyRef::steal(tensor_of_data(object, target.dtype()));
+  if (!owner) throw PythonError{};
+  if (!is_tensor(object)) {
+    owner = PyRef::steal(wrap_tensor(to_device(tensor_of(owner.get()), target.device())));
+    if (!owner) throw PythonError{};
+  }
+  return tensor_value(handle_of(owner.get()));
+}
+
+int write(Slot slot, const bp_value* args, int32_t n_args) {
+  const OpHandle op = require_op(slot);
+  if (op == BP_NO_OP) return -1;
+  if (bp_status status = call_op_inplace(op, args, n_args, bytes_of(args, n_args))) return raise_status(status), -1;
+  return 0;
+}
+
+// x[key] op= v ends with x[key] = the view that was changed: it holds the values already.
+int assign(const Tensor& target, PyObject* object) {
+  if (is_tensor(object) && same_memory(target.get(), handle_of(object))) return 0;
+  PyRef owner;
+  double pair[2];
+  // Writes where a slice of no axes reads: everywhere.
+  const bp_value none = value(Shape());
+  bp_value absent_none = none;
+  absent_none.tag = BP_TAG_VALUE_LIST;
+  const bp_value args[] = {value(target), assigned_value(object, target, owner, pair), none, absent_none, absent_none,
+                           none};
+  return write(Slot::Assign, args, 6);
+}
+
+int set_planned(PyObject* self, PyObject* key, PyObject* object) {
+  const Tensor tensor = tensor_of(self);
+  IndexPlan plan;
+  plan_index(tensor, key, plan);
+  const Tensor target = plan.takes_all() ? tensor : view_of(tensor, plan);
+  if (plan.arrays.empty()) return assign(target, object);
+  PyRef owner;
+  double pair[2];
+  const ArrayList arrays(plan);
+  const bp_value args[] = {value(target), arrays.value(), assigned_value(object, target, owner, pair)};
+  return write(Slot::Scatter, args, 3);
+}
+
+Py_ssize_t length(PyObject* self) {
+  const bp_tensor* tensor = handle_of(self);
+  if (tensor->dl.ndim == 0) {
+    raise(BP_ERROR_TYPE, "len: a tensor of no dimensions has no length");
+    return -1;
+  }
+  return static_cast<Py_ssize_t>(tensor->dl.shape[0]);
+}
+
+// The sequence protocol's x[i], by which Python iterates: the end is an IndexError.
+PyObject* get_in_order(PyObject* self, Py_ssize_t index) {
+  bp_tensor* tensor = handle_of(self);
+  if (tensor->dl.ndim == 0 || index < 0 || index >= tensor->dl.shape[0]) {
+    PyErr_SetString(PyExc_IndexError, "index: beyond the first axis");
+    return nullptr;
+  }
+  return select(tensor, 0, index);
+}
+
+}  // namespace
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  bp_tensor* tensor = handle_of(self);
+  if (tensor->dl.ndim > 0) [[likely]] {
+    int64_t index = 0;
+    if (plain_int(key, &index)) return select(tensor, 0, index);
+    if (PySlice_Check(key)) return slice_first(tensor, key);
+    if (is_column(tensor, key, &index)) return select(tensor, 1, index);
+  }
+  if (key == Py_None) return insert_first(tensor);
+  return get_planned(self, key);
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* object) {
+  if (!object) {
+    raise(BP_ERROR_TYPE, "del: elements of a tensor cannot be deleted");
+    return -1;
+  }
+  return guarded_index([&] { return set_planned(self, key, object); });
+}
+
+void append_index_slots(std::vector<PyType_Slot>& slots) {
+  slots.push_back({Py_mp_subscript, reinterpret_cast<void*>(get_item)});
+  slots.push_back({Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)});
+  slots.push_back({Py_mp_length, reinterpret_cast<void*>(length)});
+  slots.push_back({Py_sq_item, reinterpret_cast<void*>(get_in_order)});
+}
+
+}  // namespace backplane::python

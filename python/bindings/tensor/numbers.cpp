@@ -1,0 +1,193 @@
+// The number protocol and comparisons of Tensor: the shortest way from `a + b` to a packed call.
+//
+// One template per arity; which op serves which operator is read from the slot array, so no op is named here.
+#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/tensor/tensor_slots.hpp"
+
+namespace backplane::python {
+namespace {
+
+// Does the op compare, and the operand is an int of more than 64 bits, which is then read?
+[[gnu::cold]] bool compares_with(OpHandle op, PyObject* operand, bp_value* value) noexcept {
+  return op != BP_NO_OP && (op_def(op).dtype_flags & BP_DTYPE_COMPARES) && read_compared(operand, value);
+}
+
+// An operand as a value. 1: read; 0: not ours, so that Python asks the other operand; -1: Python error.
+inline int read_operand(OpHandle op, PyObject* object, bp_value* value, double* pair) noexcept {
+  if (is_tensor(object)) [[likely]] {
+    *value = tensor_value(handle_of(object));
+    return 1;
+  }
+  int read = read_number(object, value, pair);
+  if (read < 0 && compares_with(op, object, value)) [[unlikely]]
+    read = 1;
+  value->flags |= BP_VALUE_NUMBER;
+  return read;
+}
+
+// What was wrong with an operand, under the op's name.
+[[gnu::cold]] PyObject* unreadable(OpHandle op) noexcept {
+  if (op != BP_NO_OP) place_error(op_def(op).name, nullptr);
+  return nullptr;
+}
+
+// Is it a list or tuple that starts with a number or an array, at any depth?
+bool is_list_of_numbers(PyObject* object) noexcept {
+  if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
+  constexpr int kDeepest = 64;  // a list may hold itself
+  for (int depth = 0; depth < kDeepest && (PyList_Check(object) || PyTuple_Check(object)); ++depth) {
+    if (PySequence_Fast_GET_SIZE(object) == 0) return true;
+    object = PySequence_Fast_GET_ITEM(object, 0);
+  }
+  return PyNumber_Check(object) || is_foreign_array(object);
+}
+
+// NotImplemented, so that the other operand is asked; but arrays of other libraries are refused: they would answer with
+// an error that names neither op nor mend, and to == with False. So would lists to ==; their `+=` and `*` have meanings
+// of their own.
+[[gnu::cold]] PyObject* not_ours(Slot slot, OpHandle op, PyObject* operand) noexcept {
+  const bool compares = slot >= Slot::Less && slot <= Slot::GreaterEqual;
+  const bool refused = is_foreign_array(operand) && (compares || PyObject_CheckBuffer(operand));
+  if (op == BP_NO_OP || !(refused || (compares && is_list_of_numbers(operand)))) Py_RETURN_NOTIMPLEMENTED;
+  return raise(BP_ERROR_TYPE,
+               "%s: found a value of type %s beside a Tensor, expected a Tensor or a number; make one with "
+               "backplane.asarray(value)",
+               op_def(op).name, Py_TYPE(operand)->tp_name);
+}
+
+PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
+  bp_value args[2];
+  double pair[2];
+  const OpHandle op = op_of(slot);
+  if (const int read = read_operand(op, left, &args[0], pair); read != 1) [[unlikely]]
+    return read == 0 ? not_ours(slot, op, left) : unreadable(op);
+  if (const int read = read_operand(op, right, &args[1], pair); read != 1) [[unlikely]]
+    return read == 0 ? not_ours(slot, op, right) : unreadable(op);
+  if (op == BP_NO_OP) [[unlikely]]
+    Py_RETURN_NOTIMPLEMENTED;
+  return call_to_tensor(op, args, 2);
+}
+
+template <Slot slot>
+PyObject* binary_slot(PyObject* left, PyObject* right) {
+  return binary(slot, left, right);
+}
+
+PyObject* power_slot(PyObject* left, PyObject* right, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary(Slot::Power, left, right);
+}
+
+template <Slot slot>
+PyObject* unary_slot(PyObject* self) {
+  const OpHandle op = op_of(slot);
+  if (op == BP_NO_OP) [[unlikely]]
+    return require_op(slot), nullptr;
+  const bp_value arg = tensor_value(handle_of(self));
+  return call_to_tensor(op, &arg, 1);
+}
+
+// Without an in-place variant Python falls back to the functional operator and rebinding.
+PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
+  const OpHandle op = op_of(slot);
+  if (op == BP_NO_OP || !(op_def(op).flags & BP_OP_INPLACE)) Py_RETURN_NOTIMPLEMENTED;
+  bp_value args[2] = {tensor_value(handle_of(self)), {}};
+  double pair[2];
+  if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]]
+    return read == 0 ? not_ours(slot, op, other) : unreadable(op);
+  if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);
+  return Py_NewRef(self);
+}
+
+template <Slot slot>
+PyObject* inplace_slot(PyObject* self, PyObject* other) {
+  return inplace(slot, self, other);
+}
+
+PyObject* inplace_power_slot(PyObject* self, PyObject* other, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return inplace(Slot::Power, self, other);
+}
+
+PyObject* compare_slot(PyObject* self, PyObject* other, int operation) {
+  // In the order of CPython's Py_LT .. Py_GE.
+  static constexpr Slot kSlots[] = {Slot::Less,     Slot::LessEqual, Slot::Equal,
+                                    Slot::NotEqual, Slot::Greater,   Slot::GreaterEqual};
+  return binary(kSlots[operation], self, other);
+}
+
+int bool_slot(PyObject* self) {
+  PyRef element = PyRef::steal(single_element(handle_of(self), "bool"));
+  return element ? PyObject_IsTrue(element.get()) : -1;
+}
+
+PyObject* float_slot(PyObject* self) {
+  PyRef element = PyRef::steal(single_element(handle_of(self), "float"));
+  return element ? PyNumber_Float(element.get()) : nullptr;
+}
+
+PyObject* int_slot(PyObject* self) {
+  PyRef element = PyRef::steal(single_element(handle_of(self), "int"));
+  return element ? PyNumber_Long(element.get()) : nullptr;
+}
+
+PyObject* index_slot(PyObject* self) {
+  const bp_tensor* tensor = handle_of(self);
+  if (!(BP_DTYPE_BIT(tensor->dtype) & BP_MASK_INTEGER) || tensor->dl.ndim != 0) {
+    return PyErr_Format(PyExc_TypeError, "index: found a tensor of %d dimensions, expected an integer tensor of none",
+                        int{tensor->dl.ndim});
+  }
+  return single_element(handle_of(self), "index");
+}
+
+template <class Function>
+PyType_Slot slot_entry(int id, Function* function) {
+  return {id, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+void append_number_slots(std::vector<PyType_Slot>& slots) {
+  slots.insert(slots.end(), {
+                                slot_entry(Py_nb_add, binary_slot<Slot::Add>),
+                                slot_entry(Py_nb_subtract, binary_slot<Slot::Subtract>),
+                                slot_entry(Py_nb_multiply, binary_slot<Slot::Multiply>),
+                                slot_entry(Py_nb_true_divide, binary_slot<Slot::TrueDivide>),
+                                slot_entry(Py_nb_floor_divide, binary_slot<Slot::FloorDivide>),
+                                slot_entry(Py_nb_remainder, binary_slot<Slot::Remainder>),
+                                slot_entry(Py_nb_matrix_multiply, binary_slot<Slot::Matmul>),
+                                slot_entry(Py_nb_and, binary_slot<Slot::And>),
+                                slot_entry(Py_nb_or, binary_slot<Slot::Or>),
+                                slot_entry(Py_nb_xor, binary_slot<Slot::Xor>),
+                                slot_entry(Py_nb_lshift, binary_slot<Slot::LeftShift>),
+                                slot_entry(Py_nb_rshift, binary_slot<Slot::RightShift>),
+                                slot_entry(Py_nb_power, power_slot),
+                                slot_entry(Py_nb_inplace_add, inplace_slot<Slot::Add>),
+                                slot_entry(Py_nb_inplace_subtract, inplace_slot<Slot::Subtract>),
+                                slot_entry(Py_nb_inplace_multiply, inplace_slot<Slot::Multiply>),
+                                slot_entry(Py_nb_inplace_true_divide, inplace_slot<Slot::TrueDivide>),
+                                slot_entry(Py_nb_inplace_floor_divide, inplace_slot<Slot::FloorDivide>),
+                                slot_entry(Py_nb_inplace_remainder, inplace_slot<Slot::Remainder>),
+                                slot_entry(Py_nb_inplace_matrix_multiply, inplace_slot<Slot::Matmul>),
+                                slot_entry(Py_nb_inplace_and, inplace_slot<Slot::And>),
+                                slot_entry(Py_nb_inplace_or, inplace_slot<Slot::Or>),
+                                slot_entry(Py_nb_inplace_xor, inplace_slot<Slot::Xor>),
+                                slot_entry(Py_nb_inplace_lshift, inplace_slot<Slot::LeftShift>),
+                                slot_entry(Py_nb_inplace_rshift, inplace_slot<Slot::RightShift>),
+                                slot_entry(Py_nb_inplace_power, inplace_power_slot),
+                                slot_entry(Py_nb_negative, unary_slot<Slot::Negative>),
+                                slot_entry(Py_nb_positive, unary_slot<Slot::Positive>),
+                                slot_entry(Py_nb_absolute, unary_slot<Slot::Absolute>),
+                                slot_entry(Py_nb_invert, unary_slot<Slot::Invert>),
+                                slot_entry(Py_nb_bool, bool_slot),
+                                slot_entry(Py_nb_float, float_slot),
+                                slot_entry(Py_nb_int, int_slot),
+                                slot_entry(Py_nb_index, index_slot),
+                                slot_entry(Py_tp_richcompare, compare_slot),
+                            });
+}
+
+}  // namespace backplane::python

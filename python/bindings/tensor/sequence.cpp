@@ -1,0 +1,199 @@
+// Reads nested sequences in two steps: shape from the first elements of each level, then every number in order.
+#include "bindings/tensor/sequence.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "backplane/device.hpp"
+#include "backplane/op.hpp"
+#include "bindings/ops/convert.hpp"
+#include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+
+namespace backplane::python {
+namespace {
+
+// NumPy's own limit is 64; a list that contains itself ends here.
+constexpr size_t kMaxDepth = 64;
+
+struct Number {
+  double real;
+  double imaginary;
+  int64_t integer;  // exact where the tag says so
+};
+
+struct Reading {
+  std::vector<int64_t> shape;
+  std::vector<Number> numbers;
+  uint16_t tag = BP_TAG_ABSENT;  // the widest of BOOL < INT < FLOAT < COMPLEX
+  bool wide = false;             // an int among them is one that only uint64 holds
+  bool negative = false;
+  bool tensors = false;  // found among the numbers, which are then not complete
+};
+
+bool is_sequence(PyObject* object) {
+  if (PyList_Check(object) || PyTuple_Check(object)) return true;
+  return !is_tensor(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyDict_Check(object) &&
+         PySequence_Check(object);
+}
+
+bool discover_shape(PyObject* object, std::vector<int64_t>& shape) {
+  PyRef current = PyRef::borrow(object);
+  while (is_sequence(current.get())) {
+    if (shape.size() == kMaxDepth) {
+      raise(BP_ERROR_SHAPE, "asarray: found more than %zu levels of sequences", kMaxDepth);
+      return false;
+    }
+    const Py_ssize_t length = PySequence_Size(current.get());
+    if (length < 0) return false;
+    shape.push_back(length);
+    if (length == 0) break;
+    current = PyRef::steal(PySequence_GetItem(current.get(), 0));
+    if (!current) return false;
+  }
+  return true;
+}
+
+bool raise_ragged(PyObject* object, size_t depth, const std::vector<int64_t>& shape) {
+  PyRef kind = found_kind(object);
+  if (!kind) return false;
+  if (depth == shape.size()) {
+    raise(BP_ERROR_SHAPE, "asarray: found %U at depth %zu, expected a number, as in the first element", kind.get(),
+          depth);
+  } else {
+    raise(BP_ERROR_SHAPE, "asarray: found %U at depth %zu, expected a sequence of %lld, as in the first element",
+          kind.get(), depth, static_cast<long long>(shape[depth]));
+  }
+  return false;
+}
+
+bool read_tensor(PyObject* object, Reading& reading) {
+  reading.tensors = true;
+  if (handle_of(object)->dl.ndim == 0) return true;
+  PyRef shape = PyRef::steal(shape_tuple(handle_of(object)->dl.shape, handle_of(object)->dl.ndim));
+  if (shape)
+    raise(BP_ERROR_VALUE,
+          "asarray: found a tensor of shape %R in a sequence, expected tensors without dimensions; use stack or concat",
+          shape.get());
+  return false;
+}
+
+bool read_element(PyObject* object, Reading& reading) {
+  if (is_tensor(object)) return read_tensor(object, reading);
+  bp_value value{};
+  double pair[2] = {0, 0};
+  const int read = read_number(object, &value, pair);
+  if (read < 0) return place_error("asarray", nullptr), false;
+  if (read == 0) {
+    PyRef kind = found_kind(object);
+    if (kind)
+      raise(BP_ERROR_TYPE, "asarray: found %U, expected numbers, nested sequences of numbers, or an array", kind.get());
+  }
+  if (read != 1) return false;
+  if (value.tag > reading.tag) reading.tag = value.tag;
+  switch (value.tag) {
+    case BP_TAG_FLOAT:
+      reading.numbers.push_back({value.u.f, 0, 0});
+      break;
+    case BP_TAG_COMPLEX:
+      reading.numbers.push_back({pair[0], pair[1], 0});
+      break;
+    default: {
+      const bool wide = (value.flags & BP_VALUE_UINT64) != 0;
+      reading.wide |= wide;
+      reading.negative |= !wide && value.u.i < 0;
+      reading.numbers.push_back(
+          {wide ? static_cast<double>(static_cast<uint64_t>(value.u.i)) : static_cast<double>(value.u.i), 0,
+           value.u.i});
+    }
+  }
+  return true;
+}
+
+bool read_level(PyObject* object, size_t depth, Reading& reading) {
+  const bool sequence = is_sequence(object);
+  if (sequence != (depth < reading.shape.size())) return raise_ragged(object, depth, reading.shape);
+  if (!sequence) return read_element(object, reading);
+  PyRef elements = PyRef::steal(PySequence_Tuple(object));
+  if (!elements) return false;
+  const Py_ssize_t length = PyTuple_GET_SIZE(elements.get());
+  if (length != reading.shape[depth]) return raise_ragged(object, depth, reading.shape);
+  for (Py_ssize_t i = 0; i < length; ++i) {
+    if (!read_level(PyTuple_GET_ITEM(elements.get(), i), depth + 1, reading)) return false;
+  }
+  return true;
+}
+
+template <class T, class Pick>
+PyObject* make_tensor(const Reading& reading, bp_dtype dtype, size_t parts, Pick pick) {
+  std::vector<T> elements;
+  elements.reserve(reading.numbers.size() * parts);
+  for (const Number& number : reading.numbers) {
+    for (size_t part = 0; part < parts; ++part) elements.push_back(static_cast<T>(pick(number, part)));
+  }
+  return wrap_tensor(from_host(elements.data(), reading.shape, {}, dtype, parse_device("cpu")));
+}
+
+// Throws Error.
+void check_numbers(const Reading& reading, bp_dtype dtype) {
+  const bool integer = (BP_DTYPE_BIT(dtype) & BP_MASK_INTEGER) != 0;
+  BP_CHECK(!reading.wide || !integer || dtype == BP_UINT64 || reading.tag != BP_TAG_INT, OVERFLOW,
+           "asarray: found an int above 2**63 - 1, which ", dtype_name(dtype),
+           " does not hold; name dtype=backplane.uint64");
+  for (const Number& number : reading.numbers) {
+    bp_value value{};
+    const double pair[] = {number.real, number.imaginary};
+    value.tag = reading.tag;
+    if (reading.tag == BP_TAG_COMPLEX)
+      value.u.c = pair;
+    else if (reading.tag == BP_TAG_FLOAT)
+      value.u.f = number.real;
+    else
+      value.u.i = number.integer;
+    if (reading.wide && reading.tag == BP_TAG_INT && number.integer < 0) value.flags = BP_VALUE_UINT64;
+    check_number(dtype, value, "asarray");
+  }
+}
+
+PyObject* to_tensor(const Reading& reading, const Numbers& wanted) {
+  // A float's digits beyond float32 matter to those dtypes that can hold them, and to the casts of integers.
+  const bool wide = wanted.dtype != BP_DTYPE_NONE && wanted.dtype != BP_FLOAT32 && wanted.dtype != BP_COMPLEX64;
+  const auto integer = [](const Number& number, size_t) { return number.integer; };
+  const auto floating = [](const Number& number, size_t part) { return part ? number.imaginary : number.real; };
+  switch (reading.tag) {
+    case BP_TAG_BOOL:
+      return make_tensor<uint8_t>(reading, BP_BOOL, 1, integer);
+    case BP_TAG_INT:
+      if (reading.wide && reading.negative)
+        return raise(BP_ERROR_VALUE, "asarray: found ints below 0 and above 2**63 - 1, which no integer dtype holds");
+      return make_tensor<int64_t>(reading, reading.wide ? BP_UINT64 : BP_INT64, 1, integer);
+    case BP_TAG_COMPLEX:
+      return wide ? make_tensor<double>(reading, BP_COMPLEX128, 2, floating)
+                  : make_tensor<float>(reading, BP_COMPLEX64, 2, floating);
+    default:  // no numbers at all: an empty tensor of the default float
+      return wide ? make_tensor<double>(reading, BP_FLOAT64, 1, floating)
+                  : make_tensor<float>(reading, BP_FLOAT32, 1, floating);
+  }
+}
+
+}  // namespace
+
+PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
+  return guarded([&]() -> PyObject* {
+    Reading reading;
+    if (!discover_shape(object, reading.shape)) return nullptr;
+    if (!read_level(object, 0, reading)) return nullptr;
+    if (numbers.dtype != BP_DTYPE_NONE) check_numbers(reading, numbers.dtype);
+    numbers.of_tensors = reading.tensors;
+    if (reading.tensors) {
+      PyRef module = PyRef::steal(PyImport_ImportModule("backplane._nested"));
+      PyRef shape = PyRef::steal(shape_tuple(reading.shape.data(), static_cast<int32_t>(reading.shape.size())));
+      return module && shape ? PyObject_CallMethod(module.get(), "stacked", "OO", object, shape.get()) : nullptr;
+    }
+    BP_CHECK(numbers.assigned || !reading.wide || reading.tag != BP_TAG_INT || numbers.dtype != BP_DTYPE_NONE, VALUE,
+             "asarray: found an int above 2**63 - 1, which int64 does not hold; name dtype=backplane.uint64");
+    return to_tensor(reading, numbers);
+  });
+}
+
+}  // namespace backplane::python

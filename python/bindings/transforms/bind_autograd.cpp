@@ -1,0 +1,48 @@
+// Differentiation as functions of the module: settings, gradients, hooks.
+#include "bindings/transforms/bind_autograd.hpp"
+
+#include "backplane/autograd.hpp"
+#include "backplane/transforms.hpp"
+#include "bindings/system/owned_objects.hpp"
+#include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/tensor_caster.hpp"
+
+namespace backplane::python {
+namespace {
+
+namespace py = pybind11;
+
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                                 std::vector<Tensor> cotangents, bool retain_graph, bool create_graph) {
+  if (cotangents.empty()) cotangents.resize(outputs.size());
+  BP_CHECK(cotangents.size() == outputs.size(), VALUE, "gradients: argument cotangents: found ", cotangents.size(),
+           ", expected one per output, ", outputs.size());
+  WithoutGil unlocked;
+  return gradients(outputs, cotangents, inputs, {retain_graph, create_graph});
+}
+
+}  // namespace
+
+void bind_autograd(py::module_& module) {
+  module.def("grad_enabled", &grad_enabled, "Are calls of this thread recorded?");
+  module.def("set_grad_enabled", &set_grad_enabled, py::arg("enabled"),
+             "Switches recording on this thread on or off; returns the old setting.");
+  module.def(
+      "exportable", [](const Tensor& tensor, const char* who) { return exportable_tensor(tensor.get(), who); },
+      py::arg("tensor"), py::arg("who"),
+      "The tensor, or its primal value inside transforms; an error where another library would lose a derivative.");
+  module.def("gradients", &gradients_of, py::arg("outputs"), py::arg("inputs"), py::arg("cotangents"),
+             py::arg("retain_graph"), py::arg("create_graph"));
+  module.def("add_hook", [](const py::object& tensor, const py::object& function) {
+    const uint64_t id = add_hook(tensor.cast<Tensor>(), PythonHook(PyRef::borrow(function.ptr())));
+    track_tensor(tensor.ptr());
+    return id;
+  });
+  module.def("remove_hook", &remove_hook);
+  module.def("transforms_of", &transforms_of, py::arg("tensor"), "The transforms it belongs to, innermost first.");
+  module.def("plain_value", &plain_value, py::arg("tensor"), py::arg("who"),
+             "The primal value of a tensor inside transforms; an error where a batch has no single one.");
+  module.def("bytes_per_node", &bytes_per_node, "Bytes that one recorded call takes.");
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,152 @@
+// The type Transformed: calls, the looks of the function behind it, and garbage collection.
+#include "bindings/transforms/transformed.hpp"
+
+#include <structmember.h>
+
+#include <new>
+
+#include "bindings/ops/convert.hpp"
+#include "bindings/system/errors.hpp"
+
+namespace backplane::python {
+namespace {
+
+PyTypeObject* g_transformed_type = nullptr;
+
+struct TransformedObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  const char* name;
+  PyObject* function;
+  PyObject* attributes;  // __dict__
+  PyObject* weak_references;
+  TransformBody body;
+  std::unique_ptr<TransformOptions> options;
+};
+
+TransformedObject* object_of(PyObject* self) { return reinterpret_cast<TransformedObject*>(self); }
+
+PyObject* transformed_vectorcall(PyObject* callable, PyObject* const* args, size_t flagged_count, PyObject* keywords) {
+  TransformedObject* self = object_of(callable);
+  const TransformCall call{self->name, self->function, args, PyVectorcall_NARGS(flagged_count), keywords};
+  return guarded([&] { return self->body(call, *self->options); });
+}
+
+int transformed_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(object_of(self)->function);
+  Py_VISIT(object_of(self)->attributes);
+  return 0;
+}
+
+int transformed_clear(PyObject* self) {
+  Py_CLEAR(object_of(self)->function);
+  Py_CLEAR(object_of(self)->attributes);
+  return 0;
+}
+
+void transformed_dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  if (object_of(self)->weak_references) PyObject_ClearWeakRefs(self);
+  transformed_clear(self);
+  object_of(self)->options.~unique_ptr();
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+PyObject* transformed_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<%s of %R>", object_of(self)->name, object_of(self)->function);
+}
+
+PyObject* transformed_bind(PyObject* self, PyObject* instance, PyObject*) {
+  return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
+}
+
+PyObject* get_wrapped(PyObject* self, void*) { return Py_NewRef(object_of(self)->function); }
+
+// What the user set, else what the function has.
+PyObject* get_forwarded(PyObject* self, void* attribute) {
+  const auto* name = static_cast<const char*>(attribute);
+  if (PyObject* own = object_of(self)->attributes) {
+    if (PyObject* found = PyDict_GetItemString(own, name)) return Py_NewRef(found);
+  }
+  return PyObject_GetAttrString(object_of(self)->function, name);
+}
+
+int set_forwarded(PyObject* self, PyObject* value, void* attribute) {
+  PyRef own = PyRef::steal(PyObject_GenericGetDict(self, nullptr));
+  if (!own) return -1;
+  const auto* name = static_cast<const char*>(attribute);
+  return value ? PyDict_SetItemString(own.get(), name, value) : PyDict_DelItemString(own.get(), name);
+}
+
+PyGetSetDef forwarded(const char* name) {
+  return {name, get_forwarded, set_forwarded, nullptr, const_cast<char*>(name)};
+}
+
+PyGetSetDef transformed_getset[] = {forwarded("__name__"),
+                                    forwarded("__qualname__"),
+                                    forwarded("__module__"),
+                                    forwarded("__doc__"),
+                                    forwarded("__annotations__"),
+                                    {"__wrapped__", get_wrapped, nullptr, "The function behind it.", nullptr},
+                                    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef transformed_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(TransformedObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(TransformedObject, attributes), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TransformedObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot transformed_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(transformed_dealloc)},
+                                   {Py_tp_traverse, reinterpret_cast<void*>(transformed_traverse)},
+                                   {Py_tp_clear, reinterpret_cast<void*>(transformed_clear)},
+                                   {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                   {Py_tp_descr_get, reinterpret_cast<void*>(transformed_bind)},
+                                   {Py_tp_repr, reinterpret_cast<void*>(transformed_repr)},
+                                   {Py_tp_getset, transformed_getset},
+                                   {Py_tp_members, transformed_members},
+                                   {0, nullptr}};
+PyType_Spec transformed_spec = {"backplane.Transformed", sizeof(TransformedObject), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                                    Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                transformed_slots};
+
+}  // namespace
+
+bool check_callable(const char* name, PyObject* function) {
+  if (PyCallable_Check(function)) return true;
+  PyRef kind = found_kind(function);
+  if (kind) raise(BP_ERROR_TYPE, "%s: argument fun: found %U, expected a function", name, kind.get());
+  return false;
+}
+
+const char* transform_name(PyObject* name, const char* other) {
+  static constexpr const char* kComposed[] = {"jacrev", "jacfwd"};
+  for (const char* known : kComposed)
+    if (PyUnicode_CompareWithASCIIString(name, known) == 0) return known;
+  return other;
+}
+
+PyObject* make_transformed(const char* name, PyObject* function, TransformBody body,
+                           std::unique_ptr<TransformOptions> options) {
+  if (!check_callable(name, function)) return nullptr;
+  auto* self = PyObject_GC_New(TransformedObject, g_transformed_type);
+  if (!self) return nullptr;
+  self->vectorcall = transformed_vectorcall;
+  self->name = name;
+  self->function = Py_NewRef(function);
+  self->attributes = nullptr;
+  self->weak_references = nullptr;
+  self->body = body;
+  new (&self->options) std::unique_ptr<TransformOptions>(std::move(options));
+  PyObject_GC_Track(reinterpret_cast<PyObject*>(self));
+  return reinterpret_cast<PyObject*>(self);
+}
+
+bool add_transformed_type(PyObject* module) {
+  g_transformed_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&transformed_spec));
+  return g_transformed_type &&
+         PyModule_AddObjectRef(module, "Transformed", reinterpret_cast<PyObject*>(g_transformed_type)) == 0;
+}
+
+}  // namespace backplane::python

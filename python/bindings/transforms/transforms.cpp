@@ -1,0 +1,108 @@
+// The transforms as functions of the module, with their documentation: the contract that a Python user reads. The stubs
+// repeat it, which a test holds together.
+#include "bindings/system/errors.hpp"
+#include "bindings/transforms/transformed.hpp"
+
+namespace backplane::python {
+namespace {
+
+constexpr char kGradDoc[] = R"(grad(fun, argnums=0, has_aux=False, holomorphic=False)
+--
+
+The gradient of a function, as a function of the same arguments.
+
+fun: returns a real floating tensor without dimensions; with has_aux a pair of that and anything else.
+argnums: the position of the argument to differentiate, or a tuple of positions; negative ones count from the end. The
+    argument is a floating or complex tensor, a Python float or complex, or a container of these.
+has_aux: the result is the pair (gradient, aux).
+holomorphic: fun is holomorphic, from complex tensors to a complex tensor; the result is its complex derivative.
+
+The gradient has the argument's structure, shapes and dtypes; zeros where the value does not depend on it. With a tuple of
+positions it is a tuple. Of a real function of a complex z = x + iy it is df/dx + i df/dy, the direction of steepest
+ascent. Keyword arguments are passed on and not differentiated.
+
+Errors: DtypeError for integer and boolean arguments or values, and for complex values without holomorphic; ShapeError
+    for a value with dimensions; ArgumentValueError where argnums names no positional argument.
+Source: reverse mode, Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2.)";
+
+constexpr char kValueAndGradDoc[] = R"(value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False)
+--
+
+A function's value and its gradient, as a function of the same arguments.
+
+Arguments and errors are those of grad. The result is the pair (value, gradient), with has_aux ((value, aux), gradient).)";
+
+constexpr char kVjpDoc[] = R"(vjp(fun, *primals, has_aux=False)
+--
+
+The value of fun(*primals), and its pullback: from a cotangent of the value to cotangents of the primals.
+
+fun: returns a tensor or a container of tensors, of any shapes; with has_aux a pair of that and anything else.
+primals: floating or complex tensors, Python floats or complexes, or containers of these.
+
+The result is (value, pullback), with has_aux (value, pullback, aux). pullback(cotangent) takes what has the structure,
+shapes and dtypes of the value (None for a zero) and returns a tuple, one cotangent per primal. It may be called again, later, and
+inside other transforms. It is the adjoint under the product <a, b> = Re sum(conj(a) b).
+
+Errors: DtypeError for integer and boolean primals; ValueError, ShapeError and DtypeError for a cotangent that does not fit.
+Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2.)";
+
+constexpr char kJvpDoc[] = R"(jvp(fun, primals, tangents, has_aux=False)
+--
+
+The value of fun(*primals), and its derivative along tangents, in one forward pass.
+
+fun: returns a tensor or a container of tensors; with has_aux a pair of that and anything else.
+primals, tangents: tuples or lists with one element per argument of fun. An element of primals is a floating or complex
+    tensor, a Python float or complex, or a container of these; that of tangents has its structure, shapes and dtypes.
+
+The result is (value, derivative), with has_aux (value, derivative, aux). The derivative has the structure of the value; zeros
+where it does not depend on primals.
+
+Errors: DtypeError for integer and boolean primals; ValueError, ShapeError and DtypeError for a tangent that does not fit.
+Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.)";
+
+constexpr char kVmapDoc[] = R"(vmap(fun, in_axes=0, out_axes=0, axis_size=None, *, randomness='error')
+--
+
+A function for batches: fun sees one element, the result is called with all of them at once.
+
+fun: returns a tensor, a number, or a container of these.
+in_axes: the batch axis of the arguments: an int, None for what is the same for all elements, or a tuple with an entry
+    per positional argument, each an int, None or a container that is a prefix of the argument's. Negative axes count
+    from the end. Keyword arguments are mapped over axis 0.
+out_axes: where the batch goes in the results: an int, a prefix of the result's structure, or None for what is the same for
+    all elements.
+axis_size: the number of elements, needed where nothing is mapped.
+randomness: what random ops do: 'error', 'same' numbers for all elements, or 'different' ones.
+
+The result equals fun on each element, stacked. Reading a batched value (float, bool, item) is an error; so is an op whose result's
+shape depends on values.
+
+Errors: OutOfRangeError for an axis that a tensor lacks; ShapeError where the mapped axes differ in size;
+    ArgumentValueError where in_axes or out_axes is no prefix, naming the place.)";
+
+PyCFunction with_keywords(PyCFunctionWithKeywords function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+PyCFunction fast_with_keywords(_PyCFunctionFastWithKeywords function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef functions[] = {
+    {"grad", with_keywords(grad_function), METH_VARARGS | METH_KEYWORDS, kGradDoc},
+    {"value_and_grad", with_keywords(value_and_grad_function), METH_VARARGS | METH_KEYWORDS, kValueAndGradDoc},
+    {"vjp", fast_with_keywords(vjp_function), METH_FASTCALL | METH_KEYWORDS, kVjpDoc},
+    {"jvp", with_keywords(jvp_function), METH_VARARGS | METH_KEYWORDS, kJvpDoc},
+    {"vmap", with_keywords(vmap_function), METH_VARARGS | METH_KEYWORDS, kVmapDoc},
+    {"vjp_as", vjp_as_function, METH_VARARGS, nullptr},
+    {"jvp_as", jvp_as_function, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+bool add_transforms(PyObject* module) {
+  return add_transformed_type(module) && add_pullback_type() && PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace backplane::python
