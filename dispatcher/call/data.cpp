@@ -173,7 +173,7 @@ Tensor to_device(const Tensor& tensor, bp_device device) {
       core::copy_from_host(target, result.get()->storage, 0, staging.data(), from.nbytes);
     }
   }
-  call_handlers.move(tensor, result);
+  moved(tensor, result);
   return result;
 }
 

@@ -91,7 +91,7 @@ bp_status call_op_spending(const bp_frame* frame, uint32_t op, const bp_value* a
     const OpEntry& entry = checked_entry(op);
     BP_CHECK(entry.n_results == 1, TYPE, entry.record->name, ": has ", entry.n_results,
              " results; call_op_spending is for ops with one");
-    call_spending(entry, args, n_args, out, frame ? frame->keys : ~uint64_t{0}, spent);
+    call_donating(entry, args, n_args, out, frame ? frame->keys : ~uint64_t{0}, spent);
   });
 }
 

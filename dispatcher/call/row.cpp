@@ -81,11 +81,11 @@ std::string dtype_list(bp_dtype_mask mask) {
 
 const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compute, ResultShapes& shapes,
                           Refusals* why) {
-  const KernelTable* table = call.op.table.load(std::memory_order_acquire);
+  const Plan& plan = call.op.plan();
   uint32_t backend = device.backend->index;
-  if (backend >= table->by_backend.size()) return nullptr;
+  if (backend >= plan.n_devices) return nullptr;
   const OpRecord& record = *call.op.record;
-  for (const KernelRow* row : table->by_backend[backend]) {
+  for (const KernelRow* row : plan.devices[backend].rows) {
     std::string reason;
     const char* lacking = "";
     if (compute != BP_DTYPE_NONE && !(row->def.dtypes & BP_DTYPE_BIT(compute))) {
@@ -149,9 +149,9 @@ void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, co
     text += "\n  the device does not compute in " + std::string(kDtypeNames[compute]) + "; cast to another dtype";
   text += why.text;
   std::string others;
-  const KernelTable* table = call.op.table.load(std::memory_order_acquire);
-  for (uint32_t b = 0; b < table->by_backend.size(); ++b)
-    if (!table->by_backend[b].empty()) others += (others.empty() ? "" : ", ") + backend_at(b).name;
+  const Plan& plan = call.op.plan();
+  for (uint32_t b = 0; b < plan.n_devices; ++b)
+    if (!plan.devices[b].rows.empty()) others += (others.empty() ? "" : ", ") + backend_at(b).name;
   if (!others.empty()) text += "\n  kernels exist on: " + others + "; move the tensors there with to(device)";
   text += "\n  a plugin provides one with: BP_KERNEL(\"" + std::string(record.name) + "\", \"" + device.backend->name +
           "\", your_function)\n  Python provides one with: @op.register_kernel(\"" + device.backend->name + "\")";

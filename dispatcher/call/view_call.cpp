@@ -1,5 +1,5 @@
-// Views: metadata work of the core, which never reaches a backend. The short way and the general one make the same
-// view; the short one leaves to the other whatever its conditions do not cover, every fault included that is not the
+// Views: metadata work of the core, which never reaches a backend. The fast path and the slow one make the same
+// view; the fast one leaves to the other whatever its conditions do not cover, every fault included that is not the
 // shape rule's.
 #include "call/device_call.hpp"
 #include "call/fast_call.hpp"
@@ -22,37 +22,27 @@ namespace {
   return view;
 }
 
-[[gnu::always_inline]] inline bool view_here(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
+}  // namespace
+
+template <>
+[[gnu::always_inline]] inline bool call_fast<FastPath::kView>(const OpEntry& op, const Plan&, const bp_value* args,
+                                                              bp_value* out, uint64_t, Operands operands) {
   const OpRecord& record = *op.record;
-  TensorImpl* base = impl(args[0].u.t);
-  if (!base->storage || out->flags != 0 || (base->flags & BP_TENSOR_NUMBER)) return false;
+  auto* base = const_cast<TensorImpl*>(operands.first);
+  if (args[0].tag != BP_TAG_TENSOR || !base->storage || out->flags != 0 || (base->flags & BP_TENSOR_NUMBER)) return false;
   if (op.withdrawn.load(std::memory_order_acquire)) return false;
   if (!(BP_DTYPE_BIT(base->dtype) & record.alike_dtypes)) return false;
   check_usable(*base->storage->device);
   ShapeResult shape;
   record.shape_words[0]->fn(record, record.shapes[0], args, shape);
   if (!shape.is_view) return false;
-  *out = tensor_value(make_view(op, args, n_args, base, shape));
+  *out = tensor_value(make_view(op, args, op.n_args, base, shape));
   return true;
 }
 
+namespace {
+[[gnu::constructor]] void register_view() { register_edges<FastPath::kView>(); }
 }  // namespace
-
-bool call_view_fast(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) {
-  return view_here(op, args, n_args, out);
-}
-
-bp_status call_packed_view(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out) noexcept {
-  if (args[0].tag == BP_TAG_TENSOR && !(thread_state.included_keys | impl(args[0].u.t)->keys)) [[likely]] {
-    try {
-      CallGuard guard;
-      if (view_here(op, args, n_args, out)) return BP_OK;
-    } catch (...) {
-      return tell_caller(op.handle, args, n_args);
-    }
-  }
-  return call_packed_in_full(op.handle, args, n_args, out, 1);
-}
 
 void call_view(const Call& call) {
   const OpRecord& record = *call.op.record;

@@ -85,7 +85,9 @@ void call_higher_order(const Call& call) {
 }
 
 namespace {
-[[gnu::constructor]] void register_handler() { call_handlers.graph = call_higher_order; }
+[[gnu::constructor]] void register_handler() {
+  handlers.function = [](const Call& call, const KeySlot*) { call_higher_order(call); };
+}
 }  // namespace
 
 }  // namespace backplane::core

@@ -117,7 +117,11 @@ void call_level(const Call& call) {
 }
 
 namespace {
-[[gnu::constructor]] void register_handler() { call_handlers.level = call_level; }
+[[gnu::constructor]] void register_keys() {
+  const auto handle = [](const Call& call, const KeySlot*) { call_level(call); };
+  register_layer(kLevelKey, "levels", kLevelRank, handle);
+  register_layer(kCreationKey, "creation", kLevelRank, handle);
+}
 }  // namespace
 
 }  // namespace backplane::core

@@ -10,14 +10,13 @@ using namespace core;
 namespace {
 
 const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
-  if (entry.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return "view";
+  static constexpr const char* kNames[] = {"view", "function", "decomposition", "host fallback", "none"};
+  const Plan& plan = entry.plan();
   if (entry.flags & BP_OP_COMPOSITE) return "decomposition";
-  if (entry.flags & BP_OP_HIGHER_ORDER) return "function";
-  const KernelTable* table = entry.table.load(std::memory_order_acquire);
-  if (backend.index < table->by_backend.size() && !table->by_backend[backend.index].empty()) return "kernel";
-  if (entry.decompose) return "decomposition";
-  const bool host_memory = (backend.def.flags & BP_BACKEND_HOST_MEMORY) != 0;
-  return (entry.flags & BP_OP_HOST) && !host_memory ? "host fallback" : "none";
+  if (backend.index >= plan.n_devices) return "none";
+  const DeviceSlot& slot = plan.devices[backend.index];
+  const bool kernel = !slot.rows.empty() && slot.otherwise != DeviceRule::kView;
+  return kernel ? "kernel" : kNames[static_cast<size_t>(slot.otherwise)];
 }
 
 }  // namespace

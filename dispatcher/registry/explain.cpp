@@ -107,31 +107,34 @@ std::string dtypes(bp_dtype_mask mask) {
 }
 
 void device_slot(std::ostringstream& out, const OpEntry& entry, uint32_t backend) {
-  const KernelTable* table = entry.table.load(std::memory_order_acquire);
+  static constexpr const char* kOtherwise[] = {"none needed: a view is metadata work of the core", "function",
+                                               "decomposition", "host fallback (host: true)", "missing kernel"};
+  const Plan& plan = entry.plan();
   const BackendRecord& b = backend_at(backend);
-  if (b.withdrawn) return;
+  if (b.withdrawn || backend >= plan.n_devices) return;
+  const DeviceSlot& slot = plan.devices[backend];
   out << "  device " << b.name << ": ";
-  if (entry.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
-    out << "none needed: a view is metadata work of the core\n";
-    return;
-  }
   bool any = false;
-  if (backend < table->by_backend.size()) {
-    for (const KernelRow* row : table->by_backend[backend]) {
-      out << (any ? "      loses: " : "kernel of plugin ") << '"' << row->owner->name << '"' << " (" << row->file << ":"
-          << row->def.line << "), priority " << row->def.priority << ", " << dtypes(row->def.dtypes) << "\n";
-      any = true;
-    }
+  for (const KernelRow* row : slot.otherwise == DeviceRule::kView ? std::vector<const KernelRow*>{} : slot.rows) {
+    out << (any ? "      loses: " : "kernel of plugin ") << '"' << row->owner->name << '"' << " (" << row->file << ":"
+        << row->def.line << "), priority " << row->def.priority << ", " << dtypes(row->def.dtypes) << "\n";
+    any = true;
   }
-  if (any) {
-    if (entry.decompose) out << "      else: decomposition\n";
-  } else if (entry.decompose) {
-    out << "decomposition\n";
-  } else if ((entry.flags & BP_OP_HOST) && !(b.def.flags & BP_BACKEND_HOST_MEMORY)) {
-    out << "host fallback (host: true)\n";
-  } else {
-    out << "missing kernel\n";
-  }
+  if (!any)
+    out << kOtherwise[static_cast<size_t>(slot.otherwise)] << "\n";
+  else if (slot.otherwise == DeviceRule::kDecomposition)
+    out << "      else: decomposition\n";
+}
+
+void key_slot(std::ostringstream& out, const KeySlot& slot) {
+  if (slot.key->withdrawn) return;
+  out << "  key " << slot.key->name << ": ";
+  if (slot.row)
+    out << "row of plugin \"" << slot.row->owner->name << "\" (" << slot.row->file << ":" << slot.row->def.line
+        << ")\n";
+  else
+    out << (slot.key->fallback ? "the key's fallback, plugin \"" + slot.key->owner->name + "\"" : "falls through")
+        << "\n";
 }
 
 }  // namespace
@@ -159,16 +162,7 @@ std::string explain(OpHandle op) {
     batch(out, entry);
   formulas(out, record, BP_RULE_PUT, "put", nullptr);
   formulas(out, record, BP_RULE_DECOMPOSE, composite ? "every call" : "decomposition", nullptr);
-  for (uint32_t bit = 0; const KeyRecord* key = key_at(bit); ++bit) {
-    const KernelTable* table = entry.table.load(std::memory_order_acquire);
-    if (key->withdrawn) continue;
-    const KernelRow* row = bit < table->by_key.size() ? table->by_key[bit] : nullptr;
-    out << "  key " << key->name << ": ";
-    if (row)
-      out << "row of plugin \"" << row->owner->name << "\" (" << row->file << ":" << row->def.line << ")\n";
-    else
-      out << (key->fallback ? "the key's fallback, plugin \"" + key->owner->name + "\"" : "falls through") << "\n";
-  }
+  for (const KeySlot& slot : entry.plan().keys) key_slot(out, slot);
   if (!composite && !(entry.flags & BP_OP_HIGHER_ORDER))
     for (uint32_t b = 0; b < backend_count(); ++b) device_slot(out, entry, b);
   return out.str();

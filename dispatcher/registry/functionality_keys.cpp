@@ -5,8 +5,6 @@ namespace backplane::core {
 
 namespace {
 int64_t rank_of(std::string_view name) {
-  if (name == "autograd") return 0;
-  if (name == "levels") return 1 << 20;
   const KeyRecord* key = find_key(name);
   BP_CHECK(key, VALUE, "register_key: there is no key \"", name, "\" to stand above or below of");
   return key->rank;
@@ -20,7 +18,8 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& def) {
   const KeyRecord* taken = find_key(def.name);
   BP_CHECK(!taken || (taken->withdrawn && taken->owner->name == owner->name), VALUE, "register_key: the key \"",
            def.name, "\" is taken by plugin \"", taken ? taken->owner->name : "", "\"");
-  BP_CHECK(taken || r.key_count < kMaxKeys, VALUE, "register_key: all ", kMaxKeys, " functionality keys are taken");
+  BP_CHECK(taken || r.key_count < kPluginBits, VALUE, "register_key: all ", kPluginBits,
+           " functionality keys are taken");
   constexpr int64_t kStep = 1 << 10;
   int64_t low = def.above ? rank_of(def.above) : INT64_MIN, high = def.below ? rank_of(def.below) : INT64_MAX;
   BP_CHECK(low < high, VALUE, "register_key: \"", def.name, "\" cannot stand above \"", def.above ? def.above : "",
@@ -37,35 +36,39 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& def) {
   key->owner = owner;
   uint32_t bit = key->bit;
   tables.keys[bit].store(key.release(), std::memory_order_release);
-  rebuild_all_tables();
+  rebuild_all_plans();
   return bit;
 }
 
-const KeyRecord* key_at(uint32_t bit) noexcept {
-  return bit < kMaxKeys ? tables.keys[bit].load(std::memory_order_acquire) : nullptr;
+void register_layer(uint64_t key, const char* name, int64_t rank, Handle handle, HandleFast fast) {
+  auto record = std::make_unique<KeyRecord>();
+  record->name = name;
+  record->bit = static_cast<uint32_t>(__builtin_ctzll(key));
+  record->rank = rank;
+  record->handle = handle;
+  record->fast = fast;
+  record->owner = core_plugin();
+  const uint32_t bit = record->bit;
+  tables.keys[bit].store(record.release(), std::memory_order_release);
 }
 
+const KeyRecord* key_at(uint32_t bit) noexcept { return tables.keys[bit].load(std::memory_order_acquire); }
+
 const KeyRecord* find_key(std::string_view name) noexcept {
-  for (uint32_t bit = 0; bit < kMaxKeys; ++bit) {
-    const KeyRecord* key = key_at(bit);
-    if (!key) return nullptr;
-    if (key->name == name) return key;
-  }
+  for (uint32_t bit = 0; bit < tables.keys.size(); ++bit)
+    if (const KeyRecord* key = key_at(bit); key && key->name == name) return key;
   return nullptr;
 }
 
 uint64_t highest_key(uint64_t keys) noexcept {
+  if (!(keys & (keys - 1))) return keys;
   uint64_t best = 0;
   int64_t best_rank = INT64_MIN;
   for (uint64_t rest = keys; rest; rest &= rest - 1) {
-    uint32_t bit = static_cast<uint32_t>(__builtin_ctzll(rest));
-    uint64_t mask = uint64_t{1} << bit;
+    const auto bit = static_cast<uint32_t>(__builtin_ctzll(rest));
     const KeyRecord* key = key_at(bit);
-    int64_t rank = mask == kTapeKey                    ? 0
-                   : mask & (kLevelKey | kCreationKey) ? 1 << 20
-                   : key && !key->withdrawn            ? key->rank
-                                                       : INT64_MIN;
-    if (rank > best_rank || !best) best_rank = rank, best = mask;
+    const int64_t rank = key && !key->withdrawn ? key->rank : INT64_MIN;
+    if (rank > best_rank || !best) best_rank = rank, best = uint64_t{1} << bit;
   }
   return best;
 }

@@ -49,9 +49,9 @@ void classify(OpEntry& entry) {
   entry.forward = by(BP_RULE_JVP);
   entry.n_args = static_cast<int32_t>(record.args.size());
   entry.n_results = static_cast<int32_t>(record.results.size());
-  entry.short_way = short_way(record);
-  if (!(entry.flags & (BP_OP_CREATION | BP_OP_RANDOM)) && !has_tag(record.def.tags, "creation"))
-    entry.fall_through |= kCreationKey;
+  entry.fast = fast_path(record);
+  entry.edges = handlers.fast[static_cast<size_t>(entry.fast)];
+  if (has_tag(record.def.tags, "creation") || (entry.flags & (BP_OP_CREATION | BP_OP_RANDOM))) entry.flags |= kCreates;
   entry.vjp_of_arg.clear();
   entry.jvp_of_arg.clear();
   for (uint32_t i = 0; i < record.args.size(); ++i) {
@@ -196,8 +196,8 @@ static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   old.lasting =
       old.owner->index != kCountedPlugins || !entry->rows.empty() || (old.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   std::erase(old.rows, nullptr);
-  rebuild_table(*entry);
-  rebuild_table(old);
+  rebuild_plan(*entry);
+  rebuild_plan(old);
   retired().entries.emplace_back(&old);
   op_slots[old.handle].store(entry.release(), std::memory_order_release);
   return old.handle;
@@ -240,7 +240,7 @@ uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
     return revive(*op_entry(taken->second), std::move(entry));
   OpEntry& placed = *entry;
   uint32_t handle = insert_entry(r, std::move(entry));
-  rebuild_table(placed);
+  rebuild_plan(placed);
   take_role(placed);
   return handle;
 }
@@ -250,7 +250,7 @@ uint32_t register_backend(PluginRecord* owner, const bp_backend_def& def) {
   std::lock_guard guard(r.lock);
   BackendRecord* backend = add_backend(owner, def);
   owner->backends.push_back(backend->name);
-  rebuild_all_tables();
+  rebuild_all_plans();
   return backend->index;
 }
 

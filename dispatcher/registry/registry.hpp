@@ -1,8 +1,8 @@
 // The run-time registry: ops, kernel rows and functionality keys, each with its owner.
 //
-// Reading is lock-free: an op's entry and its table of rows are reached through atomics and are never freed, so a call
+// Reading is lock-free: an op's entry and its plan are reached through atomics and are never freed, so a call
 // that holds a CallGuard may use what it read. Writing happens under one lock. Kernel rows of a withdrawn plugin leave
-// the table; entries of its ops stay, marked. What a program's own definition replaces is freed once nothing reads it.
+// the plan; entries of its ops stay, marked. What a program's own definition replaces is freed once nothing reads it.
 #pragma once
 
 #include <atomic>
@@ -12,68 +12,31 @@
 #include <vector>
 
 #include "memory/device.hpp"
-#include "memory/plugin_record.hpp"
 #include "record/evaluator.hpp"
-#include "record/op_record.hpp"
 #include "registry/batch_rule.hpp"
+#include "registry/plan.hpp"
 
 namespace backplane::core {
 
-struct KernelRow {
-  bp_kernel_def def{};  // its strings lead into the members below
-  std::string op;
-  std::string backend;
-  std::string file;
-  PluginRecord* owner = nullptr;
-  int32_t n_args = 0;  // the op's arguments at the row's revision: what its kernel is called with
-  bool withdrawn = false;
-  bool for_all = false;  // backend "*"
-};
-
-// What the short way (fast_call.hpp) reads of the best row on a backend, in one place.
-struct ShortRow {
-  bp_dtype_mask dtypes = 0;    // compute dtypes that it may serve so; 0: none, or there is no row
-  uint32_t granted_flags = 0;  // BP_TENSOR_CONTIGUOUS: takes operands of any strides
-  bool immediates = false;
-  bool inplace = false;  // the output may be an operand
-  bp_kernel_fn fn = nullptr;
-  const KernelRow* row = nullptr;
-  bp_frame frame{};  // of a call on ordinal 0, but for its keys and compute dtype
-};
-
-// The rows of one op, best first, by backend index. Immutable; replaced as a whole.
-struct KernelTable {
-  uint32_t n_short_rows = 0;  // by backend index, as by_backend
-  std::unique_ptr<ShortRow[]> short_rows;
-  std::vector<std::vector<const KernelRow*>> by_backend;
-  std::vector<const KernelRow*> by_key;  // by key bit; nullptr: the key's fallback
-};
-
-// May fast_call.cpp serve an op's calls, or view_call.cpp, and where does the result then come from?
-enum class ShortWay : uint8_t {
-  kNone,
-  kView,          // of its first argument, which is its only tensor
-  kLikeOperands,  // elementwise: a fresh output of the operands' common shape
-  kInferred,      // a fresh output by the entry's rules
-  kFromKernel     // dynamic: the kernel makes it
-};
-
 // Beside BP_OP_*, in OpEntry::flags: a composite with a batch rule of its own, which a level sees whole.
 inline constexpr uint64_t kBatchedWhole = uint64_t{1} << 60;
+// And one that makes tensors out of nothing, or out of metadata: of the innermost level, while one is active.
+inline constexpr uint64_t kCreates = uint64_t{1} << 61;
 
 // How an op is differentiated, in either mode. Worked out once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
 struct OpEntry {
-  // Read by every call, and therefore side by side. A withdrawn op's table has no short rows that take anything.
+  // Read by every call, and therefore side by side. A withdrawn op's plan has no fast rows that take anything.
   std::unique_ptr<OpRecord> record;
-  std::atomic<const KernelTable*> table{nullptr};
-  uint64_t flags = 0;         // BP_OP_*
-  uint64_t fall_through = 0;  // keys that this op ignores
+  std::atomic<const Plan*> plan_{nullptr};
+  uint64_t flags = 0;  // BP_OP_*
   int32_t n_args = 0;
   int32_t n_results = 0;
-  ShortWay short_way = ShortWay::kNone;
+  FastEdges edges;  // of its fast path
+  FastPath fast = FastPath::kNone;
   std::atomic<bool> withdrawn{false};
+  const Plan& plan() const { return *plan_.load(std::memory_order_acquire); }
 
   uint32_t handle = 0;
   mutable std::atomic<bool> host_fallback_reported{false}, batch_loop_reported{false};
@@ -89,7 +52,7 @@ struct OpEntry {
   std::shared_ptr<void> kept;                    // what the record's functions read, where the registering side asks
   std::atomic<uint32_t> holds{0};                // references from hold_op_def
   bool lasting = false;                          // others may point into it for as long as the process lives
-  ~OpEntry() { delete table.load(std::memory_order_relaxed); }
+  ~OpEntry() { delete plan_.load(std::memory_order_relaxed); }
 };
 
 // Frees what definitions have replaced, as far as no call, node or holder reads it any more. Never waits. Without the
@@ -133,7 +96,6 @@ OpEntry& role_op(Role role);  // throws where no entry has the role
 uint32_t register_op(PluginRecord* owner, const bp_op_def& op);
 uint32_t register_backend(PluginRecord* owner, const bp_backend_def& backend);
 void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);
-uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
 // Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
 // plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
 // Returns what was taken back.
@@ -144,24 +106,5 @@ void restore(const Withdrawn& all);
 void free_withdrawn(const Withdrawn& all);
 // Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
 void quiesce(PluginRecord* owner);
-
-// Functionality keys. Bits 0 to 59 are given out; the rest are the core's.
-inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
-inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
-// Included while a level is active. Only ops that make tensors out of nothing, or out of metadata, see it.
-inline constexpr uint64_t kCreationKey = uint64_t{1} << 61;
-struct KeyRecord {
-  std::string name;
-  uint32_t bit = 0;
-  int64_t rank = 0;  // the higher one comes first; the tape's is 0
-  bp_kernel_fn fallback = nullptr;
-  void* context = nullptr;
-  PluginRecord* owner = nullptr;
-  std::atomic<bool> withdrawn{false};
-};
-const KeyRecord* key_at(uint32_t bit) noexcept;
-const KeyRecord* find_key(std::string_view name) noexcept;
-// The highest-ranked of a set of keys (levels and tape included), as a bit.
-uint64_t highest_key(uint64_t keys) noexcept;
 
 }  // namespace backplane::core

@@ -1,5 +1,5 @@
 // What the registry's own files share: its tables, its lock, and what it has replaced. For registry.cpp,
-// kernel_table.cpp, functionality_keys.cpp and withdrawal.cpp alone.
+// plan.cpp, functionality_keys.cpp and withdrawal.cpp alone.
 //
 // `tables` is read by calls without a lock; everything else here belongs to whoever holds Registry::lock.
 #pragma once
@@ -13,13 +13,11 @@
 
 namespace backplane::core {
 
-inline constexpr uint32_t kMaxKeys = 60;
-
 // What calls read, without a lock and without an initialisation guard.
 struct Tables {
   std::atomic<uint32_t> count{0};
   std::array<std::atomic<OpEntry*>, static_cast<size_t>(Role::kCount)> roles{};
-  std::array<std::atomic<KeyRecord*>, kMaxKeys> keys{};
+  std::array<std::atomic<KeyRecord*>, 64> keys{};
 };
 extern constinit Tables tables;
 
@@ -33,25 +31,18 @@ struct Registry {
 Registry& registry();
 Registry& ready_registry();  // with the built-in records in it
 
-// What was replaced and may still be read. Tables are freed once calls have ended; entries too, where only calls, nodes
+// What was replaced and may still be read. Plans are freed once calls have ended; entries too, where only calls, nodes
 // and holders point to them (reclaim_replaced). Under the lock.
 struct Retired {
-  std::vector<std::unique_ptr<const KernelTable>> tables;  // oldest first
-  uint64_t freed = 0;                                      // tables that stood before those
+  std::vector<std::unique_ptr<const Plan>> plans;  // oldest first
+  uint64_t freed = 0;                              // plans that stood before those
   std::vector<std::unique_ptr<OpEntry>> entries;
-  // The calls that ran when the first `aged_tables` and `aged_entries` were all that there was.
+  // The calls that ran when the first `aged_plans` and `aged_entries` were all that there was.
   std::optional<Grace> grace;
-  uint64_t aged_tables = 0;  // counted as `freed`
+  uint64_t aged_plans = 0;  // counted as `freed`
   size_t aged_entries = 0;
 };
 Retired& retired();
-void free_tables(Retired& old, uint64_t upto);  // counted as Retired::freed
-
-// short_row.cpp: how the short way may serve an op with this record, and what it reads of the best row on a backend.
-ShortWay short_way(const OpRecord& record);
-ShortRow short_row(const OpEntry& op, const KernelRow& row, uint32_t backend);
-
-void rebuild_table(OpEntry& entry);
-void rebuild_all_tables();
+void free_plans(Retired& old, uint64_t upto);  // counted as Retired::freed
 
 }  // namespace backplane::core

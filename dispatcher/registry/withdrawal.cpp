@@ -11,8 +11,8 @@ struct Withdrawn {
   std::vector<BackendRecord*> backends;
   std::vector<OpEntry*> ops;
   std::vector<KernelRow*> rows;
-  std::vector<OpEntry*> touched;  // whose tables they concern
-  uint64_t tables_before = 0;     // the count of all tables retired up to the withdrawal
+  std::vector<OpEntry*> touched;  // whose plans they concern
+  uint64_t plans_before = 0;      // the count of all plans retired up to the withdrawal
 };
 
 namespace {
@@ -36,10 +36,10 @@ void collect(Registry& r, Withdrawn& all) {
   }
 }
 
-// Backends and keys concern the tables of all ops; ops and rows their own.
-void rebuild_tables_of(const Withdrawn& all) {
-  if (!all.keys.empty() || !all.backends.empty()) return rebuild_all_tables();
-  for (OpEntry* entry : all.touched) rebuild_table(*entry);
+// Backends and keys concern the plans of all ops; ops and rows their own.
+void rebuild_plans_of(const Withdrawn& all) {
+  if (!all.keys.empty() || !all.backends.empty()) return rebuild_all_plans();
+  for (OpEntry* entry : all.touched) rebuild_plan(*entry);
 }
 
 void mark(const Withdrawn& all, bool withdrawn) {
@@ -47,7 +47,7 @@ void mark(const Withdrawn& all, bool withdrawn) {
   for (BackendRecord* backend : all.backends) backend->withdrawn = withdrawn;
   for (OpEntry* op : all.ops) op->withdrawn.store(withdrawn, std::memory_order_release);
   for (KernelRow* row : all.rows) row->withdrawn = withdrawn;
-  rebuild_tables_of(all);
+  rebuild_plans_of(all);
 }
 
 }  // namespace
@@ -59,15 +59,15 @@ std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner) {
   all->owner = owner;
   collect(r, *all);
   mark(*all, true);
-  all->tables_before = retired().freed + retired().tables.size();
+  all->plans_before = retired().freed + retired().plans.size();
   owner->ops.clear();
   owner->backends.clear();
   return all;
 }
 
-void free_tables(Retired& old, uint64_t upto) {
+void free_plans(Retired& old, uint64_t upto) {
   if (upto <= old.freed) return;
-  old.tables.erase(old.tables.begin(), old.tables.begin() + static_cast<std::ptrdiff_t>(upto - old.freed));
+  old.plans.erase(old.plans.begin(), old.plans.begin() + static_cast<std::ptrdiff_t>(upto - old.freed));
   old.freed = upto;
 }
 
@@ -82,19 +82,19 @@ void reclaim_replaced() {
   std::lock_guard guard(ready_registry().lock);
   Retired& old = retired();
   if (old.grace && !old.grace->over()) return;
-  free_tables(old, old.aged_tables);
+  free_plans(old, old.aged_plans);
   std::vector<std::unique_ptr<OpEntry>> left;
   for (size_t i = 0; i < old.entries.size(); ++i)
     (i < old.aged_entries && is_unread(*old.entries[i]) ? gone : left).push_back(std::move(old.entries[i]));
   old.entries = std::move(left);
-  old.aged_tables = old.freed + old.tables.size();
+  old.aged_plans = old.freed + old.plans.size();
   old.aged_entries = old.entries.size();
   old.grace.emplace();
 }
 
 void free_withdrawn(const Withdrawn& all) {
   std::lock_guard guard(ready_registry().lock);
-  free_tables(retired(), all.tables_before);
+  free_plans(retired(), all.plans_before);
   const std::set<const KernelRow*> gone(all.rows.begin(), all.rows.end());
   for (uint32_t i = 0; i < op_count(); ++i)
     std::erase_if(op_entry(i)->rows, [&](const auto& row) { return gone.contains(row.get()); });

@@ -309,22 +309,30 @@ void record_call(const Call& call) {
   record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0});
 }
 
-bool record_fast(const Call& call, const Operands& operands) {
-  if (call.op.derivative == Derivative::kDecompose || thread_state.captures ||
-      !call_fast(call.op, call.args, call.n_args, call.outs, call.mask & ~kTapeKey, operands))
+bool record_fast(const Call& call, Operands operands) {
+  const OpEntry& op = call.op;
+  if (op.derivative == Derivative::kDecompose || thread_state.level || thread_state.captures) return false;
+  const auto served = [&]<FastPath kPath>() {
+    return call_fast<kPath>(op, op.plan(), call.args, call.outs, call.mask & ~kTapeKey, operands);
+  };
+  const bool elementwise = op.fast == FastPath::kLikeOperands;
+  if (!(elementwise                        ? served.operator()<FastPath::kLikeOperands>()
+        : op.fast == FastPath::kInferred   ? served.operator()<FastPath::kInferred>()
+        : op.fast == FastPath::kFromKernel ? served.operator()<FastPath::kFromKernel>()
+                                           : false))
     return false;
   const bp_value& out = call.outs[0];
   TensorImpl* result = out.tag == BP_TAG_TENSOR ? impl(out.u.t) : nullptr;
-  const bool one_form = call.op.short_way == ShortWay::kLikeOperands && result->dtype == operands.first->dtype;
-  record_node({call.op, call.args, call.outs, call.args, &result, nullptr, 0, one_form});
+  const bool one_form = elementwise && result->dtype == operands.first->dtype;
+  record_node({op, call.args, call.outs, call.args, &result, nullptr, 0, one_form});
   return true;
 }
 
 namespace {
 [[gnu::constructor]] void register_handlers() {
-  call_handlers.tape = record_call;
-  call_handlers.tape_fast = record_fast;
-  call_handlers.move = record_move;
+  register_layer(
+      kTapeKey, "autograd", kTapeRank, [](const Call& call, const KeySlot*) { record_call(call); }, record_fast);
+  moved = record_move;
 }
 }  // namespace
 

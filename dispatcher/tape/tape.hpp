@@ -18,8 +18,6 @@
 
 namespace backplane::core {
 
-struct Operands;  // call/fast_call.hpp
-
 // Has a tensor of this dtype a gradient?
 inline bool is_inexact(bp_dtype dtype) { return BP_DTYPE_BIT(dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX); }
 
@@ -135,8 +133,8 @@ void record_call(const Call& call);
 // A list among a call's results has no place in a node: where one holds tensors with a derivative, throws, with the
 // results released. Of an op that decomposes, lists are followed through its parts.
 void refuse_lists(const Call& call, const char* transform);
-// The same by the short way, of an op that has one, where nothing but the tape intercepts. False: it declines.
-bool record_fast(const Call& call, const Operands& operands);
+// The same on the fast path, where nothing but the tape intercepts. False: it declines.
+bool record_fast(const Call& call, Operands operands);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
 // history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
 // `mutated` had `version` before.

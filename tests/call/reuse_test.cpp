@@ -24,7 +24,7 @@ Tensor vector_of(const std::vector<double>& numbers) {
 Tensor spending(const char* op, std::initializer_list<bp_value> args, uint64_t spent) {
   bp_value out{};
   core::CallGuard guard;
-  core::call_spending(core::checked_entry(find_op(op)), args.begin(), static_cast<int32_t>(args.size()), &out,
+  core::call_donating(core::checked_entry(find_op(op)), args.begin(), static_cast<int32_t>(args.size()), &out,
                       ~uint64_t{0}, spent);
   return Tensor::adopt(out.u.t);
 }

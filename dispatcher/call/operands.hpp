@@ -1,0 +1,67 @@
+// The one scan of a call's arguments: their keys, and what the fast path needs to know of them.
+#pragma once
+
+#include "memory/tensor_impl.hpp"
+#include "registry/registry.hpp"
+
+namespace backplane::core {
+
+// What the operands of a call have in common. Two words, which a call keeps in registers.
+struct Operands {
+  const TensorImpl* first = nullptr;
+  uint32_t traits = ~0u;  // BP_TENSOR_* that all have, and those below
+
+  bool plain() const { return traits & kPlain; }
+  bool numbers() const { return !(traits & kNoNumbers); }
+
+  // Of one device, dtype and, where the op wants that, shape.
+  static constexpr uint32_t kPlain = 1u << 31;
+  static constexpr uint32_t kNoNumbers = 1u << 30;  // none stands in a tensor position
+};
+
+// Visits the tensors among values, lists included.
+template <class Visit>
+inline void each_tensor(const bp_value* values, int32_t n, Visit visit) {
+  for (int32_t i = 0; i < n; ++i) {
+    const bp_value& v = values[i];
+    if (v.tag == BP_TAG_TENSOR) {
+      visit(impl(v.u.t));
+    } else if (v.tag == BP_TAG_TENSOR_LIST) {
+      for (uint32_t k = 0; k < v.count; ++k)
+        if (v.u.tensors[k]) visit(impl(v.u.tensors[k]));
+    }
+  }
+}
+
+// An int that only uint64 holds, or no dtype: how it reaches a kernel is the slow path's to say.
+inline constexpr uint16_t kLargeInt = BP_VALUE_UINT64 | BP_VALUE_BEYOND;
+
+// Of any arguments; `keys` receives what the tensors carry. fast_call.cpp.
+Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& keys);
+
+// The same, written out for the commonest operands: tensors that are alike, of which the first argument is one.
+template <FastPath kPath>
+[[gnu::always_inline]] inline Operands read_operands(const OpEntry& op, const bp_value* args, uint64_t& keys) {
+  if (args[0].tag != BP_TAG_TENSOR) [[unlikely]]
+    return read_any_operands(op, args, keys);
+  const TensorImpl& first = *impl(args[0].u.t);
+  keys = first.keys;
+  uint32_t traits = first.flags | Operands::kPlain | Operands::kNoNumbers;
+  if (kPath == FastPath::kView) return {&first, traits};  // its only tensor
+  for (int32_t i = 1; i < op.n_args; ++i) {
+    const bp_value& v = args[i];
+    if (v.tag != BP_TAG_TENSOR) {
+      if (v.tag != BP_TAG_TENSOR_LIST && !(v.flags & kLargeInt) && !(op.record->tensor_args >> (i & 63) & 1)) continue;
+      return read_any_operands(op, args, keys);
+    }
+    const TensorImpl& t = *impl(v.u.t);
+    keys |= t.keys;
+    traits &= t.flags | Operands::kPlain | Operands::kNoNumbers;
+    if (!t.storage || !same_device(t, first) || (t.dtype != first.dtype && i < op.record->n_alike) ||
+        (kPath == FastPath::kLikeOperands && !same_shape(t, first)))
+      return read_any_operands(op, args, keys);
+  }
+  return {&first, traits};
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,42 @@
+// Which calls of an op the fast path may serve, and what it reads of the best row on a backend: at registration.
+#include "registry/registry.hpp"
+
+namespace backplane::core {
+
+FastPath fast_path(const OpRecord& record) {
+  if (record.n_alike == 0 || (record.def.flags & BP_OP_COMPOSITE) || !record.simple_tensors) return FastPath::kNone;
+  if (record.results.size() != 1 || (record.results[0].flags & BP_ARG_LIST)) return FastPath::kNone;
+  if (record.def.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))
+    return record.tensor_args == 1 && record.def.alias == 0 && record.shape_words[0] ? FastPath::kView
+                                                                                     : FastPath::kNone;
+  for (size_t i = 0; i < record.n_alike; ++i)
+    if (record.args[i].type != BP_TYPE_TENSOR) return FastPath::kNone;
+  if (record.def.flags & BP_OP_ELEMENTWISE) {
+    const bool all_alike = record.tensor_args == (uint64_t{1} << record.n_alike) - 1;
+    return all_alike && !record.shape_formula ? FastPath::kLikeOperands : FastPath::kNone;
+  }
+  return record.def.flags & BP_OP_DYNAMIC ? FastPath::kFromKernel : FastPath::kInferred;
+}
+
+FastRow fast_row(const OpEntry& op, const KernelRow& row, uint32_t backend) {
+  constexpr uint32_t kSlow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS;
+  const uint32_t flags = row.def.flags;
+  const bool elementwise = op.fast == FastPath::kLikeOperands;
+  const bool plain = op.fast > FastPath::kView && !(flags & kSlow) && row.def.max_elements == 0 &&
+                     row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 &&
+                     (elementwise || !(op.flags & BP_OP_REDUCTION) || !(flags & BP_KERNEL_LOOP));
+  FastRow result{.fn = row.def.fn, .row = &row};
+  if (plain) result.dtypes = row.def.dtypes & op.record->alike_dtypes;
+  // A loop descriptor says more than strides, and is the slow path's to build; flat elementwise calls have none.
+  if (!elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP))) result.granted_flags = BP_TENSOR_CONTIGUOUS;
+  result.immediates = (flags & BP_KERNEL_IMMEDIATES) != 0;
+  result.inplace = elementwise && (flags & BP_KERNEL_INPLACE);
+  result.frame.header = BP_HEADER(bp_frame);
+  result.frame.host = &host_table;
+  result.frame.op = &op.record->info;
+  result.frame.context = row.def.context;
+  result.frame.backend = backend;
+  return result;
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,120 @@
+// Making plans, and the rows that go into them.
+#include "registry/plan.hpp"
+
+#include <algorithm>
+
+#include "registry/registry_state.hpp"
+
+namespace backplane::core {
+
+constinit Handlers handlers{};
+
+namespace {
+
+bool row_before(const KernelRow* a, const KernelRow* b) {
+  if (a->for_all != b->for_all) return b->for_all;
+  if (a->def.priority != b->def.priority) return a->def.priority > b->def.priority;
+  return a->owner->name < b->owner->name;
+}
+
+// A layer follows a composite through its parts, and an op that takes a function by the rules of that.
+KeySlot layer_slot(const OpEntry& op, const KeyRecord& key) {
+  const uint64_t bit = uint64_t{1} << key.bit;
+  if (bit == kCreationKey && !(op.flags & kCreates)) return {};
+  if ((op.flags & BP_OP_COMPOSITE) && !((op.flags & kBatchedWhole) && bit == kLevelKey))
+    return {handlers.decomposition, nullptr, &key, nullptr};
+  if (op.flags & BP_OP_HIGHER_ORDER) return {handlers.function, nullptr, &key, nullptr};
+  return {key.handle, key.fast, &key, nullptr};
+}
+
+KeySlot plugin_slot(const OpEntry& op, const KeyRecord& key, const KernelRow* row) {
+  if (!row && (key.withdrawn || !key.fallback)) return {nullptr, nullptr, &key, nullptr};
+  return {op.flags & BP_OP_COMPOSITE ? handlers.decomposition : handlers.key, nullptr, &key, row};
+}
+
+void plan_keys(const OpEntry& entry, Plan& plan) {
+  for (uint32_t bit = 0; bit < kPluginBits; ++bit) {
+    const KeyRecord* key = key_at(bit);
+    if (!key) break;
+    const KernelRow* best = nullptr;
+    for (const auto& row : entry.rows)
+      if (!row->withdrawn && row->backend == "key:" + key->name && (!best || row_before(row.get(), best)))
+        best = row.get();
+    plan.keys.push_back(plugin_slot(entry, *key, best));
+  }
+  for (uint32_t bit = kPluginBits; bit < 64; ++bit)
+    if (const KeyRecord* key = key_at(bit)) plan.layers[bit - kPluginBits] = layer_slot(entry, *key);
+  for (uint32_t bit = 0; bit < 64; ++bit)
+    if ((bit >= kPluginBits || bit < plan.keys.size()) && plan.slot(bit).handle) plan.answers |= uint64_t{1} << bit;
+}
+
+DeviceRule rule_without_rows(const OpEntry& op, const BackendRecord& backend) {
+  if (op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return DeviceRule::kView;
+  if (op.flags & BP_OP_HIGHER_ORDER) return DeviceRule::kFunction;
+  if (op.decompose) return DeviceRule::kDecomposition;
+  const bool host_memory = (backend.def.flags & BP_BACKEND_HOST_MEMORY) != 0;
+  return (op.flags & BP_OP_HOST) && !host_memory ? DeviceRule::kHostFallback : DeviceRule::kMissing;
+}
+
+void plan_devices(const OpEntry& entry, Plan& plan) {
+  plan.n_devices = backend_count();
+  plan.devices = std::make_unique<DeviceSlot[]>(plan.n_devices);
+  for (uint32_t i = 0; i < plan.n_devices; ++i) {
+    const BackendRecord& backend = backend_at(i);
+    DeviceSlot& slot = plan.devices[i];
+    slot.otherwise = rule_without_rows(entry, backend);
+    for (const auto& row : entry.rows)
+      if (!row->withdrawn && (row->for_all || row->backend == backend.name)) slot.rows.push_back(row.get());
+    std::sort(slot.rows.begin(), slot.rows.end(), row_before);
+    if (!slot.rows.empty() && !entry.withdrawn) slot.fast = fast_row(entry, *slot.rows.front(), i);
+  }
+}
+
+}  // namespace
+
+void rebuild_plan(OpEntry& entry) {
+  auto plan = std::make_unique<Plan>();
+  plan->device = entry.flags & BP_OP_COMPOSITE                   ? handlers.decomposition
+                 : entry.flags & BP_OP_HIGHER_ORDER              ? handlers.function
+                 : entry.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW) ? handlers.view
+                                                                 : handlers.device;
+  plan_keys(entry, *plan);
+  plan_devices(entry, *plan);
+  if (const Plan* old = entry.plan_.exchange(plan.release(), std::memory_order_acq_rel))
+    retired().plans.emplace_back(old);
+}
+
+void rebuild_all_plans() {
+  for (uint32_t i = 0; i < op_count(); ++i) rebuild_plan(*op_entry(i));
+}
+
+void register_kernel(PluginRecord* owner, const bp_kernel_def& def) {
+  constexpr size_t kMinimum = offsetof(bp_kernel_def, line) + sizeof(uint32_t);
+  BP_CHECK(def.header.struct_size >= kMinimum && def.header.struct_size <= BP_MAX_STRUCT_SIZE, VERSION,
+           "register_kernel: struct size ", def.header.struct_size, " is impossible; this minor needs at least ",
+           kMinimum);
+  BP_CHECK(def.op && def.backend && def.fn, VALUE, "register_kernel: op, backend and fn are required");
+  Registry& r = ready_registry();
+  std::lock_guard guard(r.lock);
+  uint32_t handle = find_op_loaded(def.op);
+  BP_CHECK(handle != BP_NO_OP, VALUE, "register_kernel: there is no op ", def.op, "; plugin \"", owner->name,
+           "\" registers a kernel for it on backend ", def.backend, ": register the op first or correct its name");
+  OpEntry& entry = *op_entry(handle);
+  BP_CHECK(def.revision <= entry.record->def.revision, VERSION, "register_kernel: ", def.op, " has signature revision ",
+           entry.record->def.revision, "; the kernel was written for ", def.revision, ", a newer one");
+  auto row = std::make_unique<KernelRow>();
+  row->def = def;
+  row->op = def.op;
+  row->backend = def.backend;
+  row->for_all = row->backend == "*";
+  row->file = def.file ? def.file : "";
+  row->def.op = row->op.c_str();
+  row->def.backend = row->backend.c_str();
+  row->def.file = row->file.c_str();
+  row->owner = owner;
+  for (const bp_arg_def& arg : entry.record->args) row->n_args += arg.since <= def.revision;
+  entry.rows.push_back(std::move(row));
+  rebuild_plan(entry);
+}
+
+}  // namespace backplane::core
