@@ -6,7 +6,8 @@ namespace {
 
 constexpr size_t kMaxRank = 64;  // of a Tensor; record/shape_rules.hpp
 constexpr int kMaxJoined = 8;    // lists that are looked into, joined by +
-constexpr const char* kBeyond = "exceeds the ints of formulas, which go from -2**63 to 2**64 - 1; write a float";
+constexpr const char* kBeyond =
+    "the result exceeds the ints of formulas, which go from -2**63 to 2**64 - 1; write a float";
 
 bool fits(WideInt value) { return value >> 64 == 0 || value >> 63 == -1; }
 
@@ -47,7 +48,8 @@ std::optional<Const> const_of(WideInt value) {
 
 KnownInt compute(std::string_view op, std::optional<WideInt> a, std::optional<WideInt> b) {
   const bool divides = op == "floordiv" || op == "mod";
-  if (divides && b && *b == 0) return {{}, op == "mod" ? "'%' divides by 0" : "'//' divides by 0"};
+  if (divides && b && *b == 0)
+    return {{}, std::string(op == "mod" ? "'%'" : "'//'") + " divides by 0 in every call; give another divisor"};
   if (!a || !b) return {};
   WideInt value = 0;
   bool ok = true;
