@@ -105,18 +105,20 @@ bool is_view_of(const TensorImpl& tensor, const TensorImpl* base) {
   return t == base;
 }
 
-bool is_of_argument(const Call& call, const TensorImpl& result) {
+bool is_handed_on(const Call& call, const TensorImpl& result) {
   bool found = false;
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
     found = found || (result.storage && t->storage == result.storage) || is_view_of(result, t);
   });
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    found = found || (call.outs[i].tag == BP_TAG_TENSOR && call.outs[i].u.t == &result);
   return found;
 }
 
-// A formula may hand on an argument, or a view of one. As the result of an op that is no view it would be written to,
-// and given a history, as a tensor of its own.
+// A formula may hand on an argument, a view of one, or what is another result already. As the result of an op that is
+// no view it would be written to, and given a history, as a tensor of its own.
 void make_own(const Call& call, bp_tensor*& result) {
-  if (!result || !is_of_argument(call, *impl(result))) [[likely]]
+  if (!result || !is_handed_on(call, *impl(result))) [[likely]]
     return;
   const bp_value handed_on = tensor_value(impl(result));
   TensorImpl* copy = call_one(role_op(Role::kCopy), &handed_on, 1, call.mask);
