@@ -58,6 +58,26 @@ std::string letter_word(char letter) {
   }
 }
 
+// Sizes that are none in any call.
+void refuse_sizes(FormulaCompiler& compiler, const Program& program, const Expr& expr, uint32_t at) {
+  const Node& node = program.nodes()[at];
+  const bool joined = expr.kind == Expr::Kind::kBinary && node.kind == BP_NODE_BUILTIN;
+  if ((!joined && (expr.kind != Expr::Kind::kList || node.kind != BP_NODE_LIST)) ||
+      node.inputs.size() != expr.children.size())
+    return;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (joined) {
+      refuse_sizes(compiler, program, *expr.children[i], node.inputs[i]);
+      continue;
+    }
+    const std::optional<WideInt> size = compiler.known_int(node.inputs[i]);
+    if (!size || (*size >= 0 && *size <= INT64_MAX)) continue;
+    const std::string found =
+        *size < 0 ? std::to_string(static_cast<int64_t>(*size)) : std::to_string(static_cast<uint64_t>(*size));
+    compiler.error(expr.children[i]->offset, "a size is " + found + " in every call; it has to be from 0 to 2**63 - 1");
+  }
+}
+
 }  // namespace
 
 void OpCompiler::compile_shapes() {
@@ -81,6 +101,8 @@ void OpCompiler::compile_shapes() {
       if (!value.type.is(Type::Kind::kAny) && (!value.type.is(Type::Kind::kInts) || value.type.optional))
         expression.error(spec.expr->offset,
                          "the shape is " + describe(value.type) + "; it must be a list of ints, e.g. x.shape + [n]");
+      else if (!expression.failed())
+        refuse_sizes(expression, op_.program, *spec.expr, value.node);
       shape.roots.resize(op_.shapes.size(), value.node);
       shape.roots.push_back(value.node);
       shape.text = whole_text(entry_, spec.text, spec.expr.get());

@@ -35,6 +35,12 @@ Value FormulaCompiler::unknown_call(const Expr& expr) {
   std::vector<std::string_view> names = registry_.names_for(entry_.ns);
   for (const std::string_view name : builtin_names()) names.push_back(name);
   for (const Definition& definition : entry_.shared->definitions) names.push_back(definition.word);
+  // x.sum(), np.sin(x)
+  const size_t dot = expr.name.find('.');
+  const std::string word = expr.name.substr(dot == std::string::npos ? 0 : dot + 1), owner = expr.name.substr(0, dot);
+  if (dot != std::string::npos && std::find(names.begin(), names.end(), word) != names.end())
+    return fail(expr, "'" + expr.name + "' is no op, and values have no methods; write " + word +
+                          (entry_.signature.find_arg(owner) >= 0 ? "(" + owner + ", ...)" : "(...)"));
   return fail(expr, "unknown op '" + expr.name + "'" + suggestion(expr.name, names) +
                         "; it must be an entry of this file, of namespace bp, or a builtin");
 }
@@ -170,6 +176,10 @@ void FormulaCompiler::refuse_other_word(const Expr& at, const Entry& callee, con
 uint32_t FormulaCompiler::pass(const Expr& at, const Entry& callee, const Arg& param, const Value& value) {
   if (fits(value.type, param)) {
     refuse_other_word(at, callee, param, value.node);
+    const std::optional<WideInt> known = known_int(value.node);
+    if (known && *known > INT64_MAX && param.type > BP_TYPE_SCALAR)
+      error(at.offset, "'" + param.name + "' of '" + callee.name() + "' is " + describe(param) +
+                           ", which ends at 2**63 - 1; write a smaller one");
     return value.node;
   }
   const bool takes_list = param.has(BP_ARG_LIST) || param.type == BP_TYPE_AXES || param.type == BP_TYPE_SHAPE;

@@ -35,6 +35,7 @@ FormulaCompiler::FormulaCompiler(const Registry& registry, const Entry& entry, P
       entry_(entry),
       program_(program),
       diagnostics_(diagnostics),
+      whole_(expr),
       context_(std::move(context)),
       scope_{{}, &text, nullptr} {
   // A derivative is asked only for an argument that is there.
@@ -70,7 +71,7 @@ Value FormulaCompiler::compile(const Expr& expr) {
   Value value = reported();
   switch (expr.kind) {
     case Expr::Kind::kInt:
-      value = constant(Kind::kInt, {BP_TAG_INT, expr.integer, 0, {}});
+      value = constant(Kind::kInt, {BP_TAG_INT, expr.integer, 0, {}, expr.large});
       break;
     case Expr::Kind::kFloat:
       value = constant(Kind::kNumber, {BP_TAG_FLOAT, 0, expr.number, {}});

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "check/known_ints.hpp"
 #include "check/program.hpp"
 #include "check/registry.hpp"
 #include "check/types.hpp"
@@ -39,6 +40,8 @@ class FormulaCompiler {
   // conj(value), which vanishes on real dtypes without a call.
   Value conjugate(const Value& value);
   bool failed() const { return failed_; }
+  // The int that the node is in every call; nullopt where that depends on the call.
+  std::optional<WideInt> known_int(uint32_t node) const;
   void error(size_t offset, std::string message);
 
  private:
@@ -58,6 +61,7 @@ class FormulaCompiler {
   };
 
   void bind_lets(const Expr& expr);
+  bool is_bound_later(const Expr& name) const;
   Value constant(Type::Kind kind, Const value);
   Value name(const Expr& expr);
   bool literal_word(const Expr& expr, Value& out);
@@ -78,6 +82,9 @@ class FormulaCompiler {
   Value unknown_call(const Expr& expr);
   Value unary(const Expr& expr);
   Value binary(const Expr& expr);
+  Value arithmetic(const Expr& expr, const Value& a, const Value& b);
+  void refuse_other_word(const Expr& at, const Value& argument, const Value& word);
+  void refuse_index(const Expr& at, const Value& list, const Value& position);
   Value tensor_operator(const Expr& expr, std::string_view symbol, const std::vector<Value>& operands);
   Value conditional(const Expr& expr);
   Value list(const Expr& expr);
@@ -102,11 +109,13 @@ class FormulaCompiler {
   const Entry& entry_;
   Program& program_;
   Diagnostics& diagnostics_;
+  const Expr& whole_;
   FormulaContext context_;
   Scope scope_;
   std::vector<Scope> callers_;  // of the definition that is being expanded, the innermost last
   size_t expansions_ = 0;
   std::set<uint32_t> present_;  // nodes known to be there
+  std::map<uint32_t, WideInt> known_ints_;
   bool failed_ = false;
 };
 

@@ -92,12 +92,28 @@ Value FormulaCompiler::special(const Expr& expr) {
   if (word == "out" || word == "g" || word == "t" || word == "v" || word == "needs")
     return fail(expr, "'" + word + "' has no meaning in " + where +
                           (word == "needs" ? "; write needs.x in 'vjp'" : "; use the arguments"));
+  if (is_bound_later(expr)) return fail(expr, "'" + word + "' is bound further on; put its let before what reads it");
   return fail(expr,
               "unknown name '" + word + "'" + suggestion(word, visible_names()) + "; arguments are " + listed([&] {
                 std::vector<std::string_view> names;
                 for (const Arg& arg : entry_.signature.args) names.push_back(arg.name);
                 return names;
               }()));
+}
+
+// By a `let` of the formula, or one of the entry below the one that reads it.
+bool FormulaCompiler::is_bound_later(const Expr& name) const {
+  std::vector<const Expr*> open = {&whole_};
+  while (!open.empty()) {
+    const Expr& expr = *open.back();
+    open.pop_back();
+    if (expr.kind == Expr::Kind::kLet && expr.name == name.name && expr.offset > name.offset) return true;
+    for (const ExprPtr& child : expr.children)
+      if (child) open.push_back(child.get());
+    for (const Keyword& keyword : expr.keywords) open.push_back(keyword.value.get());
+  }
+  return std::any_of(entry_.lets.begin(), entry_.lets.end(),
+                     [&](const Let& let) { return let.name.value == name.name; });
 }
 
 std::vector<std::string_view> FormulaCompiler::visible_names() const {

@@ -8,11 +8,16 @@ namespace {
 
 using Kind = Type::Kind;
 
-bool constant_number(const Program& program, uint32_t node, Const& out) {
+// nullptr for a node that is no constant.
+const Const* constant_of(const Program& program, uint32_t node) {
   const Node& n = program.nodes()[node];
-  if (n.kind != BP_NODE_CONST) return false;
-  out = program.consts()[static_cast<size_t>(n.imm)];
-  return out.tag == BP_TAG_INT || out.tag == BP_TAG_FLOAT;
+  return n.kind == BP_NODE_CONST ? &program.consts()[static_cast<size_t>(n.imm)] : nullptr;
+}
+
+// What to write where `not`, `and` or `or` met something else.
+std::string bool_instead(const Type& found, const std::string& op) {
+  if (found.is(Kind::kTensor)) return "; write logical_" + op + (op == "not" ? "(x)" : "(x, y)") + " of Tensors";
+  return found.is_number() ? "; compare it with something, as in n != 0" : "; write a comparison, or present(x)";
 }
 
 }  // namespace
@@ -25,17 +30,19 @@ Value FormulaCompiler::unary(const Expr& expr) {
   require_there(*expr.children[0], value);
   if (expr.name == "not") {
     if (!value.type.is(Kind::kBool) && !value.type.is(Kind::kAny))
-      return fail(expr, "'not' takes a bool, not " + describe(value.type));
+      return fail(expr, "'not' takes a bool, not " + describe(value.type) + bool_instead(value.type, "not"));
     return {program_.builtin("not", {value.node}), Type::of(Kind::kBool)};
   }
   if (value.type.is(Kind::kTensor)) return tensor_operator(expr, expr.symbol, {value});
   if (!value.type.is_number() && !value.type.is(Kind::kAny))
     return fail(expr, "'-' takes a number, not " + describe(value.type));
-  if (Const c; constant_number(program_, value.node, c)) {
-    c.integer = -c.integer;
-    c.number = c.tag == BP_TAG_FLOAT ? -c.number : 0;
-    return constant(value.type.kind, c);
+  if (const auto known = known_int(value.node)) {
+    const auto negative = const_of(-*known);
+    if (!negative) return fail(expr, compute("sub", 0, known).fault);
+    return constant(Kind::kInt, *negative);
   }
+  if (const Const* c = constant_of(program_, value.node); c && c->tag == BP_TAG_FLOAT)
+    return constant(value.type.kind, {BP_TAG_FLOAT, 0, -c->number, {}});
   return {program_.builtin("neg", {value.node}), Type::of(value.type.is(Kind::kInt) ? Kind::kInt : Kind::kNumber)};
 }
 
@@ -47,13 +54,17 @@ Value FormulaCompiler::binary(const Expr& expr) {
   if (op == "and" || op == "or") {
     for (const Value* value : {&a, &b})
       if (!value->type.is(Kind::kBool) && !value->type.is(Kind::kAny))
-        return fail(expr, "'" + op + "' takes bools, not " + describe(value->type));
+        return fail(expr, "'" + op + "' takes bools, not " + describe(value->type) + bool_instead(value->type, op));
     return {program_.builtin(op, {a.node, b.node}), Type::of(Kind::kBool)};
   }
   require_there(*expr.children[0], a);
   require_there(*expr.children[1], b);
   if (a.type.is(Kind::kAny) || b.type.is(Kind::kAny)) return reported();
   if (a.type.is(Kind::kTensor) || b.type.is(Kind::kTensor)) return tensor_operator(expr, expr.symbol, {a, b});
+  if (equality) {
+    refuse_other_word(*expr.children[1], a, b);
+    refuse_other_word(*expr.children[0], b, a);
+  }
   const bool comparison = equality || op == "lt" || op == "le" || op == "gt" || op == "ge";
   const bool numbers = a.type.is_number() && b.type.is_number();
   if (comparison && (numbers || (equality && a.type.kind == b.type.kind)))
@@ -69,8 +80,30 @@ Value FormulaCompiler::binary(const Expr& expr) {
                           (op == "add" ? " or two lists"
                            : equality  ? " or two values of one type"
                                        : ""));
-  const bool ints = a.type.is(Kind::kInt) && b.type.is(Kind::kInt) && op != "truediv";
-  return {program_.builtin(op, {a.node, b.node}), Type::of(ints ? Kind::kInt : Kind::kNumber)};
+  return arithmetic(expr, a, b);
+}
+
+Value FormulaCompiler::arithmetic(const Expr& expr, const Value& a, const Value& b) {
+  const bool ints = a.type.is(Kind::kInt) && b.type.is(Kind::kInt) && expr.name != "truediv";
+  const Value value{program_.builtin(expr.name, {a.node, b.node}), Type::of(ints ? Kind::kInt : Kind::kNumber)};
+  if (!ints) return value;
+  const KnownInt known = compute(expr.name, known_int(a.node), known_int(b.node));
+  if (!known.fault.empty()) return fail(expr, known.fault);
+  if (known.value) known_ints_[value.node] = *known.value;
+  return value;
+}
+
+std::optional<WideInt> FormulaCompiler::known_int(uint32_t node) const {
+  if (const Const* c = constant_of(program_, node)) return int_of(*c);
+  const auto known = known_ints_.find(node);
+  return known == known_ints_.end() ? std::nullopt : std::optional(known->second);
+}
+
+// A comparison with a text that the argument never is.
+void FormulaCompiler::refuse_other_word(const Expr& at, const Value& argument, const Value& word) {
+  const Node& node = program_.nodes()[argument.node];
+  if (node.kind == BP_NODE_ARG)
+    refuse_other_word(at, entry_, entry_.signature.args[static_cast<size_t>(node.imm)], word.node);
 }
 
 // The same as a call of the op that the registry states for the operator: no number is computed here, and nothing
@@ -166,7 +199,9 @@ Type FormulaCompiler::element_type(const Expr& at, const Value& list) {
       type.kind = Kind::kTensor;
       break;
     default:
-      error(at.offset, describe(list.type) + " is no list; write a list here");
+      error(at.offset, describe(list.type) + " is no list; " +
+                           (list.type.is(Kind::kTensor) ? "write select(x, axis, index), slice or take of a Tensor"
+                                                        : "write a list here"));
       return type;
   }
   type.optional = list.type.optional_elements;
@@ -179,19 +214,27 @@ Value FormulaCompiler::index(const Expr& expr) {
   require_there(*expr.children[0], base);
   if (!position.type.is(Kind::kInt) && !position.type.is(Kind::kAny))
     return fail(*expr.children[1], "an index is an int, not " + describe(position.type));
-  const Node& n = program_.nodes()[position.node];
-  const bool literal = n.kind == BP_NODE_CONST && program_.consts()[static_cast<size_t>(n.imm)].tag == BP_TAG_INT;
-  const int64_t at = literal ? program_.consts()[static_cast<size_t>(n.imm)].integer : -1;
   if (base.type.is(Kind::kTuple)) {
     const auto& results = base.type.op->signature.results;
-    if (!literal || at < 0 || at >= static_cast<int64_t>(results.size()))
+    const std::optional<WideInt> at = known_int(position.node);
+    if (!at || *at < 0 || *at >= static_cast<int64_t>(results.size()))
       return fail(expr, "'" + base.type.op->name() + "' has " + std::to_string(results.size()) +
                             " results; index them by a literal below that");
-    return {program_.add(BP_NODE_SELECT, at, {base.node}),
-            Type::of(results[static_cast<size_t>(at)].is_list ? Kind::kTensorList : Kind::kTensor)};
+    return {program_.add(BP_NODE_SELECT, static_cast<int64_t>(*at), {base.node}),
+            Type::of(results[static_cast<size_t>(*at)].is_list ? Kind::kTensorList : Kind::kTensor)};
   }
   const Type element = element_type(*expr.children[0], base);
+  refuse_index(*expr.children[1], base, position);
   return {program_.builtin("getitem", {base.node, position.node}), element};
+}
+
+void FormulaCompiler::refuse_index(const Expr& at, const Value& list, const Value& position) {
+  const std::optional<WideInt> index = known_int(position.node);
+  const std::optional<size_t> most = most_elements(program_, list.node);
+  if (!index || !most || (*index >= -static_cast<WideInt>(*most) && *index < static_cast<WideInt>(*most))) return;
+  const bool exact = program_.nodes()[list.node].kind == BP_NODE_LIST;
+  error(at.offset, "this index is outside of the list, which has " + std::string(exact ? "" : "at most ") +
+                       std::to_string(*most) + (*most == 1 ? " element" : " elements"));
 }
 
 Value FormulaCompiler::slice(const Expr& expr) {

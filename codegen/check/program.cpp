@@ -16,7 +16,7 @@ uint32_t Program::constant(const Const& value) {
   // Bits, not values: 0.0 and -0.0 differ, and a NaN equals itself.
   const auto same = [&](const Const& other) {
     return other.tag == value.tag && other.integer == value.integer && other.text == value.text &&
-           std::memcmp(&other.number, &value.number, sizeof(double)) == 0;
+           other.large == value.large && std::memcmp(&other.number, &value.number, sizeof(double)) == 0;
   };
   const auto found = std::find_if(consts_.begin(), consts_.end(), same);
   const auto index = found - consts_.begin();

@@ -20,6 +20,7 @@ struct Const {
   int64_t integer = 0;
   double number = 0;
   std::string text;
+  bool large = false;  // of an int: `integer` holds the bits of one from 2^63 on
 };
 
 struct Node {

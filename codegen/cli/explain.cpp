@@ -16,7 +16,7 @@ std::string render_const(const Const& c) {
     case BP_TAG_BOOL:
       return c.integer ? "true" : "false";
     case BP_TAG_INT:
-      return std::to_string(c.integer);
+      return c.large ? std::to_string(static_cast<uint64_t>(c.integer)) : std::to_string(c.integer);
     case BP_TAG_FLOAT: {
       char text[32];
       std::snprintf(text, sizeof text, "%.17g", c.number);

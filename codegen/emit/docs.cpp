@@ -202,7 +202,9 @@ class PageWriter {
     if (!entry_.inplace && !entry_.out_variant) return;
     const std::string name = c_identifier(entry_.name());
     text_ += "\n## Variants\n\n";
-    if (entry_.inplace) text_ += "- `" + name + "_` writes the result into its first argument.\n";
+    if (entry_.inplace)
+      text_ += "- `backplane.ops." + entry_.ns + "." + name + "_` (C++: `" + name +
+               "_`) writes the result into its first argument.\n";
     if (entry_.out_variant) text_ += "- `out=` (C++: `" + name + "_out`) writes the result into a given tensor.\n";
   }
 

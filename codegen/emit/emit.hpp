@@ -32,7 +32,8 @@ std::string native_name(const EmitContext& context, const CompiledOp& op, size_t
 std::string c_string(const std::string& text);       // a C string literal
 std::string python_string(const std::string& text);  // one of Python
 std::string comment(const std::string& text);        // what may stand in a comment of C or C++, on one line
-std::string c_double(double value);                  // a C expression with the very bits
+std::string c_int(int64_t value);                    // a C expression of type int64_t
+std::string c_double(double value);                  // one with the very bits
 std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context,
                         const char* comment_close);
 

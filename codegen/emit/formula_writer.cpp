@@ -137,7 +137,8 @@ std::string FormulaWriter::literal(uint32_t index) {
     case BP_TAG_BOOL:
       return "bool_value(" + std::to_string(c.integer) + ")";
     case BP_TAG_INT:
-      return "int_value(" + (c.integer == INT64_MIN ? "INT64_MIN" : "INT64_C(" + std::to_string(c.integer) + ")") + ")";
+      if (c.large) throw Refused{};
+      return "int_value(" + c_int(c.integer) + ")";
     case BP_TAG_FLOAT:
       return "float_value(" + c_double(c.number) + ")";
     case BP_TAG_DTYPE:
@@ -152,7 +153,7 @@ std::string FormulaWriter::literal(uint32_t index) {
 bool FormulaWriter::is_int(uint32_t index) const {
   const Node& n = node(index);
   if (n.kind == BP_NODE_NDIM) return true;
-  if (n.kind == BP_NODE_CONST) return constant(index).tag == BP_TAG_INT;
+  if (n.kind == BP_NODE_CONST) return constant(index).tag == BP_TAG_INT && !constant(index).large;
   if (n.kind != BP_NODE_ARG) return false;
   const Arg& arg = op_.entry->signature.args[static_cast<size_t>(n.imm)];
   const bool int_type = arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX;
@@ -162,7 +163,7 @@ bool FormulaWriter::is_int(uint32_t index) const {
 std::string FormulaWriter::integer(uint32_t index) {
   const Node& n = node(index);
   if (!is_int(index)) throw Refused{};
-  if (n.kind == BP_NODE_CONST) return "INT64_C(" + std::to_string(constant(index).integer) + ")";
+  if (n.kind == BP_NODE_CONST) return c_int(constant(index).integer);
   if (n.kind == BP_NODE_ARG) return "env->args[" + std::to_string(n.imm) + "].u.i";
   return "ndim_of(" + value(n.inputs[0]) + ")";
 }

@@ -1,4 +1,5 @@
-// SYMBOL.pyi: Python stubs of the ops as functions, and as methods of Tensor where their first argument is called x.
+// SYMBOL.pyi: Python stubs of the ops as functions; of namespace bp also as methods of Tensor, where their first
+// argument is called x. In-place forms are methods there, functions of `backplane.ops.NAMESPACE` elsewhere.
 #include <algorithm>
 
 #include "backplane/abi/signature.h"
@@ -113,23 +114,33 @@ bool is_method(const Entry& entry) {
 }  // namespace
 
 void emit_pyi(const EmitContext& context, OutputSet& out) {
+  const bool own = context.ns == "bp";
   std::string functions, methods;
   for (const CompiledOp& op : context.registry.ops) {
     const Entry& entry = *op.entry;
     const std::string name = python_identifier(entry.name());
     functions +=
         "\ndef " + name + "(" + parameters(entry, 0, true) + ") -> " + returns(entry) + ":" + docstring(entry, "    ");
-    for (const Text& alias : entry.aliases) functions += "\n" + python_identifier(alias.value) + " = " + name + "\n";
-    if (!is_method(entry)) continue;
-    const auto method = [&](const std::string& method_name, bool with_out) {
+    // With its first argument as `first`, which is a Tensor.
+    const auto bound = [&](const std::string& word, const std::string& first, bool with_out) {
       const std::string rest = parameters(entry, 1, with_out);
-      // Python has one '/', after the last of them: `self` needs its own where it is the only one.
+      // Python has one '/', after the last of them: the first needs its own where it is the only one.
       const bool alone = entry.signature.args[0].has(BP_ARG_POSITIONAL_ONLY) && rest.find('/') == std::string::npos;
-      methods += "    def " + method_name + "(self" + (alone ? ", /" : "") + (rest.empty() ? "" : ", " + rest) +
-                 ") -> " + returns(entry) + ": ...\n";
+      return "def " + word + "(" + first + (alone ? ", /" : "") + (rest.empty() ? "" : ", " + rest) + ") -> " +
+             returns(entry) + ":";
     };
-    method(name, true);
-    if (entry.inplace) method(name + "_", false);
+    const bool in_place = entry.inplace && !own;
+    if (in_place)
+      functions += "\n" + bound(name + "_", python_identifier(entry.signature.args[0].name) + ": Tensor", false) +
+                   "\n    \"\"\"" + name + ", written into its first argument, which is returned.\"\"\"\n";
+    for (const Text& alias : entry.aliases) {
+      const std::string other = python_identifier(alias.value);
+      functions += "\n" + other + " = " + name + "\n";
+      if (in_place) functions += "\n" + other + "_ = " + name + "_\n";
+    }
+    if (!own || !is_method(entry)) continue;
+    methods += "    " + bound(name, "self", true) + " ...\n";
+    if (entry.inplace) methods += "    " + bound(name + "_", "self", false) + " ...\n";
     for (const Text& alias : entry.aliases) {
       const std::string other = python_identifier(alias.value);
       methods += "    " + other + " = " + name + "\n";

@@ -14,8 +14,7 @@ std::string value_of(const Const& c) {
     case BP_TAG_BOOL:
       return tagged("BP_TAG_BOOL", ".i = " + std::to_string(c.integer));
     case BP_TAG_INT:
-      return tagged("BP_TAG_INT",
-                    ".i = " + (c.integer == INT64_MIN ? "INT64_MIN" : "INT64_C(" + std::to_string(c.integer) + ")"));
+      return tagged(c.large ? "BP_TAG_INT, .flags = BP_VALUE_UINT64" : "BP_TAG_INT", ".i = " + c_int(c.integer));
     case BP_TAG_FLOAT:
       return tagged("BP_TAG_FLOAT", ".f = " + c_double(c.number));
     case BP_TAG_DTYPE:
@@ -26,6 +25,14 @@ std::string value_of(const Const& c) {
     default:
       return "{.tag = BP_TAG_ABSENT}";
   }
+}
+
+// What help texts say: the entry's text, and what its words may be, for which a record has no other place.
+std::string whole_doc(const Entry& entry) {
+  std::string doc = entry.doc.value, words;
+  for (const Arg& arg : entry.signature.args)
+    if (!arg.choices.empty()) words += "\n" + arg.name + ": " + listed_choices(arg.choices) + ".";
+  return words.empty() ? doc : doc + "\n" + words;
 }
 
 class RecordWriter {
@@ -230,7 +237,7 @@ class RecordWriter {
     const auto& s = entry.signature;
     out_ << "static const bp_op_def " << prefix_ << "def = {\n    BP_HEADER(bp_op_def),\n    "
          << c_string(entry.full_name) << ",\n    " << (entry.family.empty() ? "0" : c_string(entry.family.value))
-         << ",\n    " << c_string(entry.doc.value) << ",\n    " << c_string(std::string(entry.file)) << ",\n    "
+         << ",\n    " << c_string(whole_doc(entry)) << ",\n    " << c_string(std::string(entry.file)) << ",\n    "
          << entry.where.line << ", " << entry.revision << ", " << op_.flags << "u,\n    "
          << bp_array("args", s.args.size(), "bp_arg_def") << ",\n    "
          << bp_array("results", s.results.size(), "bp_result_def") << ",\n    "

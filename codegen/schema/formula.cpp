@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 namespace backplane::codegen {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int kMaxNesting = 200;     // of parentheses and the like; and of bindings in a row
 constexpr uint16_t kMaxDepth = 500;  // of the tree: chains such as a + b + c nest to the left
+constexpr const char* kBeyond = "an int of a formula is from -2**63 to 2**64 - 1; write a float";
 
 struct Operator {
   std::string_view symbol;
@@ -73,11 +75,9 @@ class Parser {
   }
 
   std::string name(std::string_view purpose) {
-    if (tokens_.peek().kind != Token::Kind::kName) {
-      fail("found " + quoted(tokens_.peek()) + "; expected a name " + std::string(purpose));
-      return "";
-    }
-    return std::string(tokens_.take().text);
+    if (tokens_.peek().kind == Token::Kind::kName) return std::string(tokens_.take().text);
+    fail("found " + quoted(tokens_.peek()) + "; expected a name " + std::string(purpose));
+    return "";
   }
 
   ExprPtr formula() { return tokens_.accept_word("let") ? bindings() : conditional(); }
@@ -163,6 +163,10 @@ class Parser {
     const size_t at = tokens_.peek().offset;
     if (const Operator* op = accept_operator(kCompare))
       left = with(operation(Expr::Kind::kBinary, at, *op), std::move(left), sum());
+    if (const auto words = foreign_operator(tokens_.peek().text); !words.empty()) return fail(std::string(words));
+    for (const Operator& op : kCompare)
+      if (tokens_.peek().is(op.symbol))
+        return fail("comparisons do not chain; write a < b and b < c of numbers, logical_and(a < b, b < c) of Tensors");
     return left;
   }
 
@@ -187,7 +191,9 @@ class Parser {
     if (level.too_deep()) return refuse_depth();
     ExprPtr value = unary();
     if (value->kind == Expr::Kind::kInt || value->kind == Expr::Kind::kFloat) {
-      value->integer = -value->integer;
+      if (value->large && value->integer != INT64_MIN) tokens_.error(at, kBeyond);
+      value->large = value->integer == INT64_MIN && !value->large;
+      value->integer = static_cast<int64_t>(0 - static_cast<uint64_t>(value->integer));
       value->number = -value->number;
       value->offset = at.offset;
       return value;
@@ -274,8 +280,13 @@ class Parser {
         make(token.kind == Token::Kind::kInt ? Expr::Kind::kInt : Expr::Kind::kFloat, token.offset, token.text);
     value->number = std::strtod(value->name.c_str(), nullptr);
     if (token.kind == Token::Kind::kInt) {
-      const auto parsed = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value->integer);
-      if (parsed.ec != std::errc()) tokens_.error(token, "this integer does not fit in 64 bits; write it as a float");
+      uint64_t whole = 0;
+      if (std::from_chars(token.text.data(), token.text.data() + token.text.size(), whole).ec != std::errc())
+        tokens_.error(token, kBeyond);
+      value->integer = static_cast<int64_t>(whole);
+      value->large = value->integer < 0;
+    } else if (value->number > std::numeric_limits<double>::max()) {
+      tokens_.error(token, "this number does not fit in 64 bits of floating point; write inf");
     }
     return value;
   }
@@ -380,6 +391,7 @@ ExprPtr copy(const Expr& expr) {
   result->symbol = expr.symbol;
   result->number = expr.number;
   result->integer = expr.integer;
+  result->large = expr.large;
   for (const ExprPtr& child : expr.children) result->children.push_back(child ? copy(*child) : nullptr);
   for (const Keyword& k : expr.keywords) result->keywords.push_back({k.name, k.offset, copy(*k.value)});
   return result;

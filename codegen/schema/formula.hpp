@@ -46,6 +46,7 @@ struct Expr {
   std::string_view symbol;  // of an operator, as written; kUnary and kBinary
   double number = 0;
   int64_t integer = 0;
+  bool large = false;  // of an int: `integer` holds the bits of one from 2^63 on
   std::vector<ExprPtr> children;
   std::vector<Keyword> keywords;  // of a call
 };

@@ -75,7 +75,9 @@ std::vector<Token> lex(const Text& source, Diagnostics& diagnostics) {
         at += 2;
       } else {
         if (kSymbols.find(c) == std::string_view::npos)
-          diagnostics.error(source.location(at), "unexpected character '" + std::string(1, c) + "'; remove it");
+          diagnostics.error(source.location(at), foreign_operator(text.substr(at, 1)).empty()
+                                                     ? "unexpected character '" + std::string(1, c) + "'; remove it"
+                                                     : std::string(foreign_operator(text.substr(at, 1))));
         else
           tokens.push_back({Token::Kind::kSymbol, text.substr(at, 1), at});
         ++at;
@@ -108,6 +110,20 @@ bool TokenStream::expect(std::string_view symbol, std::string_view purpose) {
 void TokenStream::error(const Token& at, const std::string& message) {
   if (!failed_) diagnostics_.error(text_.location(at.offset), message);
   failed_ = true;
+}
+
+std::string_view foreign_operator(std::string_view symbol) {
+  if (symbol == "^")
+    return "'^' is no operator; write x ** y for a power, logical_xor(x, y) or bitwise_xor(x, y) of Tensors";
+  if (symbol == "&")
+    return "'&' is no operator; write 'and' between bools, logical_and(x, y) or bitwise_and(x, y) of Tensors";
+  if (symbol == "|")
+    return "'|' is no operator; write 'or' between bools, logical_or(x, y) or bitwise_or(x, y) of Tensors";
+  if (symbol == "~" || symbol == "!")
+    return "'~' and '!' are no operators; write 'not' of a bool, logical_not(x) or bitwise_invert(x) of a Tensor";
+  if (symbol == "is") return "'is' is no operator; write present(x) for 'x is not none', or compare by ==";
+  if (symbol == "in") return "'in' is no operator; write a == 1 or a == 2";
+  return {};
 }
 
 std::string quoted(const Token& token) {

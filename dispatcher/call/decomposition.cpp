@@ -5,6 +5,7 @@
 
 #include "call/device_call.hpp"
 #include "call/dispatch.hpp"
+#include "memory/history.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/evaluator.hpp"
@@ -97,13 +98,38 @@ struct Results {
   }
 };
 
-// A formula may hand an argument on. As the result of an op that is no view it would be written to, and given a
-// history, as a tensor of its own.
-bool is_argument(const Call& call, const bp_value& result) {
-  if (result.tag != BP_TAG_TENSOR || (call.op.flags & (BP_OP_COMPOSITE | BP_OP_VIEW | BP_OP_MAYBE_VIEW))) return false;
+// As views are remembered, at any remove: one inside a transform has no memory of its own to compare.
+bool is_view_of(const TensorImpl& tensor, const TensorImpl* base) {
+  const TensorImpl* t = &tensor;
+  while (t->view && t != base) t = t->view->base;
+  return t == base;
+}
+
+bool is_handed_on(const Call& call, const TensorImpl& result) {
   bool found = false;
-  each_tensor(call.args, call.n_args, [&](TensorImpl* t) { found = found || t == result.u.t; });
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+    found = found || (result.storage && t->storage == result.storage) || is_view_of(result, t);
+  });
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    found = found || (call.outs[i].tag == BP_TAG_TENSOR && call.outs[i].u.t == &result);
   return found;
+}
+
+// A formula may hand on an argument, a view of one, or what is another result already. As the result of an op that is
+// no view it would be written to, and given a history, as a tensor of its own.
+void make_own(const Call& call, bp_tensor*& result) {
+  if (!result || !is_handed_on(call, *impl(result))) [[likely]]
+    return;
+  const bp_value handed_on = tensor_value(impl(result));
+  TensorImpl* copy = call_one(role_op(Role::kCopy), &handed_on, 1, call.mask);
+  release(impl(std::exchange(result, copy)));
+}
+
+void make_own(const Call& call, bp_value& result) {
+  if (call.op.flags & (BP_OP_COMPOSITE | BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return;
+  if (result.tag == BP_TAG_TENSOR) make_own(call, result.u.t);
+  if (result.tag != BP_TAG_TENSOR_LIST) return;
+  for (uint32_t k = 0; k < result.count; ++k) make_own(call, owned_tensors(result)[k]);
 }
 
 }  // namespace
@@ -125,19 +151,21 @@ void decompose_checked(const Call& call) {
   Results results;
   evaluate(*op.record, *op.decompose, inputs, results.values, native_formulas.load(std::memory_order_relaxed));
   for (int32_t i = 0; i < call.n_outs; ++i) {
-    bp_value &out = call.outs[i], &result = results.values[i];
+    bp_value& result = results.values[i];
     if (is_number(result)) {  // a number in the position of a tensor, which the formula hands on
       const bp_dtype dtype = result_dtype(*op.record, call.args, call.n_args, i, number_dtype(result.tag));
       result = tensor_value(tensor_of_number(result, dtype, device_of_call(call), call.mask));
     }
+  }
+  if (op.owner != core_plugin()) check_decomposed(call, results.values);  // ours are held against their rules by tests
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    bp_value &out = call.outs[i], &result = results.values[i];
     if (out.flags & BP_VALUE_GIVEN) {
       bp_value target = out;
       core::call(role_op(Role::kCopy), &result, 1, &target, 1, call.mask);
     } else if (!(out.flags & BP_VALUE_NOT_WANTED)) {
-      if (is_argument(call, result)) [[unlikely]]
-        out = tensor_value(call_one(role_op(Role::kCopy), &result, 1, call.mask));
-      else
-        out = std::exchange(result, {});
+      make_own(call, result);
+      out = std::exchange(result, {});
     }
   }
 }

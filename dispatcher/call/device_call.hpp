@@ -113,6 +113,9 @@ class OwnResults {
   std::vector<Expected> expected_;
 };
 
+// What a decomposition gave against the op's rules.
+void check_decomposed(const Call& call, const bp_value* results);
+
 // Before a write into a tensor that the caller gave. Throws for read-only and self-overlapping ones.
 void check_writable(const OpEntry& op, const TensorImpl& target);
 

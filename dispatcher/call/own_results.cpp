@@ -1,4 +1,5 @@
-// Kernels that make their results themselves: what the op's rules say of each, and the check of what came.
+// Kernels and decompositions that make their results themselves: what the op's rules say of each, and the check of what
+// came.
 //
 // Any thread. An OwnResults lives as long as the call that it borrows.
 #include "call/device_call.hpp"
@@ -18,6 +19,16 @@ bool is_list(const Call& call, int32_t result) {
 
 std::string form(bp_dtype dtype, const int64_t* sizes, int32_t ndim) {
   return std::string(kDtypeNames[dtype]) + " of shape " + shape_text({sizes, static_cast<size_t>(ndim)});
+}
+
+// `who` made the tensor as result `i`.
+void check_stated(const Call& call, const char* who, int32_t i, const bp_tensor& t, const ShapeResult& shape,
+                  bp_dtype dtype) {
+  const bool same =
+      t.dtype == dtype && t.dl.ndim == shape.ndim && std::equal(t.dl.shape, t.dl.shape + t.dl.ndim, shape.sizes);
+  BP_CHECK(same, SHAPE, call.op.record->name, ": its ", who, " made result ", i, " ",
+           form(t.dtype, t.dl.shape, t.dl.ndim), "; its shape rule says ", form(dtype, shape.sizes, shape.ndim),
+           ": correct one of them");
 }
 
 }  // namespace
@@ -60,12 +71,17 @@ void OwnResults::check(const bp_value* outs) const {
 void OwnResults::check_tensor(int32_t i, const bp_value& found) const {
   const Expected& expected = expected_[static_cast<size_t>(i)];
   if (expected.dtype == BP_DTYPE_NONE) return;
-  const bp_tensor& t = *found.u.t;
-  const bool same = t.dtype == expected.dtype && t.dl.ndim == expected.shape->ndim &&
-                    std::equal(t.dl.shape, t.dl.shape + t.dl.ndim, expected.shape->sizes);
-  BP_CHECK(same, SHAPE, call_.op.record->name, ": its kernel made result ", i, " ",
-           form(t.dtype, t.dl.shape, t.dl.ndim), "; its shape rule says ",
-           form(expected.dtype, expected.shape->sizes, expected.shape->ndim), ": correct one of them");
+  check_stated(call_, "kernel", i, *found.u.t, *expected.shape, expected.dtype);
+}
+
+void check_decomposed(const Call& call, const bp_value* results) {
+  const bp_dtype compute = compute_dtype(*call.op.record, call.args, call.n_args);
+  ResultShapes shapes(call);
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (results[i].tag != BP_TAG_TENSOR || is_list(call, i) || is_dynamic(call, i)) continue;
+    const bp_dtype dtype = result_dtype(*call.op.record, call.args, call.n_args, i, compute);
+    if (dtype != BP_DTYPE_NONE) check_stated(call, "decomposition", i, *results[i].u.t, shapes.of(i), dtype);
+  }
 }
 
 }  // namespace backplane::core

@@ -35,9 +35,9 @@ Level* highest_level(const Call& call) {
     if (!t->wrapper || (highest && t->wrapper->serial == highest->serial)) return;
     Level* level = find_level(t->wrapper->serial);
     if (!level)
-      detail::fail(
-          BP_ERROR_VALUE, call.op.record->name, ": an argument belongs to a ", t->wrapper->transform,
-          " that has ended or is not active here; return it from the transformed function instead of keeping it");
+      detail::fail(BP_ERROR_VALUE, call.op.record->name, ": an argument belongs to a ", t->wrapper->transform,
+                   " that has ended or is not active here; return it from the transformed function instead of keeping "
+                   "it, and give it to a custom op as an argument");
     if (!highest || level->depth > highest->depth) highest = level;
   };
   each_tensor(call.args, call.n_args, consider);

@@ -177,7 +177,11 @@ void Copier::copy_program() {
   program->nodes = block(program->nodes, program->n_nodes, kMaxNodes, "nodes");
   program->inputs = block(program->inputs, program->n_inputs, kMaxInputs, "node inputs");
   bp_value* consts = block(program->consts, program->n_consts, kMaxNodes, "constants");
-  for (uint32_t i = 0; i < program->n_consts; ++i) consts[i] = value(consts[i], "a constant");
+  for (uint32_t i = 0; i < program->n_consts; ++i) {
+    const bool large = consts[i].tag == BP_TAG_INT && (consts[i].flags & BP_VALUE_UINT64) && consts[i].u.i < 0;
+    consts[i] = value(consts[i], "a constant");
+    if (large) consts[i].flags |= BP_VALUE_UINT64;
+  }
   program->consts = consts;
   const char** names = const_cast<const char**>(block(program->names, program->n_names, kMaxNodes, "names"));
   for (uint32_t i = 0; i < program->n_names; ++i) names[i] = text(names[i], kMaxName, "a name that formulas call");

@@ -1,4 +1,5 @@
 // `explain`: for every slot of an op, which rule or registration fills it, and which ones lost.
+#include <charconv>
 #include <sstream>
 
 #include "backplane/abi/signature.h"
@@ -12,6 +13,43 @@ namespace backplane {
 using namespace core;
 
 namespace {
+
+std::string real_text(double number) {
+  char text[32];  // the fewest digits that give the number back
+  const auto end = std::to_chars(text, text + sizeof text, number).ptr;
+  return {text, end};
+}
+
+template <class Element>
+std::string list_text(const bp_value& list, Element element) {
+  std::string text;
+  for (uint32_t k = 0; k < list.count; ++k) text += (k ? ", " : "") + element(k);
+  return "[" + text + "]";
+}
+
+// As it stands in a registry file.
+std::string default_text(const bp_value& v) {
+  switch (v.tag) {
+    case BP_TAG_BOOL:
+      return v.u.i ? "true" : "false";
+    case BP_TAG_INT:
+      return std::to_string(v.u.i);
+    case BP_TAG_FLOAT:
+      return real_text(v.u.f);
+    case BP_TAG_STRING:
+      return "'" + std::string(v.u.s, v.count) + "'";
+    case BP_TAG_DTYPE:
+      return kDtypeNames[v.u.i];
+    case BP_TAG_INT_LIST:
+      return list_text(v, [&](uint32_t k) { return std::to_string(v.u.ints[k]); });
+    case BP_TAG_FLOAT_LIST:
+      return list_text(v, [&](uint32_t k) { return real_text(v.u.floats[k]); });
+    case BP_TAG_BOOL_LIST:
+      return list_text(v, [&](uint32_t k) { return std::string(v.u.bools[k] ? "true" : "false"); });
+    default:
+      return "none";
+  }
+}
 
 std::string signature(const OpRecord& record) {
   static const char* const kTypes[] = {"",      "Tensor", "Scalar", "Axis",      "Axes", "Shape", "Size",
@@ -28,7 +66,7 @@ std::string signature(const OpRecord& record) {
     if (arg.flags & BP_ARG_LIST) text += "[]";
     if (arg.flags & BP_ARG_OPTIONAL) text += "?";
     text += std::string(" ") + arg.name;
-    if (arg.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL)) text += "=…";
+    if (arg.flags & (BP_ARG_HAS_DEFAULT | BP_ARG_OPTIONAL)) text += "=" + default_text(arg.default_value);
     const bool next = i + 1 < record.args.size() && (record.args[i + 1].flags & BP_ARG_POSITIONAL_ONLY);
     if ((arg.flags & BP_ARG_POSITIONAL_ONLY) && !next) text += ", /";
   }

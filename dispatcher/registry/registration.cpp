@@ -65,18 +65,20 @@ KernelScope::KernelScope(const bp_frame& frame) noexcept
     : level_(thread_state.level),
       included_(thread_state.included_keys),
       excluded_(thread_state.excluded_keys),
-      grad_disabled_(thread_state.grad_disabled) {
+      captures_(thread_state.captures) {
   thread_state.level = nullptr;
   thread_state.included_keys &= ~kCreationKey;
   thread_state.excluded_keys |= ~frame.keys & kPluginKeys;
-  thread_state.grad_disabled = true;
+  thread_state.captures = nullptr;  // who notes instead of recording would hear of nothing but the kernel's parts
 }
 
 KernelScope::~KernelScope() {
   thread_state.level = static_cast<Level*>(level_);
   thread_state.included_keys = included_;
   thread_state.excluded_keys = excluded_;
-  thread_state.grad_disabled = grad_disabled_;
+  thread_state.captures = static_cast<Captures*>(captures_);
 }
+
+bool is_recorded_whole(const bp_frame& frame) noexcept { return !(frame.keys & kTapeKey); }
 
 }  // namespace backplane

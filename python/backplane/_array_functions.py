@@ -86,7 +86,7 @@ def nonzero(x, /):
 def repeat(x, repeats, /, axis=None):
     """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor.
 
-    A tensor is read to know the result's size.
+    A tensor is read to know the result's size. Once each, a view of x.
     """
     if not isinstance(repeats, _core.Tensor):
         if hasattr(repeats, "__index__") and repeats < 0:

@@ -163,10 +163,41 @@ def gradient(subject):
                 step = direction(at, rng)
                 slope = run.value(run.moved(name, position, STEP * step)) - run.value(run.moved(name, position, -STEP * step))
                 _close(inner(values, step), slope / (2 * STEP), f"the gradient of {_label(name, position)} in {dtype}")
+        _written_through(subject, dtype)
         done.append(dtype)
     if not done:
         raise NotStated("neither float64 nor complex128 is computed here")
     return ", ".join(done)
+
+
+def _written_through(subject, dtype):
+    """The gradients of a base that is changed through its view, by the rule `put`: of what it was, and of what was written."""
+    if not any(row["state"] in ("stated", "derived") for row in subject.rule("put")):
+        return
+    arguments, base = in_dtype(subject, dtype), subject.facts["alias"]
+
+    def changed(x, factor):
+        written = bp("copy")(x)
+        view = subject.call({**arguments, base: written})[0]
+        _core.Op("bp::multiply", "multiply_", inplace=True)(view, factor)
+        return written
+
+    rng = np.random.default_rng(13)
+    (like,) = subject.call(arguments)
+    at = {base: array(arguments[base]), "what is written": direction(array(like), rng)}
+    kinds = {base: arguments[base], "what is written": like}
+    cotangent = direction(at[base], rng)
+    leaves = {name: tensor(values, kinds[name]).requires_grad_() for name, values in at.items()}
+    found = _backplane().gradients([changed(*leaves.values())], list(leaves.values()), [tensor(cotangent, like=leaves[base])])
+    for name, gradient in zip(at, found):
+        step = direction(at[name], rng)
+
+        def value(sign):
+            moved = {**at, name: at[name] + sign * STEP * step}
+            return inner(cotangent, array(changed(*(tensor(values, kinds[n]) for n, values in moved.items()))))
+
+        _close(inner(array(gradient), step), (value(1) - value(-1)) / (2 * STEP),
+               f"the gradient of '{name}' through a write into the view, by put, in {dtype}")  # fmt: skip
 
 
 def _weighted(weights, gradients):

@@ -1,7 +1,8 @@
 """The registry's ops as Python functions and as methods of Tensor, made from the records that are loaded.
 
-An op `bp::name` is `backplane.name`; one of another namespace is `backplane.ops.namespace.name`. An op whose first
-argument is a tensor called `x` is a method too, and `name_` its in-place form. An entry's aliases name the same objects, but for two.
+An op `bp::name` is `backplane.name`; one of another namespace is `backplane.ops.namespace.name`, and `name_` beside it its in-place
+form. An op of `bp` whose first argument is a tensor called `x` is a method too, as is its in-place form. An entry's aliases name the same
+objects, but for two.
 """
 
 from . import _core
@@ -50,17 +51,24 @@ class _Namespace:
 
     def __getattr__(self, name):
         if not name.startswith("__"):
-            for full_name, _, _, aliases in _core.ops():
+            for full_name, inplace, _, aliases in _core.ops():
                 namespace, own = split(full_name)
-                if namespace == self._name and name in (own, *aliases):
+                if namespace != self._name:
+                    continue
+                if name in (own, *aliases):
                     op = _core.Op(full_name, name if name in _OWN_MEANING else own)
-                    setattr(self, name, op)
-                    return op
+                elif inplace and name.endswith("_") and name[:-1] in (own, *aliases):
+                    op = _core.Op(full_name, own + "_", inplace=True)
+                else:
+                    continue
+                setattr(self, name, op)
+                return op
         raise AttributeError(f"no op '{self._name}::{name}' is registered; is its plugin loaded?")
 
     def __dir__(self):
-        rows = ((*split(full_name), aliases) for full_name, _, _, aliases in _core.ops())
-        return sorted(word for space, name, aliases in rows if space == self._name for word in (name, *aliases))
+        rows = ((*split(full_name), inplace, aliases) for full_name, inplace, _, aliases in _core.ops())
+        words = [(word, inplace) for space, name, inplace, aliases in rows if space == self._name for word in (name, *aliases)]
+        return sorted({word for word, _ in words} | {f"{word}_" for word, inplace in words if inplace})
 
     def __repr__(self):
         return f"<ops of {self._name}>"

@@ -115,19 +115,18 @@ def _rebuild(data, shape, dtype, device, requires_grad):
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _check_outside(x, who):
-    if transforms := _core.transforms_of(x):
+def _leaf(x, who):
+    """The tensor whose elements are copied: inside transforms, that of a constant."""
+    plain = _core.readable(x, who)
+    if not plain.is_leaf:
         raise _core.ArgumentValueError(
-            f"{who}: found a tensor inside {transforms[0]}, expected one outside of transforms; return it from the function"
+            f"{who}: found a tensor with a history (made by {plain.grad_op}), expected a leaf; use x.detach() first"
         )
+    return plain
 
 
 def _reduce(x):
-    _check_outside(x, "pickle")
-    if not x.is_leaf:
-        raise _core.ArgumentValueError(
-            f"pickle: found a tensor with a history (made by {x.grad_op}), expected a leaf; use x.detach() first"
-        )
+    x = _leaf(x, "pickle")
     return _rebuild, (_core.to_bytes(x), x.shape, x.dtype, str(x.device), x.requires_grad)
 
 
@@ -137,13 +136,9 @@ def _copy(x):
 
 
 def _deepcopy(x, memo):
-    _check_outside(x, "deepcopy")
-    if not x.is_leaf:
-        raise _core.ArgumentValueError(
-            f"deepcopy: found a tensor with a history (made by {x.grad_op}), expected a leaf; use x.detach() first"
-        )
-    copied = _core.asarray(x.detach(), copy=True)
-    if x.requires_grad:
+    plain = _leaf(x, "deepcopy")
+    copied = _core.asarray(plain.detach(), copy=True)
+    if plain.requires_grad:
         copied.requires_grad_()
     memo[id(x)] = copied
     return copied

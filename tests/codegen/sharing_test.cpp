@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"let_twice", summed("    decompose: s * y * a\n    let: [{s: x}, {s: y}]\n"),
                 "11:20: error: let 's' stands twice"},
         Mistake{"let_later", summed("    decompose: u * y * a\n    let: {u: s * x, s: y}\n"),
-                "11:14: error: unknown name 's'"},
+                "11:14: error: 's' is bound further on; put its let before what reads it"},
         Mistake{"let_formula", summed("    decompose: u * y * a\n    let: {u: x +}\n"),
                 "11:17: error: found the end; expected a value"},
         Mistake{"let_in_the_wrong_rule", summed("    decompose: u * y * a\n    let: {u: out * x}\n"),

@@ -1,6 +1,7 @@
 """Generators hand out positions; equal positions give equal bits."""
 
 import copy
+import os
 import pickle
 
 import backplane as bp
@@ -42,6 +43,23 @@ def test_state_goes_back_and_survives():
     assert bp.uniform((3,), generator=twin).tolist() == expected
     generator.state = state
     assert bp.uniform((3,), generator=generator).tolist() == expected
+
+
+def test_a_generator_in_another_process_is_a_copy():
+    generator = bp.Generator(5)
+    bp.uniform((3,), generator=generator)
+
+    def draw():
+        return bp.uniform((2,), generator=generator).tolist() + bp.uniform((2,)).tolist()
+
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        os.write(writer, repr(draw()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader) as drawn:
+        assert drawn.read() == repr(draw())
 
 
 def test_every_size_of_call_moves_on():

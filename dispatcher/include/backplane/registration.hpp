@@ -34,8 +34,10 @@ class BACKPLANE_API Registration {
   bool kept_ = false;  // the registry refers to the owner
 };
 
-// While it lives, calls of this thread are those of a kernel: below all transforms, not recorded, and past the keys
-// that the frame's call has passed. For kernels that call ops by their public functions.
+// While it lives, calls of this thread are those of a kernel: below all transforms, and past the keys that the frame's
+// call has passed. What the kernel makes of its arguments has no history, as they have none; the tape still records,
+// so that a result with a history was made of a tensor from outside. For kernels that call ops by their public
+// functions.
 class BACKPLANE_API KernelScope {
  public:
   explicit KernelScope(const bp_frame& frame) noexcept;
@@ -47,7 +49,10 @@ class BACKPLANE_API KernelScope {
   void* level_;
   uint64_t included_;
   uint64_t excluded_;
-  bool grad_disabled_;
+  void* captures_;
 };
+
+// Has the tape taken the frame's call as a whole, so that a history of what is made below it is lost?
+BACKPLANE_API bool is_recorded_whole(const bp_frame& frame) noexcept;
 
 }  // namespace backplane

@@ -67,8 +67,10 @@ bp_tensor* tensor_from(const Definition& op, PyObject* object, const char* what,
   return handle_of(object);
 }
 
+// `taken`: from what the function returned to what the slot gets.
+template <class Taken>
 void store_list(const Definition& op, const bp_frame* frame, PyObject* object, const char* what, size_t i,
-                bp_value& slot) {
+                bp_value& slot, Taken taken) {
   const bool sequence = PyList_Check(object) || PyTuple_Check(object);
   if (!sequence)
     detail::fail(BP_ERROR_TYPE, op.name, ": its ", what, " returned a value of type ", Py_TYPE(object)->tp_name,
@@ -81,7 +83,7 @@ void store_list(const Definition& op, const bp_frame* frame, PyObject* object, c
   for (Py_ssize_t k = 0; k < count; ++k) {
     PyObject* item = PyTuple_GET_ITEM(items.get(), k);
     if (item == Py_None) continue;
-    elements[k] = Tensor::share(tensor_from(op, item, what, i)).detach_handle();
+    elements[k] = taken(tensor_from(op, item, what, i)).detach_handle();
   }
 }
 
@@ -103,12 +105,31 @@ std::vector<PyRef> results_of(const Definition& op, PyRef returned, size_t count
 
 // ---- kernels ---------------------------------------------------------------------------------------------------
 
-// A kernel sees tensors without history.
+Tensor without_history(bp_tensor* t) {
+  Tensor tensor = Tensor::share(t);
+  return requires_grad(tensor) ? detach(tensor) : tensor;
+}
+
+// A kernel, and a decomposition that the tape records as a whole, see tensors without history.
 PyRef kernel_argument(const bp_value& value) {
-  if (value.tag != BP_TAG_TENSOR) return checked(value_object(value));
-  Tensor tensor = Tensor::share(value.u.t);
-  if (requires_grad(tensor)) tensor = detach(tensor);
-  return checked(wrap_tensor(std::move(tensor)));
+  if (value.tag == BP_TAG_TENSOR) return checked(wrap_tensor(without_history(value.u.t)));
+  if (value.tag != BP_TAG_TENSOR_LIST) return checked(value_object(value));
+  PyRef tensors = checked(PyTuple_New(value.count));
+  for (uint32_t k = 0; k < value.count; ++k) {
+    bp_tensor* t = value.u.tensors[k];
+    PyRef item = t ? checked(wrap_tensor(without_history(t))) : PyRef::borrow(Py_None);
+    PyTuple_SET_ITEM(tensors.get(), static_cast<Py_ssize_t>(k), item.release());
+  }
+  return tensors;
+}
+
+// Its arguments have no history, so what has one was made of something else. The result gets the op's.
+Tensor own_result(const Definition& op, bp_tensor* t, const char* what) {
+  Tensor tensor = Tensor::share(t);
+  BP_CHECK(!grad_enabled() || !requires_grad(tensor), VALUE, op.name, ": its ", what,
+           " used a tensor that requires a gradient and is no argument, whose gradient would be lost; pass it as an "
+           "argument, or use detach() of it");
+  return detach(tensor);
 }
 
 template <class Visit>
@@ -150,19 +171,17 @@ void check_apart(const Definition& op, const bp_value* args, int32_t n_args, con
 void store_results(const Definition& op, const bp_frame* frame, const bp_value* args, int32_t n_args, PyRef returned,
                    bp_value* outs) {
   const std::vector<PyRef> results = results_of(op, std::move(returned), op.n_results, "kernel");
+  const auto own = [&](bp_tensor* t) {
+    check_apart(op, args, n_args, t);
+    return own_result(op, t, "kernel");
+  };
   for (size_t i = 0; i < op.n_results; ++i) {
     if (outs[i].flags & BP_VALUE_NOT_WANTED) continue;
     if (op.list_results[i]) {
-      store_list(op, frame, results[i].get(), "kernel", i, outs[i]);
-      for (uint32_t k = 0; k < outs[i].count; ++k)
-        if (outs[i].u.tensors[k]) check_apart(op, args, n_args, outs[i].u.tensors[k]);
+      store_list(op, frame, results[i].get(), "kernel", i, outs[i], own);
       continue;
     }
-    Tensor tensor = Tensor::share(tensor_from(op, results[i].get(), "kernel", i));
-    check_apart(op, args, n_args, tensor.get());
-    if (requires_grad(tensor)) tensor = detach(tensor);
-    outs[i] = value(tensor);
-    tensor.detach_handle();
+    outs[i] = tensor_value(own(tensor_from(op, results[i].get(), "kernel", i)).detach_handle());
   }
 }
 
@@ -195,6 +214,7 @@ bp_status run_python_kernel(const bp_frame* frame, const bp_value* args, int32_t
     PyRef returned = call(function, values, op.n_positional, op.keyword_names.get());
     check_unchanged(op, args, n_args, before);
     if (!op.mutates) return store_results(op, frame, args, n_args, std::move(returned), outs);
+    own_result(op, handle_of(values[0].get()), "kernel");
     BP_CHECK(returned.get() == Py_None, TYPE, op.name, ": its kernel returned a value of type ",
              Py_TYPE(returned.get())->tp_name, "; it changes '", op.arg_names[0], "' in place and returns None");
   });
@@ -221,10 +241,11 @@ PyRef spec_argument(const Definition& op, const bp_value& value) {
   return specs;
 }
 
-PyRef read_value(const Definition& op, const bp_formula_env& env, const Read& read) {
+// `whole`: the tape has the call, and its parts shall have no history.
+PyRef read_value(const Definition& op, const bp_formula_env& env, const Read& read, bool whole) {
   switch (read.kind) {
     case Read::Argument:
-      return checked(value_object(env.args[read.index]));
+      return whole ? kernel_argument(env.args[read.index]) : checked(value_object(env.args[read.index]));
     case Read::Result:
       return checked(value_object(env.outs[read.index]));
     case Read::Cotangent:
@@ -242,20 +263,21 @@ PyRef read_value(const Definition& op, const bp_formula_env& env, const Read& re
 }
 
 bp_status run_rule(const bp_frame* frame, const bp_formula_env* env, bp_value* results, const PythonRule& rule,
-                   size_t count, const char* what) {
+                   size_t count, const char* what, bool whole = false) {
   const Definition& op = definition_of(frame);
+  const auto taken = [&](bp_tensor* t) { return whole ? own_result(op, t, what) : Tensor::share(t); };
   return at_edge(frame, op.name, [&] {
     const PyRef function = function_of(rule.function, op, what);
     std::vector<PyRef> values;
-    for (const Read& read : rule.reads) values.push_back(read_value(op, *env, read));
+    for (const Read& read : rule.reads) values.push_back(read_value(op, *env, read, whole));
     const std::vector<PyRef> returned = results_of(op, call(function, values, values.size(), nullptr), count, what);
     for (size_t i = 0; i < count; ++i) {
       PyObject* object = returned[i].get();
       if (object == Py_None) continue;
       if (PyList_Check(object) || PyTuple_Check(object))
-        store_list(op, frame, object, what, i, results[i]);
+        store_list(op, frame, object, what, i, results[i], taken);
       else
-        results[i] = tensor_value(Tensor::share(tensor_from(op, object, what, i)).detach_handle());
+        results[i] = tensor_value(taken(tensor_from(op, object, what, i)).detach_handle());
     }
   });
 }
@@ -285,7 +307,7 @@ bp_status run_python_batch(const bp_frame* frame, const bp_formula_env* env, bp_
 }
 bp_status run_python_decomposition(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   const Definition& op = definition_of(frame);
-  return run_rule(frame, env, results, op.decompose, op.n_results, "decomposition");
+  return run_rule(frame, env, results, op.decompose, op.n_results, "decomposition", is_recorded_whole(*frame));
 }
 
 bp_status infer_python_shape(const bp_frame* frame, const bp_value* args, int32_t n_args, int32_t result,

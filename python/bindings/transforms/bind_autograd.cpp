@@ -31,6 +31,10 @@ void bind_autograd(py::module_& module) {
       "exportable", [](const Tensor& tensor, const char* who) { return exportable_tensor(tensor.get(), who); },
       py::arg("tensor"), py::arg("who"),
       "The tensor, or its primal value inside transforms; an error where another library would lose a derivative.");
+  module.def(
+      "readable", [](const Tensor& tensor, const char* who) { return readable_tensor(tensor.get(), who); },
+      py::arg("tensor"), py::arg("who"),
+      "The tensor, or its primal value inside transforms; an error where a transform differentiates it.");
   module.def("gradients", &gradients_of, py::arg("outputs"), py::arg("inputs"), py::arg("cotangents"),
              py::arg("retain_graph"), py::arg("create_graph"));
   module.def("add_hook", [](const py::object& tensor, const py::object& function) {

@@ -10,7 +10,12 @@ Number = bool | int | float | complex
 def axpby(x: Tensor | Number, y: Tensor | Number, *, alpha: Number = 1, beta: Number = 1, out: Tensor | None = None) -> Tensor:
     """Scales two tensors and adds them."""
 
+def axpby_(x: Tensor, y: Tensor | Number, *, alpha: Number = 1, beta: Number = 1) -> Tensor:
+    """axpby, written into its first argument, which is returned."""
+
 scaled_sum = axpby
+
+scaled_sum_ = axpby_
 
 def cube(x: Tensor | Number) -> Tensor:
     """x * x * x."""
@@ -23,14 +28,3 @@ def noise(shape: int | Sequence[int], generator: Generator) -> Tensor:
 
 def turn(x: Tensor | Number, axes: int | Sequence[int]) -> Tensor:
     """A view with its axes in another order."""
-
-class TensorMethods:
-    """What Tensor has from these ops; `name_` works in place."""
-
-    def axpby(self, y: Tensor | Number, *, alpha: Number = 1, beta: Number = 1, out: Tensor | None = None) -> Tensor: ...
-    def axpby_(self, y: Tensor | Number, *, alpha: Number = 1, beta: Number = 1) -> Tensor: ...
-    scaled_sum = axpby
-    scaled_sum_ = axpby_
-    def cube(self) -> Tensor: ...
-    def window(self, axis: int = -1, starts: Sequence[int | None] = (0, 1), *, dtype: DType | None = None, mode: Literal['same', 'full'] = 'same') -> tuple[Tensor, Tensor]: ...
-    def turn(self, axes: int | Sequence[int]) -> Tensor: ...

@@ -168,7 +168,7 @@ static const bp_op_def op2_def = {
     BP_HEADER(bp_op_def),
     "demo::window",
     0,
-    "A host op with several results and every sort of argument.",
+    "A host op with several results and every sort of argument.\n\nmode: same or full.",
     "golden.yaml",
     29, 0, 256u,
     {op2_args, 5, sizeof(bp_arg_def)},
