@@ -17,24 +17,25 @@ bool is_sole_owner(const TensorImpl& t) {
          !t.storage->read_only;
 }
 
-TensorImpl* spent_operand(const OpEntry& op, const TensorImpl& first, const bp_value* args, int32_t n_args,
-                          uint64_t spent) {
+TensorImpl* donated_operand(const OpEntry& op, const TensorImpl& first, const bp_value* args, int32_t n_args,
+                            uint64_t donated) {
   if (result_dtype(*op.record, args, n_args, 0, first.dtype) != first.dtype) return nullptr;
   for (int32_t i = 0; i < n_args; ++i)
-    if ((spent >> i & 1) && args[i].tag == BP_TAG_TENSOR && is_sole_owner(*impl(args[i].u.t))) return impl(args[i].u.t);
+    if ((donated >> i & 1) && args[i].tag == BP_TAG_TENSOR && is_sole_owner(*impl(args[i].u.t)))
+      return impl(args[i].u.t);
   return nullptr;
 }
 
 }  // namespace
 
 void call_spending(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
-                   uint64_t spent) {
+                   uint64_t donated) {
   if (op.short_way != ShortWay::kLikeOperands || n_args != op.n_args || out->flags != 0 || must_decompose(op))
     return call(op, args, n_args, out, 1, mask);
   const Operands operands = read_operands(op, args, n_args);
   const bool alone = !(thread_state.included_keys | operands.keys);
   const ShortRow* row = alone ? short_row_for_operands(op, n_args, operands) : nullptr;
-  TensorImpl* over = row && row->inplace ? spent_operand(op, *operands.first, args, n_args, spent) : nullptr;
+  TensorImpl* over = row && row->inplace ? donated_operand(op, *operands.first, args, n_args, donated) : nullptr;
   if (!over) return call(op, args, n_args, out, 1, mask);
   retain(over);
   *out = tensor_value(over);

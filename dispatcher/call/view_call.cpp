@@ -1,4 +1,4 @@
-// Views: metadata work of the core, which never reaches a backend. The short way and the general one make the same
+// Views: metadata work of the core, which never reaches a backend. The fast path and the general one make the same
 // view; the short one leaves to the other whatever its conditions do not cover, every fault included that is not the
 // shape rule's.
 #include "call/device_call.hpp"
