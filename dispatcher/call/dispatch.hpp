@@ -35,7 +35,7 @@ extern constinit CallHandlers call_handlers;
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
-// As `call` with one result, where the caller gives up the tensors args[i] of the set bits: bp_host::call_op_spending.
+// As `call` with one result, where the caller gives up the tensors args[i] of the set bits: bp_host::call_op_donating.
 // reuse.cpp.
 void call_spending(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
                    uint64_t spent);
@@ -62,16 +62,6 @@ class ExcludeKeys {
  private:
   uint64_t saved_;
 };
-
-// What a formula of `record` runs in: its calls see these keys.
-inline bp_frame formula_frame(const OpRecord& record, uint64_t keys = ~uint64_t{0}) {
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &record.info;
-  frame.keys = keys;
-  return frame;
-}
 
 // Visits the tensors among values, lists included.
 template <class Visit>
