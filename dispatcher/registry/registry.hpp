@@ -30,7 +30,7 @@ struct KernelRow {
   bool for_all = false;  // backend "*"
 };
 
-// What the short way (fast_call.hpp) reads of the best row on a backend, in one place.
+// What the fast path (fast_call.hpp) reads of the best row on a backend, in one place.
 struct ShortRow {
   bp_dtype_mask dtypes = 0;    // compute dtypes that it may serve so; 0: none, or there is no row
   uint32_t granted_flags = 0;  // BP_TENSOR_CONTIGUOUS: takes operands of any strides
@@ -61,7 +61,7 @@ enum class ShortWay : uint8_t {
 // Beside BP_OP_*, in OpEntry::flags: a composite with a batch rule of its own, which a level sees whole.
 inline constexpr uint64_t kBatchedWhole = uint64_t{1} << 60;
 
-// How an op is differentiated, in either mode. Worked out once, at registration.
+// How an op is differentiated, in either mode. Computed once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
 struct OpEntry {
@@ -99,7 +99,7 @@ void reclaim_replaced();
 // What the VJP formulas of the needed arguments read together.
 FreeNames formulas_read(const OpEntry& op, uint64_t needs);
 
-// What a layer above works out of each op when it is registered, and keeps in its entry. Added by static initialisers,
+// What a layer above computes of each op when it is registered, and keeps in its entry. Added by static initialisers,
 // before the first op.
 using ResolveOp = void (*)(OpEntry& entry);
 void add_resolver(ResolveOp resolve);

@@ -47,7 +47,7 @@ struct Retired {
 Retired& retired();
 void free_tables(Retired& old, uint64_t upto);  // counted as Retired::freed
 
-// short_row.cpp: how the short way may serve an op with this record, and what it reads of the best row on a backend.
+// short_row.cpp: how the fast path may serve an op with this record, and what it reads of the best row on a backend.
 ShortWay short_way(const OpRecord& record);
 ShortRow short_row(const OpEntry& op, const KernelRow& row, uint32_t backend);
 

@@ -135,7 +135,7 @@ void record_call(const Call& call);
 // A list among a call's results has no place in a node: where one holds tensors with a derivative, throws, with the
 // results released. Of an op that decomposes, lists are followed through its parts.
 void refuse_lists(const Call& call, const char* transform);
-// The same by the short way, of an op that has one, where nothing but the tape intercepts. False: it declines.
+// The same by the fast path, of an op that has one, where nothing but the tape intercepts. False: it declines.
 bool record_fast(const Call& call, const Operands& operands);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
 // history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
@@ -148,14 +148,15 @@ struct Recorded {
   TensorImpl* const* results;
   const bp_storage* mutated;
   uint32_t version;
-  bool one_form = false;         // all tensors, the result too, are known to have one shape and dtype
+  bool same_meta = false;        // all tensors, the result too, are known to have one shape and dtype
   const Level* level = nullptr;  // histories of other levels are not of this graph; nullptr: the tape
 };
 void record_node(const Recorded& recorded);
 // A copy between devices.
 void record_move(const Tensor& from, const Tensor& to);
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
-void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);  // takes over the caller's reference
+void attach_history(TensorImpl* tensor, Node* node, uint32_t output,
+                    uint64_t key);  // takes over the caller's reference
 
 // engine.cpp. A tensor of one value, made at the levels that are active: seeds, and zeros for absent cotangents.
 Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device);
