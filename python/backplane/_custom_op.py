@@ -162,7 +162,10 @@ class Definition:
 
     def _missing(self, rule, name):
         targets = [] if rule == _BATCH else self.signature.tensors
-        return self._row(rule, _REFUSED, targets, f"no {name} rule is registered; add one with "
+        lacks = f"no {name} rule is registered"
+        if rule == _BATCH and self.words:
+            lacks = f"no batch rule follows from the shape rule {self.words[0][0]}"
+        return self._row(rule, _REFUSED, targets, f"{lacks}; add one with "
                          f"@{self.python_name}.register_{name}", self.line)  # fmt: skip
 
     @staticmethod

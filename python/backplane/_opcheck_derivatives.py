@@ -325,7 +325,7 @@ def batch(subject):
             found, expected, like = _call_batched(subject, over, axis)
         except _core.MissingRuleError as missing:
             if str(missing).startswith(f"{subject.name}: has no batch rule"):
-                raise NotStated("no batch rule, and none follows from the shape rule") from None
+                raise NotStated("no batch rule, nor does its record say that one follows from its shape") from None
             raise
         for j, (batched, row_by_row, result) in enumerate(zip(found, expected, like)):
             words = difference(batched, row_by_row, result.dtype)

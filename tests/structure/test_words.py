@@ -28,7 +28,7 @@ OWN_WORDS = {
     r"\b[Ww]ork(s|ed|ing)? out\b": "computed",
     r"\b[Ss]hapely\b": "what it is",
     r"\b[Mm]end(s|ed|ing)?\b": "fix; in an error, Fix: ...",
-    r"\bis no matrix\b": "is not a matrix",
+    r"\bis no (matrix|vector)\b": "is not a matrix",
     r"\bhas not full rank\b": "is rank-deficient",
 }
 # The call path is being rebuilt, with its words.
