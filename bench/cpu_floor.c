@@ -1,5 +1,5 @@
 // What no library can beat: plain loops that only move the bytes, into an output whose pages were touched before, and a
-// direct call of OpenBLAS. cpu_times.py compiles this and calls it; as many threads as set_threads was told.
+// direct call of OpenBLAS. cpu_times.py compiles this and calls it; as many threads as set_threads was given.
 #include <cblas.h>
 #include <stdint.h>
 

@@ -93,7 +93,7 @@ def other_threads_run():
 
 
 def let_threads_sleep():
-    """Waits until no other thread of this process runs; where the system does not tell, as long as they may take."""
+    """Waits until no other thread of this process runs; where the system does not say, as long as they may take."""
     if not pathlib.Path("/proc/self/task").is_dir():
         return time.sleep(ASLEEP)
     end = time.perf_counter() + ASLEEP

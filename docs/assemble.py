@@ -80,7 +80,7 @@ def main():
 
     generated = options.build / "dispatcher/generated/docs"
     if not generated.is_dir():
-        sys.exit(f"docs: codegen's pages are missing: there is no {generated}. Mend: ./dev build")
+        sys.exit(f"docs: codegen's pages are missing: there is no {generated}. Fix: ./dev build")
     shutil.rmtree(options.out, ignore_errors=True)
     shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copytree(generated, options.out, dirs_exist_ok=True)

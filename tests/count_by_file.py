@@ -13,7 +13,7 @@ COLUMNS = ("passed", "failed", "skipped", "xfailed")
 
 
 def column(case):
-    """The outcome, with expected failures told apart: pytest writes them as skips of a type of their own."""
+    """The outcome, with expected failures apart: pytest writes them as skips of a type of their own."""
     if any(child.tag == "skipped" and child.get("type") == "pytest.xfail" for child in case):
         return "xfailed"
     return outcome(case)

@@ -1,71 +1,23 @@
-// Batch rules of one entry: as stated, or whether one follows from the shape's word. The core decides again from the
-// record (dispatcher/batch/batch_rules.cpp); a test of the core holds the two together over the whole registry.
-#include <algorithm>
-
+// Batch rules of one entry: as stated, or by its shape's word, which the record then says.
+#include "backplane/abi/vocabulary.h"
 #include "check/op_compiler.hpp"
 
 namespace backplane::codegen {
 namespace {
 
-// What the signature holds beside its tensors.
-struct Shapely {
-  explicit Shapely(const Entry& entry) {
-    for (const Arg& arg : entry.signature.args) {
-      const bool list = arg.has(BP_ARG_LIST);
-      if (arg.is_tensor()) {
-        ++tensors;
-        lists = lists || list;
-      } else if (arg.type == BP_TYPE_AXIS || arg.type == BP_TYPE_AXES) {
-        axes = true;
-        may_flatten = may_flatten || (arg.type == BP_TYPE_AXIS && !list && arg.has(BP_ARG_OPTIONAL));
-      } else {
-        per_axis = per_axis || list || arg.type == BP_TYPE_SHAPE || arg.type == BP_TYPE_GRAPH;
-      }
-    }
-  }
-  size_t tensors = 0;
-  bool lists = false;
-  bool axes = false;
-  bool may_flatten = false;  // an `Axis?`: absent, it is not all axes
-  bool per_axis = false;     // an argument with an entry per axis
-};
-
-bool stated_param(const Entry& entry, const CompiledShape& shape, size_t i, bool may_be_absent) {
-  return i < shape.args.size() && shape.args[i] != BP_NO_ARG &&
-         (may_be_absent || !entry.signature.args[shape.args[i]].has(BP_ARG_OPTIONAL));
-}
-
-bool view_follows(const Entry& entry, const CompiledShape& shape) {
-  const std::string_view word = std::string_view(shape.name).substr(5);
-  if (word == "real" || word == "imag") return true;
-  if (word == "diagonal") return stated_param(entry, shape, 2, false) && stated_param(entry, shape, 3, false);
-  return stated_param(entry, shape, 1, word == "expand" || word == "permute" || word == "reshape" || word == "squeeze");
-}
-
-bool joins_axes(const Entry& entry, const CompiledShape& shape) {
-  if (!stated_param(entry, shape, 1, true)) return false;
-  const uint16_t type = entry.signature.args[shape.args[1]].type;
-  return type == BP_TYPE_AXIS || type == BP_TYPE_AXES;
-}
-
-// Does the shape's word say all that batching needs?
+// As the core sees it when the record is registered.
 bool batch_follows(const Entry& entry, const CompiledOp& op) {
-  if (op.shapes.empty() || (op.flags & BP_OP_RANDOM)) return false;
-  const CompiledShape& shape = op.shapes[0];
-  for (const CompiledShape& other : op.shapes)
-    if (other.name != shape.name || other.args != shape.args) return false;
-  const Shapely s(entry);
-  const std::string_view word = shape.name;
-  if (word.substr(0, 5) == "view.")
-    return s.tensors == 1 && !s.lists && op.shapes.size() == 1 && (op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) &&
-           view_follows(entry, shape);
-  if (s.per_axis) return false;
-  if (word == "broadcast") return !s.lists && !s.axes && s.tensors == shape.args.size();
-  if (word == "matmul") return s.tensors == 2 && !s.lists && !s.axes;
-  if (s.tensors != 1) return false;
-  if (word == "reduce") return !s.lists && joins_axes(entry, shape);
-  if (word == "same") return !s.lists && (s.axes ? !s.may_flatten : entry.family.value == "unary");
-  return (word == "concat" || word == "stack") && s.lists && joins_axes(entry, shape);
+  std::vector<bp_arg_def> args;
+  for (const Arg& arg : entry.signature.args) args.push_back({nullptr, arg.type, arg.flags, 0, {}});
+  std::vector<bp_shape_rule> shapes;
+  for (const CompiledShape& shape : op.shapes)
+    shapes.push_back({shape.name.c_str(), shape.args.data(), static_cast<uint32_t>(shape.args.size()), 0, nullptr});
+  bp_op_def def{};
+  def.family = entry.family.empty() ? nullptr : entry.family.value.c_str();
+  def.flags = op.flags;
+  def.args = {args.data(), static_cast<uint32_t>(args.size()), sizeof(bp_arg_def)};
+  def.shapes = {shapes.data(), static_cast<uint32_t>(shapes.size()), sizeof(bp_shape_rule)};
+  return bp_batch_follows(&def) != 0;
 }
 
 }  // namespace

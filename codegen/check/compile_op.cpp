@@ -6,7 +6,7 @@
 
 namespace backplane::codegen {
 namespace {
-constexpr uint32_t kMaxNesting = 8;  // the core's limit (formula_plan.cpp), told here with the place
+constexpr uint32_t kMaxNesting = 8;  // the core's limit (formula_plan.cpp), reported here with the place
 }
 
 const CompiledFormula* CompiledOp::find(uint16_t rule) const {

@@ -1,6 +1,7 @@
 // Shape rules of one entry: words with their arguments, or formulas that give a list of ints. See op_compiler.hpp.
 #include <algorithm>
 
+#include "backplane/abi/vocabulary.h"
 #include "check/names.hpp"
 #include "check/op_compiler.hpp"
 #include "schema/vocabulary.hpp"
@@ -8,34 +9,7 @@
 namespace backplane::codegen {
 namespace {
 
-bool is_list_of_positions(const Arg& arg) {
-  return arg.has(BP_ARG_LIST) && (arg.type == BP_TYPE_INDEX || arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_AXIS);
-}
-
-// As the core checks it when a record is registered.
-bool param_fits(const Arg& arg, char letter) {
-  const bool list = arg.has(BP_ARG_LIST);
-  switch (letter) {
-    case 't':
-      return arg.is_tensor() && !list;
-    case 'l':
-      return arg.is_tensor() && list;
-    case 'a':
-      return arg.type == BP_TYPE_AXIS && !list;
-    case 'x':
-      return arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_AXIS;
-    case 's':
-      return arg.type == BP_TYPE_SHAPE || arg.type == BP_TYPE_SIZE || is_list_of_positions(arg);
-    case 'i':
-      return is_list_of_positions(arg) && arg.type != BP_TYPE_AXIS;
-    case 'n':
-      return (arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) && !list;
-    case 'b':
-      return arg.type == BP_TYPE_BOOL && !list;
-    default:
-      return false;
-  }
-}
+bool param_fits(const Arg& arg, char letter) { return bp_shape_param_fits(arg.type, arg.flags, letter) != 0; }
 
 std::string letter_word(char letter) {
   switch (letter) {
@@ -133,7 +107,7 @@ void OpCompiler::compile_shape_word(const ShapeSpec& spec, CompiledShape& out) {
           "unknown shape word '" + call.name + "'" + suggestion(call.name, names) + "; words are " + listed(names));
     return;
   }
-  const bool any_number = word->name == "broadcast";
+  const bool any_number = word->params.ends_with('*');
   const auto required =
       static_cast<size_t>(std::count_if(word->params.begin(), word->params.end(), [](char c) { return c >= 'a'; }));
   if (call.children.size() < required || (!any_number && call.children.size() > word->params.size()) ||
@@ -150,8 +124,7 @@ void OpCompiler::compile_shape_word(const ShapeSpec& spec, CompiledShape& out) {
   }
   for (size_t i = 0; i < call.children.size(); ++i) {
     uint32_t arg = BP_NO_ARG;
-    if (!shape_param_fits(*call.children[i], spec.text, word->params[std::min(i, word->params.size() - 1)], arg))
-      return;
+    if (!shape_param_fits(*call.children[i], spec.text, word->params[any_number ? 0 : i], arg)) return;
     out.args.push_back(arg);
   }
   out.name = call.name;

@@ -82,13 +82,13 @@ Value FormulaCompiler::builtin(const Expr& expr, const BuiltinSpec& spec, std::v
           "the builtin '" + std::string(spec.name) + "' takes no keywords; write its arguments in order");
     return reported();
   }
-  if (args.size() < spec.required || args.size() > spec.params.size())
-    return fail(expr, "the builtin '" + std::string(spec.name) + "' takes " + std::to_string(spec.required) +
+  if (args.size() < spec.least() || (!spec.any_number() && args.size() > spec.params.size()))
+    return fail(expr, "the builtin '" + std::string(spec.name) + "' takes " + std::to_string(spec.least()) +
                           " arguments, not " + std::to_string(args.size()));
   bool ok = true;
   std::vector<uint32_t> nodes;
   for (size_t i = 0; i < args.size(); ++i) {
-    ok = parameter(expr, spec, i, spec.params[i], args[i]) && ok;
+    ok = parameter(expr, spec, i, spec.letter(i), args[i]) && ok;
     nodes.push_back(args[i].node);
   }
   if (!ok) return reported();

@@ -1,6 +1,7 @@
-// See types.hpp. The core's builtins (record/builtins.cpp) implement what the table here declares.
+// See types.hpp.
 #include "check/types.hpp"
 
+#include "backplane/abi/vocabulary.h"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
@@ -9,47 +10,9 @@ namespace {
 using Kind = Type::Kind;
 
 const std::vector<BuiltinSpec>& builtins() {
-  static const std::vector<BuiltinSpec> table = {{"len", "l", 1, 'i'},
-                                                 {"prod", "L", 1, 'i'},
-                                                 {"min", "nnnnnnnn", 2, 'j'},
-                                                 {"max", "nnnnnnnn", 2, 'j'},
-                                                 {"range", "ii", 2, 'L'},
-                                                 {"repeat", "?i", 2, 's'},
-                                                 {"reverse", "L", 1, 'L'},
-                                                 {"contains", "Li", 2, 'b'},
-                                                 {"insert", "Lii", 3, 'L'},
-                                                 {"replace", "Lii", 3, 'L'},
-                                                 {"require", "?b?", 3, '='},
-                                                 {"require_value", "nb?", 3, '='},
-                                                 {"without", "LL", 2, 'L'},
-                                                 {"broadcast_shapes", "LL", 2, 'L'},
-                                                 {"expanded_axes", "LL", 2, 'L'},
-                                                 {"normalize_axis", "ii", 2, 'i'},
-                                                 {"normalize_axes", "xi", 2, 'L'},
-                                                 {"reduced_shape", "Lxb", 3, 'L'},
-                                                 {"count", "Lx", 2, 'i'},
-                                                 {"inverse_permutation", "L", 1, 'L'},
-                                                 {"shift_axis", "?i", 2, '='},
-                                                 {"shift_axes", "?i", 2, '='},
-                                                 {"present", "?", 1, 'b'},
-                                                 {"in_range", "?d", 2, '='},
-                                                 {"default", "?a", 2, 'e'},
-                                                 {"is_floating", "d", 1, 'b'},
-                                                 {"is_complex", "d", 1, 'b'},
-                                                 {"is_integer", "d", 1, 'b'},
-                                                 {"is_bool", "d", 1, 'b'},
-                                                 {"real_dtype", "d", 1, 'd'},
-                                                 {"complex_dtype", "d", 1, 'd'},
-                                                 {"promote", "dd", 2, 'd'},
-                                                 {"finfo_min", "d", 1, 'n'},
-                                                 {"finfo_max", "d", 1, 'n'},
-                                                 {"finfo_eps", "d", 1, 'n'},
-                                                 {"number_dtype", "n", 1, 'd'},
-                                                 {"float", "n", 1, 'n'},
-                                                 {"int", "n", 1, 'i'},
-                                                 {"math_sqrt", "n", 1, 'n'},
-                                                 {"math_log", "n", 1, 'n'},
-                                                 {"math_exp", "n", 1, 'n'}};
+#define BP_BUILTIN(function, name, params, required, result, passes) {name, params, required, result},
+  static const std::vector<BuiltinSpec> table = {BP_BUILTIN_FUNCTIONS(BP_BUILTIN)};
+#undef BP_BUILTIN
   return table;
 }
 

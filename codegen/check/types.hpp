@@ -55,14 +55,17 @@ Type join(const Type& a, const Type& b, bool& ok);
 // May `type` stand where `arg` is expected? (A lone int for a list of ints is wrapped by the caller.)
 bool fits(const Type& type, const Arg& arg);
 
-// Parameters: i int, n number, b bool, d dtype, L ints, l any list, x axes (list or int, may be none), a anything that
-// is there, ? anything. Result: the same letters; = the type of the first argument; s a list of the first's type;
-// j the join of the first two; e the first without its `optional`.
+// A row of BP_BUILTIN_FUNCTIONS; its letters are described there.
 struct BuiltinSpec {
   std::string_view name;
   std::string_view params;
   size_t required;
   char result;
+
+  bool any_number() const { return params.back() == '*'; }
+  // A lone list, which a record may give where there is any number, is not written in YAML.
+  size_t least() const { return any_number() ? 2 : required; }
+  char letter(size_t i) const { return params[any_number() ? 0 : i]; }
 };
 const BuiltinSpec* find_builtin(std::string_view name);
 std::vector<std::string_view> builtin_names();

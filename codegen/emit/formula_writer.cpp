@@ -58,7 +58,7 @@ std::optional<std::string> FormulaWriter::write(const std::string& name) {
   text += "  bp_status status = BP_OK;\n";
   if (n_temporaries_) text += "  bp_value t[" + std::to_string(n_temporaries_) + "] = {{0}};\n";
   text += declarations_ + code_;
-  if (n_temporaries_) text += "done:\n  drop(frame, t, " + std::to_string(n_temporaries_) + ");\n";
+  if (n_temporaries_) text += "done:\n  bp_drop(frame, t, " + std::to_string(n_temporaries_) + ");\n";
   // What a formula does not read would be a warning in the generated file.
   return text + "  (void)frame;\n  (void)env;\n  return status;\n}\n";
 }
@@ -70,7 +70,7 @@ void FormulaWriter::root(uint32_t index, size_t result) {
     const std::string temporary = "t[" + std::to_string(temporary_[index]) + "]";
     code_ += line(slot + " = " + temporary + ";") + line(temporary + ".tag = BP_TAG_ABSENT;");
   } else {
-    code_ += line(slot + " = keep(frame, " + expression + ");");
+    code_ += line(slot + " = bp_keep(frame, " + expression + ");");
   }
 }
 
@@ -98,16 +98,16 @@ std::string FormulaWriter::compute(uint32_t index) {
     case BP_NODE_TANGENT:
       return "env->tangents" + imm;
     case BP_NODE_NEEDS:
-      return "bool_value(" + condition(index) + ")";
+      return "bp_bool_value(" + condition(index) + ")";
     case BP_NODE_SHAPE:
-      return "shape_of(" + value(n.inputs[0]) + ")";
+      return "bp_shape_of(" + value(n.inputs[0]) + ")";
     case BP_NODE_NDIM:
-      return "int_value(" + integer(index) + ")";
+      return "bp_int_value(" + integer(index) + ")";
     case BP_NODE_DTYPE:
-      return "dtype_of(" + value(n.inputs[0]) + ")";
+      return "bp_dtype_of(" + value(n.inputs[0]) + ")";
     case BP_NODE_DEVICE:
       if (may_be_number(n.inputs[0])) throw Refused{};
-      return "device_of(" + value(n.inputs[0]) + ")";
+      return "bp_device_of(" + value(n.inputs[0]) + ")";
     case BP_NODE_CALL:
       return call(index);
     case BP_NODE_SELECT: {
@@ -122,8 +122,9 @@ std::string FormulaWriter::compute(uint32_t index) {
     case BP_NODE_LIST:
       return list(index);
     case BP_NODE_BUILTIN:
-      if (name_of(index) == "default") return "default_value(" + value(n.inputs[0]) + ", " + value(n.inputs[1]) + ")";
-      return "bool_value(" + condition(index) + ")";
+      if (name_of(index) == "default")
+        return "bp_default_value(" + value(n.inputs[0]) + ", " + value(n.inputs[1]) + ")";
+      return "bp_bool_value(" + condition(index) + ")";
     default:
       throw Refused{};
   }
@@ -133,18 +134,18 @@ std::string FormulaWriter::literal(uint32_t index) {
   const Const& c = constant(index);
   switch (c.tag) {
     case BP_TAG_ABSENT:
-      return "absent_value()";
+      return "bp_absent_value()";
     case BP_TAG_BOOL:
-      return "bool_value(" + std::to_string(c.integer) + ")";
+      return "bp_bool_value(" + std::to_string(c.integer) + ")";
     case BP_TAG_INT:
       if (c.large) throw Refused{};
-      return "int_value(" + c_int(c.integer) + ")";
+      return "bp_int_value(" + c_int(c.integer) + ")";
     case BP_TAG_FLOAT:
-      return "float_value(" + c_double(c.number) + ")";
+      return "bp_float_value(" + c_double(c.number) + ")";
     case BP_TAG_DTYPE:
-      return "dtype_value(" + std::to_string(c.integer) + ")";
+      return "bp_dtype_value(" + std::to_string(c.integer) + ")";
     case BP_TAG_STRING:
-      return "string_value(" + c_string(c.text) + ", " + std::to_string(c.text.size()) + ")";
+      return "bp_string_value(" + c_string(c.text) + ", " + std::to_string(c.text.size()) + ")";
     default:
       throw Refused{};
   }
@@ -165,7 +166,7 @@ std::string FormulaWriter::integer(uint32_t index) {
   if (!is_int(index)) throw Refused{};
   if (n.kind == BP_NODE_CONST) return c_int(constant(index).integer);
   if (n.kind == BP_NODE_ARG) return "env->args[" + std::to_string(n.imm) + "].u.i";
-  return "ndim_of(" + value(n.inputs[0]) + ")";
+  return "bp_ndim_of(" + value(n.inputs[0]) + ")";
 }
 
 std::string FormulaWriter::condition(uint32_t index) {
@@ -204,7 +205,7 @@ std::string FormulaWriter::list(uint32_t index) {
   declarations_ += "  int64_t " + name + "[" + std::to_string(n.inputs.size()) + "];\n";
   for (size_t i = 0; i < n.inputs.size(); ++i)
     code_ += line(name + "[" + std::to_string(i) + "] = " + integer(n.inputs[i]) + ";");
-  return "int_list(" + name + ", " + std::to_string(n.inputs.size()) + ")";
+  return "bp_int_list(" + name + ", " + std::to_string(n.inputs.size()) + ")";
 }
 
 bool FormulaWriter::may_be_number(uint32_t index) const {
@@ -241,7 +242,7 @@ std::string FormulaWriter::call(uint32_t index) {
     if (param.is_tensor() && param.has(BP_ARG_LIST)) throw Refused{};
     const std::string expression = value(n.inputs[i]);
     args += (i ? ", " : "") +
-            (param.is_tensor() && may_be_number(n.inputs[i]) ? "as_tensor(" + expression + ")" : expression);
+            (param.is_tensor() && may_be_number(n.inputs[i]) ? "bp_as_tensor(" + expression + ")" : expression);
   }
   const size_t slot = n_temporaries_;
   n_temporaries_ += n_results;
@@ -254,36 +255,36 @@ std::string FormulaWriter::call(uint32_t index) {
   const std::string count = std::to_string(n.inputs.size());
   code_ += line("{");
   if (!n.inputs.empty()) code_ += line("  const bp_value " + array + "[] = {" + args + "};");
-  const uint64_t spent = n_results == 1 ? spent_inputs(index) : 0;
+  const uint64_t donated = n_results == 1 ? donated_inputs(index) : 0;
   const std::string operands = "(frame, env->calls[" + std::to_string(n.imm) + "], " +
                                (n.inputs.empty() ? "0" : array) + ", " + count + ", &" + out + ", ";
-  code_ += spent ? line("  status = call_spending" + operands + std::to_string(spent) + ");")
-                 : line("  status = frame->host->call_op" + operands + std::to_string(n_results) + ");");
+  code_ += donated ? line("  status = bp_call_donating" + operands + std::to_string(donated) + ");")
+                   : line("  status = frame->host->call_op" + operands + std::to_string(n_results) + ");");
   code_ += line("  if (status) goto done;") + line("}");
-  for (const uint32_t input : n.inputs) release_spent(index, input);
+  for (const uint32_t input : n.inputs) release_donated(index, input);
   return out;
 }
 
 // Is it a value that nothing else reads, and that owns its memory?
-bool FormulaWriter::is_spent(uint32_t input) const {
+bool FormulaWriter::is_donated(uint32_t input) const {
   if (temporary_[input] < 0 || uses_[input] != 1 || node(input).kind == BP_NODE_SELECT) return false;
   const Entry* callee = node(input).kind == BP_NODE_CALL ? registry_.names->find_full(name_of(input)) : nullptr;
   return !callee || callee->signature.results.size() == 1;
 }
 
 // Bit per input of a call: it is dropped after the call, and the result may take its memory.
-uint64_t FormulaWriter::spent_inputs(uint32_t index) const {
+uint64_t FormulaWriter::donated_inputs(uint32_t index) const {
   const auto& inputs = node(index).inputs;
   uint64_t bits = 0;
   for (size_t i = 0; i < inputs.size() && i < 64; ++i)
-    if (is_spent(inputs[i])) bits |= uint64_t{1} << i;
+    if (is_donated(inputs[i])) bits |= uint64_t{1} << i;
   return bits;
 }
 
 // Memory of a value that nothing else reads goes back before the next call, as in the evaluator.
-void FormulaWriter::release_spent(uint32_t index, uint32_t input) {
-  if (is_spent(input) && node(index).kind == BP_NODE_CALL)
-    code_ += line("drop(frame, &t[" + std::to_string(temporary_[input]) + "], 1);");
+void FormulaWriter::release_donated(uint32_t index, uint32_t input) {
+  if (is_donated(input) && node(index).kind == BP_NODE_CALL)
+    code_ += line("bp_drop(frame, &t[" + std::to_string(temporary_[input]) + "], 1);");
 }
 
 // The three names stand together at the end; see OpCompiler::prune.
@@ -302,8 +303,8 @@ std::string FormulaWriter::fit(uint32_t index) {
   const std::string out = "t[" + std::to_string(slot) + "]";
   const uint32_t from = n.inputs[0];
   const bool moves = node(from).kind == BP_NODE_CALL && temporary_[from] >= 0 && uses_[from] == 1;
-  code_ += line("status = fit(frame, env->calls + " + std::to_string(first_fit_name()) + ", " +
-                (moves ? "move(&" + expression + "), 1" : expression + ", 0") + ", &env->args[" +
+  code_ += line("status = bp_fit(frame, env->calls + " + std::to_string(first_fit_name()) + ", " +
+                (moves ? "bp_move(&" + expression + "), 1" : expression + ", 0") + ", &env->args[" +
                 std::to_string(n.imm) + "], &" + out + ");");
   code_ += line("if (status) goto done;");
   return out;

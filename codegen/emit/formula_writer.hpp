@@ -36,9 +36,9 @@ class FormulaWriter {
   std::string branch(uint32_t index);
   std::string list(uint32_t index);
   void root(uint32_t index, size_t result);
-  bool is_spent(uint32_t input) const;
-  uint64_t spent_inputs(uint32_t index) const;
-  void release_spent(uint32_t index, uint32_t input);
+  bool is_donated(uint32_t input) const;
+  uint64_t donated_inputs(uint32_t index) const;
+  void release_donated(uint32_t index, uint32_t input);
 
   bool is_int(uint32_t index) const;
   bool may_be_number(uint32_t index) const;

@@ -1,20 +1,21 @@
-// The tables themselves; docs/reference/ops-yaml.md describes each word.
+// The tables: those of the contract by its lists, the words of the YAML form here; docs/reference/ops-yaml.md describes
+// each.
 #include "schema/vocabulary.hpp"
 
 #include <algorithm>
 
+#include "backplane/abi/vocabulary.h"
+
 namespace backplane::codegen {
 
-const std::string_view kDtypeNames[BP_DTYPE_COUNT] = {"bool",     "int8",    "int16",   "int32",     "int64",
-                                                      "uint8",    "uint16",  "uint32",  "uint64",    "float16",
-                                                      "bfloat16", "float32", "float64", "complex64", "complex128"};
+#define BP_NAME(constant, number, name, type, bytes, code) name,
+const std::string_view kDtypeNames[BP_DTYPE_COUNT] = {BP_DTYPES(BP_NAME)};
+#undef BP_NAME
 
 const std::vector<TypeWord>& type_words() {
-  static const std::vector<TypeWord> words = {
-      {"Tensor", BP_TYPE_TENSOR}, {"Scalar", BP_TYPE_SCALAR},       {"Axis", BP_TYPE_AXIS},   {"Axes", BP_TYPE_AXES},
-      {"Shape", BP_TYPE_SHAPE},   {"Size", BP_TYPE_SIZE},           {"Index", BP_TYPE_INDEX}, {"Dtype", BP_TYPE_DTYPE},
-      {"Device", BP_TYPE_DEVICE}, {"Generator", BP_TYPE_GENERATOR}, {"bool", BP_TYPE_BOOL},   {"str", BP_TYPE_STR},
-      {"Graph", BP_TYPE_GRAPH}};
+#define BP_WORD(constant, number, word) {word, number},
+  static const std::vector<TypeWord> words = {BP_TYPES(BP_WORD)};
+#undef BP_WORD
   return words;
 }
 
@@ -52,33 +53,9 @@ const DtypeClass* find_dtype_class(std::string_view name) {
 }
 
 const std::vector<ShapeWordSpec>& shape_words() {
-  static const std::vector<ShapeWordSpec> words = {{"arg", "s"},
-                                                   {"broadcast", "t"},
-                                                   {"concat", "lA"},
-                                                   {"conv", "ttSSSN"},
-                                                   {"index", "tl"},
-                                                   {"index_put", "tlt"},
-                                                   {"matmul", "tt"},
-                                                   {"one_hot", "tn"},
-                                                   {"pool", "tsSS"},
-                                                   {"reduce", "tXB"},
-                                                   {"same", "t"},
-                                                   {"scalar", ""},
-                                                   {"slice_put", "ttxIII"},
-                                                   {"stack", "lA"},
-                                                   {"take", "ttA"},
-                                                   {"take_along", "ttA"},
-                                                   {"view.diagonal", "tNAA"},
-                                                   {"view.expand", "ts"},
-                                                   {"view.imag", "t"},
-                                                   {"view.permute", "tX"},
-                                                   {"view.real", "t"},
-                                                   {"view.reshape", "ts"},
-                                                   {"view.select", "tan"},
-                                                   {"view.slice", "txIII"},
-                                                   {"view.squeeze", "tX"},
-                                                   {"view.unfold", "tannN"},
-                                                   {"view.unsqueeze", "tx"}};
+#define BP_WORD(function, word, params, batch) {word, params},
+  static const std::vector<ShapeWordSpec> words = {BP_SHAPE_WORDS(BP_WORD)};
+#undef BP_WORD
   return words;
 }
 

@@ -27,8 +27,7 @@ const std::vector<DtypeClass>& dtype_classes();
 const DtypeClass* find_dtype_class(std::string_view name);
 inline constexpr bp_dtype_mask kInexact = BP_MASK_FLOATING | BP_MASK_COMPLEX;
 
-// `params`: a letter per place: t tensor, l tensor list, a axis, x axes or axis, s sizes, i list of positions, n size
-// or position, b bool; a capital may be `none` or left out at the end. broadcast's one letter stands for any number.
+// A row of BP_SHAPE_WORDS.
 struct ShapeWordSpec {
   std::string_view name;
   std::string_view params;

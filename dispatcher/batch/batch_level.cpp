@@ -18,7 +18,7 @@ void check_rows(const BatchedCall& c) {
   for (int32_t j = 0; j < c.call.n_outs; ++j) c.infer_row(j, row);
 }
 
-// A failure is told as the call on one row would tell it, where that would fail too.
+// A failure reads as that of the call on one row, where that would fail too.
 void run_elementwise(BatchedCall& c) {
   try {
     c.call.op.batch.derived(c, nullptr);

@@ -2,7 +2,7 @@
 //
 // A batched wrapper's inner tensor has the batch at axis 0; `enter` moves it there with a view, `leave` moves it to
 // where the caller wants it. A wrapper that is not batched holds a value that is the same for all rows. How each op
-// batches is worked out at its registration (batch_rules.hpp). One thread per level, as every level.
+// batches is read from its record at registration (batch_rules.hpp). One thread per level, as every level.
 #pragma once
 
 #include <optional>

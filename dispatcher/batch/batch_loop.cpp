@@ -4,16 +4,11 @@
 #include "backplane/op.hpp"
 #include "batch/batch_fallbacks.hpp"
 #include "batch/batch_random.hpp"
+#include "call/warn_once.hpp"
+#include "record/mapped_value.hpp"
 
 namespace backplane::core {
 namespace {
-
-void report_once(const BatchedCall& c) {
-  if (c.call.op.batch_loop_reported.exchange(true, std::memory_order_relaxed)) return;
-  const std::string text = std::string(c.record.name) + ": " + c.level.transform +
-                           " runs it once per row of the batch; a batch formula in its entry would be faster";
-  host_table.log(BP_LOG_WARNING, text.c_str());
-}
 
 // One row's arguments, as selections out of the batch.
 class Row {
@@ -21,15 +16,7 @@ class Row {
   Row(BatchedCall& c, int64_t index) : mask_(c.call.mask) {
     for (int32_t i = 0; i < c.call.n_args; ++i) {
       args[i] = c.args[i];
-      if (!c.batched[i]) continue;
-      if (args[i].tag == BP_TAG_TENSOR) {
-        args[i].u.t = select(args[i].u.t, index);
-      } else {
-        auto& list = lists_.emplace_back(tensors_of(args[i]).begin(), tensors_of(args[i]).end());
-        for (bp_tensor*& t : list)
-          if (t) t = select(t, index);
-        args[i].u.tensors = list.data();
-      }
+      if (c.batched[i]) args[i] = mapped(args[i], lists_, [&](bp_tensor* t) { return select(t, index); });
     }
   }
   bp_value args[kMaxArgs];
@@ -41,7 +28,7 @@ class Row {
   }
   uint64_t mask_;
   Temporaries selected_;
-  std::vector<std::vector<bp_tensor*>> lists_;
+  TensorLists lists_;
 };
 
 bp_value joined(BatchedCall& c, const std::vector<Tensor>& rows) {
@@ -67,7 +54,10 @@ void run_loop(BatchedCall& c) {
            c.level.transform,
            " could only loop over the rows, which allow_batch_loop(false) forbids; state a batch "
            "formula in its entry, or allow loops");
-  report_once(c);
+  warn_once(c.call.op.batch_loop_reported, [&] {
+    return std::string(c.record.name) + ": " + c.level.transform +
+           " runs it once per row of the batch; a batch formula in its entry would be faster";
+  });
   counters.batch_loops.fetch_add(1, std::memory_order_relaxed);
   for (int32_t i = 0; i < c.call.n_args; ++i)
     if (c.batched[i] && !c.is_tensor(i)) c.batch_list(i);

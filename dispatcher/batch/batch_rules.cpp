@@ -1,7 +1,4 @@
-// Which batch rule an op has, and the rules of elementwise ops, reductions, ops along axes, and joins.
-//
-// A rule is derived only where the shape's word says all: an op with further tensors, or with arguments that have an
-// entry per axis, needs a formula or a decomposition.
+// Which batch rule an op has by its record, and the rules of elementwise ops, reductions, ops along axes, and joins.
 #include "batch/batch_rules.hpp"
 
 #include <algorithm>
@@ -9,31 +6,6 @@
 #include "batch/batched_call.hpp"
 
 namespace backplane::core {
-
-BatchSignature::BatchSignature(const OpRecord& record) {
-  for (const bp_arg_def& arg : record.args) {
-    const bool list = (arg.flags & BP_ARG_LIST) != 0;
-    switch (arg.type) {
-      case BP_TYPE_TENSOR:
-        ++tensors;
-        lists = lists || list;
-        break;
-      case BP_TYPE_AXIS:
-        axes = true;
-        may_flatten = may_flatten || (!list && (arg.flags & BP_ARG_OPTIONAL));
-        break;
-      case BP_TYPE_AXES:
-        axes = true;
-        break;
-      case BP_TYPE_SHAPE:
-      case BP_TYPE_GRAPH:
-        per_axis = true;
-        break;
-      default:
-        per_axis = per_axis || list;
-    }
-  }
-}
 
 void shift_axes(BatchedCall& c, int32_t rank) {
   for (int32_t i = 0; i < c.call.n_args; ++i) {
@@ -56,17 +28,9 @@ void shift_axes(BatchedCall& c, int32_t rank) {
 
 namespace {
 
-bool has_param(const bp_shape_rule& rule, uint32_t i) { return i < rule.n_args && rule.args[i] != BP_NO_ARG; }
 int32_t first_arg(const BatchedCall& c) { return static_cast<int32_t>(c.record.shapes[0].args[0]); }
 
 // ---- elementwise: every tensor broadcasts with every other ----
-
-bool broadcasts_all(const OpRecord& record, const bp_shape_rule& rule, const BatchSignature& s) {
-  if (s.lists || s.axes || s.per_axis) return false;
-  uint64_t seen = 0;
-  for (uint32_t k = 0; k < rule.n_args; ++k) seen |= uint64_t{1} << rule.args[k];
-  return seen == record.tensor_args;
-}
 
 // Sizes align from the right, so a batched tensor of fewer dims than another gets axes of size 1 behind its batch.
 void elementwise(BatchedCall& c, const ShapeResult*) {
@@ -85,21 +49,9 @@ void elementwise(BatchedCall& c, const ShapeResult*) {
 
 // ---- ops along axes of their one tensor ----
 
-// Without axes it could be anything, such as a share of the whole; but not if its family is unary.
-bool along_axes(const OpRecord& record, const bp_shape_rule&, const BatchSignature& s) {
-  if (s.tensors != 1 || s.lists || s.per_axis) return false;
-  return s.axes ? !s.may_flatten : record.def.family && std::string_view(record.def.family) == "unary";
-}
-
 void shifted(BatchedCall& c, const ShapeResult*) {
   shift_axes(c, c.row(first_arg(c)).ndim);
   c.run();
-}
-
-bool reduces(const OpRecord& record, const bp_shape_rule& rule, const BatchSignature& s) {
-  if (s.tensors != 1 || s.lists || s.per_axis || !has_param(rule, 1)) return false;
-  const uint16_t type = record.args[rule.args[1]].type;
-  return type == BP_TYPE_AXIS || type == BP_TYPE_AXES;
 }
 
 // An absent `Axis?` is the flattened tensor: each row is flattened to one axis.
@@ -125,10 +77,6 @@ void reduce(BatchedCall& c, const ShapeResult* row) {
 
 // ---- joins ----
 
-bool joins(const OpRecord&, const bp_shape_rule& rule, const BatchSignature& s) {
-  return s.tensors == 1 && s.lists && !s.per_axis && has_param(rule, 1);
-}
-
 void join(BatchedCall& c, int32_t added) {
   const int32_t list = first_arg(c);
   const bp_value& given = c.call.args[list];
@@ -139,31 +87,10 @@ void join(BatchedCall& c, int32_t added) {
 void concat(BatchedCall& c, const ShapeResult*) { join(c, 0); }
 void stack(BatchedCall& c, const ShapeResult*) { join(c, 1); }
 
-bool two_tensors(const OpRecord&, const bp_shape_rule&, const BatchSignature& s) {
-  return s.tensors == 2 && !s.lists && !s.axes && !s.per_axis;
-}
-
 constexpr DerivedRule kRules[] = {
-    {"broadcast", broadcasts_all, elementwise},
-    {"concat", joins, concat},
-    {"matmul", two_tensors, batch_matmul},
-    {"reduce", reduces, reduce},
-    {"same", along_axes, shifted},
-    {"stack", joins, stack},
+    {"broadcast", elementwise}, {"concat", concat}, {"matmul", batch_matmul},
+    {"reduce", reduce},         {"same", shifted},  {"stack", stack},
 };
-
-bool same_rule(const bp_shape_rule& a, const bp_shape_rule& b) {
-  return std::string_view(a.name) == b.name && a.n_args == b.n_args && std::equal(a.args, a.args + a.n_args, b.args);
-}
-
-const DerivedRule* derived_rule_of(const OpRecord& record) {
-  const bp_shape_rule& first = record.shapes[0];
-  for (const bp_shape_rule& rule : record.shapes)
-    if (!same_rule(first, rule)) return nullptr;
-  if ((record.def.flags & BP_OP_RANDOM) || first.n_args == 0) return nullptr;
-  const DerivedRule* derived = record.shape_words[0] ? find_derived_rule(first.name) : nullptr;
-  return derived && derived->applies(record, first, BatchSignature(record)) ? derived : nullptr;
-}
 
 }  // namespace
 
@@ -183,7 +110,6 @@ BatchRule batch_rule_of(const OpRecord& record) {
   rule.formula = record.find_formula(BP_RULE_BATCH);
   const uint32_t flags = rule.formula ? rule.formula->flags : 0;
   const bool dynamic = (record.def.flags & BP_OP_DYNAMIC) != 0;
-  const bool loop = (flags & BP_FORMULA_LOOP) != 0;  // then nothing shall be derived
   const bool stated = rule.formula && (rule.formula->n_roots || (flags & BP_FORMULA_NATIVE_ONLY));
   if ((flags & BP_FORMULA_REFUSED) || (dynamic && !stated && !record.find_formula(BP_RULE_DECOMPOSE))) {
     rule.kind = Kind::kRefused;
@@ -193,14 +119,16 @@ BatchRule batch_rule_of(const OpRecord& record) {
     rule.kind = Kind::kCreation;
   } else if (record.def.flags & BP_OP_COMPOSITE) {
     rule.kind = Kind::kDecompose;
-  } else if (const DerivedRule* derived = loop ? nullptr : derived_rule_of(record)) {
+  } else if (flags & BP_FORMULA_DERIVED) {
+    const DerivedRule* derived = find_derived_rule(record.shapes[0].name);
+    BP_CHECK(derived, INTERNAL, record.name, ": no batch rule for the shape word ", record.shapes[0].name);
     rule.kind = Kind::kDerived;
     rule.derived = derived->run;
     rule.elementwise = derived->run == elementwise;
     rule.word = derived->word;
   } else if (record.find_formula(BP_RULE_DECOMPOSE)) {
     rule.kind = Kind::kDecompose;
-  } else if (loop) {
+  } else if (flags & BP_FORMULA_LOOP) {
     rule.kind = Kind::kLoop;
   }
   return rule;

@@ -6,20 +6,9 @@
 
 namespace backplane::core {
 
-// What of a signature decides whether a word's rule may be applied.
-struct BatchSignature {
-  explicit BatchSignature(const OpRecord& record);
-  int32_t tensors = 0;       // arguments, a list counted once
-  bool lists = false;        // a list among them
-  bool axes = false;         // an Axis or Axes argument
-  bool may_flatten = false;  // an `Axis?`, whose absence does not mean all axes
-  bool per_axis = false;     // an argument with an entry per axis, or of unknown meaning: Shape, Size[], Index[], Graph
-};
-
-// A word's rule, where it holds for this record; `rule` is the record's of its first result, the others have the same.
+// A word's rule, for a record that says that it follows (bp_batch_follows of backplane/abi/vocabulary.h).
 struct DerivedRule {
   const char* word;
-  bool (*applies)(const OpRecord& record, const bp_shape_rule& rule, const BatchSignature& signature);
   BatchRule::Derived run;
 };
 const DerivedRule* find_derived_rule(std::string_view word) noexcept;

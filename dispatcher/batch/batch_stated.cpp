@@ -3,8 +3,8 @@
 
 #include "backplane/device.hpp"
 #include "batch/batch_fallbacks.hpp"
+#include "call/run_formula.hpp"
 #include "record/dtype_rules.hpp"
-#include "record/evaluator.hpp"
 #include "record/owned_value.hpp"
 
 namespace backplane::core {
@@ -19,19 +19,11 @@ bool has_rows(const bp_value& result, int64_t size) {
 void run_stated(BatchedCall& c) {
   for (int32_t i = 0; i < c.call.n_args; ++i)
     if (c.batched[i] && !c.is_tensor(i)) c.batch_list(i);
-  link_entry(const_cast<OpEntry&>(c.call.op));
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &c.record.info;
-  frame.keys = c.call.mask;
-  frame.compute = BP_DTYPE_NONE;
   FormulaInputs inputs;
   inputs.args = c.args;
   inputs.batched = c.batched;
-  inputs.frame = &frame;
   bp_value results[kMaxResults] = {};
-  evaluate(c.record, *c.call.op.batch.formula, inputs, results, native_formulas.load(std::memory_order_relaxed));
+  run_formula(c.call.op, *c.call.op.batch.formula, inputs, results, c.call.mask);
   bool good = true;
   for (int32_t j = 0; j < c.call.n_outs; ++j) good = good && has_rows(results[j], c.size());
   if (!good) {

@@ -7,24 +7,6 @@
 namespace backplane::core {
 namespace {
 
-bool is_view(const OpRecord& record, const BatchSignature& s) {
-  return s.tensors == 1 && !s.lists && record.results.size() == 1 &&
-         (record.def.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
-}
-bool any_view(const OpRecord& record, const bp_shape_rule&, const BatchSignature& s) { return is_view(record, s); }
-// The axes are arguments of the op, so that they can be shifted: without, the word means the first ones.
-template <uint32_t kFirst, uint32_t kLast>
-bool view_with_axes(const OpRecord& record, const bp_shape_rule& rule, const BatchSignature& s) {
-  if (!is_view(record, s) || rule.n_args <= kLast) return false;
-  for (uint32_t i = kFirst; i <= kLast; ++i)
-    if (rule.args[i] == BP_NO_ARG || (record.args[rule.args[i]].flags & BP_ARG_OPTIONAL)) return false;
-  return true;
-}
-// An absent list of axes has a meaning of its own.
-bool view_with_list(const OpRecord& record, const bp_shape_rule& rule, const BatchSignature& s) {
-  return is_view(record, s) && rule.n_args >= 2 && rule.args[1] != BP_NO_ARG;
-}
-
 int32_t param(const BatchedCall& c, uint32_t i) { return static_cast<int32_t>(c.record.shapes[0].args[i]); }
 const DLTensor& row_of(const BatchedCall& c) { return c.row(param(c, 0)); }
 
@@ -88,17 +70,9 @@ void unsqueeze(BatchedCall& c, const ShapeResult* row) {
 }  // namespace
 
 const DerivedRule kViewRules[] = {
-    {"view.diagonal", view_with_axes<2, 3>, shifted},
-    {"view.expand", view_with_list, expand},
-    {"view.imag", any_view, as_it_is},
-    {"view.permute", view_with_list, permute},
-    {"view.real", any_view, as_it_is},
-    {"view.reshape", view_with_list, reshape},
-    {"view.select", view_with_axes<1, 1>, shifted},
-    {"view.slice", view_with_axes<1, 1>, shifted},
-    {"view.squeeze", view_with_list, squeeze},
-    {"view.unfold", view_with_axes<1, 1>, shifted},
-    {"view.unsqueeze", view_with_axes<1, 1>, unsqueeze},
+    {"view.diagonal", shifted}, {"view.expand", expand},   {"view.imag", as_it_is},       {"view.permute", permute},
+    {"view.real", as_it_is},    {"view.reshape", reshape}, {"view.select", shifted},      {"view.slice", shifted},
+    {"view.squeeze", squeeze},  {"view.unfold", shifted},  {"view.unsqueeze", unsqueeze},
 };
 const size_t kViewRuleCount = std::size(kViewRules);
 

@@ -7,24 +7,12 @@ namespace backplane::core {
 BatchedCall::BatchedCall(const BatchLevel& of, const Call& the_call)
     : level(of), call(the_call), record(*the_call.op.record) {
   for (int32_t i = 0; i < call.n_args; ++i) {
-    const bp_value& given = call.args[i];
-    args[i] = given;
     batched[i] = false;
-    if (given.tag == BP_TAG_TENSOR) {
-      if (const Wrapper* wrapper = wrapper_of(level, impl(given.u.t))) {
-        args[i].u.t = wrapper->inner;
-        batched[i] = wrapper->batched;
-      }
-    } else if (given.tag == BP_TAG_TENSOR_LIST) {
-      auto** list = arena_.array<bp_tensor*>(given.count);
-      for (uint32_t k = 0; k < given.count; ++k) {
-        bp_tensor* t = given.u.tensors[k];
-        const Wrapper* wrapper = t ? wrapper_of(level, impl(t)) : nullptr;
-        list[k] = wrapper ? wrapper->inner : t;
-        batched[i] = batched[i] || (wrapper && wrapper->batched);
-      }
-      args[i].u.tensors = list;
-    }
+    args[i] = mapped(call.args[i], lists_, [&](bp_tensor* t) -> bp_tensor* {
+      const Wrapper* wrapper = wrapper_of(level, impl(t));
+      batched[i] = batched[i] || (wrapper && wrapper->batched);
+      return wrapper ? wrapper->inner : t;
+    });
     any = any || batched[i];
   }
 }

@@ -5,11 +5,10 @@
 // level. A rule changes `args` (and `batched` stays what it was) and ends with `run` or with results of its own.
 #pragma once
 
-#include <span>
-
 #include "batch/batch_level.hpp"
 #include "call/device_call.hpp"
 #include "record/builtins.hpp"
+#include "record/mapped_value.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {
@@ -59,10 +58,8 @@ class BatchedCall {
  private:
   TensorImpl* made_by(Role role, TensorImpl* x, const int64_t* list, size_t count);
   Temporaries made_;
+  TensorLists lists_;
   ValueArena arena_;
 };
-
-// A name for the tensors of a list argument below the level.
-inline std::span<bp_tensor* const> tensors_of(const bp_value& list) { return {list.u.tensors, list.count}; }
 
 }  // namespace backplane::core

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "call/device_call.hpp"
-#include "call/dispatch.hpp"
+#include "call/run_formula.hpp"
 #include "memory/history.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
-#include "record/evaluator.hpp"
+#include "record/mapped_value.hpp"
 #include "record/owned_value.hpp"
 
 namespace backplane::core {
@@ -38,7 +38,7 @@ class PromotedArguments {
   bool promotes(int32_t i) const { return i < 64 && (promote_ >> i & 1); }
 
   bp_tensor* cast(bp_tensor* t) {
-    if (!t || t->dtype == compute_) return t;
+    if (t->dtype == compute_) return t;
     bp_value args[] = {tensor_value(impl(t)), dtype_value(compute_)};
     held_.push_back(call_one(role_op(Role::kCast), args, 2, mask_));
     return held_.back();
@@ -48,12 +48,7 @@ class PromotedArguments {
     values_.assign(call.args, call.args + call.n_args);
     for (int32_t i = 0; i < call.n_args; ++i) {
       bp_value& v = values_[static_cast<size_t>(i)];
-      if (!promotes(i)) continue;
-      if (v.tag == BP_TAG_TENSOR) v.u.t = cast(v.u.t);
-      if (v.tag != BP_TAG_TENSOR_LIST) continue;
-      auto& list = lists_.emplace_back(v.u.tensors, v.u.tensors + v.count);
-      for (bp_tensor*& t : list) t = cast(t);
-      v.u.tensors = list.data();
+      if (promotes(i)) v = mapped(v, lists_, [this](bp_tensor* t) { return cast(t); });
     }
     args_ = values_.data();
   }
@@ -63,7 +58,7 @@ class PromotedArguments {
   uint64_t mask_;
   bp_dtype compute_;
   std::vector<bp_value> values_;
-  std::vector<std::vector<bp_tensor*>> lists_;
+  TensorLists lists_;
   std::vector<TensorImpl*> held_;
 };
 
@@ -137,19 +132,11 @@ void make_own(const Call& call, bp_value& result) {
 void decompose_checked(const Call& call) {
   const OpEntry& op = call.op;
   BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
-  link_entry(const_cast<OpEntry&>(op));
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &op.record->info;
-  frame.keys = call.mask;
-  frame.compute = BP_DTYPE_NONE;
   PromotedArguments promoted(call);
   FormulaInputs inputs;
   inputs.args = promoted.get();
-  inputs.frame = &frame;
   Results results;
-  evaluate(*op.record, *op.decompose, inputs, results.values, native_formulas.load(std::memory_order_relaxed));
+  run_formula(op, *op.decompose, inputs, results.values, call.mask);
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value& result = results.values[i];
     if (is_number(result)) {  // a number in the position of a tensor, which the formula hands on

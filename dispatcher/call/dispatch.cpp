@@ -150,13 +150,9 @@ void call_key(const Call& call, const KeySlot* slot) {
   const KeyRecord& key = *slot->key;
   const uint64_t below = call.mask & ~(uint64_t{1} << key.bit);
   CallGuard guard;
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &call.op.record->info;
+  bp_frame frame = frame_of(*call.op.record);
   frame.context = row ? row->def.context : key.context;
   frame.keys = below;
-  frame.compute = BP_DTYPE_NONE;
   frame.level = thread_state.depth;
   bp_value before[kMaxResults];
   std::memcpy(before, call.outs, sizeof(bp_value) * static_cast<size_t>(call.n_outs));

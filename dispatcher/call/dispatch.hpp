@@ -29,7 +29,7 @@ extern constinit Moved moved;
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
-// As `call` with one result, where the caller donates the tensors args[i] of the set bits: bp_host::call_op_spending.
+// As `call` with one result, where the caller donates the tensors args[i] of the set bits: bp_host::call_op_donating.
 // reuse.cpp.
 void call_donating(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
                    uint64_t donated);
@@ -56,16 +56,6 @@ class ExcludeKeys {
  private:
   uint64_t saved_;
 };
-
-// What a formula of `record` runs in: its calls see these keys.
-inline bp_frame formula_frame(const OpRecord& record, uint64_t keys = ~uint64_t{0}) {
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &record.info;
-  frame.keys = keys;
-  return frame;
-}
 
 inline bp_value tensor_value(TensorImpl* tensor) {
   bp_value v{};

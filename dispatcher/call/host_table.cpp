@@ -84,14 +84,14 @@ bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int3
   });
 }
 
-bp_status call_op_spending(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
-                           uint64_t spent) {
+bp_status call_op_donating(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
+                           uint64_t donated) {
   return guarded([&] {
     CallGuard guard;
     const OpEntry& entry = checked_entry(op);
     BP_CHECK(entry.n_results == 1, TYPE, entry.record->name, ": has ", entry.n_results,
-             " results; call_op_spending is for ops with one");
-    call_donating(entry, args, n_args, out, frame ? frame->keys : ~uint64_t{0}, spent);
+             " results; call_op_donating is for ops with one");
+    call_donating(entry, args, n_args, out, frame ? frame->keys : ~uint64_t{0}, donated);
   });
 }
 
@@ -178,6 +178,6 @@ const bp_host host_table = {BP_HEADER(bp_host),
                             register_key_entry,
                             native,
                             alloc_list,
-                            call_op_spending};
+                            call_op_donating};
 
 }  // namespace backplane::core

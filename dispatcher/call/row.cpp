@@ -57,10 +57,7 @@ bool size_fits(const Call& call, const KernelRow& row, ResultShapes& shapes) {
 bool supports(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes) {
   if (!(row.def.flags & BP_KERNEL_MAY_DECLINE) || !row.def.supports) return true;
   shapes.check();
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &call.op.record->info;
+  bp_frame frame = frame_of(*call.op.record);
   frame.context = row.def.context;
   frame.backend = device.backend->index;
   frame.ordinal = device.ordinal;

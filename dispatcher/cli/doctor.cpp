@@ -1,4 +1,4 @@
-// `backplane doctor`: one line per thing that must work, with the mend where it does not.
+// `backplane doctor`: one line per thing that must work, with the fix where it does not.
 #include <fmt/format.h>
 
 #include <algorithm>

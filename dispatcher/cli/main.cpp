@@ -10,11 +10,11 @@
 int main(int argc, char** argv) {
   using namespace backplane;
   CLI::App app{"Looks into an installation of backplane: its plugins, devices and ops."};
-  app.require_subcommand(0, 1);  // none is refused below, so that an unknown word is told by name
+  app.require_subcommand(0, 1);  // none is refused below, so that an unknown word is reported by name
   app.set_version_flag("--version", BACKPLANE_VERSION);
   std::function<int()> command;
 
-  app.add_subcommand("doctor", "what works here, what does not, and how to mend it")->callback([&] {
+  app.add_subcommand("doctor", "what works here, what does not, and how to fix it")->callback([&] {
     command = cli::doctor;
   });
 

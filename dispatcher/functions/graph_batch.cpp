@@ -40,7 +40,7 @@ std::vector<Tensor> entered(const Level& level, Args inner, const std::vector<bo
   return rows;
 }
 
-// Takes results out of the level; `batched` tells of each whether it has the batch.
+// Takes results out of the level; `batched` says of each whether it has the batch.
 std::vector<Tensor> left(const Level& level, const std::vector<Tensor>& results, std::vector<bool>& batched) {
   std::vector<Tensor> inner;
   batched.clear();
@@ -76,7 +76,7 @@ std::vector<Tensor> OverRows::call(Args args) {
   BatchLevel level(transform_, serial_, size_, randomness_);
   std::vector<bool> have;
   std::vector<Tensor> results = left(level, inner_->call(entered(level, args, batched_)), have);
-  if (told_) *told_ = std::move(have);
+  if (report_) *report_ = std::move(have);
   return results;
 }
 
@@ -91,7 +91,7 @@ GraphFunction::Forward OverRows::forward(Args args) {
   Forward all{left(level, rows.results, have), {}};
   all.residuals.tensors = left(level, rows.residuals.tensors, rest->residuals_batched);
   if (any(have)) give_batch(level, all.results, have, std::vector<bool>(have.size(), true), size_);
-  if (told_) *told_ = have;
+  if (report_) *report_ = have;
   all.residuals.rest = std::move(rest);
   return all;
 }
@@ -127,7 +127,7 @@ GraphFunction::Duals OverRows::jvp(Args primals, Args tangents) {
   for (size_t j = 0; j < of_results.size(); ++j) either.push_back(of_results[j] || of_tangents[j]);
   give_batch(level, all.results, of_results, either, size_);
   give_batch(level, all.tangents, of_tangents, either, size_);
-  if (told_) *told_ = std::move(either);
+  if (report_) *report_ = std::move(either);
   return all;
 }
 
@@ -152,7 +152,7 @@ std::vector<Tensor> BatchLevel::call_graph(const OpEntry& op, GraphFunction& fun
     auto rows = std::make_shared<OverRows>(function, *this, std::move(batched), &results_batched);
     BelowLevel below(*this);
     results = core::call_graph(op, *rows, inner);
-    rows->stop_telling();
+    rows->stop_reporting();
   }
   std::vector<Tensor> outer;
   for (size_t j = 0; j < results.size(); ++j) outer.push_back(wrapped(*this, results[j], results_batched[j]));

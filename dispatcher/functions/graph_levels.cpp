@@ -143,7 +143,7 @@ std::vector<Tensor> ForwardPass::call(Args args) {
     if (with.back()) tangents.push_back(Tensor::share(wrapper->tangent));
     t = std::move(inner);
   }
-  if (told_) *told_ = std::move(with);
+  if (report_) *report_ = std::move(with);
   results.insert(results.end(), tangents.begin(), tangents.end());
   return results;
 }
@@ -205,7 +205,7 @@ std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& funct
     std::vector<bool> with;
     auto pass = std::make_shared<ForwardPass>(function, *this, has_tangent, &with);
     const std::vector<Tensor> found = call_below(*this, op, *pass, inner);
-    pass->stop_telling();
+    pass->stop_reporting();
     std::vector<Tensor> results;
     size_t next = with.size();
     for (size_t j = 0; j < with.size(); ++j)

@@ -64,31 +64,31 @@ class AtJvpLevel final : public Reentered {
 // A checkpoint in forward mode: from primals and the tangents that are no zeros to results and their tangents.
 class ForwardPass final : public GraphFunction {
  public:
-  // `told` learns which results have a tangent, until `stop_telling`.
-  ForwardPass(GraphFunction& inner, const JvpLevel& level, std::vector<bool> has_tangent, std::vector<bool>* told)
+  // `report` receives which results have a tangent, until `stop_reporting`.
+  ForwardPass(GraphFunction& inner, const JvpLevel& level, std::vector<bool> has_tangent, std::vector<bool>* report)
       : GraphFunction(inner.name(), inner.recompute()),
         inner_(inner.shared_from_this()),
         transform_(level.transform),
         serial_(level.serial),
         has_tangent_(std::move(has_tangent)),
-        told_(told) {}
+        report_(report) {}
   std::vector<Tensor> call(Args args) override;
-  void stop_telling() { told_ = nullptr; }  // its owner ends
+  void stop_reporting() { report_ = nullptr; }  // its owner ends
 
  private:
   std::shared_ptr<GraphFunction> inner_;
   const char* transform_;
   uint64_t serial_;
   std::vector<bool> has_tangent_;
-  std::vector<bool>* told_;
+  std::vector<bool>* report_;
 };
 
 // A function over all rows of a batch: each of its members is the original's, run at the batching level. The batch is
 // at axis 0 of what has one.
 class OverRows final : public GraphFunction {
  public:
-  // `told` learns which results have the batch, until `stop_telling`.
-  OverRows(GraphFunction& inner, const BatchLevel& level, std::vector<bool> batched, std::vector<bool>* told)
+  // `report` receives which results have the batch, until `stop_reporting`.
+  OverRows(GraphFunction& inner, const BatchLevel& level, std::vector<bool> batched, std::vector<bool>* report)
       : GraphFunction(inner.name(), inner.recompute()),
         inner_(inner.shared_from_this()),
         transform_(level.transform),
@@ -96,13 +96,13 @@ class OverRows final : public GraphFunction {
         size_(level.size),
         randomness_(level.randomness),
         batched_(std::move(batched)),
-        told_(told) {}
+        report_(report) {}
   bool has(Rule rule) const noexcept override { return rule != Rule::kBatch && inner_->has(rule); }
   std::vector<Tensor> call(Args args) override;
   Forward forward(Args args) override;
   std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;
   Duals jvp(Args primals, Args tangents) override;
-  void stop_telling() { told_ = nullptr; }  // its owner ends
+  void stop_reporting() { report_ = nullptr; }  // its owner ends
 
  private:
   std::shared_ptr<GraphFunction> inner_;
@@ -111,7 +111,7 @@ class OverRows final : public GraphFunction {
   int64_t size_;
   Randomness randomness_;
   std::vector<bool> batched_;
-  std::vector<bool>* told_;
+  std::vector<bool>* report_;
 };
 
 // A tensor as seen below a level; itself where it is not the level's.

@@ -3,9 +3,9 @@
 #include <deque>
 
 #include "call/device_call.hpp"
+#include "call/run_formula.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
-#include "record/evaluator.hpp"
 #include "record/owned_value.hpp"
 #include "tape/tape.hpp"
 
@@ -135,16 +135,12 @@ void check_rule(const Level& level, const OpEntry& op, uint32_t i, const bp_form
 void run_formulas(const Level& level, const Call& call, const bp_value* inner, ResultTangents& tangents) {
   const OpEntry& op = call.op;
   const OpRecord& record = *op.record;
-  link_entry(const_cast<OpEntry&>(op));
-  bp_frame frame = formula_frame(record);
   Tangents given(level, call, inner,
                  call.outs[0].tag == BP_TAG_TENSOR ? call.outs[0].u.t->dtype : bp_dtype{BP_FLOAT32});
   FormulaInputs inputs;
   inputs.args = inner;
   inputs.outs = call.outs;
   inputs.tangents = given.values();
-  inputs.frame = &frame;
-  const bool native = native_formulas.load(std::memory_order_relaxed);
   uint64_t done = 0;
   for (uint32_t i = 0; i < record.args.size(); ++i) {
     if ((done >> i & 1) || !has_tangent(level, call.args[i])) continue;
@@ -153,7 +149,7 @@ void run_formulas(const Level& level, const Call& call, const bp_value* inner, R
     for (uint32_t k = 0; k < formula->n_targets; ++k) done |= uint64_t{1} << formula->targets[k];
     if ((formula->flags & BP_FORMULA_ZERO) || !given.read(*formula)) continue;
     bp_value addends[kMaxResults] = {};
-    evaluate(record, *formula, inputs, addends, native);
+    run_formula(op, *formula, inputs, addends);
     for (int32_t j = 0; j < call.n_outs; ++j) {
       if (is_differentiable(op, static_cast<size_t>(j), call.outs[j]))
         tangents.add(static_cast<size_t>(j), addends[j], *call.outs[j].u.t);

@@ -1,9 +1,9 @@
 // In-place changes of a level's tensors, as functional calls. A change of a view is written back into its base with the
 // view's `put`, and so on up the chain; other views of a changed base take their value from it when they are next used.
+#include "call/run_formula.hpp"
 #include "call/view_record.hpp"
 #include "levels/level.hpp"
 #include "record/dtype_rules.hpp"
-#include "record/evaluator.hpp"
 
 namespace backplane::core {
 
@@ -41,16 +41,7 @@ Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   const bp_formula* put = op.find_formula(BP_RULE_PUT);
   BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, op.name, ": its result cannot be written through inside ",
            view.wrapper->transform, put && put->text ? ": " : "", put && put->text ? put->text : "", "; copy it first");
-  link_entry(const_cast<OpEntry&>(*record.op));
-  bp_value v = value(piece);
-  bp_frame frame = formula_frame(op);
-  FormulaInputs inputs;
-  inputs.args = record.args();
-  inputs.cotangents = &v;
-  inputs.frame = &frame;
-  bp_value result{};
-  evaluate(op, *put, inputs, &result, native_formulas.load(std::memory_order_relaxed));
-  return Tensor::adopt(result.u.t);
+  return run_put(*record.op, *put, record.args(), value(piece));
 }
 
 // The new values up the chain of views first, as all of them are made of the old ones; then each is given, from the

@@ -31,7 +31,7 @@ class Level {
   // A call without given out slots that concerns this level. The thread's stack is as the caller left it: the handler
   // calls on under a BelowLevel.
   virtual void handle(const Call& call) = 0;
-  // The call of an op that takes a function, of which every level is told (graph_call.hpp).
+  // The call of an op that takes a function, which every level handles (graph_call.hpp).
   virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
 
   // Whether calls are recorded, of a level that has such a switch: no_grad acts on the innermost.

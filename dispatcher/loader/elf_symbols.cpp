@@ -117,7 +117,7 @@ bool holds(const Elf64_Phdr& segment, const Elf64_Shdr& section) {
          section.sh_offset - segment.p_offset == section.sh_addr - segment.p_vaddr;
 }
 
-// What is in memory when the file runs is told twice, by sections and by segments: one that was damaged shows.
+// What is in memory when the file runs is stated twice, by sections and by segments: one that was damaged shows.
 std::string problem_of_sections(const File& file, const Elf64_Ehdr& header, const std::vector<Elf64_Phdr>& segments) {
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return "is damaged: its table of sections has entries of another size";
   const auto in_segment = [&](const Elf64_Shdr& section, uint32_t type) {

@@ -27,7 +27,7 @@ namespace {
 struct Member {
   ThreadState* state;
   ThreadCold* cold;
-  uint64_t serial;  // tells a thread from a later one whose block lies at the same address
+  uint64_t serial;  // distinguishes a thread from a later one whose block lies at the same address
 };
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }

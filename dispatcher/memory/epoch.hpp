@@ -29,7 +29,7 @@ using LeaseCounts = std::atomic<int64_t>[kCountedPlugins][kLeaseKinds];
 struct ThreadCold {
   std::string error;  // the message of set_error
   int32_t error_code = 0;
-  bool error_is_new = false;          // no caller has been told of it yet: it belongs to the failure in flight
+  bool error_is_new = false;          // no caller has seen it yet: it belongs to the failure in flight
   LeaseCounts leases{};               // taken less dropped, by this thread alone
   std::vector<ScratchBlock> scratch;  // of the kernels of synchronous devices that are running on this thread
 };
@@ -54,7 +54,7 @@ inline ThreadCold& cold() {
 }
 
 // Throws Error(BP_ERROR_MEMORY) where the thread's stack is nearly used up: calls may nest without end, through kernels
-// and functions that call ops. On a stack that is not the thread's own (a coroutine's) it cannot tell.
+// and functions that call ops. On a stack that is not the thread's own (a coroutine's) it does not know.
 inline void check_stack(const char* op) {
   if (reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - thread_state.stack_end < kStackReserve) [[unlikely]]
     fail_stack(op);
@@ -84,7 +84,7 @@ class CallGuard {
   uint64_t after_;  // the epoch to leave behind; 0: another guard of this thread is around this one
 };
 
-// The same for the shortest way alone: `entered` is false where a CallGuard would do more than two stores.
+// The same for the fastest path only: `entered` is false where a CallGuard would do more than two stores.
 class OutermostCall {
  public:
   OutermostCall() noexcept : epoch_(thread_state.epoch.load(std::memory_order_relaxed)) {

@@ -1,7 +1,7 @@
 // Builds loop descriptors; see loop.hpp for the rules.
 //
 // Writes only the caller's LoopStorage; no heap, any thread. Operands that are all contiguous and of one shape, and
-// immediates beside them, take a short way to one dimension.
+// immediates beside them, take a fast path to one dimension.
 #include "memory/loop.hpp"
 
 #include <algorithm>

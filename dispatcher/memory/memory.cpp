@@ -1,4 +1,4 @@
-// Memory of devices: statistics, caches, limits, and what a caller is told when there is none left.
+// Memory of devices: statistics, caches, limits, and what a caller reads when there is none left.
 //
 // What is kept for reuse lies in two places: asynchronous devices' freed blocks in the core, since their tickets decide
 // when they may be reused, and all else with the backend. Any thread may call.

@@ -116,7 +116,7 @@ struct Job {
     message = cold().error;
   }
 
-  // Between parts the caller's thread asks for interrupts; others see that it was told to stop.
+  // Between parts the caller's thread asks for interrupts; others see that it was asked to stop.
   bp_status run_piece(uint64_t piece, int32_t worker) {
     const int64_t first = start_of(piece), last = start_of(piece + 1);
     const uint64_t length = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
@@ -219,11 +219,11 @@ void Pool::run(Job& job) {
     std::lock_guard lock(pool_lock);
     std::erase(jobs, &job);
   }
-  const auto alone = [&] { return job.helpers.load(std::memory_order_acquire) == 0; };
-  if (spin(alone)) return;
+  const auto helpers_gone = [&] { return job.helpers.load(std::memory_order_acquire) == 0; };
+  if (spin(helpers_gone)) return;
   for (;;) {
     const uint32_t seen = left.load(std::memory_order_acquire);
-    if (alone()) return;
+    if (helpers_gone()) return;
     left.wait(seen, std::memory_order_acquire);
   }
 }

@@ -38,7 +38,7 @@ struct bp_storage {
   uint64_t size = 0;
   enum class Owner : uint8_t { kDevice, kInline, kExternal } owner = Owner::kDevice;
   bool read_only = false;
-  void* external = nullptr;  // kExternal: told when the storage dies
+  void* external = nullptr;  // kExternal: notified when the storage dies
   void (*release_external)(void*) = nullptr;
   backplane::core::StorageUse last_write{nullptr, 0};
   backplane::core::StorageUse last_read{nullptr, 0};  // the latest; before it is replaced, its stream is waited for

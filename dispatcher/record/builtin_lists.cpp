@@ -3,7 +3,6 @@
 // Pure; new lists live in the call's arena. Axes may be negative, and absent axes mean all.
 #include <algorithm>
 
-#include "record/builtin_lists.hpp"
 #include "record/builtin_numbers.hpp"
 
 namespace backplane::core {

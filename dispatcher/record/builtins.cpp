@@ -1,13 +1,13 @@
 // The table of builtins, those on dtypes, and lists of any form. Numbers are in builtin_numbers.cpp, lists and axes in
 // builtin_lists.cpp.
 //
-// Pure; new lists live in the call's arena. The table is sorted by name.
+// Pure; new lists live in the call's arena.
 #include "record/builtins.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
-#include "record/builtin_lists.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/number_range.hpp"
@@ -28,25 +28,8 @@ bp_value make_dtype(bp_dtype dtype) {
   return v;
 }
 
-template <bp_dtype_mask mask>
-bp_value is_kind(const BuiltinCall& call) {
+bp_value is_in(const BuiltinCall& call, bp_dtype_mask mask) {
   return make_bool((BP_DTYPE_BIT(dtype_of(call, call.in[0])) & mask) != 0);
-}
-
-bp_value real(const BuiltinCall& call) { return make_dtype(real_dtype(dtype_of(call, call.in[0]))); }
-bp_value complex(const BuiltinCall& call) { return make_dtype(complex_dtype(dtype_of(call, call.in[0]))); }
-
-bp_value promote(const BuiltinCall& call) {
-  const bp_dtype a = dtype_of(call, call.in[0]), b = dtype_of(call, call.in[1]);
-  BP_CHECK(kPromotion[a][b] != BP_DTYPE_NONE, DTYPE, call.op, ": ", kDtypeNames[a], " and ", kDtypeNames[b],
-           " have no common dtype");
-  return make_dtype(kPromotion[a][b]);
-}
-
-bp_value dtype_of_number(const BuiltinCall& call) {
-  BP_CHECK(is_number(call.in[0]), TYPE, call.op, ": ", call.name, " in its formula got ", tag_name(call.in[0].tag),
-           "; expected a number");
-  return make_dtype(number_dtype(call.in[0].tag));
 }
 
 // Precision and range of the floating types: p bits of significand, largest exponent e (IEEE 754 binary formats;
@@ -72,9 +55,9 @@ FloatFormat format_of(const BuiltinCall& call) {
                    "; expected a floating or complex dtype");
   }
 }
+
 // The first argument where the second holds; else an error that shows a number or a text and ends in the third.
-template <bp_status code>
-bp_value require(const BuiltinCall& call) {
+bp_value require(const BuiltinCall& call, bp_status code) {
   const bp_value &value = call.in[0], &text = call.in[2];
   BP_CHECK(text.tag == BP_TAG_STRING, TYPE, call.op, ": ", call.name, " in its formula got ", tag_name(text.tag),
            "; expected a text");
@@ -87,6 +70,45 @@ bp_value require(const BuiltinCall& call) {
   detail::fail(code, call.op, ": expected ", expected);
 }
 
+// How many arguments a builtin takes, from its parameters.
+constexpr uint8_t most_of(std::string_view params) {
+  return static_cast<uint8_t>(params.ends_with('*') ? kMaxArgs : params.size());
+}
+
+constexpr auto kBuiltins = [] {
+#define BP_BUILTIN(function, name, params, required, result, passes) \
+  Builtin{name, required, most_of(params), passes != 0, builtin::function},
+  std::array table{BP_BUILTIN_FUNCTIONS(BP_BUILTIN) BP_BUILTIN_OPERATORS(BP_BUILTIN)};
+#undef BP_BUILTIN
+  std::ranges::sort(table, {}, &Builtin::name);
+  return table;
+}();
+
+}  // namespace
+
+namespace builtin {
+
+bp_value promote(const BuiltinCall& call) {
+  const bp_dtype a = dtype_of(call, call.in[0]), b = dtype_of(call, call.in[1]);
+  BP_CHECK(kPromotion[a][b] != BP_DTYPE_NONE, DTYPE, call.op, ": ", kDtypeNames[a], " and ", kDtypeNames[b],
+           " have no common dtype");
+  return make_dtype(kPromotion[a][b]);
+}
+
+bp_value dtype_of_number(const BuiltinCall& call) {
+  BP_CHECK(is_number(call.in[0]), TYPE, call.op, ": ", call.name, " in its formula got ", tag_name(call.in[0].tag),
+           "; expected a number");
+  return make_dtype(number_dtype(call.in[0].tag));
+}
+
+bp_value real_dtype_of(const BuiltinCall& call) { return make_dtype(real_dtype(dtype_of(call, call.in[0]))); }
+bp_value complex_dtype_of(const BuiltinCall& call) { return make_dtype(complex_dtype(dtype_of(call, call.in[0]))); }
+bp_value is_bool(const BuiltinCall& call) { return is_in(call, BP_MASK_BOOL); }
+bp_value is_complex(const BuiltinCall& call) { return is_in(call, BP_MASK_COMPLEX); }
+bp_value is_floating(const BuiltinCall& call) { return is_in(call, BP_MASK_FLOATING); }
+bp_value is_integer(const BuiltinCall& call) { return is_in(call, BP_MASK_INTEGER); }
+bp_value require_shape(const BuiltinCall& call) { return require(call, BP_ERROR_SHAPE); }
+bp_value require_value(const BuiltinCall& call) { return require(call, BP_ERROR_VALUE); }
 bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).max()); }
 bp_value finfo_min(const BuiltinCall& call) { return make_float(-format_of(call).max()); }
 bp_value finfo_eps(const BuiltinCall& call) { return make_float(format_of(call).eps()); }
@@ -98,76 +120,11 @@ bp_value in_range(const BuiltinCall& call) {
   fail_number(dtype, call.in[0], std::string(call.op));
 }
 
-constexpr Builtin kBuiltins[] = {
-    {"add", 2, 2, Touches::kPassesOn, builtin::add},
-    {"and", 2, 2, Touches::kNothing, builtin::logical_and},
-    {"broadcast_shapes", 2, 2, Touches::kNothing, builtin::broadcast_shapes},
-    {"complex_dtype", 1, 1, Touches::kNothing, complex},
-    {"concat", 2, 2, Touches::kPassesOn, builtin::concat},
-    {"contains", 2, 2, Touches::kNothing, builtin::contains},
-    {"count", 2, 2, Touches::kNothing, builtin::count},
-    {"default", 2, 2, Touches::kPassesOn, builtin::default_value},
-    {"eq", 2, 2, Touches::kNothing, builtin::eq},
-    {"expanded_axes", 2, 2, Touches::kNothing, builtin::expanded_axes},
-    {"finfo_eps", 1, 1, Touches::kNothing, finfo_eps},
-    {"finfo_max", 1, 1, Touches::kNothing, finfo_max},
-    {"finfo_min", 1, 1, Touches::kNothing, finfo_min},
-    {"float", 1, 1, Touches::kNothing, builtin::to_float},
-    {"floordiv", 2, 2, Touches::kNothing, builtin::floordiv},
-    {"ge", 2, 2, Touches::kNothing, builtin::ge},
-    {"getitem", 2, 2, Touches::kPassesOn, builtin::getitem},
-    {"getslice", 1, 3, Touches::kPassesOn, builtin::getslice},
-    {"gt", 2, 2, Touches::kNothing, builtin::gt},
-    {"in_range", 2, 2, Touches::kPassesOn, in_range},
-    {"insert", 3, 3, Touches::kNothing, builtin::insert},
-    {"int", 1, 1, Touches::kNothing, builtin::to_int},
-    {"inverse_permutation", 1, 1, Touches::kNothing, builtin::inverse_permutation},
-    {"is_bool", 1, 1, Touches::kNothing, is_kind<BP_MASK_BOOL>},
-    {"is_complex", 1, 1, Touches::kNothing, is_kind<BP_MASK_COMPLEX>},
-    {"is_floating", 1, 1, Touches::kNothing, is_kind<BP_MASK_FLOATING>},
-    {"is_integer", 1, 1, Touches::kNothing, is_kind<BP_MASK_INTEGER>},
-    {"le", 2, 2, Touches::kNothing, builtin::le},
-    {"len", 1, 1, Touches::kNothing, builtin::len},
-    {"lt", 2, 2, Touches::kNothing, builtin::lt},
-    {"math_exp", 1, 1, Touches::kNothing, builtin::math_exp},
-    {"math_log", 1, 1, Touches::kNothing, builtin::math_log},
-    {"math_sqrt", 1, 1, Touches::kNothing, builtin::math_sqrt},
-    {"max", 1, 64, Touches::kNothing, builtin::greatest},
-    {"min", 1, 64, Touches::kNothing, builtin::least},
-    {"mod", 2, 2, Touches::kNothing, builtin::mod},
-    {"mul", 2, 2, Touches::kNothing, builtin::mul},
-    {"ne", 2, 2, Touches::kNothing, builtin::ne},
-    {"neg", 1, 1, Touches::kNothing, builtin::neg},
-    {"normalize_axes", 2, 2, Touches::kNothing, builtin::normalize_axes},
-    {"normalize_axis", 2, 2, Touches::kNothing, builtin::normalize_axis},
-    {"not", 1, 1, Touches::kNothing, builtin::logical_not},
-    {"number_dtype", 1, 1, Touches::kNothing, dtype_of_number},
-    {"or", 2, 2, Touches::kNothing, builtin::logical_or},
-    {"pow", 2, 2, Touches::kNothing, builtin::pow},
-    {"present", 1, 1, Touches::kNothing, builtin::present},
-    {"prod", 1, 1, Touches::kNothing, builtin::prod},
-    {"promote", 2, 2, Touches::kNothing, promote},
-    {"range", 2, 2, Touches::kNothing, builtin::range},
-    {"real_dtype", 1, 1, Touches::kNothing, real},
-    {"reduced_shape", 3, 3, Touches::kNothing, builtin::reduced_shape},
-    {"repeat", 2, 2, Touches::kPassesOn, builtin::repeat},
-    {"replace", 3, 3, Touches::kNothing, builtin::replace},
-    {"require", 3, 3, Touches::kPassesOn, require<BP_ERROR_SHAPE>},
-    {"require_value", 3, 3, Touches::kPassesOn, require<BP_ERROR_VALUE>},
-    {"reverse", 1, 1, Touches::kNothing, builtin::reverse},
-    {"shift_axes", 2, 2, Touches::kNothing, builtin::shift_axes},
-    {"shift_axis", 2, 2, Touches::kNothing, builtin::shift_axis},
-    {"sub", 2, 2, Touches::kNothing, builtin::sub},
-    {"truediv", 2, 2, Touches::kNothing, builtin::truediv},
-    {"without", 2, 2, Touches::kNothing, builtin::without},
-};
-static_assert(std::ranges::is_sorted(kBuiltins, {}, &Builtin::name));
-
-}  // namespace
+}  // namespace builtin
 
 const Builtin* find_builtin(std::string_view name) noexcept {
-  const Builtin* end = std::end(kBuiltins);
-  const Builtin* found = std::ranges::lower_bound(kBuiltins, name, {}, &Builtin::name);
+  const auto* end = kBuiltins.end();
+  const auto* found = std::ranges::lower_bound(kBuiltins, name, {}, &Builtin::name);
   return found != end && found->name == name ? found : nullptr;
 }
 

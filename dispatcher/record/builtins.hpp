@@ -1,4 +1,5 @@
-// The functions on numbers, int lists and dtypes that formulas call beside ops, in a table by name.
+// The functions on numbers, int lists and dtypes that formulas call beside ops, in a table by name: the words of
+// backplane/abi/vocabulary.h.
 //
 // Pure: values in, a value out; lists that a builtin makes live in the evaluation's ValueArena. Integers are int64,
 // numbers go on to the end of uint64, and a result beyond that is an error. Errors name the op whose formula runs, the
@@ -11,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backplane/abi/value.h"
+#include "backplane/abi/vocabulary.h"
 #include "backplane/error.hpp"
 
 namespace backplane::core {
@@ -57,14 +58,11 @@ struct BuiltinCall {
   ValueArena& arena;
 };
 
-// What a builtin does with tensors among its inputs: nothing beyond asking if and how many, or hand them on.
-enum class Touches : uint8_t { kNothing, kPassesOn };
-
 struct Builtin {
   std::string_view name;
   uint8_t min_args;
   uint8_t max_args;
-  Touches tensors;
+  bool passes_tensors;  // hands tensors among its inputs on; else it asks at most if and how many there are
   bp_value (*fn)(const BuiltinCall& call);
 };
 const Builtin* find_builtin(std::string_view name) noexcept;
@@ -74,6 +72,15 @@ const Builtin* find_builtin(std::string_view name) noexcept;
 bp_value make_list(ValueArena& arena, std::span<const bp_value> values, uint16_t tag_of_empty = BP_TAG_INT_LIST);
 // Element i of a list of any form; i lies within it.
 bp_value list_element(const bp_value& list, uint32_t i);
+
+// Their meaning is in docs/reference/ops-yaml.md.
+namespace builtin {
+#define BP_BUILTIN(function, ...) bp_value function(const BuiltinCall& call);
+BP_BUILTIN_FUNCTIONS(BP_BUILTIN)
+BP_BUILTIN_OPERATORS(BP_BUILTIN)
+#undef BP_BUILTIN
+bp_value add_numbers(const BuiltinCall& call);  // `add` without lists
+}  // namespace builtin
 
 // A Python truth: of a bool or a number. Throws Error(BP_ERROR_TYPE) for others.
 bool truth(std::string_view op, const bp_value& value);

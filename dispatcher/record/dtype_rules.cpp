@@ -40,16 +40,12 @@ constexpr bp_dtype promote(bp_dtype a, bp_dtype b) {
   return wide ? BP_COMPLEX128 : BP_COMPLEX64;
 }
 
-struct Table {
-  bp_dtype cell[BP_DTYPE_COUNT][BP_DTYPE_COUNT];
-};
-constexpr Table make_table() {
-  Table table{};
+constexpr PromotionTable make_table() {
+  PromotionTable table{};
   for (bp_dtype a = 0; a < BP_DTYPE_COUNT; ++a)
-    for (bp_dtype b = 0; b < BP_DTYPE_COUNT; ++b) table.cell[a][b] = promote(a, b);
+    for (bp_dtype b = 0; b < BP_DTYPE_COUNT; ++b) table[a][b] = promote(a, b);
   return table;
 }
-constexpr Table kTable = make_table();
 
 constexpr bp_dtype default_of_number(uint16_t tag) {
   switch (tag) {
@@ -235,27 +231,19 @@ bp_dtype derived_dtype(uint16_t kind, uint32_t param, bp_dtype compute) {
 
 }  // namespace
 
-#define BP_ROW(a)                                                                                                     \
-  {                                                                                                                   \
-    kTable.cell[a][0], kTable.cell[a][1], kTable.cell[a][2], kTable.cell[a][3], kTable.cell[a][4], kTable.cell[a][5], \
-        kTable.cell[a][6], kTable.cell[a][7], kTable.cell[a][8], kTable.cell[a][9], kTable.cell[a][10],               \
-        kTable.cell[a][11], kTable.cell[a][12], kTable.cell[a][13], kTable.cell[a][14]                                \
-  }
-const bp_dtype kPromotion[BP_DTYPE_COUNT][BP_DTYPE_COUNT] = {
-    BP_ROW(0), BP_ROW(1), BP_ROW(2),  BP_ROW(3),  BP_ROW(4),  BP_ROW(5),  BP_ROW(6), BP_ROW(7),
-    BP_ROW(8), BP_ROW(9), BP_ROW(10), BP_ROW(11), BP_ROW(12), BP_ROW(13), BP_ROW(14)};
-#undef BP_ROW
+constinit const PromotionTable kPromotion = make_table();
 
-const uint8_t kItemSize[BP_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+#define BP_BYTES(constant, number, name, type, bytes, code) bytes,
+const uint8_t kItemSize[BP_DTYPE_COUNT] = {BP_DTYPES(BP_BYTES)};
+#undef BP_BYTES
 
-const char* const kDtypeNames[BP_DTYPE_COUNT] = {"bool",     "int8",    "int16",   "int32",     "int64",
-                                                 "uint8",    "uint16",  "uint32",  "uint64",    "float16",
-                                                 "bfloat16", "float32", "float64", "complex64", "complex128"};
+#define BP_NAME(constant, number, name, type, bytes, code) name,
+const char* const kDtypeNames[BP_DTYPE_COUNT] = {BP_DTYPES(BP_NAME)};
+#undef BP_NAME
 
-const DLDataType kDLDtypes[BP_DTYPE_COUNT] = {
-    {kDLBool, 8, 1},    {kDLInt, 8, 1},    {kDLInt, 16, 1},   {kDLInt, 32, 1},     {kDLInt, 64, 1},
-    {kDLUInt, 8, 1},    {kDLUInt, 16, 1},  {kDLUInt, 32, 1},  {kDLUInt, 64, 1},    {kDLFloat, 16, 1},
-    {kDLBfloat, 16, 1}, {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLComplex, 64, 1}, {kDLComplex, 128, 1}};
+#define BP_DLPACK(constant, number, name, type, bytes, code) {code, bytes * 8, 1},
+const DLDataType kDLDtypes[BP_DTYPE_COUNT] = {BP_DTYPES(BP_DLPACK)};
+#undef BP_DLPACK
 
 bp_dtype dtype_from_dlpack(DLDataType dtype) noexcept {
   for (bp_dtype d = 0; d < BP_DTYPE_COUNT; ++d)

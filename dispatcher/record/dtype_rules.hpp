@@ -4,13 +4,16 @@
 // Error(BP_ERROR_DTYPE) with the op, the argument, what was found and what is accepted.
 #pragma once
 
+#include <array>
+
 #include "record/op_record.hpp"
 
 namespace backplane::core {
 
 inline constexpr bp_dtype kDefaultFloat = BP_FLOAT32;
 
-extern const bp_dtype kPromotion[BP_DTYPE_COUNT][BP_DTYPE_COUNT];  // BP_DTYPE_NONE: refused
+using PromotionTable = std::array<std::array<bp_dtype, BP_DTYPE_COUNT>, BP_DTYPE_COUNT>;
+extern const PromotionTable kPromotion;  // BP_DTYPE_NONE: refused
 extern const uint8_t kItemSize[BP_DTYPE_COUNT];
 extern const char* const kDtypeNames[BP_DTYPE_COUNT];
 extern const DLDataType kDLDtypes[BP_DTYPE_COUNT];

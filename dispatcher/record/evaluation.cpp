@@ -118,9 +118,9 @@ void Evaluation::call(uint32_t i, const PlanNode& node) {
   const size_t n_results = callee.results.size();
   if (n_results == 1) [[likely]] {
     bp_value out{};
-    const uint64_t given_up = caller.call_spending ? spent(node) : 0;
-    const bp_status status = given_up ? caller.call_spending(inputs_.frame, op, args, n_args, &out, given_up)
-                                      : caller.call(inputs_.frame, op, args, n_args, &out, 1);
+    const uint64_t donated = caller.call_donating ? donations(node) : 0;
+    const bp_status status = donated ? caller.call_donating(inputs_.frame, op, args, n_args, &out, donated)
+                                     : caller.call(inputs_.frame, op, args, n_args, &out, 1);
     if (status != BP_OK) fail_call(status);
     put(i, out, kOwned);
   } else {

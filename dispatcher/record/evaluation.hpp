@@ -82,7 +82,7 @@ class Evaluation {
     }
   }
   // Bit per input: a tensor that release_last_uses drops after the call.
-  uint64_t spent(const PlanNode& node) const {
+  uint64_t donations(const PlanNode& node) const {
     uint64_t bits = 0;
     for (uint32_t k = 0; k < node.n_inputs && k < 64; ++k) {
       const uint32_t edge = edges_[node.first_input + k];

@@ -29,9 +29,9 @@ struct Caller {
   const OpRecord* (*record)(uint32_t op);
   void (*retain)(bp_tensor* tensor);
   void (*release)(bp_tensor* tensor);
-  // As bp_host::call_op_spending; nullptr: `call` serves.
-  bp_status (*call_spending)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
-                             uint64_t spent) = nullptr;
+  // As bp_host::call_op_donating; nullptr: `call` serves.
+  bp_status (*call_donating)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
+                             uint64_t donated) = nullptr;
 };
 extern Caller caller;
 

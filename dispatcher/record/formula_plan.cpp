@@ -1,4 +1,4 @@
-// Builds the plan of a formula from the record's program: reach, renumber, verify, and work out what is known early.
+// Builds the plan of a formula from the record's program: reach, renumber, verify, and compute what is known early.
 //
 // All passes are single loops over nodes in topological order (or against it), so no record can overflow the stack.
 #include "record/formula_plan.hpp"
@@ -190,7 +190,7 @@ bool Planner::spread_use(std::vector<bool>& used) {
         mark(in[2], used[i]);
         break;
       case BP_NODE_BUILTIN:
-        if (op_.builtins[static_cast<size_t>(node.imm)]->tensors == Touches::kPassesOn)
+        if (op_.builtins[static_cast<size_t>(node.imm)]->passes_tensors)
           for (uint32_t input : in) mark(input, used[i]);
         break;
       case BP_NODE_MAP:

@@ -23,10 +23,10 @@ namespace backplane::core {
 struct ShapeWord;  // shape_rules.hpp
 struct Builtin;    // builtins.hpp
 
-// A record beyond these is refused, so that no stack buffer of a call depends on a plugin.
 // The table given to plugins and to the native code of formulas; filled in by the call path.
 extern const bp_host host_table;
 
+// A record beyond these is refused, so that no stack buffer of a call depends on a plugin.
 inline constexpr int kMaxLoopOperands =
     16;  // of an elementwise op or a reduction: results, and tensors among arguments
 inline constexpr uint32_t kMaxArgs = 64;
@@ -77,6 +77,16 @@ struct OpRecord {
   struct Arena;
   std::unique_ptr<Arena> arena;
 };
+
+// The frame of a function of the record, or of a formula: no device, no compute dtype.
+inline bp_frame frame_of(const OpRecord& op) {
+  bp_frame frame{};
+  frame.header = BP_HEADER(bp_frame);
+  frame.host = &host_table;
+  frame.op = &op.info;
+  frame.compute = BP_DTYPE_NONE;
+  return frame;
+}
 
 std::unique_ptr<OpRecord> copy_record(const bp_op_def& def);
 

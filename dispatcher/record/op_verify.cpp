@@ -62,8 +62,8 @@ bool default_fits(const bp_arg_def& arg) {
 
 void verify_arg(const OpRecord& op, bp_arg_def& arg) {
   require(op, is_identifier(arg.name), "the argument name '", arg.name, "' is not an identifier");
-  require(op, arg.type >= BP_TYPE_TENSOR && arg.type <= BP_TYPE_GRAPH, "argument '", arg.name,
-          "' has the unknown type ", arg.type);
+  require(op, arg.type >= BP_TYPE_TENSOR && arg.type < BP_TYPE_COUNT, "argument '", arg.name, "' has the unknown type ",
+          arg.type);
   require(op, !(arg.flags & BP_ARG_LIST) || (arg.type != BP_TYPE_AXES && arg.type != BP_TYPE_SHAPE), "argument '",
           arg.name, "' is a list of lists");
   require(op, (arg.flags & BP_ARG_LIST) || !(arg.flags & BP_ARG_OPTIONAL_ELEMENTS), "argument '", arg.name,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backplane/abi/vocabulary.h"
 #include "record/builtins.hpp"
 #include "record/op_arena.hpp"
 #include "record/shape_rules.hpp"
@@ -10,35 +11,11 @@
 namespace backplane::core {
 namespace {
 
-// Letters of ShapeWord::params; see there.
-bool param_fits(const bp_arg_def& arg, char letter) {
-  const bool list = (arg.flags & BP_ARG_LIST) != 0;
-  switch (letter) {
-    case 't':
-      return arg.type == BP_TYPE_TENSOR && !list;
-    case 'l':
-      return arg.type == BP_TYPE_TENSOR && list;
-    case 'a':
-      return arg.type == BP_TYPE_AXIS && !list;
-    case 'x':
-      return arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_AXIS;
-    case 's':
-      return arg.type == BP_TYPE_SHAPE || arg.type == BP_TYPE_SIZE ||
-             (list && (arg.type == BP_TYPE_INDEX || arg.type == BP_TYPE_AXIS));
-    case 'i':
-      return (arg.type == BP_TYPE_INDEX || arg.type == BP_TYPE_SIZE) && list;
-    case 'n':
-      return (arg.type == BP_TYPE_SIZE || arg.type == BP_TYPE_INDEX) && !list;
-    case 'b':
-      return arg.type == BP_TYPE_BOOL && !list;
-    default:
-      return false;
-  }
-}
+bool is_view_word(const ShapeWord& word) { return word.name.starts_with("view."); }
 
 void verify_word(const OpRecord& op, const bp_shape_rule& rule, const ShapeWord& word) {
-  require(op, rule.n_args >= word.min_args && (rule.n_args <= word.max_args || word.max_args == 255), "the shape rule ",
-          rule.name, " reads ", rule.n_args, " arguments; it takes ", int{word.min_args}, " to ", int{word.max_args});
+  require(op, rule.n_args >= word.min_args && rule.n_args <= word.max_args, "the shape rule ", rule.name, " reads ",
+          rule.n_args, " arguments; it takes ", int{word.min_args}, " to ", int{word.max_args});
   for (uint32_t i = 0; i < rule.n_args; ++i) {
     const char letter = word.params[std::min<size_t>(i, word.params.size() - 1)];
     const bool may_lack = letter >= 'A' && letter <= 'Z';
@@ -47,11 +24,13 @@ void verify_word(const OpRecord& op, const bp_shape_rule& rule, const ShapeWord&
       require(op, may_lack, "the shape rule ", rule.name, " needs its argument ", i);
       continue;
     }
-    require(op, arg < op.args.size() && param_fits(op.args[arg], may_lack ? static_cast<char>(letter + 32) : letter),
+    require(op,
+            arg < op.args.size() && bp_shape_param_fits(op.args[arg].type, op.args[arg].flags,
+                                                        may_lack ? static_cast<char>(letter + ('a' - 'A')) : letter),
             "the shape rule ", rule.name, " cannot read argument ", arg, " in its place ", i);
   }
   const bool view = (op.def.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
-  if (word.batch == BatchClass::kView)
+  if (is_view_word(word))
     require(op, view && op.def.alias == rule.args[0], "the shape rule ", rule.name,
             " makes a view, but the op does not say that it aliases that argument");
 }
@@ -81,7 +60,7 @@ void verify_flags(const OpRecord& op) {
     require(op, is_type(op, op.def.alias, BP_TYPE_TENSOR) && !(op.args[op.def.alias].flags & BP_ARG_LIST),
             "a view's `alias` must be a tensor argument");
     require(op, op.results.size() == 1, "a view has one result");
-    require(op, op.shape_words[0] && op.shape_words[0]->batch == BatchClass::kView, "a view needs a view.* shape rule");
+    require(op, op.shape_words[0] && is_view_word(*op.shape_words[0]), "a view needs a view.* shape rule");
   }
   if (flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION)) {
     const size_t operands = op.results.size() + static_cast<size_t>(std::popcount(op.tensor_args));
@@ -116,6 +95,8 @@ void verify_formula(const OpRecord& op, const bp_formula& formula) {
   if (formula.rule == BP_RULE_PUT || (formula.flags & BP_FORMULA_TUPLE)) roots = 1;
   const bool derived_batch = formula.rule == BP_RULE_BATCH && (formula.flags & BP_FORMULA_DERIVED) && !formula.n_roots;
   if ((formula.flags & rootless) || derived_batch) roots = 0;
+  require(op, !derived_batch || (formula.flags & BP_FORMULA_REFUSED) || bp_batch_follows(&op.def),
+          "a record states that its batch rule follows from its shape, which does not say enough");
   require(op, formula.n_roots == roots, "a formula of rule ", formula.rule, " has ", formula.n_roots,
           " roots; expected ", roots);
   require(op,
@@ -225,7 +206,6 @@ void verify_program(OpRecord& op) {
 }
 
 void verify_rules(OpRecord& op) {
-  for (const bp_formula& formula : op.formulas) verify_formula(op, formula);
   require(op, op.shapes.size() == op.results.size(), "it has ", op.results.size(), " results but ", op.shapes.size(),
           " shape rules");
   for (size_t i = 0; i < op.shapes.size(); ++i) {
@@ -235,6 +215,7 @@ void verify_rules(OpRecord& op) {
     verify_shape_rule(op, op.shapes[i]);
   }
   verify_flags(op);
+  for (const bp_formula& formula : op.formulas) verify_formula(op, formula);
 }
 
 }  // namespace backplane::core

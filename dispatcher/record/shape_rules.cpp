@@ -1,4 +1,4 @@
-// The vocabulary of shape rules, and the words on which most calls stand: broadcast, same, scalar, arg, reduce.
+// The table of shape words, and those on which most calls stand: broadcast, same, scalar, arg, reduce.
 //
 // Reads handles' shapes, writes a caller's ShapeResult; no data, no heap, any thread. Joins, views and windows have
 // files of their own (shape_joins.cpp, shape_views.cpp, shape_windows.cpp).
@@ -10,39 +10,24 @@
 #include <iterator>
 
 #include "record/evaluator.hpp"
+#include "record/mapped_value.hpp"
 #include "record/shape_words.hpp"
 
 namespace backplane::core {
 namespace {
 
+constexpr ShapeWord shape_word(std::string_view name, std::string_view params, ShapeFn fn) {
+  const auto required = std::ranges::count_if(params, [](char c) { return c >= 'a'; });
+  const bool any_number = params.ends_with('*');
+  if (any_number) params.remove_suffix(1);
+  return {name, params, static_cast<uint8_t>(required), static_cast<uint8_t>(any_number ? kMaxArgs : params.size()),
+          fn};
+}
+
 constexpr ShapeWord kWords[] = {
-    {"arg", "s", 1, 1, BatchClass::kFactory, shape_words::arg},
-    {"broadcast", "t", 1, 255, BatchClass::kElementwise, shape_words::broadcast},
-    {"concat", "lA", 1, 2, BatchClass::kList, shape_words::concat},
-    {"conv", "ttSSSN", 2, 6, BatchClass::kCore, shape_words::conv},
-    {"index", "tl", 2, 2, BatchClass::kCore, shape_words::index},
-    {"index_put", "tlt", 3, 3, BatchClass::kCore, shape_words::index_put},
-    {"matmul", "tt", 2, 2, BatchClass::kCore, shape_words::matmul},
-    {"one_hot", "tn", 2, 2, BatchClass::kCore, shape_words::one_hot},
-    {"pool", "tsSS", 2, 4, BatchClass::kCore, shape_words::pool},
-    {"reduce", "tXB", 1, 3, BatchClass::kReduce, shape_words::reduce},
-    {"same", "t", 1, 1, BatchClass::kCore, shape_words::same},
-    {"scalar", "", 0, 0, BatchClass::kFactory, shape_words::scalar},
-    {"slice_put", "ttxIII", 3, 6, BatchClass::kCore, shape_words::slice_put},
-    {"stack", "lA", 1, 2, BatchClass::kList, shape_words::stack},
-    {"take", "ttA", 2, 3, BatchClass::kCore, shape_words::take},
-    {"take_along", "ttA", 2, 3, BatchClass::kCore, shape_words::take_along},
-    {"view.diagonal", "tNAA", 1, 4, BatchClass::kView, shape_words::diagonal},
-    {"view.expand", "ts", 2, 2, BatchClass::kView, shape_words::expand},
-    {"view.imag", "t", 1, 1, BatchClass::kView, shape_words::imag},
-    {"view.permute", "tX", 1, 2, BatchClass::kView, shape_words::permute},
-    {"view.real", "t", 1, 1, BatchClass::kView, shape_words::real},
-    {"view.reshape", "ts", 2, 2, BatchClass::kView, shape_words::reshape},
-    {"view.select", "tan", 3, 3, BatchClass::kView, shape_words::select},
-    {"view.slice", "txIII", 2, 5, BatchClass::kView, shape_words::slice},
-    {"view.squeeze", "tX", 1, 2, BatchClass::kView, shape_words::squeeze},
-    {"view.unfold", "tannN", 4, 5, BatchClass::kView, shape_words::unfold},
-    {"view.unsqueeze", "tx", 2, 2, BatchClass::kView, shape_words::unsqueeze},
+#define BP_SHAPE_WORD(function, name, params, batch) shape_word(name, params, shape_words::function),
+    BP_SHAPE_WORDS(BP_SHAPE_WORD)
+#undef BP_SHAPE_WORD
 };
 
 [[noreturn, gnu::cold, gnu::noinline]] void fail_broadcast(const OpRecord& op, std::span<const int64_t> added,
@@ -65,14 +50,7 @@ void check_result(const OpRecord& op, const ShapeResult& out) {
 class DatalessArgs {
  public:
   DatalessArgs(const bp_value* args, int32_t n_args) : values_(args, args + n_args) {
-    for (bp_value& value : values_) {
-      if (value.tag == BP_TAG_TENSOR) value.u.t = hide(value.u.t);
-      if (value.tag != BP_TAG_TENSOR_LIST) continue;
-      auto& list = lists_.emplace_back();
-      for (uint32_t i = 0; i < value.count; ++i)
-        list.push_back(value.u.tensors[i] ? hide(value.u.tensors[i]) : nullptr);
-      value.u.tensors = list.data();
-    }
+    for (bp_value& value : values_) value = mapped(value, lists_, [this](const bp_tensor* t) { return hide(t); });
   }
   const bp_value* data() const { return values_.data(); }
 
@@ -86,16 +64,8 @@ class DatalessArgs {
   }
   std::vector<bp_value> values_;
   std::vector<std::unique_ptr<bp_tensor>> tensors_;
-  std::vector<std::vector<bp_tensor*>> lists_;
+  TensorLists lists_;
 };
-
-bp_frame frame_of(const OpRecord& op) {
-  bp_frame frame{};
-  frame.header = BP_HEADER(bp_frame);
-  frame.host = &host_table;
-  frame.op = &op.info;
-  return frame;
-}
 
 [[noreturn]] void fail_function(const OpRecord& op, bp_status status) {
   throw Error(status, std::string(op.name) + ": " + host_table.get_error());
@@ -109,7 +79,7 @@ void infer_by_function(const OpRecord& op, const bp_shape_rule& rule, const bp_v
   if (status != BP_OK) fail_function(op, status);
 }
 
-// A `require` says what the formula expected; what it found is told here, where the arguments are known by name.
+// A `require` says what the formula expected; what it found is added here, where the arguments are known by name.
 void infer_by_formula(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
   FormulaInputs inputs;
   inputs.args = args;

@@ -1,4 +1,4 @@
-// The vocabulary of shape rules: a table from word to function (shape_rules.cpp lists the words).
+// Shape rules: a function for each word of backplane/abi/vocabulary.h.
 //
 // A rule sees shapes and attributes only. It writes sizes, and for a view also strides (elements) and the byte
 // offset that is added to the base's. All rules throw Error with the op's name, what was found and what was expected.
@@ -26,16 +26,12 @@ struct ShapeResult {
 // `args`: all arguments of the call, in order, defaults filled in. A number in a tensor position has no dims.
 using ShapeFn = void (*)(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out);
 
-enum class BatchClass : uint8_t { kNone, kElementwise, kReduce, kCore, kView, kList, kFactory };
-
-// `params`: a letter per parameter, the last one repeated: t Tensor, l Tensor[], a Axis, x Axis or Axes, s sizes
-// (Shape, Size or a list of them), i Index[], n Size or Index, b bool. In upper case it may be left out.
+// A row of BP_SHAPE_WORDS.
 struct ShapeWord {
   std::string_view name;
-  std::string_view params;
+  std::string_view params;  // without `*`
   uint8_t min_args;
-  uint8_t max_args;  // 255: any
-  BatchClass batch;
+  uint8_t max_args;
   ShapeFn fn;
 };
 const ShapeWord* find_shape_word(std::string_view name) noexcept;

@@ -1,11 +1,12 @@
 // The functions behind the vocabulary's words, and how they read arguments. For the shape_*.cpp files alone.
 //
-// A record's shape rule was verified against ShapeWord::params, so a reader trusts the kind of an argument; it still
-// checks that a tensor is there and that lists have the length they need. Nothing here allocates.
+// A record's shape rule was verified against its word's parameters, so a reader trusts the kind of an argument; it
+// still checks that a tensor is there and that lists have the length they need. Nothing here allocates.
 #pragma once
 
 #include <span>
 
+#include "backplane/abi/vocabulary.h"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {
@@ -68,37 +69,9 @@ std::string shape_text(std::span<const int64_t> sizes);
 std::string found_arguments(const OpRecord& op, const bp_value* args, int32_t n_args);
 
 namespace shape_words {
-#define BP_SHAPE_WORD(name) void name(const OpRecord&, const bp_shape_rule&, const bp_value* args, ShapeResult&)
-BP_SHAPE_WORD(broadcast);
-BP_SHAPE_WORD(same);
-BP_SHAPE_WORD(scalar);
-BP_SHAPE_WORD(arg);
-BP_SHAPE_WORD(reduce);
-// shape_joins.cpp
-BP_SHAPE_WORD(matmul);
-BP_SHAPE_WORD(concat);
-BP_SHAPE_WORD(stack);
-BP_SHAPE_WORD(take);
-BP_SHAPE_WORD(take_along);
-BP_SHAPE_WORD(index);
-BP_SHAPE_WORD(index_put);
-BP_SHAPE_WORD(slice_put);
-BP_SHAPE_WORD(one_hot);
-// shape_windows.cpp
-BP_SHAPE_WORD(conv);
-BP_SHAPE_WORD(pool);
-BP_SHAPE_WORD(unfold);
-// shape_views.cpp
-BP_SHAPE_WORD(permute);
-BP_SHAPE_WORD(expand);
-BP_SHAPE_WORD(select);
-BP_SHAPE_WORD(slice);
-BP_SHAPE_WORD(squeeze);
-BP_SHAPE_WORD(unsqueeze);
-BP_SHAPE_WORD(diagonal);
-BP_SHAPE_WORD(reshape);
-BP_SHAPE_WORD(real);
-BP_SHAPE_WORD(imag);
+#define BP_SHAPE_WORD(function, ...) \
+  void function(const OpRecord&, const bp_shape_rule&, const bp_value* args, ShapeResult&);
+BP_SHAPE_WORDS(BP_SHAPE_WORD)
 #undef BP_SHAPE_WORD
 }  // namespace shape_words
 

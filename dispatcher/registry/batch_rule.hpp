@@ -1,4 +1,4 @@
-// How an op batches: worked out from its record at registration (batch/batch_rules.cpp), and kept in its entry.
+// How an op batches: read from its record at registration (batch/batch_rules.cpp), and kept in its entry.
 #pragma once
 
 #include <cstdint>

@@ -52,8 +52,9 @@ std::string default_text(const bp_value& v) {
 }
 
 std::string signature(const OpRecord& record) {
-  static const char* const kTypes[] = {"",      "Tensor", "Scalar", "Axis",      "Axes", "Shape", "Size",
-                                       "Index", "Dtype",  "Device", "Generator", "bool", "str",   "Graph"};
+#define BP_TYPE_WORD(constant, number, word) word,
+  static constexpr const char* kTypes[] = {"?", BP_TYPES(BP_TYPE_WORD)};
+#undef BP_TYPE_WORD
   std::string text(record.name);
   text += "(";
   bool keyword = false;
@@ -61,7 +62,7 @@ std::string signature(const OpRecord& record) {
     const bp_arg_def& arg = record.args[i];
     if (i) text += ", ";
     if ((arg.flags & BP_ARG_KEYWORD_ONLY) && !keyword) text += "*, ", keyword = true;
-    text += arg.type < std::size(kTypes) ? kTypes[arg.type] : "?";
+    text += kTypes[arg.type < BP_TYPE_COUNT ? arg.type : 0];
     if (arg.flags & BP_ARG_OPTIONAL_ELEMENTS) text += "?";
     if (arg.flags & BP_ARG_LIST) text += "[]";
     if (arg.flags & BP_ARG_OPTIONAL) text += "?";

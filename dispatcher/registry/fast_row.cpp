@@ -31,9 +31,7 @@ FastRow fast_row(const OpEntry& op, const KernelRow& row, uint32_t backend) {
   if (!elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP))) result.granted_flags = BP_TENSOR_CONTIGUOUS;
   result.immediates = (flags & BP_KERNEL_IMMEDIATES) != 0;
   result.inplace = elementwise && (flags & BP_KERNEL_INPLACE);
-  result.frame.header = BP_HEADER(bp_frame);
-  result.frame.host = &host_table;
-  result.frame.op = &op.record->info;
+  result.frame = frame_of(*op.record);
   result.frame.context = row.def.context;
   result.frame.backend = backend;
   return result;

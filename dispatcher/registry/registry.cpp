@@ -1,4 +1,4 @@
-// Ops: their entries by handle and name, the roles that some have, and what is worked out of a record once.
+// Ops: their entries by handle and name, the roles that some have, and what is computed from a record once.
 #include "backplane/op.hpp"
 #include "memory/plugin_finder.hpp"
 #include "registry/registry_state.hpp"
@@ -142,7 +142,7 @@ void fail_entry(uint32_t handle) {
   BP_CHECK(entry, VALUE, "call: there is no op with handle ", handle, "; handles come from find_op");
   const OpEntry* now = op_entry(find_op_loaded(entry->record->name));
   BP_CHECK(!now || now == entry || now->withdrawn, NOT_IMPLEMENTED, entry->record->name,
-           ": was defined anew with another signature; use the op of the new definition");
+           ": was redefined with another signature; use the op of the new definition");
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, entry->record->name, ": its plugin \"", entry->owner->name,
                "\" was unloaded; load it again to use the op");
 }

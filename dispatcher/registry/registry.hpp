@@ -23,7 +23,7 @@ inline constexpr uint64_t kBatchedWhole = uint64_t{1} << 60;
 // And one that makes tensors out of nothing, or out of metadata: of the innermost level, while one is active.
 inline constexpr uint64_t kCreates = uint64_t{1} << 61;
 
-// How an op is differentiated, in either mode. Worked out once, at registration.
+// How an op is differentiated, in either mode. Computed once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 
 struct OpEntry {
@@ -62,7 +62,7 @@ void reclaim_replaced();
 // What the VJP formulas of the needed arguments read together.
 FreeNames formulas_read(const OpEntry& op, uint64_t needs);
 
-// What a layer above works out of each op when it is registered, and keeps in its entry. Added by static initialisers,
+// What a layer above computes of each op when it is registered, and keeps in its entry. Added by static initialisers,
 // before the first op.
 using ResolveOp = void (*)(OpEntry& entry);
 void add_resolver(ResolveOp resolve);

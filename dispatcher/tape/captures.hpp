@@ -10,7 +10,7 @@
 
 namespace backplane::core {
 
-// A tensor as a node saw it, to tell whether it was changed in place since.
+// A tensor as a node saw it, to see whether it was changed in place since.
 struct Version {
   explicit Version(Tensor t);
   void check(const std::string& function) const;

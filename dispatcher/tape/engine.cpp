@@ -57,7 +57,7 @@ void add_into(const Tensor& a, const Tensor& b) {
   call(role_op(Role::kAdd), args, 2, &out, 1);
 }
 
-bool alone(const Tensor& t) {
+bool uniquely_owned(const Tensor& t) {
   return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage && !impl(t)->view &&
          t.get()->storage->refs.load(std::memory_order_acquire) == 1 && t.is_contiguous();
 }
@@ -67,7 +67,7 @@ void accumulate(Tensor& sum, bool* owned, Tensor addend, bool create_graph) {
     sum = std::move(addend);
     return;
   }
-  if (!create_graph && owned && *owned && alone(sum)) return add_into(sum, addend);
+  if (!create_graph && owned && *owned && uniquely_owned(sum)) return add_into(sum, addend);
   sum = added(sum, addend);
   if (owned) *owned = true;
 }
@@ -126,7 +126,7 @@ void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Tensor before;  // outlives the guard
   std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
-    if (!create_graph && !alone(cotangent)) {
+    if (!create_graph && !uniquely_owned(cotangent)) {
       bp_value arg = value(cotangent);
       before = std::exchange(cotangent, Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1)));
     }

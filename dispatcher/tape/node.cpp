@@ -207,7 +207,7 @@ void release_edge(const Edge& edge) noexcept {
     release(edge.node);
 }
 
-void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key) {
+void attach_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key) {
   Node* old = tensor->node;
   tensor->node_output = output;
   std::atomic_ref(tensor->node).store(node, std::memory_order_release);
@@ -218,7 +218,7 @@ void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key)
 
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key) {
   retain(node);
-  give_history(tensor, node, output, key);
+  attach_history(tensor, node, output, key);
 }
 
 }  // namespace backplane::core

@@ -112,14 +112,14 @@ void set_metas(Node* node, const Recorded& r) {
   for (; takers; takers &= takers - 1) {
     const auto j = static_cast<uint32_t>(std::countr_zero(takers));
     if (takers & (takers - 1)) retain(node);
-    give_history(r.results[j], node, j, r.results[j]->wrapper ? 0 : kTapeKey);
+    attach_history(r.results[j], node, j, r.results[j]->wrapper ? 0 : kTapeKey);
   }
 }
 
 }  // namespace
 
 void record_node(const Recorded& r) {
-  if (r.one_form && r.op.n_args == 2 && r.outer[0].tag == BP_TAG_TENSOR && r.outer[1].tag == BP_TAG_TENSOR)
+  if (r.same_meta && r.op.n_args == 2 && r.outer[0].tag == BP_TAG_TENSOR && r.outer[1].tag == BP_TAG_TENSOR)
     record_of_form(r, {2, 1, true});
   else
     record_of_form(r, {static_cast<uint32_t>(r.op.n_args), static_cast<uint32_t>(r.op.n_results), false});
@@ -323,8 +323,8 @@ bool record_fast(const Call& call, Operands operands) {
     return false;
   const bp_value& out = call.outs[0];
   TensorImpl* result = out.tag == BP_TAG_TENSOR ? impl(out.u.t) : nullptr;
-  const bool one_form = elementwise && result->dtype == operands.first->dtype;
-  record_node({op, call.args, call.outs, call.args, &result, nullptr, 0, one_form});
+  const bool same_meta = elementwise && result->dtype == operands.first->dtype;
+  record_node({op, call.args, call.outs, call.args, &result, nullptr, 0, same_meta});
   return true;
 }
 

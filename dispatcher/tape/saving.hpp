@@ -32,7 +32,7 @@ class Saving {
       else if (reads_.args & bit)
         save_tensor(i, impl(v.u.t));
       else if (reads_.arg_metadata & bit)
-        save_form(i, *impl(v.u.t));
+        save_meta(i, *impl(v.u.t));
       else
         keep(i, edges_only(1), Saved::kPlain);
     }
@@ -99,9 +99,9 @@ class Saving {
     own(i, value, Saved::kList);
   }
 
-  // Of a tensor whose data nobody reads: often the result, and so its cotangent, has the same form.
-  void save_form(uint32_t i, const TensorImpl& t) {
-    if (r_.one_form || (like_ && like_->dtype == t.dtype && same_shape(*like_, t)))
+  // Of a tensor whose data nobody reads: often the result, and so its cotangent, has the same metadata.
+  void save_meta(uint32_t i, const TensorImpl& t) {
+    if (r_.same_meta || (like_ && like_->dtype == t.dtype && same_shape(*like_, t)))
       keep(i, bp_value{}, Saved::kLikeOutput);
     else
       own(i, tensor_value(new_handle(device_of(t), t.dtype, t.dl.ndim, t.dl.shape)), Saved::kMeta);

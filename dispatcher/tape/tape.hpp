@@ -146,14 +146,15 @@ struct Recorded {
   TensorImpl* const* results;
   const bp_storage* mutated;
   uint32_t version;
-  bool one_form = false;         // all tensors, the result too, are known to have one shape and dtype
+  bool same_meta = false;        // all tensors, the result too, are known to have one shape and dtype
   const Level* level = nullptr;  // histories of other levels are not of this graph; nullptr: the tape
 };
 void record_node(const Recorded& recorded);
 // A copy between devices.
 void record_move(const Tensor& from, const Tensor& to);
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
-void give_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);  // takes over the caller's reference
+void attach_history(TensorImpl* tensor, Node* node, uint32_t output,
+                    uint64_t key);  // takes over the caller's reference
 
 // engine.cpp. A tensor of one value, made at the levels that are active: seeds, and zeros for absent cotangents.
 Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device);

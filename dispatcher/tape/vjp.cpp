@@ -4,6 +4,7 @@
 
 #include "backplane/device.hpp"
 #include "call/device_call.hpp"
+#include "call/run_formula.hpp"
 #include "levels/level.hpp"
 #include "record/owned_value.hpp"
 #include "tape/tape.hpp"
@@ -29,22 +30,13 @@ void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out) {
   const OpRecord& record = *op.record;
   const bp_formula* put = record.find_formula(BP_RULE_PUT);
   BP_CHECK(put, INTERNAL, record.name, ": a view without a put formula was written through");
-  link_entry(const_cast<OpEntry&>(op));
   bp_value args[kMaxArgs];
   for (uint32_t i = 0; i < node->n_args; ++i) args[i] = node->values()[i];
   args[record.def.alias] = cotangents[0];
   if (node->edges()[1].node) out[1] = Tensor::adopt(call_one(op, args, node->n_args));
   if (!node->edges()[0].node) return;
   Tensor piece = zeros(node->metas[0]);
-  bp_value v = value(piece);
-  bp_frame frame = formula_frame(record);
-  FormulaInputs inputs;
-  inputs.args = args;
-  inputs.cotangents = &v;
-  inputs.frame = &frame;
-  bp_value result{};
-  evaluate(record, *put, inputs, &result, native_formulas.load(std::memory_order_relaxed));
-  out[0] = Tensor::adopt(result.u.t);
+  out[0] = run_put(op, *put, args, value(piece));
 }
 
 // The arguments and results as the formulas read them.
@@ -135,17 +127,13 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
   }
   const OpEntry& op = *node->op;
   const OpRecord& record = *op.record;
-  link_entry(const_cast<OpEntry&>(op));
   Environment env;
   load(node, cotangents, create_graph, env);
-  bp_frame frame = formula_frame(record);
   FormulaInputs inputs;
   inputs.args = env.args;
   inputs.outs = env.outs;
   inputs.cotangents = env.cotangents;
   inputs.needs = node->needs;
-  inputs.frame = &frame;
-  const bool native = native_formulas.load(std::memory_order_relaxed);
   uint32_t first_edge[kMaxArgs];
   for (uint32_t i = 0, e = 0; i < node->n_args; ++i) {
     first_edge[i] = e;
@@ -165,7 +153,7 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
     make_absent_cotangents(node, *formula, env);
     bp_value results[kMaxArgs];
     std::fill_n(results, formula->n_targets, bp_value{});
-    evaluate(record, *formula, inputs, results, native);
+    run_formula(op, *formula, inputs, results);
     for (uint32_t k = 0; k < formula->n_targets; ++k) {
       bp_value& r = results[k];
       uint32_t edge = first_edge[formula->targets[k]];

@@ -7,7 +7,7 @@
     y.backward()
     print(x.grad, bp.devices())
 
-Functions have their array API names and come from the registry; `bp.explain('add')` tells how a call of one is
+Functions have their array API names and come from the registry; `bp.explain('add')` shows how a call of one is
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 

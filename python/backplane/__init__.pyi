@@ -745,7 +745,7 @@ class custom_function:  # type: ignore[no-redef]
     def defvmap(self, rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
         """Gives the rule for batching, rule(axis_size, in_batched, *args) -> (result, out_batched), and returns it: a decorator.
 
-        in_batched: per argument a container of its structure that tells which tensors have the batch, always at axis 0.
+        in_batched: per argument a container of its structure that says which tensors have the batch, always at axis 0.
         out_batched: the same for the result, or one bool for all of it.
         """
 

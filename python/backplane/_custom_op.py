@@ -145,6 +145,8 @@ class Definition:
         for rule, name in ((_VJP, "vjp"), (_JVP, "jvp"), (_DECOMPOSE, "decomposition"), (_BATCH, "batch")):
             if name in self.rules:
                 rows.append(self._stated(rule, self.rules[name]))
+            elif rule == _BATCH and self.words:  # where it does not follow from them, the record holds a refusal
+                rows.append({**self._missing(rule, name), "flags": _DERIVED})
             elif rule != _DECOMPOSE and "decomposition" not in self.rules:
                 rows.append(self._missing(rule, name))
         return [row for row in rows if row["targets"] or row["rule"] in (_DECOMPOSE, _BATCH)]
@@ -160,9 +162,10 @@ class Definition:
 
     def _missing(self, rule, name):
         targets = [] if rule == _BATCH else self.signature.tensors
+        lacks = f"no {name} rule is registered"
         if rule == _BATCH and self.words:
-            return self._row(rule, _DERIVED, targets, f"from the shape rule {self.words[0][0]}", self.line)
-        return self._row(rule, _REFUSED, targets, f"no {name} rule is registered; add one with "
+            lacks = f"no batch rule follows from the shape rule {self.words[0][0]}"
+        return self._row(rule, _REFUSED, targets, f"{lacks}; add one with "
                          f"@{self.python_name}.register_{name}", self.line)  # fmt: skip
 
     @staticmethod

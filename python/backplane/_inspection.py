@@ -1,13 +1,10 @@
 """What the array API standard's `__array_namespace_info__()` returns: devices, dtypes and capabilities, by question."""
 
 from . import _core
-from ._data_type_functions import KINDS, isdtype
+from ._data_type_functions import DTYPES, KINDS, isdtype
 
 # The dtypes of the standard; float16 and bfloat16 are ours beside them.
-_STANDARD = (
-    ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-    + ("float32", "float64", "complex64", "complex128")
-)
+_STANDARD = tuple(name for name in DTYPES if name not in ("float16", "bfloat16"))
 _MAX_AXES = 64
 
 

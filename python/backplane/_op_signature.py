@@ -11,11 +11,8 @@ import typing
 from . import _core, types
 from ._data_type_functions import DTYPES
 
-# BP_TYPE_* by the registry's word.
-TYPES = {
-    "Tensor": 1, "Scalar": 2, "Axis": 3, "Axes": 4, "Shape": 5, "Size": 6, "Index": 7,
-    "Dtype": 8, "Device": 9, "Generator": 10, "bool": 11, "str": 12,
-}  # fmt: skip
+# BP_TYPE_* by the registry's word. A Graph brings its own rules, which an op of Python's could not ask for.
+TYPES = {word: number for word, number in _core.type_words().items() if word != "Graph"}
 OPTIONAL, LIST, OPTIONAL_ELEMENTS, KEYWORD_ONLY, HAS_DEFAULT = 1, 2, 4, 8, 16
 
 # Annotations that are a class of Python's or ours.

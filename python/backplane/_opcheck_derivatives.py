@@ -7,12 +7,13 @@ Gradients are taken in float64, and in complex128 where the op accepts it, along
 import numpy as np
 
 from . import _core
+from ._data_type_functions import DTYPES, isdtype
 from ._opcheck import Failure, NotStated
 from ._opcheck_rules import array, bp, difference, flat, tensor
 
 STEP = 1e-6
 DIRECTIONS = 2
-_INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_INEXACT = {name for name, dtype in DTYPES.items() if isdtype(dtype, ("real floating", "complex floating"))}
 
 
 def inner(a, b):
@@ -355,7 +356,7 @@ def batch(subject):
             found, expected, like = _call_batched(subject, over, axis)
         except _core.MissingRuleError as missing:
             if str(missing).startswith(f"{subject.name}: has no batch rule"):
-                raise NotStated("no batch rule, and none follows from the shape rule") from None
+                raise NotStated("no batch rule, nor does its record say that one follows from its shape") from None
             raise
         for j, (batched, row_by_row, result) in enumerate(zip(found, expected, like)):
             words = difference(batched, row_by_row, result.dtype)

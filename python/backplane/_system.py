@@ -1,4 +1,4 @@
-"""Devices, plugins and what the dispatcher tells of itself."""
+"""Devices, plugins and what the dispatcher reports of itself."""
 
 from . import _core, _ops
 

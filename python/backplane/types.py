@@ -3,7 +3,7 @@
     @bp.custom_op("mine::flip_sign")
     def flip_sign(x: bp.Tensor, axis: bp.types.Axis, *, factor: bp.types.Scalar = -1) -> bp.Tensor: ...
 
-An int that is an axis, a size and a position are told apart because they behave differently under batching. Beside
+An int that is an axis, a size and a position are distinguished because they behave differently under batching. Beside
 these, `bp.Tensor`, `bp.DType`, `bp.Device`, `bp.Generator`, `bool` and `str` are annotations; `float` and `complex`
 mean Scalar, `int` means Index; `Optional[T]` may be None, and `list[T]` is a sequence.
 """

@@ -90,6 +90,17 @@ TEST(Layout, ListsEverythingThatTheHeadersDeclare) {
   }
 }
 
+// Constants that lists make, of which the headers show the list alone.
+TEST(Layout, ListsEveryDtypeAndType) {
+  const Layout layout = parse(layout_now());
+#define BP_LISTED(constant, ...) EXPECT_TRUE(layout.values.contains("BP_" #constant)) << #constant;
+  BP_DTYPES(BP_LISTED)
+#undef BP_LISTED
+#define BP_LISTED(constant, ...) EXPECT_TRUE(layout.values.contains("BP_TYPE_" #constant)) << #constant;
+  BP_TYPES(BP_LISTED)
+#undef BP_LISTED
+}
+
 constexpr const char* kSmall =
     "OPEN(table, 16)\nMEMBER(table, a, 0, 8)\nMEMBER(table, b, 8, 8)\n"
     "FIXED(value, 8)\nMEMBER(value, i, 0, 8)\nVALUE(ONE, 1u)\n";

@@ -3,8 +3,10 @@
 
 #include <cmath>
 
+#include "backplane/registration.hpp"
 #include "backplane/transforms.hpp"
 #include "null_backend.hpp"
+#include "record/toy_record.hpp"
 
 namespace backplane::testing {
 namespace {
@@ -339,7 +341,7 @@ bool codegen_derived(const bp_op_def& op) {
   return false;
 }
 
-// codegen and the core decide apart from one another whether a rule follows from an op's shape.
+// What codegen put into the record is what runs.
 TEST(BatchLevel, EveryEntryHasARule) {
   null_backend();
   int loops = 0, batching = 0;
@@ -352,6 +354,19 @@ TEST(BatchLevel, EveryEntryHasARule) {
     loops += rule == "loop";
   }
   EXPECT_LE(loops * 100, batching * 3);
+}
+
+// A record that is filled by hand says itself that its rule follows from its shape: nothing is derived from the word.
+TEST(BatchLevel, ARecordSaysWhetherItsRuleFollows) {
+  const auto rule_of = [](const char* name, bool says) {
+    core::ToyRecord toy(name);
+    toy.tensors({"x", "y"});
+    if (says) toy.formula(BP_RULE_BATCH, {}, {}, BP_FORMULA_DERIVED);
+    Registration registration(name);
+    return std::string(batch_rule(registration.define(toy.def(), {}, nullptr)));
+  };
+  EXPECT_EQ(rule_of("toy::silent", false), "missing");
+  EXPECT_EQ(rule_of("toy::says", true), "derived");
 }
 
 }  // namespace

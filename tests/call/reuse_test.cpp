@@ -1,4 +1,4 @@
-// Laws of calls that spend operands: the result is the one of a plain call, in the memory of an operand where nobody
+// Laws of calls that donate operands: the result is the one of a plain call, in the memory of an operand where nobody
 // else can see that, and in memory of its own everywhere else.
 #include <gtest/gtest.h>
 
@@ -21,11 +21,11 @@ Tensor vector_of(const std::vector<double>& numbers) {
   return from_host(numbers.data(), shape, {}, BP_FLOAT64, null_backend());
 }
 
-Tensor spending(const char* op, std::initializer_list<bp_value> args, uint64_t spent) {
+Tensor donating(const char* op, std::initializer_list<bp_value> args, uint64_t donated) {
   bp_value out{};
   core::CallGuard guard;
   core::call_donating(core::checked_entry(find_op(op)), args.begin(), static_cast<int32_t>(args.size()), &out,
-                      ~uint64_t{0}, spent);
+                      ~uint64_t{0}, donated);
   return Tensor::adopt(out.u.t);
 }
 
@@ -34,11 +34,11 @@ TEST(Reuse, TheResultTakesTheMemoryOfASpentOperand) {
     Tensor x = vector_of(numbers), y = vector_of(numbers);
     const std::vector<double> expected = values(multiply(exp(x), y));
     Tensor e = exp(x);
-    const Tensor result = spending("bp::multiply", {value(e), value(y)}, 1);
+    const Tensor result = donating("bp::multiply", {value(e), value(y)}, 1);
     EXPECT_EQ(result.get(), e.get());
     EXPECT_EQ(values(result), expected);
     EXPECT_EQ(values(y), numbers);
-    const Tensor again = spending("bp::exp", {value(x)}, 1);
+    const Tensor again = donating("bp::exp", {value(x)}, 1);
     EXPECT_EQ(again.get(), x.get());
     EXPECT_EQ(values(again), values(exp(y)));
   }
@@ -46,24 +46,24 @@ TEST(Reuse, TheResultTakesTheMemoryOfASpentOperand) {
 
 TEST(Reuse, OnlyWhatIsNamedIsSpent) {
   Tensor x = tensor({1, 2}, {2}), y = tensor({3, 4}, {2});
-  const Tensor second = spending("bp::add", {value(x), value(y)}, 2);
+  const Tensor second = donating("bp::add", {value(x), value(y)}, 2);
   EXPECT_EQ(second.get(), y.get());
   EXPECT_EQ(values(x), (std::vector<double>{1, 2}));
-  const Tensor none = spending("bp::add", {value(x), value(second)}, 0);
+  const Tensor none = donating("bp::add", {value(x), value(second)}, 0);
   EXPECT_NE(none.get(), x.get());
   EXPECT_NE(none.get(), second.get());
 }
 
 TEST(Reuse, AnOperandThatIsGivenTwiceMayBeSpent) {
   Tensor x = tensor({1, 2, 3}, {3});
-  EXPECT_EQ(values(spending("bp::multiply", {value(x), value(x)}, 1)), (std::vector<double>{1, 4, 9}));
+  EXPECT_EQ(values(donating("bp::multiply", {value(x), value(x)}, 1)), (std::vector<double>{1, 4, 9}));
 }
 
 // Each makes the operand visible to somebody else, or unfit for the result.
 TEST(Reuse, NothingThatAnybodyElseSeesIsOverwritten) {
   const std::vector<double> before{1, 2, 3};
   const auto kept = [&](const char* why, const Tensor& x, std::initializer_list<bp_value> args, const char* op) {
-    const Tensor result = spending(op, args, ~uint64_t{0});
+    const Tensor result = donating(op, args, ~uint64_t{0});
     EXPECT_NE(result.get(), x.get()) << why;
     EXPECT_EQ(values(x), before) << why;
   };
@@ -74,7 +74,7 @@ TEST(Reuse, NothingThatAnybodyElseSeesIsOverwritten) {
   Tensor base = tensor({1, 2, 3}, {3});
   const int64_t shape[] = {3, 1};
   const Tensor view = op("reshape", {value(base), value(Shape(shape))});
-  spending("bp::exp", {value(view)}, 1);
+  donating("bp::exp", {value(view)}, 1);
   EXPECT_EQ(values(base), before) << "a view";
   kept("a base", base, {value(base)}, "bp::exp");
 
@@ -96,7 +96,7 @@ TEST(Reuse, NumbersAmongTheOperandsDoNotMatter) {
   Tensor x = tensor({1, 2, 3}, {3});
   bp_value two = value(int64_t{2});
   two.flags |= BP_VALUE_NUMBER;
-  const Tensor sum = spending("bp::add", {two, value(x)}, 2);
+  const Tensor sum = donating("bp::add", {two, value(x)}, 2);
   EXPECT_EQ(sum.get(), x.get());
   EXPECT_EQ(values(sum), (std::vector<double>{3, 4, 5}));
 }
@@ -104,7 +104,7 @@ TEST(Reuse, NumbersAmongTheOperandsDoNotMatter) {
 TEST(Reuse, AFailureLeavesTheOperandToItsOwner) {
   Tensor x = tensor({1, 2, 3}, {3});
   const Tensor wrong = tensor({1, 2}, {2});
-  EXPECT_THROW(spending("bp::add", {value(x), value(wrong)}, 1), Error);
+  EXPECT_THROW(donating("bp::add", {value(x), value(wrong)}, 1), Error);
   EXPECT_EQ(values(x), (std::vector<double>{1, 2, 3}));
 }
 
@@ -113,7 +113,7 @@ TEST(Reuse, TheHostTableHasIt) {
   frame.keys = ~uint64_t{0};
   Tensor x = tensor({1, 2, 3}, {3});
   bp_value arg = value(x), out{};
-  ASSERT_EQ(core::host_table.call_op_spending(&frame, find_op("bp::exp"), &arg, 1, &out, 1), BP_OK) << last_error();
+  ASSERT_EQ(core::host_table.call_op_donating(&frame, find_op("bp::exp"), &arg, 1, &out, 1), BP_OK) << last_error();
   EXPECT_EQ(out.u.t, x.get());
   release(out.u.t);
 }

@@ -1,5 +1,5 @@
 // Laws of discovery: finding opens nothing; the first use of a backend or op opens its plugin, once, with the plugins
-// that bring kernels for it; a refusal is told where it matters and kept.
+// that bring kernels for it; a refusal is reported where it matters and kept.
 #include "memory/plugin_finder.hpp"
 
 #include "loader/plugin_files.hpp"
@@ -71,11 +71,11 @@ TEST(Discovery, ABrokenManifestDoesNotHideTheOthers) {
   const std::string path = folder.plant("smaller", "smaller", "\"ops\": [\"smaller::none\"]");
   add_plugin_path(folder.path());
   EXPECT_EQ(state_at(path), "found");
-  bool told = false;
+  bool reported = false;
   for (const PluginInfo& plugin : plugins())
-    told = told || (plugin.name == "a_broken" && plugin.state == "refused" &&
-                    plugin.why.find("is not JSON") != std::string::npos);
-  EXPECT_TRUE(told);
+    reported = reported || (plugin.name == "a_broken" && plugin.state == "refused" &&
+                            plugin.why.find("is not JSON") != std::string::npos);
+  EXPECT_TRUE(reported);
 }
 
 TEST(Discovery, OfTwoPluginsOfOneNameTheFirstFoundCounts) {

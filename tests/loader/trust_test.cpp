@@ -94,10 +94,10 @@ TEST(Trust, HoldsOnEveryWayToAPlugin) {
   EXPECT_EQ(found.state, "refused");
   EXPECT_THAT(found.why, HasSubstr("may be written by everybody"));
   EXPECT_THAT(failure_of([&] { load_plugin(file); }).text, HasSubstr("may be written by everybody"));
-  bool told = false;
+  bool reported = false;
   for (const LintFinding& finding : lint_plugin(file))
-    told = told || (finding.error && finding.text.find("may be written by everybody") != std::string::npos);
-  EXPECT_TRUE(told);
+    reported = reported || (finding.error && finding.text.find("may be written by everybody") != std::string::npos);
+  EXPECT_TRUE(reported);
 }
 
 TEST(Trust, OfAManifestThatOthersMayWriteNothingIsBelieved) {

@@ -95,7 +95,7 @@ def test_daemon_threads_end_with_the_process(what):
     program = PROGRAM.replace("WORK", WORK[what])
     for _ in range(4):
         ended = ends_well(program)
-        # An op of Python's is taken back as the interpreter ends, which its callers are told.
+        # An op of Python's is taken back as the interpreter ends, which its callers see.
         assert "Error" not in ended.stderr or "custom op" in what, ended.stderr
 
 

@@ -1,4 +1,4 @@
-"""In-place operators and methods, and out=, write where they are told and nowhere else."""
+"""In-place operators and methods, and out=, write where they are asked to and nowhere else."""
 
 import operator
 

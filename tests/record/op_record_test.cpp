@@ -266,10 +266,35 @@ TEST(CopyRecord, RefusesBadFormulas) {
   EXPECT_THAT(with(BP_RULE_VJP, {0}, {}), HasSubstr("roots"));
   EXPECT_THAT(with(BP_RULE_VJP, {0}, {}, BP_FORMULA_REFUSED), HasSubstr("without a reason"));
   EXPECT_EQ(with(BP_RULE_VJP, {0}, {}, BP_FORMULA_ZERO), "");
-  EXPECT_EQ(with(BP_RULE_BATCH, {}, {}, BP_FORMULA_DERIVED), "");
   EXPECT_THAT(with(BP_RULE_DECOMPOSE, {}, {2}), HasSubstr("cannot read"));  // a cotangent
   EXPECT_THAT(with(BP_RULE_SHAPE, {}, {3}), HasSubstr("cannot read"));      // a call
   EXPECT_THAT(with(BP_RULE_VJP, {0, 1}, {0}, BP_FORMULA_TUPLE), HasSubstr("must be the call"));
+}
+
+// That a batch rule follows from the shape is a claim: the rule reads the arguments that the word names.
+TEST(CopyRecord, RefusesABatchRuleThatDoesNotFollow) {
+  const auto with = [](uint16_t flags, const char* extra, uint16_t type, uint16_t arg_flags = 0) {
+    ToyRecord toy("t::op");
+    toy.tensors({"x", "y"});
+    toy.result("out", "broadcast", {0, 1});
+    if (extra) toy.arg(extra, type, arg_flags);
+    toy.formula(BP_RULE_BATCH, {}, {}, flags);
+    return refusal(toy);
+  };
+  for (int also : {0, int{BP_FORMULA_LOOP}, int{BP_FORMULA_ZERO}}) {
+    const auto flags = static_cast<uint16_t>(BP_FORMULA_DERIVED | also);
+    EXPECT_EQ(with(flags, nullptr, 0), "");
+    EXPECT_EQ(with(flags, "scale", BP_TYPE_SCALAR), "");
+    EXPECT_THAT(with(flags, "z", BP_TYPE_TENSOR), HasSubstr("follows from its shape"));
+    EXPECT_THAT(with(flags, "axis", BP_TYPE_AXIS), HasSubstr("follows from its shape"));
+    EXPECT_THAT(with(flags, "sizes", BP_TYPE_SHAPE), HasSubstr("follows from its shape"));
+    EXPECT_THAT(with(flags, "ns", BP_TYPE_SCALAR, BP_ARG_LIST), HasSubstr("follows from its shape"));
+  }
+  ToyRecord all("t::op");  // reduces over all axes, of which no argument tells
+  all.arg("x");
+  all.result("out", "reduce", {0, BP_NO_ARG});
+  all.formula(BP_RULE_BATCH, {}, {}, BP_FORMULA_DERIVED);
+  EXPECT_THAT(refusal(all), HasSubstr("follows from its shape"));
 }
 
 TEST(CopyRecord, RefusesVariablesOutOfPlace) {

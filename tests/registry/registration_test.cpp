@@ -226,7 +226,7 @@ TEST(Registration, AnotherSignatureGetsAnotherHandle) {
   const OpHandle now = registration.define(wider.def(), {&kernel, 1});
   EXPECT_NE(old, now);
   EXPECT_EQ(find_op("toy::wider"), now);
-  EXPECT_MENTIONS(error_of([&] { call_op(old, {value(scalar(0))}); }), "defined anew with another signature");
+  EXPECT_MENTIONS(error_of([&] { call_op(old, {value(scalar(0))}); }), "redefined with another signature");
 }
 
 TEST(Registration, ATakenNameNamesBothOwners) {

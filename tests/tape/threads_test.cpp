@@ -97,7 +97,7 @@ TEST(Threads, ALeafEndsBesideThePassThatReachesIt) {
   }
 }
 
-// One pass takes the saved values, the others are told.
+// One pass takes the saved values, the others get an error.
 TEST(Threads, OfTwoPassesThatKeepNothingOneIsRefused) {
   for (int i = 0; i < kRounds; ++i) {
     Tensor x = variable({3});

@@ -297,7 +297,7 @@ struct VectorFloorDivide {
   }
 };
 
-// The cube root of the bits, read as an integer a third as large, mended by two or three of Halley's steps.
+// The cube root of the bits, read as an integer a third as large, refined by two or three of Halley's steps.
 struct VectorCbrt {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {

@@ -103,7 +103,7 @@ void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream
   as_stream(stream).wait_behind(as_stream(other), ticket);
 }
 
-// Vulkan tells of failed work only by losing the device, which the failing wait itself reports.
+// Vulkan reports failed work only by losing the device, which the failing wait itself reports.
 void deferred_error(Backend&, int32_t, bp_stream*, bp_deferred_error* out) {
   out->ticket = 0;
   out->code = BP_OK;

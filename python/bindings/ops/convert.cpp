@@ -145,9 +145,9 @@ constexpr TypeRow kTypes[] = {
     {"str", "a str", "a sequence of strs", read_string},
     {"Graph", "a captured function", "a sequence of captured functions", read_graph},
 };
-constexpr uint16_t kTypeCount = std::size(kTypes);
+static_assert(std::size(kTypes) == BP_TYPE_COUNT);
 
-const TypeRow& row_of(uint16_t type) noexcept { return kTypes[type < kTypeCount ? type : 0]; }
+const TypeRow& row_of(uint16_t type) noexcept { return kTypes[type < BP_TYPE_COUNT ? type : 0]; }
 
 int read_tensor_list(PyRef tuple, bool may_be_absent, CallArguments& arguments, bp_value* value) {
   const Py_ssize_t count = PyTuple_GET_SIZE(tuple.get());

@@ -3,8 +3,10 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <deque>
 
+#include "backplane/abi/vocabulary.h"
 #include "backplane/transforms.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/system/errors.hpp"
@@ -190,9 +192,13 @@ void RecordBuilder::read_reads(const py::handle& row, bp_formula& formula, Pytho
   formula.n_roots = static_cast<uint32_t>(roots.size());
 }
 
-// Rows: dicts of rule, flags, targets, reads, function (or None), text, line.
+// Rows: dicts of rule, flags, targets, reads, function (or None), text, line. A batch rule that is flagged as derived
+// is so where it follows from the shape; else the op decomposes, or `text` is why it does not batch.
 void RecordBuilder::read_formulas() {
-  for (const py::handle& row : spec_["formulas"]) {
+  const auto is_decomposition = [](const py::handle& row) { return row["rule"].cast<uint16_t>() == BP_RULE_DECOMPOSE; };
+  const auto rows = spec_["formulas"].cast<py::list>();
+  const bool decomposes = std::any_of(rows.begin(), rows.end(), is_decomposition);
+  for (const py::handle& row : rows) {
     bp_formula formula{};
     formula.rule = row["rule"].cast<uint16_t>();
     formula.flags = row["flags"].cast<uint16_t>();
@@ -201,6 +207,15 @@ void RecordBuilder::read_formulas() {
     formula.n_targets = static_cast<uint32_t>(targets.size());
     formula.text = keep(row["text"].cast<std::string>());
     formula.line = row["line"].cast<uint32_t>();
+    if (formula.flags & BP_FORMULA_DERIVED) {
+      if (bp_batch_follows(&def_)) {
+        formula.text = keep(std::string("from the shape rule ") + shapes_[0].name);
+      } else if (decomposes) {
+        continue;
+      } else {
+        formula.flags = BP_FORMULA_REFUSED;
+      }
+    }
     const py::object function = row["function"];
     if (!function.is_none()) {
       PythonRule& rule = rule_of(formula.rule);
@@ -288,6 +303,13 @@ void bind_custom_op(py::module_& module) {
       .def(py::init<>())
       .def("define", &CustomOp::define, py::arg("spec"), "Registers what the spec says, instead of what was before.")
       .def("withdraw", &CustomOp::withdraw, "Takes the op back.");
+#define BP_TYPE_WORD(constant, number, word) words[word] = number;
+  module.def("type_words", [] {
+    py::dict words;
+    BP_TYPES(BP_TYPE_WORD)
+    return words;
+  });
+#undef BP_TYPE_WORD
   module.def("drop_custom_ops", &drop_definitions, "Forgets the Python functions of all custom ops.");
   module.def("shares_memory", [](const py::object& a, const py::object& b) {
     if (!is_tensor(a.ptr()) || !is_tensor(b.ptr())) return false;

@@ -43,7 +43,7 @@ PyRef checked(PyObject* object) {
   return PyRef::steal(object);
 }
 
-// Held while it runs: the op may be defined anew, or the interpreter end, meanwhile.
+// Held while it runs: the op may be redefined, or the interpreter end, meanwhile.
 PyRef function_of(const PyRef& held, const Definition& op, const char* what) {
   BP_CHECK(held, NOT_IMPLEMENTED, op.name, ": its ", what, " was unregistered when the interpreter ended");
   return held;

@@ -170,12 +170,12 @@ PyObject* OpSignature::raise_unread(const Parameter& parameter, PyObject* object
   if (!found) return nullptr;
   const bool wants_tensor = parameter.spec.type == BP_TYPE_TENSOR;
   const bool number_for_tensor = parameter.spec.type == BP_TYPE_SCALAR;
-  const char* mend = wants_tensor        ? "; make one with backplane.asarray(value)"
-                     : number_for_tensor ? "; an argument of kind Scalar is static: pass x.item() for a tensor x, "
-                                           "a constant through which no gradient flows"
-                                         : "";
+  const char* fix = wants_tensor        ? "; make one with backplane.asarray(value)"
+                    : number_for_tensor ? "; an argument of kind Scalar is static: pass x.item() for a tensor x, "
+                                          "a constant through which no gradient flows"
+                                        : "";
   return raise(BP_ERROR_TYPE, "%s: argument '%s': found %U, expected %s%s%s", name_, parameter.spec.name, found.get(),
-               expected_kind(parameter.spec), parameter.spec.flags & BP_ARG_OPTIONAL ? " or None" : "", mend);
+               expected_kind(parameter.spec), parameter.spec.flags & BP_ARG_OPTIONAL ? " or None" : "", fix);
 }
 
 int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) const {

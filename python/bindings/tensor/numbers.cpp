@@ -46,7 +46,7 @@ bool is_list_of_numbers(PyObject* object) noexcept {
 }
 
 // NotImplemented, so that the other operand is asked; but arrays of other libraries are refused: they would answer with
-// an error that names neither op nor mend, and to == with False. So would lists to ==; their `+=` and `*` have meanings
+// an error that names neither op nor fix, and to == with False. So would lists to ==; their `+=` and `*` have meanings
 // of their own.
 [[gnu::cold]] PyObject* not_ours(Slot slot, OpHandle op, PyObject* operand) noexcept {
   const bool compares = slot >= Slot::Less && slot <= Slot::GreaterEqual;

@@ -1,7 +1,7 @@
 // The Python tensor: a CPython object around one reference to a bp_tensor.
 //
 // Objects come from a free list; the type is final, so that "is it a tensor" is one pointer comparison. The garbage
-// collector is told of a tensor once it may own Python objects, which few do. All functions need the interpreter lock.
+// collector tracks a tensor once it may own Python objects, which few do. All functions need the interpreter lock.
 #pragma once
 
 #include "backplane/op.hpp"

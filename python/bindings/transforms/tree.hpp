@@ -85,7 +85,7 @@ struct MatchNames {
   const char* caller;
   std::string first;
   std::string second;
-  const char* mend = nullptr;  // ends the sentence
+  const char* fix = nullptr;  // ends the sentence
 };
 
 // Walks `prefix` along `full`: `visit(element, first leaf, number of leaves)` for each element of the prefix that

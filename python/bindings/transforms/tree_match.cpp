@@ -76,7 +76,7 @@ bool raise_mismatch(const MatchNames& names, const std::string& path, const std:
                     const std::string& expected) {
   raise_text(BP_ERROR_VALUE,
              (std::string(names.caller) + ": " + names.first + path + ": found " + found + ", expected " + expected +
-              " as in " + names.second + path + (names.mend ? std::string("; ") + names.mend : std::string()))
+              " as in " + names.second + path + (names.fix ? std::string("; ") + names.fix : std::string()))
                  .c_str());
   return false;
 }

@@ -41,10 +41,10 @@ def test_replace_takes_the_place_of_a_python_op(name):
     recorded = old(kept)
 
     @bp.custom_op(name, replace=True)
-    def anew(x: bp.Tensor) -> bp.Tensor:
+    def redefined(x: bp.Tensor) -> bp.Tensor:
         return bp.add(x, 10)
 
-    assert anew(bp.zeros(())).item() == 10 and old(bp.zeros(())).item() == 10
+    assert redefined(bp.zeros(())).item() == 10 and old(bp.zeros(())).item() == 10
     recorded.backward()  # by the rule of the definition that recorded it
     assert kept.grad.item() == 1.0
 
@@ -53,11 +53,11 @@ def test_replacing_with_another_signature_leaves_the_old_handle_an_error(name):
     old = bare(name)
 
     @bp.custom_op(name, replace=True)
-    def anew(x: bp.Tensor, y: bp.Tensor) -> bp.Tensor:
+    def redefined(x: bp.Tensor, y: bp.Tensor) -> bp.Tensor:
         return bp.add(x, y)
 
-    assert anew(bp.ones(()), bp.ones(())).item() == 2
-    with pytest.raises(NotImplementedError, match="defined anew with another signature"):
+    assert redefined(bp.ones(()), bp.ones(())).item() == 2
+    with pytest.raises(NotImplementedError, match="redefined with another signature"):
         old(bp.ones(()))
 
 

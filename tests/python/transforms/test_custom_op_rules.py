@@ -175,6 +175,17 @@ def test_a_stated_shape_gives_the_batch_rule(name):
     assert found.shape == (3, 2) and plus.infer(bp.ones((3, 1)), bp.ones(4)) == [(bp.float32, (3, 4))]
 
 
+def test_a_stated_shape_that_says_too_little_gives_none(name):
+    base = name.partition("::")[2]
+    op = bp.custom_op(name, f"{base}(Tensor x, Tensor y) -> Tensor", shape="same(x)")
+    op.register_kernel(lambda x, y: bp.add(x, y))
+    x = bp.ones((3, 2))
+    with pytest.raises(NotImplementedError, match=rf"follows from the shape rule same; add one with @{base}.register_batch"):
+        bp.vmap(op)(x, x)
+    op.register_decomposition(lambda x, y: bp.add(x, y))
+    assert values(bp.vmap(op)(x, x)).tolist() == [[2.0, 2.0]] * 3
+
+
 def test_a_loop_is_a_batch_rule(name):
     scale = scaled(name)
     scale.register_batch("loop")

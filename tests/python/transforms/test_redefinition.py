@@ -1,4 +1,4 @@
-"""A custom op that is defined anew, or gets a rule, gives its old record and its old functions back."""
+"""A custom op that is redefined, or gets a rule, gives its old record and its old functions back."""
 
 import gc
 import os

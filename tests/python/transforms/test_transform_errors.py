@@ -1,4 +1,4 @@
-"""Bad input: each error names the transform, the place and the mend; afterwards everything works as before."""
+"""Bad input: each error names the transform, the place and the fix; afterwards everything works as before."""
 
 import functools
 import sys

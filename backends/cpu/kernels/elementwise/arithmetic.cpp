@@ -45,7 +45,7 @@ struct Multiply {
     return static_cast<T>(a * b);
   }
 };
-// The textbook product and quotient of complex numbers: std::complex's operator spends its time on infinities.
+// The textbook product and quotient of complex numbers: std::complex's operator takes most of its time for infinities.
 struct ComplexMultiply {
   template <class T>
   static HWY_INLINE std::complex<T> call(std::complex<T> a, std::complex<T> b) {

@@ -26,7 +26,7 @@ HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
-// The C library's lgamma writes the sign to a global; this one is told where.
+// The C library's lgamma writes the sign to a global; this one is given its place.
 struct LogGamma {
   static HWY_INLINE float call(float x) {
     int sign;

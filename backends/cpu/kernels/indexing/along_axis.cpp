@@ -76,7 +76,7 @@ bp_status BP_CALL argwhere(const bp_frame* frame, const bp_value* args, int32_t,
     const int32_t rank = x->dl.ndim;
     constexpr int64_t kBlock = 512;
     uint8_t block[kBlock];
-    // visit(number of the first element, count) with the block telling which elements are other than 0.
+    // visit(number of the first element, count) with the block marking the elements that are other than 0.
     const auto for_each_block = [&](auto&& visit) {
       int64_t number = 0;
       for_each_strided_row(*x, [&](char* row, int64_t stride, int64_t n) {

@@ -130,7 +130,7 @@ void weight_grad(const bp_frame* frame, const Convolution& c, const T* y, const 
     for (int64_t i = 0; i < total; ++i) w[i] += sums.get()[p * total + i];
 }
 
-// conv2d's shape rule has seen to this; an adjoint is told a shape that need not fit.
+// conv2d's shape rule has seen to this; an adjoint is given a shape that need not fit.
 void check_geometry(const bp_frame* frame, const bp_tensor* x, const bp_tensor* w, const bp_tensor* y,
                     const bp_value* options) {
   BP_CHECK(x->dl.ndim == 4 && w->dl.ndim == 4 && y->dl.ndim == 4, SHAPE, frame->op->name, ": found ", x->dl.ndim, ", ",

@@ -1,4 +1,4 @@
-// Mean and variance in one pass over the data, or two where the first tells little.
+// Mean and variance in one pass over the data, or two where the first is inaccurate.
 //
 // The first pass takes distances from a guess, the mean of the first elements. Where the guess lies further from the
 // mean than the elements do, squares would lose digits, and a second pass takes distances from the mean itself.
@@ -31,7 +31,7 @@ Moments moments(C shift, double count, Pass&& pass, Exact&& exact) {
     const double rest = d.sum / count, variance = d.squares / count - rest * rest;
     const double mean = static_cast<double>(shift) + rest;
     if (!in_range<C>(d.squares, count)) break;
-    // NaN and infinities are not mended by another pass.
+    // NaN and infinities are not corrected by another pass.
     if (last || !(rest * rest > variance)) return {mean, variance < 0 ? 0 : variance};
     shift = static_cast<C>(mean);
   }

@@ -67,27 +67,30 @@ enum {
   BP_ERROR_OVERFLOW = 15        /* a number lies outside a dtype's range       -> OverflowError, ValueError */
 };
 
-/* Dtypes, dense, so that a set of them is a mask: `1u << BP_FLOAT32`. */
+/* Dtypes, dense, so that a set of them is a mask: `1u << BP_FLOAT32`. X(constant, number, name, C++ type of an element,
+ * bytes, DLPack's code): whoever needs one of these facts takes it from here. float16 and bfloat16 are structs of
+ * plugin/dtype.hpp. */
+#define BP_DTYPES(X)                                                \
+  X(BOOL, 0, "bool", bool, 1, kDLBool)                              \
+  X(INT8, 1, "int8", int8_t, 1, kDLInt)                             \
+  X(INT16, 2, "int16", int16_t, 2, kDLInt)                          \
+  X(INT32, 3, "int32", int32_t, 4, kDLInt)                          \
+  X(INT64, 4, "int64", int64_t, 8, kDLInt)                          \
+  X(UINT8, 5, "uint8", uint8_t, 1, kDLUInt)                         \
+  X(UINT16, 6, "uint16", uint16_t, 2, kDLUInt)                      \
+  X(UINT32, 7, "uint32", uint32_t, 4, kDLUInt)                      \
+  X(UINT64, 8, "uint64", uint64_t, 8, kDLUInt)                      \
+  X(FLOAT16, 9, "float16", float16, 2, kDLFloat)                    \
+  X(BFLOAT16, 10, "bfloat16", bfloat16, 2, kDLBfloat)               \
+  X(FLOAT32, 11, "float32", float, 4, kDLFloat)                     \
+  X(FLOAT64, 12, "float64", double, 8, kDLFloat)                    \
+  X(COMPLEX64, 13, "complex64", std::complex<float>, 8, kDLComplex) \
+  X(COMPLEX128, 14, "complex128", std::complex<double>, 16, kDLComplex)
+
 typedef uint16_t bp_dtype;
-enum {
-  BP_BOOL = 0,
-  BP_INT8 = 1,
-  BP_INT16 = 2,
-  BP_INT32 = 3,
-  BP_INT64 = 4,
-  BP_UINT8 = 5,
-  BP_UINT16 = 6,
-  BP_UINT32 = 7,
-  BP_UINT64 = 8,
-  BP_FLOAT16 = 9,
-  BP_BFLOAT16 = 10,
-  BP_FLOAT32 = 11,
-  BP_FLOAT64 = 12,
-  BP_COMPLEX64 = 13,
-  BP_COMPLEX128 = 14,
-  BP_DTYPE_COUNT = 15,
-  BP_DTYPE_NONE = 0xffff
-};
+#define BP_DTYPE_VALUE(constant, number, name, type, bytes, code) BP_##constant = number,
+enum { BP_DTYPES(BP_DTYPE_VALUE) BP_DTYPE_COUNT, BP_DTYPE_NONE = 0xffff };
+#undef BP_DTYPE_VALUE
 typedef uint32_t bp_dtype_mask;
 #define BP_DTYPE_BIT(dtype) ((bp_dtype_mask)1u << (dtype))
 #define BP_MASK_BOOL BP_DTYPE_BIT(BP_BOOL)

@@ -119,10 +119,10 @@ struct bp_host {
    * one reference per element that is stored in `*elements` (NULL: it stays absent); the host frees both. */
   bp_status(BP_CALL* alloc_list)(const bp_frame* frame, bp_value* slot, uint32_t count, bp_tensor*** elements);
 
-  /* As call_op, of an op with one result. The caller holds a reference to each tensor args[i] whose bit i of `spent` is
-   * set, and drops it next: where nobody else holds one, the result may take its memory. */
-  bp_status(BP_CALL* call_op_spending)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
-                                       bp_value* out, uint64_t spent);
+  /* As call_op, of an op with one result. The caller holds a reference to each tensor args[i] whose bit i of `donated`
+   * is set, and drops it next: where nobody else holds one, the result may take its memory. */
+  bp_status(BP_CALL* call_op_donating)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
+                                       bp_value* out, uint64_t donated);
 };
 #define BP_NO_OP 0xffffffffu
 

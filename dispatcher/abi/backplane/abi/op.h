@@ -26,22 +26,25 @@ typedef struct bp_array {
 /* ---- signature --------------------------------------------------------------------------------- */
 
 /* Types with meaning: `Size k`, `Axis axis` and `Shape shape` are all ints in C, and batching and symbolic
- * rules can be derived only because they differ here. Values: see the tag that each takes. */
-enum {
-  BP_TYPE_TENSOR = 1,     /* TENSOR, or a number flagged BP_VALUE_NUMBER */
-  BP_TYPE_SCALAR = 2,     /* BOOL, INT, FLOAT, COMPLEX; static: never a tensor */
-  BP_TYPE_AXIS = 3,       /* INT, may be negative */
-  BP_TYPE_AXES = 4,       /* INT_LIST of axes */
-  BP_TYPE_SHAPE = 5,      /* INT_LIST of sizes */
-  BP_TYPE_SIZE = 6,       /* INT >= 0 */
-  BP_TYPE_INDEX = 7,      /* INT, a position along an axis, may be negative */
-  BP_TYPE_DTYPE = 8,      /* DTYPE */
-  BP_TYPE_DEVICE = 9,     /* DEVICE */
-  BP_TYPE_GENERATOR = 10, /* GENERATOR */
-  BP_TYPE_BOOL = 11,      /* BOOL */
-  BP_TYPE_STR = 12,       /* STRING */
-  BP_TYPE_GRAPH = 13      /* GRAPH */
-};
+ * rules can be derived only because they differ here. X(constant, number, the word of signatures), with the tag that
+ * each takes. */
+#define BP_TYPES(X)                                                                     \
+  X(TENSOR, 1, "Tensor")        /* TENSOR, or a number flagged BP_VALUE_NUMBER */       \
+  X(SCALAR, 2, "Scalar")        /* BOOL, INT, FLOAT, COMPLEX; static: never a tensor */ \
+  X(AXIS, 3, "Axis")            /* INT, may be negative */                              \
+  X(AXES, 4, "Axes")            /* INT_LIST of axes */                                  \
+  X(SHAPE, 5, "Shape")          /* INT_LIST of sizes */                                 \
+  X(SIZE, 6, "Size")            /* INT >= 0 */                                          \
+  X(INDEX, 7, "Index")          /* INT, a position along an axis, may be negative */    \
+  X(DTYPE, 8, "Dtype")          /* DTYPE */                                             \
+  X(DEVICE, 9, "Device")        /* DEVICE */                                            \
+  X(GENERATOR, 10, "Generator") /* GENERATOR */                                         \
+  X(BOOL, 11, "bool")           /* BOOL */                                              \
+  X(STR, 12, "str")             /* STRING */                                            \
+  X(GRAPH, 13, "Graph")         /* GRAPH */
+#define BP_TYPE_VALUE(constant, number, word) BP_TYPE_##constant = number,
+enum { BP_TYPES(BP_TYPE_VALUE) BP_TYPE_COUNT };
+#undef BP_TYPE_VALUE
 
 enum {
   BP_ARG_OPTIONAL = 1u << 0,          /* ABSENT is a legal value: `Tensor?`, `Axis?` */
@@ -114,7 +117,7 @@ enum {
   BP_NODE_DEVICE = 11,   /* (tensor) -> device */
   BP_NODE_CALL = 12,     /* imm: index into names; inputs are the op's arguments, missing last ones default */
   BP_NODE_SELECT = 13,   /* (tuple or list) -> its element imm */
-  BP_NODE_BUILTIN = 14,  /* imm: index into names; a function on ints, lists and dtypes: record/builtins.cpp */
+  BP_NODE_BUILTIN = 14,  /* imm: index into names; a function on ints, lists and dtypes: vocabulary.h */
   BP_NODE_IF = 15,       /* (condition, then, else) */
   BP_NODE_LIST = 16,     /* (elements...) -> int list, or tensor list */
   BP_NODE_MAP = 17,      /* (list, body); imm: variable slot bound in body */
@@ -157,7 +160,7 @@ enum {
   BP_FORMULA_TUPLE = 1u << 2,      /* one root, a call with several results that go to the targets in order */
   BP_FORMULA_PASS_ZEROS = 1u << 3, /* absent cotangents are passed as ABSENT instead of being made */
   BP_FORMULA_LOOP = 1u << 4,       /* BATCH: loop over the batch, counted; no roots */
-  BP_FORMULA_DERIVED = 1u << 5,    /* derived by codegen or, for BATCH with no roots, by the shape class */
+  BP_FORMULA_DERIVED = 1u << 5,    /* codegen's; BATCH with no roots: by the shape word, where bp_batch_follows */
   /* `native` always runs, and nodes only state what it reads: what the roots reach (args, outs; SHAPE of an arg where
    * metadata is enough) is kept for it. Any number of roots. It gives a value per target of a VJP, one of a PUT, one
    * per result of the others. */
@@ -205,8 +208,8 @@ typedef bp_status(BP_CALL* bp_shape_fn)(const bp_frame* frame, const bp_value* a
 typedef bp_status(BP_CALL* bp_dtype_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, int32_t result,
                                         bp_dtype* dtype);
 
-/* One per result. `name` is a word of the vocabulary (record/shape_rules.cpp lists them; e.g. "broadcast",
- * "reduce", "matmul", "view.permute"), with the arguments that it reads; "expr": the SHAPE formula's root of
+/* One per result. `name` is a word of the vocabulary (vocabulary.h lists them; e.g. "broadcast", "reduce",
+ * "matmul", "view.permute"), with the arguments that it reads; "expr": the SHAPE formula's root of
  * that result; "function": `fn`; "dynamic": the kernel allocates. */
 typedef struct bp_shape_rule {
   const char* name;

@@ -63,43 +63,20 @@ struct float16 {
 // Host types of the same size as another dtype's; `long long` where int64_t is `long`, and so on, are not listed.
 template <class T>
 inline constexpr bp_dtype kDtypeOf = BP_DTYPE_NONE;
-template <>
-inline constexpr bp_dtype kDtypeOf<bool> = BP_BOOL;
-template <>
-inline constexpr bp_dtype kDtypeOf<int8_t> = BP_INT8;
-template <>
-inline constexpr bp_dtype kDtypeOf<int16_t> = BP_INT16;
-template <>
-inline constexpr bp_dtype kDtypeOf<int32_t> = BP_INT32;
-template <>
-inline constexpr bp_dtype kDtypeOf<int64_t> = BP_INT64;
-template <>
-inline constexpr bp_dtype kDtypeOf<uint8_t> = BP_UINT8;
-template <>
-inline constexpr bp_dtype kDtypeOf<uint16_t> = BP_UINT16;
-template <>
-inline constexpr bp_dtype kDtypeOf<uint32_t> = BP_UINT32;
-template <>
-inline constexpr bp_dtype kDtypeOf<uint64_t> = BP_UINT64;
-template <>
-inline constexpr bp_dtype kDtypeOf<float16> = BP_FLOAT16;
-template <>
-inline constexpr bp_dtype kDtypeOf<bfloat16> = BP_BFLOAT16;
-template <>
-inline constexpr bp_dtype kDtypeOf<float> = BP_FLOAT32;
-template <>
-inline constexpr bp_dtype kDtypeOf<double> = BP_FLOAT64;
-template <>
-inline constexpr bp_dtype kDtypeOf<std::complex<float>> = BP_COMPLEX64;
-template <>
-inline constexpr bp_dtype kDtypeOf<std::complex<double>> = BP_COMPLEX128;
+#define BP_DTYPE_OF(constant, number, name, type, bytes, code) \
+  template <>                                                  \
+  inline constexpr bp_dtype kDtypeOf<type> = BP_##constant;
+BP_DTYPES(BP_DTYPE_OF)
+#undef BP_DTYPE_OF
 
-inline constexpr uint8_t kItemSize[BP_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+#define BP_DTYPE_BYTES(constant, number, name, type, bytes, code) bytes,
+inline constexpr uint8_t kItemSize[BP_DTYPE_COUNT] = {BP_DTYPES(BP_DTYPE_BYTES)};
+#undef BP_DTYPE_BYTES
 
 inline const char* dtype_name(bp_dtype dtype) {
-  static constexpr const char* kNames[BP_DTYPE_COUNT] = {"bool",     "int8",    "int16",   "int32",     "int64",
-                                                         "uint8",    "uint16",  "uint32",  "uint64",    "float16",
-                                                         "bfloat16", "float32", "float64", "complex64", "complex128"};
+#define BP_DTYPE_NAME(constant, number, name, type, bytes, code) name,
+  static constexpr const char* kNames[BP_DTYPE_COUNT] = {BP_DTYPES(BP_DTYPE_NAME)};
+#undef BP_DTYPE_NAME
   return dtype < BP_DTYPE_COUNT ? kNames[dtype] : "no dtype";
 }
 
@@ -118,26 +95,12 @@ using Compute = std::conditional_t<kIsHalf<T>, float, T>;
 //   dispatch_dtype<BP_MASK_FLOATING>(out.dtype(), [&]<class T>() { ... });
 template <bp_dtype_mask Mask, class F>
 decltype(auto) dispatch_dtype(bp_dtype dtype, F&& f) {
-#define BP_DTYPE_CASE(code, type)                                                         \
-  case code:                                                                              \
-    if constexpr ((Mask & BP_DTYPE_BIT(code)) != 0) return f.template operator()<type>(); \
+#define BP_DTYPE_CASE(constant, number, name, type, bytes, code)                                   \
+  case BP_##constant:                                                                              \
+    if constexpr ((Mask & BP_DTYPE_BIT(BP_##constant)) != 0) return f.template operator()<type>(); \
     break;
   switch (dtype) {
-    BP_DTYPE_CASE(BP_BOOL, bool)
-    BP_DTYPE_CASE(BP_INT8, int8_t)
-    BP_DTYPE_CASE(BP_INT16, int16_t)
-    BP_DTYPE_CASE(BP_INT32, int32_t)
-    BP_DTYPE_CASE(BP_INT64, int64_t)
-    BP_DTYPE_CASE(BP_UINT8, uint8_t)
-    BP_DTYPE_CASE(BP_UINT16, uint16_t)
-    BP_DTYPE_CASE(BP_UINT32, uint32_t)
-    BP_DTYPE_CASE(BP_UINT64, uint64_t)
-    BP_DTYPE_CASE(BP_FLOAT16, float16)
-    BP_DTYPE_CASE(BP_BFLOAT16, bfloat16)
-    BP_DTYPE_CASE(BP_FLOAT32, float)
-    BP_DTYPE_CASE(BP_FLOAT64, double)
-    BP_DTYPE_CASE(BP_COMPLEX64, std::complex<float>)
-    BP_DTYPE_CASE(BP_COMPLEX128, std::complex<double>)
+    BP_DTYPES(BP_DTYPE_CASE)
     default:
       break;
   }

@@ -1,0 +1,19 @@
+// Running one formula of an op's record on the call path: its calls go through dispatch and see the keys that are
+// given.
+//
+// Whoever calls has entered the call (CallGuard). Results own what they hold, as evaluate() says; throws Error.
+#pragma once
+
+#include "call/dispatch.hpp"
+#include "record/evaluator.hpp"
+
+namespace backplane::core {
+
+// `inputs.frame` is made here.
+void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inputs, bp_value* results,
+                 uint64_t keys = ~uint64_t{0});
+
+// The base of a view, whose arguments these are, with `piece` written where the view looks: its PUT formula.
+Tensor run_put(const OpEntry& op, const bp_formula& put, const bp_value* args, const bp_value& piece);
+
+}  // namespace backplane::core
