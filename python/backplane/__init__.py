@@ -12,33 +12,16 @@ resolved. Plugins are found beside the library and opened when a device or an op
 """
 
 from . import _core, _dim_forms, _op_methods, _ops, _syntax, _tensor, _tensor_methods, tree
-from ._data_type_functions import (
-    DTYPES,
-    astype,
-    can_cast,
-    e,
-    empty,
-    empty_like,
-    finfo,
-    iinfo,
-    inf,
-    isdtype,
-    nan,
-    newaxis,
-    pi,
-    result_type,
-    to_numpy,
-)
 from ._core import (
     ArgumentTypeError,
     ArgumentValueError,
     BackplaneError,
     BusyError,
+    DType,
     DataError,
     Device,
     DeviceError,
     DeviceLostError,
-    DType,
     DtypeError,
     Generator,
     InternalError,
@@ -66,117 +49,112 @@ from ._core import (
     vjp,
     vmap,
 )
-from ._custom import checkpoint, custom_function
-from ._array_functions import (
-    broadcast_arrays,
-    broadcast_shapes,
-    concat,
-    meshgrid,
-    nonzero,
-    repeat,
-    reshape,
-    round,
-    unstack,
-)
-from ._grad import enable_grad, gradients, no_grad
-from ._inspection import __array_namespace_info__
-from ._op_methods import custom_op, opcheck
-from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
-from ._ops import ops
-from ._indexing_functions import (
-    bucketize,
-    dot,
-    ediff1d,
-    flatnonzero,
-    gather,
-    index_select,
-    inner,
-    intersect1d,
-    polyval,
-    scatter_add,
-    setdiff1d,
-    take_along_dim,
-    union1d,
-    unique,
-    vdot,
-)
-from ._utility_functions import allclose, array_equal, isclose
-from ._einsum import einsum
-from ._grid_functions import (
-    geomspace,
-    indices,
-    logspace,
-    ravel_multi_index,
-    tri,
-    tril_indices,
-    triu_indices,
-    unravel_index,
-    vander,
-)
-from ._joining_functions import (
-    append,
-    broadcast_tensors,
-    cat,
-    column_stack,
-    concatenate,
-    dsplit,
-    flatten,
-    hsplit,
-    narrow,
-    repeat_interleave,
-    row_stack,
-    squeeze,
-    swapdims,
-    t,
-    tensor_split,
-    unbind,
-    unflatten,
-    vsplit,
-)
 from ._creation_functions import (
     array,
     as_tensor,
+    empty,
+    empty_like,
     from_numpy,
+    geomspace,
     identity,
-    is_complex,
-    is_floating_point,
-    is_tensor,
-    ndim,
-    numel,
-    promote_types,
+    logspace,
+    meshgrid,
     rand,
     rand_like,
     randn,
     randn_like,
     randperm,
-    shape,
-    size,
     tensor,
+    tri,
+    vander,
 )
-from ._nan_functions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
-from ._numeric_functions import convolve, correlate, gradient, interp, trapezoid
-from ._padding import pad
-from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, ptp, quantile
-from ._scatter import scatter
-from ._manipulation_functions import (
+from ._custom import checkpoint, custom_function
+from ._data_type_functions import (
+    DTYPES,
+    astype,
+    can_cast,
+    e,
+    finfo,
+    iinfo,
+    inf,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+    promote_types,
+    result_type,
+)
+from ._einsum import einsum
+from ._elementwise_functions import isclose, round
+from ._grad import enable_grad, gradients, no_grad
+from ._indexing_functions import (
+    gather,
+    index_select,
+    indices,
+    ravel_multi_index,
+    scatter,
+    scatter_add,
+    take_along_dim,
+    tril_indices,
+    triu_indices,
+    unravel_index,
+)
+from ._inspection import __array_namespace_info__
+from ._joining_functions import (
+    append,
     array_split,
+    cat,
+    chunk,
+    column_stack,
+    concat,
+    concatenate,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    row_stack,
+    split,
+    tensor_split,
+    unbind,
+    unstack,
+    vsplit,
+    vstack,
+)
+from ._linear_algebra_functions import dot, inner, vdot
+from ._manipulation_functions import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
-    chunk,
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_tensors,
     diag,
     diagflat,
-    dstack,
+    flatten,
     fliplr,
     flipud,
-    hstack,
+    narrow,
+    pad,
     ravel,
+    repeat,
+    repeat_interleave,
+    reshape,
     rot90,
-    split,
+    squeeze,
     swapaxes,
+    swapdims,
+    t,
     transpose,
-    vstack,
+    unflatten,
 )
+from ._nan_functions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
+from ._numeric_functions import convolve, correlate, ediff1d, gradient, interp, polyval, trapezoid
+from ._op_methods import custom_op, opcheck
+from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
+from ._ops import ops
+from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, ptp, quantile
+from ._searching_functions import bucketize, flatnonzero, nonzero
+from ._set_functions import intersect1d, setdiff1d, union1d, unique
 from ._statistical_functions import average, bincount, corrcoef, cov, digitize, histogram
 from ._system import (
     CallCounts,
@@ -197,6 +175,18 @@ from ._system import (
     unload_plugin,
 )
 from ._transforms import hessian, jacfwd, jacrev, stop_gradient
+from ._utility_functions import (
+    allclose,
+    array_equal,
+    is_complex,
+    is_floating_point,
+    is_tensor,
+    ndim,
+    numel,
+    shape,
+    size,
+    to_numpy,
+)
 
 __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]

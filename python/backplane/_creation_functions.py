@@ -1,10 +1,11 @@
-"""Tensors from data and from random numbers, and questions about them, under NumPy's and PyTorch's names."""
+"""Tensors from data, from random numbers, on grids and at even steps, under NumPy's and PyTorch's names."""
+
+import math
 
 from . import _core
-from ._data_type_functions import result_type
-from ._core import Tensor, asarray
+from ._core import asarray
+from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
-from ._manipulation_functions import normalized_axis
 from ._tensor_argument import takes_tensor
 
 op = getattr(ops, NAMESPACE)
@@ -12,23 +13,40 @@ op = getattr(ops, NAMESPACE)
 __all__ = [
     "array",
     "as_tensor",
+    "empty",
+    "empty_like",
     "from_numpy",
+    "geomspace",
     "identity",
-    "is_complex",
-    "is_floating_point",
-    "is_tensor",
-    "ndim",
-    "numel",
-    "promote_types",
+    "logspace",
+    "meshgrid",
     "rand",
     "rand_like",
     "randn",
     "randn_like",
     "randperm",
-    "shape",
-    "size",
     "tensor",
+    "tri",
+    "vander",
 ]
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Coordinates on a grid: for each vector a tensor that varies along its axis alone; 'xy' exchanges the first two axes."""
+    if indexing not in ("xy", "ij"):
+        raise _core.ArgumentValueError(f"meshgrid: argument indexing: found {indexing!r}, expected 'xy' or 'ij'")
+    for x in arrays:
+        if x.ndim > 1:
+            raise _core.ShapeError(f"meshgrid: found a tensor of {x.ndim} dimensions, expected vectors or numbers")
+    places = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        places[:2] = 1, 0
+    rows = []
+    for x, place in zip(arrays, places):
+        shape = [1] * len(arrays)
+        shape[place] = x.size
+        rows.append(op.reshape(x, shape))
+    return tuple(op.copy(x) for x in broadcast_arrays(*rows))
 
 
 def array(obj, /, dtype=None, *, copy=True, device=None):
@@ -59,11 +77,6 @@ def identity(n, /, dtype=None, *, device=None):
     return op.eye(n, dtype=dtype, device=device)
 
 
-def promote_types(type1, type2, /):
-    """The dtype to which two dtypes promote."""
-    return result_type(type1, type2)
-
-
 def rand(*size, generator=None, dtype=None, device=None):
     """Uniform random numbers in [0, 1): rand(2, 3) or rand((2, 3))."""
     return op.uniform(*size or ((),), generator=generator, dtype=dtype, device=device)
@@ -91,40 +104,68 @@ def randperm(n, *, generator=None, device=None):
     return op.permutation(n, generator=generator, device=device)
 
 
-def is_tensor(x, /):
-    """Is x a Tensor?"""
-    return isinstance(x, Tensor)
+def tri(n, m=None, /, k=0, *, dtype=None, device=None):
+    """The n by m matrix (m is n unless stated) of ones at and below diagonal k, zeros above."""
+    ones = op.full([n, n if m is None else m], 1, dtype=_core.float32 if dtype is None else dtype, device=device)
+    return op.tril(ones, k=k)
 
 
 @takes_tensor
-def is_floating_point(x, /):
-    """Is x of a real floating dtype?"""
-    return x.dtype.kind == "real floating"
+def vander(x, /, n=None, increasing=False):
+    """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up."""
+    if x.ndim != 1:
+        raise _core.ShapeError(f"vander: argument x: found {x.ndim} dimensions, expected a vector")
+    n = x.shape[0] if n is None else n
+    if n < 0:
+        raise _core.ArgumentValueError(f"vander: argument n: found {n}, expected at least 0")
+    if n == 0:
+        return op.full([x.shape[0], 0], 0, dtype=x.dtype, device=x.device)
+    number = op.cast(x, _core.int8) if x.dtype == _core.bool else x
+    factors = op.concat([op.full([x.shape[0], 1], 1, dtype=number.dtype, device=x.device),
+                         op.broadcast_to(op.expand_dims(number, [1]), [x.shape[0], n - 1])], axis=1)  # fmt: skip
+    powers = op.cast(op.cumprod(factors, 1, dtype=number.dtype), x.dtype)
+    return powers if increasing else op.flip(powers, [1])
 
 
-@takes_tensor
-def is_complex(x, /):
-    """Is x of a complex dtype?"""
-    return x.dtype.kind == "complex floating"
+def _spaced(values, dtype, device):
+    return _core.asarray(values, dtype=_core.float32 if dtype is None else dtype, device=device)
 
 
-@takes_tensor
-def numel(x, /):
-    """The count of x's elements."""
-    return x.size
+def _steps(start, stop, num, endpoint):
+    if num < 0:
+        raise _core.ArgumentValueError(f"argument num: found {num}, expected at least 0")
+    _core.empty([num], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
+    parts = max(num - 1 if endpoint else num, 1)
+    return [start + (stop - start) * i / parts for i in range(num)]
 
 
-def ndim(x, /):
-    """The number of axes of a tensor, of nested sequences or of a number."""
-    return asarray(x).ndim
+def logspace(start, stop, num=50, *, endpoint=True, base=10.0, dtype=None, device=None):
+    """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
+    return _spaced([base**exponent for exponent in _steps(start, stop, num, endpoint)], dtype, device)
 
 
-def shape(x, /):
-    """The shape of a tensor, of nested sequences or of a number."""
-    return asarray(x).shape
+def geomspace(start, stop, num=50, *, endpoint=True, dtype=None, device=None):
+    """num numbers, each the same multiple of the one before, from start to stop, which endpoint includes."""
+    if start == 0 or stop == 0 or (start < 0) != (stop < 0):
+        raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
+    if isinstance(start, _core.Tensor) or isinstance(stop, _core.Tensor):
+        return _spaced([start * (stop / start) ** part for part in _steps(0.0, 1.0, num, endpoint)], dtype, device)
+    sign = -1.0 if start < 0 else 1.0
+    found = [sign * math.exp(v) for v in _steps(math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
+    if found:
+        found[0] = float(start)
+        if endpoint and num > 1:
+            found[-1] = float(stop)
+    return _spaced(found, dtype, device)
 
 
-def size(x, /, axis=None):
-    """The count of elements of a tensor, of nested sequences or of a number; the size of one axis where it is named."""
-    x = asarray(x)
-    return x.size if axis is None else x.shape[normalized_axis("size", axis, x.ndim)]
+def empty(shape, *, dtype=None, device=None):
+    """A tensor whose elements are whatever its memory holds."""
+    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    device = _core.default_device() if device is None else device
+    return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
+    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)

@@ -1,4 +1,4 @@
-"""What the Python array API standard has beside ops: constants, dtype questions, uninitialised tensors."""
+"""The array API's constants, and questions about dtypes."""
 
 from . import _core
 from ._core import DType
@@ -9,11 +9,9 @@ pi = 3.141592653589793
 inf = float("inf")
 nan = float("nan")
 newaxis = None
-
 DTYPES = {
     name: value for name, value in vars(_core).items() if isinstance(value, _core.DType)
 }
-
 # Bits of fraction and exponent of the floating types; complex types have those of their parts.
 _FRACTION_BITS = {"float16": (10, 5), "bfloat16": (7, 8), "float32": (23, 8), "float64": (52, 11)}
 KINDS = {
@@ -25,6 +23,20 @@ KINDS = {
     "complex floating": ("complex floating",),
     "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
 }
+# Python's numbers in the order of their kinds; one promotes weakly, and never to another width of its own kind.
+_NUMBERS = (bool, int, float, complex)
+_NUMBER_OF_KIND = {
+    "bool": bool,
+    "signed integer": int,
+    "unsigned integer": int,
+    "real floating": float,
+    "complex floating": complex,
+}
+
+
+def promote_types(type1, type2, /):
+    """The dtype to which two dtypes promote."""
+    return result_type(type1, type2)
 
 
 def _dtype_of(value, who):
@@ -45,17 +57,6 @@ def isdtype(dtype, kind):
             raise _core.ArgumentValueError(f"isdtype: argument kind: found {kind!r}, expected one of {expected}")
         return dtype.kind in KINDS[kind]
     return dtype is kind
-
-
-# Python's numbers in the order of their kinds; one promotes weakly, and never to another width of its own kind.
-_NUMBERS = (bool, int, float, complex)
-_NUMBER_OF_KIND = {
-    "bool": bool,
-    "signed integer": int,
-    "unsigned integer": int,
-    "real floating": float,
-    "complex floating": complex,
-}
 
 
 def _with_number(dtype, number):
@@ -132,25 +133,8 @@ class iinfo:
         return f"iinfo({self.dtype.name}: min={self.min}, max={self.max})"
 
 
-def empty(shape, *, dtype=None, device=None):
-    """A tensor whose elements are whatever its memory holds."""
-    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    device = _core.default_device() if device is None else device
-    return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
-
-
-def empty_like(x, /, *, dtype=None, device=None):
-    """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
-    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
-
-
 def astype(x, dtype, /, *, copy=True, device=None):
     """x in another dtype, and on another device where one is named; x itself where nothing changes and copy is False."""
     if device is None and x.dtype is not dtype and type(dtype) is DType:
         return cast(x, dtype)
     return x.astype(dtype, copy=copy, device=device)
-
-
-def to_numpy(x, /):
-    """x as a NumPy array, over the same memory on the host."""
-    return x.numpy()

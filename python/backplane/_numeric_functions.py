@@ -1,14 +1,35 @@
-"""Functions of sampled functions, in NumPy's forms: interp, gradient, trapezoid, convolve, correlate."""
+"""Functions of sampled functions and of polynomials, in NumPy's forms."""
 
 from . import _core
 from ._data_type_functions import isdtype, result_type
+from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._manipulation_functions import normalized_axis
 from ._tensor_argument import require_tensor, takes_tensor, tensor_like
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["convolve", "correlate", "gradient", "interp", "trapezoid"]
+__all__ = ["convolve", "correlate", "ediff1d", "gradient", "interp", "polyval", "trapezoid"]
+
+_MODES = ("full", "same", "valid")
+
+
+@takes_tensor
+def ediff1d(x, /, to_end=None, to_begin=None):
+    """The differences of neighbours among x's elements in row-major order, between to_begin and to_end."""
+    parts = [to_begin, op.diff(ravel(x)), to_end]
+    return op.concat([ravel(tensor_like(part, x)) for part in parts if part is not None], axis=0)
+
+
+@takes_tensor
+def polyval(p, x, /):
+    """The polynomial with coefficients p, the highest power's first, at x."""
+    if p.ndim != 1:
+        raise _core.ShapeError(f"polyval: argument p: found {p.ndim} dimensions, expected a vector")
+    x = tensor_like(x, p)
+    value = op.zeros_like(op.add(x, op.sum(p)))
+    for place in range(p.shape[0]):
+        value = op.add(op.multiply(value, x), p[place])
+    return value
 
 
 def _part(x, axis, start, stop):
@@ -136,9 +157,6 @@ def trapezoid(y, /, x=None, dx=1.0, axis=-1):
     else:
         steps = op.diff(x, axis=axis)
     return op.divide(op.sum(op.multiply(pairs, steps), [axis], dtype=result_type(pairs, steps)), 2)
-
-
-_MODES = ("full", "same", "valid")
 
 
 def _checked(function, x, y, mode):

@@ -5,17 +5,21 @@ Names whose meaning differs between the two are left out: repeat, split, and x.t
 
 from . import (
     _core,
-    _creation_functions,
     _indexing_functions,
     _joining_functions,
+    _linear_algebra_functions,
     _manipulation_functions,
-    _padding,
     _quantiles,
+    _searching_functions,
+    _set_functions,
     _statistical_functions,
+    _utility_functions,
 )
-from ._array_functions import nonzero, reshape, round
+from ._elementwise_functions import round
+from ._manipulation_functions import reshape
 from ._nan_functions import nanmean, nansum
 from ._ops import NAMESPACE, ops
+from ._searching_functions import nonzero
 from ._tensor_argument import require_real, require_tensor
 
 op = getattr(ops, NAMESPACE)
@@ -23,13 +27,15 @@ op = getattr(ops, NAMESPACE)
 _CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8",
           "short": "int16", "int": "int32", "long": "int64"}  # fmt: skip
 _FUNCTIONS = {
-    _indexing_functions: "dot flatnonzero gather index_select inner scatter_add take_along_dim unique vdot",
-    _joining_functions: "flatten narrow repeat_interleave squeeze swapdims t tensor_split unbind unflatten",
-    _creation_functions: "is_complex is_floating_point numel",
-    _padding: "pad",
+    _indexing_functions: "gather index_select scatter_add take_along_dim",
+    _joining_functions: "chunk tensor_split unbind",
+    _linear_algebra_functions: "dot inner vdot",
+    _manipulation_functions: "diag diagflat flatten fliplr flipud narrow pad ravel repeat_interleave rot90 squeeze swapaxes swapdims t unflatten",
     _quantiles: "median nanmedian nanquantile quantile",
-    _manipulation_functions: "chunk diag diagflat fliplr flipud ravel rot90 swapaxes",
+    _searching_functions: "flatnonzero",
+    _set_functions: "unique",
     _statistical_functions: "bincount corrcoef cov",
+    _utility_functions: "is_complex is_floating_point numel",
 }
 
 

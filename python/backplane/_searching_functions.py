@@ -1,0 +1,31 @@
+"""Where elements are that are not zero, and between which boundaries values lie."""
+
+from . import _core
+from ._joining_functions import unstack
+from ._manipulation_functions import ravel
+from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_tensor, takes_tensor
+
+op = getattr(ops, NAMESPACE)
+
+__all__ = ["bucketize", "flatnonzero", "nonzero"]
+
+
+def nonzero(x, /):
+    """The positions of the elements other than 0: for each axis a vector, together in row-major order."""
+    if x.ndim == 0:
+        raise _core.ShapeError("nonzero: found a tensor of no dimensions, expected one or more; use backplane.reshape(x, (1,))")
+    return unstack(op.argwhere(x), axis=1)
+
+
+@takes_tensor
+def flatnonzero(x, /):
+    """The positions, in row-major order, of the elements other than 0."""
+    return nonzero(ravel(x))[0]
+
+
+@takes_tensor
+def bucketize(x, boundaries, *, right=False):
+    """For each element the number of rising boundaries below it; with right, of those not above it."""
+    require_tensor("bucketize", "boundaries", boundaries)
+    return op.searchsorted(boundaries, x, side="right" if right else "left")
