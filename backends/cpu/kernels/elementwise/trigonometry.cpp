@@ -5,22 +5,12 @@
 #include "hwy/highway.h"
 
 #include <cmath>
-#include <iterator>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 #include "simd/vector_math-inl.hpp"
 #include "simd/vector_trig-inl.hpp"
-
-#ifndef BACKPLANE_CPU_TRIGONOMETRY
-#define BACKPLANE_CPU_TRIGONOMETRY
-namespace backplane::cpu {
-struct Trigonometry {
-  Elementwise sin{}, cos{}, tan{}, asin{}, acos{}, atan{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -63,13 +53,16 @@ struct Atan {
   }
 };
 
-void fill_trigonometry(Trigonometry& t) {
-  fill_vector_and_complex<VectorSin, Sin>(t.sin);
-  fill_vector_and_complex<VectorCos, Cos>(t.cos);
-  fill_vector_and_complex<VectorTan, Tan>(t.tan);
-  fill_vector_and_complex<VectorAsin, Asin>(t.asin);
-  fill_vector_and_complex<VectorAcos, Acos>(t.acos);
-  fill_vector_and_complex<VectorAtan, Atan>(t.atan);
+std::span<ElementwiseRow> trigonometry_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::sin", elementwise_unary, {fill_vector_and_complex<VectorSin, Sin>}},
+      {"bp::cos", elementwise_unary, {fill_vector_and_complex<VectorCos, Cos>}},
+      {"bp::tan", elementwise_unary, {fill_vector_and_complex<VectorTan, Tan>}},
+      {"bp::asin", elementwise_unary, {fill_vector_and_complex<VectorAsin, Asin>}},
+      {"bp::acos", elementwise_unary, {fill_vector_and_complex<VectorAcos, Acos>}},
+      {"bp::atan", elementwise_unary, {fill_vector_and_complex<VectorAtan, Atan>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -78,18 +71,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_trigonometry);
+HWY_EXPORT(trigonometry_rows);
 
-void register_trigonometry(const Registrar& registrar) {
-  static Trigonometry t;
-  HWY_DYNAMIC_DISPATCH(fill_trigonometry)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::sin", &t.sin, elementwise_unary},   {"bp::cos", &t.cos, elementwise_unary},
-      {"bp::tan", &t.tan, elementwise_unary},   {"bp::asin", &t.asin, elementwise_unary},
-      {"bp::acos", &t.acos, elementwise_unary}, {"bp::atan", &t.atan, elementwise_unary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kTrigonometry([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(trigonometry_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

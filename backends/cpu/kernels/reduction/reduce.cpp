@@ -390,7 +390,7 @@ bp_status BP_CALL reduce(const bp_frame* frame, const bp_value* args, int32_t, b
 
 }  // namespace
 
-void register_reduce(const Registrar& registrar) {
+const Family kReduce([](const Registrar& registrar) {
   static ReduceOp ops[] = {
       {Reduction::kSum}, {Reduction::kProd}, {Reduction::kMax, false, true}, {Reduction::kMin, false, true},
       {Reduction::kAny}, {Reduction::kAll},  {Reduction::kSum, true}};
@@ -405,6 +405,6 @@ void register_reduce(const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::all", "cpu", reduce, .flags = flags, .context = &ops[5]));
   registrar.kernel(BP_KERNEL("bp::mean", "cpu", reduce, .dtypes = BP_MASK_FLOATING | BP_MASK_COMPLEX, .flags = flags,
                              .context = &ops[6]));
-}
+});
 
 }  // namespace backplane::cpu
