@@ -1,5 +1,7 @@
 """Tensors from data, from random numbers, on grids and at even steps, under NumPy's and PyTorch's names."""
 
+from __future__ import annotations
+
 import math
 
 from . import _core
@@ -7,6 +9,13 @@ from ._core import asarray
 from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import DType, Device, Generator, Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -31,7 +40,7 @@ __all__ = [
 ]
 
 
-def meshgrid(*arrays, indexing="xy"):
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates on a grid: for each vector a tensor that varies along its axis alone; 'xy' exchanges the first two axes."""
     if indexing not in ("xy", "ij"):
         raise _core.ArgumentValueError(f"meshgrid: argument indexing: found {indexing!r}, expected 'xy' or 'ij'")
@@ -49,69 +58,85 @@ def meshgrid(*arrays, indexing="xy"):
     return tuple(op.copy(x) for x in broadcast_arrays(*rows))
 
 
-def array(obj, /, dtype=None, *, copy=True, device=None):
+def array(
+    obj: Any, /, dtype: DType | None = None, *, copy: bool | None = True, device: Device | str | None = None
+) -> Tensor:
     """A tensor of an array, of nested sequences of numbers or of a number, copied unless copy is None (where needed) or False."""
     return asarray(obj, dtype=dtype, copy=copy, device=device)
 
 
-def tensor(data, *, dtype=None, device=None, requires_grad=False):
+def tensor(
+    data: Any, *, dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
+) -> Tensor:
     """A copy of an array, of nested sequences of numbers or of a number as a tensor."""
     made = asarray(data, dtype=dtype, device=device, copy=True)
     return made.requires_grad_() if requires_grad else made
 
 
-def as_tensor(data, dtype=None, device=None):
+def as_tensor(data: Any, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """asarray with PyTorch's order of arguments: shares memory where dtype, device and layout allow."""
     return asarray(data, dtype=dtype, device=device)
 
 
-def from_numpy(x, /):
+def from_numpy(x: Any, /) -> Tensor:
     """A tensor over the memory of a NumPy array, never a copy."""
     if not hasattr(x, "__array_interface__"):
         raise _core.ArgumentTypeError(f"from_numpy: found a value of type {type(x).__name__}, expected a NumPy array; use backplane.asarray")
     return asarray(x, copy=False)
 
 
-def identity(n, /, dtype=None, *, device=None):
+def identity(n: int, /, dtype: DType | None = None, *, device: Device | str | None = None) -> Tensor:
     """The n by n matrix of ones on the diagonal, zeros elsewhere."""
     return op.eye(n, dtype=dtype, device=device)
 
 
-def rand(*size, generator=None, dtype=None, device=None):
+def rand(
+    *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
     """Uniform random numbers in [0, 1): rand(2, 3) or rand((2, 3))."""
     return op.uniform(*size or ((),), generator=generator, dtype=dtype, device=device)
 
 
-def randn(*size, generator=None, dtype=None, device=None):
+def randn(
+    *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
     """Random numbers from the standard normal distribution: randn(2, 3) or randn((2, 3))."""
     return op.normal(*size or ((),), generator=generator, dtype=dtype, device=device)
 
 
 @takes_tensor
-def rand_like(x, /, *, generator=None, dtype=None, device=None):
+def rand_like(
+    x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
     """Uniform random numbers in [0, 1) of x's shape and, unless stated, its dtype and device."""
     return op.uniform(x.shape, generator=generator, dtype=dtype or x.dtype, device=device or x.device)
 
 
 @takes_tensor
-def randn_like(x, /, *, generator=None, dtype=None, device=None):
+def randn_like(
+    x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
     """Random numbers from the standard normal distribution, of x's shape and, unless stated, its dtype and device."""
     return op.normal(x.shape, generator=generator, dtype=dtype or x.dtype, device=device or x.device)
 
 
-def randperm(n, *, generator=None, device=None):
+def randperm(n: int, *, generator: Generator | None = None, device: Device | str | None = None) -> Tensor:
     """The integers below n in random order."""
     return op.permutation(n, generator=generator, device=device)
 
 
-def tri(n, m=None, /, k=0, *, dtype=None, device=None):
+def tri(
+    n: int, m: int | None = None, /, k: int = 0, *, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
     """The n by m matrix (m is n unless stated) of ones at and below diagonal k, zeros above."""
     ones = op.full([n, n if m is None else m], 1, dtype=_core.float32 if dtype is None else dtype, device=device)
     return op.tril(ones, k=k)
 
 
 @takes_tensor
-def vander(x, /, n=None, increasing=False):
+def vander(x: Tensor, /, n: int | None = None, increasing: bool = False) -> Tensor:
     """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up."""
     if x.ndim != 1:
         raise _core.ShapeError(f"vander: argument x: found {x.ndim} dimensions, expected a vector")
@@ -139,12 +164,18 @@ def _steps(start, stop, num, endpoint):
     return [start + (stop - start) * i / parts for i in range(num)]
 
 
-def logspace(start, stop, num=50, *, endpoint=True, base=10.0, dtype=None, device=None):
+def logspace(
+    start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
     """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
     return _spaced([base**exponent for exponent in _steps(start, stop, num, endpoint)], dtype, device)
 
 
-def geomspace(start, stop, num=50, *, endpoint=True, dtype=None, device=None):
+def geomspace(
+    start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
     """num numbers, each the same multiple of the one before, from start to stop, which endpoint includes."""
     if start == 0 or stop == 0 or (start < 0) != (stop < 0):
         raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
@@ -159,13 +190,13 @@ def geomspace(start, stop, num=50, *, endpoint=True, dtype=None, device=None):
     return _spaced(found, dtype, device)
 
 
-def empty(shape, *, dtype=None, device=None):
+def empty(shape: int | Sequence[int], *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """A tensor whose elements are whatever its memory holds."""
     shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     device = _core.default_device() if device is None else device
     return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
 
 
-def empty_like(x, /, *, dtype=None, device=None):
+def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)

@@ -1,16 +1,22 @@
 """Elementwise functions in NumPy's forms that no op has: rounding to decimals, closeness."""
 
+from __future__ import annotations
+
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._core import Operand, Tensor
 
 op = getattr(ops, NAMESPACE)
 
 __all__ = ["isclose", "round"]
 
 
-def round(x, /, decimals=0, *, out=None):
+def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     """x to the nearest integer, or to so many decimal places; ties go to the even digit. Negative counts round before the point."""
     if decimals == 0:
         return op.round(x, out=out)
@@ -30,7 +36,7 @@ def as_tensors(x, y):
     return tuple(v if isinstance(v, _core.Tensor) else _core.asarray(v) for v in (x, y))
 
 
-def isclose(x, y, /, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(x: Operand, y: Operand, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Is |x - y| at most atol + rtol |y|? Infinities are close to themselves, NaN to itself with equal_nan."""
     x, y = as_tensors(x, y)
     if not isdtype(x.dtype, ("real floating", "complex floating")) and not isdtype(y.dtype, ("real floating", "complex floating")):

@@ -1,5 +1,7 @@
 """Elements read and written by position under NumPy's and PyTorch's names, and positions themselves."""
 
+from __future__ import annotations
+
 import math
 
 from . import _core
@@ -8,6 +10,13 @@ from ._data_type_functions import iinfo, isdtype
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_tensor, takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import DType, Device, Operand, Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -33,17 +42,23 @@ def _positions(mask):
     return op.select(at, 1, 0), op.select(at, 1, 1)
 
 
-def tril_indices(n, k=0, m=None, *, device=None):
+def tril_indices(
+    n: int, k: int = 0, m: int | None = None, *, device: Device | str | None = None
+) -> tuple[Tensor, Tensor]:
     """The rows and columns of the elements at and below diagonal k of an n by m matrix, row by row."""
     return _positions(tri(n, m, k, dtype=_core.bool, device=device))
 
 
-def triu_indices(n, k=0, m=None, *, device=None):
+def triu_indices(
+    n: int, k: int = 0, m: int | None = None, *, device: Device | str | None = None
+) -> tuple[Tensor, Tensor]:
     """The rows and columns of the elements at and above diagonal k of an n by m matrix, row by row."""
     return _positions(op.logical_not(tri(n, m, k - 1, dtype=_core.bool, device=device)))
 
 
-def indices(dimensions, dtype=None, sparse=False, *, device=None):
+def indices(
+    dimensions: Sequence[int], dtype: DType | None = None, sparse: bool = False, *, device: Device | str | None = None
+) -> Any:
     """For each axis of a grid the position along it: one tensor (len(dimensions), *dimensions), or with sparse a tuple that broadcasts."""
     sizes = [size.__index__() for size in dimensions]
     dtype = _core.int64 if dtype is None else dtype
@@ -76,7 +91,9 @@ def _check_order(function, order):
         raise _core.ArgumentValueError(f"{function}: argument order: found {order!r}, expected 'C' or 'F'")
 
 
-def unravel_index(positions, shape, /, order="C"):
+def unravel_index(
+    positions: Tensor | int | Sequence[int], shape: int | Sequence[int], /, order: str = "C"
+) -> tuple[Tensor, ...]:
     """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis."""
     _check_order("unravel_index", order)
     positions = op.cast(_integers("unravel_index", "positions", positions), _core.int64)
@@ -102,7 +119,9 @@ def _held(place, size, axis, mode):
     return place
 
 
-def ravel_multi_index(multi_index, dims, /, mode="raise", order="C"):
+def ravel_multi_index(
+    multi_index: Sequence[Tensor], dims: Sequence[int], /, mode: str | Sequence[str] = "raise", order: str = "C"
+) -> Tensor:
     """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range."""
     _check_order("ravel_multi_index", order)
     modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
@@ -148,7 +167,9 @@ def _mean(total, index, axis, include_self):
 
 
 @takes_tensor
-def scatter(x, dim, index, src, reduce=None, *, include_self=True):
+def scatter(
+    x: Tensor, dim: int, index: Tensor, src: Tensor | float, reduce: str | None = None, *, include_self: bool = True
+) -> Tensor:
     """x with src[i, j, ...] put at position index[i, j, ...] of dim and at i, j, ... of the others; src may be a number.
 
     reduce: None writes; 'sum', 'prod', 'mean', 'amax', 'amin' combine with what is there, or without include_self with one
@@ -179,7 +200,7 @@ def scatter(x, dim, index, src, reduce=None, *, include_self=True):
 
 
 @takes_tensor
-def gather(x, dim, index):
+def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The elements of x at position index[i, j, ...] along dim and at i, j, ... of the other axes; index's shape.
 
     index has x's number of axes, and is nowhere longer than x but along dim.
@@ -194,20 +215,20 @@ def gather(x, dim, index):
 
 
 @takes_tensor
-def index_select(x, dim, index):
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the positions of a vector, along dim."""
     require_tensor("index_select", "index", index)
     return op.take(x, index, axis=dim)
 
 
 @takes_tensor
-def take_along_dim(x, indices, dim=None):
+def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """The elements of x at positions along dim, the other axes broadcast; without dim, of x and indices flattened."""
     require_tensor("take_along_dim", "indices", indices)
     return op.take_along_axis(ravel(x), ravel(indices), axis=0) if dim is None else op.take_along_axis(x, indices, axis=dim)
 
 
 @takes_tensor
-def scatter_add(x, dim, index, src):
+def scatter_add(x: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """x with src[i, j, ...] added at position index[i, j, ...] of dim and at i, j, ... of the others."""
     return scatter(x, dim, index, src, "sum")

@@ -1,9 +1,18 @@
 """Joins and splits under the names of the array API, NumPy and PyTorch, with their order of arguments."""
 
+from __future__ import annotations
+
 from . import _core
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_tensor, tensor_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -31,7 +40,7 @@ __all__ = [
 _MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
 
 
-def concat(arrays, /, axis=0):
+def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     """Joins tensors along an axis; without one (None), their elements in row-major order."""
     if axis is None:
         return op.concat([op.reshape(x, (-1,)) for x in arrays], axis=0)
@@ -41,25 +50,25 @@ def concat(arrays, /, axis=0):
 concatenate = concat
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along axis, as views without that axis."""
     if not -x.ndim <= axis < x.ndim:
         raise _core.OutOfRangeError(f"unstack: argument axis: found {axis}, expected an axis of {x.ndim} dimensions")
     return tuple(op.select(x, axis, position) for position in range(x.shape[axis]))
 
 
-def cat(tensors, dim=0):
+def cat(tensors: Sequence[Tensor], dim: int | None = 0) -> Tensor:
     """Joins tensors along dim."""
     return concat(tensors, axis=dim)
 
 
 @takes_tensor
-def append(x, values, /, axis=None):
+def append(x: Tensor, values: Any, /, axis: int | None = None) -> Tensor:
     """x joined with values along axis; without one, the elements of both in row-major order."""
     return concat([x, tensor_like(values, x)], axis=axis)
 
 
-def column_stack(arrays, /):
+def column_stack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors along axis 1, vectors as columns."""
     arrays = [atleast_1d(x) for x in arrays]
     return op.concat([op.expand_dims(x, [1]) if x.ndim == 1 else x for x in arrays], axis=1)
@@ -71,39 +80,39 @@ def _needs_axes(function, x, count):
 
 
 @takes_tensor
-def hsplit(x, indices_or_sections, /):
+def hsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
     """split along axis 1, of a vector along axis 0."""
     _needs_axes("hsplit", x, 1)
     return split(x, indices_or_sections, axis=1 if x.ndim > 1 else 0)
 
 
 @takes_tensor
-def vsplit(x, indices_or_sections, /):
+def vsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
     """split along axis 0 of at least two axes."""
     _needs_axes("vsplit", x, 2)
     return split(x, indices_or_sections, axis=0)
 
 
 @takes_tensor
-def dsplit(x, indices_or_sections, /):
+def dsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
     """split along axis 2."""
     _needs_axes("dsplit", x, 3)
     return split(x, indices_or_sections, axis=2)
 
 
 @takes_tensor
-def tensor_split(x, indices_or_sections, dim=0):
+def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> list[Tensor]:
     """Pieces of x along dim, views: so many, the first ones longer by one where sizes differ, or those between positions."""
     return array_split(x, indices_or_sections, axis=dim)
 
 
 @takes_tensor
-def unbind(x, dim=0):
+def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along dim, as views without that axis."""
     return unstack(x, axis=dim)
 
 
-def vstack(arrays, /):
+def vstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors of at least two axes along axis 0."""
     return op.concat([atleast_2d(x) for x in arrays], axis=0)
 
@@ -111,13 +120,13 @@ def vstack(arrays, /):
 row_stack = vstack
 
 
-def hstack(arrays, /):
+def hstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors along axis 1; vectors along axis 0."""
     arrays = [atleast_1d(x) for x in arrays]
     return op.concat(arrays, axis=1 if arrays and arrays[0].ndim > 1 else 0)
 
 
-def dstack(arrays, /):
+def dstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors of at least three axes along axis 2."""
     return op.concat([atleast_3d(x) for x in arrays], axis=2)
 
@@ -143,7 +152,7 @@ def _at(x, axis, places):
 
 
 @takes_tensor
-def array_split(x, indices_or_sections, /, axis=0):
+def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
     """Pieces of x along axis, views: so many, the first ones longer by one where sizes differ, or those between positions."""
     axis = normalized_axis("array_split", axis, x.ndim)
     if not hasattr(indices_or_sections, "__index__"):
@@ -156,7 +165,7 @@ def array_split(x, indices_or_sections, /, axis=0):
 
 
 @takes_tensor
-def split(x, indices_or_sections, /, axis=0):
+def split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
     """Pieces of x along axis, views: so many of one size, or those between positions."""
     axis = normalized_axis("split", axis, x.ndim)
     if hasattr(indices_or_sections, "__index__"):
@@ -169,7 +178,7 @@ def split(x, indices_or_sections, /, axis=0):
 
 
 @takes_tensor
-def chunk(x, chunks, /, dim=0):
+def chunk(x: Tensor, chunks: int, /, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of x along dim, views, all of one size but for the last."""
     axis = normalized_axis("chunk", dim, x.ndim, "dim")
     size = x.shape[axis]

@@ -1,8 +1,17 @@
 """Tensors arranged anew under the names of the array API, NumPy and PyTorch: shapes, axes, diagonals, padding. Most are views."""
 
+from __future__ import annotations
+
 from . import _core
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -37,7 +46,7 @@ __all__ = [
 _PAD_MODES = {"edge": "replicate", "reflect": "reflect", "symmetric": "symmetric", "wrap": "circular"}
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Sequence[int | None]) -> tuple[int | None, ...]:
     """The shape to which shapes broadcast; an unknown size (None) stays unknown beside 1 and itself, and gives way to others."""
     rank = max(map(len, shapes), default=0)
     result = []
@@ -52,7 +61,7 @@ def broadcast_shapes(*shapes):
     return tuple(result)
 
 
-def broadcast_arrays(*arrays):
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The tensors as views of the shape to which they broadcast."""
     shape = broadcast_shapes(*(x.shape for x in arrays))
     return tuple(op.broadcast_to(x, shape) for x in arrays)
@@ -61,7 +70,7 @@ def broadcast_arrays(*arrays):
 broadcast_tensors = broadcast_arrays
 
 
-def repeat(x, repeats, /, axis=None):
+def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tensor:
     """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor.
 
     A tensor is read to know the result's size.
@@ -79,7 +88,7 @@ def repeat(x, repeats, /, axis=None):
     return op.repeat_each(x, repeats, total, axis=axis)
 
 
-def reshape(x, /, shape, *, copy=None):
+def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
     """x's elements in row-major order at another shape; a view where strides allow, unless copy is True; False refuses a copy."""
     result = op.reshape(x, shape)
     if copy is None:
@@ -93,13 +102,13 @@ def reshape(x, /, shape, *, copy=None):
 
 
 @takes_tensor
-def squeeze(x, /, axis=None):
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
     """x without axes, all of size 1; without all of that size where none are named. A view."""
     return op.squeeze(x, [place for place, size in enumerate(x.shape) if size == 1] if axis is None else axis)
 
 
 @takes_tensor
-def flatten(x, start_dim=0, end_dim=-1):
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with its axes from start_dim to end_dim as one, in row-major order; a view where strides allow."""
     if x.ndim == 0:
         return ravel(x)
@@ -114,7 +123,7 @@ def flatten(x, start_dim=0, end_dim=-1):
 
 
 @takes_tensor
-def unflatten(x, dim, sizes):
+def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """x with the axis dim as several, of the given sizes, of which one may be -1; a view where strides allow."""
     axis = normalized_axis("unflatten", dim, x.ndim, "dim")
     sizes = [size.__index__() for size in sizes]
@@ -130,7 +139,7 @@ def unflatten(x, dim, sizes):
 
 
 @takes_tensor
-def narrow(x, dim, start, length):
+def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     """The `length` elements of x along dim from start on, a view."""
     axis = normalized_axis("narrow", dim, x.ndim, "dim")
     size = x.shape[axis]
@@ -141,13 +150,13 @@ def narrow(x, dim, start, length):
 
 
 @takes_tensor
-def repeat_interleave(x, repeats, dim=None):
+def repeat_interleave(x: Tensor, repeats: int | Tensor, dim: int | None = None) -> Tensor:
     """Each element along dim (of x flattened, without one) `repeats` times: a number, or one for each in a tensor."""
     return repeat(x, repeats, axis=dim)
 
 
 @takes_tensor
-def t(x, /):
+def t(x: Tensor, /) -> Tensor:
     """The transpose of a matrix; a vector or a number as it is. A view."""
     if x.ndim > 2:
         raise _core.ShapeError(f"t: argument x: found {x.ndim} dimensions, expected at most 2; use permute_dims or mT")
@@ -165,13 +174,13 @@ def normalized_axis(function, axis, ndim, argument="axis"):
 
 
 @takes_tensor
-def transpose(x, /, axes=None):
+def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
     """x with its axes in reverse order, or in the order of axes; a view."""
     return op.permute_dims(x, list(range(x.ndim))[::-1] if axes is None else axes)
 
 
 @takes_tensor
-def swapaxes(x, /, axis1, axis2):
+def swapaxes(x: Tensor, /, axis1: int, axis2: int) -> Tensor:
     """x with two axes exchanged; a view."""
     order = list(range(x.ndim))
     first, second = (normalized_axis("swapaxes", a, x.ndim, n) for a, n in ((axis1, "axis1"), (axis2, "axis2")))
@@ -183,7 +192,7 @@ swapdims = swapaxes
 
 
 @takes_tensor
-def ravel(x, /):
+def ravel(x: Tensor, /) -> Tensor:
     """x's elements in row-major order as a vector; a view where strides allow."""
     return op.reshape(x, [-1])
 
@@ -193,12 +202,12 @@ def _each(function, arrays):
     return found[0] if len(found) == 1 else found
 
 
-def atleast_1d(*arrays):
+def atleast_1d(*arrays: Tensor) -> Any:
     """Each tensor with at least one axis; a tuple where there are several."""
     return _each(lambda x: x if x.ndim else op.reshape(x, [1]), arrays)
 
 
-def atleast_2d(*arrays):
+def atleast_2d(*arrays: Tensor) -> Any:
     """Each tensor with at least two axes, new ones in front; a tuple where there are several."""
     return _each(lambda x: x if x.ndim > 1 else op.reshape(x, [1, *x.shape] if x.ndim else [1, 1]), arrays)
 
@@ -211,13 +220,13 @@ def _three_axes(x):
     return op.reshape(x, [1, x.shape[0] if x.ndim else 1, 1])
 
 
-def atleast_3d(*arrays):
+def atleast_3d(*arrays: Tensor) -> Any:
     """Each tensor with at least three axes: (n) becomes (1, n, 1), (n, m) becomes (n, m, 1); a tuple where there are several."""
     return _each(_three_axes, arrays)
 
 
 @takes_tensor
-def rot90(x, /, k=1, axes=(0, 1)):
+def rot90(x: Tensor, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """x turned by k quarters in the plane of axes, from the first towards the second."""
     first, second = (normalized_axis("rot90", axis, x.ndim, "axes") for axis in axes)
     if first == second:
@@ -231,7 +240,7 @@ def rot90(x, /, k=1, axes=(0, 1)):
 
 
 @takes_tensor
-def fliplr(x, /):
+def fliplr(x: Tensor, /) -> Tensor:
     """x in reverse order along axis 1."""
     if x.ndim < 2:
         raise _core.ShapeError(f"fliplr: argument x: found {x.ndim} dimensions, expected at least 2")
@@ -239,7 +248,7 @@ def fliplr(x, /):
 
 
 @takes_tensor
-def flipud(x, /):
+def flipud(x: Tensor, /) -> Tensor:
     """x in reverse order along axis 0."""
     if x.ndim < 1:
         raise _core.ShapeError("flipud: argument x: found no dimensions, expected at least 1")
@@ -247,7 +256,7 @@ def flipud(x, /):
 
 
 @takes_tensor
-def diag(x, /, k=0):
+def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """The k-th diagonal of a matrix, a view; of a vector the matrix that has it there, 0 elsewhere."""
     if x.ndim == 2:
         return op.diagonal(x, offset=k)
@@ -258,13 +267,15 @@ def diag(x, /, k=0):
 
 
 @takes_tensor
-def diagflat(x, /, k=0):
+def diagflat(x: Tensor, /, k: int = 0) -> Tensor:
     """The matrix that has x's elements, in row-major order, as its k-th diagonal, 0 elsewhere."""
     return diag(ravel(x), k)
 
 
 @takes_tensor
-def pad(x, /, pad_width, mode="constant", *, constant_values=0):
+def pad(
+    x: Tensor, /, pad_width: int | Sequence[int | Sequence[int]], mode: str = "constant", *, constant_values: float = 0
+) -> Tensor:
     """x with elements added around it: pad_width is one count, a pair (before, after), or such a pair for each axis.
 
     mode: 'constant' (constant_values), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge itself too) or 'wrap'.

@@ -1,11 +1,19 @@
 """Questions about whole tensors: their kind and size, and whether they are equal."""
 
+from __future__ import annotations
+
 from ._core import Tensor, asarray
 from ._data_type_functions import isdtype
 from ._elementwise_functions import as_tensors, isclose
 from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._core import Operand
 
 op = getattr(ops, NAMESPACE)
 
@@ -23,51 +31,51 @@ __all__ = [
 ]
 
 
-def is_tensor(x, /):
+def is_tensor(x: object, /) -> bool:
     """Is x a Tensor?"""
     return isinstance(x, Tensor)
 
 
 @takes_tensor
-def is_floating_point(x, /):
+def is_floating_point(x: Tensor, /) -> bool:
     """Is x of a real floating dtype?"""
     return x.dtype.kind == "real floating"
 
 
 @takes_tensor
-def is_complex(x, /):
+def is_complex(x: Tensor, /) -> bool:
     """Is x of a complex dtype?"""
     return x.dtype.kind == "complex floating"
 
 
 @takes_tensor
-def numel(x, /):
+def numel(x: Tensor, /) -> int:
     """The count of x's elements."""
     return x.size
 
 
-def ndim(x, /):
+def ndim(x: Any, /) -> int:
     """The number of axes of a tensor, of nested sequences or of a number."""
     return asarray(x).ndim
 
 
-def shape(x, /):
+def shape(x: Any, /) -> tuple[int, ...]:
     """The shape of a tensor, of nested sequences or of a number."""
     return asarray(x).shape
 
 
-def size(x, /, axis=None):
+def size(x: Any, /, axis: int | None = None) -> int:
     """The count of elements of a tensor, of nested sequences or of a number; the size of one axis where it is named."""
     x = asarray(x)
     return x.size if axis is None else x.shape[normalized_axis("size", axis, x.ndim)]
 
 
-def allclose(x, y, /, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(x: Operand, y: Operand, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Are all elements close, by isclose? A Python bool."""
     return bool(op.all(isclose(x, y, rtol, atol, equal_nan)))
 
 
-def array_equal(x, y, /, equal_nan=False):
+def array_equal(x: Operand, y: Operand, /, equal_nan: bool = False) -> bool:
     """Have x and y one shape and equal elements? A Python bool; equal_nan: NaN equals NaN."""
     x, y = as_tensors(x, y)
     if x.shape != y.shape:
@@ -79,6 +87,6 @@ def array_equal(x, y, /, equal_nan=False):
     return bool(op.all(same))
 
 
-def to_numpy(x, /):
+def to_numpy(x: Tensor, /) -> Any:
     """x as a NumPy array, over the same memory on the host."""
     return x.numpy()
