@@ -20,6 +20,15 @@ inline constexpr int64_t kCheapGrain = 32768;     // one load, one instruction, 
 inline constexpr int64_t kFunctionGrain = 16384;  // vector functions: 0.2 to 2 ns an element
 inline constexpr int64_t kCostlyGrain = 4096;     // scalar functions: 5 to 50 ns an element
 
+// A function of one number of any type, as the loops over functors take it.
+#define BACKPLANE_FUNCTION(name, expression) \
+  struct name {                              \
+    template <class T>                       \
+    static HWY_INLINE T call(T x) {          \
+      return expression;                     \
+    }                                        \
+  };
+
 struct Elementwise {
   // By compute dtype. A half float's entry may be NULL: then blocks are converted to float32 and back.
   InnerLoop inner[BP_DTYPE_COUNT];

@@ -32,12 +32,7 @@ struct Xor {
     return static_cast<T>(a ^ b);
   }
 };
-struct Invert {
-  template <class T>
-  static HWY_INLINE T call(T a) {
-    return static_cast<T>(~a);
-  }
-};
+BACKPLANE_FUNCTION(Invert, static_cast<T>(~x))
 struct Not {
   static HWY_INLINE uint8_t call(uint8_t a) { return a == 0; }
 };

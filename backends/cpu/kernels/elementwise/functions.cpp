@@ -19,18 +19,10 @@ HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
-#define BACKPLANE_FUNCTION(name, expression) \
-  struct name {                              \
-    template <class T>                       \
-    static HWY_INLINE T call(T x) {          \
-      return expression;                     \
-    }                                        \
-  };
 BACKPLANE_FUNCTION(Sqrt, std::sqrt(x))
 BACKPLANE_FUNCTION(Rsqrt, T(1) / std::sqrt(x))
 BACKPLANE_FUNCTION(Exp, std::exp(x))
 BACKPLANE_FUNCTION(Log, std::log(x))
-#undef BACKPLANE_FUNCTION
 
 // Accurate near 0, where exp(x) - 1 and log(1 + x) lose their digits.
 struct ComplexExpm1 {

@@ -15,18 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
-struct Sinh {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::sinh(x);
-  }
-};
-struct Cosh {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::cosh(x);
-  }
-};
+BACKPLANE_FUNCTION(Sinh, std::sinh(x))
+BACKPLANE_FUNCTION(Cosh, std::cosh(x))
 // At infinity the array API has an imaginary zero of the sign of z's, where C takes that of its doubled sine.
 struct ComplexTanh {
   template <class T>
@@ -36,24 +26,9 @@ struct ComplexTanh {
     return std::tanh(z);
   }
 };
-struct Asinh {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::asinh(x);
-  }
-};
-struct Acosh {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::acosh(x);
-  }
-};
-struct Atanh {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::atanh(x);
-  }
-};
+BACKPLANE_FUNCTION(Asinh, std::asinh(x))
+BACKPLANE_FUNCTION(Acosh, std::acosh(x))
+BACKPLANE_FUNCTION(Atanh, std::atanh(x))
 
 std::span<ElementwiseRow> hyperbolics_rows() {
   static ElementwiseRow rows[] = {

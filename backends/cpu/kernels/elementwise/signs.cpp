@@ -98,12 +98,7 @@ struct Square {
     return {a.real() * a.real() - a.imag() * a.imag(), 2 * a.real() * a.imag()};
   }
 };
-struct Reciprocal {
-  template <class T>
-  static HWY_INLINE T call(T a) {
-    return T(1) / a;
-  }
-};
+BACKPLANE_FUNCTION(Reciprocal, T(1) / x)
 struct Relu {
   template <class T>
   static HWY_INLINE T call(T a) {

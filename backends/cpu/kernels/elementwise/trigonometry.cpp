@@ -16,42 +16,12 @@ HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
-struct Sin {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::sin(x);
-  }
-};
-struct Cos {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::cos(x);
-  }
-};
-struct Tan {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::tan(x);
-  }
-};
-struct Asin {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::asin(x);
-  }
-};
-struct Acos {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::acos(x);
-  }
-};
-struct Atan {
-  template <class T>
-  static HWY_INLINE T call(T x) {
-    return std::atan(x);
-  }
-};
+BACKPLANE_FUNCTION(Sin, std::sin(x))
+BACKPLANE_FUNCTION(Cos, std::cos(x))
+BACKPLANE_FUNCTION(Tan, std::tan(x))
+BACKPLANE_FUNCTION(Asin, std::asin(x))
+BACKPLANE_FUNCTION(Acos, std::acos(x))
+BACKPLANE_FUNCTION(Atan, std::atan(x))
 
 std::span<ElementwiseRow> trigonometry_rows() {
   static ElementwiseRow rows[] = {
