@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._core import Device, DType, Function, Op
+    from ._opcheck_report import OpCheckReport
 
 __all__ = ["custom_op", "opcheck"]
 

@@ -5,6 +5,7 @@ C++ from bindings/core.pyi with the documentation of the C++ sources (_core.pyi)
 """
 
 import ast
+import builtins
 import inspect
 import pathlib
 
@@ -137,3 +138,33 @@ def test_documentation_in_stubs_is_that_of_the_function():
     assert len(documented) >= 5
     for node in documented:
         assert ast.get_docstring(node) == inspect.cleandoc(getattr(bp, node.name).__doc__), node.name
+
+
+def module_names(body):
+    names = set()
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+        elif isinstance(node, ast.If):
+            names |= module_names(node.body) | module_names(node.orelse)
+    return names
+
+
+def annotations_in(tree):
+    for node in ast.walk(tree):
+        for written in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if written is not None:
+                yield from (inner for inner in ast.walk(written) if isinstance(inner, ast.Name))
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("**/*.py")), ids=lambda path: path.stem)
+def test_an_annotation_names_what_its_module_has(path):
+    """They are not evaluated, so nothing but a type checker would miss the name."""
+    tree = ast.parse(path.read_text())
+    known = module_names(tree.body) | set(dir(builtins))
+    assert [f"{name.id}, line {name.lineno}" for name in annotations_in(tree) if name.id not in known] == []
