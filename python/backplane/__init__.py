@@ -11,192 +11,92 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _syntax, _tensor, _tensor_methods, tree
-from ._data_type_functions import (
-    DTYPES,
-    astype,
-    can_cast,
-    e,
-    empty,
-    empty_like,
-    finfo,
-    iinfo,
-    inf,
-    isdtype,
-    nan,
-    newaxis,
-    pi,
-    result_type,
-    to_numpy,
-)
+from . import _core, _dim_forms, _op_methods, _ops, _syntax, _tensor, _tensor_methods
+from . import tree as tree
 from ._core import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    BackplaneError,
-    BusyError,
-    DataError,
-    Device,
-    DeviceError,
-    DeviceLostError,
-    DType,
-    DtypeError,
-    Generator,
-    InternalError,
-    MissingRuleError,
-    NumberRangeError,
-    Op,
-    OutOfMemoryError,
-    OutOfRangeError,
-    ShapeError,
-    Tensor,
-    VersionError,
-    allow_batch_loop,
-    allow_host_fallback,
-    asarray,
-    default_device,
-    default_generator,
-    from_dlpack,
-    grad,
-    grad_enabled,
-    jvp,
-    reset_call_counts,
-    set_default_device,
-    set_grad_enabled,
-    value_and_grad,
-    vjp,
-    vmap,
+    ArgumentTypeError as ArgumentTypeError,
+    ArgumentValueError as ArgumentValueError,
+    BackplaneError as BackplaneError,
+    BusyError as BusyError,
+    DType as DType,
+    DataError as DataError,
+    Device as Device,
+    DeviceError as DeviceError,
+    DeviceLostError as DeviceLostError,
+    DtypeError as DtypeError,
+    Generator as Generator,
+    InternalError as InternalError,
+    MissingRuleError as MissingRuleError,
+    NumberRangeError as NumberRangeError,
+    Op as Op,
+    OutOfMemoryError as OutOfMemoryError,
+    OutOfRangeError as OutOfRangeError,
+    ShapeError as ShapeError,
+    Tensor as Tensor,
+    VersionError as VersionError,
+    allow_batch_loop as allow_batch_loop,
+    allow_host_fallback as allow_host_fallback,
+    asarray as asarray,
+    default_device as default_device,
+    default_generator as default_generator,
+    from_dlpack as from_dlpack,
+    grad as grad,
+    grad_enabled as grad_enabled,
+    jvp as jvp,
+    reset_call_counts as reset_call_counts,
+    set_default_device as set_default_device,
+    set_grad_enabled as set_grad_enabled,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+    vmap as vmap,
 )
-from ._custom import checkpoint, custom_function
-from ._array_functions import (
-    broadcast_arrays,
-    broadcast_shapes,
-    concat,
-    meshgrid,
-    nonzero,
-    repeat,
-    reshape,
-    round,
-    unstack,
-)
-from ._grad import enable_grad, gradients, no_grad
-from ._inspection import __array_namespace_info__
-from ._op_methods import custom_op, opcheck
-from ._opcheck_report import CheckRow, OpCheckError, OpCheckReport
-from ._ops import ops
-from ._indexing_functions import (
-    bucketize,
-    dot,
-    ediff1d,
-    flatnonzero,
-    gather,
-    index_select,
-    inner,
-    intersect1d,
-    polyval,
-    scatter_add,
-    setdiff1d,
-    take_along_dim,
-    union1d,
-    unique,
-    vdot,
-)
-from ._utility_functions import allclose, array_equal, isclose
-from ._einsum import einsum
-from ._grid_functions import (
-    geomspace,
-    indices,
-    logspace,
-    ravel_multi_index,
-    tri,
-    tril_indices,
-    triu_indices,
-    unravel_index,
-    vander,
-)
-from ._joining_functions import (
-    append,
-    broadcast_tensors,
-    cat,
-    column_stack,
-    concatenate,
-    dsplit,
-    flatten,
-    hsplit,
-    narrow,
-    repeat_interleave,
-    row_stack,
-    squeeze,
-    swapdims,
-    t,
-    tensor_split,
-    unbind,
-    unflatten,
-    vsplit,
-)
-from ._creation_functions import (
-    array,
-    as_tensor,
-    from_numpy,
-    identity,
-    is_complex,
-    is_floating_point,
-    is_tensor,
-    ndim,
-    numel,
-    promote_types,
-    rand,
-    rand_like,
-    randn,
-    randn_like,
-    randperm,
-    shape,
-    size,
-    tensor,
-)
-from ._nan_functions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
-from ._numeric_functions import convolve, correlate, gradient, interp, trapezoid
-from ._padding import pad
-from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, ptp, quantile
-from ._scatter import scatter
-from ._manipulation_functions import (
-    array_split,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    chunk,
-    diag,
-    diagflat,
-    dstack,
-    fliplr,
-    flipud,
-    hstack,
-    ravel,
-    rot90,
-    split,
-    swapaxes,
-    transpose,
-    vstack,
-)
-from ._statistical_functions import average, bincount, corrcoef, cov, digitize, histogram
-from ._system import (
-    CallCounts,
-    DeviceInfo,
-    PluginInfo,
-    add_plugin_path,
-    call_counts,
-    devices,
-    empty_cache,
-    explain,
-    load_plugin,
-    manual_seed,
-    memory_stats,
-    plugins,
-    reset_peak_memory_stats,
-    set_memory_limit,
-    synchronize,
-    unload_plugin,
-)
-from ._transforms import hessian, jacfwd, jacrev, stop_gradient
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what is put into the namespace below, where type checkers do not see it
+    from . import nn as nn
+    from . import types as types
+    from ._core import (
+        bool as bool,
+        int8 as int8,
+        int16 as int16,
+        int32 as int32,
+        int64 as int64,
+        uint8 as uint8,
+        uint16 as uint16,
+        uint32 as uint32,
+        uint64 as uint64,
+        float16 as float16,
+        bfloat16 as bfloat16,
+        float32 as float32,
+        float64 as float64,
+        complex64 as complex64,
+        complex128 as complex128,
+    )
+    from ._registry import *
+
+from ._creation_functions import *
+from ._custom import *
+from ._data_type_functions import *
+from ._einsum import *
+from ._elementwise_functions import *
+from ._grad import *
+from ._indexing_functions import *
+from ._inspection import __array_namespace_info__ as __array_namespace_info__
+from ._joining_functions import *
+from ._linear_algebra_functions import *
+from ._manipulation_functions import *
+from ._nan_functions import *
+from ._numeric_functions import *
+from ._op_methods import *
+from ._opcheck_report import *
+from ._ops import ops as ops
+from ._quantiles import *
+from ._searching_functions import *
+from ._set_functions import *
+from ._statistical_functions import *
+from ._system import *
+from ._transforms import *
+from ._utility_functions import *
 
 __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]
@@ -211,23 +111,29 @@ _tensor_methods.add_methods()
 _dim_forms.add_forms()
 globals().update(DTYPES)
 
-from . import fft, linalg  # these call ops
-from .linalg import tensordot
+from . import fft as fft  # these call ops
+from . import linalg as linalg
+from .linalg import tensordot as tensordot
 
 globals().update({name: op for name, op in _functions.items() if name not in globals()})
 
 
-def __getattr__(name):
-    """Ops of our namespace that a plugin registered after the import, and what takes time to import."""
-    if name in ("nn", "types"):
-        import importlib
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
 
-        return importlib.import_module("." + name, __name__)
-    if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
-        op = getattr(getattr(ops, _ops.NAMESPACE), name)
-        globals()[name] = op
-        return op
-    raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+    def __getattr__(name):
+        """Ops of our namespace that a plugin registered after the import, and what takes time to import."""
+        if name in ("nn", "types"):
+            import importlib
+
+            return importlib.import_module("." + name, __name__)
+        if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
+            op = getattr(getattr(ops, _ops.NAMESPACE), name)
+            globals()[name] = op
+            return op
+        raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+
+
+del TYPE_CHECKING
 
 
 def __dir__():

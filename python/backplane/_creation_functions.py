@@ -1,130 +1,202 @@
-"""Tensors from data and from random numbers, and questions about them, under NumPy's and PyTorch's names."""
+"""Tensors from data, from random numbers, on grids and at even steps, under NumPy's and PyTorch's names."""
+
+from __future__ import annotations
+
+import math
 
 from . import _core
-from ._data_type_functions import result_type
-from ._core import Tensor, asarray
+from ._core import asarray
+from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
-from ._manipulation_functions import normalized_axis
 from ._tensor_argument import takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import DType, Device, Generator, Tensor
 
 op = getattr(ops, NAMESPACE)
 
 __all__ = [
     "array",
     "as_tensor",
+    "empty",
+    "empty_like",
     "from_numpy",
+    "geomspace",
     "identity",
-    "is_complex",
-    "is_floating_point",
-    "is_tensor",
-    "ndim",
-    "numel",
-    "promote_types",
+    "logspace",
+    "meshgrid",
     "rand",
     "rand_like",
     "randn",
     "randn_like",
     "randperm",
-    "shape",
-    "size",
     "tensor",
+    "tri",
+    "vander",
 ]
 
 
-def array(obj, /, dtype=None, *, copy=True, device=None):
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinates on a grid: for each vector a tensor that varies along its axis alone; 'xy' exchanges the first two axes."""
+    if indexing not in ("xy", "ij"):
+        raise _core.ArgumentValueError(f"meshgrid: argument indexing: found {indexing!r}, expected 'xy' or 'ij'")
+    for x in arrays:
+        if x.ndim > 1:
+            raise _core.ShapeError(f"meshgrid: found a tensor of {x.ndim} dimensions, expected vectors or numbers")
+    places = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        places[:2] = 1, 0
+    rows = []
+    for x, place in zip(arrays, places):
+        shape = [1] * len(arrays)
+        shape[place] = x.size
+        rows.append(op.reshape(x, shape))
+    return tuple(op.copy(x) for x in broadcast_arrays(*rows))
+
+
+def array(
+    obj: Any, /, dtype: DType | None = None, *, copy: bool | None = True, device: Device | str | None = None
+) -> Tensor:
     """A tensor of an array, of nested sequences of numbers or of a number, copied unless copy is None (where needed) or False."""
     return asarray(obj, dtype=dtype, copy=copy, device=device)
 
 
-def tensor(data, *, dtype=None, device=None, requires_grad=False):
+def tensor(
+    data: Any, *, dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
+) -> Tensor:
     """A copy of an array, of nested sequences of numbers or of a number as a tensor."""
     made = asarray(data, dtype=dtype, device=device, copy=True)
     return made.requires_grad_() if requires_grad else made
 
 
-def as_tensor(data, dtype=None, device=None):
+def as_tensor(data: Any, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """asarray with PyTorch's order of arguments: shares memory where dtype, device and layout allow."""
     return asarray(data, dtype=dtype, device=device)
 
 
-def from_numpy(x, /):
+def from_numpy(x: Any, /) -> Tensor:
     """A tensor over the memory of a NumPy array, never a copy."""
     if not hasattr(x, "__array_interface__"):
         raise _core.ArgumentTypeError(f"from_numpy: found a value of type {type(x).__name__}, expected a NumPy array; use backplane.asarray")
     return asarray(x, copy=False)
 
 
-def identity(n, /, dtype=None, *, device=None):
+def identity(n: int, /, dtype: DType | None = None, *, device: Device | str | None = None) -> Tensor:
     """The n by n matrix of ones on the diagonal, zeros elsewhere."""
     return op.eye(n, dtype=dtype, device=device)
 
 
-def promote_types(type1, type2, /):
-    """The dtype to which two dtypes promote."""
-    return result_type(type1, type2)
-
-
-def rand(*size, generator=None, dtype=None, device=None):
+def rand(
+    *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
     """Uniform random numbers in [0, 1): rand(2, 3) or rand((2, 3))."""
     return op.uniform(*size or ((),), generator=generator, dtype=dtype, device=device)
 
 
-def randn(*size, generator=None, dtype=None, device=None):
+def randn(
+    *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
     """Random numbers from the standard normal distribution: randn(2, 3) or randn((2, 3))."""
     return op.normal(*size or ((),), generator=generator, dtype=dtype, device=device)
 
 
 @takes_tensor
-def rand_like(x, /, *, generator=None, dtype=None, device=None):
+def rand_like(
+    x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
     """Uniform random numbers in [0, 1) of x's shape and, unless stated, its dtype and device."""
     return op.uniform(x.shape, generator=generator, dtype=dtype or x.dtype, device=device or x.device)
 
 
 @takes_tensor
-def randn_like(x, /, *, generator=None, dtype=None, device=None):
+def randn_like(
+    x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
     """Random numbers from the standard normal distribution, of x's shape and, unless stated, its dtype and device."""
     return op.normal(x.shape, generator=generator, dtype=dtype or x.dtype, device=device or x.device)
 
 
-def randperm(n, *, generator=None, device=None):
+def randperm(n: int, *, generator: Generator | None = None, device: Device | str | None = None) -> Tensor:
     """The integers below n in random order."""
     return op.permutation(n, generator=generator, device=device)
 
 
-def is_tensor(x, /):
-    """Is x a Tensor?"""
-    return isinstance(x, Tensor)
+def tri(
+    n: int, m: int | None = None, /, k: int = 0, *, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
+    """The n by m matrix (m is n unless stated) of ones at and below diagonal k, zeros above."""
+    ones = op.full([n, n if m is None else m], 1, dtype=_core.float32 if dtype is None else dtype, device=device)
+    return op.tril(ones, k=k)
 
 
 @takes_tensor
-def is_floating_point(x, /):
-    """Is x of a real floating dtype?"""
-    return x.dtype.kind == "real floating"
+def vander(x: Tensor, /, n: int | None = None, increasing: bool = False) -> Tensor:
+    """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up."""
+    if x.ndim != 1:
+        raise _core.ShapeError(f"vander: argument x: found {x.ndim} dimensions, expected a vector")
+    n = x.shape[0] if n is None else n
+    if n < 0:
+        raise _core.ArgumentValueError(f"vander: argument n: found {n}, expected at least 0")
+    if n == 0:
+        return op.full([x.shape[0], 0], 0, dtype=x.dtype, device=x.device)
+    number = op.cast(x, _core.int8) if x.dtype == _core.bool else x
+    factors = op.concat([op.full([x.shape[0], 1], 1, dtype=number.dtype, device=x.device),
+                         op.broadcast_to(op.expand_dims(number, [1]), [x.shape[0], n - 1])], axis=1)  # fmt: skip
+    powers = op.cast(op.cumprod(factors, 1, dtype=number.dtype), x.dtype)
+    return powers if increasing else op.flip(powers, [1])
 
 
-@takes_tensor
-def is_complex(x, /):
-    """Is x of a complex dtype?"""
-    return x.dtype.kind == "complex floating"
+def _spaced(values, dtype, device):
+    return _core.asarray(values, dtype=_core.float32 if dtype is None else dtype, device=device)
 
 
-@takes_tensor
-def numel(x, /):
-    """The count of x's elements."""
-    return x.size
+def _steps(start, stop, num, endpoint):
+    if num < 0:
+        raise _core.ArgumentValueError(f"argument num: found {num}, expected at least 0")
+    _core.empty([num], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
+    parts = max(num - 1 if endpoint else num, 1)
+    return [start + (stop - start) * i / parts for i in range(num)]
 
 
-def ndim(x, /):
-    """The number of axes of a tensor, of nested sequences or of a number."""
-    return asarray(x).ndim
+def logspace(
+    start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
+    """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
+    return _spaced([base**exponent for exponent in _steps(start, stop, num, endpoint)], dtype, device)
 
 
-def shape(x, /):
-    """The shape of a tensor, of nested sequences or of a number."""
-    return asarray(x).shape
+def geomspace(
+    start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: DType | None = None,
+    device: Device | str | None = None
+) -> Tensor:
+    """num numbers, each the same multiple of the one before, from start to stop, which endpoint includes."""
+    if start == 0 or stop == 0 or (start < 0) != (stop < 0):
+        raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
+    if isinstance(start, _core.Tensor) or isinstance(stop, _core.Tensor):
+        return _spaced([start * (stop / start) ** part for part in _steps(0.0, 1.0, num, endpoint)], dtype, device)
+    sign = -1.0 if start < 0 else 1.0
+    found = [sign * math.exp(v) for v in _steps(math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
+    if found:
+        found[0] = float(start)
+        if endpoint and num > 1:
+            found[-1] = float(stop)
+    return _spaced(found, dtype, device)
 
 
-def size(x, /, axis=None):
-    """The count of elements of a tensor, of nested sequences or of a number; the size of one axis where it is named."""
-    x = asarray(x)
-    return x.size if axis is None else x.shape[normalized_axis("size", axis, x.ndim)]
+def empty(shape: int | Sequence[int], *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
+    """A tensor whose elements are whatever its memory holds."""
+    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    device = _core.default_device() if device is None else device
+    return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
+
+
+def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
+    """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
+    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)

@@ -4,7 +4,16 @@ Both are ops that take a function (backplane/graph_function.hpp). The core calls
 become the user's containers, with the leaves that are no tensors, which stay as they are, in their places.
 """
 
+from __future__ import annotations
+
 from . import _core, tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+__all__ = ["checkpoint", "custom_function"]
 
 
 class custom_function:
@@ -19,6 +28,8 @@ class custom_function:
     A transform that needs a rule which is missing raises MissingRuleError; a differentiated tensor that the function uses
     without having it as an argument is an ArgumentValueError, for the rules say nothing of it.
     """
+    fun: Callable[..., Any]
+    nondiff_argnums: tuple[int, ...]
 
     def __new__(cls, fun=None, nondiff_argnums=()):
         if fun is None:
@@ -27,7 +38,7 @@ class custom_function:
             return functools.partial(cls, nondiff_argnums=nondiff_argnums)
         return super().__new__(cls)
 
-    def __init__(self, fun, nondiff_argnums=()):
+    def __init__(self, fun: Callable[..., Any] | None, nondiff_argnums: int | Sequence[int] = ()) -> None:
         _check_callable("custom_function", "fun", fun)
         if isinstance(nondiff_argnums, int):
             nondiff_argnums = (nondiff_argnums,)
@@ -38,7 +49,7 @@ class custom_function:
         self.nondiff_argnums = tuple(nondiff_argnums)
         self.fwd = self.bwd = self.jvp = self.vmap = None
 
-    def defvjp(self, fwd, bwd):
+    def defvjp(self, fwd: Callable[..., tuple[Any, Any]], bwd: Callable[..., tuple[Any, ...]]) -> None:
         """Gives the rule for reverse mode.
 
         fwd(*args) returns (result, residuals): what the function returns, and whatever bwd needs.
@@ -49,7 +60,7 @@ class custom_function:
         _check_callable(f"{self._name}: defvjp", "bwd", bwd)
         self.fwd, self.bwd = fwd, bwd
 
-    def defjvp(self, rule):
+    def defjvp(self, rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
         """Gives the rule for forward mode, rule(*nondiff, primals, tangents) -> (result, tangent), and returns it: a decorator.
 
         primals and tangents are tuples of one structure; an integer tensor has the tangent None. tangent has the result's
@@ -59,7 +70,7 @@ class custom_function:
         self.jvp = rule
         return rule
 
-    def defvmap(self, rule):
+    def defvmap(self, rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
         """Gives the rule for batching, rule(axis_size, in_batched, *args) -> (result, out_batched), and returns it: a decorator.
 
         in_batched: per argument a container of its structure that says which tensors have the batch, always at axis 0.
@@ -69,7 +80,7 @@ class custom_function:
         self.vmap = rule
         return rule
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args = self._positional(args, kwargs)
         return _CustomCall(self, args).run()
@@ -101,7 +112,7 @@ class custom_function:
         return bound.args
 
 
-def checkpoint(fun):
+def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
     """fun, of whose run a gradient keeps the arguments alone: the backward pass runs it again. A decorator.
 
     fun: takes and returns tensors and containers of them; other leaves are passed through. It must do the same each time that

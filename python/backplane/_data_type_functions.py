@@ -1,19 +1,39 @@
-"""What the Python array API standard has beside ops: constants, dtype questions, uninitialised tensors."""
+"""The array API's constants, and questions about dtypes."""
+
+from __future__ import annotations
 
 from . import _core
 from ._core import DType
 from ._tensor import cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._core import Device, Number, Tensor
+
+__all__ = [
+    "DTYPES",
+    "astype",
+    "can_cast",
+    "e",
+    "finfo",
+    "iinfo",
+    "inf",
+    "isdtype",
+    "nan",
+    "newaxis",
+    "pi",
+    "promote_types",
+    "result_type",
+]
 
 e = 2.718281828459045
 pi = 3.141592653589793
 inf = float("inf")
 nan = float("nan")
 newaxis = None
-
 DTYPES = {
     name: value for name, value in vars(_core).items() if isinstance(value, _core.DType)
 }
-
 # Bits of fraction and exponent of the floating types; complex types have those of their parts.
 _FRACTION_BITS = {"float16": (10, 5), "bfloat16": (7, 8), "float32": (23, 8), "float64": (52, 11)}
 KINDS = {
@@ -25,6 +45,20 @@ KINDS = {
     "complex floating": ("complex floating",),
     "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
 }
+# Python's numbers in the order of their kinds; one promotes weakly, and never to another width of its own kind.
+_NUMBERS = (bool, int, float, complex)
+_NUMBER_OF_KIND = {
+    "bool": bool,
+    "signed integer": int,
+    "unsigned integer": int,
+    "real floating": float,
+    "complex floating": complex,
+}
+
+
+def promote_types(type1: DType, type2: DType, /) -> DType:
+    """The dtype to which two dtypes promote."""
+    return result_type(type1, type2)
 
 
 def _dtype_of(value, who):
@@ -35,7 +69,7 @@ def _dtype_of(value, who):
     return value
 
 
-def isdtype(dtype, kind):
+def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Is dtype of a kind ('bool', 'integral', 'real floating', ...), equal to a dtype, or either for one of a tuple?"""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
@@ -45,17 +79,6 @@ def isdtype(dtype, kind):
             raise _core.ArgumentValueError(f"isdtype: argument kind: found {kind!r}, expected one of {expected}")
         return dtype.kind in KINDS[kind]
     return dtype is kind
-
-
-# Python's numbers in the order of their kinds; one promotes weakly, and never to another width of its own kind.
-_NUMBERS = (bool, int, float, complex)
-_NUMBER_OF_KIND = {
-    "bool": bool,
-    "signed integer": int,
-    "unsigned integer": int,
-    "real floating": float,
-    "complex floating": complex,
-}
 
 
 def _with_number(dtype, number):
@@ -71,7 +94,7 @@ def _number_type(value):
     return next((number for number in _NUMBERS if isinstance(value, number)), None)
 
 
-def result_type(*arrays_and_dtypes):
+def result_type(*arrays_and_dtypes: Tensor | DType | Number) -> DType:
     """The dtype to which tensors, dtypes and Python's numbers (weakly) promote."""
     result, numbers = None, []
     for value in arrays_and_dtypes:
@@ -85,7 +108,7 @@ def result_type(*arrays_and_dtypes):
     return _with_number(result, max(numbers, key=_NUMBERS.index)) if numbers else result
 
 
-def can_cast(from_, to, /):
+def can_cast(from_: Tensor | DType, to: DType, /) -> bool:
     """Does promotion take dtype (or tensor) from_ to dtype to?"""
     from_, to = _dtype_of(from_, "can_cast"), _dtype_of(to, "can_cast")
     try:
@@ -96,8 +119,14 @@ def can_cast(from_, to, /):
 
 class finfo:
     """Limits of a floating dtype: bits, eps, max, min, smallest_normal."""
+    dtype: DType
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
 
-    def __init__(self, type, /):
+    def __init__(self, type: DType | Tensor, /) -> None:
         dtype = _dtype_of(type, "finfo")
         part = {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
         if part.name not in _FRACTION_BITS:
@@ -117,8 +146,12 @@ class finfo:
 
 class iinfo:
     """Limits of an integer dtype: bits, max, min."""
+    dtype: DType
+    bits: int
+    max: int
+    min: int
 
-    def __init__(self, type, /):
+    def __init__(self, type: DType | Tensor, /) -> None:
         dtype = _dtype_of(type, "iinfo")
         if not isdtype(dtype, "integral"):
             raise _core.DtypeError(f"iinfo: found {dtype.name}, expected an integer dtype")
@@ -132,25 +165,8 @@ class iinfo:
         return f"iinfo({self.dtype.name}: min={self.min}, max={self.max})"
 
 
-def empty(shape, *, dtype=None, device=None):
-    """A tensor whose elements are whatever its memory holds."""
-    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    device = _core.default_device() if device is None else device
-    return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
-
-
-def empty_like(x, /, *, dtype=None, device=None):
-    """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
-    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
-
-
-def astype(x, dtype, /, *, copy=True, device=None):
+def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
     """x in another dtype, and on another device where one is named; x itself where nothing changes and copy is False."""
     if device is None and x.dtype is not dtype and type(dtype) is DType:
         return cast(x, dtype)
     return x.astype(dtype, copy=copy, device=device)
-
-
-def to_numpy(x, /):
-    """x as a NumPy array, over the same memory on the host."""
-    return x.numpy()

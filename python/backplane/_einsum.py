@@ -1,5 +1,7 @@
 """einsum: sums of products named by letters, by matrix products of two operands at a time, the cheapest pair first."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math
@@ -8,6 +10,12 @@ import string
 from . import _core
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -146,7 +154,7 @@ def _cheapest(terms, out, sizes):
     return min(itertools.combinations(range(len(terms)), 2), key=cost)
 
 
-def einsum(subscripts, /, *operands, optimize=True):
+def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
     """Sums of products: einsum('ij,jk->ik', x, y) is the matrix product; letters that the result lacks are summed over.
 
     subscripts as NumPy's: repeated letters take diagonals, '...' stands for any further axes, which broadcast; without '->' the

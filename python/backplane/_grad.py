@@ -1,6 +1,17 @@
 """Recording on and off, and gradients without backward()."""
 
+from __future__ import annotations
+
 from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Function, Tensor
+
+__all__ = ["enable_grad", "gradients", "no_grad"]
 
 
 class _GradMode:
@@ -11,14 +22,14 @@ class _GradMode:
     def __init__(self):
         self._before = []
 
-    def __enter__(self):
+    def __enter__(self) -> _GradMode:
         self._before.append(_core.set_grad_enabled(self._enabled))
         return self
 
-    def __exit__(self, *failure):
+    def __exit__(self, *failure: object) -> None:
         _core.set_grad_enabled(self._before.pop())
 
-    def __call__(self, function):
+    def __call__(self, function: Function) -> Function:
         import functools
 
         @functools.wraps(function)
@@ -41,7 +52,11 @@ class enable_grad(_GradMode):
     _enabled = True
 
 
-def gradients(outputs, inputs, cotangents=None, *, retain_graph=False, create_graph=False):
+def gradients(
+    outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
+    cotangents: Tensor | Sequence[Tensor | None] | None = None, *, retain_graph: bool = False,
+    create_graph: bool = False
+) -> Any:
     """The gradients of outputs with respect to inputs, without touching any tensor's grad.
 
     outputs, inputs: a Tensor or a sequence of them. cotangents: one per output, None for ones (of outputs with

@@ -1,35 +1,206 @@
-"""Elements chosen by position or value, and products of vectors, under NumPy's and PyTorch's names: all by ops."""
+"""Elements read and written by position under NumPy's and PyTorch's names, and positions themselves."""
+
+from __future__ import annotations
+
+import math
 
 from . import _core
-from ._array_functions import nonzero
-from ._ops import NAMESPACE, ops
-from ._scatter import scatter
+from ._creation_functions import tri
+from ._data_type_functions import iinfo, isdtype
 from ._manipulation_functions import normalized_axis, ravel
-from ._tensor_argument import require_tensor, takes_tensor, tensor_like
+from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_tensor, takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import DType, Device, Operand, Tensor
 
 op = getattr(ops, NAMESPACE)
 
 __all__ = [
-    "bucketize",
-    "dot",
-    "ediff1d",
-    "flatnonzero",
     "gather",
     "index_select",
-    "inner",
-    "intersect1d",
-    "polyval",
+    "indices",
+    "ravel_multi_index",
+    "scatter",
     "scatter_add",
-    "setdiff1d",
     "take_along_dim",
-    "union1d",
-    "unique",
-    "vdot",
+    "tril_indices",
+    "triu_indices",
+    "unravel_index",
 ]
+
+_SAME = {"add": "sum", "multiply": "prod"}
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _positions(mask):
+    at = op.argwhere(mask)
+    return op.select(at, 1, 0), op.select(at, 1, 1)
+
+
+def tril_indices(
+    n: int, k: int = 0, m: int | None = None, *, device: Device | str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The rows and columns of the elements at and below diagonal k of an n by m matrix, row by row."""
+    return _positions(tri(n, m, k, dtype=_core.bool, device=device))
+
+
+def triu_indices(
+    n: int, k: int = 0, m: int | None = None, *, device: Device | str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The rows and columns of the elements at and above diagonal k of an n by m matrix, row by row."""
+    return _positions(op.logical_not(tri(n, m, k - 1, dtype=_core.bool, device=device)))
+
+
+def indices(
+    dimensions: Sequence[int], dtype: DType | None = None, sparse: bool = False, *, device: Device | str | None = None
+) -> Any:
+    """For each axis of a grid the position along it: one tensor (len(dimensions), *dimensions), or with sparse a tuple that broadcasts."""
+    sizes = [size.__index__() for size in dimensions]
+    dtype = _core.int64 if dtype is None else dtype
+    rows = []
+    for axis, size in enumerate(sizes):
+        shape = [1] * len(sizes)
+        shape[axis] = size
+        rows.append(op.reshape(op.iota(size, dtype=dtype, device=device), shape))
+    if sparse:
+        return tuple(rows)
+    if not rows:
+        return op.full([0], 0, dtype=dtype, device=device)
+    return op.stack([op.broadcast_to(row, sizes) for row in rows], axis=0)
+
+
+def _integers(function, argument, x):
+    if isinstance(x, _core.Tensor) and not isdtype(x.dtype, "integral"):
+        raise _core.DtypeError(f"{function}: argument {argument}: found {x.dtype.name}, expected integers")
+    return x if isinstance(x, _core.Tensor) else _core.asarray(x, dtype=_core.int64)
+
+
+def _check_within(function, argument, x, low, high):
+    """Inside a transform there is no one value to look at."""
+    if x.size and not _core.transforms_of(x) and not bool(op.all(op.logical_and(op.greater_equal(x, low), op.less(x, high)))):
+        raise _core.OutOfRangeError(f"{function}: argument {argument}: found a position out of range, expected {low} to {high - 1}")
+
+
+def _check_order(function, order):
+    if order not in ("C", "F"):
+        raise _core.ArgumentValueError(f"{function}: argument order: found {order!r}, expected 'C' or 'F'")
+
+
+def unravel_index(
+    positions: Tensor | int | Sequence[int], shape: int | Sequence[int], /, order: str = "C"
+) -> tuple[Tensor, ...]:
+    """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis."""
+    _check_order("unravel_index", order)
+    positions = op.cast(_integers("unravel_index", "positions", positions), _core.int64)
+    shape = [shape.__index__()] if hasattr(shape, "__index__") else [size.__index__() for size in shape]
+    if min(shape, default=0) < 0 or math.prod(shape) >= 2**63:
+        raise _core.ArgumentValueError(
+            f"unravel_index: argument shape: found {tuple(shape)}, expected sizes from 0 on whose product is below 2**63"
+        )
+    _check_within("unravel_index", "positions", positions, 0, math.prod(shape))
+    found = []
+    for size in shape[::-1] if order == "C" else shape:
+        found.append(op.remainder(positions, max(size, 1)))
+        positions = op.floor_divide(positions, max(size, 1))
+    return tuple(found[::-1] if order == "C" else found)
+
+
+def _held(place, size, axis, mode):
+    if mode == "wrap":
+        return op.remainder(place, size)
+    if mode == "clip":
+        return op.minimum(op.maximum(place, 0), size - 1)
+    _check_within("ravel_multi_index", f"multi_index[{axis}]", place, 0, size)
+    return place
+
+
+def ravel_multi_index(
+    multi_index: Sequence[Tensor], dims: Sequence[int], /, mode: str | Sequence[str] = "raise", order: str = "C"
+) -> Tensor:
+    """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range."""
+    _check_order("ravel_multi_index", order)
+    modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
+    if any(one not in ("raise", "wrap", "clip") for one in modes):
+        raise _core.ArgumentValueError(f"ravel_multi_index: argument mode: found {mode!r}, expected 'raise', 'wrap' or 'clip'")
+    if len(multi_index) != len(dims) or len(modes) != len(dims):
+        raise _core.ArgumentValueError(f"ravel_multi_index: found {len(multi_index)} positions and {len(dims)} sizes, expected as many")
+    if math.prod(dims) >= 2**63:
+        raise _core.ArgumentValueError(f"ravel_multi_index: argument dims: found {math.prod(dims)} positions in all, expected less than 2**63")
+    parts = list(zip((_integers("ravel_multi_index", "multi_index", x) for x in multi_index), dims, range(len(dims)), modes))
+    found = None
+    for place, size, axis, one in parts if order == "C" else parts[::-1]:
+        place = _held(op.cast(place, _core.int64), size, axis, one)
+        found = place if found is None else op.add(op.multiply(found, size), place)
+    return found
+
+
+def _neutral(reduce, dtype):
+    """What leaves every value as it is."""
+    if reduce in ("sum", "mean", "prod"):
+        return 1 if reduce == "prod" else 0
+    if isdtype(dtype, "integral"):
+        return iinfo(dtype).min if reduce == "amax" else iinfo(dtype).max
+    return -float("inf") if reduce == "amax" else float("inf")
+
+
+def _combined(x, index, src, axis, reduce):
+    if reduce is None:
+        return op.put_along_axis(x, index, src, axis=axis)
+    if reduce in ("sum", "mean"):
+        return op.put_along_axis(x, index, src, axis=axis, accumulate=True)
+    by_name = {"prod": op.scatter_prod, "amax": op.scatter_max, "amin": op.scatter_min}
+    return by_name[reduce](x, index, src, axis=axis)
+
+
+def _mean(total, index, axis, include_self):
+    ones = op.full(index.shape, 1, dtype=_core.int64, device=total.device)
+    start = op.full(total.shape, 1 if include_self else 0, dtype=_core.int64, device=total.device)
+    count = op.maximum(op.put_along_axis(start, index, ones, axis=axis, accumulate=True), 1)
+    if isdtype(total.dtype, "integral"):
+        return op.floor_divide(total, op.cast(count, total.dtype))
+    return op.divide(total, op.cast(count, total.dtype))
 
 
 @takes_tensor
-def gather(x, dim, index):
+def scatter(
+    x: Tensor, dim: int, index: Tensor, src: Tensor | float, reduce: str | None = None, *, include_self: bool = True
+) -> Tensor:
+    """x with src[i, j, ...] put at position index[i, j, ...] of dim and at i, j, ... of the others; src may be a number.
+
+    reduce: None writes; 'sum', 'prod', 'mean', 'amax', 'amin' combine with what is there, or without include_self with one
+    another alone. index has x's number of axes, and is nowhere longer than src, nor, but along dim, than x. Differentiable in
+    x and src.
+    """
+    axis = normalized_axis("scatter", dim, x.ndim, "dim")
+    reduce = _SAME.get(reduce, reduce)
+    if reduce is not None and reduce not in _REDUCTIONS:
+        raise _core.ArgumentValueError(f"scatter: argument reduce: found {reduce!r}, expected None or one of {', '.join(_REDUCTIONS)}")
+    fits = index.ndim == x.ndim and all(n <= m or place == axis for place, (n, m) in enumerate(zip(index.shape, x.shape)))
+    if not fits:
+        raise _core.ShapeError(f"scatter: argument index: found shape {tuple(index.shape)}, expected at most {tuple(x.shape)} but along dim")
+    if not isinstance(src, _core.Tensor) or src.ndim == 0:
+        src = op.full(index.shape, src, dtype=x.dtype, device=x.device) if not isinstance(src, _core.Tensor) else op.broadcast_to(src, index.shape)
+    if src.ndim != x.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
+        raise _core.ShapeError(f"scatter: argument src: found shape {tuple(src.shape)}, expected at least {tuple(index.shape)}, that of index")
+    places = list(range(x.ndim))
+    src = op.slice(src, places, [0] * x.ndim, list(index.shape), [1] * x.ndim)
+    stops = [x.shape[axis] if place == axis else n for place, n in enumerate(index.shape)]
+    whole = list(stops) == list(x.shape)
+    part = x if whole else op.slice(x, places, [0] * x.ndim, stops, [1] * x.ndim)
+    start = part if reduce is None or include_self else op.put_along_axis(part, index, _neutral(reduce, x.dtype), axis=axis)
+    found = _combined(start, index, src, axis, reduce)
+    if reduce == "mean":
+        found = _mean(found, index, axis, include_self)
+    return found if whole else op.slice_put(x, found, places, [0] * x.ndim, stops, [1] * x.ndim)
+
+
+@takes_tensor
+def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The elements of x at position index[i, j, ...] along dim and at i, j, ... of the other axes; index's shape.
 
     index has x's number of axes, and is nowhere longer than x but along dim.
@@ -44,122 +215,20 @@ def gather(x, dim, index):
 
 
 @takes_tensor
-def index_select(x, dim, index):
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the positions of a vector, along dim."""
     require_tensor("index_select", "index", index)
     return op.take(x, index, axis=dim)
 
 
 @takes_tensor
-def take_along_dim(x, indices, dim=None):
+def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """The elements of x at positions along dim, the other axes broadcast; without dim, of x and indices flattened."""
     require_tensor("take_along_dim", "indices", indices)
     return op.take_along_axis(ravel(x), ravel(indices), axis=0) if dim is None else op.take_along_axis(x, indices, axis=dim)
 
 
 @takes_tensor
-def scatter_add(x, dim, index, src):
+def scatter_add(x: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """x with src[i, j, ...] added at position index[i, j, ...] of dim and at i, j, ... of the others."""
     return scatter(x, dim, index, src, "sum")
-
-
-@takes_tensor
-def flatnonzero(x, /):
-    """The positions, in row-major order, of the elements other than 0."""
-    return nonzero(ravel(x))[0]
-
-
-@takes_tensor
-def bucketize(x, boundaries, *, right=False):
-    """For each element the number of rising boundaries below it; with right, of those not above it."""
-    require_tensor("bucketize", "boundaries", boundaries)
-    return op.searchsorted(boundaries, x, side="right" if right else "left")
-
-
-@takes_tensor
-def unique(x, /, return_index=False, return_inverse=False, return_counts=False):
-    """The elements of x, each once and in rising order; each NaN is one of its own.
-
-    On request a tuple with them: the first positions of each in x flattened, positions that rebuild x from them, and how often
-    each occurs.
-    """
-    if not (return_index or return_inverse or return_counts):
-        return op.unique_values(x)
-    values, first, inverse, counts = op.unique_all(x)
-    wanted = zip((return_index, return_inverse, return_counts), (first, inverse, counts))
-    return (values, *(found for wish, found in wanted if wish))
-
-
-@takes_tensor
-def union1d(x, y, /):
-    """The elements of x or y, each once and in rising order."""
-    return op.unique_values(op.concat([ravel(x), ravel(y)], axis=0))
-
-
-@takes_tensor
-def intersect1d(x, y, /):
-    """The elements of both x and y, each once and in rising order."""
-    require_tensor("intersect1d", "y", y)
-    once = op.unique_values(x)
-    return once[op.isin(once, y)]
-
-
-@takes_tensor
-def setdiff1d(x, y, /):
-    """The elements of x that y has not, each once and in rising order."""
-    require_tensor("setdiff1d", "y", y)
-    once = op.unique_values(x)
-    return once[op.isin(once, y, invert=True)]
-
-
-@takes_tensor
-def ediff1d(x, /, to_end=None, to_begin=None):
-    """The differences of neighbours among x's elements in row-major order, between to_begin and to_end."""
-    parts = [to_begin, op.diff(ravel(x)), to_end]
-    return op.concat([ravel(tensor_like(part, x)) for part in parts if part is not None], axis=0)
-
-
-@takes_tensor
-def polyval(p, x, /):
-    """The polynomial with coefficients p, the highest power's first, at x."""
-    if p.ndim != 1:
-        raise _core.ShapeError(f"polyval: argument p: found {p.ndim} dimensions, expected a vector")
-    x = tensor_like(x, p)
-    value = op.zeros_like(op.add(x, op.sum(p)))
-    for place in range(p.shape[0]):
-        value = op.add(op.multiply(value, x), p[place])
-    return value
-
-
-@takes_tensor
-def dot(x, y, /):
-    """NumPy's product: of vectors their sum of products (without conjugates), of matrices matmul, with a number multiply.
-
-    Of more axes the sums over x's last and y's last but one.
-    """
-    require_tensor("dot", "y", y)
-    if x.ndim == 0 or y.ndim == 0:
-        return op.multiply(x, y)
-    if y.ndim <= 2:
-        return op.matmul(x, y)
-    from .linalg import tensordot
-
-    return tensordot(x, y, axes=((-1,), (-2,)))
-
-
-@takes_tensor
-def inner(x, y, /):
-    """Sums of products over the last axes of x and y, without conjugates; with a number multiply."""
-    require_tensor("inner", "y", y)
-    if x.ndim == 0 or y.ndim == 0:
-        return op.multiply(x, y)
-    from .linalg import tensordot
-
-    return tensordot(x, y, axes=((-1,), (-1,)))
-
-
-@takes_tensor
-def vdot(x, y, /):
-    """The sum of products of x's conjugate and y, both flattened."""
-    require_tensor("vdot", "y", y)
-    return op.vecdot(ravel(x), ravel(y))

@@ -1,7 +1,13 @@
 """What the array API standard's `__array_namespace_info__()` returns: devices, dtypes and capabilities, by question."""
 
+from __future__ import annotations
+
 from . import _core
 from ._data_type_functions import DTYPES, KINDS, isdtype
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # The dtypes of the standard; float16 and bfloat16 are ours beside them.
 _STANDARD = tuple(name for name in DTYPES if name not in ("float16", "bfloat16"))
@@ -55,6 +61,6 @@ def _check_device(who, device):
         _core.Device(device)
 
 
-def __array_namespace_info__():
+def __array_namespace_info__() -> Any:
     """The inspection namespace: capabilities, default_device, default_dtypes, devices, dtypes."""
     return Info()

@@ -1,61 +1,77 @@
-"""Joins, splits and reshapes under NumPy's and PyTorch's names, with their order of arguments."""
+"""Joins and splits under the names of the array API, NumPy and PyTorch, with their order of arguments."""
+
+from __future__ import annotations
 
 from . import _core
-from ._array_functions import broadcast_arrays, concat, repeat, unstack
+from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
-from ._manipulation_functions import array_split, atleast_1d, normalized_axis, ravel, split, swapaxes, vstack
 from ._tensor_argument import takes_tensor, tensor_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
 
 __all__ = [
     "append",
-    "broadcast_tensors",
+    "array_split",
     "cat",
+    "chunk",
     "column_stack",
+    "concat",
     "concatenate",
     "dsplit",
-    "flatten",
+    "dstack",
     "hsplit",
-    "narrow",
-    "repeat_interleave",
+    "hstack",
     "row_stack",
-    "squeeze",
-    "swapdims",
-    "t",
+    "split",
     "tensor_split",
     "unbind",
-    "unflatten",
+    "unstack",
     "vsplit",
+    "vstack",
 ]
 
-broadcast_tensors = broadcast_arrays
+_MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
+
+
+def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
+    """Joins tensors along an axis; without one (None), their elements in row-major order."""
+    if axis is None:
+        return op.concat([op.reshape(x, (-1,)) for x in arrays], axis=0)
+    return op.concat(arrays, axis=axis)
+
+
 concatenate = concat
-row_stack = vstack
-swapdims = swapaxes
 
 
-def cat(tensors, dim=0):
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The parts of x along axis, as views without that axis."""
+    if not -x.ndim <= axis < x.ndim:
+        raise _core.OutOfRangeError(f"unstack: argument axis: found {axis}, expected an axis of {x.ndim} dimensions")
+    return tuple(op.select(x, axis, position) for position in range(x.shape[axis]))
+
+
+def cat(tensors: Sequence[Tensor], dim: int | None = 0) -> Tensor:
     """Joins tensors along dim."""
     return concat(tensors, axis=dim)
 
 
 @takes_tensor
-def append(x, values, /, axis=None):
+def append(x: Tensor, values: Any, /, axis: int | None = None) -> Tensor:
     """x joined with values along axis; without one, the elements of both in row-major order."""
     return concat([x, tensor_like(values, x)], axis=axis)
 
 
-def column_stack(arrays, /):
+def column_stack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors along axis 1, vectors as columns."""
     arrays = [atleast_1d(x) for x in arrays]
     return op.concat([op.expand_dims(x, [1]) if x.ndim == 1 else x for x in arrays], axis=1)
-
-
-@takes_tensor
-def squeeze(x, /, axis=None):
-    """x without axes, all of size 1; without all of that size where none are named. A view."""
-    return op.squeeze(x, [place for place, size in enumerate(x.shape) if size == 1] if axis is None else axis)
 
 
 def _needs_axes(function, x, count):
@@ -64,89 +80,108 @@ def _needs_axes(function, x, count):
 
 
 @takes_tensor
-def hsplit(x, indices_or_sections, /):
+def hsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
     """split along axis 1, of a vector along axis 0."""
     _needs_axes("hsplit", x, 1)
     return split(x, indices_or_sections, axis=1 if x.ndim > 1 else 0)
 
 
 @takes_tensor
-def vsplit(x, indices_or_sections, /):
+def vsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
     """split along axis 0 of at least two axes."""
     _needs_axes("vsplit", x, 2)
     return split(x, indices_or_sections, axis=0)
 
 
 @takes_tensor
-def dsplit(x, indices_or_sections, /):
+def dsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
     """split along axis 2."""
     _needs_axes("dsplit", x, 3)
     return split(x, indices_or_sections, axis=2)
 
 
 @takes_tensor
-def tensor_split(x, indices_or_sections, dim=0):
+def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> list[Tensor]:
     """Pieces of x along dim, views: so many, the first ones longer by one where sizes differ, or those between positions."""
     return array_split(x, indices_or_sections, axis=dim)
 
 
 @takes_tensor
-def unbind(x, dim=0):
+def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along dim, as views without that axis."""
     return unstack(x, axis=dim)
 
 
-@takes_tensor
-def flatten(x, start_dim=0, end_dim=-1):
-    """x with its axes from start_dim to end_dim as one, in row-major order; a view where strides allow."""
-    if x.ndim == 0:
-        return ravel(x)
-    first = normalized_axis("flatten", start_dim, x.ndim, "start_dim")
-    last = normalized_axis("flatten", end_dim, x.ndim, "end_dim")
-    if last < first:
-        raise _core.ArgumentValueError(f"flatten: argument end_dim: found axis {last}, expected {first}, which is start_dim, or one after it")
-    size = 1
-    for one in x.shape[first : last + 1]:
-        size *= one
-    return op.reshape(x, [*x.shape[:first], size, *x.shape[last + 1 :]])
+def vstack(arrays: Sequence[Tensor], /) -> Tensor:
+    """Joins tensors of at least two axes along axis 0."""
+    return op.concat([atleast_2d(x) for x in arrays], axis=0)
+
+
+row_stack = vstack
+
+
+def hstack(arrays: Sequence[Tensor], /) -> Tensor:
+    """Joins tensors along axis 1; vectors along axis 0."""
+    arrays = [atleast_1d(x) for x in arrays]
+    return op.concat(arrays, axis=1 if arrays and arrays[0].ndim > 1 else 0)
+
+
+def dstack(arrays: Sequence[Tensor], /) -> Tensor:
+    """Joins tensors of at least three axes along axis 2."""
+    return op.concat([atleast_3d(x) for x in arrays], axis=2)
+
+
+def _pieces(x, axis, bounds):
+    return [op.slice(x, [axis], [start], [stop], [1]) for start, stop in zip(bounds, bounds[1:])]
+
+
+def _check_count(function, argument, count, size):
+    """Of pieces: a list of so many is made, whose last ones are empty where they are more than `size`."""
+    if count <= 0:
+        raise _core.ArgumentValueError(f"{function}: argument {argument}: found {count}, expected more than 0")
+    if count > max(size, _MOST_EMPTY):
+        raise _core.ArgumentValueError(
+            f"{function}: argument {argument}: found {count} pieces of an axis of size {size}, expected at most its size or {_MOST_EMPTY}"
+        )
+
+
+def _at(x, axis, places):
+    """The pieces between positions, which count from the end where they are negative, as in a slice."""
+    bounds = [0, *(place.__index__() for place in places), x.shape[axis]]
+    return _pieces(x, axis, bounds)
 
 
 @takes_tensor
-def unflatten(x, dim, sizes):
-    """x with the axis dim as several, of the given sizes, of which one may be -1; a view where strides allow."""
-    axis = normalized_axis("unflatten", dim, x.ndim, "dim")
-    sizes = [size.__index__() for size in sizes]
-    known = 1
-    for size in sizes:
-        known *= size if size != -1 else 1
-    whole = x.shape[axis]
-    if sizes.count(-1) == 1 and known > 0 and whole % known == 0:
-        sizes[sizes.index(-1)] = whole // known
-    elif -1 in sizes or known != whole or any(size < 0 for size in sizes):
-        raise _core.ShapeError(f"unflatten: argument sizes: found {tuple(sizes)}, expected sizes whose product is {whole}")
-    return op.reshape(x, [*x.shape[:axis], *sizes, *x.shape[axis + 1 :]])
+def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
+    """Pieces of x along axis, views: so many, the first ones longer by one where sizes differ, or those between positions."""
+    axis = normalized_axis("array_split", axis, x.ndim)
+    if not hasattr(indices_or_sections, "__index__"):
+        return _at(x, axis, indices_or_sections)
+    count = indices_or_sections.__index__()
+    _check_count("array_split", "indices_or_sections", count, x.shape[axis])
+    least, longer = divmod(x.shape[axis], count)
+    bounds = [i * least + min(i, longer) for i in range(count + 1)]
+    return _pieces(x, axis, bounds)
 
 
 @takes_tensor
-def narrow(x, dim, start, length):
-    """The `length` elements of x along dim from start on, a view."""
-    axis = normalized_axis("narrow", dim, x.ndim, "dim")
+def split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
+    """Pieces of x along axis, views: so many of one size, or those between positions."""
+    axis = normalized_axis("split", axis, x.ndim)
+    if hasattr(indices_or_sections, "__index__"):
+        count = indices_or_sections.__index__()
+        if count <= 0 or x.shape[axis] % count:
+            raise _core.ArgumentValueError(
+                f"split: argument indices_or_sections: found {count} for an axis of size {x.shape[axis]}, expected a divisor of it"
+            )
+    return array_split(x, indices_or_sections, axis=axis)
+
+
+@takes_tensor
+def chunk(x: Tensor, chunks: int, /, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of x along dim, views, all of one size but for the last."""
+    axis = normalized_axis("chunk", dim, x.ndim, "dim")
     size = x.shape[axis]
-    first = start + size if start < 0 else start
-    if not 0 <= first <= size or not 0 <= length <= size - first:
-        raise _core.OutOfRangeError(f"narrow: found start {start} and length {length} for an axis of size {size}, expected a part of it")
-    return op.slice(x, [axis], [first], [first + length], [1])
-
-
-@takes_tensor
-def repeat_interleave(x, repeats, dim=None):
-    """Each element along dim (of x flattened, without one) `repeats` times: a number, or one for each in a tensor."""
-    return repeat(x, repeats, axis=dim)
-
-
-@takes_tensor
-def t(x, /):
-    """The transpose of a matrix; a vector or a number as it is. A view."""
-    if x.ndim > 2:
-        raise _core.ShapeError(f"t: argument x: found {x.ndim} dimensions, expected at most 2; use permute_dims or mT")
-    return op.permute_dims(x, list(range(x.ndim))[::-1])
+    _check_count("chunk", "chunks", chunks if size == 0 else min(chunks, size), size)
+    step = -(-size // chunks)
+    return tuple(_pieces(x, axis, [*range(0, size, step), size] if size else [0] * (chunks + 1)))

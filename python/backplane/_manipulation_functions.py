@@ -1,32 +1,166 @@
-"""NumPy's functions that arrange elements: transposes, flips, stacks, splits, diagonals. All are views or joins of ops."""
+"""Tensors arranged anew under the names of the array API, NumPy and PyTorch: shapes, axes, diagonals, padding. Most are views."""
+
+from __future__ import annotations
 
 from . import _core
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_tensor
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Tensor
+
 op = getattr(ops, NAMESPACE)
 
-_MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
-
 __all__ = [
-    "array_split",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "chunk",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_tensors",
     "diag",
     "diagflat",
-    "dstack",
+    "flatten",
     "fliplr",
     "flipud",
-    "hstack",
+    "narrow",
+    "pad",
     "ravel",
+    "repeat",
+    "repeat_interleave",
+    "reshape",
     "rot90",
-    "split",
+    "squeeze",
     "swapaxes",
+    "swapdims",
+    "t",
     "transpose",
-    "vstack",
+    "unflatten",
 ]
+
+# NumPy's words for the ways in which an axis goes on, and those of the op.
+_PAD_MODES = {"edge": "replicate", "reflect": "reflect", "symmetric": "symmetric", "wrap": "circular"}
+
+
+def broadcast_shapes(*shapes: Sequence[int | None]) -> tuple[int | None, ...]:
+    """The shape to which shapes broadcast; an unknown size (None) stays unknown beside 1 and itself, and gives way to others."""
+    rank = max(map(len, shapes), default=0)
+    result = []
+    for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes)):
+        known = {size for size in sizes if size is not None and size != 1}
+        if len(known) > 1:
+            raise _core.ShapeError(
+                f"broadcast_shapes: found sizes {', '.join(map(str, sizes))} of axis {len(result) - rank}, "
+                "expected one size, or 1"
+            )
+        result.append(known.pop() if known else None if None in sizes else 1)
+    return tuple(result)
+
+
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """The tensors as views of the shape to which they broadcast."""
+    shape = broadcast_shapes(*(x.shape for x in arrays))
+    return tuple(op.broadcast_to(x, shape) for x in arrays)
+
+
+broadcast_tensors = broadcast_arrays
+
+
+def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tensor:
+    """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor.
+
+    A tensor is read to know the result's size. Once each, a view of x.
+    """
+    if not isinstance(repeats, _core.Tensor):
+        if hasattr(repeats, "__index__") and repeats < 0:
+            raise _core.ArgumentValueError(f"repeat: argument repeats: found {repeats}, expected a count from 0 on")
+        return op.repeat_all(x, repeats, axis=axis)
+    if axis is None:
+        x, axis = op.reshape(x, (-1,)), 0
+    repeats = op.broadcast_to(repeats, (x.shape[axis],))
+    if repeats.size and bool(op.any(op.less(repeats, 0))):
+        raise _core.ArgumentValueError(f"repeat: argument repeats: found {int(op.min(repeats))}, expected counts from 0 on")
+    total = int(op.sum(repeats))
+    return op.repeat_each(x, repeats, total, axis=axis)
+
+
+def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
+    """x's elements in row-major order at another shape; a view where strides allow, unless copy is True; False refuses a copy."""
+    result = op.reshape(x, shape)
+    if copy is None:
+        return result
+    shared = x.size == 0 or _core.shares_memory(x, result)
+    if copy:
+        return op.copy(result) if shared else result
+    if not shared:
+        raise _core.ArgumentValueError("reshape: argument copy: found False, but these strides need a copy")
+    return result
+
+
+@takes_tensor
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
+    """x without axes, all of size 1; without all of that size where none are named. A view."""
+    return op.squeeze(x, [place for place, size in enumerate(x.shape) if size == 1] if axis is None else axis)
+
+
+@takes_tensor
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """x with its axes from start_dim to end_dim as one, in row-major order; a view where strides allow."""
+    if x.ndim == 0:
+        return ravel(x)
+    first = normalized_axis("flatten", start_dim, x.ndim, "start_dim")
+    last = normalized_axis("flatten", end_dim, x.ndim, "end_dim")
+    if last < first:
+        raise _core.ArgumentValueError(f"flatten: argument end_dim: found axis {last}, expected {first}, which is start_dim, or one after it")
+    size = 1
+    for one in x.shape[first : last + 1]:
+        size *= one
+    return op.reshape(x, [*x.shape[:first], size, *x.shape[last + 1 :]])
+
+
+@takes_tensor
+def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """x with the axis dim as several, of the given sizes, of which one may be -1; a view where strides allow."""
+    axis = normalized_axis("unflatten", dim, x.ndim, "dim")
+    sizes = [size.__index__() for size in sizes]
+    known = 1
+    for size in sizes:
+        known *= size if size != -1 else 1
+    whole = x.shape[axis]
+    if sizes.count(-1) == 1 and known > 0 and whole % known == 0:
+        sizes[sizes.index(-1)] = whole // known
+    elif -1 in sizes or known != whole or any(size < 0 for size in sizes):
+        raise _core.ShapeError(f"unflatten: argument sizes: found {tuple(sizes)}, expected sizes whose product is {whole}")
+    return op.reshape(x, [*x.shape[:axis], *sizes, *x.shape[axis + 1 :]])
+
+
+@takes_tensor
+def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """The `length` elements of x along dim from start on, a view."""
+    axis = normalized_axis("narrow", dim, x.ndim, "dim")
+    size = x.shape[axis]
+    first = start + size if start < 0 else start
+    if not 0 <= first <= size or not 0 <= length <= size - first:
+        raise _core.OutOfRangeError(f"narrow: found start {start} and length {length} for an axis of size {size}, expected a part of it")
+    return op.slice(x, [axis], [first], [first + length], [1])
+
+
+@takes_tensor
+def repeat_interleave(x: Tensor, repeats: int | Tensor, dim: int | None = None) -> Tensor:
+    """Each element along dim (of x flattened, without one) `repeats` times: a number, or one for each in a tensor."""
+    return repeat(x, repeats, axis=dim)
+
+
+@takes_tensor
+def t(x: Tensor, /) -> Tensor:
+    """The transpose of a matrix; a vector or a number as it is. A view."""
+    if x.ndim > 2:
+        raise _core.ShapeError(f"t: argument x: found {x.ndim} dimensions, expected at most 2; use permute_dims or mT")
+    return op.permute_dims(x, list(range(x.ndim))[::-1])
 
 
 def normalized_axis(function, axis, ndim, argument="axis"):
@@ -40,13 +174,13 @@ def normalized_axis(function, axis, ndim, argument="axis"):
 
 
 @takes_tensor
-def transpose(x, /, axes=None):
+def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
     """x with its axes in reverse order, or in the order of axes; a view."""
     return op.permute_dims(x, list(range(x.ndim))[::-1] if axes is None else axes)
 
 
 @takes_tensor
-def swapaxes(x, /, axis1, axis2):
+def swapaxes(x: Tensor, /, axis1: int, axis2: int) -> Tensor:
     """x with two axes exchanged; a view."""
     order = list(range(x.ndim))
     first, second = (normalized_axis("swapaxes", a, x.ndim, n) for a, n in ((axis1, "axis1"), (axis2, "axis2")))
@@ -54,8 +188,11 @@ def swapaxes(x, /, axis1, axis2):
     return op.permute_dims(x, order)
 
 
+swapdims = swapaxes
+
+
 @takes_tensor
-def ravel(x, /):
+def ravel(x: Tensor, /) -> Tensor:
     """x's elements in row-major order as a vector; a view where strides allow."""
     return op.reshape(x, [-1])
 
@@ -65,12 +202,12 @@ def _each(function, arrays):
     return found[0] if len(found) == 1 else found
 
 
-def atleast_1d(*arrays):
+def atleast_1d(*arrays: Tensor) -> Any:
     """Each tensor with at least one axis; a tuple where there are several."""
     return _each(lambda x: x if x.ndim else op.reshape(x, [1]), arrays)
 
 
-def atleast_2d(*arrays):
+def atleast_2d(*arrays: Tensor) -> Any:
     """Each tensor with at least two axes, new ones in front; a tuple where there are several."""
     return _each(lambda x: x if x.ndim > 1 else op.reshape(x, [1, *x.shape] if x.ndim else [1, 1]), arrays)
 
@@ -83,85 +220,13 @@ def _three_axes(x):
     return op.reshape(x, [1, x.shape[0] if x.ndim else 1, 1])
 
 
-def atleast_3d(*arrays):
+def atleast_3d(*arrays: Tensor) -> Any:
     """Each tensor with at least three axes: (n) becomes (1, n, 1), (n, m) becomes (n, m, 1); a tuple where there are several."""
     return _each(_three_axes, arrays)
 
 
-def vstack(arrays, /):
-    """Joins tensors of at least two axes along axis 0."""
-    return op.concat([atleast_2d(x) for x in arrays], axis=0)
-
-
-def hstack(arrays, /):
-    """Joins tensors along axis 1; vectors along axis 0."""
-    arrays = [atleast_1d(x) for x in arrays]
-    return op.concat(arrays, axis=1 if arrays and arrays[0].ndim > 1 else 0)
-
-
-def dstack(arrays, /):
-    """Joins tensors of at least three axes along axis 2."""
-    return op.concat([atleast_3d(x) for x in arrays], axis=2)
-
-
-def _pieces(x, axis, bounds):
-    return [op.slice(x, [axis], [start], [stop], [1]) for start, stop in zip(bounds, bounds[1:])]
-
-
-def _check_count(function, argument, count, size):
-    """Of pieces: a list of so many is made, whose last ones are empty where they are more than `size`."""
-    if count <= 0:
-        raise _core.ArgumentValueError(f"{function}: argument {argument}: found {count}, expected more than 0")
-    if count > max(size, _MOST_EMPTY):
-        raise _core.ArgumentValueError(
-            f"{function}: argument {argument}: found {count} pieces of an axis of size {size}, expected at most its size or {_MOST_EMPTY}"
-        )
-
-
-def _at(x, axis, places):
-    """The pieces between positions, which count from the end where they are negative, as in a slice."""
-    bounds = [0, *(place.__index__() for place in places), x.shape[axis]]
-    return _pieces(x, axis, bounds)
-
-
 @takes_tensor
-def array_split(x, indices_or_sections, /, axis=0):
-    """Pieces of x along axis, views: so many, the first ones longer by one where sizes differ, or those between positions."""
-    axis = normalized_axis("array_split", axis, x.ndim)
-    if not hasattr(indices_or_sections, "__index__"):
-        return _at(x, axis, indices_or_sections)
-    count = indices_or_sections.__index__()
-    _check_count("array_split", "indices_or_sections", count, x.shape[axis])
-    least, longer = divmod(x.shape[axis], count)
-    bounds = [i * least + min(i, longer) for i in range(count + 1)]
-    return _pieces(x, axis, bounds)
-
-
-@takes_tensor
-def split(x, indices_or_sections, /, axis=0):
-    """Pieces of x along axis, views: so many of one size, or those between positions."""
-    axis = normalized_axis("split", axis, x.ndim)
-    if hasattr(indices_or_sections, "__index__"):
-        count = indices_or_sections.__index__()
-        if count <= 0 or x.shape[axis] % count:
-            raise _core.ArgumentValueError(
-                f"split: argument indices_or_sections: found {count} for an axis of size {x.shape[axis]}, expected a divisor of it"
-            )
-    return array_split(x, indices_or_sections, axis=axis)
-
-
-@takes_tensor
-def chunk(x, chunks, /, dim=0):
-    """At most `chunks` pieces of x along dim, views, all of one size but for the last."""
-    axis = normalized_axis("chunk", dim, x.ndim, "dim")
-    size = x.shape[axis]
-    _check_count("chunk", "chunks", chunks if size == 0 else min(chunks, size), size)
-    step = -(-size // chunks)
-    return tuple(_pieces(x, axis, [*range(0, size, step), size] if size else [0] * (chunks + 1)))
-
-
-@takes_tensor
-def rot90(x, /, k=1, axes=(0, 1)):
+def rot90(x: Tensor, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """x turned by k quarters in the plane of axes, from the first towards the second."""
     first, second = (normalized_axis("rot90", axis, x.ndim, "axes") for axis in axes)
     if first == second:
@@ -175,7 +240,7 @@ def rot90(x, /, k=1, axes=(0, 1)):
 
 
 @takes_tensor
-def fliplr(x, /):
+def fliplr(x: Tensor, /) -> Tensor:
     """x in reverse order along axis 1."""
     if x.ndim < 2:
         raise _core.ShapeError(f"fliplr: argument x: found {x.ndim} dimensions, expected at least 2")
@@ -183,7 +248,7 @@ def fliplr(x, /):
 
 
 @takes_tensor
-def flipud(x, /):
+def flipud(x: Tensor, /) -> Tensor:
     """x in reverse order along axis 0."""
     if x.ndim < 1:
         raise _core.ShapeError("flipud: argument x: found no dimensions, expected at least 1")
@@ -191,7 +256,7 @@ def flipud(x, /):
 
 
 @takes_tensor
-def diag(x, /, k=0):
+def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """The k-th diagonal of a matrix, a view; of a vector the matrix that has it there, 0 elsewhere."""
     if x.ndim == 2:
         return op.diagonal(x, offset=k)
@@ -202,6 +267,40 @@ def diag(x, /, k=0):
 
 
 @takes_tensor
-def diagflat(x, /, k=0):
+def diagflat(x: Tensor, /, k: int = 0) -> Tensor:
     """The matrix that has x's elements, in row-major order, as its k-th diagonal, 0 elsewhere."""
     return diag(ravel(x), k)
+
+
+@takes_tensor
+def pad(
+    x: Tensor, /, pad_width: int | Sequence[int | Sequence[int]], mode: str = "constant", *, constant_values: float = 0
+) -> Tensor:
+    """x with elements added around it: pad_width is one count, a pair (before, after), or such a pair for each axis.
+
+    mode: 'constant' (constant_values), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge itself too) or 'wrap'.
+    """
+    before, after = _counts(x, pad_width)
+    if mode == "constant":
+        return op.pad(x, before, after, value=constant_values)
+    if not isinstance(mode, str) or mode not in _PAD_MODES:
+        raise _core.ArgumentValueError(f"pad: argument mode: found {mode!r}, expected one of constant, {', '.join(_PAD_MODES)}")
+    if constant_values != 0:
+        raise _core.ArgumentValueError(f"pad: argument constant_values: found {constant_values} with mode {mode!r}, expected it with 'constant' alone")
+    return op.pad_edges(x, before, after, mode=_PAD_MODES[mode])
+
+
+def _counts(x, pad_width):
+    """What pad_width adds before and after each axis."""
+    given = list(pad_width) if hasattr(pad_width, "__iter__") else [pad_width] * 2
+    pairs = [list(pair) if hasattr(pair, "__iter__") else [pair] for pair in given]
+    if len(given) <= 2 and all(len(pair) == 1 for pair in pairs):  # (before, after), or one count, for every axis
+        pairs = [[pairs[0][0], pairs[-1][0]]]
+    if len(pairs) == 1:
+        pairs = pairs * x.ndim
+    pairs = [pair * 2 if len(pair) == 1 else pair for pair in pairs]
+    if len(pairs) != x.ndim or not all(len(pair) == 2 and all(hasattr(n, "__index__") for n in pair) for pair in pairs):
+        raise _core.ArgumentValueError(f"pad: argument pad_width: found {pad_width!r}, expected a count, a pair (before, after), or a pair for each of {x.ndim} axes")
+    if any(n < 0 for pair in pairs for n in pair):
+        raise _core.ArgumentValueError(f"pad: argument pad_width: found {pad_width!r}, expected counts of at least 0; index to take elements away")
+    return [pair[0].__index__() for pair in pairs], [pair[1].__index__() for pair in pairs]

@@ -1,9 +1,17 @@
 """NumPy's reductions that leave NaN out."""
 
+from __future__ import annotations
+
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_dim, takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._core import DType, Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -32,20 +40,24 @@ def _real_dtype(dtype):
 
 @takes_dim
 @takes_tensor
-def nansum(x, /, axis=None, *, dtype=None, keepdims=False):
+def nansum(
+    x: Tensor, /, axis: int | Sequence[int] | None = None, *, dtype: DType | None = None, keepdims: bool = False
+) -> Tensor:
     """Sum over axes of the elements that are no NaN, 0 of none."""
     return op.sum(_filled(x, 0), _axes(axis), dtype=dtype, keepdims=keepdims)
 
 
 @takes_tensor
-def nanprod(x, /, axis=None, *, dtype=None, keepdims=False):
+def nanprod(
+    x: Tensor, /, axis: int | Sequence[int] | None = None, *, dtype: DType | None = None, keepdims: bool = False
+) -> Tensor:
     """Product over axes of the elements that are no NaN, 1 of none."""
     return op.prod(_filled(x, 1), _axes(axis), dtype=dtype, keepdims=keepdims)
 
 
 @takes_dim
 @takes_tensor
-def nanmean(x, /, axis=None, *, keepdims=False):
+def nanmean(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """Mean over axes of the elements that are no NaN, NaN of none."""
     if not _may_be_nan(x):
         return op.mean(x, _axes(axis), keepdims=keepdims)
@@ -54,7 +66,9 @@ def nanmean(x, /, axis=None, *, keepdims=False):
 
 
 @takes_tensor
-def nanvar(x, /, axis=None, *, correction=0, keepdims=False):
+def nanvar(
+    x: Tensor, /, axis: int | Sequence[int] | None = None, *, correction: float = 0, keepdims: bool = False
+) -> Tensor:
     """Variance over axes of the elements that are no NaN, NaN where there are no more of them than correction."""
     if not _may_be_nan(x):
         return op.var(x, _axes(axis), correction=correction, keepdims=keepdims)
@@ -66,7 +80,9 @@ def nanvar(x, /, axis=None, *, correction=0, keepdims=False):
 
 
 @takes_tensor
-def nanstd(x, /, axis=None, *, correction=0, keepdims=False):
+def nanstd(
+    x: Tensor, /, axis: int | Sequence[int] | None = None, *, correction: float = 0, keepdims: bool = False
+) -> Tensor:
     """Standard deviation over axes of the elements that are no NaN, the square root of nanvar."""
     return op.sqrt(nanvar(x, axis, correction=correction, keepdims=keepdims))
 
@@ -79,13 +95,13 @@ def _nan_extreme(x, axis, keepdims, reduce, beyond):
 
 
 @takes_tensor
-def nanmax(x, /, axis=None, *, keepdims=False):
+def nanmax(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest over axes of the elements that are no NaN, NaN where all are."""
     return _nan_extreme(x, axis, keepdims, op.max, -float("inf"))
 
 
 @takes_tensor
-def nanmin(x, /, axis=None, *, keepdims=False):
+def nanmin(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest over axes of the elements that are no NaN, NaN where all are."""
     return _nan_extreme(x, axis, keepdims, op.min, float("inf"))
 
@@ -102,12 +118,12 @@ def _nan_position(function, x, axis, keepdims, locate, extreme):
 
 
 @takes_tensor
-def nanargmax(x, /, axis=None, *, keepdims=False):
+def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first largest element that is no NaN. Errors: ValueError where all along axis are NaN."""
     return _nan_position("nanargmax", x, axis, keepdims, op.argmax, nanmax)
 
 
 @takes_tensor
-def nanargmin(x, /, axis=None, *, keepdims=False):
+def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first smallest element that is no NaN. Errors: ValueError where all along axis are NaN."""
     return _nan_position("nanargmin", x, axis, keepdims, op.argmin, nanmin)

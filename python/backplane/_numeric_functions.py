@@ -1,21 +1,54 @@
-"""Functions of sampled functions, in NumPy's forms: interp, gradient, trapezoid, convolve, correlate."""
+"""Functions of sampled functions and of polynomials, in NumPy's forms."""
+
+from __future__ import annotations
 
 from . import _core
 from ._data_type_functions import isdtype, result_type
+from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._manipulation_functions import normalized_axis
 from ._tensor_argument import require_tensor, takes_tensor, tensor_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["convolve", "correlate", "gradient", "interp", "trapezoid"]
+__all__ = ["convolve", "correlate", "ediff1d", "gradient", "interp", "polyval", "trapezoid"]
+
+_MODES = ("full", "same", "valid")
+
+
+@takes_tensor
+def ediff1d(x: Tensor, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """The differences of neighbours among x's elements in row-major order, between to_begin and to_end."""
+    parts = [to_begin, op.diff(ravel(x)), to_end]
+    return op.concat([ravel(tensor_like(part, x)) for part in parts if part is not None], axis=0)
+
+
+@takes_tensor
+def polyval(p: Tensor, x: Any, /) -> Tensor:
+    """The polynomial with coefficients p, the highest power's first, at x."""
+    if p.ndim != 1:
+        raise _core.ShapeError(f"polyval: argument p: found {p.ndim} dimensions, expected a vector")
+    x = tensor_like(x, p)
+    value = op.zeros_like(op.add(x, op.sum(p)))
+    for place in range(p.shape[0]):
+        value = op.add(op.multiply(value, x), p[place])
+    return value
 
 
 def _part(x, axis, start, stop):
     return op.slice(x, [axis], [start], [stop], [1])
 
 
-def interp(x, xp, fp, /, left=None, right=None, period=None):
+def interp(
+    x: Tensor | float, xp: Tensor, fp: Tensor, /, left: float | None = None, right: float | None = None,
+    period: float | None = None
+) -> Tensor:
     """The piecewise linear function through the points (xp, fp) at x; xp rises. Outside: fp's ends, or left and right.
 
     period: xp and x count modulo it, and xp need not rise.
@@ -94,7 +127,9 @@ def _uneven_gradient(y, axis, x, edge_order):
 
 
 @takes_tensor
-def gradient(f, /, *spacing, axis=None, edge_order=1):
+def gradient(
+    f: Tensor, /, *spacing: Tensor | float, axis: int | Sequence[int] | None = None, edge_order: int = 1
+) -> Any:
     """Slopes of f along each of its axes (or those stated), by differences over two steps, one-sided at the ends.
 
     spacing: nothing (1), one number for all axes, or for each axis a number or the vector of coordinates. edge_order: 1 or 2.
@@ -123,7 +158,7 @@ def gradient(f, /, *spacing, axis=None, edge_order=1):
 
 
 @takes_tensor
-def trapezoid(y, /, x=None, dx=1.0, axis=-1):
+def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx."""
     axis = normalized_axis("trapezoid", axis, y.ndim)
     y = y if isdtype(y.dtype, ("real floating", "complex floating")) else op.cast(y, _core.float32)
@@ -136,9 +171,6 @@ def trapezoid(y, /, x=None, dx=1.0, axis=-1):
     else:
         steps = op.diff(x, axis=axis)
     return op.divide(op.sum(op.multiply(pairs, steps), [axis], dtype=result_type(pairs, steps)), 2)
-
-
-_MODES = ("full", "same", "valid")
 
 
 def _checked(function, x, y, mode):
@@ -162,7 +194,7 @@ def _full(long, short):
 
 
 @takes_tensor
-def convolve(x, y, /, mode="full"):
+def convolve(x: Tensor, y: Tensor, /, mode: str = "full") -> Tensor:
     """The convolution of two vectors: all sums ('full'), the middle ones, as many as the longer has ('same'), or those that overlap wholly ('valid')."""
     x, y = _checked("convolve", x, y, mode)
     long, short = (x, y) if x.size >= y.size else (y, x)
@@ -174,7 +206,7 @@ def convolve(x, y, /, mode="full"):
 
 
 @takes_tensor
-def correlate(x, y, /, mode="valid"):
+def correlate(x: Tensor, y: Tensor, /, mode: str = "valid") -> Tensor:
     """The correlation of two vectors: sums of x[n + k] conj(y[n]); modes as of convolve."""
     x, y = _checked("correlate", x, y, mode)
     turned = op.conj(op.flip(y))

@@ -3,11 +3,27 @@
 What they do stands in _custom_op.py and _opcheck.py, which are imported when they are first used.
 """
 
+from __future__ import annotations
+
 from . import _core
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
-def custom_op(name, function=None, /, *, signature=None, mutates_args=(), alias=None, shape=None, dtypes="any",
-              device_types=None, doc=None, replace=False):  # fmt: skip
+    from ._core import Device, DType, Function, Op
+    from ._opcheck_report import OpCheckReport
+
+__all__ = ["custom_op", "opcheck"]
+
+
+def custom_op(
+    name: str, function: Callable[..., Any] | str | None = None, /, *, signature: str | None = None,
+    mutates_args: str | Sequence[str] = (), alias: str | None = None, shape: str | Sequence[str] | None = None,
+    dtypes: str | Sequence[DType] = "any", device_types: str | Device | Sequence[str | Device] | None = None,
+    doc: str | None = None, replace: bool = False
+) -> Any:
     """Defines an op in Python; it is then one like any other: recorded, batched, explained, found in `backplane.ops`.
 
         @bp.custom_op("mine::scale")
@@ -39,7 +55,7 @@ def _rule(op, name, function):
     return _custom_op.register_rule(op, name, function)
 
 
-def register_kernel(self, *devices, dtypes="any"):
+def register_kernel(self: Op, *devices: Any, dtypes: str | Sequence[DType] = "any") -> Any:
     """The op's kernel for devices, "cpu"; for all without their own where none is named.
 
     `@op.register_kernel("cpu")` over a function of the op's arguments. It returns the results as new tensors, made
@@ -52,7 +68,7 @@ def register_kernel(self, *devices, dtypes="any"):
     return _custom_op.register_kernel(self, devices, dtypes)
 
 
-def register_shape(self, function, /):
+def register_shape(self: Op, function: Function, /) -> Function:
     """The shape and dtype of the results, from those of the arguments: `@op.register_shape`.
 
     Its parameters are names of the op's arguments, any of them; tensors come as bp.types.TensorSpec, with shape and
@@ -62,7 +78,7 @@ def register_shape(self, function, /):
     return _rule(self, "shape", function)
 
 
-def register_vjp(self, function, /):
+def register_vjp(self: Op, function: Function, /) -> Function:
     """The reverse derivative: `@op.register_vjp` over a function from cotangents to cotangents.
 
     Its parameters say by their names what is kept for it: `g`, the result's cotangent (a tuple for several results);
@@ -73,7 +89,7 @@ def register_vjp(self, function, /):
     return _rule(self, "vjp", function)
 
 
-def register_jvp(self, function, /):
+def register_jvp(self: Op, function: Function | str, /) -> Function | str:
     """The forward derivative: `@op.register_jvp` over a function from tangents to tangents; "linear" where it is so.
 
     Parameters: `t_x` for the tangent of argument x (a zero where it has none), arguments, `out`. It returns a
@@ -82,7 +98,7 @@ def register_jvp(self, function, /):
     return _rule(self, "jvp", function)
 
 
-def register_batch(self, function, /):
+def register_batch(self: Op, function: Function | str, /) -> Function | str:
     """The batch rule, for vmap: `@op.register_batch`; or "loop", to call the op row by row, which is counted.
 
     Parameters: arguments, of which those that differ from row to row have the batch as axis 0; `batched`, whose
@@ -91,7 +107,7 @@ def register_batch(self, function, /):
     return _rule(self, "batch", function)
 
 
-def register_decomposition(self, function, /):
+def register_decomposition(self: Op, function: Function, /) -> Function:
     """The same result from other ops: `@op.register_decomposition`, for devices without a kernel.
 
     What has no rule of its own is differentiated and batched through it. A function of arguments, by name.
@@ -99,7 +115,10 @@ def register_decomposition(self, function, /):
     return _rule(self, "decomposition", function)
 
 
-def opcheck(op, args=(), kwargs=None, *, devices=None, raise_exception=True):
+def opcheck(
+    op: Op | str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None, *,
+    devices: str | Device | Sequence[str | Device] | None = None, raise_exception: bool = True
+) -> OpCheckReport:
     """Checks an op against what it declares, on one sample of arguments: `bp.opcheck(scale, (x,), {"factor": 3})`.
 
     op: an Op, of a registry file or defined in Python. devices: where to run; by default where the sample is.

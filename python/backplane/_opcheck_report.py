@@ -1,12 +1,17 @@
 """What `opcheck` returns and raises."""
 
+from __future__ import annotations
+
 from . import _core
+
+__all__ = ["CheckRow", "OpCheckError", "OpCheckReport"]
 
 PASSED, FAILED, NOT_STATED = "passed", "failed", "not stated"
 
 
 class OpCheckError(_core.BackplaneError, AssertionError):
     """An op is not what it declares; `report` has a row per check."""
+    report: OpCheckReport
 
     def __init__(self, report):
         super().__init__(str(report))
@@ -20,6 +25,10 @@ class CheckRow:
     """One check on one device: verdict 'passed', 'failed' or 'not stated', and in words what was found."""
 
     __slots__ = ("check", "device", "text", "verdict")
+    device: str
+    check: str
+    verdict: str
+    text: str
 
     def __init__(self, device, check, verdict, text=""):
         self.device, self.check, self.verdict, self.text = device, check, verdict, text
@@ -32,6 +41,8 @@ class CheckRow:
 
 class OpCheckReport:
     """The rows of all checks, in order; true where none failed."""
+    op: str
+    rows: list[CheckRow]
 
     def __init__(self, op):
         self.op, self.rows = op, []
@@ -40,10 +51,10 @@ class OpCheckReport:
         self.rows.append(CheckRow(*row))
 
     @property
-    def failed(self):
+    def failed(self) -> list[CheckRow]:
         return [row for row in self.rows if row.verdict == FAILED]
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return not self.failed
 
     def __str__(self):

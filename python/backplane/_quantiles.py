@@ -1,5 +1,7 @@
 """Order statistics: quantile, percentile, median, and their forms that leave NaN out; ptp."""
 
+from __future__ import annotations
+
 import math
 
 from . import _core, _dim_forms
@@ -7,6 +9,13 @@ from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._manipulation_functions import normalized_axis
 from ._tensor_argument import require_real, takes_dim, takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -91,7 +100,10 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
 
 @takes_dim
 @takes_tensor
-def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def quantile(
+    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    keepdims: bool = False
+) -> Tensor:
     """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements.
 
     NaN among the elements makes NaN. Differentiable in x, and by the linear method in q.
@@ -100,14 +112,17 @@ def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
 
 
 @takes_tensor
-def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def percentile(
+    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    keepdims: bool = False
+) -> Tensor:
     """quantile of q / 100."""
     return _quantile("percentile", x, q, axis, method, keepdims, False, 100)
 
 
 @_dim_forms.medians
 @takes_tensor
-def median(x, /, axis=None, *, keepdims=False):
+def median(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """The middle element over axes, or the mean of the two middle ones; NaN where there is one.
 
     Over dim, PyTorch's word: the middle element or the smaller of the two, and its position, by the names values and indices.
@@ -117,26 +132,32 @@ def median(x, /, axis=None, *, keepdims=False):
 
 @takes_dim
 @takes_tensor
-def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def nanquantile(
+    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    keepdims: bool = False
+) -> Tensor:
     """quantile of the elements that are no NaN, NaN of none."""
     return _quantile("nanquantile", x, q, axis, method, keepdims, True)
 
 
 @takes_tensor
-def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def nanpercentile(
+    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    keepdims: bool = False
+) -> Tensor:
     """nanquantile of q / 100."""
     return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100)
 
 
 @_dim_forms.medians
 @takes_tensor
-def nanmedian(x, /, axis=None, *, keepdims=False):
+def nanmedian(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """median of the elements that are no NaN, NaN of none; over dim a pair, as median's."""
     return _quantile("nanmedian", x, 0.5, axis, "midpoint", keepdims, True)
 
 
 @takes_tensor
-def ptp(x, /, axis=None, *, keepdims=False):
+def ptp(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """The largest less the smallest element over axes."""
     axes = list(axis) if isinstance(axis, (tuple, list)) else axis
     return op.subtract(op.max(x, axes, keepdims=keepdims), op.min(x, axes, keepdims=keepdims))

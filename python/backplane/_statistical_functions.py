@@ -1,5 +1,7 @@
 """Averages, covariances and counts in NumPy's forms: average, cov, corrcoef, bincount, digitize, histogram."""
 
+from __future__ import annotations
+
 import math
 
 from . import _core
@@ -7,13 +9,23 @@ from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_real, takes_tensor
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._core import Tensor
+
 op = getattr(ops, NAMESPACE)
 
 __all__ = ["average", "bincount", "corrcoef", "cov", "digitize", "histogram"]
 
 
 @takes_tensor
-def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
+def average(
+    x: Tensor, /, axis: int | Sequence[int] | None = None, weights: Tensor | None = None, returned: bool = False, *,
+    keepdims: bool = False
+) -> Any:
     """Mean over axes, weighted; weights have x's shape, or are a vector along the one axis. returned: also the sum of the weights."""
     axes = list(axis) if isinstance(axis, (tuple, list)) else axis
     if weights is None:
@@ -52,7 +64,10 @@ def _variables(x, y, rowvar):
 
 
 @takes_tensor
-def cov(x, /, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+def cov(
+    x: Tensor, /, y: Tensor | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """Covariances of the variables, which are x's rows (columns without rowvar), and of y's.
 
     ddof: what the divisor is less than the number of observations, 1 unless stated, or 0 with bias. fweights: how often each
@@ -85,7 +100,7 @@ def cov(x, /, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweight
 
 
 @takes_tensor
-def corrcoef(x, /, y=None, rowvar=True):
+def corrcoef(x: Tensor, /, y: Tensor | None = None, rowvar: bool = True) -> Tensor:
     """Correlation coefficients of the variables, which are x's rows (columns without rowvar), and of y's."""
     found = cov(x, y, rowvar)
     if found.ndim == 0:
@@ -107,7 +122,7 @@ def _greatest(function, x):
 
 
 @takes_tensor
-def bincount(x, /, weights=None, minlength=0):
+def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs in the vector x, or the sum of its weights; as long as the largest, or minlength."""
     if minlength < 0:
         raise _core.ArgumentValueError(f"bincount: argument minlength: found {minlength}, expected at least 0")
@@ -121,7 +136,7 @@ def bincount(x, /, weights=None, minlength=0):
 
 
 @takes_tensor
-def digitize(x, bins, /, right=False):
+def digitize(x: Tensor, bins: Tensor, /, right: bool = False) -> Tensor:
     """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it."""
     steps = op.diff(bins) if bins.size > 1 else bins[:0]
     rising, falling = bool(op.all(op.greater_equal(steps, 0))), bool(op.all(op.less_equal(steps, 0)))
@@ -165,7 +180,10 @@ def _place(x, keys):
 
 
 @takes_tensor
-def histogram(x, /, bins=10, range=None, density=False, weights=None):
+def histogram(
+    x: Tensor, /, bins: int | Tensor | Sequence[float] = 10, range: tuple[float, float] | None = None,
+    density: bool = False, weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """How many elements, or what weight, each bin holds, and the edges; the last bin includes its upper edge.
 
     bins: so many of one width from the smallest to the largest element, or over range; or the edges. density: divided by the

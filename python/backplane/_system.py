@@ -1,6 +1,33 @@
 """Devices, plugins and what the dispatcher reports of itself."""
 
+from __future__ import annotations
+
 from . import _core, _ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from ._core import Device, Generator, Op
+
+__all__ = [
+    "CallCounts",
+    "DeviceInfo",
+    "PluginInfo",
+    "add_plugin_path",
+    "call_counts",
+    "devices",
+    "empty_cache",
+    "explain",
+    "load_plugin",
+    "manual_seed",
+    "memory_stats",
+    "plugins",
+    "reset_peak_memory_stats",
+    "set_memory_limit",
+    "synchronize",
+    "unload_plugin",
+]
 
 
 class _Record:
@@ -26,89 +53,106 @@ class DeviceInfo(_Record):
     """A device that can be used: its Device, name, description, plugin, and total memory in bytes."""
 
     __slots__ = ("device", "name", "description", "plugin", "total_memory")
+    device: Device
+    name: str
+    description: str
+    plugin: str
+    total_memory: int
 
 
 class PluginInfo(_Record):
     """A plugin: state is 'found', 'loaded', 'parked' or 'refused' (then `why`); leases hold it against unloading."""
 
     __slots__ = ("name", "version", "path", "state", "why", "backends", "ops", "leases")
+    name: str
+    version: str
+    path: str
+    state: str
+    why: str
+    backends: list[str]
+    ops: list[str]
+    leases: int
 
 
 class CallCounts(_Record):
     """How calls reached devices: by kernels, by decomposition, by falling back to the host; and those that vmap ran row by row."""
 
     __slots__ = ("kernels", "decompositions", "host_fallbacks", "batch_loops")
+    kernels: int
+    decompositions: int
+    host_fallbacks: int
+    batch_loops: int
 
 
-def devices():
+def devices() -> list[DeviceInfo]:
     """Every device of every backend that is loaded or can be found."""
     return [DeviceInfo(row) for row in _core.devices()]
 
 
-def plugins():
+def plugins() -> list[PluginInfo]:
     """The plugins found beside the library or in BACKPLANE_PLUGIN_PATH, and those loaded."""
     return [PluginInfo(row) for row in _core.plugins()]
 
 
-def load_plugin(path):
+def load_plugin(path: str | PathLike[str]) -> PluginInfo:
     """Loads a plugin's file now and registers what it brings, all of it or nothing."""
     import os
 
     return PluginInfo(_core.load_plugin(os.fsencode(path)))
 
 
-def unload_plugin(name):
+def unload_plugin(name: str) -> None:
     """Withdraws a plugin; BusyError with the list where tensors, graphs or calls still hold it."""
     _core.unload_plugin(name)
 
 
-def add_plugin_path(folder):
+def add_plugin_path(folder: str | PathLike[str]) -> None:
     """Reads the manifests (*.backplane.json) of a folder; the files open when they are first needed."""
     import os
 
     _core.add_plugin_path(os.fsencode(folder))
 
 
-def call_counts():
+def call_counts() -> CallCounts:
     """Calls since the process started or the last reset_call_counts()."""
     return CallCounts(_core.call_counts())
 
 
-def synchronize(device=None):
+def synchronize(device: Device | str | None = None) -> None:
     """Waits until the work given to a device (the default one where none is named) is done."""
     _core.synchronize(_core.default_device() if device is None else device)
 
 
-def memory_stats(device=None):
+def memory_stats(device: Device | str | None = None) -> dict[str, int | None]:
     """The memory of a device (the default one where none is named), as its allocator counts it: a dict of allocated_bytes (now),
     peak_bytes (the most since the start or the last reset_peak_memory_stats), reserved_bytes (held from the system, allocated or
     kept for reuse), limit_bytes (None without a limit), allocations, and cache_hits (those served from what was kept)."""
     return _core.memory_stats(_core.default_device() if device is None else device)
 
 
-def reset_peak_memory_stats(device=None):
+def reset_peak_memory_stats(device: Device | str | None = None) -> None:
     """From now on peak_bytes counts anew, from what is allocated."""
     _core.reset_peak_memory_stats(_core.default_device() if device is None else device)
 
 
-def empty_cache(device=None):
+def empty_cache(device: Device | str | None = None) -> None:
     """Gives memory that a device keeps for reuse back to the system."""
     _core.empty_cache(_core.default_device() if device is None else device)
 
 
-def set_memory_limit(bytes, device=None):
+def set_memory_limit(bytes: int | None, device: Device | str | None = None) -> None:
     """A device holds at most `bytes` from now on (None: no limit). What would exceed it raises MemoryError, once the memory kept
     for reuse has been given back in vain; tensors that exist stay."""
     _core.set_memory_limit(bytes, _core.default_device() if device is None else device)
 
 
-def explain(op):
+def explain(op: Op | str) -> str:
     """For every slot of an op (an Op, 'add' or 'bp::add'): the rule, what filled it, and the losers."""
     if isinstance(op, str) and "::" not in op:
         op = f"{_ops.NAMESPACE}::{op}"
     return _core.explain(op)
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> Generator:
     """Starts the default generator's sequence of `seed`; returns the generator."""
     return _core.default_generator.manual_seed(seed)

@@ -1,7 +1,17 @@
 """Methods of Tensor that need no speed: conversions, printing, copying, pickling, hooks."""
 
+from __future__ import annotations
+
 from . import _core
 from ._core import DType, Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from ._core import Device, Operand
 
 cast = _core.Op("bp::cast", "cast")
 
@@ -13,7 +23,7 @@ def _in_host_memory(x):
     return x.__dlpack_device__()[0] == DLPACK_HOST
 
 
-def _numpy(x):
+def _numpy(x: Tensor) -> Any:
     """The elements as a NumPy array: over the same memory on the host, else a copy.
 
     Refused where the tensor requires a gradient, which NumPy would lose: x.detach().numpy(); and inside grad, vjp and
@@ -30,7 +40,7 @@ def _numpy(x):
     return numpy.asarray(memoryview(x))
 
 
-def _array(x, dtype=None, copy=None):
+def _array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """NumPy's conversion protocol."""
     if copy is False and not _in_host_memory(x):
         raise ValueError("__array__: argument copy: found False, but the tensor is not in host memory")
@@ -46,7 +56,7 @@ def _array(x, dtype=None, copy=None):
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
-def _array_namespace(x, /, *, api_version=None):
+def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:
     """The module of the array API's functions."""
     import backplane
 
@@ -57,14 +67,14 @@ def _array_namespace(x, /, *, api_version=None):
     return backplane
 
 
-def _astype(x, dtype, /, *, copy=True, device=None):
+def _astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
     """The tensor in another dtype, and on another device where one is named; itself where nothing changes and copy is False."""
     if device is None and type(dtype) is DType and x.dtype is not dtype:
         return cast(x, dtype)
     return _core.asarray(x, dtype=dtype, device=device, copy=True if copy else None)
 
 
-def _to_device(x, device, /, *, stream=None):
+def _to_device(x: Tensor, device: Device | str, /, *, stream: None = None) -> Tensor:
     """The tensor on another device, ready to use; itself where it is there already."""
     if stream is not None:
         raise _core.ArgumentValueError(
@@ -74,7 +84,7 @@ def _to_device(x, device, /, *, stream=None):
     return x if x.device == device else _core.to_device(x, device)
 
 
-def _to(x, target, /):
+def _to(x: Tensor, target: Device | DType | str, /) -> Tensor:
     """The tensor on another device or in another dtype; itself where nothing changes."""
     if isinstance(target, _core.Device):
         return _to_device(x, target)
@@ -90,7 +100,7 @@ def _complex(x):
     return complex(x.item())
 
 
-def _contains(x, value):
+def _contains(x: Tensor, value: Operand) -> bool:
     """Is any element equal to value?"""
     return bool((x == value).any())
 
@@ -160,7 +170,7 @@ class HookHandle:
             self._tensor = None
 
 
-def _register_hook(x, function):
+def _register_hook(x: Tensor, function: Callable[[Tensor], Tensor | None]) -> HookHandle:
     """Calls function with this tensor's complete cotangent during backward; a Tensor that it returns replaces it."""
     return HookHandle(x, _core.add_hook(x, function))
 

@@ -1,9 +1,15 @@
 """The checks of functions in Python that an argument is a tensor, as ops check theirs."""
 
+from __future__ import annotations
+
 import functools
 
 from . import _core
 from ._data_type_functions import result_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._core import Function
 
 _ZEROS = {"bool": False, "real floating": 0.0, "complex floating": 0j}
 
@@ -38,7 +44,7 @@ def tensor_like(x, like):
     return _core.asarray(x, dtype=result_type(like, number), device=like.device)
 
 
-def takes_tensor(function):
+def takes_tensor(function: Function) -> Function:
     """Refuses another first argument by name, before the function would fail on an attribute that lists have not."""
     name = next(iter(function.__code__.co_varnames))
 
@@ -51,7 +57,7 @@ def takes_tensor(function):
     return checked
 
 
-def takes_dim(function):
+def takes_dim(function: Function) -> Function:
     """Takes PyTorch's dim and keepdim for axis and keepdims, where they mean the same."""
 
     @functools.wraps(function)

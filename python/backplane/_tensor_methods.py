@@ -3,33 +3,47 @@
 Names whose meaning differs between the two are left out: repeat, split, and x.transpose(0, 1).
 """
 
+from __future__ import annotations
+
 from . import (
     _core,
-    _creation_functions,
     _indexing_functions,
     _joining_functions,
+    _linear_algebra_functions,
     _manipulation_functions,
-    _padding,
     _quantiles,
+    _searching_functions,
+    _set_functions,
     _statistical_functions,
+    _utility_functions,
 )
-from ._array_functions import nonzero, reshape, round
+from ._elementwise_functions import round
+from ._manipulation_functions import reshape
 from ._nan_functions import nanmean, nansum
 from ._ops import NAMESPACE, ops
+from ._searching_functions import nonzero
 from ._tensor_argument import require_real, require_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._core import Operand, Tensor
 
 op = getattr(ops, NAMESPACE)
 
 _CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8",
           "short": "int16", "int": "int32", "long": "int64"}  # fmt: skip
 _FUNCTIONS = {
-    _indexing_functions: "dot flatnonzero gather index_select inner scatter_add take_along_dim unique vdot",
-    _joining_functions: "flatten narrow repeat_interleave squeeze swapdims t tensor_split unbind unflatten",
-    _creation_functions: "is_complex is_floating_point numel",
-    _padding: "pad",
+    _indexing_functions: "gather index_select scatter_add take_along_dim",
+    _joining_functions: "chunk tensor_split unbind",
+    _linear_algebra_functions: "dot inner vdot",
+    _manipulation_functions: "diag diagflat flatten fliplr flipud narrow pad ravel repeat_interleave rot90 squeeze swapaxes swapdims t unflatten",
     _quantiles: "median nanmedian nanquantile quantile",
-    _manipulation_functions: "chunk diag diagflat fliplr flipud ravel rot90 swapaxes",
+    _searching_functions: "flatnonzero",
+    _set_functions: "unique",
     _statistical_functions: "bincount corrcoef cov",
+    _utility_functions: "is_complex is_floating_point numel",
 }
 
 
@@ -41,7 +55,7 @@ def _cast(dtype):
     return cast
 
 
-def _transpose(x, *axes):
+def _transpose(x: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
     """x with its axes in reverse order, or in the order of axes; a view. Two ints are refused: NumPy and PyTorch read them differently."""
     if len(axes) == 2:
         raise _core.ArgumentTypeError(
@@ -53,7 +67,7 @@ def _transpose(x, *axes):
     return op.permute_dims(x, *axes) if axes else op.permute_dims(x, list(range(x.ndim))[::-1])
 
 
-def _view(x, *shape):
+def _view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x's elements in row-major order at another shape, over the same memory; refused where strides do not allow it."""
     if any(isinstance(size, _core.DType) for size in shape):
         raise _core.ArgumentTypeError("view: found a dtype, expected sizes; use astype, which converts the elements")
@@ -68,18 +82,18 @@ def _like(name, change):
     return method
 
 
-def _contiguous(x):
+def _contiguous(x: Tensor) -> Tensor:
     """x itself where its elements lie in row-major order without gaps, else a copy that does."""
     return x if x.is_contiguous else op.copy(x)
 
 
-def _filled(x, value):
+def _filled(x: Tensor, value: Operand) -> Tensor:
     """Writes a number to every element; returns x."""
     x[...] = value
     return x
 
 
-def _copied(x, src):
+def _copied(x: Tensor, src: Tensor) -> Tensor:
     """Writes src, broadcast and cast to x's dtype, into x; returns x."""
     require_tensor("copy_", "src", src)
     if x.dtype.kind not in ("complex floating", "bool"):

@@ -4,11 +4,22 @@ A Jacobian is one pullback (or one forward pass) for each element of the results
 vmap: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 3.
 """
 
+from __future__ import annotations
+
 from . import _core, tree
 from ._ops import ops
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
-def jacrev(fun, argnums=0, has_aux=False, holomorphic=False):
+__all__ = ["hessian", "jacfwd", "jacrev", "stop_gradient"]
+
+
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian of a function by reverse mode, as a function of the same arguments; cheap for few results.
 
     Arguments as for grad, but fun may return a tensor of any shape, or a container of tensors. For a result of shape
@@ -41,7 +52,9 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False):
     return _looking_like(fun, jacobian)
 
 
-def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian of a function by forward mode, as a function of the same arguments; cheap for few arguments.
 
     Arguments, result and errors as for jacrev, but the Jacobian has the result's dtype, and complex arguments need
@@ -80,7 +93,9 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     return _looking_like(fun, jacobian)
 
 
-def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The matrix of second derivatives, as a function of the same arguments: jacfwd of jacrev.
 
     Arguments and errors as for jacrev. For a value without dimensions and an argument of shape (*n) it has shape
@@ -89,7 +104,7 @@ def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-def stop_gradient(x, /):
+def stop_gradient(x: Any, /) -> Any:
     """x as a constant: no derivative passes, forward or in reverse, at any level. x is a tensor or a container.
 
     What is no tensor stays as it is.

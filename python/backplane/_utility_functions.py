@@ -1,37 +1,83 @@
-"""NumPy's comparisons of whole tensors: isclose, allclose, array_equal."""
+"""Questions about whole tensors: their kind and size, and whether they are equal."""
 
-from . import _core
+from __future__ import annotations
+
+from ._core import Tensor, asarray
 from ._data_type_functions import isdtype
+from ._elementwise_functions import as_tensors, isclose
+from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
+from ._tensor_argument import takes_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._core import Operand
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["allclose", "array_equal", "isclose"]
+__all__ = [
+    "allclose",
+    "array_equal",
+    "is_complex",
+    "is_floating_point",
+    "is_tensor",
+    "ndim",
+    "numel",
+    "shape",
+    "size",
+    "to_numpy",
+]
 
 
-def _tensors(x, y):
-    return tuple(v if isinstance(v, _core.Tensor) else _core.asarray(v) for v in (x, y))
+def is_tensor(x: object, /) -> bool:
+    """Is x a Tensor?"""
+    return isinstance(x, Tensor)
 
 
-def isclose(x, y, /, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Is |x - y| at most atol + rtol |y|? Infinities are close to themselves, NaN to itself with equal_nan."""
-    x, y = _tensors(x, y)
-    if not isdtype(x.dtype, ("real floating", "complex floating")) and not isdtype(y.dtype, ("real floating", "complex floating")):
-        # In floating point a difference of integers cannot overflow.
-        x, y = op.cast(x, _core.float64), op.cast(y, _core.float64)
-    near = op.less_equal(op.abs(op.subtract(x, y)), op.add(op.multiply(op.abs(y), rtol), atol))
-    close = op.logical_or(op.logical_and(near, op.isfinite(y)), op.equal(x, y))
-    return op.logical_or(close, op.logical_and(op.isnan(x), op.isnan(y))) if equal_nan else close
+@takes_tensor
+def is_floating_point(x: Tensor, /) -> bool:
+    """Is x of a real floating dtype?"""
+    return x.dtype.kind == "real floating"
 
 
-def allclose(x, y, /, rtol=1e-05, atol=1e-08, equal_nan=False):
+@takes_tensor
+def is_complex(x: Tensor, /) -> bool:
+    """Is x of a complex dtype?"""
+    return x.dtype.kind == "complex floating"
+
+
+@takes_tensor
+def numel(x: Tensor, /) -> int:
+    """The count of x's elements."""
+    return x.size
+
+
+def ndim(x: Any, /) -> int:
+    """The number of axes of a tensor, of nested sequences or of a number."""
+    return asarray(x).ndim
+
+
+def shape(x: Any, /) -> tuple[int, ...]:
+    """The shape of a tensor, of nested sequences or of a number."""
+    return asarray(x).shape
+
+
+def size(x: Any, /, axis: int | None = None) -> int:
+    """The count of elements of a tensor, of nested sequences or of a number; the size of one axis where it is named."""
+    x = asarray(x)
+    return x.size if axis is None else x.shape[normalized_axis("size", axis, x.ndim)]
+
+
+def allclose(x: Operand, y: Operand, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Are all elements close, by isclose? A Python bool."""
     return bool(op.all(isclose(x, y, rtol, atol, equal_nan)))
 
 
-def array_equal(x, y, /, equal_nan=False):
+def array_equal(x: Operand, y: Operand, /, equal_nan: bool = False) -> bool:
     """Have x and y one shape and equal elements? A Python bool; equal_nan: NaN equals NaN."""
-    x, y = _tensors(x, y)
+    x, y = as_tensors(x, y)
     if x.shape != y.shape:
         return False
     same = op.equal(x, y)
@@ -39,3 +85,8 @@ def array_equal(x, y, /, equal_nan=False):
         both = [op.isnan(v) if isdtype(v.dtype, "numeric") else op.not_equal(v, v) for v in (x, y)]
         same = op.logical_or(same, op.logical_and(*both))
     return bool(op.all(same))
+
+
+def to_numpy(x: Tensor, /) -> Any:
+    """x as a NumPy array, over the same memory on the host."""
+    return x.numpy()

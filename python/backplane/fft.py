@@ -6,8 +6,16 @@ What is computed is in three ops of the registry: complex to complex, real to co
 and trim along the transformed axes and choose the op.
 """
 
+from __future__ import annotations
+
 from . import _core
 from ._ops import ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._core import DType, Device, Tensor
 
 _bp = ops.bp
 
@@ -115,74 +123,90 @@ def _one(n):
     return None if n is None else (n,)
 
 
-def fft(x, /, *, n=None, axis=-1, norm="backward"):
+def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
     return _c2c("fft", x, _one(n), (axis,), norm, True)
 
 
-def ifft(x, /, *, n=None, axis=-1, norm="backward"):
+def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of fft."""
     return _c2c("ifft", x, _one(n), (axis,), norm, False)
 
 
-def fftn(x, /, *, s=None, axes=None, norm="backward"):
+def fftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Tensor:
     """The discrete Fourier transform over axes (all, or the last len(s)), of s elements."""
     return _c2c("fftn", x, s, axes, norm, True)
 
 
-def ifftn(x, /, *, s=None, axes=None, norm="backward"):
+def ifftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Tensor:
     """The inverse of fftn."""
     return _c2c("ifftn", x, s, axes, norm, False)
 
 
-def rfft(x, /, *, n=None, axis=-1, norm="backward"):
+def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
     return _r2c("rfft", x, _one(n), (axis,), norm)
 
 
-def irfft(x, /, *, n=None, axis=-1, norm="backward"):
+def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
     return _c2r("irfft", x, _one(n), (axis,), norm)
 
 
-def rfftn(x, /, *, s=None, axes=None, norm="backward"):
+def rfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Tensor:
     """The transform of real x over axes; the last of them keeps s // 2 + 1 values."""
     return _r2c("rfftn", x, s, axes, norm)
 
 
-def irfftn(x, /, *, s=None, axes=None, norm="backward"):
+def irfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Tensor:
     """The inverse of rfftn."""
     return _c2r("irfftn", x, s, axes, norm)
 
 
-def hfft(x, /, *, n=None, axis=-1, norm="backward"):
+def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
     _check_norm("hfft", norm)
     return _c2r("hfft", _bp.conj(x), _one(n), (axis,), _OPPOSITE[norm])
 
 
-def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
+def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of hfft."""
     _check_norm("ihfft", norm)
     return _bp.conj(_r2c("ihfft", x, _one(n), (axis,), _OPPOSITE[norm]))
 
 
-def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+def fft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+) -> Tensor:
     """fftn over two axes."""
     return _c2c("fft2", x, s, axes, norm, True)
 
 
-def ifft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+def ifft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+) -> Tensor:
     """The inverse of fft2."""
     return _c2c("ifft2", x, s, axes, norm, False)
 
 
-def rfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+def rfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+) -> Tensor:
     """rfftn over two axes."""
     return _r2c("rfft2", x, s, axes, norm)
 
 
-def irfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
+def irfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+) -> Tensor:
     """The inverse of rfft2."""
     return _c2r("irfft2", x, s, axes, norm)
 
@@ -196,13 +220,13 @@ def _frequencies(name, n, d, count, dtype, device, positions):
     return _bp.divide(_bp.cast(positions(_bp.iota(count, device=device)), dtype), n * d)
 
 
-def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """The frequencies of fft's values, for n elements d apart, in cycles per unit of d."""
     half = (n - 1) // 2
     return _frequencies("fftfreq", n, d, n, dtype, device, lambda i: _bp.subtract(_bp.remainder(_bp.add(i, n // 2), n), n - 1 - half))
 
 
-def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """The frequencies of rfft's values, for n elements d apart."""
     return _frequencies("rfftfreq", n, d, n // 2 + 1, dtype, device, lambda i: i)
 
@@ -219,11 +243,11 @@ def _shifted(x, axes, shift):
     return x
 
 
-def fftshift(x, /, *, axes=None):
+def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """x with the frequency 0 moved to the middle of each axis."""
     return _shifted(x, axes, lambda size: (size + 1) // 2)
 
 
-def ifftshift(x, /, *, axes=None):
+def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted(x, axes, lambda size: size // 2)

@@ -6,11 +6,29 @@ Arguments are matrices (*, m, n), or stacks of them over the leading axes. What 
 functions here bring arguments and results into the standard's form. A factorisation that fails raises LinAlgError.
 """
 
+from __future__ import annotations
+
 import math
 from collections import namedtuple
 
 from . import _core
 from ._ops import ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NamedTuple
+
+    from ._core import Device, DType, Tensor
+else:
+
+    class _Named(type):
+        def __new__(cls, name, bases, space):
+            return namedtuple(name, space["__annotations__"], module=__name__) if bases else type.__new__(cls, name, bases, space)
+
+    class NamedTuple(metaclass=_Named):
+        """As typing's, whose import takes longer than all of this package's modules together."""
+
 
 _bp = ops.bp
 
@@ -52,12 +70,38 @@ __all__ = [
 # What a kernel says of a matrix that it cannot factorise. It is a ValueError.
 LinAlgError = _core.DataError
 
-EigResult = namedtuple("EigResult", "eigenvalues eigenvectors")
-EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
-QRResult = namedtuple("QRResult", "Q R")
-SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
-SVDResult = namedtuple("SVDResult", "U S Vh")
-LstsqResult = namedtuple("LstsqResult", "x residuals rank s")
+
+class EigResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class EighResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class SVDResult(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class LstsqResult(NamedTuple):
+    x: Tensor
+    residuals: Tensor
+    rank: Tensor
+    s: Tensor
 
 
 def _word(function, argument, found, expected):
@@ -69,42 +113,42 @@ def _word(function, argument, found, expected):
 # ---- factorisations ----
 
 
-def cholesky(x, /, *, upper=False):
+def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The lower L with L L^H = x, or the upper U with U^H U = x, of Hermitian positive definite matrices."""
     return _bp.cholesky(x, upper=upper)
 
 
-def qr(x, /, *, mode="reduced"):
+def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R, with Q R = x; mode 'complete' gives a square Q."""
     return QRResult(*_bp.qr(x, mode=_word("qr", "mode", mode, ("reduced", "complete"))))
 
 
-def svd(x, /, *, full_matrices=True):
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """U, S, Vh with U diag(S) Vh = x; full_matrices gives square U and Vh."""
     return SVDResult(*_bp.svd(x, full_matrices=full_matrices))
 
 
-def svdvals(x, /):
+def svdvals(x: Tensor, /) -> Tensor:
     """The singular values, descending."""
     return _bp.svdvals(x)
 
 
-def eigh(x, /):
+def eigh(x: Tensor, /) -> EighResult:
     """Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices."""
     return EighResult(*_bp.eigh(x))
 
 
-def eigvalsh(x, /):
+def eigvalsh(x: Tensor, /) -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending."""
     return _bp.eigvalsh(x)
 
 
-def eig(x, /):
+def eig(x: Tensor, /) -> EigResult:
     """Eigenvalues and eigenvectors (columns) of square matrices; complex also where x is real."""
     return EigResult(*_bp.eig(x))
 
 
-def eigvals(x, /):
+def eigvals(x: Tensor, /) -> Tensor:
     """The eigenvalues of square matrices, which are complex."""
     return _bp.eigvals(x)
 
@@ -112,27 +156,27 @@ def eigvals(x, /):
 # ---- equations, inverses, determinants ----
 
 
-def solve(x1, x2, /):
+def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The y with x1 y = x2; x2 is a vector where it has one axis, else a stack of matrices."""
     return _bp.solve(x1, x2)
 
 
-def solve_triangular(x1, x2, /, *, upper=False, unit_diagonal=False):
+def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool = False, unit_diagonal: bool = False) -> Tensor:
     """The y with x1 y = x2, where of x1 only one triangle is read, and not its diagonal where that is stated to be 1."""
     return _bp.solve_triangular(x1, x2, upper=upper, unit_diagonal=unit_diagonal)
 
 
-def inv(x, /):
+def inv(x: Tensor, /) -> Tensor:
     """The inverses of square matrices."""
     return _bp.inv(x)
 
 
-def pinv(x, /, *, rtol=None):
+def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """The pseudo-inverses; singular values up to rtol times the largest count as 0."""
     return _bp.pinv(x, rtol=rtol)
 
 
-def lstsq(a, b, /, *, rtol=None):
+def lstsq(a: Tensor, b: Tensor, /, *, rtol: float | Tensor | None = None) -> LstsqResult:
     """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank and more rows
     than columns), a's rank and its singular values. b is a vector where it has one axis."""
     columns = _bp.expand_dims(b, (-1,)) if b.ndim == 1 else b
@@ -145,17 +189,17 @@ def lstsq(a, b, /, *, rtol=None):
     return LstsqResult(_bp.squeeze(found, (-1,)) if b.ndim == 1 else found, residuals, rank, _bp.svdvals(a))
 
 
-def det(x, /):
+def det(x: Tensor, /) -> Tensor:
     """The determinants of square matrices."""
     return _bp.det(x)
 
 
-def slogdet(x, /):
+def slogdet(x: Tensor, /) -> SlogdetResult:
     """Signs (phases) of the determinants, and the logarithms of their absolute values."""
     return SlogdetResult(*_bp.slogdet(x))
 
 
-def matrix_rank(x, /, *, rtol=None):
+def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """The numbers of singular values above rtol times the largest."""
     return _bp.matrix_rank(x, rtol=rtol)
 
@@ -163,24 +207,24 @@ def matrix_rank(x, /, *, rtol=None):
 # ---- products ----
 
 
-def matmul(x1, x2, /):
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The matrix product."""
     return _bp.matmul(x1, x2)
 
 
-def matrix_exp(x, /):
+def matrix_exp(x: Tensor, /) -> Tensor:
     """The exponentials of square matrices."""
     return _bp.matrix_exp(x)
 
 
-def matrix_power(x, n, /):
+def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """The n-th powers of square matrices; of their inverses where n is negative."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise _core.ShapeError(f"matrix_power: argument x: found shape {x.shape}, expected square matrices")
     return _bp.matrix_power(x, n)
 
 
-def multi_dot(arrays, /):
+def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
     """The product of matrices, in the order of multiplication that takes the fewest operations; a vector may stand at either end."""
     arrays = list(arrays)
     if len(arrays) < 2:
@@ -214,27 +258,27 @@ def _product(arrays, split, i, j):
     return _bp.matmul(_product(arrays, split, i, k), _product(arrays, split, k + 1, j))
 
 
-def outer(x1, x2, /):
+def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The products of all pairs of elements of two vectors."""
     return _bp.outer(x1, x2)
 
 
-def kron(x1, x2, /):
+def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The Kronecker product."""
     return _bp.kron(x1, x2)
 
 
-def vecdot(x1, x2, /, *, axis=-1):
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The sums over axis of conj(x1) * x2."""
     return _bp.vecdot(x1, x2, axis=axis)
 
 
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of three elements along axis."""
     return _bp.cross(x1, x2, axis=axis)
 
 
-def tensordot(x1, x2, /, *, axes=2):
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2) -> Tensor:
     """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes`."""
     if hasattr(axes, "__index__"):
         n = axes.__index__()
@@ -252,7 +296,9 @@ def tensordot(x1, x2, /, *, axes=2):
 # ---- norms, and parts of matrices ----
 
 
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(
+    x: Tensor, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: float = 2
+) -> Tensor:
     """The ord-norm over axes, or of all elements."""
     return _bp.vector_norm(x, axis=(axis,) if hasattr(axis, "__index__") else axis, keepdims=keepdims, ord=ord)
 
@@ -260,13 +306,15 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 _NORMS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor:
     """A norm of each matrix: 'fro', 'nuc', 1, -1 (sums of columns), 2, -2 (singular values), inf, -inf (sums of rows)."""
     ord = _NORMS[_NORMS.index(_word("matrix_norm", "ord", ord, _NORMS))]  # 1 for 1.0
     return _bp.matrix_norm(x, keepdims=keepdims, ord=str(ord))
 
 
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(
+    x: Tensor, ord: float | str | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Tensor:
     """NumPy's norm: of vectors along one axis, of matrices over two, and of all elements where neither ord nor axis is given."""
     if axis is None and (ord is None or x.ndim == 1):
         flat = vector_norm(x, ord=2 if ord is None else ord)
@@ -282,16 +330,16 @@ def norm(x, ord=None, axis=None, keepdims=False):
     return _bp.expand_dims(found, sorted((rows, columns))) if keepdims else found
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x: Tensor, /) -> Tensor:
     """The matrices with rows and columns exchanged."""
     return _bp.matrix_transpose(x)
 
 
-def diagonal(x, /, *, offset=0):
+def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """A diagonal of each matrix."""
     return _bp.diagonal(x, offset=offset)
 
 
-def trace(x, /, *, offset=0, dtype=None):
+def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix."""
     return _bp.trace(x, offset=offset, dtype=dtype)

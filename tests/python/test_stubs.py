@@ -1,10 +1,16 @@
-"""The stubs name what the package has, no more and no less."""
+"""What a type checker sees is what the package has, no more and no less, and stands once.
+
+Python functions are annotated where they are defined; ops come from the registry (_registry.pyi), and what is written in
+C++ from bindings/core.pyi with the documentation of the C++ sources (_core.pyi). No stub repeats a Python source.
+"""
 
 import ast
+import builtins
 import inspect
 import pathlib
 
 import backplane as bp
+import backplane.nn.functional as F
 import pytest
 
 PACKAGE = pathlib.Path(bp.__file__).parent
@@ -18,26 +24,70 @@ def body_of(name):
 
 
 def names_in(body):
+    """What a file or a class defines, and what a star import of it gives where it has __all__."""
     names = set()
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, ast.AnnAssign):
             names.add(node.target.id)
-        elif isinstance(node, ast.Assign):
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if node.targets[0].id == "__all__":
+                return set(ast.literal_eval(node.value))
             names.add(node.targets[0].id)
     return {name for name in names if not name.startswith("_")}
 
 
-def members_of(body, name):
-    return names_in(next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name).body)
+def imported_in(body):
+    """What the imports of __init__.py bring, those for type checkers alone included."""
+    names = set()
+    for node in body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
+            names |= imported_in(node.body)
+        elif isinstance(node, ast.ImportFrom) and [alias.name for alias in node.names] == ["*"]:
+            stub = f"{node.module}.pyi"
+            names |= names_in(body_of(stub if (PACKAGE / stub).exists() else f"{node.module}.py"))
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.name for alias in node.names if alias.asname}  # `import x as x` is public to a type checker
+    return {name for name in names if not name.startswith("_")}
 
 
-def test_every_public_name_is_in_a_stub():
-    stubbed = names_in(body_of("__init__.pyi")) | names_in(body_of("_registry.pyi"))
+def class_in(body, name):
+    return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name).body
+
+
+def test_no_stub_repeats_a_python_source():
+    assert {path.name for path in PACKAGE.glob("**/*.pyi")} <= {"_core.pyi", "_registry.pyi"}
+
+
+def test_every_public_name_is_seen_by_a_type_checker():
+    body = body_of("__init__.py")
+    seen = imported_in(body) | names_in(body) - {"TYPE_CHECKING"}
     public = {name for name in dir(bp) if not isinstance(getattr(bp, name), type(bp))}
-    assert public <= stubbed
-    assert stubbed - public <= {"Number", "TensorMethods", "HookHandle"}
+    modules = {"fft", "linalg", "tree", "nn", "types"}
+    assert public <= seen, public - seen
+    assert seen - public <= modules | {"Number", "TensorMethods"}, seen - public
+
+
+def test_a_name_has_one_definition():
+    ops = names_in(body_of("_registry.pyi"))
+    functions = {name for name in dir(bp) if inspect.isfunction(getattr(bp, name))}
+    assert ops & functions == set()
+
+
+def functions_of(module):
+    return [(f"{module.__name__}.{name}", value) for name, value in vars(module).items()
+            if inspect.isfunction(value) and not name.startswith("_") and value.__module__.startswith("backplane")]
+
+
+@pytest.mark.parametrize("module", [bp, bp.fft, bp.linalg, bp.tree, F], ids=lambda module: module.__name__)
+def test_every_function_is_annotated(module):
+    bare, functions = [], functions_of(module)
+    for name, function in functions:
+        signature = inspect.signature(function)
+        bare += [f"{name}({parameter.name})" for parameter in signature.parameters.values() if parameter.annotation is parameter.empty]
+        bare += [f"{name} ->"] if signature.return_annotation is signature.empty else []
+    assert functions and bare == []
 
 
 def test_every_op_is_stubbed_with_its_arguments():
@@ -49,14 +99,72 @@ def test_every_op_is_stubbed_with_its_arguments():
 
 
 def test_every_member_of_tensor_is_stubbed():
-    stubbed = members_of(body_of("__init__.pyi"), "Tensor") | members_of(body_of("_registry.pyi"), "TensorMethods")
+    stubbed = names_in(class_in(body_of("_core.pyi"), "Tensor")) | names_in(class_in(body_of("_registry.pyi"), "TensorMethods"))
     public = {name for name in dir(bp.Tensor) if not name.startswith("_")}
     assert public <= stubbed, public - stubbed
     assert stubbed <= public, stubbed - public
 
 
+@pytest.mark.parametrize("owner", ["Tensor", "Op"])
+def test_a_method_that_is_a_function_of_the_package_is_that_function(owner):
+    same = [node for node in class_in(body_of("_core.pyi"), owner) if isinstance(node, ast.Assign)]
+    assert len(same) >= 6
+    for node in same:
+        function = getattr(__import__(f"backplane.{node.value.value.id}", fromlist=["_"]), node.value.attr)
+        assert getattr(getattr(bp, owner), node.targets[0].id) is function, node.targets[0].id
+
+
+def test_functions_of_the_extension_module_have_the_stubs_parameters():
+    body, checked = body_of("_core.pyi"), 0
+    for owner, nodes in [(bp, body), *((getattr(bp, name), class_in(body, name)) for name in ("Tensor", "Generator", "Op"))]:
+        for node in nodes:
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("__") or node.decorator_list:
+                continue
+            try:
+                found = list(inspect.signature(getattr(owner, node.name)).parameters)
+            except ValueError:  # pybind11's functions say no signature
+                continue
+            arguments = node.args
+            rest = [arg for arg in (arguments.vararg, arguments.kwarg) if arg]
+            stated = [arg.arg for arg in arguments.posonlyargs + arguments.args + arguments.kwonlyargs + rest]
+            own = 0 if owner is bp else 1  # the object itself, whatever its name
+            assert sorted(stated[own:]) == sorted(found[own:]), node.name
+            checked += 1
+    assert checked >= 15
+
+
 def test_documentation_in_stubs_is_that_of_the_function():
-    documented = [node for node in body_of("__init__.pyi") if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)]
+    documented = [node for node in body_of("_core.pyi") if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)]
     assert len(documented) >= 5
     for node in documented:
         assert ast.get_docstring(node) == inspect.cleandoc(getattr(bp, node.name).__doc__), node.name
+
+
+def module_names(body):
+    names = set()
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+        elif isinstance(node, ast.If):
+            names |= module_names(node.body) | module_names(node.orelse)
+    return names
+
+
+def annotations_in(tree):
+    for node in ast.walk(tree):
+        for written in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if written is not None:
+                yield from (inner for inner in ast.walk(written) if isinstance(inner, ast.Name))
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("**/*.py")), ids=lambda path: path.stem)
+def test_an_annotation_names_what_its_module_has(path):
+    """They are not evaluated, so nothing but a type checker would miss the name."""
+    tree = ast.parse(path.read_text())
+    known = module_names(tree.body) | set(dir(builtins))
+    assert [f"{name.id}, line {name.lineno}" for name in annotations_in(tree) if name.id not in known] == []

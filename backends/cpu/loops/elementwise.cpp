@@ -150,6 +150,14 @@ inline bp_status run(const bp_frame* frame, const bp_value* args, bp_value* outs
   return run_strided(frame, call, count);
 }
 
+bp_dtype_mask dtypes_of(const Elementwise& table) {
+  bp_dtype_mask mask = 0;
+  for (bp_dtype dtype = 0; dtype < BP_DTYPE_COUNT; ++dtype)
+    if (table.inner[dtype] != nullptr) mask |= BP_DTYPE_BIT(dtype);
+  if ((mask & BP_DTYPE_BIT(BP_FLOAT32)) != 0) mask |= BP_DTYPE_BIT(BP_FLOAT16) | BP_DTYPE_BIT(BP_BFLOAT16);
+  return mask;
+}
+
 }  // namespace
 
 void store_number(bp_dtype dtype, const bp_value& number, void* element) {
@@ -169,22 +177,16 @@ void store_number(bp_dtype dtype, const bp_value& number, void* element) {
     cast_row(BP_COMPLEX128, reinterpret_cast<const char*>(wide), 0, dtype, static_cast<char*>(element), 0, 1);
 }
 
-bp_dtype_mask dtypes_of(const Elementwise& table) {
-  bp_dtype_mask mask = 0;
-  for (bp_dtype dtype = 0; dtype < BP_DTYPE_COUNT; ++dtype)
-    if (table.inner[dtype] != nullptr) mask |= BP_DTYPE_BIT(dtype);
-  if ((mask & BP_DTYPE_BIT(BP_FLOAT32)) != 0) mask |= BP_DTYPE_BIT(BP_FLOAT16) | BP_DTYPE_BIT(BP_BFLOAT16);
-  return mask;
-}
-
-void register_rows(const plugin::Registrar& registrar, const ElementwiseRow* rows, size_t count, const char* file,
-                   uint32_t line) {
-  for (size_t i = 0; i < count; ++i) {
+void register_elementwise(const plugin::Registrar& registrar, std::span<ElementwiseRow> rows, const char* file,
+                          uint32_t line) {
+  for (ElementwiseRow& row : rows) {
+    for (const auto fill : row.fills)
+      if (fill != nullptr) fill(row.table);
     plugin::KernelOptions options;
-    options.dtypes = dtypes_of(*rows[i].table);
-    options.flags = BP_KERNEL_STRIDED | BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES | BP_KERNEL_INPLACE;
-    options.context = rows[i].table;
-    registrar.kernel(plugin::kernel_row(rows[i].op, "cpu", rows[i].fn, file, line, options));
+    options.dtypes = row.dtypes != 0 ? row.dtypes : dtypes_of(row.table);
+    options.flags = row.flags;
+    options.context = &row.table;
+    registrar.kernel(plugin::kernel_row(row.op, "cpu", row.fn, file, line, options));
   }
 }
 

@@ -154,12 +154,12 @@ void fill_fused_halves(Elementwise& table) {
   table.inner[BP_BFLOAT16] = half_fused_loop<F, Tensors, Numbers, Half::kBfloat16>;
 }
 
-template <class F, int Tensors, int Numbers>
-void fill_fused(Elementwise& table, int64_t grain) {
+template <class F, int Tensors, int Numbers, int64_t kGrain>
+void fill_fused(Elementwise& table) {
   table.inner[BP_FLOAT32] = fused_loop<F, float, Tensors, Numbers>;
   table.inner[BP_FLOAT64] = fused_loop<F, double, Tensors, Numbers>;
   fill_fused_halves<F, Tensors, Numbers>(table);
-  table.grain = grain;
+  table.grain = kGrain;
 }
 
 }  // namespace HWY_NAMESPACE

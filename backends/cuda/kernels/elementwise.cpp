@@ -1,4 +1,4 @@
-// copy, add, subtract and multiply of float32, over the core's loop descriptor: any strides, broadcasting included.
+// The ops of elementwise_ops.h for float32, over the core's loop descriptor: any strides, broadcasting included.
 //
 // The device walks kMaxRank dimensions; a loop of more is launched once per position of the outer ones.
 #include <algorithm>
@@ -58,11 +58,20 @@ void run(Function function, plugin::Context call, Out out, In x, const float* y)
   }
 }
 
-void copy(plugin::Context call, In x, Out out) { run(Function::kCopy, call, out, x, nullptr); }
-
+template <Function kFunction>
+void unary(plugin::Context call, In x, Out out) {
+  run(kFunction, call, out, x, nullptr);
+}
 template <Function kFunction>
 void binary(plugin::Context call, In x, In y, Out out) {
   run(kFunction, call, out, x, y.data());
+}
+template <Function kFunction, int kOperands>
+constexpr bp_kernel_fn kernel_of() {
+  if constexpr (kOperands == 1)
+    return plugin::kernel<unary<kFunction>>;
+  else
+    return plugin::kernel<binary<kFunction>>;
 }
 
 }  // namespace
@@ -72,10 +81,9 @@ void register_elementwise(plugin::Registrar& registrar) {
     registrar.kernel(
         BP_KERNEL(op, "cuda", fn, .dtypes = BP_DTYPE_BIT(BP_FLOAT32), .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE));
   };
-  row("bp::copy", plugin::kernel<copy>);
-  row("bp::add", plugin::kernel<binary<Function::kAdd>>);
-  row("bp::subtract", plugin::kernel<binary<Function::kSubtract>>);
-  row("bp::multiply", plugin::kernel<binary<Function::kMultiply>>);
+#define BACKPLANE_ROW(op, operands, formula) row("bp::" #op, kernel_of<Function::op, operands>());
+  BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_ROW)
+#undef BACKPLANE_ROW
 }
 
 }  // namespace backplane::cuda

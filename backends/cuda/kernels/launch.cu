@@ -8,12 +8,15 @@ constexpr int kThreads = 256;
 constexpr int64_t kMaxBlocks = 65535;
 
 template <Function kFunction>
-__device__ float apply(float x, float y) {
-  if (kFunction == Function::kAdd) return x + y;
-  if (kFunction == Function::kSubtract) return x - y;
-  if (kFunction == Function::kMultiply) return x * y;
-  return x;
-}
+struct Formula;
+#define BACKPLANE_FORMULA(op, operands, formula)                                      \
+  template <>                                                                         \
+  struct Formula<Function::op> {                                                      \
+    static constexpr int kOperands = operands;                                        \
+    __device__ static float of(float x, [[maybe_unused]] float y) { return formula; } \
+  };
+BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_FORMULA)
+#undef BACKPLANE_FORMULA
 
 __device__ int64_t first_index() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
 __device__ int64_t index_step() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
@@ -29,8 +32,8 @@ __global__ void elementwise(Loop loop) {
       a += at * loop.strides[1][d];
       b += at * loop.strides[2][d];
     }
-    const float y = kFunction == Function::kCopy ? 0 : loop.y[b];
-    loop.result[to] = apply<kFunction>(loop.x[a], y);
+    const float y = Formula<kFunction>::kOperands == 1 ? 0 : loop.y[b];
+    loop.result[to] = Formula<kFunction>::of(loop.x[a], y);
   }
 }
 
@@ -48,18 +51,12 @@ unsigned blocks_for(int64_t count) {
 cudaError_t launch_elementwise(Function function, const Loop& loop, cudaStream_t stream) {
   const unsigned blocks = blocks_for(loop.count);
   switch (function) {
-    case Function::kCopy:
-      elementwise<Function::kCopy><<<blocks, kThreads, 0, stream>>>(loop);
-      break;
-    case Function::kAdd:
-      elementwise<Function::kAdd><<<blocks, kThreads, 0, stream>>>(loop);
-      break;
-    case Function::kSubtract:
-      elementwise<Function::kSubtract><<<blocks, kThreads, 0, stream>>>(loop);
-      break;
-    case Function::kMultiply:
-      elementwise<Function::kMultiply><<<blocks, kThreads, 0, stream>>>(loop);
-      break;
+#define BACKPLANE_LAUNCH(op, operands, formula)                       \
+  case Function::op:                                                  \
+    elementwise<Function::op><<<blocks, kThreads, 0, stream>>>(loop); \
+    break;
+    BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_LAUNCH)
+#undef BACKPLANE_LAUNCH
   }
   return cudaGetLastError();
 }

@@ -7,9 +7,13 @@
 
 #include <cstdint>
 
+#include "kernels/elementwise_ops.h"
+
 namespace backplane::cuda {
 
-enum class Function { kCopy, kAdd, kSubtract, kMultiply };
+#define BACKPLANE_NAME(op, operands, formula) op,
+enum class Function { BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_NAME) };
+#undef BACKPLANE_NAME
 
 inline constexpr int kMaxRank = 8;
 
@@ -17,7 +21,7 @@ inline constexpr int kMaxRank = 8;
 struct Loop {
   float* result;
   const float* x;
-  const float* y;  // nullptr for a copy
+  const float* y;  // nullptr for a function of x alone
   int64_t count;
   int64_t sizes[kMaxRank];  // innermost first
   int64_t strides[3][kMaxRank];

@@ -1,10 +1,13 @@
-// copy, add, subtract and multiply over up to four dimensions, in words of 32 bits.
+// copy and the ops of elementwise_ops.h over up to four dimensions, in words of 32 bits.
 //
 // Element i of each operand is found by its strides (words; 0 along a broadcast dimension), counted from `start` words
 // behind the operand's lowest address, which keeps every index non-negative for views that run backward.
 // Copies move bits and never go through float, so that NaN payloads survive.
 #version 450
 #extension GL_EXT_buffer_reference : require
+#extension GL_GOOGLE_include_directive : require
+
+#include "elementwise_ops.h"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kFunction = 0;  // Shader in runtime/device.hpp
@@ -24,6 +27,22 @@ layout(push_constant, std430) uniform Push {
   uvec4 starts;  // of result, x, y
 };
 
+// The specialisation constant leaves one formula of these, and one count.
+float formula_of(float x, float y) {
+  uint place = 1;
+#define BACKPLANE_FORMULA(op, operands, formula) \
+  if (kFunction == place++) return formula;
+  BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_FORMULA)
+  return x;
+}
+uint operands_of() {
+  uint place = 1;
+#define BACKPLANE_OPERANDS(op, operands, formula) \
+  if (kFunction == place++) return operands;
+  BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_OPERANDS)
+  return 1;
+}
+
 void main() {
   for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
     uint rest = i;
@@ -39,8 +58,7 @@ void main() {
       result.at[to] = a;
       continue;
     }
-    const float u = uintBitsToFloat(a);
-    const float v = uintBitsToFloat(y.at[starts.z + q.x + q.y + q.z + q.w]);
-    result.at[to] = floatBitsToUint(kFunction == 1 ? u + v : kFunction == 2 ? u - v : u * v);
+    const uint b = operands_of() == 1 ? 0 : y.at[starts.z + q.x + q.y + q.z + q.w];
+    result.at[to] = floatBitsToUint(formula_of(uintBitsToFloat(a), uintBitsToFloat(b)));
   }
 }

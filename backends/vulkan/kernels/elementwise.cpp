@@ -1,4 +1,5 @@
-// copy, add, subtract and multiply of float32, over the core's loop descriptor: any strides, broadcasting included.
+// copy and the ops of elementwise_ops.h for float32, over the core's loop descriptor: any strides, broadcasting
+// included.
 //
 // The shader walks four dimensions; a loop of more is recorded as one dispatch per position of the outer ones.
 #include <algorithm>
@@ -102,14 +103,22 @@ void run(Shader shader, plugin::Context call, std::span<bp_tensor* const> operan
 using In = plugin::ConstTensor<float>;
 using Out = plugin::MutTensor<float>;
 
-void copy(plugin::Context call, In x, Out out) {
+template <Shader kShader>
+void unary(plugin::Context call, In x, Out out) {
   bp_tensor* const operands[] = {out.handle(), x.handle()};
-  run(Shader::kCopy, call, operands);
+  run(kShader, call, operands);
 }
 template <Shader kShader>
 void binary(plugin::Context call, In x, In y, Out out) {
   bp_tensor* const operands[] = {out.handle(), x.handle(), y.handle()};
   run(kShader, call, operands);
+}
+template <Shader kShader, int kOperands>
+constexpr bp_kernel_fn kernel_of() {
+  if constexpr (kOperands == 1)
+    return plugin::kernel<unary<kShader>>;
+  else
+    return plugin::kernel<binary<kShader>>;
 }
 
 }  // namespace
@@ -120,10 +129,10 @@ void register_elementwise(plugin::Registrar& registrar, Backend& backend) {
                                .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE, .context = &backend,
                                .offset_alignment = kWord, .max_elements = kMaxElements));
   };
-  row("bp::copy", plugin::kernel<copy>);
-  row("bp::add", plugin::kernel<binary<Shader::kAdd>>);
-  row("bp::subtract", plugin::kernel<binary<Shader::kSubtract>>);
-  row("bp::multiply", plugin::kernel<binary<Shader::kMultiply>>);
+#define BACKPLANE_ROW(op, operands, formula) row("bp::" #op, kernel_of<Shader::op, operands>());
+  BACKPLANE_ROW(copy, 1, )
+  BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_ROW)
+#undef BACKPLANE_ROW
 }
 
 }  // namespace backplane::vulkan

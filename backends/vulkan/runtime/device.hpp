@@ -13,10 +13,14 @@
 #include <string>
 #include <unordered_map>
 
+#include "kernels/elementwise_ops.h"
+
 namespace backplane::vulkan {
 
-// The kernels' pipelines, by number.
-enum class Shader : uint32_t { kCopy, kAdd, kSubtract, kMultiply, kMatmul, kCount };
+// The kernels' pipelines, by number; the elementwise ones first, in the order in which elementwise.comp counts them.
+#define BACKPLANE_NAME(op, operands, formula) op,
+enum class Shader : uint32_t { copy, BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_NAME) kMatmul, kCount };
+#undef BACKPLANE_NAME
 
 inline constexpr uint32_t kPushBytes = 128;  // what every Vulkan device offers
 

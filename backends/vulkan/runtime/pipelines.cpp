@@ -1,4 +1,4 @@
-// The kernels' pipelines: two shaders, one of them specialised per op.
+// The kernels' pipelines: two shaders, one of them specialised per op of elementwise_ops.h.
 //
 // All share one layout: no descriptors, kPushBytes of push constants that hold addresses, sizes and strides.
 #include "runtime/check.hpp"

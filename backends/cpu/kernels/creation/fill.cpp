@@ -95,10 +95,10 @@ bp_status BP_CALL iota(const bp_frame* frame, const bp_value* args, int32_t, bp_
 
 }  // namespace
 
-void register_fill(const Registrar& registrar) {
+const Family kFill([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::full", "cpu", full, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(
       BP_KERNEL("bp::iota", "cpu", iota, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

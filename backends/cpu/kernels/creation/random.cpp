@@ -50,9 +50,9 @@ bp_status BP_CALL random_bits(const bp_frame* frame, const bp_value* args, int32
 
 }  // namespace
 
-void register_random(const Registrar& registrar) {
+const Family kRandom([](const Registrar& registrar) {
   registrar.kernel(
       BP_KERNEL("bp::random_bits", "cpu", random_bits, .dtypes = BP_DTYPE_BIT(BP_UINT32) | BP_DTYPE_BIT(BP_UINT64)));
-}
+});
 
 }  // namespace backplane::cpu

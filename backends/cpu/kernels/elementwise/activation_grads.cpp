@@ -5,22 +5,10 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include <iterator>
-
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/fused_loops-inl.hpp"
 #include "simd/vector_math-inl.hpp"
-
-#ifndef BACKPLANE_CPU_ACTIVATION_GRADS
-#define BACKPLANE_CPU_ACTIVATION_GRADS
-namespace backplane::cpu {
-struct ActivationGrads {
-  Elementwise sigmoid{}, tanh{}, silu{}, gelu{}, gelu_tanh{}, mish{}, elu{}, leaky_relu{}, softplus{}, softsign{},
-      tanhshrink{}, hardtanh{}, hardsigmoid{}, hardswish{}, shrink{}, threshold{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -152,23 +140,26 @@ struct ThresholdGrad {
   }
 };
 
-void fill_activation_grads(ActivationGrads& t) {
-  fill_fused<SigmoidGrad, 2, 0>(t.sigmoid, kCheapGrain);
-  fill_fused<TanhGrad, 2, 0>(t.tanh, kCheapGrain);
-  fill_fused<SiluGrad, 2, 0>(t.silu, kCostlyGrain);
-  fill_fused<GeluGrad, 2, 0>(t.gelu, kCostlyGrain);
-  fill_fused<GeluTanhGrad, 2, 0>(t.gelu_tanh, kCostlyGrain);
-  fill_fused<MishGrad, 2, 0>(t.mish, kCostlyGrain);
-  fill_fused<EluGrad, 2, 3>(t.elu, kCostlyGrain);
-  fill_fused<LeakyReluGrad, 2, 1>(t.leaky_relu, kCheapGrain);
-  fill_fused<SoftplusGrad, 2, 2>(t.softplus, kCostlyGrain);
-  fill_fused<SoftsignGrad, 2, 0>(t.softsign, kCheapGrain);
-  fill_fused<TanhshrinkGrad, 2, 0>(t.tanhshrink, kCostlyGrain);
-  fill_fused<HardtanhGrad, 2, 2>(t.hardtanh, kCheapGrain);
-  fill_fused<HardsigmoidGrad, 2, 0>(t.hardsigmoid, kCheapGrain);
-  fill_fused<HardswishGrad, 2, 0>(t.hardswish, kCheapGrain);
-  fill_fused<ShrinkGrad, 2, 1>(t.shrink, kCheapGrain);
-  fill_fused<ThresholdGrad, 2, 1>(t.threshold, kCheapGrain);
+std::span<ElementwiseRow> activation_grads_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::sigmoid_grad", elementwise_binary, {fill_fused<SigmoidGrad, 2, 0, kCheapGrain>}},
+      {"bp::tanh_grad", elementwise_binary, {fill_fused<TanhGrad, 2, 0, kCheapGrain>}},
+      {"bp::silu_grad", elementwise_binary, {fill_fused<SiluGrad, 2, 0, kCostlyGrain>}},
+      {"bp::gelu_grad", elementwise_binary, {fill_fused<GeluGrad, 2, 0, kCostlyGrain>}},
+      {"bp::gelu_tanh_grad", elementwise_binary, {fill_fused<GeluTanhGrad, 2, 0, kCostlyGrain>}},
+      {"bp::mish_grad", elementwise_binary, {fill_fused<MishGrad, 2, 0, kCostlyGrain>}},
+      {"bp::elu_grad", elementwise_with_scalars<2, 3>, {fill_fused<EluGrad, 2, 3, kCostlyGrain>}},
+      {"bp::leaky_relu_grad", elementwise_with_scalars<2, 1>, {fill_fused<LeakyReluGrad, 2, 1, kCheapGrain>}},
+      {"bp::softplus_grad", elementwise_with_scalars<2, 2>, {fill_fused<SoftplusGrad, 2, 2, kCostlyGrain>}},
+      {"bp::softsign_grad", elementwise_binary, {fill_fused<SoftsignGrad, 2, 0, kCheapGrain>}},
+      {"bp::tanhshrink_grad", elementwise_binary, {fill_fused<TanhshrinkGrad, 2, 0, kCostlyGrain>}},
+      {"bp::hardtanh_grad", elementwise_with_scalars<2, 2>, {fill_fused<HardtanhGrad, 2, 2, kCheapGrain>}},
+      {"bp::hardsigmoid_grad", elementwise_binary, {fill_fused<HardsigmoidGrad, 2, 0, kCheapGrain>}},
+      {"bp::hardswish_grad", elementwise_binary, {fill_fused<HardswishGrad, 2, 0, kCheapGrain>}},
+      {"bp::shrink_grad", elementwise_with_scalars<2, 1>, {fill_fused<ShrinkGrad, 2, 1, kCheapGrain>}},
+      {"bp::threshold_grad", elementwise_with_scalars<2, 1>, {fill_fused<ThresholdGrad, 2, 1, kCheapGrain>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -177,31 +168,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_activation_grads);
+HWY_EXPORT(activation_grads_rows);
 
-void register_activation_grads(const Registrar& registrar) {
-  static ActivationGrads t;
-  HWY_DYNAMIC_DISPATCH(fill_activation_grads)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::sigmoid_grad", &t.sigmoid, elementwise_binary},
-      {"bp::tanh_grad", &t.tanh, elementwise_binary},
-      {"bp::silu_grad", &t.silu, elementwise_binary},
-      {"bp::gelu_grad", &t.gelu, elementwise_binary},
-      {"bp::gelu_tanh_grad", &t.gelu_tanh, elementwise_binary},
-      {"bp::mish_grad", &t.mish, elementwise_binary},
-      {"bp::elu_grad", &t.elu, elementwise_with_scalars<2, 3>},
-      {"bp::leaky_relu_grad", &t.leaky_relu, elementwise_with_scalars<2, 1>},
-      {"bp::softplus_grad", &t.softplus, elementwise_with_scalars<2, 2>},
-      {"bp::softsign_grad", &t.softsign, elementwise_binary},
-      {"bp::tanhshrink_grad", &t.tanhshrink, elementwise_binary},
-      {"bp::hardtanh_grad", &t.hardtanh, elementwise_with_scalars<2, 2>},
-      {"bp::hardsigmoid_grad", &t.hardsigmoid, elementwise_binary},
-      {"bp::hardswish_grad", &t.hardswish, elementwise_binary},
-      {"bp::shrink_grad", &t.shrink, elementwise_with_scalars<2, 1>},
-      {"bp::threshold_grad", &t.threshold, elementwise_with_scalars<2, 1>},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kActivationGrads([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(activation_grads_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

@@ -6,22 +6,10 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include <iterator>
-
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/fused_loops-inl.hpp"
 #include "simd/vector_math-inl.hpp"
-
-#ifndef BACKPLANE_CPU_ACTIVATIONS
-#define BACKPLANE_CPU_ACTIVATIONS
-namespace backplane::cpu {
-struct Activations {
-  Elementwise elu{}, leaky_relu{}, prelu{}, softplus{}, logsigmoid{}, mish{}, gelu_tanh{}, softsign{}, tanhshrink{},
-      hardtanh{}, hardsigmoid{}, hardswish{}, hardshrink{}, softshrink{}, threshold{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -142,22 +130,25 @@ struct VectorThreshold {
   }
 };
 
-void fill_activations(Activations& t) {
-  fill_fused<VectorElu, 1, 3>(t.elu, kCostlyGrain);
-  fill_fused<VectorLeakyRelu, 1, 1>(t.leaky_relu, kCheapGrain);
-  fill_fused<VectorLeakyRelu, 2, 0>(t.prelu, kCheapGrain);
-  fill_fused<VectorSoftplus, 1, 2>(t.softplus, kCostlyGrain);
-  fill_fused<VectorLogsigmoid, 1, 0>(t.logsigmoid, kCostlyGrain);
-  fill_fused<VectorMish, 1, 0>(t.mish, kCostlyGrain);
-  fill_fused<VectorGeluTanh, 1, 0>(t.gelu_tanh, kCostlyGrain);
-  fill_fused<VectorSoftsign, 1, 0>(t.softsign, kCheapGrain);
-  fill_fused<VectorTanhshrink, 1, 0>(t.tanhshrink, kCostlyGrain);
-  fill_fused<VectorHardtanh, 1, 2>(t.hardtanh, kCheapGrain);
-  fill_fused<VectorHardsigmoid, 1, 0>(t.hardsigmoid, kCheapGrain);
-  fill_fused<VectorHardswish, 1, 0>(t.hardswish, kCheapGrain);
-  fill_fused<VectorHardshrink, 1, 1>(t.hardshrink, kCheapGrain);
-  fill_fused<VectorSoftshrink, 1, 1>(t.softshrink, kCheapGrain);
-  fill_fused<VectorThreshold, 1, 2>(t.threshold, kCheapGrain);
+std::span<ElementwiseRow> activations_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::elu", elementwise_with_scalars<1, 3>, {fill_fused<VectorElu, 1, 3, kCostlyGrain>}},
+      {"bp::leaky_relu", elementwise_with_scalars<1, 1>, {fill_fused<VectorLeakyRelu, 1, 1, kCheapGrain>}},
+      {"bp::prelu", elementwise_binary, {fill_fused<VectorLeakyRelu, 2, 0, kCheapGrain>}},
+      {"bp::softplus", elementwise_with_scalars<1, 2>, {fill_fused<VectorSoftplus, 1, 2, kCostlyGrain>}},
+      {"bp::logsigmoid", elementwise_unary, {fill_fused<VectorLogsigmoid, 1, 0, kCostlyGrain>}},
+      {"bp::mish", elementwise_unary, {fill_fused<VectorMish, 1, 0, kCostlyGrain>}},
+      {"bp::gelu_tanh", elementwise_unary, {fill_fused<VectorGeluTanh, 1, 0, kCostlyGrain>}},
+      {"bp::softsign", elementwise_unary, {fill_fused<VectorSoftsign, 1, 0, kCheapGrain>}},
+      {"bp::tanhshrink", elementwise_unary, {fill_fused<VectorTanhshrink, 1, 0, kCostlyGrain>}},
+      {"bp::hardtanh", elementwise_with_scalars<1, 2>, {fill_fused<VectorHardtanh, 1, 2, kCheapGrain>}},
+      {"bp::hardsigmoid", elementwise_unary, {fill_fused<VectorHardsigmoid, 1, 0, kCheapGrain>}},
+      {"bp::hardswish", elementwise_unary, {fill_fused<VectorHardswish, 1, 0, kCheapGrain>}},
+      {"bp::hardshrink", elementwise_with_scalars<1, 1>, {fill_fused<VectorHardshrink, 1, 1, kCheapGrain>}},
+      {"bp::softshrink", elementwise_with_scalars<1, 1>, {fill_fused<VectorSoftshrink, 1, 1, kCheapGrain>}},
+      {"bp::threshold", elementwise_with_scalars<1, 2>, {fill_fused<VectorThreshold, 1, 2, kCheapGrain>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -166,30 +157,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_activations);
+HWY_EXPORT(activations_rows);
 
-void register_activations(const Registrar& registrar) {
-  static Activations t;
-  HWY_DYNAMIC_DISPATCH(fill_activations)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::elu", &t.elu, elementwise_with_scalars<1, 3>},
-      {"bp::leaky_relu", &t.leaky_relu, elementwise_with_scalars<1, 1>},
-      {"bp::prelu", &t.prelu, elementwise_binary},
-      {"bp::softplus", &t.softplus, elementwise_with_scalars<1, 2>},
-      {"bp::logsigmoid", &t.logsigmoid, elementwise_unary},
-      {"bp::mish", &t.mish, elementwise_unary},
-      {"bp::gelu_tanh", &t.gelu_tanh, elementwise_unary},
-      {"bp::softsign", &t.softsign, elementwise_unary},
-      {"bp::tanhshrink", &t.tanhshrink, elementwise_unary},
-      {"bp::hardtanh", &t.hardtanh, elementwise_with_scalars<1, 2>},
-      {"bp::hardsigmoid", &t.hardsigmoid, elementwise_unary},
-      {"bp::hardswish", &t.hardswish, elementwise_unary},
-      {"bp::hardshrink", &t.hardshrink, elementwise_with_scalars<1, 1>},
-      {"bp::softshrink", &t.softshrink, elementwise_with_scalars<1, 1>},
-      {"bp::threshold", &t.threshold, elementwise_with_scalars<1, 2>},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kActivations([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(activations_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

@@ -12,15 +12,6 @@
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 
-#ifndef BACKPLANE_CPU_ARITHMETIC
-#define BACKPLANE_CPU_ARITHMETIC
-namespace backplane::cpu {
-struct Arithmetic {
-  Elementwise add{}, subtract{}, multiply{}, divide{}, maximum{}, minimum{}, complex_from{};
-};
-}  // namespace backplane::cpu
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
@@ -81,24 +72,31 @@ struct ComplexFrom {
   }
 };
 
-void fill_arithmetic(Arithmetic& t) {
-  fill_binary_words<Add>(t.add);
-  fill_binary_floats<Add>(t.add);
-  fill_binary_complex<Add>(t.add);
-  fill_binary_words<Subtract>(t.subtract);
-  fill_binary_floats<Subtract>(t.subtract);
-  fill_binary_complex<Subtract>(t.subtract);
-  fill_binary_words<Multiply>(t.multiply);
-  fill_binary_floats<Multiply>(t.multiply);
-  fill_binary_complex<ComplexMultiply>(t.multiply);
-  fill_binary_floats<Divide>(t.divide);
-  fill_binary_complex<Divide>(t.divide);
-  fill_binary_integers<Maximum>(t.maximum);
-  fill_binary_floats<Maximum>(t.maximum);
-  fill_binary_integers<Minimum>(t.minimum);
-  fill_binary_floats<Minimum>(t.minimum);
-  t.complex_from.inner[BP_FLOAT32] = binary_loop<ComplexFrom, float, std::complex<float>>;
-  t.complex_from.inner[BP_FLOAT64] = binary_loop<ComplexFrom, double, std::complex<double>>;
+void fill_complex_from(Elementwise& t) {
+  t.inner[BP_FLOAT32] = binary_loop<ComplexFrom, float, std::complex<float>>;
+  t.inner[BP_FLOAT64] = binary_loop<ComplexFrom, double, std::complex<double>>;
+}
+
+std::span<ElementwiseRow> arithmetic_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::add", elementwise_binary, {fill_binary_words<Add>, fill_binary_floats<Add>, fill_binary_complex<Add>}},
+      {"bp::subtract",
+       elementwise_binary,
+       {fill_binary_words<Subtract>, fill_binary_floats<Subtract>, fill_binary_complex<Subtract>}},
+      {"bp::multiply",
+       elementwise_binary,
+       {fill_binary_words<Multiply>, fill_binary_floats<Multiply>, fill_binary_complex<ComplexMultiply>}},
+      {"bp::divide", elementwise_binary, {fill_binary_floats<Divide>, fill_binary_complex<Divide>}},
+      {"bp::maximum", elementwise_binary, {fill_binary_integers<Maximum>, fill_binary_floats<Maximum>}},
+      {"bp::minimum", elementwise_binary, {fill_binary_integers<Minimum>, fill_binary_floats<Minimum>}},
+      // A complex number has no half form, and its result is never an operand's buffer.
+      {"bp::complex_from",
+       elementwise_binary,
+       {fill_complex_from},
+       BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64),
+       kElementwiseFlags & ~BP_KERNEL_INPLACE},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -107,22 +105,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_arithmetic);
+HWY_EXPORT(arithmetic_rows);
 
-void register_arithmetic(const Registrar& registrar) {
-  static Arithmetic t;
-  HWY_DYNAMIC_DISPATCH(fill_arithmetic)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::add", &t.add, elementwise_binary},           {"bp::subtract", &t.subtract, elementwise_binary},
-      {"bp::multiply", &t.multiply, elementwise_binary}, {"bp::divide", &t.divide, elementwise_binary},
-      {"bp::maximum", &t.maximum, elementwise_binary},   {"bp::minimum", &t.minimum, elementwise_binary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-  // Not dtypes_of: a complex number has no half form, and its result is never an operand's buffer.
-  registrar.kernel(BP_KERNEL(
-      "bp::complex_from", "cpu", elementwise_binary, .dtypes = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64),
-      .flags = BP_KERNEL_STRIDED | BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES, .context = &t.complex_from));
-}
+const Family kArithmetic([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(arithmetic_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

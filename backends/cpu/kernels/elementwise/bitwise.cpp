@@ -4,21 +4,11 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include <iterator>
 #include <type_traits>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
-
-#ifndef BACKPLANE_CPU_BITWISE
-#define BACKPLANE_CPU_BITWISE
-namespace backplane::cpu {
-struct Bitwise {
-  Elementwise both{}, either{}, differ{}, invert{}, left{}, right{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -42,12 +32,7 @@ struct Xor {
     return static_cast<T>(a ^ b);
   }
 };
-struct Invert {
-  template <class T>
-  static HWY_INLINE T call(T a) {
-    return static_cast<T>(~a);
-  }
-};
+BACKPLANE_FUNCTION(Invert, static_cast<T>(~x))
 struct Not {
   static HWY_INLINE uint8_t call(uint8_t a) { return a == 0; }
 };
@@ -73,17 +58,31 @@ struct RightShift {
   }
 };
 
-void fill_bitwise(Bitwise& t) {
-  fill_binary_words<And>(t.both);
-  fill_binary_words<Or>(t.either);
-  fill_binary_words<Xor>(t.differ);
-  t.both.inner[BP_BOOL] = t.both.inner[BP_UINT8];
-  t.either.inner[BP_BOOL] = t.either.inner[BP_UINT8];
-  t.differ.inner[BP_BOOL] = t.differ.inner[BP_UINT8];
-  fill_unary_integers<Invert>(t.invert);
-  t.invert.inner[BP_BOOL] = unary_loop<Not, uint8_t>;
-  fill_binary_integers<LeftShift>(t.left);
-  fill_binary_integers<RightShift>(t.right);
+// Bools are bytes of 0 or 1.
+template <class Op>
+void fill_words_and_bool(Elementwise& t) {
+  fill_binary_words<Op>(t);
+  t.inner[BP_BOOL] = t.inner[BP_UINT8];
+}
+void fill_invert(Elementwise& t) {
+  fill_unary_integers<Invert>(t);
+  t.inner[BP_BOOL] = unary_loop<Not, uint8_t>;
+}
+
+std::span<ElementwiseRow> bitwise_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::bitwise_and", elementwise_binary, {fill_words_and_bool<And>}},
+      {"bp::bitwise_or", elementwise_binary, {fill_words_and_bool<Or>}},
+      {"bp::bitwise_xor", elementwise_binary, {fill_words_and_bool<Xor>}},
+      {"bp::bitwise_invert", elementwise_unary, {fill_invert}},
+      {"bp::bitwise_left_shift", elementwise_binary, {fill_binary_integers<LeftShift>}},
+      {"bp::bitwise_right_shift", elementwise_binary, {fill_binary_integers<RightShift>}},
+      {"bp::logical_and", elementwise_binary, {fill_words_and_bool<And>}},
+      {"bp::logical_or", elementwise_binary, {fill_words_and_bool<Or>}},
+      {"bp::logical_xor", elementwise_binary, {fill_words_and_bool<Xor>}},
+      {"bp::logical_not", elementwise_unary, {fill_invert}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -92,25 +91,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_bitwise);
+HWY_EXPORT(bitwise_rows);
 
-void register_bitwise(const Registrar& registrar) {
-  static Bitwise t;
-  HWY_DYNAMIC_DISPATCH(fill_bitwise)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::bitwise_and", &t.both, elementwise_binary},
-      {"bp::bitwise_or", &t.either, elementwise_binary},
-      {"bp::bitwise_xor", &t.differ, elementwise_binary},
-      {"bp::bitwise_invert", &t.invert, elementwise_unary},
-      {"bp::bitwise_left_shift", &t.left, elementwise_binary},
-      {"bp::bitwise_right_shift", &t.right, elementwise_binary},
-      {"bp::logical_and", &t.both, elementwise_binary},
-      {"bp::logical_or", &t.either, elementwise_binary},
-      {"bp::logical_xor", &t.differ, elementwise_binary},
-      {"bp::logical_not", &t.invert, elementwise_unary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kBitwise([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(bitwise_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

@@ -329,12 +329,12 @@ void cast_row(bp_dtype from, const char* source, int64_t source_stride, bp_dtype
   casts().loop[from][to](source, source_stride, destination, destination_stride, n);
 }
 
-void register_cast(const Registrar& registrar) {
+const Family kCast([](const Registrar& registrar) {
   const uint32_t flags = BP_KERNEL_STRIDED | BP_KERNEL_LOOP | BP_KERNEL_INPLACE;
   casts();
   registrar.kernel(BP_KERNEL("bp::cast", "cpu", cast_kernel, .flags = flags));
   registrar.kernel(BP_KERNEL("bp::copy", "cpu", cast_kernel, .flags = flags));
-}
+});
 
 }  // namespace backplane::cpu
 #endif

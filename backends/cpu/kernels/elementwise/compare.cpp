@@ -5,21 +5,11 @@
 #include "hwy/highway.h"
 
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
-
-#ifndef BACKPLANE_CPU_COMPARE
-#define BACKPLANE_CPU_COMPARE
-namespace backplane::cpu {
-struct Compare {
-  Elementwise equal{}, not_equal{}, less{}, less_equal{}, greater{}, greater_equal{}, isnan{}, isinf{}, isfinite{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -126,28 +116,22 @@ void fill_equality(Elementwise& t) {
   t.inner[BP_COMPLEX64] = binary_loop<Op, std::complex<float>, uint8_t>;
   t.inner[BP_COMPLEX128] = binary_loop<Op, std::complex<double>, uint8_t>;
 }
-template <class Op, class T>
-void fill_ordered(Elementwise& t, Elementwise& opposite, bp_dtype dtype) {
-  t.inner[dtype] = binary_loop<Op, T, uint8_t>;
-  opposite.inner[dtype] = exchanged<binary_loop<Op, T, uint8_t>>;
-}
-template <class Op, class OfFloat16, class OfBfloat16>
-void fill_order(Elementwise& t, Elementwise& opposite) {
-  fill_ordered<Op, uint8_t>(t, opposite, BP_BOOL);
-  fill_ordered<Op, int8_t>(t, opposite, BP_INT8);
-  fill_ordered<Op, int16_t>(t, opposite, BP_INT16);
-  fill_ordered<Op, int32_t>(t, opposite, BP_INT32);
-  fill_ordered<Op, int64_t>(t, opposite, BP_INT64);
-  fill_ordered<Op, uint8_t>(t, opposite, BP_UINT8);
-  fill_ordered<Op, uint16_t>(t, opposite, BP_UINT16);
-  fill_ordered<Op, uint32_t>(t, opposite, BP_UINT32);
-  fill_ordered<Op, uint64_t>(t, opposite, BP_UINT64);
-  t.inner[BP_FLOAT16] = half_bits_binary_loop<OfFloat16, uint8_t>;
-  t.inner[BP_BFLOAT16] = half_bits_binary_loop<OfBfloat16, uint8_t>;
-  opposite.inner[BP_FLOAT16] = exchanged<half_bits_binary_loop<OfFloat16, uint8_t>>;
-  opposite.inner[BP_BFLOAT16] = exchanged<half_bits_binary_loop<OfBfloat16, uint8_t>>;
-  fill_ordered<Op, float>(t, opposite, BP_FLOAT32);
-  fill_ordered<Op, double>(t, opposite, BP_FLOAT64);
+template <bool Exchanged, InnerLoop loop>
+inline constexpr InnerLoop kOrder = Exchanged ? exchanged<loop> : loop;
+template <class Op, class OfFloat16, class OfBfloat16, bool Exchanged = false>
+void fill_order(Elementwise& t) {
+  t.inner[BP_BOOL] = t.inner[BP_UINT8] = kOrder<Exchanged, binary_loop<Op, uint8_t, uint8_t>>;
+  t.inner[BP_INT8] = kOrder<Exchanged, binary_loop<Op, int8_t, uint8_t>>;
+  t.inner[BP_INT16] = kOrder<Exchanged, binary_loop<Op, int16_t, uint8_t>>;
+  t.inner[BP_INT32] = kOrder<Exchanged, binary_loop<Op, int32_t, uint8_t>>;
+  t.inner[BP_INT64] = kOrder<Exchanged, binary_loop<Op, int64_t, uint8_t>>;
+  t.inner[BP_UINT16] = kOrder<Exchanged, binary_loop<Op, uint16_t, uint8_t>>;
+  t.inner[BP_UINT32] = kOrder<Exchanged, binary_loop<Op, uint32_t, uint8_t>>;
+  t.inner[BP_UINT64] = kOrder<Exchanged, binary_loop<Op, uint64_t, uint8_t>>;
+  t.inner[BP_FLOAT16] = kOrder<Exchanged, half_bits_binary_loop<OfFloat16, uint8_t>>;
+  t.inner[BP_BFLOAT16] = kOrder<Exchanged, half_bits_binary_loop<OfBfloat16, uint8_t>>;
+  t.inner[BP_FLOAT32] = kOrder<Exchanged, binary_loop<Op, float, uint8_t>>;
+  t.inner[BP_FLOAT64] = kOrder<Exchanged, binary_loop<Op, double, uint8_t>>;
 }
 // Integers are always finite: they are left to the ops' decompositions.
 template <class Op, class OfFloat16, class OfBfloat16>
@@ -160,14 +144,19 @@ void fill_class(Elementwise& t) {
   t.inner[BP_COMPLEX128] = unary_loop<Op, std::complex<double>, uint8_t>;
 }
 
-void fill_compare(Compare& t) {
-  fill_equality<Equal, Float16::Equal, Bfloat16::Equal>(t.equal);
-  fill_equality<NotEqual, Float16::NotEqual, Bfloat16::NotEqual>(t.not_equal);
-  fill_order<Less, Float16::Less, Bfloat16::Less>(t.less, t.greater);
-  fill_order<LessEqual, Float16::LessEqual, Bfloat16::LessEqual>(t.less_equal, t.greater_equal);
-  fill_class<IsNan, Float16::IsNan, Bfloat16::IsNan>(t.isnan);
-  fill_class<IsInf, Float16::IsInf, Bfloat16::IsInf>(t.isinf);
-  fill_class<IsFinite, Float16::IsFinite, Bfloat16::IsFinite>(t.isfinite);
+std::span<ElementwiseRow> compare_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::equal", elementwise_binary, {fill_equality<Equal, Float16::Equal, Bfloat16::Equal>}},
+      {"bp::not_equal", elementwise_binary, {fill_equality<NotEqual, Float16::NotEqual, Bfloat16::NotEqual>}},
+      {"bp::less", elementwise_binary, {fill_order<Less, Float16::Less, Bfloat16::Less>}},
+      {"bp::less_equal", elementwise_binary, {fill_order<LessEqual, Float16::LessEqual, Bfloat16::LessEqual>}},
+      {"bp::greater", elementwise_binary, {fill_order<Less, Float16::Less, Bfloat16::Less, true>}},
+      {"bp::greater_equal", elementwise_binary, {fill_order<LessEqual, Float16::LessEqual, Bfloat16::LessEqual, true>}},
+      {"bp::isnan", elementwise_unary, {fill_class<IsNan, Float16::IsNan, Bfloat16::IsNan>}},
+      {"bp::isinf", elementwise_unary, {fill_class<IsInf, Float16::IsInf, Bfloat16::IsInf>}},
+      {"bp::isfinite", elementwise_unary, {fill_class<IsFinite, Float16::IsFinite, Bfloat16::IsFinite>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -176,20 +165,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_compare);
+HWY_EXPORT(compare_rows);
 
-void register_compare(const Registrar& registrar) {
-  static Compare t;
-  HWY_DYNAMIC_DISPATCH(fill_compare)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::equal", &t.equal, elementwise_binary},      {"bp::not_equal", &t.not_equal, elementwise_binary},
-      {"bp::less", &t.less, elementwise_binary},        {"bp::less_equal", &t.less_equal, elementwise_binary},
-      {"bp::greater", &t.greater, elementwise_binary},  {"bp::greater_equal", &t.greater_equal, elementwise_binary},
-      {"bp::isnan", &t.isnan, elementwise_unary},       {"bp::isinf", &t.isinf, elementwise_unary},
-      {"bp::isfinite", &t.isfinite, elementwise_unary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kCompare([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(compare_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

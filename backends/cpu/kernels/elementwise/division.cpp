@@ -7,7 +7,6 @@
 #include "hwy/highway.h"
 
 #include <cmath>
-#include <iterator>
 #include <type_traits>
 
 #include "kernels/families.hpp"
@@ -15,15 +14,6 @@
 #include "loops/inner_loops-inl.hpp"
 #include "simd/vector_math-inl.hpp"
 #include "simd/vector_pow-inl.hpp"
-
-#ifndef BACKPLANE_CPU_DIVISION
-#define BACKPLANE_CPU_DIVISION
-namespace backplane::cpu {
-struct Division {
-  Elementwise floor_divide{}, remainder{}, fmod{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -80,13 +70,17 @@ struct Fmod {
   }
 };
 
-void fill_division(Division& t) {
-  fill_checked<FloorDivide, false>(t.floor_divide);
-  fill_checked<Remainder, false>(t.remainder);
-  fill_checked<Fmod, false>(t.fmod);
-  fill_vector_pairs<VectorFloorDivide<FloorDivide>>(t.floor_divide);
-  fill_vector_pairs<VectorRemainder<Remainder>>(t.remainder);
-  fill_vector_pairs<VectorFmod<Fmod>>(t.fmod);
+std::span<ElementwiseRow> division_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::floor_divide",
+       elementwise_binary,
+       {fill_checked<FloorDivide, false>, fill_vector_pairs<VectorFloorDivide<FloorDivide>>}},
+      {"bp::remainder",
+       elementwise_binary,
+       {fill_checked<Remainder, false>, fill_vector_pairs<VectorRemainder<Remainder>>}},
+      {"bp::fmod", elementwise_binary, {fill_checked<Fmod, false>, fill_vector_pairs<VectorFmod<Fmod>>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -95,18 +89,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_division);
+HWY_EXPORT(division_rows);
 
-void register_division(const Registrar& registrar) {
-  static Division t;
-  HWY_DYNAMIC_DISPATCH(fill_division)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::floor_divide", &t.floor_divide, elementwise_binary},
-      {"bp::remainder", &t.remainder, elementwise_binary},
-      {"bp::fmod", &t.fmod, elementwise_binary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kDivision([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(division_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

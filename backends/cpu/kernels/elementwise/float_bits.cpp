@@ -10,22 +10,12 @@
 
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <numeric>
 #include <type_traits>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
-
-#ifndef BACKPLANE_CPU_FLOAT_BITS
-#define BACKPLANE_CPU_FLOAT_BITS
-namespace backplane::cpu {
-struct FloatBits {
-  Elementwise signbit{}, copysign{}, nextafter{}, fmax{}, fmin{}, heaviside{}, gcd{}, lcm{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -114,32 +104,43 @@ struct Lcm {
   }
 };
 
-void fill_float_bits(FloatBits& t) {
-  t.signbit.inner[BP_INT8] = unary_loop<SignBit, int8_t, uint8_t>;
-  t.signbit.inner[BP_INT16] = unary_loop<SignBit, int16_t, uint8_t>;
-  t.signbit.inner[BP_INT32] = unary_loop<SignBit, int32_t, uint8_t>;
-  t.signbit.inner[BP_INT64] = unary_loop<SignBit, int64_t, uint8_t>;
-  t.signbit.inner[BP_UINT8] = unary_loop<SignBit, uint8_t, uint8_t>;
-  t.signbit.inner[BP_UINT16] = unary_loop<SignBit, uint16_t, uint8_t>;
-  t.signbit.inner[BP_UINT32] = unary_loop<SignBit, uint32_t, uint8_t>;
-  t.signbit.inner[BP_UINT64] = unary_loop<SignBit, uint64_t, uint8_t>;
-  t.signbit.inner[BP_FLOAT16] = t.signbit.inner[BP_BFLOAT16] = unary_loop<SignBit, int16_t, uint8_t>;
-  t.signbit.inner[BP_FLOAT32] = unary_loop<SignBit, float, uint8_t>;
-  t.signbit.inner[BP_FLOAT64] = unary_loop<SignBit, double, uint8_t>;
-  fill_binary_floats<CopySign>(t.copysign);
-  t.nextafter.inner[BP_FLOAT16] = binary_loop<NextAfter<uint16_t, 0x7c00>, uint16_t>;
-  t.nextafter.inner[BP_BFLOAT16] = binary_loop<NextAfter<uint16_t, 0x7f80>, uint16_t>;
-  t.nextafter.inner[BP_FLOAT32] = binary_loop<NextAfter<uint32_t, 0x7f800000>, uint32_t>;
-  t.nextafter.inner[BP_FLOAT64] = binary_loop<NextAfter<uint64_t, 0x7ff0000000000000>, uint64_t>;
-  fill_binary_integers<Fmax>(t.fmax);
-  fill_binary_floats<Fmax>(t.fmax);
-  fill_binary_integers<Fmin>(t.fmin);
-  fill_binary_floats<Fmin>(t.fmin);
-  fill_binary_integers<Heaviside>(t.heaviside);
-  fill_binary_floats<Heaviside>(t.heaviside);
-  fill_binary_integers<Gcd>(t.gcd);
-  fill_binary_integers<Lcm>(t.lcm);
-  t.gcd.grain = t.lcm.grain = kCostlyGrain;
+void fill_signbit(Elementwise& t) {
+  t.inner[BP_INT8] = unary_loop<SignBit, int8_t, uint8_t>;
+  t.inner[BP_INT16] = unary_loop<SignBit, int16_t, uint8_t>;
+  t.inner[BP_INT32] = unary_loop<SignBit, int32_t, uint8_t>;
+  t.inner[BP_INT64] = unary_loop<SignBit, int64_t, uint8_t>;
+  t.inner[BP_UINT8] = unary_loop<SignBit, uint8_t, uint8_t>;
+  t.inner[BP_UINT16] = unary_loop<SignBit, uint16_t, uint8_t>;
+  t.inner[BP_UINT32] = unary_loop<SignBit, uint32_t, uint8_t>;
+  t.inner[BP_UINT64] = unary_loop<SignBit, uint64_t, uint8_t>;
+  t.inner[BP_FLOAT16] = t.inner[BP_BFLOAT16] = unary_loop<SignBit, int16_t, uint8_t>;
+  t.inner[BP_FLOAT32] = unary_loop<SignBit, float, uint8_t>;
+  t.inner[BP_FLOAT64] = unary_loop<SignBit, double, uint8_t>;
+}
+void fill_nextafter(Elementwise& t) {
+  t.inner[BP_FLOAT16] = binary_loop<NextAfter<uint16_t, 0x7c00>, uint16_t>;
+  t.inner[BP_BFLOAT16] = binary_loop<NextAfter<uint16_t, 0x7f80>, uint16_t>;
+  t.inner[BP_FLOAT32] = binary_loop<NextAfter<uint32_t, 0x7f800000>, uint32_t>;
+  t.inner[BP_FLOAT64] = binary_loop<NextAfter<uint64_t, 0x7ff0000000000000>, uint64_t>;
+}
+template <class Op>
+void fill_costly_integers(Elementwise& t) {
+  fill_binary_integers<Op>(t);
+  t.grain = kCostlyGrain;
+}
+
+std::span<ElementwiseRow> float_bits_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::signbit", elementwise_unary, {fill_signbit}},
+      {"bp::copysign", elementwise_binary, {fill_binary_floats<CopySign>}},
+      {"bp::nextafter", elementwise_binary, {fill_nextafter}},
+      {"bp::fmax", elementwise_binary, {fill_binary_integers<Fmax>, fill_binary_floats<Fmax>}},
+      {"bp::fmin", elementwise_binary, {fill_binary_integers<Fmin>, fill_binary_floats<Fmin>}},
+      {"bp::heaviside", elementwise_binary, {fill_binary_integers<Heaviside>, fill_binary_floats<Heaviside>}},
+      {"bp::gcd", elementwise_binary, {fill_costly_integers<Gcd>}},
+      {"bp::lcm", elementwise_binary, {fill_costly_integers<Lcm>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -148,24 +149,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_float_bits);
+HWY_EXPORT(float_bits_rows);
 
-void register_float_bits(const Registrar& registrar) {
-  static FloatBits t;
-  HWY_DYNAMIC_DISPATCH(fill_float_bits)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::signbit", &t.signbit, elementwise_unary},
-      {"bp::copysign", &t.copysign, elementwise_binary},
-      {"bp::nextafter", &t.nextafter, elementwise_binary},
-
-      {"bp::fmax", &t.fmax, elementwise_binary},
-      {"bp::fmin", &t.fmin, elementwise_binary},
-      {"bp::heaviside", &t.heaviside, elementwise_binary},
-      {"bp::gcd", &t.gcd, elementwise_binary},
-      {"bp::lcm", &t.lcm, elementwise_binary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kFloatBits([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(float_bits_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

@@ -7,7 +7,6 @@
 #include "hwy/highway.h"
 
 #include <cmath>
-#include <iterator>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
@@ -16,32 +15,14 @@
 #include "simd/vector_math-inl.hpp"
 #include "simd/vector_pow-inl.hpp"
 
-#ifndef BACKPLANE_CPU_FUNCTIONS
-#define BACKPLANE_CPU_FUNCTIONS
-namespace backplane::cpu {
-struct Functions {
-  Elementwise sqrt{}, rsqrt{}, cbrt{}, exp{}, exp2{}, expm1{}, log{}, log1p{}, log2{}, log10{}, sigmoid{}, silu{},
-      gelu{};
-};
-}  // namespace backplane::cpu
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
-#define BACKPLANE_FUNCTION(name, expression) \
-  struct name {                              \
-    template <class T>                       \
-    static HWY_INLINE T call(T x) {          \
-      return expression;                     \
-    }                                        \
-  };
 BACKPLANE_FUNCTION(Sqrt, std::sqrt(x))
 BACKPLANE_FUNCTION(Rsqrt, T(1) / std::sqrt(x))
 BACKPLANE_FUNCTION(Exp, std::exp(x))
 BACKPLANE_FUNCTION(Log, std::log(x))
-#undef BACKPLANE_FUNCTION
 
 // Accurate near 0, where exp(x) - 1 and log(1 + x) lose their digits.
 struct ComplexExpm1 {
@@ -90,20 +71,23 @@ struct ComplexExp2 {
   }
 };
 
-void fill_functions(Functions& t) {
-  fill_plain<Sqrt, Sqrt>(t.sqrt);
-  fill_plain<Rsqrt, Rsqrt>(t.rsqrt);
-  fill_vector_and_complex<VectorExpm1, ComplexExpm1>(t.expm1);
-  fill_vector_and_complex<VectorExp, Exp>(t.exp);
-  fill_vector_and_complex<VectorLog, Log>(t.log);
-  fill_vector_and_complex<VectorLog1p, ComplexLog1p>(t.log1p);
-  fill_vector_and_complex<VectorLog2, ComplexLog2>(t.log2);
-  fill_vector_and_complex<VectorExp2, ComplexExp2>(t.exp2);
-  fill_vector_and_complex<VectorLog10, ComplexLog10>(t.log10);
-  fill_vector<VectorCbrt>(t.cbrt);
-  fill_vector<VectorSigmoid>(t.sigmoid);
-  fill_vector<VectorSilu>(t.silu);
-  fill_vector<VectorGelu>(t.gelu);
+std::span<ElementwiseRow> functions_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::sqrt", elementwise_unary, {fill_plain<Sqrt, Sqrt>}},
+      {"bp::rsqrt", elementwise_unary, {fill_plain<Rsqrt, Rsqrt>}},
+      {"bp::cbrt", elementwise_unary, {fill_vector<VectorCbrt>}},
+      {"bp::exp", elementwise_unary, {fill_vector_and_complex<VectorExp, Exp>}},
+      {"bp::exp2", elementwise_unary, {fill_vector_and_complex<VectorExp2, ComplexExp2>}},
+      {"bp::expm1", elementwise_unary, {fill_vector_and_complex<VectorExpm1, ComplexExpm1>}},
+      {"bp::log", elementwise_unary, {fill_vector_and_complex<VectorLog, Log>}},
+      {"bp::log1p", elementwise_unary, {fill_vector_and_complex<VectorLog1p, ComplexLog1p>}},
+      {"bp::log2", elementwise_unary, {fill_vector_and_complex<VectorLog2, ComplexLog2>}},
+      {"bp::log10", elementwise_unary, {fill_vector_and_complex<VectorLog10, ComplexLog10>}},
+      {"bp::sigmoid", elementwise_unary, {fill_vector<VectorSigmoid>}},
+      {"bp::silu", elementwise_unary, {fill_vector<VectorSilu>}},
+      {"bp::gelu", elementwise_unary, {fill_vector<VectorGelu>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -112,22 +96,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_functions);
+HWY_EXPORT(functions_rows);
 
-void register_functions(const Registrar& registrar) {
-  static Functions t;
-  HWY_DYNAMIC_DISPATCH(fill_functions)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::sqrt", &t.sqrt, elementwise_unary},       {"bp::rsqrt", &t.rsqrt, elementwise_unary},
-      {"bp::cbrt", &t.cbrt, elementwise_unary},       {"bp::exp", &t.exp, elementwise_unary},
-      {"bp::exp2", &t.exp2, elementwise_unary},       {"bp::expm1", &t.expm1, elementwise_unary},
-      {"bp::log", &t.log, elementwise_unary},         {"bp::log1p", &t.log1p, elementwise_unary},
-      {"bp::log2", &t.log2, elementwise_unary},       {"bp::log10", &t.log10, elementwise_unary},
-      {"bp::sigmoid", &t.sigmoid, elementwise_unary}, {"bp::silu", &t.silu, elementwise_unary},
-      {"bp::gelu", &t.gelu, elementwise_unary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kFunctions([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(functions_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

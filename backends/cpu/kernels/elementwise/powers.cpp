@@ -5,7 +5,6 @@
 #include "hwy/highway.h"
 
 #include <cmath>
-#include <iterator>
 #include <type_traits>
 
 #include "kernels/families.hpp"
@@ -14,15 +13,6 @@
 #include "simd/vector_math-inl.hpp"
 #include "simd/vector_pow-inl.hpp"
 #include "simd/vector_trig-inl.hpp"
-
-#ifndef BACKPLANE_CPU_POWERS
-#define BACKPLANE_CPU_POWERS
-namespace backplane::cpu {
-struct Powers {
-  Elementwise pow{}, atan2{}, hypot{}, logaddexp{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -68,15 +58,21 @@ const char* pow_loop(char* const* p, const int64_t* s, int64_t n) {
   return vector_pair_loop<VectorPow, T>(p, s, n);
 }
 
-void fill_powers(Powers& t) {
-  fill_checked<Pow, true>(t.pow);
-  t.pow.inner[BP_FLOAT32] = pow_loop<float>;
-  t.pow.inner[BP_FLOAT64] = pow_loop<double>;
-  t.pow.grain = kFunctionGrain;
-  fill_binary_complex<Pow>(t.pow);
-  fill_vector_pairs<VectorAtan2>(t.atan2);
-  fill_vector_pairs<VectorHypot>(t.hypot);
-  fill_vector_pairs<VectorLogAddExp>(t.logaddexp);
+void fill_pow(Elementwise& t) {
+  fill_checked<Pow, true>(t);
+  t.inner[BP_FLOAT32] = pow_loop<float>;
+  t.inner[BP_FLOAT64] = pow_loop<double>;
+  t.grain = kFunctionGrain;
+}
+
+std::span<ElementwiseRow> powers_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::pow", elementwise_binary, {fill_pow, fill_binary_complex<Pow>}},
+      {"bp::atan2", elementwise_binary, {fill_vector_pairs<VectorAtan2>}},
+      {"bp::hypot", elementwise_binary, {fill_vector_pairs<VectorHypot>}},
+      {"bp::logaddexp", elementwise_binary, {fill_vector_pairs<VectorLogAddExp>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -85,19 +81,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_powers);
+HWY_EXPORT(powers_rows);
 
-void register_powers(const Registrar& registrar) {
-  static Powers t;
-  HWY_DYNAMIC_DISPATCH(fill_powers)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::pow", &t.pow, elementwise_binary},
-      {"bp::atan2", &t.atan2, elementwise_binary},
-      {"bp::hypot", &t.hypot, elementwise_binary},
-      {"bp::logaddexp", &t.logaddexp, elementwise_binary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kPowers([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(powers_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

@@ -7,21 +7,11 @@
 #include "hwy/highway.h"
 
 #include <cmath>
-#include <iterator>
 #include <type_traits>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
-
-#ifndef BACKPLANE_CPU_SIGNS
-#define BACKPLANE_CPU_SIGNS
-namespace backplane::cpu {
-struct Signs {
-  Elementwise negative{}, abs{}, sign{}, conj{}, square{}, reciprocal{}, relu{}, floor{}, ceil{}, trunc{}, round{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -108,12 +98,7 @@ struct Square {
     return {a.real() * a.real() - a.imag() * a.imag(), 2 * a.real() * a.imag()};
   }
 };
-struct Reciprocal {
-  template <class T>
-  static HWY_INLINE T call(T a) {
-    return T(1) / a;
-  }
-};
+BACKPLANE_FUNCTION(Reciprocal, T(1) / x)
 struct Relu {
   template <class T>
   static HWY_INLINE T call(T a) {
@@ -149,30 +134,36 @@ void fill_real(Elementwise& t) {
   fill_unary_floats<Op>(t);
 }
 
-void fill_signs(Signs& t) {
-  fill_real<Negative>(t.negative);
-  fill_unary_complex<Negative>(t.negative);
-  t.negative.inner[BP_FLOAT16] = t.negative.inner[BP_BFLOAT16] = unary_loop<FlipSign, uint16_t>;
-  fill_real<Abs>(t.abs);
-  t.abs.inner[BP_COMPLEX64] = unary_loop<Abs, std::complex<float>, float>;
-  t.abs.inner[BP_COMPLEX128] = unary_loop<Abs, std::complex<double>, double>;
-  t.abs.inner[BP_FLOAT16] = t.abs.inner[BP_BFLOAT16] = unary_loop<ClearSign, uint16_t>;
-  fill_real<Sign>(t.sign);
-  fill_unary_complex<Sign>(t.sign);
-  t.sign.inner[BP_FLOAT16] = unary_loop<HalfSign<0x3c00, 0x7c00>, uint16_t>;
-  t.sign.inner[BP_BFLOAT16] = unary_loop<HalfSign<0x3f80, 0x7f80>, uint16_t>;
-  fill_real<Conj>(t.conj);
-  fill_unary_complex<Conj>(t.conj);
-  fill_real<Square>(t.square);
-  fill_unary_complex<Square>(t.square);
-  fill_unary_floats<Reciprocal>(t.reciprocal);
-  fill_unary_complex<Reciprocal>(t.reciprocal);
-  fill_real<Relu>(t.relu);
-  fill_real<Floor>(t.floor);
-  fill_real<Ceil>(t.ceil);
-  fill_real<Trunc>(t.trunc);
-  fill_real<Round>(t.round);
-  fill_unary_complex<ComplexRound>(t.round);
+// Of the bits of each half float.
+template <class OfFloat16, class OfBfloat16 = OfFloat16>
+void fill_half_bits(Elementwise& t) {
+  t.inner[BP_FLOAT16] = unary_loop<OfFloat16, uint16_t>;
+  t.inner[BP_BFLOAT16] = unary_loop<OfBfloat16, uint16_t>;
+}
+void fill_moduli(Elementwise& t) {
+  t.inner[BP_COMPLEX64] = unary_loop<Abs, std::complex<float>, float>;
+  t.inner[BP_COMPLEX128] = unary_loop<Abs, std::complex<double>, double>;
+}
+
+std::span<ElementwiseRow> signs_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::negative",
+       elementwise_unary,
+       {fill_real<Negative>, fill_unary_complex<Negative>, fill_half_bits<FlipSign>}},
+      {"bp::abs", elementwise_unary, {fill_real<Abs>, fill_moduli, fill_half_bits<ClearSign>}},
+      {"bp::sign",
+       elementwise_unary,
+       {fill_real<Sign>, fill_unary_complex<Sign>, fill_half_bits<HalfSign<0x3c00, 0x7c00>, HalfSign<0x3f80, 0x7f80>>}},
+      {"bp::conj", elementwise_unary, {fill_real<Conj>, fill_unary_complex<Conj>}},
+      {"bp::square", elementwise_unary, {fill_real<Square>, fill_unary_complex<Square>}},
+      {"bp::reciprocal", elementwise_unary, {fill_unary_floats<Reciprocal>, fill_unary_complex<Reciprocal>}},
+      {"bp::relu", elementwise_unary, {fill_real<Relu>}},
+      {"bp::floor", elementwise_unary, {fill_real<Floor>}},
+      {"bp::ceil", elementwise_unary, {fill_real<Ceil>}},
+      {"bp::trunc", elementwise_unary, {fill_real<Trunc>}},
+      {"bp::round", elementwise_unary, {fill_real<Round>, fill_unary_complex<ComplexRound>}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -181,21 +172,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_signs);
+HWY_EXPORT(signs_rows);
 
-void register_signs(const Registrar& registrar) {
-  static Signs t;
-  HWY_DYNAMIC_DISPATCH(fill_signs)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::negative", &t.negative, elementwise_unary}, {"bp::abs", &t.abs, elementwise_unary},
-      {"bp::sign", &t.sign, elementwise_unary},         {"bp::conj", &t.conj, elementwise_unary},
-      {"bp::square", &t.square, elementwise_unary},     {"bp::reciprocal", &t.reciprocal, elementwise_unary},
-      {"bp::relu", &t.relu, elementwise_unary},         {"bp::floor", &t.floor, elementwise_unary},
-      {"bp::ceil", &t.ceil, elementwise_unary},         {"bp::trunc", &t.trunc, elementwise_unary},
-      {"bp::round", &t.round, elementwise_unary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kSigns([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(signs_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

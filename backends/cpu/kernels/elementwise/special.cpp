@@ -5,22 +5,12 @@
 #include "hwy/highway.h"
 
 #include <cmath>
-#include <iterator>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 #include "simd/vector_math-inl.hpp"
 #include "simd/vector_trig-inl.hpp"
-
-#ifndef BACKPLANE_CPU_SPECIAL
-#define BACKPLANE_CPU_SPECIAL
-namespace backplane::cpu {
-struct Special {
-  Elementwise erf{}, erfc{}, erfinv{}, lgamma{};
-};
-}  // namespace backplane::cpu
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -79,13 +69,20 @@ struct VectorLogGamma {
   }
 };
 
-void fill_special(Special& t) {
-  fill_vector<VectorErf>(t.erf);
-  fill_vector<VectorErfc>(t.erfc);
-  fill_vector<VectorErfinv>(t.erfinv);
-  t.lgamma.inner[BP_FLOAT32] = vector_loop<VectorLogGamma, float>;
-  t.lgamma.inner[BP_FLOAT64] = unary_loop<LogGamma, double>;
-  t.lgamma.grain = kCostlyGrain;
+void fill_lgamma(Elementwise& t) {
+  t.inner[BP_FLOAT32] = vector_loop<VectorLogGamma, float>;
+  t.inner[BP_FLOAT64] = unary_loop<LogGamma, double>;
+  t.grain = kCostlyGrain;
+}
+
+std::span<ElementwiseRow> special_rows() {
+  static ElementwiseRow rows[] = {
+      {"bp::erf", elementwise_unary, {fill_vector<VectorErf>}},
+      {"bp::erfc", elementwise_unary, {fill_vector<VectorErfc>}},
+      {"bp::erfinv", elementwise_unary, {fill_vector<VectorErfinv>}},
+      {"bp::lgamma", elementwise_unary, {fill_lgamma}},
+  };
+  return rows;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -94,19 +91,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_special);
+HWY_EXPORT(special_rows);
 
-void register_special(const Registrar& registrar) {
-  static Special t;
-  HWY_DYNAMIC_DISPATCH(fill_special)(t);
-  const ElementwiseRow rows[] = {
-      {"bp::erf", &t.erf, elementwise_unary},
-      {"bp::erfc", &t.erfc, elementwise_unary},
-      {"bp::erfinv", &t.erfinv, elementwise_unary},
-      {"bp::lgamma", &t.lgamma, elementwise_unary},
-  };
-  register_rows(registrar, rows, std::size(rows), __FILE__, __LINE__);
-}
+const Family kSpecial([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(special_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

@@ -54,20 +54,22 @@ void fill_where(Elementwise& t) {
   t.condition_first = true;
 }
 
+std::span<ElementwiseRow> where_rows() {
+  static ElementwiseRow rows[] = {{"bp::where", elementwise_ternary, {fill_where}}};
+  return rows;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace backplane::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace backplane::cpu {
-HWY_EXPORT(fill_where);
+HWY_EXPORT(where_rows);
 
-void register_where(const Registrar& registrar) {
-  static Elementwise table{};
-  HWY_DYNAMIC_DISPATCH(fill_where)(table);
-  const ElementwiseRow row{"bp::where", &table, elementwise_ternary};
-  register_rows(registrar, &row, 1, __FILE__, __LINE__);
-}
+const Family kWhere([](const Registrar& registrar) {
+  register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(where_rows)(), __FILE__, __LINE__);
+});
 
 }  // namespace backplane::cpu
 #endif

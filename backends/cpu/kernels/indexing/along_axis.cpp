@@ -118,10 +118,10 @@ bp_status BP_CALL argwhere(const bp_frame* frame, const bp_value* args, int32_t,
 
 }  // namespace
 
-void register_along_axis(const Registrar& registrar) {
+const Family kAlongAxis([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::take_along_axis", "cpu", take_along_axis, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::put_along_axis", "cpu", put_along_axis, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::argwhere", "cpu", argwhere, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

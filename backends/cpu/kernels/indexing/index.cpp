@@ -223,11 +223,11 @@ bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t,
 
 }  // namespace
 
-void register_index(const Registrar& registrar) {
+const Family kIndex([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::index", "cpu", index, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::take", "cpu", take, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

@@ -115,9 +115,9 @@ bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t
 
 }  // namespace
 
-void register_join(const Registrar& registrar) {
+const Family kJoin([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::concat", "cpu", concat, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::slice_put", "cpu", slice_put, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

@@ -65,8 +65,8 @@ bp_status BP_CALL masked_select(const bp_frame* frame, const bp_value* args, int
 
 }  // namespace
 
-void register_masked(const Registrar& registrar) {
+const Family kMasked([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::masked_select", "cpu", masked_select));
-}
+});
 
 }  // namespace backplane::cpu

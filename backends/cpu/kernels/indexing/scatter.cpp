@@ -99,13 +99,13 @@ constexpr bp_dtype_mask kNumeric = kReal | BP_MASK_COMPLEX;
 
 }  // namespace
 
-void register_scatter(const Registrar& registrar) {
+const Family kScatter([](const Registrar& registrar) {
   registrar.kernel(
       BP_KERNEL("bp::scatter_max", "cpu", (scatter<Larger, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(
       BP_KERNEL("bp::scatter_min", "cpu", (scatter<Smaller, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::scatter_prod", "cpu", (scatter<Product, kNumeric>), .dtypes = kNumeric,
                              .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

@@ -95,9 +95,9 @@ bp_status BP_CALL supports_vectors(const bp_frame* frame, const bp_value* args, 
 
 }  // namespace
 
-void register_segments(const Registrar& registrar) {
+const Family kSegments([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::segment_sum", "cpu", segment_sum_kernel, .dtypes = kNumeric,
                              .flags = BP_KERNEL_STRIDED, .supports = supports_vectors));
-}
+});
 
 }  // namespace backplane::cpu

@@ -217,8 +217,8 @@ struct Adjugate {
 
 }  // namespace
 
-void register_adjugate(const Registrar& registrar) {
+const Family kAdjugate([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::adjugate", "cpu", lapack_kernel<Adjugate>, .dtypes = kLapackTypes));
-}
+});
 
 }  // namespace backplane::cpu

@@ -123,11 +123,11 @@ struct General {
 
 }  // namespace
 
-void register_eigen(const Registrar& registrar) {
+const Family kEigen([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::eigh", "cpu", lapack_kernel<Hermitian<true>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::eigvalsh", "cpu", lapack_kernel<Hermitian<false>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::eig", "cpu", lapack_kernel<General<true>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::eigvals", "cpu", lapack_kernel<General<false>>, .dtypes = kLapackTypes));
-}
+});
 
 }  // namespace backplane::cpu

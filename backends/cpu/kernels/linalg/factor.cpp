@@ -235,13 +235,13 @@ struct Determinant {
 
 }  // namespace
 
-void register_factor(const Registrar& registrar) {
+const Family kFactor([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::cholesky", "cpu", lapack_kernel<Cholesky>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::solve", "cpu", lapack_kernel<Solve>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::solve_triangular", "cpu", lapack_kernel<SolveTriangular>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::inv", "cpu", lapack_kernel<Inverse>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::det", "cpu", lapack_kernel<Determinant<false>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::slogdet", "cpu", lapack_kernel<Determinant<true>>, .dtypes = kLapackTypes));
-}
+});
 
 }  // namespace backplane::cpu

@@ -225,10 +225,10 @@ bp_status BP_CALL matmul_kernel(const bp_frame* frame, const bp_value* args, int
 
 }  // namespace
 
-void register_matmul(const Registrar& registrar) {
+const Family kMatmul([](const Registrar& registrar) {
   keep_blas_on_one_thread();
   registrar.kernel(
       BP_KERNEL("bp::matmul", "cpu", matmul_kernel, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

@@ -133,8 +133,8 @@ struct MatrixExp {
 
 }  // namespace
 
-void register_matrix_exp(const Registrar& registrar) {
+const Family kMatrixExp([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::matrix_exp", "cpu", lapack_kernel<MatrixExp>, .dtypes = kLapackTypes));
-}
+});
 
 }  // namespace backplane::cpu

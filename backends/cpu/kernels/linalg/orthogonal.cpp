@@ -141,12 +141,12 @@ struct Svd {
 
 }  // namespace
 
-void register_orthogonal(const Registrar& registrar) {
+const Family kOrthogonal([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::qr_reduced", "cpu", lapack_kernel<Qr<false>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::qr_complete", "cpu", lapack_kernel<Qr<true>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::svdvals", "cpu", lapack_kernel<Svd<Vectors::kNone>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::svd_reduced", "cpu", lapack_kernel<Svd<Vectors::kReduced>>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::svd_full", "cpu", lapack_kernel<Svd<Vectors::kFull>>, .dtypes = kLapackTypes));
-}
+});
 
 }  // namespace backplane::cpu

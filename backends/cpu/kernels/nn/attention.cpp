@@ -290,11 +290,11 @@ bp_status BP_CALL attention_grad(const bp_frame* frame, const bp_value* args, in
 
 }  // namespace
 
-void register_attention(const Registrar& registrar) {
+const Family kAttention([](const Registrar& registrar) {
   registrar.kernel(
       BP_KERNEL("bp::attention_with_lse", "cpu", attention, .dtypes = BP_MASK_FLOATING, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(
       BP_KERNEL("bp::attention_grad", "cpu", attention_grad, .dtypes = BP_MASK_FLOATING, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

@@ -170,10 +170,10 @@ bp_status BP_CALL supports_inference(const bp_frame* frame, const bp_value* args
 
 }  // namespace
 
-void register_batch_norm(const Registrar& registrar) {
+const Family kBatchNorm([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::batch_norm", "cpu", batch_norm, .dtypes = BP_MASK_FLOATING));
   registrar.kernel(BP_KERNEL("bp::batch_norm_inference", "cpu", batch_norm_inference, .dtypes = BP_MASK_FLOATING,
                              .supports = supports_inference));
-}
+});
 
 }  // namespace backplane::cpu

@@ -87,9 +87,9 @@ bp_status BP_CALL supports_images(const bp_frame* frame, const bp_value* args, i
 
 }  // namespace
 
-void register_batch_norm_grad(const Registrar& registrar) {
+const Family kBatchNormGrad([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::batch_norm_grad", "cpu", batch_norm_grad, .dtypes = BP_MASK_FLOATING,
                              .supports = supports_images));
-}
+});
 
 }  // namespace backplane::cpu

@@ -216,10 +216,10 @@ bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, b
 
 }  // namespace
 
-void register_conv2d(const Registrar& registrar) {
+const Family kConv2d([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::conv2d", "cpu", conv2d<Pass::kForward>, .dtypes = BP_MASK_FLOATING));
   registrar.kernel(BP_KERNEL("bp::conv2d_input_grad", "cpu", conv2d<Pass::kInput>, .dtypes = BP_MASK_FLOATING));
   registrar.kernel(BP_KERNEL("bp::conv2d_weight_grad", "cpu", conv2d<Pass::kWeight>, .dtypes = BP_MASK_FLOATING));
-}
+});
 
 }  // namespace backplane::cpu

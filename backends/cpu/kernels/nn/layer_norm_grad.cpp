@@ -126,9 +126,9 @@ bp_status BP_CALL supports_trailing(const bp_frame* frame, const bp_value* args,
 
 }  // namespace
 
-void register_layer_norm_grad(const Registrar& registrar) {
+const Family kLayerNormGrad([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::layer_norm_grad", "cpu", layer_norm_grad, .dtypes = BP_MASK_FLOATING,
                              .supports = supports_trailing));
-}
+});
 
 }  // namespace backplane::cpu

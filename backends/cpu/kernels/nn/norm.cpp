@@ -112,11 +112,11 @@ bp_status BP_CALL supports_trailing(const bp_frame* frame, const bp_value* args,
 
 }  // namespace
 
-void register_norm(const Registrar& registrar) {
+const Family kNorm([](const Registrar& registrar) {
   registrar.kernel(
       BP_KERNEL("bp::layer_norm", "cpu", layer_norm, .dtypes = BP_MASK_FLOATING, .supports = supports_trailing<3>));
   registrar.kernel(
       BP_KERNEL("bp::rms_norm", "cpu", rms_norm, .dtypes = BP_MASK_FLOATING, .supports = supports_trailing<2>));
-}
+});
 
 }  // namespace backplane::cpu

@@ -171,9 +171,9 @@ bp_status BP_CALL avg_pool2d(const bp_frame* frame, const bp_value* args, int32_
 
 }  // namespace
 
-void register_pool2d(const Registrar& registrar) {
+const Family kPool2d([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::max_pool2d_with_indices", "cpu", max_pool2d, .dtypes = BP_MASK_FLOATING));
   registrar.kernel(BP_KERNEL("bp::avg_pool2d", "cpu", avg_pool2d, .dtypes = BP_MASK_FLOATING));
-}
+});
 
 }  // namespace backplane::cpu

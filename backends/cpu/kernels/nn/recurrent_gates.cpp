@@ -205,12 +205,12 @@ bp_status BP_CALL gru_gates(const bp_frame* frame, const bp_value* args, int32_t
 
 }  // namespace
 
-void register_recurrent(const Registrar& registrar) {
+const Family kRecurrent([](const Registrar& registrar) {
   registrar.kernel(
       BP_KERNEL("bp::lstm_gates", "cpu", lstm_gates, .dtypes = BP_MASK_FLOATING, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(
       BP_KERNEL("bp::gru_gates", "cpu", gru_gates, .dtypes = BP_MASK_FLOATING, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu
 #endif

@@ -215,12 +215,12 @@ bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t,
 
 }  // namespace
 
-void register_softmax(const Registrar& registrar) {
+const Family kSoftmax([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::softmax", "cpu", softmax<false>, .dtypes = BP_MASK_FLOATING, .supports = supports));
   registrar.kernel(
       BP_KERNEL("bp::log_softmax", "cpu", softmax<true>, .dtypes = BP_MASK_FLOATING, .supports = supports));
   registrar.kernel(BP_KERNEL("bp::logsumexp", "cpu", logsumexp, .dtypes = BP_MASK_FLOATING, .supports = supports));
   registrar.kernel(BP_KERNEL("bp::cross_entropy", "cpu", cross_entropy, .dtypes = BP_MASK_FLOATING));
-}
+});
 
 }  // namespace backplane::cpu

@@ -187,9 +187,9 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
 
 }  // namespace
 
-void register_arg_reduce(const Registrar& registrar) {
+const Family kArgReduce([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::argmax", "cpu", arg_reduce<true>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::argmin", "cpu", arg_reduce<false>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

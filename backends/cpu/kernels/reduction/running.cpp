@@ -156,11 +156,11 @@ bp_status BP_CALL logcumsumexp(const bp_frame* frame, const bp_value* args, int3
 
 }  // namespace
 
-void register_running(const Registrar& registrar) {
+const Family kRunning([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::cummax", "cpu", running_extreme<true>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::cummin", "cpu", running_extreme<false>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(
       BP_KERNEL("bp::logcumsumexp", "cpu", logcumsumexp, .dtypes = BP_MASK_FLOATING, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

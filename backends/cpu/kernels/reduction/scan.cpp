@@ -206,11 +206,11 @@ bp_status BP_CALL scan(const bp_frame* frame, const bp_value* args, int32_t, bp_
 
 }  // namespace
 
-void register_scan(const Registrar& registrar) {
+const Family kScan([](const Registrar& registrar) {
   registrar.kernel(
       BP_KERNEL("bp::cumsum", "cpu", scan<Sum>, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::cumprod", "cpu", scan<Product>, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL,
                              .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

@@ -140,8 +140,8 @@ bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t,
 
 }  // namespace
 
-void register_variance(const Registrar& registrar) {
+const Family kVariance([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::var", "cpu", var, .dtypes = BP_MASK_FLOATING, .supports = supports));
-}
+});
 
 }  // namespace backplane::cpu

@@ -231,7 +231,7 @@ bp_status BP_CALL kernel(const bp_frame* frame, const bp_value* args, int32_t, b
 
 }  // namespace
 
-void register_fft(const Registrar& registrar) {
+const Family kFft([](const Registrar& registrar) {
   table();
   constexpr bp_dtype_mask kReal = BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64);
   constexpr auto kComplex = BP_MASK_COMPLEX;
@@ -239,7 +239,7 @@ void register_fft(const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::fft_c2c", "cpu", kernel<&FftTable::c2c>, .dtypes = kComplex, .flags = kFlags));
   registrar.kernel(BP_KERNEL("bp::fft_r2c", "cpu", kernel<&FftTable::r2c>, .dtypes = kReal, .flags = kFlags));
   registrar.kernel(BP_KERNEL("bp::fft_c2r", "cpu", kernel<&FftTable::c2r>, .dtypes = kComplex, .flags = kFlags));
-}
+});
 
 }  // namespace backplane::cpu
 #endif

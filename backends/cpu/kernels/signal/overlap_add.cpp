@@ -87,8 +87,8 @@ bp_status BP_CALL overlap_add(const bp_frame* frame, const bp_value* args, int32
 
 }  // namespace
 
-void register_overlap_add(const Registrar& registrar) {
+const Family kOverlapAdd([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::overlap_add", "cpu", overlap_add, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL));
-}
+});
 
 }  // namespace backplane::cpu

@@ -99,9 +99,9 @@ bp_status BP_CALL sort_kernel(const bp_frame* frame, const bp_value* args, int32
 
 }  // namespace
 
-void register_sort(const Registrar& registrar) {
+const Family kSort([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::argsort", "cpu", sort_kernel<true>, .dtypes = kSortable, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::sort", "cpu", sort_kernel<false>, .dtypes = kSortable, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

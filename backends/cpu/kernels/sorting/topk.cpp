@@ -142,8 +142,8 @@ bp_status BP_CALL topk(const bp_frame* frame, const bp_value* args, int32_t, bp_
 
 }  // namespace
 
-void register_topk(const Registrar& registrar) {
+const Family kTopk([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::topk", "cpu", topk, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
-}
+});
 
 }  // namespace backplane::cpu

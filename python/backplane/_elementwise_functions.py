@@ -1,0 +1,47 @@
+"""Elementwise functions in NumPy's forms that no op has: rounding to decimals, closeness."""
+
+from __future__ import annotations
+
+from . import _core
+from ._data_type_functions import isdtype
+from ._ops import NAMESPACE, ops
+from ._tensor_argument import require_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._core import Operand, Tensor
+
+op = getattr(ops, NAMESPACE)
+
+__all__ = ["isclose", "round"]
+
+
+def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """x to the nearest integer, or to so many decimal places; ties go to the even digit. Negative counts round before the point."""
+    if decimals == 0:
+        return op.round(x, out=out)
+    require_tensor("round", "x", x)
+    if not hasattr(decimals, "__index__"):
+        raise _core.ArgumentTypeError(f"round: argument decimals: found {decimals!r}, expected an integer")
+    scale = 10.0 ** abs(decimals)
+    down, up = (op.divide, op.multiply) if decimals < 0 else (op.multiply, op.divide)
+    if x.dtype.kind not in ("signed integer", "unsigned integer"):
+        return up(op.round(down(x, scale)), scale, out=out)
+    if decimals < 0:
+        x = op.cast(up(op.round(down(op.cast(x, _core.float64), scale)), scale), x.dtype)
+    return op.round(x, out=out)
+
+
+def as_tensors(x, y):
+    return tuple(v if isinstance(v, _core.Tensor) else _core.asarray(v) for v in (x, y))
+
+
+def isclose(x: Operand, y: Operand, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Is |x - y| at most atol + rtol |y|? Infinities are close to themselves, NaN to itself with equal_nan."""
+    x, y = as_tensors(x, y)
+    if not isdtype(x.dtype, ("real floating", "complex floating")) and not isdtype(y.dtype, ("real floating", "complex floating")):
+        # In floating point a difference of integers cannot overflow.
+        x, y = op.cast(x, _core.float64), op.cast(y, _core.float64)
+    near = op.less_equal(op.abs(op.subtract(x, y)), op.add(op.multiply(op.abs(y), rtol), atol))
+    close = op.logical_or(op.logical_and(near, op.isfinite(y)), op.equal(x, y))
+    return op.logical_or(close, op.logical_and(op.isnan(x), op.isnan(y))) if equal_nan else close
