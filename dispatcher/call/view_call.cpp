@@ -29,7 +29,8 @@ template <>
                                                               bp_value* out, uint64_t, Operands operands) {
   const OpRecord& record = *op.record;
   auto* base = const_cast<TensorImpl*>(operands.first);
-  if (args[0].tag != BP_TAG_TENSOR || !base->storage || out->flags != 0 || (base->flags & BP_TENSOR_NUMBER)) return false;
+  if (args[0].tag != BP_TAG_TENSOR || !base->storage || out->flags != 0 || (base->flags & BP_TENSOR_NUMBER))
+    return false;
   if (op.withdrawn.load(std::memory_order_acquire)) return false;
   if (!(BP_DTYPE_BIT(base->dtype) & record.alike_dtypes)) return false;
   check_usable(*base->storage->device);

@@ -138,10 +138,10 @@ def test_a_constant_reaches_the_end_of_uint64(entries):
     assert entries.largest(x).tolist() == [2**64 - 1] * 2
 
 
-def test_what_depends_on_the_call_is_told_by_the_op(entries):
+def test_what_depends_on_the_call_is_refused_by_the_op(entries):
     x = bp.arange(6)
     assert entries.portion(x, 2, 0).shape == (3,)
     for call, found in [((0, 0), "divides 6 by 0"), ((2, 3), "index 3 .* is out of range for a list of 1")]:
-        with pytest.raises((ValueError, IndexError), match=f"entries::portion: .* in its formula.*|{found}") as told:
+        with pytest.raises((ValueError, IndexError), match=f"entries::portion: .* in its formula.*|{found}") as refused:
             entries.portion(x, *call)
-        assert all(word in str(told.value) for word in ("entries::portion", "in its formula"))
+        assert all(word in str(refused.value) for word in ("entries::portion", "in its formula"))
