@@ -1,5 +1,5 @@
-// The transforms as functions of the module, with their documentation: the contract that a Python user reads, also in the
-// stub, which a build takes from here (python/stubs.py).
+// The transforms as functions of the module, with their documentation: the contract that a Python user reads, also in
+// the stub, which takes it from here (python/stubs.py).
 #include "bindings/system/errors.hpp"
 #include "bindings/transforms/transformed.hpp"
 
