@@ -2,6 +2,7 @@
 
 from . import _core
 from ._ops import NAMESPACE, ops
+from ._shape_functions import normalized_axis
 from ._tensor_argument import require_tensor
 
 op = getattr(ops, NAMESPACE)
@@ -71,8 +72,11 @@ def concat(arrays, /, axis=0):
 
 def unstack(x, /, *, axis=0):
     """The parts of x along axis, as views without that axis."""
-    if not -x.ndim <= axis < x.ndim:
-        raise _core.OutOfRangeError(f"unstack: argument axis: found {axis}, expected an axis of {x.ndim} dimensions")
+    return parts_along(x, normalized_axis("unstack", axis, x.ndim))
+
+
+def parts_along(x, axis):
+    """The same for an axis that was checked."""
     return tuple(op.select(x, axis, position) for position in range(x.shape[axis]))
 
 

@@ -51,7 +51,13 @@ def from_numpy(x, /):
     """A tensor over the memory of a NumPy array, never a copy."""
     if not hasattr(x, "__array_interface__"):
         raise _core.ArgumentTypeError(f"from_numpy: found a value of type {type(x).__name__}, expected a NumPy array; use backplane.asarray")
-    return asarray(x, copy=False)
+    try:
+        return asarray(x, copy=False)
+    except _core.ArgumentValueError:
+        raise _core.ArgumentValueError(
+            "from_numpy: found memory that no tensor takes as it is: strides that are negative or no whole elements, an address that is "
+            "not aligned, or bools other than the bytes 0 and 1; use backplane.asarray, which copies"
+        ) from None
 
 
 def identity(n, /, dtype=None, *, device=None):

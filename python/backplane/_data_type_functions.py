@@ -134,7 +134,6 @@ class iinfo:
 
 def empty(shape, *, dtype=None, device=None):
     """A tensor whose elements are whatever its memory holds."""
-    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     device = _core.default_device() if device is None else device
     return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
 

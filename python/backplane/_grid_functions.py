@@ -5,7 +5,7 @@ import math
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_room, takes_tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -141,17 +141,15 @@ def _spaced(values, dtype, device):
     return _core.asarray(values, dtype=_core.float32 if dtype is None else dtype, device=device)
 
 
-def _steps(start, stop, num, endpoint):
-    if num < 0:
-        raise _core.ArgumentValueError(f"argument num: found {num}, expected at least 0")
-    _core.empty([num], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
+def _steps(function, start, stop, num, endpoint):
+    require_room(function, "num", num)
     parts = max(num - 1 if endpoint else num, 1)
     return [start + (stop - start) * i / parts for i in range(num)]
 
 
 def logspace(start, stop, num=50, *, endpoint=True, base=10.0, dtype=None, device=None):
     """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
-    return _spaced([base**exponent for exponent in _steps(start, stop, num, endpoint)], dtype, device)
+    return _spaced([base**exponent for exponent in _steps("logspace", start, stop, num, endpoint)], dtype, device)
 
 
 def geomspace(start, stop, num=50, *, endpoint=True, dtype=None, device=None):
@@ -159,9 +157,9 @@ def geomspace(start, stop, num=50, *, endpoint=True, dtype=None, device=None):
     if start == 0 or stop == 0 or (start < 0) != (stop < 0):
         raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
     if isinstance(start, _core.Tensor) or isinstance(stop, _core.Tensor):
-        return _spaced([start * (stop / start) ** part for part in _steps(0.0, 1.0, num, endpoint)], dtype, device)
+        return _spaced([start * (stop / start) ** part for part in _steps("geomspace", 0.0, 1.0, num, endpoint)], dtype, device)
     sign = -1.0 if start < 0 else 1.0
-    found = [sign * math.exp(v) for v in _steps(math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
+    found = [sign * math.exp(v) for v in _steps("geomspace", math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
     if found:
         found[0] = float(start)
         if endpoint and num > 1:

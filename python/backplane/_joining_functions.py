@@ -1,7 +1,7 @@
 """Joins, splits and reshapes under NumPy's and PyTorch's names, with their order of arguments."""
 
 from . import _core
-from ._array_functions import broadcast_arrays, concat, repeat, unstack
+from ._array_functions import broadcast_arrays, concat, parts_along, repeat
 from ._ops import NAMESPACE, ops
 from ._manipulation_functions import array_split, atleast_1d, normalized_axis, ravel, split, swapaxes, vstack
 from ._tensor_argument import takes_tensor, tensor_like
@@ -93,7 +93,7 @@ def tensor_split(x, indices_or_sections, dim=0):
 @takes_tensor
 def unbind(x, dim=0):
     """The parts of x along dim, as views without that axis."""
-    return unstack(x, axis=dim)
+    return parts_along(x, normalized_axis("unbind", dim, x.ndim, "dim"))
 
 
 @takes_tensor

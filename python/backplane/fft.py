@@ -8,6 +8,7 @@ and trim along the transformed axes and choose the op.
 
 from . import _core
 from ._ops import ops
+from ._shape_functions import normalized_axes, normalized_axis
 
 _bp = ops.bp
 
@@ -54,14 +55,11 @@ def _floating(x):
 
 def _axes_and_sizes(name, x, s, axes):
     """Axes from 0, and the size that each is to have: x's own where none is stated."""
-    if axes is None:
+    several = name[-1] in "2n"
+    if several and axes is None:
         count = x.ndim if s is None else len(s)
         axes = range(x.ndim - count, x.ndim)
-    found = []
-    for axis in axes:
-        if not -x.ndim <= axis < x.ndim:
-            raise _core.OutOfRangeError(f"{name}: argument axes: found {axis}, but x has {x.ndim} axes")
-        found.append(axis % x.ndim)
+    found = normalized_axes(name, axes, x.ndim) if several else [normalized_axis(name, axes, x.ndim)]
     if s is not None and len(s) != len(found):
         raise _core.ArgumentValueError(f"{name}: argument s: found {len(s)} sizes for {len(found)} axes")
     if not found and name not in ("fftn", "ifftn"):
@@ -117,12 +115,12 @@ def _one(n):
 
 def fft(x, /, *, n=None, axis=-1, norm="backward"):
     """The discrete Fourier transform along axis, of n elements."""
-    return _c2c("fft", x, _one(n), (axis,), norm, True)
+    return _c2c("fft", x, _one(n), axis, norm, True)
 
 
 def ifft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of fft."""
-    return _c2c("ifft", x, _one(n), (axis,), norm, False)
+    return _c2c("ifft", x, _one(n), axis, norm, False)
 
 
 def fftn(x, /, *, s=None, axes=None, norm="backward"):
@@ -137,12 +135,12 @@ def ifftn(x, /, *, s=None, axes=None, norm="backward"):
 
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
-    return _r2c("rfft", x, _one(n), (axis,), norm)
+    return _r2c("rfft", x, _one(n), axis, norm)
 
 
 def irfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
-    return _c2r("irfft", x, _one(n), (axis,), norm)
+    return _c2r("irfft", x, _one(n), axis, norm)
 
 
 def rfftn(x, /, *, s=None, axes=None, norm="backward"):
@@ -158,13 +156,13 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 def hfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
     _check_norm("hfft", norm)
-    return _c2r("hfft", _bp.conj(x), _one(n), (axis,), _OPPOSITE[norm])
+    return _c2r("hfft", _bp.conj(x), _one(n), axis, _OPPOSITE[norm])
 
 
 def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of hfft."""
     _check_norm("ihfft", norm)
-    return _bp.conj(_r2c("ihfft", x, _one(n), (axis,), _OPPOSITE[norm]))
+    return _bp.conj(_r2c("ihfft", x, _one(n), axis, _OPPOSITE[norm]))
 
 
 def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
@@ -207,9 +205,8 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     return _frequencies("rfftfreq", n, d, n // 2 + 1, dtype, device, lambda i: i)
 
 
-def _shifted(x, axes, shift):
-    axes = range(x.ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
-    for axis in axes:
+def _shifted(name, x, axes, shift):
+    for axis in range(x.ndim) if axes is None else normalized_axes(name, axes, x.ndim):
         size = x.shape[axis]
         first = shift(size)
         if first == 0:
@@ -221,9 +218,9 @@ def _shifted(x, axes, shift):
 
 def fftshift(x, /, *, axes=None):
     """x with the frequency 0 moved to the middle of each axis."""
-    return _shifted(x, axes, lambda size: (size + 1) // 2)
+    return _shifted("fftshift", x, axes, lambda size: (size + 1) // 2)
 
 
 def ifftshift(x, /, *, axes=None):
     """The inverse of fftshift."""
-    return _shifted(x, axes, lambda size: size // 2)
+    return _shifted("ifftshift", x, axes, lambda size: size // 2)
