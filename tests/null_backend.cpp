@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "host_backend.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::testing {
@@ -13,16 +14,6 @@ namespace {
 
 std::atomic<int64_t> blocks{0};
 
-bp_status device_count(void*, int32_t* count) {
-  *count = 2;
-  return BP_OK;
-}
-bp_status properties(void*, int32_t, bp_device_properties* out) {
-  std::strcpy(out->name, "null device of the tests");
-  out->alignment = 1;
-  out->dl_device_type = kDLCPU;
-  return BP_OK;
-}
 bp_status allocate(void*, int32_t, uint64_t size, void** data) {
   if (size > uint64_t{1} << 40) return BP_ERROR_MEMORY;
   *data = std::malloc(size);
@@ -34,11 +25,6 @@ bp_status deallocate(void*, int32_t, void* data, uint64_t) {
   --blocks;
   return BP_OK;
 }
-bp_status no_copy_in(void*, int32_t, bp_stream*, uint64_t, void*, uint64_t, const void*, uint64_t) {
-  return BP_ERROR_INTERNAL;
-}
-bp_status no_copy_out(void*, int32_t, bp_stream*, void*, void*, uint64_t, uint64_t) { return BP_ERROR_INTERNAL; }
-
 char* base(const bp_tensor& t) { return static_cast<char*>(t.dl.data) + t.dl.byte_offset; }
 
 double load(const bp_value& v, int64_t offset) {
@@ -132,16 +118,9 @@ double same(double a) { return a; }
 double exponential(double a) { return std::exp(a); }
 
 bp_status register_all(const bp_host* host, bp_plugin_record* record) {
-  bp_backend_def backend{};
-  backend.header = BP_HEADER(bp_backend_def);
-  backend.name = "null";
-  backend.flags = BP_BACKEND_ADDRESSABLE | BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS;
-  backend.device_count = device_count;
-  backend.properties = properties;
+  bp_backend_def backend = host_backend("null");
   backend.allocate = allocate;
   backend.deallocate = deallocate;
-  backend.copy_from_host = no_copy_in;
-  backend.copy_to_host = no_copy_out;
   if (bp_status status = host->register_backend(record, &backend)) return status;
   const std::pair<const char*, bp_kernel_fn> kernels[] = {
       {"bp::add", binary<plus>},       {"bp::multiply", binary<times>},
@@ -149,22 +128,12 @@ bp_status register_all(const bp_host* host, bp_plugin_record* record) {
       {"bp::exp", unary<exponential>}, {"bp::cast", unary<same>},
       {"bp::sum", reduce_sum},         {"bp::full", fill}};
   for (const auto& [name, fn] : kernels) {
-    bp_kernel_def kernel{};
-    kernel.header = BP_HEADER(bp_kernel_def);
-    kernel.op = name;
-    kernel.backend = "null";
-    kernel.fn = fn;
+    bp_kernel_def kernel = kernel_row(name, "null", fn);
     kernel.dtypes = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_FLOAT32);
     kernel.flags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES | BP_KERNEL_INPLACE;
-    kernel.file = __FILE__;
-    kernel.line = __LINE__;
     if (bp_status status = host->register_kernel(record, &kernel)) return status;
   }
-  bp_kernel_def put{};
-  put.header = BP_HEADER(bp_kernel_def);
-  put.op = "bp::slice_put";
-  put.backend = "null";
-  put.fn = slice_put;
+  bp_kernel_def put = kernel_row("bp::slice_put", "null", slice_put);
   put.dtypes = BP_DTYPE_BIT(BP_FLOAT64);
   put.flags = BP_KERNEL_IMMEDIATES;
   return host->register_kernel(record, &put);

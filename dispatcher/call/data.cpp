@@ -25,6 +25,11 @@ void check_sizes(const char* who, Shape shape, bp_dtype dtype) {
            " exceed 2^63 bytes");
 }
 
+void check_strides(const char* who, Shape shape, Shape strides) {
+  BP_CHECK(strides.empty() || strides.size() == shape.size(), VALUE, who, ": found ", strides.size(),
+           " strides for a shape of ", shape.size(), " axes; expected one per axis, or none for row-major elements");
+}
+
 // Copies strided elements, given as strides in bytes, to row-major memory.
 void gather(char* dst, const char* src, const int64_t* sizes, const int64_t* strides, int32_t ndim, int64_t item) {
   if (ndim == 0) {
@@ -73,6 +78,14 @@ Tensor contiguous(const Tensor& t) {
   return Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1, 0));
 }
 
+// What `empty` gives, for a caller that writes every element: its bools need not be some before.
+Tensor unwritten(const char* who, Shape shape, bp_dtype dtype, bp_device device) {
+  check_sizes(who, shape, dtype);
+  Device& d = device_at(device);
+  check_usable(d);
+  return Tensor::adopt(new_tensor(d, dtype, static_cast<int32_t>(shape.size()), shape.data()));
+}
+
 void require_data(const Tensor& t, const char* who) {
   BP_CHECK(t, VALUE, who, ": the tensor is empty");
   BP_CHECK(!(t.get()->flags & BP_TENSOR_WRAPPER), VALUE, who,
@@ -82,37 +95,33 @@ void require_data(const Tensor& t, const char* who) {
 }  // namespace
 
 Tensor empty(Shape shape, bp_dtype dtype, bp_device device) {
-  check_sizes("empty", shape, dtype);
   CallGuard guard;
-  Device& d = device_at(device);
-  check_usable(d);
-  Tensor made = Tensor::adopt(new_tensor(d, dtype, static_cast<int32_t>(shape.size()), shape.data()));
-  if (dtype == BP_BOOL && d.host_memory())
-    std::memset(made.get()->storage->data, 0, made.get()->nbytes);  // else no bools
+  Tensor made = unwritten("empty", shape, dtype, device);
+  bp_storage& storage = *made.get()->storage;
+  if (dtype == BP_BOOL && storage.device->host_memory()) std::memset(storage.data, 0, made.get()->nbytes);
   return made;
 }
 
 Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device) {
-  Tensor result = empty(shape, dtype, device);
-  auto ndim = static_cast<int32_t>(shape.size());
-  uint64_t nbytes = result.get()->nbytes;
-  if (nbytes == 0) return result;
+  check_strides("from_host", shape, strides);
   CallGuard guard;
-  Device& d = device_at(device);
+  Tensor result = unwritten("from_host", shape, dtype, device);
+  const uint64_t nbytes = result.get()->nbytes;
+  if (nbytes == 0) return result;
+  BP_CHECK(data, VALUE, "from_host: the address of its elements is null, and its shape has ", nbytes,
+           " bytes of them; expected the address of the first one");
   bp_storage* storage = result.get()->storage;
+  Device& d = *storage->device;
   if (strides.empty() && (dtype != BP_BOOL || are_bools(data, shape, {}))) {
     copy_from_host(d, storage, 0, data, nbytes);
     return result;
   }
-  int64_t bytes[kMaxRank];
-  int64_t step = kItemSize[dtype];
-  for (int32_t i = ndim - 1; i >= 0; --i) {
-    bytes[i] = strides.empty() ? step : strides[static_cast<size_t>(i)] * kItemSize[dtype];
-    step *= shape[static_cast<size_t>(i)];
-  }
+  int64_t steps[kMaxRank];  // in bytes
+  const int64_t* elements = strides.empty() ? result.strides().data() : strides.data();
+  for (size_t i = 0; i < shape.size(); ++i) steps[i] = elements[i] * kItemSize[dtype];
   std::vector<char> staging(d.host_memory() ? 0 : nbytes);
   char* packed = d.host_memory() ? static_cast<char*>(storage->data) : staging.data();
-  gather(packed, static_cast<const char*>(data), shape.data(), bytes, ndim, kItemSize[dtype]);
+  gather(packed, static_cast<const char*>(data), shape.data(), steps, result.ndim(), kItemSize[dtype]);
   if (dtype == BP_BOOL) make_bools(packed, nbytes);
   if (!d.host_memory()) copy_from_host(d, storage, 0, packed, nbytes);
   return result;
@@ -121,6 +130,7 @@ Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, b
 void to_host(const Tensor& tensor, void* dst) {
   require_data(tensor, "to_host");
   if (tensor.get()->nbytes == 0) return;
+  BP_CHECK(dst, VALUE, "to_host: the address to write to is null; expected room for ", tensor.get()->nbytes, " bytes");
   CallGuard guard;
   Tensor packed = contiguous(tensor);
   core::copy_to_host(*packed.get()->storage->device, packed.get()->storage, packed.get()->dl.byte_offset, dst,
@@ -138,6 +148,7 @@ bool are_bools(const void* data, Shape shape, Shape strides) noexcept {
 Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner, void (*release_owner)(void*),
                  bool read_only) {
   check_sizes("wrap_host", shape, dtype);
+  check_strides("wrap_host", shape, strides);
   CallGuard guard;
   // The storage spans what the strides reach, which may lie before `data`.
   const int64_t* steps = strides.empty() ? nullptr : strides.data();
@@ -155,10 +166,9 @@ Tensor to_device(const Tensor& tensor, bp_device device) {
   if (tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal) return tensor;
   require_data(tensor, "to_device");
   CallGuard guard;
-  Device& target = device_at(device);
-  check_usable(target);
   Tensor packed = contiguous(tensor);
-  Tensor result = empty(packed.shape(), packed.dtype(), device);
+  Tensor result = unwritten("to_device", packed.shape(), packed.dtype(), device);
+  Device& target = *result.get()->storage->device;
   Device& source = *packed.get()->storage->device;
   bp_tensor& from = *packed.get();
   if (from.nbytes) {

@@ -8,6 +8,7 @@
 #include "call/fast_call.hpp"
 #include "memory/epoch.hpp"
 #include "record/evaluator.hpp"
+#include "record/number_range.hpp"
 #include "record/owned_value.hpp"
 
 namespace backplane::core {
@@ -68,10 +69,13 @@ namespace {
                arg.flags & BP_ARG_LIST ? "" : ", or a number");
 }
 
-// An absent tensor only where the signature says that it may be. The fast path declines such calls.
-inline void check_tensors_are_there(const Call& call) {
+// An absent tensor only where the signature says that it may be, a complex number only where it counts. The fast path
+// declines such calls.
+inline void check_arguments(const Call& call) {
   for (int32_t i = 0; i < call.n_args; ++i) {
     const bp_value& v = call.args[i];
+    if (v.tag == BP_TAG_COMPLEX) [[unlikely]]
+      check_complex_scalar(*call.op.record, call.args, call.n_args, i);
     if (v.tag == BP_TAG_ABSENT && (call.op.record->needed_tensors >> i & 1)) [[unlikely]]
       fail_missing_tensor(call, i);
     if (v.tag != BP_TAG_TENSOR_LIST || (call.op.record->args[static_cast<size_t>(i)].flags & BP_ARG_OPTIONAL_ELEMENTS))
@@ -94,7 +98,7 @@ inline uint64_t keys_of(const bp_value* values, int32_t n) {
 [[gnu::noinline]] void dispatch_slow(Call call) {
   const OpEntry& op = call.op;
   check_stack(op.record->def.name);
-  check_tensors_are_there(call);
+  check_arguments(call);
   uint64_t keys = thread_state.included_keys | keys_of(call.args, call.n_args);
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys;

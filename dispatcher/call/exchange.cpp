@@ -68,6 +68,10 @@ Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool
       new_tensor_over(storage, dtype, t.ndim, t.shape, strides.empty() ? nullptr : t.strides, memory.byte_offset));
 }
 
+void check_managed(const void* managed) {
+  BP_CHECK(managed, VALUE, "from_dlpack: the address of the managed tensor is null");
+}
+
 }  // namespace
 
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
@@ -79,7 +83,7 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
   Device& device = *t->storage->device;
   BP_CHECK(device.flags & BP_BACKEND_ADDRESSABLE, VALUE, "to_dlpack: memory of device ", name_of(device),
-           " has no addresses; copy the tensor to host memory with to(device) first");
+           " has no addresses; copy the tensor to the cpu device first");
   // The consumer may run on any stream: hand over finished data.
   if (!device.synchronous()) core::synchronize(device);
   auto exported = std::make_unique<Export>();
@@ -99,6 +103,7 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
 }
 
 Tensor from_dlpack(DLManagedTensorVersioned* managed) {
+  check_managed(managed);
   BP_CHECK(managed->version.major == DLPACK_MAJOR_VERSION, VERSION, "from_dlpack: the capsule has DLPack ",
            managed->version.major, ".", managed->version.minor, "; we read major ", DLPACK_MAJOR_VERSION);
   CallGuard guard;
@@ -112,6 +117,7 @@ Tensor from_dlpack(DLManagedTensorVersioned* managed) {
 }
 
 Tensor from_dlpack(DLManagedTensor* managed) {
+  check_managed(managed);
   CallGuard guard;
   return import(
       managed->dl_tensor, managed,

@@ -13,7 +13,7 @@ namespace {
 // where the op does not compute with it.
 uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
   uint32_t traits = ~0u;
-  if ((v.flags & kLargeInt) || v.tag == BP_TAG_TENSOR_LIST) traits &= ~Operands::kPlain;
+  if (is_special_number(v) || v.tag == BP_TAG_TENSOR_LIST) traits &= ~Operands::kPlain;
   if (v.tag == BP_TAG_TENSOR_LIST || i >= 64 || !(op.record->tensor_args >> i & 1)) return traits;
   const bool number = op.fast == FastPath::kLikeOperands && (v.tag == BP_TAG_FLOAT || v.tag == BP_TAG_INT);
   const bool left_out = v.tag == BP_TAG_ABSENT && !(op.record->needed_tensors >> i & 1) && i >= op.record->n_alike;

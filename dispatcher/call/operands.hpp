@@ -33,8 +33,10 @@ inline void each_tensor(const bp_value* values, int32_t n, Visit visit) {
   }
 }
 
-// An int that only uint64 holds, or no dtype: how it reaches a kernel is the slow path's to say.
-inline constexpr uint16_t kLargeInt = BP_VALUE_UINT64 | BP_VALUE_BEYOND;
+// An int that only uint64 holds, or no dtype; a complex number: how it reaches a kernel is the slow path's to say.
+inline bool is_special_number(const bp_value& v) noexcept {
+  return (v.flags & (BP_VALUE_UINT64 | BP_VALUE_BEYOND)) || v.tag == BP_TAG_COMPLEX;
+}
 
 // Of any arguments; `keys` receives what the tensors carry. fast_call.cpp.
 Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& keys);
@@ -51,7 +53,7 @@ template <FastPath kPath>
   for (int32_t i = 1; i < op.n_args; ++i) {
     const bp_value& v = args[i];
     if (v.tag != BP_TAG_TENSOR) {
-      if (v.tag != BP_TAG_TENSOR_LIST && !(v.flags & kLargeInt) && !(op.record->tensor_args >> (i & 63) & 1)) continue;
+      if (v.tag != BP_TAG_TENSOR_LIST && !is_special_number(v) && !(op.record->tensor_args >> (i & 63) & 1)) continue;
       return read_any_operands(op, args, keys);
     }
     const TensorImpl& t = *impl(v.u.t);

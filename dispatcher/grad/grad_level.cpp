@@ -112,9 +112,16 @@ Pullback GradScope::leave(std::span<Tensor> results, size_t n_roots) {
   return pullback;
 }
 
+namespace {
+const PullbackState& held(const std::shared_ptr<PullbackState>& state) {
+  BP_CHECK(state, VALUE, "pullback: found an empty one, which a default-made Pullback is; expected one that vjp gave");
+  return *state;
+}
+}  // namespace
+
 std::vector<Tensor> Pullback::operator()(std::span<const Tensor> cotangents, bool keep) const {
   CallGuard guard;
-  const PullbackState& s = *state_;
+  const PullbackState& s = held(state_);
   BP_CHECK(cotangents.size() == s.roots.size(), VALUE, s.transform, ": the pullback takes ", s.roots.size(),
            " cotangents, one per result; found ", cotangents.size());
   std::vector<Edge> edges;
@@ -138,7 +145,7 @@ std::vector<Tensor> Pullback::operator()(std::span<const Tensor> cotangents, boo
 }
 
 std::vector<Tensor> Pullback::of_one() const {
-  const Tensor& root = state_->roots[0];
+  const Tensor& root = held(state_).roots.at(0);
   const Tensor one = filled(root.shape(), 1.0, root.dtype(), root.device());
   return (*this)({&one, 1}, false);
 }

@@ -100,8 +100,9 @@ void change_in_place(Level& level, const Call& call) {
   TensorImpl* target = call.n_outs == 1 ? impl(call.outs[0].u.t) : nullptr;
   const bool inplace =
       target && call.n_args > 0 && call.args[0].tag == BP_TAG_TENSOR && impl(call.args[0].u.t) == target;
-  BP_CHECK(inplace || (target && &call.op == &role_op(Role::kCopy)), VALUE, name, ": out= is refused inside ",
-           level.transform, "; use the result that the op returns");
+  BP_CHECK(inplace || (target && &call.op == &role_op(Role::kCopy)), VALUE, name,
+           ": writing into a given output (out) is refused inside ", level.transform,
+           "; use the result that the op returns");
   BP_CHECK(
       wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
       " cannot be written into a tensor from outside of it; make the tensor inside (zeros, copy), or return the value");

@@ -216,7 +216,10 @@ bp_value truediv(const BuiltinCall& call) {
 
 bp_value floordiv(const BuiltinCall& call) {
   check_divisor(call);
-  if (!is_int(call.in[0]) || !is_int(call.in[1])) return make_float(std::floor(truediv(call).u.f));
+  if (!is_int(call.in[0]) || !is_int(call.in[1])) {
+    const bp_value quotient = truediv(call);
+    return make_float(std::floor(float_of(call, quotient)));  // which refuses a complex one
+  }
   const Wide a = wide_of(call.in[0]), b = wide_of(call.in[1]);
   return whole(call, a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0));
 }

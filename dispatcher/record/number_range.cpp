@@ -43,6 +43,10 @@ std::string text_of(const bp_value& number) {
   return text.str();
 }
 
+std::string place_of(const OpRecord& op, int32_t arg) {
+  return std::string(op.name) + ": argument '" + op.args[static_cast<size_t>(arg)].name + "'";
+}
+
 std::string range_of(bp_dtype dtype) {
   const uint64_t last = ~uint64_t{0} >> (64 - digits_of(dtype));
   return (in(dtype, BP_MASK_SIGNED) ? "-" + std::to_string(last + 1) : "0") + " to " + std::to_string(last);
@@ -71,7 +75,17 @@ void fail_number(bp_dtype dtype, const bp_value& number, const std::string& plac
     detail::fail(BP_ERROR_DTYPE, place, ": the ", text_of(number), " does not fit ", kDtypeNames[dtype],
                  ", which has no imaginary part; give its real part, or use a complex dtype");
   detail::fail(BP_ERROR_OVERFLOW, place, ": the ", text_of(number), " is out of bounds for ", kDtypeNames[dtype],
-               ", which holds ", range_of(dtype), "; use a dtype that holds it, or a number in range");
+               ", which holds ", range_of(dtype), "; use ",
+               number.flags & BP_VALUE_UINT64 ? "uint64, which holds it" : "a dtype that holds it",
+               ", or a number in range");
+}
+
+void check_complex_scalar(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t arg) {
+  const auto promotes = [&](int32_t i) { return i < 64 && (op.def.promote >> i & 1); };
+  if (op.args[static_cast<size_t>(arg)].type != BP_TYPE_SCALAR || promotes(arg)) return;
+  if (op.def.promote == 0 && op.tensor_args != 0) return;
+  const bp_dtype result = result_dtype(op, args, n_args, 0, compute_dtype(op, args, n_args));
+  if (result < BP_DTYPE_COUNT && !in(result, BP_MASK_COMPLEX)) fail_number(result, args[arg], place_of(op, arg));
 }
 
 bool with_infinities(const OpRecord& op, const bp_value* args, int32_t n_args, bp_dtype compute, bp_value* replaced) {

@@ -2,7 +2,8 @@
 //
 // A number meets a dtype where a kernel's arguments are prepared (device_call.cpp), and nowhere else. One that an
 // integer dtype does not hold, or a complex one where the dtype is real, is refused there; an op that compares is asked
-// again with an infinity in its place. Pure functions; any thread.
+// again with an infinity in its place. A complex Scalar that meets no dtype, since it does not promote, is refused
+// where a call begins (dispatch.cpp). Pure functions; any thread.
 #pragma once
 
 #include <string>
@@ -23,6 +24,10 @@ inline void check_number(bp_dtype dtype, const bp_value& number, const OpRecord&
   if (!holds_number(dtype, number)) [[unlikely]]
     fail_number(dtype, number, std::string(op.name) + ": argument '" + op.args[static_cast<size_t>(arg)].name + "'");
 }
+
+// Refuses argument `arg`, a complex number, where it is a Scalar outside promotion beside a real result, to which its
+// imaginary part would be lost. An op that promotes none of its tensors computes in no dtype that the core knows.
+void check_complex_scalar(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t arg);
 
 // Of an op that compares: the arguments with infinities for ints beyond the integers of `compute`, every one of which
 // is finite in floating point. False where there are none.

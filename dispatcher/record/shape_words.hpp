@@ -33,7 +33,7 @@ struct ShapeArgs {
   const bp_tensor& tensor(uint32_t i) const {
     const bp_value& v = value(i);
     BP_CHECK(v.tag == BP_TAG_TENSOR, TYPE, op.name, ": argument '", name(i),
-             "' is a number; a view needs a tensor: make one with asarray");
+             "' is a number; a view needs a tensor: make one of it");
     return *v.u.t;
   }
   int64_t integer(uint32_t i, int64_t otherwise) const { return has(i) ? value(i).u.i : otherwise; }

@@ -143,7 +143,9 @@ struct Roots {
   }
 };
 
-void add_roots(Roots& all, std::span<const Tensor> roots, std::span<const Tensor> cotangents) {
+void add_roots(const char* who, Roots& all, std::span<const Tensor> roots, std::span<const Tensor> cotangents) {
+  BP_CHECK(cotangents.empty() || cotangents.size() == roots.size(), VALUE, who, ": found ", cotangents.size(),
+           " cotangents for ", roots.size(), " roots; expected one per root, or none where each has one element");
   for (size_t i = 0; i < roots.size(); ++i) all.add(roots[i], cotangents.empty() ? Tensor() : cotangents[i]);
 }
 
@@ -160,7 +162,7 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
   check_outside_levels("backward");
   CallGuard guard;
   Roots from;
-  add_roots(from, roots, cotangents);
+  add_roots("backward", from, roots, cotangents);
   run_backward(
       {from.edges, from.cotangents, {}, nullptr, options.retain_graph || options.create_graph, options.create_graph});
 }
@@ -170,7 +172,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Ten
   check_outside_levels("gradients");
   CallGuard guard;
   Roots from;
-  add_roots(from, roots, cotangents);
+  add_roots("gradients", from, roots, cotangents);
   InputEdges to;
   for (const Tensor& input : inputs) {
     Edge edge = edge_to(impl(input));
@@ -186,6 +188,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Ten
 uint64_t add_hook(const Tensor& tensor, Hook hook) {
   TensorImpl* t = impl(tensor);
   BP_CHECK(requires_grad(tensor), VALUE, "hook: the tensor does not require a gradient");
+  BP_CHECK(hook, VALUE, "hook: the function is empty; expected one that takes a cotangent");
   uint64_t id = next_hook.fetch_add(1, std::memory_order_relaxed) & ((uint64_t{1} << 48) - 1);
   if (!t->node) {
     autograd_of(t).hooks.add(id, std::move(hook));

@@ -91,7 +91,8 @@ class NodeUse {
     do {
       BP_CHECK(!(now & kConsumed), VALUE, "backward: the history of ",
                node->op ? node->op->record->name : "a copy between devices",
-               " was used by an earlier pass and its saved values are gone; pass retain_graph=True to the earlier one");
+               " was used by an earlier pass and its saved values are gone; let the earlier one retain the graph "
+               "(retain_graph)");
       BP_CHECK(now + 1 < kConsumed, BUSY, "backward: ", int{now},
                " passes run through one node at once, the most that may");
     } while (!node->uses.compare_exchange_weak(now, static_cast<uint8_t>((now + 1) | (retain ? 0 : kConsumed)),

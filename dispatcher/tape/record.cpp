@@ -151,7 +151,8 @@ void check_target(const Call& call, const TensorImpl* target) {
   for (const TensorImpl* t = target; t; t = t->view ? t->view->base : nullptr) {
     BP_CHECK(t->node || !(t->autograd && t->autograd->requires_grad), VALUE, name, ": an in-place change of a ",
              t == target ? "tensor" : "view of a tensor",
-             " that requires a gradient and is a leaf; use the out-of-place form, or change it under no_grad()");
+             " that requires a gradient and is a leaf; use the out-of-place form, or change it with gradients off "
+             "(no_grad)");
     const bool maybe_view = t->node && t->node->op && (t->node->op->flags & BP_OP_MAYBE_VIEW);
     BP_CHECK(!maybe_view || t->storage->refs.load(std::memory_order_acquire) == 1, VALUE, name,
              ": writing through the result of ", t->node->op->record->name,
@@ -271,9 +272,11 @@ bool record_otherwise(const Call& call) {
     return true;
   }
   for (int32_t i = 0; i < call.n_outs; ++i)
-    BP_CHECK(!(call.outs[i].flags & BP_VALUE_GIVEN) || (!wants_any(call) && !wants_grad(impl(call.outs[i].u.t))), VALUE,
-             call.op.record->name,
-             ": out= cannot be recorded for a gradient; use the result that the op returns, or no_grad()");
+    BP_CHECK(
+        !(call.outs[i].flags & BP_VALUE_GIVEN) || (!wants_any(call) && !wants_grad(impl(call.outs[i].u.t))), VALUE,
+        call.op.record->name,
+        ": writing into a given output (out) cannot be recorded for a gradient; use the result that the op returns, or "
+        "switch gradients off (no_grad)");
   return false;
 }
 

@@ -8,7 +8,7 @@ from . import _core
 from ._core import asarray
 from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_room, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,13 @@ def from_numpy(x: Any, /) -> Tensor:
     """A tensor over the memory of a NumPy array, never a copy."""
     if not hasattr(x, "__array_interface__"):
         raise _core.ArgumentTypeError(f"from_numpy: found a value of type {type(x).__name__}, expected a NumPy array; use backplane.asarray")
-    return asarray(x, copy=False)
+    try:
+        return asarray(x, copy=False)
+    except _core.ArgumentValueError:
+        raise _core.ArgumentValueError(
+            "from_numpy: found memory that no tensor takes as it is: strides that are negative or no whole elements, an address that is "
+            "not aligned, or bools other than the bytes 0 and 1; use backplane.asarray, which copies"
+        ) from None
 
 
 def identity(n: int, /, dtype: DType | None = None, *, device: Device | str | None = None) -> Tensor:
@@ -156,10 +162,8 @@ def _spaced(values, dtype, device):
     return _core.asarray(values, dtype=_core.float32 if dtype is None else dtype, device=device)
 
 
-def _steps(start, stop, num, endpoint):
-    if num < 0:
-        raise _core.ArgumentValueError(f"argument num: found {num}, expected at least 0")
-    _core.empty([num], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
+def _steps(function, start, stop, num, endpoint):
+    require_room(function, "num", num)
     parts = max(num - 1 if endpoint else num, 1)
     return [start + (stop - start) * i / parts for i in range(num)]
 
@@ -169,7 +173,7 @@ def logspace(
     device: Device | str | None = None
 ) -> Tensor:
     """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
-    return _spaced([base**exponent for exponent in _steps(start, stop, num, endpoint)], dtype, device)
+    return _spaced([base**exponent for exponent in _steps("logspace", start, stop, num, endpoint)], dtype, device)
 
 
 def geomspace(
@@ -180,9 +184,9 @@ def geomspace(
     if start == 0 or stop == 0 or (start < 0) != (stop < 0):
         raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
     if isinstance(start, _core.Tensor) or isinstance(stop, _core.Tensor):
-        return _spaced([start * (stop / start) ** part for part in _steps(0.0, 1.0, num, endpoint)], dtype, device)
+        return _spaced([start * (stop / start) ** part for part in _steps("geomspace", 0.0, 1.0, num, endpoint)], dtype, device)
     sign = -1.0 if start < 0 else 1.0
-    found = [sign * math.exp(v) for v in _steps(math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
+    found = [sign * math.exp(v) for v in _steps("geomspace", math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
     if found:
         found[0] = float(start)
         if endpoint and num > 1:
@@ -192,7 +196,6 @@ def geomspace(
 
 def empty(shape: int | Sequence[int], *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """A tensor whose elements are whatever its memory holds."""
-    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     device = _core.default_device() if device is None else device
     return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
 

@@ -63,12 +63,15 @@ def gradients(
     one element). create_graph: record the gradients themselves, for higher orders; it implies retain_graph.
     Returns a gradient per input, None where no output depends on it; a single one for a single input.
     """
-    single = isinstance(inputs, _core.Tensor)
-    outputs = [outputs] if isinstance(outputs, _core.Tensor) else list(outputs)
-    inputs = [inputs] if single else list(inputs)
-    if cotangents is None:
-        cotangents = []
-    elif isinstance(cotangents, _core.Tensor):
-        cotangents = [cotangents]
-    found = _core.gradients(outputs, inputs, list(cotangents), retain_graph or create_graph, create_graph)
-    return found[0] if single else found
+    given = [] if cotangents is None else _several("cotangents", cotangents, type(None))
+    found = _core.gradients(_several("outputs", outputs), _several("inputs", inputs), given, bool(retain_graph or create_graph), bool(create_graph))
+    return found[0] if isinstance(inputs, _core.Tensor) else found
+
+
+def _several(argument, value, *other):
+    """A Tensor or a sequence of them as a list."""
+    found = [value] if isinstance(value, _core.Tensor) or not hasattr(value, "__iter__") else list(value)
+    for one in found:
+        if not isinstance(one, (_core.Tensor, *other)):
+            raise _core.ArgumentTypeError(f"gradients: argument {argument}: found {type(one).__name__}, expected a Tensor or a sequence of them")
+    return found

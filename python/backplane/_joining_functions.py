@@ -52,8 +52,11 @@ concatenate = concat
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along axis, as views without that axis."""
-    if not -x.ndim <= axis < x.ndim:
-        raise _core.OutOfRangeError(f"unstack: argument axis: found {axis}, expected an axis of {x.ndim} dimensions")
+    return parts_along(x, normalized_axis("unstack", axis, x.ndim))
+
+
+def parts_along(x, axis):
+    """The same for an axis that was checked."""
     return tuple(op.select(x, axis, position) for position in range(x.shape[axis]))
 
 
@@ -109,7 +112,7 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
 @takes_tensor
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along dim, as views without that axis."""
-    return unstack(x, axis=dim)
+    return parts_along(x, normalized_axis("unbind", dim, x.ndim, "dim"))
 
 
 def vstack(arrays: Sequence[Tensor], /) -> Tensor:

@@ -173,6 +173,15 @@ def normalized_axis(function, axis, ndim, argument="axis"):
     return axis % ndim
 
 
+def normalized_axes(function, axes, ndim, argument="axes"):
+    """The axes, one or several, counted from the front."""
+    if hasattr(axes, "__index__"):
+        axes = (axes,)
+    if not hasattr(axes, "__iter__"):
+        raise _core.ArgumentTypeError(f"{function}: argument {argument}: found {axes!r}, expected an integer or several")
+    return [normalized_axis(function, axis, ndim, argument) for axis in axes]
+
+
 @takes_tensor
 def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
     """x with its axes in reverse order, or in the order of axes; a view."""
@@ -228,9 +237,10 @@ def atleast_3d(*arrays: Tensor) -> Any:
 @takes_tensor
 def rot90(x: Tensor, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """x turned by k quarters in the plane of axes, from the first towards the second."""
-    first, second = (normalized_axis("rot90", axis, x.ndim, "axes") for axis in axes)
-    if first == second:
-        raise _core.ArgumentValueError(f"rot90: argument axes: found {tuple(axes)}, expected two different axes")
+    plane = normalized_axes("rot90", axes, x.ndim)
+    if len(plane) != 2 or plane[0] == plane[1]:
+        raise _core.ArgumentValueError(f"rot90: argument axes: found {axes!r}, expected two different axes")
+    first, second = plane
     k %= 4
     if k == 0:
         return x[...]

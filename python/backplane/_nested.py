@@ -16,11 +16,16 @@ def stacked(nested, shape):
     for _ in shape:
         elements = [element for part in elements for element in part]
     device = next(element.device for element in elements if isinstance(element, _core.Tensor))
-    dtype = result_type(*elements)
+    dtype = result_type(*(_plain(element) for element in elements))
     return op.reshape(op.stack([_element(element, dtype, device) for element in elements]), shape)
+
+
+def _plain(element):
+    """Other libraries' numbers as Python's."""
+    return element.item() if hasattr(element, "item") and not isinstance(element, _core.Tensor) else element
 
 
 def _element(element, dtype, device):
     if isinstance(element, _core.Tensor):
         return element if element.dtype == dtype else op.cast(element, dtype)
-    return op.full((), element, dtype=dtype, device=device)
+    return op.full((), _plain(element), dtype=dtype, device=device)

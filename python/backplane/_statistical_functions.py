@@ -7,7 +7,7 @@ import math
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_real, takes_tensor
+from ._tensor_argument import require_real, require_room, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ def _edges(x, bins, limits, dtype):
         raise _core.ArgumentValueError(f"histogram: argument range: found {low} to {high}, expected finite numbers in order")
     if low == high:
         low, high = low - 0.5, high + 0.5
+    require_room("histogram", "bins", bins)
     step = (high - low) / bins
-    _core.empty([bins], _core.float64, _core.default_device())  # raises where no such vector fits, before it is computed
     return _core.asarray([low + i * step for i in range(bins)] + [high], dtype=dtype, device=x.device)
 
 

@@ -103,6 +103,8 @@ def load_plugin(path: str | PathLike[str]) -> PluginInfo:
 
 def unload_plugin(name: str) -> None:
     """Withdraws a plugin; BusyError with the list where tensors, graphs or calls still hold it."""
+    if not isinstance(name, str):
+        raise _core.ArgumentTypeError(f"unload_plugin: argument name: found {type(name).__name__}, expected a plugin's name")
     _core.unload_plugin(name)
 
 

@@ -33,6 +33,14 @@ def require_real(function, name, x):
         raise _core.DtypeError(f"{function}: argument {name}: found {x.dtype.name}, expected real elements; take real(x), imag(x) or abs(x)")
 
 
+def require_room(function, argument, count):
+    """Refuses what is no count, and one of which no vector fits into memory, before it is computed."""
+    try:
+        _core.empty([count], _core.float64, _core.default_device())
+    except _core.BackplaneError as error:
+        raise type(error)(f"{function}: argument {argument}: found {count!r}, expected a size that memory has; {error}") from None
+
+
 def tensor_like(x, like):
     """x, or the number or sequence as a tensor of like's device and dtype, or the next of a kind that holds it."""
     if isinstance(x, _core.Tensor):

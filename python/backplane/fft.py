@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import ops
+from ._shape_functions import normalized_axes, normalized_axis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,14 +63,11 @@ def _floating(x):
 
 def _axes_and_sizes(name, x, s, axes):
     """Axes from 0, and the size that each is to have: x's own where none is stated."""
-    if axes is None:
+    several = name[-1] in "2n"
+    if several and axes is None:
         count = x.ndim if s is None else len(s)
         axes = range(x.ndim - count, x.ndim)
-    found = []
-    for axis in axes:
-        if not -x.ndim <= axis < x.ndim:
-            raise _core.OutOfRangeError(f"{name}: argument axes: found {axis}, but x has {x.ndim} axes")
-        found.append(axis % x.ndim)
+    found = normalized_axes(name, axes, x.ndim) if several else [normalized_axis(name, axes, x.ndim)]
     if s is not None and len(s) != len(found):
         raise _core.ArgumentValueError(f"{name}: argument s: found {len(s)} sizes for {len(found)} axes")
     if not found and name not in ("fftn", "ifftn"):
@@ -125,12 +123,12 @@ def _one(n):
 
 def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
-    return _c2c("fft", x, _one(n), (axis,), norm, True)
+    return _c2c("fft", x, _one(n), axis, norm, True)
 
 
 def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of fft."""
-    return _c2c("ifft", x, _one(n), (axis,), norm, False)
+    return _c2c("ifft", x, _one(n), axis, norm, False)
 
 
 def fftn(
@@ -149,12 +147,12 @@ def ifftn(
 
 def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
-    return _r2c("rfft", x, _one(n), (axis,), norm)
+    return _r2c("rfft", x, _one(n), axis, norm)
 
 
 def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
-    return _c2r("irfft", x, _one(n), (axis,), norm)
+    return _c2r("irfft", x, _one(n), axis, norm)
 
 
 def rfftn(
@@ -174,13 +172,13 @@ def irfftn(
 def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
     _check_norm("hfft", norm)
-    return _c2r("hfft", _bp.conj(x), _one(n), (axis,), _OPPOSITE[norm])
+    return _c2r("hfft", _bp.conj(x), _one(n), axis, _OPPOSITE[norm])
 
 
 def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of hfft."""
     _check_norm("ihfft", norm)
-    return _bp.conj(_r2c("ihfft", x, _one(n), (axis,), _OPPOSITE[norm]))
+    return _bp.conj(_r2c("ihfft", x, _one(n), axis, _OPPOSITE[norm]))
 
 
 def fft2(
@@ -231,9 +229,8 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: D
     return _frequencies("rfftfreq", n, d, n // 2 + 1, dtype, device, lambda i: i)
 
 
-def _shifted(x, axes, shift):
-    axes = range(x.ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
-    for axis in axes:
+def _shifted(name, x, axes, shift):
+    for axis in range(x.ndim) if axes is None else normalized_axes(name, axes, x.ndim):
         size = x.shape[axis]
         first = shift(size)
         if first == 0:
@@ -245,9 +242,9 @@ def _shifted(x, axes, shift):
 
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """x with the frequency 0 moved to the middle of each axis."""
-    return _shifted(x, axes, lambda size: (size + 1) // 2)
+    return _shifted("fftshift", x, axes, lambda size: (size + 1) // 2)
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
-    return _shifted(x, axes, lambda size: size // 2)
+    return _shifted("ifftshift", x, axes, lambda size: size // 2)

@@ -13,6 +13,7 @@ from collections import namedtuple
 
 from . import _core
 from ._ops import ops
+from ._shape_functions import normalized_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -286,8 +287,10 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[int | Sequence[int
             raise _core.ArgumentValueError(f"tensordot: argument axes: found {n} for {x1.ndim} and {x2.ndim} axes")
         first, second = range(x1.ndim - n, x1.ndim), range(n)
     else:
-        first, second = ((one,) if hasattr(one, "__index__") else tuple(one) for one in axes)
-    first, second = tuple(first), tuple(second)
+        pair = tuple(axes) if hasattr(axes, "__iter__") else ()
+        if len(pair) != 2:
+            raise _core.ArgumentTypeError(f"tensordot: argument axes: found {axes!r}, expected a count of axes or two lists of them")
+        first, second = (normalized_axes("tensordot", one, x.ndim) for one, x in zip(pair, (x1, x2)))
     if len(first) != len(second):
         raise _core.ArgumentValueError(f"tensordot: argument axes: found {len(first)} and {len(second)} axes, expected pairs")
     return _bp.tensordot(x1, x2, axes1=first, axes2=second)
@@ -319,12 +322,12 @@ def norm(
     if axis is None and (ord is None or x.ndim == 1):
         flat = vector_norm(x, ord=2 if ord is None else ord)
         return _bp.reshape(flat, (1,) * x.ndim) if keepdims else flat
-    axes = tuple(range(x.ndim)) if axis is None else (axis,) if hasattr(axis, "__index__") else tuple(axis)
+    axes = tuple(range(x.ndim)) if axis is None else normalized_axes("norm", axis, x.ndim, "axis")
     if len(axes) == 1:
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) != 2:
         raise _core.ArgumentValueError(f"norm: argument axis: found {len(axes)} axes, expected one or two")
-    rows, columns = (one % x.ndim for one in axes)
+    rows, columns = axes
     rest = tuple(one for one in range(x.ndim) if one not in (rows, columns))
     found = matrix_norm(_bp.permute_dims(x, (*rest, rows, columns)), ord="fro" if ord is None else ord)
     return _bp.expand_dims(found, sorted((rows, columns))) if keepdims else found

@@ -7,6 +7,7 @@
 
 #include "backplane/registration.hpp"
 #include "call/dispatch.hpp"
+#include "host_backend.hpp"
 #include "null_backend.hpp"
 #include "record/toy_record.hpp"
 
@@ -67,17 +68,11 @@ class ElementwiseRows : public ::testing::TestWithParam<uint32_t> {
     for (const char* arg : {"a", "b", "c"})
       if (tensors-- > 0) toy.arg(arg);
     toy.flags = BP_OP_ELEMENTWISE | BP_OP_INPLACE | BP_OP_OUT;
-    bp_kernel_def row{};
-    row.header = BP_HEADER(bp_kernel_def);
-    row.op = name;
-    row.backend = "null";
-    row.fn = obvious;
+    bp_kernel_def row = testing::kernel_row(name, "null", obvious);
     row.context = &seen;
     row.dtypes = BP_DTYPE_BIT(BP_FLOAT64);
     row.flags = flags;
     row.max_elements = max_elements;
-    row.file = __FILE__;
-    row.line = __LINE__;
     return registration.define(toy.def(), {&row, 1});
   }
   Seen seen;

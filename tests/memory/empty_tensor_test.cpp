@@ -6,6 +6,7 @@
 #include "backplane/registration.hpp"
 #include "backplane/transforms.hpp"
 #include "call/dispatch.hpp"
+#include "host_backend.hpp"
 #include "include/backplane/ops.hpp"
 #include "null_backend.hpp"
 #include "record/toy_record.hpp"
@@ -172,16 +173,11 @@ TEST(EmptyTensor, LeavesOutAnOptionalArgument) {
   toy.arg("x");
   toy.arg("weight", BP_TYPE_TENSOR, BP_ARG_OPTIONAL);
   Registration registration("test");
-  bp_kernel_def row{};
-  row.header = BP_HEADER(bp_kernel_def);
-  row.op = "toy::optional";
-  row.backend = "null";
-  row.fn = [](const bp_frame*, const bp_value* args, int32_t, bp_value* outs, int32_t) -> bp_status {
+  const auto kernel = [](const bp_frame*, const bp_value* args, int32_t, bp_value* outs, int32_t) -> bp_status {
     *static_cast<double*>(outs[0].u.t->dl.data) = args[1].tag == BP_TAG_ABSENT ? 7 : 8;
     return BP_OK;
   };
-  row.dtypes = BP_MASK_ANY;
-  row.file = __FILE__;
+  const bp_kernel_def row = testing::kernel_row("toy::optional", "null", kernel);
   const OpHandle op = registration.define(toy.def(), {&row, 1});
   const Tensor x = tensor({1}, {1}), none;
   EXPECT_EQ(values(backplane::call(op, {value(x), value(none)})), (std::vector<double>{7}));
@@ -200,13 +196,8 @@ bp_status bits(const bp_frame*, const bp_value* args, int32_t, bp_value* outs, i
 
 TEST(Generator, MovesOnWithEveryCallOfAGeneratedFunction) {
   testing::null_backend();
-  bp_kernel_def row{};
-  row.header = BP_HEADER(bp_kernel_def);
-  row.op = "bp::random_bits";
-  row.backend = "null";
-  row.fn = bits;
+  bp_kernel_def row = testing::kernel_row("bp::random_bits", "null", bits);
   row.dtypes = BP_DTYPE_BIT(BP_UINT32);
-  row.file = __FILE__;
   bp_plugin_record& record = *new bp_plugin_record;  // as long as the process, like every plugin's
   record.name = "bits";
   record.index = 2;

@@ -14,6 +14,7 @@
 #include "backplane/autograd.hpp"
 #include "backplane/registration.hpp"
 #include "backplane/threads.hpp"
+#include "host_backend.hpp"
 #include "loader/lifecycle.hpp"
 #include "memory/device.hpp"
 #include "memory/lock.hpp"
@@ -143,14 +144,6 @@ struct Vault {
   int restarts = 0;
 } vault;
 
-bp_status two_devices(void*, int32_t* count) {
-  *count = 2;
-  return BP_OK;
-}
-bp_status properties(void*, int32_t, bp_device_properties* out) {
-  out->alignment = 8;
-  return BP_OK;
-}
 bp_status allocate_block(void*, int32_t, uint64_t size, void** data) {
   std::lock_guard guard(vault.lock);
   *data = std::malloc(size);
@@ -161,8 +154,6 @@ bp_status deallocate_block(void*, int32_t, void* data, uint64_t) {
   std::free(data);
   return BP_OK;
 }
-bp_status copy_in(void*, int32_t, bp_stream*, uint64_t, void*, uint64_t, const void*, uint64_t) { return BP_OK; }
-bp_status copy_out(void*, int32_t, bp_stream*, void*, void*, uint64_t, uint64_t) { return BP_OK; }
 bp_status after_fork(void*) {
   new (&vault.lock) std::mutex;
   ++vault.restarts;
@@ -172,16 +163,9 @@ bp_status after_fork(void*) {
 // Tensors of 4 KiB on both devices of the backend.
 std::pair<Tensor, Tensor> in_the_vault() {
   static const bp_device device = [] {
-    bp_backend_def def{};
-    def.header = BP_HEADER(bp_backend_def);
-    def.name = "vault";
-    def.flags = BP_BACKEND_ADDRESSABLE | BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS;
-    def.device_count = two_devices;
-    def.properties = properties;
+    bp_backend_def def = testing::host_backend("vault");
     def.allocate = allocate_block;
     def.deallocate = deallocate_block;
-    def.copy_from_host = copy_in;
-    def.copy_to_host = copy_out;
     def.after_fork = after_fork;
     auto* record = new bp_plugin_record;
     record->name = "vault";

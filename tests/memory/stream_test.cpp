@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "host_backend.hpp"
 #include "memory/device.hpp"
 #include "null_backend.hpp"
 #include "registry/registry.hpp"
@@ -44,15 +45,8 @@ LazyStream& stream_of(bp_stream* s) { return *reinterpret_cast<LazyStream*>(s); 
 char* at(void* data, uint64_t offset) { return static_cast<char*>(data) + offset; }
 
 bp_backend_def definition() {
-  bp_backend_def d{};
-  d.header = BP_HEADER(bp_backend_def);
-  d.name = "lazy";
-  d.device_count = [](void*, int32_t* n) -> bp_status { return *n = 1, BP_OK; };
-  d.properties = [](void*, int32_t, bp_device_properties* p) -> bp_status {
-    std::strcpy(p->name, "lazy device of the tests");
-    p->total_memory = 1 << 30;
-    return BP_OK;
-  };
+  bp_backend_def d = host_backend("lazy");
+  d.flags = 0;
   d.allocate = [](void*, int32_t, uint64_t size, void** data) -> bp_status {
     device.blocks.insert(*data = std::malloc(size));
     return BP_OK;
@@ -131,11 +125,7 @@ bp_device lazy_backend() {
     record->index = 2;
     bp_backend_def backend = definition();
     EXPECT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
-    bp_kernel_def kernel{};
-    kernel.header = BP_HEADER(bp_kernel_def);
-    kernel.op = "bp::negative";  // any unary op will do
-    kernel.backend = "lazy";
-    kernel.fn = twice;
+    bp_kernel_def kernel = kernel_row("bp::negative", "lazy", twice);  // any unary op will do
     kernel.dtypes = BP_DTYPE_BIT(BP_FLOAT64);
     EXPECT_EQ(core::host_table.register_kernel(record, &kernel), BP_OK) << core::host_table.get_error();
     return parse_device("lazy");

@@ -1,5 +1,6 @@
 """Arguments outside their domain: an error at once that names the op, the argument and what was found; never a crash."""
 
+import inspect
 import operator
 
 import backplane as bp
@@ -33,6 +34,19 @@ CASES = {
     "element beyond 64 bits": (lambda: bp.asarray([1, 2**63]), ValueError, "asarray: found an int above .*dtype=backplane.uint64"),
     "index beyond 64 bits": (lambda: X[2**63], ValueError, "index: found 9223372036854775808"),
     "argnums beyond 64 bits": (lambda: bp.grad(lambda x: x.sum(), argnums=2**63), ValueError, "grad: argument 'argnums': found 92"),
+    "size beyond 64 bits": (lambda: bp.empty((2**63,)), ValueError, "empty: argument 'shape': found 9223372036854775808"),
+    "size that is no int": (lambda: bp.empty((2.5,)), TypeError, "empty: argument 'shape': found the tuple"),
+    "bins beyond 64 bits": (lambda: bp.histogram(X, bins=2**63), ValueError, "histogram: argument bins: found 9223372036854775808"),
+    "bins beyond any memory": (lambda: bp.histogram(X, bins=2**50), MemoryError, "histogram: argument bins: found 1125899906842624"),
+    "points that are no count": (lambda: bp.logspace(0, 1, num=1.5), TypeError, "logspace: argument num: found 1.5"),
+    "ints of both ends": (lambda: bp.asarray([2**63, -1]), ValueError, "asarray: .*which no integer dtype holds; name a floating dtype"),
+    "number beyond 64 bits": (lambda: X + 2**64, ValueError, r"add: found 18446744073709551616, .*write float\(x\)"),
+    "number of more digits than Python writes": (lambda: X + 10**5000, ValueError, "add: found an int of 16610 bits"),
+    "size of more digits than Python writes": (lambda: bp.zeros(10**5000), ValueError, "zeros: .*found an int of 16610 bits"),
+    "unbiased by position": (lambda: X.std(0, True), TypeError, r"std: found True by position .* correction, keepdims; .*x.std\(dim=0, unbiased=True\)"),
+    "keepdim by position": (lambda: X.max(0, True), TypeError, r"max: found True by position .* keepdims; .*x.max\(dim=0, keepdim=True\)"),
+    "a number for outputs": (lambda: bp.gradients(1, X), TypeError, "gradients: argument outputs: found int, expected a Tensor"),
+    "a number for a plugin": (lambda: bp.unload_plugin(1), TypeError, "unload_plugin: argument name: found int"),
     "device of no name": (lambda: bp.zeros(2, device="nope"), ValueError, "zeros: argument 'device': .*nope"),
     "dtype of no name": (lambda: bp.zeros(2, dtype="f4"), TypeError, "zeros: argument 'dtype': .*f4"),
     "a date for a number": (lambda: bp.add(X, np.datetime64("2026-01-01")), TypeError, "add: argument 'y': found a value of type"),
@@ -79,6 +93,47 @@ def test_the_error_says_what_is_wrong(name):
     with pytest.raises(error, match=words) as raised:
         call()
     assert isinstance(raised.value, bp.BackplaneError)
+
+
+AXES = ("axis", "axes", "dim", "axis1", "axis2", "axis0", "dim0", "dim1", "start_dim", "end_dim")
+
+
+def functions_of_axes():
+    """Every public function that names an axis: (its name, the function, the argument)."""
+    for namespace in (bp, bp.linalg, bp.fft, F):
+        for name, function in list(vars(namespace).items()):
+            if name.startswith("_") or not callable(function) or isinstance(function, type):
+                continue
+            try:
+                parameters = inspect.signature(function).parameters
+            except ValueError:  # of pybind11, which states none: about the system, not about axes
+                continue
+            for axis in AXES:
+                if axis in parameters:
+                    yield pytest.param(function, axis, id=f"{namespace.__name__}.{name}-{axis}")
+
+
+def argument_in_place_of(parameter):
+    """A good one for a parameter without a default."""
+    if parameter.name in ("arrays", "tensors", "xs"):
+        return [X, X]
+    if parameter.name in ("indices", "index"):
+        return bp.asarray([[0]])
+    return 1 if parameter.name in (*AXES, "n", "k", "q", "repeats", "repetitions", "shift", "shifts", "sizes", "chunks", "start", "length", "offset",
+                                   "indices_or_sections", "size", "step", "p", "value", "values", "num_classes", "sections") else X  # fmt: skip
+
+
+@pytest.mark.parametrize("function, axis", functions_of_axes())
+def test_what_is_no_axis_is_refused_by_us_or_means_all(function, axis):
+    parameters = inspect.signature(function).parameters.values()
+    for bad in (None, 1.5, "x", 1j, object(), (None,), [1.5], 2**63, -(2**70), [2**63], {}):
+        given = {p.name: bad if p.name == axis else argument_in_place_of(p) for p in parameters
+                 if p.name == axis or (p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))}  # fmt: skip
+        by_position = [given.pop(p.name) for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
+        try:
+            function(*by_position, **given)
+        except bp.BackplaneError as error:
+            assert "incompatible function arguments" not in str(error)
 
 
 def test_an_error_of_an_arguments_own_passes_as_it_is():

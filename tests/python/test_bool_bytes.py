@@ -1,10 +1,15 @@
 """Bools are the byte 0 or 1 from the moment they enter, at every door; and kernels do not rely on it."""
 
 import ctypes
+import pathlib
+import subprocess
+import sys
 
 import backplane as bp
 import numpy as np
 import pytest
+
+LAWS = pathlib.Path(__file__).with_name("laws")
 
 BYTES = np.random.default_rng(5).integers(0, 256, 2048).astype(np.uint8)
 BYTES[::3] = 0
@@ -143,3 +148,53 @@ def test_bools_that_nobody_has_written_are_bools():
         del spoiled_memory
         fresh = bp.empty((100_000,), dtype=bp.bool)
         assert int((fresh == True).sum()) + int((fresh == False).sum()) == 100_000  # noqa: E712
+
+
+def test_no_op_leaves_its_memory_or_runs_on():
+    """Whatever becomes of the values, for every entry that takes bools."""
+    done = subprocess.run([sys.executable, str(LAWS / "odd_bools.py")], capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, f"status {done.returncode} after {done.stdout[-300:]}\n{done.stderr[-4000:]}"
+    assert len(done.stdout.splitlines()) > 150, done.stdout
+
+
+def written_by_bytes(shape):
+    """A tensor whose bools NumPy writes as any bytes."""
+    tensor = bp.zeros(shape, dtype=bp.bool)
+    memory = np.asarray(tensor).view(np.uint8)
+    memory[...] = BYTES[: memory.size].reshape(memory.shape)
+    return tensor
+
+
+def test_bools_of_a_python_kernel_are_made_so():
+    @bp.custom_op("own::odd_bools")
+    def one(x: bp.Tensor) -> bp.Tensor:
+        return written_by_bytes(x.shape)
+
+    @bp.custom_op("own::odd_parts")
+    def parts(x: bp.Tensor) -> list[bp.Tensor]:
+        return [written_by_bytes(x.shape), x + 1, written_by_bytes(x.shape)[..., ::2]]
+
+    @bp.custom_op("own::odd_pair")
+    def pair(x: bp.Tensor) -> tuple[bp.Tensor, bp.Tensor]:
+        return written_by_bytes(x.shape), written_by_bytes(x.shape).T
+
+    @bp.custom_op("own::odd_change", mutates_args=("x",))
+    def change(x: bp.Tensor) -> None:
+        np.asarray(x).view(np.uint8)[...] = BYTES[:64].reshape(x.shape)
+
+    x, expected = bp.zeros((8, 8)), (BYTES[:64] != 0).astype(np.uint8).reshape(8, 8)
+    changed, view = bp.zeros((8, 8), dtype=bp.bool), bp.zeros((8, 16), dtype=bp.bool)[:, ::2]
+    change(changed)
+    change(view)
+    first, second, every_second = parts(x)
+    for found, wanted in [(one(x), expected), (first, expected), (every_second, expected[..., ::2]), (pair(x)[0], expected),
+                          (pair(x)[1], expected.T), (changed, expected), (view, expected)]:  # fmt: skip
+        np.testing.assert_array_equal(found.numpy().view(np.uint8), wanted)
+    assert second.tolist() == bp.ones((8, 8)).tolist()
+
+
+def test_from_numpy_never_copies_and_says_so_of_itself():
+    for array in (odd(), np.arange(4.0)[::-1], np.zeros(9, np.uint8)[1:].view(np.float32)):
+        with pytest.raises(ValueError, match="from_numpy: found memory.*asarray, which copies") as raised:
+            bp.from_numpy(array)
+        assert "copy=" not in str(raised.value) and "found False" not in str(raised.value)

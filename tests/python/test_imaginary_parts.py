@@ -50,7 +50,26 @@ DOORS = {
     "weights of cov": lambda x: bp.cov(bp.ones((2, 2)), aweights=Z),
     "softmax": lambda x: F.softmax(Z, dim=0, dtype=bp.float32),
     "rfft": lambda x: bp.fft.rfft(Z),
+    "celu": lambda x: F.celu(x, alpha=1 + 1j),
+    "elu into out": lambda x: bp.ops.bp.elu(x.float(), alpha=1j, out=bp.ones(2)),
+    "elu in place": lambda x: bp.Op("bp::elu", "elu_", inplace=True)(x.float(), alpha=1j),
+    "softplus of a leaf": lambda x: F.softplus(bp.ones(2).requires_grad_(), beta=1j),
+    "softplus inside vmap": lambda x: bp.vmap(lambda row: F.softplus(row, beta=1j))(bp.ones((2, 3))),
+    "softplus inside grad": lambda x: bp.grad(lambda y: bp.sum(F.softplus(y, beta=1j)))(bp.ones(3)),
+    "normal": lambda x: bp.normal((2,), mean=1j, dtype=bp.float64),
+    "uniform": lambda x: bp.uniform((2,), high=1j),
+    "addcmul": lambda x: bp.addcmul(bp.ones(2), bp.ones(2), bp.ones(2), value=1j),
+    "order of a norm": lambda x: bp.linalg.vector_norm(Z, ord=2 + 1j),
+    "arange": lambda x: bp.arange(0, 3 + 1j),
+    "cross_entropy": lambda x: F.cross_entropy(bp.ones((2, 3)), bp.asarray([0, 1]), ignore_index=1 + 2j),
+    "nll_loss": lambda x: F.nll_loss(bp.ones((2, 3)), bp.asarray([0, 1]), ignore_index=1 + 2j),
+    "list of a custom op": lambda x: summed(bp.ones(2), [1.0, 1j]),
 }
+
+
+@bp.custom_op("own::summed_factors")
+def summed(x: bp.Tensor, factors: list[float]) -> bp.Tensor:
+    return x * sum(factors)
 
 
 @pytest.mark.parametrize("dtype", [bp.float32, bp.float64, bp.int64], ids=str)
@@ -74,3 +93,17 @@ def test_the_error_says_what_to_write():
             call()
     with pytest.raises(bp.DtypeError, match="the complex number 1 - 2j does not fit float32.*real part"):
         bp.full((1,), 1 - 2j, dtype=bp.float32)
+
+
+def test_a_kernel_in_python_takes_them():
+    @bp.custom_op("own::turned")
+    def turned(x: bp.Tensor, by: complex) -> bp.Tensor:
+        return x * by
+
+    assert turned(bp.ones(2), 2j).tolist() == [2j, 2j]
+    assert summed(bp.ones(1), [0.5, 2**64 - 1, True]).item() == float(2**64)
+
+
+def test_a_scalar_of_a_complex_result_counts():
+    assert bp.addcmul(Z, Z, Z, value=1j).tolist() == [z + 1j * z * z for z in Z.tolist()]
+    assert bp.full((1,), 1j).item() == 1j and bp.linspace(0, 1j, 2).tolist() == [0, 1j]

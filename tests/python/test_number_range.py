@@ -65,11 +65,19 @@ def outside(dtype):
     return [number for number in (low - 1, high + 1, 2**62, -(2**62), 2**63, -(2**63), 2**64 - 1) if not low <= number <= high]
 
 
+def of_numpy(number):
+    """As a number of NumPy, where it has one of that size."""
+    return next((kind(number) for kind in (np.int64, np.uint64) if np.iinfo(kind).min <= number <= np.iinfo(kind).max), number)
+
+
 # Every way in which a Python number becomes an element, or meets one.
 DOORS = {
     "asarray": lambda x, n: bp.asarray(n, dtype=x.dtype),
     "asarray of a list": lambda x, n: bp.asarray([[0, n]], dtype=x.dtype),
     "asarray of a list with a tensor": lambda x, n: bp.asarray([x[0], n]),
+    "asarray of a number of NumPy": lambda x, n: bp.asarray(of_numpy(n), dtype=x.dtype),
+    "asarray of a list of NumPy's": lambda x, n: bp.asarray([of_numpy(n), np.int8(0)], dtype=x.dtype),
+    "asarray of a list of arrays": lambda x, n: bp.asarray([np.array(n) if of_numpy(n) is not n else n], dtype=x.dtype),
     "tensor": lambda x, n: bp.tensor([n], dtype=x.dtype),
     "array": lambda x, n: bp.array((n,), x.dtype),
     "full": lambda x, n: bp.full((2,), n, dtype=x.dtype),
@@ -234,3 +242,45 @@ def test_numbers_alone_are_compared_as_numbers():
     assert bp.isnan(2.5).item() is False and bp.isfinite(1.5).item() is True and bp.signbit(-1.0).item() is True
     with pytest.raises(OverflowError, match="int64"):
         bp.equal(2**63, 2**63 + 1)
+
+
+def test_numbers_and_arrays_of_numpy():
+    """A number must fit the dtype; an array is cast, as by astype. Without a dtype each keeps its own."""
+    for number in (np.int64(300), np.float32(300.0), np.int16(-1), np.uint64(2**63)):
+        with pytest.raises(OverflowError, match="asarray: the .* is out of bounds for uint8"):
+            bp.asarray(number, dtype=bp.uint8)
+    assert bp.asarray(np.array(300), dtype=bp.uint8).item() == 44
+    for number in (np.bool_(True), np.int16(3), np.uint64(2**64 - 1), np.float16(0.1), np.float64(0.1), np.complex64(1j)):
+        kept = bp.asarray(number)
+        assert kept.dtype.name == number.dtype.name and kept.item() == number.item() and kept.shape == ()
+        wide = bp.asarray(number, dtype=bp.complex128)
+        assert wide.item() == bp.asarray(np.array(number), dtype=bp.complex128).item()
+    assert bp.asarray(np.float64(0.1), dtype=bp.float64).item() == 0.1
+    assert bp.asarray(np.int64(7), dtype=bp.int32, copy=False).item() == 7
+    with pytest.raises(TypeError, match="asarray: found a value of type numpy.datetime64"):
+        bp.asarray(np.datetime64("2026-01-01"), dtype=bp.int64)
+
+
+def test_arrays_without_axes_are_numbers_of_a_list():
+    assert bp.asarray([np.array(3), 4]).tolist() == [3, 4]
+    assert bp.asarray([[np.array(0.5)], [np.array(True)]]).tolist() == [[0.5], [1.0]]
+    assert bp.asarray([np.array(30)], dtype=bp.uint8).dtype is bp.uint8
+    for alien in (np.array("2026-01-01", dtype="datetime64[D]"), np.array(None)):
+        with pytest.raises(TypeError, match="asarray: found a value of type numpy.ndarray, expected numbers"):
+            bp.asarray([alien])
+
+
+def test_numbers_of_numpy_beside_tensors_in_a_list():
+    x = bp.asarray(1.0).requires_grad_()
+    for numbers in ([x, np.float32(3)], [np.float64(3), x], [x, np.array(3)], [x, np.int8(3)]):
+        made = bp.asarray(numbers)
+        assert made.dtype is bp.float32 and sorted(made.tolist()) == [1.0, 3.0] and made.requires_grad
+    assert bp.asarray([bp.asarray(1), np.float64(0.5)]).tolist() == [1.0, 0.5]
+
+
+def test_ints_of_both_ends_are_floats_where_these_are_asked_for():
+    assert bp.asarray([2**63, -1], dtype=bp.float64).tolist() == [2.0**63, -1.0]
+    assert bp.asarray([2**64 - 1, -(2**63)], dtype=bp.complex64).tolist() == [2.0**64, -(2.0**63)]
+    x = bp.zeros(2)
+    x[:] = [2**63, -1]
+    assert x.tolist() == [2.0**63, -1.0]

@@ -6,6 +6,7 @@
 
 #include "backplane/autograd.hpp"
 #include "call/dispatch.hpp"
+#include "host_backend.hpp"
 #include "null_backend.hpp"
 #include "record/toy_record.hpp"
 
@@ -42,13 +43,8 @@ bp_status by_ops(const bp_frame* frame, const bp_value* args, int32_t, bp_value*
 }
 
 bp_kernel_def row(const char* op, Plan& plan, const char* backend = "null") {
-  bp_kernel_def def{};
-  def.header = BP_HEADER(bp_kernel_def);
-  def.op = op;
-  def.backend = backend;
-  def.fn = by_ops;
+  bp_kernel_def def = testing::kernel_row(op, backend, by_ops);
   def.context = &plan;
-  def.dtypes = BP_MASK_ANY;
   def.flags = BP_KERNEL_STRIDED | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS;
   def.file = "toy.py";
   def.line = 7;

@@ -27,7 +27,8 @@ struct BackwardOptions {
   bool retain_graph = false;
   bool create_graph = false;
 };
-// Accumulates into the leaves' grads. An empty cotangent means ones, for one-element roots only.
+// Accumulates into the leaves' grads. `cotangents`: one per root, or none at all; an empty one means ones, for
+// one-element roots only.
 BACKPLANE_API void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents, BackwardOptions options);
 // Returns the gradients of `inputs` instead, empty where an input was not reached.
 BACKPLANE_API std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents,

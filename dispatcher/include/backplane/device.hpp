@@ -28,8 +28,8 @@ BACKPLANE_API bp_device default_device();
 BACKPLANE_API void set_default_device(bp_device device);
 
 BACKPLANE_API Tensor empty(Shape shape, bp_dtype dtype, bp_device device);
-// Copies `shape` elements with `strides` (in elements; empty: contiguous) from host memory. Of bools every byte but 0
-// is true.
+// Copies `shape` elements with `strides` (in elements, one per axis; empty: contiguous) from host memory. Of bools
+// every byte but 0 is true. Throws for a null address where there are elements, as to_host does.
 BACKPLANE_API Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device);
 // Waits for the tensor's last write and copies its elements, row-major, to `dst` (nbytes of them).
 BACKPLANE_API void to_host(const Tensor& tensor, void* dst);

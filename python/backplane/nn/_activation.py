@@ -4,6 +4,7 @@ import warnings
 
 import backplane as bp
 from backplane import DType, Tensor
+from backplane._shape_functions import normalized_axis
 from backplane._tensor_argument import require_real
 
 from ._arguments import either
@@ -182,7 +183,7 @@ def tanh(input: Tensor) -> Tensor:
 def glu(input: Tensor, dim: int | None = None, *, axis: int | None = None) -> Tensor:
     """The first half of input along dim (the last unless stated) times the sigmoid of the second."""
     dim = either("glu", "dim", "axis", (dim, axis), -1)
-    if input.ndim == 0 or input.shape[dim] % 2:
+    if input.ndim == 0 or input.shape[normalized_axis("glu", dim, input.ndim, "dim")] % 2:
         raise bp.ShapeError(f"glu: argument input: found shape {tuple(input.shape)}, expected an even size of axis {dim}")
     return bp.glu(input, axis=dim)
 

@@ -36,8 +36,10 @@ def _check_weight(function, weight, classes):
         raise bp.ShapeError(f"{function}: argument weight: found shape {tuple(weight.shape)}, expected ({classes},), one per class")
 
 
-def _labels(target, ignore_index):
+def _labels(function, target, ignore_index):
     """The labels, 0 in place of those to ignore, and which count (None: all)."""
+    if not hasattr(ignore_index, "__index__"):
+        raise bp.ArgumentTypeError(f"{function}: argument ignore_index: found {ignore_index!r}, expected an integer")
     if ignore_index < 0 and bp.isdtype(target.dtype, "unsigned integer"):
         return target, None
     counts = bp.not_equal(target, ignore_index)
@@ -70,7 +72,7 @@ def nll_loss(
     reduction = stated("nll_loss", size_average, reduce, reduction)
     axis = _class_axis("nll_loss", input, target)
     _check_weight("nll_loss", weight, input.shape[axis])
-    labels, counts = _labels(target, ignore_index)
+    labels, counts = _labels("nll_loss", target, ignore_index)
     return _over_examples(bp.nll_loss(input, labels, axis=axis), labels, counts, weight, reduction)
 
 
@@ -117,7 +119,7 @@ def cross_entropy(
         return _of_probabilities(input, target, weight, axis, reduction, label_smoothing)
     axis = _class_axis("cross_entropy", input, target)
     _check_weight("cross_entropy", weight, input.shape[axis])
-    labels, counts = _labels(target, ignore_index)
+    labels, counts = _labels("cross_entropy", target, ignore_index)
     if label_smoothing > 0:
         return _smoothed(input, labels, counts, weight, axis, reduction, label_smoothing)
     return _over_examples(bp.cross_entropy(input, labels, axis=axis), labels, counts, weight, reduction)

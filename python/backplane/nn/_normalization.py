@@ -20,6 +20,8 @@ __all__ = [
 
 def _last_axes(function, input, normalized_shape):
     """The axes that normalized_shape covers. Errors: ShapeError where the input's last sizes differ from it."""
+    if not hasattr(normalized_shape, "__index__") and not hasattr(normalized_shape, "__iter__"):
+        raise bp.ArgumentTypeError(f"{function}: argument normalized_shape: found {normalized_shape!r}, expected an integer or several")
     shape = [normalized_shape] if hasattr(normalized_shape, "__index__") else list(normalized_shape)
     if not shape or list(input.shape[-len(shape) :]) != shape:
         raise bp.ShapeError(

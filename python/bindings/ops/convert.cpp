@@ -195,7 +195,11 @@ int read_packed_list(const TypeRow& row, PyRef tuple, CallArguments& arguments, 
   bp_value element{};
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (const int read = row.reader(PyTuple_GET_ITEM(tuple.get(), i), arguments, &element); read != 1) return read;
-    floats[i] = element.tag == BP_TAG_FLOAT ? element.u.f : static_cast<double>(element.u.i);
+    if (element.tag == BP_TAG_COMPLEX)
+      return raise(BP_ERROR_DTYPE, "found a complex number in a list, expected real ones; give its real part"), -1;
+    floats[i] = element.tag == BP_TAG_FLOAT       ? element.u.f
+                : element.flags & BP_VALUE_UINT64 ? static_cast<double>(static_cast<uint64_t>(element.u.i))
+                                                  : static_cast<double>(element.u.i);
     bools[i] = element.u.i != 0;
   }
   const bool of_bools = row.reader == read_bool;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backplane/autograd.hpp"
+#include "backplane/device.hpp"
 #include "bindings/ops/custom_op.hpp"
 #include "bindings/ops/slots.hpp"
 #include "bindings/ops/value_objects.hpp"
@@ -168,12 +169,20 @@ void check_apart(const Definition& op, const bp_value* args, int32_t n_args, con
   });
 }
 
+// Bools are the byte 0 or 1 also where a kernel wrote them through a view of its own, in NumPy say.
+Tensor proper_bools(Tensor t) {
+  if (t.dtype() != BP_BOOL || !t.get()->storage || !in_host_memory(t.get())) return t;
+  const char* first = static_cast<const char*>(t.get()->dl.data) + t.get()->dl.byte_offset;
+  if (t.get()->nbytes == 0 || are_bools(first, t.shape(), t.strides())) return t;
+  return from_host(first, t.shape(), t.strides(), BP_BOOL, t.device());
+}
+
 void store_results(const Definition& op, const bp_frame* frame, const bp_value* args, int32_t n_args, PyRef returned,
                    bp_value* outs) {
   const std::vector<PyRef> results = results_of(op, std::move(returned), op.n_results, "kernel");
   const auto own = [&](bp_tensor* t) {
     check_apart(op, args, n_args, t);
-    return own_result(op, t, "kernel");
+    return proper_bools(own_result(op, t, "kernel"));
   };
   for (size_t i = 0; i < op.n_results; ++i) {
     if (outs[i].flags & BP_VALUE_NOT_WANTED) continue;
@@ -185,17 +194,18 @@ void store_results(const Definition& op, const bp_frame* frame, const bp_value* 
   }
 }
 
+void copy_into(const bp_frame* frame, const bp_value& from, bp_value to) {
+  const uint32_t copy = frame->host->find_op(op_def(op_of(Slot::Copy)).name);
+  if (const bp_status status = frame->host->call_op(frame, copy, &from, 1, &to, 1))
+    throw Error(status, frame->host->get_error());
+}
+
 // The first argument's value is in the output when the kernel begins, and the result when it ends.
 PyRef changed_argument(const bp_frame* frame, const bp_value* args, bp_value* outs) {
   bp_tensor* target = outs[0].u.t;
   const bp_tensor* source = args[0].u.t;
   const bool in_place = target->storage == source->storage && target->dl.byte_offset == source->dl.byte_offset;
-  if (!in_place) {
-    bp_value to = outs[0];
-    const uint32_t copy = frame->host->find_op(op_def(op_of(Slot::Copy)).name);
-    if (const bp_status status = frame->host->call_op(frame, copy, args, 1, &to, 1))
-      throw Error(status, frame->host->get_error());
-  }
+  if (!in_place) copy_into(frame, args[0], outs[0]);
   return kernel_argument(tensor_value(target));
 }
 
@@ -217,6 +227,8 @@ bp_status run_python_kernel(const bp_frame* frame, const bp_value* args, int32_t
     own_result(op, handle_of(values[0].get()), "kernel");
     BP_CHECK(returned.get() == Py_None, TYPE, op.name, ": its kernel returned a value of type ",
              Py_TYPE(returned.get())->tp_name, "; it changes '", op.arg_names[0], "' in place and returns None");
+    const Tensor proper = proper_bools(Tensor::share(outs[0].u.t));
+    if (proper.get() != outs[0].u.t) copy_into(frame, value(proper), outs[0]);
   });
 }
 

@@ -165,6 +165,8 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
 // x.reshape(2, 3): the ints beyond the last positional parameter become its tuple.
 PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
   const auto fixed = static_cast<size_t>(signature_of(self)->positional() - 1);
+  for (size_t i = fixed; i < n_positional; ++i)
+    if (PyBool_Check(args[i])) return signature_of(self)->raise_gathered_bool(args[i]);
   PyRef ints = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(n_positional - fixed)));
   if (!ints) return nullptr;
   for (size_t i = fixed; i < n_positional; ++i) {

@@ -4,6 +4,7 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "backplane/plugins.hpp"
+#include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
@@ -158,6 +159,23 @@ std::string explain_op(const py::object& op) {
   return explain(handle);
 }
 
+// Read as ops read a Shape.
+std::vector<int64_t> shape_argument(const py::object& object, const char* who) {
+  bp_arg_def spec{};
+  spec.name = "shape";
+  spec.type = BP_TYPE_SHAPE;
+  CallArguments arguments(1);
+  bp_value& value = *arguments.values();
+  const int read = read_argument(spec, object.ptr(), arguments, &value);
+  if (read < 0) {
+    place_error(who, spec.name);
+    throw py::error_already_set();
+  }
+  BP_CHECK(read == 1, TYPE, who, ": argument 'shape': found ",
+           py::str(found_kind(object.ptr()).get()).cast<std::string>(), ", expected ", expected_kind(spec));
+  return {value.u.ints, value.u.ints + value.count};
+}
+
 py::object promoted(const py::object& a, const py::object& b) {
   bp_dtype left, right;
   BP_CHECK(read_dtype(a.ptr(), &left) == 1 && read_dtype(b.ptr(), &right) == 1, TYPE, "promote: expected two dtypes");
@@ -206,20 +224,22 @@ void bind_system(py::module_& module) {
     to_host(tensor, data);
     return bytes;
   });
-  module.def("from_bytes", [](const py::bytes& bytes, const std::vector<int64_t>& shape, const py::object& dtype_name,
+  module.def("from_bytes", [](const py::bytes& bytes, const py::object& sizes, const py::object& dtype_name,
                               const py::object& device) {
     bp_dtype dtype;
     BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "from_bytes: argument dtype: expected a dtype");
+    const std::vector<int64_t> shape = shape_argument(sizes, "from_bytes");
     int64_t count = dtype_size(dtype);
-    for (int64_t size : shape) count *= size;
+    for (const int64_t size : shape)
+      BP_CHECK(!__builtin_mul_overflow(count, size, &count), VALUE, "from_bytes: its shape exceeds 64 bits");
     BP_CHECK(count == PyBytes_GET_SIZE(bytes.ptr()), VALUE, "from_bytes: found ", PyBytes_GET_SIZE(bytes.ptr()),
              " bytes, expected ", count);
     return from_host(PyBytes_AS_STRING(bytes.ptr()), shape, {}, dtype, device_argument(device, "from_bytes"));
   });
-  module.def("empty", [](const std::vector<int64_t>& shape, const py::object& dtype_name, const py::object& device) {
+  module.def("empty", [](const py::object& shape, const py::object& dtype_name, const py::object& device) {
     bp_dtype dtype;
     BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "empty: argument dtype: expected a dtype");
-    return empty(shape, dtype, device_argument(device, "empty"));
+    return empty(shape_argument(shape, "empty"), dtype, device_argument(device, "empty"));
   });
   module.def("promote", &promoted);
 

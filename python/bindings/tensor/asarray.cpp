@@ -14,6 +14,7 @@
 #include "bindings/ops/slots.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/sequence.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -124,6 +125,15 @@ bool is_plain_number(PyObject* object) {
   return PyFloat_CheckExact(object) || PyLong_Check(object) || PyComplex_CheckExact(object);
 }
 
+// A number of another library, which must fit the dtype that is asked for as Python's must.
+bool is_foreign_number(PyObject* object) {
+  bp_value value{};
+  double pair[2];
+  const int read = read_number(object, &value, pair);
+  if (read < 0) PyErr_Clear();
+  return read > 0;
+}
+
 // Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in. Where that fails
 // too, the error of the first way stands.
 PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
@@ -140,7 +150,8 @@ PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
 
 PyObject* tensor_of_object(PyObject* object, Numbers& numbers, bool may_copy) {
   if (is_tensor(object)) return Py_NewRef(object);
-  if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object))
+  if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object) ||
+      (numbers.dtype != BP_DTYPE_NONE && is_foreign_number(object)))
     return tensor_of_sequence(object, numbers);
   if (PyObject_CheckBuffer(object)) {
     PyObject* tensor = tensor_of_buffer(object, may_copy);
@@ -235,7 +246,6 @@ PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
     Numbers numbers{.dtype = wishes.dtype};
     PyRef found = PyRef::steal(tensor_of_object(object, numbers, wishes.may_copy));
     if (!found) return nullptr;
-    const bool fresh = is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object);
     if (!wishes.has_device && !is_tensor(object) && !numbers.of_tensors) {
       wishes.has_device = true;
       wishes.device = default_device();
@@ -244,7 +254,7 @@ PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
     Tensor after;
     {
       WithoutGil unlocked;
-      after = as_wished(before, wishes, fresh);
+      after = as_wished(before, wishes, numbers.fresh);
     }
     return after.get() == before.get() ? found.release() : wrap_tensor(std::move(after));
   });

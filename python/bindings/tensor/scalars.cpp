@@ -29,7 +29,17 @@ bool is_container(PyTypeObject* type) noexcept {
          (type->tp_as_sequence && type->tp_as_sequence->sq_length);
 }
 
-int int_value(PyObject* integer, bp_value* value) noexcept {
+// Python itself does not write an int of more than 4300 digits.
+[[gnu::cold]] int raise_beyond(PyObject* integer, const char* mend) noexcept {
+  const size_t bits = _PyLong_NumBits(integer);
+  if (bits > 256)
+    raise(BP_ERROR_OVERFLOW, "found an int of %zu bits, expected an int of 64 bits", bits);
+  else
+    raise(BP_ERROR_OVERFLOW, "found %R, expected an int of 64 bits%s", integer, mend);
+  return -1;
+}
+
+int int_value(PyObject* integer, bp_value* value, const char* mend) noexcept {
   int overflow = 0;
   const int64_t number = PyLong_AsLongLongAndOverflow(integer, &overflow);
   if (number == -1 && PyErr_Occurred()) return -1;
@@ -40,9 +50,10 @@ int int_value(PyObject* integer, bp_value* value) noexcept {
   value->u.i = static_cast<int64_t>(PyLong_AsUnsignedLongLong(integer));
   if (!PyErr_Occurred()) return 1;
   PyErr_Clear();
-  raise(BP_ERROR_OVERFLOW, "found %R, expected an int of 64 bits", integer);
-  return -1;
+  return raise_beyond(integer, mend);
 }
+
+constexpr const char* kAsFloat = "; write float(x) for the float that is nearest to it";
 
 int complex_value(PyObject* object, bp_value* value, double* pair) noexcept {
   const Py_complex number = PyComplex_AsCComplex(object);
@@ -59,7 +70,7 @@ int foreign_number(PyObject* object, bp_value* value, double* pair) noexcept {
   if (is_container(type)) return 0;
   if (PyIndex_Check(object)) {
     PyRef integer = PyRef::steal(PyNumber_Index(object));
-    return integer ? int_value(integer.get(), value) : -1;
+    return integer ? int_value(integer.get(), value, kAsFloat) : -1;
   }
   if (PyObject_HasAttrString(object, "__complex__") && !(type->tp_as_number && type->tp_as_number->nb_float)) {
     return complex_value(object, value, pair);
@@ -97,7 +108,7 @@ int read_number(PyObject* object, bp_value* value, double* pair) noexcept {
     value->u.i = object == Py_True;
     return 1;
   }
-  if (PyLong_Check(object)) return int_value(object, value);
+  if (PyLong_Check(object)) return int_value(object, value, kAsFloat);
   if (PyComplex_Check(object)) return complex_value(object, value, pair);
   if (object == Py_None || is_tensor(object) || PyUnicode_Check(object)) return 0;
   return foreign_number(object, value, pair);
@@ -132,7 +143,7 @@ int read_int(PyObject* object, int64_t* value) noexcept {
     return 0;
   }
   bp_value number{};
-  const int read = int_value(integer.get(), &number);
+  const int read = int_value(integer.get(), &number, "");
   if (read > 0 && number.flags) return raise(BP_ERROR_VALUE, "found %R, expected an int of 64 bits", object), -1;
   *value = number.u.i;
   return read;

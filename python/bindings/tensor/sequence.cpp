@@ -7,6 +7,7 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "bindings/ops/convert.hpp"
+#include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -33,8 +34,23 @@ struct Reading {
 
 bool is_sequence(PyObject* object) {
   if (PyList_Check(object) || PyTuple_Check(object)) return true;
-  return !is_tensor(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyDict_Check(object) &&
-         PySequence_Check(object);
+  if (is_tensor(object) || PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) ||
+      !PySequence_Check(object))
+    return false;
+  if (PySequence_Size(object) >= 0) return true;
+  const bool unsized = PyErr_ExceptionMatches(PyExc_TypeError);  // as an array without dimensions is
+  PyErr_Clear();
+  return !unsized;
+}
+
+// As read_number, and of another library's array without dimensions its one element.
+int read_element_number(PyObject* object, bp_value* value, double* pair) {
+  const int read = read_number(object, value, pair);
+  if (read != 0 || !is_foreign_array(object)) return read;
+  PyRef tensor = PyRef::steal(tensor_of_data(object, BP_DTYPE_NONE));
+  if (!tensor && !PyErr_ExceptionMatches(PyExc_MemoryError)) return PyErr_Clear(), 0;  // of dates, of objects
+  PyRef element = PyRef::steal(tensor ? single_element(handle_of(tensor.get()), "asarray") : nullptr);
+  return element ? read_number(element.get(), value, pair) : -1;
 }
 
 bool discover_shape(PyObject* object, std::vector<int64_t>& shape) {
@@ -82,7 +98,7 @@ bool read_element(PyObject* object, Reading& reading) {
   if (is_tensor(object)) return read_tensor(object, reading);
   bp_value value{};
   double pair[2] = {0, 0};
-  const int read = read_number(object, &value, pair);
+  const int read = read_element_number(object, &value, pair);
   if (read < 0) return place_error("asarray", nullptr), false;
   if (read == 0) {
     PyRef kind = found_kind(object);
@@ -136,10 +152,6 @@ PyObject* make_tensor(const Reading& reading, bp_dtype dtype, size_t parts, Pick
 
 // Throws Error.
 void check_numbers(const Reading& reading, bp_dtype dtype) {
-  const bool integer = (BP_DTYPE_BIT(dtype) & BP_MASK_INTEGER) != 0;
-  BP_CHECK(!reading.wide || !integer || dtype == BP_UINT64 || reading.tag != BP_TAG_INT, OVERFLOW,
-           "asarray: found an int above 2**63 - 1, which ", dtype_name(dtype),
-           " does not hold; name dtype=backplane.uint64");
   for (const Number& number : reading.numbers) {
     bp_value value{};
     const double pair[] = {number.real, number.imaginary};
@@ -150,7 +162,7 @@ void check_numbers(const Reading& reading, bp_dtype dtype) {
       value.u.f = number.real;
     else
       value.u.i = number.integer;
-    if (reading.wide && reading.tag == BP_TAG_INT && number.integer < 0) value.flags = BP_VALUE_UINT64;
+    if (reading.tag == BP_TAG_INT && number.integer < 0 && number.real > 0) value.flags = BP_VALUE_UINT64;
     check_number(dtype, value, "asarray");
   }
 }
@@ -164,8 +176,7 @@ PyObject* to_tensor(const Reading& reading, const Numbers& wanted) {
     case BP_TAG_BOOL:
       return make_tensor<uint8_t>(reading, BP_BOOL, 1, integer);
     case BP_TAG_INT:
-      if (reading.wide && reading.negative)
-        return raise(BP_ERROR_VALUE, "asarray: found ints below 0 and above 2**63 - 1, which no integer dtype holds");
+      if (reading.wide && reading.negative) return make_tensor<double>(reading, BP_FLOAT64, 1, floating);
       return make_tensor<int64_t>(reading, reading.wide ? BP_UINT64 : BP_INT64, 1, integer);
     case BP_TAG_COMPLEX:
       return wide ? make_tensor<double>(reading, BP_COMPLEX128, 2, floating)
@@ -183,14 +194,20 @@ PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
     Reading reading;
     if (!discover_shape(object, reading.shape)) return nullptr;
     if (!read_level(object, 0, reading)) return nullptr;
+    const bool of_integers =
+        reading.tag == BP_TAG_INT &&
+        (numbers.dtype == BP_DTYPE_NONE ? !numbers.assigned : (BP_DTYPE_BIT(numbers.dtype) & BP_MASK_INTEGER) != 0);
+    BP_CHECK(!of_integers || !reading.wide || !reading.negative, VALUE,
+             "asarray: found ints below 0 and above 2**63 - 1, which no integer dtype holds; name a floating dtype");
     if (numbers.dtype != BP_DTYPE_NONE) check_numbers(reading, numbers.dtype);
     numbers.of_tensors = reading.tensors;
+    numbers.fresh = true;
     if (reading.tensors) {
       PyRef module = PyRef::steal(PyImport_ImportModule("backplane._nested"));
       PyRef shape = PyRef::steal(shape_tuple(reading.shape.data(), static_cast<int32_t>(reading.shape.size())));
       return module && shape ? PyObject_CallMethod(module.get(), "stacked", "OO", object, shape.get()) : nullptr;
     }
-    BP_CHECK(numbers.assigned || !reading.wide || reading.tag != BP_TAG_INT || numbers.dtype != BP_DTYPE_NONE, VALUE,
+    BP_CHECK(!of_integers || !reading.wide || numbers.dtype != BP_DTYPE_NONE, VALUE,
              "asarray: found an int above 2**63 - 1, which int64 does not hold; name dtype=backplane.uint64");
     return to_tensor(reading, numbers);
   });

@@ -11,6 +11,7 @@ struct Numbers {
   bool assigned = false;           // to elements that exist: any dtype will do
   bp_dtype dtype = BP_DTYPE_NONE;  // of those elements, or asked for: it must hold them
   bool of_tensors = false;         // out: tensors were among them, and say where the result is
+  bool fresh = false;              // out: the result was made of them, and shares no memory
 };
 
 // A new host tensor of the natural dtype of what was found (bool, int64, float32, complex64; where a dtype is asked for

@@ -36,6 +36,7 @@ LAWS = (
     "zero_size",
     "errors",
     "range",
+    "imaginary",
 )
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 # What an op that computes in floating point takes beside the dtypes that it computes in.
