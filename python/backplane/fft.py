@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import ops
-from ._shape_functions import normalized_axes, normalized_axis
+from ._manipulation_functions import normalized_axes, normalized_axis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections import namedtuple
 
 from . import _core
 from ._ops import ops
-from ._shape_functions import normalized_axes
+from ._manipulation_functions import normalized_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

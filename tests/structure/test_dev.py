@@ -32,4 +32,4 @@ def test_exec_without_a_build_runs_in_what_was_built_last(tree):
 
 def test_exec_without_a_build_says_where_there_is_none(tree):
     done = run(tree, "exec", "--no-build", "true")
-    assert done.returncode == 1 and "build/release has no build. Mend: ./dev build" in done.stderr
+    assert done.returncode == 1 and "build/release has no build. Fix: ./dev build" in done.stderr

@@ -4,7 +4,7 @@ import warnings
 
 import backplane as bp
 from backplane import DType, Tensor
-from backplane._shape_functions import normalized_axis
+from backplane._manipulation_functions import normalized_axis
 from backplane._tensor_argument import require_real
 
 from ._arguments import either

@@ -30,16 +30,16 @@ bool is_container(PyTypeObject* type) noexcept {
 }
 
 // Python itself does not write an int of more than 4300 digits.
-[[gnu::cold]] int raise_beyond(PyObject* integer, const char* mend) noexcept {
+[[gnu::cold]] int raise_beyond(PyObject* integer, const char* fix) noexcept {
   const size_t bits = _PyLong_NumBits(integer);
   if (bits > 256)
     raise(BP_ERROR_OVERFLOW, "found an int of %zu bits, expected an int of 64 bits", bits);
   else
-    raise(BP_ERROR_OVERFLOW, "found %R, expected an int of 64 bits%s", integer, mend);
+    raise(BP_ERROR_OVERFLOW, "found %R, expected an int of 64 bits%s", integer, fix);
   return -1;
 }
 
-int int_value(PyObject* integer, bp_value* value, const char* mend) noexcept {
+int int_value(PyObject* integer, bp_value* value, const char* fix) noexcept {
   int overflow = 0;
   const int64_t number = PyLong_AsLongLongAndOverflow(integer, &overflow);
   if (number == -1 && PyErr_Occurred()) return -1;
@@ -50,7 +50,7 @@ int int_value(PyObject* integer, bp_value* value, const char* mend) noexcept {
   value->u.i = static_cast<int64_t>(PyLong_AsUnsignedLongLong(integer));
   if (!PyErr_Occurred()) return 1;
   PyErr_Clear();
-  return raise_beyond(integer, mend);
+  return raise_beyond(integer, fix);
 }
 
 constexpr const char* kAsFloat = "; write float(x) for the float that is nearest to it";
