@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import ops
-from ._manipulation_functions import normalized_axes, normalized_axis
+from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _axes_and_sizes(name, x, s, axes):
     if several and axes is None:
         count = x.ndim if s is None else len(s)
         axes = range(x.ndim - count, x.ndim)
-    found = normalized_axes(name, axes, x.ndim) if several else [normalized_axis(name, axes, x.ndim)]
+    found = _normalized_axes(name, axes, x.ndim) if several else [_normalized_axis(name, axes, x.ndim)]
     if s is not None and len(s) != len(found):
         raise _core.ArgumentValueError(f"{name}: argument s: found {len(s)} sizes for {len(found)} axes")
     if not found and name not in ("fftn", "ifftn"):
@@ -230,7 +230,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: D
 
 
 def _shifted(name, x, axes, shift):
-    for axis in range(x.ndim) if axes is None else normalized_axes(name, axes, x.ndim):
+    for axis in range(x.ndim) if axes is None else _normalized_axes(name, axes, x.ndim):
         size = x.shape[axis]
         first = shift(size)
         if first == 0:

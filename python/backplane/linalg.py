@@ -13,7 +13,7 @@ from collections import namedtuple
 
 from . import _core
 from ._ops import ops
-from ._manipulation_functions import normalized_axes
+from ._manipulation_functions import normalized_axes as _normalized_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[int | Sequence[int
         pair = tuple(axes) if hasattr(axes, "__iter__") else ()
         if len(pair) != 2:
             raise _core.ArgumentTypeError(f"tensordot: argument axes: found {axes!r}, expected a count of axes or two lists of them")
-        first, second = (normalized_axes("tensordot", one, x.ndim) for one, x in zip(pair, (x1, x2)))
+        first, second = (_normalized_axes("tensordot", one, x.ndim) for one, x in zip(pair, (x1, x2)))
     if len(first) != len(second):
         raise _core.ArgumentValueError(f"tensordot: argument axes: found {len(first)} and {len(second)} axes, expected pairs")
     return _bp.tensordot(x1, x2, axes1=first, axes2=second)
@@ -322,7 +322,7 @@ def norm(
     if axis is None and (ord is None or x.ndim == 1):
         flat = vector_norm(x, ord=2 if ord is None else ord)
         return _bp.reshape(flat, (1,) * x.ndim) if keepdims else flat
-    axes = tuple(range(x.ndim)) if axis is None else normalized_axes("norm", axis, x.ndim, "axis")
+    axes = tuple(range(x.ndim)) if axis is None else _normalized_axes("norm", axis, x.ndim, "axis")
     if len(axes) == 1:
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) != 2:
