@@ -315,57 +315,6 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
   return t;
 }
 
-void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype,
-                 Device& device) {
-  BP_CHECK(&device_of(target) == &device, VALUE, op.record->name, ": out is on device ", name_of(device_of(target)),
-           "; the arguments are on ", name_of(device));
-  bool same = target.dl.ndim == shape.ndim && std::equal(shape.sizes, shape.sizes + shape.ndim, target.dl.shape);
-  if (!same) {
-    auto text = [](int32_t n, const int64_t* sizes) {
-      std::string s = "(";
-      for (int32_t i = 0; i < n; ++i) s += (i ? ", " : "") + std::to_string(sizes[i]);
-      return s + (n == 1 ? ",)" : ")");
-    };
-    detail::fail(BP_ERROR_SHAPE, op.record->name, ": the output has shape ", text(target.dl.ndim, target.dl.shape),
-                 "; the result has shape ", text(shape.ndim, shape.sizes));
-  }
-  BP_CHECK(dtype_kind(dtype) <= dtype_kind(target.dtype), DTYPE, op.record->name, ": a result of dtype ",
-           kDtypeNames[dtype], " cannot be written into an output of dtype ", kDtypeNames[target.dtype],
-           "; cast it first");
-  check_writable(op, target);
-}
-
-void check_writable(const OpEntry& op, const TensorImpl& target) {
-  BP_CHECK(target.storage, VALUE, op.record->name, ": the output has no data");
-  BP_CHECK(!target.storage->read_only, VALUE, op.record->name,
-           ": the output is read-only memory of another library; copy it");
-  BP_CHECK(is_contiguous(target) || !self_overlaps(target), VALUE, op.record->name,
-           ": several elements of the output share one place in memory (a broadcast view); copy it first");
-}
-
-Device& device_of_call(const Call& call) {
-  TensorImpl* first = nullptr;
-  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
-    if (t->flags & BP_TENSOR_WRAPPER)
-      detail::fail(BP_ERROR_VALUE, call.op.record->name,
-                   ": a tensor of a transform that has ended reached a device; return it from the transformed function "
-                   "instead of keeping it");
-    if (!first) {
-      first = t;
-      return;
-    }
-    if (!same_device(*first, *t))
-      detail::fail(BP_ERROR_VALUE, call.op.record->name, ": tensors on different devices: ", name_of(device_of(*first)),
-                   " and ", name_of(device_of(*t)), "; move one with to(device)");
-  });
-  if (first) return device_of(*first);
-  for (int32_t i = 0; i < call.n_args; ++i)
-    if (call.args[i].tag == BP_TAG_DEVICE) return device_at(call.args[i].u.d);
-  for (int32_t i = 0; i < call.n_outs; ++i)
-    if (call.outs[i].flags & BP_VALUE_GIVEN) return device_of(*impl(call.outs[i].u.t));
-  return device_at(default_device());
-}
-
 // A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
 [[gnu::noinline]] bool compare_beyond(const Call& call, bp_dtype compute) {
   bp_value replaced[kMaxArgs];
@@ -375,7 +324,6 @@ Device& device_of_call(const Call& call) {
 }
 
 void call_on_device(const Call& call) {
-  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return call_view(call);
   Device& device = device_of_call(call);
   check_usable(device);
   const OpRecord& record = *call.op.record;
@@ -387,13 +335,16 @@ void call_on_device(const Call& call) {
   if (!decompose && !lacking)
     if (const KernelRow* row = pick_row(call, device, compute, shapes, nullptr))
       return run_kernel(call, *row, device, compute, shapes);
-  if (call.op.decompose && !lacking) {
+  const Plan& plan = call.op.plan();
+  const uint32_t backend = device.backend->index;
+  const DeviceRule otherwise =
+      lacking || backend >= plan.n_devices ? DeviceRule::kMissing : plan.devices[backend].otherwise;
+  if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
     counters.decompositions.fetch_add(1, std::memory_order_relaxed);
     return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
-  if ((call.op.flags & BP_OP_HOST) && !lacking && !device.host_memory() &&
-      counters.host_fallback_allowed.load(std::memory_order_relaxed))
+  if (otherwise == DeviceRule::kHostFallback && counters.host_fallback_allowed.load(std::memory_order_relaxed))
     return call_host_fallback(call, device);
   Refusals why;
   pick_row(call, device, compute, shapes, &why);

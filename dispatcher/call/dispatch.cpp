@@ -153,7 +153,8 @@ void call_key(const Call& call, const KeySlot* slot) {
   const KernelRow* row = slot->row;
   const KeyRecord& key = *slot->key;
   const uint64_t below = call.mask & ~(uint64_t{1} << key.bit);
-  CallGuard guard;
+  // A replaced op's plan may be older than the key's end.
+  if (!row && key.withdrawn) return dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, below});
   bp_frame frame = frame_of(*call.op.record);
   frame.context = row ? row->def.context : key.context;
   frame.keys = below;
@@ -168,16 +169,17 @@ void call_key(const Call& call, const KeySlot* slot) {
   }
 }
 
+// The edge of ops without a fast path.
+bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* outs) noexcept {
+  return call_packed_slow(op.handle, args, op.n_args, outs, op.n_results);
+}
+
 [[gnu::constructor]] void register_handlers() {
   handlers.device = [](const Call& call, const KeySlot*) { call_on_device(call); };
   handlers.decomposition = [](const Call& call, const KeySlot*) { call_decomposition(call); };
   handlers.view = [](const Call& call, const KeySlot*) { call_view(call); };
   handlers.key = call_key;
-  handlers.fast[static_cast<size_t>(FastPath::kNone)] = {
-      [](const OpEntry& op, const bp_value* args, bp_value* outs) noexcept {
-        return call_packed_slow(op.handle, args, op.n_args, outs, op.n_results);
-      },
-      nullptr};
+  handlers.edges[static_cast<size_t>(FastPath::kNone)].packed = call_packed_whole;
   register_edges<FastPath::kLikeOperands>();
   register_edges<FastPath::kInferred>();
   register_edges<FastPath::kFromKernel>();

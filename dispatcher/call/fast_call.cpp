@@ -15,7 +15,7 @@ uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
   uint32_t traits = ~0u;
   if (is_special_number(v) || v.tag == BP_TAG_TENSOR_LIST) traits &= ~Operands::kPlain;
   if (v.tag == BP_TAG_TENSOR_LIST || i >= 64 || !(op.record->tensor_args >> i & 1)) return traits;
-  const bool number = op.fast == FastPath::kLikeOperands && (v.tag == BP_TAG_FLOAT || v.tag == BP_TAG_INT);
+  const bool number = op.fast_path == FastPath::kLikeOperands && (v.tag == BP_TAG_FLOAT || v.tag == BP_TAG_INT);
   const bool left_out = v.tag == BP_TAG_ABSENT && !(op.record->needed_tensors >> i & 1) && i >= op.record->n_alike;
   if (v.tag != BP_TAG_ABSENT) traits &= ~Operands::kNoNumbers;
   if (!number && !left_out) traits &= ~Operands::kPlain;
@@ -38,7 +38,7 @@ Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& ke
     if (!sum.first) sum.first = &t;
     const TensorImpl& x = *sum.first;
     if (!t.storage || !same_device(t, x) || (t.dtype != x.dtype && i < op.record->n_alike) ||
-        (op.fast == FastPath::kLikeOperands && !same_shape(t, x)))
+        (op.fast_path == FastPath::kLikeOperands && !same_shape(t, x)))
       sum.traits &= ~Operands::kPlain;
   }
   return sum;

@@ -33,7 +33,7 @@ inline bool must_decompose(const OpEntry& op) noexcept {
   const TensorImpl& first = *operands.first;
   if (first.backend >= plan.n_devices) [[unlikely]]
     return nullptr;
-  const FastRow& row = plan.devices[first.backend].fast;
+  const FastRow& row = plan.devices[first.backend].fast_row;
   if (!(row.dtypes & first.storage->device->plain_dtypes & BP_DTYPE_BIT(first.dtype))) [[unlikely]]
     return nullptr;
   if (!((row.granted_flags | operands.traits) & BP_TENSOR_CONTIGUOUS)) return nullptr;
@@ -72,6 +72,11 @@ template <FastPath kPath>
   return true;
 }
 
+// view_call.cpp, where its edges are made.
+template <>
+bool call_fast<FastPath::kView>(const OpEntry& op, const Plan& plan, const bp_value* args, bp_value* out, uint64_t mask,
+                                Operands operands);
+
 // The keys among `keys` that intercept.
 [[gnu::always_inline]] inline uint64_t intercepting(const Plan& plan, uint64_t keys, uint64_t mask) {
   return keys & mask & ~thread_state.excluded_keys & plan.answers;
@@ -96,7 +101,7 @@ template <FastPath kPath>
 // dispatch.cpp: call_packed of a call that no fast path serves.
 bp_status call_packed_slow(uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept;
 
-// The two edges. Apart from the slow path, and one for each kind of op, so that all that a call needs stays in
+// The two edges. Apart from the slow path, and one of each for each kind of op, so that all that a call needs stays in
 // registers.
 template <FastPath kPath>
 bp_status call_packed_fast(const OpEntry& op, const bp_value* args, bp_value* outs) noexcept {
@@ -117,7 +122,7 @@ bool attempt_fast(const OpEntry& op, const bp_value* args, bp_value* outs, uint6
 
 template <FastPath kPath>
 void register_edges() {
-  handlers.fast[static_cast<size_t>(kPath)] = {call_packed_fast<kPath>, attempt_fast<kPath>};
+  handlers.edges[static_cast<size_t>(kPath)] = {call_packed_fast<kPath>, attempt_fast<kPath>};
 }
 
 }  // namespace backplane::core

@@ -1,6 +1,7 @@
 // What a call would give, by its record's rules alone: the meta behaviour of every op.
 #include "backplane/op.hpp"
 #include "call/dispatch.hpp"
+#include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 
@@ -34,6 +35,7 @@ std::vector<InferredResult> infer_all(const core::OpEntry& entry, const bp_value
 }  // namespace
 
 std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_args) {
+  core::CallGuard guard;
   const core::OpEntry& entry = core::checked_entry(op);
   try {
     return infer_all(entry, args, n_args);

@@ -17,6 +17,7 @@ struct Operands {
   // Of one device, dtype and, where the op wants that, shape.
   static constexpr uint32_t kPlain = 1u << 31;
   static constexpr uint32_t kNoNumbers = 1u << 30;  // none stands in a tensor position
+  static_assert(BP_TENSOR_CONTIGUOUS < kNoNumbers && BP_TENSOR_NUMBER < kNoNumbers && BP_TENSOR_WRAPPER < kNoNumbers);
 };
 
 // Visits the tensors among values, lists included.

@@ -31,7 +31,7 @@ TensorImpl* donated_operand(const OpEntry& op, const TensorImpl& first, const bp
 void call_donating(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
                    uint64_t donated) {
   const Plan& plan = op.plan();
-  if (op.fast != FastPath::kLikeOperands || n_args != op.n_args || out->flags != 0 || must_decompose(op))
+  if (op.fast_path != FastPath::kLikeOperands || n_args != op.n_args || out->flags != 0 || must_decompose(op))
     return call(op, args, n_args, out, 1, mask);
   uint64_t keys;
   const Operands operands = read_operands<FastPath::kLikeOperands>(op, args, keys);

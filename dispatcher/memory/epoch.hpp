@@ -84,24 +84,6 @@ class CallGuard {
   uint64_t after_;  // the epoch to leave behind; 0: another guard of this thread is around this one
 };
 
-// The same for the fastest path only: `entered` is false where a CallGuard would do more than two stores.
-class OutermostCall {
- public:
-  OutermostCall() noexcept : epoch_(thread_state.epoch.load(std::memory_order_relaxed)) {
-    if (!entered()) return;
-    thread_state.epoch.store(epoch_ + kInside, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // as in CallGuard
-  }
-  ~OutermostCall() {
-    if (entered()) thread_state.epoch.store(epoch_ + kNextEpoch, std::memory_order_release);
-  }
-  OutermostCall(const OutermostCall&) = delete;
-  bool entered() const noexcept { return (epoch_ & (kInside | kSlowEntry)) == 0; }
-
- private:
-  uint64_t epoch_;
-};
-
 // The sum over all threads, ended ones included.
 int64_t counted_leases(uint32_t plugin, uint32_t kind);
 

@@ -15,7 +15,7 @@ const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
   if (entry.flags & BP_OP_COMPOSITE) return "decomposition";
   if (backend.index >= plan.n_devices) return "none";
   const DeviceSlot& slot = plan.devices[backend.index];
-  const bool kernel = !slot.rows.empty() && slot.otherwise != DeviceRule::kView;
+  const bool kernel = !slot.rows.empty() && slot.otherwise > DeviceRule::kFunction;
   return kernel ? "kernel" : kNames[static_cast<size_t>(slot.otherwise)];
 }
 
@@ -24,6 +24,7 @@ const char* rule_on(const OpEntry& entry, const BackendRecord& backend) {
 const char* batch_rule(OpHandle op) {
   static constexpr const char* kNames[] = {"stated",   "derived", "decomposition", "loop",
                                            "creation", "refused", "missing"};
+  CallGuard guard;
   const OpEntry& entry = checked_entry(op);
   return entry.flags & BP_OP_HIGHER_ORDER ? "function" : kNames[static_cast<size_t>(entry.batch.kind)];
 }

@@ -166,8 +166,12 @@ void device_slot(std::ostringstream& out, const OpEntry& entry, uint32_t backend
 }
 
 void key_slot(std::ostringstream& out, const KeySlot& slot) {
-  if (slot.key->withdrawn) return;
+  if (slot.key->withdrawn && !slot.row) return;
   out << "  key " << slot.key->name << ": ";
+  if (slot.handle == handlers.decomposition) {
+    out << "sees the calls of the decomposition\n";
+    return;
+  }
   if (slot.row)
     out << "row of plugin \"" << slot.row->owner->name << "\" (" << slot.row->file << ":" << slot.row->def.line
         << ")\n";

@@ -68,7 +68,7 @@ uint64_t highest_key(uint64_t keys) noexcept {
     const auto bit = static_cast<uint32_t>(__builtin_ctzll(rest));
     const KeyRecord* key = key_at(bit);
     const int64_t rank = key && !key->withdrawn ? key->rank : INT64_MIN;
-    if (rank > best_rank || !best) best_rank = rank, best = uint64_t{1} << bit;
+    if (rank >= best_rank) best_rank = rank, best = uint64_t{1} << bit;  // a level before the creation in it
   }
   return best;
 }

@@ -27,6 +27,7 @@ KeySlot layer_slot(const OpEntry& op, const KeyRecord& key) {
   return {key.handle, key.fast, &key, nullptr};
 }
 
+// A plugin's key sees a composite's parts, always.
 KeySlot plugin_slot(const OpEntry& op, const KeyRecord& key, const KernelRow* row) {
   if (!row && (key.withdrawn || !key.fallback)) return {nullptr, nullptr, &key, nullptr};
   return {op.flags & BP_OP_COMPOSITE ? handlers.decomposition : handlers.key, nullptr, &key, row};
@@ -37,9 +38,9 @@ void plan_keys(const OpEntry& entry, Plan& plan) {
     const KeyRecord* key = key_at(bit);
     if (!key) break;
     const KernelRow* best = nullptr;
+    const std::string backend = "key:" + key->name;
     for (const auto& row : entry.rows)
-      if (!row->withdrawn && row->backend == "key:" + key->name && (!best || row_before(row.get(), best)))
-        best = row.get();
+      if (!row->withdrawn && row->backend == backend && (!best || row_before(row.get(), best))) best = row.get();
     plan.keys.push_back(plugin_slot(entry, *key, best));
   }
   for (uint32_t bit = kPluginBits; bit < 64; ++bit)
@@ -63,10 +64,11 @@ void plan_devices(const OpEntry& entry, Plan& plan) {
     const BackendRecord& backend = backend_at(i);
     DeviceSlot& slot = plan.devices[i];
     slot.otherwise = rule_without_rows(entry, backend);
+    if (backend.withdrawn) continue;
     for (const auto& row : entry.rows)
       if (!row->withdrawn && (row->for_all || row->backend == backend.name)) slot.rows.push_back(row.get());
     std::sort(slot.rows.begin(), slot.rows.end(), row_before);
-    if (!slot.rows.empty() && !entry.withdrawn) slot.fast = fast_row(entry, *slot.rows.front(), i);
+    if (!slot.rows.empty() && !entry.withdrawn) slot.fast_row = fast_row(entry, *slot.rows.front(), i);
   }
 }
 
@@ -80,7 +82,7 @@ void rebuild_plan(OpEntry& entry) {
                                                                  : handlers.device;
   plan_keys(entry, *plan);
   plan_devices(entry, *plan);
-  if (const Plan* old = entry.plan_.exchange(plan.release(), std::memory_order_acq_rel))
+  if (const Plan* old = entry.current_plan.exchange(plan.release(), std::memory_order_acq_rel))
     retired().plans.emplace_back(old);
 }
 

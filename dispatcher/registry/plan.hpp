@@ -4,6 +4,8 @@
 // level's, the tape's. The slot of the highest one that the op answers to handles the call, and calls on below it. With
 // none left, the device's slot does. The call, `explain` and the coverage table read the same plan.
 //
+// A key that the op does not answer to stays in the mask: the calls that its decomposition makes may answer to it.
+//
 // A plan is immutable. It is made anew whenever the op's rows, the keys or the backends change, and replaced as a
 // whole, so that calls read it without a lock.
 #pragma once
@@ -64,7 +66,7 @@ const KeyRecord* find_key(std::string_view name) noexcept;
 // The highest-ranked of a set of keys, as a bit.
 uint64_t highest_key(uint64_t keys) noexcept;
 uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
-// A layer's key, by its static initialiser.
+// A layer's key, by its static initialiser: before the first op.
 void register_layer(uint64_t key, const char* name, int64_t rank, Handle handle, HandleFast fast = nullptr);
 
 // A key of an op.
@@ -86,12 +88,12 @@ struct FastRow {
   bp_frame frame{};  // of a call on ordinal 0, but for its keys and compute dtype
 };
 
-// What serves a call on a backend whose rows, if any, decline.
+// What serves a call on a backend whose rows, if any, decline. Of a composite none is asked.
 enum class DeviceRule : uint8_t { kView, kFunction, kDecomposition, kHostFallback, kMissing };
 
 // A backend's rows of an op.
 struct DeviceSlot {
-  FastRow fast;
+  FastRow fast_row;
   std::vector<const KernelRow*> rows;  // the best first
   DeviceRule otherwise = DeviceRule::kMissing;
 };
@@ -102,7 +104,8 @@ enum class FastPath : uint8_t {
   kView,          // of its first argument, which is its only tensor
   kLikeOperands,  // elementwise: a fresh output of the operands' common shape
   kInferred,      // a fresh output by the entry's rules
-  kFromKernel     // dynamic: the kernel makes it
+  kFromKernel,    // dynamic: the kernel makes it
+  kCount
 };
 
 struct Plan {
@@ -124,10 +127,11 @@ struct FastEdges {
   bool (*attempt)(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t mask) = nullptr;
 };
 
-// What handles calls, as plans name it: put here by call/ and functions/, in static initialisers.
+// What handles calls, as plans name it: put here by call/ and functions/, in static
+// initialisers, before the first op.
 struct Handlers {
   Handle view, device, decomposition, function, key;
-  FastEdges fast[5];  // by FastPath
+  FastEdges edges[static_cast<size_t>(FastPath::kCount)];
 };
 extern constinit Handlers handlers;
 

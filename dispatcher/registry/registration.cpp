@@ -12,7 +12,7 @@ using namespace core;
 
 namespace {
 // The keys that plugins may ask for; the rest are the core's.
-constexpr uint64_t kPluginKeys = (uint64_t{1} << 60) - 1;
+constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
 }  // namespace
 
 Registration::Registration(const std::string& owner) : owner_(new PluginRecord) {
@@ -56,7 +56,7 @@ void Registration::withdraw() noexcept {
   try {
     core::withdraw(owner_);
   } catch (const std::exception&) {
-    // Out of memory while the tables were made anew: the op stays.
+    // Out of memory while plans were made anew: the op stays.
     defined_ = true;
   }
 }

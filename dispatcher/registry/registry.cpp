@@ -20,6 +20,8 @@ constexpr const char* kRoleTags[] = {"role:add",     "role:full",    "role:copy"
                                      "role:permute", "role:reshape", "role:select", "role:concat", "role:sum"};
 
 void register_built_ins() {
+  BP_CHECK(handlers.device && handlers.function && key_at(63) && key_at(62), INTERNAL,
+           "an op was asked for before the library's static initialisers ran");
   for (uint32_t i = 0; i < bp_op_count; ++i) register_op(core_plugin(), *bp_ops[i]);
 }
 
@@ -49,8 +51,8 @@ void classify(OpEntry& entry) {
   entry.forward = by(BP_RULE_JVP);
   entry.n_args = static_cast<int32_t>(record.args.size());
   entry.n_results = static_cast<int32_t>(record.results.size());
-  entry.fast = fast_path(record);
-  entry.edges = handlers.fast[static_cast<size_t>(entry.fast)];
+  entry.fast_path = fast_path(record);
+  entry.edges = handlers.edges[static_cast<size_t>(entry.fast_path)];
   if (has_tag(record.def.tags, "creation") || (entry.flags & (BP_OP_CREATION | BP_OP_RANDOM))) entry.flags |= kCreates;
   entry.vjp_of_arg.clear();
   entry.jvp_of_arg.clear();

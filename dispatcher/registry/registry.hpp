@@ -1,8 +1,9 @@
 // The run-time registry: ops, kernel rows and functionality keys, each with its owner.
 //
-// Reading is lock-free: an op's entry and its plan are reached through atomics and are never freed, so a call
-// that holds a CallGuard may use what it read. Writing happens under one lock. Kernel rows of a withdrawn plugin leave
-// the plan; entries of its ops stay, marked. What a program's own definition replaces is freed once nothing reads it.
+// Reading is lock-free: an op's entry and its plan are reached through atomics, and freed once every call that
+// could see them has ended: a call that holds a CallGuard may use what it read. Writing happens under one lock. Kernel
+// rows of a withdrawn plugin leave the plan; entries of its ops stay, marked. What a program's own definition replaces
+// is freed once nothing reads it.
 #pragma once
 
 #include <atomic>
@@ -29,14 +30,14 @@ enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 struct OpEntry {
   // Read by every call, and therefore side by side. A withdrawn op's plan has no fast rows that take anything.
   std::unique_ptr<OpRecord> record;
-  std::atomic<const Plan*> plan_{nullptr};
-  uint64_t flags = 0;  // BP_OP_*
+  std::atomic<const Plan*> current_plan{nullptr};
+  uint64_t flags = 0;  // BP_OP_*, and those above
   int32_t n_args = 0;
   int32_t n_results = 0;
   FastEdges edges;  // of its fast path
-  FastPath fast = FastPath::kNone;
+  FastPath fast_path = FastPath::kNone;
   std::atomic<bool> withdrawn{false};
-  const Plan& plan() const { return *plan_.load(std::memory_order_acquire); }
+  const Plan& plan() const { return *current_plan.load(std::memory_order_acquire); }
 
   uint32_t handle = 0;
   mutable std::atomic<bool> host_fallback_reported{false}, batch_loop_reported{false};
@@ -52,7 +53,7 @@ struct OpEntry {
   std::shared_ptr<void> kept;                    // what the record's functions read, where the registering side asks
   std::atomic<uint32_t> holds{0};                // references from hold_op_def
   bool lasting = false;                          // others may point into it for as long as the process lives
-  ~OpEntry() { delete plan_.load(std::memory_order_relaxed); }
+  ~OpEntry() { delete current_plan.load(std::memory_order_relaxed); }
 };
 
 // Frees what definitions have replaced, as far as no call, node or holder reads it any more. Never waits. Without the

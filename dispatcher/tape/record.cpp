@@ -318,10 +318,10 @@ bool record_fast(const Call& call, Operands operands) {
   const auto served = [&]<FastPath kPath>() {
     return call_fast<kPath>(op, op.plan(), call.args, call.outs, call.mask & ~kTapeKey, operands);
   };
-  const bool elementwise = op.fast == FastPath::kLikeOperands;
+  const bool elementwise = op.fast_path == FastPath::kLikeOperands;
   if (!(elementwise                        ? served.operator()<FastPath::kLikeOperands>()
-        : op.fast == FastPath::kInferred   ? served.operator()<FastPath::kInferred>()
-        : op.fast == FastPath::kFromKernel ? served.operator()<FastPath::kFromKernel>()
+        : op.fast_path == FastPath::kInferred   ? served.operator()<FastPath::kInferred>()
+        : op.fast_path == FastPath::kFromKernel ? served.operator()<FastPath::kFromKernel>()
                                            : false))
     return false;
   const bp_value& out = call.outs[0];

@@ -113,7 +113,7 @@ TEST(Reclaim, CallsOfOtherThreadsGoOn) {
       CallGuard guard;
       const OpEntry* entry = op_entry(handle);
       EXPECT_EQ(entry->record->name, "toy::busy");
-      EXPECT_NE(entry->plan_.load(), nullptr);
+      EXPECT_NE(entry->current_plan.load(), nullptr);
     }
   });
   for (int i = 0; i < 300; ++i) op.define();
