@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "backplane/device.hpp"
 #include "call/device_call.hpp"
 #include "memory/expand.hpp"
 #include "record/dtype_rules.hpp"
