@@ -319,10 +319,10 @@ bool record_fast(const Call& call, Operands operands) {
     return call_fast<kPath>(op, op.plan(), call.args, call.outs, call.mask & ~kTapeKey, operands);
   };
   const bool elementwise = op.fast_path == FastPath::kLikeOperands;
-  if (!(elementwise                        ? served.operator()<FastPath::kLikeOperands>()
+  if (!(elementwise                             ? served.operator()<FastPath::kLikeOperands>()
         : op.fast_path == FastPath::kInferred   ? served.operator()<FastPath::kInferred>()
         : op.fast_path == FastPath::kFromKernel ? served.operator()<FastPath::kFromKernel>()
-                                           : false))
+                                                : false))
     return false;
   const bp_value& out = call.outs[0];
   TensorImpl* result = out.tag == BP_TAG_TENSOR ? impl(out.u.t) : nullptr;
