@@ -69,8 +69,10 @@ constexpr Scatter kWidened{widened_row<Half>, widened_elements<Half>};
 Scatter scatter_of(bp_dtype from, bp_dtype to, bool accumulate) {
   if (from != to) return from == BP_FLOAT16 ? kWidened<BP_FLOAT16> : kWidened<BP_BFLOAT16>;
   Scatter found{};
-  if (accumulate)
-    plugin::dispatch_dtype<BP_MASK_ANY>(to, [&]<class T>() { found = kScatter<T, true>; });
+  if (accumulate && to == BP_BOOL)
+    found = kScatter<BoolByte, true>;
+  else if (accumulate)
+    plugin::dispatch_dtype<BP_MASK_ANY & ~BP_MASK_BOOL>(to, [&]<class T>() { found = kScatter<T, true>; });
   else
     with_item_type(plugin::kItemSize[to], [&]<class Item>() { found = kScatter<Item, false>; });
   return found;

@@ -8,12 +8,17 @@
 
 namespace backplane::cpu {
 
+// A bool in memory that another library shares: its byte may be any by now, which a C++ bool must not be.
+struct BoolByte {
+  uint8_t byte;
+};
+
 // target += value. Integers wrap, bool is or; half floats add in float32 and round each time (a caller
 // with many sums keeps them in float32).
 template <class T>
 void add_to(T& target, T value) {
-  if constexpr (std::is_same_v<T, bool>)
-    target |= value;
+  if constexpr (std::is_same_v<T, BoolByte>)
+    target.byte = (target.byte | value.byte) != 0;
   else if constexpr (std::is_integral_v<T>)
     target = static_cast<T>(static_cast<uint64_t>(target) + static_cast<uint64_t>(value));
   else

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/elementwise/cast.hpp"
+#include "kernels/indexing/accumulate.hpp"
 #include "kernels/indexing/positions.hpp"
 #include "kernels/indexing/widened.hpp"
 #include "loops/lanes.hpp"
@@ -147,7 +148,10 @@ void combine_into(const bp_frame* frame, const bp_value* args, const bp_value* o
   }
   copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
   if (put.empty()) return;
-  plugin::dispatch_dtype<kAccepted>(out->dtype, [&]<class T>() { body.template operator()<T, T>(put); });
+  if constexpr ((kAccepted & BP_MASK_BOOL) != 0)
+    if (out->dtype == BP_BOOL) return body.template operator()<BoolByte, BoolByte>(put);
+  plugin::dispatch_dtype<kAccepted & ~BP_MASK_BOOL>(out->dtype,
+                                                    [&]<class T>() { body.template operator()<T, T>(put); });
 }
 
 // n <= kIndexBlock values as elements T, strides in elements: where they lie, or widened into `block`.
