@@ -126,8 +126,13 @@ TEST(Plan, ALevelComesBeforeTheCreationInItAndBothBeforeTheTape) {
 }
 
 TEST(Plan, AKeyOfALayerHasItsName) {
-  EXPECT_THROW(Keyed("autograd", fallback), Error);
-  EXPECT_THROW(Keyed("levels", fallback), Error);
+  PluginRecord owner;
+  bp_key_def key{};
+  key.header = BP_HEADER(bp_key_def);
+  for (const char* name : {"autograd", "levels", "creation"}) {
+    key.name = name;
+    EXPECT_THROW(register_key(&owner, key), Error) << name;
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ from law_running import function_of, results_of, to_array
 
 TOUCHED = 1 << 16  # elements of a result that are read; more would only cost time
 BIG = 1 << 6  # a number from which on an argument, once per axis or with another, may ask for more memory than there is
+PAIRED_BYTES = 64 << 20  # what a run may allow one allocation (./dev fuzz), for an element of 16 bytes per pair
 LARGE = 0.06  # of the cases: sizes across a kernel's blocks
 LARGE_SIZES = (9, 17, 33, 65, 100, 129, 257, 300, 513, 1025, 2049, 4097, 5000, 20_000, 66_000)
 LARGE_ELEMENTS = 1 << 16  # of an array; more would only cost time
@@ -149,7 +150,14 @@ class Case:
         return None
 
     def asks_for_much(self):
-        return any(not abs(product_of(value)) < BIG for value in self.arguments.values())
+        if any(not abs(product_of(value)) < BIG for value in self.arguments.values()):
+            return True
+        # An op, or its derivative, may pair all elements of two arguments, or of two axes.
+        given = [one for value in self.arguments.values() for one in (value if isinstance(value, list) else [value])]
+        tensors = [one for one in given if isinstance(one, bp.Tensor)]
+        counts = sorted((math.prod(one.shape) for one in tensors), reverse=True)[:2]
+        largest = max((size for one in tensors for size in one.shape), default=0)
+        return max(math.prod(counts), largest**2) * 16 >= PAIRED_BYTES
 
     def __str__(self):
         shown = ", ".join(f"{name}={shown_value(value)}" for name, value in self.arguments.items())

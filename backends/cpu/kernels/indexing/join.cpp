@@ -99,7 +99,7 @@ bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t
       const Piece piece = piece_of(element_of(args[3], i), element_of(args[4], i), step, shape[axis]);
       to += piece.start * strides[axis] * kItemSize[out->dtype];
       shape[axis] = piece.count;
-      strides[axis] *= step;
+      if (piece.count > 1) strides[axis] *= step;  // else nobody steps, and the product may not be a number
     }
     const int32_t missing = rank - value->dl.ndim;
     BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": value has ", value->dl.ndim, " axes, more than x");
