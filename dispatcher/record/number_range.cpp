@@ -82,8 +82,9 @@ void fail_number(bp_dtype dtype, const bp_value& number, const std::string& plac
 
 void check_complex_scalar(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t arg) {
   const auto promotes = [&](int32_t i) { return i < 64 && (op.def.promote >> i & 1); };
-  if (op.args[static_cast<size_t>(arg)].type != BP_TYPE_SCALAR || promotes(arg)) return;
-  if (op.def.promote == 0 && op.tensor_args != 0) return;
+  if (op.args[static_cast<size_t>(arg)].type != BP_TYPE_SCALAR) return;
+  // One that promotes makes the result complex, where no dtype is asked for that is not.
+  if (promotes(arg) ? op.tensor_args != 0 || args[arg].u.c[1] == 0 : op.def.promote == 0 && op.tensor_args != 0) return;
   const bp_dtype result = result_dtype(op, args, n_args, 0, compute_dtype(op, args, n_args));
   if (result < BP_DTYPE_COUNT && !in(result, BP_MASK_COMPLEX)) fail_number(result, args[arg], place_of(op, arg));
 }
