@@ -119,6 +119,7 @@ double exponential(double a) { return std::exp(a); }
 
 bp_status register_all(const bp_host* host, bp_plugin_record* record) {
   bp_backend_def backend = host_backend("null");
+  backend.flags |= BP_BACKEND_HOST_DEVICE;
   backend.allocate = allocate;
   backend.deallocate = deallocate;
   if (bp_status status = host->register_backend(record, &backend)) return status;

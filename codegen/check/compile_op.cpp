@@ -126,6 +126,7 @@ void OpCompiler::compile_flags() {
   set(generator, BP_OP_RANDOM);
   set(tensors == 0, BP_OP_CREATION);
   set(entry_.host, BP_OP_HOST);
+  set(entry_.moves, BP_OP_MOVES);
   set(std::any_of(op_.shapes.begin(), op_.shapes.end(), [](const auto& s) { return s.name == "dynamic"; }),
       BP_OP_DYNAMIC);
   set(!entry_.family.empty(), BP_OP_PRIMITIVE);

@@ -104,7 +104,8 @@ std::vector<std::string> flags_of(const CompiledOp& op) {
                                                                 {BP_OP_PRIMITIVE, "primitive"},
                                                                 {BP_OP_LINEAR, "linear"},
                                                                 {BP_OP_COMPOSITE, "composite"},
-                                                                {BP_OP_HIGHER_ORDER, "higher_order"}};
+                                                                {BP_OP_HIGHER_ORDER, "higher_order"},
+                                                                {BP_OP_MOVES, "moves"}};
   std::vector<std::string> names;
   for (const auto& [flag, name] : kNames)
     if (op.flags & flag) names.push_back(name);

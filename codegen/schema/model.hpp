@@ -173,7 +173,7 @@ struct Entry {
   Text doc, family, put_text, example, since, compare;
   Text operator_symbol;  // what formulas may write for this op
   std::vector<Text> source, tags, aliases;
-  bool composite = false, host = false, random = false, pass_zeros = false;
+  bool composite = false, host = false, moves = false, random = false, pass_zeros = false;
   bool view = false, maybe_view = false, inplace = false, out_variant = false;
   uint32_t alias = BP_NO_ARG;
   DtypeRule dtypes;

@@ -83,6 +83,7 @@ class EntryReader {
 
   void read_flags() {
     entry_.host = flag("host");
+    entry_.moves = flag("moves");
     entry_.random = flag("random");
     if (const YamlNode* kind = node_.find("kind")) {
       entry_.composite = kind->text.value == "composite";

@@ -15,6 +15,7 @@
                    #type "." #member " has moved");
 #define VALUE(name, value) BP_STATIC_ASSERT((uint64_t)(name) == (value), #name " has changed");
 #include "released/layout_0_1.txt"
+#include "released/layout_0_2.txt"
 #undef FIXED
 #undef OPEN
 #undef MEMBER

@@ -21,10 +21,8 @@ bool names_op(std::string_view message, const OpEntry& op) {
 }
 
 void throw_status(bp_status status, const OpEntry& op, const char* who) {
-  ThreadCold& block = cold();
-  // An earlier failure's message must not pass for that of one which comes without.
-  std::string message = block.error_is_new && !block.error.empty() ? block.error : "failed without a message";
-  block.error_is_new = false;
+  std::string message = take_error();
+  if (message.empty()) message = "failed without a message";
   if (!names_op(message, op))
     message = std::string(op.record->name) + ": " + (who && *who ? std::string(who) + ": " : "") + message;
   throw Error(status, message);

@@ -12,6 +12,7 @@
 #include "record/dtype_rules.hpp"
 #include "record/number_range.hpp"
 #include "record/owned_value.hpp"
+#include "record/resolved_args.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {
@@ -24,6 +25,7 @@ struct Prepared {
   double complex_storage[4][2];
   int n_complex = 0;
   std::vector<std::vector<bp_tensor*>> lists;
+  ResolvedLists resolved;
   Temporaries temporaries;
   struct CopyBack {
     TensorImpl* from;
@@ -87,6 +89,7 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
       to = prepare_scalar(record, i, v, promotes ? compute : bp_dtype{BP_DTYPE_NONE});
     }
   }
+  if (row.resolves) resolve_args(record, p.args, p.resolved);
 }
 
 // May the kernel write straight into `target` while it reads `input`?
@@ -183,14 +186,18 @@ void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
   build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
 }
 
-// Frees what the kernel of a synchronous device took with host->scratch.
+// Frees what the kernel took with host->scratch once it has returned: all blocks of a call are apart from each other, and
+// what is recorded on its stream after it may have them.
 class ScratchScope {
  public:
   ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}
   ~ScratchScope() {
     while (blocks_.size() > begin_) {
-      deallocate(*blocks_.back().device, blocks_.back().data, blocks_.back().size, {});
+      const ScratchBlock block = blocks_.back();
       blocks_.pop_back();
+      StorageUses uses;
+      if (block.ticket) uses.note_write({&current_stream(*block.device), block.ticket});
+      deallocate(*block.device, block.data, block.size, uses);
     }
   }
 
@@ -235,6 +242,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
                          static_cast<int>(writes.size()));
     CallGuard guard;
+    ScratchScope scratch;
     status = row.def.fn(&frame, p.args, row.n_args, p.outs, call.n_outs);
   }
   if (status != BP_OK) {
@@ -315,6 +323,17 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
   return t;
 }
 
+bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute) {
+  const bp_dtype_mask lacks = device.properties.lacks;
+  if (!lacks || (call.op.flags & BP_OP_MOVES)) return BP_DTYPE_NONE;
+  const auto lacked = [&](bp_dtype dtype) { return dtype != BP_DTYPE_NONE && (lacks & BP_DTYPE_BIT(dtype)); };
+  if (lacked(compute)) return compute;
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (const bp_dtype dtype = result_dtype(*call.op.record, call.args, call.n_args, i, compute); lacked(dtype))
+      return dtype;
+  return BP_DTYPE_NONE;
+}
+
 // A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
 [[gnu::noinline]] bool compare_beyond(const Call& call, bp_dtype compute) {
   bp_value replaced[kMaxArgs];
@@ -330,7 +349,7 @@ void call_on_device(const Call& call) {
   bp_dtype compute = compute_dtype(record, call.args, call.n_args);
   if ((record.def.dtype_flags & BP_DTYPE_COMPARES) && compare_beyond(call, compute)) return;
   bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
-  bool lacking = compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute));
+  const bool lacking = lacked_dtype(call, device, compute) != BP_DTYPE_NONE;
   ResultShapes shapes(call);
   if (!decompose && !lacking)
     if (const KernelRow* row = pick_row(call, device, compute, shapes, nullptr))

@@ -78,6 +78,9 @@ TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Devic
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries);
 
+// The compute dtype, or a result's, in which the device does not compute; BP_DTYPE_NONE: there is none.
+bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute);
+
 void call_view(const Call& call);  // view_call.cpp
 // Runs the call on the host's device with copied operands and brings the results back.
 void call_host_fallback(const Call& call, Device& device);  // host_fallback.cpp

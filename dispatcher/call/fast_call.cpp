@@ -3,6 +3,7 @@
 
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
+#include "record/resolved_args.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {
@@ -72,6 +73,15 @@ bp_status run_with_numbers(const OpEntry& op, const FastRow& row, const bp_frame
     copies[i].tag = BP_TAG_FLOAT;
   }
   return row.fn(&frame, copies, n_args, out, 1);
+}
+
+[[gnu::noinline]] bp_status run_resolved(const OpEntry& op, const FastRow& row, const bp_frame& frame,
+                                         const bp_value* args, bp_value* out) {
+  bp_value copies[kMaxFastArgs];
+  std::copy(args, args + op.n_args, copies);
+  ResolvedLists lists;
+  resolve_args(*op.record, copies, lists);
+  return row.fn(&frame, copies, op.n_args, out, 1);
 }
 
 [[gnu::cold]] void fail_fast_call(const OpEntry& op, const FastRow& row, Device& device, bp_status status,

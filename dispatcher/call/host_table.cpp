@@ -4,6 +4,7 @@
 
 #include "backplane/op.hpp"
 #include "call/device_call.hpp"
+#include "call/extensions.hpp"
 #include "memory/epoch.hpp"
 #include "memory/parallel.hpp"
 #include "record/dtype_rules.hpp"
@@ -63,16 +64,11 @@ bp_status alloc_output(const bp_frame* frame, bp_value* slot, bp_dtype dtype, in
 bp_status scratch(const bp_frame* frame, uint64_t size, void** data) {
   return guarded([&] {
     Device& device = frame_device(frame);
-    if (device.synchronous()) {
-      *data = allocate(device, size ? size : 1);
-      cold().scratch.push_back({&device, *data, size ? size : 1});
-      return;
-    }
-    BP_CHECK(frame->stream, VALUE, "scratch: a kernel that only calls ops has no work of its own to use memory for");
-    *data = allocate(device, size ? size : 1);
-    // Freed at once on its own stream: the next block of this size goes to work that is queued behind this call.
-    std::lock_guard lock(device.lock);
-    deallocate(device, *data, size ? size : 1, {&current_stream(device), frame->ticket});
+    BP_CHECK(device.synchronous() || frame->stream, VALUE,
+             "scratch: a kernel that only calls ops has no work of its own to use memory for");
+    size = std::max<uint64_t>(size, 1);
+    *data = allocate(device, size);
+    cold().scratch.push_back({&device, *data, size, frame->ticket});
   });
 }
 
@@ -178,6 +174,7 @@ const bp_host host_table = {BP_HEADER(bp_host),
                             register_key_entry,
                             native,
                             alloc_list,
-                            call_op_donating};
+                            call_op_donating,
+                            host_extension};
 
 }  // namespace backplane::core

@@ -1,4 +1,5 @@
 // Choosing the row that takes a call, and saying clearly why none does.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -8,6 +9,7 @@
 #include "memory/expand.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/number_range.hpp"
+#include "record/resolved_args.hpp"
 
 namespace backplane::core {
 namespace {
@@ -62,9 +64,13 @@ bool supports(const Call& call, const KernelRow& row, Device& device, bp_dtype c
   frame.backend = device.backend->index;
   frame.ordinal = device.ordinal;
   frame.compute = compute;
+  bp_value args[kMaxArgs];
+  std::copy(call.args, call.args + call.n_args, args);
+  ResolvedLists lists;
+  if (row.resolves) resolve_args(*call.op.record, args, lists);
   CallGuard guard;
-  cold().error.clear();
-  return row.def.supports(&frame, call.args, row.n_args, call.outs, call.n_outs) == BP_OK;
+  take_error();
+  return row.def.supports(&frame, args, row.n_args, call.outs, call.n_outs) == BP_OK;
 }
 
 std::string dtype_list(bp_dtype_mask mask) {
@@ -92,7 +98,7 @@ const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compu
     } else if (!size_fits(call, *row, shapes)) {
       if (why) reason = "takes at most " + std::to_string(row->def.max_elements) + " elements";
     } else if (!supports(call, *row, const_cast<Device&>(device), compute, shapes)) {
-      if (why) reason = "declined: " + cold().error;
+      if (why) reason = "declined: " + take_error();
     } else {
       return row;
     }
@@ -142,8 +148,8 @@ void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, co
   text += ": no kernel on device " + name_of(device);
   if (compute != BP_DTYPE_NONE) text += std::string(" for ") + kDtypeNames[compute];
   text += ", and no decomposition";
-  if (compute != BP_DTYPE_NONE && (device.properties.lacks & BP_DTYPE_BIT(compute)))
-    text += "\n  the device does not compute in " + std::string(kDtypeNames[compute]) + "; cast to another dtype";
+  if (const bp_dtype lacked = lacked_dtype(call, device, compute); lacked != BP_DTYPE_NONE)
+    text += "\n  the device does not compute in " + std::string(kDtypeNames[lacked]) + "; cast to another dtype";
   text += why.text;
   std::string others;
   const Plan& plan = call.op.plan();

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "backplane/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/fork.hpp"
 #include "memory/plugin_finder.hpp"
+#include "record/foreign_struct.hpp"
 
 namespace backplane::core {
 namespace {
@@ -22,8 +22,15 @@ struct Backends {
 constinit Backends backends;
 constinit std::atomic<Device*> started_devices{nullptr};
 
+// Of a device that lacks a dtype, results are looked at as well, which the fast path does not do.
 bp_dtype_mask plain_dtypes_of(const Device& device) {
-  return device.synchronous() && device.properties.alignment <= 1 ? ~device.properties.lacks : 0;
+  return device.synchronous() && device.properties.alignment <= 1 && !device.properties.lacks ? BP_MASK_ANY : 0;
+}
+
+// The dtypes that a plugin of that minor can have meant to lack or not.
+bp_dtype_mask dtypes_of_minor(uint32_t) {
+  static_assert(BP_MASK_ANY == 0x7fff, "a dtype was added: tables of earlier minors do not know it");
+  return BP_MASK_ANY;
 }
 
 void enlist(Device& device) {
@@ -33,14 +40,19 @@ void enlist(Device& device) {
   }
 }
 
+constexpr uint64_t kBackendFlags = 2 * uint64_t{BP_BACKEND_HOST_DEVICE} - 1;
+
 void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
-  constexpr size_t kMinimum = offsetof(bp_backend_def, copy) + sizeof(def.copy);
-  BP_CHECK(def.header.struct_size >= kMinimum && def.header.struct_size <= BP_MAX_STRUCT_SIZE &&
-               def.header.struct_size % 8 == 0,
-           VERSION, "register_backend: struct size ", def.header.struct_size,
-           " is impossible; this minor needs at least ", kMinimum, " and a multiple of 8");
   BP_CHECK(def.name && *def.name, VALUE, "register_backend: plugin \"", owner->name,
            "\" gives a backend without a name");
+  const std::string_view name = def.name;
+  BP_CHECK(name.find_first_of(":* \t\n\"") == std::string_view::npos && name.size() <= 64, VALUE,
+           "register_backend: the name \"", name.substr(0, 64),
+           "\" must have at most 64 characters, and none of : * \" and blanks");
+  check_flags(def.flags, kBackendFlags, BP_HINTS_OF_32, "register_backend: \"", name, "\"");
+  constexpr uint32_t kHost = BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS;
+  BP_CHECK(!(def.flags & BP_BACKEND_HOST_DEVICE) || (def.flags & kHost) == kHost, VALUE, "register_backend: \"", name,
+           "\" is BP_BACKEND_HOST_DEVICE, which needs BP_BACKEND_HOST_MEMORY and BP_BACKEND_SYNCHRONOUS");
   BP_CHECK(
       def.device_count && def.properties && def.allocate && def.deallocate && def.copy_from_host && def.copy_to_host,
       VALUE, "register_backend: \"", def.name,
@@ -52,18 +64,36 @@ void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
            "stream_wait");
 }
 
+void check_properties(const BackendRecord& backend, int32_t ordinal, bp_device_properties& found) {
+  found.name[sizeof found.name - 1] = 0;
+  found.lacks |= ~dtypes_of_minor(backend.def.header.version) & BP_MASK_ANY;
+  BP_CHECK((found.alignment & (found.alignment - 1)) == 0, VALUE, "device ", backend.name, ":", ordinal,
+           ": its properties give the alignment ", found.alignment, "; expected 0 or a power of two");
+}
+
+// A slot of a backend's table that may start its driver: what it throws becomes a status, with a message.
+template <class Slot, class... Args>
+bp_status call_backend(const BackendRecord& backend, const char* name, Slot slot, Args... args) {
+  CallGuard guard;
+  take_error();
+  try {
+    return slot(backend.def.context, args...);
+  } catch (const std::exception& error) {
+    keep_error(std::string(name) + " threw an exception: " + error.what());
+  } catch (...) {
+    keep_error(std::string(name) + " threw something that is not a std::exception");
+  }
+  return BP_ERROR_INTERNAL;
+}
+
 // Under the backend's lock.
 void start(BackendRecord& backend) {
   int32_t count = 0;
-  bp_status status;
-  {
-    CallGuard guard;
-    cold().error.clear();
-    status = backend.def.device_count(backend.def.context, &count);
-  }
+  const bp_status status = call_backend(backend, "device_count", backend.def.device_count, &count);
   backend.started = true;
   if (status != BP_OK || count <= 0) {
-    backend.start_error = cold().error.empty() ? "the backend found no device" : cold().error;
+    backend.start_error = take_error();
+    if (backend.start_error.empty()) backend.start_error = "the backend found no device";
     return;
   }
   for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
@@ -75,9 +105,10 @@ void start(BackendRecord& backend) {
     device->properties.header = BP_HEADER(bp_device_properties);
     device->properties.alignment = 1;
     device->properties.dl_device_type = kDLExtDev;
-    CallGuard guard;
-    if (bp_status s = backend.def.properties(backend.def.context, ordinal, &device->properties))
+    if (bp_status s = call_backend(backend, "properties", backend.def.properties, ordinal, &device->properties))
       throw_device_error(*device, s, "properties");
+    check_properties(backend, ordinal, device->properties);
+    device->pool = make_pool(*device);
     device->plain_dtypes = plain_dtypes_of(*device);
     backend.devices.push_back(std::move(device));
     enlist(*backend.devices.back());
@@ -101,17 +132,35 @@ BackendRecord* find_backend(std::string_view name) noexcept {
   return nullptr;
 }
 
-BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def) {
+namespace {
+BackendRecord* find_host_backend() noexcept {
+  for (uint32_t i = 0; i < backend_count(); ++i) {
+    BackendRecord* record = backends.records[i].load(std::memory_order_acquire);
+    if ((record->def.flags & BP_BACKEND_HOST_DEVICE) && !record->withdrawn) return record;
+  }
+  return nullptr;
+}
+}  // namespace
+
+BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& given) {
+  // No table that could be called ends before `copy`.
+  const bp_backend_def def =
+      read_struct(given, offsetof(bp_backend_def, copy) + sizeof(given.copy), "register_backend");
   check_definition(owner, def);
   if (BackendRecord* taken = find_backend(def.name))
     detail::fail(BP_ERROR_VALUE, "register_backend: the name \"", def.name, "\" is taken by plugin \"",
                  taken->owner->name, "\"; plugin \"", owner->name, "\" must choose another");
+  if (def.flags & BP_BACKEND_HOST_DEVICE)
+    if (BackendRecord* taken = find_host_backend())
+      detail::fail(BP_ERROR_VALUE, "register_backend: \"", def.name, "\" of plugin \"", owner->name,
+                   "\" is BP_BACKEND_HOST_DEVICE, and so is \"", taken->name, "\" of plugin \"", taken->owner->name,
+                   "\"; leave the flag out, or unload that plugin first");
   uint32_t index = backend_count();
   BP_CHECK(index < kMaxBackends, VALUE, "register_backend: all ", kMaxBackends, " indices are taken");
   auto record = std::make_unique<BackendRecord>();
   record->index = index;
   record->name = def.name;
-  std::memcpy(&record->def, &def, std::min<size_t>(def.header.struct_size, sizeof def));
+  record->def = def;
   record->def.name = record->name.c_str();
   record->owner = owner;
   BackendRecord* placed = record.release();
@@ -139,17 +188,16 @@ std::string name_of(const Device& device) {
 
 Device& host_device() {
   if (Device* host = backends.host.load(std::memory_order_acquire); host && !host->backend->withdrawn) return *host;
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    for (uint32_t i = 0; i < backend_count(); ++i) {
-      BackendRecord& backend = backend_at(i);
-      if (backend.withdrawn || !(backend.def.flags & BP_BACKEND_HOST_MEMORY)) continue;
-      Device& device = device_at({i, 0});
-      backends.host.store(&device, std::memory_order_release);
-      return device;
-    }
-    if (attempt == 0) plugin_finder.for_host();
+  BackendRecord* backend = find_host_backend();
+  if (!backend) {
+    plugin_finder.for_host();
+    backend = find_host_backend();
   }
-  detail::fail(BP_ERROR_DEVICE, "no backend with host memory is loaded; put its plugin on BACKPLANE_PLUGIN_PATH");
+  BP_CHECK(backend, DEVICE, "no backend of the host's processor is loaded (one with BP_BACKEND_HOST_DEVICE, as \"cpu\"); "
+           "put its plugin on BACKPLANE_PLUGIN_PATH, or choose a device by set_default_device");
+  Device& device = device_at({backend->index, 0});
+  backends.host.store(&device, std::memory_order_release);
+  return device;
 }
 
 void restart_after_fork(Device& device) {
@@ -189,7 +237,8 @@ void mark_lost(Device& device, const std::string& cause) {
 }
 
 void throw_device_error(Device& device, bp_status status, const char* step) {
-  std::string cause = cold().error;
+  std::string cause = take_error();
+  if (cause.empty()) cause = "status " + std::to_string(status) + " without a message";
   if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cause);
   detail::fail(status, "device ", name_of(device), ": ", step, " failed: ", cause);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backplane/abi/backend.h"
+#include "memory/block_pool.hpp"
 #include "memory/fork.hpp"
 #include "memory/lock.hpp"
 #include "memory/plugin_record.hpp"
@@ -46,14 +47,11 @@ struct Device {
   Device* next_started = nullptr;                // the list of all, which only grows
   Lock lock;                                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
-  struct Block {
-    void* data;
-    uint64_t size;
-    StorageUse use;
-  };
-  std::vector<Block> freed;  // of asynchronous devices: memory whose tickets may not be complete yet
+  std::unique_ptr<BlockPool> pool;              // of an asynchronous device
+  uint64_t memory_limit = BP_NO_MEMORY_LIMIT;  // of what the pool holds
   bool synchronous() const { return (flags & BP_BACKEND_SYNCHRONOUS) != 0; }
-  bool host_memory() const { return (flags & BP_BACKEND_HOST_MEMORY) != 0; }
+  bool shares_memory() const { return (flags & BP_BACKEND_HOST_MEMORY) != 0; }  // with the host, which waits for work
+  bool host_memory() const { return shares_memory() && synchronous(); }         // which the host may touch at any time
 };
 
 struct BackendRecord {
@@ -87,7 +85,7 @@ uint32_t backend_count() noexcept;
 Device& device_at(bp_device id);
 inline bp_device id_of(const Device& device) { return {device.backend->index, device.ordinal}; }
 std::string name_of(const Device& device);
-// The device of host memory for fallbacks and from_host: the first backend with BP_BACKEND_HOST_MEMORY.
+// The processor that runs the program, for fallbacks and from_host: the backend with BP_BACKEND_HOST_DEVICE.
 Device& host_device();
 
 // In a forked child, whose one thread calls it: no device is used there unchecked.
@@ -101,22 +99,25 @@ Stream& current_stream(Device& device);  // of this thread; the default stream u
 Stream& new_stream(Device& device);
 void set_current_stream(Device& device, Stream& stream);
 
-// Under device.lock. Takes the next ticket for `op` after ordering it behind the work on other streams that touches
-// these storages; records the uses.
+// Under device.lock. Takes the next ticket for `op` after ordering it behind what it must follow of the work on other
+// streams that touches these storages: a read behind writes, a write behind all. Notes the uses.
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes);
 // Flushes and blocks until `ticket`. Throws the stream's deferred error with the name of its op.
 void wait_for(Stream& stream, uint64_t ticket);
 void synchronize(Device& device);
+void refresh_completed(Stream& stream);  // under the device's lock: asks the backend how far it is
 
-// Memory of asynchronous devices: freed blocks are reused at once on their stream, elsewhere after their tickets.
+// For use on this thread's current stream. An asynchronous device's comes from its pool.
 void* allocate(Device& device, uint64_t size);
-// memory.cpp: what follows a failure of the backend's `allocate`: once more without what caches hold, or the Error.
-void* allocate_again(Device& device, uint64_t size, bp_status status);
-// Gives freed blocks of an asynchronous device whose work is complete back to the backend.
-void trim_freed(Device& device);
+std::unique_ptr<BlockPool> make_pool(const Device& device);  // nullptr of a synchronous one
+bool empty_caches(Device& device);           // memory.cpp: the pool's and the backend's; false: there is none to empty
+std::string bytes_text(uint64_t bytes);      // "1234567 bytes (1.2 MiB)"
+std::string usage_text(Device& device);      // for errors: "; 3 bytes are in use, no limit is set"
+// Gives what an asynchronous device's pool has kept, and no work uses, back to the backend.
+void empty_pool(Device& device);
 [[noreturn]] void fail_size(const int64_t* sizes, int32_t ndim, uint64_t item_size);
-void deallocate(Device& device, void* data, uint64_t size, StorageUse last) noexcept;
+void deallocate(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept;
 
 void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size);
 void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* dst, uint64_t size);

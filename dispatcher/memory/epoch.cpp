@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backplane/error.hpp"
@@ -115,6 +116,17 @@ ThreadCold& cold_slow() {
                              std::memory_order_relaxed);
   pthread_setspecific(list.key, cold);
   return *cold;
+}
+
+void keep_error(std::string message) {
+  ThreadCold& block = cold();
+  block.error = std::move(message);
+  block.error_is_new = true;
+}
+
+std::string take_error() {
+  ThreadCold& block = cold();
+  return std::exchange(block.error_is_new, false) ? block.error : "";
 }
 
 void fail_stack(const char* op) {

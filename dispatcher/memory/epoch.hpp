@@ -18,6 +18,7 @@ struct ScratchBlock {
   Device* device;
   void* data;
   uint64_t size;
+  uint64_t ticket;  // of the kernel's work; 0 on a synchronous device
 };
 
 // Leases are counted per thread, without locked instructions, for the first plugins of a process; see
@@ -31,7 +32,7 @@ struct ThreadCold {
   int32_t error_code = 0;
   bool error_is_new = false;          // no caller has seen it yet: it belongs to the failure in flight
   LeaseCounts leases{};               // taken less dropped, by this thread alone
-  std::vector<ScratchBlock> scratch;  // of the kernels of synchronous devices that are running on this thread
+  std::vector<ScratchBlock> scratch;  // of the kernels that are running on this thread
 };
 
 // Makes `cold` and enters the thread into the list that `drain` walks. The block is freed when the thread ends.
@@ -52,6 +53,11 @@ inline ThreadCold& cold() {
   ThreadCold* block = thread_state.cold;
   return block ? *block : cold_slow();
 }
+
+// The message of the failure that begins here.
+void keep_error(std::string message);
+// The message of the failure in flight, which ends here; "" where it came without one, whatever an earlier one said.
+std::string take_error();
 
 // Throws Error(BP_ERROR_MEMORY) where the thread's stack is nearly used up: calls may nest without end, through kernels
 // and functions that call ops. On a stack that is not the thread's own (a coroutine's) it does not know.

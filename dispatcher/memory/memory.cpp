@@ -1,7 +1,7 @@
-// Memory of devices: statistics, caches, limits, and what a caller reads when there is none left.
+// Memory of devices: statistics, caches and limits. Any thread may call.
 //
-// What is kept for reuse lies in two places: asynchronous devices' freed blocks in the core, since their tickets decide
-// when they may be reused, and all else with the backend. Any thread may call.
+// What is kept for reuse lies in two places: asynchronous devices' freed blocks in the core's pool, since their tickets
+// decide when they may be reused, and all else with the backend.
 #include "backplane/device.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -9,12 +9,17 @@
 namespace backplane::core {
 namespace {
 
+template <class Slot>
+bool has_slot(const Device& device, Slot bp_backend_def::*slot, size_t end, const char*) {
+  const bp_backend_def& def = device.backend->def;
+  return def.header.struct_size >= end && def.*slot;
+}
+
 // The backend's slot of that name, called; throws where there is none.
 template <class Slot, class... Args>
 void call_slot(Device& device, Slot bp_backend_def::*slot, size_t end, const char* name, Args... args) {
   const bp_backend_def& def = device.backend->def;
-  const bool there = def.header.struct_size >= end && def.*slot;
-  BP_CHECK(there, NOT_IMPLEMENTED, name, ": device ", name_of(device), " does not offer it: the table of plugin \"",
+  BP_CHECK(has_slot(device, slot, end, name), NOT_IMPLEMENTED, name, ": device ", name_of(device), " does not offer it: the table of plugin \"",
            device.backend->owner->name, "\" has no ", name);
   CallGuard guard;
   if (bp_status status = (def.*slot)(def.context, device.ordinal, args...)) throw_device_error(device, status, name);
@@ -27,35 +32,40 @@ Device& usable_device(bp_device id) {
   return device;
 }
 
-uint64_t kept_by_core(Device& device) {
-  std::lock_guard guard(device.lock);
-  uint64_t bytes = 0;
-  for (const Device::Block& block : device.freed) bytes += block.size;
-  return bytes;
-}
-
+// Of an asynchronous device the pool knows what tensors use; the backend, what it holds beyond that and its limit.
 bp_memory_stats stats_of(Device& device) {
   bp_memory_stats stats{};
   stats.header = BP_HEADER(bp_memory_stats);
   stats.limit = BP_NO_MEMORY_LIMIT;  // of a backend that knows of none
-  call_slot(device, BP_SLOT(memory_stats), &stats);
-  // What waits here for reuse is in use only as the backend sees it.
-  stats.in_use -= std::min(stats.in_use, kept_by_core(device));
+  if (device.synchronous()) {
+    call_slot(device, BP_SLOT(memory_stats), &stats);
+    return stats;
+  }
+  if (has_slot(device, BP_SLOT(memory_stats))) call_slot(device, BP_SLOT(memory_stats), &stats);
+  std::lock_guard guard(device.lock);
+  const BlockPool& pool = *device.pool;
+  stats.limit = device.memory_limit;
+  stats.in_use = pool.in_use();
+  stats.peak = pool.peak();
+  stats.reserved = std::max(stats.reserved, pool.reserved());
+  stats.allocations = pool.taken();
+  stats.cache_hits = pool.served();
   return stats;
 }
+
+}  // namespace
 
 bool empty_caches(Device& device) {
   const bp_backend_def& def = device.backend->def;
   if (!device.synchronous()) {
     synchronize(device);
-    trim_freed(device);
+    empty_pool(device);
   }
   if (!BP_HAS(&def, bp_backend_def, empty_cache) || !def.empty_cache) return !device.synchronous();
   CallGuard guard;
   return def.empty_cache(def.context, device.ordinal) == BP_OK;
 }
 
-// "1234567 bytes (1.2 MiB)"
 std::string bytes_text(uint64_t bytes) {
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   std::string text = std::to_string(bytes) + " bytes";
@@ -66,39 +76,11 @@ std::string bytes_text(uint64_t bytes) {
 }
 
 std::string usage_text(Device& device) {
-  const bp_backend_def& def = device.backend->def;
-  if (!BP_HAS(&def, bp_backend_def, memory_stats) || !def.memory_stats) return "";
+  if (device.synchronous() && !has_slot(device, BP_SLOT(memory_stats))) return "";
   const bp_memory_stats stats = stats_of(device);
   const std::string limit =
       stats.limit == BP_NO_MEMORY_LIMIT ? "no limit is set" : "the limit is " + bytes_text(stats.limit);
   return "; " + bytes_text(stats.in_use) + " are in use, " + limit;
-}
-
-}  // namespace
-
-void* allocate_again(Device& device, uint64_t size, bp_status status) {
-  const bp_backend_def& def = device.backend->def;
-  void* data = nullptr;
-  if (status == BP_ERROR_MEMORY && empty_caches(device)) {
-    CallGuard guard;
-    status = def.allocate(def.context, device.ordinal, size, &data);
-  }
-  if (status == BP_OK) return data;
-  if (status != BP_ERROR_MEMORY) throw_device_error(device, status, "allocate");
-  const std::string cause = cold().error;
-  const std::string usage = usage_text(device);
-  cold().error_is_new = false;
-  detail::fail(BP_ERROR_MEMORY, "device ", name_of(device), ": found no memory for ", bytes_text(size), usage,
-               ", and what was kept for reuse has been given back. Free tensors, work in smaller pieces, or raise the "
-               "limit with set_memory_limit (",
-               cause, ")");
-}
-
-void fail_size(const int64_t* sizes, int32_t ndim, uint64_t item_size) {
-  std::string shape;
-  for (int32_t i = 0; i < ndim; ++i) shape += (i ? ", " : "") + std::to_string(sizes[i]);
-  detail::fail(BP_ERROR_MEMORY, "a tensor of shape (", shape, ndim == 1 ? "," : "", ") with ", item_size,
-               " bytes per element has more bytes than 63 bits can count");
 }
 
 }  // namespace backplane::core
@@ -114,7 +96,12 @@ MemoryStats memory_stats(bp_device id) {
   return {stats.in_use, stats.peak, stats.reserved, stats.allocations, stats.cache_hits, limit};
 }
 
-void reset_peak_memory_stats(bp_device id) { call_slot(usable_device(id), BP_SLOT(reset_peak_memory_stats)); }
+void reset_peak_memory_stats(bp_device id) {
+  Device& device = usable_device(id);
+  if (device.synchronous()) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
+  std::lock_guard guard(device.lock);
+  device.pool->reset_peak();
+}
 
 void empty_cache(bp_device id) {
   Device& device = usable_device(id);
@@ -124,7 +111,13 @@ void empty_cache(bp_device id) {
 
 void set_memory_limit(bp_device id, std::optional<uint64_t> bytes) {
   Device& device = usable_device(id);
-  call_slot(device, BP_SLOT(set_memory_limit), bytes.value_or(BP_NO_MEMORY_LIMIT));
+  const uint64_t limit = bytes.value_or(BP_NO_MEMORY_LIMIT);
+  if (device.synchronous()) {
+    call_slot(device, BP_SLOT(set_memory_limit), limit);
+  } else {
+    std::lock_guard guard(device.lock);
+    device.memory_limit = limit;
+  }
   // What is kept would be served without asking whether the limit still allows it.
   if (bytes) empty_caches(device);
 }

@@ -61,11 +61,10 @@ bp_status run_body(bp_parallel_body body, void* context, int64_t begin, int64_t 
   try {
     return body(context, begin, end, worker);
   } catch (const std::exception& error) {
-    cold().error = std::string("the body of a parallel_for threw an exception: ") + error.what();
+    keep_error(std::string("the body of a parallel_for threw an exception: ") + error.what());
   } catch (...) {
-    cold().error = "the body of a parallel_for threw something that is not a std::exception";
+    keep_error("the body of a parallel_for threw something that is not a std::exception");
   }
-  cold().error_is_new = true;
   return cold().error_code = BP_ERROR_INTERNAL;
 }
 

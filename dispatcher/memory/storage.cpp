@@ -46,9 +46,7 @@ void destroy(bp_storage* storage) noexcept {
   if (storage->owner == bp_storage::Owner::kExternal) {
     if (storage->release_external) storage->release_external(storage->external);
   } else if (storage->owner == bp_storage::Owner::kDevice && storage->data) {
-    // The block is free for its own stream at once; the later of the two uses decides for the others.
-    StorageUse last = storage->last_read.ticket > storage->last_write.ticket ? storage->last_read : storage->last_write;
-    deallocate(device, storage->data, storage->size, last);
+    deallocate(device, storage->data, storage->size, storage->uses);
   }
   unlease(device.backend->owner, LeaseKind::kStorage);
   storage->~bp_storage();

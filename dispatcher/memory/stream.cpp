@@ -22,7 +22,8 @@ Stream& make_stream(Device& device) {
   return *device.streams.back();
 }
 
-// Under the device's lock.
+}  // namespace
+
 void refresh_completed(Stream& stream) {
   const bp_backend_def& def = stream.device->backend->def;
   uint64_t ticket = stream.completed;
@@ -31,7 +32,7 @@ void refresh_completed(Stream& stream) {
     stream.completed = std::max(stream.completed, ticket);
 }
 
-bool is_complete(const StorageUse& use) { return !use.stream || use.stream->completed >= use.ticket; }
+namespace {
 
 void flush(Stream& stream) {
   if (stream.flushed == stream.issued) return;
@@ -43,9 +44,8 @@ void flush(Stream& stream) {
 }
 
 // Orders `stream` behind a use on another stream of the same device.
-void order_behind(Stream& stream, StorageUse& use) {
-  if (!use.stream || use.stream == &stream) return;
-  if (use.stream->completed >= use.ticket) return;
+void order_behind(Stream& stream, const StorageUse& use) {
+  if (!use.stream || use.stream == &stream || use.stream->completed >= use.ticket) return;
   flush(*use.stream);
   const bp_backend_def& def = stream.device->backend->def;
   CallGuard guard;
@@ -78,31 +78,6 @@ void throw_deferred(Stream& stream, bp_status status) {
 void forget_finished(Stream& stream) {
   while (!stream.unfinished.empty() && stream.unfinished.front().first <= stream.completed)
     stream.unfinished.pop_front();
-}
-
-// Under the device's lock: gives back to the backend what nothing uses any more.
-void trim_freed(Device& device, bool everything) {
-  const bp_backend_def& def = device.backend->def;
-  uint64_t held = 0;
-  for (const auto& block : device.freed) held += block.size;
-  // Keep a quarter of the device's memory for reuse; beyond that, return completed blocks, oldest first.
-  const uint64_t limit = everything ? 0 : std::max<uint64_t>(device.properties.total_memory / 4, uint64_t{64} << 20);
-  if (held <= limit) return;
-  auto keep = std::remove_if(device.freed.begin(), device.freed.end(), [&](Device::Block& block) {
-    if (held <= limit || !is_complete(block.use)) return false;
-    held -= block.size;
-    CallGuard guard;
-    def.deallocate(def.context, device.ordinal, block.data, block.size);
-    return true;
-  });
-  device.freed.erase(keep, device.freed.end());
-}
-
-uint64_t rounded(uint64_t size) {
-  // Blocks of a few sizes are reused more often; 1/8 of waste at most above 4 KiB.
-  if (size <= 4096) return (size + 511) / 512 * 512;
-  uint64_t step = uint64_t{1} << (60 - __builtin_clzll(size));
-  return (size + step - 1) / step * step;
 }
 
 }  // namespace
@@ -139,18 +114,12 @@ void set_current_stream(Device& device, Stream& stream) {
 
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes) {
-  uint64_t ticket = stream.issued + 1;
-  for (int i = 0; i < n_reads; ++i) order_behind(stream, reads[i]->last_write);
-  for (int i = 0; i < n_writes; ++i) {
-    order_behind(stream, writes[i]->last_write);
-    order_behind(stream, writes[i]->last_read);
-  }
-  // A storage keeps its latest read only: an earlier reader on a third stream is ordered before this one now.
-  for (int i = 0; i < n_reads; ++i) {
-    order_behind(stream, reads[i]->last_read);
-    reads[i]->last_read = {&stream, ticket};
-  }
-  for (int i = 0; i < n_writes; ++i) writes[i]->last_write = {&stream, ticket};
+  const uint64_t ticket = stream.issued + 1;
+  const auto behind = [&](const StorageUse& use) { order_behind(stream, use); };
+  for (int i = 0; i < n_reads; ++i) behind(reads[i]->uses.write());
+  for (int i = 0; i < n_writes; ++i) writes[i]->uses.each(behind);
+  for (int i = 0; i < n_reads; ++i) reads[i]->uses.note_read({&stream, ticket});
+  for (int i = 0; i < n_writes; ++i) writes[i]->uses.note_write({&stream, ticket});
   stream.issued = ticket;
   if (stream.unfinished.size() >= 4096) {
     refresh_completed(stream);
@@ -185,67 +154,39 @@ void synchronize(Device& device) {
   for (size_t i = 0; i < device.streams.size(); ++i) wait_for(*device.streams[i], device.streams[i]->issued);
 }
 
-void* allocate(Device& device, uint64_t size) {
-  const bp_backend_def& def = device.backend->def;
-  void* data = nullptr;
-  bp_status status;
-  if (!device.synchronous()) {
-    Stream& stream = current_stream(device);
-    std::lock_guard guard(device.lock);
-    size = rounded(size);
-    for (int pass = 0; pass < 2; ++pass) {
-      for (size_t i = device.freed.size(); i-- > 0;) {
-        Device::Block& block = device.freed[i];
-        if (block.size != size || (block.use.stream != &stream && !is_complete(block.use))) continue;
-        data = block.data;
-        device.freed.erase(device.freed.begin() + static_cast<ptrdiff_t>(i));
-        return data;
-      }
-      if (pass == 0)
-        for (auto& s : device.streams) refresh_completed(*s);
-    }
-  }
+namespace {
+
+// Before the host reads the bytes. The stream that wrote them last.
+Stream& wait_for_write(Device& device, const bp_storage& storage) {
+  StorageUse write;
   {
-    CallGuard guard;
-    status = def.allocate(def.context, device.ordinal, size, &data);
+    std::lock_guard guard(device.lock);
+    write = storage.uses.write();
   }
-  return status == BP_OK ? data : allocate_again(device, size, status);
+  Stream& stream = write.stream ? *write.stream : current_stream(device);
+  wait_for(stream, write.ticket);
+  return stream;
 }
 
-void trim_freed(Device& device) {
-  std::lock_guard guard(device.lock);
-  trim_freed(device, true);
+// Before the host writes the bytes.
+void wait_for_uses(Device& device, const bp_storage& storage) {
+    std::vector<StorageUse> uses;
+  {
+    std::lock_guard guard(device.lock);
+    if (storage.owner == bp_storage::Owner::kDevice && storage.data) uses = device.pool->uses(storage.data);
+    storage.uses.each([&](const StorageUse& use) { uses.push_back(use); });
+  }
+  for (const StorageUse& use : uses) wait_for(*use.stream, use.ticket);
 }
 
-// In a forked child: the backend's own locks may be as another thread of the parent held them.
-[[gnu::cold, gnu::noinline]] static bool may_deallocate(Device& device) noexcept {
-  try {
-    restart_after_fork(device);
-    return true;
-  } catch (const Error&) {
-    return false;  // it is the parent's
-  }
-}
-
-void deallocate(Device& device, void* data, uint64_t size, StorageUse last) noexcept {
-  const bp_backend_def& def = device.backend->def;
-  if (device.fork_generation != fork_generation() && !may_deallocate(device)) [[unlikely]]
-    return;
-  if (device.synchronous()) {
-    CallGuard guard;
-    def.deallocate(def.context, device.ordinal, data, size);
-    return;
-  }
-  std::lock_guard guard(device.lock);
-  device.freed.push_back({data, rounded(size), last});
-  trim_freed(device, false);
-}
+}  // namespace
 
 void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size) {
   if (size == 0) return;
   check_usable(device);
   const bp_backend_def& def = device.backend->def;
-  if (device.host_memory()) {
+  if (device.shares_memory()) {
+    if (!device.synchronous()) wait_for_uses(device, *dst);
     std::memcpy(static_cast<char*>(dst->data) + dst_offset, src, size);
     return;
   }
@@ -293,7 +234,8 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
   if (size == 0) return;
   check_usable(device);
   const bp_backend_def& def = device.backend->def;
-  if (device.host_memory()) {
+  if (device.shares_memory()) {
+    if (!device.synchronous()) wait_for_write(device, *src);
     std::memcpy(dst, static_cast<char*>(src->data) + src_offset, size);
     return;
   }
@@ -304,13 +246,7 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
     if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
     return;
   }
-  StorageUse write;
-  {
-    std::lock_guard guard(device.lock);
-    write = src->last_write;
-  }
-  Stream& stream = write.stream ? *write.stream : current_stream(device);
-  wait_for(stream, write.ticket);
+  Stream& stream = wait_for_write(device, *src);
   CallGuard guard;
   status = def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
   if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
@@ -325,7 +261,7 @@ void quiesce(PluginRecord* owner) {
         for (size_t s = 0; s < device->streams.size(); ++s) wait_for(*device->streams[s], device->streams[s]->issued);
       std::lock_guard guard(device->lock);
       for (auto& stream : device->streams) stream->completed = stream->issued;
-      trim_freed(*device, true);
+      empty_pool(*device);
       for (auto& stream : device->streams) {
         CallGuard call;
         backend.def.stream_destroy(backend.def.context, device->ordinal, stream->handle);

@@ -9,11 +9,11 @@
 
 #include "backplane/tensor.hpp"
 #include "memory/plugin_record.hpp"
+#include "memory/storage_uses.hpp"
 
 namespace backplane::core {
 
 struct Device;      // memory/device.hpp
-struct Stream;      // memory/device.hpp
 struct Node;        // tape/tape.hpp
 struct Autograd;    // memory/history.hpp
 struct ViewRecord;  // memory/history.hpp
@@ -21,12 +21,6 @@ struct Wrapper;     // memory/history.hpp
 
 inline constexpr int kInlineRank = 5;
 inline constexpr uint64_t kSmallBytes = 64;  // data of this size live inside the storage, where memory is the host's
-
-// Where work that touches a storage stands. Only asynchronous devices use it; guarded by the device's lock.
-struct StorageUse {
-  Stream* stream;
-  uint64_t ticket;
-};
 
 }  // namespace backplane::core
 
@@ -40,8 +34,7 @@ struct bp_storage {
   bool read_only = false;
   void* external = nullptr;  // kExternal: notified when the storage dies
   void (*release_external)(void*) = nullptr;
-  backplane::core::StorageUse last_write{nullptr, 0};
-  backplane::core::StorageUse last_read{nullptr, 0};  // the latest; before it is replaced, its stream is waited for
+  backplane::core::StorageUses uses;  // of asynchronous devices alone
   alignas(16) unsigned char small[backplane::core::kSmallBytes];
 };
 

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backplane/abi/signature.h"
 #include "record/builtins.hpp"
+#include "record/foreign_struct.hpp"
 #include "record/op_arena.hpp"
+#include "record/resolved_args.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {
@@ -21,6 +24,14 @@ constexpr uint32_t kMaxInputs = 4 * kMaxNodes;
 constexpr uint32_t kMaxListLength = 4096;
 // Everything up to here is needed to call an op; a writer that knows less describes none.
 constexpr size_t kSmallestRecord = offsetof(bp_op_def, program);
+
+// Of words whose bits lie side by side from the first on.
+constexpr uint64_t up_to(uint64_t last) { return 2 * last - 1; }
+constexpr uint64_t kOpFlags = up_to(BP_OP_MOVES);
+constexpr uint64_t kDtypeFlags = up_to(BP_DTYPE_WRAPS);
+constexpr uint64_t kArgFlags = up_to(BP_ARG_POSITIONAL_ONLY);
+constexpr uint64_t kResultFlags = uint64_t{BP_ARG_LIST} | uint64_t{BP_RESULT_NONDIFF};
+constexpr uint64_t kFormulaFlags = up_to(BP_FORMULA_NATIVE_ONLY);
 
 class Copier {
  public:
@@ -147,12 +158,8 @@ bp_value Copier::value(const bp_value& source, const char* what, bool in_list) c
 }
 
 void Copier::read_head(const bp_op_def& source) {
-  const uint32_t size = source.header.struct_size;
-  require(size >= kSmallestRecord && size <= BP_MAX_STRUCT_SIZE && size % 8 == 0, "its struct_size is ", size,
-          "; expected a multiple of 8 from ", kSmallestRecord, " to ", BP_MAX_STRUCT_SIZE);
   bp_op_def& def = op_.def;
-  std::memcpy(static_cast<void*>(&def), &source, std::min<size_t>(size, sizeof def));
-  def.header = BP_HEADER(bp_op_def);
+  def = read_struct(source, kSmallestRecord, "an op record");
   const std::string_view name = measure(def.name, kMaxName, "the name");
   verify_name(name);
   def.name = arena_.text(name);
@@ -162,6 +169,8 @@ void Copier::read_head(const bp_op_def& source) {
   def.file = optional_text(def.file, kMaxText, "file");
   def.tags = optional_text(def.tags, kMaxText, "tags");
   def.reserved = 0;
+  check_flags(def.flags, kOpFlags, BP_HINTS_OF_64, "op record '", name, "'");
+  check_flags(def.dtype_flags, kDtypeFlags, BP_HINTS_OF_32, "op record '", name, "': its dtype_flags");
 }
 
 void Copier::copy_program() {
@@ -190,6 +199,7 @@ void Copier::copy_program() {
 
 void Copier::copy_formulas(std::span<bp_formula> formulas) {
   for (bp_formula& formula : formulas) {
+    check_flags(formula.flags, kFormulaFlags, BP_HINTS_OF_16, "op record '", op_.name, "': a formula");
     formula.targets = block(formula.targets, formula.n_targets, kMaxArgs, "a formula's targets");
     formula.roots = block(formula.roots, formula.n_roots, kMaxArgs, "a formula's roots");
     formula.text = optional_text(formula.text, kMaxText, "a formula's text");
@@ -202,10 +212,14 @@ void Copier::copy(const bp_op_def& source) {
   const auto args = elements<bp_arg_def>(def.args, kMaxArgs, sizeof(bp_arg_def), "arguments");
   for (bp_arg_def& arg : args) {
     arg.name = text(arg.name, kMaxName, "an argument's name");
+    check_flags(arg.flags, kArgFlags, BP_HINTS_OF_16, "op record '", op_.name, "': argument '", arg.name, "'");
     arg.default_value = value(arg.default_value, "a default");
   }
   const auto results = elements<bp_result_def>(def.results, kMaxResults, sizeof(bp_result_def), "results");
-  for (bp_result_def& result : results) result.name = text(result.name, kMaxName, "a result's name");
+  for (bp_result_def& result : results) {
+    result.name = text(result.name, kMaxName, "a result's name");
+    check_flags(result.flags, kResultFlags, BP_HINTS_OF_16, "op record '", op_.name, "': result '", result.name, "'");
+  }
   const auto formulas = elements<bp_formula>(def.formulas, kMaxFormulas, sizeof(bp_formula), "formulas");
   copy_formulas(formulas);
   const auto shapes = elements<bp_shape_rule>(def.shapes, kMaxResults, sizeof(bp_shape_rule), "shape rules");
@@ -253,6 +267,7 @@ std::unique_ptr<OpRecord> copy_record(const bp_op_def& def) {
   verify_program(*op);
   verify_rules(*op);
   for (const bp_formula& formula : op->formulas) op->plans.push_back(make_plan(*op, formula));
+  op->resolved = resolved_args(*op);
   op->info.header = BP_HEADER(bp_op_info);
   op->info.name = op->def.name;
   op->info.op = BP_NO_OP;

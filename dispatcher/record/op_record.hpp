@@ -20,7 +20,8 @@
 
 namespace backplane::core {
 
-struct ShapeWord;  // shape_rules.hpp
+struct ShapeWord;    // shape_rules.hpp
+struct ResolvedArg;  // resolved_args.hpp
 struct Builtin;    // builtins.hpp
 
 // The table given to plugins and to the native code of formulas; filled in by the call path.
@@ -57,6 +58,7 @@ struct OpRecord {
   std::vector<const ShapeWord*> shape_words;  // per result; nullptr for "expr", "function", "dynamic"
   const bp_formula* shape_formula = nullptr;  // of "expr"
   std::vector<FormulaPlan> plans;             // per formula
+  std::vector<ResolvedArg> resolved;          // what kernels receive in another form than callers give
 
   std::vector<const Builtin*> builtins;  // for names[i]; nullptr: an op
   // Linked on first use: for names[i], the op's handle (BP_NO_OP: a builtin).

@@ -6,6 +6,7 @@
 
 #include "record/dtype_rules.hpp"
 #include "record/shape_words.hpp"
+#include "record/slices.hpp"
 
 namespace backplane::core::shape_words {
 namespace {
@@ -27,53 +28,17 @@ void keep_dims(const DLTensor& x, int32_t from, int32_t to, ShapeResult& out) {
   out.ndim = n;
 }
 
-// A list whose elements may be absent.
-struct OptionalInts {
-  const bp_value* list = nullptr;
-
-  OptionalInts(const ShapeArgs& in, uint32_t param, size_t count) {
-    if (!in.has(param)) return;
-    list = &in.value(param);
-    BP_CHECK(list->count == count && (list->tag == BP_TAG_INT_LIST || list->tag == BP_TAG_VALUE_LIST || count == 0),
-             VALUE, in.op.name, ": '", in.name(param), "' has ", list->count, " entries; expected ", count,
-             ", one per axis");
-  }
-  // False where the element is absent.
-  bool get(size_t i, int64_t& value) const {
-    if (!list) return false;
-    if (list->tag == BP_TAG_INT_LIST) {
-      value = list->u.ints[i];
-      return true;
-    }
-    if (list->u.values[i].tag != BP_TAG_INT) return false;
-    value = list->u.values[i].u.i;
-    return true;
-  }
-};
+// One entry per axis, where the list is there.
+OptionalInts optional_ints(const ShapeArgs& in, uint32_t param, size_t count) {
+  if (!in.has(param)) return {};
+  const bp_value& list = in.value(param);
+  BP_CHECK(list.count == count && (list.tag == BP_TAG_INT_LIST || list.tag == BP_TAG_VALUE_LIST || count == 0), VALUE,
+           in.op.name, ": '", in.name(param), "' has ", list.count, " entries; expected ", count, ", one per axis");
+  return OptionalInts(list);
+}
 
 [[noreturn, gnu::cold, gnu::noinline]] void fail_index(const OpRecord& op, int64_t index, int32_t axis, int64_t size) {
   detail::fail(BP_ERROR_INDEX, op.name, ": index ", index, " is out of range for axis ", axis, " of size ", size);
-}
-
-// Python's slice on an axis: bounds are clamped, never refused.
-struct Slice {
-  int64_t start, count;
-};
-Slice resolve_slice(const OptionalInts& starts, const OptionalInts& stops, size_t i, int64_t step, int64_t size) {
-  const int64_t low = step > 0 ? 0 : -1;
-  const int64_t high = step > 0 ? size : size - 1;
-  const auto clamp = [&](int64_t bound) {
-    if (bound < 0) bound += size;
-    return std::clamp(bound, low, high);
-  };
-  int64_t start = 0, stop = 0;
-  start = starts.get(i, start) ? clamp(start) : (step > 0 ? low : high);
-  stop = stops.get(i, stop) ? clamp(stop) : (step > 0 ? high : low);
-  // Counted in 64 unsigned bits: -step of the least integer does not exist.
-  const uint64_t distance = step > 0 ? static_cast<uint64_t>(stop - start) : static_cast<uint64_t>(start - stop);
-  const uint64_t pace = step > 0 ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
-  if (step > 0 ? stop <= start : stop >= start) return {0, 0};
-  return {start, static_cast<int64_t>(pace == 1 ? distance : (distance - 1) / pace + 1)};
 }
 
 // Can the elements of `x`, in row-major order, be addressed with `out.sizes`? Writes out.strides if so. Runs of x's
@@ -193,7 +158,8 @@ void slice(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, 
   const ShapeArgs in{op, rule, args};
   const bp_tensor& x = in.tensor(0);
   const auto axes = in.ints(1);
-  const OptionalInts starts(in, 2, axes.size()), stops(in, 3, axes.size()), steps(in, 4, axes.size());
+  const OptionalInts starts = optional_ints(in, 2, axes.size()), stops = optional_ints(in, 3, axes.size()),
+                     steps = optional_ints(in, 4, axes.size());
   out.is_view = true;
   keep_dims(x.dl, 0, x.dl.ndim, out);
   uint64_t seen = 0;
@@ -203,7 +169,7 @@ void slice(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, 
     int64_t step = 1;
     steps.get(i, step);
     BP_CHECK(step != 0, VALUE, op.name, ": the step of axis ", axes[i], " is 0");
-    const Slice cut = resolve_slice(starts, stops, i, step, x.dl.shape[d]);
+    const Slice cut = slice_of(starts, stops, i, step, x.dl.shape[d]);
     out.sizes[d] = cut.count;
     if (cut.count > 1) out.strides[d] = x.dl.strides[d] * step;  // with one element a huge step is never taken
     offset += cut.start * x.dl.strides[d];
@@ -218,7 +184,8 @@ void slice_put(const OpRecord& op, const bp_shape_rule& rule, const bp_value* ar
   const ShapeArgs in{op, rule, args};
   const auto sizes = in.sizes(0), given = in.sizes(1);
   const auto axes = in.ints(2);
-  const OptionalInts starts(in, 3, axes.size()), stops(in, 4, axes.size()), steps(in, 5, axes.size());
+  const OptionalInts starts = optional_ints(in, 3, axes.size()), stops = optional_ints(in, 4, axes.size()),
+                     steps = optional_ints(in, 5, axes.size());
   for (const int64_t size : sizes) in.add_dim(out, size);
   int64_t piece[kMaxRank];
   std::copy(sizes.begin(), sizes.end(), piece);
@@ -228,7 +195,7 @@ void slice_put(const OpRecord& op, const bp_shape_rule& rule, const bp_value* ar
     int64_t step = 1;
     steps.get(i, step);
     BP_CHECK(step != 0, VALUE, op.name, ": the step of axis ", axes[i], " is 0");
-    piece[d] = resolve_slice(starts, stops, i, step, sizes[d]).count;
+    piece[d] = slice_of(starts, stops, i, step, sizes[d]).count;
   }
   BP_CHECK(broadcasts_to(given, {piece, sizes.size()}), SHAPE, op.name, ": '", in.name(1), "' of shape ",
            shape_text(given), " does not broadcast to the slice, of shape ", shape_text({piece, sizes.size()}));

@@ -24,12 +24,14 @@ FastRow fast_row(const OpEntry& op, const KernelRow& row, uint32_t backend) {
   const bool elementwise = op.fast_path == FastPath::kLikeOperands;
   const bool plain = op.fast_path > FastPath::kView && !(flags & kSlow) && row.def.max_elements == 0 &&
                      row.def.revision >= op.record->def.revision && row.def.offset_alignment <= 1 &&
+                     (!row.resolves || op.n_args <= kMaxFastArgs) &&
                      (elementwise || !(op.flags & BP_OP_REDUCTION) || !(flags & BP_KERNEL_LOOP));
   FastRow result{.fn = row.def.fn, .row = &row};
   if (plain) result.dtypes = row.def.dtypes & op.record->alike_dtypes;
   // A loop descriptor says more than strides, and is the slow path's to build; flat elementwise calls have none.
   if (!elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP))) result.granted_flags = BP_TENSOR_CONTIGUOUS;
   result.immediates = (flags & BP_KERNEL_IMMEDIATES) != 0;
+  result.resolves = row.resolves;
   result.inplace = elementwise && (flags & BP_KERNEL_INPLACE);
   result.frame = frame_of(*op.record);
   result.frame.context = row.def.context;

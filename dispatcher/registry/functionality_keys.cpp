@@ -1,4 +1,5 @@
 // Functionality keys: their registration, and which of several comes first.
+#include "record/foreign_struct.hpp"
 #include "registry/registry_state.hpp"
 
 namespace backplane::core {
@@ -11,8 +12,10 @@ int64_t rank_of(std::string_view name) {
 }
 }  // namespace
 
-uint32_t register_key(PluginRecord* owner, const bp_key_def& def) {
+uint32_t register_key(PluginRecord* owner, const bp_key_def& given) {
+  const bp_key_def def = read_struct(given, offsetof(bp_key_def, flags), "register_key");
   BP_CHECK(def.name && *def.name, VALUE, "register_key: a name is required");
+  check_flags(def.flags, 0, BP_HINTS_OF_32, "register_key: key \"", def.name, "\"");
   Registry& r = ready_registry();
   std::lock_guard guard(r.lock);
   const KeyRecord* taken = find_key(def.name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "record/foreign_struct.hpp"
 #include "registry/registry_state.hpp"
 
 namespace backplane::core {
@@ -53,8 +54,8 @@ DeviceRule rule_without_rows(const OpEntry& op, const BackendRecord& backend) {
   if (op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return DeviceRule::kView;
   if (op.flags & BP_OP_HIGHER_ORDER) return DeviceRule::kFunction;
   if (op.decompose) return DeviceRule::kDecomposition;
-  const bool host_memory = (backend.def.flags & BP_BACKEND_HOST_MEMORY) != 0;
-  return (op.flags & BP_OP_HOST) && !host_memory ? DeviceRule::kHostFallback : DeviceRule::kMissing;
+  const bool is_host = (backend.def.flags & BP_BACKEND_HOST_DEVICE) != 0;
+  return (op.flags & BP_OP_HOST) && !is_host ? DeviceRule::kHostFallback : DeviceRule::kMissing;
 }
 
 void plan_devices(const OpEntry& entry, Plan& plan) {
@@ -70,6 +71,20 @@ void plan_devices(const OpEntry& entry, Plan& plan) {
     std::sort(slot.rows.begin(), slot.rows.end(), row_before);
     if (!slot.rows.empty() && !entry.withdrawn) slot.fast_row = fast_row(entry, *slot.rows.front(), i);
   }
+}
+
+constexpr uint64_t kKernelFlags = 2 * uint64_t{BP_KERNEL_BROADCASTS} - 1;
+
+void check_row(const bp_kernel_def& def) {
+  const auto fail = [&](const auto&... what) {
+    detail::fail(BP_ERROR_VALUE, "register_kernel: ", def.op, " on ", def.backend, ": ", what...);
+  };
+  check_flags(def.flags, kKernelFlags, BP_HINTS_OF_32, "register_kernel: ", def.op, " on ", def.backend);
+  if (def.offset_alignment & (def.offset_alignment - 1))
+    fail("offset_alignment is ", def.offset_alignment, "; expected 0 or a power of two");
+  if (def.max_elements < 0) fail("max_elements is ", def.max_elements, "; expected 0, for no limit, or more");
+  if ((def.flags & BP_KERNEL_MAY_DECLINE) && !def.supports) fail("BP_KERNEL_MAY_DECLINE without `supports`");
+  if (!(def.dtypes & BP_MASK_ANY)) fail("`dtypes` names no dtype; expected the compute dtypes that the kernel takes");
 }
 
 }  // namespace
@@ -90,12 +105,10 @@ void rebuild_all_plans() {
   for (uint32_t i = 0; i < op_count(); ++i) rebuild_plan(*op_entry(i));
 }
 
-void register_kernel(PluginRecord* owner, const bp_kernel_def& def) {
-  constexpr size_t kMinimum = offsetof(bp_kernel_def, line) + sizeof(uint32_t);
-  BP_CHECK(def.header.struct_size >= kMinimum && def.header.struct_size <= BP_MAX_STRUCT_SIZE, VERSION,
-           "register_kernel: struct size ", def.header.struct_size, " is impossible; this minor needs at least ",
-           kMinimum);
+void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {
+  const bp_kernel_def def = read_struct(given, offsetof(bp_kernel_def, reserved) + sizeof(uint32_t), "register_kernel");
   BP_CHECK(def.op && def.backend && def.fn, VALUE, "register_kernel: op, backend and fn are required");
+  check_row(def);
   Registry& r = ready_registry();
   std::lock_guard guard(r.lock);
   uint32_t handle = find_op_loaded(def.op);
@@ -114,6 +127,7 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& def) {
   row->def.backend = row->backend.c_str();
   row->def.file = row->file.c_str();
   row->owner = owner;
+  row->resolves = def.header.version >= 2 && !entry.record->resolved.empty();
   for (const bp_arg_def& arg : entry.record->args) row->n_args += arg.since <= def.revision;
   entry.rows.push_back(std::move(row));
   rebuild_plan(entry);

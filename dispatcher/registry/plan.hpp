@@ -36,7 +36,8 @@ struct KernelRow {
   std::string backend;
   std::string file;
   PluginRecord* owner = nullptr;
-  int32_t n_args = 0;  // the op's arguments at the row's revision: what its kernel is called with
+  int32_t n_args = 0;      // the op's arguments at the row's revision: what its kernel is called with
+  bool resolves = false;  // its arguments arrive as resolved_args.hpp says
   bool withdrawn = false;
   bool for_all = false;  // backend "*"
 };
@@ -77,11 +78,14 @@ struct KeySlot {
   const KernelRow* row = nullptr;  // of a plugin's key; nullptr: the key's fallback
 };
 
+inline constexpr int32_t kMaxFastArgs = 8;  // of a fast call whose arguments are resolved
+
 // What the fast path (fast_call.hpp) reads of the best row on a backend, in one place.
 struct FastRow {
   bp_dtype_mask dtypes = 0;    // compute dtypes that it may serve so; 0: none, or there is no row
   uint32_t granted_flags = 0;  // BP_TENSOR_CONTIGUOUS: takes operands of any strides
   bool immediates = false;
+  bool resolves = false;
   bool inplace = false;  // the output may be an operand
   bp_kernel_fn fn = nullptr;
   const KernelRow* row = nullptr;

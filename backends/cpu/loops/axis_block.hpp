@@ -17,7 +17,7 @@ struct AxisBlock {
   int64_t start(int64_t lane) const { return lane / inner * n * inner + lane % inner; }
 };
 
-// `axes`: an int or a list of ints, negative ones from the end; absent: all.
+// `axes`: an int or a list of ints; absent: all.
 inline AxisBlock axis_block(const bp_tensor* x, const bp_value& axes) {
   const int32_t rank = x->dl.ndim;
   if (axes.tag == BP_TAG_ABSENT) {
@@ -29,7 +29,7 @@ inline AxisBlock axis_block(const bp_tensor* x, const bp_value& axes) {
   const uint32_t count = axes.tag == BP_TAG_INT ? 1 : axes.count;
   uint64_t chosen = 0;
   AxisBlock block;
-  for (uint32_t i = 0; i < count && rank > 0; ++i) chosen |= uint64_t{1} << normalized_axis(list[i], rank);
+  for (uint32_t i = 0; i < count && rank > 0; ++i) chosen |= uint64_t{1} << list[i];
   int32_t first = rank, last = -1, found = 0;
   for (int32_t d = 0; d < rank; ++d) {
     if ((chosen >> d & 1) == 0) continue;

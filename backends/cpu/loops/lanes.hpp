@@ -77,8 +77,7 @@ class Lanes {
   int64_t strides_[Operands * kMaxRank];
 };
 
-inline int32_t normalized_axis(int64_t axis, int32_t rank) {
-  return static_cast<int32_t>(axis < 0 ? axis + rank : axis);
-}
+// Of an Axis argument, which arrives counted from the front.
+inline int32_t axis_of(const bp_value& axis) { return static_cast<int32_t>(plugin::as_int(axis)); }
 
 }  // namespace backplane::cpu

@@ -100,7 +100,8 @@ bp_backend_def backend_def(const bp_host* host) {
   bp_backend_def def{};
   def.header = BP_HEADER(bp_backend_def);
   def.name = "cpu";
-  def.flags = BP_BACKEND_ADDRESSABLE | BP_BACKEND_SUBALLOCATABLE | BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS;
+  def.flags = BP_BACKEND_ADDRESSABLE | BP_BACKEND_SUBALLOCATABLE | BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS |
+              BP_BACKEND_HOST_DEVICE;
   def.context = const_cast<bp_host*>(host);
   def.device_count = device_count;
   def.properties = properties;

@@ -74,7 +74,7 @@ class Registrar {
 // What a plugin may state beyond its name, version and registration; see bp_plugin.
 struct PluginOptions {
   uint32_t flags = BP_PLUGIN_FLAGS;
-  uint32_t needs_minor = BP_ABI_MINOR;
+  uint32_t needs_minor = BP_TARGET_MINOR;
   void* context = nullptr;
   bp_status(BP_CALL* stop)(void* context) = nullptr;
 };

@@ -15,23 +15,6 @@ std::vector<int64_t> Call::integers(size_t arg) const {
   return {list.u.ints, list.u.ints + list.count};
 }
 
-int64_t Call::axis(size_t arg, int32_t ndim) const {
-  const int64_t axis = integer(arg) < 0 ? integer(arg) + ndim : integer(arg);
-  BP_CHECK(axis >= 0 && axis < ndim, INDEX, op_name(), ": found axis ", integer(arg), ", expected one of ", ndim,
-           " axes");
-  return axis;
-}
-
-std::vector<std::optional<int64_t>> Call::optional_integers(size_t arg) const {
-  const bp_value& list = args_[arg];
-  std::vector<std::optional<int64_t>> made(list.count);
-  for (uint32_t i = 0; i < list.count; ++i) {
-    if (list.tag == BP_TAG_INT_LIST) made[i] = list.u.ints[i];
-    if (list.tag == BP_TAG_VALUE_LIST && list.u.values[i].tag == BP_TAG_INT) made[i] = list.u.values[i].u.i;
-  }
-  return made;
-}
-
 Operand Call::operand(const bp_tensor& tensor) const {
   const auto rank = static_cast<size_t>(tensor.dl.ndim);
   Operand made{

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,9 +49,7 @@ class Call {
   const bp_value& value(size_t arg) const { return args_[arg]; }
   int64_t integer(size_t arg) const { return args_[arg].u.i; }
   bool flag(size_t arg) const { return args_[arg].u.i != 0; }
-  int64_t axis(size_t arg, int32_t ndim) const;  // from 0 up
   std::vector<int64_t> integers(size_t arg) const;
-  std::vector<std::optional<int64_t>> optional_integers(size_t arg) const;
   Operand input(size_t arg) const;
   std::vector<Operand> inputs(size_t arg) const;  // of a tensor list; an absent element has no dtype
   bool wanted(size_t result) const { return !(outs_[result].flags & BP_VALUE_NOT_WANTED); }

@@ -34,7 +34,7 @@ bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, i
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
-    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[2]), rank);
+    const int32_t rank = out->dl.ndim, axis = axis_of(args[2]);
     const int32_t walk = out->dl.shape[rank - 1] * 4 < out->dl.shape[axis] ? axis : rank - 1;
     Broadcast from(x, rank);
     const Broadcast at(indices, rank);

@@ -126,7 +126,7 @@ inline Put checked_put(const bp_frame* frame, const bp_value* args, const bp_ten
   const bp_tensor* x = plugin::as_tensor(args[0]);
   Put put{plugin::as_tensor(args[1]), plugin::as_tensor(args[2]), out, 0};
   BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
-  put.axis = normalized_axis(plugin::as_int(args[3]), x->dl.ndim);
+  put.axis = axis_of(args[3]);
   check_put(frame, *x, *put.indices, *put.values, put.axis);
   return put;
 }

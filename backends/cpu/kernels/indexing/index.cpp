@@ -192,7 +192,7 @@ bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t
 
 // A list with the one tensor at `axis`, which is absent only where there is no other.
 std::vector<bp_tensor*> single_index(const bp_tensor* x, const bp_value& axis, const bp_value& indices) {
-  const int32_t at = axis.tag == BP_TAG_ABSENT ? 0 : normalized_axis(plugin::as_int(axis), x->dl.ndim);
+  const int32_t at = axis.tag == BP_TAG_ABSENT ? 0 : axis_of(axis);
   std::vector<bp_tensor*> list(static_cast<size_t>(at + 1), nullptr);
   list.back() = plugin::as_tensor(indices);
   return list;

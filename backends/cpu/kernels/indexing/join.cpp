@@ -44,7 +44,7 @@ bool join_slices(const bp_frame* frame, const bp_value& arrays, int32_t axis, co
 bp_status BP_CALL concat(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor* out = outs[0].u.t;
-    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[1]), rank);
+    const int32_t rank = out->dl.ndim, axis = axis_of(args[1]);
     if (join_slices(frame, args[0], axis, out)) return;
     char* to = data_of(out);
     for (uint32_t i = 0; i < args[0].count; ++i) {
@@ -55,34 +55,8 @@ bp_status BP_CALL concat(const bp_frame* frame, const bp_value* args, int32_t, b
   });
 }
 
-// Python's slice of an axis: where it begins and how many elements it has.
-struct Piece {
-  int64_t start, count;
-};
-Piece piece_of(const bp_value& start, const bp_value& stop, int64_t step, int64_t size) {
-  const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
-  const auto place = [&](const bp_value& value, int64_t otherwise) {
-    if (value.tag == BP_TAG_ABSENT) return otherwise;
-    const int64_t at = plugin::as_int(value);
-    return std::clamp(at < 0 ? at + size : at, lowest, highest);
-  };
-  const int64_t first = place(start, step > 0 ? lowest : highest);
-  const int64_t last = place(stop, step > 0 ? highest : lowest);
-  const int64_t length = step > 0 ? last - first : first - last;
-  // -step of the least integer does not exist.
-  return {first, length <= 0 ? 0 : (step > 0 ? (length - 1) / step : (1 - length) / step) + 1};
-}
-
-// An element of a list of ints, some of which may be absent.
-bp_value element_of(const bp_value& list, uint32_t i) {
-  if (list.tag == BP_TAG_VALUE_LIST) return list.u.values[i];
-  bp_value value{};
-  value.tag = BP_TAG_INT;
-  value.u.i = list.u.ints[i];
-  return value;
-}
-
-// slice_put(Tensor x, Tensor value, Axes axes, Index?[] starts, Index?[] stops, Index[] steps)
+// slice_put(Tensor x, Tensor value, Axes axes, Index?[] starts, Index?[] stops, Index[] steps): per axis start, count and
+// step have arrived, and the shape rule has seen that the value broadcasts.
 bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *value = plugin::as_tensor(args[1]), *out = outs[0].u.t;
@@ -93,20 +67,14 @@ bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t
     std::copy(out->dl.strides, out->dl.strides + rank, strides);
     char* to = data_of(out);
     for (uint32_t i = 0; i < args[2].count; ++i) {
-      const int32_t axis = normalized_axis(args[2].u.ints[i], rank);
-      const int64_t step = plugin::as_int(element_of(args[5], i));
-      BP_CHECK(step != 0, VALUE, frame->op->name, ": the step of axis ", axis, " is 0");
-      const Piece piece = piece_of(element_of(args[3], i), element_of(args[4], i), step, shape[axis]);
-      to += piece.start * strides[axis] * kItemSize[out->dtype];
-      shape[axis] = piece.count;
-      if (piece.count > 1) strides[axis] *= step;  // else nobody steps, and the product may not be a number
+      const int64_t axis = args[2].u.ints[i], start = args[3].u.ints[i], step = args[5].u.ints[i];
+      to += start * strides[axis] * kItemSize[out->dtype];
+      shape[axis] = args[4].u.ints[i];
+      if (shape[axis] > 1) strides[axis] *= step;  // else nobody steps, and the product may not be a number
     }
     const int32_t missing = rank - value->dl.ndim;
-    BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": value has ", value->dl.ndim, " axes, more than x");
     for (int32_t d = 0; d < rank; ++d) {
       const int64_t size = d < missing ? 1 : value->dl.shape[d - missing];
-      BP_CHECK(size == 1 || size == shape[d], SHAPE, frame->op->name, ": value has size ", size, " along axis ", d,
-               " of the slice, which has ", shape[d], "; it must have that or 1");
       sources[d] = size == 1 ? 0 : value->dl.strides[d - missing];
     }
     copy_region(frame, out->dtype, rank, shape, {data_of(value), sources}, {to, strides});

@@ -175,7 +175,7 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
     if (out->nbytes == 0) return;
     BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
     const bool all = args[1].tag == BP_TAG_ABSENT || x->dl.ndim == 0;
-    const int32_t axis = all ? 0 : normalized_axis(plugin::as_int(args[1]), x->dl.ndim);
+    const int32_t axis = all ? 0 : axis_of(args[1]);
     plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
       if (all)
         over_all<T, Largest>(frame, x, reinterpret_cast<int64_t*>(data_of(out)));

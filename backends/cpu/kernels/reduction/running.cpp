@@ -84,7 +84,7 @@ bp_status BP_CALL running_extreme(const bp_frame* frame, const bp_value* args, i
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *values = outs[0].u.t, *indices = outs[1].u.t;
     if (values->nbytes == 0) return;
-    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
+    const int32_t rank = x->dl.ndim, axis = axis_of(args[1]);
     const int64_t n = rank == 0 ? 1 : x->dl.shape[axis];
     const Step step{stride_of(x, axis), stride_of(values, axis), stride_of(indices, axis)};
     const Lanes<3> lanes(x->dl.shape, rank, axis, {lane_operand(values), lane_operand(indices), lane_operand(x)});
@@ -142,7 +142,7 @@ bp_status BP_CALL logcumsumexp(const bp_frame* frame, const bp_value* args, int3
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
-    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
+    const int32_t rank = x->dl.ndim, axis = axis_of(args[1]);
     const int64_t n = rank == 0 ? 1 : x->dl.shape[axis], from = stride_of(x, axis), to = stride_of(out, axis);
     const Lanes<2> lanes(x->dl.shape, rank, axis, {lane_operand(out), lane_operand(x)});
     plugin::dispatch_dtype<BP_MASK_FLOATING>(x->dtype, [&]<class T>() {

@@ -175,7 +175,7 @@ template <class Join>
 bp_status BP_CALL scan(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
-    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
+    const int32_t rank = x->dl.ndim, axis = axis_of(args[1]);
     if (out->nbytes == 0) return;
     if (rank > 0 && x->dtype == out->dtype && (BP_DTYPE_BIT(x->dtype) & BP_MASK_FLOATING) != 0 &&
         (x->flags & out->flags & BP_TENSOR_CONTIGUOUS) != 0)

@@ -114,7 +114,7 @@ struct Transform {
     BP_CHECK(list.count > 0, VALUE, f->op->name, ": argument axes: found no axis, expected one or more");
     double n = 1;
     for (uint32_t i = 0; i < list.count; ++i) {
-      const auto axis = static_cast<size_t>(normalized_axis(list.u.ints[i], whole->dl.ndim));
+      const auto axis = static_cast<size_t>(list.u.ints[i]);
       BP_CHECK(axis < shape.size(), INDEX, f->op->name, ": argument axes: found ", list.u.ints[i],
                " for a tensor without axes");
       BP_CHECK(shape[axis] > 0, VALUE, f->op->name, ": axis ", axis, " has no elements; a transform needs one or more");

@@ -61,7 +61,7 @@ bp_status BP_CALL overlap_add(const bp_frame* frame, const bp_value* args, int32
       std::memset(data_of(out), 0, out->nbytes);
       return;
     }
-    const int32_t rank = out->dl.ndim, axis = normalized_axis(plugin::as_int(args[1]), rank);
+    const int32_t rank = out->dl.ndim, axis = axis_of(args[1]);
     Overlap o{1,
               x->dl.shape[axis],
               1,

@@ -76,7 +76,7 @@ bp_status BP_CALL sort_kernel(const bp_frame* frame, const bp_value* args, int32
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
-    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[1]), rank);
+    const int32_t rank = x->dl.ndim, axis = axis_of(args[1]);
     const int64_t n = rank == 0 ? 1 : x->dl.shape[axis];
     const int64_t x_stride = rank == 0 ? 0 : x->dl.strides[axis] * kItemSize[x->dtype];
     const int64_t out_stride = rank == 0 ? 0 : out->dl.strides[axis] * kItemSize[out->dtype];

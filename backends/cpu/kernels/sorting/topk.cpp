@@ -127,7 +127,7 @@ void topk_tensor(const bp_frame* frame, const bp_tensor* x, int32_t axis, int64_
 bp_status BP_CALL topk(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor* x = plugin::as_tensor(args[0]);
-    const int32_t rank = x->dl.ndim, axis = rank == 0 ? 0 : normalized_axis(plugin::as_int(args[2]), rank);
+    const int32_t rank = x->dl.ndim, axis = axis_of(args[2]);
     const int64_t k = plugin::as_int(args[1]), n = rank == 0 ? 1 : x->dl.shape[axis];
     BP_CHECK(k <= n, SHAPE, frame->op->name, ": k is ", k, "; axis ", axis, " has ", n, " elements");
     if (k == 0 || x->nbytes == 0) return;

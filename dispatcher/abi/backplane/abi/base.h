@@ -14,7 +14,15 @@ extern "C" {
 
 /* Within a major, structs and tables only grow at their end; see `bp_header`. */
 #define BP_ABI_MAJOR 0
-#define BP_ABI_MINOR 1
+#define BP_ABI_MINOR 2
+
+/* The oldest minor of hosts that a plugin is to run on: -DBP_TARGET_MINOR=1, or NEEDS_MINOR of backplane_add_plugin. Slots
+ * that came later are hidden then, so that using one is a compile error instead of a refusal at a user's. */
+#ifndef BP_TARGET_MINOR
+#define BP_TARGET_MINOR BP_ABI_MINOR
+#elif BP_TARGET_MINOR < 1 || BP_TARGET_MINOR > BP_ABI_MINOR
+#error "BP_TARGET_MINOR: not a minor that these headers know; they know 1 to BP_ABI_MINOR"
+#endif
 
 #if defined(_WIN32)
 #define BP_CALL __cdecl
@@ -31,17 +39,25 @@ extern "C" {
 #endif
 
 /* Every struct and table that may grow starts so. `struct_size` is sizeof() on the side that filled
- * it; a member is read only if it lies within that size. `version` is the minor it was filled for. */
+ * it; a member is read only if it lies within that size. `version` is the minor it was filled for.
+ * In a struct that the callee fills, `struct_size` is the room that the caller has: nothing is written beyond it. */
 typedef struct bp_header {
   uint32_t struct_size;
   uint32_t version;
 } bp_header;
 
 #define BP_HEADER(type) \
-  { (uint32_t)sizeof(type), BP_ABI_MINOR }
+  { (uint32_t)sizeof(type), BP_TARGET_MINOR }
 
 /* True if `member` lies within the struct as its writer knew it. */
 #define BP_HAS(ptr, type, member) ((ptr)->header.struct_size >= offsetof(type, member) + sizeof((ptr)->member))
+
+/* A word of flags has bits that the reader must understand, its low half, and hints, its high half (of a 16-bit word the
+ * top four bits). What carries an unknown bit of the first kind is refused, with the bit named; an unknown hint is
+ * ignored. */
+#define BP_HINTS_OF_16 0xf000u
+#define BP_HINTS_OF_32 0xffff0000u
+#define BP_HINTS_OF_64 0xffffffff00000000u
 
 /* A struct larger than this, or whose size is not a multiple of 8, is refused as damaged. */
 #define BP_MAX_STRUCT_SIZE 4096u
@@ -87,9 +103,26 @@ enum {
   X(COMPLEX64, 13, "complex64", std::complex<float>, 8, kDLComplex) \
   X(COMPLEX128, 14, "complex128", std::complex<double>, 16, kDLComplex)
 
+/* Numbers kept for dtypes to come, of less than a byte or of formats that no C++ type has. Elements of less than a byte will
+ * be packed and contiguous, and in no loop descriptor. */
+#define BP_RESERVED_DTYPES(X) \
+  X(COMPLEX32, 15)            \
+  X(FLOAT8_E4M3FN, 16)        \
+  X(FLOAT8_E5M2, 17)          \
+  X(FLOAT6_E2M3FN, 18)        \
+  X(FLOAT6_E3M2FN, 19)        \
+  X(FLOAT4_E2M1FN, 20)        \
+  X(INT4, 21)                 \
+  X(UINT4, 22)                \
+  X(INT2, 23)                 \
+  X(UINT2, 24)
+
 typedef uint16_t bp_dtype;
 #define BP_DTYPE_VALUE(constant, number, name, type, bytes, code) BP_##constant = number,
 enum { BP_DTYPES(BP_DTYPE_VALUE) BP_DTYPE_COUNT, BP_DTYPE_NONE = 0xffff };
+#undef BP_DTYPE_VALUE
+#define BP_DTYPE_VALUE(constant, number) BP_##constant = number,
+enum { BP_RESERVED_DTYPES(BP_DTYPE_VALUE) BP_RESERVED_DTYPE_COUNT };
 #undef BP_DTYPE_VALUE
 typedef uint32_t bp_dtype_mask;
 #define BP_DTYPE_BIT(dtype) ((bp_dtype_mask)1u << (dtype))

@@ -236,7 +236,8 @@ enum {
   BP_OP_PRIMITIVE = 1u << 10,   /* a backend that has all primitives runs the registry */
   BP_OP_LINEAR = 1u << 11,      /* jointly linear in its differentiable arguments */
   BP_OP_COMPOSITE = 1u << 12,   /* always decomposed where it is called: no kernel, no rule of its own */
-  BP_OP_HIGHER_ORDER = 1u << 13 /* takes a Graph, which brings its own rules: no kernel, no formulas */
+  BP_OP_HIGHER_ORDER = 1u << 13, /* takes a Graph, which brings its own rules: no kernel, no formulas */
+  BP_OP_MOVES = 1u << 14         /* moves elements and computes nothing: serves dtypes that the device lacks, too */
 };
 
 typedef struct bp_op_def {

@@ -61,6 +61,10 @@ struct bp_key_def {
   const char* below;
   bp_kernel_fn fallback; /* NULL: calls fall through unless a row handles them */
   void* context;
+#if BP_TARGET_MINOR >= 2
+  uint32_t flags; /* none yet */
+  uint32_t reserved;
+#endif
 };
 
 enum {
@@ -88,7 +92,7 @@ typedef bp_status(BP_CALL* bp_plugin_query_fn)(uint32_t host_major, uint32_t hos
 #define BP_PLUGIN_QUERY_SYMBOL "bp_plugin_query"
 
 BP_STATIC_ASSERT(sizeof(bp_kernel_def) == 96, "bp_kernel_def");
-BP_STATIC_ASSERT(sizeof(bp_key_def) == 48, "bp_key_def");
+BP_STATIC_ASSERT(offsetof(bp_key_def, context) == 40, "bp_key_def");
 BP_STATIC_ASSERT(sizeof(bp_plugin) == 64, "bp_plugin");
 
 #ifdef __cplusplus

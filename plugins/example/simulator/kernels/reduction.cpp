@@ -204,7 +204,7 @@ struct Lines {
 Lines lines_along(const Call& call, size_t axis_arg) {
   const Operand x = call.input(0);
   if (!call.has(axis_arg) || x.ndim() == 0) return {1, x.count(), 1};
-  const auto axis = static_cast<size_t>(call.axis(axis_arg, x.ndim()));
+  const auto axis = static_cast<size_t>(call.integer(axis_arg));
   Lines lines{1, x.shape[axis], 1};
   for (size_t d = 0; d < x.shape.size(); ++d) (d < axis ? lines.outer : lines.inner) *= d == axis ? 1 : x.shape[d];
   return lines;

@@ -32,7 +32,7 @@ void argsort(const Call& call) {
   const bool descending = call.flag(2);
   int64_t length = 1, x_stride = 0, out_stride = 0;
   if (x.ndim() > 0) {  // one line per position of the other axes
-    const auto axis = call.axis(1, x.ndim());
+    const auto axis = call.integer(1);
     length = x.shape[static_cast<size_t>(axis)];
     x_stride = x.strides[static_cast<size_t>(axis)];
     out_stride = out.strides[static_cast<size_t>(axis)];

@@ -1,0 +1,125 @@
+// Memory of devices: from the backend or the pool, again once caches are empty, and back.
+#include "memory/device.hpp"
+#include "memory/epoch.hpp"
+#include "memory/fork.hpp"
+
+namespace backplane::core {
+namespace {
+
+bool is_complete(const StorageUse& use) { return use.stream->completed >= use.ticket; }
+
+// NULL without a failure would be read as an address.
+bp_status allocate_from_backend(Device& device, uint64_t size, void** data) {
+  const bp_backend_def& def = device.backend->def;
+  CallGuard guard;
+  const bp_status status = def.allocate(def.context, device.ordinal, size, data);
+  BP_CHECK(status != BP_OK || *data, DEVICE, "device ", name_of(device), ": allocate of ", size,
+           " bytes gave BP_OK and no memory (NULL); a backend returns BP_ERROR_MEMORY where it has none");
+  return status;
+}
+
+// Under the device's lock.
+void give_back(Device& device, const std::vector<BlockPool::Segment>& segments) noexcept {
+  const bp_backend_def& def = device.backend->def;
+  CallGuard guard;
+  for (const BlockPool::Segment& segment : segments)
+    def.deallocate(def.context, device.ordinal, segment.data, segment.size);
+}
+
+void* take_from_pool(Device& device, uint64_t size, Stream& stream) {
+  std::lock_guard guard(device.lock);
+  if (void* data = device.pool->take(size, &stream)) return data;
+  for (auto& each : device.streams) refresh_completed(*each);
+  return device.pool->take(size, &stream);
+}
+
+bp_status grow_pool(Device& device, uint64_t size, Stream& stream, bool at_least, void** data) {
+  uint64_t segment;
+  {
+    std::lock_guard guard(device.lock);
+    segment = device.pool->segment_size(size, at_least);
+    if (segment > device.memory_limit || device.pool->reserved() > device.memory_limit - segment) {
+      keep_error("the limit would be exceeded");
+      return BP_ERROR_MEMORY;
+    }
+  }
+  const bp_status status = allocate_from_backend(device, segment, data);
+  if (status != BP_OK) return status;
+  std::lock_guard guard(device.lock);
+  *data = device.pool->adopt({*data, segment}, size, &stream);
+  return BP_OK;
+}
+
+bp_status try_allocate(Device& device, uint64_t size, bool at_least, void** data) {
+  if (device.synchronous()) return allocate_from_backend(device, size, data);
+  Stream& stream = current_stream(device);
+  *data = take_from_pool(device, size, stream);
+  return *data ? BP_OK : grow_pool(device, size, stream, at_least, data);
+}
+
+[[gnu::cold, gnu::noinline]] void* allocate_without_caches(Device& device, uint64_t size, bp_status status) {
+  void* data = nullptr;
+  if (status == BP_ERROR_MEMORY && empty_caches(device)) status = try_allocate(device, size, true, &data);
+  if (status == BP_OK) return data;
+  if (status != BP_ERROR_MEMORY) throw_device_error(device, status, "allocate");
+  const std::string cause = take_error();
+  detail::fail(BP_ERROR_MEMORY, "device ", name_of(device), ": found no memory for ", bytes_text(size),
+               usage_text(device),
+               ", and what was kept for reuse has been given back. Free tensors, work in smaller pieces, or raise the "
+               "limit with set_memory_limit",
+               cause.empty() ? "" : " (" + cause + ")");
+}
+
+}  // namespace
+
+std::unique_ptr<BlockPool> make_pool(const Device& device) {
+  if (device.synchronous()) return nullptr;
+  constexpr uint32_t kInParts = BP_BACKEND_ADDRESSABLE | BP_BACKEND_SUBALLOCATABLE;
+  return std::make_unique<BlockPool>((device.flags & kInParts) == kInParts, device.properties.alignment, is_complete);
+}
+
+void* allocate(Device& device, uint64_t size) {
+  void* data = nullptr;
+  const bp_status status = try_allocate(device, size, false, &data);
+  return status == BP_OK ? data : allocate_without_caches(device, size, status);
+}
+
+// In a forked child: the backend's own locks may be as another thread of the parent held them.
+[[gnu::cold, gnu::noinline]] static bool may_deallocate(Device& device) noexcept {
+  try {
+    restart_after_fork(device);
+    return true;
+  } catch (const Error&) {
+    return false;  // it is the parent's
+  }
+}
+
+void deallocate(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept {
+  if (device.fork_generation != fork_generation() && !may_deallocate(device)) [[unlikely]]
+    return;
+  if (device.synchronous()) {
+    const bp_backend_def& def = device.backend->def;
+    CallGuard guard;
+    def.deallocate(def.context, device.ordinal, data, size);
+    return;
+  }
+  std::lock_guard guard(device.lock);
+  device.pool->give(data, uses);
+  // A quarter of the device's memory may wait for its reuse.
+  const uint64_t keep = std::max<uint64_t>(device.properties.total_memory / 4, uint64_t{64} << 20);
+  if (device.pool->reserved() - device.pool->in_use() > keep) give_back(device, device.pool->drop_unused(keep));
+}
+
+void empty_pool(Device& device) {
+  std::lock_guard guard(device.lock);
+  give_back(device, device.pool->drop_unused(0));
+}
+
+void fail_size(const int64_t* sizes, int32_t ndim, uint64_t item_size) {
+  std::string shape;
+  for (int32_t i = 0; i < ndim; ++i) shape += (i ? ", " : "") + std::to_string(sizes[i]);
+  detail::fail(BP_ERROR_MEMORY, "a tensor of shape (", shape, ndim == 1 ? "," : "", ") with ", item_size,
+               " bytes per element has more bytes than 63 bits can count");
+}
+
+}  // namespace backplane::core
