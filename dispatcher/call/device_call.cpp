@@ -6,10 +6,22 @@
 #include <optional>
 
 #include "backplane/device.hpp"
+#include "call/call_errors.hpp"
+#include "call/decomposition.hpp"
+#include "call/host_fallback.hpp"
+#include "call/operand_checks.hpp"
+#include "call/own_results.hpp"
+#include "call/result_shapes.hpp"
+#include "call/row.hpp"
+#include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
+#include "memory/loop.hpp"
+#include "memory/overlap.hpp"
 #include "memory/realign.hpp"
+#include "memory/stream.hpp"
 #include "record/dtype_rules.hpp"
+#include "record/host_table.hpp"
 #include "record/number_range.hpp"
 #include "record/owned_value.hpp"
 #include "record/shape_rules.hpp"
@@ -316,7 +328,7 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
 }
 
 // A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
-[[gnu::noinline]] bool compare_beyond(const Call& call, bp_dtype compute) {
+[[gnu::noinline]] static bool compare_beyond(const Call& call, bp_dtype compute) {
   bp_value replaced[kMaxArgs];
   if (!with_infinities(*call.op.record, call.args, call.n_args, compute, replaced)) return false;
   call_on_device({call.op, replaced, call.n_args, call.outs, call.n_outs, call.mask});

@@ -1,9 +1,11 @@
-// Choosing the row that takes a call, and saying clearly why none does.
+#include "call/row.hpp"
+
 #include <cmath>
 #include <cstring>
 #include <string>
 
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
+#include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
 #include "record/dtype_rules.hpp"

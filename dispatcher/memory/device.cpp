@@ -8,6 +8,7 @@
 #include "memory/epoch.hpp"
 #include "memory/fork.hpp"
 #include "memory/plugin_finder.hpp"
+#include "memory/stream.hpp"
 
 namespace backplane::core {
 namespace {

@@ -1,9 +1,13 @@
 // Streams, tickets and the memory of asynchronous devices: ordering work, waiting for it, and naming its errors.
+#include "memory/stream.hpp"
+
 #include <algorithm>
 #include <cstring>
 
+#include "backplane/error.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/memory.hpp"
 
 namespace backplane::core {
 namespace {

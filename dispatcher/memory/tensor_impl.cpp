@@ -7,12 +7,11 @@
 
 #include "memory/device.hpp"
 #include "memory/history.hpp"
+#include "memory/memory.hpp"
 #include "memory/new_tensor.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {
-
-constinit HistoryOwner history_owner{};
 
 namespace {
 

@@ -9,6 +9,8 @@
 
 #include "record/builtins.hpp"
 #include "record/op_arena.hpp"
+#include "record/op_verify.hpp"
+#include "record/op_verify_rules.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {
