@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "host_backend.hpp"
+#include "memory/stream.hpp"
+#include "record/host_table.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::testing {

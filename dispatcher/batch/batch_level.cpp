@@ -1,7 +1,11 @@
 #include "batch/batch_level.hpp"
 
-#include "batch/batch_fallbacks.hpp"
-#include "batch/batched_call.hpp"
+#include "batch/batch_loop.hpp"
+#include "batch/batch_random.hpp"
+#include "batch/batch_stated.hpp"
+#include "call/decomposition.hpp"
+#include "call/dispatch.hpp"
+#include "levels/inplace.hpp"
 #include "memory/epoch.hpp"
 #include "record/owned_value.hpp"
 

@@ -1,9 +1,12 @@
 // Batching row by row: what an entry that says `batch: loop` gets.
+#include "batch/batch_loop.hpp"
+
 #include <algorithm>
 
 #include "backplane/op.hpp"
-#include "batch/batch_fallbacks.hpp"
 #include "batch/batch_random.hpp"
+#include "call/dispatch.hpp"
+#include "call/temporaries.hpp"
 #include "call/warn_once.hpp"
 #include "record/mapped_value.hpp"
 

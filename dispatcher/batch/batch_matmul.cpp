@@ -1,4 +1,6 @@
 // The batch rule of the matrix product, of matrices and vectors, with as few and as large products as there can be.
+#include "batch/batch_matmul.hpp"
+
 #include <algorithm>
 
 #include "batch/batch_rules.hpp"

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "batch/batch_fallbacks.hpp"
+#include "batch/batch_loop.hpp"
+#include "batch/batch_stated.hpp"
 
 namespace backplane::core {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "batch/batch_matmul.hpp"
+#include "batch/batch_views.hpp"
 #include "batch/batched_call.hpp"
 
 namespace backplane::core {

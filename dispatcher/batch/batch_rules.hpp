@@ -13,12 +13,6 @@ struct DerivedRule {
 };
 const DerivedRule* find_derived_rule(std::string_view word) noexcept;
 
-// batch_views.cpp
-extern const DerivedRule kViewRules[];
-extern const size_t kViewRuleCount;
-// batch_matmul.cpp
-void batch_matmul(BatchedCall& call, const ShapeResult* row);
-
 // Pieces that rules share. The axis arguments of a call, which count the axes of a tensor of `rank` dims per row, past
 // the batch: negative ones are made positive, and absent `Axes` are all of them.
 void shift_axes(BatchedCall& call, int32_t rank);

@@ -1,8 +1,10 @@
 // The batch formula of an entry, its refusal, and results of batches without rows.
+#include "batch/batch_stated.hpp"
+
 #include <algorithm>
 
 #include "backplane/device.hpp"
-#include "batch/batch_fallbacks.hpp"
+#include "call/dispatch.hpp"
 #include "call/run_formula.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"

@@ -1,4 +1,6 @@
 // Batch rules of views: the same view of every row, as one view of the batch.
+#include "batch/batch_views.hpp"
+
 #include <algorithm>
 
 #include "batch/batch_rules.hpp"

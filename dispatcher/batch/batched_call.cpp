@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "call/dispatch.hpp"
+
 namespace backplane::core {
 
 BatchedCall::BatchedCall(const BatchLevel& of, const Call& the_call)

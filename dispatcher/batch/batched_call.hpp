@@ -6,7 +6,8 @@
 #pragma once
 
 #include "batch/batch_level.hpp"
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
+#include "call/temporaries.hpp"
 #include "record/builtins.hpp"
 #include "record/mapped_value.hpp"
 #include "record/shape_rules.hpp"

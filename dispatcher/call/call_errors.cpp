@@ -1,10 +1,8 @@
-// Errors of calls: from a plugin's status to an exception and from an exception to the thread's message. Declared in
-// dispatch.hpp and fast_call.hpp.
+#include "call/call_errors.hpp"
+
 #include <cctype>
 #include <string>
 
-#include "call/dispatch.hpp"
-#include "call/fast_call.hpp"
 #include "record/shape_words.hpp"
 
 namespace backplane::core {

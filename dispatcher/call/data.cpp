@@ -1,11 +1,15 @@
 // Making tensors and moving their data: empty, from and to host memory, between devices.
+#include "backplane/device.hpp"
+
 #include <algorithm>
 #include <cstring>
 
-#include "backplane/device.hpp"
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
+#include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_memory.hpp"
+#include "memory/storage.hpp"
+#include "memory/stream.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 

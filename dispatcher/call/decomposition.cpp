@@ -1,9 +1,13 @@
-// Runs an op's decomposition: its formula, over arguments of the compute dtype. Declared in dispatch.hpp and
-// device_call.hpp.
+// Runs an op's decomposition: its formula, over arguments of the compute dtype.
+#include "call/decomposition.hpp"
+
 #include <utility>
 #include <vector>
 
-#include "call/device_call.hpp"
+#include "call/operand_checks.hpp"
+#include "call/own_results.hpp"
+#include "call/result_shapes.hpp"
+#include "call/row.hpp"
 #include "call/run_formula.hpp"
 #include "memory/history.hpp"
 #include "record/builtin_numbers.hpp"

@@ -6,10 +6,23 @@
 #include <optional>
 
 #include "backplane/device.hpp"
+#include "call/call_errors.hpp"
+#include "call/decomposition.hpp"
+#include "call/host_fallback.hpp"
+#include "call/operand_checks.hpp"
+#include "call/own_results.hpp"
+#include "call/result_shapes.hpp"
+#include "call/row.hpp"
+#include "memory/device.hpp"
+#include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
+#include "memory/loop.hpp"
+#include "memory/overlap.hpp"
 #include "memory/realign.hpp"
+#include "memory/stream.hpp"
 #include "record/dtype_rules.hpp"
+#include "record/host_table.hpp"
 #include "record/number_range.hpp"
 #include "record/owned_value.hpp"
 #include "record/resolved_args.hpp"
@@ -323,19 +336,8 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
   return t;
 }
 
-bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute) {
-  const bp_dtype_mask lacks = device.properties.lacks;
-  if (!lacks || (call.op.flags & BP_OP_MOVES)) return BP_DTYPE_NONE;
-  const auto lacked = [&](bp_dtype dtype) { return dtype != BP_DTYPE_NONE && (lacks & BP_DTYPE_BIT(dtype)); };
-  if (lacked(compute)) return compute;
-  for (int32_t i = 0; i < call.n_outs; ++i)
-    if (const bp_dtype dtype = result_dtype(*call.op.record, call.args, call.n_args, i, compute); lacked(dtype))
-      return dtype;
-  return BP_DTYPE_NONE;
-}
-
 // A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
-[[gnu::noinline]] bool compare_beyond(const Call& call, bp_dtype compute) {
+[[gnu::noinline]] static bool compare_beyond(const Call& call, bp_dtype compute) {
   bp_value replaced[kMaxArgs];
   if (!with_infinities(*call.op.record, call.args, call.n_args, compute, replaced)) return false;
   call_on_device({call.op, replaced, call.n_args, call.outs, call.n_outs, call.mask});

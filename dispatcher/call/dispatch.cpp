@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "backplane/op.hpp"
+#include "call/call_errors.hpp"
+#include "call/decomposition.hpp"
 #include "call/device_call.hpp"
 #include "call/fast_call.hpp"
+#include "call/view_call.hpp"
 #include "memory/epoch.hpp"
 #include "record/evaluator.hpp"
 #include "record/number_range.hpp"
@@ -185,31 +188,7 @@ bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* o
   register_edges<FastPath::kFromKernel>();
 }
 
-// How the evaluator reaches the call path.
-bp_status evaluator_call(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
-                         int32_t n_outs) {
-  try {
-    call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
-    return BP_OK;
-  } catch (...) {
-    return status_of_exception();
-  }
-}
-bp_status evaluator_call_donating(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
-                                  bp_value* out, uint64_t donated) {
-  try {
-    call_donating(checked_entry(op), args, n_args, out, frame ? frame->keys : ~uint64_t{0}, donated);
-    return BP_OK;
-  } catch (...) {
-    return status_of_exception();
-  }
-}
-const OpRecord* record_of(uint32_t op) { return op_entry(op)->record.get(); }
 }  // namespace
-
-constinit Caller caller{evaluator_call, record_of, [](bp_tensor* t) { retain(impl(t)); },
-                        [](bp_tensor* t) { release(impl(t)); }, evaluator_call_donating};
-
 }  // namespace backplane::core
 
 namespace backplane {

@@ -29,15 +29,10 @@ extern constinit Moved moved;
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
-// As `call` with one result, where the caller donates the tensors args[i] of the set bits: bp_host::call_op_donating.
-// reuse.cpp.
-void call_donating(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* out, uint64_t mask,
-                   uint64_t donated);
+// call_packed of a call that no fast path serves.
+bp_status call_packed_slow(uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept;
 // A call with all its arguments and slots: of a handler that calls on below.
 void dispatch(const Call& call);
-void call_on_device(const Call& call);  // device_call.cpp
-// decomposition.cpp: evaluates the DECOMPOSE formula; its calls see call.mask.
-void call_decomposition(const Call& call);
 
 // A record of a newer registry may be called with fewer arguments: the missing last ones take their defaults. Writes
 // all of them to `full` (room for kMaxArgs) and returns how many.
@@ -66,12 +61,6 @@ inline bp_value tensor_value(TensorImpl* tensor) {
 
 // Releases what empty slots received, for a call that failed half-way.
 void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before);
-// Is the op's name, without its namespace, a word of the message?
-bool names_op(std::string_view message, const OpEntry& op);
-// Turns a failing status of a plugin's function into an Error with the thread's message.
-[[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
-// Of the exception in flight, at an edge: its status, with the op that was called named in the thread's message.
-[[gnu::cold]] bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept;
 
 // Forces every op that has both a kernel and a decomposition through the latter; native formulas on or off. For laws.
 extern std::atomic<bool> force_decomposition;

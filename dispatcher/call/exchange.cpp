@@ -1,12 +1,16 @@
 // DLPack in and out. Export folds the byte offset for addressable backends and is refused for others; a capsule holds
 // the storage and a lease on the plugin whose memory it is.
+#include "backplane/device.hpp"
+
 #include <cstring>
 #include <memory>
 
-#include "backplane/device.hpp"
-#include "call/device_call.hpp"
+#include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_memory.hpp"
+#include "memory/storage.hpp"
+#include "memory/stream.hpp"
+#include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane {

@@ -8,43 +8,6 @@
 
 namespace backplane::core {
 
-namespace {
-
-// Of an argument that is no tensor. Numbers are taken where all operands have one shape and dtype, and an absent tensor
-// where the op does not compute with it.
-uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
-  uint32_t traits = ~0u;
-  if (is_special_number(v) || v.tag == BP_TAG_TENSOR_LIST) traits &= ~Operands::kPlain;
-  if (v.tag == BP_TAG_TENSOR_LIST || i >= 64 || !(op.record->tensor_args >> i & 1)) return traits;
-  const bool number = op.fast_path == FastPath::kLikeOperands && (v.tag == BP_TAG_FLOAT || v.tag == BP_TAG_INT);
-  const bool left_out = v.tag == BP_TAG_ABSENT && !(op.record->needed_tensors >> i & 1) && i >= op.record->n_alike;
-  if (v.tag != BP_TAG_ABSENT) traits &= ~Operands::kNoNumbers;
-  if (!number && !left_out) traits &= ~Operands::kPlain;
-  return traits;
-}
-
-}  // namespace
-
-Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& keys) {
-  Operands sum;
-  keys = 0;
-  each_tensor(args, op.n_args, [&](TensorImpl* t) { keys |= t->keys; });
-  for (int32_t i = 0; i < op.n_args; ++i) {
-    if (args[i].tag != BP_TAG_TENSOR) {
-      sum.traits &= traits_of_other(op, args[i], i);
-      continue;
-    }
-    const TensorImpl& t = *impl(args[i].u.t);
-    sum.traits &= t.flags | Operands::kPlain | Operands::kNoNumbers;
-    if (!sum.first) sum.first = &t;
-    const TensorImpl& x = *sum.first;
-    if (!t.storage || !same_device(t, x) || (t.dtype != x.dtype && i < op.record->n_alike) ||
-        (op.fast_path == FastPath::kLikeOperands && !same_shape(t, x)))
-      sum.traits &= ~Operands::kPlain;
-  }
-  return sum;
-}
-
 bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int32_t n_args, Device& device,
                      const TensorImpl& first) {
   const OpRecord& record = *op.record;

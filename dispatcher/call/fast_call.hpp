@@ -6,13 +6,14 @@
 // (dispatch.cpp) and without a Call in memory; the rest is in fast_call.cpp and view_call.cpp.
 #pragma once
 
-#include "call/device_call.hpp"
+#include "call/call_errors.hpp"
+#include "call/dispatch.hpp"
 #include "call/operands.hpp"
 #include "memory/epoch.hpp"
 
 namespace backplane::core {
 
-// fast_call.cpp: the output as a kernel wants to find it; a kernel's call with numbers in tensor positions; its
+// The output as a kernel wants to find it; a kernel's call with numbers in tensor positions; its
 // failure.
 bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int32_t n_args, Device& device,
                      const TensorImpl& first);
@@ -106,9 +107,6 @@ template <FastPath kPath>
   const KeySlot& slot = plan.slot_of(keys);
   return !(keys & (keys - 1)) && slot.fast && slot.fast({op, args, op.n_args, outs, op.n_results, mask}, operands);
 }
-
-// dispatch.cpp: call_packed of a call that no fast path serves.
-bp_status call_packed_slow(uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept;
 
 // The two edges. Apart from the slow path, and one of each for each kind of op, so that all that a call needs stays in
 // registers.

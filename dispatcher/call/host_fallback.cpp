@@ -1,7 +1,8 @@
-// Running an op on the host for a device that has no kernel for it: counted, reported once per op, and forbiddable.
+#include "call/host_fallback.hpp"
+
 #include "backplane/device.hpp"
-#include "call/device_call.hpp"
 #include "call/warn_once.hpp"
+#include "memory/device.hpp"
 #include "record/mapped_value.hpp"
 
 namespace backplane::core {

@@ -1,12 +1,18 @@
 // The host table: what plugins call. Every function turns exceptions into a status at this edge.
+#include "record/host_table.hpp"
+
 #include <cstdio>
 #include <cstring>
 
 #include "backplane/op.hpp"
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
 #include "call/extensions.hpp"
+#include "call/reuse.hpp"
+#include "memory/device.hpp"
+#include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
 #include "memory/parallel.hpp"
+#include "memory/stream.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
 #include "record/shape_rules.hpp"

@@ -1,5 +1,7 @@
 // What a call would give, by its record's rules alone: the meta behaviour of every op.
 #include "backplane/op.hpp"
+
+#include "call/call_errors.hpp"
 #include "call/dispatch.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"

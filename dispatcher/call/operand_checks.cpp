@@ -1,11 +1,12 @@
-// What a call's operands and given outputs must be before a device sees them: of one device, writable, of the result's
-// shape. Declared in device_call.hpp.
+#include "call/operand_checks.hpp"
+
 #include <algorithm>
 #include <string>
 
 #include "backplane/device.hpp"
-#include "call/device_call.hpp"
+#include "memory/device.hpp"
 #include "memory/expand.hpp"
+#include "memory/overlap.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {

@@ -39,7 +39,7 @@ inline bool is_special_number(const bp_value& v) noexcept {
   return (v.flags & (BP_VALUE_UINT64 | BP_VALUE_BEYOND)) || v.tag == BP_TAG_COMPLEX;
 }
 
-// Of any arguments; `keys` receives what the tensors carry. fast_call.cpp.
+// Of any arguments; `keys` receives what the tensors carry.
 Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& keys);
 
 // The same, written out for the commonest operands: tensors that are alike, of which the first argument is one.

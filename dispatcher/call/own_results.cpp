@@ -2,7 +2,11 @@
 // came.
 //
 // Any thread. An OwnResults lives as long as the call that it borrows.
-#include "call/device_call.hpp"
+#include "call/own_results.hpp"
+
+#include "call/dispatch.hpp"
+#include "call/operand_checks.hpp"
+#include "memory/device.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_words.hpp"
 

@@ -3,8 +3,11 @@
 // That is a formula's intermediate at its last use (evaluation.cpp, and the code that codegen writes). Only where
 // nothing intercepts the call, so that nobody keeps the operand's value for later, and where nobody else holds the
 // operand.
+#include "call/reuse.hpp"
+
 #include "call/fast_call.hpp"
 
+#include "call/dispatch.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {

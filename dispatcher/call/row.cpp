@@ -1,10 +1,12 @@
-// Choosing the row that takes a call, and saying clearly why none does.
+#include "call/row.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
 
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
+#include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
 #include "record/dtype_rules.hpp"
@@ -140,6 +142,17 @@ bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& de
   }
   if (row.def.flags & BP_KERNEL_IMMEDIATES) return v;
   return tensor_value(temporaries.keep(tensor_of_number(v, compute, device, 0)));
+}
+
+bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute) {
+  const bp_dtype_mask lacks = device.properties.lacks;
+  if (!lacks || (call.op.flags & BP_OP_MOVES)) return BP_DTYPE_NONE;
+  const auto lacked = [&](bp_dtype dtype) { return dtype != BP_DTYPE_NONE && (lacks & BP_DTYPE_BIT(dtype)); };
+  if (lacked(compute)) return compute;
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (const bp_dtype dtype = result_dtype(*call.op.record, call.args, call.n_args, i, compute); lacked(dtype))
+      return dtype;
+  return BP_DTYPE_NONE;
 }
 
 void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why) {

@@ -1,8 +1,10 @@
 // Views: metadata work of the core, which never reaches a backend. The fast path and the slow one make the same
 // view; the fast one leaves to the other whatever its conditions do not cover, every fault included that is not the
 // shape rule's.
-#include "call/device_call.hpp"
+#include "call/view_call.hpp"
+
 #include "call/fast_call.hpp"
+#include "call/operand_checks.hpp"
 #include "call/view_record.hpp"
 #include "memory/new_tensor.hpp"
 #include "record/dtype_rules.hpp"

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 
+#include "record/host_table.hpp"
 #include "record/op_record.hpp"
 
 namespace backplane::core {

@@ -1,4 +1,6 @@
 // `backplane doctor`: one line per thing that must work, with the fix where it does not.
+#include "cli/doctor.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include "backplane/device.hpp"
 #include "backplane/plugins.hpp"
 #include "backplane/threads.hpp"
-#include "cli/commands.hpp"
 
 namespace backplane::cli {
 namespace {

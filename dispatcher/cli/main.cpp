@@ -5,7 +5,9 @@
 #include <functional>
 
 #include "backplane/abi/base.h"
-#include "cli/commands.hpp"
+#include "cli/doctor.hpp"
+#include "cli/ops.hpp"
+#include "cli/plugins.hpp"
 
 int main(int argc, char** argv) {
   using namespace backplane;

@@ -1,4 +1,6 @@
 // `backplane ops`, `ops --coverage` and `explain`.
+#include "cli/ops.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "backplane/plugins.hpp"
-#include "cli/commands.hpp"
 #include "cli/coverage.hpp"
 
 namespace backplane::cli {

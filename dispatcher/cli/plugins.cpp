@@ -1,10 +1,11 @@
 // `backplane plugins` and `backplane lint`.
+#include "cli/plugins.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "backplane/plugins.hpp"
-#include "cli/commands.hpp"
 
 namespace backplane::cli {
 namespace {

@@ -1,7 +1,10 @@
 // Functions under a batching level: by the function's own rule, or as a function over all rows for the levels below, so
 // that a gradient below keeps the rules that the function has.
+#include "functions/graph_batch.hpp"
+
 #include <algorithm>
 
+#include "call/dispatch.hpp"
 #include "functions/graph_levels.hpp"
 #include "record/dtype_rules.hpp"
 

@@ -1,8 +1,10 @@
 #include "functions/graph_call.hpp"
 
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
 #include "functions/graph_node.hpp"
+#include "functions/graph_rules.hpp"
 #include "record/owned_value.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core {
 namespace {

@@ -7,7 +7,6 @@
 // (graph_node.cpp).
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,10 +22,5 @@ using Args = std::span<const Tensor>;
 void call_higher_order(const Call& call);
 // From the innermost level of the thread downwards.
 std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, Args args);
-
-// graph_rules.cpp. The function, or where it has forward rules alone, one whose backward is the transpose of its jvp.
-// Throws where it has neither, naming the transform.
-std::shared_ptr<GraphFunction> with_backward(GraphFunction& function, const char* transform);
-[[noreturn]] void throw_missing_rule(const GraphFunction& function, const char* transform, const char* rule);
 
 }  // namespace backplane::core

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "functions/graph_node.hpp"
+#include "functions/graph_rules.hpp"
+#include "levels/inplace.hpp"
 #include "record/dtype_rules.hpp"
+#include "tape/engine.hpp"
 
 namespace backplane::core {
 namespace {

@@ -4,7 +4,6 @@
 // apart before they go down. A derived function may outlive the call that made it: a node below keeps it.
 #pragma once
 
-#include "batch/batch_level.hpp"
 #include "functions/graph_call.hpp"
 #include "grad/grad_level.hpp"
 #include "jvp/jvp_level.hpp"
@@ -80,37 +79,6 @@ class ForwardPass final : public GraphFunction {
   const char* transform_;
   uint64_t serial_;
   std::vector<bool> has_tangent_;
-  std::vector<bool>* report_;
-};
-
-// A function over all rows of a batch: each of its members is the original's, run at the batching level. The batch is
-// at axis 0 of what has one.
-class OverRows final : public GraphFunction {
- public:
-  // `report` receives which results have the batch, until `stop_reporting`.
-  OverRows(GraphFunction& inner, const BatchLevel& level, std::vector<bool> batched, std::vector<bool>* report)
-      : GraphFunction(inner.name(), inner.recompute()),
-        inner_(inner.shared_from_this()),
-        transform_(level.transform),
-        serial_(level.serial),
-        size_(level.size),
-        randomness_(level.randomness),
-        batched_(std::move(batched)),
-        report_(report) {}
-  bool has(Rule rule) const noexcept override { return rule != Rule::kBatch && inner_->has(rule); }
-  std::vector<Tensor> call(Args args) override;
-  Forward forward(Args args) override;
-  std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;
-  Duals jvp(Args primals, Args tangents) override;
-  void stop_reporting() { report_ = nullptr; }  // its owner ends
-
- private:
-  std::shared_ptr<GraphFunction> inner_;
-  const char* transform_;
-  uint64_t serial_;
-  int64_t size_;
-  Randomness randomness_;
-  std::vector<bool> batched_;
   std::vector<bool>* report_;
 };
 

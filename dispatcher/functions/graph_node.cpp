@@ -1,8 +1,10 @@
 #include "functions/graph_node.hpp"
 
-#include "call/device_call.hpp"
+#include "levels/inplace.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
+#include "tape/engine.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core {
 namespace {

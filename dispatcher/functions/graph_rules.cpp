@@ -1,10 +1,12 @@
 // The public side of graph functions: what one without rules says, those made of callables, and the backward rule that
 // follows from a forward one.
-#include "backplane/graph_function.hpp"
+
+#include "functions/graph_rules.hpp"
 
 #include "backplane/transforms.hpp"
 #include "functions/graph_call.hpp"
 #include "record/dtype_rules.hpp"
+#include "tape/engine.hpp"
 
 namespace backplane {
 

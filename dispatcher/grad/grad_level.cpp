@@ -1,9 +1,13 @@
 #include "grad/grad_level.hpp"
 
-#include "call/device_call.hpp"
+#include "call/decomposition.hpp"
+#include "call/dispatch.hpp"
+#include "levels/inplace.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "tape/captures.hpp"
+#include "tape/engine.hpp"
+#include "tape/record.hpp"
 
 namespace backplane::core {
 namespace {

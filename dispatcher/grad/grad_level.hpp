@@ -8,7 +8,7 @@
 
 #include "backplane/transforms.hpp"
 #include "levels/level.hpp"
-#include "tape/tape.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core {
 

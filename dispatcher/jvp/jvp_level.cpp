@@ -2,12 +2,16 @@
 
 #include <deque>
 
-#include "call/device_call.hpp"
+#include "call/decomposition.hpp"
+#include "call/dispatch.hpp"
 #include "call/run_formula.hpp"
+#include "levels/inplace.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
-#include "tape/tape.hpp"
+#include "tape/engine.hpp"
+#include "tape/node.hpp"
+#include "tape/record.hpp"
 
 namespace backplane::core {
 namespace {

@@ -1,8 +1,10 @@
 // In-place changes of a level's tensors, as functional calls. A change of a view is written back into its base with the
 // view's `put`, and so on up the chain; other views of a changed base take their value from it when they are next used.
+#include "levels/inplace.hpp"
+
+#include "call/dispatch.hpp"
 #include "call/run_formula.hpp"
 #include "call/view_record.hpp"
-#include "levels/level.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {

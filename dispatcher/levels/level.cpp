@@ -4,8 +4,9 @@
 #include <new>
 
 #include "backplane/transforms.hpp"
-#include "call/device_call.hpp"
 #include "call/view_record.hpp"
+#include "levels/inplace.hpp"
+#include "memory/device.hpp"
 
 namespace backplane::core {
 namespace {

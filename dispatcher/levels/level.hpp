@@ -87,9 +87,4 @@ class Unwrapped {
 // Sends a call to the highest level that it concerns.
 void call_level(const Call& call);
 
-// inplace.cpp. A view whose base was changed takes its value anew from the base.
-void refresh(TensorImpl* view);
-// A call with a given out slot, of which `level` is the highest concerned.
-void change_in_place(Level& level, const Call& call);
-
 }  // namespace backplane::core

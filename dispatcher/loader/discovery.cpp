@@ -1,4 +1,4 @@
-// The list of found plugins, by manifest, and what opens them. See discovery.hpp; locks as in lifecycle.hpp.
+// The list of found plugins, by manifest, and what opens them. See discovery.hpp; locks as in records.hpp.
 #include "loader/discovery.hpp"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "loader/elf_symbols.hpp"
-#include "loader/found.hpp"
-#include "loader/lifecycle.hpp"
+#include "loader/load.hpp"
+#include "loader/records.hpp"
 #include "loader/trust.hpp"
 #include "memory/plugin_finder.hpp"
 #include "registry/registry.hpp"

@@ -1,8 +1,9 @@
 // What `backplane lint` says of a plugin's file: its symbols, its manifest, its table.
+#include "backplane/plugins.hpp"
+
 #include <filesystem>
 
 #include "backplane/abi/plugin.h"
-#include "backplane/plugins.hpp"
 #include "loader/elf_symbols.hpp"
 #include "loader/library.hpp"
 #include "loader/manifest.hpp"

@@ -1,15 +1,21 @@
-// Loading: manifest, file, table, registration as a transaction. See lifecycle.hpp for locks and states.
+// Loading: manifest, file, table, registration as a transaction. See records.hpp for locks and states.
+#include "loader/load.hpp"
+
 #include <exception>
 #include <filesystem>
 #include <optional>
 
 #include "backplane/error.hpp"
 #include "loader/library.hpp"
-#include "loader/lifecycle.hpp"
 #include "loader/manifest.hpp"
+#include "loader/records.hpp"
 #include "loader/trust.hpp"
+#include "loader/unload.hpp"
 #include "memory/epoch.hpp"
+#include "memory/stream.hpp"
+#include "record/host_table.hpp"
 #include "registry/registry.hpp"
+#include "registry/withdrawal.hpp"
 
 namespace backplane::loader {
 namespace {

@@ -2,8 +2,8 @@
 #include "backplane/plugins.hpp"
 
 #include "loader/discovery.hpp"
-#include "loader/found.hpp"
-#include "loader/lifecycle.hpp"
+#include "loader/load.hpp"
+#include "loader/records.hpp"
 #include "memory/plugin_record.hpp"
 
 namespace backplane {

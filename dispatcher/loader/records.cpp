@@ -1,5 +1,6 @@
-// The list of plugin records, the lock over it, and the reports of leases. See lifecycle.hpp.
-#include "loader/lifecycle.hpp"
+// The list of plugin records, the lock over it, and the reports of leases. See records.hpp.
+
+#include "loader/records.hpp"
 
 namespace backplane::loader {
 namespace {

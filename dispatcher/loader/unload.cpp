@@ -1,11 +1,16 @@
 // Unloading: withdraw, let running calls drain, need zero leases, end the streams, stop; then close or park. See
-// lifecycle.hpp for locks and states. A refusal at any step leaves the plugin registered and working.
+// records.hpp for locks and states. A refusal at any step leaves the plugin registered and working.
+#include "loader/unload.hpp"
+
 #include "backplane/error.hpp"
 #include "backplane/plugins.hpp"
 #include "loader/library.hpp"
-#include "loader/lifecycle.hpp"
+#include "loader/load.hpp"
+#include "loader/records.hpp"
 #include "memory/epoch.hpp"
+#include "memory/stream.hpp"
 #include "registry/registry.hpp"
+#include "registry/withdrawal.hpp"
 
 namespace backplane::loader {
 namespace {

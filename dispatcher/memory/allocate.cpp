@@ -1,7 +1,10 @@
-// Memory of devices: from the backend or the pool, again once caches are empty, and back.
-#include "memory/device.hpp"
+#include "memory/allocate.hpp"
+
+#include "backplane/error.hpp"
 #include "memory/epoch.hpp"
 #include "memory/fork.hpp"
+#include "memory/memory.hpp"
+#include "memory/stream.hpp"
 
 namespace backplane::core {
 namespace {

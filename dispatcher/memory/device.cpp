@@ -4,9 +4,11 @@
 #include <array>
 
 #include "backplane/device.hpp"
+#include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
 #include "memory/fork.hpp"
 #include "memory/plugin_finder.hpp"
+#include "memory/stream.hpp"
 #include "record/foreign_struct.hpp"
 
 namespace backplane::core {

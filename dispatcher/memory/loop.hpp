@@ -33,10 +33,4 @@ void build_elementwise_loop(const bp_tensor* const* operands, int32_t n_operands
 void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp_tensor* const* inputs,
                           int32_t n_inputs, const int32_t* reduced_axes, int32_t n_reduced, LoopStorage& out);
 
-// Do two tensors' bytes overlap (overlap.cpp)? kUnknown must be treated as kYes.
-enum class Overlap { kNo, kYes, kUnknown };
-Overlap overlap(const bp_tensor& a, const bp_tensor& b);  // of one storage, by bounds then by strides; exact for
-                                                          // all but tangled strides
-bool self_overlaps(const bp_tensor& a);                   // two indices may address one element (zero strides, windows)
-
 }  // namespace backplane::core

@@ -2,9 +2,12 @@
 //
 // What is kept for reuse lies in two places: asynchronous devices' freed blocks in the core's pool, since their tickets
 // decide when they may be reused, and all else with the backend.
+#include "memory/memory.hpp"
+
 #include "backplane/device.hpp"
-#include "memory/device.hpp"
+#include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/stream.hpp"
 
 namespace backplane::core {
 namespace {

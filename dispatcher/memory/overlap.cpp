@@ -4,12 +4,14 @@
 //   -size_b < (offset_a - offset_b) + sum_k d_k * s_k < size_a        (bytes; d_k within an interval per dim)
 // where dims of both tensors with the same stride are one unknown d_k. The search takes strides from the largest down
 // and cuts off what the rest cannot bring back, so nested strides (slices of one base) need a few steps. Pure.
+#include "memory/overlap.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <span>
 
-#include "memory/loop.hpp"
 #include "record/dtype_rules.hpp"
+#include "record/shape_rules.hpp"
 
 namespace backplane::core {
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "memory/device.hpp"
+#include "memory/tensor_impl.hpp"
 
 namespace backplane::core {
 

@@ -1,10 +1,14 @@
 // Storages: their memory and their end.
+#include "memory/storage.hpp"
+
 #include <new>
 
+#include "memory/allocate.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/plugin_record.hpp"
 #include "memory/pool.hpp"
-#include "memory/tensor_impl.hpp"
+#include "memory/stream.hpp"
 
 namespace backplane::core {
 

@@ -7,7 +7,7 @@
 
 namespace backplane::core {
 
-struct Stream;  // memory/device.hpp
+struct Stream;  // memory/stream.hpp
 
 struct StorageUse {
   Stream* stream;

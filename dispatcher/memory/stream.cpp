@@ -1,7 +1,11 @@
 // Streams, tickets and the memory of asynchronous devices: ordering work, waiting for it, and naming its errors.
+#include "memory/stream.hpp"
+
 #include <algorithm>
 #include <cstring>
 
+#include "backplane/error.hpp"
+#include "memory/allocate.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 

@@ -5,14 +5,13 @@
 #include <new>
 #include <vector>
 
+#include "memory/allocate.hpp"
 #include "memory/device.hpp"
 #include "memory/history.hpp"
 #include "memory/new_tensor.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {
-
-constinit HistoryOwner history_owner{};
 
 namespace {
 

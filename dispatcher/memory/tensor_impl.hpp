@@ -1,7 +1,7 @@
-// The host's side of a tensor handle: what follows the pinned head, and storages.
+// The host's side of a tensor handle: what follows the pinned head.
 //
-// A TensorImpl is counted by reference; shape, strides and dtype never change. A storage is shared by views and
-// counts versions: every in-place change of its data adds one. Reference counts may be changed from any thread.
+// A TensorImpl is counted by reference; shape, strides and dtype never change. Reference counts may be changed from any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -9,36 +9,16 @@
 
 #include "backplane/tensor.hpp"
 #include "memory/plugin_record.hpp"
-#include "memory/storage_uses.hpp"
+#include "memory/storage.hpp"
 
 namespace backplane::core {
 
-struct Device;      // memory/device.hpp
-struct Node;        // tape/tape.hpp
+struct Node;        // tape/node.hpp
 struct Autograd;    // memory/history.hpp
 struct ViewRecord;  // memory/history.hpp
 struct Wrapper;     // memory/history.hpp
 
 inline constexpr int kInlineRank = 5;
-inline constexpr uint64_t kSmallBytes = 64;  // data of this size live inside the storage, where memory is the host's
-
-}  // namespace backplane::core
-
-struct bp_storage {
-  std::atomic<uint32_t> refs{1};
-  std::atomic<uint32_t> version{0};
-  backplane::core::Device* device = nullptr;
-  void* data = nullptr;
-  uint64_t size = 0;
-  enum class Owner : uint8_t { kDevice, kInline, kExternal } owner = Owner::kDevice;
-  bool read_only = false;
-  void* external = nullptr;  // kExternal: notified when the storage dies
-  void (*release_external)(void*) = nullptr;
-  backplane::core::StorageUses uses;  // of asynchronous devices alone
-  alignas(16) unsigned char small[backplane::core::kSmallBytes];
-};
-
-namespace backplane::core {
 
 struct TensorImpl : bp_tensor {
   std::atomic<uint32_t> refs{1};
@@ -65,18 +45,6 @@ inline bool drop(TensorImpl* tensor) noexcept {
 inline void release(TensorImpl* tensor) noexcept {
   if (drop(tensor)) destroy(tensor);
 }
-
-inline void retain(bp_storage* storage) noexcept { storage->refs.fetch_add(1, std::memory_order_relaxed); }
-void destroy(bp_storage* storage) noexcept;
-inline void release(bp_storage* storage) noexcept {
-  if (storage->refs.load(std::memory_order_acquire) == 1 || storage->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    destroy(storage);
-}
-
-// A storage of at least `size` bytes on a device. Throws Error(BP_ERROR_MEMORY).
-bp_storage* new_storage(Device& device, uint64_t size);
-// Of the caller's host memory.
-bp_storage* wrap_storage(Device& device, void* data, uint64_t size, void* owner, void (*release_owner)(void*));
 
 // Row-major, uninitialised.
 TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);

@@ -1,6 +1,8 @@
 // The builtins on lists, shapes and axes, for the table in builtins.cpp.
 //
 // Pure; new lists live in the call's arena. Axes may be negative, and absent axes mean all.
+#include "record/builtins.hpp"
+
 #include <algorithm>
 
 #include "record/builtin_numbers.hpp"

@@ -36,5 +36,10 @@ const char* tag_name(uint16_t tag) noexcept;
 int64_t int_of(const BuiltinCall& call, const bp_value& v);   // throws where it is no int
 double float_of(const BuiltinCall& call, const bp_value& v);  // throws where it is no real number
 bool equal_values(const BuiltinCall& call, const bp_value& a, const bp_value& b);
+// A Python truth: of a bool or a number. Throws Error(BP_ERROR_TYPE) for others.
+bool truth(std::string_view op, const bp_value& value);
+namespace builtin {
+bp_value add_numbers(const BuiltinCall& call);  // `add` without lists
+}
 
 }  // namespace backplane::core

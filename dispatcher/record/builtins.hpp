@@ -79,10 +79,6 @@ namespace builtin {
 BP_BUILTIN_FUNCTIONS(BP_BUILTIN)
 BP_BUILTIN_OPERATORS(BP_BUILTIN)
 #undef BP_BUILTIN
-bp_value add_numbers(const BuiltinCall& call);  // `add` without lists
 }  // namespace builtin
-
-// A Python truth: of a bool or a number. Throws Error(BP_ERROR_TYPE) for others.
-bool truth(std::string_view op, const bp_value& value);
 
 }  // namespace backplane::core

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "record/op_record.hpp"
+#include "record/rule_functions.hpp"
 
 namespace backplane::core {
 
@@ -39,8 +39,6 @@ inline bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t)
 }
 
 bp_dtype stated_result_dtype(const OpRecord& op, const bp_result_dtype& rule, const bp_value* args, bp_dtype compute);
-// By the record's function, which sees no data; shape_rules.cpp.
-bp_dtype dtype_by_function(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index);
 inline bp_dtype result_dtype(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index,
                              bp_dtype compute) {
   const bp_result_dtype& rule = op.dtypes[static_cast<size_t>(index)];

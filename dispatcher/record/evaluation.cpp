@@ -5,6 +5,7 @@
 
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
+#include "record/host_table.hpp"
 
 namespace backplane::core {
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "record/builtins.hpp"
+#include "record/caller.hpp"
 #include "record/evaluator.hpp"
 #include "record/owned_value.hpp"
 

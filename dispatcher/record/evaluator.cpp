@@ -7,6 +7,7 @@
 
 #include "record/builtin_numbers.hpp"
 #include "record/evaluation.hpp"
+#include "record/host_table.hpp"
 
 namespace backplane::core {
 

@@ -6,6 +6,7 @@
 // BP_FORMULA_NATIVE_ONLY it always does.
 #pragma once
 
+#include "record/caller.hpp"
 #include "record/op_record.hpp"
 
 namespace backplane::core {
@@ -19,21 +20,6 @@ struct FormulaInputs {
   uint64_t needs = ~uint64_t{0};
   const bp_frame* frame = nullptr;  // passed to Caller::call and to native functions
 };
-
-// Stateless hooks into the call path; the core sets them once (dispatch.cpp), tests set their own.
-struct Caller {
-  // As bp_host::call_op: empty outs receive owned values (owned_value.hpp). A failing status has its message set.
-  bp_status (*call)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
-                    int32_t n_outs);
-  // The callee's signature: how many results, and which positions are tensors (there a number carries its flag).
-  const OpRecord* (*record)(uint32_t op);
-  void (*retain)(bp_tensor* tensor);
-  void (*release)(bp_tensor* tensor);
-  // As bp_host::call_op_donating; nullptr: `call` serves.
-  bp_status (*call_donating)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
-                             uint64_t donated) = nullptr;
-};
-extern Caller caller;
 
 // Writes one owned value (owned_value.hpp) per root; with BP_FORMULA_TUPLE per target of a VJP, or per result of
 // another rule. A symbolic zero comes out as ABSENT, and a number that was passed for a tensor may come out as that

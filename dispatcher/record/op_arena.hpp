@@ -53,11 +53,4 @@ inline bool is_type(const OpRecord& op, uint32_t arg, uint16_t type) {
   return arg < op.args.size() && op.args[arg].type == type;
 }
 
-// op_verify.cpp, op_verify_rules.cpp: everything that a record claims, after it was copied. Throws
-// Error(BP_ERROR_VALUE).
-void verify_name(std::string_view name);
-void verify_signature(OpRecord& op);
-void verify_program(OpRecord& op);
-void verify_rules(OpRecord& op);
-
 }  // namespace backplane::core

@@ -11,6 +11,8 @@
 #include "record/builtins.hpp"
 #include "record/foreign_struct.hpp"
 #include "record/op_arena.hpp"
+#include "record/op_verify.hpp"
+#include "record/op_verify_rules.hpp"
 #include "record/resolved_args.hpp"
 #include "record/shape_rules.hpp"
 

@@ -14,18 +14,15 @@
 #include <string_view>
 #include <vector>
 
-#include "backplane/abi/host.h"
 #include "backplane/error.hpp"
 #include "record/formula_plan.hpp"
+#include "record/host_table.hpp"
 
 namespace backplane::core {
 
 struct ShapeWord;    // shape_rules.hpp
 struct ResolvedArg;  // resolved_args.hpp
 struct Builtin;    // builtins.hpp
-
-// The table given to plugins and to the native code of formulas; filled in by the call path.
-extern const bp_host host_table;
 
 // A record beyond these is refused, so that no stack buffer of a call depends on a plugin.
 inline constexpr int kMaxLoopOperands =
@@ -91,9 +88,5 @@ inline bp_frame frame_of(const OpRecord& op) {
 }
 
 std::unique_ptr<OpRecord> copy_record(const bp_op_def& def);
-
-// Resolves names to handles with `find` (which gives BP_NO_OP for unknown ones). Throws Error naming an op that is
-// neither registered nor a builtin; linking may be tried again later.
-void link(OpRecord& record, uint32_t (*find)(std::string_view));
 
 }  // namespace backplane::core

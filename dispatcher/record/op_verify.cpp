@@ -4,6 +4,8 @@
 // Throws Error(BP_ERROR_VALUE) with the op's name and the first fault. Also fills what is derived from the checked
 // parts (masks of arguments) and normalises arguments: an optional one has a default, and a default number in a tensor
 // position carries its flag.
+#include "record/op_verify.hpp"
+
 #include <algorithm>
 #include <bit>
 

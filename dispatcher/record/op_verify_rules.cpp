@@ -1,5 +1,7 @@
 // What a copied record claims of its shape rules, formulas and nodes; see op_verify.cpp. Resolves shape words and
 // builtins.
+#include "record/op_verify_rules.hpp"
+
 #include <algorithm>
 #include <bit>
 

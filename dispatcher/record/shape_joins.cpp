@@ -1,9 +1,9 @@
 // Shape rules of ops that bring tensors of different shapes together: matrix products, joining, indexing by tensors.
 //
 // As shape_rules.cpp: shapes in, a shape out, no data and no heap.
-#include <algorithm>
-
 #include "record/shape_words.hpp"
+
+#include <algorithm>
 
 namespace backplane::core::shape_words {
 namespace {

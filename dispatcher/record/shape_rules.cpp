@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "record/evaluator.hpp"
-#include "record/mapped_value.hpp"
+#include "record/rule_functions.hpp"
 #include "record/shape_words.hpp"
 
 namespace backplane::core {
@@ -46,39 +46,6 @@ void check_result(const OpRecord& op, const ShapeResult& out) {
   checked_count(out.sizes, out.ndim);
 }
 
-// What a function of a plugin sees of a call: handles without data, on memory of this frame.
-class DatalessArgs {
- public:
-  DatalessArgs(const bp_value* args, int32_t n_args) : values_(args, args + n_args) {
-    for (bp_value& value : values_) value = mapped(value, lists_, [this](const bp_tensor* t) { return hide(t); });
-  }
-  const bp_value* data() const { return values_.data(); }
-
- private:
-  bp_tensor* hide(const bp_tensor* tensor) {
-    auto& copy = tensors_.emplace_back(std::make_unique<bp_tensor>(*tensor));
-    copy->dl.data = nullptr;
-    copy->storage = nullptr;
-    copy->struct_size = sizeof(bp_tensor);
-    return copy.get();
-  }
-  std::vector<bp_value> values_;
-  std::vector<std::unique_ptr<bp_tensor>> tensors_;
-  TensorLists lists_;
-};
-
-[[noreturn]] void fail_function(const OpRecord& op, bp_status status) {
-  throw Error(status, std::string(op.name) + ": " + host_table.get_error());
-}
-
-void infer_by_function(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, int32_t n_args,
-                       int32_t index, ShapeResult& out) {
-  const DatalessArgs shapes(args, n_args);
-  const bp_frame frame = frame_of(op);
-  const bp_status status = rule.fn(&frame, shapes.data(), n_args, index, out.sizes, &out.ndim);
-  if (status != BP_OK) fail_function(op, status);
-}
-
 // A `require` says what the formula expected; what it found is added here, where the arguments are known by name.
 void infer_by_formula(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
   FormulaInputs inputs;
@@ -96,16 +63,6 @@ void infer_by_formula(const OpRecord& op, const bp_value* args, int32_t n_args, 
 }
 
 }  // namespace
-
-bp_dtype dtype_by_function(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index) {
-  const DatalessArgs shapes(args, n_args);
-  const bp_frame frame = frame_of(op);
-  bp_dtype dtype = BP_DTYPE_NONE;
-  const bp_status status = op.def.dtype_fn(&frame, shapes.data(), n_args, index, &dtype);
-  if (status != BP_OK) fail_function(op, status);
-  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, op.name, ": its dtype rule gave the unknown dtype ", dtype);
-  return dtype;
-}
 
 const ShapeWord* find_shape_word(std::string_view name) noexcept {
   for (const ShapeWord& word : kWords)
@@ -129,7 +86,7 @@ void infer_shape_without_word(const OpRecord& op, const bp_value* args, int32_t 
                               ShapeResult& out) {
   const bp_shape_rule& rule = op.shapes[static_cast<size_t>(index)];
   if (rule.fn) {
-    infer_by_function(op, rule, args, n_args, index, out);
+    shape_by_function(op, rule, args, n_args, index, out);
   } else {
     BP_CHECK(op.shape_formula != nullptr, INTERNAL, op.name, ": the shape of a dynamic result was asked for");
     infer_by_formula(op, args, n_args, index, out);

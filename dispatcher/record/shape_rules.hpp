@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "record/op_record.hpp"
@@ -62,5 +64,10 @@ inline int32_t normalize_axis(const OpRecord& op, int64_t axis, int32_t ndim) { 
     fail_axis(op, axis, ndim);
   return static_cast<int32_t>(from_front);
 }
+
+// "(2, 3)", for messages.
+std::string shape_text(std::span<const int64_t> sizes);
+// "bp::linear: found x of shape (4, 3), weight of shape (2, 4)", for messages; the name alone without tensors.
+std::string found_arguments(const OpRecord& op, const bp_value* args, int32_t n_args);
 
 }  // namespace backplane::core

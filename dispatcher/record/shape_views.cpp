@@ -2,10 +2,11 @@
 //
 // As shape_rules.cpp: handles in, metadata out, no data and no heap. Strides are in elements of the result's dtype, the
 // offset in bytes. Whether the storage holds what a view sees is checked where the view is made.
+#include "record/shape_words.hpp"
+
 #include <algorithm>
 
 #include "record/dtype_rules.hpp"
-#include "record/shape_words.hpp"
 #include "record/slices.hpp"
 
 namespace backplane::core::shape_words {

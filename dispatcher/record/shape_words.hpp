@@ -63,11 +63,6 @@ struct ShapeArgs {
   }
 };
 
-// "(2, 3)", for messages.
-std::string shape_text(std::span<const int64_t> sizes);
-// "bp::linear: found x of shape (4, 3), weight of shape (2, 4)", for messages; the name alone without tensors.
-std::string found_arguments(const OpRecord& op, const bp_value* args, int32_t n_args);
-
 namespace shape_words {
 #define BP_SHAPE_WORD(function, ...) \
   void function(const OpRecord&, const bp_shape_rule&, const bp_value* args, ShapeResult&);

@@ -1,9 +1,11 @@
 // `explain`: for every slot of an op, which rule or registration fills it, and which ones lost.
+
+#include "backplane/op.hpp"
+
 #include <charconv>
 #include <sstream>
 
 #include "backplane/abi/signature.h"
-#include "backplane/op.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "registry/registry.hpp"

@@ -1,4 +1,6 @@
 // Which calls of an op the fast path may serve, and what it reads of the best row on a backend: at registration.
+#include "registry/fast_row.hpp"
+
 #include "registry/registry.hpp"
 
 namespace backplane::core {

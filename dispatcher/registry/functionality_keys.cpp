@@ -1,4 +1,6 @@
 // Functionality keys: their registration, and which of several comes first.
+#include "registry/functionality_keys.hpp"
+
 #include "record/foreign_struct.hpp"
 #include "registry/registry_state.hpp"
 

@@ -1,9 +1,11 @@
 // Binds a record's formulas to the ops that they call, and checks what only the callees' signatures show.
 //
 // Runs once per record, under the registry's lock. Reads callees through `caller.record`.
+#include "registry/op_link.hpp"
+
 #include <string>
 
-#include "record/evaluator.hpp"
+#include "record/caller.hpp"
 #include "record/op_record.hpp"
 
 namespace backplane::core {

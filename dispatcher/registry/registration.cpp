@@ -5,6 +5,7 @@
 #include "memory/epoch.hpp"
 #include "memory/thread_state.hpp"
 #include "registry/registry_state.hpp"
+#include "registry/withdrawal.hpp"
 
 namespace backplane {
 

@@ -56,10 +56,6 @@ struct OpEntry {
   ~OpEntry() { delete current_plan.load(std::memory_order_relaxed); }
 };
 
-// Frees what definitions have replaced, as far as no call, node or holder reads it any more. Never waits. Without the
-// registry's lock.
-void reclaim_replaced();
-
 // What the VJP formulas of the needed arguments read together.
 FreeNames formulas_read(const OpEntry& op, uint64_t needs);
 
@@ -96,16 +92,5 @@ OpEntry& role_op(Role role);  // throws where no entry has the role
 // registry's lock, which the loader does not hold.
 uint32_t register_op(PluginRecord* owner, const bp_op_def& op);
 uint32_t register_backend(PluginRecord* owner, const bp_backend_def& backend);
-void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);
-// Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
-// plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
-// Returns what was taken back.
-std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner);
-// Undoes it: an unload that is refused at its end leaves everything as it was.
-void restore(const Withdrawn& all);
-// After calls have drained: frees the rows and tables that only they could still read.
-void free_withdrawn(const Withdrawn& all);
-// Before closing: waits for and destroys the streams of its devices, frees cached blocks. Throws while work cannot end.
-void quiesce(PluginRecord* owner);
 
 }  // namespace backplane::core

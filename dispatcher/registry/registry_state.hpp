@@ -1,5 +1,4 @@
-// What the registry's own files share: its tables, its lock, and what it has replaced. For registry.cpp,
-// plan.cpp, functionality_keys.cpp and withdrawal.cpp alone.
+// What the registry's own files share, and nobody else reads: its tables, its lock, and what it has replaced.
 //
 // `tables` is read by calls without a lock; everything else here belongs to whoever holds Registry::lock.
 #pragma once
@@ -43,6 +42,5 @@ struct Retired {
   size_t aged_entries = 0;
 };
 Retired& retired();
-void free_plans(Retired& old, uint64_t upto);  // counted as Retired::freed
 
 }  // namespace backplane::core

@@ -1,4 +1,6 @@
 // Taking a plugin's registrations out of the registry, and putting them back where its unload did not go through.
+#include "registry/withdrawal.hpp"
+
 #include <set>
 
 #include "registry/registry_state.hpp"
@@ -65,7 +67,8 @@ std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner) {
   return all;
 }
 
-void free_plans(Retired& old, uint64_t upto) {
+// `upto`: counted as Retired::freed.
+static void free_plans(Retired& old, uint64_t upto) {
   if (upto <= old.freed) return;
   old.plans.erase(old.plans.begin(), old.plans.begin() + static_cast<std::ptrdiff_t>(upto - old.freed));
   old.freed = upto;

@@ -1,11 +1,11 @@
 // The public interface of reverse mode: settings, leaves, hooks, backward.
 #include "backplane/autograd.hpp"
 
-#include "call/device_call.hpp"
 #include "levels/level.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
-#include "tape/tape.hpp"
+#include "tape/engine.hpp"
+#include "tape/node.hpp"
 
 namespace backplane {
 

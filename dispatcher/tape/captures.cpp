@@ -1,5 +1,7 @@
 #include "tape/captures.hpp"
 
+#include "call/dispatch.hpp"
+#include "levels/inplace.hpp"
 #include "levels/level.hpp"
 
 namespace backplane::core {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tape/tape.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core {
 

@@ -1,17 +1,19 @@
 // The backward pass: runs nodes in descending depth, iteratively. A node waits in a heap with the cotangents that have
 // arrived; consumers are always deeper, so when it is taken out they are complete. Nothing is counted beforehand.
+#include "tape/engine.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
 #include "backplane/device.hpp"
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
 #include "memory/epoch.hpp"
 #include "memory/interrupt.hpp"
 #include "memory/pool.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
-#include "tape/tape.hpp"
+#include "tape/vjp.hpp"
 
 namespace backplane::core {
 

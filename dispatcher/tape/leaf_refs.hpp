@@ -7,7 +7,7 @@
 #pragma once
 
 #include "memory/pool.hpp"
-#include "tape/tape.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core {
 

@@ -1,12 +1,15 @@
 // Nodes: their memory, their end without recursion, and the edges that lead to a tensor's history.
+#include "tape/node.hpp"
+
 #include <cstring>
 #include <new>
 
+#include "call/dispatch.hpp"
 #include "call/view_record.hpp"
 #include "levels/level.hpp"
 #include "memory/pool.hpp"
 #include "tape/leaf_refs.hpp"
-#include "tape/tape.hpp"
+#include "tape/record.hpp"
 
 namespace backplane::core {
 namespace {

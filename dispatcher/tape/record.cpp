@@ -1,8 +1,10 @@
 // Recording: from a call to its node. What is saved is what the formulas that are still needed read.
+#include "tape/record.hpp"
+
 #include <bit>
 #include <cstring>
 
-#include "call/device_call.hpp"
+#include "call/decomposition.hpp"
 #include "call/fast_call.hpp"
 #include "call/view_record.hpp"
 #include "levels/level.hpp"
@@ -10,7 +12,6 @@
 #include "record/dtype_rules.hpp"
 #include "tape/captures.hpp"
 #include "tape/saving.hpp"
-#include "tape/tape.hpp"
 
 namespace backplane::core {
 namespace {

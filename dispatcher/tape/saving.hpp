@@ -4,10 +4,12 @@
 // then.
 #pragma once
 
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
 #include "levels/level.hpp"
+#include "memory/device.hpp"
 #include "record/plain_value.hpp"
-#include "tape/tape.hpp"
+#include "tape/node.hpp"
+#include "tape/record.hpp"
 
 namespace backplane::core {
 

@@ -1,13 +1,16 @@
 // One node backwards: its saved values are checked and handed to the formulas of its record.
+#include "tape/vjp.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "backplane/device.hpp"
-#include "call/device_call.hpp"
+#include "call/dispatch.hpp"
 #include "call/run_formula.hpp"
+#include "levels/inplace.hpp"
 #include "levels/level.hpp"
 #include "record/owned_value.hpp"
-#include "tape/tape.hpp"
+#include "tape/engine.hpp"
 
 namespace backplane::core {
 namespace {

@@ -10,6 +10,7 @@
 #include "backplane/autograd.hpp"
 #include "backplane/operand.hpp"
 #include "backplane/transforms.hpp"
+#include "call/dispatch.hpp"
 #include "memory/thread_state.hpp"
 #include "null_backend.hpp"
 

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "record/caller.hpp"
 #include "record/evaluator.hpp"
 #include "record/owned_value.hpp"
 #include "record/toy_record.hpp"
+#include "registry/op_link.hpp"
 
 namespace backplane::core {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backplane/transforms.hpp"
+#include "call/dispatch.hpp"
 #include "levels/level.hpp"
 #include "null_backend.hpp"
 #include "record/owned_value.hpp"

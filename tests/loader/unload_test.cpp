@@ -5,8 +5,8 @@
 
 #include "backplane/autograd.hpp"
 #include "loader/host_traits.hpp"
-#include "loader/lifecycle.hpp"
 #include "loader/plugin_files.hpp"
+#include "loader/records.hpp"
 #include "memory/epoch.hpp"
 #include "memory/plugin_record.hpp"
 

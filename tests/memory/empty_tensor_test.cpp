@@ -9,6 +9,7 @@
 #include "host_backend.hpp"
 #include "include/backplane/ops.hpp"
 #include "null_backend.hpp"
+#include "record/host_table.hpp"
 #include "record/toy_record.hpp"
 
 namespace backplane::core {

@@ -15,7 +15,7 @@
 #include "backplane/registration.hpp"
 #include "backplane/threads.hpp"
 #include "host_backend.hpp"
-#include "loader/lifecycle.hpp"
+#include "loader/records.hpp"
 #include "memory/device.hpp"
 #include "memory/lock.hpp"
 #include "memory/parallel.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "memory/overlap.hpp"
 #include "record/toy_record.hpp"
 
 namespace backplane::core {

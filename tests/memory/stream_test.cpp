@@ -9,7 +9,9 @@
 
 #include "host_backend.hpp"
 #include "memory/device.hpp"
+#include "memory/stream.hpp"
 #include "null_backend.hpp"
+#include "record/host_table.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::testing {

@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "record/caller.hpp"
+#include "record/host_table.hpp"
 #include "record/owned_value.hpp"
 #include "record/toy_record.hpp"
+#include "registry/op_link.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {

@@ -6,8 +6,10 @@
 
 #include <cstring>
 
+#include "record/caller.hpp"
 #include "record/evaluator.hpp"
 #include "record/toy_record.hpp"
+#include "registry/op_link.hpp"
 
 namespace backplane::core {
 namespace {

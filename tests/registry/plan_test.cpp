@@ -8,6 +8,7 @@
 #include "memory/epoch.hpp"
 #include "null_backend.hpp"
 #include "registry/registry.hpp"
+#include "registry/withdrawal.hpp"
 
 namespace backplane::core {
 namespace {

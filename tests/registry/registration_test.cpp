@@ -8,6 +8,7 @@
 #include "call/dispatch.hpp"
 #include "host_backend.hpp"
 #include "null_backend.hpp"
+#include "record/host_table.hpp"
 #include "record/toy_record.hpp"
 
 namespace backplane::core {

@@ -1,5 +1,4 @@
-// What remains where no rule follows from an op's shape class: the entry's formula, a loop over the rows, random
-// numbers.
+// What remains where no rule follows from an op's shape class: the entry's formula, no rows, an error.
 //
 // All run below the level and write plain tensors of the level below to the call's out slots, with the batch at axis 0.
 #pragma once
@@ -9,14 +8,9 @@
 namespace backplane::core {
 
 void run_stated(BatchedCall& call);
-// Counted, reported once per op, and forbidden where allow_batch_loop said so.
-void run_loop(BatchedCall& call);
 // Throws: no rule, or one refused in writing.
 [[noreturn]] void refuse_batch(const BatchedCall& call);
 // Results of a batch of size 0.
 void no_rows(BatchedCall& call);
-
-// By the level's policy. Not yet below the level. True: the results have a row each; false: one value for all rows.
-bool run_random(BatchedCall& call);
 
 }  // namespace backplane::core

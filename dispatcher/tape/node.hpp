@@ -1,4 +1,4 @@
-// Reverse-mode differentiation: nodes, recording, and what a tensor keeps for it.
+// The nodes of reverse-mode differentiation, and the history of tensors that they are.
 //
 // The eager tape is level 0; a grad level has a graph of the same nodes. A node holds edges to the nodes of its inputs
 // and the values that its formulas read, as seen below its level. `depth` is one more than the largest among its
@@ -6,15 +6,12 @@
 // and destroyed without recursion.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "backplane/autograd.hpp"
-#include "call/dispatch.hpp"
 #include "memory/history.hpp"
-#include "memory/lock.hpp"
-#include "record/evaluator.hpp"
+#include "registry/registry.hpp"
 
 namespace backplane::core {
 
@@ -113,8 +110,6 @@ Autograd& autograd_of(TensorImpl* tensor);  // makes it
 inline Autograd* find_autograd(TensorImpl* tensor) {
   return std::atomic_ref(tensor->autograd).load(std::memory_order_acquire);
 }
-// Guards the tensor's gradient: several threads may add to it, read it and replace it.
-Lock& gradient_lock(const TensorImpl* tensor);
 // The edge that leads to a tensor's history; an empty one where it has none. For a view whose base has changed since,
 // the history is made anew first. The reference is the caller's.
 Edge edge_to(TensorImpl* tensor);
@@ -127,51 +122,8 @@ inline bool has_history(const TensorImpl* t) {
   return std::atomic_ref(const_cast<TensorImpl*>(t)->node).load(std::memory_order_relaxed) != nullptr;
 }
 inline bool wants_grad(const TensorImpl* t) { return has_history(t) || (t->autograd && t->autograd->requires_grad); }
-
-// The tape's slot: runs the call below and records it.
-void record_call(const Call& call);
-// A list among a call's results has no place in a node: where one holds tensors with a derivative, throws, with the
-// results released. Of an op that decomposes, lists are followed through its parts.
-void refuse_lists(const Call& call, const char* transform);
-// The same on the fast path, where nothing but the tape intercepts. False: it declines.
-bool record_fast(const Call& call, Operands operands);
-// A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
-// history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
-// `mutated` had `version` before.
-struct Recorded {
-  const OpEntry& op;
-  const bp_value* args;
-  const bp_value* outs;
-  const bp_value* outer;
-  TensorImpl* const* results;
-  const bp_storage* mutated;
-  uint32_t version;
-  bool same_meta = false;        // all tensors, the result too, are known to have one shape and dtype
-  const Level* level = nullptr;  // histories of other levels are not of this graph; nullptr: the tape
-};
-void record_node(const Recorded& recorded);
-// A copy between devices.
-void record_move(const Tensor& from, const Tensor& to);
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
 void attach_history(TensorImpl* tensor, Node* node, uint32_t output,
                     uint64_t key);  // takes over the caller's reference
-
-// engine.cpp. A tensor of one value, made at the levels that are active: seeds, and zeros for absent cotangents.
-Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device);
-
-// engine.cpp. Runs formulas from roots; `captured` (may be null) receives the cotangents of `inputs` (not added to
-// grads).
-struct BackwardRun {
-  std::span<const Edge> roots;
-  std::span<TensorImpl* const> cotangents;  // one per root
-  std::span<const Edge> inputs;
-  std::vector<Tensor>* captured = nullptr;
-  bool retain_graph = false;
-  bool create_graph = false;    // formulas are recorded by what is active: the tape, and the levels below
-  bool stop_at_inputs = false;  // an outer pass goes on from there
-};
-void run_backward(const BackwardRun& run);
-// The cotangents of a node's arguments, in the order of its edges; empty slots are zeros.
-void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph);
 
 }  // namespace backplane::core

@@ -1,0 +1,17 @@
+// Errors of calls: from a plugin's status to an exception, and from an exception to the thread's message.
+#pragma once
+
+#include <string_view>
+
+#include "registry/registry.hpp"
+
+namespace backplane::core {
+
+// Is the op's name, without its namespace, a word of the message?
+bool names_op(std::string_view message, const OpEntry& op);
+// Turns a failing status of a plugin's function into an Error with the thread's message.
+[[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
+// Of the exception in flight, at an edge: its status, with the op that was called named in the thread's message.
+[[gnu::cold]] bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept;
+
+}  // namespace backplane::core

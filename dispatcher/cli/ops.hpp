@@ -1,0 +1,13 @@
+// The commands about ops.
+//
+// Each prints to standard output and returns the process's exit status: 0, or 1 where what it was asked about has a
+// fault. Throws Error; main prints it. Uses the public interface alone.
+#pragma once
+
+#include <string>
+
+namespace backplane::cli {
+int list_ops();
+int coverage();
+int explain_op(const std::string& name);
+}  // namespace backplane::cli

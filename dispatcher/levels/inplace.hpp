@@ -1,0 +1,13 @@
+// In-place changes of tensors of levels, through views too.
+#pragma once
+
+#include "levels/level.hpp"
+
+namespace backplane::core {
+
+// A view whose base was changed takes its value anew from the base.
+void refresh(TensorImpl* view);
+// A call with a given out slot, of which `level` is the highest concerned.
+void change_in_place(Level& level, const Call& call);
+
+}  // namespace backplane::core

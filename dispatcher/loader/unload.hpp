@@ -1,0 +1,12 @@
+// Closing what no longer runs.
+#pragma once
+
+#include "memory/plugin_record.hpp"
+
+namespace backplane::loader {
+
+// A record whose rows are withdrawn, and which no call, lease or thread uses: closes its file where that is allowed.
+// Without the lock. Sets the state to kClosed or kParked.
+void close_or_park(core::PluginRecord& record);
+
+}  // namespace backplane::loader

@@ -1,0 +1,21 @@
+// Memory of devices: from the backend or the pool, again once caches are empty, and back.
+#pragma once
+
+#include <memory>
+
+#include "memory/device.hpp"
+
+namespace backplane::core {
+
+// For use on this thread's current stream. An asynchronous device's comes from its pool. Throws Error(BP_ERROR_MEMORY).
+void* allocate(Device& device, uint64_t size);
+// `uses`: the work after which others may have the block.
+void deallocate(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept;
+// Of a device that is being started; nullptr for a synchronous one.
+std::unique_ptr<BlockPool> make_pool(const Device& device);
+// Gives what an asynchronous device's pool has kept, and no work uses, back to the backend.
+void empty_pool(Device& device);
+// Of a tensor whose size in bytes does not fit.
+[[noreturn]] void fail_size(const int64_t* sizes, int32_t ndim, uint64_t item_size);
+
+}  // namespace backplane::core

@@ -1,0 +1,50 @@
+// Functionality keys: the reasons for which a call may have to be intercepted, and which of several comes first.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "backplane/abi/plugin.h"
+#include "memory/plugin_record.hpp"
+
+namespace backplane::core {
+
+struct Call;      // call/dispatch.hpp
+struct KeySlot;   // registry/plan.hpp
+struct Operands;  // call/operands.hpp
+
+// Handles a call; `slot` is the key's, or nullptr where no key is left.
+using Handle = void (*)(const Call& call, const KeySlot* slot);
+// The same for a call that the fast path would serve if it were not for this one key. False: it declines.
+using HandleFast = bool (*)(const Call& call, Operands operands);
+
+// Functionality keys. Bits 0 to 59 are given out to plugins; the rest are the layers' of this library.
+inline constexpr uint32_t kPluginBits = 60;
+inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
+inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
+// Included while a level is active. Only ops that make tensors out of nothing, or out of metadata, answer to it.
+inline constexpr uint64_t kCreationKey = uint64_t{1} << 61;
+
+inline constexpr int64_t kTapeRank = 0, kLevelRank = 1 << 20;
+
+struct KeyRecord {
+  std::string name;
+  uint32_t bit = 0;
+  int64_t rank = 0;  // the higher one comes first
+  bp_kernel_fn fallback = nullptr;
+  void* context = nullptr;
+  PluginRecord* owner = nullptr;
+  Handle handle = nullptr;  // of a layer
+  HandleFast fast = nullptr;
+  std::atomic<bool> withdrawn{false};
+};
+const KeyRecord* key_at(uint32_t bit) noexcept;
+const KeyRecord* find_key(std::string_view name) noexcept;
+// The highest-ranked of a set of keys, as a bit.
+uint64_t highest_key(uint64_t keys) noexcept;
+uint32_t register_key(PluginRecord* owner, const bp_key_def& key);
+// A layer's key, by its static initialiser: before the first op.
+void register_layer(uint64_t key, const char* name, int64_t rank, Handle handle, HandleFast fast = nullptr);
+
+}  // namespace backplane::core
