@@ -99,17 +99,14 @@ bp_status fill(const bp_frame*, const bp_value* args, int32_t, bp_value* outs, i
   return BP_OK;
 }
 
-int64_t bound(const bp_value& list) {
-  const bp_value v = list.tag == BP_TAG_VALUE_LIST ? list.u.values[0] : bp_value{BP_TAG_INT, 0, 0, {list.u.ints[0]}};
-  return v.u.i;
-}
 // Of vectors, by step 1: what `select` of the tests needs.
 bp_status slice_put(const bp_frame*, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   const bp_tensor &out = *outs[0].u.t, &x = *args[0].u.t;
   if (x.dl.ndim != 1 || args[5].u.ints[0] != 1) return BP_ERROR_NOT_IMPLEMENTED;
   std::memmove(base(out), base(x), x.nbytes);
-  for (int64_t i = bound(args[3]), k = 0; i < bound(args[4]); ++i, ++k)
-    store(out, i * 8, load(args[1], args[1].tag == BP_TAG_TENSOR && args[1].u.t->nbytes > 8 ? k * 8 : 0));
+  const int64_t start = args[3].u.ints[0], count = args[4].u.ints[0];
+  for (int64_t k = 0; k < count; ++k)
+    store(out, (start + k) * 8, load(args[1], args[1].tag == BP_TAG_TENSOR && args[1].u.t->nbytes > 8 ? k * 8 : 0));
   return BP_OK;
 }
 

@@ -3,7 +3,7 @@
  * never changes; that of the minor in the making grows with layout_list.h, from which the rows here are made. */
 #include "layout.h"
 
-#include "backplane/abi/plugin.h"
+#include "backplane/abi/extensions.h"
 #include "backplane/abi/signature.h"
 
 #define BP_SIZE_OF(type, member) sizeof(((type*)0)->member)

@@ -2,7 +2,24 @@
  * appends here; tests/abi/layout_test.cpp finds what was forgotten.
  *
  * STRUCT(name, kind) opens a struct: FIXED for the whole major, or OPEN: carries its size (or crosses in arrays with a
- * stride), and may grow at its end. MEMBER(struct, member) and VALUE(constant) follow. BP_DTYPE_COUNT is left out: it
+ * stride), and may grow at its end. MEMBER(struct, member) and STRUCT(bp_extension_keys, OPEN)
+MEMBER(bp_extension_keys, header)
+MEMBER(bp_extension_keys, find)
+MEMBER(bp_extension_keys, include)
+STRUCT(bp_extension_features, OPEN)
+MEMBER(bp_extension_features, header)
+MEMBER(bp_extension_features, names)
+MEMBER(bp_extension_features, get)
+STRUCT(bp_extension_peers, OPEN)
+MEMBER(bp_extension_peers, header)
+MEMBER(bp_extension_peers, can_copy)
+MEMBER(bp_extension_peers, copy)
+STRUCT(bp_extension_times, OPEN)
+MEMBER(bp_extension_times, header)
+MEMBER(bp_extension_times, record)
+MEMBER(bp_extension_times, read)
+MEMBER(bp_extension_times, drop)
+VALUE(constant) follow. BP_DTYPE_COUNT is left out: it
  * counts what may be appended to. */
 STRUCT(DLDevice, FIXED)
 MEMBER(DLDevice, device_type)

@@ -13,8 +13,8 @@
 #include "call/own_results.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
-#include "memory/device.hpp"
 #include "memory/allocate.hpp"
+#include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
 #include "memory/loop.hpp"
@@ -199,8 +199,8 @@ void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
   build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
 }
 
-// Frees what the kernel took with host->scratch once it has returned: all blocks of a call are apart from each other, and
-// what is recorded on its stream after it may have them.
+// Frees what the kernel took with host->scratch once it has returned: all blocks of a call are apart from each other,
+// and what is recorded on its stream after it may have them.
 class ScratchScope {
  public:
   ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}

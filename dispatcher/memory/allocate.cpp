@@ -114,6 +114,7 @@ void deallocate(Device& device, void* data, uint64_t size, const StorageUses& us
 }
 
 void empty_pool(Device& device) {
+  if (device.synchronous()) return;
   std::lock_guard guard(device.lock);
   give_back(device, device.pool->drop_unused(0));
 }

@@ -5,9 +5,9 @@
 namespace backplane::core {
 namespace {
 
-constexpr uint64_t kUnit = 512;                      // sizes are multiples of it
-constexpr uint64_t kSmall = uint64_t{1} << 20;       // requests up to here share segments
-constexpr uint64_t kSegment = uint64_t{2} << 20;     // of small requests; larger ones are rounded to it
+constexpr uint64_t kUnit = 512;                       // sizes are multiples of it
+constexpr uint64_t kSmall = uint64_t{1} << 20;        // requests up to here share segments
+constexpr uint64_t kSegment = uint64_t{2} << 20;      // of small requests; larger ones are rounded to it
 constexpr uint64_t kWholeAbove = uint64_t{64} << 20;  // a block of this size is not cut for a much smaller request
 
 // A stream is in order: its latest use stands for all.

@@ -1,9 +1,9 @@
 // What an asynchronous device keeps of memory that tensors gave back, so that allocating does not wait for the device.
 //
-// A block belongs to the stream that it was first taken for: that stream may have it again at once, since its work is in
-// order. Another stream gets it when the work that used it has ended. Best fit, in O(log n) of the blocks that are free.
-// Where a device's memory may be used in parts, small blocks are cut out of larger segments, and free neighbours of one
-// stream grow together again; else blocks are whole allocations.
+// A block belongs to the stream that it was first taken for: that stream may have it again at once, since its work is
+// in order. Another stream gets it when the work that used it has ended. Best fit, in O(log n) of the blocks that are
+// free. Where a device's memory may be used in parts, small blocks are cut out of larger segments, and free neighbours
+// of one stream grow together again; else blocks are whole allocations.
 //
 // Calls no backend: memory comes by `adopt` and goes by `drop_unused`. Guarded by the device's lock.
 #pragma once
@@ -35,7 +35,8 @@ class BlockPool {
 
   // nullptr: there is no free block for it.
   void* take(uint64_t size, Stream* stream);
-  // How much to ask the backend for, so that `adopt` can serve a request of `size`; at the least, where memory is short.
+  // How much to ask the backend for, so that `adopt` can serve a request of `size`; at the least, where memory is
+  // short.
   uint64_t segment_size(uint64_t size, bool at_least) const;
   // A block for `size` out of new memory.
   void* adopt(Segment memory, uint64_t size, Stream* stream);
@@ -49,7 +50,7 @@ class BlockPool {
   uint64_t reserved() const { return reserved_; }
   uint64_t in_use() const { return in_use_; }
   uint64_t peak() const { return peak_; }
-  uint64_t taken() const { return taken_; }            // how often
+  uint64_t taken() const { return taken_; }              // how often
   uint64_t served() const { return taken_ - adopted_; }  // of these, from memory that was held
   void reset_peak() { peak_ = in_use_; }
 

@@ -195,7 +195,8 @@ Device& host_device() {
     plugin_finder.for_host();
     backend = find_host_backend();
   }
-  BP_CHECK(backend, DEVICE, "no backend of the host's processor is loaded (one with BP_BACKEND_HOST_DEVICE, as \"cpu\"); "
+  BP_CHECK(backend, DEVICE,
+           "no backend of the host's processor is loaded (one with BP_BACKEND_HOST_DEVICE, as \"cpu\"); "
            "put its plugin on BACKPLANE_PLUGIN_PATH, or choose a device by set_default_device");
   Device& device = device_at({backend->index, 0});
   backends.host.store(&device, std::memory_order_release);

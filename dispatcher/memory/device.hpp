@@ -34,8 +34,8 @@ struct Device {
   Device* next_started = nullptr;                // the list of all, which only grows
   Lock lock;                                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
-  std::unique_ptr<BlockPool> pool;              // of an asynchronous device
-  uint64_t memory_limit = BP_NO_MEMORY_LIMIT;  // of what the pool holds
+  std::unique_ptr<BlockPool> pool;               // of an asynchronous device
+  uint64_t memory_limit = BP_NO_MEMORY_LIMIT;    // of what the pool holds
   bool synchronous() const { return (flags & BP_BACKEND_SYNCHRONOUS) != 0; }
   bool shares_memory() const { return (flags & BP_BACKEND_HOST_MEMORY) != 0; }  // with the host, which waits for work
   bool host_memory() const { return shares_memory() && synchronous(); }         // which the host may touch at any time

@@ -22,8 +22,8 @@ bool has_slot(const Device& device, Slot bp_backend_def::*slot, size_t end, cons
 template <class Slot, class... Args>
 void call_slot(Device& device, Slot bp_backend_def::*slot, size_t end, const char* name, Args... args) {
   const bp_backend_def& def = device.backend->def;
-  BP_CHECK(has_slot(device, slot, end, name), NOT_IMPLEMENTED, name, ": device ", name_of(device), " does not offer it: the table of plugin \"",
-           device.backend->owner->name, "\" has no ", name);
+  BP_CHECK(has_slot(device, slot, end, name), NOT_IMPLEMENTED, name, ": device ", name_of(device),
+           " does not offer it: the table of plugin \"", device.backend->owner->name, "\" has no ", name);
   CallGuard guard;
   if (bp_status status = (def.*slot)(def.context, device.ordinal, args...)) throw_device_error(device, status, name);
 }

@@ -174,7 +174,7 @@ Stream& wait_for_write(Device& device, const bp_storage& storage) {
 
 // Before the host writes the bytes.
 void wait_for_uses(Device& device, const bp_storage& storage) {
-    std::vector<StorageUse> uses;
+  std::vector<StorageUse> uses;
   {
     std::lock_guard guard(device.lock);
     if (storage.owner == bp_storage::Owner::kDevice && storage.data) uses = device.pool->uses(storage.data);

@@ -9,13 +9,13 @@
 
 namespace backplane::core {
 
-// As this minor knows it: what the writer had not is zero, what only the writer knows is left out. `smallest`: what every
-// writer has.
+// As this minor knows it: what the writer had not is zero, what only the writer knows is left out. `smallest`: what
+// every writer has.
 template <class Struct>
 Struct read_struct(const Struct& given, size_t smallest, const char* what) {
   const uint32_t size = given.header.struct_size;
-  BP_CHECK(size >= smallest && size <= BP_MAX_STRUCT_SIZE && size % 8 == 0, VERSION, what, ": its struct_size is ", size,
-           "; expected a multiple of 8 from ", smallest, " to ", BP_MAX_STRUCT_SIZE);
+  BP_CHECK(size >= smallest && size <= BP_MAX_STRUCT_SIZE && size % 8 == 0, VERSION, what, ": its struct_size is ",
+           size, "; expected a multiple of 8 from ", smallest, " to ", BP_MAX_STRUCT_SIZE);
   Struct own{};
   std::memcpy(static_cast<void*>(&own), &given, std::min<size_t>(size, sizeof own));
   own.header.struct_size = static_cast<uint32_t>(std::min<size_t>(size, sizeof own));

@@ -22,7 +22,7 @@ namespace backplane::core {
 
 struct ShapeWord;    // shape_rules.hpp
 struct ResolvedArg;  // resolved_args.hpp
-struct Builtin;    // builtins.hpp
+struct Builtin;      // builtins.hpp
 
 // A record beyond these is refused, so that no stack buffer of a call depends on a plugin.
 inline constexpr int kMaxLoopOperands =

@@ -12,7 +12,8 @@ namespace {
 using Kind = ResolvedArg::Kind;
 
 // x.ndim, x.ndim + 1 or x.ndim - 1 of a tensor argument x.
-bool reads_rank(const bp_program& program, uint32_t at, ResolvedArg& to) {
+bool reads_rank(const OpRecord& op, uint32_t at, ResolvedArg& to) {
+  const bp_program& program = *op.def.program;
   const bp_node& node = program.nodes[at];
   const auto input = [&](const bp_node& of, uint32_t i) -> const bp_node& {
     return program.nodes[program.inputs[of.first_input + i]];
@@ -22,11 +23,11 @@ bool reads_rank(const bp_program& program, uint32_t at, ResolvedArg& to) {
     return true;
   }
   if (node.kind != BP_NODE_BUILTIN || node.n_inputs != 2 || input(node, 1).kind != BP_NODE_CONST) return false;
-  const std::string_view sign = program.names[node.imm];
+  const auto sign = op.builtins[static_cast<size_t>(node.imm)]->fn;
   const bp_value& step = program.consts[input(node, 1).imm];
-  if (step.tag != BP_TAG_INT || step.u.i != 1 || (sign != "add" && sign != "sub")) return false;
-  to.beyond = sign == "add" ? 1 : -1;
-  return reads_rank(program, program.inputs[node.first_input], to);
+  if (step.tag != BP_TAG_INT || step.u.i != 1 || (sign != builtin::add && sign != builtin::sub)) return false;
+  to.beyond = sign == builtin::add ? 1 : -1;
+  return reads_rank(op, program.inputs[node.first_input], to);
 }
 
 // Of a rule in formulas: does it say normalize_axis(arg, x.ndim)?
@@ -35,10 +36,10 @@ bool says_formula(const OpRecord& op, ResolvedArg& to) {
   for (uint32_t i = 0; i < program.n_nodes; ++i) {
     const bp_node& node = program.nodes[i];
     if (node.kind != BP_NODE_BUILTIN || node.n_inputs != 2) continue;
-    const std::string_view name = program.names[node.imm];
+    const auto function = op.builtins[static_cast<size_t>(node.imm)]->fn;
     const bp_node& first = program.nodes[program.inputs[node.first_input]];
-    if ((name == "normalize_axis" || name == "normalize_axes") && first.kind == BP_NODE_ARG && first.imm == to.arg &&
-        reads_rank(program, program.inputs[node.first_input + 1], to))
+    if ((function == builtin::normalize_axis || function == builtin::normalize_axes) && first.kind == BP_NODE_ARG &&
+        first.imm == to.arg && reads_rank(op, program.inputs[node.first_input + 1], to))
       return true;
   }
   return false;

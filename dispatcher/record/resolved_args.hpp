@@ -1,9 +1,10 @@
 // Arguments as kernels receive them: what a caller may write in several ways arrives in one, so that no kernel repeats
 // NumPy's rules.
 //
-// An Axis or Axes argument counts from the front: of the tensor or the result whose dims the op's shape rule counts. Of a
-// reduction, absent axes arrive as all of them. Of a slice (the word `slice_put`) the lists hold, per axis, start, count and
-// step: element i lies at start + i * step. An axis that the entry's rules do not normalise arrives as it was given.
+// An Axis or Axes argument counts from the front: of the tensor or the result whose dims the op's shape rule counts. Of
+// a reduction, absent axes arrive as all of them. Of a slice (the word `slice_put`) the lists hold, per axis, start,
+// count and step: element i lies at start + i * step. An axis that the entry's rules do not normalise arrives as it was
+// given.
 #pragma once
 
 #include <memory>
@@ -17,9 +18,9 @@ namespace backplane::core {
 struct ResolvedArg {
   enum class Kind : uint8_t { kAxes, kAllAxes, kSlice };
   Kind kind;
-  uint8_t arg;      // kSlice: the axes; starts, stops and steps follow
-  uint8_t tensor;   // whose dims the axes are
-  int8_t beyond;    // how many dims more than that
+  uint8_t arg;     // kSlice: the axes; starts, stops and steps follow
+  uint8_t tensor;  // whose dims the axes are
+  int8_t beyond;   // how many dims more than that
 };
 std::vector<ResolvedArg> resolved_args(const OpRecord& op);
 

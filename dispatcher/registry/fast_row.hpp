@@ -17,7 +17,7 @@ struct FastRow {
   uint32_t granted_flags = 0;  // BP_TENSOR_CONTIGUOUS: takes operands of any strides
   bool immediates = false;
   bool resolves = false;  // the arguments: record/resolved_args.hpp
-  bool inplace = false;  // the output may be an operand
+  bool inplace = false;   // the output may be an operand
   bp_kernel_fn fn = nullptr;
   const KernelRow* row = nullptr;
   bp_frame frame{};  // of a call on ordinal 0, but for its keys and compute dtype

@@ -29,7 +29,7 @@ struct KernelRow {
   std::string backend;
   std::string file;
   PluginRecord* owner = nullptr;
-  int32_t n_args = 0;      // the op's arguments at the row's revision: what its kernel is called with
+  int32_t n_args = 0;     // the op's arguments at the row's revision: what its kernel is called with
   bool resolves = false;  // its arguments arrive as resolved_args.hpp says
   bool withdrawn = false;
   bool for_all = false;  // backend "*"

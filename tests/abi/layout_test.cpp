@@ -12,7 +12,7 @@
 #include <set>
 
 #include "abi/layout_text.hpp"
-#include "backplane/abi/plugin.h"
+#include "backplane/abi/extensions.h"
 
 namespace backplane::abi_test {
 namespace {

@@ -2,6 +2,10 @@
 // as far as both sides know them; registration is all or nothing.
 #include "loader/plugin_files.hpp"
 
+#define BP_TEXT_OF(x) #x
+#define BP_TEXT(x) BP_TEXT_OF(x)
+#define BP_MINOR_TEXT BP_TEXT(BP_ABI_MINOR)
+
 namespace backplane::loader_test {
 namespace {
 
@@ -33,14 +37,15 @@ INSTANTIATE_TEST_SUITE_P(
     All, BadPlugin,
     testing::Values(Bad{"no_symbol", BP_ERROR_VALUE, "does not export bp_plugin_query"},
                     Bad{"other_major", BP_ERROR_VERSION, "contract major 7 and this host has major 0"},
-                    Bad{"newer_minor", BP_ERROR_VERSION, "needs contract 0.99 or newer and this host has 0.1"},
+                    Bad{"newer_minor", BP_ERROR_VERSION,
+                        "needs contract 0.99 or newer and this host has 0." BP_MINOR_TEXT},
                     Bad{"size_8", BP_ERROR_VERSION, "impossible size 8"},
                     Bad{"size_odd", BP_ERROR_VERSION, "impossible size 61"},
                     Bad{"size_huge", BP_ERROR_VERSION, "impossible size 1000000"},
                     Bad{"no_name", BP_ERROR_VALUE, "its table has no name"},
                     Bad{"bad_name", BP_ERROR_VALUE, "its name is \"two words\""},
                     Bad{"no_register", BP_ERROR_VALUE, "no register_all"},
-                    Bad{"query_fails", BP_ERROR_VERSION, "refused a host of contract 0.1"},
+                    Bad{"query_fails", BP_ERROR_VERSION, "refused a host of contract 0." BP_MINOR_TEXT},
                     Bad{"throws_in_query", BP_ERROR_VALUE, "bp_plugin_query threw"},
                     Bad{"throws_in_register", BP_ERROR_INTERNAL, "threw an exception: out of luck"},
                     Bad{"half_way", BP_ERROR_DEVICE, "the second half is missing"},

@@ -191,7 +191,7 @@ bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t
 }
 
 // A list with the one tensor at `axis`, which is absent only where there is no other.
-std::vector<bp_tensor*> single_index(const bp_tensor* x, const bp_value& axis, const bp_value& indices) {
+std::vector<bp_tensor*> single_index(const bp_value& axis, const bp_value& indices) {
   const int32_t at = axis.tag == BP_TAG_ABSENT ? 0 : axis_of(axis);
   std::vector<bp_tensor*> list(static_cast<size_t>(at + 1), nullptr);
   list.back() = plugin::as_tensor(indices);
@@ -206,7 +206,7 @@ bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_
         take_elements(frame, reinterpret_cast<const Item*>(data_of(x)), x->dl.shape[0], indices,
                       static_cast<int64_t>(out->nbytes / sizeof(Item)), reinterpret_cast<Item*>(data_of(out)));
       });
-    const std::vector<bp_tensor*> list = single_index(x, args[2], args[1]);
+    const std::vector<bp_tensor*> list = single_index(args[2], args[1]);
     read(frame, x, list.data(), static_cast<uint32_t>(list.size()), outs[0].u.t);
   });
 }
@@ -215,7 +215,7 @@ bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t,
   return plugin::guard(frame, [&] {
     const bp_tensor* x = plugin::as_tensor(args[0]);
     BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
-    const std::vector<bp_tensor*> list = single_index(x, args[3], args[1]);
+    const std::vector<bp_tensor*> list = single_index(args[3], args[1]);
     write(frame, x, list.data(), static_cast<uint32_t>(list.size()), plugin::as_tensor(args[2]),
           plugin::as_bool(args[4]), outs[0].u.t);
   });

@@ -55,8 +55,8 @@ bp_status BP_CALL concat(const bp_frame* frame, const bp_value* args, int32_t, b
   });
 }
 
-// slice_put(Tensor x, Tensor value, Axes axes, Index?[] starts, Index?[] stops, Index[] steps): per axis start, count and
-// step have arrived, and the shape rule has seen that the value broadcasts.
+// slice_put(Tensor x, Tensor value, Axes axes, Index?[] starts, Index?[] stops, Index[] steps): per axis start, count
+// and step have arrived, and the shape rule has seen that the value broadcasts.
 bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *value = plugin::as_tensor(args[1]), *out = outs[0].u.t;

@@ -16,22 +16,22 @@ extern "C" {
 enum {
   BP_BACKEND_ADDRESSABLE = 1u << 0,    /* data is an address: data + offset may be computed and exported */
   BP_BACKEND_SUBALLOCATABLE = 1u << 1, /* a block may be used in parts, at multiples of `alignment` */
-  /* The host reads and writes data directly. Not SYNCHRONOUS: once the work recorded on it has ended, for which the host
-   * waits. */
+  /* The host reads and writes data directly. Not SYNCHRONOUS: once the work recorded on it has ended, for which the
+   * host waits. */
   BP_BACKEND_HOST_MEMORY = 1u << 2,
   BP_BACKEND_SYNCHRONOUS = 1u << 3, /* a kernel's work is done when it returns: no streams, no tickets */
-  /* The processor that runs the program: the default device, and the one that `host: true` ops fall back to. HOST_MEMORY
-   * and SYNCHRONOUS. One backend of a process. */
+  /* The processor that runs the program: the default device, and the one that `host: true` ops fall back to.
+   * HOST_MEMORY and SYNCHRONOUS. One backend of a process. */
   BP_BACKEND_HOST_DEVICE = 1u << 4
 };
 
 typedef struct bp_device_properties {
   bp_header header;
-  char name[128];         /* of the device, UTF-8 */
-  uint64_t total_memory;  /* bytes */
-  uint64_t alignment;     /* of byte offsets that kernels take; 0 (any) or a power of two */
-  /* Dtypes that the device cannot compute in, as operands or as results; dtypes of later minors count as lacked. Ops that
-   * only move elements (BP_OP_MOVES) serve them all the same, where a row takes them. */
+  char name[128];        /* of the device, UTF-8 */
+  uint64_t total_memory; /* bytes */
+  uint64_t alignment;    /* of byte offsets that kernels take; 0 (any) or a power of two */
+  /* Dtypes that the device cannot compute in, as operands or as results; dtypes of later minors count as lacked. Ops
+   * that only move elements (BP_OP_MOVES) serve them all the same, where a row takes them. */
   bp_dtype_mask lacks;
   int32_t dl_device_type; /* DLPack's code; kDLExtDev where it has none */
 } bp_device_properties;
@@ -109,8 +109,8 @@ struct bp_backend_def {
   /* From now on `allocate` fails with BP_ERROR_MEMORY where `reserved` would exceed `limit`. */
   bp_status(BP_CALL* set_memory_limit)(void* context, int32_t ordinal, uint64_t limit);
 #if BP_TARGET_MINOR >= 2
-  /* A group of functions by name: a struct of extensions.h, which begins with a bp_header, lives as long as the plugin is
-   * loaded, and is of `version` or appends to it. NULL: the backend has none such. Pure. */
+  /* A group of functions by name: a struct of extensions.h, which begins with a bp_header, lives as long as the plugin
+   * is loaded, and is of `version` or appends to it. NULL: the backend has none such. Pure. */
   const void*(BP_CALL* extension)(void* context, const char* name, uint32_t version);
 #endif
 };

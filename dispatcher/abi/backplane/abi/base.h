@@ -16,8 +16,8 @@ extern "C" {
 #define BP_ABI_MAJOR 0
 #define BP_ABI_MINOR 2
 
-/* The oldest minor of hosts that a plugin is to run on: -DBP_TARGET_MINOR=1, or NEEDS_MINOR of backplane_add_plugin. Slots
- * that came later are hidden then, so that using one is a compile error instead of a refusal at a user's. */
+/* The oldest minor of hosts that a plugin is to run on: -DBP_TARGET_MINOR=1, or NEEDS_MINOR of backplane_add_plugin.
+ * Slots that came later are hidden then, so that using one is a compile error instead of a refusal at a user's. */
 #ifndef BP_TARGET_MINOR
 #define BP_TARGET_MINOR BP_ABI_MINOR
 #elif BP_TARGET_MINOR < 1 || BP_TARGET_MINOR > BP_ABI_MINOR
@@ -52,8 +52,8 @@ typedef struct bp_header {
 /* True if `member` lies within the struct as its writer knew it. */
 #define BP_HAS(ptr, type, member) ((ptr)->header.struct_size >= offsetof(type, member) + sizeof((ptr)->member))
 
-/* A word of flags has bits that the reader must understand, its low half, and hints, its high half (of a 16-bit word the
- * top four bits). What carries an unknown bit of the first kind is refused, with the bit named; an unknown hint is
+/* A word of flags has bits that the reader must understand, its low half, and hints, its high half (of a 16-bit word
+ * the top four bits). What carries an unknown bit of the first kind is refused, with the bit named; an unknown hint is
  * ignored. */
 #define BP_HINTS_OF_16 0xf000u
 #define BP_HINTS_OF_32 0xffff0000u
@@ -103,8 +103,8 @@ enum {
   X(COMPLEX64, 13, "complex64", std::complex<float>, 8, kDLComplex) \
   X(COMPLEX128, 14, "complex128", std::complex<double>, 16, kDLComplex)
 
-/* Numbers kept for dtypes to come, of less than a byte or of formats that no C++ type has. Elements of less than a byte will
- * be packed and contiguous, and in no loop descriptor. */
+/* Numbers kept for dtypes to come, of less than a byte or of formats that no C++ type has. Elements of less than a byte
+ * will be packed and contiguous, and in no loop descriptor. */
 #define BP_RESERVED_DTYPES(X) \
   X(COMPLEX32, 15)            \
   X(FLOAT8_E4M3FN, 16)        \

@@ -44,16 +44,16 @@ typedef struct bp_extension_peers {
   /* 1: `from` may be read by a copy that is recorded on a stream of `to`. */
   bp_status(BP_CALL* can_copy)(void* context, int32_t to, int32_t from, int32_t* can);
   /* Recorded on `stream` of `to`, with its ticket. The host has ordered it behind the work on `src`. */
-  bp_status(BP_CALL* copy)(void* context, int32_t to, bp_stream* stream, uint64_t ticket, void* dst, uint64_t dst_offset,
-                           int32_t from, void* src, uint64_t src_offset, uint64_t size);
+  bp_status(BP_CALL* copy)(void* context, int32_t to, bp_stream* stream, uint64_t ticket, void* dst,
+                           uint64_t dst_offset, int32_t from, void* src, uint64_t src_offset, uint64_t size);
 } bp_extension_peers;
 
 /* Times of a stream's work. */
 #define BP_EXTENSION_TIMES "times"
 typedef struct bp_extension_times {
   bp_header header;
-  /* Records work with this ticket that notes the time at which the stream reaches it. The host reads the time after it has
-   * waited for the ticket. */
+  /* Records work with this ticket that notes the time at which the stream reaches it. The host reads the time after it
+   * has waited for the ticket. */
   bp_status(BP_CALL* record)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void** mark);
   /* Nanoseconds of the device's clock. */
   bp_status(BP_CALL* read)(void* context, int32_t ordinal, void* mark, uint64_t* nanoseconds);

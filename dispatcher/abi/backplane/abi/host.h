@@ -87,8 +87,8 @@ struct bp_host {
   /* Makes a new tensor on the frame's device and stores it in an empty slot, which then owns it. */
   bp_status(BP_CALL* alloc_output)(const bp_frame* frame, bp_value* slot, bp_dtype dtype, int32_t ndim,
                                    const int64_t* shape);
-  /* Device memory, valid on the frame's stream until the work that this call records has ended, and shared with no other
-   * block of the call. The block's base, in the sense of bp_tensor's dl.data; offset 0. */
+  /* Device memory, valid on the frame's stream until the work that this call records has ended, and shared with no
+   * other block of the call. The block's base, in the sense of bp_tensor's dl.data; offset 0. */
   bp_status(BP_CALL* scratch)(const bp_frame* frame, uint64_t size, void** data);
   /* Calls an op, at the frame's level and keys. Out slots as in bp_kernel_fn. */
   bp_status(BP_CALL* call_op)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
@@ -124,8 +124,8 @@ struct bp_host {
   bp_status(BP_CALL* call_op_donating)(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args,
                                        bp_value* out, uint64_t donated);
 #if BP_TARGET_MINOR >= 2
-  /* A group of functions by name: a struct of extensions.h, which begins with a bp_header, lives as long as the process,
-   * and is of `version` or appends to it. NULL: this host has none such. */
+  /* A group of functions by name: a struct of extensions.h, which begins with a bp_header, lives as long as the
+   * process, and is of `version` or appends to it. NULL: this host has none such. */
   const void*(BP_CALL* extension)(const char* name, uint32_t version);
 #endif
 };

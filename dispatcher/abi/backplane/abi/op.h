@@ -223,19 +223,19 @@ typedef struct bp_shape_rule {
 /* ---- the record -------------------------------------------------------------------------------- */
 
 enum {
-  BP_OP_VIEW = 1u << 0,         /* metadata work of the core; never reaches a backend */
-  BP_OP_MAYBE_VIEW = 1u << 1,   /* alias: maybe (reshape) */
-  BP_OP_INPLACE = 1u << 2,      /* has an in-place variant, `name_`, on its first tensor */
-  BP_OP_OUT = 1u << 3,          /* has an out= variant */
-  BP_OP_ELEMENTWISE = 1u << 4,  /* loop descriptor over all tensors, broadcast; output may be an input's buffer */
-  BP_OP_REDUCTION = 1u << 5,    /* loop descriptor with zero output strides on reduced dims */
-  BP_OP_RANDOM = 1u << 6,       /* takes a generator state; concerns vmap even with no batched tensor */
-  BP_OP_CREATION = 1u << 7,     /* no tensor argument; concerns vmap likewise */
-  BP_OP_HOST = 1u << 8,         /* host: true: may run on the host for a device without a kernel */
-  BP_OP_DYNAMIC = 1u << 9,      /* a result's shape depends on values */
-  BP_OP_PRIMITIVE = 1u << 10,   /* a backend that has all primitives runs the registry */
-  BP_OP_LINEAR = 1u << 11,      /* jointly linear in its differentiable arguments */
-  BP_OP_COMPOSITE = 1u << 12,   /* always decomposed where it is called: no kernel, no rule of its own */
+  BP_OP_VIEW = 1u << 0,          /* metadata work of the core; never reaches a backend */
+  BP_OP_MAYBE_VIEW = 1u << 1,    /* alias: maybe (reshape) */
+  BP_OP_INPLACE = 1u << 2,       /* has an in-place variant, `name_`, on its first tensor */
+  BP_OP_OUT = 1u << 3,           /* has an out= variant */
+  BP_OP_ELEMENTWISE = 1u << 4,   /* loop descriptor over all tensors, broadcast; output may be an input's buffer */
+  BP_OP_REDUCTION = 1u << 5,     /* loop descriptor with zero output strides on reduced dims */
+  BP_OP_RANDOM = 1u << 6,        /* takes a generator state; concerns vmap even with no batched tensor */
+  BP_OP_CREATION = 1u << 7,      /* no tensor argument; concerns vmap likewise */
+  BP_OP_HOST = 1u << 8,          /* host: true: may run on the host for a device without a kernel */
+  BP_OP_DYNAMIC = 1u << 9,       /* a result's shape depends on values */
+  BP_OP_PRIMITIVE = 1u << 10,    /* a backend that has all primitives runs the registry */
+  BP_OP_LINEAR = 1u << 11,       /* jointly linear in its differentiable arguments */
+  BP_OP_COMPOSITE = 1u << 12,    /* always decomposed where it is called: no kernel, no rule of its own */
   BP_OP_HIGHER_ORDER = 1u << 13, /* takes a Graph, which brings its own rules: no kernel, no formulas */
   BP_OP_MOVES = 1u << 14         /* moves elements and computes nothing: serves dtypes that the device lacks, too */
 };
