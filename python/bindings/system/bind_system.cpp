@@ -4,6 +4,7 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "backplane/plugins.hpp"
+#include "backplane/threads.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/tensor/dtype_device.hpp"
@@ -242,6 +243,8 @@ void bind_system(py::module_& module) {
     return empty(shape_argument(shape, "empty"), dtype, device_argument(device, "empty"));
   });
   module.def("promote", &promoted);
+  module.def("get_num_threads", &get_num_threads);
+  module.def("set_num_threads", &set_num_threads, py::call_guard<WithoutGil>());
 
   module.def("load_plugin", &load);
   module.def("unload_plugin", &unload_plugin, py::call_guard<WithoutGil>());
