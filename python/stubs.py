@@ -131,30 +131,27 @@ def spelled(node):
     return [ast.parse(f"@overload\n{ast.unparse(one)}").body[0] for one in (plain, paired)]
 
 
-def with_spellings(stub):
-    module = ast.parse(stub)
-    bodies = [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]
-    for owner in bodies:
-        plain = {node.name: node for node in owner.body if isinstance(node, ast.FunctionDef)}
-        for place, node in enumerate(owner.body):  # which over dim= give values alone
-            if isinstance(node, ast.Assign) and node.targets[0].id in ("amax", "amin"):
-                owner.body[place] = copy.deepcopy(plain[node.value.id])
-                owner.body[place].name = node.targets[0].id
-        owner.body = [one for node in owner.body for one in (spelled(node) if isinstance(node, ast.FunctionDef) else [node])]
+def registry(stub, init):
+    """The ops without those that the package has a function for: a type checker takes either the first or the last of two definitions."""
+    module, own = ast.parse(stub), imported(init)
+    for owner in [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]:
+        taken = own if owner is module else set()
+        ops = {node.name: copy.deepcopy(node) for node in owner.body if isinstance(node, ast.FunctionDef)}
+        body = []
+        for node in owner.body:
+            if isinstance(node, ast.Assign) and getattr(node.value, "id", None) in ops:
+                name, op = node.targets[0].id, node.value.id
+                if op in taken or name in ("amax", "amin"):  # whose op is not here, or which over dim= give values alone
+                    node = copy.deepcopy(ops[op])
+                    node.name = name
+            name = node.name if isinstance(node, ast.FunctionDef) else getattr(node.targets[0], "id", None) if isinstance(node, ast.Assign) else None
+            if name not in taken:
+                body += spelled(node) if isinstance(node, ast.FunctionDef) else [node]
+        owner.body = body
     last_import = max(place for place, node in enumerate(module.body) if isinstance(node, ast.ImportFrom))
     module.body[last_import + 1 : last_import + 1] = ast.parse(f"from typing import Any, NamedTuple, Protocol, overload\n{TYPES}").body
     banner = "".join(line + "\n" for line in stub.split("\n\n")[0].split("\n") if line.startswith("#"))
     return banner + ast.unparse(ast.fix_missing_locations(module)) + "\n"
-
-
-def registry(stub, init):
-    """A type checker takes either the first or the last of two definitions; so there is one."""
-    lines, own = stub.split("\n"), imported(init)
-    for node in reversed(ast.parse(stub).body):
-        name = node.name if isinstance(node, ast.FunctionDef) else getattr(node.targets[0], "id", None) if isinstance(node, ast.Assign) else None
-        if name in own:
-            del lines[node.lineno - 1 : node.end_lineno + 1]
-    return with_spellings("\n".join(lines))
 
 
 if __name__ == "__main__":

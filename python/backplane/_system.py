@@ -64,14 +64,19 @@ class _Record:
 
 
 class DeviceInfo(_Record):
-    """A device that can be used: its Device, name, description, plugin, and total memory in bytes."""
+    """A device that can be used: its Device, name, description, plugin, total memory in bytes, and how many ops reach it how.
 
-    __slots__ = ("device", "name", "description", "plugin", "total_memory")
+    ops: of the ops that are registered how many have a kernel there ("kernel"), are computed by other ops ("decomposition"), are
+    views ("view"), call functions ("function"), run on the host instead ("host fallback"), or do not run ("none").
+    """
+
+    __slots__ = ("device", "name", "description", "plugin", "total_memory", "ops")
     device: Device
     name: str
     description: str
     plugin: str
     total_memory: int
+    ops: dict[str, int]
 
 
 class PluginInfo(_Record):

@@ -36,9 +36,20 @@ def _numpy(x: Tensor) -> Any:
     plain = _core.exportable(x, "numpy")
     if not _in_host_memory(x):
         x = _core.to_device(plain.detach(), "cpu")
-    if x.dtype is _core.bfloat16:
-        raise _core.DtypeError("numpy: found bfloat16, which NumPy has not; use x.astype(backplane.float32) first")
-    return numpy.asarray(memoryview(x))
+    return _bfloats(plain, x.shape) if x.dtype is _core.bfloat16 else numpy.asarray(memoryview(x))
+
+
+def _bfloats(plain, shape):
+    """NumPy has bfloat16 through ml_dtypes alone; a copy."""
+    import numpy
+
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise _core.DtypeError(
+            "numpy: found bfloat16, which NumPy has from ml_dtypes alone; install that, or use x.astype(backplane.float32) first"
+        ) from None
+    return numpy.frombuffer(_core.to_bytes(plain.detach()), numpy.uint16).view(bfloat16).reshape(shape)
 
 
 def _array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:

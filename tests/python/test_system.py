@@ -16,6 +16,8 @@ def test_the_cpu_is_a_device():
     assert info.device == bp.device("cpu") and info.plugin and info.total_memory > 0
     with pytest.raises(AttributeError):
         info.name = "gpu"
+    assert info.ops["kernel"] > 150 and info.ops["view"] > 10 and "none" not in info.ops
+    assert all(sum(other.ops.values()) == sum(info.ops.values()) for other in bp.devices())
 
 
 def test_the_cpu_plugin_is_loaded_once_it_was_used():

@@ -1,6 +1,4 @@
 """The idioms as a file for a type checker: each line in a function of its own, over names of the types that they have.
-
-    python typed_idioms.py > FILE
 """
 
 import ast
@@ -25,10 +23,9 @@ def function(number, code):
     return f"def idiom_{number}({names}) -> None:\n{body}\n\n"
 
 
+def codes():
+    return lines(NUMPY) + [line.partition(" -> ")[0] for line in lines(PYTORCH)]
+
+
 def typed(refused=()):
-    codes = lines(NUMPY) + [line.partition(" -> ")[0] for line in lines(PYTORCH)]
-    return HEAD + "\n".join(function(number, code) for number, code in enumerate(codes) if code not in refused)
-
-
-if __name__ == "__main__":
-    print(typed())
+    return HEAD + "\n".join(function(number, code) for number, code in enumerate(codes()) if code not in refused)
