@@ -11,6 +11,8 @@ import json
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 COMPARED = 20
 LOSS_TOLERANCE = 1e-3
@@ -18,7 +20,7 @@ ACCURACY_TOLERANCE = 0.015
 WANTED_ACCURACY = 0.97
 
 
-def run(device, options, *arguments):
+def run(device: str, options: argparse.Namespace, *arguments: str) -> Any:
     script = pathlib.Path(__file__).with_name("digits.py")
     command = [sys.executable, str(script), "--device", device, "--out", str(options.out), *arguments]
     print("+", *command, flush=True)
@@ -26,11 +28,11 @@ def run(device, options, *arguments):
     return json.loads((options.out / f"{device}.json").read_text())
 
 
-def worst_difference(first, second):
+def worst_difference(first: list[float], second: list[float]) -> float:
     return max(abs(a - b) / abs(a) for a, b in zip(first[:COMPARED], second[:COMPARED]))
 
 
-def checks(cpu, simulated):
+def checks(cpu: Any, simulated: Any) -> Iterator[tuple[str, bool]]:
     """(what was seen, was it as promised), in words for people."""
     difference = worst_difference(cpu["losses"], simulated["losses"])
     apart = abs(cpu["accuracy"] - simulated["accuracy"])
@@ -45,7 +47,7 @@ def checks(cpu, simulated):
     yield f"{simulated['device']}: {fallbacks} host fallbacks (allowed 0)", fallbacks == 0
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plugin", required=True, help="the simulated accelerator")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/demo"))

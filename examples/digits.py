@@ -11,26 +11,30 @@ import json
 import pathlib
 import random
 import time
+from typing import Any
 
 import digits_pictures
 import tqdm
 
 import backplane as bp
+from backplane import Generator, Tensor
+
+Tensors = dict[str, Tensor]
 
 HELD_OUT = 600
 BATCH = 48
 
 
-def make_network(device, generator):
+def make_network(device: str, generator: Generator) -> tuple[Tensors, Tensors]:
     """Two convolutions of 16 and 32 channels, each normalised, and a linear layer; values drawn as He et al. (2015) say."""
 
-    def weights(*shape):
+    def weights(*shape: int) -> Tensor:
         fan_in = 1
         for size in shape[1:]:
             fan_in *= size
         return bp.normal(shape, std=(2 / fan_in) ** 0.5, dtype=bp.float32, device=device, generator=generator)
 
-    def constant(number, *shape):
+    def constant(number: float, *shape: int) -> Tensor:
         return bp.full(shape, number, dtype=bp.float32, device=device)
 
     parameters = {
@@ -44,7 +48,7 @@ def make_network(device, generator):
     return parameters, running
 
 
-def normalise(x, parameters, running, layer, training):
+def normalise(x: Tensor, parameters: Tensors, running: Tensors, layer: int, training: bool) -> Tensor:
     scale, shift = parameters[f"scale{layer}"], parameters[f"shift{layer}"]
     if not training:
         return bp.batch_norm_inference(x, running[f"mean{layer}"], running[f"var{layer}"], scale, shift)
@@ -54,7 +58,7 @@ def normalise(x, parameters, running, layer, training):
     return y
 
 
-def logits(images, parameters, running, generator=None):
+def logits(images: Tensor, parameters: Tensors, running: Tensors, generator: Generator | None = None) -> Tensor:
     """images: (n, 1, 8, 8). With a generator it is training: batch statistics and dropout."""
     training = generator is not None
     x = bp.conv2d(images, parameters["conv1"], padding=(1, 1))
@@ -68,16 +72,17 @@ def logits(images, parameters, running, generator=None):
     return x @ bp.matrix_transpose(parameters["linear"]) + parameters["bias"]
 
 
-def step(parameters, velocities, rate):
+def step(parameters: Tensors, velocities: Tensors, rate: float) -> None:
     """Stochastic gradient descent with momentum 0.9."""
     with bp.no_grad():
         for name, parameter in parameters.items():
+            assert parameter.grad is not None
             velocities[name] = 0.9 * velocities[name] + parameter.grad
             parameter -= rate * velocities[name]
             parameter.grad = None
 
 
-def load_digits(seed):
+def load_digits(seed: int) -> Any:
     """(training images, labels), (held-out images, labels): NumPy arrays, images (n, 1, 8, 8) in [0, 1]."""
     from sklearn.datasets import load_digits as load
 
@@ -90,7 +95,7 @@ def load_digits(seed):
     return (images[training], labels[training]), (images[held_out], labels[held_out])
 
 
-def train(images, labels, options, generator):
+def train(images: Any, labels: Any, options: argparse.Namespace, generator: Generator) -> tuple[Tensors, Tensors, list[float]]:
     parameters, running = make_network(options.device, generator)
     velocities = {name: bp.zeros_like(parameter) for name, parameter in parameters.items()}
     batches = len(images) // BATCH
@@ -116,8 +121,8 @@ def train(images, labels, options, generator):
     return parameters, running, losses
 
 
-def predict(images, parameters, running, device):
-    predictions = []
+def predict(images: Any, parameters: Tensors, running: Tensors, device: str) -> list[int]:
+    predictions: list[int] = []
     with bp.no_grad():
         for start in range(0, len(images), 200):
             x = bp.asarray(images[start:start + 200], device=device)
@@ -125,7 +130,7 @@ def predict(images, parameters, running, device):
     return predictions
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--plugin", help="a plugin to load first")

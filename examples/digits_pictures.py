@@ -1,6 +1,8 @@
 """The pictures of digits.py: the loss curve, and a sheet of the digits that were misread. In: NumPy arrays; out: PNG files."""
 
 import math
+import pathlib
+from typing import Any
 
 import matplotlib
 
@@ -8,7 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend is chosen first: there may be no display)
 
 
-def loss_curve(losses, path):
+def loss_curve(losses: list[float], path: pathlib.Path) -> None:
     figure, axes = pyplot.subplots(figsize=(7, 4))
     axes.semilogy(losses, linewidth=0.8)
     axes.set(xlabel="step", ylabel="cross-entropy", title="Training loss")
@@ -17,7 +19,7 @@ def loss_curve(losses, path):
     pyplot.close(figure)
 
 
-def misread(images, labels, predictions, path, columns=8):
+def misread(images: Any, labels: Any, predictions: list[int], path: pathlib.Path, columns: int = 8) -> None:
     """Each misread image (n, 1, 8, 8) with what it was read as, and what it is."""
     wrong = [index for index, guess in enumerate(predictions) if guess != labels[index]]
     rows = max(1, math.ceil(len(wrong) / columns))

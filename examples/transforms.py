@@ -9,15 +9,21 @@ off by more than its bound ends the script with an error.
 
 import argparse
 import pathlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tqdm
 import transforms_pictures
 
 import backplane as bp
+from backplane import Tensor
+
+Array = np.ndarray[Any, Any]
+Weights = dict[str, Tensor]
 
 
-def check(what, found, expected, bound):
+def check(what: str, found: Any, expected: Any, bound: float) -> None:
     """Compares two arrays by the largest difference, relative to the largest value."""
     found, expected = np.asarray(found), np.asarray(expected)
     error = float(np.max(np.abs(found - expected)) / max(1.0, float(np.max(np.abs(expected)))))
@@ -26,20 +32,20 @@ def check(what, found, expected, bound):
         raise SystemExit(f"{what}: off by {error:.3g}, more than {bound:.0e}")
 
 
-def logistic_data(count, features, seed=0):
+def logistic_data(count: int, features: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((count, features))
     y = (x @ rng.standard_normal(features) + 0.3 * rng.standard_normal(count) > 0).astype(float)
     return bp.asarray(x), bp.asarray(y)
 
 
-def logistic_loss(w, x, y):
+def logistic_loss(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Of one sample: w and x (features,), y a number without dimensions."""
     z = (w * x).sum()
     return bp.log1p(bp.exp(-bp.abs(z))) + bp.maximum(z, 0) - y * z
 
 
-def per_sample_gradients():
+def per_sample_gradients() -> Any:
     """vmap(grad(loss)): one gradient per sample, in one pass. For this loss it is (sigmoid(w x) - y) x."""
     x, y = logistic_data(64, 5)
     w = bp.asarray(np.linspace(-1, 1, 5))
@@ -49,7 +55,7 @@ def per_sample_gradients():
     return found.numpy()
 
 
-def hessian_of_the_mean_loss():
+def hessian_of_the_mean_loss() -> Any:
     """Its Hessian is X^T diag(p (1 - p)) X / n."""
     x, y = logistic_data(64, 5)
     w = bp.asarray(np.linspace(-1, 1, 5))
@@ -59,13 +65,13 @@ def hessian_of_the_mean_loss():
     return found.numpy()
 
 
-def spherical(v):
+def spherical(v: Tensor) -> Tensor:
     """(r, theta, phi) to Cartesian coordinates."""
     r, theta, phi = v[0], v[1], v[2]
     return bp.stack([r * bp.sin(theta) * bp.cos(phi), r * bp.sin(theta) * bp.sin(phi), r * bp.cos(theta)])
 
 
-def jacobian_both_ways():
+def jacobian_both_ways() -> None:
     """Of spherical coordinates: the determinant is r^2 sin(theta)."""
     v = bp.asarray(np.array([2.0, 0.7, -1.1]))
     reverse, forward = bp.jacrev(spherical)(v).numpy(), bp.jacfwd(spherical)(v).numpy()
@@ -73,11 +79,11 @@ def jacobian_both_ways():
     check("Jacobian: its determinant", np.linalg.det(forward), 4 * np.sin(0.7), 1e-13)
 
 
-def rosenbrock(v):
+def rosenbrock(v: Tensor) -> Tensor:
     return (100 * (v[1:] - v[:-1] ** 2) ** 2 + (1 - v[:-1]) ** 2).sum()
 
 
-def conjugate_gradient(product, b, steps):
+def conjugate_gradient(product: Callable[[Tensor], Tensor], b: Tensor, steps: int) -> Tensor:
     """Solves A x = b for x, given v -> A v, by Hestenes and Stiefel (1952); stops where A is not positive."""
     x, r = bp.zeros_like(b), b
     p, rr = r, float((r * r).sum())
@@ -92,7 +98,7 @@ def conjugate_gradient(product, b, steps):
     return x
 
 
-def newton():
+def newton() -> Array:
     """Minimises Rosenbrock's function; a Hessian-vector product is jvp(grad(f)), and no Hessian is ever made."""
     gradient = bp.grad(rosenbrock)
     x = bp.asarray(np.array([-1.2, 1.0]))
@@ -112,37 +118,37 @@ def newton():
     return np.array(path)
 
 
-def sine_network(weights, x):
+def sine_network(weights: Weights, x: Tensor) -> Tensor:
     """One hidden layer of tanh: x (points, 1)."""
     return bp.tanh(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
 
 
-def squared_error(weights, x, y):
+def squared_error(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
     return ((sine_network(weights, x) - y) ** 2).mean()
 
 
-def adapted(weights, x, y, rate=0.05):
+def adapted(weights: Weights, x: Tensor, y: Tensor, rate: float = 0.05) -> Weights:
     """The weights after one inner step of gradient descent."""
     gradients = bp.grad(squared_error)(weights, x, y)
     return {name: weights[name] - rate * gradients[name] for name in weights}
 
 
-def meta_loss(weights, tasks):
+def meta_loss(weights: Weights, tasks: tuple[Tensor, ...]) -> Any:
     """The mean error on new points of each task, after one step on its own: all tasks at once."""
 
-    def of_task(x, y, new_x, new_y):
+    def of_task(x: Tensor, y: Tensor, new_x: Tensor, new_y: Tensor) -> Tensor:
         return squared_error(adapted(weights, x, y), new_x, new_y)
 
     return bp.vmap(of_task)(*tasks).mean()
 
 
-def sine_tasks(rng, count, points=10):
+def sine_tasks(rng: np.random.Generator, count: int, points: int = 10) -> tuple[Tensor, ...]:
     amplitude, phase = rng.uniform(0.5, 2, (count, 1, 1)), rng.uniform(0, np.pi, (count, 1, 1))
     x, new_x = rng.uniform(-3, 3, (2, count, points, 1))
     return tuple(map(bp.asarray, (x, amplitude * np.sin(x + phase), new_x, amplitude * np.sin(new_x + phase))))
 
 
-def meta_learning(steps=150):
+def meta_learning(steps: int = 150) -> list[float]:
     """Finn, Abbeel and Levine, Model-Agnostic Meta-Learning, 2017, on sines; its gradient against finite differences."""
     rng = np.random.default_rng(3)
     sizes = {"w1": (1, 20), "b1": (20,), "w2": (20, 1), "b2": (1,)}
@@ -151,7 +157,7 @@ def meta_learning(steps=150):
     gradients = bp.grad(meta_loss)(weights, tasks)
     direction = {name: bp.asarray(rng.standard_normal(shape)) for name, shape in sizes.items()}
 
-    def moved(step):
+    def moved(step: float) -> float:
         return float(meta_loss({name: weights[name] + step * direction[name] for name in weights}, tasks))
 
     slope = sum(float((gradients[name] * direction[name]).sum()) for name in weights)
@@ -169,7 +175,7 @@ def meta_learning(steps=150):
     return losses
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     options = parser.parse_args()

@@ -1,5 +1,8 @@
 """The picture of transforms.py: its four results beside each other. In: NumPy arrays; out: a PNG file."""
 
+import pathlib
+from typing import Any
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -7,7 +10,7 @@ import numpy as np  # noqa: E402  (the backend is chosen first: there may be no 
 from matplotlib import pyplot  # noqa: E402
 
 
-def save(path, gradients, hessian, newton_path, losses):
+def save(path: pathlib.Path, gradients: Any, hessian: Any, newton_path: Any, losses: list[float]) -> None:
     figure, ((samples, matrix), (valley, meta)) = pyplot.subplots(2, 2, figsize=(10, 8))
     samples.boxplot(gradients)
     samples.set(title="Per-sample gradients: vmap(grad(loss))", xlabel="weight", ylabel="gradient")

@@ -57,10 +57,12 @@ void run_loop(BatchedCall& c) {
            c.level.transform,
            " could only loop over the rows, which allow_batch_loop(false) forbids; state a batch "
            "formula in its entry, or allow loops");
-  warn_once(c.call.op.batch_loop_reported, [&] {
-    return std::string(c.record.name) + ": " + c.level.transform +
-           " runs it once per row of the batch; a batch formula in its entry would be faster";
-  });
+  // Who defined an op in this process asked for the loop.
+  if (!c.record.def.tags || std::string_view(c.record.def.tags) != "python")
+    warn_once(c.call.op.batch_loop_reported, [&] {
+      return std::string(c.record.name) + ": " + c.level.transform +
+             " runs it once per row of the batch; a batch formula in its entry would be faster";
+    });
   counters.batch_loops.fetch_add(1, std::memory_order_relaxed);
   for (int32_t i = 0; i < c.call.n_args; ++i)
     if (c.batched[i] && !c.is_tensor(i)) c.batch_list(i);

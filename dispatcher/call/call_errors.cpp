@@ -1,11 +1,42 @@
 #include "call/call_errors.hpp"
 
 #include <cctype>
+#include <sstream>
 #include <string>
 
 #include "record/shape_words.hpp"
 
 namespace backplane::core {
+
+namespace {
+
+// The builtins' mark of what a formula made of its arguments, which means nothing to who gave them.
+constexpr std::string_view kInFormula = " in its formula ";
+
+std::string given_text(const bp_value& value) {
+  if (value.tag == BP_TAG_TENSOR) {
+    const DLTensor& x = value.u.t->dl;
+    return " of shape " + shape_text({x.shape, static_cast<size_t>(x.ndim)});
+  }
+  if (value.tag == BP_TAG_INT_LIST) return "=" + shape_text({value.u.ints, value.count});
+  if (value.tag == BP_TAG_INT) return "=" + std::to_string(value.u.i);
+  if (value.tag != BP_TAG_FLOAT) return "";
+  std::ostringstream text;
+  text << '=' << value.u.f;
+  return text.str();
+}
+
+// All that was given and can be said in a word.
+std::string given_arguments(const OpRecord& op, const bp_value* args, int32_t n_args) {
+  std::string text;
+  const size_t n = std::min(static_cast<size_t>(n_args), op.args.size());
+  for (size_t i = 0; i < n; ++i)
+    if (const std::string given = given_text(args[i]); !given.empty())
+      text += (text.empty() ? ": found " : ", ") + std::string(op.args[i].name) + given;
+  return std::string(op.name) + text;
+}
+
+}  // namespace
 
 bool names_op(std::string_view message, const OpEntry& op) {
   const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
@@ -16,6 +47,12 @@ bool names_op(std::string_view message, const OpEntry& op) {
     if ((at == 0 || !in_word(message[at - 1])) && (end == message.size() || !in_word(message[end]))) return true;
   }
   return false;
+}
+
+std::string in_terms_of_call(std::string_view message, const OpEntry& op, const bp_value* args, int32_t n_args) {
+  if (message.find(kInFormula) == std::string_view::npos) return {};
+  return given_arguments(*op.record, args, n_args) +
+         ", which have no result in its formula; its documentation says what it takes";
 }
 
 void throw_status(bp_status status, const OpEntry& op, const char* who) {
@@ -34,7 +71,10 @@ bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept 
   ThreadCold& block = cold();
   block.error_is_new = false;
   const OpEntry* entry = op_entry(op);
-  if (entry && status != BP_ERROR_PYTHON && !names_op(block.error, *entry))
+  if (!entry || status == BP_ERROR_PYTHON) return status;
+  if (std::string said = in_terms_of_call(block.error, *entry, args, n_args); !said.empty())
+    block.error = std::move(said);
+  else if (!names_op(block.error, *entry))
     block.error.insert(0, found_arguments(*entry->record, args, n_args) + ": ");
   return status;
 }

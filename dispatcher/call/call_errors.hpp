@@ -1,6 +1,7 @@
 // Errors of calls: from a plugin's status to an exception, and from an exception to the thread's message.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "registry/registry.hpp"
@@ -9,6 +10,8 @@ namespace backplane::core {
 
 // Is the op's name, without its namespace, a word of the message?
 bool names_op(std::string_view message, const OpEntry& op);
+// Where the message is of a formula's steps: the same fault in terms of what was given; else empty.
+std::string in_terms_of_call(std::string_view message, const OpEntry& op, const bp_value* args, int32_t n_args);
 // Turns a failing status of a plugin's function into an Error with the thread's message.
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
 // Of the exception in flight, at an edge: its status, with the op that was called named in the thread's message.

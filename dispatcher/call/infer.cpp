@@ -42,7 +42,10 @@ std::vector<InferredResult> infer(OpHandle op, const bp_value* args, int32_t n_a
   try {
     return infer_all(entry, args, n_args);
   } catch (const Error& error) {
-    if (error.code() == BP_ERROR_PYTHON || core::names_op(error.what(), entry)) throw;
+    if (error.code() == BP_ERROR_PYTHON) throw;
+    const std::string said = core::in_terms_of_call(error.what(), entry, args, n_args);
+    if (!said.empty()) throw Error(error.code(), said);
+    if (core::names_op(error.what(), entry)) throw;
     throw Error(error.code(), std::string(entry.record->name) + ": " + error.what());
   }
 }

@@ -43,8 +43,7 @@ struct NewInts {
 };
 
 int64_t axis_of(const BuiltinCall& call, int64_t axis, int64_t ndim) {
-  BP_CHECK(axis >= -ndim && axis < ndim, INDEX, call.op, ": axis ", axis, " is out of range for ", ndim, " dims (in ",
-           call.name, ")");
+  BP_CHECK(axis >= -ndim && axis < ndim, INDEX, call.op, ": axis ", axis, " is out of range for ", ndim, " dims");
   return axis < 0 ? axis + ndim : axis;
 }
 

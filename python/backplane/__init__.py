@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _syntax, _tensor, _tensor_methods
+from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -25,6 +25,7 @@ from ._core import (
     DeviceLostError as DeviceLostError,
     DtypeError as DtypeError,
     Generator as Generator,
+    IndexDataError as IndexDataError,
     InternalError as InternalError,
     MissingRuleError as MissingRuleError,
     NumberRangeError as NumberRangeError,
@@ -34,18 +35,11 @@ from ._core import (
     ShapeError as ShapeError,
     Tensor as Tensor,
     VersionError as VersionError,
-    allow_batch_loop as allow_batch_loop,
-    allow_host_fallback as allow_host_fallback,
     asarray as asarray,
-    default_device as default_device,
     default_generator as default_generator,
     from_dlpack as from_dlpack,
     grad as grad,
-    grad_enabled as grad_enabled,
     jvp as jvp,
-    reset_call_counts as reset_call_counts,
-    set_default_device as set_default_device,
-    set_grad_enabled as set_grad_enabled,
     value_and_grad as value_and_grad,
     vjp as vjp,
     vmap as vmap,
@@ -74,6 +68,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     )
     from ._registry import *
 
+from ._array_edits import *
 from ._creation_functions import *
 from ._custom import *
 from ._data_type_functions import *
@@ -109,6 +104,8 @@ _ops.add_methods(Tensor, _functions)
 _op_methods.add_methods()
 _tensor_methods.add_methods()
 _dim_forms.add_forms()
+_other_forms.add_forms()
+_system.add_methods()
 globals().update(DTYPES)
 
 from . import fft as fft  # these call ops
@@ -137,4 +134,6 @@ del TYPE_CHECKING
 
 
 def __dir__():
-    return [name for name in globals() if not name.startswith("_")]
+    """What users call: without the ops of which others are made."""
+    names = {name for name in globals() if not name.startswith("_")}
+    return sorted(names - _ops.helpers(_functions) - {"DTYPES"} | {"nn", "types"})

@@ -8,7 +8,7 @@ from . import _core
 from ._core import asarray
 from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_room, takes_tensor
+from ._tensor_argument import require_room, takes_requires_grad, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def identity(n: int, /, dtype: DType | None = None, *, device: Device | str | No
     return op.eye(n, dtype=dtype, device=device)
 
 
+@takes_requires_grad
 def rand(
     *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
     device: Device | str | None = None
@@ -104,6 +105,7 @@ def rand(
     return op.uniform(*size or ((),), generator=generator, dtype=dtype, device=device)
 
 
+@takes_requires_grad
 def randn(
     *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
     device: Device | str | None = None
@@ -112,6 +114,7 @@ def randn(
     return op.normal(*size or ((),), generator=generator, dtype=dtype, device=device)
 
 
+@takes_requires_grad
 @takes_tensor
 def rand_like(
     x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
@@ -120,6 +123,7 @@ def rand_like(
     return op.uniform(x.shape, generator=generator, dtype=dtype or x.dtype, device=device or x.device)
 
 
+@takes_requires_grad
 @takes_tensor
 def randn_like(
     x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
@@ -168,6 +172,7 @@ def _steps(function, start, stop, num, endpoint):
     return [start + (stop - start) * i / parts for i in range(num)]
 
 
+@takes_requires_grad
 def logspace(
     start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
     device: Device | str | None = None
@@ -194,12 +199,17 @@ def geomspace(
     return _spaced(found, dtype, device)
 
 
-def empty(shape: int | Sequence[int], *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
-    """A tensor whose elements are whatever its memory holds."""
+@takes_requires_grad
+def empty(
+    shape: int | Sequence[int], *sizes: int, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
+    """A tensor whose elements are whatever its memory holds: empty((2, 3)) or empty(2, 3)."""
+    shape = (shape, *sizes) if sizes else shape
     device = _core.default_device() if device is None else device
     return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
 
 
+@takes_requires_grad
 def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from ._core import Function
+
 __all__ = ["checkpoint", "custom_function"]
 
 
@@ -112,7 +114,7 @@ class custom_function:
         return bound.args
 
 
-def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
+def checkpoint(fun: Function) -> Function:
     """fun, of whose run a gradient keeps the arguments alone: the backward pass runs it again. A decorator.
 
     fun: takes and returns tensors and containers of them; other leaves are passed through. It must do the same each time that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._system import Setting, changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +12,17 @@ if TYPE_CHECKING:
 
     from ._core import Function, Tensor
 
-__all__ = ["enable_grad", "gradients", "no_grad"]
+__all__ = ["enable_grad", "grad_enabled", "gradients", "no_grad", "set_grad_enabled"]
+
+
+def grad_enabled() -> bool:
+    """Are calls recorded on this thread?"""
+    return _core.grad_enabled()
+
+
+def set_grad_enabled(enabled: bool) -> Setting:
+    """Whether calls are recorded on this thread from now on; returns the old setting, which `with` sets back."""
+    return changed("set_grad_enabled", "enabled", _core.set_grad_enabled, enabled)
 
 
 class _GradMode:
@@ -19,7 +30,7 @@ class _GradMode:
 
     _enabled = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._before = []
 
     def __enter__(self) -> _GradMode:

@@ -22,6 +22,8 @@ op = getattr(ops, NAMESPACE)
 
 __all__ = [
     "gather",
+    "index_copy",
+    "index_fill",
     "index_select",
     "indices",
     "ravel_multi_index",
@@ -176,6 +178,9 @@ def scatter(
     another alone. index has x's number of axes, and is nowhere longer than src, nor, but along dim, than x. Differentiable in
     x and src.
     """
+    if x.ndim == 0:  # PyTorch takes a number for a vector of one
+        src = op.reshape(src, [-1]) if isinstance(src, _core.Tensor) else src
+        return op.reshape(scatter(op.reshape(x, [1]), dim, op.reshape(index, [-1]), src, reduce, include_self=include_self), [])
     axis = normalized_axis("scatter", dim, x.ndim, "dim")
     reduce = _SAME.get(reduce, reduce)
     if reduce is not None and reduce not in _REDUCTIONS:
@@ -206,6 +211,8 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     index has x's number of axes, and is nowhere longer than x but along dim.
     """
     require_tensor("gather", "index", index)
+    if x.ndim == 0:  # PyTorch takes a number for a vector of one
+        return op.take(op.reshape(x, [1]), index)
     axis = normalized_axis("gather", dim, x.ndim, "dim")
     if index.ndim != x.ndim or any(n > m for place, (n, m) in enumerate(zip(index.shape, x.shape)) if place != axis):
         raise _core.ShapeError(f"gather: argument index: found shape {tuple(index.shape)}, expected at most {tuple(x.shape)} but along dim")
@@ -219,6 +226,25 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the positions of a vector, along dim."""
     require_tensor("index_select", "index", index)
     return op.take(x, index, axis=dim)
+
+
+@takes_tensor
+def index_fill(x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """x with a number at the positions of a vector, along dim."""
+    require_tensor("index_fill", "index", index)
+    axis = normalized_axis("index_fill", dim, x.ndim, "dim")
+    return op.index_put(x, [None] * axis + [index], value)
+
+
+@takes_tensor
+def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """x with the parts of source written at the positions of a vector, along dim."""
+    require_tensor("index_copy", "index", index)
+    axis = normalized_axis("index_copy", dim, x.ndim, "dim")
+    fits = source.ndim == x.ndim and all(n == (index.size if place == axis else x.shape[place]) for place, n in enumerate(source.shape))
+    if not fits:
+        raise _core.ShapeError(f"index_copy: argument source: found shape {tuple(source.shape)}, expected x's with {index.size} along dim")
+    return op.index_put(x, [None] * axis + [index], source)
 
 
 @takes_tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor, tensor_like
+from ._tensor_argument import takes_dim, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ __all__ = [
 _MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
 
 
+@takes_dim
 def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     """Joins tensors along an axis; without one (None), their elements in row-major order."""
     if axis is None:

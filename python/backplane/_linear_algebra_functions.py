@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from ._manipulation_functions import ravel
+from . import _core
+from ._manipulation_functions import normalized_axes, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._core import Tensor
+    from collections.abc import Sequence
+
+    from ._core import DType, Tensor
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["dot", "inner", "vdot"]
+__all__ = ["dot", "inner", "norm", "vdot"]
 
 
 @takes_tensor
@@ -21,7 +24,7 @@ def dot(x: Tensor, y: Tensor, /) -> Tensor:
 
     Of more axes the sums over x's last and y's last but one.
     """
-    require_tensor("dot", "y", y)
+    y = given_tensor("dot", "y", y)
     if x.ndim == 0 or y.ndim == 0:
         return op.multiply(x, y)
     if y.ndim <= 2:
@@ -34,7 +37,7 @@ def dot(x: Tensor, y: Tensor, /) -> Tensor:
 @takes_tensor
 def inner(x: Tensor, y: Tensor, /) -> Tensor:
     """Sums of products over the last axes of x and y, without conjugates; with a number multiply."""
-    require_tensor("inner", "y", y)
+    y = given_tensor("inner", "y", y)
     if x.ndim == 0 or y.ndim == 0:
         return op.multiply(x, y)
     from .linalg import tensordot
@@ -43,7 +46,27 @@ def inner(x: Tensor, y: Tensor, /) -> Tensor:
 
 
 @takes_tensor
+def norm(
+    x: Tensor, p: float | str | None = "fro", dim: int | Sequence[int] | None = None, keepdim: bool = False,
+    dtype: DType | None = None
+) -> Tensor:
+    """PyTorch's norm: (sum |x|^p)^(1/p) over dim, over all elements without one; of matrices over two axes with 'nuc' the nuclear norm.
+
+    NumPy's, which of a matrix takes another with p, is backplane.linalg.norm.
+    """
+    from . import linalg
+
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise _core.ArgumentTypeError(f"norm: argument p: found {p!r}, expected a number, 'fro' or 'nuc'")
+    x = x if dtype is None else op.cast(x, dtype)
+    if p == "nuc":
+        return linalg.norm(x, "nuc", tuple(range(x.ndim)) if dim is None else dim, keepdims=keepdim)
+    axes = list(range(x.ndim)) if dim is None else normalized_axes("norm", dim, x.ndim, "dim")
+    return linalg.vector_norm(x, axis=tuple(axes), keepdims=keepdim, ord=2 if p in (None, "fro") else p)
+
+
+@takes_tensor
 def vdot(x: Tensor, y: Tensor, /) -> Tensor:
     """The sum of products of x's conjugate and y, both flattened."""
-    require_tensor("vdot", "y", y)
+    y = given_tensor("vdot", "y", y)
     return op.vecdot(ravel(x), ravel(y))

@@ -24,6 +24,7 @@ __all__ = [
     "broadcast_tensors",
     "diag",
     "diagflat",
+    "expand",
     "flatten",
     "fliplr",
     "flipud",
@@ -105,6 +106,19 @@ def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = Non
 def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
     """x without axes, all of size 1; without all of that size where none are named. A view."""
     return op.squeeze(x, [place for place, size in enumerate(x.shape) if size == 1] if axis is None else axis)
+
+
+@takes_tensor
+def expand(x: Tensor, /, *shape: int | Sequence[int]) -> Tensor:
+    """x seen at a larger shape, of which -1 keeps the size of an axis; its elements repeat without being copied."""
+    sizes = list(shape[0]) if len(shape) == 1 and hasattr(shape[0], "__iter__") else list(shape)
+    new = len(sizes) - x.ndim
+    for place, size in enumerate(sizes):
+        if size == -1:
+            if place < new:
+                raise _core.ShapeError(f"expand: argument shape: found -1 for the new axis {place}, expected its size")
+            sizes[place] = x.shape[place - new]
+    return op.broadcast_to(x, sizes)
 
 
 @takes_tensor

@@ -10,12 +10,29 @@ from . import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, overload
 
     from ._core import Device, DType, Function, Op
     from ._opcheck_report import OpCheckReport
 
 __all__ = ["custom_op", "opcheck"]
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def custom_op(
+        name: str, /, *, signature: str | None = None, mutates_args: str | Sequence[str] = (), alias: str | None = None,
+        shape: str | Sequence[str] | None = None, dtypes: str | Sequence[DType] = "any",
+        device_types: str | Device | Sequence[str | Device] | None = None, doc: str | None = None, replace: bool = False
+    ) -> Callable[[Callable[..., Any]], Op]: ...
+
+    @overload
+    def custom_op(
+        name: str, function: Callable[..., Any] | str, /, *, signature: str | None = None, mutates_args: str | Sequence[str] = (),
+        alias: str | None = None, shape: str | Sequence[str] | None = None, dtypes: str | Sequence[DType] = "any",
+        device_types: str | Device | Sequence[str | Device] | None = None, doc: str | None = None, replace: bool = False
+    ) -> Op: ...
 
 
 def custom_op(

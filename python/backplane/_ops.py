@@ -29,6 +29,21 @@ def functions():
     return found
 
 
+# Beside what writes a piece back or is a derivative: parts of other ops, and what functions of the package call.
+_HELPER_ENDS = ("_grad", "_put", "_columns", "_gates", "_others", "_slope")
+_HELPERS = frozenset(
+    "adaptive_max_pool_with_indices adjugate argsort_flat attention_scores attention_weights attention_with_lse col2im complex_from conv "
+    "conv_transpose fft_c2c fft_c2r fft_r2c im2col iota isin_sorted linear_recurrence max_pool2d_with_indices max_pool_with_indices "
+    "overlap_add pad_edges qr_complete qr_reduced random_bits repeat_all repeat_each resample_cubic resample_linear resample_nearest "
+    "resample_smooth run_starts sum_to svd_full svd_reduced".split()
+)
+
+
+def helpers(functions):
+    """Those of the ops, by name, that are no functions for users."""
+    return {name for name in functions if name in _HELPERS or name.endswith(_HELPER_ENDS)}
+
+
 def add_methods(tensor_type, functions):
     """Gives Tensor its methods; what the type already has stays."""
     for full_name, inplace, first_argument, aliases in _core.ops():

@@ -1,12 +1,9 @@
 """Tensors as text, after NumPy's manner: aligned columns, long axes cut in the middle."""
 
-EDGE = 3  # elements shown at each end of a long axis
-THRESHOLD = 1000  # elements above which axes are cut
-WIDTH = 80
-DIGITS = 4
-
-
 from . import _core
+
+# edgeitems: elements shown at each end of a long axis; threshold: elements above which axes are cut.
+OPTIONS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 
 
 def tensor_repr(x):
@@ -26,7 +23,7 @@ def tensor_repr(x):
     if x.size == 0:
         shape = "" if x.ndim == 1 else f", shape={x.shape}"
         return f"tensor([]{shape}{suffix})"
-    shown = _cut(x.detach()) if x.size > THRESHOLD else x.detach()
+    shown = _cut(x.detach()) if x.size > OPTIONS["threshold"] else x.detach()
     values = shown.tolist()
     leaves = list(_leaves(values, x.ndim))
     texts = _format_all(leaves)
@@ -59,10 +56,11 @@ def _cut(x):
     """The edges of every long axis side by side."""
     from backplane import concat
 
+    edge = OPTIONS["edgeitems"]
     for axis in range(x.ndim):
-        if x.shape[axis] > 2 * EDGE:
+        if x.shape[axis] > 2 * edge:
             whole = (slice(None),) * axis
-            x = concat([x[(*whole, slice(None, EDGE))], x[(*whole, slice(-EDGE, None))]], axis=axis)
+            x = concat([x[(*whole, slice(None, edge))], x[(*whole, slice(x.shape[axis] - edge, None))]], axis=axis)
     return x
 
 
@@ -88,9 +86,11 @@ def _format_all(leaves):
 def _format_floats(leaves):
     finite = [abs(value) for value in leaves if value == value and abs(value) != float("inf")]
     nonzero = [value for value in finite if value]
-    if nonzero and (max(nonzero) >= 1e8 or min(nonzero) < 1e-4 or max(nonzero) / min(nonzero) > 1e6):
-        return [f"{value:.{DIGITS}e}" for value in leaves]
-    texts = [f"{value:.{DIGITS}f}" for value in leaves]
+    digits, wanted = OPTIONS["precision"], OPTIONS["sci_mode"]
+    wide = bool(nonzero) and (max(nonzero) >= 1e8 or min(nonzero) < 10.0 ** min(-digits, -4) or max(nonzero) / min(nonzero) > 1e6)
+    if wide if wanted is None else wanted:
+        return [f"{value:.{digits}e}" for value in leaves]
+    texts = [f"{value:.{digits}f}" for value in leaves]
     # As many decimals as the longest needs, at least the point.
     decimals = max((len(text.split(".")[1].rstrip("0")) for text in texts if "." in text), default=0)
     return [f"{value:.{decimals}f}" + ("" if decimals or value - value != 0 else ".") for value in leaves]
@@ -99,16 +99,17 @@ def _format_floats(leaves):
 def _layout(values, depth, texts, x, lead):
     if depth == 0:
         return next(texts).strip()
-    cut = x.size > THRESHOLD and x.shape[x.ndim - depth] > 2 * EDGE
+    edge = OPTIONS["edgeitems"]
+    cut = x.size > OPTIONS["threshold"] and x.shape[x.ndim - depth] > 2 * edge
     items = [_layout(value, depth - 1, texts, x, lead + "[") if depth > 1 else next(texts) for value in values]
     if cut:
-        items.insert(EDGE, "...")
+        items.insert(edge, "...")
     indent = " " * (len(lead) + 1)
     if depth > 1:
         return "[" + (",\n" + "\n" * (depth - 2) + indent).join(items) + "]"
     lines, line = [], ""
     for item in items:
-        if line and len(indent) + len(line) + len(item) + 2 > WIDTH:
+        if line and len(indent) + len(line) + len(item) + 2 > OPTIONS["linewidth"]:
             lines.append(line)
             line = ""
         line += (", " if line else "") + item

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._manipulation_functions import ravel
+from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import require_tensor, takes_dim, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +17,37 @@ op = getattr(ops, NAMESPACE)
 __all__ = ["intersect1d", "setdiff1d", "union1d", "unique"]
 
 
-@takes_tensor
-def unique(x: Tensor, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The elements of x, each once and in rising order; each NaN is one of its own.
+def _unique_parts(x, axis):
+    """As unique_all, of the parts along axis in lexicographic order."""
+    size = x.shape[axis]
+    rows = op.reshape(op.moveaxis(x, axis, 0), [size, x.size // size if size else 0])
+    order = op.iota(size, device=x.device)
+    for column in reversed(range(rows.shape[1])):
+        order = op.take(order, op.argsort(op.take(rows[:, column], order)))
+    rows = op.take(rows, order, axis=0)
+    new = op.any(op.not_equal(rows[1:], rows[:-1]), [1])
+    new = op.concat([op.full([min(size, 1)], True, device=x.device), new], axis=0)
+    starts = op.argwhere(new)[:, 0]
+    inverse = op.put_along_axis(op.zeros_like(order), order, op.subtract(op.cumsum(new, 0), 1))
+    ends = op.concat([starts[1:], op.full([min(size, 1)], size, device=x.device)], axis=0)
+    first = op.take(order, starts)
+    return op.take(x, first, axis=axis), first, inverse, op.subtract(ends, starts)
 
-    On request a tuple with them: the first positions of each in x flattened, positions that rebuild x from them, and how often
-    each occurs.
+
+@takes_tensor
+@takes_dim
+def unique(
+    x: Tensor, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+) -> Any:
+    """The elements of x, or its parts along axis, each once and in rising order; each NaN is one of its own.
+
+    On request a tuple with them: the first positions of each in x flattened (along axis), positions that rebuild x from them, and
+    how often each occurs.
     """
+    if axis is not None:
+        values, *others = _unique_parts(x, normalized_axis("unique", axis, x.ndim))
+        found = [one for wish, one in zip((return_index, return_inverse, return_counts), others) if wish]
+        return (values, *found) if found else values
     if not (return_index or return_inverse or return_counts):
         return op.unique_values(x)
     values, first, inverse, counts = op.unique_all(x)

@@ -45,6 +45,8 @@ SYNTAX = {
     "copy": "bp::copy",
     # The derivative of a holomorphic function from its pullback: (x)
     "conj": "bp::conj",
+    # x.detach() inside transforms: (x)
+    "detach": "bp::stop_gradient",
 }
 
 

@@ -8,23 +8,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ._core import Device, Generator, Op
+    from typing import Any
+
+    from ._core import Device, DType, Generator, Op
 
 __all__ = [
     "CallCounts",
     "DeviceInfo",
     "PluginInfo",
     "add_plugin_path",
+    "allow_batch_loop",
+    "allow_host_fallback",
     "call_counts",
+    "default_device",
+    "default_dtype",
     "devices",
     "empty_cache",
     "explain",
+    "get_default_dtype",
+    "get_num_threads",
+    "get_printoptions",
     "load_plugin",
     "manual_seed",
     "memory_stats",
     "plugins",
+    "reset_call_counts",
     "reset_peak_memory_stats",
+    "set_default_device",
+    "set_default_dtype",
     "set_memory_limit",
+    "set_num_threads",
+    "set_printoptions",
     "synchronize",
     "unload_plugin",
 ]
@@ -50,14 +64,19 @@ class _Record:
 
 
 class DeviceInfo(_Record):
-    """A device that can be used: its Device, name, description, plugin, and total memory in bytes."""
+    """A device that can be used: its Device, name, description, plugin, total memory in bytes, and how many ops reach it how.
 
-    __slots__ = ("device", "name", "description", "plugin", "total_memory")
+    ops: of the ops that are registered how many have a kernel there ("kernel"), are computed by other ops ("decomposition"), are
+    views ("view"), call functions ("function"), run on the host instead ("host fallback"), or do not run ("none").
+    """
+
+    __slots__ = ("device", "name", "description", "plugin", "total_memory", "ops")
     device: Device
     name: str
     description: str
     plugin: str
     total_memory: int
+    ops: dict[str, int]
 
 
 class PluginInfo(_Record):
@@ -115,6 +134,135 @@ def add_plugin_path(folder: str | PathLike[str]) -> None:
     _core.add_plugin_path(os.fsencode(folder))
 
 
+def reset_call_counts() -> None:
+    """Counts calls anew."""
+    _core.reset_call_counts()
+
+
+class Setting(int):
+    """What a setting was before it was changed, True or False; `with` sets it back at the end of the block."""
+
+    _restore: Any
+
+    def __enter__(self) -> Setting:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._restore(bool(self))
+
+    def __repr__(self):
+        return repr(bool(self))
+
+
+def changed(function, argument, change, allowed):
+    if not isinstance(allowed, int):
+        raise _core.ArgumentTypeError(f"{function}: argument {argument}: found a value of type {type(allowed).__name__}, expected a bool")
+    before = Setting(change(bool(allowed)))
+    before._restore = change
+    return before
+
+
+def allow_host_fallback(allowed: bool = True) -> Setting:
+    """Whether an op without a kernel may run on the host, this process over; returns the old setting.
+
+    `with allow_host_fallback(False): ...` sets it for a block.
+    """
+    return changed("allow_host_fallback", "allowed", _core.allow_host_fallback, allowed)
+
+
+def allow_batch_loop(allowed: bool = True) -> Setting:
+    """Whether vmap may run an op without a batch rule row by row, this process over; returns the old setting.
+
+    `with allow_batch_loop(False): ...` sets it for a block.
+    """
+    return changed("allow_batch_loop", "allowed", _core.allow_batch_loop, allowed)
+
+
+def default_device() -> Device:
+    """Where tensors are made that name no device. `with backplane.device("cpu"): ...` sets it for a block, this process over."""
+    return _core.default_device()
+
+
+def set_default_device(device: Device | str, /) -> None:
+    """From now on tensors that name no device are made there, this process over."""
+    _core.set_default_device(device)
+
+
+_outer_devices: list[Device] = []
+
+
+def _enter_device(self: Device) -> Device:
+    """Makes it the default device until the block's end, this process over."""
+    before = _core.default_device()
+    _core.set_default_device(self)
+    _outer_devices.append(before)
+    return self
+
+
+def _exit_device(self: Device, *failure: object) -> None:
+    _core.set_default_device(_outer_devices.pop())
+
+
+def get_num_threads() -> int:
+    """How many threads the host computes with: what set_num_threads or BACKPLANE_NUM_THREADS says, else the processors."""
+    return _core.get_num_threads()
+
+
+def set_num_threads(count: int) -> None:
+    """The host computes with so many threads from now on, 1 to 1024; waits for running calls."""
+    if not hasattr(count, "__index__"):
+        raise _core.ArgumentTypeError(f"set_num_threads: argument count: found a value of type {type(count).__name__}, expected an int from 1 to 1024")
+    count = count.__index__()
+    if not 1 <= count <= 1024:
+        raise _core.ArgumentValueError(f"set_num_threads: argument count: found {count}, expected 1 to 1024")
+    _core.set_num_threads(count)
+
+
+def default_dtype() -> DType:
+    """The dtype of floats that name none: float32."""
+    return _core.float32
+
+
+get_default_dtype = default_dtype
+
+
+def set_default_dtype(dtype: DType | str, /) -> None:
+    """Takes float32, which it is; another is refused: name dtype= where tensors are made."""
+    if dtype not in (_core.float32, "float32", float):
+        raise _core.ArgumentValueError(
+            f"set_default_dtype: found {dtype}, expected float32, which floats without a dtype are; name dtype= where tensors are made"
+        )
+
+
+def get_printoptions() -> dict[str, Any]:
+    """How tensors are printed: what set_printoptions takes."""
+    from ._repr import OPTIONS
+
+    return dict(OPTIONS)
+
+
+def set_printoptions(
+    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, linewidth: int | None = None,
+    *, sci_mode: bool | None = None, suppress: bool | None = None
+) -> None:
+    """How tensors are printed from now on; what is None stays.
+
+    precision: digits after the point. threshold: elements above which long axes are cut to edgeitems at both ends. linewidth:
+    characters per line. sci_mode: always with an exponent, or (False, as NumPy's suppress=True) never.
+    """
+    from ._repr import OPTIONS
+
+    counts = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    for name, value in counts.items():
+        if value is None:
+            continue
+        if not hasattr(value, "__index__") or value < 0:
+            raise _core.ArgumentValueError(f"set_printoptions: argument {name}: found {value!r}, expected an integer from 0 on")
+        OPTIONS[name] = value.__index__()
+    if sci_mode is not None or suppress is not None:
+        OPTIONS["sci_mode"] = sci_mode if suppress is None else False if suppress else None
+
+
 def call_counts() -> CallCounts:
     """Calls since the process started or the last reset_call_counts()."""
     return CallCounts(_core.call_counts())
@@ -158,3 +306,7 @@ def explain(op: Op | str) -> str:
 def manual_seed(seed: int) -> Generator:
     """Starts the default generator's sequence of `seed`; returns the generator."""
     return _core.default_generator.manual_seed(seed)
+
+
+def add_methods():
+    _core.Device.__enter__, _core.Device.__exit__ = _enter_device, _exit_device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._core import DType, Tensor
+from ._numpy_protocol import array_function, array_ufunc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +36,20 @@ def _numpy(x: Tensor) -> Any:
     plain = _core.exportable(x, "numpy")
     if not _in_host_memory(x):
         x = _core.to_device(plain.detach(), "cpu")
-    if x.dtype is _core.bfloat16:
-        raise _core.DtypeError("numpy: found bfloat16, which NumPy has not; use x.astype(backplane.float32) first")
-    return numpy.asarray(memoryview(x))
+    return _bfloats(plain, x.shape) if x.dtype is _core.bfloat16 else numpy.asarray(memoryview(x))
+
+
+def _bfloats(plain, shape):
+    """NumPy has bfloat16 through ml_dtypes alone; a copy."""
+    import numpy
+
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise _core.DtypeError(
+            "numpy: found bfloat16, which NumPy has from ml_dtypes alone; install that, or use x.astype(backplane.float32) first"
+        ) from None
+    return numpy.frombuffer(_core.to_bytes(plain.detach()), numpy.uint16).view(bfloat16).reshape(shape)
 
 
 def _array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -84,13 +96,20 @@ def _to_device(x: Tensor, device: Device | str, /, *, stream: None = None) -> Te
     return x if x.device == device else _core.to_device(x, device)
 
 
-def _to(x: Tensor, target: Device | DType | str, /) -> Tensor:
-    """The tensor on another device or in another dtype; itself where nothing changes."""
-    if isinstance(target, _core.Device):
-        return _to_device(x, target)
-    if isinstance(target, str) and not isinstance(getattr(_core, target, None), _core.DType):
-        return _to_device(x, target)
-    return _astype(x, target, copy=False)
+def _to(
+    x: Tensor, /, *targets: Device | DType | Tensor | str, device: Device | str | None = None, dtype: DType | None = None, copy: bool = False
+) -> Tensor:
+    """The tensor on another device, in another dtype, or as another tensor is; itself where nothing changes and copy is False."""
+    for target in targets:
+        if isinstance(target, Tensor):
+            device, dtype = target.device, target.dtype
+        elif isinstance(target, _core.Device) or (isinstance(target, str) and not isinstance(getattr(_core, target, None), DType)):
+            device = target
+        else:
+            dtype = target
+    found = x if dtype is None else _astype(x, dtype, copy=False)
+    found = found if device is None else _to_device(found, device)
+    return _core.asarray(found, copy=True) if copy and found is x else found
 
 
 def _complex(x):
@@ -179,7 +198,8 @@ _METHODS = {
     "numpy": _numpy,
     "__array__": _array,
     "__array_namespace__": _array_namespace,
-    "__array_ufunc__": None,  # NumPy's operators leave mixed operands to ours, which refuse arrays by name
+    "__array_ufunc__": array_ufunc,
+    "__array_function__": array_function,
     "astype": _astype,
     "to_device": _to_device,
     "to": _to,
@@ -196,7 +216,6 @@ _METHODS = {
 
 def add_methods():
     for name, method in _METHODS.items():
-        if method is not None:
-            method.__name__ = name
-            method.__qualname__ = "Tensor." + name
+        method.__name__ = name
+        method.__qualname__ = "Tensor." + name
         setattr(Tensor, name, method)

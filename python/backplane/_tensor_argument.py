@@ -52,17 +52,38 @@ def tensor_like(x, like):
     return _core.asarray(x, dtype=result_type(like, number), device=like.device)
 
 
+def given_tensor(function, name, value):
+    """The value, or the list, array or number as a tensor; refuses what is none of them by name."""
+    if isinstance(value, _core.Tensor):
+        return value
+    try:
+        return _core.asarray(value)
+    except (TypeError, ValueError, AttributeError):
+        raise no_tensor(function, name, value) from None
+
+
 def takes_tensor(function: Function) -> Function:
-    """Refuses another first argument by name, before the function would fail on an attribute that lists have not."""
+    """Takes lists, arrays and numbers for the first argument, as ops do, and refuses what is none of them by name."""
     name = next(iter(function.__code__.co_varnames))
 
     @functools.wraps(function)
     def checked(*args, **more):
-        if args:
-            require_tensor(function.__name__, name, args[0])
+        if args and not isinstance(args[0], _core.Tensor):
+            args = (given_tensor(function.__name__, name, args[0]), *args[1:])
         return function(*args, **more)
 
     return checked
+
+
+def takes_requires_grad(function: Function) -> Function:
+    """Takes PyTorch's requires_grad= of functions that make tensors."""
+
+    @functools.wraps(function)
+    def made(*args, requires_grad=False, **more):
+        tensor = function(*args, **more)
+        return tensor.requires_grad_() if requires_grad else tensor
+
+    return made
 
 
 def takes_dim(function: Function) -> Function:

@@ -1,9 +1,11 @@
 """Methods of Tensor under NumPy's and PyTorch's names that no single op has: functions of the package, casts, fillings.
 
-Names whose meaning differs between the two are left out: repeat, split, and x.transpose(0, 1).
+Names whose meaning differs between the two are refused with both spellings: repeat, split, and x.transpose(0, 1).
 """
 
 from __future__ import annotations
+
+import functools
 
 from . import (
     _core,
@@ -35,12 +37,12 @@ op = getattr(ops, NAMESPACE)
 _CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8",
           "short": "int16", "int": "int32", "long": "int64"}  # fmt: skip
 _FUNCTIONS = {
-    _indexing_functions: "gather index_select scatter_add take_along_dim",
+    _indexing_functions: "gather index_copy index_fill index_select scatter scatter_add take_along_dim",
     _joining_functions: "chunk tensor_split unbind",
-    _linear_algebra_functions: "dot inner vdot",
-    _manipulation_functions: "diag diagflat flatten fliplr flipud narrow pad ravel repeat_interleave rot90 squeeze swapaxes swapdims t unflatten",
+    _linear_algebra_functions: "dot inner norm vdot",
+    _manipulation_functions: "diag diagflat expand flatten fliplr flipud narrow pad ravel repeat_interleave rot90 squeeze swapaxes swapdims t unflatten",
     _quantiles: "median nanmedian nanquantile quantile",
-    _searching_functions: "flatnonzero",
+    _searching_functions: "flatnonzero topk",
     _set_functions: "unique",
     _statistical_functions: "bincount corrcoef cov",
     _utility_functions: "is_complex is_floating_point numel",
@@ -102,6 +104,34 @@ def _copied(x: Tensor, src: Tensor) -> Tensor:
     return x
 
 
+def _inplace(function):
+    @functools.wraps(function)
+    def method(x, *args, **more):
+        x[...] = function(x, *args, **more)
+        return x
+
+    method.__doc__ = f"Writes what {function.__name__} gives into x; returns x."
+    return method
+
+
+def _refused(name, numpys, pytorchs):
+    def method(x, *args, **more):
+        raise _core.ArgumentTypeError(f"{name}: NumPy and PyTorch mean different things by it; use {numpys} for NumPy's, {pytorchs} for PyTorch's")
+
+    method.__doc__ = f"Refused: {numpys} is NumPy's, {pytorchs} PyTorch's."
+    return method
+
+
+def _imag(x):
+    return op.imag(x) if x.dtype.kind == "complex floating" else op.zeros_like(x)
+
+
+_PROPERTIES = {
+    "data": property(_core.Tensor.detach, doc="The same memory without the history."),
+    "imag": property(_imag, doc="The imaginary part; zeros for a real tensor."),
+    "mH": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated."),
+    "real": property(op.real, doc="The real part; of a real tensor itself."),
+}
 _METHODS = {
     "contiguous": _contiguous,
     "copy_": _copied,
@@ -111,9 +141,15 @@ _METHODS = {
     "fill_": _filled,
     "nanmean": nanmean,
     "nansum": nansum,
+    "index_copy_": _inplace(_indexing_functions.index_copy),
+    "index_fill_": _inplace(_indexing_functions.index_fill),
     "nonzero": nonzero,
+    "repeat": _refused("repeat", "backplane.repeat(x, n)", "x.tile(n, m)"),
     "round": round,
     "reshape_as": _like("reshape_as", lambda x, other: op.reshape(x, other.shape)),
+    "scatter_": _inplace(_indexing_functions.scatter),
+    "scatter_add_": _inplace(_indexing_functions.scatter_add),
+    "split": _refused("split", "backplane.split(x, sections)", "x.tensor_split(sections) or a list of slices"),
     "transpose": _transpose,
     "type_as": _like("type_as", lambda x, other: x.astype(other.dtype, copy=False)),
     "view": _view,
@@ -132,3 +168,5 @@ def add_methods():
     for module, names in _FUNCTIONS.items():
         for name in names.split():
             setattr(_core.Tensor, name, getattr(module, name))
+    for name, value in _PROPERTIES.items():
+        setattr(_core.Tensor, name, value)

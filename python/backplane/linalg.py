@@ -279,7 +279,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     return _bp.cross(x1, x2, axis=axis)
 
 
-def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, /, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2) -> Tensor:
     """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes`."""
     if hasattr(axes, "__index__"):
         n = axes.__index__()

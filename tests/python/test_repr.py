@@ -59,3 +59,25 @@ def test_tolist_and_item():
 def test_every_kind_of_half_reads_as_numpy_reads_it(bits):
     half = np.array([bits], dtype=np.uint16).view(np.float16)
     assert bp.asarray(half).item() == half.item()
+
+
+def test_options_of_printing():
+    before = bp.get_printoptions()
+    try:
+        bp.set_printoptions(precision=2)
+        assert repr(bp.asarray([1.23456, 2.0])) == "tensor([1.23, 2.00])"
+        bp.set_printoptions(precision=3, sci_mode=True)
+        assert repr(bp.asarray([1.5])) == "tensor([1.500e+00])"
+        bp.set_printoptions(suppress=True)
+        assert repr(bp.asarray([1e-6, 1.0])) == "tensor([0., 1.])"
+        bp.set_printoptions(suppress=False, threshold=5, edgeitems=1)
+        assert repr(bp.arange(6)) == "tensor([0, ..., 5])"
+        bp.set_printoptions(linewidth=20, threshold=1000)
+        assert all(len(line) <= 21 for line in repr(bp.arange(30)).splitlines())
+        assert bp.get_printoptions()["linewidth"] == 20
+        for bad in ({"precision": -1}, {"threshold": 1.5}, {"edgeitems": "3"}):
+            with pytest.raises(ValueError, match="set_printoptions: argument"):
+                bp.set_printoptions(**bad)
+    finally:
+        bp.set_printoptions(**{**before, "sci_mode": False, "suppress": False})
+    assert bp.get_printoptions() == before

@@ -1,5 +1,10 @@
 """Devices, plugins, counters and explanations."""
 
+import inspect
+import os
+import subprocess
+import sys
+
 import backplane as bp
 import pytest
 
@@ -11,6 +16,8 @@ def test_the_cpu_is_a_device():
     assert info.device == bp.device("cpu") and info.plugin and info.total_memory > 0
     with pytest.raises(AttributeError):
         info.name = "gpu"
+    assert info.ops["kernel"] > 150 and info.ops["view"] > 10 and "none" not in info.ops
+    assert all(sum(other.ops.values()) == sum(info.ops.values()) for other in bp.devices())
 
 
 def test_the_cpu_plugin_is_loaded_once_it_was_used():
@@ -79,3 +86,76 @@ def test_attributes():
     assert bp.empty_like(x).dtype is bp.float64 and bp.empty(4).dtype is bp.float32
     with pytest.raises(AttributeError):
         x.shape = (6,)
+
+
+def test_a_device_is_the_default_for_a_block():
+    with bp.device("cpu") as device:
+        assert device == "cpu" and bp.default_device() == "cpu"
+        with bp.device("cpu:0"):
+            assert bp.zeros(1).device == "cpu"
+    with pytest.raises(ZeroDivisionError):
+        with bp.device("cpu"):
+            1 / 0
+    assert bp.default_device() == "cpu"
+
+
+@pytest.mark.parametrize("setting", [bp.allow_host_fallback, bp.allow_batch_loop, bp.set_grad_enabled])
+def test_a_setting_is_set_back_at_the_end_of_a_block(setting):
+    first = setting(True)
+    assert first == True and repr(first) in ("True", "False")  # noqa: E712 - it is a number that is one
+    with setting(False) as before:
+        assert before
+        with setting(True) as inner:
+            assert not inner
+        assert setting(False) == 0
+    assert setting(True) == 1
+    with pytest.raises(TypeError, match=f"{setting.__name__}: argument .*found a value of type str, expected a bool"):
+        setting("yes")
+
+
+def test_the_number_of_threads_is_set_and_read():
+    before = bp.get_num_threads()
+    try:
+        bp.set_num_threads(1)
+        assert bp.get_num_threads() == 1
+    finally:
+        bp.set_num_threads(before)
+    for bad in (0, -1, 2000, 2**70):
+        with pytest.raises(ValueError, match="set_num_threads: .*1 to"):
+            bp.set_num_threads(bad)
+    with pytest.raises(TypeError, match="set_num_threads: argument count: found a value of type str"):
+        bp.set_num_threads("2")
+
+
+def test_the_number_of_threads_of_the_environment():
+    done = subprocess.run([sys.executable, "-c", "import backplane as bp; print(bp.get_num_threads(), bp.devices()[0].description)"],
+                          env={**os.environ, "BACKPLANE_NUM_THREADS": "3"}, capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert done.stdout.strip() == "3 host processor", done.stderr
+
+
+def test_the_default_dtype_is_read_and_kept():
+    assert bp.default_dtype() is bp.get_default_dtype() is bp.ones(1).dtype
+    bp.set_default_dtype(bp.float32)
+    with pytest.raises(ValueError, match="set_default_dtype: found .*float64.*dtype="):
+        bp.set_default_dtype(bp.float64)
+
+
+def test_the_directory_has_what_users_call():
+    names = dir(bp)
+    assert {"nn", "fft", "linalg", "add", "asarray", "grad", "Tensor", "float32"} <= set(names)
+    assert names == sorted(set(names)) and not [name for name in names if name.startswith("_")]
+    assert not {"gelu_grad", "slice_put", "lstm_gates", "im2col", "run_starts", "DTYPES"} & set(names)
+    assert all(hasattr(bp, name) for name in names)
+
+
+BUILT_IN = [name for name in dir(bp) if inspect.isbuiltin(getattr(bp, name))]
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN, "default_device", "set_default_device", "set_grad_enabled", "grad_enabled", "reset_call_counts", "set_num_threads"])
+def test_an_error_shows_no_internals(name):
+    function = getattr(bp, name)
+    for args, more in (((1, 2, 3, 4, 5, 6, 7, 8), {}), ((object(),), {}), ((), {"nothing": 1})):
+        try:
+            function(*args, **more)
+        except Exception as error:
+            assert "incompatible function arguments" not in str(error) and "Invoked with" not in str(error)

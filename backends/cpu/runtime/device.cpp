@@ -24,7 +24,7 @@ bp_status BP_CALL properties(void*, int32_t, bp_device_properties* out) {
   const uint32_t size = out->header.struct_size;
   bp_device_properties answer{};
   answer.header = BP_HEADER(bp_device_properties);
-  std::snprintf(answer.name, sizeof(answer.name), "host processor, %ld threads", sysconf(_SC_NPROCESSORS_ONLN));
+  std::snprintf(answer.name, sizeof(answer.name), "host processor");
   answer.total_memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   answer.alignment = 1;
   answer.dl_device_type = kDLCPU;

@@ -23,6 +23,7 @@ inline constexpr bp_dtype_mask kInexact = kFloats | BP_MASK_COMPLEX;
 inline constexpr bp_dtype_mask kReals = kFloats | BP_MASK_INTEGER;
 inline constexpr bp_dtype_mask kNumbers = kReals | BP_MASK_COMPLEX;
 inline constexpr bp_dtype_mask kBits = BP_MASK_INTEGER | BP_MASK_BOOL;
+inline constexpr bp_dtype_mask kOrdered = kReals | BP_MASK_BOOL;
 inline constexpr bp_dtype_mask kAll = BP_MASK_ANY;
 
 // Out-of-range values saturate and NaN becomes 0: C++ leaves both undefined. A complex number loses its imaginary part.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import backplane as bp
-from backplane import Tensor
+from backplane import Tensor, _core
 
 from ._arguments import either
 
@@ -38,10 +38,25 @@ def _channels(function, input):
 
 def _follow(running, value, momentum):
     """running = (1 - momentum) · running + momentum · value, in place and without history."""
-    if running is not None:
-        with bp.no_grad():
-            running *= 1 - momentum
-            running += momentum * bp.cast(value.detach(), running.dtype)
+    if running is None:
+        return
+    value = value.detach()
+    if _core.transforms_of(value) and not _core.transforms_of(running):
+        value = _primal(value)
+    with bp.no_grad():
+        running *= 1 - momentum
+        running += momentum * bp.cast(value, running.dtype)
+
+
+def _primal(value):
+    """The statistic without the transforms it was computed in, which a tensor from outside knows nothing of."""
+    try:
+        return _core.plain_value(value, "running statistics").detach()
+    except bp.BackplaneError:
+        raise bp.ArgumentValueError(
+            "running statistics: found one tensor for all rows of vmap, each of which has a mean of its own; map over it (in_axes=0), "
+            "or pass None and update it outside from what the function returns"
+        ) from None
 
 
 def layer_norm(

@@ -3,8 +3,10 @@
 
 #include <string>
 
+#include "backplane/device.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/system/generator.hpp"
+#include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -14,12 +16,32 @@ namespace {
 
 using Reader = int (*)(PyObject* object, CallArguments& arguments, bp_value* value);
 
+// Lists and arrays of numbers as asarray takes them; 0 for what is neither.
+[[gnu::cold]] int read_data(PyObject* object, CallArguments& arguments, bp_value* value) {
+  if (!PyList_Check(object) && !PyTuple_Check(object) && !is_foreign_array(object)) return 0;
+  PyRef made = PyRef::steal(tensor_of_data(object));
+  if (made)
+    made = PyRef::steal(guarded([&] { return wrap_tensor(to_device(tensor_of(made.get()), default_device())); }));
+  if (!made) {
+    const bool worded = PyErr_ExceptionMatches(PyExc_OverflowError) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
+                        !PyErr_ExceptionMatches(PyExc_Exception);
+    if (worded) return -1;
+    PyErr_Clear();  // dates, objects, texts, ragged rows: the caller words what was expected
+    return 0;
+  }
+  *value = tensor_value(handle_of(made.get()));
+  arguments.keep_alive(std::move(made));
+  return 1;
+}
+
 int read_tensor(PyObject* object, CallArguments& arguments, bp_value* value) {
   if (is_tensor(object)) [[likely]] {
     *value = tensor_value(handle_of(object));
     return 1;
   }
   const int read = read_number(object, value, arguments.allocate<double>(2));
+  if (read == 0) [[unlikely]]
+    return read_data(object, arguments, value);
   value->flags |= BP_VALUE_NUMBER;
   return read;
 }
@@ -60,7 +82,7 @@ PyRef as_tuple(PyObject* object) {
 int read_int_list(PyObject* object, CallArguments& arguments, bp_value* value) {
   *value = bp_value{};
   value->tag = BP_TAG_INT_LIST;
-  if (PyIndex_Check(object) && !PySequence_Check(object)) {
+  if (PyIndex_Check(object) && (!PySequence_Check(object) || (is_tensor(object) && handle_of(object)->dl.ndim == 0))) {
     auto* single = arguments.allocate<int64_t>(1);
     value->count = 1;
     value->u.ints = single;
@@ -158,8 +180,10 @@ int read_tensor_list(PyRef tuple, bool may_be_absent, CallArguments& arguments, 
       tensors[i] = handle_of(element);
     } else if (may_be_absent && element == Py_None) {
       tensors[i] = nullptr;
+    } else if (bp_value made{}; element != Py_None && read_data(element, arguments, &made) == 1) {
+      tensors[i] = made.u.t;
     } else {
-      return 0;
+      return PyErr_Occurred() ? -1 : 0;
     }
   }
   value->tag = BP_TAG_TENSOR_LIST;

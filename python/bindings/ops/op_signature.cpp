@@ -37,22 +37,34 @@ bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
 }
 
 // By full name and name in Python; the functions live as long as the process.
-std::map<std::pair<std::string, std::string>, PyObject*>& dim_forms() {
-  static auto* forms = new std::map<std::pair<std::string, std::string>, PyObject*>;
+using Forms = std::map<std::pair<std::string, std::string>, PyObject*>;
+Forms& dim_forms() {
+  static auto* forms = new Forms;
   return *forms;
+}
+Forms& other_forms() {
+  static auto* forms = new Forms;
+  return *forms;
+}
+PyObject* form_of(const Forms& forms, const char* full_name, const char* name) {
+  const auto form = forms.find({full_name, name});
+  return form == forms.end() ? nullptr : form->second;
+}
+
+PyObject* set_form(Forms& forms, PyObject* args) {
+  const char *full_name = nullptr, *name = nullptr;
+  PyObject* function = nullptr;
+  if (!PyArg_ParseTuple(args, "ssO:set_form", &full_name, &name, &function)) return nullptr;
+  return guarded([&] {
+    forms[std::pair(std::string(full_name), std::string(name))] = Py_NewRef(function);
+    Py_RETURN_NONE;
+  });
 }
 
 }  // namespace
 
-PyObject* set_dim_form(PyObject*, PyObject* args) {
-  const char *full_name = nullptr, *name = nullptr;
-  PyObject* function = nullptr;
-  if (!PyArg_ParseTuple(args, "ssO:set_dim_form", &full_name, &name, &function)) return nullptr;
-  return guarded([&] {
-    dim_forms()[std::pair(std::string(full_name), std::string(name))] = Py_NewRef(function);
-    Py_RETURN_NONE;
-  });
-}
+PyObject* set_dim_form(PyObject*, PyObject* args) { return set_form(dim_forms(), args); }
+PyObject* set_other_form(PyObject*, PyObject* args) { return set_form(other_forms(), args); }
 
 bool spells_dim(PyObject* keywords) noexcept {
   const Py_ssize_t count = keywords ? PyTuple_GET_SIZE(keywords) : 0;
@@ -74,7 +86,8 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
-  if (const auto form = dim_forms().find({def_->name, name_}); form != dim_forms().end()) dim_form_ = form->second;
+  dim_form_ = form_of(dim_forms(), def_->name, name_);
+  if (variant == Variant::Functional) other_form_ = form_of(other_forms(), def_->name, name_);
   makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {

@@ -37,6 +37,8 @@ class OpSignature {
   // What answers a call that spells `dim` or `keepdim`, where that has a meaning of its own (borrowed); nullptr:
   // nothing.
   PyObject* dim_form() const noexcept { return dim_form_; }
+  // What answers a call whose arguments the entry does not take as they are (borrowed); nullptr: nothing.
+  PyObject* other_form() const noexcept { return other_form_; }
   const char* result_name(int32_t result) const noexcept;
 
   // The number of a parameter by name, -1 where there is none.
@@ -70,11 +72,14 @@ class OpSignature {
   bool makes_view_ = false;
   bool gathers_ints_ = false;
   PyObject* dim_form_ = nullptr;
+  PyObject* other_form_ = nullptr;
 };
 
 // set_dim_form(full_name, name, function): what dim_form() is of the op under this name in Python, from its first call
 // on.
 PyObject* set_dim_form(PyObject*, PyObject* args);
+// set_other_form(full_name, name, function): likewise of other_form(). The function may return NotImplemented.
+PyObject* set_other_form(PyObject*, PyObject* args);
 // Is one of the keywords (a tuple of names, or NULL) `dim` or `keepdim`?
 bool spells_dim(PyObject* keywords) noexcept;
 

@@ -141,6 +141,24 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return out ? Py_NewRef(out) : wrap_results(self, signature, outs);
 }
 
+// After a call that could not be read: what answers it instead, or its error, which is set.
+[[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
+                                       PyObject* keywords) {
+  if (!signature.other_form()) return nullptr;
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyObject* result = PyObject_Vectorcall(signature.other_form(), args, n_positional, keywords);
+  if (result == Py_NotImplemented) {
+    Py_DECREF(result);
+    PyErr_Restore(type, error, trace);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+  return result;
+}
+
 PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
   const OpSignature& signature = *signature_of(self);
   CallArguments arguments(signature.count());
@@ -150,9 +168,11 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
                          : arguments.allocate<PyObject*>(static_cast<size_t>(signature.count()));
   std::fill_n(given, signature.count(), nullptr);
   PyObject* out = nullptr;
-  if (!signature.match(args, n_positional, keywords, given, &out)) return nullptr;
+  if (!signature.match(args, n_positional, keywords, given, &out)) [[unlikely]]
+    return run_other_form(signature, args, n_positional, keywords);
   const int32_t count = signature.read(given, arguments);
-  if (count < 0) return nullptr;
+  if (count < 0) [[unlikely]]
+    return run_other_form(signature, args, n_positional, keywords);
   if (self->variant == Variant::Functional) return run_functional(self, signature, arguments.values(), count, out);
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);

@@ -17,7 +17,7 @@ constexpr const char* kSlotNames[] = {
     "__add__", "__sub__", "__mul__",    "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
     "__or__",  "__xor__", "__lshift__", "__rshift__",  "__neg__",      "__pos__", "__abs__", "__invert__", "__lt__",
     "__le__",  "__eq__",  "__ne__",     "__gt__",      "__ge__",       "select",  "slice",   "squeeze",    "unsqueeze",
-    "permute", "gather",  "scatter",    "positions",   "assign",       "cast",    "copy",    "conj"};
+    "permute", "gather",  "scatter",    "positions",   "assign",       "cast",    "copy",    "conj",       "detach"};
 static_assert(std::size(kSlotNames) == kSlotCount);
 
 constexpr std::array<OpHandle, kSlotCount> no_ops() {

@@ -48,6 +48,7 @@ enum class Slot : unsigned {
   Cast,
   Copy,
   Conj,
+  StopGradient,
   Count
 };
 

@@ -1,9 +1,15 @@
 // Everything here may wait for a device, a file or another thread, and so runs without the interpreter lock.
 #include "bindings/system/bind_system.hpp"
 
+#include <pybind11/stl.h>
+
+#include <map>
+#include <string>
+
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "backplane/plugins.hpp"
+#include "backplane/threads.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/tensor/dtype_device.hpp"
@@ -25,13 +31,25 @@ bp_device device_argument(const py::object& object, const char* function) {
 
 py::object device_object(bp_device device) { return py::reinterpret_steal<py::object>(wrap_device(device)); }
 
-py::dict describe(const DeviceInfo& info) {
+// Rule -> ops, for each backend that is open.
+using Reach = std::map<std::string, std::map<std::string, int64_t>>;
+
+Reach reach_of_backends() {
+  Reach reach;
+  for (const OpHandle op : all_ops())
+    for (const BackendRule& rule : backend_rules(op)) ++reach[rule.backend][rule.rule];
+  return reach;
+}
+
+py::dict describe(const DeviceInfo& info, const Reach& reach) {
   py::dict row;
   row["device"] = device_object(info.device);
   row["name"] = info.name;
   row["description"] = info.description;
   row["plugin"] = info.plugin;
   row["total_memory"] = info.properties.total_memory;
+  const auto found = reach.find(info.name.substr(0, info.name.find(':')));
+  row["ops"] = found == reach.end() ? std::map<std::string, int64_t>{} : found->second;
   return row;
 }
 
@@ -78,12 +96,14 @@ std::optional<uint64_t> limit_argument(const py::object& bytes) {
 
 py::list list_devices() {
   std::vector<DeviceInfo> found;
+  Reach reach;
   {
     WithoutGil unlocked;
     found = devices();
+    reach = reach_of_backends();
   }
   py::list rows;
-  for (const DeviceInfo& info : found) rows.append(describe(info));
+  for (const DeviceInfo& info : found) rows.append(describe(info, reach));
   return rows;
 }
 
@@ -242,6 +262,8 @@ void bind_system(py::module_& module) {
     return empty(shape_argument(shape, "empty"), dtype, device_argument(device, "empty"));
   });
   module.def("promote", &promoted);
+  module.def("get_num_threads", &get_num_threads);
+  module.def("set_num_threads", &set_num_threads, py::call_guard<WithoutGil>());
 
   module.def("load_plugin", &load);
   module.def("unload_plugin", &unload_plugin, py::call_guard<WithoutGil>());

@@ -13,6 +13,7 @@ namespace {
 constexpr int kStatusCount = BP_ERROR_OVERFLOW + 1;
 PyObject* g_base = nullptr;
 PyObject* g_classes[kStatusCount] = {};
+PyObject* g_bad_index = nullptr;
 
 struct ExceptionRow {
   bp_status code;
@@ -70,7 +71,11 @@ bool add_exceptions(PyObject* module) {
     g_classes[row.code] = make_class(row.name, bases.get(), row.doc);
     if (!g_classes[row.code] || PyModule_AddObjectRef(module, row.name, g_classes[row.code]) < 0) return false;
   }
-  return true;
+  // An index tensor's bad element is bad data, and out of range.
+  PyRef both = PyRef::steal(PyTuple_Pack(2, g_classes[BP_ERROR_DATA], g_classes[BP_ERROR_INDEX]));
+  g_bad_index =
+      both ? make_class("IndexDataError", both.get(), "An element of an index tensor is out of range.") : nullptr;
+  return g_bad_index && PyModule_AddObjectRef(module, "IndexDataError", g_bad_index) == 0;
 }
 
 PyObject* raise_text(bp_status code, const char* text) noexcept {
@@ -93,6 +98,18 @@ PyObject* raise(bp_status code, const char* format, ...) noexcept {
   va_start(arguments, format);
   PyErr_FormatV(class_of(code), format, arguments);
   va_end(arguments);
+  return nullptr;
+}
+
+PyObject* as_bad_index() noexcept {
+  if (!PyErr_ExceptionMatches(g_classes[BP_ERROR_DATA])) return nullptr;
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  PyErr_Format(g_bad_index, "%S", error);
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
   return nullptr;
 }
 

@@ -26,6 +26,9 @@ PyObject* raise_text(bp_status code, const char* text) noexcept;
 // A text that may hold the bytes of somebody's file: those that are not UTF-8 stand as escapes.
 PyObject* text_of(std::string_view text) noexcept;
 
+// The pending error of an op that takes positions alone as data is an IndexError too where it is about data.
+PyObject* as_bad_index() noexcept;
+
 // Puts the op's name, and the argument's where it is known, before the text of the pending error, if that is one of
 // ours.
 void place_error(const char* op, const char* argument) noexcept;

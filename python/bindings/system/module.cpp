@@ -42,6 +42,10 @@ PyMethodDef functions[] = {
     {"set_dim_form", set_dim_form, METH_VARARGS,
      "set_dim_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name with dim= or "
      "keepdim=."},
+    {"set_other_form", set_other_form, METH_VARARGS,
+     "set_other_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name whose arguments "
+     "the "
+     "entry does not take; NotImplemented leaves them its error."},
     {nullptr, nullptr, 0, nullptr}};
 
 void translate(std::exception_ptr failure) {

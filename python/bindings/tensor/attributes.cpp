@@ -56,12 +56,9 @@ PyObject* permuted(bp_tensor* tensor, const int64_t* axes) {
 
 PyObject* get_transposed(PyObject* self, void*) {
   const int32_t ndim = handle_of(self)->dl.ndim;
-  if (ndim != 2)
-    return raise(BP_ERROR_SHAPE,
-                 "T: found a tensor of %d dimensions, expected 2; mT exchanges the last two axes, permute_dims any",
-                 int{ndim});
-  constexpr int64_t kExchanged[2] = {1, 0};
-  return permuted(handle_of(self), kExchanged);
+  int64_t axes[kMaxAxes];
+  for (int32_t i = 0; i < ndim; ++i) axes[i] = ndim - 1 - i;
+  return permuted(handle_of(self), axes);
 }
 
 PyObject* get_matrix_transposed(PyObject* self, void*) {
@@ -88,7 +85,7 @@ PyGetSetDef getset[] = {
     {"dtype", get_dtype, nullptr, "The type of its elements.", nullptr},
     {"device", get_device, nullptr, "Where its elements are.", nullptr},
     {"is_contiguous", get_is_contiguous, nullptr, "Are the elements row-major without gaps?", nullptr},
-    {"T", get_transposed, nullptr, "A view of a matrix with its two axes exchanged.", nullptr},
+    {"T", get_transposed, nullptr, "A view with the axes in reverse order.", nullptr},
     {"mT", get_matrix_transposed, nullptr, "A view with the last two axes exchanged.", nullptr},
     {"requires_grad", tensor_get_requires_grad, tensor_put_requires_grad,
      "Are gradients wanted for it? Leaves can be set.", nullptr},
@@ -101,7 +98,8 @@ PyGetSetDef getset[] = {
 PyMethodDef methods[] = {
     {"item", tensor_item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python number."},
     {"tolist", tensor_tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as nested lists of Python numbers."},
-    {"detach", tensor_detach, METH_NOARGS, "detach($self, /)\n--\n\nThe same memory without the history."},
+    {"detach", tensor_detach, METH_NOARGS,
+     "detach($self, /)\n--\n\nThe same memory without the history; inside transforms a constant, copied."},
     {"backward", method(tensor_backward), METH_VARARGS | METH_KEYWORDS,
      "backward($self, /, gradient=None, retain_graph=False, create_graph=False)\n--\n\n"
      "Adds the gradients of this tensor to the grad of every leaf that it was computed from.\n"

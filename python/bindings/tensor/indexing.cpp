@@ -104,7 +104,8 @@ PyObject* get_planned(PyObject* self, PyObject* key) {
     const Tensor view = plan.takes_all() ? tensor : view_of(tensor, plan);
     const ArrayList arrays(plan);
     const bp_value args[] = {value(view), arrays.value()};
-    return call_to_tensor(op, args, 2);
+    PyObject* found = call_to_tensor(op, args, 2);
+    return found ? found : as_bad_index();
   });
 }
 
@@ -165,7 +166,9 @@ int set_planned(PyObject* self, PyObject* key, PyObject* object) {
   double pair[2];
   const ArrayList arrays(plan);
   const bp_value args[] = {value(target), arrays.value(), assigned_value(object, target, owner, pair)};
-  return write(Slot::Scatter, args, 3);
+  const int done = write(Slot::Scatter, args, 3);
+  if (done < 0) as_bad_index();
+  return done;
 }
 
 Py_ssize_t length(PyObject* self) {

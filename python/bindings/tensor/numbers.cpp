@@ -1,6 +1,7 @@
 // The number protocol and comparisons of Tensor: the shortest way from `a + b` to a packed call.
 //
 // One template per arity; which op serves which operator is read from the slot array, so no op is named here.
+#include "backplane/device.hpp"
 #include "bindings/ops/slots.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
@@ -9,6 +10,8 @@
 
 namespace backplane::python {
 namespace {
+
+bp_device device_of(PyObject* tensor) noexcept { return {handle_of(tensor)->backend, handle_of(tensor)->ordinal}; }
 
 // Does the op compare, and the operand is an int of more than 64 bits, which is then read?
 [[gnu::cold]] bool compares_with(OpHandle op, PyObject* operand, bp_value* value) noexcept {
@@ -45,17 +48,48 @@ bool is_list_of_numbers(PyObject* object) noexcept {
   return PyNumber_Check(object) || is_foreign_array(object);
 }
 
-// NotImplemented, so that the other operand is asked; but arrays of other libraries are refused: they would answer with
-// an error that names neither op nor fix, and to == with False. So would lists to ==; their `+=` and `*` have meanings
-// of their own.
-[[gnu::cold]] PyObject* not_ours(Slot slot, OpHandle op, PyObject* operand) noexcept {
-  const bool compares = slot >= Slot::Less && slot <= Slot::GreaterEqual;
-  const bool refused = is_foreign_array(operand) && (compares || PyObject_CheckBuffer(operand));
-  if (op == BP_NO_OP || !(refused || (compares && is_list_of_numbers(operand)))) Py_RETURN_NOTIMPLEMENTED;
+bool compares(Slot slot) { return slot >= Slot::Less && slot <= Slot::GreaterEqual; }
+
+// An array that the op takes as a tensor. Those that share no buffer have operators of their own, which are asked, but
+// for == answer with False.
+bool is_operand_array(Slot slot, PyObject* operand) noexcept {
+  return is_foreign_array(operand) && (compares(slot) || PyObject_CheckBuffer(operand));
+}
+
+// Dates, objects, texts.
+[[gnu::cold]] PyObject* raise_beside(OpHandle op, PyObject* operand) noexcept {
   return raise(BP_ERROR_TYPE,
                "%s: found a value of type %s beside a Tensor, expected a Tensor or a number; make one with "
                "backplane.asarray(value)",
                op_def(op).name, Py_TYPE(operand)->tp_name);
+}
+
+// An array of another library as a tensor on `device`; empty with a Python error that names the op.
+PyRef array_operand(OpHandle op, PyObject* array, bp_device device) noexcept {
+  PyRef made = PyRef::steal(tensor_of_data(array));
+  if (made)
+    made = PyRef::steal(guarded([&] { return wrap_tensor(to_device(tensor_of(made.get()), device)); }));
+  else if (PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError))
+    raise_beside(op, array);
+  return made;
+}
+
+// NotImplemented, so that the other operand is asked; but lists are refused to ==, to which they would answer with
+// False. Their `+=` and `*` have meanings of their own.
+[[gnu::cold]] PyObject* not_ours(Slot slot, OpHandle op, PyObject* operand) noexcept {
+  if (op == BP_NO_OP || !(compares(slot) && is_list_of_numbers(operand))) Py_RETURN_NOTIMPLEMENTED;
+  return raise_beside(op, operand);
+}
+
+PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept;
+
+// The op where `other` is no number: it is an array, or not ours.
+[[gnu::cold]] PyObject* binary_with(Slot slot, OpHandle op, PyObject* left, PyObject* right, PyObject* other) noexcept {
+  PyObject* tensor = other == left ? right : left;
+  if (op == BP_NO_OP || !is_tensor(tensor) || !is_operand_array(slot, other)) return not_ours(slot, op, other);
+  const PyRef made = array_operand(op, other, device_of(tensor));
+  if (!made) return nullptr;
+  return other == left ? binary(slot, made.get(), right) : binary(slot, left, made.get());
 }
 
 PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
@@ -63,9 +97,9 @@ PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
   double pair[2];
   const OpHandle op = op_of(slot);
   if (const int read = read_operand(op, left, &args[0], pair); read != 1) [[unlikely]]
-    return read == 0 ? not_ours(slot, op, left) : unreadable(op);
+    return read == 0 ? binary_with(slot, op, left, right, left) : unreadable(op);
   if (const int read = read_operand(op, right, &args[1], pair); read != 1) [[unlikely]]
-    return read == 0 ? not_ours(slot, op, right) : unreadable(op);
+    return read == 0 ? binary_with(slot, op, left, right, right) : unreadable(op);
   if (op == BP_NO_OP) [[unlikely]]
     Py_RETURN_NOTIMPLEMENTED;
   return call_to_tensor(op, args, 2);
@@ -96,8 +130,12 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   if (op == BP_NO_OP || !(op_def(op).flags & BP_OP_INPLACE)) Py_RETURN_NOTIMPLEMENTED;
   bp_value args[2] = {tensor_value(handle_of(self)), {}};
   double pair[2];
-  if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]]
-    return read == 0 ? not_ours(slot, op, other) : unreadable(op);
+  if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]] {
+    if (read < 0) return unreadable(op);
+    if (!is_operand_array(slot, other)) return not_ours(slot, op, other);
+    const PyRef made = array_operand(op, other, device_of(self));
+    return made ? inplace(slot, self, made.get()) : nullptr;
+  }
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);
   return Py_NewRef(self);
 }

@@ -3,6 +3,7 @@
 // backward runs without the interpreter lock; hooks (bind_autograd.cpp) take it back.
 #include "backplane/autograd.hpp"
 
+#include "bindings/ops/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
@@ -50,7 +51,11 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* tensor_detach(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap_tensor(detach(tensor_of(self))); });
+  if (!(handle_of(self)->flags & BP_TENSOR_WRAPPER))
+    return guarded([&] { return wrap_tensor(detach(tensor_of(self))); });
+  const OpHandle op = require_op(Slot::StopGradient);
+  const bp_value arg = tensor_value(handle_of(self));
+  return op == BP_NO_OP ? nullptr : call_to_tensor(op, &arg, 1);
 }
 
 PyObject* tensor_get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(tensor_of(self))); }

@@ -1,6 +1,7 @@
 """Every error that an entry documents is raised: by a sample, by one bad argument in the place of a good one, or as the table says."""
 
 import json
+import re
 
 import backplane as bp
 import numpy as np
@@ -31,6 +32,21 @@ def with_a_bad_argument(case):
         value = arrays.get(arg.name)
         others = bad_arrays(np.asarray(value)) if arg.is_tensor and is_array(value) else BAD.get(arg.type, [])
         yield from ({**arrays, arg.name: other} for other in others)
+
+
+# What a formula calls its steps by, and what becomes of them.
+INTERNALS = re.compile(r"in its formula (?!;)\w|\(in \w+\)|for a list of|\b(getitem|getslice|truediv|floordiv|normalize_axis|normalize_axes)\b")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_error_shows_a_formulas_internals(name):
+    for case in (case for case in CASES[name] if not case.error):
+        for arguments in with_a_bad_argument(case):
+            try:
+                call_and_wait(case, tensors_of(case, arguments))
+            except (bp.BackplaneError, ValueError) as error:
+                assert not INTERNALS.search(str(error)), str(error)
+                assert len(str(error).splitlines()) <= 10
 
 
 def singular():

@@ -109,3 +109,64 @@ def test_gradient_of_batch_norm_in_float32_is_that_in_float64(shape):
         expected = expected.numpy()
         np.testing.assert_allclose(got.numpy(), expected, rtol=0, atol=2e-6 * np.abs(g).sum() / shape[1])
         assert not np.isnan(expected).any()
+
+
+def followed(x, norm):
+    """The running statistics after one call outside of any transform."""
+    mean, var = bp.zeros((3,), dtype=bp.float64), bp.ones((3,), dtype=bp.float64)
+    norm(x, mean, var)
+    return mean.tolist(), var.tolist()
+
+
+NORMS = {"batch_norm": lambda x, mean, var: F.batch_norm(x, mean, var, training=True), "instance_norm": F.instance_norm}
+DIFFERENTIATED = {
+    "grad": lambda f, x: bp.grad(f)(x), "value_and_grad": lambda f, x: bp.value_and_grad(f)(x)[1], "vjp": lambda f, x: bp.vjp(f, x)[1](bp.asarray(1.0, dtype=bp.float64))[0],
+    "jacrev": lambda f, x: bp.jacrev(f)(x), "jacfwd": lambda f, x: bp.jacfwd(f)(x), "checkpoint": lambda f, x: bp.grad(bp.checkpoint(lambda x: f(x)))(x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("transform", [name for name in DIFFERENTIATED if name != "checkpoint"])
+def test_running_statistics_follow_inside_transforms(transform, norm):
+    x = bp.asarray(numbers(4, 3, 5))
+    mean, var = bp.zeros((3,), dtype=bp.float64), bp.ones((3,), dtype=bp.float64)
+    found = DIFFERENTIATED[transform](lambda x: (NORMS[norm](x, mean, var) ** 3).sum(), x)
+    assert (mean.tolist(), var.tolist()) == followed(x, NORMS[norm])
+    np.testing.assert_allclose(found.numpy(), bp.grad(lambda x: (NORMS[norm](x, None, None) ** 3).sum())(x).numpy(), atol=1e-10)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_running_statistics_follow_under_jvp(norm):
+    x = bp.asarray(numbers(4, 3, 5))
+    mean, var = bp.zeros((3,), dtype=bp.float64), bp.ones((3,), dtype=bp.float64)
+    y, tangent = bp.jvp(lambda x: NORMS[norm](x, mean, var), (x,), (x,))
+    assert (mean.tolist(), var.tolist()) == followed(x, NORMS[norm])
+    np.testing.assert_allclose(tangent.numpy(), bp.jvp(lambda x: NORMS[norm](x, None, None), (x,), (x,))[1].numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_running_statistics_per_row_of_vmap(norm):
+    xs, means, variances = bp.asarray(numbers(2, 4, 3, 5)), bp.zeros((2, 3), dtype=bp.float64), bp.ones((2, 3), dtype=bp.float64)
+
+    def one(x, mean, var):
+        y = NORMS[norm](x, mean, var)
+        return y, mean, var
+
+    _, mean, var = bp.vmap(one)(xs, means, variances)
+    for row in range(2):
+        np.testing.assert_allclose((mean[row].tolist(), var[row].tolist()), followed(xs[row], NORMS[norm]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_running_statistics_that_all_rows_of_vmap_share_are_refused(norm):
+    mean, var = bp.zeros((3,), dtype=bp.float64), bp.ones((3,), dtype=bp.float64)
+    with pytest.raises(ValueError, match=r"running statistics: .*vmap.*in_axes=0"):
+        bp.vmap(lambda x: NORMS[norm](x, mean, var))(bp.asarray(numbers(2, 4, 3, 5)))
+    assert mean.tolist() == [0, 0, 0] and var.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("transform", DIFFERENTIATED)
+def test_the_running_statistics_are_used_inside_transforms(transform):
+    x, mean, var = bp.asarray(numbers(4, 3, 5)), bp.asarray(numbers(3)), bp.asarray([0.5, 1.0, 2.0], dtype=bp.float64)
+    found = DIFFERENTIATED[transform](lambda x: F.batch_norm(x, mean, var, eps=0.1).sum(), x)
+    np.testing.assert_allclose(found.numpy(), np.broadcast_to((1 / np.sqrt(var.numpy() + 0.1))[:, None], x.shape), rtol=1e-12)

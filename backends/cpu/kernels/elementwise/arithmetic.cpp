@@ -72,6 +72,24 @@ struct ComplexFrom {
   }
 };
 
+struct Either {
+  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return a | b; }
+};
+struct Both {
+  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return a & b; }
+};
+
+template <class Op, class OfBools>
+void fill_words_and_bool(Elementwise& t) {
+  fill_binary_words<Op>(t);
+  t.inner[BP_BOOL] = binary_loop<OfBools, uint8_t>;
+}
+template <class Op>
+void fill_integers_and_bool(Elementwise& t) {
+  fill_binary_integers<Op>(t);
+  t.inner[BP_BOOL] = t.inner[BP_UINT8];
+}
+
 void fill_complex_from(Elementwise& t) {
   t.inner[BP_FLOAT32] = binary_loop<ComplexFrom, float, std::complex<float>>;
   t.inner[BP_FLOAT64] = binary_loop<ComplexFrom, double, std::complex<double>>;
@@ -79,16 +97,18 @@ void fill_complex_from(Elementwise& t) {
 
 std::span<ElementwiseRow> arithmetic_rows() {
   static ElementwiseRow rows[] = {
-      {"bp::add", elementwise_binary, {fill_binary_words<Add>, fill_binary_floats<Add>, fill_binary_complex<Add>}},
+      {"bp::add",
+       elementwise_binary,
+       {fill_words_and_bool<Add, Either>, fill_binary_floats<Add>, fill_binary_complex<Add>}},
       {"bp::subtract",
        elementwise_binary,
        {fill_binary_words<Subtract>, fill_binary_floats<Subtract>, fill_binary_complex<Subtract>}},
       {"bp::multiply",
        elementwise_binary,
-       {fill_binary_words<Multiply>, fill_binary_floats<Multiply>, fill_binary_complex<ComplexMultiply>}},
+       {fill_words_and_bool<Multiply, Both>, fill_binary_floats<Multiply>, fill_binary_complex<ComplexMultiply>}},
       {"bp::divide", elementwise_binary, {fill_binary_floats<Divide>, fill_binary_complex<Divide>}},
-      {"bp::maximum", elementwise_binary, {fill_binary_integers<Maximum>, fill_binary_floats<Maximum>}},
-      {"bp::minimum", elementwise_binary, {fill_binary_integers<Minimum>, fill_binary_floats<Minimum>}},
+      {"bp::maximum", elementwise_binary, {fill_integers_and_bool<Maximum>, fill_binary_floats<Maximum>}},
+      {"bp::minimum", elementwise_binary, {fill_integers_and_bool<Minimum>, fill_binary_floats<Minimum>}},
       // A complex number has no half form, and its result is never an operand's buffer.
       {"bp::complex_from",
        elementwise_binary,

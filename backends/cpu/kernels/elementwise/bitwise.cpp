@@ -1,4 +1,5 @@
-// bitwise_and/or/xor/invert, shifts, and the logical operations, which are the bitwise ones on bool (0 or 1).
+// bitwise_and/or/xor/invert, shifts, and the logical operations on bool (0 or 1), of which numbers are left to
+// the ops' decompositions.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/bitwise.cpp"
 #include "hwy/foreach_target.h"
@@ -64,9 +65,14 @@ void fill_words_and_bool(Elementwise& t) {
   fill_binary_words<Op>(t);
   t.inner[BP_BOOL] = t.inner[BP_UINT8];
 }
+template <class Op>
+void fill_bool(Elementwise& t) {
+  t.inner[BP_BOOL] = binary_loop<Op, uint8_t>;
+}
+void fill_not(Elementwise& t) { t.inner[BP_BOOL] = unary_loop<Not, uint8_t>; }
 void fill_invert(Elementwise& t) {
   fill_unary_integers<Invert>(t);
-  t.inner[BP_BOOL] = unary_loop<Not, uint8_t>;
+  fill_not(t);
 }
 
 std::span<ElementwiseRow> bitwise_rows() {
@@ -77,10 +83,10 @@ std::span<ElementwiseRow> bitwise_rows() {
       {"bp::bitwise_invert", elementwise_unary, {fill_invert}},
       {"bp::bitwise_left_shift", elementwise_binary, {fill_binary_integers<LeftShift>}},
       {"bp::bitwise_right_shift", elementwise_binary, {fill_binary_integers<RightShift>}},
-      {"bp::logical_and", elementwise_binary, {fill_words_and_bool<And>}},
-      {"bp::logical_or", elementwise_binary, {fill_words_and_bool<Or>}},
-      {"bp::logical_xor", elementwise_binary, {fill_words_and_bool<Xor>}},
-      {"bp::logical_not", elementwise_unary, {fill_invert}},
+      {"bp::logical_and", elementwise_binary, {fill_bool<And>}},
+      {"bp::logical_or", elementwise_binary, {fill_bool<Or>}},
+      {"bp::logical_xor", elementwise_binary, {fill_bool<Xor>}},
+      {"bp::logical_not", elementwise_unary, {fill_not}},
   };
   return rows;
 }

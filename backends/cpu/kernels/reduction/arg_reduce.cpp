@@ -176,7 +176,8 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
     BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
     const bool all = args[1].tag == BP_TAG_ABSENT || x->dl.ndim == 0;
     const int32_t axis = all ? 0 : axis_of(args[1]);
-    plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
+    // Bools are bytes.
+    plugin::dispatch_dtype<kReal>(x->dtype == BP_BOOL ? bp_dtype{BP_UINT8} : x->dtype, [&]<class T>() {
       if (all)
         over_all<T, Largest>(frame, x, reinterpret_cast<int64_t*>(data_of(out)));
       else
@@ -188,8 +189,10 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
 }  // namespace
 
 const Family kArgReduce([](const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::argmax", "cpu", arg_reduce<true>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::argmin", "cpu", arg_reduce<false>, .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(
+      BP_KERNEL("bp::argmax", "cpu", arg_reduce<true>, .dtypes = kReal | BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(
+      BP_KERNEL("bp::argmin", "cpu", arg_reduce<false>, .dtypes = kReal | BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
 });
 
 }  // namespace backplane::cpu

@@ -89,13 +89,13 @@ const Family kReduce([](const Registrar& registrar) {
   static ReduceOp ops[] = {
       {Reduction::kSum}, {Reduction::kProd}, {Reduction::kMax, false, true}, {Reduction::kMin, false, true},
       {Reduction::kAny}, {Reduction::kAll},  {Reduction::kSum, true}};
-  constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
+  constexpr bp_dtype_mask kOrdered = BP_MASK_ANY & ~BP_MASK_COMPLEX;
   const uint32_t flags = BP_KERNEL_STRIDED | BP_KERNEL_LOOP;
   reducers();
   registrar.kernel(BP_KERNEL("bp::sum", "cpu", reduce, .flags = flags, .context = &ops[0]));
   registrar.kernel(BP_KERNEL("bp::prod", "cpu", reduce, .flags = flags, .context = &ops[1]));
-  registrar.kernel(BP_KERNEL("bp::max", "cpu", reduce, .dtypes = kReal, .flags = flags, .context = &ops[2]));
-  registrar.kernel(BP_KERNEL("bp::min", "cpu", reduce, .dtypes = kReal, .flags = flags, .context = &ops[3]));
+  registrar.kernel(BP_KERNEL("bp::max", "cpu", reduce, .dtypes = kOrdered, .flags = flags, .context = &ops[2]));
+  registrar.kernel(BP_KERNEL("bp::min", "cpu", reduce, .dtypes = kOrdered, .flags = flags, .context = &ops[3]));
   registrar.kernel(BP_KERNEL("bp::any", "cpu", reduce, .flags = flags, .context = &ops[4]));
   registrar.kernel(BP_KERNEL("bp::all", "cpu", reduce, .flags = flags, .context = &ops[5]));
   registrar.kernel(BP_KERNEL("bp::mean", "cpu", reduce, .dtypes = BP_MASK_FLOATING | BP_MASK_COMPLEX, .flags = flags,

@@ -305,6 +305,7 @@ void fill_additive(Reducer* by) {
 }
 template <class Op>
 void fill_ordered(Reducer* by) {
+  by[BP_BOOL] = reducer<Op, uint8_t>();
   by[BP_INT8] = reducer<Op, int8_t>();
   by[BP_INT16] = reducer<Op, int16_t>();
   by[BP_INT32] = reducer<Op, int32_t>();

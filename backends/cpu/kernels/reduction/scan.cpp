@@ -207,10 +207,8 @@ bp_status BP_CALL scan(const bp_frame* frame, const bp_value* args, int32_t, bp_
 }  // namespace
 
 const Family kScan([](const Registrar& registrar) {
-  registrar.kernel(
-      BP_KERNEL("bp::cumsum", "cpu", scan<Sum>, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::cumprod", "cpu", scan<Product>, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL,
-                             .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::cumsum", "cpu", scan<Sum>, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::cumprod", "cpu", scan<Product>, .flags = BP_KERNEL_STRIDED));
 });
 
 }  // namespace backplane::cpu

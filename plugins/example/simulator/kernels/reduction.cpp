@@ -189,7 +189,7 @@ void check_not_empty(const Call& call, int64_t elements) {
 template <class Op>
 void extreme(const Call& call) {
   check_not_empty(call, call.input(0).count());
-  dispatch_dtype<kReals>(call.compute(), [&]<class T>() { record_reduction<Op, T, T>(call); });
+  dispatch_dtype<kOrdered>(call.compute(), [&]<class T>() { record_reduction<Op, T, T>(call); });
 }
 
 template <class Op>
@@ -222,7 +222,7 @@ template <class Op>
 void arg_extreme(const Call& call) {
   const Lines lines = lines_along(call, 1);
   check_not_empty(call, lines.length);
-  dispatch_dtype<kReals>(call.compute(), [&]<class T>() {
+  dispatch_dtype<kOrdered>(call.compute(), [&]<class T>() {
     call.record([lines, x = reinterpret_cast<const T*>(call.input(0).data),
                  out = reinterpret_cast<int64_t*>(call.output(0).data)] {
       for_each_line(lines, 1, x, out, [&lines](const T* line, int64_t* found) {
@@ -259,12 +259,12 @@ void cumsum(const Call& call) {
 constexpr Row kRows[] = {
     {"bp::sum", kernel<reduce_into<Sum>>, kAll, BP_KERNEL_LOOP},
     {"bp::prod", kernel<reduce_into<Prod>>, kAll, BP_KERNEL_LOOP},
-    {"bp::max", kernel<extreme<Max>>, kReals, BP_KERNEL_LOOP},
-    {"bp::min", kernel<extreme<Min>>, kReals, BP_KERNEL_LOOP},
+    {"bp::max", kernel<extreme<Max>>, kOrdered, BP_KERNEL_LOOP},
+    {"bp::min", kernel<extreme<Min>>, kOrdered, BP_KERNEL_LOOP},
     {"bp::any", kernel<test<Any>>, kAll, BP_KERNEL_LOOP},
     {"bp::all", kernel<test<All>>, kAll, BP_KERNEL_LOOP},
-    {"bp::argmax", kernel<arg_extreme<Max>>, kReals, 0},
-    {"bp::argmin", kernel<arg_extreme<Min>>, kReals, 0},
+    {"bp::argmax", kernel<arg_extreme<Max>>, kOrdered, 0},
+    {"bp::argmin", kernel<arg_extreme<Min>>, kOrdered, 0},
     {"bp::cumsum", kernel<cumsum>, kAll, 0},
 };
 

@@ -38,7 +38,7 @@ void argsort(const Call& call) {
     out_stride = out.strides[static_cast<size_t>(axis)];
     for (auto* sizes : {&x.shape, &x.strides, &out.strides}) sizes->erase(sizes->begin() + axis);
   }
-  dispatch_dtype<kReals | BP_MASK_BOOL>(call.compute(), [&]<class T>() {
+  dispatch_dtype<kOrdered>(call.compute(), [&]<class T>() {
     call.record([=] {
       walk<2>(x.shape, {x.strides, out.strides}, [&](const auto& at) {
         sort_line(reinterpret_cast<const T*>(x.data) + at[0], x_stride, reinterpret_cast<int64_t*>(out.data) + at[1],
@@ -48,7 +48,7 @@ void argsort(const Call& call) {
   });
 }
 
-constexpr Row kRows[] = {{"bp::argsort", kernel<argsort>, kReals | BP_MASK_BOOL, BP_KERNEL_STRIDED}};
+constexpr Row kRows[] = {{"bp::argsort", kernel<argsort>, kOrdered, BP_KERNEL_STRIDED}};
 
 }  // namespace
 

@@ -1,0 +1,82 @@
+"""Bools compare, have extremes, and add and multiply as NumPy's do; logical functions take numbers for true where they are not 0."""
+
+import itertools
+import operator
+
+import backplane as bp
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(3)
+SHAPES = [(), (5,), (3, 70), (2, 300, 3)]
+PAIRS = ["add", "multiply", "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
+LOGICAL = ["logical_and", "logical_or", "logical_xor"]
+NUMBERS = [np.bool_, np.int8, np.uint64, np.float32, np.float64, np.complex64]
+
+
+def same(found, expected):
+    assert found.dtype.name == np.asarray(expected).dtype.name and found.shape == np.shape(expected)
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def bools(shape):
+    return RNG.random(shape) < 0.5
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_bools(name, shape):
+    a, b = bools(shape), bools(shape)
+    same(getattr(bp, name)(bp.asarray(a), bp.asarray(b)), getattr(np, name)(a, b))
+    same(getattr(bp, name)(bp.asarray(a).T, bp.asarray(b).T), getattr(np, name)(a.T, b.T))
+    same(getattr(bp, name)(bp.asarray(a), True), getattr(np, name)(a, True))
+
+
+@pytest.mark.parametrize("change", [operator.iadd, operator.imul])
+def test_in_place(change):
+    a, b = bools((40,)), bools((40,))
+    same(change(bp.asarray(a, copy=True), bp.asarray(b)), change(a.copy(), b))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "amax", "cumsum", "cumprod"])
+def test_extremes_and_running_sums(name, shape):
+    a = np.atleast_1d(bools(shape))
+    for array in (a, np.zeros_like(a), np.ones_like(a)):
+        for axis in range(a.ndim):
+            same(getattr(bp, name)(bp.asarray(array), axis=axis), getattr(np, name)(array, axis=axis))
+        same(getattr(bp, name)(bp.asarray(array)), getattr(np, name)(array))
+
+
+@pytest.mark.parametrize("left, right", [pair for pair in itertools.product(NUMBERS, NUMBERS) if set(pair) != {np.int8, np.uint64}])  # which have no common dtype
+@pytest.mark.parametrize("name", LOGICAL)
+def test_logical_functions_take_numbers(name, left, right):
+    a, b = RNG.integers(0, 4, (30, 1)).astype(left), RNG.integers(0, 4, (40,)).astype(right)
+    same(getattr(bp, name)(bp.asarray(a), bp.asarray(b)), getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_not_of_numbers(number):
+    a = np.array([0, 1, 2, 0]).astype(number)
+    same(bp.logical_not(bp.asarray(a)), np.logical_not(a))
+    same(bp.logical_or(bp.asarray(a), 0), np.logical_or(a, 0))
+
+
+def test_nan_is_true():
+    a = np.array([np.nan, 0.0, -0.0, np.inf])
+    same(bp.logical_not(bp.asarray(a)), np.logical_not(a))
+    same(bp.logical_and(bp.asarray(a), True), np.logical_and(a, True))
+
+
+@pytest.mark.parametrize("subtract", [operator.sub, operator.neg])
+def test_what_numpy_refuses_stays_refused(subtract):
+    args = [bp.asarray([True, False])] * (2 if subtract is operator.sub else 1)
+    with pytest.raises(TypeError, match="bool"):
+        subtract(*args)
+
+
+def test_they_batch():
+    a, b = bools((4, 6)), bools((4, 6))
+    same(bp.vmap(operator.add)(bp.asarray(a), bp.asarray(b)), a + b)
+    same(bp.vmap(bp.max)(bp.asarray(a)), a.max(1))
+    same(bp.vmap(bp.logical_and)(bp.asarray(a), bp.asarray(b.astype(np.float32))), a & b)

@@ -1,0 +1,152 @@
+"""Arrays of NumPy beside tensors, and NumPy's functions of tensors: ours compute, or the error says what to write."""
+
+import io
+import operator
+
+import backplane as bp
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(4)
+A, B = RNG.uniform(0.5, 2, (3, 4)), RNG.uniform(0.5, 2, (4,))
+INTS = RNG.integers(1, 5, (3, 4))
+BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.lt, operator.le,
+          operator.eq, operator.ne, operator.gt, operator.ge]  # fmt: skip
+BITS = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
+
+
+def same(found, expected):
+    assert isinstance(found, bp.Tensor)
+    assert found.dtype.name == np.asarray(expected).dtype.name and found.shape == np.shape(expected)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_operators_beside_arrays(op):
+    for left, right in ((A, B), (A.astype(np.float32), B), (A, np.array(2.0)), (INTS, B)):
+        same(op(bp.asarray(left), right), op(left, right))
+        same(op(left, bp.asarray(right)), op(left, right))
+
+
+@pytest.mark.parametrize("op", BITS)
+def test_bits_beside_arrays(op):
+    same(op(bp.asarray(INTS), INTS), op(INTS, INTS))
+    same(op(INTS, bp.asarray(INTS)), op(INTS, INTS))
+
+
+def test_products_beside_arrays():
+    same(bp.asarray(A) @ B, A @ B)
+    same(A @ bp.asarray(B), A @ B)
+
+
+def test_an_array_is_added_in_place():
+    x = bp.asarray(A, copy=True)
+    held = x
+    x += B
+    same(held, A + B)
+
+
+def test_a_tensor_is_not_written_into_an_array():
+    array = A.copy()
+    with pytest.raises(TypeError, match=r"numpy.add: argument out: found ndarray.*x.numpy\(\)"):
+        array += bp.asarray(B)
+    with pytest.raises(TypeError, match="argument out"):
+        np.sin(bp.asarray(A), out=array)
+    np.testing.assert_array_equal(array, A)
+
+
+def test_a_gradient_passes():
+    x = bp.asarray(B).requires_grad_()
+    (A * x).sum().backward()
+    same(x.grad, A.sum(0))
+    same(bp.grad(lambda v: bp.sum(np.sin(v) * A))(bp.asarray(B)), np.cos(B) * A.sum(0))
+
+
+def test_functions_take_lists_and_arrays():
+    assert bp.sum([1, 2]).item() == 3 and bp.sum([1, 2]).dtype == bp.int64
+    same(bp.sin(A), np.sin(A))
+    same(bp.add([1, 2], [[3], [4]]), np.add([1, 2], [[3], [4]]))
+    same(bp.stack([A[0], bp.asarray(A[1])]), A[:2])
+    same(bp.concat([[1, 2], np.array([3])]), np.array([1, 2, 3]))
+    assert bp.maximum(bp.asarray([1.0, 5.0]), [2, 2]).tolist() == [2, 5]
+    for bad in (["a"], [None], [[1], [2, 3]], "a", None, {1: 2}, object(), np.array(["a"]), np.array([object()])):
+        with pytest.raises((TypeError, ValueError), match="sum: argument 'x'"):
+            bp.sum(bad)
+
+
+UFUNCS = [name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)]
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_every_ufunc_computes_or_says_how(name):
+    ufunc = getattr(np, name)
+    square = A[:3, :3], INTS[:3, :3]
+    for arrays in ([square[0]] * ufunc.nin, [square[1]] * ufunc.nin, [square[1] > 2] * ufunc.nin):
+        try:
+            found = ufunc(*map(bp.asarray, arrays))
+        except (TypeError, ValueError) as error:
+            words = str(error)
+            assert "use numpy." in words or "cast it" in words or "expected" in words or "does not" in words, words
+            continue
+        with np.errstate(all="ignore"):
+            expected = ufunc(*arrays)
+        eps = max(np.finfo(v.dtype).eps if v.dtype.kind == "f" else 0 for v in (np.asarray(found), expected))
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=8 * float(eps))
+        assert isinstance(found, bp.Tensor)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "logical_and", "logical_or"])
+def test_reductions_of_ufuncs(name):
+    reduce = getattr(np, name).reduce
+    same(reduce(bp.asarray(A)), reduce(A))
+    same(reduce(bp.asarray(A), axis=1, keepdims=True), reduce(A, axis=1, keepdims=True))
+    with pytest.raises(TypeError, match=rf"numpy.{name}.accumulate.*numpy\(\)"):
+        getattr(np, name).accumulate(bp.asarray(A))
+
+
+FUNCTIONS = {
+    "concatenate": lambda f, a, b: f([a, a]), "stack": lambda f, a, b: f([b, b], axis=1), "vstack": lambda f, a, b: f([a, b]), "where": lambda f, a, b: f(a > 1, a, b),
+    "mean": lambda f, a, b: f(a, axis=0), "std": lambda f, a, b: f(a, ddof=1), "var": lambda f, a, b: f(a, axis=1, ddof=1), "sum": lambda f, a, b: f(a, axis=(0, 1)),
+    "sort": lambda f, a, b: f(a, axis=0), "argsort": lambda f, a, b: f(a), "cumsum": lambda f, a, b: f(a), "diff": lambda f, a, b: f(a, 1, 0),
+    "dot": lambda f, a, b: f(a, b), "einsum": lambda f, a, b: f("ij,j->i", a, b), "clip": lambda f, a, b: f(a, 1, 1.5), "tile": lambda f, a, b: f(b, (2, 1)),
+    "median": lambda f, a, b: f(a), "percentile": lambda f, a, b: f(a, 30), "transpose": lambda f, a, b: f(a), "reshape": lambda f, a, b: f(a, (2, 6)),
+    "expand_dims": lambda f, a, b: f(a, 1), "squeeze": lambda f, a, b: f(a), "outer": lambda f, a, b: f(b, b), "tensordot": lambda f, a, b: f(a, b, 1),
+    "ravel": lambda f, a, b: f(a), "zeros_like": lambda f, a, b: f(a), "full_like": lambda f, a, b: f(a, 3), "roll": lambda f, a, b: f(a, 1, axis=0),
+    "unique": lambda f, a, b: f(a), "interp": lambda f, a, b: f(1.0, b.cumsum(), b), "polyval": lambda f, a, b: f(b, b), "trace": lambda f, a, b: f(a),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_numpy_are_ours(name):
+    function = getattr(np, name)
+    same(FUNCTIONS[name](function, bp.asarray(A), bp.asarray(B)), FUNCTIONS[name](function, A, B))
+
+
+def test_modules_of_numpy():
+    square = A[:, :3] + 3 * np.eye(3)
+    same(np.linalg.inv(bp.asarray(square)), np.linalg.inv(square))
+    assert np.linalg.norm(bp.asarray(A)).item() == pytest.approx(np.linalg.norm(A))
+    same(np.fft.fft(bp.asarray(A)), np.fft.fft(A))
+
+
+def test_what_only_numpy_has_reads_tensors_as_arrays():
+    held = io.BytesIO()
+    np.save(held, bp.asarray(A))
+    held.seek(0)
+    np.testing.assert_array_equal(np.load(held), A)
+    assert np.array2string(bp.asarray(B)) == np.array2string(B)
+    assert np.result_type(bp.asarray(A)) == A.dtype
+
+
+@pytest.mark.parametrize("change", [lambda x: np.copyto(x, 0), lambda x: np.put(x, [0], 1), lambda x: np.fill_diagonal(x, 0),
+                                    lambda x: np.put_along_axis(x, np.zeros((1, 4), int), 0, 0), lambda x: np.putmask(x, x > 0, 0)])  # fmt: skip
+def test_what_would_change_a_tensor_is_refused(change):
+    x = bp.asarray(A, copy=True)
+    with pytest.raises(TypeError, match=r"assign to it: x\[index\] = values"):
+        change(x)
+    np.testing.assert_array_equal(x.numpy(), A)
+
+
+def test_on_the_device_of_the_tensor():
+    x = bp.asarray(B)
+    assert (x + B).device == x.device and (B + x).device == x.device
