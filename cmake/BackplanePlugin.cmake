@@ -6,6 +6,7 @@
 #     [HOST_BACKENDS WORD...] those of them whose memory the host reads and writes (BP_BACKEND_HOST_MEMORY)
 #     [KERNELS_FOR WORD...]  backends of others for which it registers kernels
 #     [CPU_FEATURES WORD...] what the processor must have ("avx2"); the file is not opened without
+#     [NEEDS_MINOR N]        the oldest minor of hosts that it runs on; hides what came later. The newest by default
 #     [MANIFEST JSON]        a manifest written by hand, in place of the one derived from the words above
 #     [UNLOADABLE])          declares BP_PLUGIN_UNLOADABLE to the sources as BP_PLUGIN_FLAGS
 #
@@ -58,7 +59,7 @@ function(_backplane_op_names OUT)
 endfunction()
 
 function(_backplane_manifest OUT NAME)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OPS;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "NEEDS_MINOR" "OPS;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
   _backplane_op_names(ops ${arg_OPS})
   _backplane_json_list(ops ${ops})
   _backplane_json_list(backends ${arg_BACKENDS})
@@ -72,7 +73,7 @@ function(_backplane_manifest OUT NAME)
   set(${OUT} "{
   \"name\": \"${NAME}\",
   \"file\": \"${NAME}${CMAKE_SHARED_MODULE_SUFFIX}\",
-  \"contract\": {\"major\": ${BACKPLANE_ABI_MAJOR}, \"minor\": ${BACKPLANE_ABI_MINOR}},
+  \"contract\": {\"major\": ${BACKPLANE_ABI_MAJOR}, \"minor\": ${arg_NEEDS_MINOR}},
   \"backends\": ${backends},
   \"host_backends\": ${host_backends},
   \"ops\": ${ops},
@@ -84,7 +85,7 @@ function(_backplane_manifest OUT NAME)
 endfunction()
 
 function(backplane_add_plugin NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "MANIFEST"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "MANIFEST;NEEDS_MINOR"
     "SOURCES;OPS;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -111,6 +112,11 @@ function(backplane_add_plugin NAME)
   target_compile_features(${NAME} PRIVATE cxx_std_20)
   target_compile_definitions(${NAME} PRIVATE BP_PLUGIN_NAME="${NAME}"
     BP_PLUGIN_FLAGS=$<IF:$<BOOL:${arg_UNLOADABLE}>,BP_PLUGIN_UNLOADABLE,0>)
+  if(arg_NEEDS_MINOR)
+    target_compile_definitions(${NAME} PRIVATE BP_TARGET_MINOR=${arg_NEEDS_MINOR})
+  else()
+    set(arg_NEEDS_MINOR ${BACKPLANE_ABI_MINOR})
+  endif()
 
   set(directory ${CMAKE_BINARY_DIR}/lib/backplane/plugins)
   set_target_properties(${NAME} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${directory}
@@ -130,7 +136,7 @@ function(backplane_add_plugin NAME)
     configure_file(${arg_MANIFEST} ${manifest} COPYONLY)
   else()
     _backplane_manifest(text ${NAME} OPS ${arg_OPS} BACKENDS ${arg_BACKENDS}
-      HOST_BACKENDS ${arg_HOST_BACKENDS} KERNELS_FOR ${arg_KERNELS_FOR}
+      NEEDS_MINOR ${arg_NEEDS_MINOR} HOST_BACKENDS ${arg_HOST_BACKENDS} KERNELS_FOR ${arg_KERNELS_FOR}
       CPU_FEATURES ${arg_CPU_FEATURES})
     file(CONFIGURE OUTPUT ${manifest} CONTENT "${text}" @ONLY)
   endif()

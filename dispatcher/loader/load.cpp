@@ -1,6 +1,7 @@
 // Loading: manifest, file, table, registration as a transaction. See records.hpp for locks and states.
 #include "loader/load.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -91,12 +92,31 @@ bp_status call_register(core::PluginRecord& record) {
   return BP_ERROR_INTERNAL;
 }
 
+// What the manifest does not name would be found by nobody who looks before opening, and may be another plugin's.
+std::string why_beyond(const core::PluginRecord& record, const std::optional<Manifest>& manifest) {
+  if (!manifest) return "";
+  const auto beyond = [&](const char* kind, const char* key, const std::vector<std::string>& found,
+                          const std::vector<std::string>& named) -> std::string {
+    for (const std::string& name : found)
+      if (std::find(named.begin(), named.end(), name) == named.end())
+        return std::string("it registers the ") + kind + " \"" + name + "\", which its manifest does not name in \"" +
+               key + "\"; add it there, or leave it out";
+    return "";
+  };
+  const std::string backend = beyond("backend", "backends", record.backends, manifest->backends);
+  return backend.empty() ? beyond("op", "ops", record.ops, manifest->ops) : backend;
+}
+
 // All of it or nothing.
-void register_all(core::PluginRecord& record) {
+void register_all(core::PluginRecord& record, const std::optional<Manifest>& manifest) {
   record.state = State::kRegistering;
   ++registering;
-  const bp_status status = call_register(record);
+  bp_status status = call_register(record);
   --registering;
+  if (status == BP_OK) {
+    core::cold().error = why_beyond(record, manifest);
+    if (!core::cold().error.empty()) status = BP_ERROR_VALUE;
+  }
   if (status == BP_OK) {
     record.state = State::kLoaded;
     record.why.clear();
@@ -136,7 +156,7 @@ core::PluginRecord& load_locked(const std::string& given) {
   record->library = library.handle;
   record->table = library.table;
   record->version = library.table.version ? library.table.version : "";
-  register_all(*record);
+  register_all(*record, manifest);
   return *record;
 }
 

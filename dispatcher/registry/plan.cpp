@@ -89,6 +89,20 @@ void check_row(const bp_kernel_def& def) {
     fail("`dtypes` names no dtype; expected the compute dtypes that the kernel takes");
 }
 
+// Would the one be asked exactly where the other is?
+bool same_calls(const bp_kernel_def& a, const bp_kernel_def& b) {
+  return a.priority == b.priority && a.revision == b.revision && a.max_elements == b.max_elements && !a.supports &&
+         !b.supports && (a.dtypes & b.dtypes & BP_MASK_ANY);
+}
+
+void check_duplicates(const PluginRecord* owner, const OpEntry& entry, const bp_kernel_def& def) {
+  for (const auto& row : entry.rows)
+    if (!row->withdrawn && row->owner == owner && row->backend == def.backend && same_calls(row->def, def))
+      detail::fail(BP_ERROR_VALUE, "register_kernel: ", def.op, " on ", def.backend, ": plugin \"", owner->name,
+                   "\" has registered a row for the same dtypes already (", row->file, ":", row->def.line,
+                   "), so one of the two would never be called; give them dtypes, sizes or priorities of their own");
+}
+
 }  // namespace
 
 void rebuild_plan(OpEntry& entry) {
@@ -117,6 +131,7 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {
   BP_CHECK(handle != BP_NO_OP, VALUE, "register_kernel: there is no op ", def.op, "; plugin \"", owner->name,
            "\" registers a kernel for it on backend ", def.backend, ": register the op first or correct its name");
   OpEntry& entry = *op_entry(handle);
+  check_duplicates(owner, entry, def);
   BP_CHECK(def.revision <= entry.record->def.revision, VERSION, "register_kernel: ", def.op, " has signature revision ",
            entry.record->def.revision, "; the kernel was written for ", def.revision, ", a newer one");
   auto row = std::make_unique<KernelRow>();

@@ -32,14 +32,23 @@ def test_there_and_back(sim):
     assert bp.asarray([1, 2], device="sim").tolist() == [1, 2]
 
 
-def test_its_memory_is_counted_and_what_it_does_not_offer_is_refused_by_name(sim):
+def test_its_memory_is_counted_and_limited_by_the_core(sim):
     x = bp.ones(1 << 20, device=sim)
-    assert bp.memory_stats(sim)["allocated_bytes"] >= x.nbytes and bp.memory_stats(sim)["limit_bytes"] is None
+    stats = bp.memory_stats(sim)
+    assert stats["allocated_bytes"] >= x.nbytes and stats["limit_bytes"] is None
+    held = stats["reserved_bytes"]
+    bp.set_memory_limit(held, sim)
+    try:
+        with pytest.raises(MemoryError, match="the limit is"):
+            bp.ones(held, device=sim)
+        assert x.sum().item() == 1 << 20  # what was there before is there still
+    finally:
+        bp.set_memory_limit(None, sim)
     del x
-    bp.empty_cache(sim)  # of freed blocks, which the core keeps for it
-    for call in (lambda: bp.set_memory_limit(1 << 20, sim), lambda: bp.reset_peak_memory_stats(sim)):
-        with pytest.raises(NotImplementedError, match='device sim does not offer it: the table of plugin "simulator"'):
-            call()
+    bp.empty_cache(sim)
+    bp.reset_peak_memory_stats(sim)
+    after = bp.memory_stats(sim)
+    assert after["peak_bytes"] == after["allocated_bytes"] < stats["allocated_bytes"]
 
 
 def test_its_memory_is_not_handed_out(sim):
