@@ -63,7 +63,7 @@ def overhead_rows(cpp, node_bytes, python, import_ms, import_mb):
             python["add"]["backplane"], "ours, not recording"),
         versus("Python: a + b, recording", python, "add_recording", "torch", None),
         versus("Python: (a*b).sum().backward()", python, "backward", "torch", 0.2),
-        Row("import backplane, over bare Python", import_ms, "ms", 60),
+        Row("import backplane, over bare Python", import_ms, "ms", 45),
         Row("import backplane, memory over bare Python", import_mb, "MB", 45),
         Row("bytes per autograd node", node_bytes, "bytes"),
     ]

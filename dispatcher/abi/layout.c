@@ -1,6 +1,7 @@
 /* Pins the contract's layout: every offset, size and constant of a released minor is asserted when this file is
  * compiled, from the very files that are committed (released/layout_MAJOR_MINOR.txt). The file of a released minor
- * never changes; that of the minor in the making grows with layout_list.h, from which the rows here are made. */
+ * never changes; that of the minor in the making grows with layout_structs.h and layout_values.h, from which the
+ * rows here are made. */
 #include "layout.h"
 
 #include "backplane/abi/extensions.h"
@@ -25,7 +26,8 @@
 #define MEMBER(type, member) {BP_LAYOUT_MEMBER, #type, #member, offsetof(type, member), BP_SIZE_OF(type, member)},
 #define VALUE(name) {BP_LAYOUT_VALUE, #name, NULL, (uint64_t)(name), 0},
 static const bp_layout_row rows[] = {
-#include "layout_list.h"
+#include "layout_structs.h"
+#include "layout_values.h"
 };
 
 const bp_layout_row* bp_layout(size_t* count) {

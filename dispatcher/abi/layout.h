@@ -20,7 +20,7 @@ typedef struct bp_layout_row {
   uint64_t size;      /* of a struct or member */
 } bp_layout_row;
 
-/* In the order of layout_list.h. Static data. */
+/* In the order of layout_structs.h, then of layout_values.h. Static data. */
 const bp_layout_row* bp_layout(size_t* count);
 
 #ifdef __cplusplus

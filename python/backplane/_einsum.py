@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import string
 
 from . import _core
 from ._ops import NAMESPACE, ops
@@ -21,6 +20,8 @@ op = getattr(ops, NAMESPACE)
 
 __all__ = ["einsum"]
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 
 def _fail(text):
     raise _core.ArgumentValueError(f"einsum: argument subscripts: {text}")
@@ -31,7 +32,7 @@ def _spelled(args):
     pairs, out = args[: len(args) // 2 * 2], args[len(args) // 2 * 2 :]
 
     def text(places):
-        return "".join("..." if place is Ellipsis else string.ascii_letters[place] for place in places)
+        return "".join("..." if place is Ellipsis else _LETTERS[place] for place in places)
 
     left = ",".join(text(places) for places in pairs[1::2])
     return left + ("->" + text(out[0]) if out else ""), list(pairs[::2])
@@ -55,7 +56,7 @@ def _parsed(subscripts, ranks):
     terms = left.split(",")
     if len(terms) != len(ranks):
         _fail(f"found {len(terms)} terms for {len(ranks)} operands")
-    for letter in set(left + right) - set(string.ascii_letters + ".,"):
+    for letter in set(left + right) - set(_LETTERS + ".,"):
         _fail(f"found {letter!r}, expected letters, ',', '...' and '->'")
     rank = max((ndim - len(term.replace(".", "")) for term, ndim in zip(terms, ranks) if "." in term), default=0)
     dots = list(range(max(rank, 0)))

@@ -83,10 +83,10 @@ TEST(Layout, ListsEverythingThatTheHeadersDeclare) {
   for (const auto& header : fs::directory_iterator(kAbi / "backplane/abi")) {
     const std::string text = std::regex_replace(content(header), comment, "");
     for (std::sregex_iterator found(text.begin(), text.end(), type), end; found != end; ++found)
-      EXPECT_TRUE(layout.structs.contains((*found)[1])) << (*found)[1] << " is missing from layout_list.h";
+      EXPECT_TRUE(layout.structs.contains((*found)[1])) << (*found)[1] << " is missing from layout_structs.h";
     for (std::sregex_iterator found(text.begin(), text.end(), value), end; found != end; ++found)
       EXPECT_TRUE((*found)[1] == "BP_DTYPE_COUNT" || layout.values.contains((*found)[1]))
-          << (*found)[1] << " is missing from layout_list.h";
+          << (*found)[1] << " is missing from layout_values.h";
   }
 }
 

@@ -1,16 +1,21 @@
 """Importing is cheap: what it loads, and what it leaves closed."""
 
+import importlib.util
 import json
+import pathlib
+import struct
 import subprocess
 import sys
 
 PROBE = """
-import json, sys
+import sys
 before = set(sys.modules)
 import backplane
+after = set(sys.modules)
+import json
 mapped = open('/proc/self/maps').read() if sys.platform == 'linux' else ''
 print(json.dumps({
-    'modules': sorted(set(sys.modules) - before),
+    'modules': sorted(after - before),
     'plugins': [p.state for p in backplane.plugins()],
     'openblas': 'openblas' in mapped,
 }))
@@ -22,8 +27,18 @@ def after_import():
 
 
 def test_imports_nothing_slow():
-    slow = {"numpy", "inspect", "typing", "dataclasses", "logging", "re", "ast", "asyncio", "torch"}
+    slow = {"numpy", "inspect", "typing", "dataclasses", "logging", "re", "string", "enum", "ast", "asyncio", "torch"}
     assert slow.isdisjoint(after_import()["modules"])
+
+
+def test_compiles_nothing():
+    """Each module has bytecode that the interpreter takes for it: of the source's time and size."""
+    import backplane as bp
+
+    for path in pathlib.Path(bp.__file__).parent.glob("**/*.py"):
+        header = pathlib.Path(importlib.util.cache_from_source(path)).read_bytes()[:16]
+        assert header[:4] == importlib.util.MAGIC_NUMBER, path
+        assert struct.unpack("<III", header[4:]) == (0, int(path.stat().st_mtime), path.stat().st_size), path
 
 
 def test_opens_no_plugin():

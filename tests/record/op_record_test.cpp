@@ -1,4 +1,4 @@
-// Copying and verifying op records: what is valid comes through whole, what is not is refused, whatever its bytes.
+// Copying and verifying op records: what is valid comes through whole, what is not is refused.
 #include "record/op_record.hpp"
 
 #include <gmock/gmock.h>
@@ -6,40 +6,14 @@
 
 #include <cstring>
 
-#include "record/caller.hpp"
 #include "record/evaluator.hpp"
+#include "record/multiply_record.hpp"
 #include "record/toy_record.hpp"
-#include "registry/op_link.hpp"
 
 namespace backplane::core {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* kFitNames[3] = {"t::sum_to", "t::cast", "t::real"};
-
-// An op with every kind of part.
-ToyRecord multiply() {
-  ToyRecord toy("t::multiply.test");
-  toy.tensors({"x", "y"});
-  toy.arg("scale", BP_TYPE_SCALAR, BP_ARG_HAS_DEFAULT, float_value(1));
-  toy.arg("axes", BP_TYPE_AXES, BP_ARG_OPTIONAL);
-  toy.fit_names = kFitNames;
-  toy.flags = BP_OP_ELEMENTWISE | BP_OP_INPLACE;
-  const uint32_t x = toy.node(BP_NODE_ARG, {}, 0);
-  const uint32_t y = toy.node(BP_NODE_ARG, {}, 1);
-  const uint32_t g = toy.node(BP_NODE_COTANGENT);
-  const uint32_t for_x = toy.node(BP_NODE_FIT, {toy.call("t::mul", {g, y})}, 0);
-  const uint32_t for_y = toy.node(BP_NODE_FIT, {toy.call("t::mul", {g, x})}, 1);
-  const uint32_t text = toy.constant(string_value("text"));
-  const uint32_t same = toy.builtin("eq", {text, text});
-  const uint32_t both = toy.call("t::mul", {x, y});
-  const uint32_t out = toy.node(BP_NODE_IF, {same, both, x});
-  toy.formula(BP_RULE_VJP, {0}, {for_x}, 0, "mul(g, y)");
-  toy.formula(BP_RULE_VJP, {1}, {for_y}, 0, "mul(g, x)");
-  toy.formula(BP_RULE_DECOMPOSE, {}, {out}, 0, "x * y");
-  return toy;
-}
 
 std::string refusal(ToyRecord& toy) {
   return error_of([&] { toy.record(); });
@@ -310,140 +284,6 @@ TEST(CopyRecord, RefusesVariablesOutOfPlace) {
   const uint32_t inner = again.node(BP_NODE_MAP, {xs, again.node(BP_NODE_VAR)});
   again.formula(BP_RULE_DECOMPOSE, {}, {again.node(BP_NODE_MAP, {xs, inner})});
   EXPECT_THAT(refusal(again), HasSubstr("again within its own body"));
-}
-
-// Every byte that is no pointer, set to several values: an Error or a record, never a crash. Arrays are backed by as
-// much memory as the largest count that is not refused at once, so that a count is a claim and not a lie.
-class Damage : public testing::Test {
- protected:
-  template <class T>
-  static std::vector<char> roomy(const std::vector<T>& items, size_t limit) {
-    std::vector<char> bytes(limit * std::max<size_t>(sizeof(T), 1) + BP_MAX_STRUCT_SIZE, 0);
-    std::memcpy(bytes.data(), items.data(), items.size() * sizeof(T));
-    return bytes;
-  }
-  // `bytes` at `memory` are scalars of the record.
-  void damage(void* memory, size_t begin, size_t end) {
-    auto* bytes = static_cast<unsigned char*>(memory);
-    for (size_t i = begin; i < end; ++i) {
-      const unsigned char old = bytes[i];
-      for (int flip : {0x01, 0x02, 0x10, 0x40, 0x80, 0xff}) {
-        bytes[i] = static_cast<unsigned char>(old ^ flip);
-        error_of([&] { copy_record(def_); }) == "" ? ++accepted_ : ++refused_;
-      }
-      bytes[i] = old;
-    }
-  }
-  bp_op_def def_{};
-  int accepted_ = 0, refused_ = 0;
-};
-
-TEST_F(Damage, NeverCrashes) {
-  ToyRecord toy = multiply();
-  def_ = toy.def();
-  bp_program program = toy.program();
-  auto nodes = roomy(toy.nodes, 4096);
-  auto inputs = roomy(toy.inputs, 4 * 4096);
-  auto consts = roomy(toy.consts, 4096);
-  auto names = roomy(toy.names, 4096);
-  auto args = roomy(toy.args, 64 * 128);
-  auto results = roomy(toy.results, 64 * 256);
-  auto formulas = roomy(toy.formulas, 256 * 86);
-  auto shapes = roomy(toy.shapes, 64 * 128);
-  auto dtypes = roomy(toy.dtypes, 64 * 256);
-  auto accepts = roomy(toy.accepts, 64);
-  program.nodes = reinterpret_cast<bp_node*>(nodes.data());
-  program.inputs = reinterpret_cast<uint32_t*>(inputs.data());
-  program.consts = reinterpret_cast<bp_value*>(consts.data());
-  program.names = reinterpret_cast<const char**>(names.data());
-  def_.program = &program;
-  def_.args.data = args.data();
-  def_.results.data = results.data();
-  def_.formulas.data = formulas.data();
-  def_.shapes.data = shapes.data();
-  def_.dtypes.data = dtypes.data();
-  def_.accepts = reinterpret_cast<bp_dtype_mask*>(accepts.data());
-
-  damage(&def_, 0, sizeof def_.header);
-  damage(&def_, offsetof(bp_op_def, line), offsetof(bp_op_def, args));
-  for (bp_array* array : {&def_.args, &def_.results, &def_.formulas, &def_.shapes, &def_.dtypes})
-    damage(&array->count, 0, 8);
-  damage(&def_, offsetof(bp_op_def, promote), offsetof(bp_op_def, program));
-  damage(&program, offsetof(bp_program, n_nodes), sizeof program);
-  damage(nodes.data(), 0, toy.nodes.size() * sizeof(bp_node));
-  damage(inputs.data(), 0, toy.inputs.size() * sizeof(uint32_t));
-  for (size_t i = 0; i < toy.args.size(); ++i) damage(args.data() + i * sizeof(bp_arg_def), 8, 20);
-  for (size_t i = 0; i < toy.formulas.size(); ++i) damage(formulas.data() + i * sizeof(bp_formula), 0, 4);
-  damage(results.data(), 8, 16);
-  damage(dtypes.data(), 0, sizeof(bp_result_dtype));
-  damage(accepts.data(), 0, 16);
-  EXPECT_GT(accepted_, 0);
-  EXPECT_GT(refused_, 0);
-}
-
-TEST_F(Damage, NullPointersAreRefusedOrMeanNothing) {
-  ToyRecord toy = multiply();
-  const bp_op_def whole = toy.def();
-  const bp_program program = toy.program();
-  for (size_t at = 0; at + 8 <= sizeof(bp_op_def); at += 8) {
-    def_ = whole;
-    std::memset(reinterpret_cast<char*>(&def_) + at, 0, 8);
-    error_of([&] { copy_record(def_); });
-  }
-  for (size_t at = 0; at + 8 <= offsetof(bp_program, n_nodes); at += 8) {
-    bp_program holed = program;
-    std::memset(reinterpret_cast<char*>(&holed) + at, 0, 8);
-    def_ = whole;
-    def_.program = &holed;
-    EXPECT_NE(error_of([&] { copy_record(def_); }), "") << at;
-  }
-}
-
-class Link : public testing::Test {
- protected:
-  void SetUp() override {
-    caller.record = [](uint32_t op) -> const OpRecord* { return op == 7 ? callee_ : nullptr; };
-  }
-  void TearDown() override { caller = saved_; }
-  Caller saved_ = caller;
-  static inline const OpRecord* callee_ = nullptr;
-};
-
-TEST_F(Link, ResolvesEachNameOnce) {
-  const auto op = multiply().record();
-  EXPECT_FALSE(op->linked);
-  EXPECT_THAT(error_of([&] { link(*op, [](std::string_view) { return uint32_t{BP_NO_OP}; }); }),
-              HasSubstr("calls 't::mul', which is neither"));
-  EXPECT_FALSE(op->linked);
-  link(*op, [](std::string_view name) { return name == "t::mul" ? 3u : name == "t::cast" ? 5u : 6u; });
-  EXPECT_TRUE(op->linked);
-  EXPECT_EQ(op->calls[0], 3u);
-  EXPECT_EQ(op->fit_ops[1], 5u);
-  EXPECT_EQ(op->calls[2], BP_NO_OP);  // a builtin
-}
-
-TEST_F(Link, ChecksCallsAgainstTheirSignatures) {
-  ToyRecord two("t::two");
-  two.tensors({"x", "y"}).result("a", "same", {0}).result("b", "same", {0});
-  const auto callee = two.record();
-  callee_ = callee.get();
-  const auto find = [](std::string_view) { return 7u; };
-  const auto linked = [&](auto build) {
-    ToyRecord toy("t::op");
-    toy.tensors({"x"});
-    const uint32_t x = toy.node(BP_NODE_ARG);
-    toy.formula(BP_RULE_DECOMPOSE, {}, {build(toy, x)});
-    const auto op = toy.record();
-    return error_of([&] { link(*op, find); });
-  };
-  EXPECT_EQ(linked([](ToyRecord& t, uint32_t x) { return t.node(BP_NODE_SELECT, {t.call("t::two", {x, x})}, 1); }), "");
-  EXPECT_THAT(linked([](ToyRecord& t, uint32_t x) { return t.call("t::two", {x, x}); }), HasSubstr("as one value"));
-  EXPECT_THAT(linked([](ToyRecord& t, uint32_t x) {
-                return t.node(BP_NODE_SELECT, {t.call("t::two", {t.call("t::two", {x, x}), x})});
-              }),
-              HasSubstr("as one value"));
-  EXPECT_THAT(linked([](ToyRecord& t, uint32_t x) { return t.node(BP_NODE_SELECT, {t.call("t::two", {x})}); }),
-              HasSubstr("with 1 arguments"));
 }
 
 }  // namespace

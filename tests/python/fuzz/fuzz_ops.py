@@ -27,7 +27,7 @@ from fuzz_case import Case  # noqa: E402
 from law_registry import registry  # noqa: E402
 
 CASE_SECONDS = 20  # of one case, on a busy machine
-MEMORY = 1 << 30  # what a child may take beside what it has; the sanitizer's own limit stands in `dev`
+MEMORY = 1 << 30  # what a child may take beside what it has; the sanitizer's own limit stands in `tests/verbs.sh`
 FINDINGS = 3  # of one op; more would be the same ones
 DEATHS = 3
 NOTED = 2000  # bytes of a call in words

@@ -1,0 +1,166 @@
+# The verbs of ./dev that run tests, which reads this file for them: what runs, where, and under which sanitizer.
+
+threaded_cpp='[Tt]hread|[Pp]arallel|[Uu]nload|[Ee]poch|[Ss]tream|[Pp]ool|[Dd]rain'
+
+# An allocation beyond the address sanitizer's limit fails, as one that the machine has no memory for.
+sanitizer_environment() {
+  export ASAN_OPTIONS="allocator_may_return_null=1:max_allocation_size_mb=1024:${ASAN_OPTIONS:-}"
+  export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
+  export TSAN_OPTIONS="suppressions=$root/tests/tsan.supp:${TSAN_OPTIONS:-}"
+  export LSAN_OPTIONS="suppressions=$root/tests/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
+}
+
+# An interpreter leaks by design, so leaks are looked for in the C++ tests alone. Freed memory is held back for less
+# than the warm-up of test_leaks.py allocates, so that what it measures has settled.
+sanitizer_preload() {
+  [ "$preset" = asan ] || return 0
+  python_environment=("LD_PRELOAD=$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)"
+    "ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64:${ASAN_OPTIONS:-}")
+}
+
+# ctest_in FOLDER NAME ARG...
+ctest_in() {
+  local folder=$1 name=$2
+  shift 2
+  run ctest --test-dir "$folder" --parallel "$jobs" --timeout 300 --output-on-failure --no-tests=ignore \
+    --output-junit "$results/$name.xml" "$@" >"$results/$name.log" && return 0
+  tail -n 200 "$results/$name.log" >&2
+  return 1
+}
+
+cpp_tests() {
+  local status=0
+  ctest_in "$root/build/$preset" cpp "$@" || status=1
+  ctest_in "$root/build/$preset/example" example-cpp "$@" || status=1
+  return $status
+}
+
+# pytest_in NAME PATH... [OPTION...]. Status 5 of pytest: no test of that name.
+pytest_in() {
+  local name=$1 status=0
+  shift
+  (cd "$root" && run env "${python_environment[@]}" .venv/bin/python -m pytest -q -p no:cacheprovider \
+    --junitxml="$results/$name.xml" "$@" >&2) || status=$?
+  [ $status -eq 0 ] || [ $status -eq 5 ]
+}
+
+# pytest_shared NAME PATH... [OPTION...]: in as many processes as there are cores; then, one by one in a process without
+# workers, the tests marked `alone`, which measure their own process.
+pytest_shared() {
+  local name=$1 status=0
+  shift
+  pytest_in "$name" "$@" -m "not alone" --numprocesses "$jobs" --dist worksteal || status=1
+  pytest_in "$name-alone" "$@" -m alone || status=1
+  return $status
+}
+
+python_tests() { # OPTION...
+  local status=0
+  [ "$preset" != tsan ] || return 0
+  pytest_shared python tests/python "$@" || status=1
+  pytest_in example plugins/example "$@" || status=1
+  return $status
+}
+
+# laws_on_simulator [OPTION...]: its kernels are the primitives, and only what is `host: true` may run on the host in its place.
+laws_on_simulator() {
+  python_environment+=(BACKPLANE_LAW_DEVICE=sim BACKPLANE_LAW_PLUGIN="$BACKPLANE_EXAMPLE_PLUGINS/simulator.so")
+  pytest_in simulator tests/python/laws --numprocesses "$jobs" --dist worksteal "$@"
+}
+
+# What runs: everything; under the thread sanitizer the C++ tests whose names match threaded_cpp.
+tests_of_preset() {
+  local filter=$1 broken=0 cpp=()
+  sanitizer_preload
+  [ "$preset" != tsan ] || cpp=(-R "$threaded_cpp")
+  case $filter in
+    cpp) cpp_tests "${cpp[@]}" || broken=1 ;;
+    python) python_tests || broken=1 ;;
+    structure) pytest_in structure tests/structure || broken=1 ;;
+    "")
+      cpp_tests "${cpp[@]}" || broken=1
+      python_tests || broken=1
+      [ "$preset" != release ] || pytest_in structure tests/structure || broken=1
+      # Values, variants and errors; the other laws there are ./dev test ops.
+      [ "$preset" != release ] || laws_on_simulator -k "test_law_values or test_law_variants" || broken=1 ;;
+    ops) # the laws and the fuzzer over every op; then the laws again where primitives alone have kernels
+      pytest_shared python tests/python/laws tests/python/fuzz || broken=1
+      laws_on_simulator || broken=1 ;;
+    transforms) # the generated laws are part of them
+      cpp_tests -R '^(levels|tape|grad|jvp|batch|functions)/' || broken=1
+      pytest_shared python tests/python/transforms tests/python/laws || broken=1 ;;
+    *)
+      cpp_tests -R "$filter" || broken=1
+      if [ -d "$root/tests/python/$filter" ]; then # a folder's name: ./dev test laws
+        pytest_shared python "tests/python/$filter" || broken=1
+      else
+        python_tests -k "$filter" || broken=1
+      fi ;;
+  esac
+  return $broken
+}
+
+test_all() {
+  local filter=${1:-} broken=()
+  results=$root/build/$preset/results
+  build
+  build_example
+  rm -rf "$results" && mkdir -p "$results"
+  environment
+  sanitizer_environment
+  tests_of_preset "$filter" || broken=(--broken "$preset")
+  python3 "$root/tests/count_results.py" "${broken[@]}" "$results"/*.xml
+}
+
+# The judge of the Python array API standard: the suite as it is published, with no list of ours of tests to leave out.
+# Its limit of time per example is off, since a test's result must not depend on how busy the machine is.
+array_api_suite() { # OPTION...
+  local suite=${ARRAY_API_TESTS_DIR:-} needs=() what=(array_api_tests) one status=0
+  [ -n "$suite" ] || die "array-api: ARRAY_API_TESTS_DIR is not set. Fix: git clone --recurse-submodules \
+https://github.com/data-apis/array-api-tests FOLDER, then export ARRAY_API_TESTS_DIR=FOLDER"
+  [ -f "$suite/array_api_tests/stubs.py" ] || die "array-api: no suite in ARRAY_API_TESTS_DIR=$suite"
+  [ -d "$suite/array-api/spec" ] || die "array-api: the suite lacks its submodule. Fix: git -C $suite submodule update --init"
+  case $preset in release | debug) ;; *) die "array-api runs with the presets release and debug" ;; esac
+  suite=$(cd "$suite" && pwd)
+  build
+  mapfile -t needs < <(grep -v '^ *\(#\|$\)' "$suite/requirements.txt")
+  venv .venv-array-api "${needs[@]}"
+  environment
+  results=$root/build/$preset/results-array-api
+  mkdir -p "$results"
+  rm -f "$results/suite.xml"
+  for one in "$@"; do case $one in array_api_tests*) what=() ;; esac; done
+  (cd "$suite" && run env -u ARRAY_API_TESTS_VERSION ARRAY_API_TESTS_MODULE=backplane PYTHONDONTWRITEBYTECODE=1 \
+    "HYPOTHESIS_STORAGE_DIRECTORY=$results/hypothesis" "$root/.venv-array-api/bin/python" -m pytest -q -p no:cacheprovider \
+    --disable-deadline --junitxml="$results/suite.xml" "${what[@]}" "$@" >&2) || status=$?
+  python3 "$root/tests/count_by_file.py" "$results/suite.xml" || status=1
+  return $status
+}
+
+# Other libraries, as they are released, on our tensors.
+ecosystem() { # OPTION...
+  local status=0
+  case $preset in release | debug) ;; *) die "ecosystem runs with the presets release and debug" ;; esac
+  build
+  venv .venv-ecosystem "${ecosystem_packages[@]}"
+  environment
+  results=$root/build/$preset/results-ecosystem
+  mkdir -p "$results"
+  (cd "$root" && run env SCIPY_ARRAY_API=1 .venv-ecosystem/bin/python -m pytest -q -p no:cacheprovider \
+    --junitxml="$results/ecosystem.xml" tests/ecosystem "$@" >&2) || status=$?
+  python3 "$root/tests/count_by_file.py" "$results/ecosystem.xml" || status=1
+  return $status
+}
+
+fuzz() {
+  [ "${1:-}" = ops ] || die "fuzz knows: ops"
+  shift
+  build
+  build_example # tensors of another device are among the arguments
+  environment
+  # Memory for no more elements than a case can compute in its time.
+  export ASAN_OPTIONS=max_allocation_size_mb=64 BACKPLANE_SIM_MEMORY=$((64 << 20))
+  sanitizer_environment
+  sanitizer_preload
+  run env "${python_environment[@]}" "$root/.venv/bin/python" "$root/tests/python/fuzz/fuzz_ops.py" "$@"
+}
