@@ -31,6 +31,7 @@ foreach(file IN LISTS registry) # each where the file that includes it will look
   get_filename_component(folder ${name} DIRECTORY)
   install(FILES ${file} DESTINATION ${BACKPLANE_SHARE_DIR}/${folder} COMPONENT sdk)
 endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/samples.json DESTINATION ${BACKPLANE_SHARE_DIR} COMPONENT sdk)
 
 install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake
