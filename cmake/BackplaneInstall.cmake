@@ -18,7 +18,8 @@ endif()
 if(TARGET backplane-cli)
   file(RELATIVE_PATH BACKPLANE_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(backplane-cli PROPERTIES INSTALL_RPATH "\$ORIGIN/${BACKPLANE_LIB_FROM_BIN}")
-  install(TARGETS backplane-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+  set_target_properties(backplane-cli PROPERTIES EXPORT_NAME command)
+  install(TARGETS backplane-cli EXPORT BackplaneTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/dispatcher/abi/backplane ${PROJECT_SOURCE_DIR}/dispatcher/include/backplane

@@ -1,6 +1,8 @@
 // Running a call, and reading what it left behind. See call.hpp.
 #include "call.hpp"
 
+#include "backplane/checked.hpp"
+
 namespace backplane::conformance {
 namespace {
 
@@ -40,6 +42,16 @@ void check_around(const Placed& out, size_t i, std::vector<std::string>& touched
   }
 }
 
+class Checked {
+ public:
+  explicit Checked(bool checked) : before_(check_kernels(checked)) {}
+  ~Checked() { check_kernels(before_); }
+  Checked(const Checked&) = delete;
+
+ private:
+  bool before_;
+};
+
 void collect(const Entry& entry, std::vector<bp_value>& slots, std::vector<Array>& results) {
   // Adopted before anything is read, so that none is lost when a read fails.
   std::vector<Tensor> tensors;
@@ -67,6 +79,7 @@ CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, 
       slots[i] = value(outs[i].tensor);
       slots[i].flags = BP_VALUE_GIVEN;
     }
+    const Checked checked(options.checked);
     const CallCounts before = call_counts();
     if (const bp_status status = call_packed(entry.op, args.data(), static_cast<int32_t>(args.size()), slots.data(),
                                              static_cast<int32_t>(slots.size())))

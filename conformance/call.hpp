@@ -33,8 +33,9 @@ Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_m
 Inputs widened(const Inputs& inputs);
 
 struct CallOptions {
-  std::string layout;      // of every tensor in place of the sample's: strided, transposed, offset, backward
+  std::string layout{};    // of every tensor in place of the sample's: strided, transposed, offset, backward
   bool as_sampled = true;  // no layout stated: the sample's own
+  bool checked = false;    // in checked mode (backplane/checked.hpp)
   const char* outs = "";   // "packed", "strided": results are written into buffers that the kit gives
 };
 

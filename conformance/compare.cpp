@@ -17,6 +17,7 @@ Number sign(Number a) {
 }
 
 std::string text(Number value, bool complex) {
+  if (std::isnan(value.re) && !complex) return "nan";  // whatever its sign
   return complex ? fmt::format("{:.9g}{:+.9g}j", value.re, value.im) : fmt::format("{:.9g}", value.re);
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "backplane/checked.hpp"
 #include "backplane/device.hpp"
 #include "backplane/plugins.hpp"
 #include "subject.hpp"
@@ -39,15 +40,18 @@ std::vector<Entry> entries_of(const Options& options) {
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   std::erase_if(all, [&](const Entry& entry) { return !matches(options.op, entry.name); });
-  BP_CHECK(!all.empty(), VALUE, "conformance: no op matches \"", options.op, "\"; `backplane ops` lists them");
+  BP_CHECK(!all.empty() || options.op == kDeviceLaws, VALUE, "conformance: no op matches \"", options.op,
+           "\"; `backplane ops` lists them");
   return all;
 }
 
 Subject subject_of(const Options& options) {
-  Subject subject{parse_device(options.device), parse_device("cpu"), BP_MASK_ANY};
-  for (const DeviceInfo& info : devices())
-    if (info.device.backend == subject.device.backend && info.device.ordinal == subject.device.ordinal)
-      subject.computes = BP_MASK_ANY & ~info.properties.lacks;
+  Subject subject{parse_device(options.device), parse_device("cpu"), BP_MASK_ANY, ""};
+  for (const DeviceInfo& info : devices()) {
+    if (info.device.backend != subject.device.backend || info.device.ordinal != subject.device.ordinal) continue;
+    subject.computes = BP_MASK_ANY & ~info.properties.lacks;
+    subject.plugin = info.plugin;
+  }
   return subject;
 }
 
@@ -66,13 +70,15 @@ void show_progress(size_t done, size_t all, const std::string& name) {
   std::fflush(stderr);
 }
 
-using Mode = void (*)(const Subject&, const std::vector<Entry>&, const Options&, const Progress&,
-                      std::vector<Outcome>&);
 struct NamedMode {
   const char* name;
-  Mode run;
+  Mode* run;
 };
-constexpr NamedMode kModes[] = {{"test", run_tests}};
+constexpr NamedMode kModes[] = {{"test", run_tests},
+                                {"grad", run_gradients},
+                                {"perf", run_timing},
+                                {"support", run_support},
+                                {"stress", run_stress}};
 
 }  // namespace
 
@@ -85,6 +91,8 @@ std::vector<std::string> mode_names() {
 int run(const Options& options) {
   const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
   BP_CHECK(mode != std::end(kModes), VALUE, "conformance: there is no mode \"", options.mode, "\"");
+  enable_checked_kernels();
+  check_kernels(false);  // those of the calls that ask for it
   for (const std::string& plugin : options.plugins) load_plugin(plugin);
   const Subject subject = subject_of(options);
   const std::vector<Entry> entries = entries_of(options);
@@ -97,6 +105,7 @@ int run(const Options& options) {
   if (terminal) fmt::print(stderr, "\r{:80}\r", "");
   const std::string device = described(subject);
   if (!options.json.empty()) write_json(options, device, outcomes, seconds);
+  if (!options.html.empty()) write_html(options, device, outcomes, seconds);
   return report(options, device, outcomes, seconds);
 }
 

@@ -43,6 +43,8 @@ struct Options {
 int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds);
 void write_json(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
                 double seconds);
+void write_html(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
+                double seconds);
 
 // Counts and the failure to show, per op.
 struct Row {

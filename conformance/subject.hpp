@@ -14,18 +14,24 @@ struct Subject {
   bp_device device;     // under test
   bp_device reference;  // the CPU
   bp_dtype_mask computes = BP_MASK_ANY;
+  std::string plugin;  // that brought the device
   bool is_reference() const { return device.backend == reference.backend; }
 };
 
 // Told after each entry: how many are done, of how many, and the next one's name.
 using Progress = std::function<void(size_t, size_t, const std::string&)>;
 
-// Each calls every sample of the entries in its way, and appends what it found.
-void run_tests(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
-               const Progress& progress, std::vector<Outcome>& outcomes);
+// A mode: calls every sample of the entries in its way, and appends what it found.
+using Mode = void(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
+                  const Progress& progress, std::vector<Outcome>& outcomes);
+Mode run_tests;      // results
+Mode run_gradients;  // derivatives: against the CPU's in float64, and those against finite differences
+Mode run_support;    // how each op reaches the device, in every dtype
+Mode run_stress;     // many threads at once, and no memory
+Mode run_timing;     // against the CPU's time
 
-// The outcome of a call that failed where the reference does not: unsupported where the device says so, else a failure.
-void judge_failure(const Subject& subject, const Options& options, bp_status status, const std::string& message,
-                   Outcome& outcome);
+// The laws of the device's table. They stand in reports, and in --op, under this name.
+inline constexpr const char* kDeviceLaws = "(device)";
+void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes);
 
 }  // namespace backplane::conformance

@@ -46,7 +46,7 @@ void add_broadcasts(const Inputs& inputs, std::vector<Variant>& variants) {
       if (array.shape[axis] < 2) continue;
       Inputs made = inputs;
       made[i].arrays[0] = part_of(array, axis);
-      variants.push_back({"broadcast", std::move(made), {.as_sampled = false}});
+      variants.push_back({"broadcast", std::move(made), {.as_sampled = false, .checked = true}});
     }
   }
 }
@@ -104,21 +104,21 @@ bool mix_dtypes(const Entry& entry, bp_dtype dtype, Inputs& inputs) {
 void add_elementwise(const Entry& entry, const Inputs& inputs, bp_dtype dtype, std::vector<Variant>& variants) {
   const size_t rank = rank_of(inputs);
   add_broadcasts(inputs, variants);
-  if (rank > 0) variants.push_back({"long", longer(inputs, rank), {.as_sampled = false}});
+  if (rank > 0) variants.push_back({"long", longer(inputs, rank), {.as_sampled = false, .checked = true}});
   if (rank > 0) variants.push_back({"empty", emptied(inputs, rank), {.as_sampled = false}});
   const bool plain =
       std::all_of(inputs.begin(), inputs.end(), [](const Input& i) { return i.is_tensors && !i.is_list; });
   if (plain && !entry.family.empty() && (BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING))
-    variants.push_back({"special values", special(inputs), {.as_sampled = false}});
+    variants.push_back({"special values", special(inputs), {.as_sampled = false, .checked = true}});
   if (Inputs mixed = inputs; !entry.has("same_dtypes") && mix_dtypes(entry, dtype, mixed))
-    variants.push_back({"promotion", std::move(mixed), {.as_sampled = false}});
+    variants.push_back({"promotion", std::move(mixed), {.as_sampled = false, .checked = true}});
 }
 
 }  // namespace
 
 std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dtype dtype) {
   std::vector<Variant> variants;
-  variants.push_back({"values", inputs, {}, true});
+  variants.push_back({"values", inputs, {.checked = true}, true});
   const bool lists = std::count(entry.list_results.begin(), entry.list_results.end(), true) != 0;
   const bool gives =
       !lists && !entry.has("view") && !entry.has("maybe_view") && !entry.has("dynamic") && !entry.has("higher_order");

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   kit->add_option("--op", tried.op, "only ops whose name matches the pattern, as in 'bitwise_*'");
   kit->add_option("--mode", tried.mode, "what is tried")->check(CLI::IsMember(conformance::mode_names()));
   kit->add_option("--json", tried.json, "file for the outcome of every case");
+  kit->add_option("--html", tried.html, "file for a page with the table of ops and dtypes");
   kit->add_flag("--short", tried.brief, "one sample per op and class of dtypes");
   kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and fail nothing");
   kit->callback([&] { command = [&] { return conformance::run(tried); }; });
