@@ -6,10 +6,10 @@
 #include <mutex>
 #include <utility>
 
-#include "call/dispatch.hpp"
 #include "checked/guarded_call.hpp"
 #include "memory/epoch.hpp"
 #include "memory/lock.hpp"
+#include "record/host_table.hpp"
 #include "registry/plan.hpp"
 
 namespace backplane::core {

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "memory/epoch.hpp"
-#include "record/dtype_rules.hpp"
+#include "memory/storage.hpp"
+#include "record/host_table.hpp"
 
 namespace backplane::core {
 namespace {

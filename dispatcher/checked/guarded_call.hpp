@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memory/device.hpp"
+#include "memory/tensor_impl.hpp"
 
 namespace backplane::core {
 
