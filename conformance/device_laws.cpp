@@ -179,7 +179,7 @@ void tickets_complete(const Table& table) {
   }
 }
 
-// A long way on one stream, the end of which another one reads: too early without the wait.
+// Much work on one stream, the end of which another one reads: too early without the wait.
 void streams_wait(const Table& table) {
   if (table.synchronous()) return;
   constexpr uint64_t kSize = 8 << 20;
