@@ -18,7 +18,8 @@ endif()
 if(TARGET backplane-cli)
   file(RELATIVE_PATH BACKPLANE_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(backplane-cli PROPERTIES INSTALL_RPATH "\$ORIGIN/${BACKPLANE_LIB_FROM_BIN}")
-  install(TARGETS backplane-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+  set_target_properties(backplane-cli PROPERTIES EXPORT_NAME command)
+  install(TARGETS backplane-cli EXPORT BackplaneTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/dispatcher/abi/backplane ${PROJECT_SOURCE_DIR}/dispatcher/include/backplane
@@ -31,6 +32,7 @@ foreach(file IN LISTS registry) # each where the file that includes it will look
   get_filename_component(folder ${name} DIRECTORY)
   install(FILES ${file} DESTINATION ${BACKPLANE_SHARE_DIR}/${folder} COMPONENT sdk)
 endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/samples.json DESTINATION ${BACKPLANE_SHARE_DIR} COMPONENT sdk)
 
 install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake

@@ -12,7 +12,11 @@
 #
 # Makes the target NAME: a module without lib prefix whose only visible symbol is bp_plugin_query, its manifest
 # NAME.backplane.json beside it, both in ${CMAKE_BINARY_DIR}/lib/backplane/plugins, and installs both to
-# BACKPLANE_PLUGIN_DIR. Third-party libraries are added by target_link_libraries(NAME PRIVATE ...) as usual.
+# BACKPLANE_PLUGIN_DIR; beside them, of a plugin with OPS, its samples, NAME.samples.json. Third-party libraries are added by target_link_libraries(NAME PRIVATE ...) as usual.
+#
+#   backplane_add_conformance_test(NAME DEVICES WORD... [ARGUMENTS WORD...])
+#
+# CTest then runs `backplane conformance` on each of the devices, which the plugin NAME brings, as NAME.conformance.DEVICE.
 include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake)
@@ -140,6 +144,27 @@ function(backplane_add_plugin NAME)
       CPU_FEATURES ${arg_CPU_FEATURES})
     file(CONFIGURE OUTPUT ${manifest} CONTENT "${text}" @ONLY)
   endif()
+  if(arg_OPS)
+    set(samples ${directory}/${NAME}.samples.json)
+    list(GET arg_OPS 0 first)
+    file(STRINGS ${first} line REGEX "^namespace:" LIMIT_COUNT 1)
+    string(REGEX REPLACE "^namespace: *['\"]?([A-Za-z_0-9]+).*$" "\\1" namespace "${line}")
+    add_custom_command(OUTPUT ${samples} DEPENDS ${generated_dir}/${namespace}.stamp
+      COMMAND ${CMAKE_COMMAND} -E copy_if_different ${generated_dir}/samples.json ${samples} VERBATIM)
+    target_sources(${NAME} PRIVATE ${samples})
+    install(FILES ${samples} DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
+  endif()
   install(TARGETS ${NAME} LIBRARY DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
   install(FILES ${manifest} DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
+endfunction()
+
+function(backplane_add_conformance_test NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEVICES;ARGUMENTS")
+  if(NOT arg_DEVICES OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "backplane_add_conformance_test(${NAME}): give DEVICES, and what the command takes after ARGUMENTS")
+  endif()
+  foreach(device IN LISTS arg_DEVICES)
+    add_test(NAME ${NAME}.conformance.${device}
+      COMMAND Backplane::command conformance --device ${device} --plugin $<TARGET_FILE:${NAME}> ${arg_ARGUMENTS})
+  endforeach()
 endfunction()

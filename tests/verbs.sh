@@ -68,6 +68,21 @@ laws_on_simulator() {
   pytest_in simulator tests/python/laws --numprocesses "$jobs" --dist worksteal "$@"
 }
 
+# Every mode of the kit that judges, on each device of this tree that runs anywhere. The tables are kept with the results.
+whole_conformance() {
+  local device mode words status=0
+  for device in cpu sim simh; do
+    words=()
+    [ "$device" = cpu ] || words=(--plugin "$BACKPLANE_EXAMPLE_PLUGINS/simulator.so")
+    for mode in test grad stress; do
+      run backplane conformance --device "$device" --mode "$mode" "${words[@]}" >"$results/conformance-$device-$mode.txt" ||
+        { status=1; grep -B 1 '^  FAIL' "$results/conformance-$device-$mode.txt" | head -n 60 >&2; }
+      tail -n 1 "$results/conformance-$device-$mode.txt" >&2
+    done
+  done
+  return $status
+}
+
 # What runs: everything; under the thread sanitizer the C++ tests whose names match threaded_cpp.
 tests_of_preset() {
   local filter=$1 broken=0 cpp=()
@@ -86,6 +101,10 @@ tests_of_preset() {
     ops) # the laws and the fuzzer over every op; then the laws again where primitives alone have kernels
       pytest_shared python tests/python/laws tests/python/fuzz || broken=1
       laws_on_simulator || broken=1 ;;
+    conformance)
+      cpp_tests -R conformance || broken=1
+      pytest_shared python tests/python/conformance || broken=1
+      whole_conformance || broken=1 ;;
     transforms) # the generated laws are part of them
       cpp_tests -R '^(levels|tape|grad|jvp|batch|functions)/' || broken=1
       pytest_shared python tests/python/transforms tests/python/laws || broken=1 ;;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "backplane/device.hpp"
+#include "call/run_formula.hpp"
 #include "memory/device.hpp"
 #include "memory/expand.hpp"
 #include "memory/overlap.hpp"
@@ -59,7 +59,7 @@ Device& device_of_call(const Call& call) {
     if (call.args[i].tag == BP_TAG_DEVICE) return device_at(call.args[i].u.d);
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_GIVEN) return device_of(*impl(call.outs[i].u.t));
-  return device_at(default_device());
+  return device_at(device_of_numbers());
 }
 
 }  // namespace backplane::core

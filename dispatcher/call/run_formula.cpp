@@ -1,12 +1,43 @@
 #include "call/run_formula.hpp"
 
+#include "backplane/device.hpp"
+
 namespace backplane::core {
+namespace {
+
+constexpr bp_device kNowhere{~0u, 0};
+thread_local constinit bp_device formula_device __attribute__((tls_model("initial-exec"))) = kNowhere;
+
+// The device of the formula's arguments, while it runs.
+class FormulaDevice {
+ public:
+  FormulaDevice(const OpEntry& op, const bp_value* args) : before_(formula_device) {
+    for (int32_t i = 0; args && i < op.n_args; ++i) {
+      if (args[i].tag == BP_TAG_DEVICE) formula_device = args[i].u.d;
+      const bool is_list = args[i].tag == BP_TAG_TENSOR_LIST && args[i].count && args[i].u.tensors[0];
+      if (args[i].tag != BP_TAG_TENSOR && !is_list) continue;
+      const bp_tensor& tensor = is_list ? *args[i].u.tensors[0] : *args[i].u.t;
+      formula_device = {tensor.backend, tensor.ordinal};
+      return;
+    }
+  }
+  ~FormulaDevice() { formula_device = before_; }
+  FormulaDevice(const FormulaDevice&) = delete;
+
+ private:
+  bp_device before_;
+};
+
+}  // namespace
+
+bp_device device_of_numbers() { return formula_device.backend == kNowhere.backend ? default_device() : formula_device; }
 
 void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inputs, bp_value* results, uint64_t keys) {
   link_entry(const_cast<OpEntry&>(op));
   bp_frame frame = frame_of(*op.record);
   frame.keys = keys;
   inputs.frame = &frame;
+  const FormulaDevice device(op, inputs.args);
   evaluate(*op.record, formula, inputs, results, native_formulas.load(std::memory_order_relaxed));
 }
 

@@ -16,4 +16,8 @@ void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inp
 // The base of a view, whose arguments these are, with `piece` written where the view looks: its PUT formula.
 Tensor run_put(const OpEntry& op, const bp_formula& put, const bp_value* args, const bp_value& piece);
 
+// Where a call runs whose arguments are numbers alone: with the arguments of the formula that makes it, else on the
+// default device.
+bp_device device_of_numbers();
+
 }  // namespace backplane::core

@@ -8,6 +8,7 @@
 #include "cli/doctor.hpp"
 #include "cli/ops.hpp"
 #include "cli/plugins.hpp"
+#include "conformance.hpp"
 
 int main(int argc, char** argv) {
   using namespace backplane;
@@ -39,6 +40,18 @@ int main(int argc, char** argv) {
   CLI::App* lint = app.add_subcommand("lint", "checks a plugin's symbols, manifest and table");
   lint->add_option("PLUGIN.so", file, "the shared object")->required();
   lint->callback([&] { command = [&] { return cli::lint(file); }; });
+
+  conformance::Options tried;
+  CLI::App* kit = app.add_subcommand("conformance", "tries every op on a device against the CPU");
+  kit->add_option("--device", tried.device, "its name, as in sim or sim:1")->required();
+  kit->add_option("--plugin", tried.plugins, "shared objects to load first");
+  kit->add_option("--op", tried.op, "only ops whose name matches the pattern, as in 'bitwise_*'");
+  kit->add_option("--mode", tried.mode, "what is tried")->check(CLI::IsMember(conformance::mode_names()));
+  kit->add_option("--json", tried.json, "file for the outcome of every case");
+  kit->add_option("--html", tried.html, "file for a page with the table of ops and dtypes");
+  kit->add_flag("--short", tried.brief, "one sample per op and class of dtypes");
+  kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and fail nothing");
+  kit->callback([&] { command = [&] { return conformance::run(tried); }; });
 
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));

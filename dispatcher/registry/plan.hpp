@@ -35,6 +35,11 @@ struct KernelRow {
   bool for_all = false;  // backend "*"
 };
 
+// Changes a row as it is registered, so that calls of it reach whoever stands in front of it; nullptr: nobody does. Set
+// while nothing is being registered.
+using RowFilter = void (*)(bp_kernel_def& row, const PluginRecord& owner);
+inline constinit RowFilter row_filter = nullptr;
+
 // A key of an op.
 struct KeySlot {
   Handle handle = nullptr;  // nullptr: the op does not answer to the key

@@ -32,6 +32,19 @@ def test_there_and_back(sim):
     assert bp.asarray([1, 2], device="sim").tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("name", ["fmax", "fmin", "xlogy", "maximum", "logaddexp"])
+def test_a_number_goes_where_the_tensor_is(sim, name):
+    """Also inside decompositions and derivatives, whose calls of the number alone name no device."""
+    call, x = getattr(bp, name), bp.asarray([0.5, 3.0])
+    there = x.to(sim).requires_grad_()
+    for number in (2, float("nan")):
+        found = call(there, number)
+        assert found.device == "sim"
+        np.testing.assert_allclose(found.detach().numpy(), call(x, number).numpy(), rtol=1e-6)
+    call(there, 2.0).sum().backward()
+    assert there.grad.device == "sim"
+
+
 def test_its_memory_is_counted_and_limited_by_the_core(sim):
     x = bp.ones(1 << 20, device=sim)
     stats = bp.memory_stats(sim)

@@ -8,7 +8,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
 # Folders that compilers search, in the order in which our targets name them.
-SEARCHED = [".", "dispatcher/abi", "dispatcher/include", "dispatcher", "codegen", "backends/cpu", "backends/cuda",
+SEARCHED = [".", "dispatcher/abi", "dispatcher/include", "dispatcher", "conformance", "codegen", "backends/cpu", "backends/cuda",
             "backends/vulkan", "plugins/example", "python", "tests"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -12,7 +12,7 @@ import source_tree
 ABI = "dispatcher/abi/"
 PUBLIC = "dispatcher/include/"
 # From the lowest: each may include those before it. What is above puts itself into the tables of what is below.
-LAYERS = ("record", "memory", "registry", "call", "levels", "tape", "grad", "jvp", "batch", "functions", "loader")
+LAYERS = ("record", "memory", "registry", "call", "levels", "tape", "grad", "jvp", "batch", "functions", "loader", "checked")
 INSIDE = tuple(f"dispatcher/{layer}/" for layer in LAYERS)
 
 # Folder -> what of this tree its files may include, besides files of the folder itself.
@@ -20,6 +20,7 @@ ALLOWED = {
     ABI: (),
     PUBLIC: (ABI,),
     **{folder: (ABI, PUBLIC, *INSIDE[:i]) for i, folder in enumerate(INSIDE)},
+    "conformance/": (ABI, PUBLIC),
     "codegen/schema/": (ABI,),
     "codegen/check/": (ABI, "codegen/schema/"),
     "codegen/emit/": (ABI, "codegen/schema/", "codegen/check/"),

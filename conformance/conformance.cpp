@@ -1,0 +1,112 @@
+// From options to a report. See conformance.hpp.
+#include "conformance.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "backplane/checked.hpp"
+#include "backplane/device.hpp"
+#include "backplane/plugins.hpp"
+#include "subject.hpp"
+
+namespace backplane::conformance {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A pattern without "::" is one of short names.
+bool matches(const std::string& pattern, const std::string& name) {
+  const std::string what = pattern.find("::") == std::string::npos ? name.substr(name.find("::") + 2) : name;
+  return fnmatch(pattern.c_str(), what.c_str(), 0) == 0;
+}
+
+// What the plugin's own entries, if it has any, are sampled with.
+std::string samples_beside(const std::string& plugin) { return fs::path(plugin).replace_extension("samples.json"); }
+
+std::vector<Entry> entries_of(const Options& options) {
+  std::vector<Entry> all = read_samples(base_samples_path());
+  std::vector<std::string> files;
+  for (const PluginInfo& plugin : plugins()) {
+    if (plugin.state != "loaded" || plugin.ops.empty()) continue;
+    if (const std::string file = samples_beside(plugin.path); fs::exists(file)) files.push_back(file);
+  }
+  for (const std::string& file : files) {
+    std::vector<Entry> more = read_samples(file);
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+  std::erase_if(all, [&](const Entry& entry) { return !matches(options.op, entry.name); });
+  BP_CHECK(!all.empty() || options.op == kDeviceLaws, VALUE, "conformance: no op matches \"", options.op,
+           "\"; `backplane ops` lists them");
+  return all;
+}
+
+Subject subject_of(const Options& options) {
+  Subject subject{parse_device(options.device), parse_device("cpu"), BP_MASK_ANY, ""};
+  for (const DeviceInfo& info : devices()) {
+    if (info.device.backend != subject.device.backend || info.device.ordinal != subject.device.ordinal) continue;
+    subject.computes = BP_MASK_ANY & ~info.properties.lacks;
+    subject.plugin = info.plugin;
+  }
+  return subject;
+}
+
+std::string described(const Subject& subject) {
+  for (const DeviceInfo& info : devices())
+    if (info.device.backend == subject.device.backend && info.device.ordinal == subject.device.ordinal)
+      return fmt::format("{} ({}, plugin {})", info.name, info.description, info.plugin);
+  return device_name(subject.device);
+}
+
+void show_progress(size_t done, size_t all, const std::string& name) {
+  constexpr size_t kWidth = 30;
+  const size_t filled = kWidth * done / std::max<size_t>(all, 1);
+  fmt::print(stderr, "\r[{:<{}}] {:>3}% {:<40.40}", std::string(filled, '#'), kWidth,
+             100 * done / std::max<size_t>(all, 1), name);
+  std::fflush(stderr);
+}
+
+struct NamedMode {
+  const char* name;
+  Mode* run;
+};
+constexpr NamedMode kModes[] = {{"test", run_tests},
+                                {"grad", run_gradients},
+                                {"perf", run_timing},
+                                {"support", run_support},
+                                {"stress", run_stress}};
+
+}  // namespace
+
+std::vector<std::string> mode_names() {
+  std::vector<std::string> names;
+  for (const NamedMode& mode : kModes) names.emplace_back(mode.name);
+  return names;
+}
+
+int run(const Options& options) {
+  const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
+  BP_CHECK(mode != std::end(kModes), VALUE, "conformance: there is no mode \"", options.mode, "\"");
+  enable_checked_kernels();
+  check_kernels(false);  // those of the calls that ask for it
+  for (const std::string& plugin : options.plugins) load_plugin(plugin);
+  const Subject subject = subject_of(options);
+  const std::vector<Entry> entries = entries_of(options);
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const Progress progress = terminal ? Progress(show_progress) : [](size_t, size_t, const std::string&) {};
+  std::vector<Outcome> outcomes;
+  const auto start = std::chrono::steady_clock::now();
+  mode->run(subject, entries, options, progress, outcomes);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (terminal) fmt::print(stderr, "\r{:80}\r", "");
+  const std::string device = described(subject);
+  if (!options.json.empty()) write_json(options, device, outcomes, seconds);
+  if (!options.html.empty()) write_html(options, device, outcomes, seconds);
+  return report(options, device, outcomes, seconds);
+}
+
+}  // namespace backplane::conformance

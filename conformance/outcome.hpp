@@ -1,0 +1,61 @@
+// What the kit found: an outcome per call, and the report over all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backplane/abi/base.h"
+
+namespace backplane::conformance {
+
+enum class Verdict : uint8_t { kPass, kFail, kUnsupported };
+
+// How the device runs an op: its own kernel, kernels of the parts, the host, a view's metadata, or not at all.
+enum class Route : uint8_t { kNative, kDecomposed, kHost, kView, kNone };
+inline constexpr const char* kRouteNames[] = {"native", "decomposed", "host", "view", "unsupported"};
+
+struct Outcome {
+  std::string op;     // or the law of the device that was tried
+  std::string check;  // "values", "strided", "leak"
+  bp_dtype dtype = BP_DTYPE_NONE;
+  size_t sample = 0;
+  size_t elements = 0;  // of the arguments: the smallest failing sample is shown
+  Verdict verdict = Verdict::kPass;
+  Route route = Route::kNone;
+  std::string text{};  // of a failure or a refusal
+  double seconds = 0;  // of one call, in perf mode
+  double ratio = 0;    // to the CPU, in perf mode
+};
+
+struct Options {
+  std::string device = "cpu";
+  std::vector<std::string> plugins;
+  std::string op = "*";
+  std::string mode = "test";
+  std::string json, html;
+  bool brief = false;    // one sample per op and class of dtypes
+  bool partial = false;  // what the device has no kernel for is listed, not failed
+};
+
+// Prints the table of the outcomes, and writes the files that the options name. The exit status: 0 when all passed.
+int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds);
+void write_json(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
+                double seconds);
+void write_html(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
+                double seconds);
+
+// Counts and the failure to show, per op.
+struct Row {
+  size_t passed = 0, failed = 0, unsupported = 0;
+  std::map<bp_dtype, Route> routes;
+  const Outcome* worst = nullptr;    // the failure with the fewest elements
+  const Outcome* refusal = nullptr;  // the first reason of the plugin
+  double seconds = 0, ratio = 0;
+};
+std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes);
+// "native float32 float64; unsupported complex64"
+std::string routes_text(const Row& row);
+
+}  // namespace backplane::conformance

@@ -1,0 +1,96 @@
+// The table that ends a run, and its JSON. See outcome.hpp.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "backplane/device.hpp"
+#include "outcome.hpp"
+
+namespace backplane::conformance {
+namespace {
+
+constexpr const char* kVerdicts[] = {"pass", "fail", "unsupported"};
+
+std::string dtype_text(bp_dtype dtype) { return dtype == BP_DTYPE_NONE ? "-" : dtype_name(dtype); }
+
+std::string place_text(const Outcome& outcome) {
+  return fmt::format("{}, sample {}, {}", outcome.check, outcome.sample, dtype_text(outcome.dtype));
+}
+
+}  // namespace
+
+std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
+  std::map<std::string, Row> rows;
+  for (const Outcome& outcome : outcomes) {
+    Row& row = rows[outcome.op];
+    if (outcome.verdict == Verdict::kPass) ++row.passed;
+    if (outcome.verdict == Verdict::kUnsupported && ++row.unsupported && !row.refusal) row.refusal = &outcome;
+    if (outcome.verdict == Verdict::kFail && ++row.failed)
+      if (!row.worst || outcome.elements < row.worst->elements) row.worst = &outcome;
+    // The first call of a dtype says how it runs: the sample as it is written.
+    if (outcome.check == "values" || outcome.verdict == Verdict::kUnsupported)
+      row.routes.emplace(outcome.dtype, outcome.route);
+    row.seconds = std::max(row.seconds, outcome.seconds);
+    row.ratio = std::max(row.ratio, outcome.ratio);
+  }
+  return rows;
+}
+
+std::string routes_text(const Row& row) {
+  std::map<Route, std::string> dtypes;
+  for (const auto& [dtype, route] : row.routes)
+    dtypes[route] += dtype == BP_DTYPE_NONE ? "" : std::string(" ") + dtype_name(dtype);
+  std::string text;
+  for (const auto& [route, names] : dtypes)
+    text += fmt::format("{}{}{}", text.empty() ? "" : "; ", kRouteNames[static_cast<size_t>(route)],
+                        dtypes.size() == 1 ? "" : names);
+  return text;
+}
+
+int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds) {
+  size_t passed = 0, failed = 0, unsupported = 0, width = 4;
+  const std::map<std::string, Row> rows = rows_of(outcomes);
+  for (const auto& [op, row] : rows) width = std::max(width, op.size());
+  fmt::print("{:<{}}  {:>6} {:>6}  runs\n", "op", width, "pass", "fail");
+  for (const auto& [op, row] : rows) {
+    passed += row.passed, failed += row.failed, unsupported += row.unsupported;
+    fmt::print("{:<{}}  {:>6} {:>6}  {}", op, width, row.passed, row.failed, routes_text(row));
+    if (row.ratio > 0) fmt::print("  {:.1f} us, {:.2f} of the CPU's time", row.seconds * 1e6, row.ratio);
+    fmt::print("\n");
+    if (row.worst) fmt::print("  FAIL {}: {}\n", place_text(*row.worst), row.worst->text);
+    if (row.refusal) fmt::print("  unsupported {}: {}\n", place_text(*row.refusal), row.refusal->text);
+  }
+  const bool good = failed == 0 && passed > 0;
+  fmt::print("\nconformance {} of {}: {} in {:.1f} s: {} cases of {} ops, {} passed, {} failed, {} unsupported\n",
+             options.mode, device, good ? "PASS" : "FAIL", seconds, outcomes.size(), rows.size(), passed, failed,
+             unsupported);
+  return good ? 0 : 1;
+}
+
+void write_json(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
+                double seconds) {
+  nlohmann::json cases = nlohmann::json::array();
+  for (const Outcome& outcome : outcomes) {
+    nlohmann::json row{{"op", outcome.op},
+                       {"check", outcome.check},
+                       {"dtype", dtype_text(outcome.dtype)},
+                       {"sample", outcome.sample},
+                       {"verdict", kVerdicts[static_cast<size_t>(outcome.verdict)]},
+                       {"runs", kRouteNames[static_cast<size_t>(outcome.route)]}};
+    if (!outcome.text.empty()) row["text"] = outcome.text;
+    if (outcome.seconds > 0) row["seconds"] = outcome.seconds;
+    if (outcome.ratio > 0) row["ratio"] = outcome.ratio;
+    cases.push_back(std::move(row));
+  }
+  const nlohmann::json document{{"device", device},
+                                {"mode", options.mode},
+                                {"contract", fmt::format("{}.{}", BP_ABI_MAJOR, BP_ABI_MINOR)},
+                                {"seconds", seconds},
+                                {"cases", std::move(cases)}};
+  std::ofstream file(options.json);
+  file << document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  BP_CHECK(file.good(), VALUE, "conformance: ", options.json, ": cannot be written");
+}
+
+}  // namespace backplane::conformance

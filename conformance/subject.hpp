@@ -1,0 +1,37 @@
+// What is tried: a device, and the device that answers what is right.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "outcome.hpp"
+#include "registry.hpp"
+
+namespace backplane::conformance {
+
+struct Subject {
+  bp_device device;     // under test
+  bp_device reference;  // the CPU
+  bp_dtype_mask computes = BP_MASK_ANY;
+  std::string plugin;  // that brought the device
+  bool is_reference() const { return device.backend == reference.backend; }
+};
+
+// Told after each entry: how many are done, of how many, and the next one's name.
+using Progress = std::function<void(size_t, size_t, const std::string&)>;
+
+// A mode: calls every sample of the entries in its way, and appends what it found.
+using Mode = void(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
+                  const Progress& progress, std::vector<Outcome>& outcomes);
+Mode run_tests;      // results
+Mode run_gradients;  // derivatives: against the CPU's in float64, and those against finite differences
+Mode run_support;    // how each op reaches the device, in every dtype
+Mode run_stress;     // many threads at once, and no memory
+Mode run_timing;     // against the CPU's time
+
+// The laws of the device's table. They stand in reports, and in --op, under this name.
+inline constexpr const char* kDeviceLaws = "(device)";
+void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes);
+
+}  // namespace backplane::conformance

@@ -1,0 +1,128 @@
+// Mode test: every sample in every dtype and way against the reference in higher precision. See subject.hpp.
+#include <algorithm>
+
+#include "backplane/plugins.hpp"
+#include "trial.hpp"
+#include "variants.hpp"
+
+namespace backplane::conformance {
+namespace {
+
+// Codes that an error of that name may have: more special ones stand for it.
+std::vector<bp_status> codes_of(const std::string& error) {
+  if (error == "ShapeError") return {BP_ERROR_SHAPE};
+  if (error == "DtypeError") return {BP_ERROR_DTYPE};
+  if (error == "DataError") return {BP_ERROR_DATA};
+  if (error == "IndexError") return {BP_ERROR_INDEX};
+  if (error == "TypeError") return {BP_ERROR_TYPE, BP_ERROR_DTYPE};
+  if (error == "NotImplementedError") return {BP_ERROR_NOT_IMPLEMENTED};
+  return {BP_ERROR_VALUE, BP_ERROR_SHAPE, BP_ERROR_DATA, BP_ERROR_OVERFLOW};
+}
+
+class EntryTest {
+ public:
+  EntryTest(const Subject& subject, const Entry& entry, const Options& options, std::vector<Outcome>& outcomes)
+      : subject_(subject), entry_(entry), options_(options), outcomes_(outcomes) {}
+
+  void run() {
+    size_t tried = 0;
+    for (size_t sample = 0; sample < entry_.samples.size(); ++sample) {
+      if (!entry_.samples[sample].error.empty()) {
+        run_error(sample);
+        continue;
+      }
+      if (options_.brief && tried++) continue;
+      std::vector<bp_dtype> dtypes = dtypes_of(entry_, entry_.samples[sample]);
+      const std::vector<bp_dtype> first = representatives(dtypes);
+      if (options_.brief) dtypes = first;
+      if (dtypes.empty()) dtypes.push_back(BP_DTYPE_NONE);
+      for (const bp_dtype dtype : dtypes) run_sample(sample, dtype);
+    }
+    run_again();
+  }
+
+ private:
+  void run_sample(size_t sample, bp_dtype dtype) {
+    const Inputs inputs = inputs_of(subject_, entry_, sample, dtype);
+    CallResult expected;
+    for (Variant& variant : variants_of(entry_, inputs, dtype)) {
+      if (variant.check == "values" || !variant.same_inputs) {
+        CallResult now = reference_call(subject_, entry_, variant.inputs, dtype);
+        if (variant.same_inputs) expected = now;
+        run_variant(sample, dtype, variant, now);
+      } else {
+        run_variant(sample, dtype, variant, expected);
+      }
+      if (outcomes_.back().verdict == Verdict::kUnsupported) break;  // in every way, for the same reason
+    }
+  }
+
+  void run_variant(size_t sample, bp_dtype dtype, const Variant& variant, const CallResult& expected) {
+    Outcome outcome{entry_.name, variant.check, dtype, sample, elements_of(variant.inputs)};
+    const CallResult found = run_call(entry_, variant.inputs, subject_.device, variant.options);
+    judge(entry_, options_, found, expected, outcome);
+    outcomes_.push_back(std::move(outcome));
+  }
+
+  // What a call leaves behind besides its results, it leaves behind each time.
+  void run_again() {
+    constexpr int kCalls = 4;
+    const auto passed = std::find_if(outcomes_.rbegin(), outcomes_.rend(), [&](const Outcome& outcome) {
+      return outcome.op != entry_.name || (outcome.verdict == Verdict::kPass && outcome.check == "values");
+    });
+    if (passed == outcomes_.rend() || passed->op != entry_.name) return;
+    Outcome outcome{entry_.name, "leak", passed->dtype, passed->sample, passed->elements};
+    const Inputs inputs = inputs_of(subject_, entry_, outcome.sample, outcome.dtype);
+    const auto tensors_alive = [&] {
+      for (int i = 0; i < kCalls; ++i) run_call(entry_, inputs, subject_.device);
+      uint64_t leases = 0;
+      for (const PluginInfo& plugin : plugins())
+        if (plugin.name == subject_.plugin) leases = plugin.leases;
+      return leases;
+    };
+    const uint64_t before = tensors_alive(), after = tensors_alive();
+    if (after >= before + kCalls) {
+      outcome.verdict = Verdict::kFail;
+      outcome.text = std::to_string(kCalls) + " calls left " + std::to_string(after - before) +
+                     " tensors of the device alive; a kernel releases what it retains";
+    }
+    outcomes_.push_back(std::move(outcome));
+  }
+
+  void run_error(size_t sample) {
+    const std::string& error = entry_.samples[sample].error;
+    const std::vector<bp_dtype> dtypes = dtypes_of(entry_, entry_.samples[sample]);
+    const std::vector<bp_dtype> first = representatives(dtypes);
+    const bp_dtype dtype = first.empty() ? bp_dtype{BP_DTYPE_NONE} : first.front();
+    const Inputs inputs = draw_inputs(entry_, sample, dtype, subject_.computes, true);
+    Outcome outcome{entry_.name, "error", dtype, sample, elements_of(inputs)};
+    const CallResult found = run_call(entry_, inputs, subject_.device);
+    const std::vector<bp_status> codes = codes_of(error);
+    if (found.ok())
+      outcome.text = "found a result, expected " + error;
+    else if (!std::count(codes.begin(), codes.end(), found.status))
+      outcome.text = "found the error \"" + found.message + "\", expected " + error;
+    else if (found.message.find(entry_.name) == std::string::npos)
+      outcome.text = "the message does not name the op: \"" + found.message + "\"";
+    if (!outcome.text.empty()) outcome.verdict = Verdict::kFail;
+    outcomes_.push_back(std::move(outcome));
+  }
+
+  const Subject& subject_;
+  const Entry& entry_;
+  const Options& options_;
+  std::vector<Outcome>& outcomes_;
+};
+
+}  // namespace
+
+void run_tests(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
+               const Progress& progress, std::vector<Outcome>& outcomes) {
+  if (options.op == "*" || options.op == kDeviceLaws) run_device_laws(subject, outcomes);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    progress(i, entries.size(), entries[i].name);
+    if (!entries[i].has("higher_order")) EntryTest(subject, entries[i], options, outcomes).run();
+  }
+}
+
+}  // namespace backplane::conformance

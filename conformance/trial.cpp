@@ -1,0 +1,91 @@
+// See trial.hpp.
+#include "trial.hpp"
+
+#include <algorithm>
+
+#include "compare.hpp"
+
+namespace backplane::conformance {
+namespace {
+
+// Process-wide switches of the core, for as long as this lives.
+class Forced {
+ public:
+  explicit Forced(bool forced) : before_(force_decompositions(forced)) {}
+  ~Forced() { force_decompositions(before_); }
+  Forced(const Forced&) = delete;
+
+ private:
+  bool before_;
+};
+
+}  // namespace
+
+// One per class of dtypes that the dtypes hold, the usual one first: what all ways of calling are tried in.
+std::vector<bp_dtype> representatives(const std::vector<bp_dtype>& dtypes) {
+  static constexpr bp_dtype kPreferred[][4] = {{BP_FLOAT32, BP_FLOAT64, BP_FLOAT16, BP_BFLOAT16},
+                                               {BP_COMPLEX64, BP_COMPLEX128, BP_COMPLEX64, BP_COMPLEX64},
+                                               {BP_INT32, BP_INT64, BP_INT16, BP_INT8},
+                                               {BP_UINT8, BP_UINT16, BP_UINT32, BP_UINT64},
+                                               {BP_BOOL, BP_BOOL, BP_BOOL, BP_BOOL}};
+  std::vector<bp_dtype> found;
+  for (const auto& row : kPreferred)
+    for (const bp_dtype dtype : row)
+      if (std::count(dtypes.begin(), dtypes.end(), dtype)) {
+        found.push_back(dtype);
+        break;
+      }
+  return found;
+}
+
+size_t elements_of(const Inputs& inputs) {
+  size_t count = 0;
+  for (const Input& input : inputs)
+    for (const auto& array : input.arrays) count += array ? array->count() : 0;
+  return count;
+}
+
+Route route_of(const Entry& entry, const CallCounts& counts) {
+  if (counts.host_fallbacks) return Route::kHost;
+  if (counts.decompositions) return Route::kDecomposed;
+  if (counts.kernels) return Route::kNative;
+  return entry.has("view") || entry.has("maybe_view") ? Route::kView : Route::kDecomposed;
+}
+
+bool widens(const Entry& entry, bp_dtype dtype) {
+  return dtype != BP_DTYPE_NONE && dtype != widest(dtype) && entry.compare != "distribution" && !entry.has("dynamic") &&
+         !entry.exempt("dtypes");
+}
+
+Inputs inputs_of(const Subject& subject, const Entry& entry, size_t sample, bp_dtype dtype) {
+  return draw_inputs(entry, sample, dtype, subject.computes, dtype == BP_DTYPE_NONE);
+}
+
+CallResult reference_call(const Subject& subject, const Entry& entry, const Inputs& inputs, bp_dtype dtype) {
+  const bool wide = widens(entry, dtype);
+  const bool same_kernel = subject.is_reference() && !wide;
+  Forced forced(same_kernel && entry.decomposes && !entry.has("composite") && !entry.exempt("decompose"));
+  return run_call(entry, wide ? widened(inputs) : inputs, subject.reference, {.as_sampled = false});
+}
+
+void judge_failure(const Options& options, bp_status status, const std::string& message, Outcome& outcome) {
+  const bool lacking = message.find("does not compute in") != std::string::npos;
+  const bool missing = status == BP_ERROR_NOT_IMPLEMENTED;
+  outcome.verdict = lacking || (missing && options.partial) ? Verdict::kUnsupported : Verdict::kFail;
+  outcome.text = message;
+}
+
+void judge(const Entry& entry, const Options& options, const CallResult& found, const CallResult& expected,
+           Outcome& outcome) {
+  if (!found.ok()) {
+    if (expected.ok() || found.status != expected.status) judge_failure(options, found.status, found.message, outcome);
+    return;
+  }
+  outcome.route = route_of(entry, found.counts);
+  outcome.text = !found.touched.empty() ? found.touched.front()
+                 : !expected.ok()       ? "found a result, expected the error: " + expected.message
+                                        : difference(entry, found.results, expected.results);
+  if (!outcome.text.empty()) outcome.verdict = Verdict::kFail;
+}
+
+}  // namespace backplane::conformance

@@ -1,0 +1,30 @@
+// What the modes share: in which dtypes a sample is called, what answers what is right, and how an outcome is judged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+#include "subject.hpp"
+
+namespace backplane::conformance {
+
+// One per class of dtypes that the dtypes hold, the usual one first.
+std::vector<bp_dtype> representatives(const std::vector<bp_dtype>& dtypes);
+size_t elements_of(const Inputs& inputs);
+
+// Is the same call in the widest dtype what this one rounds?
+bool widens(const Entry& entry, bp_dtype dtype);
+// The inputs that the sample is called with on the device.
+Inputs inputs_of(const Subject& subject, const Entry& entry, size_t sample, bp_dtype dtype);
+// On the CPU, in the widest dtype; where that would be the very kernel under test, by the entry's decomposition.
+CallResult reference_call(const Subject& subject, const Entry& entry, const Inputs& inputs, bp_dtype dtype);
+
+Route route_of(const Entry& entry, const CallCounts& counts);
+// The outcome of a call that failed where the reference does not: unsupported where the device says so, else a failure.
+void judge_failure(const Options& options, bp_status status, const std::string& message, Outcome& outcome);
+// The outcome of a call that the reference answers with `expected`.
+void judge(const Entry& entry, const Options& options, const CallResult& found, const CallResult& expected,
+           Outcome& outcome);
+
+}  // namespace backplane::conformance
