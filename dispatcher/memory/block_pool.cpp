@@ -54,11 +54,25 @@ bool BlockPool::is_complete(Block& block) const {
   return block.uses.empty();
 }
 
-BlockPool::Block* BlockPool::find(FreeBlocks& blocks, uint64_t size, bool of_own_stream) {
+BlockPool::Block* BlockPool::find(FreeBlocks& blocks, uint64_t size) {
   Block wanted(nullptr, size, 0, nullptr);
-  for (auto at = blocks.lower_bound(&wanted); at != blocks.end() && fits(**at, size); ++at)
-    if (of_own_stream || is_complete(**at)) return *at;
-  return nullptr;
+  const auto at = blocks.lower_bound(&wanted);
+  return at != blocks.end() && fits(**at, size) ? *at : nullptr;
+}
+
+// What no work uses any more is nobody's: every stream may have it, and neighbours grow together whose they were.
+void BlockPool::disown_idle() {
+  std::vector<Block*> idle;
+  for (auto& [home, blocks] : free_)
+    if (home)
+      for (Block* block : blocks)
+        if (is_complete(*block)) idle.push_back(block);
+  for (Block* block : idle) {
+    free_[block->home].erase(block);
+    block->free = false;
+    block->home = nullptr;
+  }
+  for (Block* block : idle) enter(block);
 }
 
 // Blocks whose other streams have ended become their own stream's again.
@@ -74,9 +88,12 @@ void BlockPool::settle() {
 void* BlockPool::take(uint64_t size, Stream* stream) {
   size = rounded(size);
   settle();
-  Block* found = find(free_[stream], size, true);
-  for (auto& [home, blocks] : free_)
-    if (!found && home != stream) found = find(blocks, size, false);
+  Block* found = find(free_[stream], size);
+  if (!found) found = find(free_[nullptr], size);
+  if (!found) {
+    disown_idle();
+    found = find(free_[nullptr], size);
+  }
   if (!found) return nullptr;
   free_[found->home].erase(found);
   found->free = false;
@@ -158,19 +175,20 @@ void BlockPool::enter(Block* block) {
 
 std::vector<BlockPool::Segment> BlockPool::drop_unused(uint64_t keep) {
   settle();
+  disown_idle();
   std::vector<Segment> dropped;
-  for (auto& [home, blocks] : free_)
-    for (auto at = blocks.begin(); at != blocks.end() && reserved_ - in_use_ > keep;) {
-      Block* block = *at;
-      if (block->segment != block->size || !is_complete(*block)) {
-        ++at;
-        continue;
-      }
-      dropped.push_back({block->data, block->size});
-      reserved_ -= block->size;
-      at = blocks.erase(at);
-      blocks_.erase(block->data);
+  FreeBlocks& blocks = free_[nullptr];
+  for (auto at = blocks.begin(); at != blocks.end() && reserved_ - in_use_ > keep;) {
+    Block* block = *at;
+    if (block->segment != block->size) {
+      ++at;
+      continue;
     }
+    dropped.push_back({block->data, block->size});
+    reserved_ -= block->size;
+    at = blocks.erase(at);
+    blocks_.erase(block->data);
+  }
   return dropped;
 }
 

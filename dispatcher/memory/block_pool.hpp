@@ -61,7 +61,7 @@ class BlockPool {
     char* data;
     uint64_t size;
     uint64_t segment;  // size of the whole, for the first block of one; else 0
-    Stream* home;
+    Stream* home;      // nullptr: nobody's
     bool free = false;
     bool waiting = false;          // of `waiting_`: streams beside its own use it
     std::vector<StorageUse> uses;  // that may still run, of this tenant and of those before it
@@ -77,7 +77,8 @@ class BlockPool {
 
   uint64_t rounded(uint64_t size) const;
   bool fits(const Block& block, uint64_t size) const;
-  Block* find(FreeBlocks& blocks, uint64_t size, bool of_own_stream);
+  Block* find(FreeBlocks& blocks, uint64_t size);
+  void disown_idle();
   bool is_complete(Block& block) const;
   void settle();
   void enter(Block* block);

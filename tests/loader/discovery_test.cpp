@@ -3,6 +3,7 @@
 #include "memory/plugin_finder.hpp"
 
 #include "loader/plugin_files.hpp"
+#include "memory/device.hpp"
 
 namespace backplane::loader_test {
 namespace {
@@ -35,8 +36,9 @@ TEST(Discovery, FindingOpensNothingAndTheFirstLookUpOpens) {
 
 TEST(Discovery, ABackendOpensThePluginsWithKernelsForIt) {
   const Folder folder;
-  folder.plant("second", "second", "\"backends\": [\"second\"]");
-  const std::string kernels = folder.plant("larger", "larger", "\"kernels_for\": [\"second\"]");
+  folder.plant("second", "second", "\"backends\": [\"second\"], \"ops\": [\"second::scale\", \"second::poison\"]");
+  const std::string kernels =
+      folder.plant("larger", "larger", "\"kernels_for\": [\"second\"], \"ops\": [\"larger::scale\"]");
   add_plugin_path(folder.path());
   EXPECT_THAT(core::plugin_finder.known_backends(), Contains("second"));
   EXPECT_EQ(state_at(kernels), "found");
@@ -45,6 +47,16 @@ TEST(Discovery, ABackendOpensThePluginsWithKernelsForIt) {
   EXPECT_FALSE(core::plugin_finder.for_backend("second")) << "open already";
   unload_plugin("larger");
   unload_plugin("second");
+}
+
+TEST(Discovery, APluginThatRegistersWhatItsManifestDoesNotNameIsRefused) {
+  const Folder folder;
+  const std::string path =
+      folder.plant("second", "second", "\"backends\": [\"another\"], \"ops\": [\"second::scale\"]");
+  EXPECT_THAT(failure_of([&] { load_plugin(path); }).text,
+              AllOf(HasSubstr("registers the backend \"second\""), HasSubstr("\"backends\""),
+                    HasSubstr("nothing of plugin \"second\" stays registered")));
+  EXPECT_EQ(core::find_backend("second"), nullptr);
 }
 
 TEST(Discovery, ARefusalIsToldToWhoAsksAndKept) {

@@ -119,6 +119,14 @@ bp_status twice(const bp_frame* frame, const bp_value* args, int32_t, bp_value* 
   return BP_OK;
 }
 
+// Takes two blocks of scratch, and records nothing.
+void* scratch_blocks[2];
+bp_status with_scratch(const bp_frame* frame, const bp_value*, int32_t, bp_value*, int32_t) {
+  for (void*& block : scratch_blocks)
+    if (bp_status status = frame->host->scratch(frame, 4096, &block)) return status;
+  return BP_OK;
+}
+
 bp_device lazy_backend() {
   static const bp_device id = [] {
     null_backend();
@@ -128,6 +136,9 @@ bp_device lazy_backend() {
     bp_backend_def backend = definition();
     EXPECT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
     bp_kernel_def kernel = kernel_row("bp::negative", "lazy", twice);  // any unary op will do
+    kernel.dtypes = BP_DTYPE_BIT(BP_FLOAT64);
+    EXPECT_EQ(core::host_table.register_kernel(record, &kernel), BP_OK) << core::host_table.get_error();
+    kernel = kernel_row("bp::exp", "lazy", with_scratch);
     kernel.dtypes = BP_DTYPE_BIT(BP_FLOAT64);
     EXPECT_EQ(core::host_table.register_kernel(record, &kernel), BP_OK) << core::host_table.get_error();
     return parse_device("lazy");
@@ -191,6 +202,79 @@ TEST(Stream, FreedMemoryIsReusedAtOnceOnItsOwnStreamOnly) {
   Tensor near = empty(x.shape(), BP_FLOAT64, lazy_backend());
   EXPECT_EQ(near.get()->dl.data, block);
   core::synchronize(d);
+}
+
+TEST(Stream, ScratchBlocksOfACallAreApartAndLaterCallsMayHaveThem) {
+  Tensor x = lazy({1});
+  op("exp", {value(x)});
+  void* const first = scratch_blocks[0];
+  EXPECT_NE(scratch_blocks[0], scratch_blocks[1]);
+  op("exp", {value(x)});
+  EXPECT_TRUE(scratch_blocks[0] == first || scratch_blocks[1] == first) << "the stream is in order";
+}
+
+// What work on a stream has to wait for, of a storage's uses on others.
+int waits_of(core::Stream& stream, bp_storage* storage, bool writes) {
+  core::Device& d = *storage->device;
+  std::lock_guard lock(d.lock);
+  const int before = device.stream_waits;
+  core::issue(stream, "test", &storage, writes ? 0 : 1, &storage, writes ? 1 : 0);
+  return device.stream_waits - before;
+}
+
+TEST(Stream, ReadersRunSideBySideAndAWriterComesAfterAll) {
+  core::Device& d = core::device_at(lazy_backend());
+  core::Stream &a = core::current_stream(d), &b = core::new_stream(d), &c = core::new_stream(d);
+  Tensor x = lazy({1, 2});
+  bp_storage* storage = x.get()->storage;
+  EXPECT_EQ(waits_of(b, storage, false), 1) << "behind the write";
+  EXPECT_EQ(waits_of(c, storage, false), 1) << "behind the write, not behind the other reader";
+  EXPECT_EQ(waits_of(a, storage, false), 0);
+  EXPECT_EQ(waits_of(b, storage, false), 1) << "the write is not complete yet";
+  EXPECT_EQ(waits_of(a, storage, true), 2) << "behind both readers";
+  EXPECT_EQ(waits_of(c, storage, true), 1) << "behind the last write alone";
+  core::synchronize(d);
+}
+
+TEST(Stream, ABlockThatAnotherStreamReadsIsNotReused) {
+  core::Device& d = core::device_at(lazy_backend());
+  core::Stream &own = core::current_stream(d), &other = core::new_stream(d);
+  for (int i = 0; i < 100; ++i) doubled(lazy({1}));  // its tickets are ahead of the other's
+  const int64_t shape[] = {4096};
+  Tensor x = empty(shape, BP_FLOAT64, lazy_backend());
+  void* const block = x.get()->dl.data;
+  waits_of(own, x.get()->storage, true);
+  waits_of(other, x.get()->storage, false);
+  core::wait_for(own, own.issued);
+  x = Tensor();
+  EXPECT_NE(empty(shape, BP_FLOAT64, lazy_backend()).get()->dl.data, block);
+  core::synchronize(d);
+  EXPECT_EQ(empty(shape, BP_FLOAT64, lazy_backend()).get()->dl.data, block);
+}
+
+// Memory that the host can address, on a device whose work runs when somebody waits.
+TEST(Stream, TheHostWaitsForSharedMemoryBeforeItTouchesIt) {
+  lazy_backend();
+  auto* record = new bp_plugin_record;
+  record->name = "unified";
+  record->index = 3;
+  bp_backend_def backend = definition();
+  backend.name = "unified";
+  backend.flags = BP_BACKEND_ADDRESSABLE | BP_BACKEND_HOST_MEMORY;
+  ASSERT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
+  bp_kernel_def kernel = kernel_row("bp::negative", "unified", twice);
+  kernel.dtypes = BP_DTYPE_BIT(BP_FLOAT64);
+  ASSERT_EQ(core::host_table.register_kernel(record, &kernel), BP_OK) << core::host_table.get_error();
+  const bp_device unified = parse_device("unified");
+  const double numbers[] = {1, 2, 3};
+  const int64_t shape[] = {3};
+  Tensor x = from_host(numbers, shape, {}, BP_FLOAT64, unified);
+  EXPECT_EQ(values(doubled(doubled(x))), (std::vector<double>{4, 8, 12}));
+  void* const block = doubled(x).get()->dl.data;  // given back while its work is queued
+  const double others[] = {7, 7, 7};
+  Tensor later = from_host(others, shape, {}, BP_FLOAT64, unified);
+  EXPECT_EQ(later.get()->dl.data, block);
+  EXPECT_EQ(values(later), (std::vector<double>{7, 7, 7}));
 }
 
 // The last test: it kills the device.
