@@ -14,7 +14,7 @@ PLUGIN = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent")) / "test
 PROGRAM = f"""
 import backplane as bp
 bp.load_plugin({str(PLUGIN)!r})
-x = bp.ones((64,), device="broken")
+x = bp.ones((64,), device="broken") * 1.5
 for _ in range(3):
     y = bp.{{name}}(x)
 bp.synchronize("broken")

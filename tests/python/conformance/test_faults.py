@@ -28,7 +28,7 @@ FAULTS = {
     "no_message": ("tanh", "bp::tanh", "values", "no message"),
     "leak": ("floor", "bp::floor", "leak", "tensors of the device alive"),
     "writes_argument": ("ceil", "bp::ceil", "values", "wrote into its argument 1"),
-    "scratch_kept": ("negative", "bp::negative", "values", "scratch memory of an earlier call"),
+    "scratch_kept": ("negative", "bp::negative", "values|broadcast", "scratch memory of an earlier call"),
     "lost_error": ("index", "bp::index", "error", "found a result, expected DataError"),
     "stream_wait": ("(device)", "(device)", "stream_wait", "a stream read"),
     "completed_falls": ("(device)", "(device)", "tickets", "completed fell from"),
