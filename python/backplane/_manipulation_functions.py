@@ -85,8 +85,10 @@ def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tens
     repeats = op.broadcast_to(repeats, (x.shape[axis],))
     if repeats.size and bool(op.any(op.less(repeats, 0))):
         raise _core.ArgumentValueError(f"repeat: argument repeats: found {int(op.min(repeats))}, expected counts from 0 on")
-    total = int(op.sum(repeats))
-    return op.repeat_each(x, repeats, total, axis=axis)
+    total = float(op.sum(op.cast(repeats, _core.float64)))  # an integer would wrap
+    if total >= 2**53:
+        raise _core.OutOfMemoryError(f"repeat: argument repeats: found counts of {total:.0f} in all, which no memory holds")
+    return op.repeat_each(x, repeats, int(total), axis=axis)
 
 
 def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
