@@ -4,6 +4,7 @@
 
 #include "call/decomposition.hpp"
 #include "call/dispatch.hpp"
+#include "call/row.hpp"
 #include "call/run_formula.hpp"
 #include "levels/inplace.hpp"
 #include "memory/epoch.hpp"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def broadcast_shapes(*shapes: Sequence[int | None]) -> tuple[int | None, ...]:
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The tensors as views of the shape to which they broadcast."""
+    for x in arrays:
+        require_tensor("broadcast_arrays", "arrays", x)
     shape = broadcast_shapes(*(x.shape for x in arrays))
     return tuple(op.broadcast_to(x, shape) for x in arrays)
 
@@ -223,6 +225,8 @@ def ravel(x: Tensor, /) -> Tensor:
 
 
 def _each(function, arrays):
+    for x in arrays:
+        require_tensor("atleast", "arrays", x)
     found = tuple(function(x) for x in arrays)
     return found[0] if len(found) == 1 else found
 
