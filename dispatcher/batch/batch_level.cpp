@@ -143,15 +143,18 @@ BatchScope::~BatchScope() = default;
 
 Tensor BatchScope::enter(const Tensor& input, int32_t axis) {
   CallGuard guard;
+  level_->check_active();
   return level_->enter(input, axis);
 }
 
 Tensor BatchScope::leave(const Tensor& result, std::optional<int32_t> axis) {
   CallGuard guard;
+  level_->check_innermost();
   return level_->leave(result, axis);
 }
 
 std::vector<Tensor> vmap(const Function& function, std::span<const Tensor> inputs, Randomness randomness) {
+  check_function(function, "vmap");
   BP_CHECK(!inputs.empty(), VALUE, "vmap: there is no input, whose first axis would give the size of the batch");
   BP_CHECK(inputs[0].ndim() > 0, INDEX, "vmap: axis 0 is out of range for argument 0, which has 0 dims");
   BatchScope scope(inputs[0].shape()[0], randomness);

@@ -114,6 +114,7 @@ Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, b
   if (nbytes == 0) return result;
   BP_CHECK(data, VALUE, "from_host: the address of its elements is null, and its shape has ", nbytes,
            " bytes of them; expected the address of the first one");
+  if (!strides.empty()) foreign_source("from_host", const_cast<void*>(data), 0, shape, strides.data(), dtype);
   bp_storage* storage = result.get()->storage;
   Device& d = *storage->device;
   if (strides.empty() && (dtype != BP_BOOL || are_bools(data, shape, {}))) {

@@ -10,6 +10,7 @@
 #include "call/fast_call.hpp"
 #include "call/view_call.hpp"
 #include "memory/epoch.hpp"
+#include "record/builtin_numbers.hpp"
 #include "record/evaluator.hpp"
 #include "record/number_range.hpp"
 #include "record/owned_value.hpp"
@@ -51,7 +52,8 @@ bool leaves_out(const Call& call) {
 
 int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_args, bp_value* full) {
   auto n = static_cast<int32_t>(record.args.size());
-  BP_CHECK(n_args <= n, TYPE, record.name, ": takes at most ", n, " arguments, found ", n_args);
+  BP_CHECK(n_args >= 0 && n_args <= n, TYPE, record.name, ": takes at most ", n, " arguments, found ", n_args);
+  BP_CHECK(args || n_args == 0, TYPE, record.name, ": the address of its ", n_args, " arguments is null");
   if (n_args > 0) std::memcpy(full, args, sizeof(bp_value) * static_cast<size_t>(n_args));
   for (int32_t i = n_args; i < n; ++i) {
     const bp_arg_def& arg = record.args[static_cast<size_t>(i)];
@@ -72,6 +74,27 @@ namespace {
                arg.flags & BP_ARG_LIST ? "" : ", or a number");
 }
 
+// What stands in a tensor's place is one, or a number, or a list of them; of values that were put together by hand
+// nothing is known.
+[[gnu::noinline]] void check_tensor_argument(const Call& call, int32_t i) {
+  const bp_arg_def& arg = call.op.record->args[static_cast<size_t>(i)];
+  const bp_value& v = call.args[i];
+  const bool list = (arg.flags & BP_ARG_LIST) != 0;
+  if (v.tag == BP_TAG_ABSENT) {
+    if (call.op.record->needed_tensors >> i & 1) fail_missing_tensor(call, i);
+    return;
+  }
+  const bool good = v.tag == BP_TAG_TENSOR        ? !list && v.u.t
+                    : v.tag == BP_TAG_TENSOR_LIST ? list && (v.u.tensors || !v.count)
+                                                  : !list && v.tag >= BP_TAG_BOOL && v.tag <= BP_TAG_COMPLEX;
+  BP_CHECK(good, TYPE, call.op.record->name, ": argument ", i + 1, " \"", arg.name, "\": found ",
+           v.u.p ? tag_name(v.tag) : "a null pointer", ", expected ",
+           list ? "a list of tensors" : "a tensor or a number");
+  if (!list || (arg.flags & BP_ARG_OPTIONAL_ELEMENTS)) return;
+  for (uint32_t k = 0; k < v.count; ++k)
+    if (!v.u.tensors[k]) fail_missing_tensor(call, i);
+}
+
 // An absent tensor only where the signature says that it may be, a complex number only where it counts. The fast path
 // declines such calls.
 inline void check_arguments(const Call& call) {
@@ -79,12 +102,8 @@ inline void check_arguments(const Call& call) {
     const bp_value& v = call.args[i];
     if (v.tag == BP_TAG_COMPLEX) [[unlikely]]
       check_complex_scalar(*call.op.record, call.args, call.n_args, i);
-    if (v.tag == BP_TAG_ABSENT && (call.op.record->needed_tensors >> i & 1)) [[unlikely]]
-      fail_missing_tensor(call, i);
-    if (v.tag != BP_TAG_TENSOR_LIST || (call.op.record->args[static_cast<size_t>(i)].flags & BP_ARG_OPTIONAL_ELEMENTS))
-      continue;
-    for (uint32_t k = 0; k < v.count; ++k)
-      if (!v.u.tensors[k]) fail_missing_tensor(call, i);
+    if ((v.tag != BP_TAG_TENSOR || !v.u.t) && (call.op.record->tensor_args >> (i & 63) & 1))
+      check_tensor_argument(call, i);
   }
   for (int32_t i = 0; i < call.n_outs; ++i)
     BP_CHECK(!(call.outs[i].flags & BP_VALUE_GIVEN) || call.outs[i].tag == BP_TAG_TENSOR, TYPE, call.op.record->name,
@@ -151,6 +170,18 @@ void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before) {
 
 namespace {
 
+// The key's function is a plugin's: it has stored what the signature says.
+void check_stored(const Call& call, const char* key) {
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    const bp_value& out = call.outs[i];
+    if (out.flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)) continue;
+    const bool list = (call.op.record->results[static_cast<size_t>(i)].flags & BP_ARG_LIST) != 0;
+    BP_CHECK(out.tag == (list ? BP_TAG_TENSOR_LIST : BP_TAG_TENSOR) && out.u.p, TYPE, call.op.record->name,
+             ": the function of key ", key, " stored ", out.u.p ? tag_name(out.tag) : "nothing", " as result ", i,
+             "; expected a ", list ? "list of tensors" : "tensor");
+  }
+}
+
 // A plugin's key.
 void call_key(const Call& call, const KeySlot* slot) {
   const KernelRow* row = slot->row;
@@ -169,6 +200,14 @@ void call_key(const Call& call, const KeySlot* slot) {
   if (status != BP_OK) {
     release_outputs(call.outs, call.n_outs, before);
     throw_status(status, call.op, key.name.c_str());
+  }
+  try {
+    check_stored(call, key.name.c_str());
+  } catch (...) {
+    for (int32_t i = 0; i < call.n_outs; ++i)
+      if (!call.outs[i].u.p) call.outs[i] = bp_value{};
+    release_outputs(call.outs, call.n_outs, before);
+    throw;
   }
 }
 
@@ -199,7 +238,9 @@ bp_status core::call_packed_slow(OpHandle op, const bp_value* args, int32_t n_ar
                                  int32_t n_outs) noexcept {
   try {
     CallGuard guard;
-    core::call(checked_entry(op), args, n_args, outs, n_outs);
+    const OpEntry& entry = checked_entry(op);
+    BP_CHECK(outs || n_outs == 0, TYPE, entry.record->name, ": the address of its out slots is null");
+    core::call(entry, args, n_args, outs, n_outs);
     return BP_OK;
   } catch (...) {
     return fail_call(op, args, n_args);
@@ -218,7 +259,7 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
     CallGuard guard;
     OpEntry& entry = checked_entry(op);
     BP_CHECK(entry.flags & BP_OP_INPLACE, NOT_IMPLEMENTED, entry.record->name, ": has no in-place variant");
-    BP_CHECK(n_args > 0 && args[0].tag == BP_TAG_TENSOR, TYPE, entry.record->name,
+    BP_CHECK(n_args > 0 && args && args[0].tag == BP_TAG_TENSOR && args[0].u.t, TYPE, entry.record->name,
              ": the in-place variant writes to its first argument, which must be a tensor, neither empty nor a number");
     bp_value out = args[0];
     out.flags = BP_VALUE_GIVEN;

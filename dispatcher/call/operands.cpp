@@ -22,6 +22,9 @@ uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
 Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& keys) {
   Operands sum;
   keys = 0;
+  for (int32_t i = 0; i < op.n_args; ++i)
+    if ((args[i].tag == BP_TAG_TENSOR || (args[i].tag == BP_TAG_TENSOR_LIST && args[i].count)) && !args[i].u.p)
+      return {nullptr, 0};  // the slow path refuses it
   each_tensor(args, op.n_args, [&](TensorImpl* t) { keys |= t->keys; });
   for (int32_t i = 0; i < op.n_args; ++i) {
     if (args[i].tag != BP_TAG_TENSOR) {

@@ -61,7 +61,7 @@ void OwnResults::check(const bp_value* outs) const {
   for (int32_t i = 0; i < call_.n_outs; ++i) {
     if (call_.outs[i].flags & BP_VALUE_NOT_WANTED) continue;
     const uint16_t wanted = is_list(call_, i) ? BP_TAG_TENSOR_LIST : BP_TAG_TENSOR;
-    BP_CHECK(outs[i].tag == wanted, TYPE, call_.op.record->name, ": its kernel stored ",
+    BP_CHECK(outs[i].tag == wanted && outs[i].u.p, TYPE, call_.op.record->name, ": its kernel stored ",
              outs[i].tag == BP_TAG_ABSENT ? "nothing" : "a value of another kind", " as result ", i, "; expected a ",
              wanted == BP_TAG_TENSOR ? "tensor" : "list of tensors");
     each_tensor(outs + i, 1, [&](TensorImpl* t) {

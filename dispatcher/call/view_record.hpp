@@ -11,6 +11,10 @@ namespace backplane::core {
 // Remembers a call whose result is `view`. For views made while recording is on.
 void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view);
 
+// The record of `base` or of a view that it is of, where `view`, taken of `base`, shows the same elements: a loop that
+// takes views of views in turn holds no more of them than differ. nullptr: none is found near by.
+ViewRecord* same_view(const TensorImpl& view, const TensorImpl& base) noexcept;
+
 // Grows with every change through which views of a tensor may have to be taken anew. So a chain of views that was found
 // fresh is not walked again before the next one.
 extern std::atomic<uint64_t> inplace_changes;

@@ -91,11 +91,13 @@ GradScope::~GradScope() = default;
 
 Tensor GradScope::enter(const Tensor& input) {
   CallGuard guard;
+  level_->check_active();
   return level_->track(input);
 }
 
 Pullback GradScope::leave(std::span<Tensor> results, size_t n_roots) {
   CallGuard guard;
+  level_->check_innermost();
   auto state = std::make_shared<PullbackState>();
   state->transform = level_->transform;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -149,12 +151,17 @@ std::vector<Tensor> Pullback::operator()(std::span<const Tensor> cotangents, boo
 }
 
 std::vector<Tensor> Pullback::of_one() const {
-  const Tensor& root = held(state_).roots.at(0);
+  const PullbackState& s = held(state_);
+  BP_CHECK(s.roots.size() == 1 && s.roots[0].ndim() == 0, SHAPE, s.transform, ": of_one: the pullback is of ",
+           s.roots.size(), s.roots.size() == 1 ? " result with dimensions" : " results",
+           "; expected one without dimensions: call it with a cotangent per result");
+  const Tensor& root = s.roots[0];
   const Tensor one = filled(root.shape(), 1.0, root.dtype(), root.device());
   return (*this)({&one, 1}, false);
 }
 
 ValuesAndPullback vjp(const Function& function, std::span<const Tensor> inputs) {
+  check_function(function, "vjp");
   GradScope scope("vjp");
   std::vector<Tensor> entered;
   for (const Tensor& input : inputs) entered.push_back(scope.enter(input));
@@ -165,6 +172,7 @@ ValuesAndPullback vjp(const Function& function, std::span<const Tensor> inputs) 
 }
 
 ValuesAndGradients value_and_grad(const Function& function, std::span<const Tensor> inputs) {
+  check_function(function, "grad");
   GradScope scope("grad");
   std::vector<Tensor> entered;
   for (const Tensor& input : inputs) entered.push_back(scope.enter(input));

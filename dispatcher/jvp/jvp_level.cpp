@@ -4,6 +4,7 @@
 
 #include "call/decomposition.hpp"
 #include "call/dispatch.hpp"
+#include "call/row.hpp"
 #include "call/run_formula.hpp"
 #include "levels/inplace.hpp"
 #include "memory/epoch.hpp"
@@ -111,13 +112,13 @@ struct ResultTangents {
 
   void add(size_t j, const bp_value& addend, const bp_tensor& result) {
     if (addend.tag == BP_TAG_ABSENT) return;
-    Tensor t;
+    Tensor given;
     if (addend.tag == BP_TAG_TENSOR)
-      t = fitted(Tensor::share(addend.u.t), result);
+      given = Tensor::share(addend.u.t);
     else  // a constant slope
-      t = filled({result.dl.shape, static_cast<size_t>(result.dl.ndim)},
-                 addend.tag == BP_TAG_FLOAT ? addend.u.f : static_cast<double>(addend.u.i), result.dtype,
-                 {result.backend, result.ordinal});
+      given = Tensor::adopt(
+          tensor_of_number(addend, result.dtype, device_at({result.backend, result.ordinal}), ~uint64_t{0}));
+    Tensor t = fitted(std::move(given), result);
     if (of[j]) {
       bp_value args[] = {value(of[j]), value(t)};
       t = Tensor::adopt(call_one(role_op(Role::kAdd), args, 2));
@@ -201,6 +202,7 @@ JvpScope::~JvpScope() = default;
 
 Tensor JvpScope::enter(const Tensor& primal, const Tensor& tangent) {
   CallGuard guard;
+  level_->check_active();
   const char* who = level_->transform;
   if (tangent) {
     BP_CHECK(is_inexact(primal.dtype()), DTYPE, who, ": a primal of dtype ", kDtypeNames[primal.dtype()],
@@ -221,6 +223,7 @@ Tensor JvpScope::enter(const Tensor& primal, const Tensor& tangent) {
 
 JvpScope::Dual JvpScope::leave(const Tensor& result) {
   CallGuard guard;
+  level_->check_innermost();
   TensorImpl* t = impl(result);
   const Wrapper* wrapper = wrapper_of(*level_, t);
   if (wrapper && t->view) refresh(t);
@@ -234,6 +237,7 @@ JvpScope::Dual JvpScope::leave(const Tensor& result) {
 }
 
 ValuesAndTangents jvp(const Function& function, std::span<const Tensor> primals, std::span<const Tensor> tangents) {
+  check_function(function, "jvp");
   BP_CHECK(primals.size() == tangents.size(), VALUE, "jvp: found ", primals.size(), " primals and ", tangents.size(),
            " tangents; expected one tangent per primal");
   JvpScope scope;

@@ -61,9 +61,24 @@ Level::~Level() {
   if (active_) end();
 }
 
-void Level::end() {
-  set_innermost(below);
+void Level::end() noexcept {
+  if (thread_state.level == this)
+    set_innermost(below);
+  else
+    for (Level* l = thread_state.level; l; l = l->below)
+      if (l->below == this) l->below = below;
   active_ = false;
+}
+
+void Level::check_active() const {
+  BP_CHECK(active_, VALUE, transform, ": its scope was left before; make a new one for every pass");
+}
+
+void Level::check_innermost() const {
+  check_active();
+  BP_CHECK(thread_state.level == this, VALUE, transform, ": its scope is left ",
+           find_level(serial) ? "while one that was made inside it is open" : "on another thread than it was made on",
+           "; scopes end in the reverse order of their making, on their thread");
 }
 
 BelowLevel::BelowLevel(const Level& level) : saved_(thread_state.level) { set_innermost(level.below); }
@@ -128,6 +143,11 @@ namespace {
 }  // namespace backplane::core
 
 namespace backplane {
+
+void check_stack_left(const char* who) {
+  core::cold();  // from when on the end of the stack is known
+  core::check_stack(who);
+}
 
 std::vector<const char*> transforms_of(const Tensor& tensor) {
   std::vector<const char*> names;

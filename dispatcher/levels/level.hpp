@@ -37,9 +37,11 @@ class Level {
   // Whether calls are recorded, of a level that has such a switch: no_grad acts on the innermost.
   virtual bool* recording() { return nullptr; }
 
-  // Removes the level from the thread's stack, of which it must be the innermost.
-  void end();
-  bool active() const { return active_; }
+  // Removes the level from the thread's stack, wherever it stands there.
+  void end() noexcept;
+  // Throws where the level has ended, or another is inside it, whose tensors would count as constants here.
+  void check_innermost() const;
+  void check_active() const;
 
   Level* below;
   uint32_t depth;         // 1 for the outermost
@@ -49,6 +51,12 @@ class Level {
  private:
   bool active_ = true;
 };
+
+// What a transform is taken of: an empty std::function is refused.
+template <class Callable>
+void check_function(const Callable& function, const char* transform) {
+  BP_CHECK(function, VALUE, transform, ": the function is empty; expected one from tensors to tensors");
+}
 
 // Runs what is below a level: the thread's stack ends under it for a scope.
 class BelowLevel {

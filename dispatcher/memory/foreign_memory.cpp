@@ -26,7 +26,7 @@ alignas(64) char nowhere[64];
 
 }  // namespace
 
-ForeignMemory foreign_memory(const char* function, void* data, uint64_t byte_offset, Shape shape,
+ForeignMemory foreign_source(const char* function, void* data, uint64_t byte_offset, Shape shape,
                              const int64_t* strides, bp_dtype dtype) {
   const int64_t item = kItemSize[dtype];
   for (size_t i = 0; i < shape.size(); ++i)
@@ -49,10 +49,17 @@ ForeignMemory foreign_memory(const char* function, void* data, uint64_t byte_off
   constexpr uint64_t kAddressSpace = uint64_t{1} << 57;  // the largest of a process, with five levels of page tables
   BP_CHECK(in_space && end <= kAddressSpace, VALUE, function, ": its ", -low + high + item, " bytes at ", data, " + ",
            byte_offset, " are no memory of a process; expected the address, offset and strides of its elements");
-  const int64_t alignment = std::min<int64_t>(item, 8);
-  BP_CHECK(first % static_cast<uintptr_t>(alignment) == 0, VALUE, function, ": its first element is not aligned to ",
-           alignment, " bytes, as ", kDtypeNames[dtype], " must be; copy it where it comes from");
   return {reinterpret_cast<void*>(begin), static_cast<uint64_t>(high - low + item), static_cast<uint64_t>(-low)};
+}
+
+ForeignMemory foreign_memory(const char* function, void* data, uint64_t byte_offset, Shape shape,
+                             const int64_t* strides, bp_dtype dtype) {
+  const ForeignMemory memory = foreign_source(function, data, byte_offset, shape, strides, dtype);
+  const uintptr_t first = reinterpret_cast<uintptr_t>(memory.begin) + memory.byte_offset;
+  const auto alignment = std::min<uintptr_t>(kItemSize[dtype], 8);
+  BP_CHECK(first % alignment == 0, VALUE, function, ": its first element is not aligned to ", alignment, " bytes, as ",
+           kDtypeNames[dtype], " must be; copy it where it comes from");
+  return memory;
 }
 
 }  // namespace backplane::core

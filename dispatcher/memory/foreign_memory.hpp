@@ -18,5 +18,8 @@ struct ForeignMemory {
 // asked of address and strides.
 ForeignMemory foreign_memory(const char* function, void* data, uint64_t byte_offset, Shape shape,
                              const int64_t* strides, bp_dtype dtype);
+// The same for memory that is only copied from: its elements need not be aligned.
+ForeignMemory foreign_source(const char* function, void* data, uint64_t byte_offset, Shape shape,
+                             const int64_t* strides, bp_dtype dtype);
 
 }  // namespace backplane::core

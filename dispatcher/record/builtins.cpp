@@ -56,7 +56,8 @@ FloatFormat format_of(const BuiltinCall& call) {
   }
 }
 
-// The first argument where the second holds; else an error that shows a number or a text and ends in the third.
+// The first argument where the second holds; else an error that shows a number, a text or a dtype and ends in the
+// third.
 bp_value require(const BuiltinCall& call, bp_status code) {
   const bp_value &value = call.in[0], &text = call.in[2];
   BP_CHECK(text.tag == BP_TAG_STRING, TYPE, call.op, ": ", call.name, " in its formula got ", tag_name(text.tag),
@@ -67,6 +68,8 @@ bp_value require(const BuiltinCall& call, bp_status code) {
   if (value.tag == BP_TAG_FLOAT) detail::fail(code, call.op, ": found ", value.u.f, ", expected ", expected);
   if (value.tag == BP_TAG_STRING)
     detail::fail(code, call.op, ": found '", std::string_view(value.u.s, value.count), "', expected ", expected);
+  if (value.tag == BP_TAG_DTYPE)
+    detail::fail(BP_ERROR_DTYPE, call.op, ": found dtype ", kDtypeNames[value.u.i], ", expected ", expected);
   detail::fail(code, call.op, ": expected ", expected);
 }
 

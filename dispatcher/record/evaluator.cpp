@@ -141,8 +141,77 @@ size_t count_results(const OpRecord& op, const bp_formula& formula) {
   return formula.rule == BP_RULE_VJP ? formula.n_targets : op.results.size();
 }
 
+// What came from outside may be a NULL that says it is a tensor.
 void release_results(bp_value* results, size_t count) noexcept {
-  for (size_t i = 0; i < count; ++i) release_owned(results[i], caller.release);
+  for (size_t i = 0; i < count; ++i) {
+    if (!results[i].u.p) results[i] = bp_value{};
+    release_owned(results[i], caller.release);
+  }
+}
+
+// Bit per target: is its cotangent wanted?
+uint64_t needed_targets(const bp_formula& formula, uint64_t needs) {
+  uint64_t mask = 0;
+  for (uint32_t t = 0; t < formula.n_targets; ++t)
+    mask |= ((needs >> std::min<uint32_t>(formula.targets[t], 63)) & 1) << t;
+  return mask;
+}
+
+uint64_t low_bits(size_t count) { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
+
+const char* rule_name(uint16_t rule) {
+  switch (rule) {
+    case BP_RULE_VJP:
+      return "vjp rule";
+    case BP_RULE_JVP:
+      return "jvp rule";
+    case BP_RULE_DECOMPOSE:
+      return "decomposition";
+    case BP_RULE_BATCH:
+      return "batch rule";
+    default:
+      return "put formula";
+  }
+}
+
+[[noreturn]] void refuse_result(const OpRecord& op, const bp_formula& formula, size_t i, const bp_value& found,
+                                bool list) {
+  const char* kind = tag_name(found.tag);
+  detail::fail(BP_ERROR_VALUE, op.name, ": its ", rule_name(formula.rule), " gives ",
+               found.tag == BP_TAG_TENSOR ? (list ? "a tensor" : "a tensor that is NULL") : kind, " as ",
+               formula.rule == BP_RULE_VJP ? "cotangent " : "result ", i, "; expected ",
+               list ? "a list of tensors" : "a tensor");
+}
+
+// A number that stands for a tensor, where whoever evaluates makes a tensor of it.
+bool takes_numbers(const bp_formula& formula) {
+  return formula.rule == BP_RULE_DECOMPOSE || formula.rule == BP_RULE_JVP;
+}
+
+// A result is what the op's signature has in its place; a symbolic zero of a derivative is nothing. What a rule gives
+// may come from a plugin or from Python, and is read by its place from here on.
+void check_result(const OpRecord& op, const bp_formula& formula, size_t i, const bp_value& found) {
+  bool list = false;
+  if (formula.rule == BP_RULE_VJP)
+    list = op.args[formula.targets[i]].flags & BP_ARG_LIST;
+  else if (formula.rule != BP_RULE_PUT && i < op.results.size())
+    list = op.results[i].flags & BP_ARG_LIST;
+  if (found.tag == BP_TAG_TENSOR && !list && found.u.t) [[likely]]
+    return;
+  const bool derivative = formula.rule == BP_RULE_VJP || formula.rule == BP_RULE_JVP;
+  const bool good = (found.tag == BP_TAG_TENSOR_LIST && list && (found.u.tensors || !found.count)) ||
+                    (found.tag == BP_TAG_ABSENT && derivative) || (is_number(found) && !list && takes_numbers(formula));
+  if (!good) refuse_result(op, formula, i, found, list);
+}
+
+// Of a formula that has run: what it gave is released where it is not what it must be.
+void check_results(const OpRecord& op, const bp_formula& formula, bp_value* results, size_t count) {
+  try {
+    for (size_t i = 0; i < count; ++i) check_result(op, formula, i, results[i]);
+  } catch (...) {
+    release_results(results, count);
+    throw;
+  }
 }
 
 void evaluate_native(const OpRecord& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results,
@@ -158,26 +227,14 @@ void evaluate_native(const OpRecord& op, const bp_formula& formula, const Formul
   static_assert(sizeof(bool) == 1);
   env.batched = reinterpret_cast<const uint8_t*>(inputs.batched);
   const bp_status status = formula.native(inputs.frame, &env, results);
-  if (status == BP_OK) return;
+  if (status == BP_OK) return check_results(op, formula, results, count);
   release_results(results, count);
   throw Error(status, host_table.get_error());
 }
 
-// Bit per target: is its cotangent wanted?
-uint64_t needed_targets(const bp_formula& formula, uint64_t needs) {
-  uint64_t mask = 0;
-  for (uint32_t t = 0; t < formula.n_targets; ++t)
-    mask |= ((needs >> std::min<uint32_t>(formula.targets[t], 63)) & 1) << t;
-  return mask;
-}
-
-uint64_t low_bits(size_t count) { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
-
-// A result is a tensor, a list of tensors or nothing, or the number that stands for a tensor.
-void check_result(const OpRecord& op, const bp_formula& formula, const bp_value& value) {
-  const bool number = is_number(value) && (value.flags & BP_VALUE_NUMBER);
-  BP_CHECK(number || value.tag == BP_TAG_TENSOR || value.tag == BP_TAG_TENSOR_LIST || value.tag == BP_TAG_ABSENT, TYPE,
-           op.name, ": its formula of rule ", formula.rule, " gives ", tag_name(value.tag), "; expected a tensor");
+// A number in a tensor's position says that it stands for one; other numbers are attributes.
+void check_number(const OpRecord& op, const bp_formula& formula, size_t i, const bp_value& found) {
+  if (is_number(found) && !(found.flags & BP_VALUE_NUMBER)) refuse_result(op, formula, i, found, false);
 }
 
 void take_tuple(const OpRecord& op, Evaluation& run, uint32_t root, bp_value* results, size_t count) {
@@ -216,9 +273,12 @@ void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs
   } else {
     run.run_some(wanted);
   }
-  if (tuple) return take_tuple(op, run, plan.roots[0], results, count);
+  if (tuple) {
+    take_tuple(op, run, plan.roots[0], results, count);
+    return check_results(op, formula, results, count);
+  }
   for (size_t i = 0; i < count; ++i)
-    if ((wanted >> i) & 1) check_result(op, formula, run.value(plan.roots[i]));
+    if ((wanted >> i) & 1) check_number(op, formula, i, run.value(plan.roots[i]));
   try {
     for (size_t i = 0; i < count; ++i)
       if ((wanted >> i) & 1) results[i] = run.take(plan.roots[i]).take();
@@ -226,6 +286,7 @@ void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs
     release_results(results, count);
     throw;
   }
+  check_results(op, formula, results, count);
 }
 
 void evaluate_ints(const OpRecord& op, const bp_formula& formula, uint32_t result, const FormulaInputs& inputs,

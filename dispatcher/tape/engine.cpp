@@ -13,6 +13,7 @@
 #include "memory/pool.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
+#include "record/shape_words.hpp"
 #include "tape/vjp.hpp"
 
 namespace backplane::core {
@@ -121,11 +122,27 @@ class NodeUse {
   bool done_ = false;
 };
 
+std::string form_of(const bp_tensor& t) {
+  return std::string(kDtypeNames[t.dtype]) + " of shape " + shape_text({t.dl.shape, static_cast<size_t>(t.dl.ndim)}) +
+         " on " + name_of(device_of(static_cast<const TensorImpl&>(t)));
+}
+
+// What a hook returns goes on in the cotangent's place, so it is one of the same tensor.
+void run_hook(const Hook& hook, Tensor& cotangent) {
+  Tensor replaced = hook(cotangent);
+  if (!replaced) return;
+  const bp_tensor &found = *replaced.get(), &expected = *cotangent.get();
+  const bool same = found.dtype == expected.dtype && same_shape(found, expected) && found.backend == expected.backend &&
+                    found.ordinal == expected.ordinal;
+  BP_CHECK(same, VALUE, "backward: a hook returned a ", form_of(found), " for a gradient that is ", form_of(expected),
+           "; a hook changes elements alone: cast or reshape what it returns");
+  cotangent = std::move(replaced);
+}
+
 void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Autograd& autograd = *leaf->autograd;
   if (const auto hooks = autograd.hooks.snapshot())
-    for (const auto& [id, hook] : *hooks)
-      if (Tensor replaced = hook(cotangent)) cotangent = replaced;
+    for (const auto& [id, hook] : *hooks) run_hook(hook, cotangent);
   Tensor before;  // outlives the guard
   std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
@@ -249,8 +266,7 @@ class Engine {
     if (const auto hooks = node->hooks.snapshot()) {
       for (const auto& [id, hook] : *hooks) {
         Tensor& g = p.at(static_cast<uint32_t>(id >> 48));
-        if (g)
-          if (Tensor replaced = hook(g)) g = replaced;
+        if (g) run_hook(hook, g);
       }
     }
     for (size_t i = 0; i < run_.inputs.size(); ++i)

@@ -109,6 +109,17 @@ uint32_t edge_count(Node* node, uint32_t i) {
   }
 }
 
+// A list of cotangents has one per tensor of its argument.
+void check_list(Node& node, uint32_t arg, const bp_value& found, bp_value* results, uint32_t n_results) {
+  const uint32_t expected = edge_count(&node, arg), count = found.count;
+  if (count == expected) [[likely]]
+    return;
+  for (uint32_t k = 0; k < n_results; ++k) release_owned(results[k], [](bp_tensor* t) { release(impl(t)); });
+  const OpRecord& record = *node.op->record;
+  detail::fail(BP_ERROR_VALUE, record.name, ": its vjp rule gives ", count, " cotangents for \"", record.args[arg].name,
+               "\"; expected one per tensor, ", expected);
+}
+
 void make_absent_cotangents(Node* node, const bp_formula& formula, Environment& env) {
   if (formula.flags & BP_FORMULA_PASS_ZEROS) return;
   for (uint32_t j = 0; j < node->n_outs; ++j)
@@ -161,6 +172,7 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
       bp_value& r = results[k];
       uint32_t edge = first_edge[formula->targets[k]];
       if (r.tag == BP_TAG_TENSOR_LIST) {
+        check_list(*node, formula->targets[k], r, results, formula->n_targets);
         for (uint32_t m = 0; m < r.count; ++m)
           if (r.u.tensors[m]) out[edge + m] = Tensor::share(r.u.tensors[m]);
       } else if (r.tag == BP_TAG_TENSOR) {

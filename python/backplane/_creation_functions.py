@@ -8,7 +8,7 @@ from . import _core
 from ._core import asarray
 from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_room, takes_requires_grad, takes_tensor
+from ._tensor_argument import require_room, require_tensor, takes_requires_grad, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     if indexing not in ("xy", "ij"):
         raise _core.ArgumentValueError(f"meshgrid: argument indexing: found {indexing!r}, expected 'xy' or 'ij'")
     for x in arrays:
+        require_tensor("meshgrid", "arrays", x)
         if x.ndim > 1:
             raise _core.ShapeError(f"meshgrid: found a tensor of {x.ndim} dimensions, expected vectors or numbers")
     places = list(range(len(arrays)))
@@ -172,13 +173,20 @@ def _steps(function, start, stop, num, endpoint):
     return [start + (stop - start) * i / parts for i in range(num)]
 
 
+def _power(base, exponent):
+    try:
+        return base**exponent
+    except OverflowError:  # what Python refuses of floats is an infinity elsewhere
+        return math.inf
+
+
 @takes_requires_grad
 def logspace(
     start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
     device: Device | str | None = None
 ) -> Tensor:
     """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
-    return _spaced([base**exponent for exponent in _steps("logspace", start, stop, num, endpoint)], dtype, device)
+    return _spaced([_power(base, exponent) for exponent in _steps("logspace", start, stop, num, endpoint)], dtype, device)
 
 
 def geomspace(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
@@ -23,7 +25,7 @@ def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tens
     require_tensor("round", "x", x)
     if not hasattr(decimals, "__index__"):
         raise _core.ArgumentTypeError(f"round: argument decimals: found {decimals!r}, expected an integer")
-    scale = 10.0 ** abs(decimals)
+    scale = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf
     down, up = (op.divide, op.multiply) if decimals < 0 else (op.multiply, op.divide)
     if x.dtype.kind not in ("signed integer", "unsigned integer"):
         return up(op.round(down(x, scale)), scale, out=out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def broadcast_shapes(*shapes: Sequence[int | None]) -> tuple[int | None, ...]:
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The tensors as views of the shape to which they broadcast."""
+    for x in arrays:
+        require_tensor("broadcast_arrays", "arrays", x)
     shape = broadcast_shapes(*(x.shape for x in arrays))
     return tuple(op.broadcast_to(x, shape) for x in arrays)
 
@@ -85,8 +87,10 @@ def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tens
     repeats = op.broadcast_to(repeats, (x.shape[axis],))
     if repeats.size and bool(op.any(op.less(repeats, 0))):
         raise _core.ArgumentValueError(f"repeat: argument repeats: found {int(op.min(repeats))}, expected counts from 0 on")
-    total = int(op.sum(repeats))
-    return op.repeat_each(x, repeats, total, axis=axis)
+    total = float(op.sum(op.cast(repeats, _core.float64)))  # an integer would wrap
+    if total >= 2**53:
+        raise _core.OutOfMemoryError(f"repeat: argument repeats: found counts of {total:.0f} in all, which no memory holds")
+    return op.repeat_each(x, repeats, int(total), axis=axis)
 
 
 def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
@@ -221,6 +225,8 @@ def ravel(x: Tensor, /) -> Tensor:
 
 
 def _each(function, arrays):
+    for x in arrays:
+        require_tensor("atleast", "arrays", x)
     found = tuple(function(x) for x in arrays)
     return found[0] if len(found) == 1 else found
 

@@ -72,7 +72,8 @@ def nanvar(
     """Variance over axes of the elements that are no NaN, NaN where there are no more of them than correction."""
     if not _may_be_nan(x):
         return op.var(x, _axes(axis), correction=correction, keepdims=keepdims)
-    away = _filled(op.subtract(x, nanmean(x, axis, keepdims=True)), 0)
+    # NaN that comes of an infinity less the mean stays.
+    away = op.where(op.isnan(x), 0, op.subtract(x, nanmean(x, axis, keepdims=True)))
     squares = op.real(op.multiply(away, op.conj(away))) if isdtype(x.dtype, "complex floating") else op.square(away)
     left = op.subtract(_count(x, axis, keepdims, squares.dtype), correction)
     found = op.divide(op.sum(squares, _axes(axis), dtype=squares.dtype, keepdims=keepdims), left)

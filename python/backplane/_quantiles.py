@@ -69,10 +69,12 @@ def _between(ordered, position, last, method):
     part = op.subtract(position, low)
     if method == "midpoint":
         part = op.where(op.greater(part, 0), 0.5, part)
-    first = at(low)
-    step = op.subtract(at(op.add(low, 1)), first)
-    # 0 times an infinite step would be NaN where no step is taken.
-    return op.add(first, op.where(op.greater(part, 0), op.multiply(step, op.cast(part, ordered.dtype)), 0))
+    first, second, share = at(low), at(op.add(low, 1)), op.cast(part, ordered.dtype)
+    step = op.subtract(second, first)
+    # Of elements that are apart by more than the dtype holds, or infinite, the weighted sum is the one that exists.
+    summed = op.add(op.multiply(first, op.subtract(1, share)), op.multiply(second, share))
+    found = op.where(op.isfinite(step), op.add(first, op.multiply(step, share)), summed)
+    return op.where(op.greater(part, 0), found, first)
 
 
 def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):

@@ -7,7 +7,7 @@ import math
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_real, require_room, takes_tensor
+from ._tensor_argument import require_real, require_room, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     if minlength < 0:
         raise _core.ArgumentValueError(f"bincount: argument minlength: found {minlength}, expected at least 0")
     size = max(_greatest("bincount", x) + 1, minlength)
+    require_room("bincount", "x", size)
     if weights is None:
         return op.segment_sum(op.broadcast_to(op.full([], 1, dtype=_core.int64, device=x.device), x.shape), x, size)
     if weights.shape != x.shape:
@@ -136,8 +137,11 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
 
 
 @takes_tensor
-def digitize(x: Tensor, bins: Tensor, /, right: bool = False) -> Tensor:
+def digitize(x: Tensor, bins: Tensor | Sequence[float], /, right: bool = False) -> Tensor:
     """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it."""
+    bins = tensor_like(bins, x)
+    if bins.ndim != 1:
+        raise _core.ShapeError(f"digitize: argument bins: found shape {tuple(bins.shape)}, expected a vector of edges")
     steps = op.diff(bins) if bins.size > 1 else bins[:0]
     rising, falling = bool(op.all(op.greater_equal(steps, 0))), bool(op.all(op.less_equal(steps, 0)))
     if not (rising or falling):
@@ -149,7 +153,7 @@ def digitize(x: Tensor, bins: Tensor, /, right: bool = False) -> Tensor:
 
 
 def _edges(x, bins, limits, dtype):
-    if not hasattr(bins, "__index__"):
+    if not hasattr(bins, "__index__") or (isinstance(bins, _core.Tensor) and bins.ndim):
         edges = bins if isinstance(bins, _core.Tensor) else _core.asarray(bins, dtype=dtype, device=x.device)
         if edges.ndim != 1 or (edges.size > 1 and not bool(op.all(op.greater_equal(op.diff(edges), 0)))):
             raise _core.ArgumentValueError("histogram: argument bins: found no rising vector, expected edges in order")

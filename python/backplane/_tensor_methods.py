@@ -132,7 +132,20 @@ _PROPERTIES = {
     "mH": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated."),
     "real": property(op.real, doc="The real part; of a real tensor itself."),
 }
+def _divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
+    """The quotient rounded down, and the remainder."""
+    return x // other, x % other
+
+
+def _reflected_divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
+    """divmod with the tensor as the divisor."""
+    return other // x, other % x
+
+
 _METHODS = {
+    "__divmod__": _divmod,
+    "__rdivmod__": _reflected_divmod,
+    "__round__": lambda x, ndigits=None: round(x, ndigits or 0),
     "contiguous": _contiguous,
     "copy_": _copied,
     "cpu": lambda x: x.to("cpu"),

@@ -7,7 +7,7 @@ from ._data_type_functions import isdtype
 from ._elementwise_functions import as_tensors, isclose
 from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor
+from ._tensor_argument import require_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,4 +89,5 @@ def array_equal(x: Operand, y: Operand, /, equal_nan: bool = False) -> bool:
 
 def to_numpy(x: Tensor, /) -> Any:
     """x as a NumPy array, over the same memory on the host."""
+    require_tensor("to_numpy", "x", x)
     return x.numpy()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from . import _core
 from ._ops import ops
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
+from ._tensor_argument import require_tensor as _require_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _complex(x):
 
 
 def _floating(x):
-    return x if x.dtype.kind == "real floating" else _bp.cast(x, _core.float32)
+    return x if x.dtype in (_core.float32, _core.float64) else _bp.cast(x, _core.float32)
 
 
 def _axes_and_sizes(name, x, s, axes):
@@ -230,6 +231,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: D
 
 
 def _shifted(name, x, axes, shift):
+    _require_tensor(name, "x", x)
     for axis in range(x.ndim) if axes is None else _normalized_axes(name, axes, x.ndim):
         size = x.shape[axis]
         first = shift(size)

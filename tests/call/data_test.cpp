@@ -48,6 +48,15 @@ TEST(FromHost, TakesAStridePerAxisOrNone) {
   }
 }
 
+TEST(FromHost, RefusesStridesThatLeadOutOfTheAddressSpace) {
+  const double data[] = {1, 2, 3, 4};
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const Ints& strides : {Ints{kMost, 1}, Ints{1, -kMost}, Ints{int64_t{1} << 60, 1}, Ints{1, int64_t{1} << 58}})
+    EXPECT_REFUSED(from_host(data, Ints{2, 2}, strides, BP_FLOAT64, null_backend()), "from_host: ");
+  const auto* odd = reinterpret_cast<const char*>(data) + 1;  // only copied from: it need not be aligned
+  EXPECT_EQ(from_host(odd, Ints{1}, Ints{1}, BP_FLOAT64, null_backend()).get()->nbytes, 8u);
+}
+
 TEST(FromHost, MakesBoolsOfAnyBytes) {
   const uint8_t data[] = {0, 2, 255, 1};
   for (const Ints& strides : {Ints{}, Ints{2, 1}, Ints{1, 2}}) {

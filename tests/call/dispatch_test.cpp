@@ -46,6 +46,33 @@ TEST(Dispatch, OutAndInPlaceEqualTheFunctionalForm) {
   EXPECT_GT(version_of(a), version);
 }
 
+// Values that were put together by hand: a status each, and nothing is read through them.
+TEST(Dispatch, WhatIsNoTensorIsRefusedInATensorsPlace) {
+  const Tensor x = tensor({1, 2}, {2});
+  const bp_value null{.tag = BP_TAG_TENSOR}, nulls{.tag = BP_TAG_TENSOR_LIST, .count = 2};
+  const int64_t ints[] = {1, 2};
+  for (const bp_value& wrong : {null, nulls, bp_value{.tag = 77}, bp_value{.tag = 0xffff}, value(Shape(ints, 2)),
+                                dtype_value(BP_INT8), bp_value{.tag = BP_TAG_STRING}}) {
+    for (const char* name : {"bp::add", "bp::sum", "bp::concat"}) {
+      const bp_value args[] = {wrong, wrong.tag == BP_TAG_TENSOR ? wrong : value(x)};
+      bp_value out{};
+      const bool fast = wrong.tag == BP_TAG_TENSOR && std::string_view(name) != "bp::concat";
+      if (fast) continue;  // the fast path reads tensors unasked
+      EXPECT_NE(call_packed(find_op(name), args, std::string_view(name) == "bp::add" ? 2 : 1, &out, 1), BP_OK) << name;
+      EXPECT_EQ(out.tag, BP_TAG_ABSENT);
+    }
+  }
+  bp_value out{};
+  const bp_value args[] = {value(x), value(x)};
+  const OpHandle add = find_op("bp::add");
+  EXPECT_EQ(call_packed(add, args, -1, &out, 1), BP_ERROR_TYPE);
+  EXPECT_EQ(call_packed(add, nullptr, 1, &out, 1), BP_ERROR_TYPE);
+  EXPECT_EQ(call_packed(add, args, 1, nullptr, 1), BP_ERROR_TYPE);
+  EXPECT_EQ(call_packed(add, args, 2, &out, -1), BP_ERROR_TYPE);
+  EXPECT_EQ(call_inplace(add, nullptr, 2), BP_ERROR_TYPE);
+  EXPECT_EQ(call_inplace(add, &null, 1), BP_ERROR_TYPE);
+}
+
 TEST(Dispatch, AnOverlappingOutputGoesThroughATemporary) {
   // x[1:] = x[1:] + x[:-1] must read all of x before it writes.
   Tensor x = tensor({1, 2, 3, 4}, {4});

@@ -105,6 +105,82 @@ TEST(Level, AnErrorUnwindsTheStack) {
   EXPECT_NEAR(item(derivative(cube_exp, x)), first(2), 1e-9);
 }
 
+template <class F>
+std::string refusal(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Level, ScopesAreLeftInTheReverseOrderOfTheirMaking) {
+  const Tensor x = scalar(2), rows = tensor({1, 2}, {2});
+  {
+    GradScope outer;
+    Tensor a = outer.enter(x);
+    GradScope inner;
+    Tensor y[] = {multiply(a, inner.enter(x))};
+    EXPECT_NE(refusal([&] { outer.leave(y, 1); }).find("reverse order"), std::string::npos);
+    inner.leave(y, 1);
+    EXPECT_NE(refusal([&] { inner.leave(y, 1); }).find("was left before"), std::string::npos);
+    EXPECT_NE(refusal([&] { inner.enter(x); }).find("was left before"), std::string::npos);
+    Pullback pullback = outer.leave(y, 1);
+    EXPECT_EQ(item(pullback.of_one()[0]), 2);
+  }
+  {
+    JvpScope outer;
+    BatchScope inner(2);
+    EXPECT_NE(refusal([&] { outer.leave(x); }).find("reverse order"), std::string::npos);
+  }
+  {
+    BatchScope outer(2);
+    JvpScope inner;
+    EXPECT_NE(refusal([&] { outer.leave(x, 0); }).find("reverse order"), std::string::npos);
+  }
+  EXPECT_EQ(core::thread_state.level, nullptr);
+}
+
+TEST(Level, AScopeThatEndsOutOfOrderLeavesTheOthers) {
+  auto outer = std::make_unique<GradScope>();
+  auto inner = std::make_unique<GradScope>();
+  outer.reset();
+  const Tensor x = scalar(3);
+  Tensor a = inner->enter(x), y[] = {multiply(a, a)};
+  EXPECT_EQ(item(inner->leave(y, 1).of_one()[0]), 6);
+  inner.reset();
+  EXPECT_EQ(core::thread_state.level, nullptr);
+}
+
+TEST(Level, OfOneIsOfOneNumber) {
+  const Tensor x = tensor({1, 2}, {2});
+  for (const size_t roots : {0, 1, 2}) {
+    GradScope scope;
+    Tensor a = scope.enter(x), y[] = {multiply(a, a), a};
+    const Pullback pullback = scope.leave(y, roots);
+    EXPECT_NE(refusal([&] { pullback.of_one(); }).find("of_one"), std::string::npos);
+  }
+}
+
+TEST(Level, AnEmptyFunctionIsRefusedByEveryTransform) {
+  const Tensor x = tensor({1, 2}, {2});
+  const Function none;
+  for (const auto& attempt : std::vector<std::function<void()>>{[&] {
+                                                                  vmap(none, {&x, 1});
+                                                                },
+                                                                [&] {
+                                                                  vjp(none, {&x, 1});
+                                                                },
+                                                                [&] {
+                                                                  value_and_grad(none, {&x, 1});
+                                                                },
+                                                                [&] {
+                                                                  jvp(none, {&x, 1}, {&x, 1});
+                                                                }})
+    EXPECT_NE(refusal(attempt).find("the function is empty"), std::string::npos) << refusal(attempt);
+}
+
 TEST(Level, BackwardInsideATransformIsRefused) {
   Tensor x = scalar(2);
   EXPECT_THROW(derivative(

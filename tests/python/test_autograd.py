@@ -240,3 +240,35 @@ def test_threads_add_to_one_leaf():
     for thread in run_threads:
         thread.join()
     assert leaf.grad[0].item() == 64.0
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_hook_changes_elements_alone(leaf):
+    """What it returns goes on in the gradient's place: of its shape, dtype and device, or an error that says what was found."""
+    for wrong, found in [
+        (lambda g: bp.ones(7), r"float32 of shape \(7,\)"),
+        (lambda g: g.sum(), r"float32 of shape \(\)"),
+        (lambda g: bp.cast(g, bp.float64), r"float64 of shape \(3,\)"),
+        (lambda g: bp.cast(g, bp.int32), r"int32 of shape \(3,\)"),
+    ]:
+        x = bp.ones(3).requires_grad_()
+        y = x * 2
+        (x if leaf else y).register_hook(wrong)
+        with pytest.raises(ValueError, match=f"a hook returned a {found} on .* for a gradient that is float32 of shape .3,. on "):
+            y.sum().backward()
+        assert x.grad is None
+
+
+def test_a_view_of_a_view_leads_to_its_base_however_long_the_chain():
+    weight = bp.asarray([1.0, 2.0, 3.0]).requires_grad_()
+    base = bp.zeros(3)
+    view = base
+    for _ in range(100):
+        view = bp.permute_dims(view[:], (0,))
+    view.copy_(weight)
+    base.sum().backward()
+    assert base.tolist() == [1, 2, 3] and weight.grad.tolist() == [1, 1, 1]
+    leaf = bp.zeros(3)
+    inner = leaf[:].requires_grad_()
+    with pytest.raises(ValueError, match="requires a gradient and is a leaf"):
+        inner[:].add_(1)

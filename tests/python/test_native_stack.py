@@ -85,6 +85,25 @@ def test_recursion_without_end_is_an_error(name, limit):
     assert found.count("Error") == 2 and found.endswith("[2.0, 2.0]\n")
 
 
+@pytest.mark.parametrize("call", ["bp.tree.map(abs, deep)", "bp.tree.map(max, deep, deep)", "bp.grad(lambda x: x)(deep)", "bp.tree.structure(deep)",
+                                  "bp.tree.leaves(deep)", "bp.vmap(lambda x: x, in_axes=(deep,))(deep)", "bp.jvp(lambda x: x, (deep,), (deep,))"])  # fmt: skip
+@pytest.mark.parametrize("kind", ["[deep]", "(deep,)", "{'a': deep}"])
+def test_a_container_without_end_is_an_error(call, kind):
+    found = run(f"""
+        sys.setrecursionlimit(10_000_000)
+        deep = 1.0
+        for _ in range(200_000):
+            deep = {kind}
+        try:
+            {call}
+        except (RecursionError, MemoryError) as error:
+            print(type(error).__name__)
+        print((bp.ones(2) + 1).tolist())
+        import os; os._exit((sys.stdout.flush(), 0)[1])  # what Python itself does with such a list is not the matter
+        """)
+    assert found in ("OutOfMemoryError\n[2.0, 2.0]\n", "RecursionError\n[2.0, 2.0]\n"), found
+
+
 def test_a_kernel_may_nest_as_deep_as_python_allows():
     found = run("""
         @bp.custom_op("own::down")

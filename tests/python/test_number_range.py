@@ -284,3 +284,30 @@ def test_ints_of_both_ends_are_floats_where_these_are_asked_for():
     x = bp.zeros(2)
     x[:] = [2**63, -1]
     assert x.tolist() == [2.0**63, -1.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_linspace_of_integers_is_exact(dtype):
+    """Between the ends of any integer dtype, rounded down as NumPy rounds, without the rounding of floats."""
+    low, high = bp.iinfo(dtype).min, bp.iinfo(dtype).max
+    starts = [(low, high), (high, low), (high, high), (high - 1, high), (0, 7), (7, 0)]
+    starts += [(2**53 + 1, 2**53 + 1), (2**53 + 1, 2**53 + 5)] if high > 2**53 else []
+    for (start, stop), num, endpoint in itertools.product(starts, [0, 1, 2, 3, 4, 7], [True, False]):
+        steps = max(num - 1 if endpoint else num, 1)
+        expected = [start + i * (stop - start) // steps for i in range(num)]
+        assert bp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint).tolist() == expected
+    for start, stop in [(low - 1, high), (low, high + 1), (high + 1, low)]:
+        with pytest.raises(bp.NumberRangeError):
+            bp.linspace(start, stop, 3, dtype=dtype)
+
+
+@pytest.mark.parametrize("counts", [[2**63 - 1, 5], [2**62, 2**62, 0, 0], [2**53, 0]], ids=str)
+@pytest.mark.parametrize("dtype", [bp.int64, bp.uint64], ids=str)
+def test_repeat_refuses_counts_whose_sum_would_wrap(counts, dtype):
+    with pytest.raises(bp.OutOfMemoryError, match="repeat: argument repeats: found counts of .* in all"):
+        bp.repeat(bp.ones(len(counts)), bp.asarray(counts, dtype=dtype))
+
+
+def test_repeat_refuses_unsigned_counts_whose_sum_is_zero():
+    with pytest.raises(bp.OutOfMemoryError, match="found counts of 18446744073709551616 in all"):
+        bp.repeat(bp.ones(2), bp.asarray([2**63, 2**63], dtype=bp.uint64))

@@ -268,3 +268,41 @@ def test_convolutions_are_numpys(mode, n, m, dtype):
 def test_what_is_no_tensor_is_refused_by_name(name, given):
     with pytest.raises(TypeError, match=f"{name}: argument [xyf]: found {type(given).__name__}"):
         getattr(bp, name)(given, bp.ones(3)) if name in ("convolve", "split") else getattr(bp, name)(given)
+
+
+INF = np.inf
+EXTREMES = [[INF], [-INF, INF], [1, INF], [INF, INF], [-INF, 1], [-INF, -INF], [-INF, 1, 2], [-INF, 1, 2, INF], [1, 2, INF, INF], [1, np.nan, INF]]
+
+
+@pytest.mark.parametrize("values", EXTREMES, ids=str)
+@pytest.mark.parametrize("name", ["nanvar", "nanstd", "nanmean", "median", "nanmedian"])
+@pytest.mark.filterwarnings("ignore")
+def test_infinities_as_numpy_has_them(name, values):
+    for dtype in (np.float32, np.float64):
+        x = np.asarray(values, dtype)
+        np.testing.assert_array_equal(bp.to_numpy(getattr(bp, name)(bp.asarray(x))), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", [bp.float16, bp.bfloat16, bp.float32, bp.float64], ids=str)
+def test_what_lies_between_elements_does_not_overflow(dtype):
+    top = bp.finfo(dtype).max
+    ends = bp.asarray([-top, top], dtype=dtype)
+    assert float(bp.median(ends)) == float(bp.nanmedian(ends)) == 0
+    assert float(bp.median(bp.asarray([top, top], dtype=dtype))) == top
+    assert float(bp.quantile(ends, 0.25)) == pytest.approx(-top / 2, rel=2 * bp.finfo(dtype).eps)
+
+
+def test_between_infinite_elements_lies_an_infinity():
+    x = bp.asarray([-INF, 1.0, 2.0, INF], dtype=bp.float64)
+    assert bp.quantile(x, [0, 0.1, 1 / 3, 0.5, 0.9, 1]).tolist() == [-INF, -INF, 1.0, 1.5, INF, INF]
+    assert bp.quantile(bp.asarray([0.1, 0.1, 0.1]), 0.3).item() == bp.asarray(0.1).item()  # of equal elements just that
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.filterwarnings("ignore")
+def test_anything_complex_to_the_power_zero_is_one(dtype):
+    x = np.asarray([0, 1j, 2 - 1j, np.nan, INF], dtype)
+    for zero in (0, 0.0, 0j, np.zeros(5, dtype)):
+        power = bp.asarray(zero) if isinstance(zero, np.ndarray) else zero
+        np.testing.assert_array_equal(bp.to_numpy(bp.asarray(x) ** power), np.ones(5, dtype))
+    np.testing.assert_array_equal(bp.to_numpy(0j ** bp.asarray(np.asarray([0, 1, 2, 1 + 1j], dtype))), [1, 0, 0, 0])

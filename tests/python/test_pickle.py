@@ -1,6 +1,7 @@
-"""Tensors, devices and generators survive pickle and copy."""
+"""Tensors, devices, generators and public functions survive pickle and copy."""
 
 import copy
+import inspect
 import pickle
 
 import backplane as bp
@@ -48,3 +49,22 @@ def test_devices():
     assert pickle.loads(pickle.dumps(device)) == device == "cpu"
     assert (device.backend, device.ordinal) == ("cpu", 0) and hash(device) == hash("cpu")
     assert repr(device) == "device('cpu')" and str(device) == "cpu"
+
+
+def public_functions():
+    for module in (bp, bp.linalg, bp.fft, bp.tree, bp.nn.functional):
+        for name, value in vars(module).items():
+            if not name.startswith("_") and (inspect.isroutine(value) or inspect.isclass(value)) and not isinstance(value, bp.Op):
+                yield pytest.param(value, id=f"{module.__name__}.{name}")
+
+
+@pytest.mark.parametrize("value", public_functions())
+def test_public_functions_and_classes_are_found_again(value):
+    assert pickle.loads(pickle.dumps(value)) is value
+    assert copy.deepcopy(value) is value
+
+
+@pytest.mark.parametrize("name", ["abs", "add", "matmul", "softmax"])
+def test_ops_are_found_again(name):
+    value = getattr(bp, name)
+    assert repr(pickle.loads(pickle.dumps(value))) == repr(value)

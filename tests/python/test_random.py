@@ -81,3 +81,60 @@ def test_wrong_seeds(seed):
 def test_wrong_states():
     with pytest.raises(TypeError, match="state"):
         bp.Generator(1).state = 3
+
+
+FLOATING = [bp.float16, bp.bfloat16, bp.float32, bp.float64]
+COMPLEX = [bp.complex64, bp.complex128]
+OTHER = [bp.bool, bp.int8, bp.int32, bp.int64, bp.uint8, bp.uint64]
+
+
+@pytest.mark.parametrize("dtype", OTHER, ids=str)
+def test_only_floating_and_complex_numbers_are_drawn(dtype):
+    like = bp.zeros(3, dtype=dtype)
+    for draw in [lambda: bp.uniform((3,), dtype=dtype), lambda: bp.normal((3,), dtype=dtype), lambda: bp.rand(3, dtype=dtype),
+                 lambda: bp.randn(3, dtype=dtype), lambda: bp.rand_like(like), lambda: bp.randn_like(like)]:  # fmt: skip
+        with pytest.raises(bp.DtypeError, match=f"found dtype {dtype.name}, expected a floating or complex dtype"):
+            draw()
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_both_parts_of_a_complex_number_are_drawn(dtype):
+    drawn = bp.rand(20000, dtype=dtype)
+    for part in (bp.real(drawn), bp.imag(drawn)):
+        assert bp.unique(part).size > 19000  # as fine as the dtype's parts
+        assert float(bp.min(part)) >= 0 and float(bp.max(part)) < 1
+        assert abs(float(bp.mean(part)) - 0.5) < 0.02
+    normal = bp.normal((20000,), mean=1, std=3, dtype=dtype)
+    for part, mean in ((bp.real(normal), 1), (bp.imag(normal), 0)):
+        assert abs(float(bp.mean(part)) - mean) < 0.1
+        assert abs(float(bp.var(part)) - 4.5) < 0.3
+    assert abs(float(bp.mean((bp.real(normal) - 1) * bp.imag(normal)))) < 0.2
+
+
+@pytest.mark.parametrize("dtype", FLOATING + COMPLEX, ids=str)
+@pytest.mark.parametrize("low, high", [(1, 2), (-2, -1), (0, 1), (1000, 1001), (-0.3, 0.3)])
+def test_uniform_stays_below_high(dtype, low, high):
+    drawn = bp.uniform((300000,), low=low, high=high, dtype=dtype)
+    for part in (bp.real(drawn), bp.imag(drawn)) if dtype in COMPLEX else (drawn,):
+        assert float(bp.min(part)) >= float(bp.asarray(low, dtype=part.dtype))
+        assert float(bp.max(part)) < float(bp.asarray(high, dtype=part.dtype)) or low == 1000  # one value of bfloat16
+
+
+@pytest.mark.parametrize("low, high", [(2, 1), (-3e38, 3e38), (0, float("inf")), (float("nan"), 1), (0, float("nan")), (1e39, 2e39)])
+def test_uniform_refuses_what_the_dtype_does_not_hold(low, high):
+    with pytest.raises(ValueError, match="bp::uniform: found .*, expected "):
+        bp.uniform((2,), low=low, high=high)
+
+
+@pytest.mark.parametrize("wrong", [-1, -1e-9, float("nan")])
+def test_a_negative_deviation_is_refused(wrong):
+    with pytest.raises(ValueError, match="bp::normal: found .*, expected std from 0 on"):
+        bp.normal((2,), std=wrong)
+
+
+@pytest.mark.parametrize("p", [-0.5, 1.0001, float("nan"), float("inf")])
+def test_what_is_no_probability_is_refused(p):
+    with pytest.raises(ValueError, match="bp::bernoulli: found .*, expected p from 0 to 1"):
+        bp.bernoulli(p, (2,))
+    with pytest.raises(ValueError, match="bp::dropout: found .*, expected p from 0 to 1"):
+        bp.dropout(bp.ones(2), p=p)

@@ -254,6 +254,45 @@ TEST_F(Evaluator, ANativeFormulaReplacesTheWalk) {
   EXPECT_EQ(g_.references, 1);
 }
 
+// What a native formula gives next; references that it holds are the caller's.
+bp_value g_given{};
+bp_status gives(const bp_frame*, const bp_formula_env*, bp_value* results) {
+  results[0] = g_given;
+  return BP_OK;
+}
+
+// Plugins and Python write these values, and callers read them by their places.
+TEST_F(Evaluator, ANativeFormulaGivesWhatTheSignatureHas) {
+  const auto refusal = [&](uint16_t rule, const bp_value& given, bool list) {
+    ToyRecord op("t::op");
+    op.arg("x", BP_TYPE_TENSOR, list ? BP_ARG_LIST : 0);
+    op.result("out", "dynamic", {});
+    if (list) op.results[0].flags = BP_ARG_LIST;
+    op.formula(rule, {0}, {op.node(BP_NODE_ARG)});
+    op.formulas[0].native = gives;
+    op.flags |= BP_OP_DYNAMIC;
+    g_given = given;
+    return error_of([&] { drop(run(op, vjp())); });
+  };
+  const bp_value null{.tag = BP_TAG_TENSOR}, nulls{.tag = BP_TAG_TENSOR_LIST, .count = 2}, unknown{.tag = 77};
+  const Ints ints{1, 2};
+  for (uint16_t rule : {BP_RULE_VJP, BP_RULE_JVP, BP_RULE_DECOMPOSE, BP_RULE_BATCH}) {
+    const bool derivative = rule == BP_RULE_VJP || rule == BP_RULE_JVP;
+    EXPECT_EQ(refusal(rule, make({2}, 1), false), "");
+    EXPECT_EQ(refusal(rule, make_owned_list(2), true), "");
+    EXPECT_EQ(refusal(rule, {}, false) == "", derivative) << "nothing is a zero";
+    EXPECT_EQ(refusal(rule, float_value(1), false) == "", rule == BP_RULE_JVP || rule == BP_RULE_DECOMPOSE);
+    EXPECT_THAT(refusal(rule, make_owned_list(0), false), HasSubstr("expected a tensor"));
+    EXPECT_THAT(refusal(rule, make_owned_list(3), false), HasSubstr("expected a tensor"));
+    EXPECT_THAT(refusal(rule, make({2}, 1), true), HasSubstr("gives a tensor as"));
+    EXPECT_THAT(refusal(rule, float_value(1), true), HasSubstr("expected a list of tensors"));
+    EXPECT_THAT(refusal(rule, null, false), HasSubstr("NULL"));
+    EXPECT_THAT(refusal(rule, nulls, true), HasSubstr("expected a list of tensors"));
+    for (const bp_value& wrong : {unknown, ints_value(ints), string_value("x"), dtype_of(BP_INT8)})
+      for (bool list : {false, true}) EXPECT_THAT(refusal(rule, wrong, list), HasSubstr("t::op: its "));
+  }
+}
+
 TEST_F(Evaluator, AShapeFormulaGivesInts) {
   ToyRecord op = toy();
   op.result("a", "expr", {}).result("b", "expr", {});

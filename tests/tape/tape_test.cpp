@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backplane/autograd.hpp"
+#include "memory/history.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::testing {
@@ -137,6 +138,32 @@ TEST(Tape, HooksReplaceCotangents) {
   add_hook(y, [](const Tensor& g) { return add(g, g); });
   run_backward_from(sum(y));
   EXPECT_EQ(grad(x), (std::vector<double>{8}));
+}
+
+TEST(Tape, AHookKeepsShapeAndDtype) {
+  for (const bool leaf : {true, false}) {
+    Tensor x = variable({2, 3}, {2});
+    Tensor y = multiply(x, x);
+    add_hook(leaf ? x : y, [](const Tensor&) { return tensor({1, 2, 3}, {3}); });
+    EXPECT_THROW(run_backward_from(sum(y)), Error);
+    EXPECT_FALSE(grad_of(x));
+  }
+}
+
+// A loop that takes views of views holds no more of them than differ.
+TEST(Tape, AChainOfViewsDoesNotGrow) {
+  Tensor base = tensor({1, 2, 3, 4}, {2, 2}), view = base;
+  const std::vector<int64_t> order{1, 0};
+  for (int i = 0; i < 50; ++i) view = op("permute_dims", {value(view), value(Shape(order))});
+  int length = 0;
+  for (const core::TensorImpl* t = core::impl(view); t->view; t = t->view->base) ++length;
+  EXPECT_LE(length, 2);
+  Tensor w = variable({5, 6, 7, 8}, {2, 2});
+  bp_value args[] = {value(view), value(w)};
+  ASSERT_EQ(call_inplace(find_op("bp::add"), args, 2), BP_OK) << last_error();
+  run_backward_from(sum(multiply(base, base)));
+  EXPECT_EQ(values(base), (std::vector<double>{6, 8, 10, 12}));
+  EXPECT_EQ(grad(w), (std::vector<double>{12, 16, 20, 24}));
 }
 
 TEST(Tape, NothingIsRecordedWithoutGrad) {

@@ -38,6 +38,10 @@ inline Tensor call(OpHandle op, std::initializer_list<bp_value> args) {
   bp_value out{};
   if (bp_status status = call_packed(op, args.begin(), static_cast<int32_t>(args.size()), &out, 1))
     throw_last_error(status);
+  if (out.tag != BP_TAG_TENSOR) {
+    take_list(out);
+    throw Error(BP_ERROR_TYPE, "call: the op's result is a list of tensors; take it with call_packed and take_list");
+  }
   return Tensor::adopt(out.u.t);
 }
 

@@ -126,6 +126,9 @@ BACKPLANE_API ValuesAndTangents jvp(const Function& function, std::span<const Te
 BACKPLANE_API std::vector<Tensor> vmap(const Function& function, std::span<const Tensor> inputs,
                                        Randomness randomness = Randomness::kError);
 
+// For recursions that call no op: throws Error(BP_ERROR_MEMORY) where this thread's stack is nearly used up.
+BACKPLANE_API void check_stack_left(const char* who);
+
 // What a tensor inside transforms stands over, batched or not; another tensor itself.
 BACKPLANE_API Tensor innermost_value(const Tensor& tensor);
 // The tensor's value as one without transforms: through grad and jvp levels. Throws where it differs from row to row of

@@ -195,6 +195,10 @@ def _lengths(value, like):
 
 def _rows_of_labels(targets, target_lengths):
     """Concatenated labels as one row each; places beyond a row's length hold a label that is never read."""
+    if target_lengths.size and (int(bp.min(target_lengths)) < 0 or int(bp.sum(target_lengths)) != targets.size):
+        raise bp.ArgumentValueError(
+            f"ctc_loss: argument target_lengths: found {target_lengths}, expected lengths from 0 on whose sum is that of targets, {targets.size}"
+        )
     width = int(bp.max(target_lengths)) if target_lengths.size else 0
     if targets.size == 0 or width == 0:
         return bp.zeros([target_lengths.shape[0], width], dtype=bp.int64, device=targets.device)

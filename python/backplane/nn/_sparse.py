@@ -19,7 +19,7 @@ def _row(function, number, rows):
 def _limit_norms(weight, index, max_norm, norm_type):
     """Scales the rows that are used, in place, to norms of at most max_norm; what is used then carries no gradient of that."""
     with bp.no_grad():
-        rows = bp.take(weight.detach(), index, axis=0)
+        rows = bp.embedding(weight.detach(), index)
         norm = bp.pow(bp.sum(bp.pow(bp.abs(rows), norm_type), [-1], dtype=rows.dtype, keepdims=True), 1 / norm_type)
         scale = bp.where(bp.greater(norm, max_norm), bp.divide(max_norm, bp.add(norm, 1e-7)), 1)
         weight.detach()[index] = bp.multiply(rows, scale)
@@ -52,6 +52,18 @@ def embedding(
     return bp.where(bp.expand_dims(bp.equal(input, padding), [-1]), bp.stop_gradient(rows), rows)
 
 
+def _check_starts(starts, offsets, count):
+    """Offsets begin at 0, do not fall and end within count. Read as positions in a table, so that the device checks them."""
+    ends = bp.concat([starts[1:], bp.cast(offsets[-1:], bp.int64) if starts.shape != offsets.shape else bp.full([1], count, device=starts.device)])
+    steps = bp.concat([bp.multiply(starts[:1], count + 1), bp.subtract(ends[: starts.shape[0]], starts)])
+    try:
+        bp.take(bp.zeros([count + 1], dtype=bp.int8, device=steps.device), bp.cast(steps, bp.uint64))
+    except bp.DataError:
+        raise bp.DataError(
+            f"embedding_bag: argument offsets: found {offsets}, expected positions that begin at 0, do not fall, and end at most at {count}"
+        ) from None
+
+
 def _bags(input, offsets, include_last_offset):
     """The numbers (n) and for each the bag it is in, and how many bags there are."""
     if input.ndim == 2:
@@ -61,7 +73,8 @@ def _bags(input, offsets, include_last_offset):
         return bp.reshape(input, [-1]), bp.reshape(bag, [-1]), input.shape[0]
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         raise bp.ShapeError("embedding_bag: found input of one axis without a vector of offsets, expected offsets, or input of two axes")
-    starts = offsets[:-1] if include_last_offset else offsets
+    starts = bp.cast(offsets[:-1] if include_last_offset else offsets, bp.int64)
+    _check_starts(starts, offsets, input.shape[0])
     marks = bp.put_along_axis(bp.zeros([input.shape[0] + 1], dtype=bp.int64, device=input.device), starts, 1, accumulate=True)
     return input, bp.subtract(bp.cumulative_sum(marks)[:-1], 1), starts.shape[0]
 

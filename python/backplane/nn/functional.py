@@ -25,6 +25,9 @@ from ._regression_loss import *
 from ._sparse import *
 from ._spatial import *
 
-globals().update({name: names_tensors(value) for name, value in list(globals().items())
-                  if inspect.isfunction(value) and value is not names_tensors})
-del inspect, names_tensors
+_functions = {}  # one for each function, also of two names
+for _name, _value in list(globals().items()):
+    if inspect.isfunction(_value) and _value is not names_tensors:
+        globals()[_name] = _functions.setdefault(_value, names_tensors(_value))
+        globals()[_name].__module__ = __name__  # where pickle finds it
+del inspect, names_tensors, _functions, _name, _value

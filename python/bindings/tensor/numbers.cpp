@@ -175,8 +175,9 @@ PyObject* int_slot(PyObject* self) {
 PyObject* index_slot(PyObject* self) {
   const bp_tensor* tensor = handle_of(self);
   if (!(BP_DTYPE_BIT(tensor->dtype) & BP_MASK_INTEGER) || tensor->dl.ndim != 0) {
-    return PyErr_Format(PyExc_TypeError, "index: found a tensor of %d dimensions, expected an integer tensor of none",
-                        int{tensor->dl.ndim});
+    return PyErr_Format(PyExc_TypeError,
+                        "index: found a tensor of dtype %s and %d dimensions, expected an integer one of none",
+                        dtype_name(tensor->dtype), int{tensor->dl.ndim});
   }
   return single_element(handle_of(self), "index");
 }

@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include "backplane/transforms.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -132,7 +133,7 @@ bool append_node(PyObject* object, PyObject* is_leaf, Leaves* leaves, std::vecto
     return true;
   }
   const size_t before = leaves->size();
-  if (Py_EnterRecursiveCall(" in nested containers")) return false;
+  if (!stack_for_a_level() || Py_EnterRecursiveCall(" in nested containers")) return false;
   bool done = true;
   for (size_t i = 0; done && i < children.size(); ++i) done = append_node(children[i].get(), is_leaf, leaves, nodes);
   Py_LeaveRecursiveCall();
@@ -145,6 +146,7 @@ bool append_node(PyObject* object, PyObject* is_leaf, Leaves* leaves, std::vecto
 PyObject* build_node(const Tree& tree, size_t* position, PyObject* const** leaf) {
   const TreeNode& node = tree.node((*position)++);
   if (node.kind == NodeKind::Leaf) return Py_NewRef(*(*leaf)++);
+  if (!stack_for_a_level()) return nullptr;
   Leaves owned;
   InlineVector<PyObject*, 8> children;
   for (int32_t i = 0; i < node.arity; ++i) {
@@ -192,6 +194,13 @@ PyObject* build_registered(const TreeNode& node, PyObject* const* children) {
 const TreeNode& Tree::leaf_node() noexcept {
   static const TreeNode leaf;
   return leaf;
+}
+
+bool stack_for_a_level() noexcept {
+  return guarded([] {
+           check_stack_left("tree");
+           return 0;
+         }) == 0;
 }
 
 bool expand(PyObject* object, TreeNode* node, Leaves* children) {

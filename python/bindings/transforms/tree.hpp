@@ -57,6 +57,10 @@ class Tree {
 // ---- tree.cpp ------------------------------------------------------------------------------------------------------
 
 // One level: what `object` is, and its children as new references.
+// Is there stack for one level more of a container? False: with a Python error; Python's own limit may be out of the
+// way.
+bool stack_for_a_level() noexcept;
+
 bool expand(PyObject* object, TreeNode* node, Leaves* children);
 // The container of a node from children, whose references stay the caller's.
 PyObject* build(const TreeNode& node, PyObject* const* children);

@@ -1,4 +1,5 @@
 // Comparing structures with each other and with containers; places of leaves in words.
+#include "backplane/transforms.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/transforms/tree.hpp"
@@ -93,7 +94,7 @@ struct PrefixWalk {
     const auto count = static_cast<size_t>(node.n_leaves);
     TreeNode found;
     Leaves children;
-    if (!stops(prefix) && !expand(prefix, &found, &children)) return false;
+    if (!stack_for_a_level() || (!stops(prefix) && !expand(prefix, &found, &children))) return false;
     if (found.kind == NodeKind::Leaf) {
       const size_t first = leaf;
       leaf += count;
@@ -120,7 +121,7 @@ bool collect_parts(const Tree& tree, size_t position, PyObject* object, const Ma
   }
   TreeNode found;
   Leaves children;
-  if (!expand(object, &found, &children)) return false;
+  if (!stack_for_a_level() || !expand(object, &found, &children)) return false;
   const int same = same_node(found, node);
   if (same < 0) return false;
   if (!same) return raise_mismatch(names, path, describe_object(object, found), describe(node));
@@ -134,6 +135,7 @@ bool collect_parts(const Tree& tree, size_t position, PyObject* object, const Ma
 }
 
 std::string node_text(const Tree& tree, size_t* position) {
+  check_stack_left("tree");
   const TreeNode& node = tree.node((*position)++);
   if (node.kind == NodeKind::Leaf) return "*";
   if (node.kind == NodeKind::None) return "None";
@@ -193,8 +195,10 @@ bool flatten_up_to(const Tree& tree, PyObject* object, const MatchNames& names, 
 }
 
 PyObject* tree_text(const Tree& tree) {
-  size_t position = 0;
-  return PyUnicode_FromString(node_text(tree, &position).c_str());
+  return guarded([&] {
+    size_t position = 0;
+    return PyUnicode_FromString(node_text(tree, &position).c_str());
+  });
 }
 
 }  // namespace backplane::python

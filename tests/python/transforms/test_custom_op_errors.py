@@ -133,6 +133,52 @@ def test_wrong_results_of_rules(name):
             f(x, x).sum().backward()
 
 
+WRONG = [(), [], [bp.ones(2)], [None], 3, 2.5, 1j, "x", True, bp.float32, {"x": bp.ones(2)}, object()]
+
+
+def len_of(value):
+    return len(value) if isinstance(value, (list, tuple, dict)) else None
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_a_rule_gives_a_tensor_where_a_tensor_is(name, wrong):
+    """Whatever else a rule returns is an error that says so, never a value that is read as something else."""
+
+    @bp.custom_op(name)
+    def f(x: bp.Tensor) -> bp.Tensor:
+        return bp.add(x, 1)
+
+    f.register_shape(lambda x: x)
+    f.register_jvp(lambda t_x: wrong)
+    f.register_batch(lambda x: wrong)
+    f.register_vjp(lambda g: wrong)
+    x = bp.ones(2)
+    attempts = [lambda: bp.jvp(f, (x,), (x,))]
+    if len_of(wrong) != 1:  # the other rules may give one result in these
+        attempts += [lambda: bp.vjp(f, x)[1](x), lambda: bp.vmap(f)(bp.ones((3, 2)))]
+    for attempt in attempts:
+        with pytest.raises((ValueError, TypeError), match=f"{name}.* (expected|returned|gives) "):
+            attempt()
+    bare_of_rules = bp.custom_op(f"{name}d", f"{name.partition('::')[2]}d(Tensor x) -> Tensor")
+    bare_of_rules.register_shape(lambda x: x)
+    bare_of_rules.register_decomposition(lambda x: wrong)
+    for attempt in [lambda: bare_of_rules(x), lambda: bp.jvp(bare_of_rules, (x,), (x,))] if len_of(wrong) != 1 else []:
+        with pytest.raises((ValueError, TypeError), match=f"{name}d: .*its decomposition .*expected "):
+            attempt()
+
+
+def test_a_rule_gives_a_list_where_a_list_is(name):
+    base = name.partition("::")[2]
+    f = bp.custom_op(name, f"{base}(Tensor[] xs) -> Tensor")
+    f.register_shape(lambda xs: xs[0])
+    f.register_kernel("cpu")(lambda xs: bp.add(xs[0], xs[1]))
+    x = bp.ones(2)
+    for wrong in [x, [x], [x] * 3, [x] * 300, (), 3]:
+        f.register_vjp(lambda g: wrong)
+        with pytest.raises((ValueError, TypeError), match=f"{name}: .*expected "):
+            bp.vjp(lambda a, b: f([a, b]), x, x)[1](x)
+
+
 def test_wrong_results_of_kernels(name):
     base = name.partition("::")[2]
     f = bp.custom_op(name, f"{base}(Tensor x, Tensor y) -> Tensor", shape="broadcast(x, y)")

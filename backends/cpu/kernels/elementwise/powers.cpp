@@ -30,6 +30,8 @@ struct Pow {
       }
       return static_cast<T>(result);
     } else {
+      if constexpr (!std::is_floating_point_v<T>)  // complex: the C library goes through log(0)
+        if (b == T(0)) return T(1);
       // Squares, roots and reciprocals are most powers in practice, and exact here.
       if (b == T(2)) return a * a;
       if (b == T(1)) return a;

@@ -1,6 +1,7 @@
 // See index_space.hpp.
 #include "kernels/indexing/index_space.hpp"
 
+#include "kernels/indexing/along_axis.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/lanes.hpp"
 
@@ -42,8 +43,7 @@ void add_offsets(const bp_frame* frame, const bp_tensor* index, int64_t size, in
       const T given = *reinterpret_cast<const T*>(p[0]);
       int64_t at = static_cast<int64_t>(given);
       if (at < 0 && std::is_signed_v<T>) at += size;
-      BP_CHECK(at >= 0 && at < size, DATA, frame->op->name, ": index ", +given, " is out of range for an axis of size ",
-               size);
+      if (at < 0 || at >= size) refuse_index(frame, static_cast<int64_t>(given), size, index->dtype);
       *offset++ += at * stride;
       return nullptr;
     });

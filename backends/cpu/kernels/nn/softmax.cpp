@@ -192,14 +192,12 @@ bp_status BP_CALL cross_entropy(const bp_frame* frame, const bp_value* args, int
       int64_t label = 0;
       cast_row(labels->dtype, data_of(labels) + lane * kItemSize[labels->dtype], 0, BP_INT64,
                reinterpret_cast<char*>(&label), 0, 1);
-      // As in the decomposition, which indexes: a negative label counts from the end.
-      const int64_t at = label < 0 ? label + reader.block.n : label;
-      BP_CHECK(at >= 0 && at < reader.block.n, DATA, frame->op->name, ": label ", label, " is out of range for ",
+      BP_CHECK(label >= 0 && label < reader.block.n, DATA, frame->op->name, ": label ", label, " is out of range for ",
                reader.block.n, " classes");
       const char* read = reader.read(lane, buffer);
       for_compute_type(reader.compute, [&]<class T>() {
         const T* values = reinterpret_cast<const T*>(read);
-        store_lane(out, lane, softmax_loops<T>().log_sum_exp(values, reader.block.n) - values[at]);
+        store_lane(out, lane, softmax_loops<T>().log_sum_exp(values, reader.block.n) - values[label]);
       });
     });
   });

@@ -122,7 +122,7 @@ static inline int bp_shape_param_fits(uint16_t type, uint16_t flags, char letter
   X(repeat, "repeat", "?i", 2, 's', 1)                          \
   X(replace, "replace", "Lii", 3, 'L', 0)                       \
   X(require_shape, "require", "?b?", 3, '=', 1)                 \
-  X(require_value, "require_value", "nb?", 3, '=', 1)           \
+  X(require_value, "require_value", "ab?", 3, '=', 1)           \
   X(reverse, "reverse", "L", 1, 'L', 0)                         \
   X(shift_axes, "shift_axes", "?i", 2, '=', 0)                  \
   X(shift_axis, "shift_axis", "?i", 2, '=', 0)                  \

@@ -1,0 +1,85 @@
+"""What newcomers type by mistake, or as NumPy takes it: computed as NumPy does, or refused with the argument's name."""
+
+import math
+
+import backplane as bp
+import numpy as np
+import pytest
+
+X = np.asarray([1.0, 2.5, -4.0])
+
+
+def x():
+    return bp.asarray(X)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [bp.meshgrid, bp.broadcast_arrays, bp.atleast_1d, bp.atleast_2d, bp.atleast_3d, bp.fft.fftshift, bp.fft.ifftshift, bp.to_numpy, bp.median,
+     bp.unique, bp.histogram, bp.digitize, bp.cov, bp.bincount, lambda value: bp.stack([value]), lambda value: bp.concat([value])],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [None, "text", object()], ids=lambda v: type(v).__name__)
+def test_no_tensor_is_refused_by_name(call, value):
+    """Never by an attribute that it lacks, which says nothing of the call."""
+    with pytest.raises((bp.ArgumentTypeError, TypeError)):
+        call(value) if call is not bp.digitize else call(value, [1.0])
+
+
+@pytest.mark.parametrize("bins", [[0.0, 1.0, 3.0], (5.0, 1.0, 0.0), [2.5]], ids=str)
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize_takes_edges_as_numpy(bins, right):
+    assert bp.digitize(x(), bins, right).tolist() == bp.digitize(x(), bp.asarray(bins, dtype=bp.float64), right).tolist() == np.digitize(X, bins, right).tolist()
+    with pytest.raises(bp.ShapeError, match="digitize: argument bins: found shape .2, 1., expected a vector"):
+        bp.digitize(x(), [[1.0], [2.0]])
+
+
+def test_histogram_takes_a_tensor_of_edges():
+    edges = np.asarray([-5.0, 0.0, 2.0, 3.0])
+    found, kept = bp.histogram(x(), bins=bp.asarray(edges))
+    assert found.tolist() == np.histogram(X, edges)[0].tolist() and kept.tolist() == edges.tolist()
+
+
+@pytest.mark.parametrize("options", [{"prepend": 0}, {"append": 7.5}, {"prepend": 0, "append": 1, "n": 2}], ids=str)
+def test_diff_takes_a_number_as_numpy(options):
+    assert bp.diff(x(), **options).tolist() == np.diff(X, **options).tolist()
+    matrix = np.arange(6.0).reshape(2, 3) ** 2
+    for axis in (0, 1):
+        assert bp.diff(bp.asarray(matrix), axis=axis, **options).tolist() == np.diff(matrix, axis=axis, **options).tolist()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_powers_beyond_floats_are_infinite_as_numpys():
+    assert bp.logspace(0, 400, 3, dtype=bp.float64).tolist() == np.logspace(0, 400, 3).tolist()
+    for decimals in (308, 309, 400, -308, -400):
+        np.testing.assert_array_equal(bp.to_numpy(bp.round(x(), decimals=decimals)), np.round(X, decimals))
+
+
+def test_bincount_refuses_what_no_memory_holds():
+    with pytest.raises(bp.BackplaneError, match="bincount: argument x: found .*, expected a size that memory has"):
+        bp.bincount(bp.asarray([2**63 - 2]))
+    with pytest.raises(bp.BackplaneError, match="bincount"):
+        bp.bincount(bp.asarray([2**64 - 1], dtype=bp.uint64))
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_an_empty_axis_has_no_edge(mode):
+    with pytest.raises(ValueError, match="bp::pad_edges: .*expected elements along an axis that is continued"):
+        bp.pad(bp.ones((0, 3)), 1, mode=mode)
+
+
+def test_python_s_own_functions_of_tensors():
+    assert round(x()).tolist() == [1, 2, -4] and round(bp.asarray([1.26]), 1).tolist() == bp.round(bp.asarray([1.26]), 1).tolist()
+    for a, b in ((x(), 3), (7, x()), (x(), bp.asarray([2.0, 2.0, 3.0]))):
+        expected = divmod(np.asarray(a), np.asarray(b))
+        assert [part.tolist() for part in divmod(a, b)] == [part.tolist() for part in expected]
+    with pytest.raises(TypeError, match="index: found a tensor of dtype float32 and 0 dimensions"):
+        range(5)[bp.asarray(1.5)]
+
+
+@pytest.mark.parametrize("dtype", [bp.float16, bp.bfloat16], ids=str)
+@pytest.mark.parametrize("function", [bp.fft.fft, bp.fft.rfft, bp.fft.ifft, bp.fft.irfft, bp.fft.hfft])
+def test_half_floats_are_transformed_in_float32(function, dtype):
+    wave = bp.asarray([1.0, 2.0, 0.5, -1.0])
+    found = function(bp.cast(wave, dtype))
+    assert found.dtype in (bp.float32, bp.complex64) and found.tolist() == function(wave).tolist()
+    assert math.isfinite(abs(complex(found[0].item())))
