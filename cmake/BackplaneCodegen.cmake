@@ -3,12 +3,18 @@
 #   backplane_generate_ops(OPS YAML... OUT DIR SOURCES VARIABLE
 #     [SYMBOL NAME]    prefix of the C symbols NAME_ops, NAME_op_count; the first file's namespace by default
 #     [IMPORT YAML...] registry files whose ops may be called; the installed ops.yaml by default
-#     [EMIT WORD...])  of records formulas cpp pyi docs samples kernels; all by default
+#     [EMIT WORD...])  of records formulas cpp pyi docs samples kernels scalar; all by default
 #
 # Sets VARIABLE to the generated C sources (and the stamp that makes every generator wait for them). Headers come to
 # be in DIR (NAME_records.h) and DIR/include. A change to a registry file, or to one that it includes, runs codegen again;
 # an output that would not change keeps its time, so nothing that depends on it is built again; ninja learns that because
 # the outputs are byproducts of the stamp.
+#
+#   backplane_generate_scalar(OPS YAML... OUT DIR FILES VARIABLE [IMPORT YAML...]
+#     DIALECT WORD...) of c++ cuda glsl opencl
+#
+# Only what the ops do to one element, as DIR/include/NAMESPACE/scalar.EXT; those of Backplane's own registry are installed
+# among its headers. Sets VARIABLE to the files.
 include_guard(DIRECTORY)
 
 if(NOT BACKPLANE_OPS_YAML) # set by BackplaneConfig.cmake where the SDK is installed
@@ -36,6 +42,73 @@ function(_backplane_registry_files OUT FILE)
   set(${OUT} ${files} PARENT_SCOPE)
 endfunction()
 
+# The namespace of the first of OPS, and all files that are read.
+macro(_backplane_read_registries)
+  foreach(list OPS IMPORT)
+    list(TRANSFORM arg_${list} PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
+  endforeach()
+  list(GET arg_OPS 0 first)
+  file(STRINGS ${first} line REGEX "^namespace:" LIMIT_COUNT 1)
+  if(NOT line MATCHES "^namespace: *['\"]?([A-Za-z_][A-Za-z_0-9]*)")
+    message(FATAL_ERROR "${first}: a registry file begins with `namespace: NAME`")
+  endif()
+  set(namespace ${CMAKE_MATCH_1})
+  if(NOT arg_IMPORT AND NOT first STREQUAL BACKPLANE_OPS_YAML)
+    set(arg_IMPORT ${BACKPLANE_OPS_YAML})
+  endif()
+  set(inputs)
+  foreach(file IN LISTS arg_OPS arg_IMPORT)
+    _backplane_registry_files(files ${file})
+    list(APPEND inputs ${files})
+  endforeach()
+  set(base)
+  if(first STREQUAL BACKPLANE_OPS_YAML)
+    set(base --base)
+  endif()
+  set(command Backplane::codegen ${base} --ops ${arg_OPS} --out ${arg_OUT})
+  if(arg_IMPORT)
+    list(APPEND command --import ${arg_IMPORT})
+  endif()
+endmacro()
+
+# The headers of scalar functions of a namespace in the dialects ARGN.
+function(_backplane_scalar_files OUT DIR NAMESPACE)
+  set(extension_c++ hpp)
+  set(extension_cuda cuh)
+  set(extension_glsl glsl)
+  set(extension_opencl cl)
+  set(folder ${NAMESPACE})
+  if(folder STREQUAL "bp")
+    set(folder backplane)
+  endif()
+  set(files)
+  foreach(dialect IN LISTS ARGN)
+    if(NOT DEFINED extension_${dialect})
+      message(FATAL_ERROR "unknown dialect '${dialect}'; dialects are c++ cuda glsl opencl")
+    endif()
+    list(APPEND files ${DIR}/include/${folder}/scalar.${extension_${dialect}})
+  endforeach()
+  set(${OUT} ${files} PARENT_SCOPE)
+endfunction()
+
+function(backplane_generate_scalar)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUT;FILES" "OPS;IMPORT;DIALECT")
+  foreach(needed OPS OUT FILES DIALECT)
+    if(NOT arg_${needed})
+      message(FATAL_ERROR "backplane_generate_scalar: ${needed} is missing")
+    endif()
+  endforeach()
+  _backplane_read_registries()
+  _backplane_scalar_files(files ${arg_OUT} ${namespace} ${arg_DIALECT})
+  list(JOIN arg_DIALECT "," words)
+  add_custom_command(OUTPUT ${files}
+    COMMAND ${command} --emit scalar --dialect ${words}
+    COMMAND ${CMAKE_COMMAND} -E touch ${files}
+    DEPENDS Backplane::codegen ${inputs}
+    COMMENT "Writing the scalar functions of namespace ${namespace}" VERBATIM)
+  set(${arg_FILES} ${files} PARENT_SCOPE)
+endfunction()
+
 function(backplane_generate_ops)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUT;SYMBOL;SOURCES" "OPS;IMPORT;EMIT")
   if(arg_UNPARSED_ARGUMENTS)
@@ -46,35 +119,11 @@ function(backplane_generate_ops)
       message(FATAL_ERROR "backplane_generate_ops: ${needed} is missing")
     endif()
   endforeach()
-  foreach(list OPS IMPORT)
-    list(TRANSFORM arg_${list} PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
-  endforeach()
-  list(GET arg_OPS 0 first)
-  file(STRINGS ${first} line REGEX "^namespace:" LIMIT_COUNT 1)
-  if(NOT line MATCHES "^namespace: *['\"]?([A-Za-z_][A-Za-z_0-9]*)")
-    message(FATAL_ERROR "${first}: a registry file begins with `namespace: NAME`")
-  endif()
-  set(namespace ${CMAKE_MATCH_1})
+  _backplane_read_registries()
   if(NOT arg_SYMBOL)
     set(arg_SYMBOL ${namespace})
   endif()
-  if(NOT arg_IMPORT AND NOT first STREQUAL BACKPLANE_OPS_YAML)
-    set(arg_IMPORT ${BACKPLANE_OPS_YAML})
-  endif()
-
-  set(inputs)
-  foreach(file IN LISTS arg_OPS arg_IMPORT)
-    _backplane_registry_files(files ${file})
-    list(APPEND inputs ${files})
-  endforeach()
-  set(base)
-  if(first STREQUAL BACKPLANE_OPS_YAML)
-    set(base --base)
-  endif()
-  set(command Backplane::codegen ${base} --ops ${arg_OPS} --out ${arg_OUT} --symbol ${arg_SYMBOL})
-  if(arg_IMPORT)
-    list(APPEND command --import ${arg_IMPORT})
-  endif()
+  list(APPEND command --symbol ${arg_SYMBOL})
   set(records ${arg_OUT}/${arg_SYMBOL}_records.c)
   set(headers ${arg_OUT}/${arg_SYMBOL}_records.h)
   set(sources ${records})
@@ -82,7 +131,7 @@ function(backplane_generate_ops)
     list(JOIN arg_EMIT "," words)
     list(APPEND command --emit ${words})
   else()
-    set(arg_EMIT formulas cpp pyi samples kernels)
+    set(arg_EMIT formulas cpp pyi samples kernels scalar)
   endif()
   if("formulas" IN_LIST arg_EMIT)
     list(APPEND sources ${arg_OUT}/${arg_SYMBOL}_formulas.c)
@@ -97,6 +146,10 @@ function(backplane_generate_ops)
   endif()
   if("kernels" IN_LIST arg_EMIT)
     list(APPEND headers ${arg_OUT}/include/${arg_SYMBOL}_kernels.hpp)
+  endif()
+  if("scalar" IN_LIST arg_EMIT)
+    _backplane_scalar_files(scalar ${arg_OUT} ${namespace} c++ cuda glsl opencl)
+    list(APPEND headers ${scalar})
   endif()
   set(others)
   if("pyi" IN_LIST arg_EMIT)

@@ -92,6 +92,7 @@ CompiledRegistry check(std::vector<std::unique_ptr<RegistryFile>> files, Diagnos
       all.push_back(OpCompiler(*registry.names, entry, diagnostics).compile());
     }
   }
+  registry.scalars = compile_scalars(registry.files, *registry.names, diagnostics);
   CycleFinder(all).report(diagnostics);
   if (diagnostics.empty())
     refuse_unused_names(registry.files, diagnostics);  // else the rule that uses one may be damaged

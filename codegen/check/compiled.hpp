@@ -8,6 +8,7 @@
 
 #include "check/program.hpp"
 #include "check/registry.hpp"
+#include "check/scalar.hpp"
 
 namespace backplane::codegen {
 
@@ -40,7 +41,8 @@ struct CompiledOp {
 struct CompiledRegistry {
   std::vector<std::unique_ptr<RegistryFile>> files;
   std::unique_ptr<Registry> names;
-  std::vector<CompiledOp> ops;  // of the files that are emitted, in their order
+  std::vector<CompiledOp> ops;                           // of the files that are emitted, in their order
+  std::vector<std::unique_ptr<ScalarFunction>> scalars;  // those that one calls before it, imported ones too
 };
 
 // Checks everything; the result is worth emitting only if `diagnostics` stays empty.

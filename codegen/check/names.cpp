@@ -63,6 +63,8 @@ void for_each_formula(const Entry& entry, Visit visit) {
   for (const auto* rules : {&entry.partial, &entry.vjp, &entry.jvp}) std::for_each(rules->begin(), rules->end(), rule);
   for (const auto* one : {&entry.batch, &entry.decompose, &entry.put})
     if (*one) rule(**one);
+  for (const ScalarRule& scalar : entry.scalars)
+    if (scalar.expr) visit(*scalar.expr);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "cli/explain.hpp"
 #include "emit/emit.hpp"
+#include "emit/scalar_dialects.hpp"
 #include "schema/identifiers.hpp"
 #include "schema/reader.hpp"
 
@@ -22,7 +23,7 @@ struct Emitter {
 };
 constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}, {"samples", emit_samples},
                                  {"cpp", emit_cpp},         {"kernels", emit_kernels},   {"pyi", emit_pyi},
-                                 {"docs", emit_docs}};
+                                 {"docs", emit_docs},       {"scalar", emit_scalar}};
 
 // Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml.
 std::string installed_registry() {
@@ -64,12 +65,22 @@ std::string unknown_output(const std::vector<std::string>& words) {
   return "";
 }
 
+std::string unknown_dialect(const std::vector<std::string>& words) {
+  std::vector<std::string_view> names;
+  for (const Dialect& dialect : dialects()) names.push_back(dialect.word);
+  for (const std::string& word : words)
+    if (!find_dialect(word))
+      return "unknown dialect '" + word + "'" + suggestion(word, names) + "; dialects are " + listed(names);
+  return "";
+}
+
 int emit_all(const Options& options, const CompiledRegistry& registry, std::ostream& errors) {
   const std::string ns = registry.files.front()->ns;
   const auto wanted = [&](const char* name) {
     return options.emit.empty() || std::count(options.emit.begin(), options.emit.end(), name) > 0;
   };
-  const EmitContext context{registry, options.symbol.empty() ? ns : options.symbol, ns, wanted("formulas")};
+  const EmitContext context{registry, options.symbol.empty() ? ns : options.symbol, ns, wanted("formulas"),
+                            options.dialects};
   OutputSet outputs;
   for (const Emitter& emitter : kEmitters)
     if (wanted(emitter.name)) emitter.emit(context, outputs);
@@ -92,6 +103,10 @@ int emit_all(const Options& options, const CompiledRegistry& registry, std::ostr
 
 int run(const Options& options, std::ostream& out, std::ostream& errors) {
   if (const std::string wrong = unknown_output(options.emit); !wrong.empty()) {
+    errors << "backplane-codegen: error: " << wrong << '\n';
+    return 2;
+  }
+  if (const std::string wrong = unknown_dialect(options.dialects); !wrong.empty()) {
     errors << "backplane-codegen: error: " << wrong << '\n';
     return 2;
   }

@@ -12,8 +12,9 @@ struct Options {
   std::vector<std::string> imports;
   bool default_import = true;  // look for the installed ops.yaml where no import is given
   std::string out;
-  std::string symbol;             // "": the namespace of the first file
-  std::vector<std::string> emit;  // empty: everything
+  std::string symbol;                 // "": the namespace of the first file
+  std::vector<std::string> emit;      // empty: everything
+  std::vector<std::string> dialects;  // of scalar functions; empty: all
   std::string depfile;
   std::string explain;
   bool base = false;  // the files are backplane's own, of namespace bp

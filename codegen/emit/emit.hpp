@@ -12,9 +12,10 @@ namespace backplane::codegen {
 
 struct EmitContext {
   const CompiledRegistry& registry;
-  std::string symbol;   // prefix of C symbols and file names
-  std::string ns;       // namespace of the registry file
-  bool natives = true;  // formulas are among the outputs, so that records may point to them
+  std::string symbol;                      // prefix of C symbols and file names
+  std::string ns;                          // namespace of the registry file
+  bool natives = true;                     // formulas are among the outputs, so that records may point to them
+  std::vector<std::string> dialects = {};  // of scalar functions; empty: all
 };
 
 void emit_records(const EmitContext& context, OutputSet& out);   // SYMBOL_records.c, .h
@@ -22,6 +23,7 @@ void emit_formulas(const EmitContext& context, OutputSet& out);  // SYMBOL_formu
 void emit_samples(const EmitContext& context, OutputSet& out);   // samples.json
 void emit_cpp(const EmitContext& context, OutputSet& out);       // include/NAMESPACE/ops.hpp
 void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMBOL_kernels.hpp
+void emit_scalar(const EmitContext& context, OutputSet& out);    // include/NAMESPACE/scalar.hpp, .cuh, .glsl, .cl
 void emit_pyi(const EmitContext& context, OutputSet& out);       // SYMBOL.pyi
 void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAME.md, list-of-ops.md
 

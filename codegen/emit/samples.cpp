@@ -158,6 +158,7 @@ class SampleWriter {
     field("refusals", refusals());
     field("decompose", op_.find(BP_RULE_DECOMPOSE) ? "true" : "false");
     field("native", natives());
+    field("scalar", scalars());
     field("tolerance", json_number(entry_.tolerance));
     field("compare", json_string(entry_.compare.empty() ? "close" : entry_.compare.value));
     field("except", word_map(entry_.except));
@@ -240,6 +241,16 @@ class SampleWriter {
       names.push_back(name);
     }
     return json_list(names, json_string);
+  }
+
+  // The dtypes of its functions over elements, and whether the entry states what they compute.
+  std::string scalars() const {
+    std::vector<std::string> dtypes;
+    for (const auto& function : context_.registry.scalars)
+      if (function->entry == op_.entry && (dtypes.empty() || dtypes.back() != kDtypeNames[function->compute]))
+        dtypes.emplace_back(kDtypeNames[function->compute]);
+    return std::string("{\"stated\": ") + (op_.entry->states_scalar ? "true" : "false") +
+           ", \"dtypes\": " + json_list(dtypes, json_string) + "}";
   }
 
   static std::string word_map(const WordMap& map) {

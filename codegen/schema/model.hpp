@@ -109,6 +109,14 @@ struct SharedNames {
   std::vector<Definition> definitions;
 };
 
+// What an elementwise op does to one element, for some compute dtypes.
+struct ScalarRule {
+  bp_dtype_mask dtypes = 0;
+  Location where;
+  Text text;
+  ExprPtr expr;  // nullptr: damaged
+};
+
 struct DtypeRule {
   Location where;
   std::vector<bp_dtype_mask> accepts;  // per argument
@@ -183,6 +191,8 @@ struct Entry {
   std::vector<Rule> partial, vjp, jvp;
   std::optional<Rule> batch, decompose, put;
   bool states_vjp = false, states_jvp = false;
+  std::vector<ScalarRule> scalars;  // the first that has the dtype holds
+  bool states_scalar = false;       // if only that there is none
   WordMap errors, except;
   std::vector<Sample> samples;
   double tolerance = 4;

@@ -38,6 +38,7 @@ class EntryReader {
     read_shapes();
     read_nondiff();
     read_rules(reader_, node_, entry_);
+    if (const YamlNode* scalar = node_.find("scalar")) read_scalar(reader_, *scalar, entry_);
     read_words();
     read_samples(reader_, node_.find("samples"), entry_);
   }

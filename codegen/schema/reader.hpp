@@ -38,6 +38,7 @@ void read_tables(ValueReader& reader, const YamlNode& node, SharedNames& shared)
 void read_definitions(ValueReader& reader, const YamlNode& node, SharedNames& shared);  // read_lets.cpp
 void read_dtypes(ValueReader& reader, const YamlNode* node, Entry& entry);              // read_dtypes.cpp
 void read_rules(ValueReader& reader, const YamlNode& node, Entry& entry);               // read_rules.cpp
+void read_scalar(ValueReader& reader, const YamlNode& node, Entry& entry);              // read_scalar.cpp
 void read_samples(ValueReader& reader, const YamlNode* node, Entry& entry);             // read_samples.cpp
 
 }  // namespace backplane::codegen

@@ -1,6 +1,8 @@
 """The Vulkan backend: what a device gives is what the CPU gives, in order, over any layout."""
 
+import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -128,9 +130,31 @@ def test_threads_share_the_device(vulkan):
             np.testing.assert_allclose(found, array, rtol=1e-2, atol=1e-3)
 
 
+def _elementwise(entry):
+    tensors = [arg["type"] == "Tensor" and "float32" in arg["accepts"] for arg in entry["args"]]
+    plain = all(tensors) and len(tensors) <= 2 and "composite" not in entry["flags"]
+    return plain and "float32" in entry["scalar"]["dtypes"] and entry["results"][0]["dtype"] == "compute"
+
+
+REGISTRY = json.loads((pathlib.Path(bp.__file__).parent / "samples.json").read_text())["ops"]
+
+
+@pytest.mark.parametrize("entry", filter(_elementwise, REGISTRY), ids=lambda entry: entry["name"])
+def test_an_elementwise_op_of_the_registry_is_a_kernel(vulkan, entry):
+    op = getattr(bp.ops.bp, entry["name"].split("::")[1])
+    arrays = [np.array([[0.3, 0.6, 0.9], [1.2, 2.5, 0.1]], np.float32), np.array([0.5, 0.2, 1.5], np.float32)]
+    arrays = arrays[: len(entry["args"])]
+    _same(op, vulkan, *arrays, rtol=1e-4, atol=1e-5)
+    inputs = [bp.asarray(array, device=vulkan) for array in arrays]
+    bp.reset_call_counts()
+    op(*inputs)
+    counts = bp.call_counts()
+    assert (counts.kernels, counts.decompositions) == (1, 0)
+
+
 def test_what_it_does_not_compute_says_so(vulkan):
     with pytest.raises(NotImplementedError, match="vulkan"):
-        bp.sin(bp.ones(3, device=vulkan))
+        bp.cumsum(bp.ones(3, device=vulkan), 0)
 
 
 def test_it_is_listed(vulkan):

@@ -1,4 +1,5 @@
-// The ops of elementwise_ops.h for float32, over the core's loop descriptor: any strides, broadcasting included.
+// Every op of the registry from one or two float32 to a float32, over the core's loop descriptor: any strides,
+// broadcasting included.
 //
 // The device walks kMaxRank dimensions; a loop of more is launched once per position of the outer ones.
 #include <algorithm>
@@ -66,13 +67,6 @@ template <Function kFunction>
 void binary(plugin::Context call, In x, In y, Out out) {
   run(kFunction, call, out, x, y.data());
 }
-template <Function kFunction, int kOperands>
-constexpr bp_kernel_fn kernel_of() {
-  if constexpr (kOperands == 1)
-    return plugin::kernel<unary<kFunction>>;
-  else
-    return plugin::kernel<binary<kFunction>>;
-}
 
 }  // namespace
 
@@ -81,9 +75,11 @@ void register_elementwise(plugin::Registrar& registrar) {
     registrar.kernel(
         BP_KERNEL(op, "cuda", fn, .dtypes = BP_DTYPE_BIT(BP_FLOAT32), .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE));
   };
-#define BACKPLANE_ROW(op, operands, formula) row("bp::" #op, kernel_of<Function::op, operands>());
-  BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_ROW)
-#undef BACKPLANE_ROW
+#define BACKPLANE_UNARY(op, function, number) row("bp::" #op, plugin::kernel<unary<Function::op>>);
+#define BACKPLANE_BINARY(op, function, number) row("bp::" #op, plugin::kernel<binary<Function::op>>);
+  BP_SCALAR_UNARY_float32_float32(BACKPLANE_UNARY) BP_SCALAR_BINARY_float32_float32(BACKPLANE_BINARY)
+#undef BACKPLANE_UNARY
+#undef BACKPLANE_BINARY
 }
 
 }  // namespace backplane::cuda

@@ -9,16 +9,25 @@ constexpr int64_t kMaxBlocks = 65535;
 
 template <Function kFunction>
 struct Formula;
-#define BACKPLANE_FORMULA(op, operands, formula)                                      \
-  template <>                                                                         \
-  struct Formula<Function::op> {                                                      \
-    static constexpr int kOperands = operands;                                        \
-    __device__ static float of(float x, [[maybe_unused]] float y) { return formula; } \
+#define BACKPLANE_UNARY(op, function, number)                          \
+  template <>                                                          \
+  struct Formula<Function::op> {                                       \
+    static constexpr int kOperands = 1;                                \
+    __device__ static float of(float x, float) { return function(x); } \
   };
-BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_FORMULA)
-#undef BACKPLANE_FORMULA
+#define BACKPLANE_BINARY(op, function, number)                              \
+  template <>                                                               \
+  struct Formula<Function::op> {                                            \
+    static constexpr int kOperands = 2;                                     \
+    __device__ static float of(float x, float y) { return function(x, y); } \
+  };
+BP_SCALAR_UNARY_float32_float32(BACKPLANE_UNARY) BP_SCALAR_BINARY_float32_float32(BACKPLANE_BINARY)
+#undef BACKPLANE_UNARY
+#undef BACKPLANE_BINARY
 
-__device__ int64_t first_index() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
+    __device__ int64_t first_index() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
 __device__ int64_t index_step() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
 
 template <Function kFunction>
@@ -51,11 +60,11 @@ unsigned blocks_for(int64_t count) {
 cudaError_t launch_elementwise(Function function, const Loop& loop, cudaStream_t stream) {
   const unsigned blocks = blocks_for(loop.count);
   switch (function) {
-#define BACKPLANE_LAUNCH(op, operands, formula)                       \
+#define BACKPLANE_LAUNCH(op, function_of_op, number)                  \
   case Function::op:                                                  \
     elementwise<Function::op><<<blocks, kThreads, 0, stream>>>(loop); \
     break;
-    BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_LAUNCH)
+    BP_SCALAR_UNARY_float32_float32(BACKPLANE_LAUNCH) BP_SCALAR_BINARY_float32_float32(BACKPLANE_LAUNCH)
 #undef BACKPLANE_LAUNCH
   }
   return cudaGetLastError();

@@ -1,18 +1,25 @@
 // What nvcc compiles, as the rest of the backend calls it: launches on a stream, and their errors.
 //
-// No header of Backplane is read here, so that nvcc needs to understand CUDA alone.
+// Of Backplane only the scalar functions are read here, so that nvcc needs to understand CUDA alone.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
-#include "kernels/elementwise_ops.h"
+#ifdef __CUDACC__
+#include "backplane/scalar.cuh"
+#else
+#include "backplane/scalar.hpp"
+#endif
 
 namespace backplane::cuda {
 
-#define BACKPLANE_NAME(op, operands, formula) op,
-enum class Function { BACKPLANE_CUDA_ELEMENTWISE(BACKPLANE_NAME) };
+// Every op of the registry that takes one or two float32 to a float32.
+#define BACKPLANE_NAME(op, function, number) op,
+enum class Function {
+  BP_SCALAR_UNARY_float32_float32(BACKPLANE_NAME) BP_SCALAR_BINARY_float32_float32(BACKPLANE_NAME)
+};
 #undef BACKPLANE_NAME
 
 inline constexpr int kMaxRank = 8;

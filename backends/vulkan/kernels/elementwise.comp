@@ -1,4 +1,4 @@
-// copy and the ops of elementwise_ops.h over up to four dimensions, in words of 32 bits.
+// Every op of the registry from one or two float32 to a float32, over up to four dimensions, in words of 32 bits.
 //
 // Element i of each operand is found by its strides (words; 0 along a broadcast dimension), counted from `start` words
 // behind the operand's lowest address, which keeps every index non-negative for views that run backward.
@@ -7,7 +7,11 @@
 #extension GL_EXT_buffer_reference : require
 #extension GL_GOOGLE_include_directive : require
 
-#include "elementwise_ops.h"
+#define BP_SCALAR_WITHOUT_INT8
+#define BP_SCALAR_WITHOUT_INT16
+#define BP_SCALAR_WITHOUT_INT64
+#define BP_SCALAR_WITHOUT_FLOAT64
+#include "backplane/scalar.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kFunction = 0;  // Shader in runtime/device.hpp
@@ -27,20 +31,21 @@ layout(push_constant, std430) uniform Push {
   uvec4 starts;  // of result, x, y
 };
 
-// The specialisation constant leaves one formula of these, and one count.
-float formula_of(float x, float y) {
-  uint place = 1;
-#define BACKPLANE_FORMULA(op, operands, formula) \
-  if (kFunction == place++) return formula;
-  BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_FORMULA)
+#define BACKPLANE_NUMBER(op, function, number) const uint kNumber_##op = number;
+BP_SCALAR_UNARY_float32_float32(BACKPLANE_NUMBER)
+const uint kUnary = BP_SCALAR_UNARY_float32_float32_COUNT;
+
+// The specialisation constant leaves one of these.
+float result_of(float x, float y) {
+  switch (kFunction) {
+#define BACKPLANE_UNARY(op, function, number) \
+  case number: return function(x);
+#define BACKPLANE_BINARY(op, function, number) \
+  case BP_SCALAR_UNARY_float32_float32_COUNT + number: return function(x, y);
+    BP_SCALAR_UNARY_float32_float32(BACKPLANE_UNARY)
+    BP_SCALAR_BINARY_float32_float32(BACKPLANE_BINARY)
+  }
   return x;
-}
-uint operands_of() {
-  uint place = 1;
-#define BACKPLANE_OPERANDS(op, operands, formula) \
-  if (kFunction == place++) return operands;
-  BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_OPERANDS)
-  return 1;
 }
 
 void main() {
@@ -54,11 +59,11 @@ void main() {
     const uvec4 r = at * result_strides, p = at * x_strides, q = at * y_strides;
     const uint to = starts.x + r.x + r.y + r.z + r.w;
     const uint a = x.at[starts.y + p.x + p.y + p.z + p.w];
-    if (kFunction == 0) {
+    if (kFunction == kNumber_copy) {
       result.at[to] = a;
       continue;
     }
-    const uint b = operands_of() == 1 ? 0 : y.at[starts.z + q.x + q.y + q.z + q.w];
-    result.at[to] = floatBitsToUint(formula_of(uintBitsToFloat(a), uintBitsToFloat(b)));
+    const uint b = kFunction < kUnary ? 0 : y.at[starts.z + q.x + q.y + q.z + q.w];
+    result.at[to] = floatBitsToUint(result_of(uintBitsToFloat(a), uintBitsToFloat(b)));
   }
 }

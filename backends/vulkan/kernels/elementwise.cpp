@@ -1,5 +1,5 @@
-// copy and the ops of elementwise_ops.h for float32, over the core's loop descriptor: any strides, broadcasting
-// included.
+// Every op of the registry from one or two float32 to a float32, over the core's loop descriptor: any strides,
+// broadcasting included.
 //
 // The shader walks four dimensions; a loop of more is recorded as one dispatch per position of the outer ones.
 #include <algorithm>
@@ -113,14 +113,6 @@ void binary(plugin::Context call, In x, In y, Out out) {
   bp_tensor* const operands[] = {out.handle(), x.handle(), y.handle()};
   run(kShader, call, operands);
 }
-template <Shader kShader, int kOperands>
-constexpr bp_kernel_fn kernel_of() {
-  if constexpr (kOperands == 1)
-    return plugin::kernel<unary<kShader>>;
-  else
-    return plugin::kernel<binary<kShader>>;
-}
-
 }  // namespace
 
 void register_elementwise(plugin::Registrar& registrar, Backend& backend) {
@@ -129,10 +121,11 @@ void register_elementwise(plugin::Registrar& registrar, Backend& backend) {
                                .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE, .context = &backend,
                                .offset_alignment = kWord, .max_elements = kMaxElements));
   };
-#define BACKPLANE_ROW(op, operands, formula) row("bp::" #op, kernel_of<Shader::op, operands>());
-  BACKPLANE_ROW(copy, 1, )
-  BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_ROW)
-#undef BACKPLANE_ROW
+#define BACKPLANE_UNARY(op, function, number) row("bp::" #op, plugin::kernel<unary<Shader::op>>);
+#define BACKPLANE_BINARY(op, function, number) row("bp::" #op, plugin::kernel<binary<Shader::op>>);
+  BP_SCALAR_UNARY_float32_float32(BACKPLANE_UNARY) BP_SCALAR_BINARY_float32_float32(BACKPLANE_BINARY)
+#undef BACKPLANE_UNARY
+#undef BACKPLANE_BINARY
 }
 
 }  // namespace backplane::vulkan

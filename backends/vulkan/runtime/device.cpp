@@ -63,7 +63,7 @@ Device::Device(VkPhysicalDevice physical) : physical_(physical), family_(compute
   check(vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   try {
-    make_pipelines();
+    layout_ = make_layout();
   } catch (...) {
     release();
     throw;

@@ -13,13 +13,17 @@
 #include <string>
 #include <unordered_map>
 
-#include "kernels/elementwise_ops.h"
+#include "backplane/scalar.hpp"
 
 namespace backplane::vulkan {
 
-// The kernels' pipelines, by number; the elementwise ones first, in the order in which elementwise.comp counts them.
-#define BACKPLANE_NAME(op, operands, formula) op,
-enum class Shader : uint32_t { copy, BACKPLANE_VULKAN_ELEMENTWISE(BACKPLANE_NAME) kMatmul, kCount };
+// The kernels' pipelines, by number; the elementwise ones first, in the order in which elementwise.comp counts them:
+// every op of the registry from one or two float32 to a float32.
+#define BACKPLANE_NAME(op, function, number) op,
+enum class Shader : uint32_t {
+  BP_SCALAR_UNARY_float32_float32(BACKPLANE_NAME) BP_SCALAR_BINARY_float32_float32(BACKPLANE_NAME) kMatmul,
+  kCount
+};
 #undef BACKPLANE_NAME
 
 inline constexpr uint32_t kPushBytes = 128;  // what every Vulkan device offers
@@ -52,10 +56,10 @@ class Device {
   VkDevice handle() const { return device_; }
   VkQueue queue() const { return queue_; }
   uint32_t queue_family() const { return family_; }
-  VkPipeline pipeline(Shader shader) const { return pipelines_[static_cast<uint32_t>(shader)]; }
   VkPipelineLayout layout() const { return layout_; }
 
-  // Under the mutex.
+  // Under the mutex. A pipeline is made when it is first asked for: there are some dozens.
+  VkPipeline pipeline(Shader shader);
   VkBuffer allocate(uint64_t size);
   void deallocate(VkBuffer buffer);
   // The block that holds bytes [offset, offset + size); throws Error(BP_ERROR_VALUE) where they do not lie in one.
@@ -70,7 +74,7 @@ class Device {
   Block make_block(uint64_t size, VkBufferUsageFlags usage, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked);
   void bind_memory(Block& block, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked, bool addressed);
   uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked) const;
-  void make_pipelines();
+  VkPipelineLayout make_layout() const;
   void release() noexcept;
 
   const VkPhysicalDevice physical_;

@@ -1,4 +1,4 @@
-// The kernels' pipelines: two shaders, one of them specialised per op of elementwise_ops.h.
+// The kernels' pipelines: two shaders, one of them specialised per elementwise op.
 //
 // All share one layout: no descriptors, kPushBytes of push constants that hold addresses, sizes and strides.
 #include "runtime/check.hpp"
@@ -25,17 +25,6 @@ VkShaderModule make_module(VkDevice device, const uint32_t (&words)[N]) {
   return module;
 }
 
-VkPipelineLayout make_layout(VkDevice device) {
-  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
-  VkPipelineLayoutCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-  info.pushConstantRangeCount = 1;
-  info.pPushConstantRanges = &range;
-  VkPipelineLayout layout = VK_NULL_HANDLE;
-  check(vkCreatePipelineLayout(device, &info, nullptr, &layout), "vkCreatePipelineLayout");
-  return layout;
-}
-
 // `function` is the shader's specialisation constant 0, for those that have one.
 VkResult make_pipeline(VkDevice device, VkPipelineLayout layout, VkShaderModule module, const uint32_t* function,
                        VkPipeline* pipeline) {
@@ -54,18 +43,27 @@ VkResult make_pipeline(VkDevice device, VkPipelineLayout layout, VkShaderModule 
 
 }  // namespace
 
-void Device::make_pipelines() {
-  layout_ = make_layout(device_);
-  const VkShaderModule elementwise = make_module(device_, kElementwise);
-  VkResult result = VK_SUCCESS;
-  for (uint32_t i = 0; i < static_cast<uint32_t>(Shader::kMatmul) && result == VK_SUCCESS; ++i)
-    result = make_pipeline(device_, layout_, elementwise, &i, &pipelines_[i]);
-  vkDestroyShaderModule(device_, elementwise, nullptr);
+VkPipelineLayout Device::make_layout() const {
+  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
+  VkPipelineLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  info.pushConstantRangeCount = 1;
+  info.pPushConstantRanges = &range;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  check(vkCreatePipelineLayout(device_, &info, nullptr, &layout), "vkCreatePipelineLayout");
+  return layout;
+}
+
+VkPipeline Device::pipeline(Shader shader) {
+  const auto number = static_cast<uint32_t>(shader);
+  VkPipeline& pipeline = pipelines_[number];
+  if (pipeline != VK_NULL_HANDLE) return pipeline;
+  const bool elementwise = shader < Shader::kMatmul;
+  const VkShaderModule module = elementwise ? make_module(device_, kElementwise) : make_module(device_, kMatmul);
+  const VkResult result = make_pipeline(device_, layout_, module, elementwise ? &number : nullptr, &pipeline);
+  vkDestroyShaderModule(device_, module, nullptr);
   check(result, "vkCreateComputePipelines");
-  const VkShaderModule matmul = make_module(device_, kMatmul);
-  result = make_pipeline(device_, layout_, matmul, nullptr, &pipelines_[static_cast<uint32_t>(Shader::kMatmul)]);
-  vkDestroyShaderModule(device_, matmul, nullptr);
-  check(result, "vkCreateComputePipelines");
+  return pipeline;
 }
 
 }  // namespace backplane::vulkan

@@ -109,8 +109,9 @@ VkCommandBuffer Stream::record() {
 }
 
 void Stream::dispatch(Shader shader, const void* push, uint32_t push_bytes, uint32_t groups) {
+  const VkPipeline pipeline = device_.pipeline(shader);
   const VkCommandBuffer commands = record();
-  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline(shader));
+  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
   vkCmdPushConstants(commands, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
   vkCmdDispatch(commands, groups, 1, 1);
   submit_if_large();

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "backplane/plugin.hpp"
+#include "backplane/scalar.hpp"
 
 namespace sim {
 
@@ -26,7 +27,7 @@ inline constexpr bp_dtype_mask kBits = BP_MASK_INTEGER | BP_MASK_BOOL;
 inline constexpr bp_dtype_mask kOrdered = kReals | BP_MASK_BOOL;
 inline constexpr bp_dtype_mask kAll = BP_MASK_ANY;
 
-// Out-of-range values saturate and NaN becomes 0: C++ leaves both undefined. A complex number loses its imaginary part.
+// Between real dtypes as the registry's cast says it. A complex number loses its imaginary part.
 template <class Out, class In>
 Out convert(In x) {
   if constexpr (std::is_same_v<Out, In>) {
@@ -46,12 +47,7 @@ Out convert(In x) {
   } else if constexpr (kIsHalf<Out>) {
     return Out(static_cast<float>(x));
   } else {
-    if constexpr (std::is_floating_point_v<In> && std::is_integral_v<Out>) {
-      if (x != x) return Out{0};
-      if (x <= static_cast<In>(std::numeric_limits<Out>::min())) return std::numeric_limits<Out>::min();
-      if (x >= static_cast<In>(std::numeric_limits<Out>::max())) return std::numeric_limits<Out>::max();
-    }
-    return static_cast<Out>(x);
+    return backplane::scalar::cast::of(x, Out{});
   }
 }
 

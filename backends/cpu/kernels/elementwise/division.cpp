@@ -29,8 +29,8 @@ struct FloorDivide {
       const T rest = std::fmod(a, b);
       T quotient = (a - rest) / b;
       if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
-      const T floored = std::floor(quotient);
-      return quotient - floored > T(0.5) ? floored + 1 : floored;
+      const T floored = std::floor(quotient), nearest = quotient - floored > T(0.5) ? floored + 1 : floored;
+      return nearest == 0 ? std::copysign(nearest, a / b) : nearest;
     } else if constexpr (std::is_signed_v<T>) {
       using U = std::make_unsigned_t<T>;
       if (b == -1) return static_cast<T>(U{0} - static_cast<U>(a));

@@ -7,8 +7,7 @@
 namespace sim {
 
 Table convert_kernels();
-Table unary_kernels();
-Table binary_kernels();
+Table elementwise_kernels();
 Table creation_kernels();
 Table reduction_kernels();
 Table matmul_kernels();
@@ -18,8 +17,9 @@ Table sort_kernels();
 Table random_kernels();
 
 inline auto all_kernels() {
-  return std::array{creation_kernels(), convert_kernels(),  unary_kernels(),     binary_kernels(), reduction_kernels(),
-                    matmul_kernels(),   indexing_kernels(), placement_kernels(), sort_kernels(),   random_kernels()};
+  return std::array{creation_kernels(),  convert_kernels(), elementwise_kernels(),
+                    reduction_kernels(), matmul_kernels(),  indexing_kernels(),
+                    placement_kernels(), sort_kernels(),    random_kernels()};
 }
 
 }  // namespace sim
