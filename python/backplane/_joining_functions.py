@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_dim, takes_tensor, tensor_like
+from ._tensor_argument import takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ __all__ = [
 _MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
 
 
-@takes_dim
-def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
-    """Joins tensors along an axis; without one (None), their elements in row-major order."""
+def concat(arrays: Sequence[Tensor], /, axis: int | None = 0, *, dim: int | None = None) -> Tensor:
+    """Joins tensors along an axis, which PyTorch calls dim; without one (None), their elements in row-major order."""
+    axis = axis if dim is None else dim
     if axis is None:
         return op.concat([op.reshape(x, (-1,)) for x in arrays], axis=0)
     return op.concat(arrays, axis=axis)

@@ -112,17 +112,21 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
     return op.squeeze(x, [place for place, size in enumerate(x.shape) if size == 1] if axis is None else axis)
 
 
-@takes_tensor
 def expand(x: Tensor, /, *shape: int | Sequence[int]) -> Tensor:
     """x seen at a larger shape, of which -1 keeps the size of an axis; its elements repeat without being copied."""
-    sizes = list(shape[0]) if len(shape) == 1 and hasattr(shape[0], "__iter__") else list(shape)
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return op.broadcast_to(x, _kept(x, list(sizes)) if -1 in sizes else sizes)
+
+
+def _kept(x, sizes):
+    """The sizes, of which -1 is x's along that axis."""
     new = len(sizes) - x.ndim
     for place, size in enumerate(sizes):
         if size == -1:
             if place < new:
                 raise _core.ShapeError(f"expand: argument shape: found -1 for the new axis {place}, expected its size")
             sizes[place] = x.shape[place - new]
-    return op.broadcast_to(x, sizes)
+    return sizes
 
 
 @takes_tensor

@@ -37,6 +37,8 @@ def array_ufunc(x: Any, ufunc: Any, method: str, /, *inputs: Any, **more: Any) -
         )
     if ours is None or name in _PYTORCHS:
         raise _core.ArgumentTypeError(f"{called}: found a Tensor, which backplane.{name} is not for or does otherwise; use {called}(x.numpy())")
+    if any(hasattr(value, "mask") for value in inputs):
+        raise _core.ArgumentTypeError(f"{called}: found a masked array beside a Tensor, which has no mask; use x.numpy(), or fill the array")
     if name in ("equal", "not_equal") and not all(_is_comparable(value) for value in inputs):
         return name == "not_equal"  # as Python has it of objects that know nothing of each other
     return ours(*inputs, **more)

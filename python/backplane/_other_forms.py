@@ -20,6 +20,20 @@ def _is_tensor(x):
     return isinstance(x, _core.Tensor)
 
 
+def _as_refused(form):
+    """The form, which leaves arguments that it takes as little as the op to the op's error."""
+
+    def answered(*args, **more):
+        try:
+            return form(*args, **more)
+        except TypeError as error:
+            if type(error) is TypeError:  # Python's own, of the form's parameters
+                return NotImplemented
+            raise
+
+    return answered
+
+
 def _full(shape, fill_value, dtype=None, *, device=None):
     if not _is_tensor(fill_value):
         return NotImplemented
@@ -131,4 +145,4 @@ def add_forms():
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
-            _core.set_other_form(f"{NAMESPACE}::{name}", word, form)
+            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(form))

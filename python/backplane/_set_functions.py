@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_dim, takes_tensor
+from ._tensor_argument import require_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,15 +35,16 @@ def _unique_parts(x, axis):
 
 
 @takes_tensor
-@takes_dim
 def unique(
-    x: Tensor, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+    x: Tensor, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
+    *, dim: int | None = None
 ) -> Any:
-    """The elements of x, or its parts along axis, each once and in rising order; each NaN is one of its own.
+    """The elements of x, or its parts along axis (dim), each once and in rising order; each NaN is one of its own.
 
     On request a tuple with them: the first positions of each in x flattened (along axis), positions that rebuild x from them, and
     how often each occurs.
     """
+    axis = axis if dim is None else dim
     if axis is not None:
         values, *others = _unique_parts(x, normalized_axis("unique", axis, x.ndim))
         found = [one for wish, one in zip((return_index, return_inverse, return_counts), others) if wish]

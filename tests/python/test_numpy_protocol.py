@@ -147,6 +147,12 @@ def test_what_would_change_a_tensor_is_refused(change):
     np.testing.assert_array_equal(x.numpy(), A)
 
 
+@pytest.mark.parametrize("call", [lambda x, m: x + m, lambda x, m: m + x, lambda x, m: np.add(m, x), lambda x, m: bp.add(x, m), lambda x, m: bp.sum(m)])
+def test_a_mask_is_not_lost(call):
+    with pytest.raises(TypeError):
+        call(bp.asarray(B), np.ma.masked_array(B, mask=B > 1))
+
+
 def test_on_the_device_of_the_tensor():
     x = bp.asarray(B)
     assert (x + B).device == x.device and (B + x).device == x.device

@@ -18,7 +18,7 @@ using Reader = int (*)(PyObject* object, CallArguments& arguments, bp_value* val
 
 // Lists and arrays of numbers as asarray takes them; 0 for what is neither.
 [[gnu::cold]] int read_data(PyObject* object, CallArguments& arguments, bp_value* value) {
-  if (!PyList_Check(object) && !PyTuple_Check(object) && !is_foreign_array(object)) return 0;
+  if (!PyList_Check(object) && !PyTuple_Check(object) && !stands_for_tensor(object)) return 0;
   PyRef made = PyRef::steal(tensor_of_data(object));
   if (made)
     made = PyRef::steal(guarded([&] { return wrap_tensor(to_device(tensor_of(made.get()), default_device())); }));

@@ -225,6 +225,10 @@ bool is_foreign_array(PyObject* object) noexcept {
          PyObject_HasAttrString(object, "__array__");
 }
 
+bool stands_for_tensor(PyObject* array) noexcept {
+  return is_foreign_array(array) && !PyObject_HasAttrString(array, "mask");
+}
+
 PyObject* tensor_of_data(PyObject* object, bp_dtype dtype) noexcept {
   return guarded([&] {
     Numbers numbers{.assigned = true, .dtype = dtype};

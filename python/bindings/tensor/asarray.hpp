@@ -11,6 +11,8 @@ PyObject* asarray_object(PyObject* module, PyObject* args, PyObject* kwargs);
 
 // An array of another library. Text is none, nor are NumPy's dates: they export their bytes, without strides.
 bool is_foreign_array(PyObject* object) noexcept;
+// One of those that may stand for a tensor: a masked array would lose its mask.
+bool stands_for_tensor(PyObject* array) noexcept;
 
 // A tensor of any of these, sharing memory where that is possible; a new reference. Numbers are to become elements of
 // `dtype`, where there is one, and must fit it. Needs the interpreter lock.

@@ -53,7 +53,7 @@ bool compares(Slot slot) { return slot >= Slot::Less && slot <= Slot::GreaterEqu
 // An array that the op takes as a tensor. Those that share no buffer have operators of their own, which are asked, but
 // for == answer with False.
 bool is_operand_array(Slot slot, PyObject* operand) noexcept {
-  return is_foreign_array(operand) && (compares(slot) || PyObject_CheckBuffer(operand));
+  return stands_for_tensor(operand) && (compares(slot) || PyObject_CheckBuffer(operand));
 }
 
 // Dates, objects, texts.

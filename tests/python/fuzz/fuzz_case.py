@@ -11,7 +11,7 @@ import backplane as bp
 import fuzz_values as values
 import numpy as np
 from law_inputs import arrays_of, is_array, is_array_list, leaves, tensors_of
-from law_running import function_of, results_of, to_array
+from law_running import INTERNALS, function_of, results_of, to_array
 
 TOUCHED = 1 << 16  # elements of a result that are read; more would only cost time
 BIG = 1 << 6  # a number from which on an argument, once per axis or with another, may ask for more memory than there is
@@ -143,6 +143,8 @@ class Case:
             return f"a broken invariant: {text}"
         if isinstance(error, bp.OutOfMemoryError) and not self.asks_for_much():
             return f"no memory for a small call: {text}"
+        if INTERNALS.search(text):
+            return f"a formula's steps are shown: {text}"
         if self.way in ("vmap", "jvp", "gradient"):
             return None  # a formula of the op, or the transform itself, may be what refuses
         if not re.search(rf"\b{re.escape(self.entry.python_name)}_?\b", text.replace(".", "_")):

@@ -1,12 +1,12 @@
 """Every error that an entry documents is raised: by a sample, by one bad argument in the place of a good one, or as the table says."""
 
 import json
-import re
 
 import backplane as bp
 import numpy as np
 import pytest
 from law_registry import DEVICE, registry, samples_path
+from law_running import INTERNALS
 from test_law_values import ERRORS, arrays_of, call_and_wait, first_dtype, is_array, reshaped, tensors_of
 
 CASES = {}
@@ -32,10 +32,6 @@ def with_a_bad_argument(case):
         value = arrays.get(arg.name)
         others = bad_arrays(np.asarray(value)) if arg.is_tensor and is_array(value) else BAD.get(arg.type, [])
         yield from ({**arrays, arg.name: other} for other in others)
-
-
-# What a formula calls its steps by, and what becomes of them.
-INTERNALS = re.compile(r"in its formula (?!;)\w|\(in \w+\)|for a list of|\b(getitem|getslice|truediv|floordiv|normalize_axis|normalize_axes)\b")
 
 
 @pytest.mark.parametrize("name", CASES)
