@@ -70,8 +70,7 @@ const std::vector<std::string_view>& entry_keys() {
       "op",      "doc",       "kind",      "primitive", "host",    "dtypes", "shape",     "alias",    "put",
       "partial", "vjp",       "jvp",       "zeros",     "nondiff", "batch",  "decompose", "variants", "random",
       "errors",  "samples",   "tolerance", "compare",   "except",  "tags",   "aliases",   "source",   "example",
-      "since",   "revisions", "operator",  "let",       "choices", "moves",
-      "scalar"};
+      "since",   "revisions", "operator",  "let",       "choices", "moves",  "scalar"};
   return keys;
 }
 

@@ -2,6 +2,7 @@
 // of another registry's ops that call those of bp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -107,7 +108,7 @@ TEST(Scalar, DefinitionsThatDoubleAtEachLevelEndInAnError) {
 class ScalarHeaders : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / "scalar_headers";
+    folder_ = fs::path(testing::TempDir()) / ("scalar_headers_" + std::to_string(::getpid()));
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     const auto write = [&](const char* name, const std::string& text) { std::ofstream(folder_ / name) << text; };
@@ -119,6 +120,8 @@ class ScalarHeaders : public testing::Test {
     generate("base.yaml", {}, true);
     generate("own.yaml", {(folder_ / "base.yaml").string()}, false);
   }
+
+  void TearDown() override { fs::remove_all(folder_); }
 
   void generate(const std::string& file, const std::vector<std::string>& imports, bool base) {
     Options options;

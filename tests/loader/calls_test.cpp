@@ -90,5 +90,10 @@ TEST(Calls, TwoForeignBackendsStandSideBySide) {
               AllOf(HasSubstr("first::scale"), HasSubstr("second"), HasSubstr("kernels exist on: first")));
 }
 
+TEST(Calls, APluginBuiltForAnOlderMinorRuns) {
+  const Loaded first("first_older");
+  EXPECT_EQ(call_on("first", "first::scale", {1}), (std::vector<float>{2}));
+}
+
 }  // namespace
 }  // namespace backplane::loader_test

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "backplane/abi/extensions.h"
 #include "backplane/registration.hpp"
 #include "call/dispatch.hpp"
 #include "memory/epoch.hpp"
 #include "null_backend.hpp"
+#include "record/host_table.hpp"
 #include "registry/registry.hpp"
 #include "registry/withdrawal.hpp"
 
@@ -134,6 +136,26 @@ TEST(Plan, AKeyOfALayerHasItsName) {
     key.name = name;
     EXPECT_THROW(register_key(&owner, key), Error) << name;
   }
+}
+
+// A plugin switches a key on for the calling thread, by name.
+TEST(Keys, AThreadCarriesWhatAPluginIncludes) {
+  Keyed key("switched", fallback);
+  const auto* keys = static_cast<const bp_extension_keys*>(host_table.extension(BP_EXTENSION_KEYS, 1));
+  ASSERT_NE(keys, nullptr);
+  EXPECT_EQ(host_table.extension(BP_EXTENSION_KEYS, 99), nullptr);
+  EXPECT_EQ(host_table.extension("unheard of", 1), nullptr);
+  EXPECT_EQ(keys->find("unheard of"), 0u);
+  EXPECT_EQ(keys->find("tape"), 0u) << "a layer of the core is nobody's to switch";
+  const uint64_t bit = keys->find("switched");
+  ASSERT_EQ(bit, uint64_t{1} << key.bit());
+  calls_of_fallback = 0;
+  EXPECT_EQ(keys->include(bit, 1), 0u);
+  EXPECT_EQ(item(op("negative", {value(scalar(2))})), -2);
+  EXPECT_EQ(keys->include(bit, 0), bit);
+  EXPECT_EQ(calls_of_fallback, 1);
+  op("negative", {value(scalar(2))});
+  EXPECT_EQ(calls_of_fallback, 1);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ static inline bp_status tiny_register_op(const bp_host* host, bp_plugin_record* 
   shape.args = shape_args;
   shape.n_args = 1;
   op.header.struct_size = sizeof op;
-  op.header.version = BP_ABI_MINOR;
+  op.header.version = BP_TARGET_MINOR;
   op.name = name;
   op.doc = "For the loader's tests.";
   op.file = __FILE__;
@@ -81,7 +81,7 @@ static inline bp_status tiny_register_kernel(const bp_host* host, bp_plugin_reco
   bp_kernel_def row;
   memset(&row, 0, sizeof row);
   row.header.struct_size = sizeof row;
-  row.header.version = BP_ABI_MINOR;
+  row.header.version = BP_TARGET_MINOR;
   row.op = op;
   row.backend = backend;
   row.fn = fn;
@@ -166,7 +166,7 @@ static inline bp_backend_def tiny_backend(const char* name) {
   bp_backend_def backend;
   memset(&backend, 0, sizeof backend);
   backend.header.struct_size = sizeof backend;
-  backend.header.version = BP_ABI_MINOR;
+  backend.header.version = BP_TARGET_MINOR;
   backend.name = name;
   backend.flags = BP_BACKEND_ADDRESSABLE | BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS;
   backend.device_count = tiny_device_count;
