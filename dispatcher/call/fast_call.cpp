@@ -1,12 +1,36 @@
 // What the fast path does beside the scan and the kernel's call. See fast_call.hpp.
 #include "call/fast_call.hpp"
 
+#include <algorithm>
+
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
 #include "record/resolved_args.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {
+namespace {
+
+// Stands in a fast row for a kernel that receives resolved arguments, so that other calls ask nothing; the row is the
+// frame's context.
+bp_status run_resolved(const bp_frame* given, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  const KernelRow& row = *static_cast<const KernelRow*>(given->context);
+  bp_frame frame = *given;
+  frame.context = row.def.context;
+  bp_value copies[kMaxFastArgs];
+  std::copy(args, args + n_args, copies);
+  ResolvedLists lists;
+  try {
+    resolve_args(*op_entry(frame.op->op)->record, copies, lists);
+  } catch (...) {
+    return status_of_exception();
+  }
+  return row.def.fn(&frame, copies, n_args, outs, n_outs);
+}
+
+[[gnu::constructor]] void register_resolved() { handlers.resolved = run_resolved; }
+
+}  // namespace
 
 bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int32_t n_args, Device& device,
                      const TensorImpl& first) {
@@ -36,15 +60,6 @@ bp_status run_with_numbers(const OpEntry& op, const FastRow& row, const bp_frame
     copies[i].tag = BP_TAG_FLOAT;
   }
   return row.fn(&frame, copies, n_args, out, 1);
-}
-
-[[gnu::noinline]] bp_status run_resolved(const OpEntry& op, const FastRow& row, const bp_frame& frame,
-                                         const bp_value* args, bp_value* out) {
-  bp_value copies[kMaxFastArgs];
-  std::copy(args, args + op.n_args, copies);
-  ResolvedLists lists;
-  resolve_args(*op.record, copies, lists);
-  return row.fn(&frame, copies, op.n_args, out, 1);
 }
 
 [[gnu::cold]] void fail_fast_call(const OpEntry& op, const FastRow& row, Device& device, bp_status status,

@@ -21,9 +21,6 @@ bp_status run_with_numbers(const OpEntry& op, const FastRow& row, const bp_frame
                            int32_t n_args, bp_value* out);
 [[noreturn]] void fail_fast_call(const OpEntry& op, const FastRow& row, Device& device, bp_status status,
                                  bp_value* out);
-// The kernel's call with resolved arguments.
-bp_status run_resolved(const OpEntry& op, const FastRow& row, const bp_frame& frame, const bp_value* args,
-                       bp_value* out);
 inline constexpr int32_t kMaxFastNumbers = 4;  // arguments of a call with numbers in tensor positions
 
 inline bool must_decompose(const OpEntry& op) noexcept {
@@ -48,7 +45,6 @@ inline bool must_decompose(const OpEntry& op) noexcept {
 }
 
 // Into `out`, which is empty where the kernel makes its result.
-template <FastPath kPath>
 [[gnu::always_inline]] inline void run_fast_row(const OpEntry& op, const FastRow& row, const bp_value* args,
                                                 int32_t n_args, bp_value* out, uint64_t mask,
                                                 const Operands& operands) {
@@ -56,13 +52,8 @@ template <FastPath kPath>
   frame.ordinal = operands.first->ordinal;
   frame.keys = mask;
   frame.compute = operands.first->dtype;
-  bp_status status;
-  if (operands.numbers())
-    status = run_with_numbers(op, row, frame, args, n_args, out);
-  else if (kPath != FastPath::kLikeOperands && row.resolves)
-    status = run_resolved(op, row, frame, args, out);
-  else
-    status = row.fn(&frame, args, n_args, out, 1);
+  const bp_status status =
+      operands.numbers() ? run_with_numbers(op, row, frame, args, n_args, out) : row.fn(&frame, args, n_args, out, 1);
   if (status != BP_OK) [[unlikely]]
     fail_fast_call(op, row, *operands.first->storage->device, status, out);
   out->flags = 0;
@@ -78,7 +69,7 @@ template <FastPath kPath>
   if (!row) return false;
   if (kPath != FastPath::kFromKernel)
     *out = make_output(op, kPath, args, op.n_args, *operands.first->storage->device, *operands.first);
-  run_fast_row<kPath>(op, *row, args, op.n_args, out, mask, operands);
+  run_fast_row(op, *row, args, op.n_args, out, mask, operands);
   return true;
 }
 

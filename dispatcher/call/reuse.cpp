@@ -45,7 +45,7 @@ void call_donating(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
   retain(over);
   *out = tensor_value(over);
   out->flags = BP_VALUE_GIVEN;
-  run_fast_row<FastPath::kLikeOperands>(op, *row, args, n_args, out, mask, operands);
+  run_fast_row(op, *row, args, n_args, out, mask, operands);
 }
 
 }  // namespace backplane::core

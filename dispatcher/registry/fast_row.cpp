@@ -33,10 +33,13 @@ FastRow fast_row(const OpEntry& op, const KernelRow& row, uint32_t backend) {
   // A loop descriptor says more than strides, and is the slow path's to build; flat elementwise calls have none.
   if (!elementwise && (flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP))) result.granted_flags = BP_TENSOR_CONTIGUOUS;
   result.immediates = (flags & BP_KERNEL_IMMEDIATES) != 0;
-  result.resolves = row.resolves;
   result.inplace = elementwise && (flags & BP_KERNEL_INPLACE);
   result.frame = frame_of(*op.record);
   result.frame.context = row.def.context;
+  if (row.resolves) {
+    result.fn = handlers.resolved;
+    result.frame.context = const_cast<KernelRow*>(&row);
+  }
   result.frame.backend = backend;
   return result;
 }

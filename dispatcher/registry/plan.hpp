@@ -81,6 +81,7 @@ struct FastEdges {
 // first op.
 struct Handlers {
   Handle view, device, decomposition, function, key;
+  bp_kernel_fn resolved;  // calls the fast row's kernel with resolved arguments
   FastEdges edges[static_cast<size_t>(FastPath::kCount)];
 };
 extern constinit Handlers handlers;
