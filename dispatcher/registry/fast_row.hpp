@@ -16,7 +16,7 @@ struct FastRow {
   bp_dtype_mask dtypes = 0;    // compute dtypes that it may serve so; 0: none, or there is no row
   uint32_t granted_flags = 0;  // BP_TENSOR_CONTIGUOUS: takes operands of any strides
   bool immediates = false;
-  bool inplace = false;   // the output may be an operand
+  bool inplace = false;       // the output may be an operand
   bp_kernel_fn fn = nullptr;  // the row's, or what resolves its arguments first
   const KernelRow* row = nullptr;
   bp_frame frame{};  // of a call on ordinal 0, but for its keys and compute dtype
