@@ -217,6 +217,14 @@ void too_much_memory_is_refused(const Table& table) {
   Block after(table, 64);
 }
 
+constexpr uint64_t kSmallPart = uint64_t{1} << 20;
+
+bool is_there(const Table& table, uint64_t size) {
+  void* data = nullptr;
+  if (table.status(&bp_backend_def::allocate, size, &data) != BP_OK) return false;
+  return table.status(&bp_backend_def::deallocate, data, size) == BP_OK;
+}
+
 void freed_memory_comes_back(const Table& table, uint64_t total) {
   const bp_backend_def& def = table.def();
   const auto in_use = [&] {
@@ -227,9 +235,11 @@ void freed_memory_comes_back(const Table& table, uint64_t total) {
   };
   const bool counts = BP_HAS(&def, bp_backend_def, memory_stats) && def.memory_stats;
   const uint64_t before = counts ? in_use() : 0;
-  // More than there is, in parts: what does not come back is missed.
-  const uint64_t part = std::max<uint64_t>(total / 8, 4096);
-  for (int i = 0; i < 20; ++i) Block block(table, part);
+  // More than there is, in parts: what does not come back is missed. A limit of the process may allow smaller ones
+  // only.
+  uint64_t part = std::max<uint64_t>(total / 8, 4096);
+  while (part > kSmallPart && !is_there(table, part)) part /= 2;
+  for (uint64_t taken = 0; taken <= total + total / 2; taken += part) Block block(table, part);
   if (const uint64_t after = counts ? in_use() : 0; after != before)
     detail::fail(BP_ERROR_DATA, "memory_stats: ", after, " bytes are in use after all was freed, ", before, " before");
 }

@@ -174,6 +174,9 @@ ScalarCompiler::Maybe ScalarCompiler::definition(const Definition& definition, c
   if (args.size() != definition.params.size())
     return error(expr, "'" + definition.word + "' takes " + std::to_string(definition.params.size()) +
                            " values, found " + std::to_string(args.size()));
+  if (std::find(running_.begin(), running_.end(), &definition) != running_.end())
+    return error(expr, "the definition of '" + definition.word + "' leads back to itself");
+  running_.push_back(&definition);
   Scope inner;
   for (size_t i = 0; i < args.size(); ++i)
     inner.emplace_back(definition.params[i], named(args[i], definition.params[i]));
@@ -182,6 +185,7 @@ ScalarCompiler::Maybe ScalarCompiler::definition(const Definition& definition, c
   Maybe value = lower(*definition.expr);
   text_ = outer;
   std::swap(scope_, inner);
+  running_.pop_back();
   return value;
 }
 

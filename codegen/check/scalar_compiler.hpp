@@ -75,6 +75,7 @@ class ScalarCompiler {
   Diagnostics& diagnostics_;
   const Text* text_ = nullptr;
   Scope scope_;
+  std::vector<const Definition*> running_;  // whose formulas are being lowered
   size_t names_ = 0;
   size_t steps_ = 0;
 };

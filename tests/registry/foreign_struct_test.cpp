@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <functional>
 #include <mutex>
 
@@ -35,7 +36,11 @@ class Owner {
   bp_plugin_record* record() { return record_; }
 
  private:
-  PluginRecord* record_ = new PluginRecord;  // the registry points to it for good
+  static PluginRecord* add() {
+    static std::deque<PluginRecord>& kept = *new std::deque<PluginRecord>;  // the registry points to them for good
+    return &kept.emplace_back();
+  }
+  PluginRecord* record_ = add();
 };
 
 // A struct in a page of its own, whose size may be said to be another.

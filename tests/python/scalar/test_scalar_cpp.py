@@ -2,6 +2,7 @@
 
 import ctypes
 import shutil
+import os
 import subprocess
 
 import numpy as np
@@ -32,7 +33,9 @@ def _compiled(folder, dialect, compiler):
     source = folder / ("loops.cpp" if dialect == "c++" else "loops.cu")
     source.write_text(f'#include "{header}"\n' + "".join(map(_loop, functions)))
     library = folder / "loops.so"
-    subprocess.run([*compiler, "-I", include, "-o", library, source], check=True, timeout=600)
+    # nvcc does not run under the address sanitizer.
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    subprocess.run([*compiler, "-I", include, "-o", library, source], check=True, timeout=600, env=environment)
     return ctypes.CDLL(str(library)), functions
 
 
