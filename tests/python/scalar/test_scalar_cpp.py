@@ -1,8 +1,8 @@
 """The scalar functions of the registry, as C++ and as CUDA C++ compute them on the host."""
 
 import ctypes
-import shutil
 import os
+import shutil
 import subprocess
 
 import numpy as np
