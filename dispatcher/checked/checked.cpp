@@ -76,21 +76,20 @@ bp_status run_checked(CheckedRow& row, const bp_frame& frame, const bp_value* ar
   std::vector<RetiredScratch> retired = row.take_retired();
   GuardedCall call(device, frame, row.owner->name.c_str(), retired);
   call.begin(args, n_args, outs, n_outs);
-  cold().error_is_new = false;
+  take_error();
   bp_status status;
   {
     InnermostGuarded scope(&call);
     status = row.fn(&frame, args, n_args, outs, n_outs);
   }
-  const bool silent = status != BP_OK && !(cold().error_is_new && !cold().error.empty());
-  const std::string said = cold().error;
+  const std::string said = take_error();
   const std::string fault = call.end(outs, n_outs);
   row.give_retired(std::move(retired));
   if (!fault.empty()) {
     report(BP_ERROR_INTERNAL, frame, fault);
     return BP_ERROR_INTERNAL;
   }
-  if (silent)
+  if (status != BP_OK && said.empty())
     report(status, frame,
            "the kernel of plugin \"" + row.owner->name + "\" failed with status " + std::to_string(status) +
                " and no message; call set_error before it returns");

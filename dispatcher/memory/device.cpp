@@ -42,7 +42,7 @@ void enlist(Device& device) {
   }
 }
 
-constexpr uint64_t kBackendFlags = 2 * uint64_t{BP_BACKEND_HOST_DEVICE} - 1;
+constexpr uint64_t kBackendFlags = flags_up_to(BP_BACKEND_HOST_DEVICE);
 
 void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
   BP_CHECK(def.name && *def.name, VALUE, "register_backend: plugin \"", owner->name,

@@ -64,7 +64,7 @@ bool empty_caches(Device& device) {
     synchronize(device);
     empty_pool(device);
   }
-  if (!BP_HAS(&def, bp_backend_def, empty_cache) || !def.empty_cache) return !device.synchronous();
+  if (!has_slot(device, BP_SLOT(empty_cache))) return !device.synchronous();
   CallGuard guard;
   return def.empty_cache(def.context, device.ordinal) == BP_OK;
 }

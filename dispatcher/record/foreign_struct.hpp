@@ -22,6 +22,9 @@ Struct read_struct(const Struct& given, size_t smallest, const char* what) {
   return own;
 }
 
+// The bits of a word whose flags lie side by side from the first on.
+constexpr uint64_t flags_up_to(uint64_t last) { return 2 * last - 1; }
+
 // `hints`: the bits of the word that may be unknown; see BP_HINTS_OF_32.
 template <class... What>
 void check_flags(uint64_t flags, uint64_t known, uint64_t hints, const What&... what) {

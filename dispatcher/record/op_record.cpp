@@ -27,13 +27,11 @@ constexpr uint32_t kMaxListLength = 4096;
 // Everything up to here is needed to call an op; a writer that knows less describes none.
 constexpr size_t kSmallestRecord = offsetof(bp_op_def, program);
 
-// Of words whose bits lie side by side from the first on.
-constexpr uint64_t up_to(uint64_t last) { return 2 * last - 1; }
-constexpr uint64_t kOpFlags = up_to(BP_OP_MOVES);
-constexpr uint64_t kDtypeFlags = up_to(BP_DTYPE_WRAPS);
-constexpr uint64_t kArgFlags = up_to(BP_ARG_POSITIONAL_ONLY);
+constexpr uint64_t kOpFlags = flags_up_to(BP_OP_MOVES);
+constexpr uint64_t kDtypeFlags = flags_up_to(BP_DTYPE_WRAPS);
+constexpr uint64_t kArgFlags = flags_up_to(BP_ARG_POSITIONAL_ONLY);
 constexpr uint64_t kResultFlags = uint64_t{BP_ARG_LIST} | uint64_t{BP_RESULT_NONDIFF};
-constexpr uint64_t kFormulaFlags = up_to(BP_FORMULA_NATIVE_ONLY);
+constexpr uint64_t kFormulaFlags = flags_up_to(BP_FORMULA_NATIVE_ONLY);
 
 class Copier {
  public:

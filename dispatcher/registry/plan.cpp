@@ -73,7 +73,7 @@ void plan_devices(const OpEntry& entry, Plan& plan) {
   }
 }
 
-constexpr uint64_t kKernelFlags = 2 * uint64_t{BP_KERNEL_BROADCASTS} - 1;
+constexpr uint64_t kKernelFlags = flags_up_to(BP_KERNEL_BROADCASTS);
 
 void check_row(const bp_kernel_def& def) {
   const auto fail = [&](const auto&... what) {
