@@ -9,8 +9,6 @@
 namespace backplane::core {
 namespace {
 
-constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
-
 uint64_t find_plugin_key(const char* name) {
   const KeyRecord* key = name ? find_key(name) : nullptr;
   return key && !key->withdrawn && key->bit < kPluginBits ? uint64_t{1} << key->bit : 0;

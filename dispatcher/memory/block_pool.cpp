@@ -10,16 +10,6 @@ constexpr uint64_t kSmall = uint64_t{1} << 20;        // requests up to here sha
 constexpr uint64_t kSegment = uint64_t{2} << 20;      // of small requests; larger ones are rounded to it
 constexpr uint64_t kWholeAbove = uint64_t{64} << 20;  // a block of this size is not cut for a much smaller request
 
-// A stream is in order: its latest use stands for all.
-void note(std::vector<StorageUse>& uses, const StorageUse& use) {
-  for (StorageUse& known : uses)
-    if (known.stream == use.stream) {
-      known.ticket = std::max(known.ticket, use.ticket);
-      return;
-    }
-  uses.push_back(use);
-}
-
 uint64_t round_up(uint64_t size, uint64_t step) { return (size + step - 1) / step * step; }
 
 }  // namespace
@@ -135,7 +125,7 @@ void BlockPool::cut(Block& block, uint64_t size) {
 void BlockPool::give(void* data, const StorageUses& uses) {
   Block* block = blocks_.at(data).get();
   in_use_ -= block->size;
-  uses.each([&](const StorageUse& use) { note(block->uses, use); });
+  uses.each([&](const StorageUse& use) { note_latest(block->uses, use); });
   is_complete(*block);
   if (std::all_of(block->uses.begin(), block->uses.end(),
                   [&](const StorageUse& use) { return use.stream == block->home; }))
@@ -152,7 +142,7 @@ bool BlockPool::joins(const Block* left, const Block* right) const {
 void BlockPool::join(Block& left) {
   Block* right = left.after;
   left.size += right->size;
-  for (const StorageUse& use : right->uses) note(left.uses, use);
+  for (const StorageUse& use : right->uses) note_latest(left.uses, use);
   left.after = right->after;
   if (left.after) left.after->before = &left;
   blocks_.erase(right->data);

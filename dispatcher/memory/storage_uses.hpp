@@ -14,6 +14,16 @@ struct StorageUse {
   uint64_t ticket;
 };
 
+// A stream is in order: its latest use stands for all.
+inline void note_latest(std::vector<StorageUse>& uses, StorageUse use) {
+  for (StorageUse& known : uses)
+    if (known.stream == use.stream) {
+      if (known.ticket < use.ticket) known.ticket = use.ticket;
+      return;
+    }
+  uses.push_back(use);
+}
+
 // Reads of several streams run side by side; a write comes after all that was there. So only reads may be many.
 class StorageUses {
  public:
@@ -41,12 +51,7 @@ class StorageUses {
  private:
   void note_other(StorageUse use) {
     if (!more_) more_ = std::make_unique<std::vector<StorageUse>>();
-    for (StorageUse& known : *more_)
-      if (known.stream == use.stream) {
-        known = use;
-        return;
-      }
-    more_->push_back(use);
+    note_latest(*more_, use);
   }
 
   StorageUse write_{}, read_{};

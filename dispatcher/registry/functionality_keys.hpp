@@ -21,6 +21,7 @@ using HandleFast = bool (*)(const Call& call, Operands operands);
 
 // Functionality keys. Bits 0 to 59 are given out to plugins; the rest are the layers' of this library.
 inline constexpr uint32_t kPluginBits = 60;
+inline constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
 inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
 // Included while a level is active. Only ops that make tensors out of nothing, or out of metadata, answer to it.

@@ -11,11 +11,6 @@ namespace backplane {
 
 using namespace core;
 
-namespace {
-// The keys that plugins may ask for; the rest are the core's.
-constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
-}  // namespace
-
 Registration::Registration(const std::string& owner) : owner_(new PluginRecord) {
   owner_->index = kCountedPlugins;  // its leases are counted in the record
   owner_->name = owner;
