@@ -254,7 +254,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     Stream& stream = current_stream(device);
     std::lock_guard lock(device.lock);
     frame.stream = stream.handle;
-    frame.ticket = issue(stream, call.op.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
+    frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
                          static_cast<int>(writes.size()));
     CallGuard guard;
     ScratchScope scratch;

@@ -6,6 +6,7 @@
 
 #include "backplane/placement.hpp"
 #include "memory/lock.hpp"
+#include "registry/held_fast_rows.hpp"
 
 namespace backplane::core {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "record/foreign_struct.hpp"
+#include "registry/held_fast_rows.hpp"
 #include "registry/registry_state.hpp"
-#include "registry/withdrawal.hpp"
 
 namespace backplane::core {
 
@@ -59,8 +59,6 @@ DeviceRule rule_without_rows(const OpEntry& op, const BackendRecord& backend) {
   return (op.flags & BP_OP_HOST) && !is_host ? DeviceRule::kHostFallback : DeviceRule::kMissing;
 }
 
-uint32_t holding_fast_rows_back = 0;  // under the registry's lock
-
 void plan_devices(const OpEntry& entry, Plan& plan) {
   plan.n_devices = backend_count();
   plan.devices = std::make_unique<DeviceSlot[]>(plan.n_devices);
@@ -72,7 +70,7 @@ void plan_devices(const OpEntry& entry, Plan& plan) {
     for (const auto& row : entry.rows)
       if (!row->withdrawn && (row->for_all || row->backend == backend.name)) slot.rows.push_back(row.get());
     std::sort(slot.rows.begin(), slot.rows.end(), row_before);
-    if (!slot.rows.empty() && !entry.withdrawn && holding_fast_rows_back == 0)
+    if (!slot.rows.empty() && !entry.withdrawn && !fast_rows_are_held())
       slot.fast_row = fast_row(entry, *slot.rows.front(), i);
   }
 }
@@ -123,16 +121,6 @@ void rebuild_plan(OpEntry& entry) {
 
 void rebuild_all_plans() {
   for (uint32_t i = 0; i < op_count(); ++i) rebuild_plan(*op_entry(i));
-}
-
-void hold_fast_rows_back(bool held) {
-  {
-    std::lock_guard guard(ready_registry().lock);
-    const uint32_t before = holding_fast_rows_back;
-    holding_fast_rows_back += held ? 1u : ~0u;
-    if (before == 0 || holding_fast_rows_back == 0) rebuild_all_plans();
-  }
-  reclaim_replaced();
 }
 
 void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {

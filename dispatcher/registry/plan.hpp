@@ -70,7 +70,7 @@ struct Plan {
   const KeySlot& slot_of(uint64_t key) const { return slot(static_cast<uint32_t>(__builtin_ctzll(key))); }
 };
 
-// The fast path's two edges, for calls with as many arguments and results as the op has: the one falls
+// The fast path's two edges, for calls with as many arguments and results as the op has: the one enters the call, falls
 // back on the slow path and gives a status; the other throws, and gives false where the call is the slow path's.
 struct FastEdges {
   bp_status (*packed)(const OpEntry& op, const bp_value* args, bp_value* outs) noexcept = nullptr;
@@ -91,8 +91,5 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);
 // Under the registry's lock.
 void rebuild_plan(OpEntry& entry);
 void rebuild_all_plans();
-// While anybody holds them back (`held`: one more, else one less), plans have no fast rows, so that the slow path sees
-// every call. Takes the registry's lock.
-void hold_fast_rows_back(bool held);
 
 }  // namespace backplane::core

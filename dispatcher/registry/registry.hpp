@@ -53,7 +53,6 @@ struct OpEntry {
   std::shared_ptr<void> kept;                    // what the record's functions read, where the registering side asks
   std::atomic<uint32_t> holds{0};                // references from hold_op_def
   bool lasting = false;                          // others may point into it for as long as the process lives
-  const char* name = nullptr;                    // the record's, for as long as the process lives
   ~OpEntry() { delete current_plan.load(std::memory_order_relaxed); }
 };
 

@@ -1,7 +1,7 @@
 // The law of reloading: however often a plugin comes and goes while other threads call ops on other devices, every call
 // of theirs gives its result, none waits for a lock, and nothing is left behind.
 //
-// BACKPLANE_UNLOAD_CYCLES: how often (./dev test unload-cycles: 10,000). Figures are printed.
+// BACKPLANE_UNLOAD_CYCLES: how often (./dev test unload: 10,000). Figures are printed.
 #include <malloc.h>
 #include <sys/resource.h>
 
