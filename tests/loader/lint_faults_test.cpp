@@ -102,7 +102,7 @@ const Fault kFaults[] = {
      "-Wl,-z,notext"},
     {"stack", kWarning, "a stack whose contents may run", "", "", "", "-Wl,-z,execstack"},
     {"writable_code", kWarning, "both written and run",
-     "__asm__(\".section .both,\\\"awx\\\",@progbits\\n.quad 1\\n.text\");", "", "", "-Wl,--no-warn-rwx-segments"},
+     "__asm__(\".section .both,\\\"awx\\\",@progbits\\n.quad 1\\n.text\");"},
     {"never_closed", kWarning, "never to be closed", "", "", "", "-Wl,-z,nodelete"},
     {"relative_run_path", kError, "which is no full path", "", "", "", "-Wl,-rpath,libs"},
     {"fixed_run_path", kWarning, "the folder /opt/somewhere", "", "", "", "-Wl,-rpath,/opt/somewhere"},
@@ -122,7 +122,7 @@ const Fault kFaults[] = {
      R"("backends": ["linted", "second_one"], "ops": ["linted::scale"])"},
     {"op_not_named", kError, "registers the op \"linted::scale\", which its manifest does not name", "", "", "", "",
      R"("backends": ["linted"])"},
-    {"struct_size", kError, "impossible size 12", "", "",
+    {"struct_size", kError, "its struct_size is 12", "", "",
      "if (status == BP_OK) { bp_kernel_def row; memset(&row, 0, sizeof row); row.header.struct_size = 12; "
      "status = host->register_kernel(record, &row); }"},
     {"minor", kWarning, "asks for contract minor 2 and its table for 1", "", "", "", "",
