@@ -386,4 +386,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def add_methods():
+    from ._entry_points import offer
+
+    offer()
     _core.Device.__enter__, _core.Device.__exit__ = _enter_device, _exit_device
