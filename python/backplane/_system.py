@@ -117,7 +117,7 @@ def devices() -> list[DeviceInfo]:
 
 
 def plugins() -> list[PluginInfo]:
-    """The plugins found beside the library or in BACKPLANE_PLUGIN_PATH, and those loaded."""
+    """The plugins found (docs/reference/manifest.md says where), and those loaded."""
     return [PluginInfo(row) for row in _core.plugins()]
 
 
