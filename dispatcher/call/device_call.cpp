@@ -164,7 +164,17 @@ bool flat(const Prepared& p, int32_t n_args, int32_t n_outs) {
   return all;
 }
 
+void build_index_loop(const OpRecord& record, const Prepared& p, LoopStorage& loop) {
+  const bp_shape_rule& rule = record.shapes[0];
+  const auto tensor = [&](uint32_t i) { return p.args[i].tag == BP_TAG_TENSOR ? p.args[i].u.t : nullptr; };
+  const bp_value& list = p.args[rule.args[1]];
+  const bool writes = rule.n_args > 2;
+  build_index_loop(*p.outs[0].u.t, tensor(rule.args[0]), {list.u.tensors, list.count}, writes,
+                   writes ? tensor(rule.args[2]) : nullptr, loop);
+}
+
 void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
+  if (call.op.record->indexes) return build_index_loop(*call.op.record, p, loop);
   const bp_tensor* operands[kMaxLoopOperands];
   int32_t n = 0;
   auto add = [&](const bp_tensor* t) {
@@ -235,7 +245,8 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
   frame.reserved = 0;
   frame.loop = nullptr;
   LoopStorage loop;
-  if ((row.def.flags & BP_KERNEL_LOOP) && (call.op.flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION)) &&
+  if ((row.def.flags & BP_KERNEL_LOOP) &&
+      ((call.op.flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION)) || call.op.record->indexes) &&
       !((call.op.flags & BP_OP_ELEMENTWISE) && flat(p, call.n_args, call.n_outs))) {
     build_loop(call, p, loop);
     frame.loop = &loop.loop;
