@@ -105,6 +105,10 @@ tests_of_preset() {
       cpp_tests -R conformance || broken=1
       pytest_shared python tests/python/conformance || broken=1
       whole_conformance || broken=1 ;;
+    unload) # 10,000 reloads while other threads call; the figures
+      cpp_tests -R '[Uu]nload' || broken=1
+      run env "BACKPLANE_UNLOAD_CYCLES=${BACKPLANE_UNLOAD_CYCLES:-10000}" "$root/build/$preset/bin/test_loader" \
+        --gtest_filter='UnloadCycles.*' >&2 || broken=1 ;;
     transforms) # the generated laws are part of them
       cpp_tests -R '^(levels|tape|grad|jvp|batch|functions)/' || broken=1
       pytest_shared python tests/python/transforms tests/python/laws || broken=1 ;;

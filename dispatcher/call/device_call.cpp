@@ -6,11 +6,13 @@
 #include <optional>
 
 #include "backplane/device.hpp"
+#include "backplane/placement.hpp"
 #include "call/call_errors.hpp"
 #include "call/decomposition.hpp"
 #include "call/host_fallback.hpp"
 #include "call/operand_checks.hpp"
 #include "call/own_results.hpp"
+#include "call/placement.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
 #include "memory/allocate.hpp"
@@ -274,6 +276,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     throw_status(status, call.op, row.owner->name.c_str());
   }
   counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  note_placement(call.op, device, Placed::kKernel, row.owner);
 }
 
 // Takes the outputs back into the caller's slots.
@@ -374,9 +377,10 @@ void call_on_device(const Call& call) {
   if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
     counters.decompositions.fetch_add(1, std::memory_order_relaxed);
+    note_placement(call.op, device, Placed::kDecomposition, nullptr);
     return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
-  if (otherwise == DeviceRule::kHostFallback && counters.host_fallback_allowed.load(std::memory_order_relaxed))
+  if (otherwise == DeviceRule::kHostFallback && host_fallback() != HostFallback::kForbid)
     return call_host_fallback(call, device);
   Refusals why;
   pick_row(call, device, compute, shapes, &why);

@@ -248,10 +248,15 @@ bp_status core::call_packed_slow(OpHandle op, const bp_value* args, int32_t n_ar
 }
 
 bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
-  const OpEntry* entry = op_entry(op);
-  if (entry && n_args == entry->n_args && n_outs == entry->n_results) [[likely]]
-    return entry->edges.packed(*entry, args, outs);
-  return call_packed_slow(op, args, n_args, outs, n_outs);
+  bp_status status;
+  {
+    CallGuard guard;  // first: what is replaced meanwhile is freed once no call can hold it
+    const OpEntry* entry = op_entry(op);
+    status = entry && n_args == entry->n_args && n_outs == entry->n_results
+                 ? entry->edges.packed(*entry, args, outs)
+                 : call_packed_slow(op, args, n_args, outs, n_outs);
+  }
+  return status == BP_OK ? status : end_failure(op, status, args, n_args);
 }
 
 bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
@@ -297,7 +302,5 @@ void reset_call_counts() noexcept {
 
 bool force_decompositions(bool forced) noexcept { return core::force_decomposition.exchange(forced); }
 bool use_native_formulas(bool used) noexcept { return core::native_formulas.exchange(used); }
-
-bool allow_host_fallback(bool allowed) noexcept { return counters.host_fallback_allowed.exchange(allowed); }
 
 }  // namespace backplane

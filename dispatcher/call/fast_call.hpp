@@ -99,12 +99,11 @@ template <FastPath kPath>
   return !(keys & (keys - 1)) && slot.fast && slot.fast({op, args, op.n_args, outs, op.n_results, mask}, operands);
 }
 
-// The two edges. Apart from the slow path, and one of each for each kind of op, so that all that a call needs stays in
-// registers.
+// The two edges; the caller has entered the call. Apart from the slow path, and one of each for each kind of op, so
+// that all that a call needs stays in registers.
 template <FastPath kPath>
 bp_status call_packed_fast(const OpEntry& op, const bp_value* args, bp_value* outs) noexcept {
   try {
-    CallGuard guard;
     if (dispatch_fast<kPath>(op, args, outs, ~uint64_t{0})) [[likely]]
       return BP_OK;
   } catch (...) {

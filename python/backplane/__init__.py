@@ -11,7 +11,9 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _syntax, _system, _tensor, _tensor_methods
+import os as _os
+
+from . import _core, _dim_forms, _entry_points, _op_methods, _ops, _other_forms, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -97,6 +99,8 @@ __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]
 device = Device
 
+for _folder in _entry_points.plugin_folders():
+    _core.offer_plugin_path(_os.fsencode(_folder))
 _syntax.bind(_core.bind_slot)
 _tensor.add_methods()
 _functions = _ops.functions()

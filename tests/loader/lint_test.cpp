@@ -11,7 +11,7 @@ using testing::HasSubstr;
 std::string errors_of(const std::string& path) {
   std::string text;
   for (const LintFinding& finding : lint_plugin(path))
-    if (finding.error) text += finding.text + "\n";
+    if (finding.level == LintLevel::kError) text += finding.text + "\n";
   return text;
 }
 
@@ -34,7 +34,7 @@ TEST(Lint, WhatIsRefusedIsAnError) {
 
 TEST(Lint, TheManifestMustFitTheTable) {
   const Folder folder;
-  EXPECT_THAT(errors_of(folder.plant("first", "other")), HasSubstr("its manifest gives the name \"other\""));
+  EXPECT_THAT(errors_of(folder.plant("first", "other")), HasSubstr("its manifest says \"other\""));
 }
 
 TEST(ElfSymbols, SeparatesWhatIsDefinedFromWhatIsImported) {
