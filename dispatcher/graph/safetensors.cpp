@@ -24,10 +24,10 @@ struct DtypeWord {
   const char* word;
   bp_dtype dtype;
 };
-constexpr DtypeWord kWords[] = {{"BOOL", BP_BOOL},    {"I8", BP_INT8},     {"I16", BP_INT16},     {"I32", BP_INT32},
-                                {"I64", BP_INT64},    {"U8", BP_UINT8},    {"U16", BP_UINT16},    {"U32", BP_UINT32},
-                                {"U64", BP_UINT64},   {"F16", BP_FLOAT16}, {"BF16", BP_BFLOAT16}, {"F32", BP_FLOAT32},
-                                {"F64", BP_FLOAT64},  {"F32", BP_COMPLEX64}, {"F64", BP_COMPLEX128}};
+constexpr DtypeWord kWords[] = {{"BOOL", BP_BOOL},   {"I8", BP_INT8},       {"I16", BP_INT16},     {"I32", BP_INT32},
+                                {"I64", BP_INT64},   {"U8", BP_UINT8},      {"U16", BP_UINT16},    {"U32", BP_UINT32},
+                                {"U64", BP_UINT64},  {"F16", BP_FLOAT16},   {"BF16", BP_BFLOAT16}, {"F32", BP_FLOAT32},
+                                {"F64", BP_FLOAT64}, {"F32", BP_COMPLEX64}, {"F64", BP_COMPLEX128}};
 
 bp_dtype dtype_of_word(std::string_view word) {
   for (const DtypeWord& row : kWords)
@@ -69,8 +69,8 @@ TensorFile::TensorFile(const std::string& path) : path_(path) {
   if (!file_ || !file_.read(reinterpret_cast<char*>(&header), sizeof header))
     refuse("is not a safetensors file: it has ", size, " bytes, and the length of its header takes 8");
   if (header > kMaxHeader || header > size - sizeof header)
-    refuse("is not a safetensors file, or was cut off: its header is to have ", header, " bytes, of which the file has ",
-           size - sizeof header, "; a header has at most ", kMaxHeader);
+    refuse("is not a safetensors file, or was cut off: its header is to have ", header,
+           " bytes, of which the file has ", size - sizeof header, "; a header has at most ", kMaxHeader);
   data_begin_ = sizeof header + header;
   read_header();
   check_layout(size - data_begin_);
@@ -124,7 +124,8 @@ void TensorFile::read_tensor(const std::string& name, const std::string& text) {
       wrong("found the size ", shown(size.dump()), ", expected one from 0 to 2^63 - 1");
     tensor.shape.push_back(size.get<int64_t>());
   }
-  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
     wrong("its data_offsets are not two positions");
   const uint64_t begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
   uint64_t bytes = 0;
@@ -189,7 +190,8 @@ std::string header_text(std::span<const NamedTensor> tensors, const std::map<std
     const uint64_t end = at + named.tensor.get()->nbytes;
     BP_CHECK(named.name != kMetadata && !header.contains(named.name), VALUE, "two tensors of a file have the name \"",
              shown(named.name), "\", or one has the name of the metadata");
-    header[named.name] = {{"dtype", word_of_dtype(named.tensor.dtype())}, {"shape", shape}, {"data_offsets", {at, end}}};
+    header[named.name] = {
+        {"dtype", word_of_dtype(named.tensor.dtype())}, {"shape", shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);

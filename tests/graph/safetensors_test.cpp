@@ -54,7 +54,8 @@ TEST_F(TensorFiles, EveryDtypeComesBackToTheBit) {
       for (const int64_t size : shape) count *= size;
       std::vector<char>& data = bytes.emplace_back(static_cast<size_t>(count * dtype_size(dtype)));
       for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(dtype == BP_BOOL ? i % 2 : 37 * i + dtype);
-      written.push_back({"t" + std::to_string(written.size()), from_host(data.data(), shape, {}, dtype, null_backend())});
+      written.push_back(
+          {"t" + std::to_string(written.size()), from_host(data.data(), shape, {}, dtype, null_backend())});
     }
   }
   write_tensor_file(path(), written, {{"key", "a \"value\""}});
@@ -105,10 +106,10 @@ TEST_F(TensorFiles, DamagedOnesAreRefused) {
       {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 3, "cut off"},
       {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 5, "of which its tensors take 4"},
       {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[4,8]}})", 8, "expected 0"},
-      {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4,
-       "begins at byte 0"},
-      {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4,
-       "twice"},
+      {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})",
+       4, "begins at byte 0"},
+      {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})",
+       4, "twice"},
       {R"({"__metadata__":{"k":1}})", 0, "not a string"},
       {R"({"__metadata__":[]})", 0, "not an object"},
   };
