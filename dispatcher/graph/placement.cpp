@@ -7,7 +7,7 @@
 
 #include "backplane/error.hpp"
 
-namespace backplane::graph {
+namespace backplane::core::graph {
 namespace {
 
 // The free bytes of an arena that grows at its end.
@@ -86,7 +86,7 @@ std::vector<uint64_t> rounded_sizes(std::span<const Lifetime> blocks, uint64_t a
 
 }  // namespace
 
-Placement place(std::span<const Lifetime> blocks, uint64_t alignment) {
+Placement place_blocks(std::span<const Lifetime> blocks, uint64_t alignment) {
   Placement placement;
   const std::vector<uint64_t> sizes = rounded_sizes(blocks, alignment, placement.separate);
   placement.offsets.resize(blocks.size());
@@ -114,4 +114,4 @@ Placement place(std::span<const Lifetime> blocks, uint64_t alignment) {
   return placement;
 }
 
-}  // namespace backplane::graph
+}  // namespace backplane::core::graph

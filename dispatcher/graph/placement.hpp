@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace backplane::graph {
+namespace backplane::core::graph {
 
 // Of steps, both inclusive; first <= last.
 struct Lifetime {
@@ -24,6 +24,6 @@ struct Placement {
 };
 
 // `alignment` is a power of two. Throws Error(BP_ERROR_MEMORY) where the sizes do not fit 64 bits.
-Placement place(std::span<const Lifetime> blocks, uint64_t alignment);
+Placement place_blocks(std::span<const Lifetime> blocks, uint64_t alignment);
 
-}  // namespace backplane::graph
+}  // namespace backplane::core::graph

@@ -8,7 +8,7 @@
 
 #include "backplane/device.hpp"
 
-namespace backplane::graph {
+namespace backplane::core::graph {
 namespace {
 
 namespace fs = std::filesystem;
@@ -226,4 +226,4 @@ void write_tensor_file(const std::string& path, std::span<const NamedTensor> ten
   detail::fail(BP_ERROR_VALUE, path, ": cannot be written", error ? ": " + error.message() : "");
 }
 
-}  // namespace backplane::graph
+}  // namespace backplane::core::graph

@@ -15,7 +15,7 @@
 
 #include "backplane/tensor.hpp"
 
-namespace backplane::graph {
+namespace backplane::core::graph {
 
 // Complex elements lie as pairs of reals, with a last dim of 2 more than the tensor has: not every reader of the format
 // knows of complex dtypes. Whoever writes one says so elsewhere.
@@ -61,4 +61,4 @@ struct NamedTensor {
 void write_tensor_file(const std::string& path, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata);
 
-}  // namespace backplane::graph
+}  // namespace backplane::core::graph

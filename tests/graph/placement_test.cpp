@@ -8,13 +8,13 @@
 
 #include "backplane/error.hpp"
 
-namespace backplane::graph {
+namespace backplane::core::graph {
 namespace {
 
 bool live_at_once(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
 void expect_lawful(const std::vector<Lifetime>& blocks, uint64_t alignment) {
-  const Placement placed = place(blocks, alignment);
+  const Placement placed = place_blocks(blocks, alignment);
   ASSERT_EQ(placed.offsets.size(), blocks.size());
   for (size_t i = 0; i < blocks.size(); ++i) {
     EXPECT_EQ(placed.offsets[i] % alignment, 0u);
@@ -44,7 +44,7 @@ TEST(Placement, BlocksThatLiveAtOnceAreApart) {
 TEST(Placement, AChainTakesTwoBlocks) {
   std::vector<Lifetime> chain;
   for (uint32_t i = 0; i < 1000; ++i) chain.push_back({4096, i, i + 1});
-  const Placement placed = place(chain, 64);
+  const Placement placed = place_blocks(chain, 64);
   EXPECT_EQ(placed.size, 2 * 4096u);
   EXPECT_EQ(placed.bound, 2 * 4096u);
   EXPECT_EQ(placed.separate, 1000 * 4096u);
@@ -53,14 +53,14 @@ TEST(Placement, AChainTakesTwoBlocks) {
 TEST(Placement, NeighboursThatAreFreeServeALargerBlock) {
   // Four small blocks, then one of their size together.
   const std::vector<Lifetime> blocks = {{64, 0, 1}, {64, 0, 2}, {64, 0, 1}, {64, 0, 2}, {256, 3, 4}};
-  EXPECT_EQ(place(blocks, 64).size, 256u);
+  EXPECT_EQ(place_blocks(blocks, 64).size, 256u);
 }
 
 TEST(Placement, SizesBeyond64BitsAreRefused) {
-  EXPECT_THROW(place(std::vector<Lifetime>{{UINT64_MAX - 10, 0, 0}}, 64), Error);
-  EXPECT_THROW(place(std::vector<Lifetime>{{UINT64_MAX / 2, 0, 0}, {UINT64_MAX / 2 + 2, 1, 1}}, 1), Error);
-  EXPECT_EQ(place({}, 64).size, 0u);
+  EXPECT_THROW(place_blocks(std::vector<Lifetime>{{UINT64_MAX - 10, 0, 0}}, 64), Error);
+  EXPECT_THROW(place_blocks(std::vector<Lifetime>{{UINT64_MAX / 2, 0, 0}, {UINT64_MAX / 2 + 2, 1, 1}}, 1), Error);
+  EXPECT_EQ(place_blocks({}, 64).size, 0u);
 }
 
 }  // namespace
-}  // namespace backplane::graph
+}  // namespace backplane::core::graph

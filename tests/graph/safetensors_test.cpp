@@ -11,7 +11,7 @@
 #include "backplane/device.hpp"
 #include "null_backend.hpp"
 
-namespace backplane::graph {
+namespace backplane::core::graph {
 namespace {
 
 using backplane::testing::null_backend;
@@ -132,4 +132,4 @@ TEST_F(TensorFiles, WhatCannotBeWrittenLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace backplane::graph
+}  // namespace backplane::core::graph
