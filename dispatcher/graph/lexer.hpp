@@ -1,6 +1,7 @@
 // Words of a graph's text, with where they stand.
 //
-// Names (also with `::` and `.`), `%7`, numbers, strings in quotes as JSON has them, and single signs. A comment runs from
+// Names (also with `::` and `.`), `%7`, numbers, strings in quotes as JSON has them, and single signs. A comment runs
+// from
 // `#` to the end of its line. The text is borrowed. Faults are Error(BP_ERROR_VALUE) with line and column.
 #pragma once
 
