@@ -1,7 +1,7 @@
 // The public face of graphs.
 #include "backplane/graph.hpp"
 
-#include "graph/graph.hpp"
+#include "graph/print.hpp"
 #include "graph/replay.hpp"
 #include "memory/epoch.hpp"
 #include "tape/node.hpp"
@@ -25,6 +25,11 @@ Graph::Value described(const Core& graph, ValueId id) {
 }
 
 }  // namespace
+
+std::string Graph::text() const {
+  core::CallGuard guard;
+  return core::graph::print(held(graph_));
+}
 
 size_t Graph::size() const { return held(graph_).nodes().size(); }
 

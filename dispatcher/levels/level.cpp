@@ -13,6 +13,10 @@ namespace {
 
 std::atomic<uint64_t> next_serial{1};
 
+// Included while a level is active that takes every call. Where a level's tensor is among the arguments too, that one's
+// key comes first.
+constexpr uint64_t kEveryCallKey = uint64_t{1} << 60;
+
 // While a level is active, ops without tensor arguments are intercepted through this thread's included keys.
 void set_innermost(Level* level) {
   thread_state.level = level;
@@ -149,7 +153,7 @@ namespace {
   const auto handle = [](const Call& call, const KeySlot*) { call_level(call); };
   register_layer(kLevelKey, "levels", kLevelRank, handle);
   register_layer(kCreationKey, "creation", kLevelRank, handle);
-  register_layer(kEveryCallKey, "every call", kLevelRank, handle);
+  register_layer(kEveryCallKey, "every call", kLevelRank - 1, handle);
 }
 }  // namespace
 
@@ -177,6 +181,10 @@ const char* differentiated_by(const Tensor& tensor) {
   return nullptr;
 }
 
+bool transforms_active() noexcept { return core::thread_state.level != nullptr; }
+
+bool every_call_taken() noexcept { return core::thread_state.level && core::thread_state.level->every_call; }
+
 bool is_transformed(const Tensor& tensor) { return core::impl(tensor)->wrapper != nullptr; }
 
 Tensor innermost_value(const Tensor& tensor) {
@@ -193,7 +201,12 @@ Tensor plain_value(const Tensor& tensor, const char* who) {
     BP_CHECK(!t->wrapper->batched, VALUE, who, ": the tensor differs from row to row of the batch of ",
              t->wrapper->transform,
              ", so it has no single value; return it from the function, or choose elementwise with where");
+    const char* transform = t->wrapper->transform;
     t = t->wrapper->inner;
+    BP_CHECK(t->wrapper || !(t->flags & BP_TENSOR_WRAPPER), VALUE, who, ": the tensor is one of a graph that ",
+             transform,
+             " is writing down, so it has no value yet. Fix: choose elementwise with where, branch with cond, "
+             "loop with while_loop or scan, or read the value outside of the traced function");
   }
   return Tensor::share(t);
 }

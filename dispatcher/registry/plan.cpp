@@ -22,7 +22,7 @@ bool row_before(const KernelRow* a, const KernelRow* b) {
 KeySlot layer_slot(const OpEntry& op, const KeyRecord& key) {
   const uint64_t bit = uint64_t{1} << key.bit;
   if (bit == kCreationKey && !(op.flags & kCreates)) return {};
-  if ((op.flags & BP_OP_COMPOSITE) && !((op.flags & kBatchedWhole) && (bit & (kLevelKey | kEveryCallKey))))
+  if ((op.flags & BP_OP_COMPOSITE) && !((op.flags & kBatchedWhole) && bit == kLevelKey))
     return {handlers.decomposition, nullptr, &key, nullptr};
   if (op.flags & BP_OP_HIGHER_ORDER) return {handlers.function, nullptr, &key, nullptr};
   return {key.handle, key.fast, &key, nullptr};

@@ -50,7 +50,8 @@ class BACKPLANE_API Graph {
     std::vector<Value> results;
     SourceLine line;  // line 0: unknown
   };
-  size_t size() const;  // nodes
+  std::string text() const;  // docs/reference/graph-format.md
+  size_t size() const;       // nodes
   Node node(size_t i) const;
   std::vector<Value> inputs() const;
   std::vector<Value> outputs() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backplane/autograd.hpp"
+#include "backplane/device.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/system/generator.hpp"
@@ -142,6 +143,7 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs) {
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results);
+  traced->constants_ = traced->graph_.constants();
   return traced;
 }
 
@@ -155,9 +157,9 @@ int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const
     return differ("found " + std::to_string(entries.size()) + " arguments, had " + std::to_string(arguments_.size()));
   for (size_t i = 0; i < entries.size(); ++i) {
     const Argument& own = arguments_[i];
-    const bool same_name = entries[i].keyword == own.keyword.get() ||
-                           (entries[i].keyword && own.keyword &&
-                            PyUnicode_Compare(entries[i].keyword, own.keyword.get()) == 0);
+    const bool same_name =
+        entries[i].keyword == own.keyword.get() ||
+        (entries[i].keyword && own.keyword && PyUnicode_Compare(entries[i].keyword, own.keyword.get()) == 0);
     const int same = same_name ? same_tree(entries[i].tree, own.tree) : 0;
     if (same < 0) return -1;
     if (!same) return differ("argument " + own.name + " has another structure");
@@ -215,6 +217,11 @@ PyObject* TracedCall::result_of(std::vector<Tensor>& tensors) const {
     owned.push_back(std::move(leaf));
   }
   return unflatten_tree(result_, leaves.data());
+}
+
+bool TracedCall::wants_tape() const {
+  return grad_enabled() &&
+         std::any_of(constants_.begin(), constants_.end(), [](const Tensor& t) { return requires_grad(t); });
 }
 
 PyObject* TracedCall::run(const CallInputs& inputs) const {

@@ -4,6 +4,8 @@
 // All functions need the interpreter lock, and set a Python error where they fail.
 #pragma once
 
+#include <pybind11/pybind11.h>
+
 #include <memory>
 
 #include "backplane/graph.hpp"
@@ -37,6 +39,8 @@ class TracedCall {
   // not nullptr. -1: a comparison of static arguments raised.
   int fits(const CallInputs& inputs, std::string* why) const;
   PyObject* run(const CallInputs& inputs) const;
+  // Does the tape follow a tensor that the function uses from outside?
+  bool wants_tape() const;
   int traverse(visitproc visit, void* arg) const;
 
  private:
@@ -66,13 +70,15 @@ class TracedCall {
   Tree result_;
   std::vector<PyRef> result_statics_;  // per leaf; empty: a tensor
   std::vector<PyRef> generators_;
+  std::vector<Tensor> constants_;
 };
 
 // "x['w']": the place of a leaf, by the name of the function's parameter where that is known.
 std::string input_name(const CallInputs& inputs, size_t leaf);
 
-bool add_make_graph(PyObject* module);  // make_graph.cpp
-PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs);  // compile.cpp
+void bind_graph(pybind11::module_& module);                                         // make_graph.cpp
+PyObject* make_graph_function(PyObject* module, PyObject* args, PyObject* kwargs);  // make_graph.cpp
+PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs);     // compile.cpp
 PyObject* compile_log(PyObject* module, PyObject* none);
 
 }  // namespace backplane::python
