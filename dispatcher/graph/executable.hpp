@@ -9,17 +9,13 @@
 #include <memory>
 
 #include "backplane/graph_function.hpp"
-#include "graph/graph.hpp"
-#include "memory/lock.hpp"
+#include "graph/plan.hpp"
 
 namespace backplane::core::graph {
-
-class Plan;  // plan.hpp
 
 struct ExecutableOptions {
   std::vector<bool> donated;  // per input: a run may overwrite it; empty: none
   bool plans = true;          // false: always node by node
-  bool regions = true;        // parts of the graph may go to the compilers of backends
 };
 
 class Executable {
@@ -35,9 +31,9 @@ class Executable {
   const Graph& graph() const { return *graph_; }
   // Counters that each draw takes for inputs of these shapes: what the caller reserves.
   std::vector<uint64_t> draw_counts(std::span<const Tensor> inputs) const;
-  // Who runs which node, and how the memory is laid out, for inputs of these sizes.
-  std::string explain(std::span<const Tensor> inputs);
-  size_t plan_count();
+  // Of the plan for inputs of these sizes; all 0 where a run goes node by node.
+  PlanSummary summary(std::span<const Tensor> inputs);
+  size_t plan_count() const;
 
  private:
   void check_inputs(std::span<const Tensor> inputs) const;
@@ -49,8 +45,8 @@ class Executable {
   ExecutableOptions options_;
   std::vector<std::shared_ptr<GraphFunction>> functions_;
   bool plannable_;
-  Lock lock_;
-  std::vector<std::shared_ptr<Plan>> plans_;  // the latest used first
+  using Plans = std::vector<std::shared_ptr<Plan>>;  // the latest made first
+  std::atomic<std::shared_ptr<const Plans>> plans_;
 };
 
 }  // namespace backplane::core::graph

@@ -101,8 +101,7 @@ class InnerGraph final : public GraphFunction {
 std::vector<NodeId> last_uses(const Graph& graph) {
   std::vector<NodeId> last(graph.values().size(), kNone);
   for (NodeId id = 0; id < graph.nodes().size(); ++id)
-    if (!graph.is_erased(id))
-      Graph::each_value(graph.arguments(graph.node(id)), [&](ValueId v) { last[v] = id; });
+    if (!graph.is_erased(id)) Graph::each_value(graph.arguments(graph.node(id)), [&](ValueId v) { last[v] = id; });
   for (const ValueId v : graph.outputs) last[v] = kNone;
   return last;
 }

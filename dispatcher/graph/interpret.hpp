@@ -10,9 +10,9 @@ namespace backplane::core::graph {
 // What a node's arguments are made of in one run.
 struct Environment {
   const Graph& graph;
-  std::span<const Tensor> values;             // by ValueId
+  std::span<const Tensor> values;  // by ValueId
   std::span<const int64_t> symbols;
-  std::span<const bp_generator_state> draws;  // of Graph::draws
+  std::span<const bp_generator_state> draws;                  // of Graph::draws
   std::span<const std::shared_ptr<GraphFunction>> functions;  // of Graph::graphs
 };
 

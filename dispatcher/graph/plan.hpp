@@ -1,10 +1,10 @@
 // A graph for inputs of given sizes, made ready: kernels chosen, their arguments in the form that they take, loops
 // built, memory laid out. A run goes through the steps in one loop.
 //
-// A tensor that steps read is a slot: a handle of fixed dtype, shape and strides. Where its bytes lie is known ahead for
-// what only kernels see, in an arena; inputs, outputs, and what calls through the dispatcher see are bound at run time.
-// A plan is immutable; each run has a workspace of its own, of which the plan keeps one for the next run. It holds the
-// graph, and leases on the plugins whose kernels it calls.
+// A tensor that steps read is a slot: a handle of fixed dtype, shape and strides. Where its bytes lie is known ahead
+// for what only kernels see, in an arena; inputs, outputs, and what calls through the dispatcher see are bound at run
+// time. A plan is immutable; each run has a workspace of its own, of which the plan keeps one for the next run. It
+// holds the graph, and leases on the plugins whose kernels it calls.
 #pragma once
 
 #include <atomic>
