@@ -14,6 +14,7 @@
 #include "call/own_results.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
+#include "call/scratch.hpp"
 #include "memory/allocate.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -137,26 +138,6 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
     }
   }
 }
-
-// Frees what the kernel took with host->scratch once it has returned: all blocks of a call are apart from each other,
-// and what is recorded on its stream after it may have them.
-class ScratchScope {
- public:
-  ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}
-  ~ScratchScope() {
-    while (blocks_.size() > begin_) {
-      const ScratchBlock block = blocks_.back();
-      blocks_.pop_back();
-      StorageUses uses;
-      if (block.ticket) uses.note_write({&current_stream(*block.device), block.ticket});
-      deallocate(*block.device, block.data, block.size, uses);
-    }
-  }
-
- private:
-  std::vector<ScratchBlock>& blocks_;
-  size_t begin_;
-};
 
 void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
   bp_frame frame;
