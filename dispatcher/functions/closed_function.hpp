@@ -17,8 +17,8 @@ inline bool is_closed(const GraphFunction& function) {
   return dynamic_cast<const ClosedFunction*>(&function) != nullptr;
 }
 
-// Makes the function of a call of an op that has several Graph arguments, or whose Graph argument brings no rules of its
-// own: those are the op's. By tag of the op; added by static initialisers. nullptr where there is none.
+// Makes the function of a call of an op that has several Graph arguments, or whose Graph argument brings no rules of
+// its own: those are the op's. By tag of the op; added by static initialisers. nullptr where there is none.
 struct Call;
 using MakeFunction = std::shared_ptr<GraphFunction> (*)(const Call& call);
 void add_function_maker(const char* tag, MakeFunction make);

@@ -1,8 +1,9 @@
 // The public face of graphs.
 #include "backplane/graph.hpp"
 
+#include "graph/draws.hpp"
+#include "graph/executable.hpp"
 #include "graph/print.hpp"
-#include "graph/replay.hpp"
 #include "memory/epoch.hpp"
 #include "tape/node.hpp"
 
@@ -25,6 +26,9 @@ Graph::Value described(const Core& graph, ValueId id) {
 }
 
 }  // namespace
+
+Graph::Graph(std::shared_ptr<const Core> graph)
+    : graph_(std::move(graph)), executable_(std::make_shared<core::graph::Executable>(graph_)) {}
 
 std::string Graph::text() const {
   core::CallGuard guard;
@@ -79,7 +83,10 @@ std::vector<Tensor> Graph::call(std::span<const Tensor> inputs, std::span<bp_gen
              NOT_IMPLEMENTED, "graph ", graph.name, ": holds the ops of ", graph.own_rules,
              ", a function with derivative rules of its own, which the graph would differentiate without them. Fix: "
              "differentiate the function, and trace what that gives");
-  return core::graph::replay(graph, inputs, generators);
+  if (graph.draws.empty() && generators.empty()) return executable_->run(inputs);
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  return executable_->run(inputs, core::graph::reserve_draws(graph, generators, graph.bind(shapes)));
 }
 
 }  // namespace backplane

@@ -20,7 +20,8 @@ namespace core {
 class TraceLevel;
 namespace graph {
 class Graph;
-}
+class Executable;
+}  // namespace graph
 }  // namespace core
 
 // Where in a program somebody called an op.
@@ -33,7 +34,7 @@ struct SourceLine {
 class BACKPLANE_API Graph {
  public:
   Graph() = default;
-  explicit Graph(std::shared_ptr<const core::graph::Graph> graph) : graph_(std::move(graph)) {}
+  explicit Graph(std::shared_ptr<const core::graph::Graph> graph);
   explicit operator bool() const noexcept { return graph_ != nullptr; }
   const std::shared_ptr<const core::graph::Graph>& get() const noexcept { return graph_; }
 
@@ -58,12 +59,14 @@ class BACKPLANE_API Graph {
   std::vector<Tensor> constants() const;
   std::vector<std::string> generators() const;
 
-  // Runs it op by op, as ordinary calls at the transforms that are active: so it can be differentiated and batched.
-  // `generators`: as many as `generators()` names, each moved on as the function would have done.
+  // Runs it from a plan that is made ready once for each of the latest sizes; where a transform or the tape follows an
+  // input, as ordinary calls, one op after the other, so that it can be differentiated and batched. `generators`: as
+  // many as `generators()` names, each moved on as the function would have done.
   std::vector<Tensor> call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators = {}) const;
 
  private:
   std::shared_ptr<const core::graph::Graph> graph_;
+  std::shared_ptr<core::graph::Executable> executable_;
 };
 
 class BACKPLANE_API TraceScope {
