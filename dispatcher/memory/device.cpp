@@ -98,6 +98,13 @@ void start(BackendRecord& backend) {
     if (backend.start_error.empty()) backend.start_error = "the backend found no device";
     return;
   }
+  try {
+    CallGuard guard;
+    backend.extensions = extensions_of(backend.def);
+  } catch (const Error& error) {
+    backend.start_error = error.what();
+    return;
+  }
   for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
     auto device = std::make_unique<Device>();
     device->backend = &backend;

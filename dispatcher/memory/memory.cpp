@@ -7,6 +7,7 @@
 #include "backplane/device.hpp"
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/pinned.hpp"
 #include "memory/stream.hpp"
 
 namespace backplane::core {
@@ -63,6 +64,7 @@ bool empty_caches(Device& device) {
   if (!device.synchronous()) {
     synchronize(device);
     empty_pool(device);
+    if (device.backend->extensions.pinned) empty_pinned(*device.backend);
   }
   if (!has_slot(device, BP_SLOT(empty_cache))) return !device.synchronous();
   CallGuard guard;

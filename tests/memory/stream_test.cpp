@@ -176,12 +176,12 @@ TEST(Stream, AUseOnAnotherStreamWaitsOnce) {
   core::Stream& second = core::new_stream(d);
   Tensor x = doubled(lazy({1}));
   int before = device.stream_waits;
-  core::set_current_stream(d, second);
+  core::set_current_stream(d, &second);
   Tensor y = doubled(x);
   Tensor z = doubled(y);
   EXPECT_EQ(device.stream_waits, before + 1);
   EXPECT_EQ(values(z), (std::vector<double>{8}));
-  core::set_current_stream(d, first);
+  core::set_current_stream(d, &first);
   EXPECT_EQ(values(x), (std::vector<double>{2}));
 }
 
@@ -195,10 +195,10 @@ TEST(Stream, FreedMemoryIsReusedAtOnceOnItsOwnStreamOnly) {
     Tensor y = doubled(x);
     block = y.get()->dl.data;
   }
-  core::set_current_stream(d, other);
+  core::set_current_stream(d, &other);
   Tensor far = empty(x.shape(), BP_FLOAT64, lazy_backend());
   EXPECT_NE(far.get()->dl.data, block) << "its last use has not completed";
-  core::set_current_stream(d, own);
+  core::set_current_stream(d, &own);
   Tensor near = empty(x.shape(), BP_FLOAT64, lazy_backend());
   EXPECT_EQ(near.get()->dl.data, block);
   core::synchronize(d);

@@ -5,7 +5,7 @@
 #ifndef BACKPLANE_ABI_EXTENSIONS_H
 #define BACKPLANE_ABI_EXTENSIONS_H
 
-#include "backplane/abi/plugin.h"
+#include "backplane/abi/device_extensions.h"
 
 #ifdef __cplusplus
 extern "C" {

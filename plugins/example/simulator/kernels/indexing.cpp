@@ -108,7 +108,8 @@ void record_put(const Call& call, void (*store)(T&, T)) {
   plan.picked_shape = indexed_shape(plan);
   BP_CHECK(plan.picked.shape.size() <= plan.picked_shape.size(), SHAPE, call.op_name(), ": values have ",
            plan.picked.ndim(), " axes, the indexed positions ", plan.picked_shape.size());
-  call.record([plan = std::move(plan), before = call.input(0), store]() mutable {
+  call.record([recorded = std::move(plan), before = call.input(0), store] {
+    Indexing plan = recorded;  // a recording runs again
     if (before.data != plan.x.data) copy_elements<T>(before, plan.x);
     std::vector<char> kept;  // in place, the values may be the very tensor that is written
     if (plan.picked.data == plan.x.data) plan.picked = copy_of<T>(plan.picked, kept);
