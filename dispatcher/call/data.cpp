@@ -6,10 +6,10 @@
 
 #include "backplane/stream.hpp"
 #include "call/dispatch.hpp"
+#include "memory/copy.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_memory.hpp"
-#include "memory/copy.hpp"
 #include "memory/pinned.hpp"
 #include "memory/storage.hpp"
 #include "memory/transfer.hpp"

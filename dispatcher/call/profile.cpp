@@ -61,7 +61,8 @@ class DeviceMarks {
     const BackendExtensions& offered = device_->backend->extensions;
     stream_ = device_->synchronous() ? nullptr : &current_stream(*device_);
     if (offered.profiler)
-      offered.profiler->begin(device_->backend->def.context, device_->ordinal, stream_ ? stream_->handle : nullptr, name);
+      offered.profiler->begin(device_->backend->def.context, device_->ordinal, stream_ ? stream_->handle : nullptr,
+                              name);
     if (!stream_ || !offered.time || stream_->capture) return;
     user_stream_ = backplane::Stream::current(id_of(*device_));
     event_ = run.events.size();
@@ -95,7 +96,7 @@ void profile_call(const Call& call, const KeySlot*) {
   if (!run) return dispatch(below);
   Device* device = device_of_operands(call);
   DeviceMarks marks(*run, device, call.op.record->def.name);
-  run->begin(call.op.record->name, device ? name_of(*device) : "");
+  run->begin(std::string(call.op.record->name), device ? name_of(*device) : "");
   try {
     dispatch(below);
   } catch (...) {

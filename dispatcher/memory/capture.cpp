@@ -55,7 +55,8 @@ void Capture::end() {
   leave();
   if (status != BP_OK) throw_device_error(device_, status, "end of a capture");
   BP_CHECK(!stale(), DEVICE_LOST, "capture: device ", name_of(device_), " was reset meanwhile. Fix: capture again");
-  BP_CHECK(recording_, DEVICE, "device ", name_of(device_), ": the end of a capture gave BP_OK and no recording (NULL)");
+  BP_CHECK(recording_, DEVICE, "device ", name_of(device_),
+           ": the end of a capture gave BP_OK and no recording (NULL)");
 }
 
 void Capture::hold(bp_storage* storage, std::vector<bp_storage*>& list) {
@@ -84,7 +85,8 @@ void Capture::replay(Stream& stream) {
                                   static_cast<int>(writes_.size()));
     note_latest(replays_, {&stream, ticket});
     CallGuard guard;
-    if (bp_status status = slots().replay(device_.backend->def.context, device_.ordinal, recording_, stream.handle, ticket))
+    if (bp_status status =
+            slots().replay(device_.backend->def.context, device_.ordinal, recording_, stream.handle, ticket))
       throw_device_error(device_, status, "replay");
   }
   for (bp_storage* storage : writes_) storage->version.fetch_add(1, std::memory_order_relaxed);

@@ -28,7 +28,12 @@ void wait_for_uses(Device& device, const bp_storage& storage) {
   std::vector<StorageUse> uses;
   {
     std::lock_guard guard(device.lock);
-    if (storage.owner == bp_storage::Owner::kDevice && storage.data) uses = device.pool->uses(storage.data);
+    if (storage.owner == bp_storage::Owner::kDevice && storage.data) {
+      if (device.pool)
+        uses = device.pool->uses(storage.data);
+      else  // the backend may have lent what work of this stream still uses
+        uses.push_back({&current_stream(device), current_stream(device).issued});
+    }
     storage.uses.each([&](const StorageUse& use) { uses.push_back(use); });
   }
   for (const StorageUse& use : uses) wait_for(*use.stream, use.ticket);
@@ -168,9 +173,8 @@ uint64_t copy_to_pinned(Device& device, bp_storage* dst, uint64_t dst_offset, bp
   const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
   {
     CallGuard guard;
-    if (bp_status status =
-            pinned.copy_to_host(device.backend->def.context, device.ordinal, stream.handle, ticket,
-                                static_cast<char*>(dst->data) + dst_offset, src->data, src_offset, size))
+    if (bp_status status = pinned.copy_to_host(device.backend->def.context, device.ordinal, stream.handle, ticket,
+                                               static_cast<char*>(dst->data) + dst_offset, src->data, src_offset, size))
       throw_device_error(device, status, "copy_to_host of pinned memory");
   }
   keep_until_done(stream, dst);

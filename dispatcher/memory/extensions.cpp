@@ -10,8 +10,8 @@ const Struct* ask(const bp_backend_def& def, const char* name, size_t needed) {
   const auto* found = static_cast<const Struct*>(def.extension(def.context, name, 1));
   if (!found) return nullptr;
   BP_CHECK(found->header.struct_size >= needed && found->header.struct_size <= BP_MAX_STRUCT_SIZE, VERSION,
-           "its extension \"", name, "\" has a struct_size of ", found->header.struct_size, "; expected ", needed, " to ",
-           BP_MAX_STRUCT_SIZE);
+           "its extension \"", name, "\" has a struct_size of ", found->header.struct_size, "; expected ", needed,
+           " to ", BP_MAX_STRUCT_SIZE);
   return found;
 }
 
@@ -26,7 +26,8 @@ void need(bool filled, const char* name, const char* slots) {
 BackendExtensions extensions_of(const bp_backend_def& def) {
   BackendExtensions e;
   if (!BP_HAS(&def, bp_backend_def, extension) || !def.extension) return e;
-  if ((e.features = BP_ASK(features))) need(e.features->feature && e.features->property, "features", "feature, property");
+  if ((e.features = BP_ASK(features)))
+    need(e.features->feature && e.features->property, "features", "feature, property");
   if ((e.reset = BP_ASK(reset))) need(e.reset->reset, "reset", "reset");
   if ((e.profiler = BP_ASK(profiler))) need(e.profiler->begin && e.profiler->end, "profiler", "begin, end");
   if ((e.memory = BP_ASK(memory)))

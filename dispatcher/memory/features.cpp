@@ -19,11 +19,10 @@ struct ShortName {
   const char* word;
   bp_dtype dtype;
 };
-constexpr ShortName kShortNames[] = {{"f16", BP_FLOAT16},   {"bf16", BP_BFLOAT16}, {"f32", BP_FLOAT32},
-                                     {"f64", BP_FLOAT64},   {"c64", BP_COMPLEX64}, {"c128", BP_COMPLEX128},
-                                     {"i8", BP_INT8},       {"i16", BP_INT16},     {"i32", BP_INT32},
-                                     {"i64", BP_INT64},     {"u8", BP_UINT8},      {"u16", BP_UINT16},
-                                     {"u32", BP_UINT32},    {"u64", BP_UINT64}};
+constexpr ShortName kShortNames[] = {
+    {"f16", BP_FLOAT16},     {"bf16", BP_BFLOAT16}, {"f32", BP_FLOAT32}, {"f64", BP_FLOAT64}, {"c64", BP_COMPLEX64},
+    {"c128", BP_COMPLEX128}, {"i8", BP_INT8},       {"i16", BP_INT16},   {"i32", BP_INT32},   {"i64", BP_INT64},
+    {"u8", BP_UINT8},        {"u16", BP_UINT16},    {"u32", BP_UINT32},  {"u64", BP_UINT64}};
 
 struct FlagName {
   const char* word;

@@ -9,6 +9,7 @@
 #include "memory/capture.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/memory_kinds.hpp"
 #include "memory/pinned.hpp"
 
 namespace backplane::core {
@@ -25,9 +26,8 @@ Stream& make_stream(Device& device, int32_t priority, Stream::Kind kind) {
   stream->kind = kind;
   const bp_extension_streams* streams = device.backend->extensions.streams;
   CallGuard guard;
-  if (bp_status status = priority && streams
-                             ? streams->create(def.context, device.ordinal, priority, &stream->handle)
-                             : def.stream_create(def.context, device.ordinal, &stream->handle))
+  if (bp_status status = priority && streams ? streams->create(def.context, device.ordinal, priority, &stream->handle)
+                                             : def.stream_create(def.context, device.ordinal, &stream->handle))
     throw_device_error(device, status, "stream_create");
   device.streams.push_back(std::move(stream));
   return *device.streams.back();
@@ -137,8 +137,8 @@ Stream& new_stream(Device& device, int32_t priority, Stream::Kind kind) {
 }
 
 Stream* set_current_stream(Device& device, Stream* stream) {
-  const auto chosen = std::find_if(chosen_streams.begin(), chosen_streams.end(),
-                                   [&](const auto& row) { return row.first == &device; });
+  const auto chosen =
+      std::find_if(chosen_streams.begin(), chosen_streams.end(), [&](const auto& row) { return row.first == &device; });
   if (chosen == chosen_streams.end()) {
     if (stream) chosen_streams.emplace_back(&device, stream);
     return nullptr;
@@ -185,9 +185,10 @@ void wait_for(Stream& stream, uint64_t ticket) {
   Device& device = *stream.device;
   if (device.lost) check_usable(device);
   if (stream.retired) return;
-  BP_CHECK(!stream.capture, VALUE, "device ", name_of(device),
-           ": the values of a capture's work are not there before it is replayed. Fix: read tensors after the capture's "
-           "block, when recording.replay() has run");
+  BP_CHECK(
+      !stream.capture, VALUE, "device ", name_of(device),
+      ": the values of a capture's work are not there before it is replayed. Fix: read tensors after the capture's "
+      "block, when recording.replay() has run");
   const bp_backend_def& def = device.backend->def;
   Completions completions;
   {
@@ -253,6 +254,7 @@ void quiesce(PluginRecord* owner) {
         backend.def.stream_destroy(backend.def.context, device->ordinal, stream->handle);
       }
       if (backend.extensions.pinned) empty_pinned(backend);
+      if (backend.extensions.memory) reclaim_kinds(*device);
       device->streams.clear();
       device->idle_streams.clear();
       device->retired.clear();

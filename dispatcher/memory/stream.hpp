@@ -23,7 +23,7 @@ struct Stream {
   uint64_t issued = 0;
   uint64_t flushed = 0;
   uint64_t completed = 0;
-  std::deque<std::pair<uint64_t, const char*>> unfinished;  // ticket and op, to name the culprit of an error
+  std::deque<std::pair<uint64_t, const char*>> unfinished;         // ticket and op, to name the culprit of an error
   std::deque<std::pair<uint64_t, std::function<void()>>> pending;  // completions of a backend that does not tell
   int32_t priority = 0;
   Kind kind = Kind::kPlain;

@@ -17,8 +17,8 @@ bool agrees(Device& device, Device& peer) {
   if (!extension) return false;
   int32_t yes = 0;
   CallGuard guard;
-  const bp_status status = extension->agrees(device.backend->def.context, device.ordinal, peer.backend->name.c_str(),
-                                             peer.ordinal, &yes);
+  const bp_status status =
+      extension->agrees(device.backend->def.context, device.ordinal, peer.backend->name.c_str(), peer.ordinal, &yes);
   if (status != BP_OK) throw_device_error(device, status, "agrees");
   return yes != 0;
 }
@@ -28,9 +28,9 @@ void wait_for_peer(Stream& stream, Stream& other, uint64_t ticket) {
   Device& device = *stream.device;
   Device& peer = *other.device;
   CallGuard guard;
-  if (bp_status status = device.backend->extensions.peer->stream_wait(
-          device.backend->def.context, device.ordinal, stream.handle, peer.backend->name.c_str(), peer.ordinal,
-          other.handle, ticket))
+  if (bp_status status =
+          device.backend->extensions.peer->stream_wait(device.backend->def.context, device.ordinal, stream.handle,
+                                                       peer.backend->name.c_str(), peer.ordinal, other.handle, ticket))
     throw_device_error(device, status, "stream_wait on a peer");
 }
 
@@ -68,9 +68,9 @@ void copy_from_peer(Device& to, bp_storage* dst, uint64_t dst_offset, Device& fr
   const uint64_t ticket = issue(receiver, "copy", nullptr, 0, &dst, 1);
   {
     CallGuard guard;
-    if (bp_status status = to.backend->extensions.peer->copy(
-            to.backend->def.context, to.ordinal, receiver.handle, ticket, dst->data, dst_offset,
-            from.backend->name.c_str(), from.ordinal, src->data, src_offset, size))
+    if (bp_status status = to.backend->extensions.peer->copy(to.backend->def.context, to.ordinal, receiver.handle,
+                                                             ticket, dst->data, dst_offset, from.backend->name.c_str(),
+                                                             from.ordinal, src->data, src_offset, size))
       throw_device_error(to, status, "copy from a peer");
   }
   flush(receiver);

@@ -98,8 +98,7 @@ core::Stream* import_stream(Device& device, void* handle) {
   made->device = &device;
   made->kind = core::Stream::Kind::kImported;
   CallGuard guard;
-  if (bp_status status =
-          streams->import_handle(device.backend->def.context, device.ordinal, handle, &made->handle))
+  if (bp_status status = streams->import_handle(device.backend->def.context, device.ordinal, handle, &made->handle))
     throw_device_error(device, status, "import of a stream");
   device.streams.push_back(std::move(made));
   return device.streams.back().get();
@@ -140,8 +139,7 @@ Stream Stream::from_handle(bp_device id, void* handle) {
 
 Stream Stream::current(bp_device id) {
   Device& device = usable(id);
-  return Stream(
-      std::make_shared<StreamHold>(device, device.synchronous() ? nullptr : &current_stream(device), false));
+  return Stream(std::make_shared<StreamHold>(device, device.synchronous() ? nullptr : &current_stream(device), false));
 }
 
 bool Stream::operator==(const Stream& other) const {
@@ -160,8 +158,7 @@ void* Stream::handle() const {
            " shows none (its backend has no handle in the extension \"streams\")");
   void* handle = nullptr;
   CallGuard guard;
-  if (bp_status status =
-          streams->handle(device.backend->def.context, device.ordinal, hold_->stream->handle, &handle))
+  if (bp_status status = streams->handle(device.backend->def.context, device.ordinal, hold_->stream->handle, &handle))
     throw_device_error(device, status, "handle of a stream");
   return handle;
 }
@@ -215,7 +212,8 @@ void Event::record(const Stream& stream) {
     state->host_time = std::chrono::steady_clock::now();
   } else {
     std::lock_guard lock(device.lock);
-    BP_CHECK(!state->stream().capture, VALUE, "Event.record: the stream is being captured. Fix: record around the replay");
+    BP_CHECK(!state->stream().capture, VALUE,
+             "Event.record: the stream is being captured. Fix: record around the replay");
     const bp_extension_time* time = device.backend->extensions.time;
     state->ticket = time ? issue(state->stream(), "event", nullptr, 0, nullptr, 0) : state->stream().issued;
     CallGuard guard;

@@ -15,10 +15,10 @@ class ProfileRun;
 }
 
 struct ProfileEvent {
-  std::string name;    // of the op, or of the range
-  std::string device;  // on which it ran; "" where no tensor says so, and of a range
-  int depth;           // in how many others it lies
-  int64_t begin, end;  // nanoseconds on the host, from the profile's start; a call ends when its work is recorded
+  std::string name;     // of the op, or of the range
+  std::string device;   // on which it ran; "" where no tensor says so, and of a range
+  int depth;            // in how many others it lies
+  int64_t begin, end;   // nanoseconds on the host, from the profile's start; a call ends when its work is recorded
   int64_t device_time;  // nanoseconds of the work itself, where the backend has a clock (extension "time"); else -1
 };
 

@@ -78,8 +78,8 @@ class BACKPLANE_API Event {
   void record(const Stream& stream);
   bool query() const;
   void synchronize() const;
-  // Milliseconds from this one to `end`, of one device; waits for both. Throws Error(BP_ERROR_NOT_IMPLEMENTED) where the
-  // backend has no clock (extension "time").
+  // Milliseconds from this one to `end`, of one device; waits for both. Throws Error(BP_ERROR_NOT_IMPLEMENTED) where
+  // the backend has no clock (extension "time").
   double elapsed(const Event& end) const;
 
  private:
@@ -106,8 +106,8 @@ class BACKPLANE_API Recording {
 BACKPLANE_API Tensor pin(const Tensor& tensor, bp_device device);
 BACKPLANE_API bool is_pinned(const Tensor& tensor) noexcept;
 
-// A device that was lost, or is to be as new: drops its work and its memory. Tensors of before are lost. Waits for other
-// threads' calls.
+// A device that was lost, or is to be as new: drops its work and its memory. Tensors of before are lost. Waits for
+// other threads' calls.
 BACKPLANE_API void reset_device(bp_device device);
 
 }  // namespace backplane

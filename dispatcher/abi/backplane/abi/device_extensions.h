@@ -1,8 +1,8 @@
 /* Backplane binary contract: what a backend may offer beyond its device table, by name and version.
  *
- * bp_backend_def::extension gives these structs. `context` is the backend's, as in its table, and the table's rules hold:
- * calls on one stream are serialised, a failure returns a status with a message set, optional slots may be NULL. A slot
- * that takes a ticket puts work on the stream under it, as a copy does. */
+ * bp_backend_def::extension gives these structs. `context` is the backend's, as in its table, and the table's rules
+ * hold: calls on one stream are serialised, a failure returns a status with a message set, optional slots may be NULL.
+ * A slot that takes a ticket puts work on the stream under it, as a copy does. */
 #ifndef BACKPLANE_ABI_DEVICE_EXTENSIONS_H
 #define BACKPLANE_ABI_DEVICE_EXTENSIONS_H
 
