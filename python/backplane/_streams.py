@@ -8,13 +8,13 @@ from . import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from typing import Any
 
-    from ._core import Device, Tensor
+    from ._core import Device, DType, Tensor
 
-__all__ = ["Event", "Recording", "Stream", "capture", "current_stream", "pin", "stream_priorities"]
+__all__ = ["Event", "Recording", "Stream", "capture", "current_stream", "empty_in", "memory_kinds", "pin", "stream_priorities"]
 
 _scopes = threading.local()  # .open: what the `with` blocks of a thread entered, the innermost last
 
@@ -207,6 +207,21 @@ def pin(x: Tensor, device: Device | str | None = None) -> Tensor:
     """A copy on the host that a device reads and writes on its own (the first one that offers that, where none is named); x itself
     where it is one. `x.to(device, non_blocking=True)` of it returns before the copy has run; x is left alone until then."""
     return _core.pin(x, _pinning_device() if device is None else device)
+
+
+def memory_kinds(device: Device | str | None = None) -> list[str]:
+    """The kinds of memory that a device (the default one where none is named) has, the usual one first; [] where there is one alone."""
+    return _core.memory_kinds(_device(device))
+
+
+def empty_in(
+    kind: str, shape: Sequence[int], *, dtype: DType | str | None = None, device: Device | str | None = None, alignment: int = 0
+) -> Tensor:
+    """As empty(shape), in memory of a kind that `memory_kinds` lists, at a multiple of `alignment` bytes (a power of two).
+
+    NotImplementedError where the device has one kind alone; MemoryError where there is too little of it.
+    """
+    return _core.empty_in(kind, list(shape), _core.float32 if dtype is None else dtype, _device(device), alignment)
 
 
 def _is_pinned(x: Tensor) -> bool:
