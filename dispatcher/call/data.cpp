@@ -215,6 +215,8 @@ Tensor to_device(const Tensor& tensor, bp_device device, bool non_blocking) {
   return result;
 }
 
+Tensor to_device(const Tensor& tensor, bp_device device) { return to_device(tensor, device, false); }
+
 Tensor pin(const Tensor& tensor, bp_device device) {
   BP_CHECK(tensor, VALUE, "pin: the tensor is empty");
   require_data(tensor, "pin");

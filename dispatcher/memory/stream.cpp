@@ -215,6 +215,8 @@ void synchronize(Device& device) {
 }
 
 void on_complete(Stream& stream, std::function<void()> then) {
+  BP_CHECK(!stream.capture, VALUE, "device ", name_of(*stream.device),
+           ": a stream that is being captured completes nothing. Fix: ask after the capture's block");
   const bp_extension_callbacks* callbacks = stream.device->backend->extensions.callbacks;
   if (!callbacks) {
     stream.pending.emplace_back(stream.issued, std::move(then));

@@ -80,6 +80,8 @@ bool is_done(core::Stream& stream, uint64_t ticket) {
 
 void wait_for_position(core::StreamHold& waiting, core::Stream& other, uint64_t ticket) {
   if (!waiting.stream || waiting.stream->device != other.device) return wait_for(other, ticket);
+  BP_CHECK(!waiting.stream->capture, VALUE, "device ", name_of(waiting.device),
+           ": a stream that is being captured waits for nothing. Fix: let the stream of the replay wait");
   std::lock_guard lock(waiting.device.lock);
   order_behind(*waiting.stream, {&other, ticket});
 }

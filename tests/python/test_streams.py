@@ -115,16 +115,15 @@ def test_a_greater_priority_goes_first():
     least, greatest = bp.stream_priorities("sim")
     assert least < 0 < greatest and bp.stream_priorities("cpu") == (0, 0)
     low, high = bp.Stream("sim", priority=least), bp.Stream("sim", priority=greatest)
-    order = []
-    with low:
-        for _ in range(50):
-            low_end = work("sim", 4)
-    low.on_complete(lambda: order.append("low"))
-    with high:
-        high_end = work("sim", 4)
-    high.on_complete(lambda: order.append("high"))
+    order, gate = [], threading.Event()
+    for stream, pieces, name in ((low, 40, "low"), (high, 1, "high")):
+        stream.on_complete(gate.wait)
+        with stream:
+            ends = [work("sim", 4) for _ in range(pieces)]
+        stream.on_complete(lambda name=name: order.append(name))
+    gate.set()
     low.synchronize(), high.synchronize()
-    del low_end, high_end
+    del ends
     assert order == ["high", "low"] and high.priority == greatest
     with pytest.raises(ValueError, match="expected -1 to 1"):
         bp.Stream("sim", priority=7)
@@ -243,7 +242,7 @@ def test_kinds_of_memory():
     x = bp.empty_in("fast", (4, 5), dtype="float32", device="sim", alignment=4096)
     x.copy_(bp.ones((4, 5), device="sim"))
     assert (x + 1).tolist() == [[2.0] * 5] * 4
-    for _ in range(200):  # together more than there is: each goes when its work has ended
+    for _ in range(400):  # together more than there is: each goes when its work has ended
         y = bp.empty_in("fast", (1000,), device="sim:1").fill_(3)
         bp.synchronize("sim:1")
     assert y.sum().item() == 3000

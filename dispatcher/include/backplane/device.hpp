@@ -39,10 +39,7 @@ BACKPLANE_API bool are_bools(const void* data, Shape shape, Shape strides) noexc
 // for what are_bools denies.
 BACKPLANE_API Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner,
                                void (*release_owner)(void*), bool read_only);
-// A call that autograd records. `non_blocking`: where one side is a device and the other memory that is pinned for it,
-// it returns before the copy has run; the caller leaves a source on the host alone, and reads a result there, only once
-// the stream has passed the copy. To the host, the result is pinned.
-BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device, bool non_blocking = false);
+BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device);  // a call that autograd records
 BACKPLANE_API void synchronize(bp_device device);
 
 // Memory of a device, in bytes as its allocator rounds them. Each of these throws Error(BP_ERROR_NOT_IMPLEMENTED)

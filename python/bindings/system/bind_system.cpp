@@ -9,6 +9,7 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "backplane/plugins.hpp"
+#include "backplane/stream.hpp"
 #include "backplane/threads.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
