@@ -122,6 +122,13 @@ void start(BackendRecord& backend) {
     if (backend.start_error.empty()) backend.start_error = "the backend found no device";
     return;
   }
+  try {
+    CallGuard guard;
+    backend.extensions = extensions_of(backend.def);
+  } catch (const Error& error) {
+    backend.start_error = error.what();
+    return;
+  }
   for (size_t ordinal = 0; ordinal < static_cast<size_t>(count); ++ordinal) {
     if (ordinal < before.size()) {
       start_device(backend, static_cast<int32_t>(ordinal), *before[ordinal]);

@@ -7,6 +7,8 @@
 #include "backplane/device.hpp"
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/memory_kinds.hpp"
+#include "memory/pinned.hpp"
 #include "memory/stream.hpp"
 
 namespace backplane::core {
@@ -45,6 +47,7 @@ bp_memory_stats stats_of(Device& device) {
     return stats;
   }
   if (has_slot(device, BP_SLOT(memory_stats))) call_slot(device, BP_SLOT(memory_stats), &stats);
+  if (keeps_own_pool(device)) return stats;
   std::lock_guard guard(device.lock);
   const BlockPool& pool = *device.pool;
   stats.limit = device.memory_limit;
@@ -63,6 +66,11 @@ bool empty_caches(Device& device) {
   if (!device.synchronous()) {
     synchronize(device);
     empty_pool(device);
+    if (device.backend->extensions.memory) {
+      std::lock_guard guard(device.lock);
+      reclaim_kinds(device);
+    }
+    if (device.backend->extensions.pinned) empty_pinned(*device.backend);
   }
   if (!has_slot(device, BP_SLOT(empty_cache))) return !device.synchronous();
   CallGuard guard;
@@ -103,7 +111,7 @@ MemoryStats memory_stats(bp_device id) {
 void reset_peak_memory_stats(bp_device id) {
   CallGuard guard;
   Device& device = usable_device(id);
-  if (device.synchronous()) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
+  if (!device.pool) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
   std::lock_guard lock(device.lock);
   device.pool->reset_peak();
 }
@@ -119,7 +127,7 @@ void set_memory_limit(bp_device id, std::optional<uint64_t> bytes) {
   CallGuard guard;
   Device& device = usable_device(id);
   const uint64_t limit = bytes.value_or(BP_NO_MEMORY_LIMIT);
-  if (device.synchronous()) {
+  if (!device.pool) {
     call_slot(device, BP_SLOT(set_memory_limit), limit);
   } else {
     std::lock_guard lock(device.lock);
