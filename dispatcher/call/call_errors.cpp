@@ -66,10 +66,7 @@ void throw_status(bp_status status, const OpEntry& op, const char* who) {
 // At the outermost edge the failure in flight ends. An op on its way may be what failed: the one that was called is
 // named too.
 bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept {
-  return end_failure(op, status_of_exception(), args, n_args);
-}
-
-bp_status end_failure(uint32_t op, bp_status status, const bp_value* args, int32_t n_args) noexcept {
+  const bp_status status = status_of_exception();
   if (thread_state.inside()) return status;
   CallGuard guard;  // it reads the entry
   ThreadCold& block = cold();

@@ -16,7 +16,5 @@ std::string in_terms_of_call(std::string_view message, const OpEntry& op, const 
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
 // Of the exception in flight, at an edge: its status, with the op that was called named in the thread's message.
 [[gnu::cold]] bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept;
-// The same of a call that gave a status, once it has been left.
-[[gnu::cold]] bp_status end_failure(uint32_t op, bp_status status, const bp_value* args, int32_t n_args) noexcept;
 
 }  // namespace backplane::core

@@ -6,14 +6,12 @@
 #include <optional>
 
 #include "backplane/device.hpp"
-#include "backplane/placement.hpp"
 #include "call/call_errors.hpp"
 #include "call/decomposition.hpp"
 #include "call/host_fallback.hpp"
 #include "call/kernel_form.hpp"
 #include "call/operand_checks.hpp"
 #include "call/own_results.hpp"
-#include "call/placement.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
 #include "call/scratch.hpp"
@@ -190,8 +188,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
     throw_status(status, call.op, row.owner->name.c_str());
   }
-  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  note_placement(call.op, device, Placed::kKernel, row.owner);
+  count_kernel(call.op, device, row.owner);
 }
 
 // Takes the outputs back into the caller's slots.
@@ -286,8 +283,7 @@ void call_on_device(const Call& call) {
       lacking || backend >= plan.n_devices ? DeviceRule::kMissing : plan.devices[backend].otherwise;
   if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
-    counters.decompositions.fetch_add(1, std::memory_order_relaxed);
-    note_placement(call.op, device, Placed::kDecomposition, nullptr);
+    count_decomposition(call.op, device);
     return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
   if (otherwise == DeviceRule::kHostFallback && host_fallback() != HostFallback::kForbid)

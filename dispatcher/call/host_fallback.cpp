@@ -6,8 +6,6 @@
 
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
-#include "backplane/placement.hpp"
-#include "call/placement.hpp"
 #include "call/warn_once.hpp"
 #include "memory/device.hpp"
 #include "record/mapped_value.hpp"
@@ -41,8 +39,7 @@ void call_host_fallback(const Call& call, Device& device) {
       return std::string(call.op.record->name) + ": runs on the host for device " + name_of(device) +
              ", which has no kernel for it; its tensors are copied there and back at every call";
     });
-  counters.host_fallbacks.fetch_add(1, std::memory_order_relaxed);
-  note_placement(call.op, device, Placed::kHostFallback, nullptr);
+  count_host_fallback(call.op, device);
   Device& host = host_device();
   std::vector<Tensor> held;
   TensorLists lists;

@@ -17,7 +17,7 @@ std::string errors_of(const std::string& path) {
 
 TEST(Lint, AGoodPluginHasNoErrors) {
   const Folder folder;
-  const std::string path = folder.plant("first", "first", "\"backends\": [\"first\"]");
+  const std::string path = folder.plant("first", "first", "\"backends\": [\"first\"], \"ops\": [\"first::scale\"]");
   EXPECT_EQ(errors_of(path), "");
   EXPECT_FALSE(has_op("first::scale"));
 }

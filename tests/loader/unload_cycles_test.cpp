@@ -45,7 +45,8 @@ Figures call_meanwhile(const std::atomic<bool>& stop) {
     const std::vector<float> found = values_of(call(op, {value(x)}));
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     ++figures.calls;
-    figures.wrong += found != std::vector<float>{2, 4};
+    // By the plugin's own kernel, or by the one that "extra" brings while it is loaded.
+    figures.wrong += found != std::vector<float>{2, 4} && found != std::vector<float>{3, 6};
     figures.slow += seconds > 1e-3;
     figures.longest = std::max(figures.longest, seconds);
   }
@@ -107,6 +108,7 @@ TEST(UnloadCycles, LeaveNothingBehindAndHoldNobodyUp) {
               cycles, seconds, figures.calls, figures.longest * 1e3, figures.slow, figures.waits, grown);
   EXPECT_EQ(figures.wrong, 0);
   EXPECT_GT(figures.calls, 0);
+  EXPECT_LT(figures.waits, cycles / 2) << "calls wait for unloads";
   EXPECT_EQ(parse_device("first").backend, index);
   EXPECT_LT(grown, 16 * cycles + 4096) << "each cycle leaves something behind";
   if (loader::kHostSanitizer.empty()) {
