@@ -188,8 +188,14 @@ std::shared_ptr<GraphFunction> trace_body(const BodyOf& body, std::vector<Tensor
   CallGuard guard;
   TraceLevel level(body.name, where);
   std::vector<Tensor> entered;
-  for (const Tensor& example : body.examples)
-    entered.push_back(level.enter(example, "x" + std::to_string(entered.size())));
+  for (size_t i = 0; i < body.examples.size(); ++i) {
+    Tensor example = body.examples[i];
+    const bool row = i >= body.first_row && i < body.first_row + body.n_rows;
+    BP_CHECK(!row || example.ndim() > 0, SHAPE, body.name,
+             ": goes through tensors along axis 0; found one without dimensions");
+    if (row) example = example_of(example.shape().subspan(1), example);
+    entered.push_back(level.enter(example, "x" + std::to_string(i)));
+  }
   level.lift(lifted);
   auto graph = level.finish(body.function(entered));
   BP_CHECK(graph->draws.empty(), NOT_IMPLEMENTED, body.name,

@@ -84,7 +84,7 @@ def scan(
     carry, structure = _tensors(init)
     slices, xs_structure = _tensors(xs)
     length = _length(slices, length)
-    returned, examples = [], [_row(x) for x in slices]
+    returned = []
 
     def body(found):
         result = f(tree.unflatten(structure, found[: len(carry)]), tree.unflatten(xs_structure, found[len(carry) : len(carry) + len(slices)]))
@@ -93,7 +93,8 @@ def scan(
         returned.clear()
         return _results("scan", result[0], returned) + _results("scan", result[1], returned)
 
-    found = _core.call_control("bp::scan", [(body, carry + examples)], [carry, slices, []], length, reverse)
+    rows = (len(carry), len(slices))
+    found = _core.call_control("bp::scan", [(body, carry + slices)], [carry, slices, []], rows, length, reverse)
     _check_structure("scan", returned[0], structure)
     return tree.unflatten(structure, found[: len(carry)]), tree.unflatten(returned[1], found[len(carry) :])
 
@@ -166,7 +167,3 @@ def _length(slices, length):
     if len(sizes) != 1 or None in sizes:
         raise _core.ShapeError(f"scan: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
     return sizes.pop()
-
-
-def _row(x):
-    return op.zeros(x.shape[1:], dtype=x.dtype, device=x.device)

@@ -96,6 +96,8 @@ struct BodyOf {
   const char* name;  // of the op, for messages
   Function function;
   std::vector<Tensor> examples;
+  size_t first_row = 0;  // `n_rows` examples from there on are gone through along axis 0: the function sees an element
+  size_t n_rows = 0;
 };
 struct Bodies {
   std::vector<std::shared_ptr<GraphFunction>> functions;

@@ -28,10 +28,12 @@ Function function_of(py::object callable) {
 // `groups`: what the op's tensor arguments are; the last is a list, which what the bodies use from outside joins.
 std::vector<Tensor> call_control(const std::string& op,
                                  const std::vector<std::pair<py::object, std::vector<Tensor>>>& of,
-                                 const std::vector<py::object>& groups, int64_t length, bool reverse) {
+                                 const std::vector<py::object>& groups, std::pair<size_t, size_t> rows, int64_t length,
+                                 bool reverse) {
   const OpHandle handle = detail::op_named(op.c_str());
   std::vector<BodyOf> functions;
-  for (const auto& [callable, examples] : of) functions.push_back({op.c_str(), function_of(callable), examples});
+  for (const auto& [callable, examples] : of)
+    functions.push_back({op.c_str(), function_of(callable), examples, rows.first, rows.second});
   const Bodies bodies = make_bodies(functions, {}, user_line);
   std::vector<std::vector<Tensor>> lists;
   for (const py::object& group : groups)
@@ -55,9 +57,11 @@ std::vector<Tensor> call_control(const std::string& op,
 }  // namespace
 
 void bind_control(py::module_& module) {
-  module.def("call_control", &call_control, py::arg("op"), py::arg("bodies"), py::arg("groups"), py::arg("length") = 0,
-             py::arg("reverse") = false,
-             "Calls an op of control flow: bodies as (callable over lists of tensors, examples).");
+  module.def(
+      "call_control", &call_control, py::arg("op"), py::arg("bodies"), py::arg("groups"),
+      py::arg("rows") = std::pair<size_t, size_t>{0, 0}, py::arg("length") = 0, py::arg("reverse") = false,
+      "Calls an op of control flow: bodies as (callable over lists of tensors, examples), of which `rows`, first and "
+      "number, stand for an element along axis 0.");
 }
 
 }  // namespace backplane::python
