@@ -58,6 +58,7 @@ class TracedCall {
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
+  std::string leaf_name(size_t leaf) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
   bool same_tensors(const CallInputs& inputs, std::string* why) const;
   PyObject* result_of(std::vector<Tensor>& tensors) const;
