@@ -147,6 +147,14 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs) {
   return traced;
 }
 
+std::string TracedCall::leaf_name(size_t leaf) const {
+  for (const Argument& argument : arguments_) {
+    if (leaf < argument.n_leaves) return leaf_path(argument.tree, leaf, argument.name);
+    leaf -= argument.n_leaves;
+  }
+  return "?";
+}
+
 int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const {
   const auto& entries = inputs.trees.entries;
   const auto differ = [&](std::string reason) {
@@ -172,7 +180,7 @@ int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const
     const int same = alike ? PyObject_RichCompareBool(own, found, Py_EQ) : 0;
     if (same < 0) return -1;
     if (!same && why)
-      *why = "static argument " + input_name(inputs, i) + ": found " + (tensor ? "a tensor" : text_of(found)) +
+      *why = "static argument " + leaf_name(i) + ": found " + (tensor ? "a tensor" : text_of(found)) +
              ", had " + (own ? text_of(own) : "a tensor");
     if (!same) return 0;
   }

@@ -58,6 +58,7 @@ class TracedCall {
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
+  std::string leaf_name(size_t leaf) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
   bool same_tensors(const CallInputs& inputs, std::string* why) const;
   PyObject* result_of(std::vector<Tensor>& tensors) const;
@@ -76,6 +77,7 @@ class TracedCall {
 // "x['w']": the place of a leaf, by the name of the function's parameter where that is known.
 std::string input_name(const CallInputs& inputs, size_t leaf);
 
+void bind_control(pybind11::module_& module);                                       // control.cpp
 void bind_graph(pybind11::module_& module);                                         // make_graph.cpp
 PyObject* make_graph_function(PyObject* module, PyObject* args, PyObject* kwargs);  // make_graph.cpp
 PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs);     // compile.cpp
