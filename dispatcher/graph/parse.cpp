@@ -85,13 +85,39 @@ void Parser::symbol() {
   graph_->add_symbol(std::string(name.text), static_cast<ValueId>(value), static_cast<uint32_t>(axis), example);
 }
 
+// "draw 0, 17", "draw fixed KEY, COUNTER", "draw derived DRAW, OFFSET, STREAM": 64 bits as signed numbers.
 void Parser::draw() {
+  Draw draw;
+  if (lexer_.accept("fixed")) {
+    draw.kind = Draw::Kind::kFixed;
+    draw.state.key = static_cast<uint64_t>(lexer_.expect_int("a key"));
+    lexer_.expect(",");
+    draw.state.counter = static_cast<uint64_t>(lexer_.expect_int("a counter"));
+    graph_->draws.push_back(draw);
+    return;
+  }
+  if (lexer_.accept("derived")) {
+    draw.kind = Draw::Kind::kDerived;
+    const Token from_at = lexer_.peek();
+    const int64_t from = lexer_.expect_int("the number of a draw");
+    if (from < 0 || static_cast<size_t>(from) >= graph_->draws.size())
+      lexer_.fail(from_at, "there is no draw ", from, " before this one");
+    draw.from = static_cast<uint32_t>(from);
+    lexer_.expect(",");
+    draw.offset = arguments_.dim();
+    lexer_.expect(",");
+    draw.stream = static_cast<uint64_t>(lexer_.expect_int("a stream"));
+    graph_->draws.push_back(draw);
+    return;
+  }
   const Token at = lexer_.peek();
   const int64_t generator = lexer_.expect_int("the number of a generator");
   if (generator < 0 || static_cast<size_t>(generator) >= graph_->generators.size())
     lexer_.fail(at, "there is no generator ", generator);
   lexer_.expect(",");
-  graph_->draws.push_back({static_cast<uint32_t>(generator), arguments_.dim()});
+  draw.generator = static_cast<uint32_t>(generator);
+  draw.count = arguments_.dim();
+  graph_->draws.push_back(draw);
 }
 
 void Parser::input() {
@@ -241,6 +267,10 @@ void Parser::statement() {
     return;
   }
   if (lexer_.accept("draw")) return draw();
+  if (lexer_.accept("own_rules")) {
+    graph_->own_rules = lexer_.expect_string("the name of a function in quotes");
+    return;
+  }
   if (lexer_.accept("constraint")) return constraint();
   if (lexer_.accept("output")) return output();
   if (!lexer_.at("graph")) lexer_.fail_expected("a statement: input, constant, symbol, a node, output");

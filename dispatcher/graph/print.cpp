@@ -28,6 +28,7 @@ class Printer {
 
   std::string whole();
   std::string argument(const Argument& a) const;
+  std::string draw(const Draw& draw) const;
   std::string type(const Type& t) const;
   std::string node(const Node& n) const;
   std::string location(uint32_t index) const;
@@ -190,6 +191,14 @@ std::string Printer::constant(const Constant& c) const {
   return text + "digest " + hex(digest(c.tensor));
 }
 
+std::string Printer::draw(const Draw& draw) const {
+  const auto word = [](uint64_t bits) { return std::to_string(static_cast<int64_t>(bits)); };
+  if (draw.kind == Draw::Kind::kFixed) return "fixed " + word(draw.state.key) + ", " + word(draw.state.counter);
+  if (draw.kind == Draw::Kind::kDerived)
+    return "derived " + std::to_string(draw.from) + ", " + graph_.text(draw.offset) + ", " + word(draw.stream);
+  return std::to_string(draw.generator) + ", " + graph_.text(draw.count);
+}
+
 std::string Printer::whole() {
   text_ = "graph " + quoted(graph_.name) + " {\n";
   for (size_t i = 0; i < graph_.symbols().size(); ++i) {
@@ -198,7 +207,8 @@ std::string Printer::whole() {
     line("symbol " + graph_.symbol_names()[i] + of + " example " + std::to_string(s.example));
   }
   for (const std::string& name : graph_.generators) line("generator " + quoted(name));
-  for (const Draw& draw : graph_.draws) line("draw " + std::to_string(draw.generator) + ", " + graph_.text(draw.count));
+  for (const Draw& draw : graph_.draws) line("draw " + this->draw(draw));
+  if (!graph_.own_rules.empty()) line("own_rules " + quoted(graph_.own_rules));
   for (const Input& input : graph_.inputs())
     line("input " + value(input.value) + " " + quoted(input.name) + ": " + type(graph_.type(input.value)));
   for (const Constant& c : graph_.constants()) line(constant(c));

@@ -231,9 +231,14 @@ void Verifier::run() {
     BP_CHECK(v.kind != Value::Kind::kResult || !graph_.is_erased(v.node), VALUE, "graph ", graph_.name, ": gives %", id,
              ", whose node is erased");
   }
-  for (const Draw& draw : graph_.draws)
-    BP_CHECK(graph_.sizes.evaluate(draw.count, examples_) >= 0, VALUE, "graph ", graph_.name,
-             ": a draw takes a negative number of counters");
+  for (size_t i = 0; i < graph_.draws.size(); ++i) {
+    const Draw& draw = graph_.draws[i];
+    const bool good = draw.kind == Draw::Kind::kReserved ? draw.generator < graph_.generators.size() &&
+                                                               graph_.sizes.evaluate(draw.count, examples_) >= 0
+                                                         : draw.kind != Draw::Kind::kDerived || draw.from < i;
+    BP_CHECK(good, VALUE, "graph ", graph_.name, ": draw ", i,
+             " is of a generator or a draw that there is not, or takes a negative number of counters");
+  }
   for (const auto& inner : graph_.graphs) verify(*inner);
 }
 
