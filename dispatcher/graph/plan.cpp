@@ -87,7 +87,7 @@ Workspace::Workspace(const PlanData& plan) : values(plan.graph->values().size())
     patch(plan);
     for (const Constant& c : plan.graph->constants()) {
       values[c.value] = c.tensor;
-      bind_any(plan, c.value, impl(c.tensor));
+      if (!c.live) bind_any(plan, c.value, impl(c.tensor));
     }
     constants = std::move(copies);
     copies.clear();
@@ -160,6 +160,9 @@ void Run::bind_inputs(std::span<const Tensor> inputs, std::span<const bp_generat
     ws_.values[value] = inputs[i];
     ws_.bind_any(plan_, value, impl(inputs[i].get()));
   }
+  // Somebody may have changed it, and its copy would not show that.
+  for (const Constant& c : graph.constants())
+    if (c.live) ws_.bind_any(plan_, c.value, impl(c.tensor));
   draws_ = draws;
   for (size_t i = 0; i < plan_.draw_patches.size(); ++i) {
     ws_.draws[i] = draws[plan_.draw_patches[i].draw];
