@@ -79,7 +79,8 @@ std::shared_ptr<Plan> Executable::plan_for(std::span<const Tensor> inputs) {
   if (known)
     for (const std::shared_ptr<Plan>& plan : *known)
       if (plan->fits(inputs)) return plan;
-  auto made = std::make_shared<Plan>(build_plan(optimized(), bind(inputs), inputs, options_.donated, functions_));
+  auto made = std::make_shared<Plan>(
+      build_plan(optimized(), bind(inputs), inputs, options_.donated, options_.compilers, functions_));
   auto plans = std::make_shared<Plans>();
   plans->push_back(made);
   if (known)

@@ -16,6 +16,7 @@ namespace backplane::core::graph {
 struct ExecutableOptions {
   std::vector<bool> donated;  // per input: a run may overwrite it; empty: none
   bool plans = true;          // false: always node by node
+  bool compilers = true;      // parts of the graph may go to those of backends
 };
 
 class Executable {
