@@ -40,7 +40,7 @@ class ProfileRun {
 
 namespace {
 
-thread_local ProfileRun* running = nullptr;
+thread_local std::shared_ptr<ProfileRun> running;
 
 // The device of the first operand that has memory.
 Device* device_of_operands(const Call& call) {
@@ -92,7 +92,7 @@ class DeviceMarks {
 
 void profile_call(const Call& call, const KeySlot*) {
   const Call below{call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kProfileKey};
-  ProfileRun* run = running;
+  const std::shared_ptr<ProfileRun> run = running;
   if (!run) return dispatch(below);
   Device* device = device_of_operands(call);
   DeviceMarks marks(*run, device, call.op.record->def.name);
@@ -112,21 +112,21 @@ void profile_call(const Call& call, const KeySlot*) {
 }  // namespace
 }  // namespace core
 
-Profile::Profile() : run_(std::make_unique<core::ProfileRun>()) {
+Profile::Profile() : run_(std::make_shared<core::ProfileRun>()) {
   BP_CHECK(!core::running, VALUE, "profile: one runs on this thread already. Fix: end it first");
-  core::running = run_.get();
+  core::running = run_;
   core::thread_state.included_keys |= core::kProfileKey;
 }
 
 Profile::~Profile() {
-  if (core::running != run_.get()) return;
+  if (core::running != run_) return;
   core::running = nullptr;
   core::thread_state.included_keys &= ~core::kProfileKey;
 }
 
 void Profile::end() {
   if (run_->ended) return;
-  BP_CHECK(core::running == run_.get(), VALUE, "profile: it was started on another thread. Fix: end it there");
+  BP_CHECK(core::running == run_, VALUE, "profile: it was started on another thread. Fix: end it there");
   while (!run_->open.empty()) run_->finish();
   core::running = nullptr;
   core::thread_state.included_keys &= ~core::kProfileKey;

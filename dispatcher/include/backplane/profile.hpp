@@ -38,7 +38,7 @@ class BACKPLANE_API Profile {
   const std::vector<ProfileEvent>& events() const;  // in the order of their begins, once it has ended
 
  private:
-  std::unique_ptr<core::ProfileRun> run_;
+  std::shared_ptr<core::ProfileRun> run_;  // its thread holds it too, while it runs
 };
 
 }  // namespace backplane

@@ -105,9 +105,9 @@ class BACKPLANE_API Recording {
 // Host memory that the device reads and writes on its own.
 BACKPLANE_API Tensor pin(const Tensor& tensor, bp_device device);
 BACKPLANE_API bool is_pinned(const Tensor& tensor) noexcept;
-// As to_device without `non_blocking`. With it, between a device and memory that is pinned for it, it returns before the
-// copy has run: the caller leaves a source on the host alone, and reads a result there (which is pinned), only once the
-// stream has passed the copy.
+// As to_device without `non_blocking`. With it, between a device and memory that is pinned for it, it returns before
+// the copy has run: the caller leaves a source on the host alone, and reads a result there (which is pinned), only once
+// the stream has passed the copy.
 BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device, bool non_blocking);
 
 // A device that was lost, or is to be as new: drops its work and its memory. Tensors of before are lost. Waits for

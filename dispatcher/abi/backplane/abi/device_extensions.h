@@ -37,7 +37,7 @@ typedef struct bp_extension_time {
   void(BP_CALL* drop)(void* context, int32_t ordinal, bp_time_stamp* stamp);
 } bp_extension_time;
 
-/* The host is told that a stream has come to a position. */
+/* The host hears that a stream has come to a position. */
 #define BP_EXTENSION_CALLBACKS "callbacks"
 typedef void(BP_CALL* bp_completion_fn)(void* argument);
 typedef struct bp_extension_callbacks {
