@@ -74,6 +74,7 @@ class Device {
   void deallocate(uint64_t address);
   Place place(uint64_t address, uint64_t size) const;  // throws Error(BP_ERROR_VALUE) where they do not lie in a block
   uint64_t reserved() const { return reserved_; }
+  uint64_t peak() const { return peak_; }  // of reserved
 
   // Memory that the host writes and kernels read; its owner destroys it.
   Block make_staging(uint64_t size);
@@ -97,7 +98,7 @@ class Device {
   VkQueue queue_ = VK_NULL_HANDLE;
   std::unique_ptr<Pipelines> pipelines_;
   std::map<uint64_t, Block> blocks_;  // by address
-  std::atomic<uint64_t> reserved_{0};
+  std::atomic<uint64_t> reserved_{0}, peak_{0};
 };
 
 }  // namespace backplane::vulkan

@@ -78,6 +78,7 @@ uint64_t Device::allocate(uint64_t size) {
   const Block block = make_block(size, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, unified_ ? reached : 0);
   blocks_.emplace(block.address, block);
   reserved_ += block.size;
+  peak_ = std::max(peak_.load(), reserved_.load());
   return block.address;
 }
 

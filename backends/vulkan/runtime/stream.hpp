@@ -93,7 +93,7 @@ class Stream {
   uint64_t staged_bytes_ = 0;  // of submitted_ and open_
   std::vector<VkCommandBuffer> free_;
   uint64_t batch_ = 0;      // the last submitted
-  uint64_t signalled_ = 0;  // the highest ticket submitted to be signalled
+  std::atomic<uint64_t> signalled_{0};  // the highest ticket submitted to be signalled
 };
 
 }  // namespace backplane::vulkan

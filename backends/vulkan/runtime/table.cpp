@@ -63,8 +63,9 @@ void flush(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { as_stream(st
 
 void completed(Backend&, int32_t, bp_stream* stream, uint64_t* ticket) { *ticket = as_stream(stream).completed(); }
 
-// The host has flushed the ticket.
+// The host has flushed the ticket; for who has not, waiting does, since nobody else would.
 bp_status wait(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket) {
+  as_stream(stream).flush(ticket);
   as_stream(stream).wait_ticket(ticket);
   const auto fault = as_stream(stream).fault(false);
   if (!fault) return BP_OK;
@@ -83,9 +84,11 @@ void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out
   std::snprintf(out->message, sizeof(out->message), "%s", fault ? message_of(*fault).c_str() : "");
 }
 
-// What tensors use of it, the host's pool knows.
+// What tensors use of the blocks, the host's pool knows.
 void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
-  out->reserved = backend.device(ordinal).reserved();
+  const Device& device = backend.device(ordinal);
+  out->in_use = out->reserved = device.reserved();
+  out->peak = device.peak();
 }
 
 // The handles that another plugin's kernel needs. "VkCommandBuffer" is the stream's open batch, behind a barrier; a
