@@ -40,8 +40,8 @@ Sizes broadcast_strides(const Operand& operand, const Sizes& shape) {
 }
 
 int32_t narrow(int64_t value, const char* op_name) {
-  BP_CHECK(value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max(), VALUE,
-           op_name, ": found an operand spread over ", value, " elements, expected fewer than 2^31. Fix: copy it first");
+  BP_CHECK(value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max(), VALUE, op_name,
+           ": found an operand spread over ", value, " elements, expected fewer than 2^31. Fix: copy it first");
   return static_cast<int32_t>(value);
 }
 

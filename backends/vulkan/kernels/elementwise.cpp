@@ -13,15 +13,10 @@ namespace {
 // The lists of a dtype, as the shader numbers them.
 enum List : uint8_t { kUnarySame, kBinarySame, kUnaryBool, kBinaryBool, kUnaryReal, kBinaryComplex };
 
-struct Function {
-  Shader shader;
-  bool same_dtype;  // of the result and the operands
-};
-
 struct Elementwise {
   bp_dtype_mask dtypes = 0;
   bool in_place = true;
-  std::array<Function, BP_DTYPE_COUNT> functions{};
+  std::array<Shader, BP_DTYPE_COUNT> shaders{};
 };
 using Table = std::map<std::string, Elementwise>;
 
@@ -33,50 +28,58 @@ uint8_t refused(const char* op, bp_dtype dtype) {
   return std::strcmp(op, "pow") == 0 ? static_cast<uint8_t>(FaultKind::kNegativeExponent) : 0;
 }
 
-void add(Table& table, const char* op, Module module, bp_dtype dtype, List list, uint8_t number) {
+// One list of the registry's, for the dtypes that are computed by it.
+struct Functions {
+  Module module;
+  List list;
+  std::vector<bp_dtype> dtypes;
+};
+
+void add(Table& table, const char* op, const Functions& functions, uint8_t number) {
   Elementwise& row = table[std::string("bp::") + op];
-  const auto option = static_cast<uint8_t>(list | refused(op, dtype) << 3);
-  const bool same = list == kUnarySame || list == kBinarySame;
-  row.dtypes |= BP_DTYPE_BIT(dtype);
+  const bool same = functions.list == kUnarySame || functions.list == kBinarySame;
   row.in_place = row.in_place && same;
-  row.functions[dtype] = {{module, {number, static_cast<uint8_t>(dtype), 0, option}}, same};
+  for (const bp_dtype dtype : functions.dtypes) {
+    const auto option = static_cast<uint8_t>(functions.list | refused(op, dtype) << 3);
+    row.dtypes |= BP_DTYPE_BIT(dtype);
+    row.shaders[dtype] = {functions.module, {number, static_cast<uint8_t>(dtype), 0, option}};
+  }
 }
+
+#define BACKPLANE_ROW(op, function, number) add(table, #op, functions, number);
+#define BACKPLANE_LIST(list, name, rows, ...)                                   \
+  {                                                                             \
+    static_assert(rows##_COUNT <= 256, "8 bits hold a function's number");      \
+    const Functions functions{Module::elementwise_##name, list, {__VA_ARGS__}}; \
+    rows(BACKPLANE_ROW)                                                         \
+  }
+#define BACKPLANE_SAME(name, ...)                                                \
+  BACKPLANE_LIST(kUnarySame, name, BP_SCALAR_UNARY_##name##_##name, __VA_ARGS__) \
+  BACKPLANE_LIST(kBinarySame, name, BP_SCALAR_BINARY_##name##_##name, __VA_ARGS__)
+#define BACKPLANE_NUMBERS(name, ...)                                           \
+  BACKPLANE_SAME(name, __VA_ARGS__)                                            \
+  BACKPLANE_LIST(kUnaryBool, name, BP_SCALAR_UNARY_##name##_bool, __VA_ARGS__) \
+  BACKPLANE_LIST(kBinaryBool, name, BP_SCALAR_BINARY_##name##_bool, __VA_ARGS__)
 
 Table make_table() {
   Table table;
-#define BACKPLANE_ROW(op, function, number) \
-  for (const bp_dtype dtype : dtypes) add(table, #op, module, dtype, list, number);
-#define BACKPLANE_LIST(name, rows)                          \
-  {                                                         \
-    constexpr List list = name;                             \
-    static_assert(rows##_COUNT <= 256, "8 bits hold them"); \
-    rows(BACKPLANE_ROW)                                     \
-  }
-#define BACKPLANE_DTYPES(name, ...)                   \
-  {                                                   \
-    constexpr Module module = Module::elementwise_##name; \
-    constexpr bp_dtype dtypes[] = {__VA_ARGS__};
-#define BACKPLANE_SAME(name)                                   \
-  BACKPLANE_LIST(kUnarySame, BP_SCALAR_UNARY_##name##_##name) \
-  BACKPLANE_LIST(kBinarySame, BP_SCALAR_BINARY_##name##_##name)
-#define BACKPLANE_BOOL(name)                              \
-  BACKPLANE_LIST(kUnaryBool, BP_SCALAR_UNARY_##name##_bool) \
-  BACKPLANE_LIST(kBinaryBool, BP_SCALAR_BINARY_##name##_bool)
-#define BACKPLANE_NUMBERS(name, ...) BACKPLANE_DTYPES(name, __VA_ARGS__) BACKPLANE_SAME(name) BACKPLANE_BOOL(name)
-  BACKPLANE_DTYPES(bool, BP_BOOL) BACKPLANE_SAME(bool) }
-  BACKPLANE_NUMBERS(int8, BP_INT8) }
-  BACKPLANE_NUMBERS(int16, BP_INT16) }
-  BACKPLANE_NUMBERS(int32, BP_INT32) }
-  BACKPLANE_NUMBERS(int64, BP_INT64) }
-  BACKPLANE_NUMBERS(uint8, BP_UINT8) }
-  BACKPLANE_NUMBERS(uint16, BP_UINT16) }
-  BACKPLANE_NUMBERS(uint32, BP_UINT32) }
-  BACKPLANE_NUMBERS(uint64, BP_UINT64) }
-  BACKPLANE_NUMBERS(float32, BP_FLOAT16, BP_BFLOAT16, BP_FLOAT32) }
-  BACKPLANE_DTYPES(float32, BP_FLOAT32) BACKPLANE_LIST(kBinaryComplex, BP_SCALAR_BINARY_float32_complex64) }
-  BACKPLANE_NUMBERS(float64, BP_FLOAT64) BACKPLANE_LIST(kBinaryComplex, BP_SCALAR_BINARY_float64_complex128) }
-  BACKPLANE_NUMBERS(complex64, BP_COMPLEX64) BACKPLANE_LIST(kUnaryReal, BP_SCALAR_UNARY_complex64_float32) }
-  BACKPLANE_NUMBERS(complex128, BP_COMPLEX128) BACKPLANE_LIST(kUnaryReal, BP_SCALAR_UNARY_complex128_float64) }
+  BACKPLANE_SAME(bool, BP_BOOL);
+  BACKPLANE_NUMBERS(int8, BP_INT8);
+  BACKPLANE_NUMBERS(int16, BP_INT16);
+  BACKPLANE_NUMBERS(int32, BP_INT32);
+  BACKPLANE_NUMBERS(int64, BP_INT64);
+  BACKPLANE_NUMBERS(uint8, BP_UINT8);
+  BACKPLANE_NUMBERS(uint16, BP_UINT16);
+  BACKPLANE_NUMBERS(uint32, BP_UINT32);
+  BACKPLANE_NUMBERS(uint64, BP_UINT64);
+  BACKPLANE_NUMBERS(float32, BP_FLOAT16, BP_BFLOAT16, BP_FLOAT32);
+  BACKPLANE_NUMBERS(float64, BP_FLOAT64);
+  BACKPLANE_NUMBERS(complex64, BP_COMPLEX64);
+  BACKPLANE_NUMBERS(complex128, BP_COMPLEX128);
+  BACKPLANE_LIST(kBinaryComplex, float32, BP_SCALAR_BINARY_float32_complex64, BP_FLOAT32);
+  BACKPLANE_LIST(kBinaryComplex, float64, BP_SCALAR_BINARY_float64_complex128, BP_FLOAT64);
+  BACKPLANE_LIST(kUnaryReal, complex64, BP_SCALAR_UNARY_complex64_float32, BP_COMPLEX64);
+  BACKPLANE_LIST(kUnaryReal, complex128, BP_SCALAR_UNARY_complex128_float64, BP_COMPLEX128);
   return table;
 }
 
@@ -129,8 +132,8 @@ bool make_loop(Loop& loop, const Call& call, size_t inputs, bp_dtype first) {
     items[i + 1] = plugin::kItemSize[value.tag == BP_TAG_TENSOR ? value.u.t->dtype : dtype];
     add_operand(loop, call, value, dtype);
   }
-  loop.push.n[0] = static_cast<uint32_t>(call.loop() ? call.loop()->count
-                                                     : static_cast<int64_t>(out.nbytes) / items[0]);
+  loop.push.n[0] =
+      static_cast<uint32_t>(call.loop() ? call.loop()->count : static_cast<int64_t>(out.nbytes) / items[0]);
   if (call.loop() && call.loop()->rank > 0) set_rows(loop, call, *call.loop(), items);
   return true;
 }
@@ -141,11 +144,10 @@ void dispatch(const Call& call, const Loop& loop, const Shader& shader) {
 }
 
 void elementwise(const Call& call) {
-  const Function& function = call.registered<Elementwise>().functions[call.compute()];
+  Shader shader = call.registered<Elementwise>().shaders[call.compute()];
   Loop loop;
-  const size_t inputs = function.shader.constants[3] & 1 ? 2 : 1;
+  const size_t inputs = shader.constants[3] & 1 ? 2 : 1;  // lists of odd numbers are binary
   if (!make_loop(loop, call, inputs, call.compute())) return;
-  Shader shader = function.shader;
   shader.constants[2] = static_cast<uint8_t>(call.outs()[0].u.t->dtype);
   dispatch(call, loop, shader);
 }
@@ -171,8 +173,9 @@ void cast(const Call& call) {
   const bp_dtype in = call.compute(), out = call.outs()[0].u.t->dtype;
   const bp_dtype_mask wide = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
   const bool doubles = (wide & (BP_DTYPE_BIT(in) | BP_DTYPE_BIT(out))) != 0;
-  dispatch(call, loop,
-           {doubles ? Module::cast_float64 : Module::cast, {0, static_cast<uint8_t>(in), static_cast<uint8_t>(out), 0}});
+  dispatch(
+      call, loop,
+      {doubles ? Module::cast_float64 : Module::cast, {0, static_cast<uint8_t>(in), static_cast<uint8_t>(out), 0}});
 }
 
 constexpr uint32_t kLoopFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES;

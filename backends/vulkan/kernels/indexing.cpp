@@ -68,10 +68,14 @@ Operand record_positions(const Call& call, const Indexing& plan) {
     Push push = call.push();
     push.at = {offsets.data, index.data};
     push.dims = call.stage(rows);
-    push.n = {static_cast<uint32_t>(offsets.count()),      rows.rank(), static_cast<uint32_t>(plan.x.shape[axis]),
-              static_cast<uint32_t>(plan.x.strides[axis]), static_cast<uint32_t>(axis), adds ? 1u : 0u};
-    call.dispatch({Module::positions, {0, static_cast<uint8_t>(index.dtype), 0, 0}}, push,
-                  groups_for(offsets.count()), {offsets.range()}, {index.range(), offsets.range()});
+    push.n = {static_cast<uint32_t>(offsets.count()),
+              rows.rank(),
+              static_cast<uint32_t>(plan.x.shape[axis]),
+              static_cast<uint32_t>(plan.x.strides[axis]),
+              static_cast<uint32_t>(axis),
+              adds ? 1u : 0u};
+    call.dispatch({Module::positions, {0, static_cast<uint8_t>(index.dtype), 0, 0}}, push, groups_for(offsets.count()),
+                  {offsets.range()}, {index.range(), offsets.range()});
     adds = true;
   }
   return offsets;

@@ -25,9 +25,9 @@ void record_lines(const Call& call, Module first, uint8_t function, const Lines&
   push.at = {out.data, x.data};
   push.n = {static_cast<uint32_t>(lines.count()), static_cast<uint32_t>(lines.length),
             static_cast<uint32_t>(lines.inner)};
-  const Shader shader{module_of(first, class_of(x.dtype)),
-                      {function, static_cast<uint8_t>(x.dtype), static_cast<uint8_t>(out.dtype),
-                       static_cast<uint8_t>(alone ? 0 : 1)}};
+  const Shader shader{
+      module_of(first, class_of(x.dtype)),
+      {function, static_cast<uint8_t>(x.dtype), static_cast<uint8_t>(out.dtype), static_cast<uint8_t>(alone ? 0 : 1)}};
   const auto groups = static_cast<uint32_t>(std::min<int64_t>(lines.count(), kMaxGroups));
   call.dispatch(shader, push, alone ? groups_for(lines.count()) : groups, {out.range()}, {x.range()});
 }
@@ -87,7 +87,7 @@ void record_sort(const Call& call, const Operand& to, const Operand& x, size_t a
   rows.add(shape, {&to_strides, &x_strides});
   Push push = call.push();
   push.dims = call.stage(rows);
-  push.n = {static_cast<uint32_t>(lines), static_cast<uint32_t>(length), 0,
+  push.n = {static_cast<uint32_t>(lines),           static_cast<uint32_t>(length),           0,
             static_cast<uint32_t>(x.strides[axis]), static_cast<uint32_t>(to.strides[axis]), rows.rank()};
   const Operand turns[2] = {length > kRun ? call.scratch(BP_INT32, x.shape) : to,
                             length > 2 * kRun ? call.scratch(BP_INT32, x.shape) : to};

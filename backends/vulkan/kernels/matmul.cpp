@@ -46,8 +46,9 @@ void matmul(const Call& call) {
   Push push = call.push();
   push.at = {result.data, left.data, right.data};
   push.dims = call.stage(rows);
-  push.n = {n(out.rows), n(x.columns), n(out.columns), n(out.batch.count()), rows.rank(), n(out.row_stride),
-            n(out.column_stride), n(x.row_stride), n(x.column_stride), n(y.row_stride), n(y.column_stride)};
+  push.n = {n(out.rows),        n(x.columns),      n(out.columns),       n(out.batch.count()),
+            rows.rank(),        n(out.row_stride), n(out.column_stride), n(x.row_stride),
+            n(x.column_stride), n(y.row_stride),   n(y.column_stride)};
   const Class c = class_of(call.compute());
   const Shader shader{module_of(Module::matmul_float32, c),
                       {0, static_cast<uint8_t>(call.compute()), static_cast<uint8_t>(result.dtype), 0}};

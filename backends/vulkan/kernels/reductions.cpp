@@ -29,7 +29,8 @@ Reduction split_loop(const Call& call, const Operand& x, const Operand& out) {
   const auto rank = static_cast<size_t>(loop.rank);
   const int64_t out_item = plugin::kItemSize[out.dtype], x_item = plugin::kItemSize[x.dtype];
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t size = loop.sizes[d], out_stride = loop.strides[d] / out_item, stride = loop.strides[rank + d] / x_item;
+    const int64_t size = loop.sizes[d], out_stride = loop.strides[d] / out_item,
+                  stride = loop.strides[rank + d] / x_item;
     if (out_stride == 0) {
       made.reduced.push_back(size);
       made.reduced_x.push_back(stride);

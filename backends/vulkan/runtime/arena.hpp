@@ -32,8 +32,8 @@ class Arena {
 
   Device& device_;
   Block chunk_;
-  uint64_t used_ = 0;        // of chunk_
-  std::vector<Block> full_;  // of the open batch
+  uint64_t used_ = 0;           // of chunk_
+  std::vector<Block> full_;     // of the open batch
   std::vector<Block> free_[2];  // of kChunk and of kLargest bytes
 };
 

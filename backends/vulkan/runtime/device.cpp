@@ -42,8 +42,10 @@ struct Need {
 };
 
 // Without these no kernel runs; float64 is beyond them.
-#define BACKPLANE_NEED(part, name) \
-  { #name, [](Features& f) -> VkBool32& { return f.part.name; } }
+#define BACKPLANE_NEED(part, name)                               \
+  {                                                              \
+#name, [](Features & f) -> VkBool32& { return f.part.name; } \
+  }
 constexpr Need kNeeds[] = {
     BACKPLANE_NEED(in12, timelineSemaphore),
     BACKPLANE_NEED(in12, bufferDeviceAddress),

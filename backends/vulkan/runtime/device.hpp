@@ -19,8 +19,8 @@
 
 namespace backplane::vulkan {
 
-inline constexpr uint32_t kGroupSize = 256;      // invocations of a workgroup, in every shader
-inline constexpr uint32_t kMaxGroups = 65535;    // along one dimension, on every device
+inline constexpr uint32_t kGroupSize = 256;       // invocations of a workgroup, in every shader
+inline constexpr uint32_t kMaxGroups = 65535;     // along one dimension, on every device
 inline constexpr int64_t kMaxElements = 1 << 30;  // the shaders count in 32 bits
 
 struct Block {

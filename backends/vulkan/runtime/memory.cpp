@@ -37,8 +37,7 @@ void Device::bind_memory(Block& block, VkMemoryPropertyFlags needed, VkMemoryPro
   info.memoryTypeIndex = memory_type(requirements.memoryTypeBits, needed, liked);
   check(vkAllocateMemory(device_, &info, nullptr, &block.memory), "vkAllocateMemory");
   check(vkBindBufferMemory(device_, block.buffer, block.memory, 0), "vkBindBufferMemory");
-  constexpr VkMemoryPropertyFlags kReached =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  constexpr VkMemoryPropertyFlags kReached = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const bool wanted = ((needed | liked) & kReached) == kReached;
   if (wanted && (memory_.memoryTypes[info.memoryTypeIndex].propertyFlags & kReached) == kReached) {
     void* mapped = nullptr;
@@ -72,8 +71,8 @@ Block Device::make_block(uint64_t size, VkMemoryPropertyFlags needed, VkMemoryPr
 }
 
 uint64_t Device::allocate(uint64_t size) {
-  const VkMemoryPropertyFlags reached = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
-                                        VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  const VkMemoryPropertyFlags reached =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   std::lock_guard lock(mutex);
   const Block block = make_block(size, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, unified_ ? reached : 0);
   blocks_.emplace(block.address, block);

@@ -61,8 +61,8 @@ std::string cache_file(const VkPhysicalDeviceProperties& properties) {
     name += kDigits[byte >> 4];
     name += kDigits[byte & 15];
   }
-  return folder / (name + "-" + std::to_string(properties.vendorID) + "-" + std::to_string(properties.deviceID) +
-                   ".cache");
+  return folder /
+         (name + "-" + std::to_string(properties.vendorID) + "-" + std::to_string(properties.deviceID) + ".cache");
 }
 
 bool is_of(std::span<const char> bytes, const VkPhysicalDeviceProperties& properties) {

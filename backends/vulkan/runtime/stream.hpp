@@ -92,7 +92,7 @@ class Stream {
   std::deque<Batch> submitted_;
   uint64_t staged_bytes_ = 0;  // of submitted_ and open_
   std::vector<VkCommandBuffer> free_;
-  uint64_t batch_ = 0;      // the last submitted
+  uint64_t batch_ = 0;                  // the last submitted
   std::atomic<uint64_t> signalled_{0};  // the highest ticket submitted to be signalled
 };
 

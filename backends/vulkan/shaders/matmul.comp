@@ -1,7 +1,7 @@
 // Products of matrices: a workgroup makes tiles of TILE x TILE, passing both operands through shared memory, 16 along
 // the inner dimension at a time; an invocation keeps BLOCK x BLOCK sums. Elements outside a matrix count as zero.
 //
-// at: result, x, y, bias. n: rows, inner, columns, matrices, rank of the batch; strides of rows and of columns of the
+// at: result, x, y. n: rows, inner, columns, matrices, rank of the batch; strides of rows and of columns of the
 // result, of x, of y. dims: rows of (size, strides of the result, x, y) of the batch.
 #version 450
 #extension GL_GOOGLE_include_directive : require

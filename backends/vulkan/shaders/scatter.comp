@@ -28,9 +28,11 @@ void main() {
       from = element(at[1], value[0] + kept[0], kIn);
       if (kOption == 1u) total = add(total, LOAD(from, kIn));
     }
-    if (kOption == 1u)
-      store(to, kIn, total);
-    else
+    if (kOption == 0u)
       move(to, from, kIn);
+    else if (kIn == kBool)
+      store(to, kBool, !is_zero(total));
+    else
+      store(to, kIn, total);
   }
 }
