@@ -99,14 +99,15 @@ struct Sorting {
   int32_t descending;
 };
 
-// out = x y, a matrix per position of `batch`, whose strides are in elements: `out` of y, `x` of x.
+// out = x y, a matrix per position of the batch. Strides in elements.
 struct Product {
-  Dimensions batch;
+  Dimensions operands;  // the batch, with the strides of y as `out` and of x as `x`
+  Dimensions results;   // the same positions of out, as `out`
   char* out;
   const char* x;
   const char* y;
   int64_t rows, depth, columns;
-  int64_t x_row, x_column, y_row, y_column;  // elements
+  int64_t x_row, x_column, y_row, y_column, out_row, out_column;
 };
 
 // Elements of x at positions that index tensors name. The dimensions are those of the picked elements: first those that x

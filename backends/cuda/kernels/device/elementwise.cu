@@ -22,8 +22,8 @@ constexpr DataFault refusal_of(const char* op) {
   if (same_text(op, "floor_divide") || same_text(op, "remainder")) return DataFault::kDivisorZero;
   return same_text(op, "pow") ? DataFault::kNegativeExponent : DataFault::kNone;
 }
-template <DataFault kRefused>
-__device__ void refuse(DataError* error, C y) {
+template <DataFault kRefused, class Y>
+__device__ void refuse(DataError* error, Y y) {
   if constexpr (kRefused == DataFault::kDivisorZero) {
     if (y == 0) report(error, kRefused, 0);
   } else if constexpr (kRefused == DataFault::kNegativeExponent) {
