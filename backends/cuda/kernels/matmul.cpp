@@ -44,10 +44,11 @@ void matmul(const Call& call) {
   product.out_column = right.dl.ndim == 1 ? 0 : last[-1];
   product.out_row = left.dl.ndim == 1 ? 0 : last[right.dl.ndim == 1 ? -1 : -2];
   const auto tiles = [](int64_t n) { return static_cast<uint32_t>((n + kTile - 1) / kTile); };
-  BP_CHECK(tiles(product.rows) <= 65535, NOT_IMPLEMENTED, call.op_name(), ": found ", product.rows, " rows, expected at most ",
-           65535 * kTile, ". Fix: split the left operand");
+  BP_CHECK(tiles(product.rows) <= 65535, NOT_IMPLEMENTED, call.op_name(), ": found ", product.rows,
+           " rows, expected at most ", 65535 * kTile, ". Fix: split the left operand");
   call.launch(typed_module(call.compute()), "matmul",
-              {tiles(product.columns), tiles(product.rows), std::min(product.operands.count, 65535u), kThreads}, product);
+              {tiles(product.columns), tiles(product.rows), std::min(product.operands.count, 65535u), kThreads},
+              product);
 }
 
 }  // namespace
