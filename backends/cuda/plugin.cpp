@@ -1,7 +1,7 @@
 // The CUDA backend as a plugin: its devices and the rows of its kernels.
 //
-// Built on the public headers alone; of NVIDIA's libraries it links none. Not unloadable: the driver keeps threads and state
-// of its own. The backend lives from registration to stop; a process that ends without stop leaves it alone.
+// Built on the public headers alone; of NVIDIA's libraries it links none. Not unloadable: the driver keeps threads and
+// state of its own. The backend lives from registration to stop; a process that ends without stop leaves it alone.
 #include "backplane/plugin.hpp"
 
 #include <deque>
@@ -29,8 +29,8 @@ void register_all(plugin::Registrar& registrar) {
   registered = new Registered(registrar.host());
   registrar.backend(registered->backend.table());
   const Registration registration{registrar, registered->backend, registered->rows};
-  for (const auto family : {register_creation, register_elementwise, register_indexing, register_matmul, register_placement,
-                            register_reductions, register_sorting})
+  for (const auto family : {register_creation, register_elementwise, register_indexing, register_matmul,
+                            register_placement, register_reductions, register_sorting})
     family(registration);
 }
 

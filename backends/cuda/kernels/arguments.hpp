@@ -1,9 +1,9 @@
-// What kernels receive: plain structs that the host fills and passes by value, the same text for nvcc and for the host's
-// compiler.
+// What kernels receive: plain structs that the host fills and passes by value, the same text for nvcc and for the
+// host's compiler.
 //
-// Dimensions lie innermost first. Counts and sizes are below 2^31, which the host ensures by splitting what is larger, so
-// that an index is divided by a size with one multiplication (Granlund and Montgomery, "Division by Invariant Integers
-// using Multiplication", PLDI 1994).
+// Dimensions lie innermost first. Counts and sizes are below 2^31, which the host ensures by splitting what is larger,
+// so that an index is divided by a size with one multiplication (Granlund and Montgomery, "Division by Invariant
+// Integers using Multiplication", PLDI 1994).
 #pragma once
 
 #include <stdint.h>
@@ -13,10 +13,10 @@ namespace backplane::cuda {
 constexpr int kMaxRank = 12;
 constexpr int kMaxOperands = 4;
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kThreads = 256;     // of a block, in kernels that do not say otherwise
+constexpr uint32_t kThreads = 256;         // of a block, in kernels that do not say otherwise
 constexpr uint32_t kSortedInBlock = 1024;  // elements of a line that one block sorts
-constexpr int kTile = 64;              // rows and columns of a product that one block computes
-constexpr int kTileDepth = 8;          // of x and y in shared memory at a time
+constexpr int kTile = 64;                  // rows and columns of a product that one block computes
+constexpr int kTileDepth = 8;              // of x and y in shared memory at a time
 
 // i / size is (i * magic / 2^32 + i) / 2^shift.
 struct Divider {
@@ -75,7 +75,8 @@ struct Reduction {
   int32_t in_dtype;
 };
 
-// Lines along one axis of contiguous tensors: line l begins at l / inner * length * inner + l % inner, in steps of inner.
+// Lines along one axis of contiguous tensors: line l begins at l / inner * length * inner + l % inner, in steps of
+// inner.
 struct Lines {
   int64_t count;
   int64_t inner;
@@ -99,18 +100,19 @@ struct Sorting {
   int32_t descending;
 };
 
-// out = x y, a matrix per position of `batch`, whose strides are in elements: `out` of y, `x` of x.
+// out = x y, a matrix per position of the batch. Strides in elements.
 struct Product {
-  Dimensions batch;
+  Dimensions operands;  // the batch, with the strides of y as `out` and of x as `x`
+  Dimensions results;   // the same positions of out, as `out`
   char* out;
   const char* x;
   const char* y;
   int64_t rows, depth, columns;
-  int64_t x_row, x_column, y_row, y_column;  // elements
+  int64_t x_row, x_column, y_row, y_column, out_row, out_column;
 };
 
-// Elements of x at positions that index tensors name. The dimensions are those of the picked elements: first those that x
-// keeps, then those of the positions. Strides in bytes.
+// Elements of x at positions that index tensors name. The dimensions are those of the picked elements: first those that
+// x keeps, then those of the positions. Strides in bytes.
 struct Indexing {
   Dimensions kept;       // out: of the picked elements
   Dimensions positions;  // out: of the picked elements; x: not used

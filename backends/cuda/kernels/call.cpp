@@ -50,14 +50,15 @@ const char* Call::short_name() const {
 
 void Call::launch_pointers(const std::string& module, const std::string& function, Grid grid, void** pointers) const {
   const driver::Result result =
-      the_driver().cuLaunchKernel(device_.modules().function(module, function), grid.x, grid.y, grid.z, grid.threads, 1, 1, 0,
-                                  as_stream(frame_.stream).handle(), pointers, nullptr);
+      the_driver().cuLaunchKernel(device_.modules().function(module, function), grid.x, grid.y, grid.z, grid.threads, 1,
+                                  1, 0, as_stream(frame_.stream).handle(), pointers, nullptr);
   check(result, function.c_str());
 }
 
 Grid Call::grid_for(uint64_t count) const {
   const uint64_t needed = (count + kThreads - 1) / kThreads;
-  return {static_cast<uint32_t>(std::clamp<uint64_t>(needed, 1, uint64_t{device_.multiprocessors()} * 32)), 1, 1, kThreads};
+  return {static_cast<uint32_t>(std::clamp<uint64_t>(needed, 1, uint64_t{device_.multiprocessors()} * 32)), 1, 1,
+          kThreads};
 }
 
 Strided Call::operands(bp_dtype number_dtype, bp_dtype first_dtype) const {
@@ -73,7 +74,8 @@ Strided Call::operands(bp_dtype number_dtype, bp_dtype first_dtype) const {
     if (arg.tag != BP_TAG_TENSOR && !(arg.flags & BP_VALUE_NUMBER)) continue;
     const bool tensor = arg.tag == BP_TAG_TENSOR;
     made.data.push_back(tensor ? data_of(*arg.u.t) : nullptr);
-    made.numbers.push_back(tensor ? Number{} : number_of(i == 0 && first_dtype != BP_DTYPE_NONE ? first_dtype : number_dtype, arg));
+    made.numbers.push_back(
+        tensor ? Number{} : number_of(i == 0 && first_dtype != BP_DTYPE_NONE ? first_dtype : number_dtype, arg));
     items.push_back(tensor ? item_of(*arg.u.t) : 0);
   }
   if (frame_.loop == nullptr) {
@@ -82,8 +84,8 @@ Strided Call::operands(bp_dtype number_dtype, bp_dtype first_dtype) const {
     return made;
   }
   const bp_loop& loop = *frame_.loop;
-  BP_CHECK(static_cast<size_t>(loop.n_operands) == made.data.size(), INTERNAL, op_name(), ": the loop has ", loop.n_operands,
-           " operands, the call ", made.data.size());
+  BP_CHECK(static_cast<size_t>(loop.n_operands) == made.data.size(), INTERNAL, op_name(), ": the loop has ",
+           loop.n_operands, " operands, the call ", made.data.size());
   made.sizes.assign(loop.sizes, loop.sizes + loop.rank);
   for (int32_t k = 0; k < loop.n_operands; ++k)
     made.strides.emplace_back(loop.strides + k * loop.rank, loop.strides + (k + 1) * loop.rank);
@@ -132,8 +134,9 @@ Dimensions dimensions(std::span<const int64_t> sizes, std::span<const int64_t> o
   for (size_t d = sizes.size(); d-- > 0;) {
     count *= sizes[d];
     if (sizes[d] == 1) continue;
-    BP_CHECK(made.rank < kMaxRank && count <= kMaxCount, NOT_IMPLEMENTED, "cuda: found ", sizes.size(), " axes of ", count,
-             " elements; expected at most ", kMaxRank, " axes and ", kMaxCount, " elements. Fix: reshape, or split the tensor");
+    BP_CHECK(made.rank < kMaxRank && count <= kMaxCount, NOT_IMPLEMENTED, "cuda: found ", sizes.size(), " axes of ",
+             count, " elements; expected at most ", kMaxRank, " axes and ", kMaxCount,
+             " elements. Fix: reshape, or split the tensor");
     made.sizes[made.rank] = divider(sizes[d]);
     made.out[made.rank] = out[d];
     made.x[made.rank++] = x[d];
@@ -169,7 +172,8 @@ void for_each_loop(const Strided& operands, const std::function<void(Loop&)>& bo
     loop.sizes[d] = divider(operands.sizes[from]);
     for (size_t k = 0; k < operands.data.size(); ++k) loop.strides[k][d] = operands.strides[k][from];
   }
-  for (size_t k = 0; k < operands.data.size(); ++k) loop.data[k] = operands.data[k], loop.numbers[k] = operands.numbers[k];
+  for (size_t k = 0; k < operands.data.size(); ++k)
+    loop.data[k] = operands.data[k], loop.numbers[k] = operands.numbers[k];
   body(loop);
 }
 

@@ -58,8 +58,8 @@ class Call {
   uint32_t multiprocessors() const { return device_.multiprocessors(); }
   DataError* expect_error() const { return as_stream(frame_.stream).expect_error(frame_.ticket, short_name()); }
 
-  // The operands of an elementwise call or a reduction: results, then arguments. Numbers are elements of `number_dtype`, the
-  // first argument's of `first_dtype`.
+  // The operands of an elementwise call or a reduction: results, then arguments. Numbers are elements of
+  // `number_dtype`, the first argument's of `first_dtype`.
   Strided operands(bp_dtype number_dtype, bp_dtype first_dtype = BP_DTYPE_NONE) const;
   template <class... Arguments>
   void launch(const std::string& module, const std::string& function, Grid grid, const Arguments&... arguments) const {

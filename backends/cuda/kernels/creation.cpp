@@ -21,8 +21,8 @@ void iota(const Call& call) {
   const char* data = data_of(out);
   const int64_t begin = exact ? start.u.i : 0, by = exact ? step.u.i : 0;
   const std::complex<double> real_begin = plugin::as_complex(start), real_step = plugin::as_complex(step);
-  call.launch(typed_module(out.dtype), "iota", call.grid_for(static_cast<uint64_t>(count)), data, count, begin, by, real_begin,
-              real_step, exact);
+  call.launch(typed_module(out.dtype), "iota", call.grid_for(static_cast<uint64_t>(count)), data, count, begin, by,
+              real_begin, real_step, exact);
 }
 
 // A 64-bit element takes two words, the low one first.
@@ -32,7 +32,8 @@ void random_bits(const Call& call) {
   const int64_t words = count_of(out) * (out.dtype == BP_UINT64 ? 2 : 1);
   if (words == 0) return;
   const char* data = data_of(out);
-  call.launch("moves", "random_words", call.grid_for(static_cast<uint64_t>(words + 3) / 4), data, words, state.key, state.counter);
+  call.launch("moves", "random_words", call.grid_for(static_cast<uint64_t>(words + 3) / 4), data, words, state.key,
+              state.counter);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Every op of the registry from one or two elements to one, in every dtype that has a function in codegen's lists: no op is
-// named here.
+// Every op of the registry from one or two elements to one, in every dtype that has a function in codegen's lists: no
+// op is named here.
 #include <map>
 #include <string_view>
 
@@ -51,12 +51,10 @@ using Masks = std::map<std::string_view, bp_dtype_mask>;
 
 // The lists of a dtype, whose functions compute in `Name`.
 #define BACKPLANE_ROW(op, function, number) ops[#op] |= BP_DTYPE_BIT(dtype);
-#define BACKPLANE_LISTS(Name)                                   \
-  void add_##Name(Masks& ops, bp_dtype dtype) {                 \
-    BP_SCALAR_UNARY_##Name##_##Name(BACKPLANE_ROW)              \
-    BP_SCALAR_BINARY_##Name##_##Name(BACKPLANE_ROW)             \
-    BP_SCALAR_UNARY_##Name##_bool(BACKPLANE_ROW)                \
-    BP_SCALAR_BINARY_##Name##_bool(BACKPLANE_ROW)               \
+#define BACKPLANE_LISTS(Name)                                                                      \
+  void add_##Name(Masks& ops, bp_dtype dtype) {                                                    \
+    BP_SCALAR_UNARY_##Name##_##Name(BACKPLANE_ROW) BP_SCALAR_BINARY_##Name##_##Name(BACKPLANE_ROW) \
+        BP_SCALAR_UNARY_##Name##_bool(BACKPLANE_ROW) BP_SCALAR_BINARY_##Name##_bool(BACKPLANE_ROW) \
   }
 BACKPLANE_LISTS(bool)
 BACKPLANE_LISTS(int8)
@@ -74,12 +72,9 @@ BACKPLANE_LISTS(complex128)
 
 void add_other_results(Masks& ops) {
   bp_dtype dtype = BP_COMPLEX64;
-  BP_SCALAR_UNARY_complex64_float32(BACKPLANE_ROW)
-  dtype = BP_COMPLEX128;
-  BP_SCALAR_UNARY_complex128_float64(BACKPLANE_ROW)
-  dtype = BP_FLOAT32;
-  BP_SCALAR_BINARY_float32_complex64(BACKPLANE_ROW)
-  dtype = BP_FLOAT64;
+  BP_SCALAR_UNARY_complex64_float32(BACKPLANE_ROW) dtype = BP_COMPLEX128;
+  BP_SCALAR_UNARY_complex128_float64(BACKPLANE_ROW) dtype = BP_FLOAT32;
+  BP_SCALAR_BINARY_float32_complex64(BACKPLANE_ROW) dtype = BP_FLOAT64;
   BP_SCALAR_BINARY_float64_complex128(BACKPLANE_ROW)
 }
 

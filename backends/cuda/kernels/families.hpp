@@ -15,11 +15,12 @@ struct Registration {
   std::deque<Row>& rows;
 
   // `op` without its namespace.
-  void row(const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, const char* file, uint32_t line) const {
+  void row(const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, const char* file,
+           uint32_t line) const {
     rows.push_back({&backend, op});
     const std::string name = std::string("bp::") + op;
-    registrar.kernel(
-        plugin::kernel_row(name.c_str(), "cuda", fn, file, line, {.dtypes = dtypes, .flags = flags, .context = &rows.back()}));
+    registrar.kernel(plugin::kernel_row(name.c_str(), "cuda", fn, file, line,
+                                        {.dtypes = dtypes, .flags = flags, .context = &rows.back()}));
   }
 };
 

@@ -104,7 +104,8 @@ void index_put(const Call& call) {
       if (own[d] != 1) strides[shape.size() - own.size() + d] = packed[d];
   }
   if (data_of(x) != data_of(out))
-    launch_copy(call, copy_operands(data_of(out), byte_strides_of(out), data_of(x), byte_strides_of(x), shape_of(x)), width);
+    launch_copy(call, copy_operands(data_of(out), byte_strides_of(out), data_of(x), byte_strides_of(x), shape_of(x)),
+                width);
   const Indexing made = plan.arguments(call, strides, picked);
   if (made.kept.count == 0 || made.positions.count == 0) return;
   const bool accumulate = call.has(3) && call.integer(3) != 0;
@@ -115,7 +116,8 @@ void index_put(const Call& call) {
 
 void register_indexing(const Registration& registration) {
   registration.row("index", kernel<index>, BP_MASK_ANY, BP_KERNEL_STRIDED, __FILE__, __LINE__);
-  registration.row("index_put", kernel<index_put>, BP_MASK_ANY, BP_KERNEL_STRIDED | BP_KERNEL_INPLACE, __FILE__, __LINE__);
+  registration.row("index_put", kernel<index_put>, BP_MASK_ANY, BP_KERNEL_STRIDED | BP_KERNEL_INPLACE, __FILE__,
+                   __LINE__);
 }
 
 }  // namespace backplane::cuda

@@ -34,15 +34,21 @@ void matmul(const Call& call) {
   const std::span<const int64_t> batch(out.dl.shape, static_cast<size_t>(out.dl.ndim - (2 - hidden)));
   const Matrices x = matrices(left, true, batch), y = matrices(right, false, batch);
   Product product{};
-  product.batch = dimensions(batch, y.batch_strides, x.batch_strides);
+  product.operands = dimensions(batch, y.batch_strides, x.batch_strides);
+  const std::span<const int64_t> out_strides(out.dl.strides, batch.size());
+  product.results = dimensions(batch, out_strides, out_strides);
   product.out = data_of(out), product.x = data_of(left), product.y = data_of(right);
   product.rows = x.rows, product.depth = x.columns, product.columns = y.columns;
   product.x_row = x.row, product.x_column = x.column, product.y_row = y.row, product.y_column = y.column;
+  const int64_t* last = out.dl.strides + out.dl.ndim;
+  product.out_column = right.dl.ndim == 1 ? 0 : last[-1];
+  product.out_row = left.dl.ndim == 1 ? 0 : last[right.dl.ndim == 1 ? -1 : -2];
   const auto tiles = [](int64_t n) { return static_cast<uint32_t>((n + kTile - 1) / kTile); };
-  BP_CHECK(tiles(product.rows) <= 65535, NOT_IMPLEMENTED, call.op_name(), ": found ", product.rows, " rows, expected at most ",
-           65535 * kTile, ". Fix: split the left operand");
+  BP_CHECK(tiles(product.rows) <= 65535, NOT_IMPLEMENTED, call.op_name(), ": found ", product.rows,
+           " rows, expected at most ", 65535 * kTile, ". Fix: split the left operand");
   call.launch(typed_module(call.compute()), "matmul",
-              {tiles(product.columns), tiles(product.rows), std::min(product.batch.count, 65535u), kThreads}, product);
+              {tiles(product.columns), tiles(product.rows), std::min(product.operands.count, 65535u), kThreads},
+              product);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ void concat(const Call& call) {
   char* to = data_of(out);
   for (uint32_t k = 0; k < call.value(0).count; ++k) {
     const bp_tensor& piece = *call.value(0).u.tensors[k];
-    launch_copy(call, copy_operands(to, strides, data_of(piece), byte_strides_of(piece), shape_of(piece)), item_of(out));
+    launch_copy(call, copy_operands(to, strides, data_of(piece), byte_strides_of(piece), shape_of(piece)),
+                item_of(out));
     to += piece.dl.shape[axis] * strides[axis];
   }
 }
@@ -51,7 +52,8 @@ void slice_put(const Call& call) {
     from = call.scratch(value.nbytes);
     int64_t step = width;
     for (size_t d = from_strides.size(); d-- > 0; step *= value.dl.shape[d]) from_strides[d] = step;
-    launch_copy(call, copy_operands(from, from_strides, data_of(value), byte_strides_of(value), shape_of(value)), width);
+    launch_copy(call, copy_operands(from, from_strides, data_of(value), byte_strides_of(value), shape_of(value)),
+                width);
   }
   if (data_of(x) != to) launch_copy(call, copy_operands(to, strides, data_of(x), byte_strides_of(x), shape), width);
   for (size_t i = 0; i < axes.size(); ++i) {

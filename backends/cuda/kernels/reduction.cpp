@@ -1,5 +1,5 @@
-// Reductions, positions of extremes, and running sums. A reduction of many elements to few is cut into chunks, whose totals
-// a second kernel joins in order.
+// Reductions, positions of extremes, and running sums. A reduction of many elements to few is cut into chunks, whose
+// totals a second kernel joins in order.
 #include "kernels/families.hpp"
 
 namespace backplane::cuda {
@@ -47,7 +47,8 @@ void reduce(const Call& call, bp_dtype module_dtype) {
   const std::string module = typed_module(module_dtype), name = call.row().name;
   if (rows) {
     const uint32_t blocks = std::min(reduction.kept.count, 65535u);
-    call.launch(module, name + "_rows", {blocks, reduction.chunks, 1, reduction.chunk_size > 4 * kWarp ? kThreads : kWarp}, reduction);
+    call.launch(module, name + "_rows",
+                {blocks, reduction.chunks, 1, reduction.chunk_size > 4 * kWarp ? kThreads : kWarp}, reduction);
   } else {
     Grid grid = call.grid_for(reduction.kept.count);
     grid.y = reduction.chunks;
@@ -82,7 +83,8 @@ Lines lines_along(const Call& call) {
 }
 
 Grid block_per_line(const Lines& lines) {
-  return {static_cast<uint32_t>(std::min<int64_t>(lines.count, 65535)), 1, 1, lines.length > 2 * kWarp ? kThreads : kWarp};
+  return {static_cast<uint32_t>(std::min<int64_t>(lines.count, 65535)), 1, 1,
+          lines.length > 2 * kWarp ? kThreads : kWarp};
 }
 
 void arg_extreme(const Call& call) {
@@ -101,9 +103,8 @@ void cumsum(const Call& call) {
 }  // namespace
 
 void register_reductions(const Registration& registration) {
-  const auto row = [&](const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, uint32_t line = __builtin_LINE()) {
-    registration.row(op, fn, dtypes, flags, __FILE__, line);
-  };
+  const auto row = [&](const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags,
+                       uint32_t line = __builtin_LINE()) { registration.row(op, fn, dtypes, flags, __FILE__, line); };
   row("sum", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);
   row("prod", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);
   row("any", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);

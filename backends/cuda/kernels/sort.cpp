@@ -27,7 +27,8 @@ void argsort(const Call& call) {
   const std::string module = typed_module(call.compute());
   const uint32_t lines = sorting.lines.count;
   if (sorting.padded <= kSortedInBlock) {
-    call.launch(module, "sort_in_block", {std::min(lines, 65535u), 1, 1, sorting.padded > 2 * kWarp ? kThreads : kWarp}, sorting);
+    call.launch(module, "sort_in_block", {std::min(lines, 65535u), 1, 1, sorting.padded > 2 * kWarp ? kThreads : kWarp},
+                sorting);
     return;
   }
   sorting.order = reinterpret_cast<uint32_t*>(call.scratch(uint64_t{lines} * sorting.padded * sizeof(uint32_t)));
@@ -43,8 +44,8 @@ void argsort(const Call& call) {
 }  // namespace
 
 void register_sorting(const Registration& registration) {
-  registration.row("argsort", kernel<argsort>, BP_MASK_FLOATING | BP_MASK_INTEGER | BP_MASK_BOOL, BP_KERNEL_STRIDED, __FILE__,
-                   __LINE__);
+  registration.row("argsort", kernel<argsort>, BP_MASK_FLOATING | BP_MASK_INTEGER | BP_MASK_BOOL, BP_KERNEL_STRIDED,
+                   __FILE__, __LINE__);
 }
 
 }  // namespace backplane::cuda

@@ -20,7 +20,7 @@ class Device {
   driver::Device handle() const { return handle_; }
   Modules& modules() { return modules_; }
   uint32_t multiprocessors() const { return multiprocessors_; }
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;       // guards what follows
   bp_memory_stats use{};  // its `limit` is the one that allocate keeps
 
  private:

@@ -27,15 +27,16 @@ Opened open_driver() {
     made.reason = "no driver: libcuda.so.1 was not found. Fix: install NVIDIA's driver";
     return made;
   }
-#define BP_CUDA_FIND(function, parameters)                                                           \
+#define BP_CUDA_FIND(function, parameters)                                                            \
   made.driver.function = reinterpret_cast<decltype(made.driver.function)>(dlsym(library, #function)); \
-  if (!made.driver.function && made.reason.empty())                                                  \
+  if (!made.driver.function && made.reason.empty())                                                   \
     made.reason = "no driver: libcuda.so.1 lacks " #function ". Fix: install a driver for CUDA 12 or later";
   BP_CUDA_DRIVER(BP_CUDA_FIND)
 #undef BP_CUDA_FIND
   if (!made.reason.empty()) return made;
   if (const driver::Result result = made.driver.cuInit(0); result != driver::kSuccess)
-    made.reason = std::string(result == driver::kNoDevice ? "no device" : "no driver") + ": cuInit: " + error_text(made.driver, result);
+    made.reason = std::string(result == driver::kNoDevice ? "no device" : "no driver") +
+                  ": cuInit: " + error_text(made.driver, result);
   return made;
 }
 
@@ -53,7 +54,8 @@ bool is_fatal(driver::Result result) {
     case driver::kNotReady:
     case driver::kNotFound:
       return false;
-    // "The process must be terminated and relaunched" (CUDA Driver API, CUresult): faults of kernels, of memory and links.
+    // "The process must be terminated and relaunched" (CUDA Driver API, CUresult): faults of kernels, of memory and
+    // links.
     case 214:  // ECC_UNCORRECTABLE
     case 220:  // NVLINK_UNCORRECTABLE
     case 226:  // CONTAINED
@@ -81,9 +83,9 @@ const Driver& the_driver() {
 void check(driver::Result result, const char* call) {
   if (result == driver::kSuccess) [[likely]]
     return;
-  const bp_status code = result == driver::kOutOfMemory                      ? BP_ERROR_MEMORY
+  const bp_status code = result == driver::kOutOfMemory                   ? BP_ERROR_MEMORY
                          : is_fatal(result) || result == driver::kUnknown ? BP_ERROR_DEVICE_LOST
-                                                                             : BP_ERROR_DEVICE;
+                                                                          : BP_ERROR_DEVICE;
   ::backplane::detail::fail(code, "cuda: ", call, ": ", error_text(opened().driver, result));
 }
 

@@ -1,6 +1,6 @@
-// NVIDIA's driver as this backend uses it: declarations of our own, and a table that is filled when a device is first asked
-// for. The plugin links nothing of NVIDIA's, so that it loads everywhere; tests/cuda checks every line here against cuda.h
-// where that is installed.
+// NVIDIA's driver as this backend uses it: declarations of our own, and a table that is filled when a device is first
+// asked for. The plugin links nothing of NVIDIA's, so that it loads everywhere; tests/cuda checks every line here
+// against cuda.h where that is installed.
 #pragma once
 
 #include <cstddef>
@@ -67,9 +67,9 @@ enum : unsigned { kStreamNonBlocking = 1, kEventDisableTiming = 2, kHostAllocPor
   X(cuModuleLoadData, (driver::Module * module, const void* image))                                                    \
   X(cuModuleUnload, (driver::Module module))                                                                           \
   X(cuModuleGetFunction, (driver::Function * function, driver::Module module, const char* name))                       \
-  X(cuLaunchKernel, (driver::Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
-                     unsigned block_y, unsigned block_z, unsigned shared_bytes, driver::Stream stream,                 \
-                     void** parameters, void** extra))                                                                 \
+  X(cuLaunchKernel,                                                                                                    \
+    (driver::Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+     unsigned block_z, unsigned shared_bytes, driver::Stream stream, void** parameters, void** extra))                 \
   X(cuMemAlloc_v2, (driver::Pointer * pointer, size_t bytes))                                                          \
   X(cuMemFree_v2, (driver::Pointer pointer))                                                                           \
   X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                                                    \

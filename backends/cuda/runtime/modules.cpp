@@ -1,5 +1,5 @@
-// The plugin's PTX, put into its read-only data by the assembler; see modules.hpp. BACKPLANE_CUDA_MODULES lists the modules,
-// X(name); BACKPLANE_CUDA_PTX is the folder that nvcc wrote them to.
+// The plugin's PTX, put into its read-only data by the assembler; see modules.hpp. BACKPLANE_CUDA_MODULES lists the
+// modules, X(name); BACKPLANE_CUDA_PTX is the folder that nvcc wrote them to.
 #include "runtime/modules.hpp"
 
 #include <cstring>
@@ -7,13 +7,16 @@
 #include "backplane/error.hpp"
 #include "modules.inc"
 
-#define BP_CUDA_EMBED(name)                                         \
-  __asm__(".pushsection .rodata, \"a\"\n"                           \
-          ".balign 16\n"                                            \
-          "backplane_cuda_" #name ":\n"                             \
-          ".incbin \"" BACKPLANE_CUDA_PTX "/" #name ".ptx\"\n"      \
-          ".byte 0\n"                                               \
-          ".popsection\n");                                         \
+#define BP_CUDA_EMBED(name)                     \
+  __asm__(                                      \
+      ".pushsection .rodata, \"a\"\n"           \
+      ".balign 16\n"                            \
+      "backplane_cuda_" #name                   \
+      ":\n"                                     \
+      ".incbin \"" BACKPLANE_CUDA_PTX "/" #name \
+      ".ptx\"\n"                                \
+      ".byte 0\n"                               \
+      ".popsection\n");                         \
   extern "C" __attribute__((visibility("hidden"))) const char backplane_cuda_##name[];
 BACKPLANE_CUDA_MODULES(BP_CUDA_EMBED)
 #undef BP_CUDA_EMBED

@@ -17,8 +17,8 @@ std::string message_of(const std::string& op, const DataError& error) {
     case DataFault::kNegativeExponent:
       return op + ": an integer exponent is " + value + "; expected 0 or more, or a floating dtype";
     default:
-      return op + ": found index " + value + " along axis " + std::to_string(error.axis) + ", expected one in [-" + size + ", " +
-             size + ")";
+      return op + ": found index " + value + " along axis " + std::to_string(error.axis) + ", expected one in [-" +
+             size + ", " + size + ")";
   }
 }
 
@@ -92,7 +92,8 @@ void Stream::wait_behind(Stream& other, uint64_t ticket) {
 
 void Stream::add_slots() {
   void* block = nullptr;
-  check(driver_.cuMemHostAlloc(&block, kSlots * sizeof(DataError), driver::kHostAllocPortable | driver::kHostAllocDeviceMap),
+  check(driver_.cuMemHostAlloc(&block, kSlots * sizeof(DataError),
+                               driver::kHostAllocPortable | driver::kHostAllocDeviceMap),
         "cuMemHostAlloc");
   pinned_.push_back(block);
   driver::Pointer device = 0;

@@ -1,8 +1,8 @@
 // One stream of a device: a CUDA stream, an event per flushed ticket, and what calls may find wrong with their data.
 //
 // CUDA starts work when it is recorded, so flush only marks the place with an event; events of completed tickets are
-// recycled. The recording functions are serialised by the host; completed, wait and take_error take a lock of their own and
-// may come from any thread. The device's context must be the calling thread's current one.
+// recycled. The recording functions are serialised by the host; completed, wait and take_error take a lock of their own
+// and may come from any thread. The device's context must be the calling thread's current one.
 #pragma once
 
 #include <deque>
@@ -39,7 +39,8 @@ class Stream {
   void wait_behind(Stream& other, uint64_t ticket);
   void synchronize() { check(driver_.cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
 
-  // Where the kernel of a call writes what is wrong with its data: an address of the device, valid until the ticket completes.
+  // Where the kernel of a call writes what is wrong with its data: an address of the device, valid until the ticket
+  // completes.
   DataError* expect_error(uint64_t ticket, const char* op);
   std::optional<DeferredError> take_error();
 

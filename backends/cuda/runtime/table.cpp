@@ -41,8 +41,9 @@ void allocate(Backend& backend, int32_t ordinal, uint64_t size, void** data) {
   Device& device = backend.device(ordinal);
   {
     std::lock_guard lock(device.mutex);
-    BP_CHECK(device.use.reserved + size <= device.use.limit, MEMORY, "cuda: ", size, " bytes beside the ", device.use.reserved,
-             " that are held would exceed the limit of ", device.use.limit, ". Fix: free tensors, or raise the limit");
+    BP_CHECK(device.use.reserved + size <= device.use.limit, MEMORY, "cuda: ", size, " bytes beside the ",
+             device.use.reserved, " that are held would exceed the limit of ", device.use.limit,
+             ". Fix: free tensors, or raise the limit");
   }
   const DeviceScope scope(device);
   driver::Pointer made = 0;
@@ -67,14 +68,16 @@ void deallocate(Backend& backend, int32_t ordinal, void* data, uint64_t size) {
 void copy_from_host(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset,
                     const void* src, uint64_t size) {
   const DeviceScope scope(backend.device(ordinal));
-  check(the_driver().cuMemcpyHtoDAsync_v2(at(dst, dst_offset), src, size, as_stream(stream).handle()), "cuMemcpyHtoDAsync");
+  check(the_driver().cuMemcpyHtoDAsync_v2(at(dst, dst_offset), src, size, as_stream(stream).handle()),
+        "cuMemcpyHtoDAsync");
   as_stream(stream).synchronize();
 }
 
 void copy_to_host(Backend& backend, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
                   uint64_t size) {
   const DeviceScope scope(backend.device(ordinal));
-  check(the_driver().cuMemcpyDtoHAsync_v2(dst, at(src, src_offset), size, as_stream(stream).handle()), "cuMemcpyDtoHAsync");
+  check(the_driver().cuMemcpyDtoHAsync_v2(dst, at(src, src_offset), size, as_stream(stream).handle()),
+        "cuMemcpyDtoHAsync");
   as_stream(stream).synchronize();
 }
 
@@ -158,8 +161,8 @@ void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* ki
     *handle = backend.device(ordinal).context();
     return;
   }
-  BP_CHECK((wanted == "CUstream" || wanted == "cudaStream_t") && stream, VALUE, "cuda: no native handle of kind \"", kind,
-           "\"; there are CUcontext and, of a stream, CUstream and cudaStream_t");
+  BP_CHECK((wanted == "CUstream" || wanted == "cudaStream_t") && stream, VALUE, "cuda: no native handle of kind \"",
+           kind, "\"; there are CUcontext and, of a stream, CUstream and cudaStream_t");
   *handle = as_stream(stream).handle();
 }
 

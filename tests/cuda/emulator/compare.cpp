@@ -108,7 +108,8 @@ void move(Warp& warp, const Instruction& instruction) {
 }  // namespace
 
 void add_compare_handlers(Handlers& h) {
-  add_order<int16_t>(h, "s16"), add_order<uint16_t>(h, "u16"), add_order<int32_t>(h, "s32"), add_order<uint32_t>(h, "u32");
+  add_order<int16_t>(h, "s16"), add_order<uint16_t>(h, "u16"), add_order<int32_t>(h, "s32"),
+      add_order<uint32_t>(h, "u32");
   add_order<int64_t>(h, "s64"), add_order<uint64_t>(h, "u64"), add_order<float>(h, "f32"), add_order<double>(h, "f64");
   add_order<uint16_t>(h, "b16"), add_order<uint32_t>(h, "b32"), add_order<uint64_t>(h, "b64");
   h["and.pred"] = logic<std::bit_and<uint32_t>{}>;

@@ -147,9 +147,12 @@ void add_conversion_handlers(Handlers& h) {
   add_to<float>(h, "f32"), add_to<double>(h, "f64");
   enter_handler<wide, float, Half>(h, "cvt.f32.f16");
   enter_handler<half, Half, float>(h, "cvt.rn.f16.f32");
-  for (const char* t : {"b16", "u16", "s16"}) h[std::string("selp.") + t] = select<uint16_t>, h[std::string("mov.") + t] = move<uint16_t>;
-  for (const char* t : {"b32", "u32", "s32", "f32"}) h[std::string("selp.") + t] = select<uint32_t>, h[std::string("mov.") + t] = move<uint32_t>;
-  for (const char* t : {"b64", "u64", "s64", "f64"}) h[std::string("selp.") + t] = select<uint64_t>, h[std::string("mov.") + t] = move<uint64_t>;
+  for (const char* t : {"b16", "u16", "s16"})
+    h[std::string("selp.") + t] = select<uint16_t>, h[std::string("mov.") + t] = move<uint16_t>;
+  for (const char* t : {"b32", "u32", "s32", "f32"})
+    h[std::string("selp.") + t] = select<uint32_t>, h[std::string("mov.") + t] = move<uint32_t>;
+  for (const char* t : {"b64", "u64", "s64", "f64"})
+    h[std::string("selp.") + t] = select<uint64_t>, h[std::string("mov.") + t] = move<uint64_t>;
   h["pack2.b64"] = pack<uint64_t, uint32_t, 2>, h["unpack2.b64"] = unpack<uint64_t, uint32_t, 2>;
   h["pack4.b64"] = pack<uint64_t, uint16_t, 4>, h["unpack4.b64"] = unpack<uint64_t, uint16_t, 4>;
   h["pack2.b32"] = pack<uint32_t, uint16_t, 2>, h["unpack2.b32"] = unpack<uint32_t, uint16_t, 2>;

@@ -5,61 +5,13 @@
 #include <algorithm>
 
 #include "lanes.hpp"
+#include "special.hpp"
 #include "text.hpp"
 
 namespace emulator {
 namespace {
 
 constexpr int kInvalidPtx = 218;
-
-template <class Value>
-void fill(Warp& warp, const Instruction& instruction, Value value) {
-  uint64_t* out = warp.column(instruction.out[0]);
-  each_lane(warp.mask(), [&](int lane) { out[lane] = value(lane); });
-}
-void parameter_address(Warp& warp, const Instruction& instruction) {
-  const uint64_t first = reinterpret_cast<uint64_t>(warp.block().launch.parameters.data());
-  fill(warp, instruction, [&](int) { return first + static_cast<uint64_t>(instruction.offset); });
-}
-void local_address(Warp& warp, const Instruction& instruction) {
-  fill(warp, instruction, [&](int) { return warp.local_base() + static_cast<uint64_t>(instruction.offset); });
-}
-
-uint32_t dimension(const Extent& extent, char axis) { return axis == 'x' ? extent.x : axis == 'y' ? extent.y : extent.z; }
-
-template <char kAxis>
-void thread_index(Warp& warp, const Instruction& instruction) {
-  const Extent& size = warp.block().launch.block;
-  fill(warp, instruction, [&](int lane) {
-    const uint32_t i = warp.lane_thread(lane);
-    return kAxis == 'x' ? i % size.x : kAxis == 'y' ? i / size.x % size.y : i / size.x / size.y;
-  });
-}
-template <char kAxis>
-void block_size(Warp& warp, const Instruction& instruction) {
-  fill(warp, instruction, [&](int) { return dimension(warp.block().launch.block, kAxis); });
-}
-template <char kAxis>
-void block_index(Warp& warp, const Instruction& instruction) {
-  fill(warp, instruction, [&](int) { return dimension(warp.block().index, kAxis); });
-}
-template <char kAxis>
-void grid_size(Warp& warp, const Instruction& instruction) {
-  fill(warp, instruction, [&](int) { return dimension(warp.block().launch.grid, kAxis); });
-}
-void lane_index(Warp& warp, const Instruction& instruction) {
-  fill(warp, instruction, [](int lane) { return static_cast<uint64_t>(lane); });
-}
-
-const Handlers& special_registers() {
-  static const Handlers table = {
-      {"%tid.x", thread_index<'x'>},   {"%tid.y", thread_index<'y'>},   {"%tid.z", thread_index<'z'>},
-      {"%ntid.x", block_size<'x'>},    {"%ntid.y", block_size<'y'>},    {"%ntid.z", block_size<'z'>},
-      {"%ctaid.x", block_index<'x'>},  {"%ctaid.y", block_index<'y'>},  {"%ctaid.z", block_index<'z'>},
-      {"%nctaid.x", grid_size<'x'>},   {"%nctaid.y", grid_size<'y'>},   {"%nctaid.z", grid_size<'z'>},
-      {"%laneid", lane_index}};
-  return table;
-}
 
 class Decoder {
  public:
@@ -73,7 +25,8 @@ class Decoder {
   void statement(std::string_view text);
   void declare(std::string_view text);
   void instruction(std::string_view text);
-  void memory(Instruction& made, const std::vector<std::string_view>& words, const std::vector<std::string_view>& operands);
+  void memory(Instruction& made, const std::vector<std::string_view>& words,
+              const std::vector<std::string_view>& operands);
   void call(Instruction& made, std::string_view operands);
   void plain(Instruction& made, std::vector<std::string_view> words, const std::vector<std::string_view>& operands);
 
@@ -164,7 +117,8 @@ void Decoder::declare(std::string_view text) {
         continue;
       }
       const uint64_t count = number(name.substr(angle + 1, name.find('>') - angle - 1));
-      for (uint64_t k = 0; k < count; ++k) scopes_.back()[std::string(name.substr(0, angle)) + std::to_string(k)] = registers_++;
+      for (uint64_t k = 0; k < count; ++k)
+        scopes_.back()[std::string(name.substr(0, angle)) + std::to_string(k)] = registers_++;
     }
   } else if (word == ".local" || word == ".param") {
     const Declaration declared = declaration(text);
@@ -199,7 +153,8 @@ uint32_t Decoder::prepared(const std::string& key, Handler handler, int64_t offs
   if (fresh) {
     ++registers_;
     Instruction made;
-    made.run = handler, made.out[0] = found->second, made.offset = offset, made.line = line_, made.text = "(what the function names)";
+    made.run = handler, made.out[0] = found->second, made.offset = offset, made.line = line_,
+    made.text = "(what the function names)";
     before_.push_back(made);
   }
   return found->second;
@@ -210,7 +165,8 @@ Source Decoder::source(std::string_view text) {
   if (const auto special = special_registers().find(std::string(text)); special != special_registers().end())
     return {prepared(special->first, special->second, 0), nullptr};
   const std::string name(text), key = "&" + name;
-  if (const auto found = locals_.find(name); found != locals_.end()) return {prepared(key, local_address, found->second.offset), nullptr};
+  if (const auto found = locals_.find(name); found != locals_.end())
+    return {prepared(key, local_address, found->second.offset), nullptr};
   if (const auto found = shared_.find(name); found != shared_.end()) return immediate(found->second);
   if (function_.entry)
     for (const Parameter& one : function_.parameters)
@@ -265,16 +221,22 @@ void Decoder::instruction(std::string_view text) {
 
 void Decoder::memory(Instruction& made, const std::vector<std::string_view>& words,
                      const std::vector<std::string_view>& operands) {
-  static const std::map<std::string_view, Space> spaces = {
-      {"global", Space::kGlobal}, {"shared", Space::kShared}, {"local", Space::kLocal}, {"param", Space::kParam}, {"const", Space::kGlobal}};
+  static const std::map<std::string_view, Space> spaces = {{"global", Space::kGlobal},
+                                                           {"shared", Space::kShared},
+                                                           {"local", Space::kLocal},
+                                                           {"param", Space::kParam},
+                                                           {"const", Space::kGlobal}};
   const Type type = type_named(words.back());
   if (type == Type::kNone || operands.size() < 2) refuse("unknown instruction: " + std::string(made.text));
   std::vector<std::string_view> handler{words[0] == "red" ? "atom" : words[0]};
   for (size_t k = 1; k + 1 < words.size(); ++k) {
     const std::string_view word = words[k];
-    if (const auto space = spaces.find(word); space != spaces.end()) made.space = space->second;
-    else if (word == "v2" || word == "v4") made.count = word == "v2" ? 2 : 4;
-    else if (words[0] == "atom" || words[0] == "red") handler.push_back(word);
+    if (const auto space = spaces.find(word); space != spaces.end())
+      made.space = space->second;
+    else if (word == "v2" || word == "v4")
+      made.count = word == "v2" ? 2 : 4;
+    else if (words[0] == "atom" || words[0] == "red")
+      handler.push_back(word);
     else if (word != "nc" && word != "volatile" && word != "relaxed" && word != "cta" && word != "gpu" && word != "sys")
       refuse("unknown instruction: " + std::string(made.text));
   }
@@ -320,15 +282,18 @@ void Decoder::call(Instruction& made, std::string_view text) {
   if (arguments.size() != callee.parameters.size() || results.size() != callee.results.size())
     refuse("a call with other parameters: " + std::string(made.text));
   for (size_t k = 0; k < arguments.size(); ++k)
-    planned->in.push_back({locals_.at(std::string(arguments[k])).offset, callee.parameters[k].offset, callee.parameters[k].size});
+    planned->in.push_back(
+        {locals_.at(std::string(arguments[k])).offset, callee.parameters[k].offset, callee.parameters[k].size});
   for (size_t k = 0; k < results.size(); ++k)
-    planned->out.push_back({locals_.at(std::string(results[k])).offset, callee.results[k].offset, callee.results[k].size});
+    planned->out.push_back(
+        {locals_.at(std::string(results[k])).offset, callee.results[k].offset, callee.results[k].size});
   made.flow = Flow::kCall;
   made.call = planned.get();
   function_.calls.push_back(std::move(planned));
 }
 
-void Decoder::plain(Instruction& made, std::vector<std::string_view> words, const std::vector<std::string_view>& operands) {
+void Decoder::plain(Instruction& made, std::vector<std::string_view> words,
+                    const std::vector<std::string_view>& operands) {
   std::string name;
   const auto parts = [](std::string_view text) { return split(text.substr(1, text.size() - 2), ','); };
   size_t first = 1;

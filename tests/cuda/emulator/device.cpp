@@ -28,7 +28,9 @@ std::vector<Context*>& Device::current() {
   return stack;
 }
 
-void Device::record(Stream& stream, std::function<void()> work) { stream.tasks.push_back({std::move(work), nullptr, 0}); }
+void Device::record(Stream& stream, std::function<void()> work) {
+  stream.tasks.push_back({std::move(work), nullptr, 0});
+}
 
 void Device::wait_for(Stream& stream, std::shared_ptr<Event> event) {
   const uint64_t recording = event->recorded;

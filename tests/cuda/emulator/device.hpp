@@ -1,7 +1,9 @@
-// The emulated devices: streams, events and modules behind the driver's handles, and the order in which recorded work runs.
+// The emulated devices: streams, events and modules behind the driver's handles, and the order in which recorded work
+// runs.
 //
-// Work waits on its stream until somebody waits or asks; then streams take turns in an order of the seed's, so that a program
-// that forgot to make one stream wait for another reads what is not there yet. The one lock is held by every entry point.
+// Work waits on its stream until somebody waits or asks; then streams take turns in an order of the seed's, so that a
+// program that forgot to make one stream wait for another reads what is not there yet. The one lock is held by every
+// entry point.
 #pragma once
 
 #include <deque>
@@ -48,8 +50,8 @@ class Device {
   std::mt19937_64 random;
   Context contexts[kDevices];
   std::set<std::unique_ptr<Stream>, std::less<>> streams;
-  uint64_t calls = 0;       // of entry points
-  uint64_t fail_at = 0;     // the call that is to fail
+  uint64_t calls = 0;    // of entry points
+  uint64_t fail_at = 0;  // the call that is to fail
   int fail_with = 0;
   uint64_t launches = 0;
 

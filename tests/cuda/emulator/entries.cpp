@@ -1,5 +1,5 @@
-// The entry points of libcuda.so.1 that concern devices, contexts, modules and memory. Declarations are the plugin's own,
-// which tests/cuda checks against NVIDIA's.
+// The entry points of libcuda.so.1 that concern devices, contexts, modules and memory. Declarations are the plugin's
+// own, which tests/cuda checks against NVIDIA's.
 #include "entries.hpp"
 
 #include <cstdlib>
@@ -11,7 +11,8 @@ int enter(const char* name) {
   Device& device = Device::instance();
   ++device.calls;
   if (device.fail_at != 0 && device.calls == device.fail_at) {
-    std::fprintf(stderr, "emulated driver: call %llu, %s, fails as asked\n", static_cast<unsigned long long>(device.calls), name);
+    std::fprintf(stderr, "emulated driver: call %llu, %s, fails as asked\n",
+                 static_cast<unsigned long long>(device.calls), name);
     return device.fail_with;
   }
   return 0;
@@ -38,22 +39,21 @@ struct Text {
   const char* name;
   const char* text;
 };
-constexpr Text kTexts[] = {
-    {0, "CUDA_SUCCESS", "no error"},
-    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-    {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
-    {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
-    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-    {600, "CUDA_ERROR_NOT_READY", "device not ready"},
-    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
-    {702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
-    {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
-    {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-    {999, "CUDA_ERROR_UNKNOWN", "unknown error"}};
+constexpr Text kTexts[] = {{0, "CUDA_SUCCESS", "no error"},
+                           {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+                           {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+                           {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+                           {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+                           {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+                           {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+                           {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+                           {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+                           {600, "CUDA_ERROR_NOT_READY", "device not ready"},
+                           {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+                           {702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+                           {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
+                           {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+                           {999, "CUDA_ERROR_UNKNOWN", "unknown error"}};
 
 const Text* text_of(int code) {
   for (const Text& one : kTexts)

@@ -22,12 +22,12 @@ BP_CUDA_DRIVER(BP_EMULATOR_DECLARE)
 #undef BP_EMULATOR_DECLARE
 }
 
-#define BP_EMULATOR_ENTER(name)                                \
-  std::lock_guard lock(::emulator::Device::instance().mutex);  \
+#define BP_EMULATOR_ENTER(name)                               \
+  std::lock_guard lock(::emulator::Device::instance().mutex); \
   if (const int failed = ::emulator::enter(#name)) return failed
 
-#define BP_EMULATOR_ENTER_CONTEXT(name)                                \
-  BP_EMULATOR_ENTER(name);                                             \
-  ::emulator::Context* const context = ::emulator::current_context();  \
-  if (!context) return 201;                                            \
+#define BP_EMULATOR_ENTER_CONTEXT(name)                               \
+  BP_EMULATOR_ENTER(name);                                            \
+  ::emulator::Context* const context = ::emulator::current_context(); \
+  if (!context) return 201;                                           \
   if (context->lost) return context->lost->code

@@ -16,7 +16,8 @@ uint64_t address_of(Warp& warp, const Instruction& instruction, int lane) {
 void load(Warp& warp, const Instruction& instruction) {
   each_lane(warp.mask(), [&](int lane) {
     uint8_t bytes[16];
-    warp.read(instruction, lane, address_of(warp, instruction, lane), bytes, uint32_t{instruction.width} * instruction.count);
+    warp.read(instruction, lane, address_of(warp, instruction, lane), bytes,
+              uint32_t{instruction.width} * instruction.count);
     for (uint32_t k = 0; k < instruction.count; ++k) {
       uint64_t value = 0;
       std::memcpy(&value, bytes + k * instruction.width, instruction.width);
@@ -32,7 +33,8 @@ void store(Warp& warp, const Instruction& instruction) {
     uint8_t bytes[16];
     for (uint32_t k = 0; k < instruction.count; ++k)
       std::memcpy(bytes + k * instruction.width, warp.column(instruction.in[k + 1]) + lane, instruction.width);
-    warp.write(instruction, lane, address_of(warp, instruction, lane), bytes, uint32_t{instruction.width} * instruction.count);
+    warp.write(instruction, lane, address_of(warp, instruction, lane), bytes,
+               uint32_t{instruction.width} * instruction.count);
   });
 }
 
@@ -77,11 +79,14 @@ void check_members(Warp& warp, const Instruction& instruction, uint32_t members)
   };
   const uint32_t missing = members & ~warp.mask(), strange = warp.mask() & ~members;
   if (missing && (missing & warp.launched()) == missing)
-    warp.fail(instruction, std::countr_zero(warp.mask()), kLaunchFailed, "wrong mask of lanes: it names " + named(missing) + ", which do not take part");
+    warp.fail(instruction, std::countr_zero(warp.mask()), kLaunchFailed,
+              "wrong mask of lanes: it names " + named(missing) + ", which do not take part");
   if (missing)
-    warp.fail(instruction, std::countr_zero(warp.mask()), kLaunchFailed, "wrong mask of lanes: it names " + named(missing) + ", which the block has not");
+    warp.fail(instruction, std::countr_zero(warp.mask()), kLaunchFailed,
+              "wrong mask of lanes: it names " + named(missing) + ", which the block has not");
   if (strange)
-    warp.fail(instruction, std::countr_zero(strange), kLaunchFailed, "wrong mask of lanes: " + named(strange) + " take part unnamed");
+    warp.fail(instruction, std::countr_zero(strange), kLaunchFailed,
+              "wrong mask of lanes: " + named(strange) + " take part unnamed");
 }
 
 enum class Shuffle { kUp, kDown, kButterfly, kIndex };
@@ -104,7 +109,8 @@ void shuffle(Warp& warp, const Instruction& instruction) {
     if (kMode == Shuffle::kIndex) from = first | (b & ~segment), inside = from <= last;
     if (!inside) from = lane;
     if (!(warp.mask() >> from & 1))
-      warp.fail(instruction, lane, kLaunchFailed, "reads lane " + std::to_string(from) + ", which does not take part in the shuffle");
+      warp.fail(instruction, lane, kLaunchFailed,
+                "reads lane " + std::to_string(from) + ", which does not take part in the shuffle");
     taken[lane] = static_cast<uint32_t>(value[from]);
     bits |= uint32_t{inside} << lane;
   });
@@ -117,7 +123,8 @@ enum class Vote { kAll, kAny, kUniform, kBallot };
 
 template <Vote kVote>
 void vote(Warp& warp, const Instruction& instruction) {
-  check_members(warp, instruction, static_cast<uint32_t>(warp.column(instruction.in[1])[std::countr_zero(warp.mask())]));
+  check_members(warp, instruction,
+                static_cast<uint32_t>(warp.column(instruction.in[1])[std::countr_zero(warp.mask())]));
   const uint32_t votes = static_cast<uint32_t>(*warp.column(instruction.in[0])) & warp.mask();
   if (kVote == Vote::kBallot) {
     uint64_t* out = warp.column(instruction.out[0]);
@@ -125,7 +132,12 @@ void vote(Warp& warp, const Instruction& instruction) {
     return;
   }
   const bool all = votes == warp.mask(), any = votes != 0;
-  set_predicate(warp, instruction.out[0], (kVote == Vote::kAll ? all : kVote == Vote::kAny ? any : all || !any) ? ~0u : 0);
+  set_predicate(warp, instruction.out[0],
+                (kVote == Vote::kAll   ? all
+                 : kVote == Vote::kAny ? any
+                                       : all || !any)
+                    ? ~0u
+                    : 0);
 }
 
 void active_mask(Warp& warp, const Instruction& instruction) {
@@ -134,7 +146,8 @@ void active_mask(Warp& warp, const Instruction& instruction) {
 }
 void nothing(Warp&, const Instruction&) {}
 void sync_warp(Warp& warp, const Instruction& instruction) {
-  check_members(warp, instruction, static_cast<uint32_t>(warp.column(instruction.in[0])[std::countr_zero(warp.mask())]));
+  check_members(warp, instruction,
+                static_cast<uint32_t>(warp.column(instruction.in[0])[std::countr_zero(warp.mask())]));
   warp.sync_warp();
 }
 void trap(Warp& warp, const Instruction& instruction) {
@@ -145,7 +158,8 @@ void trap(Warp& warp, const Instruction& instruction) {
 
 void add_memory_handlers(Handlers& h) {
   h["ld"] = load, h["st"] = store;
-  add_atomics<int32_t>(h, "s32"), add_atomics<uint32_t>(h, "u32"), add_atomics<uint64_t>(h, "u64"), add_atomics<float>(h, "f32");
+  add_atomics<int32_t>(h, "s32"), add_atomics<uint32_t>(h, "u32"), add_atomics<uint64_t>(h, "u64"),
+      add_atomics<float>(h, "f32");
   add_atomics<double>(h, "f64"), add_atomics<int64_t>(h, "s64");
   add_atomic_bits<uint32_t>(h, "b32"), add_atomic_bits<uint64_t>(h, "b64");
 }
@@ -156,7 +170,8 @@ void add_warp_handlers(Handlers& h) {
   h["vote.sync.all.pred"] = vote<Vote::kAll>, h["vote.sync.any.pred"] = vote<Vote::kAny>;
   h["vote.sync.uni.pred"] = vote<Vote::kUniform>, h["vote.sync.ballot.b32"] = vote<Vote::kBallot>;
   h["activemask.b32"] = active_mask, h["bar.warp.sync"] = sync_warp, h["trap"] = trap;
-  for (const char* fence : {"membar.gl", "membar.cta", "membar.sys", "fence.acq_rel.gpu", "fence.sc.gpu", "fence.acq_rel.cta"})
+  for (const char* fence :
+       {"membar.gl", "membar.cta", "membar.sys", "fence.acq_rel.gpu", "fence.sc.gpu", "fence.acq_rel.cta"})
     h[fence] = nothing;
 }
 

@@ -26,8 +26,10 @@ T kept(T x) {
 template <class T>
 T canonical(T x) {
   if (x == x) return x;
-  if constexpr (sizeof(T) == 4) return std::bit_cast<float>(0x7fffffffu);
-  else return std::bit_cast<double>(uint64_t{0x7ff8000000000000});
+  if constexpr (sizeof(T) == 4)
+    return std::bit_cast<float>(0x7fffffffu);
+  else
+    return std::bit_cast<double>(uint64_t{0x7ff8000000000000});
 }
 template <class T>
 T flushed(T x) {
@@ -36,14 +38,22 @@ T flushed(T x) {
 
 template <class T, int kRound>
 void add_rounded(Handlers& h, const std::string& r, const std::string& t) {
-  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) + kept(b); })); }, T, T, T>(h, "add" + r + t);
-  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) - kept(b); })); }, T, T, T>(h, "sub" + r + t);
-  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) * kept(b); })); }, T, T, T>(h, "mul" + r + t);
-  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) / kept(b); })); }, T, T, T>(h, "div" + r + t);
-  enter_handler<[](T a, T b, T c) { return canonical(rounded<kRound, T>([&] { return std::fma(kept(a), kept(b), kept(c)); })); },
+  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) + kept(b); })); }, T, T, T>(
+      h, "add" + r + t);
+  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) - kept(b); })); }, T, T, T>(
+      h, "sub" + r + t);
+  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) * kept(b); })); }, T, T, T>(
+      h, "mul" + r + t);
+  enter_handler<[](T a, T b) { return canonical(rounded<kRound, T>([&] { return kept(a) / kept(b); })); }, T, T, T>(
+      h, "div" + r + t);
+  enter_handler<[](T a, T b, T c) {
+    return canonical(rounded<kRound, T>([&] { return std::fma(kept(a), kept(b), kept(c)); }));
+  },
                 T, T, T, T>(h, "fma" + r + t);
-  enter_handler<[](T a) { return canonical(rounded<kRound, T>([&] { return std::sqrt(kept(a)); })); }, T, T>(h, "sqrt" + r + t);
-  enter_handler<[](T a) { return canonical(rounded<kRound, T>([&] { return T{1} / kept(a); })); }, T, T>(h, "rcp" + r + t);
+  enter_handler<[](T a) { return canonical(rounded<kRound, T>([&] { return std::sqrt(kept(a)); })); }, T, T>(
+      h, "sqrt" + r + t);
+  enter_handler<[](T a) { return canonical(rounded<kRound, T>([&] { return T{1} / kept(a); })); }, T, T>(h,
+                                                                                                         "rcp" + r + t);
 }
 
 template <class T>
@@ -88,7 +98,8 @@ void add_float_handlers(Handlers& h) {
   enter_handler<[](float a) { return canonical(std::log2(a)); }, float, float>(h, "lg2.approx.f32");
   enter_handler<[](float a) { return canonical(std::sin(a)); }, float, float>(h, "sin.approx.f32");
   enter_handler<[](float a) { return canonical(std::cos(a)); }, float, float>(h, "cos.approx.f32");
-  enter_handler<[](float a) { return canonical(flushed(std::exp2(flushed(a)))); }, float, float>(h, "ex2.approx.ftz.f32");
+  enter_handler<[](float a) { return canonical(flushed(std::exp2(flushed(a)))); }, float, float>(h,
+                                                                                                 "ex2.approx.ftz.f32");
   enter_handler<[](float a) { return canonical(std::log2(flushed(a))); }, float, float>(h, "lg2.approx.ftz.f32");
 }
 

@@ -7,17 +7,19 @@
 namespace emulator {
 namespace {
 
-constexpr uint64_t kTurn = 4096;                  // instructions of a warp before another may run
+constexpr uint64_t kTurn = 4096;                    // instructions of a warp before another may run
 constexpr uint64_t kMostSteps = uint64_t{1} << 34;  // of a block: beyond it, it never ends
 
 void run_block(const Launch& launch, uint64_t number, std::mt19937_64& random) {
   Block block{launch, {}, 0, {}, {}, {}};
-  block.index = {static_cast<uint32_t>(number % launch.grid.x), static_cast<uint32_t>(number / launch.grid.x % launch.grid.y),
+  block.index = {static_cast<uint32_t>(number % launch.grid.x),
+                 static_cast<uint32_t>(number / launch.grid.x % launch.grid.y),
                  static_cast<uint32_t>(number / launch.grid.x / launch.grid.y)};
   const size_t shared = launch.function->shared_bytes + launch.dynamic_shared;
   block.shared.resize(shared), block.shared_written.resize(shared), block.touches.resize(shared);
   std::vector<std::unique_ptr<Warp>> warps;
-  for (uint32_t w = 0; w * uint64_t{kLanes} < launch.block.count(); ++w) warps.push_back(std::make_unique<Warp>(block, w));
+  for (uint32_t w = 0; w * uint64_t{kLanes} < launch.block.count(); ++w)
+    warps.push_back(std::make_unique<Warp>(block, w));
   uint64_t steps = 0;
   std::vector<Warp*> running;
   while (true) {

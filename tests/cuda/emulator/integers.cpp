@@ -1,4 +1,5 @@
-// Integer arithmetic, logic and shifts (PTX ISA, sections "Integer Arithmetic", "Extended-Precision" and "Logic and Shift").
+// Integer arithmetic, logic and shifts (PTX ISA, sections "Integer Arithmetic", "Extended-Precision" and "Logic and
+// Shift").
 #include <limits>
 
 #include "lanes.hpp"
@@ -7,10 +8,10 @@ namespace emulator {
 namespace {
 
 template <class T>
-using Wide = std::conditional_t<
-    sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
-    std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
-                       std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>>;
+using Wide =
+    std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+                       std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+                                          std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>>;
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
 
@@ -35,21 +36,28 @@ T rest(T a, T b) {
 
 template <class T>
 void add_of(Handlers& h, const std::string& t) {
-  enter_handler<[](T a, T b) { return wrap<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }, T, T, T>(h, "add." + t);
-  enter_handler<[](T a, T b) { return wrap<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }, T, T, T>(h, "sub." + t);
-  enter_handler<[](T a, T b) { return wrap<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }, T, T, T>(h, "mul.lo." + t);
-  enter_handler<[](T a, T b) { return static_cast<T>(Wide<T>{a} * Wide<T>{b} >> 8 * sizeof(T)); }, T, T, T>(h, "mul.hi." + t);
+  enter_handler<[](T a, T b) { return wrap<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }, T, T, T>(
+      h, "add." + t);
+  enter_handler<[](T a, T b) { return wrap<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }, T, T, T>(
+      h, "sub." + t);
+  enter_handler<[](T a, T b) { return wrap<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }, T, T, T>(
+      h, "mul.lo." + t);
+  enter_handler<[](T a, T b) { return static_cast<T>(Wide<T>{a} * Wide<T>{b} >> 8 * sizeof(T)); }, T, T, T>(
+      h, "mul.hi." + t);
   enter_handler<[](T a, T b, T c) {
     return wrap<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b) + static_cast<uint64_t>(c));
-  }, T, T, T, T>(h, "mad.lo." + t);
+  },
+                T, T, T, T>(h, "mad.lo." + t);
   enter_handler<[](T a, T b, T c) {
     return wrap<T>(static_cast<uint64_t>(Wide<T>{a} * Wide<T>{b} >> 8 * sizeof(T)) + static_cast<uint64_t>(c));
-  }, T, T, T, T>(h, "mad.hi." + t);
+  },
+                T, T, T, T>(h, "mad.hi." + t);
   if constexpr (sizeof(T) < 8) {
     enter_handler<[](T a, T b) { return Wide<T>{a} * Wide<T>{b}; }, Wide<T>, T, T>(h, "mul.wide." + t);
     enter_handler<[](T a, T b, Wide<T> c) {
       return wrap<Wide<T>>(static_cast<uint64_t>(Wide<T>{a} * Wide<T>{b}) + static_cast<uint64_t>(c));
-    }, Wide<T>, T, T, Wide<T>>(h, "mad.wide." + t);
+    },
+                  Wide<T>, T, T, Wide<T>>(h, "mad.wide." + t);
   }
   enter_handler<quotient<T>, T, T, T>(h, "div." + t);
   enter_handler<rest<T>, T, T, T>(h, "rem." + t);
@@ -57,13 +65,15 @@ void add_of(Handlers& h, const std::string& t) {
   enter_handler<[](T a, T b) { return b < a ? a : b; }, T, T, T>(h, "max." + t);
   if constexpr (std::is_signed_v<T>) {
     enter_handler<[](T a) { return wrap<T>(0 - static_cast<uint64_t>(a)); }, T, T>(h, "neg." + t);
-    enter_handler<[](T a) { return wrap<T>(a < 0 ? 0 - static_cast<uint64_t>(a) : static_cast<uint64_t>(a)); }, T, T>(h, "abs." + t);
+    enter_handler<[](T a) { return wrap<T>(a < 0 ? 0 - static_cast<uint64_t>(a) : static_cast<uint64_t>(a)); }, T, T>(
+        h, "abs." + t);
   }
   // Shifts by the width and more leave zeros, or signs.
   enter_handler<[](T a, uint32_t n) {
     constexpr uint32_t kBits = 8 * sizeof(T);
     return static_cast<T>(n < kBits ? a >> n : std::is_signed_v<T> ? a >> (kBits - 1) : 0);
-  }, T, T, uint32_t>(h, "shr." + t);
+  },
+                T, T, uint32_t>(h, "shr." + t);
 }
 
 template <class T>
@@ -73,7 +83,8 @@ void add_bits(Handlers& h, const std::string& t) {
   enter_handler<[](T a, T b) { return a | b; }, T, T, T>(h, "or." + t);
   enter_handler<[](T a, T b) { return a ^ b; }, T, T, T>(h, "xor." + t);
   enter_handler<[](T a) { return static_cast<T>(~a); }, T, T>(h, "not." + t);
-  enter_handler<[](T a, uint32_t n) { return n < kBits ? static_cast<T>(a << n) : T{0}; }, T, T, uint32_t>(h, "shl." + t);
+  enter_handler<[](T a, uint32_t n) { return n < kBits ? static_cast<T>(a << n) : T{0}; }, T, T, uint32_t>(h,
+                                                                                                           "shl." + t);
   h["shr." + t] = apply<[](T a, uint32_t n) { return n < kBits ? static_cast<T>((a >> n)) : T{0}; }, T, T, uint32_t>;
   if constexpr (sizeof(T) >= 4) {
     enter_handler<[](T a) { return std::countl_zero(a); }, uint32_t, T>(h, "clz." + t);
@@ -82,13 +93,15 @@ void add_bits(Handlers& h, const std::string& t) {
       T reversed = 0;
       for (uint32_t k = 0; k < kBits; ++k) reversed |= (a >> k & 1) << (kBits - 1 - k);
       return reversed;
-    }, T, T>(h, "brev." + t);
+    },
+                  T, T>(h, "brev." + t);
     enter_handler<[](T a, T b, uint32_t from, uint32_t length) {
       from &= 255, length &= 255;
       const T ones = length >= kBits ? ~T{0} : (T{1} << length) - 1;
       const T field = from < kBits ? ones << from : 0;
       return (b & ~field) | ((from < kBits ? a << from : 0) & field);
-    }, T, T, T, uint32_t, uint32_t>(h, "bfi." + t);
+    },
+                  T, T, T, uint32_t, uint32_t>(h, "bfi." + t);
   }
 }
 
@@ -104,7 +117,8 @@ void add_extract(Handlers& h, const std::string& t) {
     const uint32_t kept = from < kBits ? std::min(length, kBits - from) : 0;
     const U ones = kept >= kBits ? ~U{0} : (U{1} << kept) - 1;
     return static_cast<T>((bits & ones) | (sign ? ~ones : 0));
-  }, T, T, uint32_t, uint32_t>(h, "bfe." + t);
+  },
+                T, T, uint32_t, uint32_t>(h, "bfe." + t);
 }
 
 uint32_t permuted(uint32_t a, uint32_t b, uint32_t choice) {
@@ -132,7 +146,8 @@ void with_carry(Warp& warp, const Instruction& instruction, F terms) {
   });
 }
 
-template <class T, bool kTakes, bool kGives, bool kSubtracts, int kProduct>  // kProduct: 0 none, 1 its low part, 2 its high
+template <class T, bool kTakes, bool kGives, bool kSubtracts,
+          int kProduct>  // kProduct: 0 none, 1 its low part, 2 its high
 void extended(Warp& warp, const Instruction& instruction) {
   const uint64_t *a = warp.column(instruction.in[0]), *b = warp.column(instruction.in[1]);
   const uint64_t* c = kProduct ? warp.column(instruction.in[2]) : b;
@@ -171,21 +186,25 @@ void add_integer_handlers(Handlers& h) {
   add_of<int16_t>(h, "s16"), add_of<uint16_t>(h, "u16"), add_of<int32_t>(h, "s32"), add_of<uint32_t>(h, "u32");
   add_of<int64_t>(h, "s64"), add_of<uint64_t>(h, "u64");
   add_bits<uint16_t>(h, "b16"), add_bits<uint32_t>(h, "b32"), add_bits<uint64_t>(h, "b64");
-  add_extract<int32_t>(h, "s32"), add_extract<uint32_t>(h, "u32"), add_extract<int64_t>(h, "s64"), add_extract<uint64_t>(h, "u64");
+  add_extract<int32_t>(h, "s32"), add_extract<uint32_t>(h, "u32"), add_extract<int64_t>(h, "s64"),
+      add_extract<uint64_t>(h, "u64");
   add_extended<uint32_t>(h, "u32"), add_extended<int32_t>(h, "s32");
   enter_handler<permuted, uint32_t, uint32_t, uint32_t, uint32_t>(h, "prmt.b32");
   enter_handler<[](uint32_t a, uint32_t b, uint32_t n) {
     return static_cast<uint32_t>(((uint64_t{b} << 32 | a) << (n & 31) >> 32));
-  }, uint32_t, uint32_t, uint32_t, uint32_t>(h, "shf.l.wrap.b32");
+  },
+                uint32_t, uint32_t, uint32_t, uint32_t>(h, "shf.l.wrap.b32");
   enter_handler<[](uint32_t a, uint32_t b, uint32_t n) {
     return static_cast<uint32_t>(((uint64_t{b} << 32 | a) >> (n & 31)));
-  }, uint32_t, uint32_t, uint32_t, uint32_t>(h, "shf.r.wrap.b32");
+  },
+                uint32_t, uint32_t, uint32_t, uint32_t>(h, "shf.r.wrap.b32");
   enter_handler<[](uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
     uint32_t result = 0;
     for (uint32_t k = 0; k < 8; ++k)
       if ((table >> k) & 1) result |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
     return result;
-  }, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>(h, "lop3.b32");
+  },
+                uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>(h, "lop3.b32");
 }
 
 }  // namespace emulator

@@ -52,7 +52,8 @@ void apply(Warp& warp, const Instruction& instruction) {
   [&]<size_t... I>(std::index_sequence<I...>) {
     const uint64_t* in[] = {warp.column(instruction.in[I])...};
     each_lane(warp.mask(), [&](int lane) { set_slot<D>(out, lane, static_cast<D>(F(slot<A>(in[I], lane)...))); });
-  }(std::index_sequence_for<A...>());
+  }
+  (std::index_sequence_for<A...>());
 }
 template <auto F, class D, class... A>
 void enter_handler(Handlers& handlers, const std::string& name) {

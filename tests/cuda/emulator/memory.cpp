@@ -62,8 +62,9 @@ bool Memory::free(uint64_t address) {
   if (found == blocks_.end()) return false;
   std::memset(states_ + (address - base_), kFreed, found->second.size);
   in_use_ -= found->second.size;
-  if (found->second.size > (1 << 20)) // a large block's pages go back to the system
-    madvise(reinterpret_cast<void*>((address + 4095) / 4096 * 4096), found->second.size / 4096 * 4096 - 4096, MADV_DONTNEED);
+  if (found->second.size > (1 << 20))  // a large block's pages go back to the system
+    madvise(reinterpret_cast<void*>((address + 4095) / 4096 * 4096), found->second.size / 4096 * 4096 - 4096,
+            MADV_DONTNEED);
   freed_[address] = found->second;
   blocks_.erase(found);
   return true;
@@ -88,7 +89,8 @@ std::string Memory::describe(uint64_t address) const {
     const auto& [begin, block] = *std::prev(after);
     const uint64_t into = address - begin;
     if (into >= block.size + kGap) return "";
-    const std::string of = "the " + std::string(kind) + "block of " + std::to_string(block.size) + " bytes (" + block.what + ")";
+    const std::string of =
+        "the " + std::string(kind) + "block of " + std::to_string(block.size) + " bytes (" + block.what + ")";
     return into < block.size ? "byte " + std::to_string(into) + " of " + of
                              : std::to_string(into - block.size) + " bytes behind " + of;
   };
@@ -100,8 +102,9 @@ std::string Memory::describe(uint64_t address) const {
 void Memory::refuse(const char* verb, uint64_t address, uint64_t size, uint64_t at) const {
   const bool inside = contains(address + at);
   const uint8_t state = inside ? states_[address + at - base_] : uint8_t{kOutside};
-  const char* what = state == kAllocated ? "memory that nothing has written" : state == kFreed ? "memory after its free"
-                                                                                               : "memory out of bounds";
+  const char* what = state == kAllocated ? "memory that nothing has written"
+                     : state == kFreed   ? "memory after its free"
+                                         : "memory out of bounds";
   throw Fault(kIllegalAddress, std::string(verb) + " " + std::to_string(size) + " bytes of " + what + ": " +
                                    (inside ? describe(address + at) : "not an address of the device"));
 }

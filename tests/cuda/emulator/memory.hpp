@@ -1,7 +1,7 @@
 // The device's memory: one range of the process's addresses, with a byte of state per byte.
 //
-// Blocks are far enough from each other that no access of one instruction reaches from one into the next; a freed block is
-// handed out again only when everything behind it has been. Not locked: the driver's one lock is held.
+// Blocks are far enough from each other that no access of one instruction reaches from one into the next; a freed block
+// is handed out again only when everything behind it has been. Not locked: the driver's one lock is held.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,8 @@ class Reader {
       const size_t stop = text_.find_first_of(";{", at_);
       if (stop == std::string_view::npos) refuse(line(), "a declaration without an end");
       const std::string_view head = text_.substr(begin, stop - begin);
-      const bool function = head.find(".entry") != std::string_view::npos || head.find(".func") != std::string_view::npos;
+      const bool function =
+          head.find(".entry") != std::string_view::npos || head.find(".func") != std::string_view::npos;
       function ? read_function(head, stop) : read_variable(begin);
     }
   }
@@ -67,7 +68,8 @@ class Reader {
     }
   }
   uint32_t line() {
-    counted_line_ += static_cast<uint32_t>(std::count(text_.begin() + static_cast<ptrdiff_t>(counted_), text_.begin() + static_cast<ptrdiff_t>(at_), '\n'));
+    counted_line_ += static_cast<uint32_t>(std::count(text_.begin() + static_cast<ptrdiff_t>(counted_),
+                                                      text_.begin() + static_cast<ptrdiff_t>(at_), '\n'));
     counted_ = at_;
     return counted_line_;
   }
@@ -122,12 +124,14 @@ class Reader {
     }
   }
   static bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
-    return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.substr(0, word.size()) == word; });
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return text.substr(0, word.size()) == word; });
   }
 
   // Device memory of the module: zeros, or the initialiser's values.
   void define(const Declaration& declared) {
-    const uint64_t address = Memory::instance().allocate(std::max<uint32_t>(declared.bytes, 1), "variable " + declared.name);
+    const uint64_t address =
+        Memory::instance().allocate(std::max<uint32_t>(declared.bytes, 1), "variable " + declared.name);
     if (address == 0) throw Fault(2, "no memory for variable " + declared.name);
     auto* bytes = reinterpret_cast<char*>(address);
     std::memset(bytes, 0, declared.bytes);
@@ -179,7 +183,8 @@ Declaration declaration(std::string_view text) {
   text = trimmed(text);
   if (const size_t equals = text.find('='); equals != std::string_view::npos) {
     made.values = trimmed(text.substr(equals + 1));
-    if (!made.values.empty() && made.values.front() == '{') made.values = made.values.substr(1, made.values.rfind('}') - 1);
+    if (!made.values.empty() && made.values.front() == '{')
+      made.values = made.values.substr(1, made.values.rfind('}') - 1);
     text = trimmed(text.substr(0, equals));
   }
   while (!text.empty() && text.front() == '.') {
@@ -207,8 +212,10 @@ bool is_number(std::string_view text) {
 
 uint64_t number(std::string_view text) {
   const std::string word(text);
-  if (word.size() > 2 && word[0] == '0' && (word[1] == 'f' || word[1] == 'F')) return std::stoull(word.substr(2), nullptr, 16);
-  if (word.size() > 2 && word[0] == '0' && (word[1] == 'd' || word[1] == 'D')) return std::stoull(word.substr(2), nullptr, 16);
+  if (word.size() > 2 && word[0] == '0' && (word[1] == 'f' || word[1] == 'F'))
+    return std::stoull(word.substr(2), nullptr, 16);
+  if (word.size() > 2 && word[0] == '0' && (word[1] == 'd' || word[1] == 'D'))
+    return std::stoull(word.substr(2), nullptr, 16);
   if (!word.empty() && word[0] == '-') return 0 - std::stoull(word.substr(1), nullptr, 0);
   return std::stoull(word, nullptr, 0);
 }

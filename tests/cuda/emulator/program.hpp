@@ -24,7 +24,25 @@ struct Fault : std::runtime_error {
   int code;
 };
 
-enum class Type : uint8_t { kNone, kPred, kU8, kU16, kU32, kU64, kS8, kS16, kS32, kS64, kB8, kB16, kB32, kB64, kF16, kF32, kF64 };
+enum class Type : uint8_t {
+  kNone,
+  kPred,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kB8,
+  kB16,
+  kB32,
+  kB64,
+  kF16,
+  kF32,
+  kF64
+};
 uint32_t size_of(Type type);
 
 enum class Space : uint8_t { kGeneric, kGlobal, kShared, kLocal, kParam };

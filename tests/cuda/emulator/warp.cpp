@@ -114,7 +114,8 @@ Warp::State Warp::run(uint64_t steps) {
   return state();
 }
 
-// One instruction that has a guard or changes the place. False: the lanes no longer stand together; each knows its place.
+// One instruction that has a guard or changes the place. False: the lanes no longer stand together; each knows its
+// place.
 bool Warp::step(const Instruction& instruction, uint32_t& pc) {
   const uint32_t all = mask_;
   uint32_t active = all;
@@ -155,8 +156,8 @@ bool Warp::step(const Instruction& instruction, uint32_t& pc) {
         break;
       default:  // a barrier: the lanes of a warp must all come to the same one
         if (barrier_ && barrier_ != &instruction)
-          fail(instruction, lane, kLaunchFailed, "divergent barrier: lanes of this warp wait at line " +
-                                                     std::to_string(barrier_->line));
+          fail(instruction, lane, kLaunchFailed,
+               "divergent barrier: lanes of this warp wait at line " + std::to_string(barrier_->line));
         barrier_ = &instruction;
         waiting_ |= 1u << lane;
         at.pc = pc + 1;
@@ -164,7 +165,8 @@ bool Warp::step(const Instruction& instruction, uint32_t& pc) {
   }
   // Lanes that have ended, or stand elsewhere for good, never come.
   if (barrier_ && (live_ & ~waiting_) == 0 && waiting_ != launched_)
-    fail(*barrier_, std::countr_zero(waiting_), kLaunchFailed, "divergent barrier: not all lanes of the warp come to it");
+    fail(*barrier_, std::countr_zero(waiting_), kLaunchFailed,
+         "divergent barrier: not all lanes of the warp come to it");
   return false;
 }
 
@@ -191,14 +193,17 @@ void Warp::touch_shared(const Instruction& instruction, int lane, uint64_t offse
     const bool race = together(touch.writer, touch.write_time, touch.write_warp_time) ||
                       (writes && together(touch.reader, touch.read_time, touch.read_warp_time));
     if (race)
-      fail(instruction, lane, kLaunchFailed,
-           "race on shared memory: byte " + std::to_string(k) + " was " +
-               (together(touch.writer, touch.write_time, touch.write_warp_time) ? "written" : "read") + " by thread " +
-               std::to_string((together(touch.writer, touch.write_time, touch.write_warp_time) ? touch.writer : touch.reader) - 1) +
-               " with no barrier between");
+      fail(
+          instruction, lane, kLaunchFailed,
+          "race on shared memory: byte " + std::to_string(k) + " was " +
+              (together(touch.writer, touch.write_time, touch.write_warp_time) ? "written" : "read") + " by thread " +
+              std::to_string(
+                  (together(touch.writer, touch.write_time, touch.write_warp_time) ? touch.writer : touch.reader) - 1) +
+              " with no barrier between");
     if (!writes && !block_.shared_written[k])
       fail(instruction, lane, kLaunchFailed,
-           "reads " + std::to_string(size) + " bytes of shared memory that nothing has written, at " + std::to_string(offset));
+           "reads " + std::to_string(size) + " bytes of shared memory that nothing has written, at " +
+               std::to_string(offset));
     if (writes) {
       touch.writer = me, touch.write_time = block_.time, touch.write_warp_time = time_;
       block_.shared_written[k] = 1;
@@ -213,16 +218,18 @@ void Warp::touch_shared(const Instruction& instruction, int lane, uint64_t offse
 uint8_t* Warp::bytes(const Instruction& instruction, int lane, uint64_t address, uint32_t size, bool writes) {
   Space space = instruction.space;
   if (address % size != 0)
-    fail(instruction, lane, kMisaligned, "an access of " + std::to_string(size) + " bytes at an address that is " +
-                                             std::to_string(address % size) + " more than a multiple of it");
+    fail(instruction, lane, kMisaligned,
+         "an access of " + std::to_string(size) + " bytes at an address that is " + std::to_string(address % size) +
+             " more than a multiple of it");
   if (space == Space::kGeneric) {
     if (address - kSharedWindow < kWindow) space = Space::kShared, address -= kSharedWindow;
     if (address - kLocalWindow < kWindow) space = Space::kLocal, address -= kLocalWindow;
   }
   if (space == Space::kShared) {
     if (address + size > block_.shared.size())
-      fail(instruction, lane, kIllegalAddress, "shared memory out of bounds: byte " + std::to_string(address) + " of " +
-                                                   std::to_string(block_.shared.size()));
+      fail(instruction, lane, kIllegalAddress,
+           "shared memory out of bounds: byte " + std::to_string(address) + " of " +
+               std::to_string(block_.shared.size()));
     touch_shared(instruction, lane, address, size, writes);
     return block_.shared.data() + address;
   }

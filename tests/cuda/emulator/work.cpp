@@ -12,7 +12,8 @@ constexpr uint64_t kMostThreads = 1024, kMostShared = 48 << 10;
 
 Stream* find_stream(driver::Stream handle) {
   auto& streams = Device::instance().streams;
-  const auto found = std::find_if(streams.begin(), streams.end(), [&](const auto& one) { return one.get() == reinterpret_cast<Stream*>(handle); });
+  const auto found = std::find_if(streams.begin(), streams.end(),
+                                  [&](const auto& one) { return one.get() == reinterpret_cast<Stream*>(handle); });
   return found == streams.end() ? nullptr : found->get();
 }
 
@@ -68,7 +69,8 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, 
     Device::instance().record(*on, [=] { copy_in(to, from, bytes); });
   } else {
     const auto* begin = static_cast<const char*>(from);
-    Device::instance().record(*on, [to, bytes, held = std::vector<char>(begin, begin + bytes)] { copy_in(to, held.data(), bytes); });
+    Device::instance().record(
+        *on, [to, bytes, held = std::vector<char>(begin, begin + bytes)] { copy_in(to, held.data(), bytes); });
   }
   return 0;
 }

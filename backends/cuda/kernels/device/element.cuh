@@ -48,8 +48,9 @@ using Compute = typename ComputeOf<T>::Type;
 
 // The dtypes by the contract's numbers.
 #define BP_CUDA_DTYPES(X)                                                                                           \
-  X(0, bool) X(1, int8_t) X(2, int16_t) X(3, int32_t) X(4, int64_t) X(5, uint8_t) X(6, uint16_t) X(7, uint32_t)      \
-      X(8, uint64_t) X(9, float16) X(10, bfloat16) X(11, float) X(12, double) X(13, complex64) X(14, complex128)
+  X(0, bool)                                                                                                        \
+  X(1, int8_t) X(2, int16_t) X(3, int32_t) X(4, int64_t) X(5, uint8_t) X(6, uint16_t) X(7, uint32_t) X(8, uint64_t) \
+      X(9, float16) X(10, bfloat16) X(11, float) X(12, double) X(13, complex64) X(14, complex128)
 
 template <class T>
 __device__ Compute<T> widen(T x) {

@@ -1,6 +1,6 @@
-// Every op of the registry from one or two elements of a dtype to one, from the lists of codegen. Compiled once per dtype:
-// BP_CUDA_ELEMENT is how an element is stored, BP_CUDA_DTYPE names the dtype that it is computed in, BP_CUDA_OTHER, of a
-// float or a complex dtype, the other one of its precision.
+// Every op of the registry from one or two elements of a dtype to one, from the lists of codegen. Compiled once per
+// dtype: BP_CUDA_ELEMENT is how an element is stored, BP_CUDA_DTYPE names the dtype that it is computed in,
+// BP_CUDA_OTHER, of a float or a complex dtype, the other one of its precision.
 //
 // A kernel for any strides, and one for contiguous operands that moves up to 16 bytes at a time.
 #include "kernels/device/element.cuh"
@@ -22,8 +22,8 @@ constexpr DataFault refusal_of(const char* op) {
   if (same_text(op, "floor_divide") || same_text(op, "remainder")) return DataFault::kDivisorZero;
   return same_text(op, "pow") ? DataFault::kNegativeExponent : DataFault::kNone;
 }
-template <DataFault kRefused>
-__device__ void refuse(DataError* error, C y) {
+template <DataFault kRefused, class Y>
+__device__ void refuse(DataError* error, Y y) {
   if constexpr (kRefused == DataFault::kDivisorZero) {
     if (y == 0) report(error, kRefused, 0);
   } else if constexpr (kRefused == DataFault::kNegativeExponent) {
@@ -97,16 +97,16 @@ struct StoredOf<float> {
 }  // namespace
 }  // namespace backplane::cuda
 
-#define BP_CUDA_KERNELS(op, operands, call)                                                                       \
-  extern "C" __global__ void op##_strided(const __grid_constant__ backplane::cuda::Loop loop) {                   \
-    using namespace backplane::cuda;                                                                              \
-    const auto f = [&loop](C x, C y) { return call; };                                                            \
-    strided<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                                   \
-  }                                                                                                               \
-  extern "C" __global__ void op##_flat(const __grid_constant__ backplane::cuda::Loop loop) {                      \
-    using namespace backplane::cuda;                                                                              \
-    const auto f = [&loop](C x, C y) { return call; };                                                            \
-    flat<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                                      \
+#define BP_CUDA_KERNELS(op, operands, call)                                                     \
+  extern "C" __global__ void op##_strided(const __grid_constant__ backplane::cuda::Loop loop) { \
+    using namespace backplane::cuda;                                                            \
+    const auto f = [&loop](C x, C y) { return call; };                                          \
+    strided<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                 \
+  }                                                                                             \
+  extern "C" __global__ void op##_flat(const __grid_constant__ backplane::cuda::Loop loop) {    \
+    using namespace backplane::cuda;                                                            \
+    const auto f = [&loop](C x, C y) { return call; };                                          \
+    flat<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                    \
   }
 #define BP_CUDA_UNARY(op, function, number) BP_CUDA_KERNELS(op, 1, function(x))
 #define BP_CUDA_BINARY(op, function, number) \

@@ -24,8 +24,8 @@ __device__ void matmul(const Product& call) {
   __shared__ C ys[kTileDepth][kTile];
   const int tx = threadIdx.x % kSide, ty = threadIdx.x / kSide;
   const int64_t row = int64_t{blockIdx.y} * kTile, column = int64_t{blockIdx.x} * kTile;
-  for (uint32_t b = blockIdx.z; b < call.batch.count; b += gridDim.z) {
-    const Offsets at = place(call.batch, b);
+  for (uint32_t b = blockIdx.z; b < call.operands.count; b += gridDim.z) {
+    const Offsets at = place(call.operands, b);
     const T* x = reinterpret_cast<const T*>(call.x) + at.x;
     const T* y = reinterpret_cast<const T*>(call.y) + at.out;
     C sums[kEach][kEach] = {};
@@ -54,12 +54,12 @@ __device__ void matmul(const Product& call) {
       }
       __syncthreads();
     }
-    T* out = reinterpret_cast<T*>(call.out) + int64_t{b} * call.rows * call.columns;
+    T* out = reinterpret_cast<T*>(call.out) + place(call.results, b).out;
     for (int r = 0; r < kEach; ++r)
       for (int c = 0; c < kEach; ++c) {
         const int64_t at_row = row + ty + r * kSide, at_column = column + tx + c * kSide;
         if (at_row < call.rows && at_column < call.columns)
-          out[at_row * call.columns + at_column] = narrow<T>(sums[r][c]);
+          out[at_row * call.out_row + at_column * call.out_column] = narrow<T>(sums[r][c]);
       }
   }
 }

@@ -54,15 +54,11 @@ __device__ void index(const Indexing& indexing) {
 using backplane::cuda::Indexing;
 using backplane::cuda::Loop;
 
-#define BP_CUDA_MOVES(width, type)                                                                          \
-  extern "C" __global__ void copy_##width(const __grid_constant__ Loop loop) {                              \
-    backplane::cuda::copy<type>(loop);                                                                      \
-  }                                                                                                         \
-  extern "C" __global__ void where_##width(const __grid_constant__ Loop loop) {                             \
-    backplane::cuda::where<type>(loop);                                                                     \
-  }                                                                                                         \
-  extern "C" __global__ void index_##width(const __grid_constant__ Indexing indexing) {                     \
-    backplane::cuda::index<type>(indexing);                                                                 \
+#define BP_CUDA_MOVES(width, type)                                                                                    \
+  extern "C" __global__ void copy_##width(const __grid_constant__ Loop loop) { backplane::cuda::copy<type>(loop); }   \
+  extern "C" __global__ void where_##width(const __grid_constant__ Loop loop) { backplane::cuda::where<type>(loop); } \
+  extern "C" __global__ void index_##width(const __grid_constant__ Indexing indexing) {                               \
+    backplane::cuda::index<type>(indexing);                                                                           \
   }
 BP_CUDA_MOVES(1, uint8_t)
 BP_CUDA_MOVES(2, uint16_t)
@@ -70,8 +66,8 @@ BP_CUDA_MOVES(4, uint32_t)
 BP_CUDA_MOVES(8, uint64_t)
 BP_CUDA_MOVES(16, backplane::cuda::Wide)
 
-// Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): words of 32 bits,
-// four for each count from `counter` on.
+// Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): words of 32
+// bits, four for each count from `counter` on.
 extern "C" __global__ void random_words(uint32_t* out, int64_t words, uint64_t key, uint64_t counter) {
   const int64_t blocks = (words + 3) / 4;
   for (int64_t b = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; b < blocks; b += int64_t{gridDim.x} * blockDim.x) {

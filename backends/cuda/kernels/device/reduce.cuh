@@ -1,5 +1,5 @@
-// Reductions of one dtype, positions of extremes and running sums. The order of additions depends on sizes alone, so that
-// a result is the same each time.
+// Reductions of one dtype, positions of extremes and running sums. The order of additions depends on sizes alone, so
+// that a result is the same each time.
 #pragma once
 
 #include "kernels/device/element.cuh"
@@ -182,8 +182,8 @@ __device__ void arg_extreme(const Lines& lines) {
     return x != y ? Op::join(y, x) == x : at_x < at_y;
   };
   for (int64_t line = blockIdx.x; line < lines.count; line += gridDim.x) {
-    const T* x = reinterpret_cast<const T*>(lines.x) + line / lines.inner * lines.length * lines.inner +
-                 line % lines.inner;
+    const T* x =
+        reinterpret_cast<const T*>(lines.x) + line / lines.inner * lines.length * lines.inner + line % lines.inner;
     C best{};
     int64_t found = -1;
     for (int64_t k = threadIdx.x; k < lines.length; k += blockDim.x) {

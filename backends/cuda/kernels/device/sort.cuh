@@ -19,7 +19,8 @@ __device__ bool comes_before(const Sorting& call, const char* line, uint32_t i, 
 }
 
 template <class T>
-__device__ void compare(const Sorting& call, const char* line, uint32_t* order, uint32_t i, uint32_t step, uint32_t run) {
+__device__ void compare(const Sorting& call, const char* line, uint32_t* order, uint32_t i, uint32_t step,
+                        uint32_t run) {
   const uint32_t j = i ^ step;
   if (j <= i) return;
   const uint32_t a = order[i], b = order[j];

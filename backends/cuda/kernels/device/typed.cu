@@ -41,8 +41,8 @@ __device__ void iota(T* out, int64_t count, int64_t begin, int64_t step, complex
   }
 }
 
-// In the order of positions, so that of several values for one element the last one stays, and sums are the same each time:
-// a thread per kept position takes all index positions in turn.
+// In the order of positions, so that of several values for one element the last one stays, and sums are the same each
+// time: a thread per kept position takes all index positions in turn.
 template <bool kAccumulate>
 __device__ void put(const Indexing& indexing) {
   for (uint32_t k = first_index(); k < indexing.kept.count; k += index_step()) {
@@ -65,16 +65,14 @@ __device__ void put(const Indexing& indexing) {
 
 using namespace backplane::cuda;
 
-#define BP_CUDA_REDUCTION(name, Op, Stored, number)                                     \
-  extern "C" __global__ void name##_rows(const __grid_constant__ Reduction call) {      \
-    reduce_rows<Op, Stored, number>(call);                                              \
-  }                                                                                     \
-  extern "C" __global__ void name##_columns(const __grid_constant__ Reduction call) {   \
-    reduce_columns<Op, Stored, number>(call);                                           \
-  }                                                                                     \
-  extern "C" __global__ void name##_chunks(const __grid_constant__ Reduction call) {    \
-    reduce_chunks<Op, Stored>(call);                                                    \
-  }
+#define BP_CUDA_REDUCTION(name, Op, Stored, number)                                   \
+  extern "C" __global__ void name##_rows(const __grid_constant__ Reduction call) {    \
+    reduce_rows<Op, Stored, number>(call);                                            \
+  }                                                                                   \
+  extern "C" __global__ void name##_columns(const __grid_constant__ Reduction call) { \
+    reduce_columns<Op, Stored, number>(call);                                         \
+  }                                                                                   \
+  extern "C" __global__ void name##_chunks(const __grid_constant__ Reduction call) { reduce_chunks<Op, Stored>(call); }
 BP_CUDA_REDUCTION(sum, Sum, T, kDtype)
 BP_CUDA_REDUCTION(prod, Prod, T, kDtype)
 #if BP_CUDA_IS_BOOL
@@ -87,9 +85,7 @@ extern "C" __global__ void iota(T* out, int64_t count, int64_t begin, int64_t st
                                 complex128 real_step, int exact) {
   backplane::cuda::iota(out, count, begin, step, real_begin, real_step, exact != 0);
 }
-extern "C" __global__ void cumsum(const __grid_constant__ Lines lines) {
-  running_sum<T, kDtype>(lines);
-}
+extern "C" __global__ void cumsum(const __grid_constant__ Lines lines) { running_sum<T, kDtype>(lines); }
 extern "C" __global__ void put(const __grid_constant__ Indexing indexing) { backplane::cuda::put<false>(indexing); }
 extern "C" __global__ void put_add(const __grid_constant__ Indexing indexing) { backplane::cuda::put<true>(indexing); }
 
