@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backplane/device.hpp"
+#include "backplane/features.hpp"
 #include "backplane/plugins.hpp"
 #include "backplane/threads.hpp"
 
@@ -46,6 +47,7 @@ int check_devices() {
     ++usable;
     line("ok", fmt::format("device {}: {}, {} MiB, by plugin {}", device.name, device.description,
                            device.properties.total_memory >> 20, device.plugin));
+    line("", fmt::format("  features: {}", fmt::join(features(device.device), " ")));
   }
   return usable;
 }

@@ -22,6 +22,7 @@ bool row_before(const KernelRow* a, const KernelRow* b) {
 // A layer follows a composite through its parts, and an op that takes a function by the rules of that.
 KeySlot layer_slot(const OpEntry& op, const KeyRecord& key) {
   const uint64_t bit = uint64_t{1} << key.bit;
+  if (bit == kProfileKey) return {key.handle, nullptr, &key, nullptr};
   if (bit == kCreationKey && !(op.flags & kCreates)) return {};
   if ((op.flags & BP_OP_COMPOSITE) && !((op.flags & kBatchedWhole) && bit == kLevelKey))
     return {handlers.decomposition, nullptr, &key, nullptr};

@@ -10,9 +10,11 @@
 #include "backplane/op.hpp"
 #include "backplane/placement.hpp"
 #include "backplane/plugins.hpp"
+#include "backplane/stream.hpp"
 #include "backplane/threads.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
+#include "bindings/system/device_argument.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 
@@ -20,15 +22,6 @@ namespace backplane::python {
 namespace {
 
 namespace py = pybind11;
-
-bp_device device_argument(const py::object& object, const char* function) {
-  bp_device device{};
-  const int read = read_device(object.ptr(), &device);
-  if (read < 0) throw py::error_already_set();
-  BP_CHECK(read == 1, TYPE, function, ": argument device: found a value of type ", Py_TYPE(object.ptr())->tp_name,
-           ", expected a device or its name");
-  return device;
-}
 
 py::object device_object(bp_device device) { return py::reinterpret_steal<py::object>(wrap_device(device)); }
 
@@ -258,11 +251,14 @@ void bind_system(py::module_& module) {
     WithoutGil unlocked;
     synchronize(device);
   });
-  module.def("to_device", [](const Tensor& tensor, const py::object& object) {
-    const bp_device device = device_argument(object, "to_device");
-    WithoutGil unlocked;
-    return to_device(tensor, device);
-  });
+  module.def(
+      "to_device",
+      [](const Tensor& tensor, const py::object& object, bool non_blocking) {
+        const bp_device device = device_argument(object, "to_device");
+        WithoutGil unlocked;
+        return to_device(tensor, device, non_blocking);
+      },
+      py::arg("tensor"), py::arg("device"), py::arg("non_blocking") = false);
   module.def("to_bytes", [](const Tensor& tensor) {
     py::bytes bytes = py::reinterpret_steal<py::bytes>(
         PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(tensor.get()->nbytes)));
