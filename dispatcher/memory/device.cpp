@@ -129,16 +129,13 @@ void start(BackendRecord& backend) {
     backend.start_error = error.what();
     return;
   }
-  for (size_t ordinal = 0; ordinal < static_cast<size_t>(count); ++ordinal) {
-    if (ordinal < before.size()) {
-      start_device(backend, static_cast<int32_t>(ordinal), *before[ordinal]);
-      backend.devices.emplace_back(before[ordinal]);
-      continue;
-    }
-    auto device = std::make_unique<Device>();
-    start_device(backend, static_cast<int32_t>(ordinal), *device);
-    backend.devices.push_back(std::move(device));
-    enlist(*backend.devices.back());
+  for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
+    const bool known = static_cast<size_t>(ordinal) < before.size();
+    auto made = known ? nullptr : std::make_unique<Device>();
+    Device& device = known ? *before[static_cast<size_t>(ordinal)] : *made;
+    start_device(backend, ordinal, device);
+    backend.devices.emplace_back(known ? &device : made.release());
+    if (!known) enlist(device);
   }
 }
 

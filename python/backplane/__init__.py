@@ -11,9 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-import os as _os
-
-from . import _core, _dim_forms, _entry_points, _op_methods, _ops, _other_forms, _streams, _syntax, _system, _tensor, _tensor_methods
+from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _streams, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -106,8 +104,6 @@ __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]
 device = Device
 
-for _folder in _entry_points.plugin_folders():
-    _core.offer_plugin_path(_os.fsencode(_folder))
 _core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
 _tensor.add_methods()

@@ -67,3 +67,11 @@ def plugin_folders() -> list[str]:
     which is no folder, so that the report of folders says so."""
     found = [folder_of(value) or f"package {value} of entry point {name}" for text in _texts() for name, value in entries_of(text)]
     return list(dict.fromkeys(found))
+
+
+def offer():
+    """Lets the manifests there be found; a folder that cannot be searched stands in the report with the reason."""
+    from . import _core
+
+    for folder in plugin_folders():
+        _core.offer_plugin_path(os.fsencode(folder))

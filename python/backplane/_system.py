@@ -117,7 +117,7 @@ def devices() -> list[DeviceInfo]:
 
 
 def plugins() -> list[PluginInfo]:
-    """The plugins found beside the library or in BACKPLANE_PLUGIN_PATH, and those loaded."""
+    """The plugins found (docs/reference/manifest.md says where), and those loaded."""
     return [PluginInfo(row) for row in _core.plugins()]
 
 
@@ -386,4 +386,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def add_methods():
+    from ._entry_points import offer
+
+    offer()
     _core.Device.__enter__, _core.Device.__exit__ = _enter_device, _exit_device
