@@ -95,7 +95,7 @@ TEST_F(TensorFiles, DamagedOnesAreRefused) {
       {"", 0, "not a JSON object"},
       {"[]", 0, "not a JSON object"},
       {"{", 0, "not JSON"},
-      {R"({"a":{"b":{"c":{"d":{}}}}})", 0, "deep"},
+      {R"({"a":{"b":{"c":{"d":{"e":{}}}}}})", 0, "deep"},
       {R"({"a":1})", 0, "tensor \"a\""},
       {R"({"a":{"dtype":"F31","shape":[],"data_offsets":[0,4]}})", 4, "dtype"},
       {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, "size -1"},

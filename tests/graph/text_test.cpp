@@ -44,7 +44,7 @@ constexpr const char* kWhole = R"(graph "f" {
   %8: float64[3, batch] "null" = bp::permute_dims(%7, [1, 0])
   %9: float64[3*batch] "null" = bp::reshape(%8, [3*batch])
   %10: float64[3] "null" = bp::sum(%7, [0])  # model.py:14 in f
-  %11: float64[3, batch + 3] "null" = bp::concat([%8, %8], axis=1)
+  %11: float64[3, batch + 3] "null" = bp::concat([%8, %8], 1)
   constraint batch <= 100 "the table has 100 rows"  # model.py:9
   constraint 3*batch divisible by 3 "reshape"
   output %9, %10, %0, %10
