@@ -104,7 +104,8 @@ Cell batch(const bp_op_def& op) {
 Cell meta(const bp_op_def& op) { return op.flags & BP_OP_DYNAMIC ? Cell::kExempted : Cell::kExecuted; }
 
 // A trace writes an op down by its rules of dtype and shape; a composite, and one with a list among its results, by its
-// parts. A result whose shape depends on values is refused. The functions of control flow are traced before it is called.
+// parts. A result whose shape depends on values is refused. The functions of control flow are traced before it is
+// called.
 Cell trace(const bp_op_def& op) {
   if (op.flags & BP_OP_HIGHER_ORDER) return Cell::kExecuted;
   bool by_its_parts = (op.flags & BP_OP_COMPOSITE) != 0;
