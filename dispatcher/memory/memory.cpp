@@ -112,7 +112,11 @@ void reset_peak_memory_stats(bp_device id) {
   CallGuard guard;
   Device& device = usable_device(id);
   if (!device.pool) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
+<<<<<<< HEAD
   std::lock_guard lock(device.lock);
+=======
+  std::lock_guard guard(device.lock);
+>>>>>>> main
   device.pool->reset_peak();
 }
 

@@ -328,7 +328,7 @@ TEST(Stream, DevicesThatAreNoPeersCopyInPiecesThroughTheHost) {
   other.ordinal = 1;
   const int64_t shape[] = {1 << 20};  // two pieces
   std::vector<double> numbers(1 << 20);
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i) + 0.5;
   Tensor x = from_host(numbers.data(), shape, {}, BP_FLOAT64, lazy_backend());
   Tensor there = to_device(doubled(x), other);
   for (double& number : numbers) number *= 2;

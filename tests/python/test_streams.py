@@ -155,9 +155,10 @@ def test_completions_come_when_the_work_has_ended(device):
     stream, seen = bp.Stream(device), threading.Event()
     with stream:
         x = work(device)
+    end = stream.record()
     stream.on_complete(seen.set)
     assert seen.wait(30)
-    assert stream.query() and x is not None
+    assert end.query() and x is not None
 
 
 def test_a_completion_that_fails_is_reported_and_harms_nothing(monkeypatch):

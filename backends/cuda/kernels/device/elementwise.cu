@@ -11,13 +11,13 @@ namespace {
 using In = BP_CUDA_ELEMENT;
 using C = Compute<In>;
 
-constexpr bool same_text(const char* a, const char* b) {
+__device__ constexpr bool same_text(const char* a, const char* b) {
   while (*a != 0 && *a == *b) ++a, ++b;
   return *a == *b;
 }
 
 // What a kernel refuses where the function over elements has some value.
-constexpr DataFault refusal_of(const char* op) {
+__device__ constexpr DataFault refusal_of(const char* op) {
   if (!kIsInteger<In>) return DataFault::kNone;
   if (same_text(op, "floor_divide") || same_text(op, "remainder")) return DataFault::kDivisorZero;
   return same_text(op, "pow") ? DataFault::kNegativeExponent : DataFault::kNone;
