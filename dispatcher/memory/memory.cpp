@@ -101,7 +101,7 @@ namespace backplane {
 using namespace core;
 
 MemoryStats memory_stats(bp_device id) {
-  CallGuard guard;
+  CallGuard call;
   const bp_memory_stats stats = stats_of(usable_device(id));
   const std::optional<uint64_t> limit =
       stats.limit == BP_NO_MEMORY_LIMIT ? std::nullopt : std::optional<uint64_t>(stats.limit);
@@ -109,32 +109,28 @@ MemoryStats memory_stats(bp_device id) {
 }
 
 void reset_peak_memory_stats(bp_device id) {
-  CallGuard guard;
+  CallGuard call;
   Device& device = usable_device(id);
   if (!device.pool) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
-<<<<<<< HEAD
-  std::lock_guard lock(device.lock);
-=======
   std::lock_guard guard(device.lock);
->>>>>>> main
   device.pool->reset_peak();
 }
 
 void empty_cache(bp_device id) {
-  CallGuard guard;
+  CallGuard call;
   Device& device = usable_device(id);
   if (device.synchronous()) return call_slot(device, BP_SLOT(empty_cache));
   BP_CHECK(empty_caches(device), INTERNAL, "empty_cache: device ", name_of(device), ": ", cold().error);
 }
 
 void set_memory_limit(bp_device id, std::optional<uint64_t> bytes) {
-  CallGuard guard;
+  CallGuard call;
   Device& device = usable_device(id);
   const uint64_t limit = bytes.value_or(BP_NO_MEMORY_LIMIT);
   if (!device.pool) {
     call_slot(device, BP_SLOT(set_memory_limit), limit);
   } else {
-    std::lock_guard lock(device.lock);
+    std::lock_guard guard(device.lock);
     device.memory_limit = limit;
   }
   // What is kept would be served without asking whether the limit still allows it.
