@@ -16,6 +16,17 @@ std::string type_text(const Graph& graph, const Type& type);
 // "%7 = bp::add(%1, %2)  (model.py:12 in f)", for errors.
 std::string node_text(const Graph& graph, NodeId node);
 
+// The parts of the text, for other forms of a graph; values are called by their own ids.
+struct Statements {
+  std::vector<std::string> symbols, draws, constraints;  // without the word that each begins with
+};
+Statements statements(const Graph& graph);
+struct NamedText {
+  std::string name, text;
+};
+std::vector<NamedText> argument_texts(const Graph& graph, NodeId node);  // those that differ from their defaults
+std::string location_text(const Graph& graph, uint32_t location);        // "model.py:12 in f"; "" of kNone
+
 // Constants of so many elements stand in the text; of a larger one the digest does (FNV-1a over its elements,
 // row-major).
 inline constexpr int64_t kInlineElements = 16;

@@ -168,8 +168,8 @@ TEST_F(GraphText, ALargeConstantIsFoundByNameAndDigest) {
   graph.outputs = {graph.add_constant(weight, "weight")};
   const std::string text = print(graph);
   EXPECT_NE(text.find("digest 0x"), std::string::npos);
-  const auto read = parse(text, [&](std::string_view name, uint64_t found) {
-    return name == "weight" && found == digest(weight) ? weight : Tensor();
+  const auto read = parse(text, [&](const WantedConstant& wanted) {
+    return wanted.name == "weight" && wanted.digest == digest(weight) ? weight : Tensor();
   });
   EXPECT_EQ(print(*read), text);
   EXPECT_THROW(parse(text), Error);
