@@ -76,6 +76,7 @@ PYBIND11_MODULE(_core, module) {
   bind_graph_function(module);
   bind_graph(module);
   bind_control(module);
+  bind_model_file(module);
   bind_system(module);
   bind_custom_op(module);
   bind_op_facts(module);
