@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;  // of graphs within graphs
 
-// "model.py:12 in f"
+// FILE:LINE in FUNCTION
 uint32_t add_location(Graph& graph, std::string_view comment) {
   const size_t in = comment.find(" in ");
   const std::string_view place = comment.substr(0, in);
