@@ -154,6 +154,8 @@ class FakeHost {
     host_.worker_count = [] { return int32_t{2}; };
     host_.alloc_output = alloc_output;
     host_.scratch = scratch;
+    host_.retain = [](bp_tensor*) { ++current()->retained; };
+    host_.release = [](bp_tensor*) { --current()->retained; };
     host_.register_backend = [](bp_plugin_record*, const bp_backend_def* def) {
       current()->backend = *def;
       return bp_status{BP_OK};
@@ -193,7 +195,10 @@ class FakeHost {
                   static_cast<int32_t>(outs.size()));
   }
 
+  const bp_host* table() const { return &host_; }
+
   std::map<std::string, bp_kernel_def> kernels;
+  int retained = 0;  // references that the plugin holds
   bp_backend_def backend{};
   bp_plugin description{};
   bool registered = false;
