@@ -236,6 +236,17 @@ class FakeHost {
     for (const bp_value& value : args)
       if (value.tag == BP_TAG_TENSOR || (value.flags & BP_VALUE_NUMBER) != 0)
         push(value.tag == BP_TAG_TENSOR ? value.u.t : nullptr);
+    drop_ones(sizes, strides);
+  }
+  // Dims of size 1 are in no loop of the core's.
+  static void drop_ones(std::vector<int64_t>& sizes, std::vector<int64_t>& strides) {
+    std::vector<int64_t> kept_sizes, kept_strides;
+    for (size_t i = 0; i < strides.size(); ++i)
+      if (sizes[i % sizes.size()] != 1) kept_strides.push_back(strides[i]);
+    for (const int64_t size : sizes)
+      if (size != 1) kept_sizes.push_back(size);
+    sizes = kept_sizes;
+    strides = kept_strides;
   }
 
   // Pieces of `grain`, in order.
