@@ -24,7 +24,7 @@ class Tile {
     }
   }
   static int64_t memory_for(const Program& program, int64_t elements, int64_t rows) {
-    return (program.full_bytes + program.spill_item) * padded(elements) + program.row_bytes * padded(rows) + kLine;
+    return (program.full_bytes + program.spill_bytes) * padded(elements) + program.row_bytes * padded(rows) + kLine;
   }
   void set_buffers(char* memory, int64_t elements, int64_t rows) {
     memory += (kLine - reinterpret_cast<intptr_t>(memory) % kLine) % kLine;
@@ -55,6 +55,9 @@ class Tile {
     for (const Instruction& each : code) switch (each.kind) {
         case Instruction::Kind::kMap:
           map(each, rows, columns);
+          break;
+        case Instruction::Kind::kChain:
+          chain(each, rows, columns);
           break;
         case Instruction::Kind::kCast:
           cast(each, rows, columns);
@@ -87,6 +90,34 @@ class Tile {
       for (int k = 0; k < each.n_slots; ++k) pointers[k] += place(each, k).row;
     }
   }
+  // A chain takes neighbours, and what is the same in a row; anything else it finds in a buffer.
+  void chain(const Instruction& each, int64_t rows, int64_t columns) {
+    const bp_dtype dtype = slot(each, 0).dtype;
+    const int64_t item = slot(each, 0).item();
+    ChainRows call;
+    bool flat = true;
+    for (int k = 0; k < each.n_slots; ++k) {
+      Place at = place(each, k);
+      call.same[k] = k > 0 && at.column == 0;
+      if (!call.same[k] && at.column != item && columns > 1) {
+        const Place buffer{spill_ + k * rows * columns * item, columns * item, item};
+        for (int64_t i = 0; i < rows && k > 0; ++i)
+          cast_row(dtype, at.p + i * at.row, at.column, dtype, buffer.p + i * buffer.row, item, columns);
+        at = buffer;
+      }
+      call.p[k] = at.p;
+      call.row[k] = at.row;
+      flat = flat && at.row == (call.same[k] ? 0 : columns * item);
+    }
+    call.rows = flat ? 1 : rows;
+    call.columns = flat ? rows * columns : columns;
+    each.chain(call);
+    const Place& to = place(each, 0);
+    if (call.p[0] == to.p) return;
+    for (int64_t i = 0; i < rows; ++i)
+      cast_row(dtype, call.p[0] + i * call.row[0], item, dtype, to.p + i * to.row, to.column, columns);
+  }
+
   void check(const Instruction& each, const char* fault) const {
     BP_CHECK(fault == nullptr, DATA, each.op, ": ", fault);
   }

@@ -34,6 +34,7 @@ class Lowering {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) emit(i);
     for (uint32_t k = 0; k < program_->n_outputs; ++k)
       if (output_slot_[k] == kNone) copy_to_output(k);
+    join_chains();
     assign_buffers();
     for (Instruction& instruction : code_)
       (instruction.extent == Extent::kUniform ? program_->uniform : program_->tiled).push_back(std::move(instruction));
@@ -185,12 +186,19 @@ class Lowering {
     const uint32_t to = slot_of_value_[result] = result_slot(result, extent);
     const bool through_float = loop != node.compute && is_half(slot(to).dtype);
     const uint32_t made = through_float ? temporary(extent, loop) : to;
+    program_->weight += kCheapGrain / table.grain;
+    const ChainOp link = extent == Extent::kFull ? chain_op(node.op, loop) : ChainOp{};
+    if (link.link != Link::kNone) {
+      Instruction& chain = push(Instruction::Kind::kChain, extent, {made, operands[0], operands[link.squares ? 0 : 1]});
+      chain.links[0] = link.link;
+      chain.in_place = true;
+      return;
+    }
     Instruction& map = push(Instruction::Kind::kMap, extent, {made});
     for (int k = 0; k < op.tensors + op.scalars; ++k) map.slots[map.n_slots++] = operands[k];
     map.loop = table.inner[loop];
     map.in_place = (op.row->flags & BP_KERNEL_INPLACE) != 0;
     map.op = node.op;
-    program_->weight += kCheapGrain / table.grain;
     if (made != to) emit_cast(made, to);
   }
 
@@ -206,8 +214,58 @@ class Lowering {
       reduction.numbers.push_back(kept ? arg : bp_value{});
     }
     if (slot(from).kind != Slot::Kind::kBuffer || slot(from).extent != Extent::kFull)
-      program_->spill_item = std::max(program_->spill_item, static_cast<uint32_t>(slot(from).item()));
+      program_->spill_bytes = std::max(program_->spill_bytes, static_cast<uint32_t>(slot(from).item()));
     program_->weight += 1;
+  }
+
+  // A chain that only another one reads becomes its beginning.
+  void join_chains() {
+    std::vector<uint32_t> reads(program_->slots.size(), 0);
+    std::vector<size_t> maker(program_->slots.size(), code_.size());
+    for (size_t t = 0; t < code_.size(); ++t) {
+      if (code_[t].kind == Instruction::Kind::kChain) maker[code_[t].slots[0]] = t;
+      for (int k = 1; k < code_[t].n_slots; ++k) ++reads[code_[t].slots[k]];
+    }
+    std::vector<bool> joined(code_.size(), false);
+    for (Instruction& later : code_) {
+      if (later.kind != Instruction::Kind::kChain) continue;
+      const auto length = [&](int side) {
+        const uint32_t read = later.slots[1 + side];
+        const bool alone = slot(read).kind == Slot::Kind::kBuffer && reads[read] == 1 && maker[read] < code_.size();
+        return alone ? code_[maker[read]].n_slots - 2 : 0;
+      };
+      const int lengths[2] = {length(0), length(1)};
+      const auto usable = [&](int side) { return lengths[side] > 0 && lengths[side] < kLongestChain; };
+      if (!usable(0) && !usable(1)) continue;
+      const int side = usable(0) && (!usable(1) || lengths[0] >= lengths[1]) ? 0 : 1;
+      const size_t earlier = maker[later.slots[1 + side]];
+      join(code_[earlier], later, side);
+      joined[earlier] = true;
+    }
+    std::vector<Instruction> kept;
+    for (size_t t = 0; t < code_.size(); ++t)
+      if (!joined[t]) kept.push_back(std::move(code_[t]));
+    code_ = std::move(kept);
+    for (Instruction& each : code_)
+      if (each.kind == Instruction::Kind::kChain) {
+        const auto item = static_cast<uint32_t>(slot(each.slots[0]).item());
+        program_->spill_bytes = std::max(program_->spill_bytes, each.n_slots * item);
+        each.chain = find_chain(slot(each.slots[0]).dtype, each.links);
+      }
+  }
+  // `later` has one link, of which `side` is what `earlier` makes.
+  static void join(const Instruction& earlier, Instruction& later, int side) {
+    const Link link = later.links[0];
+    const Link swapped = link == Link::kSubtract ? Link::kSubtractSwapped
+                         : link == Link::kDivide ? Link::kDivideSwapped
+                                                 : link;
+    const uint32_t other = later.slots[2 - side];
+    const int links = earlier.n_slots - 2;
+    std::copy_n(earlier.links, links, later.links);
+    std::copy_n(earlier.slots + 1, links + 1, later.slots + 1);
+    later.links[links] = side == 0 ? link : swapped;
+    later.slots[links + 2] = other;
+    later.n_slots = static_cast<uint8_t>(links + 3);
   }
 
   // ---- buffers

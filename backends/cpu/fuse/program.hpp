@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fuse/chains.hpp"
 #include "fuse/node_kind.hpp"
 
 namespace backplane::cpu::fuse {
@@ -34,13 +35,15 @@ inline constexpr int kMostOperands =
     7;  // a result, tensors and Scalars of elementwise_with_scalars<2, 3>, and one more
 
 struct Instruction {
-  enum class Kind : uint8_t { kMap, kCast, kReduce };
+  enum class Kind : uint8_t { kMap, kChain, kCast, kReduce };
   Kind kind;
   Extent extent;          // over what it runs; a reduction: kFull
   bool in_place = false;  // its result may lie on an operand of the same size
   uint8_t n_slots = 0;
-  uint32_t slots[kMostOperands];            // the result, then the operands
-  InnerLoop loop = nullptr;                 // of kMap
+  uint32_t slots[kMostOperands];   // the result, then the operands
+  InnerLoop loop = nullptr;        // of kMap
+  Link links[kLongestChain] = {};  // of kChain
+  Chain chain = nullptr;
   const RowReduction* reduction = nullptr;  // of kReduce
   std::vector<bp_value> numbers{};          // of kReduce: the op's arguments, without tensors and lists
   std::string op{};                         // for messages
@@ -59,7 +62,7 @@ struct Program {
   std::vector<bp_tensor*> constants;  // retained
   uint32_t n_inputs = 0, n_outputs = 0, n_uniform = 0;
   uint32_t full_bytes = 0, row_bytes = 0;  // of buffers, per element and per row of a tile
-  uint32_t spill_item = 0;                 // of a buffer for what reductions read from elsewhere than a buffer
+  uint32_t spill_bytes = 0;                // per element, for operands that a loop does not take as they lie
   int64_t widest = 1;                      // bytes of the largest element
   int64_t weight = 0;                      // of an element, in those of cheap instructions
   const bp_host* host = nullptr;
