@@ -44,6 +44,13 @@ HWY_INLINE void chain_row(const T* const* x, const int64_t* step, T* out, int64_
     return v;
   };
   int64_t i = 0;
+  // Two at a time: a third of the work is the moving of pointers.
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto first = value(a, b, c, e), second = value(a + step[0], b + step[1], c + step[2], e + step[3]);
+    hn::StoreU(first, d, out + i);
+    hn::StoreU(second, d, out + i + lanes);
+    a += 2 * step[0], b += 2 * step[1], c += 2 * step[2], e += 2 * step[3];
+  }
   for (; i + lanes <= n; i += lanes) {
     hn::StoreU(value(a, b, c, e), d, out + i);
     a += step[0], b += step[1], c += step[2], e += step[3];

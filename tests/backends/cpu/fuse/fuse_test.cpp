@@ -117,7 +117,8 @@ int64_t gelu(RegionGraph& g, int64_t x) {
   const int64_t cube = g.map("bp::multiply", {ref(g.map("bp::multiply", {ref(x), ref(x)})), ref(x)});
   const int64_t inner = g.map("bp::add", {ref(x), ref(g.map("bp::multiply", {ref(cube), number(0.044715)}))});
   const int64_t t = g.map("bp::tanh", {ref(g.map("bp::multiply", {ref(inner), number(0.7978845608)}))});
-  return g.map("bp::multiply", {ref(g.map("bp::multiply", {ref(x), number(0.5)})), ref(g.map("bp::add", {ref(t), number(1)}))});
+  return g.map("bp::multiply",
+               {ref(g.map("bp::multiply", {ref(x), number(0.5)})), ref(g.map("bp::add", {ref(t), number(1)}))});
 }
 
 TEST(CpuFuse, AChainIsOneRegionOfItsBits) {
@@ -147,7 +148,8 @@ TEST(CpuFuse, RowsAreNormalisedInOneRegion) {
       for (size_t axes = 1; axes < shape.size(); ++axes) {
         RegionGraph g;
         const Shape columns(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end());
-        const int64_t x = g.input(random_array(random, dtype, shape)), w = g.input(random_array(random, dtype, columns)),
+        const int64_t x = g.input(random_array(random, dtype, shape)),
+                      w = g.input(random_array(random, dtype, columns)),
                       b = g.input(random_array(random, dtype, columns));
         g.outputs = {static_cast<uint32_t>(layer_norm(g, x, w, b, axes))};
         EXPECT_EQ(check(g).count, 1u);
@@ -159,8 +161,10 @@ TEST(CpuFuse, SoftmaxWithCrossEntropyIsOneRegion) {
   std::mt19937 random(5);
   for (const Shape& shape : {Shape{9, 10}, {64, 1000}, {1, 3}, {4, 1}}) {
     RegionGraph g;
-    const int64_t x = g.input(random_array(random, BP_FLOAT32, shape, false)), y = g.input(random_array(random, BP_FLOAT32, shape, false));
-    const int64_t z = g.map("bp::subtract", {ref(x), ref(g.reduce("bp::max", x, 1, true))}), e = g.map("bp::exp", {ref(z)});
+    const int64_t x = g.input(random_array(random, BP_FLOAT32, shape, false)),
+                  y = g.input(random_array(random, BP_FLOAT32, shape, false));
+    const int64_t z = g.map("bp::subtract", {ref(x), ref(g.reduce("bp::max", x, 1, true))}),
+                  e = g.map("bp::exp", {ref(z)});
     const int64_t sum = g.reduce("bp::sum", e, 1, false);
     const int64_t log_sum = g.map("bp::log", {ref(sum)});
     const int64_t p = g.map("bp::divide", {ref(e), ref(g.reshape(sum, {shape[0], 1}))});
@@ -178,13 +182,18 @@ TEST(CpuFuse, SeveralOutputsOfOnePass) {
   int64_t in[4];
   for (int64_t& each : in) each = g.input(random_layout(random, BP_FLOAT32, shape));
   const int64_t step = g.input(random_array(random, BP_FLOAT32, {}, false));
-  const int64_t rate = g.map("bp::divide", {number(0.01), ref(g.map("bp::sqrt", {ref(g.map("bp::abs", {ref(step)}))}))});
-  const int64_t m = g.map("bp::add", {ref(g.map("bp::multiply", {ref(in[1]), number(0.9)})), ref(g.map("bp::multiply", {ref(in[2]), number(0.1)}))});
+  const int64_t rate =
+      g.map("bp::divide", {number(0.01), ref(g.map("bp::sqrt", {ref(g.map("bp::abs", {ref(step)}))}))});
+  const int64_t m = g.map("bp::add", {ref(g.map("bp::multiply", {ref(in[1]), number(0.9)})),
+                                      ref(g.map("bp::multiply", {ref(in[2]), number(0.1)}))});
   const int64_t square = g.map("bp::square", {ref(in[2])});
-  const int64_t v = g.map("bp::add", {ref(g.map("bp::multiply", {ref(in[3]), number(0.99)})), ref(g.map("bp::multiply", {ref(square), number(0.01)}))});
-  const int64_t ratio = g.map("bp::divide", {ref(m), ref(g.map("bp::add", {ref(g.map("bp::sqrt", {ref(v)})), number(1e-8)}))});
+  const int64_t v = g.map("bp::add", {ref(g.map("bp::multiply", {ref(in[3]), number(0.99)})),
+                                      ref(g.map("bp::multiply", {ref(square), number(0.01)}))});
+  const int64_t ratio =
+      g.map("bp::divide", {ref(m), ref(g.map("bp::add", {ref(g.map("bp::sqrt", {ref(v)})), number(1e-8)}))});
   const int64_t p = g.map("bp::subtract", {ref(in[0]), ref(g.map("bp::multiply", {ref(ratio), ref(rate)}))});
-  g.outputs = {static_cast<uint32_t>(p), static_cast<uint32_t>(m), static_cast<uint32_t>(v), static_cast<uint32_t>(rate)};
+  g.outputs = {static_cast<uint32_t>(p), static_cast<uint32_t>(m), static_cast<uint32_t>(v),
+               static_cast<uint32_t>(rate)};
   EXPECT_EQ(check(g).count, 1u);
 }
 
@@ -234,12 +243,14 @@ class RandomGraph {
   }
   void keep(int64_t value) { values_.push_back(value); }
   void grow() {
-    static const char* const kUnary[] = {"bp::tanh", "bp::exp", "bp::negative", "bp::relu", "bp::abs", "bp::square", "bp::sqrt", "bp::floor"};
+    static const char* const kUnary[] = {"bp::tanh", "bp::exp",    "bp::negative", "bp::relu",
+                                         "bp::abs",  "bp::square", "bp::sqrt",     "bp::floor"};
     static const char* const kOfInts[] = {"bp::negative", "bp::abs", "bp::square", "bp::relu"};
     static const char* const kBinary[] = {"bp::add", "bp::subtract", "bp::multiply", "bp::maximum", "bp::minimum"};
     static const char* const kReductions[] = {"bp::sum", "bp::max", "bp::min", "bp::mean", "bp::var"};
     const int64_t x = pick();
-    const bool floating = is_floating(graph.dtype(x)), is_unsigned = (BP_DTYPE_BIT(graph.dtype(x)) & BP_MASK_UNSIGNED) != 0;
+    const bool floating = is_floating(graph.dtype(x)),
+               is_unsigned = (BP_DTYPE_BIT(graph.dtype(x)) & BP_MASK_UNSIGNED) != 0;
     const bool computed = !graph.arrays.contains(x) && !graph.constants.contains(x);
     switch (random_() % 8) {
       case 0:
@@ -247,7 +258,8 @@ class RandomGraph {
         if (floating) return keep(graph.map(kUnary[random_() % std::size(kUnary)], {ref(x)}));
         return keep(graph.map(is_unsigned ? "bp::square" : kOfInts[random_() % std::size(kOfInts)], {ref(x)}));
       case 2:
-        return keep(graph.map(kBinary[random_() % std::size(kBinary)], {ref(x), floating ? number(0.75) : as_number(2)}));
+        return keep(
+            graph.map(kBinary[random_() % std::size(kBinary)], {ref(x), floating ? number(0.75) : as_number(2)}));
       case 3: {
         const int64_t y = partner(x), less = graph.map("bp::less", {ref(x), ref(y)}, BP_BOOL);
         return keep(graph.map("bp::where", {ref(less), ref(x), ref(y)}, graph.dtype(x), graph.dtype(x)));
@@ -258,7 +270,8 @@ class RandomGraph {
         const bp_dtype sum = floating ? graph.dtype(x) : bp_dtype{is_unsigned ? BP_UINT64 : BP_INT64};
         std::vector<bp_value> more;
         if (which == 4) more = {integer(0)};
-        return keep(graph.reduce(kReductions[which], x, axes_, random_() % 2 != 0, which == 0 ? sum : graph.dtype(x), more));
+        return keep(
+            graph.reduce(kReductions[which], x, axes_, random_() % 2 != 0, which == 0 ? sum : graph.dtype(x), more));
       }
       case 5:
         if (graph.shape(x).size() != space_.size()) return;
@@ -290,8 +303,9 @@ TEST(CpuFuse, RandomGraphsGiveTheBitsOfTheirOps) {
     RandomGraph random(seed);
     const Regions regions = check(random.graph);
     nodes += static_cast<uint32_t>(regions.of_node.size());
-    claimed += static_cast<uint32_t>(regions.of_node.size() -
-                                     static_cast<size_t>(std::count(regions.of_node.begin(), regions.of_node.end(), BP_NO_REGION)));
+    claimed += static_cast<uint32_t>(
+        regions.of_node.size() -
+        static_cast<size_t>(std::count(regions.of_node.begin(), regions.of_node.end(), BP_NO_REGION)));
     if (HasFailure()) break;
   }
   EXPECT_GT(claimed, nodes / 2) << "of " << nodes;

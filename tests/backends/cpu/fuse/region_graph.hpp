@@ -86,9 +86,7 @@ class RegionGraph {
     args.insert(args.end(), more.begin(), more.end());
     return node(op, args, dtype.value_or(this->dtype(x)), dims, this->dtype(x));
   }
-  int64_t reshape(int64_t x, Shape dims) {
-    return node("bp::reshape", {ref(x), ints(dims)}, dtype(x), dims, dtype(x));
-  }
+  int64_t reshape(int64_t x, Shape dims) { return node("bp::reshape", {ref(x), ints(dims)}, dtype(x), dims, dtype(x)); }
   int64_t broadcast(int64_t x, Shape dims) {
     return node("bp::broadcast_to", {ref(x), ints(dims)}, dtype(x), dims, dtype(x));
   }
@@ -129,7 +127,7 @@ class RegionGraph {
 
   std::deque<Node> nodes;
   std::vector<uint32_t> inputs, outputs;
-  std::map<int64_t, Array> arrays;     // of the inputs
+  std::map<int64_t, Array> arrays;  // of the inputs
   std::map<int64_t, Array> constants;
 
  private:
@@ -221,13 +219,15 @@ inline void run_region(RegionGraph& graph, const std::vector<size_t>& chosen, Ar
     bool wanted = std::find(graph.outputs.begin(), graph.outputs.end(), v) != graph.outputs.end();
     for (size_t j = 0; j < graph.nodes.size(); ++j)
       for (const bp_value& arg : graph.nodes[j].args)
-        wanted = wanted || (arg.tag == BP_TAG_REF && arg.u.i == v && std::find(chosen.begin(), chosen.end(), j) == chosen.end());
+        wanted = wanted ||
+                 (arg.tag == BP_TAG_REF && arg.u.i == v && std::find(chosen.begin(), chosen.end(), j) == chosen.end());
     if (wanted) out.push_back(v);
   }
   bp_executable* executable = nullptr;
   bp_executable_info info{BP_HEADER(bp_executable_info), 0};
-  ASSERT_EQ(fuser().compile(cpu().backend.context, cpu().table(), kHere, graph.crossing(chosen, in, out), &info, &executable),
-            BP_OK)
+  ASSERT_EQ(
+      fuser().compile(cpu().backend.context, cpu().table(), kHere, graph.crossing(chosen, in, out), &info, &executable),
+      BP_OK)
       << cpu().error;
   std::vector<bp_value> ins, outs;
   for (const uint32_t v : in) ins.push_back(tensor(arrays.at(v)));
