@@ -19,6 +19,7 @@
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/bind_autograd.hpp"
 #include "bindings/transforms/bind_graph_function.hpp"
+#include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
 #include "bindings/transforms/tree.hpp"
 
@@ -73,6 +74,7 @@ PYBIND11_MODULE(_core, module) {
   watch_interrupts();
   bind_autograd(module);
   bind_graph_function(module);
+  bind_graph(module);
   bind_system(module);
   bind_custom_op(module);
   bind_op_facts(module);

@@ -76,9 +76,12 @@ def array_of(spec, dtype, rng):
         return drawn.astype(dtype).reshape(shape)
 
 
-def arrays_of(case, dtype, own_dtype=True):
-    """Argument name -> NumPy array, list of them, or literal. `dtype`: of the arguments that promote and accept it."""
-    rng = np.random.default_rng(zlib.crc32(str(case).encode()))
+def arrays_of(case, dtype, own_dtype=True, drawing=0):
+    """Argument name -> NumPy array, list of them, or literal. `dtype`: of the arguments that promote and accept it.
+
+    Each `drawing` has values of its own.
+    """
+    rng = np.random.default_rng(zlib.crc32(str(case).encode()) + drawing)
     found = {}
     for name, value in case.sample.items():
         arg = case.entry.arg(name)

@@ -37,6 +37,9 @@ LAWS = (
     "errors",
     "range",
     "imaginary",
+    "trace",
+    "trace_grad",
+    "trace_vmap",
 )
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 # What an op that computes in floating point takes beside the dtypes that it computes in.
