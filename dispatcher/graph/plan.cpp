@@ -230,7 +230,8 @@ void Run::call(const Step& step) {
 void Run::fail(const Step& step, bp_status status) {
   if (status == BP_ERROR_DEVICE_LOST) mark_lost(*step.device, cold().error);
   try {
-    throw_status(status, *op_entry(step.frame.op->op), step.row->owner->name.c_str());
+    const PluginRecord& owner = step.region ? *step.region->owner() : *step.row->owner;
+    throw_status(status, *op_entry(step.frame.op->op), owner.name.c_str());
   } catch (...) {
     rethrow_with_node(*plan_.graph, step.node);
   }

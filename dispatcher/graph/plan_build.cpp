@@ -37,6 +37,7 @@ class Builder {
   void bind_root(ValueId value);
   bp_value argument(const Argument& a, SlotCall& call, size_t index);
   Fate node(NodeId id);
+  void region(const std::shared_ptr<Region>& region);
   void note_draws(const Node& node);
 
   const Graph& graph_;
@@ -134,14 +135,53 @@ Fate Builder::node(NodeId id) {
   return Fate::kKernel;
 }
 
+// One step, for what a compiler has made of several nodes.
+void Builder::region(const std::shared_ptr<Region>& region) {
+  Step step;
+  step.fn = Region::run;
+  step.frame = frame_of(*graph_.node(region->nodes().back()).op->record);
+  step.frame.op = &region->info();
+  step.frame.context = region.get();
+  step.frame.backend = region->device().backend->index;
+  step.frame.ordinal = region->device().ordinal;
+  step.frame.keys = ~kCreationKey;
+  step.frame.compute = BP_DTYPE_NONE;
+  step.device = &region->device();
+  step.region = region.get();
+  step.node = region->nodes().back();
+  step.n_args = static_cast<int32_t>(region->inputs.size());
+  step.n_outs = static_cast<int32_t>(region->outputs.size());
+  for (const ValueId value : region->inputs) slot(value);
+  step.args = static_cast<uint32_t>(plan_->arguments.size());
+  step.outs = step.args + static_cast<uint32_t>(step.n_args);
+  for (const ValueId value : region->inputs) {
+    plan_->patches.push_back({static_cast<uint32_t>(plan_->arguments.size()), slots_[value]});
+    plan_->arguments.push_back(tensor_value(steps_.handle(slots_[value])));
+  }
+  for (const ValueId value : region->outputs) {
+    bind_root(value);
+    plan_->slots[slots_[value]].bound = false;  // the layout of memory says
+    plan_->patches.push_back({static_cast<uint32_t>(plan_->arguments.size()), slots_[value]});
+    plan_->arguments.push_back(tensor_value(steps_.handle(slots_[value])));
+    plan_->arguments.back().flags = BP_VALUE_GIVEN;
+  }
+  plan_->steps.push_back(step);
+  plan_->regions.push_back(region);
+  ++plan_->summary.regions;
+  for (const NodeId id : region->nodes()) fates_[id] = Fate::kKernel;
+}
+
 void Builder::run() {
   slots_.assign(graph_.values().size(), kNone);
   fates_.assign(graph_.nodes().size(), Fate::kCall);
   for (const Input& input : graph_.inputs()) bind_root(input.value);
-  for (NodeId id = 0; id < graph_.nodes().size(); ++id) {
-    if (graph_.is_erased(id)) continue;
+  const Partition parts = partition(graph_, plan_->symbols);
+  for (const NodeId id : parts.order) {
     try {
-      fates_[id] = node(id);
+      if (parts.region_of[id] != kNone)
+        region(parts.regions[parts.region_of[id]]);
+      else
+        fates_[id] = node(id);
     } catch (...) {
       rethrow_with_node(graph_, id);
     }

@@ -22,6 +22,7 @@ class Layout {
   void choose_memory();
   void results_of(uint32_t index);
   bool may_take(const Step& step, SlotId result, SlotId operand) const;
+  bool region_may_share(const Step& step, SlotId operand) const;
   SlotId donor_of(uint32_t index, SlotId result);
   void place();
   void find_drops();
@@ -71,10 +72,19 @@ void Layout::find_uses() {
 
 // May the result take the operand's bytes, which nothing reads after this step?
 bool Layout::may_take(const Step& step, SlotId result, SlotId operand) const {
-  if (!(step.row->def.flags & BP_KERNEL_INPLACE)) return false;
+  if (step.region != nullptr ? !region_may_share(step, operand) : !(step.row->def.flags & BP_KERNEL_INPLACE))
+    return false;
   const bp_tensor &to = *plan_.slots[result].handle.get(), &from = *plan_.slots[operand].handle.get();
   return plan_.slots[operand].offset == 0 && to.dtype == from.dtype && same_device(to, from) && same_shape(to, from) &&
          is_contiguous(from) && from.nbytes == plan_.slots[plan_.slots[operand].root].handle.get()->nbytes;
+}
+
+// Of a region with one result.
+bool Layout::region_may_share(const Step& step, SlotId operand) const {
+  const auto& operands = operands_[static_cast<size_t>(&step - plan_.steps.data())];
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (operands[i] == operand && !step.region->may_share(0, static_cast<int32_t>(i))) return false;
+  return true;
 }
 
 // The operand whose bytes the result takes, or kNone. Every other operand over those bytes must show them alike.

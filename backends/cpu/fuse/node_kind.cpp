@@ -85,6 +85,7 @@ NodePlan plan_of(const GraphView& graph, uint32_t i, bp_device device) {
     const bp_device& at = graph.value(value).device;
     return at.backend != device.backend || at.ordinal != device.ordinal;
   };
+  if (node.compute == BP_DTYPE_NONE) return none("the host keeps the call to itself");
   bool foreign = node.n_results != 1 || elsewhere(node.results[0]);
   graph.for_each_read(i, [&](int64_t value) { foreign = foreign || elsewhere(value); });
   if (foreign) return none("it has several results, or values on another device");
