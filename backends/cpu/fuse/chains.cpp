@@ -120,20 +120,5 @@ Chain find_chain(bp_dtype dtype, const Link (&links)[kLongestChain]) {
       .of[dtype == BP_FLOAT64][static_cast<int>(links[0])][static_cast<int>(links[1])][static_cast<int>(links[2])];
 }
 
-ChainOp chain_op(std::string_view op, bp_dtype dtype) {
-  if (dtype != BP_FLOAT32 && dtype != BP_FLOAT64) return {};
-  static constexpr struct {
-    std::string_view op;
-    ChainOp is;
-  } kOps[] = {{"bp::add", {Link::kAdd}},
-              {"bp::subtract", {Link::kSubtract}},
-              {"bp::multiply", {Link::kMultiply}},
-              {"bp::divide", {Link::kDivide}},
-              {"bp::square", {Link::kMultiply, true}}};
-  for (const auto& each : kOps)
-    if (each.op == op) return each.is;
-  return {};
-}
-
 }  // namespace backplane::cpu::fuse
 #endif

@@ -3,25 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 #include "backplane/abi/base.h"
+#include "loops/chain_link.hpp"
 
 namespace backplane::cpu::fuse {
 
 inline constexpr int kLongestChain = 3;
 
-// What a link makes of the result so far and the next operand; "swapped": of the operand and the result.
-enum class Link : uint8_t { kNone, kAdd, kMultiply, kSubtract, kDivide, kSubtractSwapped, kDivideSwapped };
 inline constexpr int kLinks = 7, kFirstLinks = 5;  // the first link has its operands in order
-
-// The link of an op of two operands, or of one that is read twice; none: it makes no part of a chain.
-struct ChainOp {
-  Link link = Link::kNone;
-  bool squares = false;
-};
-ChainOp chain_op(std::string_view op, bp_dtype dtype);
 
 // Operand 0 is the result. `step` is 0 for what is the same in all columns of a row, else the columns are neighbours.
 struct ChainRows {

@@ -187,10 +187,11 @@ class Lowering {
     const bool through_float = loop != node.compute && is_half(slot(to).dtype);
     const uint32_t made = through_float ? temporary(extent, loop) : to;
     program_->weight += kCheapGrain / table.grain;
-    const ChainOp link = extent == Extent::kFull ? chain_op(node.op, loop) : ChainOp{};
-    if (link.link != Link::kNone) {
-      Instruction& chain = push(Instruction::Kind::kChain, extent, {made, operands[0], operands[link.squares ? 0 : 1]});
-      chain.links[0] = link.link;
+    const bool plain = extent == Extent::kFull && (loop == BP_FLOAT32 || loop == BP_FLOAT64);
+    if (const ChainLink* link = plain ? ChainLink::find(node.op) : nullptr) {
+      Instruction& chain =
+          push(Instruction::Kind::kChain, extent, {made, operands[0], operands[link->squares ? 0 : 1]});
+      chain.links[0] = link->link;
       chain.in_place = true;
       return;
     }

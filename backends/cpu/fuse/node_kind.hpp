@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fuse/space.hpp"
-#include "loops/elementwise.hpp"
+#include "loops/elementwise_ops.hpp"
 #include "loops/row_reduction.hpp"
 
 namespace backplane::cpu::fuse {

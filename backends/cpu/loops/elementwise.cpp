@@ -3,9 +3,8 @@
 // A small flat call touches no heap, no lock and no exception: it fills a few words on the stack and enters the loop.
 #include "loops/elementwise.hpp"
 
-#include <map>
-
 #include "kernels/elementwise/cast.hpp"
+#include "loops/elementwise_ops.hpp"
 #include "loops/loop.hpp"
 #include "loops/tiles.hpp"
 
@@ -160,12 +159,6 @@ bp_dtype_mask dtypes_of(const Elementwise& table) {
   return mask;
 }
 
-// Filled at registration, and constant afterwards.
-std::map<std::string_view, const ElementwiseRow*>& known_rows() {
-  static std::map<std::string_view, const ElementwiseRow*> rows;
-  return rows;
-}
-
 }  // namespace
 
 void store_number(bp_dtype dtype, const bp_value& number, void* element) {
@@ -195,28 +188,8 @@ void register_elementwise(const plugin::Registrar& registrar, std::span<Elementw
     options.flags = row.flags;
     options.context = &row.table;
     registrar.kernel(plugin::kernel_row(row.op, "cpu", row.fn, file, line, options));
-    known_rows()[row.op] = &row;
+    note_elementwise(row);
   }
-}
-
-ElementwiseOp find_elementwise(std::string_view op) {
-  static constexpr struct {
-    bp_kernel_fn fn;
-    int tensors, scalars;
-  } kForms[] = {{elementwise_unary, 1, 0},
-                {elementwise_binary, 2, 0},
-                {elementwise_ternary, 3, 0},
-                {elementwise_with_scalars<1, 1>, 1, 1},
-                {elementwise_with_scalars<1, 2>, 1, 2},
-                {elementwise_with_scalars<1, 3>, 1, 3},
-                {elementwise_with_scalars<2, 1>, 2, 1},
-                {elementwise_with_scalars<2, 2>, 2, 2},
-                {elementwise_with_scalars<2, 3>, 2, 3}};
-  const auto found = known_rows().find(op);
-  if (found == known_rows().end()) return {};
-  for (const auto& form : kForms)
-    if (form.fn == found->second->fn) return {found->second, form.tensors, form.scalars};
-  return {};
 }
 
 bp_status BP_CALL elementwise_unary(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "backplane/plugin.hpp"
 
@@ -69,12 +68,5 @@ struct ElementwiseRow {
 };
 void register_elementwise(const plugin::Registrar& registrar, std::span<ElementwiseRow> rows, const char* file,
                           uint32_t line);
-
-// A registered row by its op, for who runs its loops on elements of his own: so many tensors, then so many Scalars.
-struct ElementwiseOp {
-  const ElementwiseRow* row = nullptr;  // NULL: there is none
-  int tensors = 0, scalars = 0;
-};
-ElementwiseOp find_elementwise(std::string_view op);
 
 }  // namespace backplane::cpu
