@@ -105,6 +105,9 @@ tests_of_preset() {
       cpp_tests -R conformance || broken=1
       pytest_shared python tests/python/conformance || broken=1
       whole_conformance || broken=1 ;;
+    graph) # the law over every op and dtype, and of transforms, control flow, compile, plans and files
+      cpp_tests -R '^(graph|control|trace)/' || broken=1
+      pytest_shared python tests/python/graph tests/python/laws/test_law_trace.py || broken=1 ;;
     transforms) # the generated laws are part of them
       cpp_tests -R '^(levels|tape|grad|jvp|batch|functions)/' || broken=1
       pytest_shared python tests/python/transforms tests/python/laws || broken=1 ;;

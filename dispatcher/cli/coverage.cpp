@@ -103,8 +103,16 @@ Cell batch(const bp_op_def& op) {
 
 Cell meta(const bp_op_def& op) { return op.flags & BP_OP_DYNAMIC ? Cell::kExempted : Cell::kExecuted; }
 
-// A trace records an op whole, by its name and arguments: every record can be.
-Cell trace(const bp_op_def&) { return Cell::kChecked; }
+// A trace writes an op down by its rules of dtype and shape; one with a list among its results, by its parts. A result
+// whose shape depends on values is refused. The bodies of control flow are traced before it is called.
+Cell trace(const bp_op_def& op) {
+  if (op.flags & BP_OP_HIGHER_ORDER) return Cell::kExecuted;
+  if (op.flags & BP_OP_DYNAMIC) return Cell::kRefused;
+  for (uint32_t i = 0; i < op.results.count; ++i)
+    if ((element<bp_result_def>(op.results, i).flags & BP_ARG_LIST) && formulas_of(op, BP_RULE_DECOMPOSE).empty())
+      return Cell::kMissing;
+  return Cell::kExecuted;
+}
 
 }  // namespace
 

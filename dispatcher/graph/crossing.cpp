@@ -1,155 +1,159 @@
 #include "graph/crossing.hpp"
 
+#include <unordered_set>
+
 #include "call/kernel_form.hpp"
 #include "call/operand_checks.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
-#include "memory/new_tensor.hpp"
+#include "memory/device.hpp"
+#include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/number_range.hpp"
 
 namespace backplane::core::graph {
-namespace {
 
-constexpr uint64_t kDispatchersOwn = BP_OP_COMPOSITE | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC;
-
-bool is_view(uint64_t flags) { return (flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0; }
-
-}  // namespace
-
-Crossing::Crossing(const Graph& graph, std::span<const int64_t> symbols) : graph_(graph) {
-  add_values(symbols);
-  for (NodeId id = 0; id < graph.nodes().size(); ++id) add_node(id, symbols);
+std::span<const int64_t> CrossingGraph::sizes(std::span<const Dim> dims) {
+  auto& numbers = ints_.emplace_back();
+  for (const Dim dim : dims) numbers.push_back(graph_.sizes.evaluate(dim, symbols_));
+  return numbers;
 }
 
-void Crossing::add_values(std::span<const int64_t> symbols) {
-  for (ValueId v = 0; v < graph_.values().size(); ++v) {
-    const Value& value = graph_.value(v);
-    std::vector<int64_t> sizes;
-    for (const Dim dim : graph_.dims(v)) sizes.push_back(graph_.sizes.evaluate(dim, symbols));
-    handles_.push_back(Tensor::adopt(new_handle(device_at(value.device), value.dtype, value.ndim, sizes.data())));
-    bp_graph_value& crossing = values_.emplace_back();
-    crossing.dtype = value.dtype;
-    crossing.ndim = value.ndim;
-    crossing.dims = handles_.back().get()->dl.shape;
-    crossing.device = value.device;
-    if (value.kind == Value::Kind::kConstant && !graph_.constants()[value.index].live)
-      crossing.constant = graph_.constants()[value.index].tensor.get();
-    results_.push_back(v);
+uint32_t CrossingGraph::number(ValueId id) {
+  const auto [known, is_new] = numbers_.try_emplace(id, static_cast<uint32_t>(values_.size()));
+  if (!is_new) return known->second;
+  const Value& v = graph_.value(id);
+  const std::span<const int64_t> shape = sizes(graph_.dims(id));
+  handles_.push_back(Tensor::adopt(new_handle(device_at(v.device), v.dtype, v.ndim, shape.data())));
+  bp_graph_value value{v.dtype, 0, v.ndim, shape.data(), v.device, nullptr};
+  const bool fixed = v.kind == Value::Kind::kConstant && !graph_.constants()[v.index].live;
+  if (fixed) value.constant = graph_.constants()[v.index].tensor.get();
+  values_.push_back(value);
+  return static_cast<uint32_t>(values_.size() - 1);
+}
+
+// As a call takes it, over handles.
+bp_value CrossingGraph::argument(const Argument& a) {
+  bp_value v = a.plain;
+  if (a.is_value()) {
+    v.u.t = handles_[number(a.value())].get();
+  } else if (a.is_values()) {
+    std::vector<bp_tensor*> list;
+    for (const ValueId one : Argument(a).values()) list.push_back(one == kNone ? nullptr : handles_[number(one)].get());
+    v.u.tensors = lists_.emplace_back(std::move(list)).data();
+  } else if (a.is_symbolic()) {
+    const std::span<const int64_t> numbers = sizes(a.dims());
+    v.flags &= static_cast<uint16_t>(~Argument::kSymbolic);
+    if (v.tag == BP_TAG_INT)
+      v.u.i = numbers[0];
+    else
+      v.u.ints = numbers.data();
+  } else if (a.is_draw() || a.is_graph()) {
+    v.count = 0;
+    v.u.p = nullptr;
+  }
+  return v;
+}
+
+// Numbers of values in place of tensors.
+void CrossingGraph::by_reference(const Argument& a, bp_value& v) {
+  if (a.is_value()) {
+    v.tag = BP_TAG_REF;
+    v.u.i = number(a.value());
+  } else if (a.is_values()) {
+    auto& list = ints_.emplace_back();
+    for (const ValueId one : Argument(a).values()) list.push_back(one == kNone ? -1 : int64_t{number(one)});
+    v.tag = BP_TAG_REF_LIST;
+    v.u.ints = list.data();
   }
 }
 
-bool Crossing::resolve(const Node& node, std::vector<bp_value>& args, bp_dtype& compute) {
+// Whose kernel would run the call, and with its numbers as that would receive them: false where it is another plugin's,
+// or where a number is none of the dtype's, of which the call itself says what is wrong.
+bool CrossingGraph::resolve(const Node& node, std::vector<bp_value>& args, bp_dtype& compute) {
   const OpRecord& record = *node.op->record;
-  if ((node.op->flags & kDispatchersOwn) != 0 || node.op->withdrawn) return false;
   const auto n = static_cast<int32_t>(args.size());
-  bp_value outs[kMaxResults] = {};
+  bp_value outs[kMaxResults] = {}, replaced[kMaxArgs];
   const Call call{*node.op, args.data(), n, outs, node.op->n_results, ~kCreationKey};
   compute = compute_dtype(record, args.data(), n);
-  bp_value replaced[kMaxArgs];
-  if ((record.def.dtype_flags & BP_DTYPE_COMPARES) != 0 && with_infinities(record, args.data(), n, compute, replaced))
+  if (record.def.dtype_flags & BP_DTYPE_COMPARES && with_infinities(record, args.data(), n, compute, replaced))
     return false;
-  if (!is_view(node.op->flags)) {
-    // What somebody else's kernel would run is not the backend's to fuse.
+  if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) {
     const Device& device = device_of_call(call);
     ResultShapes shapes(call);
-    if (lacked_dtype(call, device, compute) != BP_DTYPE_NONE) return false;
     const KernelRow* row = pick_row(call, device, compute, shapes, nullptr);
     if (row == nullptr || row->owner != device.backend->owner) return false;
   }
   for (int32_t i = 0; i < n; ++i) {
     bp_value& v = args[static_cast<size_t>(i)];
-    if (v.tag == BP_TAG_TENSOR || v.tag == BP_TAG_TENSOR_LIST || v.tag == BP_TAG_ABSENT) continue;
-    const bool promotes = i < 64 && (record.def.promote >> i & 1) != 0;
-    if (record.args[static_cast<size_t>(i)].type == BP_TYPE_TENSOR) {
-      if (promotes) check_number(compute, v, record, i);
-      v.flags |= BP_VALUE_NUMBER;
-    } else if (record.args[static_cast<size_t>(i)].type == BP_TYPE_SCALAR) {
-      v = prepare_scalar(record, i, v, promotes ? compute : bp_dtype{BP_DTYPE_NONE});
-    }
+    if (v.tag < BP_TAG_BOOL || v.tag > BP_TAG_COMPLEX) continue;
+    const bool promotes = i < 64 && (record.def.promote >> i & 1);
+    const uint16_t type = record.args[static_cast<size_t>(i)].type;
+    if (type == BP_TYPE_TENSOR && promotes) check_number(compute, v, record, i);
+    if (type == BP_TYPE_SCALAR) v = prepare_scalar(record, i, v, promotes ? compute : bp_dtype{BP_DTYPE_NONE});
   }
   resolve_args(record, args.data(), resolved_.emplace_back());
   return true;
 }
 
-bp_value Crossing::crossing_argument(const bp_value& arg, const Argument& from) {
-  bp_value v = arg;
-  if (from.is_value()) {
-    v = bp_value{};
-    v.tag = BP_TAG_REF;
-    v.u.i = from.value();
-  } else if (from.is_values()) {
-    auto& list = ints_.emplace_back();
-    for (const ValueId value : from.values()) list.push_back(value == kNone ? -1 : int64_t{value});
-    v = bp_value{};
-    v.tag = BP_TAG_REF_LIST;
-    v.count = static_cast<uint32_t>(list.size());
-    v.u.ints = list.data();
-  }
-  return v;
-}
-
-void Crossing::add_node(NodeId id, std::span<const int64_t> symbols) {
+void CrossingGraph::add_node(NodeId id) {
   const Node& node = graph_.node(id);
-  bp_graph_node& crossing = nodes_.emplace_back();
-  if (graph_.is_erased(id)) return;
-  std::vector<bp_value> call;
-  for (const Argument& a : graph_.arguments(node)) {
-    bp_value v = a.plain;
-    if (a.is_value()) {
-      v = tensor_value(impl(handles_[a.value()].get()));
-    } else if (a.is_values()) {
-      auto& list = lists_.emplace_back();
-      for (const ValueId one : a.values()) list.push_back(one == kNone ? nullptr : handles_[one].get());
-      v.u.tensors = list.data();
-    } else if (a.is_draw() || a.is_graph()) {
-      v.count = 0;
-      v.u.p = nullptr;
-    } else if (a.is_symbolic()) {
-      auto& list = ints_.emplace_back();
-      for (const Dim dim : a.dims()) list.push_back(graph_.sizes.evaluate(dim, symbols));
-      v.flags &= static_cast<uint16_t>(~Argument::kSymbolic);
-      if (v.tag == BP_TAG_INT)
-        v.u.i = list[0];
-      else
-        v.u.ints = list.data();
-    }
-    call.push_back(v);
-  }
+  const OpRecord& record = *node.op->record;
+  const std::span<const Argument> arguments = graph_.arguments(node);
+  auto& args = args_.emplace_back();
+  for (const Argument& a : arguments) args.push_back(argument(a));
+  auto& results = results_.emplace_back();
+  for (uint32_t i = 0; i < node.n_results; ++i) results.push_back(number(node.first_result + i));
+  bp_graph_node crossing{};
+  crossing.op = record.def.name;
+  crossing.op_index = node.op->handle;
+  crossing.revision = record.def.revision;
   bp_dtype compute = BP_DTYPE_NONE;
   try {
-    if (!resolve(node, call, compute)) compute = BP_DTYPE_NONE;
+    constexpr uint64_t kDispatchersOwn = BP_OP_COMPOSITE | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC;
+    const bool known = !(node.op->flags & kDispatchersOwn) && !node.op->withdrawn;
+    crossing.compute = known && resolve(node, args, compute) ? compute : bp_dtype{BP_DTYPE_NONE};
   } catch (const Error&) {
-    compute = BP_DTYPE_NONE;  // the call itself says what is wrong, when it runs
+    crossing.compute = BP_DTYPE_NONE;
   }
-  auto& args = args_.emplace_back();
-  for (size_t i = 0; i < call.size(); ++i) args.push_back(crossing_argument(call[i], graph_.arguments(node)[i]));
-  crossing.op = node.op->record->def.name;
-  crossing.op_index = node.op->handle;
-  crossing.revision = node.op->record->def.revision;
+  for (size_t i = 0; i < args.size(); ++i) by_reference(arguments[i], args[i]);
   crossing.args = args.data();
-  crossing.n_args = static_cast<uint32_t>(args.size());
-  crossing.results = results_.data() + node.first_result;
+  crossing.results = results.data();
+  crossing.n_args = node.n_arguments;
   crossing.n_results = node.n_results;
-  crossing.compute = compute;
-  crossing.shares = node.op->record->def.promote;
-  crossing.op_flags = node.op->record->def.flags;
+  crossing.shares = record.def.promote;
+  crossing.op_flags = record.def.flags;
+  if (node.location < graph_.locations().size()) {
+    const Location& at = graph_.locations()[node.location];
+    crossing.source = sources_.emplace_back(at.file + ":" + std::to_string(at.line)).c_str();
+  }
+  nodes_.push_back(crossing);
 }
 
-const bp_graph* Crossing::of(std::span<const NodeId> nodes, std::span<const ValueId> inputs,
-                             std::span<const ValueId> outputs) {
-  chosen_.clear();
-  for (const NodeId id : nodes) chosen_.push_back(nodes_[id]);
-  inputs_.assign(inputs.begin(), inputs.end());
-  outputs_.assign(outputs.begin(), outputs.end());
-  crossing_ = {BP_HEADER(bp_graph),
-               {values_.data(), static_cast<uint32_t>(values_.size()), sizeof(bp_graph_value)},
-               {chosen_.data(), static_cast<uint32_t>(chosen_.size()), sizeof(bp_graph_node)},
-               inputs_.data(),
-               outputs_.data(),
-               static_cast<uint32_t>(inputs_.size()),
-               static_cast<uint32_t>(outputs_.size())};
-  return &crossing_;
+CrossingGraph::CrossingGraph(const Graph& graph, std::span<const int64_t> symbols, std::span<const NodeId> nodes,
+                             std::span<const ValueId> outputs)
+    : graph_(graph), symbols_(symbols) {
+  std::unordered_set<ValueId> known;
+  for (const NodeId id : nodes) {
+    const Node& node = graph.node(id);
+    Graph::each_value(graph.arguments(node), [&](ValueId v) {
+      const Value& value = graph.value(v);
+      if (!known.insert(v).second) return;
+      if (value.kind == Value::Kind::kConstant && !graph.constants()[value.index].live) return;
+      input_values_.push_back(v);
+      inputs_.push_back(number(v));
+    });
+    for (uint32_t i = 0; i < node.n_results; ++i) known.insert(node.first_result + i);
+  }
+  for (const NodeId id : nodes) add_node(id);
+  for (const ValueId v : outputs) outputs_.push_back(number(v));
+  crossing_.header = BP_HEADER(bp_graph);
+  crossing_.values = {values_.data(), static_cast<uint32_t>(values_.size()), sizeof(bp_graph_value)};
+  crossing_.nodes = {nodes_.data(), static_cast<uint32_t>(nodes_.size()), sizeof(bp_graph_node)};
+  crossing_.inputs = inputs_.data();
+  crossing_.n_inputs = static_cast<uint32_t>(inputs_.size());
+  crossing_.outputs = outputs_.data();
+  crossing_.n_outputs = static_cast<uint32_t>(outputs_.size());
 }
 
 }  // namespace backplane::core::graph

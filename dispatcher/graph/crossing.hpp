@@ -1,11 +1,8 @@
-// A graph as it crosses to a backend's compiler (abi/graph.h), for sizes that are known.
-//
-// Owns what the crossing graph points to; borrows the graph.
+// A graph, or a part of one, in the form in which it crosses to a backend's compiler (backplane/abi/graph.h).
 #pragma once
 
 #include <deque>
-#include <span>
-#include <vector>
+#include <unordered_map>
 
 #include "backplane/abi/graph.h"
 #include "graph/graph.hpp"
@@ -13,34 +10,40 @@
 
 namespace backplane::core::graph {
 
-class Crossing {
+class CrossingGraph {
  public:
-  // Starts the devices of the graph's values.
-  Crossing(const Graph& graph, std::span<const int64_t> symbols);
-  Crossing(const Crossing&) = delete;
+  // The nodes in an order in which they run; what others read of them. Its inputs are what the nodes read and do not
+  // make, constants that may change among them. Sizes are numbers, by the symbols' values. Throws Error.
+  CrossingGraph(const Graph& graph, std::span<const int64_t> symbols, std::span<const NodeId> nodes,
+                std::span<const ValueId> outputs);
+  CrossingGraph(const CrossingGraph&) = delete;
 
-  // These nodes, in this order. Holds until the next call.
-  const bp_graph* of(std::span<const NodeId> nodes, std::span<const ValueId> inputs, std::span<const ValueId> outputs);
+  const bp_graph& get() const { return crossing_; }
+  const std::vector<ValueId>& inputs() const { return input_values_; }
 
  private:
-  void add_values(std::span<const int64_t> symbols);
-  void add_node(NodeId id, std::span<const int64_t> symbols);
-  // As a kernel of this minor would receive them, with handles for tensors; false: no compiler is to take the call.
+  uint32_t number(ValueId value);
   bool resolve(const Node& node, std::vector<bp_value>& args, bp_dtype& compute);
-  bp_value crossing_argument(const bp_value& arg, const Argument& from);
+  void add_node(NodeId id);
+  bp_value argument(const Argument& a);
+  void by_reference(const Argument& a, bp_value& v);
+  std::span<const int64_t> sizes(std::span<const Dim> dims);
 
   const Graph& graph_;
-  std::vector<Tensor> handles_;  // per value, without storage
+  std::span<const int64_t> symbols_;
+  bp_graph crossing_{};
+  std::unordered_map<ValueId, uint32_t> numbers_;
+  std::vector<Tensor> handles_;  // by number: shape and dtype alone
   std::vector<bp_graph_value> values_;
-  std::vector<bp_graph_node> nodes_;  // of all nodes
-  std::vector<uint32_t> results_;     // each value's own number
-  std::deque<std::vector<bp_value>> args_;
+  std::vector<bp_graph_node> nodes_;
+  std::vector<ValueId> input_values_;
+  std::vector<uint32_t> inputs_, outputs_;
   std::deque<std::vector<int64_t>> ints_;
+  std::deque<std::vector<bp_value>> args_;
+  std::deque<std::vector<uint32_t>> results_;
   std::deque<std::vector<bp_tensor*>> lists_;
   std::deque<ResolvedLists> resolved_;
-  std::vector<bp_graph_node> chosen_;
-  std::vector<uint32_t> inputs_, outputs_;
-  bp_graph crossing_{};
+  std::deque<std::string> sources_;
 };
 
 }  // namespace backplane::core::graph

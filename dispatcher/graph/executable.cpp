@@ -4,6 +4,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
+#include "graph/optimize.hpp"
 #include "graph/plan_build.hpp"
 #include "graph/print.hpp"
 #include "memory/tensor_impl.hpp"
@@ -15,10 +16,12 @@ namespace {
 constexpr size_t kMaxPlans = 8;
 
 // Are there keys for which the calls of a run have to be made one by one?
-bool intercepted(std::span<const Tensor> inputs) {
+bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
   const ThreadState& state = thread_state;
   uint64_t keys = state.included_keys;
   for (const Tensor& t : inputs) keys |= impl(t.get())->keys;
+  for (const Constant& c : graph.constants())
+    if (c.live) keys |= impl(c.tensor.get())->keys;
   if (state.grad_disabled) keys &= ~kTapeKey;
   return (keys & ~state.excluded_keys) != 0 || force_decomposition.load(std::memory_order_relaxed);
 }
@@ -62,12 +65,22 @@ std::vector<int64_t> Executable::bind(std::span<const Tensor> inputs) const {
   return symbols;
 }
 
+std::shared_ptr<const Graph> Executable::optimized() {
+  std::shared_ptr<const Graph> graph = optimized_.load(std::memory_order_acquire);
+  if (!graph) {
+    graph = optimize(*graph_);
+    optimized_.store(graph, std::memory_order_release);
+  }
+  return graph;
+}
+
 std::shared_ptr<Plan> Executable::plan_for(std::span<const Tensor> inputs) {
   const std::shared_ptr<const Plans> known = plans_.load(std::memory_order_acquire);
   if (known)
     for (const std::shared_ptr<Plan>& plan : *known)
       if (plan->fits(inputs)) return plan;
-  auto made = std::make_shared<Plan>(build_plan(graph_, bind(inputs), inputs, options_.donated, functions_));
+  auto made = std::make_shared<Plan>(
+      build_plan(optimized(), bind(inputs), inputs, options_.donated, options_.compilers, functions_));
   auto plans = std::make_shared<Plans>();
   plans->push_back(made);
   if (known)
@@ -81,7 +94,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
   check_inputs(inputs);
   BP_CHECK(draws.size() == graph_->draws.size(), VALUE, "graph ", graph_->name, ": takes ", graph_->draws.size(),
            " reservations of random numbers, found ", draws.size());
-  if (!plannable_ || intercepted(inputs)) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
+  if (!plannable_ || intercepted(*graph_, inputs)) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
   return plan_for(inputs)->run(inputs, draws);
 }
 

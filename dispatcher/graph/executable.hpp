@@ -16,6 +16,7 @@ namespace backplane::core::graph {
 struct ExecutableOptions {
   std::vector<bool> donated;  // per input: a run may overwrite it; empty: none
   bool plans = true;          // false: always node by node
+  bool compilers = true;      // parts of the graph may go to those of backends
 };
 
 class Executable {
@@ -40,12 +41,14 @@ class Executable {
   std::vector<int64_t> bind(std::span<const Tensor> inputs) const;
   std::shared_ptr<Plan> plan_for(std::span<const Tensor> inputs);
   bool sizes_known() const;
+  std::shared_ptr<const Graph> optimized();
 
   std::shared_ptr<const Graph> graph_;
   ExecutableOptions options_;
   std::vector<std::shared_ptr<GraphFunction>> functions_;
   bool plannable_;
-  using Plans = std::vector<std::shared_ptr<Plan>>;  // the latest made first
+  using Plans = std::vector<std::shared_ptr<Plan>>;      // the latest made first
+  std::atomic<std::shared_ptr<const Graph>> optimized_;  // of the plans; made with the first
   std::atomic<std::shared_ptr<const Plans>> plans_;
 };
 

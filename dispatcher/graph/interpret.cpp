@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "call/dispatch.hpp"
-#include "graph/executable.hpp"
+#include "graph/graph_body.hpp"
 #include "memory/epoch.hpp"
 #include "record/owned_value.hpp"
 
@@ -85,18 +85,6 @@ void call_node(const Environment& e, NodeId id, Tensor* results) {
 
 namespace {
 
-// Of a graph within another: it reserves nothing, so random ops within it take what they are given.
-class InnerGraph final : public GraphFunction {
- public:
-  InnerGraph(std::shared_ptr<const Graph> outer, std::shared_ptr<const Graph> graph)
-      : GraphFunction(graph->name, true), outer_(std::move(outer)), executable_(std::move(graph)) {}
-  std::vector<Tensor> call(std::span<const Tensor> args) override { return executable_.run(args); }
-
- private:
-  std::shared_ptr<const Graph> outer_;
-  Executable executable_;
-};
-
 // The node after which each value is used no more; outputs and what is never used are kNone.
 std::vector<NodeId> last_uses(const Graph& graph) {
   std::vector<NodeId> last(graph.values().size(), kNone);
@@ -110,7 +98,7 @@ std::vector<NodeId> last_uses(const Graph& graph) {
 
 std::vector<std::shared_ptr<GraphFunction>> functions_of(std::shared_ptr<const Graph> graph) {
   std::vector<std::shared_ptr<GraphFunction>> functions;
-  for (const auto& inner : graph->graphs) functions.push_back(std::make_shared<InnerGraph>(graph, inner));
+  for (const auto& inner : graph->graphs) functions.push_back(std::make_shared<GraphBody>(inner));
   return functions;
 }
 

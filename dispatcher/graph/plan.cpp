@@ -87,7 +87,7 @@ Workspace::Workspace(const PlanData& plan) : values(plan.graph->values().size())
     patch(plan);
     for (const Constant& c : plan.graph->constants()) {
       values[c.value] = c.tensor;
-      bind_any(plan, c.value, impl(c.tensor));
+      if (!c.live) bind_any(plan, c.value, impl(c.tensor));
     }
     constants = std::move(copies);
     copies.clear();
@@ -160,6 +160,9 @@ void Run::bind_inputs(std::span<const Tensor> inputs, std::span<const bp_generat
     ws_.values[value] = inputs[i];
     ws_.bind_any(plan_, value, impl(inputs[i].get()));
   }
+  // Somebody may have changed it, and its copy would not show that.
+  for (const Constant& c : graph.constants())
+    if (c.live) ws_.bind_any(plan_, c.value, impl(c.tensor));
   draws_ = draws;
   for (size_t i = 0; i < plan_.draw_patches.size(); ++i) {
     ws_.draws[i] = draws[plan_.draw_patches[i].draw];
@@ -199,13 +202,17 @@ bp_status Run::kernel_on_stream(const Step& step) {
   frame.ticket = issue(stream, step.frame.op->name, reads.data(), static_cast<int>(reads.size()), writes.data(),
                        static_cast<int>(writes.size()));
   ScratchScope scratch;
-  return step.fn(&frame, args, step.n_args, &ws_.arguments[step.outs], step.n_outs);
+  bp_value* given = &ws_.arguments[step.outs];
+  return step.region ? step.region->execute(frame, args, step.n_args, given, step.n_outs)
+                     : step.fn(&frame, args, step.n_args, given, step.n_outs);
 }
 
 [[gnu::always_inline]] inline bp_status Run::kernel(const Step& step) {
   if (!step.device->synchronous()) [[unlikely]]
     return kernel_on_stream(step);
   bp_value* values = ws_.arguments.data();
+  if (step.kind == Step::Kind::kRegion)
+    return step.region->execute(step.frame, values + step.args, step.n_args, values + step.outs, step.n_outs);
   return step.fn(&step.frame, values + step.args, step.n_args, values + step.outs, step.n_outs);
 }
 
@@ -230,8 +237,8 @@ void Run::call(const Step& step) {
 void Run::fail(const Step& step, bp_status status) {
   if (status == BP_ERROR_DEVICE_LOST) mark_lost(*step.device, cold().error);
   try {
-    const PluginRecord& owner = step.region ? *step.region->owner() : *step.row->owner;
-    throw_status(status, *op_entry(step.frame.op->op), owner.name.c_str());
+    if (step.region) throw Error(status, step.region->name() + ": " + take_error());
+    throw_status(status, *op_entry(step.frame.op->op), step.row->owner->name.c_str());
   } catch (...) {
     rethrow_with_node(*plan_.graph, step.node);
   }
@@ -241,7 +248,7 @@ void Run::all_steps() {
   ScratchScope scratch;
   for (const Step& step : plan_.steps) {
     for (uint32_t i = 0; i < step.n_made; ++i) make(plan_.made[step.first_made + i]);
-    if (step.kind == Step::Kind::kKernel) [[likely]] {
+    if (step.kind != Step::Kind::kCall) [[likely]] {
       if (const bp_status status = kernel(step)) [[unlikely]]
         fail(step, status);
       scratch.free();

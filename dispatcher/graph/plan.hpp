@@ -13,7 +13,7 @@
 #include <string>
 
 #include "graph/interpret.hpp"
-#include "graph/regions.hpp"
+#include "graph/region.hpp"
 #include "memory/loop.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/resolved_args.hpp"
@@ -34,7 +34,7 @@ struct Slot {
 };
 
 struct Step {
-  enum class Kind : uint8_t { kKernel, kCall };
+  enum class Kind : uint8_t { kKernel, kRegion, kCall };
   Kind kind = Kind::kKernel;
   bp_kernel_fn fn = nullptr;
   bp_frame frame{};
@@ -44,8 +44,8 @@ struct Step {
   int32_t n_outs = 0;
   Device* device = nullptr;
   const KernelRow* row = nullptr;
-  const Region* region = nullptr;  // in place of a row
-  NodeId node = kNone;             // that it runs, or for which it prepares an argument
+  const Region* region = nullptr;
+  NodeId node = kNone;  // that it runs, or for which it prepares an argument; of a region the last one
   // Into Plan::made and Plan::dropped: what gets memory before the step, and what is used no more after it.
   uint32_t first_made = 0, n_made = 0;
   uint32_t first_dropped = 0, n_dropped = 0;
@@ -67,8 +67,8 @@ struct Arena {
 struct PlanSummary {
   uint64_t arena = 0;     // bytes
   uint64_t separate = 0;  // what they would be if nothing were reused
-  uint32_t kernels = 0, views = 0, calls = 0;
-  uint32_t regions = 0;  // among the kernels: those that compilers made
+  uint32_t kernels = 0, regions = 0, views = 0, calls = 0;
+  uint32_t in_regions = 0;  // nodes
 };
 
 struct PlanData {
@@ -118,7 +118,6 @@ struct PlanData {
   };
   std::deque<Complex> complex_numbers;
   std::vector<Tensor> kept;
-
   std::vector<std::shared_ptr<Region>> regions;
 
   std::vector<Device*> devices;

@@ -10,7 +10,7 @@ namespace backplane::core::graph {
 namespace {
 
 // What a node has become; of a view also that its tensor may still be asked for.
-enum class Fate : uint8_t { kKernel, kView, kCall };
+enum class Fate : uint8_t { kKernel, kRegion, kView, kCall };
 
 template <class T>
 void keep_each_once(std::vector<T*>& pointers) {
@@ -25,7 +25,7 @@ class Builder {
     plan_->graph = std::move(graph);
     plan_->symbols = std::move(symbols);
   }
-  void run();
+  void run(bool use_compilers);
   std::vector<bool> visible() const;
   void drop_hidden_views(const std::vector<bool>& visible);
   void finish(const std::vector<bool>& visible);
@@ -37,7 +37,7 @@ class Builder {
   void bind_root(ValueId value);
   bp_value argument(const Argument& a, SlotCall& call, size_t index);
   Fate node(NodeId id);
-  void region(const std::shared_ptr<Region>& region);
+  void region(std::shared_ptr<Region> region);
   void note_draws(const Node& node);
 
   const Graph& graph_;
@@ -135,51 +135,43 @@ Fate Builder::node(NodeId id) {
   return Fate::kKernel;
 }
 
-// One step, for what a compiler has made of several nodes.
-void Builder::region(const std::shared_ptr<Region>& region) {
+void Builder::region(std::shared_ptr<Region> region) {
+  for (const NodeId id : region->nodes()) fates_[id] = Fate::kRegion;
   Step step;
-  step.fn = Region::run;
-  step.frame = frame_of(*graph_.node(region->nodes().back()).op->record);
-  step.frame.op = &region->info();
-  step.frame.context = region.get();
-  step.frame.backend = region->device().backend->index;
-  step.frame.ordinal = region->device().ordinal;
-  step.frame.keys = ~kCreationKey;
-  step.frame.compute = BP_DTYPE_NONE;
-  step.device = &region->device();
+  step.kind = Step::Kind::kRegion;
   step.region = region.get();
+  step.frame = region->frame();
+  step.device = &region->device();
   step.node = region->nodes().back();
-  step.n_args = static_cast<int32_t>(region->inputs.size());
-  step.n_outs = static_cast<int32_t>(region->outputs.size());
-  for (const ValueId value : region->inputs) slot(value);
   step.args = static_cast<uint32_t>(plan_->arguments.size());
+  step.n_args = static_cast<int32_t>(region->inputs().size());
   step.outs = step.args + static_cast<uint32_t>(step.n_args);
-  for (const ValueId value : region->inputs) {
-    plan_->patches.push_back({static_cast<uint32_t>(plan_->arguments.size()), slots_[value]});
-    plan_->arguments.push_back(tensor_value(steps_.handle(slots_[value])));
-  }
-  for (const ValueId value : region->outputs) {
-    bind_root(value);
-    plan_->slots[slots_[value]].bound = false;  // the layout of memory says
-    plan_->patches.push_back({static_cast<uint32_t>(plan_->arguments.size()), slots_[value]});
-    plan_->arguments.push_back(tensor_value(steps_.handle(slots_[value])));
-    plan_->arguments.back().flags = BP_VALUE_GIVEN;
+  step.n_outs = static_cast<int32_t>(region->outputs().size());
+  const auto add = [&](SlotId slot, uint16_t flags) {
+    plan_->patches.push_back({static_cast<uint32_t>(plan_->arguments.size()), slot});
+    bp_value v = tensor_value(steps_.handle(slot));
+    v.flags = flags;
+    plan_->arguments.push_back(v);
+  };
+  for (const ValueId v : region->inputs()) add(slot(v), 0);
+  for (const ValueId v : region->outputs()) {
+    bind_root(v);
+    plan_->slots[slots_[v]].bound = false;  // the memory's layout says
+    add(slots_[v], BP_VALUE_GIVEN);
   }
   plan_->steps.push_back(step);
-  plan_->regions.push_back(region);
-  ++plan_->summary.regions;
-  for (const NodeId id : region->nodes()) fates_[id] = Fate::kKernel;
+  plan_->regions.push_back(std::move(region));
 }
 
-void Builder::run() {
+void Builder::run(bool use_compilers) {
   slots_.assign(graph_.values().size(), kNone);
   fates_.assign(graph_.nodes().size(), Fate::kCall);
   for (const Input& input : graph_.inputs()) bind_root(input.value);
-  const Partition parts = partition(graph_, plan_->symbols);
-  for (const NodeId id : parts.order) {
+  for (Unit& unit : partition(graph_, plan_->symbols, use_compilers)) {
+    const NodeId id = unit.region ? unit.region->nodes().back() : unit.node;
     try {
-      if (parts.region_of[id] != kNone)
-        region(parts.regions[parts.region_of[id]]);
+      if (unit.region)
+        region(std::move(unit.region));
       else
         fates_[id] = node(id);
     } catch (...) {
@@ -213,17 +205,20 @@ void Builder::finish(const std::vector<bool>& seen) {
   for (const Input& input : graph_.inputs()) plan_->held.push_back(input.value);
   for (const Step& step : plan_->steps) {
     const Node& node = graph_.node(step.node);
-    if (step.kind == Step::Kind::kKernel) {
-      ++plan_->summary.kernels;
+    if (step.kind != Step::Kind::kCall) {
+      ++(step.region ? plan_->summary.regions : plan_->summary.kernels);
       plan_->devices.push_back(step.device);
       continue;
     }
     ++plan_->summary.calls;
     for (uint32_t i = 0; i < node.n_results; ++i) plan_->held.push_back(node.first_result + i);
   }
-  for (NodeId id = 0; id < graph_.nodes().size(); ++id)
-    for (uint32_t i = 0; fates_[id] == Fate::kKernel && i < graph_.node(id).n_results; ++i)
+  for (NodeId id = 0; id < graph_.nodes().size(); ++id) {
+    if (fates_[id] != Fate::kKernel && fates_[id] != Fate::kRegion) continue;
+    plan_->summary.in_regions += fates_[id] == Fate::kRegion;
+    for (uint32_t i = 0; i < graph_.node(id).n_results; ++i)
       if (seen[graph_.node(id).first_result + i]) plan_->held.push_back(graph_.node(id).first_result + i);
+  }
   keep_each_once(plan_->devices);
   keep_each_once(plan_->plugins);
 }
@@ -232,13 +227,13 @@ void Builder::finish(const std::vector<bool>& seen) {
 
 std::unique_ptr<PlanData> build_plan(std::shared_ptr<const Graph> graph, std::vector<int64_t> symbols,
                                      std::span<const Tensor> inputs, const std::vector<bool>& donated,
-                                     std::span<const std::shared_ptr<GraphFunction>> functions) {
+                                     bool use_compilers, std::span<const std::shared_ptr<GraphFunction>> functions) {
   CallGuard guard;
   Builder builder(std::move(graph), std::move(symbols));
   for (const Tensor& input : inputs)
     builder.plan().input_shapes.emplace_back(input.shape().begin(), input.shape().end());
   builder.plan().functions.assign(functions.begin(), functions.end());
-  builder.run();
+  builder.run(use_compilers);
   const std::vector<bool> visible = builder.visible();
   builder.drop_hidden_views(visible);
   builder.finish(visible);

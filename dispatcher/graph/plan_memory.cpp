@@ -21,32 +21,35 @@ class Layout {
   void find_uses();
   void choose_memory();
   void results_of(uint32_t index);
-  bool may_take(const Step& step, SlotId result, SlotId operand) const;
-  bool region_may_share(const Step& step, SlotId operand) const;
-  SlotId donor_of(uint32_t index, SlotId result);
+  struct Operand {
+    SlotId slot;
+    uint32_t index;  // among the step's arguments
+  };
+  bool may_take(const Step& step, int32_t out, SlotId result, const Operand& operand) const;
+  SlotId donor_of(uint32_t index, int32_t out, SlotId result, const std::vector<SlotId>& taken) const;
   void place();
   void find_drops();
 
   PlanData& plan_;
   const std::vector<bool>& visible_;
   const std::vector<bool>& donated_;
-  std::vector<uint32_t> last_;                 // step, by root; kNone: never used
-  std::vector<std::vector<SlotId>> operands_;  // by step
-  std::vector<Lifetime> lifetimes_;            // by block
-  std::vector<Device*> devices_;               // by block
+  std::vector<uint32_t> last_;                  // step, by root; kNone: never used
+  std::vector<std::vector<Operand>> operands_;  // by step
+  std::vector<Lifetime> lifetimes_;             // by block
+  std::vector<Device*> devices_;                // by block
   size_t patch_ = 0, list_ = 0;
 };
 
 // Steps are visited in order, as their patches stand.
 template <class Visit>
 void Layout::each_slot(const Step& step, Visit visit) {
-  if (step.kind != Step::Kind::kKernel) return;
+  if (step.kind == Step::Kind::kCall) return;
   const uint32_t end = step.outs + static_cast<uint32_t>(step.n_outs);
   for (; patch_ < plan_.patches.size() && plan_.patches[patch_].argument < end; ++patch_)
-    visit(plan_.patches[patch_].slot, plan_.patches[patch_].argument >= step.outs);
+    visit(plan_.patches[patch_].slot, plan_.patches[patch_].argument);
   for (; list_ < plan_.list_patches.size() && plan_.list_patches[list_].argument < end; ++list_)
     for (const SlotId slot : plan_.list_patches[list_].slots)
-      if (slot != kNone) visit(slot, false);
+      if (slot != kNone) visit(slot, plan_.list_patches[list_].argument);
 }
 
 void Layout::find_uses() {
@@ -58,10 +61,10 @@ void Layout::find_uses() {
     if (slot.value != kNone) root_of[slot.value] = slot.root;
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
-    each_slot(step, [&](SlotId slot, bool is_result) {
+    each_slot(step, [&](SlotId slot, uint32_t argument) {
       plan_.slots[slot].used = true;
       last_[plan_.slots[slot].root] = s;
-      if (!is_result) operands_[s].push_back(slot);
+      if (argument < step.outs) operands_[s].push_back({slot, argument - step.args});
     });
     if (step.kind == Step::Kind::kCall)
       Graph::each_value(graph.arguments(graph.node(step.node)), [&](ValueId v) {
@@ -71,30 +74,25 @@ void Layout::find_uses() {
 }
 
 // May the result take the operand's bytes, which nothing reads after this step?
-bool Layout::may_take(const Step& step, SlotId result, SlotId operand) const {
-  if (step.region != nullptr ? !region_may_share(step, operand) : !(step.row->def.flags & BP_KERNEL_INPLACE))
-    return false;
-  const bp_tensor &to = *plan_.slots[result].handle.get(), &from = *plan_.slots[operand].handle.get();
-  return plan_.slots[operand].offset == 0 && to.dtype == from.dtype && same_device(to, from) && same_shape(to, from) &&
-         is_contiguous(from) && from.nbytes == plan_.slots[plan_.slots[operand].root].handle.get()->nbytes;
+bool Layout::may_take(const Step& step, int32_t out, SlotId result, const Operand& operand) const {
+  const bool allowed = step.region ? step.region->may_share(static_cast<size_t>(out), operand.index)
+                                   : step.n_outs == 1 && (step.row->def.flags & BP_KERNEL_INPLACE);
+  if (!allowed) return false;
+  const Slot& slot = plan_.slots[operand.slot];
+  const bp_tensor &to = *plan_.slots[result].handle.get(), &from = *slot.handle.get();
+  return slot.offset == 0 && to.dtype == from.dtype && same_device(to, from) && same_shape(to, from) &&
+         is_contiguous(from) && from.nbytes == plan_.slots[slot.root].handle.get()->nbytes;
 }
 
-// Of a region with one result.
-bool Layout::region_may_share(const Step& step, SlotId operand) const {
-  const auto& operands = operands_[static_cast<size_t>(&step - plan_.steps.data())];
-  for (size_t i = 0; i < operands.size(); ++i)
-    if (operands[i] == operand && !step.region->may_share(0, static_cast<int32_t>(i))) return false;
-  return true;
-}
-
-// The operand whose bytes the result takes, or kNone. Every other operand over those bytes must show them alike.
-SlotId Layout::donor_of(uint32_t index, SlotId result) {
+// The root whose bytes the result takes, or kNone. Every other operand over those bytes must show them alike.
+SlotId Layout::donor_of(uint32_t index, int32_t out, SlotId result, const std::vector<SlotId>& taken) const {
   const Step& step = plan_.steps[index];
-  for (const SlotId operand : operands_[index]) {
-    const SlotId root = plan_.slots[operand].root;
-    if (last_[root] != index || !may_take(step, result, operand)) continue;
-    const bool alike = std::all_of(operands_[index].begin(), operands_[index].end(), [&](SlotId other) {
-      return plan_.slots[other].root != root || may_take(step, result, other);
+  for (const Operand& operand : operands_[index]) {
+    const SlotId root = plan_.slots[operand.slot].root;
+    const bool ends = last_[root] == index && std::find(taken.begin(), taken.end(), root) == taken.end();
+    if (!ends || !may_take(step, out, result, operand)) continue;
+    const bool alike = std::all_of(operands_[index].begin(), operands_[index].end(), [&](const Operand& other) {
+      return plan_.slots[other.slot].root != root || may_take(step, out, result, other);
     });
     if (alike) return root;
   }
@@ -104,11 +102,11 @@ SlotId Layout::donor_of(uint32_t index, SlotId result) {
 void Layout::results_of(uint32_t index) {
   Step& step = plan_.steps[index];
   step.first_made = static_cast<uint32_t>(plan_.made.size());
-  bool taken = false;  // one donor serves one result
+  std::vector<SlotId> taken;  // one donor serves one result
   for (int32_t i = 0; i < step.n_outs; ++i) {
     const SlotId result = plan_.patches[patch_ - static_cast<size_t>(step.n_outs) + static_cast<size_t>(i)].slot;
     Slot& slot = plan_.slots[result];
-    const SlotId donor = taken || step.n_outs != 1 ? kNone : donor_of(index, result);
+    const SlotId donor = donor_of(index, i, result, taken);
     if (slot.value != kNone && visible_[slot.value]) {
       slot.bound = true;
       Made made{result};
@@ -117,12 +115,13 @@ void Layout::results_of(uint32_t index) {
           !visible_[from->value]) {
         const uint32_t input = plan_.graph->value(from->value).index;
         if (input < donated_.size() && donated_[input]) made.donor = from->value;
+        if (made.donor != kNone) taken.push_back(donor);
       }
       plan_.made.push_back(made);
     } else if (donor != kNone && plan_.slots[donor].block != kNone) {
       slot.block = plan_.slots[donor].block;
       lifetimes_[slot.block].last = last_[result];
-      taken = true;
+      taken.push_back(donor);
     } else {
       slot.block = static_cast<uint32_t>(lifetimes_.size());
       lifetimes_.push_back({slot.handle.get()->nbytes, index, last_[result]});
@@ -135,8 +134,8 @@ void Layout::results_of(uint32_t index) {
 void Layout::choose_memory() {
   patch_ = list_ = 0;
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-    each_slot(plan_.steps[s], [](SlotId, bool) {});
-    if (plan_.steps[s].kind == Step::Kind::kKernel) results_of(s);
+    each_slot(plan_.steps[s], [](SlotId, uint32_t) {});
+    if (plan_.steps[s].kind != Step::Kind::kCall) results_of(s);
   }
 }
 

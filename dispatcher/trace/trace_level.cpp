@@ -2,6 +2,8 @@
 
 #include "call/decomposition.hpp"
 #include "call/operand_checks.hpp"
+#include "control/structured.hpp"
+#include "graph/graph_body.hpp"
 #include "levels/inplace.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -30,9 +32,13 @@ TensorImpl* TraceLevel::traced(ValueId value, Device& device, bp_dtype dtype, in
   return wrap(*this, inner);
 }
 
+ValueId TraceLevel::add_input(const bp_tensor& like, std::string name) {
+  const std::vector<Dim> dims(like.dl.shape, like.dl.shape + like.dl.ndim);
+  return graph_->add_input(std::move(name), {like.dtype, {like.backend, like.ordinal}, dims});
+}
+
 Tensor TraceLevel::enter(const Tensor& example, std::string name) {
-  const std::vector<Dim> dims(example.shape().begin(), example.shape().end());
-  const ValueId value = graph_->add_input(std::move(name), {example.dtype(), example.device(), dims});
+  const ValueId value = add_input(*example.held(), std::move(name));
   inputs_.push_back(
       Tensor::adopt(traced(value, device_of(*example.get()), example.dtype(), example.ndim(), example.shape().data())));
   return inputs_.back();
@@ -45,8 +51,11 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
     tensor = wrapper->inner;  // an in-place change gave it a value from outside
   }
   const auto [place, is_new] = constants_.try_emplace(tensor, 0);
-  if (is_new) {
-    BelowLevel below(*this);
+  if (!is_new) return place->second;
+  if (lifted_) {
+    lifted_->push_back(Tensor::share(tensor));
+    place->second = add_input(*tensor, "lifted" + std::to_string(lifted_->size() - 1));
+  } else {
     place->second = graph_->add_constant(Tensor::share(tensor), {}, true);
   }
   return place->second;
@@ -67,6 +76,12 @@ Argument TraceLevel::argument_of(const bp_value& value) {
     default:
       return graph_->copy(value);
   }
+}
+
+void TraceLevel::lift(std::vector<Tensor>& lifted) {
+  lifted_ = &lifted;
+  for (size_t i = 0; i < lifted.size(); ++i)
+    constants_.try_emplace(impl(lifted[i]), add_input(*lifted[i].get(), "lifted" + std::to_string(i)));
 }
 
 uint32_t TraceLevel::location() {
@@ -122,9 +137,11 @@ void TraceLevel::record(const Call& call) {
   }
 }
 
-// The function's own ops are written down, at the levels that are active inside it.
+// Control flow is one node. Of any other function its own ops are written down, at the levels that are active inside
+// it.
 std::vector<Tensor> TraceLevel::call_graph(const OpEntry&, GraphFunction& function, std::span<const Tensor> args) {
   using Rule = GraphFunction::Rule;
+  if (const auto* structured = dynamic_cast<const Structured*>(&function)) return record_structured(*structured, args);
   if (!function.recompute() && (function.has(Rule::kBackward) || function.has(Rule::kJvp)))
     graph_->own_rules = function.name();
   return function.call(args);
@@ -163,6 +180,33 @@ namespace backplane {
 
 using namespace core;
 
+namespace {
+
+// What it uses from outside, and `lifted` lacks, is appended there.
+std::shared_ptr<GraphFunction> trace_body(const BodyOf& body, std::vector<Tensor>& lifted,
+                                          const std::function<SourceLine()>& where) {
+  CallGuard guard;
+  TraceLevel level(body.name, where);
+  std::vector<Tensor> entered;
+  for (size_t i = 0; i < body.examples.size(); ++i) {
+    Tensor example = body.examples[i];
+    const bool row = i >= body.first_row && i < body.first_row + body.n_rows;
+    BP_CHECK(!row || example.ndim() > 0, SHAPE, body.name,
+             ": goes through tensors along axis 0; found one without dimensions");
+    if (row) example = example_of(example.shape().subspan(1), example);
+    entered.push_back(level.enter(example, "x" + std::to_string(i)));
+  }
+  level.lift(lifted);
+  auto graph = level.finish(body.function(entered));
+  BP_CHECK(graph->draws.empty(), NOT_IMPLEMENTED, body.name,
+           ": its function draws random numbers. Fix: draw them before, all at once, and give them as an argument");
+  BP_CHECK(graph->own_rules.empty(), NOT_IMPLEMENTED, body.name, ": its function calls ", graph->own_rules,
+           ", which has derivative rules of its own. Fix: write that part with ops");
+  return std::make_shared<graph::GraphBody>(std::move(graph));
+}
+
+}  // namespace
+
 TraceScope::TraceScope(const char* transform, std::function<SourceLine()> where)
     : level_(std::make_unique<TraceLevel>(transform, std::move(where))) {}
 TraceScope::~TraceScope() = default;
@@ -180,6 +224,18 @@ Graph TraceScope::leave(std::span<const Tensor> results) {
 
 std::span<bp_generator_state* const> TraceScope::generators() const { return level_->random().generators(); }
 void TraceScope::fix_generator(size_t index) { level_->random().fix(index); }
+
+Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far,
+                   const std::function<SourceLine()>& where) {
+  Bodies bodies;
+  bodies.lifted.assign(lifted_so_far.begin(), lifted_so_far.end());
+  for (size_t before = bodies.lifted.size() + 1; before != bodies.lifted.size();) {
+    before = bodies.lifted.size();
+    bodies.functions.clear();
+    for (const BodyOf& body : functions) bodies.functions.push_back(trace_body(body, bodies.lifted, where));
+  }
+  return bodies;
+}
 
 Graph make_graph(const Function& function, std::span<const Tensor> examples) {
   check_function(function, "make_graph");

@@ -15,6 +15,8 @@
 
 namespace backplane::core {
 
+class Structured;  // control/structured.hpp
+
 class TraceLevel final : public Level {
  public:
   TraceLevel(const char* transform, std::function<SourceLine()> where);
@@ -25,6 +27,9 @@ class TraceLevel final : public Level {
   Tensor enter(const Tensor& example, std::string name);
   std::shared_ptr<const graph::Graph> finish(std::span<const Tensor> results);
   TraceRandom& random() { return random_; }
+  // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
+  // are met, which are appended. The list lives as long as the level.
+  void lift(std::vector<Tensor>& lifted);
 
  private:
   graph::ValueId value_of(TensorImpl* tensor);
@@ -32,12 +37,15 @@ class TraceLevel final : public Level {
   TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);
   uint32_t location();
   void record(const Call& call);
+  std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);
+  graph::ValueId add_input(const bp_tensor& like, std::string name);
 
   std::shared_ptr<graph::Graph> graph_;
   TraceRandom random_;
   std::function<SourceLine()> where_;
   std::unordered_map<const TensorImpl*, graph::ValueId> constants_;
   std::vector<Tensor> inputs_;
+  std::vector<Tensor>* lifted_ = nullptr;
 };
 
 }  // namespace backplane::core

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backplane/op.hpp"
+#include "backplane/graph_function.hpp"
 #include "backplane/transforms.hpp"
 
 namespace backplane {
@@ -88,6 +88,23 @@ class BACKPLANE_API TraceScope {
  private:
   std::unique_ptr<core::TraceLevel> level_;
 };
+
+// Functions as arguments of control flow (the ops cond, while_loop, scan): each traced for arguments like its examples.
+// Tensors that they use from outside become further arguments of all of them, behind their own: `lifted`, of which some
+// may be known before. Bodies draw no random numbers.
+struct BodyOf {
+  const char* name;  // of the op, for messages
+  Function function;
+  std::vector<Tensor> examples;
+  size_t first_row = 0;  // `n_rows` examples from there on are gone through along axis 0: the function sees an element
+  size_t n_rows = 0;
+};
+struct Bodies {
+  std::vector<std::shared_ptr<GraphFunction>> functions;
+  std::vector<Tensor> lifted;
+};
+BACKPLANE_API Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far = {},
+                                 const std::function<SourceLine()>& where = {});
 
 // A function from tensors to tensors as a graph, for arguments like these.
 BACKPLANE_API Graph make_graph(const Function& function, std::span<const Tensor> examples);

@@ -75,6 +75,7 @@ PYBIND11_MODULE(_core, module) {
   bind_autograd(module);
   bind_graph_function(module);
   bind_graph(module);
+  bind_control(module);
   bind_system(module);
   bind_custom_op(module);
   bind_op_facts(module);

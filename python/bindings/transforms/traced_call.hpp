@@ -76,6 +76,7 @@ class TracedCall {
 // "x['w']": the place of a leaf, by the name of the function's parameter where that is known.
 std::string input_name(const CallInputs& inputs, size_t leaf);
 
+void bind_control(pybind11::module_& module);                                       // control.cpp
 void bind_graph(pybind11::module_& module);                                         // make_graph.cpp
 PyObject* make_graph_function(PyObject* module, PyObject* args, PyObject* kwargs);  // make_graph.cpp
 PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs);     // compile.cpp
