@@ -49,6 +49,15 @@ class Walk {
   }
 
  private:
+  // Innermost first, the columns' before the rows'; steps: bytes per tensor, those of a dim together.
+  struct Merged {
+    std::vector<int64_t> sizes, steps;
+    size_t column_dims = 0;
+  };
+  Merged merged(const Program& program, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) const;
+  void split(const Merged& dims);
+  void cut(const Program& program);
+
   std::vector<char*> bases_;
   std::vector<int64_t> row_step_, column_step_, outer_sizes_, outer_steps_;
   int64_t total_rows_ = 1, total_columns_ = 1, rows_ = 1, columns_ = 1, blocks_ = 1, pieces_ = 1;
