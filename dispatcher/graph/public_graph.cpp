@@ -27,8 +27,10 @@ Graph::Value described(const Core& graph, ValueId id) {
 
 }  // namespace
 
-Graph::Graph(std::shared_ptr<const Core> graph)
-    : graph_(std::move(graph)), executable_(std::make_shared<core::graph::Executable>(graph_)) {}
+Graph::Graph(std::shared_ptr<const Core> graph, std::vector<bool> donated)
+    : graph_(std::move(graph)),
+      executable_(
+          std::make_shared<core::graph::Executable>(graph_, core::graph::ExecutableOptions{std::move(donated)})) {}
 
 std::string Graph::text() const {
   core::CallGuard guard;

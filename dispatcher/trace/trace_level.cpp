@@ -217,9 +217,9 @@ Tensor TraceScope::enter(const Tensor& example, std::string name) {
   return level_->enter(example, std::move(name));
 }
 
-Graph TraceScope::leave(std::span<const Tensor> results) {
+Graph TraceScope::leave(std::span<const Tensor> results, std::vector<bool> donated) {
   CallGuard guard;
-  return Graph(level_->finish(results));
+  return Graph(level_->finish(results), std::move(donated));
 }
 
 std::span<bp_generator_state* const> TraceScope::generators() const { return level_->random().generators(); }

@@ -34,7 +34,8 @@ struct SourceLine {
 class BACKPLANE_API Graph {
  public:
   Graph() = default;
-  explicit Graph(std::shared_ptr<const core::graph::Graph> graph);
+  // `donated`, per input: a run may write its results into the input's memory, where nobody else holds that.
+  explicit Graph(std::shared_ptr<const core::graph::Graph> graph, std::vector<bool> donated = {});
   explicit operator bool() const noexcept { return graph_ != nullptr; }
   const std::shared_ptr<const core::graph::Graph>& get() const noexcept { return graph_; }
 
@@ -78,7 +79,7 @@ class BACKPLANE_API TraceScope {
   // What the function sees in place of `example`, of which only shape, dtype and device are read.
   Tensor enter(const Tensor& example, std::string name);
   // Ends the scope. Results that depend on no input are constants of the graph.
-  Graph leave(std::span<const Tensor> results);
+  Graph leave(std::span<const Tensor> results, std::vector<bool> donated = {});
   // The generators that the function drew from, in the order of Graph::generators. As they were given to
   // reserve_random: none was moved on.
   std::span<bp_generator_state* const> generators() const;

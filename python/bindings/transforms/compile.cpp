@@ -24,6 +24,7 @@ void log_line(std::string line) {
 
 struct CompileOptions final : TransformOptions {
   bool fullgraph = true;
+  std::vector<Py_ssize_t> donated;  // positions of arguments
   // The latest used first. Under the interpreter lock.
   mutable std::vector<std::shared_ptr<TracedCall>> kept;
   mutable bool untraceable = false;  // without `fullgraph`: calls run as they are
@@ -60,7 +61,7 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   std::string why = "first call";
   if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
   const std::string name = name_of(inputs.call.function);
-  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs);
+  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.donated);
   if (!traced) return nullptr;
   log_line(name + ": traced, " + std::to_string(traced->graph().size()) + " nodes: " + why);
   options.kept.insert(options.kept.begin(), traced);
@@ -102,13 +103,38 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
 
 }  // namespace
 
+namespace {
+
+// None, a position, or a tuple or list of positions.
+bool read_positions(PyObject* object, std::vector<Py_ssize_t>* positions) {
+  if (object == Py_None) return true;
+  PyRef sequence =
+      PyRef::steal(PyTuple_Check(object) || PyList_Check(object) ? PySequence_Tuple(object) : PyTuple_Pack(1, object));
+  for (Py_ssize_t i = 0; sequence && i < PyTuple_GET_SIZE(sequence.get()); ++i) {
+    const Py_ssize_t position = PyNumber_AsSsize_t(PyTuple_GET_ITEM(sequence.get(), i), PyExc_OverflowError);
+    if (position >= 0) {
+      positions->push_back(position);
+      continue;
+    }
+    PyErr_Clear();
+    raise(BP_ERROR_TYPE,
+          "compile: argument donate: found %R, expected the position of an argument, from 0 on, or several", object);
+    return false;
+  }
+  return static_cast<bool>(sequence);
+}
+
+}  // namespace
+
 PyObject* compile_function(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* keywords[] = {"fun", "fullgraph", nullptr};
-  PyObject* function = nullptr;
+  static const char* keywords[] = {"fun", "donate", "fullgraph", nullptr};
+  PyObject *function = nullptr, *donate = Py_None;
   int fullgraph = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$p:compile", const_cast<char**>(keywords), &function, &fullgraph))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Op:compile", const_cast<char**>(keywords), &function, &donate,
+                                   &fullgraph))
     return nullptr;
   auto options = std::make_unique<CompileOptions>();
+  if (!read_positions(donate, &options->donated)) return nullptr;
   options->fullgraph = fullgraph != 0;
   return make_transformed("compile", function, run_compiled, std::move(options));
 }

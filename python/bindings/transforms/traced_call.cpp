@@ -115,10 +115,21 @@ bool TracedCall::find_generators(TraceScope& scope, GeneratorNotes& notes, const
   return true;
 }
 
-std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs) {
+std::vector<bool> TracedCall::donated_inputs(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) const {
+  std::vector<bool> flags;
+  if (donated.empty()) return flags;
+  for (const size_t place : inputs.places)
+    for (const InputTrees::Entry& entry : inputs.trees.entries)
+      if (place >= entry.first && place < entry.end())
+        flags.push_back(!entry.keyword && std::find(donated.begin(), donated.end(), entry.position) != donated.end());
+  return flags;
+}
+
+std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) {
   const TransformCall& call = inputs.call;
   auto traced = std::make_shared<TracedCall>();
   traced->keep_inputs(inputs);
+  traced->default_device_ = default_device();
   GeneratorNotes notes;
   TraceScope scope(call.name, user_line);
   InlineVector<PyObject*, 8> leaves;
@@ -142,9 +153,17 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs) {
     if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
-  traced->graph_ = scope.leave(results);
+  traced->graph_ = scope.leave(results, traced->donated_inputs(inputs, donated));
   traced->constants_ = traced->graph_.constants();
   return traced;
+}
+
+std::string TracedCall::leaf_name(size_t leaf) const {
+  for (const Argument& argument : arguments_) {
+    if (leaf < argument.n_leaves) return leaf_path(argument.tree, leaf, argument.name);
+    leaf -= argument.n_leaves;
+  }
+  return "?";
 }
 
 int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const {
@@ -172,8 +191,8 @@ int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const
     const int same = alike ? PyObject_RichCompareBool(own, found, Py_EQ) : 0;
     if (same < 0) return -1;
     if (!same && why)
-      *why = "static argument " + input_name(inputs, i) + ": found " + (tensor ? "a tensor" : text_of(found)) +
-             ", had " + (own ? text_of(own) : "a tensor");
+      *why = "static argument " + leaf_name(i) + ": found " + (tensor ? "a tensor" : text_of(found)) + ", had " +
+             (own ? text_of(own) : "a tensor");
     if (!same) return 0;
   }
   return 1;
@@ -201,6 +220,11 @@ bool TracedCall::same_tensors(const CallInputs& inputs, std::string* why) const 
 }
 
 int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
+  const bp_device device = default_device();
+  if (device.backend != default_device_.backend || device.ordinal != default_device_.ordinal) {
+    if (why) *why = "default device: found " + device_name(device) + ", had " + device_name(default_device_);
+    return 0;
+  }
   const int same = same_arguments(inputs, why);
   return same == 1 ? same_tensors(inputs, why) : same;
 }

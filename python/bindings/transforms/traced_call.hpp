@@ -32,7 +32,8 @@ class CallInputs {
 class TracedCall {
  public:
   // Runs the call's function with traced tensors in place of its own. nullptr: a Python error.
-  static std::shared_ptr<TracedCall> trace(const CallInputs& inputs);
+  // `donated`: positions of arguments whose tensors a run may overwrite.
+  static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated = {});
 
   const Graph& graph() const noexcept { return graph_; }
   // 1: a replay with these inputs does what the function would do. 0: not, and `why` says the first reason, where it is
@@ -58,6 +59,8 @@ class TracedCall {
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
+  std::string leaf_name(size_t leaf) const;
+  std::vector<bool> donated_inputs(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
   bool same_tensors(const CallInputs& inputs, std::string* why) const;
   PyObject* result_of(std::vector<Tensor>& tensors) const;
@@ -71,6 +74,7 @@ class TracedCall {
   std::vector<PyRef> result_statics_;  // per leaf; empty: a tensor
   std::vector<PyRef> generators_;
   std::vector<Tensor> constants_;
+  bp_device default_device_{};  // where the function made tensors of no other device
 };
 
 // "x['w']": the place of a leaf, by the name of the function's parameter where that is known.

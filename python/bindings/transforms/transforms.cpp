@@ -99,13 +99,15 @@ graph, of which a replay sees in-place changes. Random numbers are drawn anew at
 Errors: ArgumentValueError where fun reads the value of a traced tensor (bool, float, item, numpy) or writes into a tensor from
     outside; MissingRuleError for an op whose result's shape depends on values, and where fun changes an argument in place.)";
 
-constexpr char kCompileDoc[] = R"(compile(fun, *, fullgraph=True)
+constexpr char kCompileDoc[] = R"(compile(fun, *, donate=None, fullgraph=True)
 --
 
 fun as a function that is traced once for each kind of call, and then run from its graph.
 
 A kind of call is the structure of the arguments, the shape, dtype and device of each tensor, and the value of everything else.
 The latest eight kinds are kept; compile_log() says what was traced and why.
+donate: the position of an argument, or several, whose tensors a call may overwrite with its results: the caller uses them no
+    more. Memory that somebody else holds too, or that another library owns, is left alone.
 fullgraph: False runs a kind of call that cannot be traced as fun itself does, and says so in the log; True raises.
 
 Where a transform is active, or an argument has a history or requires a gradient, fun itself is called: take the transform of

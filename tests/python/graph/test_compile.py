@@ -159,3 +159,37 @@ def test_threads_share_a_compiled_function():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_donated_memory_is_used_where_nobody_else_holds_it():
+    x, kept = tensor(1000), tensor(1000)
+    view = kept[1:]
+    compiled = bp.compile(lambda a, b: (bp.sin(a) + 1, bp.sin(b) + 1), donate=(0, 1))
+    expected = bp.sin(x) + 1, bp.sin(kept) + 1
+    before = view.numpy().copy()
+    same(compiled(x, kept), expected)
+    np.testing.assert_array_equal(view.numpy(), before)
+    with pytest.raises(bp.ArgumentTypeError, match="donate"):
+        bp.compile(lambda a: a, donate="a")
+
+
+@pytest.mark.parametrize("layout", [lambda w: w, lambda w: w.T, lambda w: w[::2]])
+def test_a_weight_from_outside_is_seen_as_it_is_in_any_layout(layout):
+    weight = tensor(4, 4)
+    seen = layout(weight)
+    compiled = bp.compile(lambda x: bp.exp(x) * seen)
+    x = tensor(*seen.shape, seed=3)
+    for _ in range(3):
+        same(compiled(x), bp.exp(x) * seen)
+        weight += 1.0
+
+
+def test_the_default_device_is_a_guard():
+    devices = [info.device for info in bp.devices()]
+    if len(devices) < 2:
+        pytest.skip("there is one device")
+    compiled = bp.compile(lambda: bp.ones((2,)))
+    assert compiled().device == bp.ones((2,)).device
+    with devices[1]:
+        assert compiled().device == devices[1]
+    assert "default device" in bp.compile_log()[-1]

@@ -146,7 +146,7 @@ def test_reading_a_traced_tensor_says_what_to_use(read):
 
 
 def test_an_op_whose_shape_depends_on_values_is_refused_in_its_name():
-    with pytest.raises(bp.MissingRuleError, match="nonzero.*depends on values"):
+    with pytest.raises(bp.MissingRuleError, match="depends on values.*where"):
         bp.make_graph(lambda x: bp.nonzero(x))(tensor(3))
 
 
