@@ -21,6 +21,9 @@ void check_plugins() {
   for (const PluginFolder& folder : plugin_folders())
     if (!folder.why.empty()) line("warn", fmt::format("{}; BACKPLANE_PLUGIN_PATH names other folders", folder.why));
   for (const PluginInfo& plugin : backplane::plugins())
+    for (const std::string& backend : plugin.waits_for)
+      line("warn", fmt::format("plugin {} has kernel rows for {}, which no plugin brings", plugin.name, backend));
+  for (const PluginInfo& plugin : backplane::plugins())
     if (plugin.state == "refused") line("warn", fmt::format("plugin {} is refused: {}", plugin.name, plugin.why));
 }
 

@@ -101,6 +101,7 @@ namespace backplane {
 using namespace core;
 
 MemoryStats memory_stats(bp_device id) {
+  CallGuard call;
   const bp_memory_stats stats = stats_of(usable_device(id));
   const std::optional<uint64_t> limit =
       stats.limit == BP_NO_MEMORY_LIMIT ? std::nullopt : std::optional<uint64_t>(stats.limit);
@@ -108,6 +109,7 @@ MemoryStats memory_stats(bp_device id) {
 }
 
 void reset_peak_memory_stats(bp_device id) {
+  CallGuard call;
   Device& device = usable_device(id);
   if (!device.pool) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
   std::lock_guard guard(device.lock);
@@ -115,12 +117,14 @@ void reset_peak_memory_stats(bp_device id) {
 }
 
 void empty_cache(bp_device id) {
+  CallGuard call;
   Device& device = usable_device(id);
   if (device.synchronous()) return call_slot(device, BP_SLOT(empty_cache));
   BP_CHECK(empty_caches(device), INTERNAL, "empty_cache: device ", name_of(device), ": ", cold().error);
 }
 
 void set_memory_limit(bp_device id, std::optional<uint64_t> bytes) {
+  CallGuard call;
   Device& device = usable_device(id);
   const uint64_t limit = bytes.value_or(BP_NO_MEMORY_LIMIT);
   if (!device.pool) {

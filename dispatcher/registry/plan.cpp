@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "record/foreign_struct.hpp"
+#include "registry/held_fast_rows.hpp"
 #include "registry/registry_state.hpp"
 
 namespace backplane::core {
@@ -70,7 +71,8 @@ void plan_devices(const OpEntry& entry, Plan& plan) {
     for (const auto& row : entry.rows)
       if (!row->withdrawn && (row->for_all || row->backend == backend.name)) slot.rows.push_back(row.get());
     std::sort(slot.rows.begin(), slot.rows.end(), row_before);
-    if (!slot.rows.empty() && !entry.withdrawn) slot.fast_row = fast_row(entry, *slot.rows.front(), i);
+    if (!slot.rows.empty() && !entry.withdrawn && !fast_rows_are_held())
+      slot.fast_row = fast_row(entry, *slot.rows.front(), i);
   }
 }
 

@@ -25,6 +25,7 @@ from ._core import (
     DeviceLostError as DeviceLostError,
     DtypeError as DtypeError,
     Generator as Generator,
+    Graph as Graph,
     IndexDataError as IndexDataError,
     InternalError as InternalError,
     MissingRuleError as MissingRuleError,
@@ -36,10 +37,13 @@ from ._core import (
     Tensor as Tensor,
     VersionError as VersionError,
     asarray as asarray,
+    compile as compile,
+    compile_log as compile_log,
     default_generator as default_generator,
     from_dlpack as from_dlpack,
     grad as grad,
     jvp as jvp,
+    make_graph as make_graph,
     value_and_grad as value_and_grad,
     vjp as vjp,
     vmap as vmap,
@@ -69,6 +73,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from ._registry import *
 
 from ._array_edits import *
+from ._control import *
 from ._creation_functions import *
 from ._custom import *
 from ._data_type_functions import *
@@ -99,6 +104,7 @@ __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]
 device = Device
 
+_core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
 _tensor.add_methods()
 _functions = _ops.functions()

@@ -281,6 +281,28 @@ class Structure:
     @property
     def n_leaves(self) -> int: ...
 
+class GraphValue:
+    name: str
+    dtype: str
+    dims: list[str]
+
+class GraphNode:
+    op: str
+    inputs: list[str]
+    results: list[GraphValue]
+    file: str
+    function: str
+    line: int
+
+class Graph:
+    nodes: list[GraphNode]
+    inputs: list[GraphValue]
+    outputs: list[GraphValue]
+    constants: list[Tensor]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[GraphNode]: ...
+
 class BackplaneError(Exception): ...
 class ArgumentValueError(BackplaneError, ValueError): ...
 class ArgumentTypeError(BackplaneError, TypeError): ...
@@ -329,6 +351,10 @@ def vmap(
     *,
     randomness: str = "error",
 ) -> Callable[..., Any]: ...
+
+def make_graph(fun: Callable[..., Any]) -> Callable[..., Graph]: ...
+def compile(fun: Function, *, donate: int | Sequence[int] | None = None, fullgraph: builtins.bool = True) -> Function: ...
+def compile_log() -> list[str]: ...
 
 # What the package's own modules call.
 def __getattr__(name: str) -> Any: ...

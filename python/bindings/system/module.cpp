@@ -20,6 +20,7 @@
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/bind_autograd.hpp"
 #include "bindings/transforms/bind_graph_function.hpp"
+#include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
 #include "bindings/transforms/tree.hpp"
 
@@ -74,6 +75,8 @@ PYBIND11_MODULE(_core, module) {
   watch_interrupts();
   bind_autograd(module);
   bind_graph_function(module);
+  bind_graph(module);
+  bind_control(module);
   bind_system(module);
   bind_streams(module);
   bind_custom_op(module);
