@@ -59,12 +59,12 @@ void copy(Backend&, int32_t, bp_stream*, uint64_t, void* dst, uint64_t dst_offse
 
 }  // namespace
 
-void Backend::register_on(const backplane::plugin::Registrar& registrar) {
+void Backend::register_on(const backplane::plugin::Registrar& registrar, const char* name) {
   using backplane::plugin::backend_slot;
   host_ = registrar.host();
   bp_backend_def def{};
   def.header = BP_HEADER(bp_backend_def);
-  def.name = kName;
+  def.name = name;
   def.flags = BP_BACKEND_SYNCHRONOUS | BP_BACKEND_ADDRESSABLE;
   def.context = this;
   def.device_count = backend_slot<device_count>;

@@ -10,11 +10,9 @@
 
 namespace minimal {
 
-inline constexpr const char* kName = "minimal";
-
 class Backend {
  public:
-  void register_on(const backplane::plugin::Registrar& registrar);
+  void register_on(const backplane::plugin::Registrar& registrar, const char* name);
   const bp_host* host() const { return host_; }
 
   std::atomic<uint64_t> in_use{0};  // bytes

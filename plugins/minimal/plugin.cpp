@@ -7,7 +7,7 @@ namespace {
 minimal::Backend backend;
 
 void register_all(const backplane::plugin::Registrar& registrar) {
-  backend.register_on(registrar);
+  backend.register_on(registrar, minimal::kName);
   minimal::register_elementwise(registrar);
   minimal::register_movement(registrar);
   minimal::register_values(registrar);

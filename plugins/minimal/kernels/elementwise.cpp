@@ -1,5 +1,4 @@
 // Elementwise kernels: loops over the scalar functions that codegen makes of the registry.
-#include "device.hpp"
 #include "kernels/kernels.hpp"
 
 namespace minimal {
@@ -55,16 +54,16 @@ void register_elementwise(const Registrar& registrar) {
   registrar.kernel( \
       BP_KERNEL("bp::" #op, kName, kernel<binary<scalar::op>>, .dtypes = accepted<scalar::op, 2>, .flags = kFlags));
   UNARY(negative)
-  UNARY(abs) UNARY(sign) UNARY(conj) UNARY(bitwise_invert) UNARY(sqrt) UNARY(exp) UNARY(expm1) UNARY(log) UNARY(log1p)
-      UNARY(sin) UNARY(cos) UNARY(atan) UNARY(tanh) UNARY(erf) UNARY(floor) UNARY(ceil) UNARY(trunc) UNARY(round)
-          BINARY(add) BINARY(subtract) BINARY(multiply) BINARY(divide) BINARY(floor_divide) BINARY(remainder)
-              BINARY(pow) BINARY(maximum) BINARY(minimum) BINARY(atan2) BINARY(bitwise_and) BINARY(bitwise_or)
-                  BINARY(bitwise_xor) BINARY(bitwise_left_shift) BINARY(bitwise_right_shift) BINARY(equal)
-                      BINARY(not_equal) BINARY(less) BINARY(less_equal) BINARY(greater) BINARY(greater_equal)
-                          BINARY(complex_from)
+  UNARY(abs)
+  UNARY(sign) UNARY(conj) UNARY(bitwise_invert) UNARY(sqrt) UNARY(exp) UNARY(expm1) UNARY(log) UNARY(log1p) UNARY(sin)
+      UNARY(cos) UNARY(atan) UNARY(tanh) UNARY(erf) UNARY(floor) UNARY(ceil) UNARY(trunc) UNARY(round) BINARY(add)
+          BINARY(subtract) BINARY(multiply) BINARY(divide) BINARY(floor_divide) BINARY(remainder) BINARY(pow)
+              BINARY(maximum) BINARY(minimum) BINARY(atan2) BINARY(bitwise_and) BINARY(bitwise_or) BINARY(bitwise_xor)
+                  BINARY(bitwise_left_shift) BINARY(bitwise_right_shift) BINARY(equal) BINARY(not_equal) BINARY(less)
+                      BINARY(less_equal) BINARY(greater) BINARY(greater_equal) BINARY(complex_from)
 #undef UNARY
 #undef BINARY
-                              registrar.kernel(BP_KERNEL("bp::where", kName, kernel<where>, .flags = kFlags));
+                          registrar.kernel(BP_KERNEL("bp::where", kName, kernel<where>, .flags = kFlags));
 }
 
 }  // namespace minimal

@@ -9,6 +9,8 @@ namespace minimal {
 
 using namespace backplane::plugin;
 
+inline constexpr const char* kName = "minimal";  // of the backend
+
 void register_elementwise(const Registrar& registrar);  // what an op does to one element, over whole tensors
 void register_movement(const Registrar& registrar);     // elements that change their places
 void register_values(const Registrar& registrar);       // what makes, converts, folds and orders elements

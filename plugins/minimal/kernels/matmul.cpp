@@ -1,5 +1,4 @@
 // The matrix product over the last two axes, the others broadcast. Operands arrive contiguous.
-#include "device.hpp"
 #include "kernels/kernels.hpp"
 
 namespace minimal {

@@ -1,6 +1,5 @@
 // Kernels that move elements. They read no value, so one function per width of an element serves all dtypes.
 #include "backplane/plugin/indexing.hpp"
-#include "device.hpp"
 #include "kernels/kernels.hpp"
 
 namespace minimal {

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "backplane/plugin/philox.hpp"
-#include "device.hpp"
 #include "kernels/kernels.hpp"
 
 namespace minimal {
