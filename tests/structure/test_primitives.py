@@ -2,9 +2,10 @@
 
 import re
 
+import pytest
 import source_tree
 
-KERNELS = source_tree.ROOT / "plugins/example/simulator/kernels"
+PLUGINS = source_tree.ROOT / "plugins"
 FUNCTIONS = 25  # at most
 
 
@@ -19,13 +20,17 @@ def primitives():
     return found
 
 
-def kernels_of_the_simulator():
-    return {name for path in KERNELS.glob("*.cpp") for name in re.findall(r'"bp::(\w+)"', path.read_text(encoding="utf-8"))}
+def kernels_of(folder):
+    """The ops that a folder's sources name: as "bp::OP", or in a macro's rows, UNARY(OP)."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.cpp")))
+    return set(re.findall(r'"bp::(\w+)"|\b(?:UNARY|BINARY)\((\w+)\)(?!\s*\\)', text))
 
 
 def test_a_backend_is_few_functions():
     assert 0 < len(set(primitives().values())) <= FUNCTIONS
 
 
-def test_the_simulator_has_a_kernel_for_every_primitive_and_for_nothing_else():
-    assert kernels_of_the_simulator() == set(primitives())
+@pytest.mark.parametrize("project", ["example/simulator", "minimal"])
+def test_a_backend_has_a_kernel_for_every_primitive_and_for_nothing_else(project):
+    found = {plain or row for plain, row in kernels_of(PLUGINS / project / "kernels")} - {"op"}  # of the macros themselves
+    assert found == set(primitives())

@@ -5,7 +5,7 @@
 //   accepted<scalar::add, 2>        the dtypes in which it does
 //   convert<float>(x)               as the registry's cast
 //
-// Not the contract: header-only sugar over it and over backplane/scalar.hpp, which the SDK brings. Everything is pure.
+// Not the contract: header-only sugar over it and over the scalar header, which the SDK brings. Everything is pure.
 #pragma once
 
 #include <cstddef>
