@@ -140,7 +140,7 @@ size_t write_project(const Template& made_of, const fs::path& target, Words word
     const std::string name = it->path().filename();
     if (it->is_directory() && (name == "build" || name == "__pycache__")) it.disable_recursion_pending();
     if (!it->is_regular_file() || name == kDescription) continue;
-    const fs::path path = target / renamed(fs::relative(it->path(), made_of.folder).string(), words);
+    const fs::path path = target / renamed(it->path().lexically_relative(made_of.folder).string(), words);
     fs::create_directories(path.parent_path());
     std::ofstream file(path, std::ios::binary);
     file << renamed(text_of(it->path()), words);

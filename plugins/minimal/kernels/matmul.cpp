@@ -1,5 +1,5 @@
 // The matrix product over the last two axes, the others broadcast. Operands arrive contiguous.
-#include "kernels/kernels.hpp"
+#include "kernels.hpp"
 
 namespace minimal {
 namespace {

@@ -1,6 +1,6 @@
 // Kernels that move elements. They read no value, so one function per width of an element serves all dtypes.
 #include "backplane/plugin/indexing.hpp"
-#include "kernels/kernels.hpp"
+#include "kernels.hpp"
 
 namespace minimal {
 namespace {

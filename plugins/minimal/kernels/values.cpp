@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "backplane/plugin/philox.hpp"
-#include "kernels/kernels.hpp"
+#include "kernels.hpp"
 
 namespace minimal {
 namespace {
