@@ -31,7 +31,7 @@ x = bp.arange(6.0, device=name).requires_grad_()
 assert [float(g) for g in bp.to_numpy(x.grad)] == [0, 2, 4, 6, 8, 10]
 del x
 bp.unload_plugin(name)
-assert name not in [info.device.split(":")[0] for info in bp.devices()], "the device is still there"
+assert name not in [info.name.split(":")[0] for info in bp.devices()], "the device is still there"
 """
 
 
