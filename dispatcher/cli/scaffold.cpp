@@ -107,12 +107,15 @@ Words words_of(const Template& made_of, const std::string& name) {
   return words;
 }
 
-// Every word at once, so that no new name is taken for another's word.
+// Every word at once, so that no new name is taken for another's word. Beside a hyphen a word is part of another name,
+// as of a package.
 std::string renamed(const std::string& text, const Words& words) {
   std::string made;
   for (size_t at = 0; at < text.size();) {
     const auto found = std::find_if(words.begin(), words.end(), [&](const auto& word) {
-      return text.compare(at, word.first.size(), word.first) == 0;
+      const size_t end = at + word.first.size();
+      return text.compare(at, word.first.size(), word.first) == 0 && (at == 0 || text[at - 1] != '-') &&
+             (end == text.size() || text[end] != '-');
     });
     if (found == words.end()) {
       made += text[at++];
