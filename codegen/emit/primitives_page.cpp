@@ -44,11 +44,16 @@ std::string arrives(const Entry& entry, const Arg& arg) {
   }
 }
 
+// The first rule that has a dtype holds.
 std::string scalar_rows(const Entry& entry) {
   if (entry.scalars.empty()) return "";
   std::string text = "\n| computes in | one element |\n| --- | --- |\n";
-  for (const ScalarRule& rule : entry.scalars)
-    text += "| " + dtype_names(rule.dtypes) + " | " + code(rule.text.value) + " |\n";
+  bp_dtype_mask left = entry.dtypes.accepts[entry.signature.args.size() - 1];
+  if (left == 0) left = entry.dtypes.accepts[0];
+  for (const ScalarRule& rule : entry.scalars) {
+    text += "| " + dtype_names(rule.dtypes & left) + " | " + code(rule.text.value) + " |\n";
+    left &= ~rule.dtypes;
+  }
   return text;
 }
 

@@ -1,5 +1,7 @@
 """The primitives: few enough to write a backend by, and each with a kernel in the backend that has nothing else."""
 
+import os
+import pathlib
 import re
 
 import pytest
@@ -7,6 +9,7 @@ import source_tree
 
 PLUGINS = source_tree.ROOT / "plugins"
 FUNCTIONS = 25  # at most
+PAGE = pathlib.Path(os.environ.get("BACKPLANE_BUILD", ""), "dispatcher/generated/docs/ops/list-of-primitives.md")
 
 
 def primitives():
@@ -33,3 +36,12 @@ def test_a_backend_is_few_functions():
 @pytest.mark.parametrize("project", ["example/simulator", "minimal"])
 def test_a_backend_has_a_kernel_for_every_primitive_and_for_nothing_else(project):
     assert kernels_of(PLUGINS / project / "kernels") == set(primitives())
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="needs a build (BACKPLANE_BUILD, set by ./dev)")
+def test_the_page_has_them_all_and_says_what_they_do_to_an_element():
+    families = re.split(r"^## (\w+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = {name: family for family, text in zip(families[1::2], families[2::2]) for name in re.findall(r"^### \[(\w+)\]", text, re.MULTILINE)}
+    assert found == primitives()
+    elementwise = "".join(text for family, text in zip(families[1::2], families[2::2]) if family in ("unary", "binary", "compare", "ternary"))
+    assert elementwise.count("| one element |") == sum(family in ("unary", "binary", "compare", "ternary") for family in found.values())
