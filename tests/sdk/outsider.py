@@ -4,11 +4,13 @@ tries them, trains the demo on the backend, unloads it.
     python tests/sdk/outsider.py --prefix PREFIX --folder FOLDER [--short]
 
 FOLDER is emptied first. Prints each step with its seconds, then how long it all took and how many lines stand in each project. The
-exit status is 0 where every step passed. --short leaves out the backend in C, whose kernels are the C++ ones, takes one sample per op, and
-trains only where scikit-learn, which has the demo's digits, is installed.
+exit status is 0 where every step passed. The backend over OpenCL is made where there is a loader. --short leaves out the backend in C, whose kernels
+are the C++ ones, takes one sample per op (over OpenCL in the mode `test` alone: each op and dtype is a program to compile), and trains only where
+scikit-learn, which has the demo's digits, is installed.
 """
 
 import argparse
+import ctypes.util
 import importlib.util
 import os
 import pathlib
@@ -52,8 +54,8 @@ class Run:
             sys.exit(f"{' '.join(words)}\nexited with {done.returncode}:\n{(done.stdout + done.stderr)[-6000:]}")
         return done.stdout
 
-    def project(self, kind, name, language, *options):
-        """Makes, builds and tests a project; gives the built plugin."""
+    def project(self, kind, name, language, *options, tests=()):
+        """Makes, builds and tests a project; `tests` are options of ctest. Gives the built plugin."""
         folder = self.folder / f"{name.split('::')[-1]}"
         what = f"{kind} {name} ({language})"
         self.step(f"{what}: written", self.command, "new", kind, name, folder, "--language", language)
@@ -61,9 +63,21 @@ class Run:
         self.step(f"{what}: built", "cmake", "--build", folder / "build", "--parallel", len(os.sched_getaffinity(0)))
         plugin = folder / f"build/lib/backplane/plugins/{folder.name}.so"
         self.step(f"{what}: linted", self.command, "lint", plugin)
-        listed = self.step(f"{what}: conformance and the rest of its tests", "ctest", "--test-dir", folder / "build", "--output-on-failure", "--no-tests=error")
+        listed = self.step(f"{what}: conformance and the rest of its tests", "ctest", "--test-dir", folder / "build", "--output-on-failure", "--no-tests=error",
+                           "--timeout", 3600, *tests)
         print("\n".join(f"{'':11}{line.strip()}" for line in listed.splitlines() if "Passed" in line), flush=True)
         return plugin
+
+
+def backends(short):
+    """(name, language, options of ctest) of each."""
+    yield "acme", "c++", ()
+    if not short:
+        yield "acmec", "c", ()
+    if ctypes.util.find_library("OpenCL"):
+        yield "acmecl", "opencl", ("-R", "conformance.*test|lint") if short else ()
+    else:
+        print("           the backend over OpenCL is left out: no loader here (Debian: ocl-icd-opencl-dev, pocl-opencl-icd)", flush=True)
 
 
 def lines_of(project):
@@ -91,13 +105,12 @@ def main():
     options.folder.mkdir(parents=True)
     run = Run(options.prefix.resolve(), options.folder.resolve())
 
-    backends = [("acme", "c++")] + ([] if options.short else [("acmec", "c")])
-    for name, language in backends:
+    for name, language, tests in backends(options.short):
         whole = [] if options.short else [f"-D{name.upper()}_WHOLE=ON"]
-        plugin = run.project("backend", name, language, *whole)
+        plugin = run.project("backend", name, language, *whole, tests=tests)
         if options.short and not importlib.util.find_spec("sklearn"):
             print("           the demo is left out: no scikit-learn here (./dev demo installs it)", flush=True)
-        else:
+        elif not (options.short and tests):
             run.step(f"backend {name}: the demo trained for an epoch", sys.executable, DIGITS, "--device", name, "--plugin", plugin,
                      "--epochs", 1, "--out", run.folder / name / "build/demo")
         run.step(f"backend {name}: unloaded", sys.executable, "-c", UNLOAD, name, plugin)
