@@ -24,16 +24,16 @@ def primitives():
 
 
 def kernels_of(folder):
-    """The ops that a folder's sources name: as "bp::OP", or in a list, X(OP)."""
+    """The ops that a folder's sources name: as "bp::OP", or as UNARY(OP) or BINARY(OP)."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.cpp")))
-    return set(re.findall(r'"bp::(\w+)"', text)) | set(re.findall(r"\bX\((\w+)\)", text))
+    return set(re.findall(r'"bp::(\w+)"', text)) | set(re.findall(r"(?<!define )\b(?:UNARY|BINARY)\((\w+)\)", text))
 
 
 def test_a_backend_is_few_functions():
     assert 0 < len(set(primitives().values())) <= FUNCTIONS
 
 
-@pytest.mark.parametrize("project", ["example/simulator", "minimal"])
+@pytest.mark.parametrize("project", ["example/simulator", "minimal", "opencl"])
 def test_a_backend_has_a_kernel_for_every_primitive_and_for_nothing_else(project):
     assert kernels_of(PLUGINS / project / "kernels") == set(primitives())
 

@@ -55,30 +55,36 @@ void cast(Context call, ConstTensor<void> x, bp_dtype, MutTensor<void> out) {
       .run(Walk(call, *out.handle(), 2, dtypes));
 }
 
+struct Row {
+  const char* op;
+  bp_kernel_fn fn;
+  bp_dtype_mask dtypes;
+};
+// A line for each would be a page:
+// clang-format off
+#define UNARY(name) {"bp::" #name, kernel<unary>, accepted<scalar::name, 1>}
+#define BINARY(name) {"bp::" #name, kernel<binary>, accepted<scalar::name, 2>}
+constexpr Row kRows[] = {
+    UNARY(negative), UNARY(abs), UNARY(sign), UNARY(conj), UNARY(bitwise_invert), UNARY(sqrt), UNARY(exp),
+    UNARY(expm1), UNARY(log), UNARY(log1p), UNARY(sin), UNARY(cos), UNARY(atan), UNARY(tanh), UNARY(erf),
+    UNARY(floor), UNARY(ceil), UNARY(trunc), UNARY(round),
+    BINARY(add), BINARY(subtract), BINARY(multiply), BINARY(divide), BINARY(floor_divide), BINARY(remainder),
+    BINARY(pow), BINARY(maximum), BINARY(minimum), BINARY(atan2), BINARY(bitwise_and), BINARY(bitwise_or),
+    BINARY(bitwise_xor), BINARY(bitwise_left_shift), BINARY(bitwise_right_shift), BINARY(equal),
+    BINARY(not_equal), BINARY(less), BINARY(less_equal), BINARY(greater), BINARY(greater_equal),
+    BINARY(complex_from),
+};
+#undef UNARY
+#undef BINARY
+// clang-format on
+
 }  // namespace
 
-#define UNARY(X)                                                                                                 \
-  X(negative)                                                                                                    \
-  X(abs)                                                                                                         \
-  X(sign) X(conj) X(bitwise_invert) X(sqrt) X(exp) X(expm1) X(log) X(log1p) X(sin) X(cos) X(atan) X(tanh) X(erf) \
-      X(floor) X(ceil) X(trunc) X(round)
-#define BINARY(X)                                                                                             \
-  X(add)                                                                                                      \
-  X(subtract)                                                                                                 \
-  X(multiply) X(divide) X(floor_divide) X(remainder) X(pow) X(maximum) X(minimum) X(atan2) X(bitwise_and)     \
-      X(bitwise_or) X(bitwise_xor) X(bitwise_left_shift) X(bitwise_right_shift) X(equal) X(not_equal) X(less) \
-          X(less_equal) X(greater) X(greater_equal) X(complex_from)
-
 void register_elementwise(const Registrar& registrar) {
-  const auto row = [&](const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags = kFlags) {
-    registrar.kernel(BP_KERNEL(op, kName, fn, .dtypes = dtypes, .flags = flags));
-  };
-#define UNARY_ROW(op) row("bp::" #op, kernel<unary>, accepted<scalar::op, 1>);
-#define BINARY_ROW(op) row("bp::" #op, kernel<binary>, accepted<scalar::op, 2>);
-  UNARY(UNARY_ROW)
-  BINARY(BINARY_ROW)
-  row("bp::where", kernel<where>, BP_MASK_ANY);
-  row("bp::cast", kernel<cast>, BP_MASK_ANY, BP_KERNEL_LOOP);
+  for (const Row& row : kRows)
+    registrar.kernel(BP_KERNEL(row.op, kName, row.fn, .dtypes = row.dtypes, .flags = kFlags));
+  registrar.kernel(BP_KERNEL("bp::where", kName, kernel<where>, .flags = kFlags));
+  registrar.kernel(BP_KERNEL("bp::cast", kName, kernel<cast>, .flags = BP_KERNEL_LOOP));
 }
 
 }  // namespace opencl
