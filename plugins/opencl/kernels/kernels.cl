@@ -1,6 +1,6 @@
 // The kernels in OpenCL C. One is compiled at a time: KERNEL_name, with the types and functions that its defines name,
 // after the scalar functions of the registry. NAME_T is how an element lies in memory, NAME_S as what it is computed.
-#define MAX_DIMS 16
+#define MAX_DIMS 10  // two loops are within the 1,024 bytes of arguments that every device takes
 typedef struct {
   long rank, count;
   long sizes[MAX_DIMS];
@@ -18,19 +18,26 @@ typedef struct {
       for (int k = 0; k < (n); ++k) offsets[k] += at * (loop).strides[k][d]; \
     }                                                                  \
   }
+// The position of this item. There are more items than positions, since they come in groups of one size: a driver that
+// compiles a kernel anew for each size of group does so once.
+#define ITEM(i)                      \
+  const long i = get_global_id(0);   \
+  if (i >= items) return;
 #define AT(type, base, bytes) ((global type*)((global uchar*)(base) + (bytes)))
 #define READ(type, base, bytes) (*(global const type*)((global const uchar*)(base) + (bytes)))
 
 #ifdef KERNEL_unary
-kernel void unary(global uchar* out, long out_at, global const uchar* x, long x_at, Loop loop) {
-  OFFSETS(loop, get_global_id(0), 2, o)
+kernel void unary(global uchar* out, long out_at, global const uchar* x, long x_at, Loop loop, long items) {
+  ITEM(i)
+  OFFSETS(loop, i, 2, o)
   *AT(OUT_T, out, out_at + o[0]) = OUT_STORE(FUNCTION(X_LOAD(READ(X_T, x, x_at + o[1]))));
 }
 #endif
 
 #ifdef KERNEL_binary
-kernel void binary(global uchar* out, long out_at, global const uchar* x, long x_at, global const uchar* y, long y_at, Loop loop) {
-  OFFSETS(loop, get_global_id(0), 3, o)
+kernel void binary(global uchar* out, long out_at, global const uchar* x, long x_at, global const uchar* y, long y_at, Loop loop, long items) {
+  ITEM(i)
+  OFFSETS(loop, i, 3, o)
   *AT(OUT_T, out, out_at + o[0]) = OUT_STORE(FUNCTION(X_LOAD(READ(X_T, x, x_at + o[1])), X_LOAD(READ(X_T, y, y_at + o[2]))));
 }
 #endif
@@ -38,8 +45,9 @@ kernel void binary(global uchar* out, long out_at, global const uchar* x, long x
 #ifdef KERNEL_checked_binary
 // Integers: REFUSED(y) holds where there is no value.
 kernel void checked_binary(global uchar* out, long out_at, global const uchar* x, long x_at, global const uchar* y, long y_at, Loop loop,
-                           global int* found) {
-  OFFSETS(loop, get_global_id(0), 3, o)
+                           global int* found, long items) {
+  ITEM(i)
+  OFFSETS(loop, i, 3, o)
   const X_S b = READ(X_T, y, y_at + o[2]);
   if (REFUSED(b)) *found = 1;
   *AT(OUT_T, out, out_at + o[0]) = FUNCTION(READ(X_T, x, x_at + o[1]), b);
@@ -48,27 +56,29 @@ kernel void checked_binary(global uchar* out, long out_at, global const uchar* x
 
 #ifdef KERNEL_choose
 kernel void choose(global uchar* out, long out_at, global const uchar* holds, long holds_at, global const uchar* x, long x_at,
-                   global const uchar* y, long y_at, Loop loop) {
-  OFFSETS(loop, get_global_id(0), 4, o)
+                   global const uchar* y, long y_at, Loop loop, long items) {
+  ITEM(i)
+  OFFSETS(loop, i, 4, o)
   *AT(OUT_T, out, out_at + o[0]) = READ(uchar, holds, holds_at + o[1]) != 0 ? READ(OUT_T, x, x_at + o[2]) : READ(OUT_T, y, y_at + o[3]);
 }
 #endif
 
 #ifdef KERNEL_count
 // VALUE(i, a, b) is start + i * step, in the type of the two numbers.
-kernel void count(global uchar* out, long out_at, NUMBER start, NUMBER by) {
-  const long i = get_global_id(0);
+kernel void count(global uchar* out, long out_at, NUMBER start, NUMBER by, long items) {
+  ITEM(i)
   AT(OUT_T, out, out_at)[i] = OUT_STORE(CAST(VALUE(i, start, by)));
 }
 #endif
 
 #ifdef KERNEL_fold
 // An item per result. `kept` walks the results (operands: out, x), `folded` the elements of each (operand 1).
-kernel void fold(global uchar* out, long out_at, global const uchar* x, long x_at, Loop folded, Loop kept) {
-  OFFSETS(kept, get_global_id(0), 2, o)
+kernel void fold(global uchar* out, long out_at, global const uchar* x, long x_at, Loop folded, Loop kept, long items) {
+  ITEM(i)
+  OFFSETS(kept, i, 2, o)
   OUT_S total = START;
-  for (long i = 0; i < folded.count; ++i) {
-    OFFSETS(folded, i, 2, e)
+  for (long j = 0; j < folded.count; ++j) {
+    OFFSETS(folded, j, 2, e)
     total = JOIN(total, CAST(X_LOAD(READ(X_T, x, x_at + o[1] + e[1]))));
   }
   *AT(OUT_T, out, out_at + o[0]) = OUT_STORE(total);
@@ -79,8 +89,9 @@ kernel void fold(global uchar* out, long out_at, global const uchar* x, long x_a
 #define LINE_START(i, inner, length) ((i) / (inner) * (length) * (inner) + (i) % (inner))
 
 #ifdef KERNEL_arg_extreme
-kernel void arg_extreme(global uchar* out, long out_at, global const uchar* x, long x_at, long length, long inner) {
-  const long i = get_global_id(0), first = LINE_START(i, inner, length);
+kernel void arg_extreme(global uchar* out, long out_at, global const uchar* x, long x_at, long length, long inner, long items) {
+  ITEM(i)
+  const long first = LINE_START(i, inner, length);
   global const X_T* line = AT(X_T, x, x_at) + first;
   long best = 0;
   for (long k = 1; k < length; ++k) {  // strictly better, or the first NaN
@@ -92,8 +103,9 @@ kernel void arg_extreme(global uchar* out, long out_at, global const uchar* x, l
 #endif
 
 #ifdef KERNEL_running_sum
-kernel void running_sum(global uchar* out, long out_at, global const uchar* x, long x_at, long length, long inner) {
-  const long first = LINE_START(get_global_id(0), inner, length);
+kernel void running_sum(global uchar* out, long out_at, global const uchar* x, long x_at, long length, long inner, long items) {
+  ITEM(n)
+  const long first = LINE_START(n, inner, length);
   OUT_S total = START;
   for (long k = 0; k < length; ++k) {
     const OUT_S element = CAST(X_LOAD(AT(X_T, x, x_at)[first + k * inner]));
@@ -106,8 +118,9 @@ kernel void running_sum(global uchar* out, long out_at, global const uchar* x, l
 #ifdef KERNEL_sort_line
 // A merge sort from below, which is stable; positions lie in `out` and in `other` in turn. A NaN counts as the largest.
 #define BEFORE(a, b) ((a) < (b) || ((a) == (a) && (b) != (b)))
-kernel void sort_line(global uchar* out, long out_at, global const uchar* x, long x_at, long length, long inner, long descending, global long* other) {
-  const long first = LINE_START(get_global_id(0), inner, length);
+kernel void sort_line(global uchar* out, long out_at, global const uchar* x, long x_at, long length, long inner, long descending, global long* other, long items) {
+  ITEM(n)
+  const long first = LINE_START(n, inner, length);
   global const X_T* line = AT(X_T, x, x_at) + first;
   global long *from = AT(long, out, out_at) + first, *to = other + first;
   for (long k = 0; k < length; ++k) from[k * inner] = k;
@@ -137,8 +150,9 @@ kernel void sort_line(global uchar* out, long out_at, global const uchar* x, lon
 #ifdef KERNEL_product
 // An item per element of the result (stack..., rows, columns). `stack`: operands out, x, y.
 kernel void product(global uchar* out, long out_at, global const uchar* x, long x_at, global const uchar* y, long y_at, long rows, long depth,
-                    long columns, Loop stack) {
-  const long i = get_global_id(0), c = i % columns, r = i / columns % rows;
+                    long columns, Loop stack, long items) {
+  ITEM(i)
+  const long c = i % columns, r = i / columns % rows;
   OFFSETS(stack, i / columns / rows, 3, o)
   global const X_T* a = AT(X_T, x, x_at + o[1]) + r * depth;
   global const X_T* b = AT(X_T, y, y_at + o[2]) + c;
@@ -151,8 +165,9 @@ kernel void product(global uchar* out, long out_at, global const uchar* x, long 
 #ifdef KERNEL_add_offsets
 // Adds to the element offset of each position what one axis' index asks for. `loop`: operands offsets, index.
 kernel void add_offsets(global uchar* offsets, long offsets_at, global const uchar* index, long index_at, long size, long stride, long first, Loop loop,
-                        global int* found) {
-  OFFSETS(loop, get_global_id(0), 2, o)
+                        global int* found, long items) {
+  ITEM(i)
+  OFFSETS(loop, i, 2, o)
   const X_T value = READ(X_T, index, index_at + o[1]);
   const bool below = value < 0;
   long at = (long)value + (below ? size : 0);
@@ -167,8 +182,8 @@ kernel void add_offsets(global uchar* offsets, long offsets_at, global const uch
 
 #ifdef KERNEL_gather
 // An item per position and kept element. `positions`: operand 0 is the result; `kept`: the result, x.
-kernel void gather(global uchar* out, long out_at, global const uchar* x, long x_at, global const long* offsets, Loop positions, Loop kept) {
-  const long i = get_global_id(0);
+kernel void gather(global uchar* out, long out_at, global const uchar* x, long x_at, global const long* offsets, Loop positions, Loop kept, long items) {
+  ITEM(i)
   OFFSETS(positions, i / kept.count, 1, p)
   OFFSETS(kept, i % kept.count, 2, k)
   *AT(OUT_T, out, out_at + p[0] + k[0]) = READ(OUT_T, x, x_at + offsets[i / kept.count] * sizeof(OUT_T) + k[1]);
@@ -178,8 +193,9 @@ kernel void gather(global uchar* out, long out_at, global const uchar* x, long x
 #ifdef KERNEL_scatter
 // An item per kept element, which takes the positions in their order: the last value stays. `positions`: operand 0 is the values;
 // `kept`: the result, the values.
-kernel void scatter(global uchar* out, long out_at, global const uchar* values, long values_at, global const long* offsets, Loop positions, Loop kept) {
-  OFFSETS(kept, get_global_id(0), 2, k)
+kernel void scatter(global uchar* out, long out_at, global const uchar* values, long values_at, global const long* offsets, Loop positions, Loop kept, long items) {
+  ITEM(n)
+  OFFSETS(kept, n, 2, k)
   for (long i = 0; i < positions.count; ++i) {
     OFFSETS(positions, i, 1, p)
     global OUT_T* to = AT(OUT_T, out, out_at + offsets[i] * sizeof(OUT_T) + k[0]);
@@ -190,8 +206,9 @@ kernel void scatter(global uchar* out, long out_at, global const uchar* values, 
 
 #ifdef KERNEL_draw
 // Philox 4x32-10: word i % 4 of the block at counter + i / 4; an item per block.
-kernel void draw(global uchar* out, long out_at, long words, ulong key, ulong counter) {
-  const ulong i = get_global_id(0), at = counter + i;
+kernel void draw(global uchar* out, long out_at, long words, ulong key, ulong counter, long items) {
+  ITEM(i)
+  const ulong at = counter + (ulong)i;
   uint low = (uint)key, high = (uint)(key >> 32);
   uint b[4] = {(uint)at, (uint)(at >> 32), 0, 0};
   for (int round = 0; round < 10; ++round) {
@@ -202,6 +219,6 @@ kernel void draw(global uchar* out, long out_at, long words, ulong key, ulong co
     low += 0x9E3779B9u;
     high += 0xBB67AE85u;
   }
-  for (long k = 0; k < 4 && (long)i * 4 + k < words; ++k) AT(uint, out, out_at)[i * 4 + k] = b[k];
+  for (long k = 0; k < 4 && i * 4 + k < words; ++k) AT(uint, out, out_at)[i * 4 + k] = b[k];
 }
 #endif

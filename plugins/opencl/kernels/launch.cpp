@@ -4,6 +4,8 @@
 namespace opencl {
 namespace {
 
+constexpr size_t kGroup = 64;  // items of a work group; every device takes so many of a kernel without local memory
+
 // The type of an element in memory, in OpenCL C.
 const char* stored_type(bp_dtype dtype) {
   static constexpr const char* kTypes[] = {"uchar", "char",   "short",  "int",   "long",   "uchar",  "ushort", "uint",
@@ -96,9 +98,10 @@ void Launch::enqueue(int64_t items, const std::vector<Argument>& arguments) {
       else
         check(clSetKernelArg(kernel_.kernel, i++, argument.bytes.size(), argument.bytes.data()), "clSetKernelArg");
     }
-    if (word != nullptr) check(clSetKernelArg(kernel_.kernel, i, sizeof(word), &word), "clSetKernelArg");
-    const auto global = static_cast<size_t>(items);
-    check(clEnqueueNDRangeKernel(stream_.queue(), kernel_.kernel, 1, nullptr, &global, nullptr, 0, nullptr, nullptr),
+    if (word != nullptr) check(clSetKernelArg(kernel_.kernel, i++, sizeof(word), &word), "clSetKernelArg");
+    check(clSetKernelArg(kernel_.kernel, i, sizeof(items), &items), "clSetKernelArg");
+    const size_t group = kGroup, global = (static_cast<size_t>(items) + group - 1) / group * group;
+    check(clEnqueueNDRangeKernel(stream_.queue(), kernel_.kernel, 1, nullptr, &global, &group, 0, nullptr, nullptr),
           "clEnqueueNDRangeKernel");
   }
   if (word != nullptr) stream_.watch_recorded(word);

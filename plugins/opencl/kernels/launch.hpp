@@ -6,7 +6,7 @@
 namespace opencl {
 
 // As in kernels.cl. Dimensions beyond kMaxDims are walked by the host, a launch for each of their positions.
-inline constexpr int32_t kMaxDims = 16;
+inline constexpr int32_t kMaxDims = 10;
 inline constexpr int32_t kMaxOperands = 4;
 struct Loop {
   int64_t rank = 0, count = 1;
