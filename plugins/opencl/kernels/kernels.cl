@@ -8,15 +8,15 @@ typedef struct {
 } Loop;
 
 // Byte offsets of the operands at position i.
-#define OFFSETS(loop, i, n, offsets)                                   \
-  long offsets[n] = {0};                                               \
-  {                                                                    \
-    long rest = (i);                                                   \
-    for (long d = (loop).rank - 1; d >= 0; --d) {                      \
-      const long at = d > 0 ? rest % (loop).sizes[d] : rest;           \
-      rest = d > 0 ? rest / (loop).sizes[d] : 0;                       \
-      for (int k = 0; k < (n); ++k) offsets[k] += at * (loop).strides[k][d]; \
-    }                                                                  \
+#define OFFSETS(loop, i, n, offsets)                                                        \
+  long offsets[n] = {0};                                                                    \
+  {                                                                                         \
+    long rest_ = (i);                                                                       \
+    for (long d_ = (loop).rank - 1; d_ >= 0; --d_) {                                        \
+      const long at_ = d_ > 0 ? rest_ % (loop).sizes[d_] : rest_;                           \
+      rest_ = d_ > 0 ? rest_ / (loop).sizes[d_] : 0;                                        \
+      for (int k_ = 0; k_ < (n); ++k_) offsets[k_] += at_ * (loop).strides[k_][d_];         \
+    }                                                                                       \
   }
 // The position of this item. There are more items than positions, since they come in groups of one size: a driver that
 // compiles a kernel anew for each size of group does so once.
