@@ -154,6 +154,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   copy->constraints = constraints;
   copy->draws = draws;
   copy->generators = generators;
+  copy->own_rules = own_rules;
   copy->graphs = graphs;
   copy->sizes = sizes;
   copy->values_ = values_;

@@ -81,11 +81,11 @@ ValueId Graph::add_input(std::string name, const Type& type) {
   return value;
 }
 
-ValueId Graph::add_constant(Tensor tensor, std::string name) {
+ValueId Graph::add_constant(Tensor tensor, std::string name, bool live) {
   const std::vector<Dim> dims(tensor.shape().begin(), tensor.shape().end());
   const ValueId value = add_value(Value::Kind::kConstant, {tensor.dtype(), tensor.device(), dims},
                                   static_cast<uint32_t>(constants_.size()), kNone);
-  constants_.push_back({std::move(name), std::move(tensor), value});
+  constants_.push_back({std::move(name), std::move(tensor), value, live});
   return value;
 }
 

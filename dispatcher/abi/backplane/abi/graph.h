@@ -14,10 +14,9 @@ extern "C" {
 
 /* In the arguments of a bp_graph_node, and nowhere else. */
 enum {
-  BP_TAG_REF = 11 /* i: the number of a value, in place of a TENSOR */
+  BP_TAG_REF = 11,                           /* i: the number of a value, in place of a TENSOR */
+  BP_TAG_REF_LIST = BP_TAG_LIST | BP_TAG_REF /* ints: numbers of values; -1: an absent element */
 };
-/* u.ints: numbers of values; -1: an absent element. */
-#define BP_TAG_REF_LIST (BP_TAG_LIST | BP_TAG_REF)
 
 typedef struct bp_graph_value {
   bp_dtype dtype;
