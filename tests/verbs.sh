@@ -68,6 +68,14 @@ laws_on_simulator() {
   pytest_in simulator tests/python/laws --numprocesses "$jobs" --dist worksteal "$@"
 }
 
+# sdk_tests [VARIABLE=VALUE...]: projects that `backplane new` makes of the installed SDK. Sanitizers are for the library.
+sdk_tests() {
+  [ "$preset" = release ] || return 0
+  python_environment+=("$@")
+  has ccache && python_environment+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  pytest_in sdk tests/sdk -s
+}
+
 # Every mode of the kit that judges, on each device of this tree that runs anywhere. The tables are kept with the results.
 whole_conformance() {
   local device mode words status=0
@@ -111,8 +119,12 @@ tests_of_preset() {
       cpp_tests "${cpp[@]}" || broken=1
       python_tests || broken=1
       [ "$preset" != release ] || pytest_in structure tests/structure || broken=1
+      sdk_tests || broken=1
       # Values, variants and errors; the other laws there are ./dev test ops.
       [ "$preset" != release ] || laws_on_simulator -k "test_law_values or test_law_variants" || broken=1 ;;
+    sdk)
+      venv .venv "${demo_packages[@]}"
+      sdk_tests BACKPLANE_SDK_WHOLE=1 || broken=1 ;;
     ops) # the laws and the fuzzer over every op; then the laws again where primitives alone have kernels
       pytest_shared python tests/python/laws tests/python/fuzz || broken=1
       laws_on_simulator || broken=1 ;;

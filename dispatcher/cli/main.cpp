@@ -12,6 +12,7 @@
 #include "cli/ops.hpp"
 #include "cli/plugins.hpp"
 #include "cli/run_graph.hpp"
+#include "cli/scaffold.hpp"
 #include "conformance.hpp"
 
 int main(int argc, char** argv) {
@@ -47,6 +48,14 @@ int main(int argc, char** argv) {
   CLI::App* lint = app.add_subcommand("lint", "checks a plugin's symbols, manifest and table");
   lint->add_option("PLUGIN.so", file, "the shared object")->required();
   lint->callback([&] { command = [&] { return cli::lint(file); }; });
+
+  std::string kind, name, folder, language = "c++";
+  CLI::App* made = app.add_subcommand("new", "writes a project of your own: a backend or an op");
+  made->add_option("KIND", kind, "backend or op")->required();
+  made->add_option("NAME", name, "its name; of an op also NAMESPACE::NAME")->required();
+  made->add_option("FOLDER", folder, "a new folder to write it to")->required();
+  made->add_option("--language", language, "in which it is written")->capture_default_str();
+  made->callback([&] { command = [&] { return cli::scaffold(kind, name, folder, language); }; });
 
   conformance::Options tried;
   CLI::App* kit = app.add_subcommand("conformance", "tries every op on a device against the CPU");
