@@ -16,6 +16,7 @@
 #include "call/row.hpp"
 #include "call/scratch.hpp"
 #include "memory/allocate.hpp"
+#include "memory/capture.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
@@ -139,6 +140,11 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
   }
 }
 
+[[noreturn, gnu::cold]] void throw_not_capturable(const OpEntry& op, const Device& device) {
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, op.record->name, ": its kernel on device ", name_of(device),
+               " cannot be captured: its row has no BP_KERNEL_CAPTURABLE. Fix: call it before the capture or after it");
+}
+
 void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
   bp_frame frame;
   frame.header = BP_HEADER(bp_frame);
@@ -169,6 +175,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     each_tensor(p.args, call.n_args, [&](TensorImpl* t) { reads.push_back(t->storage); });
     each_tensor(p.outs, call.n_outs, [&](TensorImpl* t) { writes.push_back(t->storage); });
     Stream& stream = current_stream(device);
+    if (stream.capture && !(row.def.flags & BP_KERNEL_CAPTURABLE)) throw_not_capturable(call.op, device);
     std::lock_guard lock(device.lock);
     frame.stream = stream.handle;
     frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
@@ -181,7 +188,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
     throw_status(status, call.op, row.owner->name.c_str());
   }
-  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count_kernel(call.op, device, row.owner);
 }
 
 // Takes the outputs back into the caller's slots.
@@ -240,6 +247,15 @@ void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype
 
 }  // namespace
 
+// On a device that was reset, whose memory of before is lost.
+[[gnu::noinline]] static void check_operands(const Call& call) {
+  const auto check = [](TensorImpl* t) {
+    if (t->storage) check_current(*t->storage);
+  };
+  each_tensor(call.args, call.n_args, check);
+  each_tensor(call.outs, call.n_outs, check);
+}
+
 // A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
 [[gnu::noinline]] static bool compare_beyond(const Call& call, bp_dtype compute) {
   bp_value replaced[kMaxArgs];
@@ -251,6 +267,7 @@ void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype
 void call_on_device(const Call& call) {
   Device& device = device_of_call(call);
   check_usable(device);
+  if (device.generation) check_operands(call);
   const OpRecord& record = *call.op.record;
   bp_dtype compute = compute_dtype(record, call.args, call.n_args);
   if ((record.def.dtype_flags & BP_DTYPE_COMPARES) && compare_beyond(call, compute)) return;
@@ -266,10 +283,10 @@ void call_on_device(const Call& call) {
       lacking || backend >= plan.n_devices ? DeviceRule::kMissing : plan.devices[backend].otherwise;
   if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
-    counters.decompositions.fetch_add(1, std::memory_order_relaxed);
+    count_decomposition(call.op, device);
     return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
-  if (otherwise == DeviceRule::kHostFallback && counters.host_fallback_allowed.load(std::memory_order_relaxed))
+  if (otherwise == DeviceRule::kHostFallback && host_fallback() != HostFallback::kForbid)
     return call_host_fallback(call, device);
   Refusals why;
   pick_row(call, device, compute, shapes, &why);

@@ -19,6 +19,15 @@ bool flat(const bp_value* args, int32_t n_args, const bp_value* outs, int32_t n_
   return all;
 }
 
+void build_index_loop(const OpRecord& record, const bp_value* args, const bp_value* outs, LoopStorage& loop) {
+  const bp_shape_rule& rule = record.shapes[0];
+  const auto tensor = [&](uint32_t i) { return args[i].tag == BP_TAG_TENSOR ? args[i].u.t : nullptr; };
+  const bp_value& list = args[rule.args[1]];
+  const bool writes = rule.n_args > 2;
+  core::build_index_loop(*outs[0].u.t, tensor(rule.args[0]), {list.u.tensors, list.count}, writes,
+                         writes ? tensor(rule.args[2]) : nullptr, loop);
+}
+
 }  // namespace
 
 bool fits_layout(const TensorImpl& t, const KernelRow& row) {
@@ -55,11 +64,14 @@ bp_value prepare_scalar(const OpRecord& record, int32_t arg, const bp_value& num
 }
 
 bool needs_loop(const Call& call, const KernelRow& row, const bp_value* args, const bp_value* outs) {
-  if (!(row.def.flags & BP_KERNEL_LOOP) || !(call.op.flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION))) return false;
+  if (!(row.def.flags & BP_KERNEL_LOOP)) return false;
+  if (call.op.record->indexes) return true;
+  if (!(call.op.flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION))) return false;
   return !(call.op.flags & BP_OP_ELEMENTWISE) || !flat(args, call.n_args, outs, call.n_outs);
 }
 
 void build_loop(const Call& call, const bp_value* args, const bp_value* outs, LoopStorage& loop) {
+  if (call.op.record->indexes) return build_index_loop(*call.op.record, args, outs, loop);
   const bp_tensor* operands[kMaxLoopOperands];
   int32_t n = 0;
   auto add = [&](const bp_tensor* t) {

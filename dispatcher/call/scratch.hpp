@@ -2,6 +2,7 @@
 #pragma once
 
 #include "memory/allocate.hpp"
+#include "memory/capture.hpp"
 #include "memory/epoch.hpp"
 #include "memory/stream.hpp"
 
@@ -20,7 +21,14 @@ class ScratchScope {
         const ScratchBlock block = blocks_.back();
         blocks_.pop_back();
         StorageUses uses;
-        if (block.ticket) uses.note_write({&current_stream(*block.device), block.ticket});
+        if (block.ticket) {
+          Stream& stream = current_stream(*block.device);
+          if (stream.capture) {
+            stream.capture->keep(block);
+            continue;
+          }
+          uses.note_write({&stream, block.ticket});
+        }
         deallocate(*block.device, block.data, block.size, uses);
       }
   }

@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _syntax, _system, _tensor, _tensor_methods
+from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _streams, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -90,10 +90,12 @@ from ._numeric_functions import *
 from ._op_methods import *
 from ._opcheck_report import *
 from ._ops import ops as ops
+from ._profile import *
 from ._quantiles import *
 from ._searching_functions import *
 from ._set_functions import *
 from ._statistical_functions import *
+from ._streams import *
 from ._system import *
 from ._transforms import *
 from ._utility_functions import *
@@ -112,6 +114,7 @@ _tensor_methods.add_methods()
 _dim_forms.add_forms()
 _other_forms.add_forms()
 _system.add_methods()
+_streams.add_methods()
 globals().update(DTYPES)
 
 from . import fft as fft  # these call ops

@@ -9,6 +9,7 @@
 #include "bindings/ops/op_signature.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/ops/slots.hpp"
+#include "bindings/system/bind_streams.hpp"
 #include "bindings/system/bind_system.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/system/generator.hpp"
@@ -77,6 +78,7 @@ PYBIND11_MODULE(_core, module) {
   bind_graph(module);
   bind_control(module);
   bind_system(module);
+  bind_streams(module);
   bind_custom_op(module);
   bind_op_facts(module);
 }

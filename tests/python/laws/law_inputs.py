@@ -9,6 +9,7 @@ import zlib
 
 import backplane as bp
 import numpy as np
+from law_registry import widest
 
 # NumPy has no bfloat16: its values are held in float32 and rounded when a tensor is made.
 NUMPY_DTYPE = {"bfloat16": np.dtype("float32")}
@@ -101,7 +102,7 @@ def arrays_of(case, dtype, own_dtype=True, drawing=0):
 
 def default_dtype(arg):
     """What an argument is drawn in where the law's dtype does not concern it."""
-    return next(name for name in ("float64", "int64", "complex128", "bool", *arg.accepts) if name in arg.accepts)
+    return next((name for name in ("float64", "int64", "complex128", "bool", *arg.accepts) if name in arg.accepts), widest(()))
 
 
 def layout_of(case, name, position=0):

@@ -5,8 +5,8 @@
 #ifndef BACKPLANE_ABI_EXTENSIONS_H
 #define BACKPLANE_ABI_EXTENSIONS_H
 
+#include "backplane/abi/device_extensions.h"
 #include "backplane/abi/graph.h"
-#include "backplane/abi/plugin.h"
 
 #ifdef __cplusplus
 extern "C" {
