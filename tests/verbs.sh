@@ -208,9 +208,30 @@ ecosystem() { # OPTION...
   return $status
 }
 
+# The parser of graphs and the loader of models, on damaged texts and files.
+fuzz_graph() {
+  local rounds=100000 seed=$RANDOM
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --rounds) rounds=$2; shift 2 ;;
+      --seed) seed=$2; shift 2 ;;
+      *) die "fuzz graph knows: --rounds N, --seed S" ;;
+    esac
+  done
+  build
+  environment
+  export ASAN_OPTIONS=max_allocation_size_mb=64
+  sanitizer_environment
+  run env "${python_environment[@]}" BACKPLANE_FUZZ_ROUNDS="$rounds" BACKPLANE_FUZZ_SEED="$seed" \
+    "$root/build/$preset/bin/test_graph" --gtest_filter='*Damage*'
+}
+
 fuzz() {
-  [ "${1:-}" = ops ] || die "fuzz knows: ops"
-  shift
+  case ${1:-} in
+    graph) shift; fuzz_graph "$@"; return ;;
+    ops) shift ;;
+    *) die "fuzz knows: ops, graph" ;;
+  esac
   build
   build_example # tensors of another device are among the arguments
   environment

@@ -1,6 +1,7 @@
 // Graphs made at random over the ops that the null backend knows, for laws that hold of every graph.
 #pragma once
 
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,6 +13,16 @@
 #include "null_backend.hpp"
 
 namespace backplane::core::graph::testing {
+
+// How much a test that damages its input does, and from where: ./dev fuzz graph says.
+inline int fuzz_rounds(int usual) {
+  const char* rounds = std::getenv("BACKPLANE_FUZZ_ROUNDS");
+  return rounds ? std::atoi(rounds) : usual;
+}
+inline std::mt19937 fuzz_random() {
+  const char* seed = std::getenv("BACKPLANE_FUZZ_SEED");
+  return std::mt19937(seed ? static_cast<uint32_t>(std::atoll(seed)) : 3);
+}
 
 // Appends a node whose results have the types that the op's rules give for the graph's examples.
 inline ValueId emit(Graph& graph, const std::string& op, std::vector<Argument> arguments) {

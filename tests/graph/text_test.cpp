@@ -6,7 +6,7 @@
 
 #include "graph/parse.hpp"
 #include "graph/print.hpp"
-#include "null_backend.hpp"
+#include "random_graph.hpp"
 
 namespace backplane::core::graph {
 namespace {
@@ -140,9 +140,9 @@ TEST_F(GraphText, FaultsAreNamedWithTheirPlace) {
 
 // Damage of every kind: an error or a graph, never a crash.
 TEST_F(GraphText, DamagedTextIsAnErrorOrAGraph) {
-  std::mt19937 random(3);
+  std::mt19937 random = testing::fuzz_random();
   const std::string whole = kWhole;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = testing::fuzz_rounds(3000); round > 0; --round) {
     std::string text = whole;
     for (uint32_t edits = 1 + random() % 3; edits > 0; --edits) {
       const size_t at = random() % text.size(), length = random() % 12;
