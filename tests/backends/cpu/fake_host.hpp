@@ -186,6 +186,7 @@ class FakeHost {
     std::vector<int64_t> sizes, strides;
     if ((row.flags & BP_KERNEL_LOOP) != 0 && !flat) {
       build_loop(args, outs, reduced, sizes, strides);
+      if (merges_dims) merge_dims(sizes, strides);
       loop = {BP_HEADER(bp_loop),
               static_cast<int32_t>(sizes.size()),
               0,
@@ -208,7 +209,8 @@ class FakeHost {
   const bp_host* table() const { return &host_; }
 
   std::map<std::string, bp_kernel_def> kernels;
-  int retained = 0;  // references that the plugin holds
+  int retained = 0;          // references that the plugin holds
+  bool merges_dims = false;  // loops as the core builds them; else with a dim for each axis
   bp_backend_def backend{};
   bp_plugin description{};
   bool registered = false;
@@ -246,7 +248,6 @@ class FakeHost {
     for (const bp_value& value : args)
       if (value.tag == BP_TAG_TENSOR || (value.flags & BP_VALUE_NUMBER) != 0)
         push(value.tag == BP_TAG_TENSOR ? value.u.t : nullptr);
-    merge_dims(sizes, strides);
   }
   // As the core does: dims of size 1 are in no loop, and neighbours are one dim where all strides allow.
   static void merge_dims(std::vector<int64_t>& sizes, std::vector<int64_t>& strides) {
