@@ -34,6 +34,17 @@ foreach(file IN LISTS registry) # each where the file that includes it will look
 endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/samples.json DESTINATION ${BACKPLANE_SHARE_DIR} COMPONENT sdk)
 
+# The projects of plugins/ that `backplane new` makes a project of one's own of. They link to each other where they share
+# a folder, so all lie in one; a build has them where an installation has them.
+file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/*/template.json)
+foreach(template IN LISTS templates)
+  get_filename_component(template ${template} DIRECTORY)
+  install(DIRECTORY ${template} DESTINATION ${BACKPLANE_SHARE_DIR}/templates COMPONENT sdk USE_SOURCE_PERMISSIONS
+    PATTERN build EXCLUDE PATTERN __pycache__ EXCLUDE)
+endforeach()
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR})
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/plugins ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/templates SYMBOLIC)
+
 install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake
   INSTALL_DESTINATION ${BACKPLANE_PACKAGE_DIR} PATH_VARS BACKPLANE_SHARE_DIR)

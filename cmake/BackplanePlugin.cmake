@@ -14,9 +14,10 @@
 # NAME.backplane.json beside it, both in ${CMAKE_BINARY_DIR}/lib/backplane/plugins, and installs both to
 # BACKPLANE_PLUGIN_DIR; beside them, of a plugin with OPS, its samples, NAME.samples.json. Third-party libraries are added by target_link_libraries(NAME PRIVATE ...) as usual.
 #
-#   backplane_add_conformance_test(NAME DEVICES WORD... [ARGUMENTS WORD...])
+#   backplane_add_conformance_test(NAME DEVICES WORD... [MODES WORD...] [ARGUMENTS WORD...])
 #
-# CTest then runs `backplane conformance` on each of the devices, which the plugin NAME brings, as NAME.conformance.DEVICE.
+# CTest then runs `backplane conformance` on each of the devices, which the plugin NAME brings or has kernels for, as
+# NAME.conformance.DEVICE; with MODES (test grad perf support stress) once in each, as NAME.conformance.DEVICE.MODE.
 include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake)
@@ -113,7 +114,10 @@ function(backplane_add_plugin NAME)
   if(arg_OPS)
     target_include_directories(${NAME} PRIVATE ${generated_dir} ${generated_dir}/include)
   endif()
-  target_compile_features(${NAME} PRIVATE cxx_std_20)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if("CXX" IN_LIST languages) # a plugin may be C alone
+    target_compile_features(${NAME} PRIVATE cxx_std_20)
+  endif()
   target_compile_definitions(${NAME} PRIVATE BP_PLUGIN_NAME="${NAME}"
     BP_PLUGIN_FLAGS=$<IF:$<BOOL:${arg_UNLOADABLE}>,BP_PLUGIN_UNLOADABLE,0>)
   if(arg_NEEDS_MINOR)
@@ -131,7 +135,7 @@ function(backplane_add_plugin NAME)
   target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
     $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-fno-gnu-unique>)
   target_link_options(${NAME} PRIVATE LINKER:--version-script=${BACKPLANE_PLUGIN_MAP} LINKER:-z,now)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # Clang leaves the sanitizers' symbols to the executable
+  if("${CMAKE_CXX_COMPILER_ID}${CMAKE_C_COMPILER_ID}" MATCHES "^(GNU)+$") # Clang leaves the sanitizers' symbols to the executable
     target_link_options(${NAME} PRIVATE LINKER:-z,defs)
   endif()
 
@@ -159,12 +163,17 @@ function(backplane_add_plugin NAME)
 endfunction()
 
 function(backplane_add_conformance_test NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEVICES;ARGUMENTS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEVICES;MODES;ARGUMENTS")
   if(NOT arg_DEVICES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "backplane_add_conformance_test(${NAME}): give DEVICES, and what the command takes after ARGUMENTS")
   endif()
   foreach(device IN LISTS arg_DEVICES)
-    add_test(NAME ${NAME}.conformance.${device}
-      COMMAND Backplane::command conformance --device ${device} --plugin $<TARGET_FILE:${NAME}> ${arg_ARGUMENTS})
+    set(command Backplane::command conformance --device ${device} --plugin $<TARGET_FILE:${NAME}> ${arg_ARGUMENTS})
+    if(NOT arg_MODES)
+      add_test(NAME ${NAME}.conformance.${device} COMMAND ${command})
+    endif()
+    foreach(mode IN LISTS arg_MODES)
+      add_test(NAME ${NAME}.conformance.${device}.${mode} COMMAND ${command} --mode ${mode})
+    endforeach()
   endforeach()
 endfunction()

@@ -52,26 +52,6 @@ def write_coverage(build, page):
                     + "\n".join(lines) + f"\n\n```\n{counts.strip()}\n```\n", encoding="utf-8")
 
 
-def write_primitives(pages, page):
-    """The families of primitives, from codegen's page of each op: all that a backend must have."""
-    families = {}
-    for op in sorted(pages.glob("*.md")):
-        text = op.read_text(encoding="utf-8")
-        if family := re.search(r"^A primitive of the family (\w+)\.$", text, re.MULTILINE):
-            families.setdefault(family[1], []).append((op.stem, re.search(r"^```\n(.*)\n```$", text, re.MULTILINE)[1]))
-    count = sum(map(len, families.values()))
-    lines = ["# Primitives", "",
-             f"{len(families)} families of {count} ops, a kernel function each: what a backend must compute to run the whole registry, but for "
-             "matrix factorisations and results whose shape depends on data (`host: true`), which may run on the host. Every other op "
-             "decomposes into these; `plugins/example/simulator` has kernels for them alone, and keeps every law (`./dev test ops`).", "",
-             "A kernel is a `bp_kernel_fn` (`backplane/abi/host.h`), registered once per op of its family. Its arguments are those of "
-             "the op's signature, in order; `bp_kernels.hpp`, which codegen writes, has them as a struct per op.", ""]
-    for family, ops_of_family in sorted(families.items()):
-        links = ", ".join(f"[{name}](../{GENERATED}/{name}.md)" for name, _ in ops_of_family)
-        lines += [f"## {family}", "", links, "", "```", *(signature for _, signature in ops_of_family), "```", ""]
-    page.write_text("\n".join(lines), encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -85,7 +65,6 @@ def main():
     shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copytree(generated, options.out, dirs_exist_ok=True)
     write_coverage(options.build, options.out / GENERATED / "coverage.md")
-    write_primitives(generated / "ops", options.out / "reference/primitives.md")
 
     root, pages, broken = DOCS.parent, 0, 0
     for page in sorted(options.out.rglob("*.md")):

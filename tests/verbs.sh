@@ -68,6 +68,14 @@ laws_on_simulator() {
   pytest_in simulator tests/python/laws --numprocesses "$jobs" --dist worksteal "$@"
 }
 
+# sdk_tests [VARIABLE=VALUE...]: projects that `backplane new` makes of the installed SDK. Sanitizers are for the library.
+sdk_tests() {
+  [ "$preset" = release ] || return 0
+  python_environment+=("$@")
+  has ccache && python_environment+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  pytest_in sdk tests/sdk -s
+}
+
 # Every mode of the kit that judges, on each device of this tree that runs anywhere. The tables are kept with the results.
 whole_conformance() {
   local device mode words status=0
@@ -107,16 +115,16 @@ tests_of_preset() {
     cpp) cpp_tests "${cpp[@]}" || broken=1 ;;
     python) python_tests || broken=1 ;;
     structure) pytest_in structure tests/structure || broken=1 ;;
-    unload) # 10,000 reloads while other threads call; the figures
-      cpp_tests -R '[Uu]nload' || broken=1
-      run env "BACKPLANE_UNLOAD_CYCLES=${BACKPLANE_UNLOAD_CYCLES:-10000}" "$root/build/$preset/bin/test_loader" \
-        --gtest_filter='UnloadCycles.*' >&2 || broken=1 ;;
     "")
       cpp_tests "${cpp[@]}" || broken=1
       python_tests || broken=1
       [ "$preset" != release ] || pytest_in structure tests/structure || broken=1
+      sdk_tests || broken=1
       # Values, variants and errors; the other laws there are ./dev test ops.
       [ "$preset" != release ] || laws_on_simulator -k "test_law_values or test_law_variants" || broken=1 ;;
+    sdk)
+      venv .venv "${demo_packages[@]}"
+      sdk_tests BACKPLANE_SDK_WHOLE=1 || broken=1 ;;
     ops) # the laws and the fuzzer over every op; then the laws again where primitives alone have kernels
       pytest_shared python tests/python/laws tests/python/fuzz || broken=1
       laws_on_simulator || broken=1 ;;

@@ -26,6 +26,8 @@ void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMB
 void emit_scalar(const EmitContext& context, OutputSet& out);    // include/NAMESPACE/scalar.hpp, .cuh, .glsl, .cl
 void emit_pyi(const EmitContext& context, OutputSet& out);       // SYMBOL.pyi
 void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAME.md, list-of-ops.md
+void emit_primitives_page(const EmitContext& context,
+                          OutputSet& out);  // docs/ops/list-of-primitives.md; with emit_docs
 
 // The native function of a formula, or "" where the evaluator has to run it; formulas.cpp.
 std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula);

@@ -29,7 +29,8 @@ ALLOWED = {
     "backends/cpu/": (ABI, PUBLIC),
     "backends/cuda/": (ABI, PUBLIC),
     "backends/vulkan/": (ABI, PUBLIC),
-    "plugins/example/": (ABI, PUBLIC),
+    **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "wave", "wave_c", "opencl")},
+    "plugins/minimal_c/": (ABI, PUBLIC, "plugins/minimal/"),  # its kernels are a link to those
     "python/": ("dispatcher/",),
 }
 # Folder -> headers from outside this tree that it must not see.

@@ -1,8 +1,5 @@
 // Elementwise kernels: loops over the scalar functions that codegen makes of the registry, and what an integer divisor
 // or exponent must be.
-#include <complex>
-
-#include "backplane/scalar.hpp"
 #include "kernels.hpp"
 #include "loops.hpp"
 
@@ -10,50 +7,9 @@ namespace sim {
 namespace {
 
 namespace scalar = backplane::scalar;
-
-// An element as the scalar functions take it: a half float as float, a complex number as their pair.
-template <class T>
-auto taken(T x) {
-  if constexpr (std::is_same_v<T, std::complex<float>>)
-    return bp_complex64{x.real(), x.imag()};
-  else if constexpr (std::is_same_v<T, std::complex<double>>)
-    return bp_complex128{x.real(), x.imag()};
-  else
-    return static_cast<Compute<T>>(x);
-}
-template <class T>
-using Taken = decltype(taken(T{}));
-
-inline std::complex<float> given(bp_complex64 x) { return {x.re, x.im}; }
-inline std::complex<double> given(bp_complex128 x) { return {x.re, x.im}; }
-template <class T>
-T given(T x) {
-  return x;
-}
-// Half floats come back as such where the result has the operands' dtype.
-template <class T, class R>
-using Result = std::conditional_t<std::is_same_v<R, Taken<T>>, T, decltype(given(R{}))>;
-
-// The dtypes that `Op` has a function of one, or two, elements for: half floats by way of float.
-template <class Op, class T, size_t kOperands>
-constexpr bool takes() {
-  if constexpr (kOperands == 1) return requires(Taken<T> x) {
-      Op::of(x);
-    };
-  else
-    return requires(Taken<T> x) { Op::of(x, x); };
-}
-template <class Op, size_t kOperands>
-constexpr bp_dtype_mask mask_of() {
-  using backplane::plugin::bfloat16;
-  using backplane::plugin::float16;
-  bp_dtype_mask mask = 0;
-#define SIM_DTYPE(constant, number, name, type, bytes, code) \
-  if (takes<Op, type, kOperands>()) mask |= BP_DTYPE_BIT(number);
-  BP_DTYPES(SIM_DTYPE)
-#undef SIM_DTYPE
-  return mask;
-}
+using backplane::plugin::accepted;
+using backplane::plugin::apply;
+using backplane::plugin::ResultOf;
 
 // What a kernel refuses where the function over elements has some value.
 struct Nothing {
@@ -84,21 +40,18 @@ struct Remainder {
 
 template <class Op>
 void unary(const Call& call) {
-  dispatch_dtype<mask_of<Op, 1>()>(call.compute(), [&]<class T>() {
-    using Out = Result<T, decltype(Op::of(taken(T{})))>;
-    call.record(
-        [loop = call.loop()] { map_one<Out, T>(loop, [](T x) { return static_cast<Out>(given(Op::of(taken(x)))); }); });
+  dispatch_dtype<accepted<Op, 1>>(call.compute(), [&]<class T>() {
+    call.record([loop = call.loop()] { map_one<ResultOf<Op, T, 1>, T>(loop, [](T x) { return apply<Op>(x); }); });
   });
 }
 
 template <class Op, class Refused>
 void binary(const Call& call) {
-  dispatch_dtype<mask_of<Op, 2>()>(call.compute(), [&]<class T>() {
-    using Out = Result<T, decltype(Op::of(taken(T{}), taken(T{})))>;
+  dispatch_dtype<accepted<Op, 2>>(call.compute(), [&]<class T>() {
     call.record([loop = call.loop()] {
-      map_two<Out, T>(loop, [](T x, T y) {
+      map_two<ResultOf<Op, T, 2>, T>(loop, [](T x, T y) {
         Refused::refuse(y);
-        return static_cast<Out>(given(Op::of(taken(x), taken(y))));
+        return apply<Op>(x, y);
       });
     });
   });
@@ -128,11 +81,11 @@ constexpr uint32_t kOtherResult = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES;
 
 template <class Op>
 constexpr Row one(const char* op, uint32_t flags = kLoopFlags, uint32_t line = __builtin_LINE()) {
-  return {op, kernel<unary<Op>>, mask_of<Op, 1>(), flags, line};
+  return {op, kernel<unary<Op>>, accepted<Op, 1>, flags, line};
 }
 template <class Op, class Refused = Nothing>
 constexpr Row two(const char* op, uint32_t flags = kLoopFlags, uint32_t line = __builtin_LINE()) {
-  return {op, kernel<binary<Op, Refused>>, mask_of<Op, 2>(), flags, line};
+  return {op, kernel<binary<Op, Refused>>, accepted<Op, 2>, flags, line};
 }
 
 constexpr Row kRows[] = {

@@ -1,0 +1,174 @@
+// `backplane new`: see scaffold.hpp.
+#include "cli/scaffold.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "backplane/error.hpp"
+#include "backplane/plugins.hpp"
+
+namespace backplane::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::pair<std::string, std::string>>;  // what stands in a template, what is to stand there
+
+constexpr const char* kDescription = "template.json";
+// A name becomes a C++ identifier, a CMake target and a file.
+constexpr size_t kLongestName = 60;
+
+struct Template {
+  fs::path folder;
+  std::string kind, language;
+  std::string name_word, namespace_word;  // the latter is empty where the template has none
+};
+
+fs::path templates_folder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path folder = program.parent_path().parent_path() / "share" / "backplane" / "templates";
+  BP_CHECK(fs::is_directory(folder, error), VALUE, "new: there is no ", folder.string(),
+           ". Fix: install the SDK's component sdk");
+  return folder;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  BP_CHECK(file.good(), VALUE, "new: cannot read ", path.string());
+  return text.str();
+}
+
+std::vector<Template> templates() {
+  std::vector<Template> all;
+  for (const fs::directory_entry& entry : fs::directory_iterator(templates_folder())) {
+    const fs::path description = entry.path() / kDescription;
+    if (!fs::exists(description)) continue;
+    const auto json = nlohmann::json::parse(text_of(description));
+    all.push_back({entry.path(), json.at("kind"), json.at("language"), json.at("name"), json.value("namespace", "")});
+  }
+  std::sort(all.begin(), all.end(), [](const Template& a, const Template& b) { return a.language < b.language; });
+  return all;
+}
+
+Template template_for(const std::string& kind, const std::string& language) {
+  std::set<std::string> kinds;
+  std::string offered;
+  for (const Template& one : templates()) {
+    kinds.insert(one.kind);
+    if (one.kind != kind) continue;
+    if (one.language == language) return one;
+    offered += (offered.empty() ? "" : ", ") + one.language;
+  }
+  BP_CHECK(kinds.count(kind) != 0, VALUE, "new: found \"", kind, "\", expected one of ",
+           fmt::format("{}", fmt::join(kinds, ", ")));
+  ::backplane::detail::fail(BP_ERROR_VALUE, "new ", kind, ": there is no template in the language \"", language,
+                            "\". Fix: --language with one of ", offered);
+}
+
+void check_name(const std::string& what, const std::string& name) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool fits =
+      !name.empty() && name.size() <= kLongestName && is_letter(name[0]) && name.back() != '_' &&
+      name.find("__") == std::string::npos &&
+      std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+  BP_CHECK(fits, VALUE, "new: found the ", what, " \"", name,
+           "\", expected a lower-case letter, then letters, digits and single _, at most ", kLongestName);
+  BP_CHECK(name != "bp" && name != "backplane" && name != "std", VALUE, "new: the ", what, " \"", name,
+           "\" is taken. Fix: choose another");
+  for (const PluginInfo& plugin : plugins())
+    BP_CHECK(plugin.name != name && std::count(plugin.backends.begin(), plugin.backends.end(), name) == 0, VALUE,
+             "new: the ", what, " \"", name, "\" is that of ", plugin.path, ". Fix: choose another");
+}
+
+Words words_of(const Template& made_of, const std::string& name) {
+  const size_t colons = name.find("::");
+  const std::string last = colons == std::string::npos ? name : name.substr(colons + 2);
+  check_name("name", last);
+  Words words{{made_of.name_word, last}};
+  if (made_of.namespace_word.empty()) {
+    BP_CHECK(colons == std::string::npos, VALUE, "new: found \"", name, "\"; a ", made_of.kind, " is in no namespace");
+    return words;
+  }
+  const std::string space = colons == std::string::npos ? "my_" + last : name.substr(0, colons);
+  check_name("namespace", space);
+  BP_CHECK(space != last, VALUE, "new: the namespace and the op are both \"", last,
+           "\". Fix: choose another namespace, as in my_", last, "::", last);
+  words.emplace_back(made_of.namespace_word, space);
+  return words;
+}
+
+// Every word at once, so that no new name is taken for another's word. Beside a hyphen a word is part of another name,
+// as of a package.
+std::string renamed(const std::string& text, const Words& words) {
+  std::string made;
+  for (size_t at = 0; at < text.size();) {
+    const auto found = std::find_if(words.begin(), words.end(), [&](const auto& word) {
+      const size_t end = at + word.first.size();
+      return text.compare(at, word.first.size(), word.first) == 0 && (at == 0 || text[at - 1] != '-') &&
+             (end == text.size() || text[end] != '-');
+    });
+    if (found == words.end()) {
+      made += text[at++];
+      continue;
+    }
+    made += found->second;
+    at += found->first.size();
+  }
+  return made;
+}
+
+std::string capitals(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+// Words are renamed in capitals too, as CMake's options have them. Folders of a template may be links to those of
+// another one: they are followed.
+size_t write_project(const Template& made_of, const fs::path& target, Words words) {
+  const size_t given = words.size();
+  for (size_t i = 0; i < given; ++i) words.emplace_back(capitals(words[i].first), capitals(words[i].second));
+  size_t files = 0;
+  const auto options = fs::directory_options::follow_directory_symlink;
+  for (auto it = fs::recursive_directory_iterator(made_of.folder, options); it != fs::end(it); ++it) {
+    const std::string name = it->path().filename();
+    if (it->is_directory() && (name == "build" || name == "__pycache__")) it.disable_recursion_pending();
+    if (!it->is_regular_file() || name == kDescription) continue;
+    const fs::path path = target / renamed(it->path().lexically_relative(made_of.folder).string(), words);
+    fs::create_directories(path.parent_path());
+    std::ofstream file(path, std::ios::binary);
+    file << renamed(text_of(it->path()), words);
+    file.close();
+    BP_CHECK(file.good(), VALUE, "new: cannot write ", path.string());
+    fs::permissions(path, fs::status(it->path()).permissions());
+    ++files;
+  }
+  return files;
+}
+
+}  // namespace
+
+int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language) {
+  const Template made_of = template_for(kind, language);
+  const Words words = words_of(made_of, name);
+  std::error_code error;
+  BP_CHECK(!fs::exists(folder, error) || (fs::is_directory(folder, error) && fs::is_empty(folder, error)), VALUE,
+           "new: ", folder, " exists already. Fix: name a new folder");
+  const size_t files = write_project(made_of, folder, words);
+  const std::string prefix = templates_folder().parent_path().parent_path().parent_path();
+  fmt::print("{}: {} files of the {} {}, in {}. Next:\n", folder, files, kind, name, language);
+  fmt::print("  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={1}\n", folder, prefix);
+  fmt::print("  cmake --build {0}/build --parallel && ctest --test-dir {0}/build --output-on-failure\n", folder);
+  return 0;
+}
+
+}  // namespace backplane::cli

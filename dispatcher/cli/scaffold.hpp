@@ -1,0 +1,16 @@
+// `backplane new`: a project of one's own, made of a template that the SDK brings.
+//
+// Templates are the folders of share/backplane/templates: projects that build and pass their tests as they are. In
+// each, template.json says what it is and which of its words become names. Prints to standard output and returns the
+// process's exit status. Throws Error; main prints it.
+#pragma once
+
+#include <string>
+
+namespace backplane::cli {
+
+// `kind` is backend or op, `name` what becomes of the template's own name: NAME, or NAMESPACE::NAME of an op. `folder`
+// must not exist yet, or be empty.
+int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language);
+
+}  // namespace backplane::cli

@@ -1,0 +1,125 @@
+"""What somebody does who has an installed SDK and nothing of this tree: makes a backend and an op, in C++ and in C, builds, lints and
+tries them, trains the demo on the backend, unloads it.
+
+    python tests/sdk/outsider.py --prefix PREFIX --folder FOLDER [--short]
+
+FOLDER is emptied first. Prints each step with its seconds, then how long it all took and how many lines stand in each project. The
+exit status is 0 where every step passed. The backend over OpenCL is made where there is a loader. --short leaves out the backend in C, whose kernels
+are the C++ ones, takes one sample per op (over OpenCL in the mode `test` alone: each op and dtype is a program to compile), and trains only where
+scikit-learn, which has the demo's digits, is installed.
+"""
+
+import argparse
+import ctypes.util
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits.py"
+NOT_SOURCE = {"build", "__pycache__"}
+
+# In a process of its own: everything of the plugin is gone when the names are, and then the plugin may go.
+UNLOAD = """
+import sys
+import backplane as bp
+name, path = sys.argv[1:]
+bp.load_plugin(path)
+x = bp.arange(6.0, device=name).requires_grad_()
+(x * x).sum().backward()
+assert [float(g) for g in bp.to_numpy(x.grad)] == [0, 2, 4, 6, 8, 10]
+del x
+bp.unload_plugin(name)
+assert name not in [info.name.split(":")[0] for info in bp.devices()], "the device is still there"
+"""
+
+
+class Run:
+    """The steps so far; stops at the first that fails."""
+
+    def __init__(self, prefix, folder):
+        self.prefix, self.folder = prefix, folder
+        self.command = prefix / "bin/backplane"
+        self.begun = time.monotonic()
+
+    def step(self, what, *command, env=None):
+        begun = time.monotonic()
+        words = [str(word) for word in command]
+        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=self.folder)
+        print(f"{time.monotonic() - begun:7.1f} s  {what}", flush=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(words)}\nexited with {done.returncode}:\n{(done.stdout + done.stderr)[-6000:]}")
+        return done.stdout
+
+    def project(self, kind, name, language, *options, tests=()):
+        """Makes, builds and tests a project; `tests` are options of ctest. Gives the built plugin."""
+        folder = self.folder / f"{name.split('::')[-1]}"
+        what = f"{kind} {name} ({language})"
+        self.step(f"{what}: written", self.command, "new", kind, name, folder, "--language", language)
+        self.step(f"{what}: configured", "cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", *options)
+        self.step(f"{what}: built", "cmake", "--build", folder / "build", "--parallel", len(os.sched_getaffinity(0)))
+        plugin = folder / f"build/lib/backplane/plugins/{folder.name}.so"
+        self.step(f"{what}: linted", self.command, "lint", plugin)
+        listed = self.step(f"{what}: conformance and the rest of its tests", "ctest", "--test-dir", folder / "build", "--output-on-failure", "--no-tests=error",
+                           "--timeout", 3600, *tests)
+        print("\n".join(f"{'':11}{line.strip()}" for line in listed.splitlines() if "Passed" in line), flush=True)
+        return plugin
+
+
+def backends(short):
+    """(name, language, options of ctest) of each."""
+    yield "acme", "c++", ()
+    if not short:
+        yield "acmec", "c", ()
+    if ctypes.util.find_library("OpenCL"):
+        yield "acmecl", "opencl", ("-R", "conformance.*test|lint") if short else ()
+    else:
+        print("           the backend over OpenCL is left out: no loader here (Debian: ocl-icd-opencl-dev, pocl-opencl-icd)", flush=True)
+
+
+def lines_of(project):
+    """{file: lines} of what was written, with the folders in order."""
+    files = (path for path in sorted(project.rglob("*")) if path.is_file() and not NOT_SOURCE & set(path.relative_to(project).parts))
+    return {path.relative_to(project).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+
+
+def print_lines(folder):
+    for project in sorted(path for path in folder.iterdir() if path.is_dir()):
+        lines = lines_of(project)
+        code = sum(count for name, count in lines.items() if name.endswith((".c", ".h", ".cpp", ".hpp")))
+        device = sum(count for name, count in lines.items() if name.startswith("device."))
+        parts = f", device table {device}" if device else ""
+        print(f"  {project.name}: {sum(lines.values())} lines in {len(lines)} files; code {code}{parts}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prefix", type=pathlib.Path, required=True, help="where the SDK is installed")
+    parser.add_argument("--folder", type=pathlib.Path, required=True, help="is emptied")
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    shutil.rmtree(options.folder, ignore_errors=True)
+    options.folder.mkdir(parents=True)
+    run = Run(options.prefix.resolve(), options.folder.resolve())
+
+    for name, language, tests in backends(options.short):
+        whole = [] if options.short else [f"-D{name.upper()}_WHOLE=ON"]
+        plugin = run.project("backend", name, language, *whole, tests=tests)
+        if options.short and not importlib.util.find_spec("sklearn"):
+            print("           the demo is left out: no scikit-learn here (./dev demo installs it)", flush=True)
+        elif not (options.short and tests):
+            run.step(f"backend {name}: the demo trained for an epoch", sys.executable, DIGITS, "--device", name, "--plugin", plugin,
+                     "--epochs", 1, "--out", run.folder / name / "build/demo")
+        run.step(f"backend {name}: unloaded", sys.executable, "-c", UNLOAD, name, plugin)
+    for name, language in (("acme_ops::ripple", "c++"), ("acme_ops::swell", "c")):
+        run.project("op", name, language)
+
+    print(f"{time.monotonic() - run.begun:7.1f} s  in all\nlines written:")
+    print_lines(run.folder)
+
+
+if __name__ == "__main__":
+    main()

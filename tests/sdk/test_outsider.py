@@ -1,0 +1,92 @@
+"""The SDK as an outsider has it: outsider.py passes, and what `backplane new` writes keeps the limits that the guide promises.
+
+Needs an installed SDK (BACKPLANE_PREFIX, set by ./dev); BACKPLANE_SDK_WHOLE=1 runs all of it, every sample.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PLUGINS = HERE.parents[1] / "plugins"
+PREFIX = os.environ.get("BACKPLANE_PREFIX", "")
+SHORT = [] if os.environ.get("BACKPLANE_SDK_WHOLE") else ["--short"]
+
+needs_prefix = pytest.mark.skipif(not PREFIX, reason="needs an installed SDK (BACKPLANE_PREFIX): ./dev test sdk")
+
+
+def lines(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+@needs_prefix
+def test_an_outsider_gets_from_nothing_to_green(tmp_path):
+    folder = pathlib.Path(os.environ.get("BACKPLANE_SDK_FOLDER", tmp_path)) / "outsider"
+    done = subprocess.run([sys.executable, HERE / "outsider.py", "--prefix", PREFIX, "--folder", folder, *SHORT], capture_output=True, text=True)
+    print(done.stdout, file=sys.stderr)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def new(tmp_path, *words):
+    done = subprocess.run([pathlib.Path(PREFIX) / "bin/backplane", "new", *words], capture_output=True, text=True, cwd=tmp_path)
+    return done.returncode, done.stdout + done.stderr
+
+
+@needs_prefix
+@pytest.mark.parametrize(("words", "why"), [
+    (["backend", "acme", "made", "--language", "fortran"], "Fix: --language with one of c, c++"),
+    (["gadget", "acme", "made"], "expected one of backend, op"),
+    (["backend", "Acme", "made"], "lower-case"),
+    (["backend", "a-b", "made"], "lower-case"),
+    (["backend", "cpu", "made"], "is that of"),
+    (["backend", "std", "made"], "is taken"),
+    (["backend", "my::acme", "made"], "is in no namespace"),
+    (["op", "same::same", "made"], "are both"),
+    (["op", "::x", "made"], "found the namespace"),
+])  # fmt: skip
+def test_new_refuses_what_would_not_build(tmp_path, words, why):
+    status, text = new(tmp_path, *words)
+    assert status == 1 and why in text and not (tmp_path / "made").exists()
+
+
+@needs_prefix
+def test_new_overwrites_nothing(tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made/mine.txt").write_text("mine")
+    status, text = new(tmp_path, "backend", "acme", "made")
+    assert status == 1 and "exists already" in text
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["mine.txt"]
+
+
+@needs_prefix
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize(("kind", "words"), [("backend", ["minimal"]), ("op", ["wave", "sketch"])])
+def test_no_word_of_the_template_is_left(tmp_path, kind, words, language):
+    status, text = new(tmp_path, kind, "ripple", "made", "--language", language)
+    assert status == 0, text
+    files = [path for path in (tmp_path / "made").rglob("*") if path.is_file()]
+    assert {"CMakeLists.txt", "README.md", "run"} <= {path.name for path in files}
+    for path in files:
+        assert not path.is_symlink()
+        left = [word for word in words if word in path.read_text(encoding="utf-8").lower() or word in path.name]
+        assert left == [], path
+
+
+def test_the_device_tables_are_short():
+    assert lines(PLUGINS / "minimal/device.cpp") + lines(PLUGINS / "minimal/device.hpp") <= 150
+    assert lines(PLUGINS / "minimal_c/device.c") + lines(PLUGINS / "minimal_c/device.h") <= 250
+
+
+def test_the_whole_backend_is_short():
+    sources = [path for path in (PLUGINS / "minimal").rglob("*.?pp") if "build" not in path.parts]
+    assert sum(map(lines, sources)) + lines(PLUGINS / "minimal/CMakeLists.txt") <= 600
+
+
+def test_all_primitives_are_few_functions():
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((PLUGINS / "minimal/kernels").glob("*.cpp")))
+    registered = set(re.findall(r"\bkernel<(\w+)", text))
+    assert 10 < len(registered) <= 22
