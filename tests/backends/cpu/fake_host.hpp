@@ -186,6 +186,7 @@ class FakeHost {
     std::vector<int64_t> sizes, strides;
     if ((row.flags & BP_KERNEL_LOOP) != 0 && !flat) {
       build_loop(args, outs, reduced, sizes, strides);
+      if (merges_dims) merge_dims(sizes, strides);
       loop = {BP_HEADER(bp_loop),
               static_cast<int32_t>(sizes.size()),
               0,
@@ -208,7 +209,8 @@ class FakeHost {
   const bp_host* table() const { return &host_; }
 
   std::map<std::string, bp_kernel_def> kernels;
-  int retained = 0;  // references that the plugin holds
+  int retained = 0;          // references that the plugin holds
+  bool merges_dims = false;  // loops as the core builds them; else with a dim for each axis
   bp_backend_def backend{};
   bp_plugin description{};
   bool registered = false;
@@ -246,17 +248,31 @@ class FakeHost {
     for (const bp_value& value : args)
       if (value.tag == BP_TAG_TENSOR || (value.flags & BP_VALUE_NUMBER) != 0)
         push(value.tag == BP_TAG_TENSOR ? value.u.t : nullptr);
-    drop_ones(sizes, strides);
   }
-  // Dims of size 1 are in no loop of the core's.
-  static void drop_ones(std::vector<int64_t>& sizes, std::vector<int64_t>& strides) {
-    std::vector<int64_t> kept_sizes, kept_strides;
-    for (size_t i = 0; i < strides.size(); ++i)
-      if (sizes[i % sizes.size()] != 1) kept_strides.push_back(strides[i]);
-    for (const int64_t size : sizes)
-      if (size != 1) kept_sizes.push_back(size);
-    sizes = kept_sizes;
-    strides = kept_strides;
+  // As the core does: dims of size 1 are in no loop, and neighbours are one dim where all strides allow.
+  static void merge_dims(std::vector<int64_t>& sizes, std::vector<int64_t>& strides) {
+    const size_t rank = sizes.size(), operands = rank == 0 ? 0 : strides.size() / rank;
+    const auto step = [&](size_t k, size_t d) { return strides[k * rank + d]; };
+    std::vector<size_t> kept;  // the innermost dim of each group
+    std::vector<int64_t> merged;
+    for (size_t d = rank; d-- > 0;) {
+      if (sizes[d] == 1) continue;
+      bool joins = !kept.empty();
+      for (size_t k = 0; joins && k < operands; ++k) joins = step(k, d) == step(k, kept.back()) * merged.back();
+      if (joins) {
+        merged.back() *= sizes[d];
+        continue;
+      }
+      kept.push_back(d);
+      merged.push_back(sizes[d]);
+    }
+    std::reverse(kept.begin(), kept.end());
+    std::reverse(merged.begin(), merged.end());
+    std::vector<int64_t> steps;
+    for (size_t k = 0; k < operands; ++k)
+      for (const size_t d : kept) steps.push_back(step(k, d));
+    sizes = merged;
+    strides = steps;
   }
 
   // Pieces of `grain`, in order.

@@ -178,7 +178,10 @@ inline void run_node(RegionGraph& graph, const RegionGraph::Node& node, Arrays& 
     args.push_back(tensor(casts.back()));
   }
   const Shape* reduced = args.size() > 1 && args[1].tag == BP_TAG_INT_LIST ? &node.lists[0] : nullptr;
-  ASSERT_EQ(cpu().call(node.op, args, {tensor(out)}, node.compute, false, reduced), BP_OK) << cpu().error;
+  cpu().merges_dims = true;
+  const bp_status status = cpu().call(node.op, args, {tensor(out)}, node.compute, false, reduced);
+  cpu().merges_dims = false;
+  ASSERT_EQ(status, BP_OK) << cpu().error;
   arrays.emplace(result, out);
 }
 
