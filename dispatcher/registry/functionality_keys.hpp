@@ -19,7 +19,7 @@ using Handle = void (*)(const Call& call, const KeySlot* slot);
 // The same for a call that the fast path would serve if it were not for this one key. False: it declines.
 using HandleFast = bool (*)(const Call& call, Operands operands);
 
-// Functionality keys. Bits 0 to 58 are given out to plugins; the rest are the layers' of this library, all of them here.
+// Functionality keys. Bits 0 to 58 are given out to plugins; the rest, all of them here, are this library's layers'.
 inline constexpr uint32_t kPluginBits = 59;
 inline constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
