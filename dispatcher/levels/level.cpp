@@ -13,10 +13,6 @@ namespace {
 
 std::atomic<uint64_t> next_serial{1};
 
-// Included while a level is active that takes every call. Where a level's tensor is among the arguments too, that one's
-// key comes first.
-constexpr uint64_t kEveryCallKey = uint64_t{1} << 60;
-
 // While a level is active, ops without tensor arguments are intercepted through this thread's included keys.
 void set_innermost(Level* level) {
   thread_state.level = level;

@@ -46,6 +46,8 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& given) {
 }
 
 void register_layer(uint64_t key, const char* name, int64_t rank, Handle handle, HandleFast fast) {
+  BP_CHECK(!key_at(static_cast<uint32_t>(__builtin_ctzll(key))), INTERNAL, "register_layer: the bit of \"", name,
+           "\" is that of another layer");
   auto record = std::make_unique<KeyRecord>();
   record->name = name;
   record->bit = static_cast<uint32_t>(__builtin_ctzll(key));

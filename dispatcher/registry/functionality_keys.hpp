@@ -19,15 +19,18 @@ using Handle = void (*)(const Call& call, const KeySlot* slot);
 // The same for a call that the fast path would serve if it were not for this one key. False: it declines.
 using HandleFast = bool (*)(const Call& call, Operands operands);
 
-// Functionality keys. Bits 0 to 59 are given out to plugins; the rest are the layers' of this library.
-inline constexpr uint32_t kPluginBits = 60;
+// Functionality keys. Bits 0 to 58 are given out to plugins; the rest, all of them here, are this library's layers'.
+inline constexpr uint32_t kPluginBits = 59;
 inline constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
 inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
 // Included while a level is active. Only ops that make tensors out of nothing, or out of metadata, answer to it.
 inline constexpr uint64_t kCreationKey = uint64_t{1} << 61;
+// Included while a level is active that takes every call. Where a level's tensor is among the arguments too, that one's
+// key comes first.
+inline constexpr uint64_t kEveryCallKey = uint64_t{1} << 60;
 // Included while a profile runs. Above all others, and of composites it sees the call, not the parts.
-inline constexpr uint64_t kProfileKey = uint64_t{1} << 60;
+inline constexpr uint64_t kProfileKey = uint64_t{1} << 59;
 
 inline constexpr int64_t kTapeRank = 0, kLevelRank = 1 << 20, kProfileRank = INT64_MAX;
 
