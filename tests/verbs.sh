@@ -83,6 +83,21 @@ whole_conformance() {
   return $status
 }
 
+# The CUDA backend on the emulated driver of tests/cuda: in Python, and every mode of the kit that judges. Each tensor has a
+# block of its own, so that the emulator sees what lies beyond one.
+cuda_on_the_emulator() {
+  local mode status=0 driver=$root/build/$preset/emulated_driver
+  [ -e "$driver/libcuda.so.1" ] || { say "cuda: not built, for there is no nvcc: its tests are left out"; return 0; }
+  python_environment+=("LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
+  pytest_in cuda tests/python/test_cuda.py || status=1
+  for mode in test grad stress; do
+    run env "LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --mode "$mode" \
+      >"$results/conformance-cuda-$mode.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-$mode.txt" | head -n 60 >&2; }
+    tail -n 1 "$results/conformance-cuda-$mode.txt" >&2
+  done
+  return $status
+}
+
 # What runs: everything; under the thread sanitizer the C++ tests whose names match threaded_cpp.
 tests_of_preset() {
   local filter=$1 broken=0 cpp=()
@@ -92,6 +107,10 @@ tests_of_preset() {
     cpp) cpp_tests "${cpp[@]}" || broken=1 ;;
     python) python_tests || broken=1 ;;
     structure) pytest_in structure tests/structure || broken=1 ;;
+    unload) # 10,000 reloads while other threads call; the figures
+      cpp_tests -R '[Uu]nload' || broken=1
+      run env "BACKPLANE_UNLOAD_CYCLES=${BACKPLANE_UNLOAD_CYCLES:-10000}" "$root/build/$preset/bin/test_loader" \
+        --gtest_filter='UnloadCycles.*' >&2 || broken=1 ;;
     "")
       cpp_tests "${cpp[@]}" || broken=1
       python_tests || broken=1
@@ -105,6 +124,16 @@ tests_of_preset() {
       cpp_tests -R conformance || broken=1
       pytest_shared python tests/python/conformance || broken=1
       whole_conformance || broken=1 ;;
+    unload) # 10,000 reloads while other threads call; the figures
+      cpp_tests -R '[Uu]nload' || broken=1
+      run env "BACKPLANE_UNLOAD_CYCLES=${BACKPLANE_UNLOAD_CYCLES:-10000}" "$root/build/$preset/bin/test_loader" \
+        --gtest_filter='UnloadCycles.*' >&2 || broken=1 ;;
+    graph) # the law over every op and dtype, and of transforms, control flow, compile, plans and files
+      cpp_tests -R '^(graph|control|trace)/' || broken=1
+      pytest_shared python tests/python/graph tests/python/laws/test_law_trace.py || broken=1 ;;
+    cuda)
+      cpp_tests -R '^(backends/)?cuda/' || broken=1
+      cuda_on_the_emulator || broken=1 ;;
     transforms) # the generated laws are part of them
       cpp_tests -R '^(levels|tape|grad|jvp|batch|functions)/' || broken=1
       pytest_shared python tests/python/transforms tests/python/laws || broken=1 ;;

@@ -3,8 +3,11 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "backplane/abi/base.h"
+#include "backplane/plugins.hpp"
 #include "cli/doctor.hpp"
 #include "cli/ops.hpp"
 #include "cli/plugins.hpp"
@@ -15,6 +18,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Looks into an installation of backplane: its plugins, devices and ops."};
   app.require_subcommand(0, 1);  // none is refused below, so that an unknown word is reported by name
   app.set_version_flag("--version", BACKPLANE_VERSION);
+  std::vector<std::string> folders;
+  app.add_option("--plugin-path", folders, "a further folder to search for plugins, after the standard ones")
+      ->allow_extra_args(false);
   std::function<int()> command;
 
   app.add_subcommand("doctor", "what works here, what does not, and how to fix it")->callback([&] {
@@ -56,6 +62,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));
   try {
+    for (const std::string& folder : folders) offer_plugin_path(folder);
     return command();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "backplane: %s\n", error.what());

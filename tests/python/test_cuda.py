@@ -1,5 +1,5 @@
 """The CUDA backend: what a device gives is what the CPU gives, in order, over any layout; and how it says that there is
-no device, which needs the plugin but no driver."""
+no device, which needs the plugin but no driver. `./dev test cuda` runs this on the emulated driver."""
 
 import backplane as bp
 import numpy as np
@@ -92,11 +92,6 @@ def test_a_source_may_change_once_it_was_copied(cuda):
     assert (x.numpy() == 1).all()
 
 
-def test_what_it_does_not_compute_says_so(cuda):
-    with pytest.raises(NotImplementedError, match="cuda"):
-        bp.cumsum(bp.ones(3, device=cuda), 0)
-
-
 def test_it_is_listed(cuda):
     (listed,) = [info for info in bp.devices() if info.device == cuda]
     assert listed.plugin == "backplane_cuda" and listed.description and listed.total_memory > 0
@@ -108,7 +103,7 @@ def test_without_a_driver_it_says_so():
     except ValueError as error:
         pytest.skip(f"device 'cuda': {error}")
     except bp.DeviceError as error:
-        assert "device cuda: no " in str(error) and "cudaGetDeviceCount: " in str(error)
+        assert "device cuda: no dr" in str(error) and "Fix: " in str(error)
         assert "cuda" not in [info.name for info in bp.devices()]
     else:
         pytest.skip("device 'cuda': there is one")

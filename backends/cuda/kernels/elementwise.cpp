@@ -1,85 +1,106 @@
-// Every op of the registry from one or two float32 to a float32, over the core's loop descriptor: any strides,
-// broadcasting included.
-//
-// The device walks kMaxRank dimensions; a loop of more is launched once per position of the outer ones.
-#include <algorithm>
+// Every op of the registry from one or two elements to one, in every dtype that has a function in codegen's lists: no
+// op is named here.
+#include <map>
+#include <string_view>
 
+#include "backplane/scalar.hpp"
+#include "kernels/call.hpp"
 #include "kernels/families.hpp"
-#include "kernels/launch.hpp"
-#include "runtime/check.hpp"
 
 namespace backplane::cuda {
 namespace {
 
-constexpr int64_t kItem = sizeof(float);
-
-// Sets the loop's innermost dimensions from a descriptor; gives how many positions the outer ones have.
-int64_t set_dimensions(Loop& loop, const bp_loop& given) {
-  loop.rank = std::min(given.rank, kMaxRank);
-  loop.count = 1;
-  for (int32_t d = 0; d < loop.rank; ++d) {
-    const int32_t from = given.rank - 1 - d;
-    loop.sizes[d] = given.sizes[from];
-    loop.count *= given.sizes[from];
-    for (int32_t o = 0; o < given.n_operands; ++o) loop.strides[o][d] = given.strides[o * given.rank + from] / kItem;
+// Contiguous operands that lie where the flat kernel moves several elements at a time.
+bool is_flat(const Strided& operands, const std::vector<int64_t>& items) {
+  if (operands.sizes.size() != 1) return false;
+  const int64_t largest = *std::max_element(items.begin(), items.end());
+  const int64_t together = largest >= 16 ? 1 : largest == 8 ? 2 : 4;
+  for (size_t k = 0; k < items.size(); ++k) {
+    if (!operands.data[k]) continue;
+    if (operands.strides[k][0] != items[k]) return false;
+    if (reinterpret_cast<uintptr_t>(operands.data[k]) % static_cast<uint64_t>(items[k] * together) != 0) return false;
   }
-  int64_t outer = 1;
-  for (int32_t d = 0; d < given.rank - loop.rank; ++d) outer *= given.sizes[d];
-  return outer;
+  return true;
 }
 
-// How many elements operand `o` lies from its first one at position `i` of the outer dimensions.
-int64_t outer_offset(const bp_loop& given, int32_t o, int64_t i) {
-  int64_t offset = 0;
-  for (int32_t d = given.rank - kMaxRank - 1; d >= 0; --d) {
-    offset += i % given.sizes[d] * given.strides[o * given.rank + d] / kItem;
-    i /= given.sizes[d];
+void elementwise(const Call& call) {
+  const Strided operands = call.operands(call.compute());
+  const int64_t item = plugin::kItemSize[call.compute()];
+  std::vector<int64_t> items(operands.data.size(), item);
+  items[0] = item_of(call.output());
+  const bool flat = is_flat(operands, items);
+  const std::string module = std::string("elementwise_") + plugin::dtype_name(call.compute());
+  const std::string function = std::string(call.row().name) + (flat ? "_flat" : "_strided");
+  const bool integers = (BP_DTYPE_BIT(call.compute()) & BP_MASK_INTEGER) != 0;
+  DataError* error = nullptr;
+  for_each_loop(operands, [&](Loop& loop) {
+    if (integers && operands.data.size() == 3 && !error) error = call.expect_error();
+    loop.error = error;
+    call.launch(module, function, call.grid_for(flat ? (loop.count + 3) / 4 : loop.count), loop);
+  });
+}
+
+void where(const Call& call) {
+  const int64_t width = plugin::kItemSize[call.compute()];
+  for_each_loop(call.operands(call.compute(), BP_BOOL), [&](Loop& loop) {
+    call.launch("moves", "where_" + std::to_string(width), call.grid_for(loop.count), loop);
+  });
+}
+
+using Masks = std::map<std::string_view, bp_dtype_mask>;
+
+// The lists of a dtype, whose functions compute in `Name`.
+#define BACKPLANE_ROW(op, function, number) ops[#op] |= BP_DTYPE_BIT(dtype);
+#define BACKPLANE_LISTS(Name)                                                                      \
+  void add_##Name(Masks& ops, bp_dtype dtype) {                                                    \
+    BP_SCALAR_UNARY_##Name##_##Name(BACKPLANE_ROW) BP_SCALAR_BINARY_##Name##_##Name(BACKPLANE_ROW) \
+        BP_SCALAR_UNARY_##Name##_bool(BACKPLANE_ROW) BP_SCALAR_BINARY_##Name##_bool(BACKPLANE_ROW) \
   }
-  return offset;
+BACKPLANE_LISTS(bool)
+BACKPLANE_LISTS(int8)
+BACKPLANE_LISTS(int16)
+BACKPLANE_LISTS(int32)
+BACKPLANE_LISTS(int64)
+BACKPLANE_LISTS(uint8)
+BACKPLANE_LISTS(uint16)
+BACKPLANE_LISTS(uint32)
+BACKPLANE_LISTS(uint64)
+BACKPLANE_LISTS(float32)
+BACKPLANE_LISTS(float64)
+BACKPLANE_LISTS(complex64)
+BACKPLANE_LISTS(complex128)
+
+void add_other_results(Masks& ops) {
+  bp_dtype dtype = BP_COMPLEX64;
+  BP_SCALAR_UNARY_complex64_float32(BACKPLANE_ROW) dtype = BP_COMPLEX128;
+  BP_SCALAR_UNARY_complex128_float64(BACKPLANE_ROW) dtype = BP_FLOAT32;
+  BP_SCALAR_BINARY_float32_complex64(BACKPLANE_ROW) dtype = BP_FLOAT64;
+  BP_SCALAR_BINARY_float64_complex128(BACKPLANE_ROW)
 }
 
-using In = plugin::ConstTensor<float>;
-using Out = plugin::MutTensor<float>;
-
-void run(Function function, plugin::Context call, Out out, In x, const float* y) {
-  if (out.size() == 0) return;
-  const DeviceScope scope(call.frame->ordinal);
-  const cudaStream_t stream = as_stream(call.frame->stream).handle();
-  Loop loop{out.data(), x.data(), y, out.size(), {out.size()}, {{1}, {1}, {1}}, 1};
-  const bp_loop* given = call.frame->loop;
-  const int64_t outer = given ? set_dimensions(loop, *given) : 1;
-  for (int64_t i = 0; i < outer; ++i) {
-    Loop at = loop;
-    if (outer > 1) {
-      at.result += outer_offset(*given, 0, i);
-      at.x += outer_offset(*given, 1, i);
-      if (y) at.y += outer_offset(*given, 2, i);
-    }
-    check(launch_elementwise(function, at, stream), call.op_name());
-  }
+Masks all_masks() {
+  Masks ops;
+  add_bool(ops, BP_BOOL), add_int8(ops, BP_INT8), add_int16(ops, BP_INT16), add_int32(ops, BP_INT32);
+  add_int64(ops, BP_INT64), add_uint8(ops, BP_UINT8), add_uint16(ops, BP_UINT16), add_uint32(ops, BP_UINT32);
+  add_uint64(ops, BP_UINT64), add_float32(ops, BP_FLOAT32), add_float64(ops, BP_FLOAT64);
+  add_float32(ops, BP_FLOAT16), add_float32(ops, BP_BFLOAT16);  // computed in float32
+  add_complex64(ops, BP_COMPLEX64), add_complex128(ops, BP_COMPLEX128);
+  add_other_results(ops);
+  ops.erase("copy");  // moves bits, which a conversion to float32 and back would not
+  return ops;
 }
 
-template <Function kFunction>
-void unary(plugin::Context call, In x, Out out) {
-  run(kFunction, call, out, x, nullptr);
-}
-template <Function kFunction>
-void binary(plugin::Context call, In x, In y, Out out) {
-  run(kFunction, call, out, x, y.data());
-}
+constexpr uint32_t kFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES | BP_KERNEL_INPLACE;
 
 }  // namespace
 
-void register_elementwise(plugin::Registrar& registrar) {
-  const auto row = [&](const char* op, bp_kernel_fn fn) {
-    registrar.kernel(
-        BP_KERNEL(op, "cuda", fn, .dtypes = BP_DTYPE_BIT(BP_FLOAT32), .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE));
-  };
-#define BACKPLANE_UNARY(op, function, number) row("bp::" #op, plugin::kernel<unary<Function::op>>);
-#define BACKPLANE_BINARY(op, function, number) row("bp::" #op, plugin::kernel<binary<Function::op>>);
-  BP_SCALAR_UNARY_float32_float32(BACKPLANE_UNARY) BP_SCALAR_BINARY_float32_float32(BACKPLANE_BINARY)
-#undef BACKPLANE_UNARY
-#undef BACKPLANE_BINARY
+void register_elementwise(const Registration& registration) {
+  for (const auto& [op, dtypes] : all_masks())
+    registration.row(op.data(), kernel<elementwise>, dtypes, kFlags, __FILE__, __LINE__);
+#define BACKPLANE_SELECT(op, function, number) \
+  registration.row(#op, kernel<where>, BP_MASK_ANY, kFlags, __FILE__, __LINE__);
+  BP_SCALAR_TERNARY_bool_bool(BACKPLANE_SELECT)
+#undef BACKPLANE_SELECT
 }
 
 }  // namespace backplane::cuda

@@ -1,12 +1,35 @@
 // The kernel families, one registering function each.
 #pragma once
 
-#include "runtime/backend.hpp"
+#include <deque>
+#include <string>
+
+#include "kernels/call.hpp"
 
 namespace backplane::cuda {
 
-void register_elementwise(plugin::Registrar& registrar);
-void register_matmul(plugin::Registrar& registrar);
-void register_full(plugin::Registrar& registrar);
+// Rows of this backend. Their contexts live in `rows`.
+struct Registration {
+  const plugin::Registrar& registrar;
+  Backend& backend;
+  std::deque<Row>& rows;
+
+  // `op` without its namespace.
+  void row(const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, const char* file,
+           uint32_t line) const {
+    rows.push_back({&backend, op});
+    const std::string name = std::string("bp::") + op;
+    registrar.kernel(plugin::kernel_row(name.c_str(), "cuda", fn, file, line,
+                                        {.dtypes = dtypes, .flags = flags, .context = &rows.back()}));
+  }
+};
+
+void register_creation(const Registration& registration);
+void register_elementwise(const Registration& registration);
+void register_indexing(const Registration& registration);
+void register_matmul(const Registration& registration);
+void register_placement(const Registration& registration);
+void register_reductions(const Registration& registration);
+void register_sorting(const Registration& registration);
 
 }  // namespace backplane::cuda

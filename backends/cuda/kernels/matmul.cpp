@@ -1,80 +1,60 @@
-// Matrix products of float32 by cuBLAS: one strided batch where both operands have the result's batch, or else one call
-// per matrix.
-//
-// cuBLAS is column-major: a row-major product out = x y is its product out' = y' x' of the same memory.
-#include <algorithm>
+// Matrix products over the last two axes, the others broadcast; operands in any layout.
 #include <climits>
 
 #include "kernels/families.hpp"
-#include "runtime/check.hpp"
 
 namespace backplane::cuda {
 namespace {
 
-using Shape = std::span<const int64_t>;
-
-// Which matrix of an operand meets matrix `i` of the result: the batch axes are aligned at their end and broadcast.
-int64_t matrix_of(int64_t i, Shape result, Shape operand) {
-  int64_t index = 0, step = 1;
-  for (size_t d = 0; d < operand.size(); ++d) {
-    const int64_t size = operand[operand.size() - 1 - d], across = result[result.size() - 1 - d];
-    index += size == 1 ? 0 : i % across * step;
-    i /= across;
-    step *= size;
-  }
-  return index;
-}
-
-Shape batch_axes(Shape shape, size_t matrix_axes) {
-  return shape.first(shape.size() - std::min(shape.size(), matrix_axes));
-}
-
-struct Product {
-  cublasHandle_t blas;
-  int rows, inner, columns;
-
-  int64_t x_size() const { return int64_t{rows} * inner; }
-  int64_t y_size() const { return int64_t{inner} * columns; }
-  int64_t out_size() const { return int64_t{rows} * columns; }
-  void run(const float* x, const float* y, float* out, int batch) const {
-    const float one = 1, zero = 0;
-    check(cublasSgemmStridedBatched(blas, CUBLAS_OP_N, CUBLAS_OP_N, columns, rows, inner, &one, y, columns, y_size(), x,
-                                    inner, x_size(), &zero, out, columns, out_size(), batch),
-          "cublasSgemmStridedBatched");
-  }
+// An operand as matrices: a vector on the left is a row, on the right a column. Strides in elements.
+struct Matrices {
+  int64_t rows, columns, row, column;
+  std::vector<int64_t> batch_strides;
 };
 
-void matmul(plugin::Context call, plugin::ConstTensor<float> x, plugin::ConstTensor<float> y,
-            plugin::MutTensor<float> out) {
-  if (out.size() == 0) return;
-  const bool row = x.ndim() == 1, column = y.ndim() == 1;  // a vector is a row on the left, a column on the right
-  const int64_t inner = x.shape(x.ndim() - 1);
-  const DeviceScope scope(call.frame->ordinal);
-  Stream& stream = as_stream(call.frame->stream);
-  if (inner == 0) {  // nothing is summed, and cuBLAS takes no leading dimension of 0
-    check(cudaMemsetAsync(out.data(), 0, out.handle()->nbytes, stream.handle()), "cudaMemsetAsync");
-    return;
+Matrices matrices(const bp_tensor& tensor, bool left, std::span<const int64_t> batch) {
+  const int32_t rank = tensor.dl.ndim;
+  const int64_t *shape = tensor.dl.shape, *strides = tensor.dl.strides;
+  Matrices made{1, 1, 0, 0, std::vector<int64_t>(batch.size(), 0)};
+  if (rank == 1) {
+    (left ? made.columns : made.rows) = shape[0];
+    (left ? made.column : made.row) = strides[0];
+    return made;
   }
-  const Product product{stream.blas(), row ? 1 : static_cast<int>(x.shape(x.ndim() - 2)), static_cast<int>(inner),
-                        column ? 1 : static_cast<int>(y.shape(y.ndim() - 1))};
-  const Shape batch = batch_axes(out.shape(), (row ? 0u : 1u) + (column ? 0u : 1u));
-  const int64_t matrices = out.size() / product.out_size();
-  if (x.size() == matrices * product.x_size() && y.size() == matrices * product.y_size()) {
-    product.run(x.data(), y.data(), out.data(), static_cast<int>(matrices));
-    return;
-  }
-  for (int64_t i = 0; i < matrices; ++i)
-    product.run(x.data() + matrix_of(i, batch, batch_axes(x.shape(), 2)) * product.x_size(),
-                y.data() + matrix_of(i, batch, batch_axes(y.shape(), 2)) * product.y_size(),
-                out.data() + i * product.out_size(), 1);
+  made = {shape[rank - 2], shape[rank - 1], strides[rank - 2], strides[rank - 1], std::move(made.batch_strides)};
+  for (int32_t d = 0; d < rank - 2; ++d)
+    if (shape[d] != 1) made.batch_strides[batch.size() - static_cast<size_t>(rank - 2 - d)] = strides[d];
+  return made;
+}
+
+void matmul(const Call& call) {
+  const bp_tensor &left = call.input(0), &right = call.input(1), &out = call.output();
+  if (count_of(out) == 0) return;
+  const int hidden = (left.dl.ndim == 1) + (right.dl.ndim == 1);
+  const std::span<const int64_t> batch(out.dl.shape, static_cast<size_t>(out.dl.ndim - (2 - hidden)));
+  const Matrices x = matrices(left, true, batch), y = matrices(right, false, batch);
+  Product product{};
+  product.operands = dimensions(batch, y.batch_strides, x.batch_strides);
+  const std::span<const int64_t> out_strides(out.dl.strides, batch.size());
+  product.results = dimensions(batch, out_strides, out_strides);
+  product.out = data_of(out), product.x = data_of(left), product.y = data_of(right);
+  product.rows = x.rows, product.depth = x.columns, product.columns = y.columns;
+  product.x_row = x.row, product.x_column = x.column, product.y_row = y.row, product.y_column = y.column;
+  const int64_t* last = out.dl.strides + out.dl.ndim;
+  product.out_column = right.dl.ndim == 1 ? 0 : last[-1];
+  product.out_row = left.dl.ndim == 1 ? 0 : last[right.dl.ndim == 1 ? -1 : -2];
+  const auto tiles = [](int64_t n) { return static_cast<uint32_t>((n + kTile - 1) / kTile); };
+  BP_CHECK(tiles(product.rows) <= 65535, NOT_IMPLEMENTED, call.op_name(), ": found ", product.rows,
+           " rows, expected at most ", 65535 * kTile, ". Fix: split the left operand");
+  call.launch(typed_module(call.compute()), "matmul",
+              {tiles(product.columns), tiles(product.rows), std::min(product.operands.count, 65535u), kThreads},
+              product);
 }
 
 }  // namespace
 
-void register_matmul(plugin::Registrar& registrar) {
-  // cuBLAS counts rows, columns and matrices in int.
-  registrar.kernel(BP_KERNEL("bp::matmul", "cuda", plugin::kernel<matmul>, .dtypes = BP_DTYPE_BIT(BP_FLOAT32),
-                             .max_elements = INT_MAX));
+void register_matmul(const Registration& registration) {
+  registration.row("matmul", kernel<matmul>, BP_MASK_ANY & ~BP_MASK_BOOL, BP_KERNEL_STRIDED, __FILE__, __LINE__);
 }
 
 }  // namespace backplane::cuda

@@ -1,42 +1,33 @@
-// Memory, and the thread's current device; see backend.hpp. The table is in table.cpp.
+// Devices and their primary contexts; see backend.hpp. The table is in table.cpp.
 #include "runtime/backend.hpp"
-
-#include <algorithm>
-
-#include "runtime/check.hpp"
 
 namespace backplane::cuda {
 
-DeviceScope::DeviceScope(int32_t ordinal) : now_(ordinal) {
-  check(cudaGetDevice(&before_), "cudaGetDevice");
-  if (before_ != now_) check(cudaSetDevice(now_), "cudaSetDevice");
+Device::Device(const Driver& driver, int32_t ordinal) : driver_(driver), modules_(driver) {
+  check(driver_.cuDeviceGet(&handle_, ordinal), "cuDeviceGet");
+  int found = 1;
+  check(driver_.cuDeviceGetAttribute(&found, driver::kMultiprocessors, handle_), "cuDeviceGetAttribute");
+  multiprocessors_ = static_cast<uint32_t>(found);
+  use.limit = BP_NO_MEMORY_LIMIT;
+  check(driver_.cuDevicePrimaryCtxRetain(&context_, handle_), "cuDevicePrimaryCtxRetain");
 }
 
-DeviceScope::~DeviceScope() {
-  if (before_ != now_) (void)cudaSetDevice(before_);
+// The context may be another library's too, so what was loaded into it is taken out.
+Device::~Device() {
+  driver::Context popped = nullptr;
+  if (driver_.cuCtxPushCurrent_v2(context_) == driver::kSuccess) {
+    modules_.unload();
+    (void)driver_.cuCtxPopCurrent_v2(&popped);
+  }
+  (void)driver_.cuDevicePrimaryCtxRelease_v2(handle_);
 }
 
-void* Backend::take_memory(int32_t ordinal, uint64_t size) {
-  const DeviceScope scope(ordinal);
-  void* data = nullptr;
-  check(cudaMalloc(&data, size), "cudaMalloc");
+Device& Backend::device(int32_t ordinal) {
   std::lock_guard lock(mutex_);
-  MemoryUse& use = use_[ordinal];
-  use.in_use += size;
-  use.peak = std::max(use.peak, use.in_use);
-  return data;
-}
-
-void Backend::give_memory(int32_t ordinal, void* data, uint64_t size) {
-  const DeviceScope scope(ordinal);
-  check(cudaFree(data), "cudaFree");
-  std::lock_guard lock(mutex_);
-  use_[ordinal].in_use -= size;
-}
-
-MemoryUse Backend::memory_use(int32_t ordinal) {
-  std::lock_guard lock(mutex_);
-  return use_[ordinal];
+  const auto place = static_cast<size_t>(ordinal);
+  if (devices_.size() <= place) devices_.resize(place + 1);
+  if (!devices_[place]) devices_[place] = std::make_unique<Device>(the_driver(), ordinal);
+  return *devices_[place];
 }
 
 }  // namespace backplane::cuda

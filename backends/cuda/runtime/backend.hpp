@@ -1,52 +1,64 @@
-// The backend's table, its context and how much memory of each device is in use.
-//
-// No CUDA call is made before device_count is asked for. Lives from registration to stop. Any thread may call.
+// The backend's devices: each with its primary context, its modules and what its memory is used for.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <mutex>
-#include <unordered_map>
+#include <vector>
 
-#include "backplane/plugin.hpp"
+#include "runtime/modules.hpp"
 #include "runtime/stream.hpp"
 
 namespace backplane::cuda {
 
-struct MemoryUse {
-  uint64_t in_use = 0;
-  uint64_t peak = 0;
+class Device {
+ public:
+  Device(const Driver& driver, int32_t ordinal);
+  ~Device();
+  Device(const Device&) = delete;
+
+  driver::Context context() const { return context_; }
+  driver::Device handle() const { return handle_; }
+  Modules& modules() { return modules_; }
+  uint32_t multiprocessors() const { return multiprocessors_; }
+  std::mutex mutex;       // guards what follows
+  bp_memory_stats use{};  // its `limit` is the one that allocate keeps
+
+ private:
+  const Driver& driver_;
+  driver::Device handle_ = 0;
+  driver::Context context_ = nullptr;
+  uint32_t multiprocessors_ = 1;
+  Modules modules_;
 };
 
 class Backend {
  public:
   explicit Backend(const bp_host* host) : host_(host) {}
-
-  bp_backend_def table();
   const bp_host* host() const { return host_; }
-
-  void* take_memory(int32_t ordinal, uint64_t size);
-  void give_memory(int32_t ordinal, void* data, uint64_t size);
-  MemoryUse memory_use(int32_t ordinal);
+  bp_backend_def table();
+  Device& device(int32_t ordinal);  // made at its first use; throws backplane::Error
 
  private:
   const bp_host* host_;
-  std::mutex mutex_;  // guards `use_`
-  std::unordered_map<int32_t, MemoryUse> use_;
+  std::mutex mutex_;  // guards devices_
+  std::vector<std::unique_ptr<Device>> devices_;
 };
 
-inline Stream& as_stream(bp_stream* stream) { return *reinterpret_cast<Stream*>(stream); }
-
-// The calling thread's current device while one function runs: that of the caller's other libraries comes back.
+// The calling thread's current context while one function runs: that of the caller's other libraries comes back.
 class DeviceScope {
  public:
-  explicit DeviceScope(int32_t ordinal);  // throws backplane::Error
-  ~DeviceScope();
+  explicit DeviceScope(const Device& device) : driver_(the_driver()) {
+    check(driver_.cuCtxPushCurrent_v2(device.context()), "cuCtxPushCurrent");
+  }
+  ~DeviceScope() {
+    driver::Context popped = nullptr;
+    (void)driver_.cuCtxPopCurrent_v2(&popped);
+  }
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
-  int before_ = 0;
-  int now_;
+  const Driver& driver_;
 };
 
 }  // namespace backplane::cuda

@@ -1,31 +1,39 @@
-// Tickets as events; see stream.hpp.
+// Tickets as events, errors of data as records in host memory that the device writes; see stream.hpp.
 #include "runtime/stream.hpp"
 
+#include <cstring>
 #include <utility>
 
-#include "runtime/check.hpp"
-
 namespace backplane::cuda {
+namespace {
+
+constexpr size_t kSlots = 64;  // per allocation
+
+std::string message_of(const std::string& op, const DataError& error) {
+  const std::string value = std::to_string(error.value), size = std::to_string(error.size);
+  switch (static_cast<DataFault>(error.fault)) {
+    case DataFault::kDivisorZero:
+      return op + ": an integer divisor is 0; expected every divisor to differ from 0";
+    case DataFault::kNegativeExponent:
+      return op + ": an integer exponent is " + value + "; expected 0 or more, or a floating dtype";
+    default:
+      return op + ": found index " + value + " along axis " + std::to_string(error.axis) + ", expected one in [-" +
+             size + ", " + size + ")";
+  }
+}
+
+}  // namespace
 
 // Non-blocking: the legacy default stream, which other libraries of the process may use, does not order it.
-Stream::Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+Stream::Stream(const Driver& driver) : driver_(driver) {
+  check(driver_.cuStreamCreate(&stream_, driver::kStreamNonBlocking), "cuStreamCreate");
+}
 
 Stream::~Stream() {
   // After a fatal error these fail, and there is nothing left to free.
-  (void)cudaStreamSynchronize(stream_);
-  if (blas_) (void)cublasDestroy(blas_);
-  (void)cudaStreamDestroy(stream_);
-}
-
-cublasHandle_t Stream::blas() {
-  if (blas_) return blas_;
-  cublasHandle_t made = nullptr;
-  check(cublasCreate(&made), "cublasCreate");
-  if (const cublasStatus_t status = cublasSetStream(made, stream_); status != CUBLAS_STATUS_SUCCESS) {
-    (void)cublasDestroy(made);
-    check(status, "cublasSetStream");
-  }
-  return blas_ = made;
+  (void)driver_.cuStreamSynchronize(stream_);
+  (void)driver_.cuStreamDestroy_v2(stream_);
+  for (void* block : pinned_) (void)driver_.cuMemFreeHost(block);
 }
 
 Stream::Event Stream::take_event() {
@@ -34,29 +42,26 @@ Stream::Event Stream::take_event() {
     spare_.pop_back();
     return event;
   }
-  cudaEvent_t made = nullptr;
-  check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-  return Event(made, [](cudaEvent_t event) { (void)cudaEventDestroy(event); });
+  driver::Event made = nullptr;
+  check(driver_.cuEventCreate(&made, driver::kEventDisableTiming), "cuEventCreate");
+  return Event(made, [&driver = driver_](driver::Event event) { (void)driver.cuEventDestroy_v2(event); });
 }
 
 void Stream::flush(uint64_t ticket) {
   std::lock_guard lock(mutex_);
   if (ticket <= completed_ || (!marks_.empty() && marks_.back().ticket >= ticket)) return;
   Event event = take_event();
-  check(cudaEventRecord(event.get(), stream_), "cudaEventRecord");
+  check(driver_.cuEventRecord(event.get(), stream_), "cuEventRecord");
   marks_.push_back({ticket, std::move(event)});
 }
 
 uint64_t Stream::completed() {
   std::lock_guard lock(mutex_);
   while (!marks_.empty()) {
-    const cudaError_t state = cudaEventQuery(marks_.front().event.get());
-    if (state == cudaErrorNotReady) {
-      (void)cudaGetLastError();  // an answer, not an error: the next launch's check must not see it
-      break;
-    }
-    check(state, "cudaEventQuery");
-    completed_ = marks_.front().ticket;
+    const driver::Result state = driver_.cuEventQuery(marks_.front().event.get());
+    if (state == driver::kNotReady) break;
+    check(state, "cuEventQuery");
+    collect(marks_.front().ticket);
     // One that a waiting thread still holds must not be recorded anew.
     if (marks_.front().event.use_count() == 1) spare_.push_back(std::move(marks_.front().event));
     marks_.pop_front();
@@ -72,15 +77,58 @@ Stream::Event Stream::event_of(uint64_t ticket) {
   ::backplane::detail::fail(BP_ERROR_INTERNAL, "cuda: ticket ", ticket, " was waited for before it was flushed");
 }
 
-void Stream::wait(uint64_t ticket) {
-  const Event event = event_of(ticket);
-  if (event) check(cudaEventSynchronize(event.get()), "cudaEventSynchronize");
+bp_status Stream::wait(uint64_t ticket) {
+  if (const Event event = event_of(ticket)) check(driver_.cuEventSynchronize(event.get()), "cuEventSynchronize");
+  std::lock_guard lock(mutex_);
+  collect(ticket);
+  return !errors_.empty() && errors_.front().ticket <= ticket ? BP_ERROR_DATA : BP_OK;
 }
 
 void Stream::wait_behind(Stream& other, uint64_t ticket) {
   if (&other == this) return;
   const Event event = other.event_of(ticket);
-  if (event) check(cudaStreamWaitEvent(stream_, event.get(), 0), "cudaStreamWaitEvent");
+  if (event) check(driver_.cuStreamWaitEvent(stream_, event.get(), 0), "cuStreamWaitEvent");
+}
+
+void Stream::add_slots() {
+  void* block = nullptr;
+  check(driver_.cuMemHostAlloc(&block, kSlots * sizeof(DataError),
+                               driver::kHostAllocPortable | driver::kHostAllocDeviceMap),
+        "cuMemHostAlloc");
+  pinned_.push_back(block);
+  driver::Pointer device = 0;
+  check(driver_.cuMemHostGetDevicePointer_v2(&device, block, 0), "cuMemHostGetDevicePointer");
+  for (size_t k = 0; k < kSlots; ++k)
+    free_.push_back({static_cast<DataError*>(block) + k, reinterpret_cast<DataError*>(device) + k});
+}
+
+DataError* Stream::expect_error(uint64_t ticket, const char* op) {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) add_slots();
+  const Slot slot = free_.back();
+  free_.pop_back();
+  std::memset(slot.host, 0, sizeof(DataError));
+  expected_.push_back({ticket, slot, op});
+  return slot.device;
+}
+
+// What the calls up to a completed ticket have found.
+void Stream::collect(uint64_t ticket) {
+  completed_ = std::max(completed_, ticket);
+  while (!expected_.empty() && expected_.front().ticket <= ticket) {
+    const Expected done = std::move(expected_.front());
+    expected_.pop_front();
+    if (done.slot.host->taken != 0) errors_.push_back({done.ticket, message_of(done.op, *done.slot.host)});
+    free_.push_back(done.slot);
+  }
+}
+
+std::optional<DeferredError> Stream::take_error() {
+  std::lock_guard lock(mutex_);
+  if (errors_.empty()) return std::nullopt;
+  DeferredError error = std::move(errors_.front());
+  errors_.pop_front();
+  return error;
 }
 
 }  // namespace backplane::cuda

@@ -1,131 +1,169 @@
 // The backend's table: each slot is a function that may throw, behind an edge that turns exceptions into statuses.
+#include <algorithm>
 #include <cstdio>
-#include <memory>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "backplane/plugin/backend.hpp"
 #include "runtime/backend.hpp"
-#include "runtime/check.hpp"
 
 namespace backplane::cuda {
 namespace {
 
-char* at(void* data, uint64_t offset) { return static_cast<char*>(data) + offset; }
+driver::Pointer at(void* data, uint64_t offset) { return reinterpret_cast<driver::Pointer>(data) + offset; }
 
 void device_count(Backend& backend, int32_t* count) {
-  int found = 0;
-  const cudaError_t error = cudaGetDeviceCount(&found);
-  *count = error == cudaSuccess ? found : 0;
-  if (*count > 0) return;
-  (void)cudaGetLastError();
-  const bool driver = error == cudaSuccess || error == cudaErrorNoDevice;
-  const std::string reason = std::string(driver ? "no device" : "no driver") + ": cudaGetDeviceCount: " +
-                             cudaGetErrorString(error == cudaSuccess ? cudaErrorNoDevice : error);
-  backend.host()->set_error(BP_ERROR_DEVICE, reason.c_str());
+  *count = 0;
+  std::string reason;
+  if (const Driver* driver = find_driver(&reason)) {
+    int found = 0;
+    check(driver->cuDeviceGetCount(&found), "cuDeviceGetCount");
+    *count = found;
+    if (found == 0) reason = "no device: cuDeviceGetCount gives none";
+  }
+  if (*count == 0) backend.host()->set_error(BP_ERROR_DEVICE, reason.c_str());
 }
 
-void properties(Backend&, int32_t ordinal, bp_device_properties* out) {
-  cudaDeviceProp found;
-  check(cudaGetDeviceProperties(&found, ordinal), "cudaGetDeviceProperties");
-  std::snprintf(out->name, sizeof(out->name), "%.*s", static_cast<int>(sizeof(out->name)) - 1, found.name);
-  out->total_memory = found.totalGlobalMem;
-  out->alignment = 4;  // kernels read words of 32 bits
-  out->lacks = BP_MASK_ANY & ~BP_DTYPE_BIT(BP_FLOAT32);
+void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
+  const Driver& driver = the_driver();
+  const driver::Device device = backend.device(ordinal).handle();
+  size_t bytes = 0;
+  check(driver.cuDeviceGetName(out->name, sizeof(out->name), device), "cuDeviceGetName");
+  check(driver.cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem");
+  out->total_memory = bytes;
+  out->alignment = 0;
+  out->lacks = 0;
   out->dl_device_type = kDLCUDA;
 }
 
 void allocate(Backend& backend, int32_t ordinal, uint64_t size, void** data) {
-  *data = backend.take_memory(ordinal, size);
+  Device& device = backend.device(ordinal);
+  {
+    std::lock_guard lock(device.mutex);
+    BP_CHECK(device.use.reserved + size <= device.use.limit, MEMORY, "cuda: ", size, " bytes beside the ",
+             device.use.reserved, " that are held would exceed the limit of ", device.use.limit,
+             ". Fix: free tensors, or raise the limit");
+  }
+  const DeviceScope scope(device);
+  driver::Pointer made = 0;
+  check(the_driver().cuMemAlloc_v2(&made, size), "cuMemAlloc");
+  *data = reinterpret_cast<void*>(made);
+  std::lock_guard lock(device.mutex);
+  device.use.in_use = device.use.reserved += size;
+  device.use.peak = std::max(device.use.peak, device.use.in_use);
+  ++device.use.allocations;
 }
 
 void deallocate(Backend& backend, int32_t ordinal, void* data, uint64_t size) {
-  backend.give_memory(ordinal, data, size);
+  Device& device = backend.device(ordinal);
+  const DeviceScope scope(device);
+  const driver::Result freed = the_driver().cuMemFree_v2(at(data, 0));
+  std::lock_guard lock(device.mutex);
+  device.use.in_use = device.use.reserved -= size;
+  check(freed, "cuMemFree");
 }
 
-// Waits for the copy: of page-locked memory cudaMemcpyAsync returns before it has read the source.
-void copy_from_host(Backend&, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset,
+// Waits for the copy: of page-locked memory the driver returns before it has read the source.
+void copy_from_host(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset,
                     const void* src, uint64_t size) {
-  const DeviceScope scope(ordinal);
-  const cudaStream_t target = as_stream(stream).handle();
-  check(cudaMemcpyAsync(at(dst, dst_offset), src, size, cudaMemcpyHostToDevice, target), "cudaMemcpyAsync");
-  check(cudaStreamSynchronize(target), "cudaStreamSynchronize");
+  const DeviceScope scope(backend.device(ordinal));
+  check(the_driver().cuMemcpyHtoDAsync_v2(at(dst, dst_offset), src, size, as_stream(stream).handle()),
+        "cuMemcpyHtoDAsync");
+  as_stream(stream).synchronize();
 }
 
-void copy_to_host(Backend&, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
+void copy_to_host(Backend& backend, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
                   uint64_t size) {
-  const DeviceScope scope(ordinal);
-  const cudaStream_t source = as_stream(stream).handle();
-  check(cudaMemcpyAsync(dst, at(src, src_offset), size, cudaMemcpyDeviceToHost, source), "cudaMemcpyAsync");
-  check(cudaStreamSynchronize(source), "cudaStreamSynchronize");
+  const DeviceScope scope(backend.device(ordinal));
+  check(the_driver().cuMemcpyDtoHAsync_v2(dst, at(src, src_offset), size, as_stream(stream).handle()),
+        "cuMemcpyDtoHAsync");
+  as_stream(stream).synchronize();
 }
 
-void copy(Backend&, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset, void* src,
+void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset, void* src,
           uint64_t src_offset, uint64_t size) {
-  const DeviceScope scope(ordinal);
-  check(cudaMemcpyAsync(at(dst, dst_offset), at(src, src_offset), size, cudaMemcpyDeviceToDevice,
-                        as_stream(stream).handle()),
-        "cudaMemcpyAsync");
+  const DeviceScope scope(backend.device(ordinal));
+  check(the_driver().cuMemcpyDtoDAsync_v2(at(dst, dst_offset), at(src, src_offset), size, as_stream(stream).handle()),
+        "cuMemcpyDtoDAsync");
 }
 
-void stream_create(Backend&, int32_t ordinal, bp_stream** stream) {
-  const DeviceScope scope(ordinal);
-  *stream = reinterpret_cast<bp_stream*>(std::make_unique<Stream>().release());
+void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
+  const DeviceScope scope(backend.device(ordinal));
+  *stream = reinterpret_cast<bp_stream*>(std::make_unique<Stream>(the_driver()).release());
 }
 
 void BP_CALL stream_destroy(void* context, int32_t ordinal, bp_stream* stream) {
+  Backend& backend = *static_cast<Backend*>(context);
   // The status is dropped: the slot gives none, and only a lost device refuses to be made current.
-  (void)plugin::guard(static_cast<Backend*>(context)->host(), [&] {
+  (void)plugin::guard(backend.host(), [&] {
     const std::unique_ptr<Stream> ended(&as_stream(stream));
-    const DeviceScope scope(ordinal);
+    const DeviceScope scope(backend.device(ordinal));
+    (void)the_driver().cuStreamSynchronize(ended->handle());
   });
 }
 
-void flush(Backend&, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
-  const DeviceScope scope(ordinal);
+void flush(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+  const DeviceScope scope(backend.device(ordinal));
   as_stream(stream).flush(ticket);
 }
 
-void completed(Backend&, int32_t ordinal, bp_stream* stream, uint64_t* ticket) {
-  const DeviceScope scope(ordinal);
+void completed(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t* ticket) {
+  const DeviceScope scope(backend.device(ordinal));
   *ticket = as_stream(stream).completed();
 }
 
-void wait(Backend&, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
-  const DeviceScope scope(ordinal);
-  as_stream(stream).wait(ticket);
+bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+  const DeviceScope scope(backend.device(ordinal));
+  const bp_status status = as_stream(stream).wait(ticket);
+  if (status != BP_OK) backend.host()->set_error(status, "cuda: recorded work failed; see deferred_error");
+  return status;
 }
 
-void stream_wait(Backend&, int32_t ordinal, bp_stream* stream, bp_stream* other, uint64_t ticket) {
-  const DeviceScope scope(ordinal);
+void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream* other, uint64_t ticket) {
+  const DeviceScope scope(backend.device(ordinal));
   as_stream(stream).wait_behind(as_stream(other), ticket);
 }
 
-// CUDA does not say which work failed, and gives the error at every call from then on: the failing wait reports it.
-void deferred_error(Backend&, int32_t, bp_stream*, bp_deferred_error* out) {
-  out->ticket = 0;
-  out->code = BP_OK;
-  out->message[0] = 0;
+// Of data alone. CUDA does not say which work has failed otherwise, and gives the error at every call from then on: the
+// failing wait reports it.
+void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
+  const auto error = as_stream(stream).take_error();
+  out->ticket = error ? error->ticket : 0;
+  out->code = error ? BP_ERROR_DATA : BP_OK;
+  std::snprintf(out->message, sizeof(out->message), "%s", error ? error->message.c_str() : "");
 }
 
 void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
-  const MemoryUse use = backend.memory_use(ordinal);
-  out->in_use = use.in_use;
-  out->peak = use.peak;
-  out->reserved = use.in_use;
+  Device& device = backend.device(ordinal);
+  std::lock_guard lock(device.mutex);
+  const bp_header header = out->header;
+  *out = device.use;
+  out->header = header;
+}
+
+void reset_peak(Backend& backend, int32_t ordinal) {
+  Device& device = backend.device(ordinal);
+  std::lock_guard lock(device.mutex);
+  device.use.peak = device.use.in_use;
+}
+
+void set_limit(Backend& backend, int32_t ordinal, uint64_t limit) {
+  Device& device = backend.device(ordinal);
+  std::lock_guard lock(device.mutex);
+  device.use.limit = limit;
 }
 
 // The handles that another plugin's kernel needs. The runtime's and the driver's stream are the same object.
-void native(Backend&, int32_t ordinal, bp_stream* stream, const char* kind, void** handle) {
+void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* kind, void** handle) {
   const std::string_view wanted = kind;
-  const bool known = wanted == "CUstream" || wanted == "cudaStream_t" || wanted == "cublasHandle_t";
-  BP_CHECK(known && stream, VALUE, "cuda: no native handle of kind \"", kind,
-           "\"; there are, of a stream, CUstream, cudaStream_t and cublasHandle_t");
-  const DeviceScope scope(ordinal);
-  if (wanted == "cublasHandle_t")
-    *handle = as_stream(stream).blas();
-  else
-    *handle = as_stream(stream).handle();
+  if (wanted == "CUcontext") {
+    *handle = backend.device(ordinal).context();
+    return;
+  }
+  BP_CHECK((wanted == "CUstream" || wanted == "cudaStream_t") && stream, VALUE, "cuda: no native handle of kind \"",
+           kind, "\"; there are CUcontext and, of a stream, CUstream and cudaStream_t");
+  *handle = as_stream(stream).handle();
 }
 
 }  // namespace
@@ -134,7 +172,9 @@ bp_backend_def Backend::table() {
   bp_backend_def def{};
   def.header = BP_HEADER(bp_backend_def);
   def.name = "cuda";
-  def.flags = BP_BACKEND_ADDRESSABLE;
+  // Tools that watch memory see more where each tensor has a block of the driver's.
+  const bool exact = std::getenv("BACKPLANE_CUDA_EXACT_MEMORY") != nullptr;
+  def.flags = BP_BACKEND_ADDRESSABLE | (exact ? 0u : uint32_t{BP_BACKEND_SUBALLOCATABLE});
   def.context = this;
   def.device_count = plugin::backend_slot<device_count>;
   def.properties = plugin::backend_slot<properties>;
@@ -152,6 +192,8 @@ bp_backend_def Backend::table() {
   def.deferred_error = plugin::backend_slot<deferred_error>;
   def.memory_stats = plugin::backend_slot<memory_stats>;
   def.native = plugin::backend_slot<native>;
+  def.reset_peak_memory_stats = plugin::backend_slot<reset_peak>;
+  def.set_memory_limit = plugin::backend_slot<set_limit>;
   return def;
 }
 

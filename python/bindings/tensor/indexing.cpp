@@ -60,14 +60,31 @@ bool is_column(bp_tensor* tensor, PyObject* key, int64_t* index) {
          is_whole(PyTuple_GET_ITEM(key, 0)) && plain_int(PyTuple_GET_ITEM(key, 1), index);
 }
 
+// The parts of a slice, where one is None its default. Plain ints, the commonest, are read without Python's general
+// way.
+bool read_slice(PyObject* key, int64_t* start, int64_t* stop, int64_t* step) {
+  const auto* slice = reinterpret_cast<PySliceObject*>(key);
+  *start = *stop = 0;
+  *step = 1;
+  if (slice->step == Py_None && (slice->start == Py_None || plain_int(slice->start, start)) &&
+      (slice->stop == Py_None || plain_int(slice->stop, stop)))
+    return true;
+  Py_ssize_t parts[3];
+  if (PySlice_Unpack(key, &parts[0], &parts[1], &parts[2]) < 0) return false;
+  *start = parts[0];
+  *stop = parts[1];
+  *step = parts[2];
+  return true;
+}
+
 PyObject* slice_first(bp_tensor* tensor, PyObject* key) {
   const OpHandle op = require_op(Slot::Slice);
-  Py_ssize_t start = 0, stop = 0, step = 0;
-  if (op == BP_NO_OP || PySlice_Unpack(key, &start, &stop, &step) < 0) return nullptr;
+  int64_t start, stop, stride;
+  if (op == BP_NO_OP || !read_slice(key, &start, &stop, &stride)) return nullptr;
   const auto* slice = reinterpret_cast<PySliceObject*>(key);
-  const int64_t axis = 0, stride = step;
-  const bp_value first = slice->start == Py_None ? absent() : value(int64_t{start});
-  const bp_value last = slice->stop == Py_None ? absent() : value(int64_t{stop});
+  const int64_t axis = 0;
+  const bp_value first = slice->start == Py_None ? absent() : value(start);
+  const bp_value last = slice->stop == Py_None ? absent() : value(stop);
   bp_value starts{}, stops{};
   starts.tag = stops.tag = BP_TAG_VALUE_LIST;
   starts.count = stops.count = 1;

@@ -184,7 +184,7 @@ class FakeHost {
     std::vector<int64_t> sizes, strides;
     if ((row.flags & BP_KERNEL_LOOP) != 0 && !flat) {
       build_loop(args, outs, reduced, sizes, strides);
-      loop = {BP_HEADER(bp_loop), static_cast<int32_t>(sizes.size()), 0, 1, sizes.data(), strides.data()};
+      loop = {BP_HEADER(bp_loop), static_cast<int32_t>(sizes.size()), 0, 1, sizes.data(), strides.data(), nullptr, 0, 0, 0, 0};
       for (const int64_t size : sizes) loop.count *= size;
       frame.loop = &loop;
     }

@@ -1,0 +1,133 @@
+// What kernels receive: plain structs that the host fills and passes by value, the same text for nvcc and for the
+// host's compiler.
+//
+// Dimensions lie innermost first. Counts and sizes are below 2^31, which the host ensures by splitting what is larger,
+// so that an index is divided by a size with one multiplication (Granlund and Montgomery, "Division by Invariant
+// Integers using Multiplication", PLDI 1994).
+#pragma once
+
+#include <stdint.h>
+
+namespace backplane::cuda {
+
+constexpr int kMaxRank = 12;
+constexpr int kMaxOperands = 4;
+constexpr uint32_t kWarp = 32;
+constexpr uint32_t kThreads = 256;         // of a block, in kernels that do not say otherwise
+constexpr uint32_t kSortedInBlock = 1024;  // elements of a line that one block sorts
+constexpr int kTile = 64;                  // rows and columns of a product that one block computes
+constexpr int kTileDepth = 8;              // of x and y in shared memory at a time
+
+// i / size is (i * magic / 2^32 + i) / 2^shift.
+struct Divider {
+  uint32_t size;
+  uint32_t magic;
+  uint32_t shift;
+};
+
+// A number in the place of a tensor, as one element.
+struct alignas(8) Number {
+  unsigned char bytes[16];
+};
+
+// What is wrong with the data of one call; in host memory, which the device writes and the host reads when the call's
+// work has ended.
+enum class DataFault : uint32_t { kNone = 0, kDivisorZero = 1, kNegativeExponent = 2, kIndexOutOfRange = 3 };
+struct DataError {
+  uint32_t taken;  // by the first thread that found one
+  uint32_t fault;  // DataFault
+  int64_t value;
+  int64_t axis;
+  int64_t size;
+};
+
+// An elementwise call: operand 0 is the result. Strides in bytes.
+struct Loop {
+  uint32_t count;
+  int32_t rank;
+  Divider sizes[kMaxRank];
+  int64_t strides[kMaxOperands][kMaxRank];
+  char* data[kMaxOperands];  // nullptr: the operand is the number of the same place
+  Number numbers[kMaxOperands];
+  DataError* error;
+  int32_t in_dtype;  // of cast's operand
+};
+
+// Some of a tensor's dimensions, with the bytes that a step along each moves in the result and in the operand.
+struct Dimensions {
+  uint32_t count;
+  int32_t rank;
+  Divider sizes[kMaxRank];
+  int64_t out[kMaxRank];
+  int64_t x[kMaxRank];
+};
+
+// A reduction: an element of the result per position of `kept`, over the positions of `reduced`. With more than one
+// chunk, totals of the chunks go to `partial`, [position][chunk] in the type that is computed in.
+struct Reduction {
+  Dimensions kept;
+  Dimensions reduced;
+  char* out;
+  const char* x;
+  char* partial;
+  uint32_t chunks;
+  uint32_t chunk_size;
+  int32_t in_dtype;
+};
+
+// Lines along one axis of contiguous tensors: line l begins at l / inner * length * inner + l % inner, in steps of
+// inner.
+struct Lines {
+  int64_t count;
+  int64_t inner;
+  int64_t length;
+  const char* x;
+  char* out;
+  int32_t in_dtype;
+  int32_t item;  // bytes of an element of x
+};
+
+// Lines along one axis of strided tensors; `lines` are the other dimensions.
+struct Sorting {
+  Dimensions lines;
+  const char* x;
+  char* out;
+  int64_t x_step;  // bytes
+  int64_t out_step;
+  uint32_t length;
+  uint32_t padded;  // the power of two from `length` on
+  uint32_t* order;  // [line][padded], of lines that no block holds
+  int32_t descending;
+};
+
+// out = x y, a matrix per position of the batch. Strides in elements.
+struct Product {
+  Dimensions operands;  // the batch, with the strides of y as `out` and of x as `x`
+  Dimensions results;   // the same positions of out, as `out`
+  char* out;
+  const char* x;
+  const char* y;
+  int64_t rows, depth, columns;
+  int64_t x_row, x_column, y_row, y_column, out_row, out_column;
+};
+
+// Elements of x at positions that index tensors name. The dimensions are those of the picked elements: first those that
+// x keeps, then those of the positions. Strides in bytes.
+struct Indexing {
+  Dimensions kept;       // out: of the picked elements
+  Dimensions positions;  // out: of the picked elements; x: not used
+  struct Index {
+    const char* data;
+    int64_t axis_size;
+    int64_t axis_stride;
+    int64_t strides[kMaxRank];  // per dimension of positions
+    int32_t dtype;
+    int32_t axis;
+  } indices[kMaxRank];
+  int32_t n_indices;
+  char* x;
+  char* picked;
+  DataError* error;
+};
+
+}  // namespace backplane::cuda

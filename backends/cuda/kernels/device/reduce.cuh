@@ -1,0 +1,236 @@
+// Reductions of one dtype, positions of extremes and running sums. The order of additions depends on sizes alone, so
+// that a result is the same each time.
+#pragma once
+
+#include "kernels/device/element.cuh"
+
+namespace backplane::cuda {
+
+template <class T>
+__device__ T lowest_of() {
+  if constexpr (kSame<T, float>) return -bp_inf_float32();
+  if constexpr (kSame<T, double>) return -bp_inf_float64();
+  if constexpr (kIsBool<T>) return false;
+  if constexpr (kIsInteger<T>) return static_cast<T>(-1) < 0 ? static_cast<T>(uint64_t{1} << (8 * sizeof(T) - 1)) : 0;
+}
+template <class T>
+__device__ T highest_of() {
+  if constexpr (kSame<T, float>) return bp_inf_float32();
+  if constexpr (kSame<T, double>) return bp_inf_float64();
+  if constexpr (kIsBool<T>) return true;
+  if constexpr (kIsInteger<T>) return static_cast<T>(~lowest_of<T>());
+}
+
+struct Sum {
+  template <class C>
+  static __device__ C start() {
+    return C{};
+  }
+  template <class C>
+  static __device__ C join(C total, C x) {
+    return add(total, x);
+  }
+};
+struct Prod {
+  template <class C>
+  static __device__ C start() {
+    return convert<C>(true);
+  }
+  template <class C>
+  static __device__ C join(C total, C x) {
+    return multiply(total, x);
+  }
+};
+// A NaN, once taken, stays: nothing compares with it.
+struct Max {
+  template <class C>
+  static __device__ C start() {
+    return lowest_of<C>();
+  }
+  template <class C>
+  static __device__ C join(C best, C x) {
+    return x > best || x != x ? x : best;
+  }
+};
+struct Min {
+  template <class C>
+  static __device__ C start() {
+    return highest_of<C>();
+  }
+  template <class C>
+  static __device__ C join(C best, C x) {
+    return x < best || x != x ? x : best;
+  }
+};
+// Of bools: the operand is converted as it is read.
+struct Any {
+  template <class C>
+  static __device__ C start() {
+    return false;
+  }
+  template <class C>
+  static __device__ C join(C found, C x) {
+    return found || x;
+  }
+};
+struct All {
+  template <class C>
+  static __device__ C start() {
+    return true;
+  }
+  template <class C>
+  static __device__ C join(C held, C x) {
+    return held && x;
+  }
+};
+
+// A total that moves between the lanes of a warp as words of 32 bits.
+template <class C>
+__device__ C from_lane_above(C x, uint32_t lanes) {
+  if constexpr (sizeof(C) < 4) {
+    const int wide = __shfl_down_sync(0xffffffffu, static_cast<int>(x), lanes);
+    return static_cast<C>(wide);
+  } else {
+    uint32_t words[sizeof(C) / 4];
+    memcpy(words, &x, sizeof(C));
+    for (uint32_t& word : words) word = __shfl_down_sync(0xffffffffu, word, lanes);
+    memcpy(&x, words, sizeof(C));
+    return x;
+  }
+}
+
+// The total of a block in its first thread; every thread of the block calls, in one block of kThreads or of a warp.
+template <class Op, class C>
+__device__ C join_block(C total) {
+  __shared__ C of_warp[kThreads / kWarp];
+  for (uint32_t lanes = kWarp / 2; lanes > 0; lanes /= 2) total = Op::join(total, from_lane_above(total, lanes));
+  if (blockDim.x == kWarp) return total;
+  const uint32_t warp = threadIdx.x / kWarp;
+  if (threadIdx.x % kWarp == 0) of_warp[warp] = total;
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (uint32_t k = 1; k < blockDim.x / kWarp; ++k) total = Op::join(total, of_warp[k]);
+  __syncthreads();
+  return total;
+}
+
+template <class Stored, class C>
+__device__ C load(const char* at, int32_t dtype, int32_t own) {
+  return dtype == own ? widen(*reinterpret_cast<const Stored*>(at)) : load_as<C>(at, dtype);
+}
+
+template <class T, class C>
+__device__ void store_total(const Reduction& call, uint32_t position, uint32_t chunk, int64_t at, C total) {
+  if (call.chunks > 1)
+    reinterpret_cast<C*>(call.partial)[uint64_t{position} * call.chunks + chunk] = total;
+  else
+    *reinterpret_cast<T*>(call.out + at) = narrow<T>(total);
+}
+
+// A block per position and chunk: for operands whose reduced elements lie side by side.
+template <class Op, class T, int32_t kDtype>
+__device__ void reduce_rows(const Reduction& call) {
+  using C = Compute<T>;
+  const uint32_t begin = blockIdx.y * call.chunk_size;
+  const uint32_t end = min(call.reduced.count, begin + call.chunk_size);
+  for (uint32_t position = blockIdx.x; position < call.kept.count; position += gridDim.x) {
+    const Offsets at = place(call.kept, position);
+    C total = Op::template start<C>();
+    for (uint32_t i = begin + threadIdx.x; i < end; i += blockDim.x)
+      total = Op::join(total, load<T, C>(call.x + at.x + place(call.reduced, i).x, call.in_dtype, kDtype));
+    total = join_block<Op>(total);
+    if (threadIdx.x == 0) store_total<T>(call, position, blockIdx.y, at.out, total);
+  }
+}
+
+// A thread per position and chunk: for operands whose kept elements lie side by side.
+template <class Op, class T, int32_t kDtype>
+__device__ void reduce_columns(const Reduction& call) {
+  using C = Compute<T>;
+  const uint32_t begin = blockIdx.y * call.chunk_size;
+  const uint32_t end = min(call.reduced.count, begin + call.chunk_size);
+  for (uint32_t position = first_index(); position < call.kept.count; position += index_step()) {
+    const Offsets at = place(call.kept, position);
+    C total = Op::template start<C>();
+    for (uint32_t i = begin; i < end; ++i)
+      total = Op::join(total, load<T, C>(call.x + at.x + place(call.reduced, i).x, call.in_dtype, kDtype));
+    store_total<T>(call, position, blockIdx.y, at.out, total);
+  }
+}
+
+// The chunks' totals, in order.
+template <class Op, class T>
+__device__ void reduce_chunks(const Reduction& call) {
+  using C = Compute<T>;
+  for (uint32_t position = first_index(); position < call.kept.count; position += index_step()) {
+    const C* totals = reinterpret_cast<const C*>(call.partial) + uint64_t{position} * call.chunks;
+    C total = totals[0];
+    for (uint32_t k = 1; k < call.chunks; ++k) total = Op::join(total, totals[k]);
+    *reinterpret_cast<T*>(call.out + place(call.kept, position).out) = narrow<T>(total);
+  }
+}
+
+// The first of the best elements of a line, or the first NaN; a block per line.
+template <class Op, class T>
+__device__ void arg_extreme(const Lines& lines) {
+  using C = Compute<T>;
+  __shared__ C values[kThreads];
+  __shared__ int64_t places[kThreads];
+  const auto better = [](C x, int64_t at_x, C y, int64_t at_y) {
+    if (at_x < 0 || at_y < 0) return at_y < 0;
+    if (x != x || y != y) return x != x && (y == y || at_x < at_y);
+    return x != y ? Op::join(y, x) == x : at_x < at_y;
+  };
+  for (int64_t line = blockIdx.x; line < lines.count; line += gridDim.x) {
+    const T* x =
+        reinterpret_cast<const T*>(lines.x) + line / lines.inner * lines.length * lines.inner + line % lines.inner;
+    C best{};
+    int64_t found = -1;
+    for (int64_t k = threadIdx.x; k < lines.length; k += blockDim.x) {
+      const C next = widen(x[k * lines.inner]);
+      if (found < 0 || better(next, k, best, found)) best = next, found = k;
+    }
+    values[threadIdx.x] = best;
+    places[threadIdx.x] = found;
+    for (uint32_t half = blockDim.x / 2; half > 0; half /= 2) {
+      __syncthreads();
+      const uint32_t other = threadIdx.x + half;
+      if (threadIdx.x < half && better(values[other], places[other], values[threadIdx.x], places[threadIdx.x])) {
+        values[threadIdx.x] = values[other];
+        places[threadIdx.x] = places[other];
+      }
+    }
+    if (threadIdx.x == 0) reinterpret_cast<int64_t*>(lines.out)[line] = places[0];
+    __syncthreads();
+  }
+}
+
+// Running sums along a line: a block per line takes kThreads elements at a time.
+template <class T, int32_t kDtype>
+__device__ void running_sum(const Lines& lines) {
+  using C = Compute<T>;
+  __shared__ C sums[2][kThreads];
+  for (int64_t line = blockIdx.x; line < lines.count; line += gridDim.x) {
+    const int64_t first = line / lines.inner * lines.length * lines.inner + line % lines.inner;
+    C before{};
+    for (int64_t from = 0; from < lines.length; from += blockDim.x) {
+      const int64_t k = from + threadIdx.x, at = first + k * lines.inner;
+      sums[0][threadIdx.x] = k < lines.length ? load<T, C>(lines.x + at * lines.item, lines.in_dtype, kDtype) : C{};
+      int now = 0;
+      for (uint32_t step = 1; step < blockDim.x; step *= 2) {
+        __syncthreads();
+        const C own = sums[now][threadIdx.x];
+        sums[1 - now][threadIdx.x] = threadIdx.x >= step ? add(sums[now][threadIdx.x - step], own) : own;
+        now = 1 - now;
+      }
+      __syncthreads();
+      // A first element stays as it is: a zero added to -0 would make it +0.
+      const C sum = from == 0 ? sums[now][threadIdx.x] : add(before, sums[now][threadIdx.x]);
+      if (k < lines.length) reinterpret_cast<T*>(lines.out)[at] = narrow<T>(sum);
+      before = from == 0 ? sums[now][blockDim.x - 1] : add(before, sums[now][blockDim.x - 1]);
+      __syncthreads();
+    }
+  }
+}
+
+}  // namespace backplane::cuda

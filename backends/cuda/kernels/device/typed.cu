@@ -1,0 +1,105 @@
+// Kernels that read elements of one dtype, or write them. Compiled once per dtype: BP_CUDA_ELEMENT is how an element is
+// stored, BP_CUDA_NUMBER the contract's number of the dtype.
+#include "kernels/device/element.cuh"
+#include "kernels/device/indexing.cuh"
+#include "kernels/device/matmul.cuh"
+#include "kernels/device/reduce.cuh"
+#include "kernels/device/sort.cuh"
+
+namespace backplane::cuda {
+namespace {
+
+using T = BP_CUDA_ELEMENT;
+constexpr int32_t kDtype = BP_CUDA_NUMBER;
+
+// From any dtype into T.
+__device__ void cast(const Loop& loop) {
+  const auto* number = reinterpret_cast<const char*>(loop.numbers[1].bytes);
+  for (uint32_t i = first_index(); i < loop.count; i += index_step()) {
+    int64_t at[2];
+    place(loop, i, at);
+    const char* x = loop.data[1] != nullptr ? loop.data[1] + at[1] : number;
+    *reinterpret_cast<T*>(loop.data[0] + at[0]) = narrow<T>(load_as<Compute<T>>(x, loop.in_dtype));
+  }
+}
+
+// Integers count exactly, and wrap; else the values are computed in double and rounded once.
+__device__ void iota(T* out, int64_t count, int64_t begin, int64_t step, complex128 real_begin, complex128 real_step,
+                     bool exact) {
+  for (int64_t i = first_index(); i < count; i += index_step()) {
+    if (exact) {
+      const auto value = static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i) * step);
+      out[i] = narrow<T>(convert<Compute<T>>(value));
+    } else {
+      const double times = static_cast<double>(i);
+      const complex128 value{real_begin.re + times * real_step.re, real_begin.im + times * real_step.im};
+      if constexpr (kIsComplex<T>)
+        out[i] = convert<T>(value);
+      else
+        out[i] = narrow<T>(convert<Compute<T>>(value.re));
+    }
+  }
+}
+
+// In the order of positions, so that of several values for one element the last one stays, and sums are the same each
+// time: a thread per kept position takes all index positions in turn.
+template <bool kAccumulate>
+__device__ void put(const Indexing& indexing) {
+  for (uint32_t k = first_index(); k < indexing.kept.count; k += index_step()) {
+    const Offsets kept = place(indexing.kept, k);
+    for (uint32_t p = 0; p < indexing.positions.count; ++p) {
+      int64_t offset;
+      if (!indexed_offset(indexing, p, offset)) continue;
+      T& element = *reinterpret_cast<T*>(indexing.x + kept.x + offset);
+      const T value = *reinterpret_cast<const T*>(indexing.picked + kept.out + place(indexing.positions, p).out);
+      if constexpr (kAccumulate)
+        element = narrow<T>(add(widen(element), widen(value)));
+      else
+        element = value;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace backplane::cuda
+
+using namespace backplane::cuda;
+
+#define BP_CUDA_REDUCTION(name, Op, Stored, number)                                   \
+  extern "C" __global__ void name##_rows(const __grid_constant__ Reduction call) {    \
+    reduce_rows<Op, Stored, number>(call);                                            \
+  }                                                                                   \
+  extern "C" __global__ void name##_columns(const __grid_constant__ Reduction call) { \
+    reduce_columns<Op, Stored, number>(call);                                         \
+  }                                                                                   \
+  extern "C" __global__ void name##_chunks(const __grid_constant__ Reduction call) { reduce_chunks<Op, Stored>(call); }
+BP_CUDA_REDUCTION(sum, Sum, T, kDtype)
+BP_CUDA_REDUCTION(prod, Prod, T, kDtype)
+#if BP_CUDA_IS_BOOL
+BP_CUDA_REDUCTION(any, Any, bool, kDtype)
+BP_CUDA_REDUCTION(all, All, bool, kDtype)
+#endif
+
+extern "C" __global__ void cast(const __grid_constant__ Loop loop) { backplane::cuda::cast(loop); }
+extern "C" __global__ void iota(T* out, int64_t count, int64_t begin, int64_t step, complex128 real_begin,
+                                complex128 real_step, int exact) {
+  backplane::cuda::iota(out, count, begin, step, real_begin, real_step, exact != 0);
+}
+extern "C" __global__ void cumsum(const __grid_constant__ Lines lines) { running_sum<T, kDtype>(lines); }
+extern "C" __global__ void put(const __grid_constant__ Indexing indexing) { backplane::cuda::put<false>(indexing); }
+extern "C" __global__ void put_add(const __grid_constant__ Indexing indexing) { backplane::cuda::put<true>(indexing); }
+
+#if !BP_CUDA_IS_BOOL
+extern "C" __global__ void matmul(const __grid_constant__ Product call) { backplane::cuda::matmul<T>(call); }
+#endif
+
+#if !BP_CUDA_IS_COMPLEX
+BP_CUDA_REDUCTION(max, Max, T, kDtype)
+BP_CUDA_REDUCTION(min, Min, T, kDtype)
+extern "C" __global__ void argmax(const __grid_constant__ Lines lines) { arg_extreme<Max, T>(lines); }
+extern "C" __global__ void argmin(const __grid_constant__ Lines lines) { arg_extreme<Min, T>(lines); }
+extern "C" __global__ void sort_in_block(const __grid_constant__ Sorting call) { sort_lines<T>(call); }
+extern "C" __global__ void sort_step(const __grid_constant__ Sorting call, uint32_t step, uint32_t run) {
+  backplane::cuda::sort_step<T>(call, step, run);
+}
+#endif

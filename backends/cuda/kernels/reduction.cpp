@@ -1,0 +1,119 @@
+// Reductions, positions of extremes, and running sums. A reduction of many elements to few is cut into chunks, whose
+// totals a second kernel joins in order.
+#include "kernels/families.hpp"
+
+namespace backplane::cuda {
+namespace {
+
+constexpr bp_dtype_mask kOrdered = BP_MASK_FLOATING | BP_MASK_INTEGER | BP_MASK_BOOL;
+
+bool along_rows(const Reduction& call, bool innermost_reduced) {
+  return innermost_reduced || call.kept.count < kThreads;
+}
+
+// How many chunks keep the device busy with one block each.
+void set_chunks(const Call& call, Reduction& reduction, bool rows) {
+  const uint32_t least = rows ? 4096 : 64;  // elements that are worth a chunk
+  const uint64_t blocks = rows ? reduction.kept.count : reduction.kept.count / kThreads + 1;
+  const uint64_t wanted = uint64_t{call.multiprocessors()} * 4 / std::max<uint64_t>(blocks, 1) + 1;
+  const uint64_t possible = reduction.reduced.count / least + 1;
+  reduction.chunks = static_cast<uint32_t>(std::clamp<uint64_t>(std::min(wanted, possible), 1, 1024));
+  reduction.chunk_size = (reduction.reduced.count + reduction.chunks - 1) / reduction.chunks;
+}
+
+// `module_dtype` is the dtype that totals are of; the operand is converted as it is read.
+void reduce(const Call& call, bp_dtype module_dtype) {
+  const bp_tensor& out = call.output();
+  if (count_of(out) == 0) return;
+  const Strided operands = call.operands(call.compute());
+  std::vector<int64_t> kept, kept_out, kept_x, reduced, reduced_x;
+  bool innermost_reduced = true;
+  for (size_t d = 0; d < operands.sizes.size(); ++d) {
+    if (operands.sizes[d] == 1) continue;
+    innermost_reduced = operands.strides[0][d] == 0;
+    (innermost_reduced ? reduced : kept).push_back(operands.sizes[d]);
+    (innermost_reduced ? reduced_x : kept_x).push_back(operands.strides[1][d]);
+    if (!innermost_reduced) kept_out.push_back(operands.strides[0][d]);
+  }
+  Reduction reduction{};
+  reduction.kept = dimensions(kept, kept_out, kept_x);
+  reduction.reduced = dimensions(reduced, std::vector<int64_t>(reduced.size(), 0), reduced_x);
+  reduction.out = operands.data[0];
+  reduction.x = operands.data[1];
+  reduction.in_dtype = call.compute();
+  const bool rows = along_rows(reduction, innermost_reduced);
+  set_chunks(call, reduction, rows);
+  if (reduction.chunks > 1) reduction.partial = call.scratch(uint64_t{reduction.kept.count} * reduction.chunks * 16);
+  const std::string module = typed_module(module_dtype), name = call.row().name;
+  if (rows) {
+    const uint32_t blocks = std::min(reduction.kept.count, 65535u);
+    call.launch(module, name + "_rows",
+                {blocks, reduction.chunks, 1, reduction.chunk_size > 4 * kWarp ? kThreads : kWarp}, reduction);
+  } else {
+    Grid grid = call.grid_for(reduction.kept.count);
+    grid.y = reduction.chunks;
+    call.launch(module, name + "_columns", grid, reduction);
+  }
+  if (reduction.chunks > 1) call.launch(module, name + "_chunks", call.grid_for(reduction.kept.count), reduction);
+}
+
+void reduce_into(const Call& call) { reduce(call, call.output().dtype); }
+
+void check_not_empty(const Call& call, int64_t elements) {
+  BP_CHECK(count_of(call.output()) == 0 || elements > 0, VALUE, call.op_name(),
+           ": found no elements to choose from; expected at least one along the reduced axes");
+}
+
+void extreme(const Call& call) {
+  check_not_empty(call, count_of(call.input(0)));
+  reduce(call, call.compute());
+}
+
+// Lines along the axis of argument 1; x flattened where it is absent.
+Lines lines_along(const Call& call) {
+  const bp_tensor& x = call.input(0);
+  Lines lines{1, 1, count_of(x), data_of(x), data_of(call.output()), call.compute(), static_cast<int32_t>(item_of(x))};
+  if (!call.has(1) || x.dl.ndim == 0) return lines;
+  const auto axis = static_cast<int32_t>(call.integer(1));
+  lines.length = x.dl.shape[axis];
+  for (int32_t d = 0; d < x.dl.ndim; ++d)
+    if (d != axis) lines.count *= x.dl.shape[d];
+  for (int32_t d = axis + 1; d < x.dl.ndim; ++d) lines.inner *= x.dl.shape[d];
+  return lines;
+}
+
+Grid block_per_line(const Lines& lines) {
+  return {static_cast<uint32_t>(std::min<int64_t>(lines.count, 65535)), 1, 1,
+          lines.length > 2 * kWarp ? kThreads : kWarp};
+}
+
+void arg_extreme(const Call& call) {
+  const Lines lines = lines_along(call);
+  check_not_empty(call, lines.length);
+  if (count_of(call.output()) == 0) return;
+  call.launch(typed_module(call.compute()), call.row().name, block_per_line(lines), lines);
+}
+
+void cumsum(const Call& call) {
+  const Lines lines = lines_along(call);
+  if (count_of(call.output()) == 0) return;
+  call.launch(typed_module(call.output().dtype), "cumsum", block_per_line(lines), lines);
+}
+
+}  // namespace
+
+void register_reductions(const Registration& registration) {
+  const auto row = [&](const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags,
+                       uint32_t line = __builtin_LINE()) { registration.row(op, fn, dtypes, flags, __FILE__, line); };
+  row("sum", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);
+  row("prod", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);
+  row("any", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);
+  row("all", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);
+  row("max", kernel<extreme>, kOrdered, BP_KERNEL_LOOP);
+  row("min", kernel<extreme>, kOrdered, BP_KERNEL_LOOP);
+  row("argmax", kernel<arg_extreme>, kOrdered, 0);
+  row("argmin", kernel<arg_extreme>, kOrdered, 0);
+  row("cumsum", kernel<cumsum>, BP_MASK_ANY, 0);
+}
+
+}  // namespace backplane::cuda

@@ -1,0 +1,105 @@
+// NVIDIA's driver as this backend uses it: declarations of our own, and a table that is filled when a device is first
+// asked for. The plugin links nothing of NVIDIA's, so that it loads everywhere; tests/cuda checks every line here
+// against cuda.h where that is installed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// NVIDIA's own names, so that handles can be passed on.
+struct CUctx_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct CUstream_st;
+struct CUevent_st;
+
+namespace backplane::cuda {
+
+namespace driver {
+
+using Result = int;
+using Device = int;
+using Pointer = unsigned long long;  // of device memory
+using Context = CUctx_st*;
+using Module = CUmod_st*;
+using Function = CUfunc_st*;
+using Stream = CUstream_st*;
+using Event = CUevent_st*;
+
+enum : Result {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kNoDevice = 100,
+  kInvalidPtx = 218,
+  kUnsupportedPtx = 222,
+  kNotFound = 500,
+  kNotReady = 600,
+  kIllegalAddress = 700,
+  kLaunchTimeout = 702,
+  kMisalignedAddress = 716,
+  kLaunchFailed = 719,
+  kUnknown = 999
+};
+// Attributes of a device.
+enum : int { kMajor = 75, kMinor = 76, kMultiprocessors = 16, kUnifiedAddressing = 41 };
+enum : unsigned { kStreamNonBlocking = 1, kEventDisableTiming = 2, kHostAllocPortable = 1, kHostAllocDeviceMap = 2 };
+
+}  // namespace driver
+
+// X(name, parameters): each returns a driver::Result. The suffixes are those of the driver's current versions.
+#define BP_CUDA_DRIVER(X)                                                                                              \
+  X(cuInit, (unsigned flags))                                                                                          \
+  X(cuDriverGetVersion, (int* version))                                                                                \
+  X(cuGetErrorName, (driver::Result error, const char** text))                                                         \
+  X(cuGetErrorString, (driver::Result error, const char** text))                                                       \
+  X(cuDeviceGetCount, (int* count))                                                                                    \
+  X(cuDeviceGet, (driver::Device * device, int ordinal))                                                               \
+  X(cuDeviceGetName, (char* name, int length, driver::Device device))                                                  \
+  X(cuDeviceTotalMem_v2, (size_t * bytes, driver::Device device))                                                      \
+  X(cuDeviceGetAttribute, (int* value, int attribute, driver::Device device))                                          \
+  X(cuDevicePrimaryCtxRetain, (driver::Context * context, driver::Device device))                                      \
+  X(cuDevicePrimaryCtxRelease_v2, (driver::Device device))                                                             \
+  X(cuCtxPushCurrent_v2, (driver::Context context))                                                                    \
+  X(cuCtxPopCurrent_v2, (driver::Context * context))                                                                   \
+  X(cuModuleLoadData, (driver::Module * module, const void* image))                                                    \
+  X(cuModuleUnload, (driver::Module module))                                                                           \
+  X(cuModuleGetFunction, (driver::Function * function, driver::Module module, const char* name))                       \
+  X(cuLaunchKernel,                                                                                                    \
+    (driver::Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+     unsigned block_z, unsigned shared_bytes, driver::Stream stream, void** parameters, void** extra))                 \
+  X(cuMemAlloc_v2, (driver::Pointer * pointer, size_t bytes))                                                          \
+  X(cuMemFree_v2, (driver::Pointer pointer))                                                                           \
+  X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                                                    \
+  X(cuMemFreeHost, (void* pointer))                                                                                    \
+  X(cuMemHostGetDevicePointer_v2, (driver::Pointer * pointer, void* host, unsigned flags))                             \
+  X(cuMemcpyHtoDAsync_v2, (driver::Pointer to, const void* from, size_t bytes, driver::Stream stream))                 \
+  X(cuMemcpyDtoHAsync_v2, (void* to, driver::Pointer from, size_t bytes, driver::Stream stream))                       \
+  X(cuMemcpyDtoDAsync_v2, (driver::Pointer to, driver::Pointer from, size_t bytes, driver::Stream stream))             \
+  X(cuStreamCreate, (driver::Stream * stream, unsigned flags))                                                         \
+  X(cuStreamDestroy_v2, (driver::Stream stream))                                                                       \
+  X(cuStreamSynchronize, (driver::Stream stream))                                                                      \
+  X(cuStreamWaitEvent, (driver::Stream stream, driver::Event event, unsigned flags))                                   \
+  X(cuEventCreate, (driver::Event * event, unsigned flags))                                                            \
+  X(cuEventRecord, (driver::Event event, driver::Stream stream))                                                       \
+  X(cuEventQuery, (driver::Event event))                                                                               \
+  X(cuEventSynchronize, (driver::Event event))                                                                         \
+  X(cuEventDestroy_v2, (driver::Event event))
+
+struct Driver {
+#define BP_CUDA_MEMBER(name, parameters) driver::Result(*name) parameters = nullptr;
+  BP_CUDA_DRIVER(BP_CUDA_MEMBER)
+#undef BP_CUDA_MEMBER
+};
+
+// Opened and started at the first call. nullptr: there is none, for the reason.
+const Driver* find_driver(std::string* reason);
+// Throws backplane::Error where there is none.
+const Driver& the_driver();
+
+// Throws backplane::Error for what is no success: DEVICE_LOST for errors that CUDA keeps for the life of the context.
+void check(driver::Result result, const char* call);
+
+}  // namespace backplane::cuda

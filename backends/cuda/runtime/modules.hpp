@@ -1,0 +1,32 @@
+// The PTX that is compiled into the plugin, and the functions in it, loaded when a kernel first needs them.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "runtime/driver.hpp"
+
+namespace backplane::cuda {
+
+// The text of a module by name ("typed_float32"); nullptr: there is none.
+const char* module_text(const char* name);
+
+// Of one device, whose context is current in every call. Any thread may call.
+class Modules {
+ public:
+  explicit Modules(const Driver& driver) : driver_(driver) {}
+  Modules(const Modules&) = delete;
+
+  void unload();
+  driver::Function function(const std::string& module, const std::string& name);
+
+ private:
+  const Driver& driver_;
+  std::mutex mutex_;  // guards what follows
+  std::map<std::string, driver::Module> loaded_;
+  std::map<std::pair<std::string, std::string>, driver::Function> functions_;
+};
+
+}  // namespace backplane::cuda
