@@ -6,7 +6,9 @@ namespace {
 
 using backplane::vulkan::Counts;
 
-TEST_F(DeviceTest, AHundredSmallOpsAreTwoSubmissionsAndNoObjects) {
+class CountsTest : public DeviceTest {};
+
+TEST_F(CountsTest, AHundredSmallOpsAreTwoSubmissionsAndNoObjects) {
   void* handle = nullptr;
   ASSERT_EQ(table.native(table.context, kOrdinal, stream, "Counts", &handle), BP_OK) << last_error;
   const Counts& counts = *static_cast<Counts*>(handle);
@@ -27,7 +29,7 @@ TEST_F(DeviceTest, AHundredSmallOpsAreTwoSubmissionsAndNoObjects) {
   EXPECT_EQ(read(y, stream), std::vector<float>(1000, 400));
 }
 
-TEST_F(DeviceTest, OnlyWhatDependsOnWhatWasWrittenWaits) {
+TEST_F(CountsTest, OnlyWhatDependsOnWhatWasWrittenWaits) {
   void* handle = nullptr;
   ASSERT_EQ(table.native(table.context, kOrdinal, stream, "Counts", &handle), BP_OK);
   const Counts& counts = *static_cast<Counts*>(handle);
