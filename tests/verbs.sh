@@ -106,6 +106,22 @@ cuda_on_the_emulator() {
   return $status
 }
 
+# The Vulkan backend on the drivers of this machine: every mode of the kit that judges, and its short form under the
+# validation layer with synchronisation validation, which may say nothing.
+vulkan_whole() {
+  local mode status=0 validated=$results/conformance-vulkan-validated.txt
+  for mode in test grad stress; do
+    run backplane conformance --device vulkan --mode "$mode" >"$results/conformance-vulkan-$mode.txt" ||
+      { status=1; grep -B 1 '^  FAIL' "$results/conformance-vulkan-$mode.txt" | head -n 60 >&2; }
+    tail -n 1 "$results/conformance-vulkan-$mode.txt" >&2
+  done
+  run env VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation \
+    VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT \
+    backplane conformance --device vulkan --short >"$validated" 2>&1 || status=1
+  ! grep -m 5 -E 'VUID|UNASSIGNED|SYNC-HAZARD' "$validated" >&2 || status=1
+  return $status
+}
+
 # What runs: everything; under the thread sanitizer the C++ tests whose names match threaded_cpp.
 tests_of_preset() {
   local filter=$1 broken=0 cpp=()
@@ -142,6 +158,10 @@ tests_of_preset() {
     cuda)
       cpp_tests -R '^(backends/)?cuda/' || broken=1
       cuda_on_the_emulator || broken=1 ;;
+    vulkan)
+      cpp_tests -R '^backends/vulkan/|backplane_vulkan' || broken=1
+      python_tests -k vulkan || broken=1
+      vulkan_whole || broken=1 ;;
     transforms) # the generated laws are part of them
       cpp_tests -R '^(levels|tape|grad|jvp|batch|functions)/' || broken=1
       pytest_shared python tests/python/transforms tests/python/laws || broken=1 ;;

@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
@@ -220,3 +222,17 @@ print([info.name for info in bp.devices()])
 """
     out = _python(code, VK_ICD_FILENAMES="/nonexistent.json", VK_DRIVER_FILES="/nonexistent.json")
     assert "device vulkan: no driver" in out and "'cpu'" in out
+
+
+def test_every_shader_is_valid(tmp_path):
+    if not shutil.which("spirv-val"):
+        pytest.skip("no spirv-val (Debian: spirv-tools)")
+    folder = pathlib.Path(os.environ["BACKPLANE_BUILD"]) / "backends" / "vulkan" / "shaders"
+    shaders = sorted(folder.glob("*.spv.inc"))
+    if not shaders:
+        pytest.skip("this build has no Vulkan backend")
+    for words in shaders:
+        binary = tmp_path / words.stem
+        binary.write_bytes(b"".join(int(word, 16).to_bytes(4, "little") for word in re.findall("0x[0-9a-f]+", words.read_text())))
+        done = subprocess.run(["spirv-val", "--target-env", "vulkan1.2", binary], capture_output=True, text=True)
+        assert done.returncode == 0, f"{words.name}: {done.stderr}"

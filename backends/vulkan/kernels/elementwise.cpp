@@ -181,7 +181,6 @@ void cast(const Call& call) {
 constexpr uint32_t kLoopFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES;
 constexpr Row kRows[] = {
     {"bp::copy", kernel<copy>, BP_MASK_ANY, BP_KERNEL_LOOP},
-    {"bp::where", kernel<where>, BP_MASK_ANY, kLoopFlags | BP_KERNEL_INPLACE},
     {"bp::cast", kernel<cast>, BP_MASK_ANY, kLoopFlags},
 };
 
@@ -196,6 +195,11 @@ void register_elementwise(const plugin::Registrar& registrar, Backend& backend) 
     registrar.kernel(BP_KERNEL(op.c_str(), "vulkan", kernel<elementwise>, .dtypes = row.dtypes,
                                .flags = kLoopFlags | (row.in_place ? uint32_t{BP_KERNEL_INPLACE} : 0u), .context = &row,
                                .max_elements = kMaxElements));
+#define BACKPLANE_SELECT(op, function, number)                                                                       \
+  registrar.kernel(BP_KERNEL("bp::" #op, "vulkan", kernel<where>, .flags = kLoopFlags | uint32_t{BP_KERNEL_INPLACE}, \
+                             .max_elements = kMaxElements));
+  BP_SCALAR_TERNARY_bool_bool(BACKPLANE_SELECT)  // every dtype is selected by its bits
+#undef BACKPLANE_SELECT
 }
 
 }  // namespace backplane::vulkan

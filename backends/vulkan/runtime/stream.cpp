@@ -74,7 +74,6 @@ void Stream::make_objects() {
   info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   info.queueFamilyIndex = device_.queue_family();
   check(vkCreateCommandPool(device_.handle(), &info, nullptr, &pool_), "vkCreateCommandPool");
-  tickets_ = make_timeline(device_.handle());
   batches_ = make_timeline(device_.handle());
   fault_block_ = device_.make_staging(sizeof(Fault));
   std::memset(fault_block_.mapped, 0, sizeof(Fault));
@@ -94,7 +93,6 @@ void Stream::release() noexcept {
   for (const Batch& batch : submitted_) arena_.give_back(batch.staging);
   if (fault_block_.buffer) device_.destroy(fault_block_);
   vkDestroySemaphore(device_.handle(), batches_, nullptr);
-  vkDestroySemaphore(device_.handle(), tickets_, nullptr);
   vkDestroyCommandPool(device_.handle(), pool_, nullptr);
 }
 
@@ -165,24 +163,32 @@ void Stream::copy(const Place& target, const Place& source, uint64_t size) {
 }
 
 void Stream::flush(uint64_t ticket) {
-  if (ticket > signalled_) submit(ticket);
+  {
+    std::lock_guard lock(mutex_);
+    if (ticket <= last_flushed_) return;
+  }
+  if (open_.commands || !waits_.empty()) submit();
+  std::lock_guard lock(mutex_);
+  flushed_.push_back({ticket, batch_});
+  last_flushed_ = ticket;
 }
 
 void Stream::wait_behind(const Stream& other, uint64_t ticket) {
   if (&other == this) return;
   // What is recorded already does not wait, so that two streams that wait for each other's past never stand still.
-  if (open_.commands) submit(0);
-  waits_.push_back({other.tickets_, ticket});
+  if (open_.commands) submit();
+  std::lock_guard lock(other.mutex_);
+  waits_.push_back({other.batches_, other.batch_of(ticket)});
 }
 
 void Stream::submit_if_large() {
-  if (commands_ >= kCommandsPerBatch || open_.staged_bytes >= kStagedPerBatch) submit(0);
+  if (commands_ >= kCommandsPerBatch || open_.staged_bytes >= kStagedPerBatch) submit();
 }
 
 void Stream::host_barrier() { barrier(open(), VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT); }
 
-// With a ticket, signals it: a signal waits for all that was submitted to the queue before it.
-void Stream::submit(uint64_t ticket) {
+// A signal waits for all that was submitted to the queue before it.
+void Stream::submit() {
   if (open_.commands) {
     host_barrier();  // for the fault, and for memory that the host reads directly
     check(vkEndCommandBuffer(open_.commands), "vkEndCommandBuffer");
@@ -194,14 +200,13 @@ void Stream::submit(uint64_t ticket) {
     wait_values.push_back(wait.value);
   }
   const std::vector<VkPipelineStageFlags> wait_stages(waits_.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
-  const VkSemaphore signals[2] = {batches_, tickets_};
-  const uint64_t values[2] = {batch_ + 1, ticket};
+  const uint64_t number = batch_ + 1;
   VkTimelineSemaphoreSubmitInfo timeline{};
   timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
   timeline.waitSemaphoreValueCount = static_cast<uint32_t>(wait_values.size());
   timeline.pWaitSemaphoreValues = wait_values.data();
-  timeline.signalSemaphoreValueCount = ticket ? 2 : 1;
-  timeline.pSignalSemaphoreValues = values;
+  timeline.signalSemaphoreValueCount = 1;
+  timeline.pSignalSemaphoreValues = &number;
   VkSubmitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
   info.pNext = &timeline;
@@ -211,7 +216,7 @@ void Stream::submit(uint64_t ticket) {
   info.commandBufferCount = open_.commands ? 1 : 0;
   info.pCommandBuffers = &open_.commands;
   info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
-  info.pSignalSemaphores = signals;
+  info.pSignalSemaphores = &batches_;
   VkResult result;
   {
     std::lock_guard lock(device_.mutex);
@@ -220,9 +225,8 @@ void Stream::submit(uint64_t ticket) {
   // Whatever the cause: what was recorded will not run, and tickets behind it would never complete.
   BP_CHECK(result == VK_SUCCESS, DEVICE_LOST, "vulkan: vkQueueSubmit gave ", result_name(result));
   ++device_.counts.submissions;
-  open_.number = ++batch_;
+  open_.number = batch_ = number;
   open_.staging = arena_.retire();
-  if (ticket) signalled_ = ticket;
   submitted_.push_back(std::exchange(open_, {}));
   waits_.clear();
   commands_ = 0;
@@ -253,9 +257,27 @@ std::optional<Fault> Stream::fault(bool take) {
   return found;
 }
 
-uint64_t Stream::completed() const { return value_of(device_.handle(), tickets_); }
+uint64_t Stream::batch_of(uint64_t ticket) const {
+  for (const Flushed& flushed : flushed_)
+    if (flushed.ticket >= ticket) return flushed.batch;
+  return done_.batch;
+}
 
-void Stream::wait_ticket(uint64_t ticket) const { wait_timeline(device_.handle(), tickets_, ticket); }
+uint64_t Stream::completed() const {
+  const uint64_t batch = value_of(device_.handle(), batches_);
+  std::lock_guard lock(mutex_);
+  for (; !flushed_.empty() && flushed_.front().batch <= batch; flushed_.pop_front()) done_ = flushed_.front();
+  return done_.ticket;
+}
+
+void Stream::wait_ticket(uint64_t ticket) const {
+  uint64_t batch = 0;
+  {
+    std::lock_guard lock(mutex_);
+    batch = batch_of(ticket);
+  }
+  wait_batch(batch);
+}
 
 void Stream::wait_batch(uint64_t batch) const { wait_timeline(device_.handle(), batches_, batch); }
 

@@ -1,9 +1,9 @@
 // One stream: work is recorded into an open batch (a command buffer), which is submitted when the host flushes, or once
 // it is large.
 //
-// Two timeline semaphores: `tickets` holds the host's tickets, signalled by flush alone; `batches` counts submissions
-// and says when a command buffer and its staging memory are free again. A barrier stands before a command that depends
-// on one before it. The host serialises calls on a stream, but for those that say otherwise.
+// One timeline semaphore counts the batches that have ended, which says when a command buffer and its staging memory
+// are free again; a ticket is complete with the batch that its flush submitted. A barrier stands before a command that
+// depends on one before it. The host serialises calls on a stream, but for those that say otherwise.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ class Stream {
   VkCommandBuffer behind_hazards(std::span<const Range> writes, std::span<const Range> reads);
   void host_barrier();
   bool idle();
-  void submit(uint64_t ticket);
+  void submit();
   void submit_if_large();
   void recycle();
   void wait_batch(uint64_t batch) const;
@@ -81,7 +81,6 @@ class Stream {
 
   Device& device_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
-  VkSemaphore tickets_ = VK_NULL_HANDLE;
   VkSemaphore batches_ = VK_NULL_HANDLE;
   Block fault_block_;
   Arena arena_;
@@ -92,8 +91,17 @@ class Stream {
   std::deque<Batch> submitted_;
   uint64_t staged_bytes_ = 0;  // of submitted_ and open_
   std::vector<VkCommandBuffer> free_;
-  uint64_t batch_ = 0;                  // the last submitted
-  std::atomic<uint64_t> signalled_{0};  // the highest ticket submitted to be signalled
+  uint64_t batch_ = 0;  // the last submitted
+
+  struct Flushed {
+    uint64_t ticket, batch;
+  };
+  // The batch that the ticket is complete with. Under the mutex below.
+  uint64_t batch_of(uint64_t ticket) const;
+  mutable std::mutex mutex_;             // guards what follows
+  mutable std::deque<Flushed> flushed_;  // may still run
+  mutable Flushed done_{0, 0};           // the last known to have ended
+  uint64_t last_flushed_ = 0;            // ticket
 };
 
 }  // namespace backplane::vulkan

@@ -39,7 +39,7 @@ void Stream::upload(const Place& target, const char* source, uint64_t size) {
 void Stream::download(char* target, const Place& source, uint64_t size) {
   if (source.mapped) {
     if (!idle()) {
-      submit(0);
+      submit();
       wait_batch(batch_);
     }
     std::memcpy(target, source.mapped, size);
@@ -52,7 +52,7 @@ void Stream::download(char* target, const Place& source, uint64_t size) {
     const Range read{source.address + at, source.address + at + piece};
     const VkBufferCopy region{source.offset + at, staged.offset, piece};
     vkCmdCopyBuffer(behind_hazards({&write, 1}, {&read, 1}), source.buffer, staged.buffer, 1, &region);
-    submit(0);
+    submit();
     wait_batch(batch_);  // the next piece needs another batch, so the staged memory still stands
     std::memcpy(target + at, staged.mapped, piece);
   }
