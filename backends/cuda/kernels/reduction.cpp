@@ -35,6 +35,10 @@ void reduce(const Call& call, bp_dtype module_dtype) {
     (innermost_reduced ? reduced_x : kept_x).push_back(operands.strides[1][d]);
     if (!innermost_reduced) kept_out.push_back(operands.strides[0][d]);
   }
+  if (operands.count() == 0) {  // a loop over nothing does not show the result's shape
+    kept = shape_of(out), kept_out = byte_strides_of(out), kept_x.assign(kept.size(), 0);
+    reduced = reduced_x = {0};
+  }
   Reduction reduction{};
   reduction.kept = dimensions(kept, kept_out, kept_x);
   reduction.reduced = dimensions(reduced, std::vector<int64_t>(reduced.size(), 0), reduced_x);
