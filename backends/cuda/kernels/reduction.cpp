@@ -7,8 +7,9 @@ namespace {
 
 constexpr bp_dtype_mask kOrdered = BP_MASK_FLOATING | BP_MASK_INTEGER | BP_MASK_BOOL;
 
+// A few elements are not worth a warp: a thread takes them one after the other.
 bool along_rows(const Reduction& call, bool innermost_reduced) {
-  return innermost_reduced || call.kept.count < kThreads;
+  return call.reduced.count >= kWarp && (innermost_reduced || call.kept.count < kThreads);
 }
 
 // How many chunks keep the device busy with one block each.
