@@ -62,6 +62,16 @@ std::string described(const Subject& subject) {
   return device_name(subject.device);
 }
 
+// Rows that nothing calls are in no table of outcomes.
+void warn_of_rows_for_nobody() {
+  for (const PluginInfo& plugin : plugins())
+    for (const std::string& backend : plugin.waits_for)
+      fmt::print(
+          "warning: plugin {} has kernel rows for {}, which no plugin brings: they are never called. Fix: correct the "
+          "name, or load the plugin that brings it\n",
+          plugin.name, backend);
+}
+
 void show_progress(size_t done, size_t all, const std::string& name) {
   constexpr size_t kWidth = 30;
   const size_t filled = kWidth * done / std::max<size_t>(all, 1);
@@ -95,6 +105,7 @@ int run(const Options& options) {
   check_kernels(false);  // those of the calls that ask for it
   for (const std::string& plugin : options.plugins) load_plugin(plugin);
   const Subject subject = subject_of(options);
+  warn_of_rows_for_nobody();
   const std::vector<Entry> entries = entries_of(options);
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const Progress progress = terminal ? Progress(show_progress) : [](size_t, size_t, const std::string&) {};

@@ -120,6 +120,13 @@ tests_of_preset() {
       cpp_tests -R conformance || broken=1
       pytest_shared python tests/python/conformance || broken=1
       whole_conformance || broken=1 ;;
+    unload) # 10,000 reloads while other threads call; the figures
+      cpp_tests -R '[Uu]nload' || broken=1
+      run env "BACKPLANE_UNLOAD_CYCLES=${BACKPLANE_UNLOAD_CYCLES:-10000}" "$root/build/$preset/bin/test_loader" \
+        --gtest_filter='UnloadCycles.*' >&2 || broken=1 ;;
+    graph) # the law over every op and dtype, and of transforms, control flow, compile, plans and files
+      cpp_tests -R '^(graph|control|trace)/' || broken=1
+      pytest_shared python tests/python/graph tests/python/laws/test_law_trace.py || broken=1 ;;
     cuda)
       cpp_tests -R '^(backends/)?cuda/' || broken=1
       cuda_on_the_emulator || broken=1 ;;

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "kernels/families.hpp"
+#include "kernels/kernels.hpp"
 
 namespace backplane::vulkan {
 namespace {
@@ -22,7 +22,9 @@ void register_all(plugin::Registrar& registrar) {
   stop(nullptr);  // what an earlier registration that failed has left
   backend = new Backend(registrar.host());
   registrar.backend(backend->table());
-  for (const auto family : {register_elementwise, register_matmul, register_full}) family(registrar, *backend);
+  for (const auto family : {register_elementwise, register_moves, register_creation, register_reductions,
+                            register_lines, register_matmul, register_indexing})
+    family(registrar, *backend);
 }
 
 }  // namespace

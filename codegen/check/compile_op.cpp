@@ -154,13 +154,14 @@ void OpCompiler::compile_flags() {
 // Everything but the signature comes with the function.
 void OpCompiler::check_higher_order() {
   const auto& args = entry_.signature.args;
-  const auto is_list = [](const Arg& a) { return a.is_tensor() && a.has(BP_ARG_LIST); };
-  const bool fits = args.size() == 2 && args[0].type == BP_TYPE_GRAPH && is_list(args[1]) &&
+  const auto is_graph = [](const Arg& a) { return a.type == BP_TYPE_GRAPH; };
+  const auto rest = std::find_if_not(args.begin(), args.end(), is_graph);
+  const bool fits = rest != args.begin() && std::none_of(rest, args.end(), is_graph) &&
                     entry_.signature.results.size() == 1 && entry_.signature.results[0].is_list;
   if (!fits)
-    error(entry_.where,
-          "'" + entry_.name() +
-              "' takes a Graph, so its signature must be name(Graph function, Tensor[] args) -> Tensor[]");
+    error(entry_.where, "'" + entry_.name() +
+                            "' takes a Graph, so its signature must begin with its Graphs and return one list, as in "
+                            "name(Graph function, Tensor[] args) -> Tensor[]");
   if (!(op_.flags & BP_OP_DYNAMIC))
     error(entry_.where, "'" + entry_.name() + "' takes a Graph, which makes the results; write shape: dynamic");
   if (entry_.states_vjp || entry_.states_jvp || entry_.batch || entry_.decompose || !entry_.partial.empty())

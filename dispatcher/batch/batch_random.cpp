@@ -4,17 +4,10 @@
 
 #include "batch/batch_loop.hpp"
 #include "batch/batch_stated.hpp"
+#include "levels/random_log.hpp"
 
 namespace backplane::core {
 namespace {
-
-// The finaliser of splitmix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014).
-uint64_t mixed(uint64_t x) noexcept {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 // The one Shape argument that gives every result its shape, or -1.
 int32_t shape_argument(const OpRecord& op) {
@@ -39,10 +32,6 @@ void draw_rows(BatchedCall& c, int32_t shape_arg) {
 }
 
 }  // namespace
-
-bp_generator_state derived_generator(const bp_generator_state& from, uint64_t stream) noexcept {
-  return {mixed(mixed(mixed(from.key) ^ from.counter) ^ stream), 0};
-}
 
 RowGenerator::RowGenerator(const BatchedCall& c, int64_t row, bp_value* args) {
   if (c.level.randomness != Randomness::kDifferent) return;

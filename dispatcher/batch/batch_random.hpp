@@ -6,9 +6,6 @@
 
 namespace backplane::core {
 
-// A sequence of its own for each `stream` of a reserved range.
-bp_generator_state derived_generator(const bp_generator_state& from, uint64_t stream) noexcept;
-
 // By the level's policy. Not yet below the level. True: the results have a row each; false: one value for all rows.
 bool run_random(BatchedCall& call);
 

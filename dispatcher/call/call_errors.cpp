@@ -68,6 +68,7 @@ void throw_status(bp_status status, const OpEntry& op, const char* who) {
 bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept {
   const bp_status status = status_of_exception();
   if (thread_state.inside()) return status;
+  CallGuard guard;  // it reads the entry
   ThreadCold& block = cold();
   block.error_is_new = false;
   const OpEntry* entry = op_entry(op);

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backplane/stream.hpp"
 #include "call/dispatch.hpp"
+#include "memory/copy.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_memory.hpp"
+#include "memory/pinned.hpp"
 #include "memory/storage.hpp"
-#include "memory/stream.hpp"
+#include "memory/transfer.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 
@@ -166,30 +169,69 @@ Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* o
                                        memory.size ? steps : nullptr, memory.byte_offset));
 }
 
-Tensor to_device(const Tensor& tensor, bp_device device) {
+namespace {
+
+// A tensor of the host over pinned memory, of the same shape and dtype.
+Tensor pinned_like(const Tensor& tensor, BackendRecord& backend) {
+  const bp_tensor& from = *tensor.get();
+  bp_storage* storage = new_pinned(backend, std::max<uint64_t>(from.nbytes, 1));
+  return Tensor::adopt(new_tensor_over(storage, tensor.dtype(), tensor.ndim(), from.dl.shape, nullptr, 0));
+}
+
+// Without waiting, between a device and memory that is pinned for it; empty: the two are not so.
+Tensor copy_unwaited(const Tensor& packed, Device& source, bp_device device) {
+  Device& target = device_at(device);
+  bp_tensor& from = *packed.get();
+  Tensor result;
+  if (target.host_memory() && source.backend->extensions.pinned) {
+    result = pinned_like(packed, *source.backend);
+    copy_to_pinned(source, result.get()->storage, 0, from.storage, from.dl.byte_offset, from.nbytes);
+  } else if (const PinnedBlock* block = pinned_block(*from.storage); block && block->backend == target.backend) {
+    result = unwritten("to_device", packed.shape(), packed.dtype(), device);
+    copy_from_pinned(target, result.get()->storage, 0, from.storage, from.dl.byte_offset, from.nbytes);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor to_device(const Tensor& tensor, bp_device device, bool non_blocking) {
   BP_CHECK(tensor, VALUE, "to_device: the tensor is empty");
   if (tensor.device().backend == device.backend && tensor.device().ordinal == device.ordinal) return tensor;
   require_data(tensor, "to_device");
   CallGuard guard;
   Tensor packed = contiguous(tensor);
-  Tensor result = unwritten("to_device", packed.shape(), packed.dtype(), device);
-  Device& target = *result.get()->storage->device;
-  Device& source = *packed.get()->storage->device;
   bp_tensor& from = *packed.get();
-  if (from.nbytes) {
-    if (source.host_memory()) {
-      core::copy_from_host(target, result.get()->storage, 0,
-                           static_cast<char*>(from.storage->data) + from.dl.byte_offset, from.nbytes);
-    } else if (target.host_memory()) {
-      core::copy_to_host(source, from.storage, from.dl.byte_offset, result.get()->storage->data, from.nbytes);
-    } else {
-      std::vector<char> staging(from.nbytes);
-      core::copy_to_host(source, from.storage, from.dl.byte_offset, staging.data(), from.nbytes);
-      core::copy_from_host(target, result.get()->storage, 0, staging.data(), from.nbytes);
-    }
+  Device& source = device_of(from);
+  Tensor result;
+  if (non_blocking && from.nbytes) result = copy_unwaited(packed, source, device);
+  if (!result) {
+    result = unwritten("to_device", packed.shape(), packed.dtype(), device);
+    if (from.nbytes)
+      copy_between(*result.get()->storage->device, result.get()->storage, 0, source, from.storage, from.dl.byte_offset,
+                   from.nbytes);
   }
   moved(tensor, result);
   return result;
+}
+
+Tensor to_device(const Tensor& tensor, bp_device device) { return to_device(tensor, device, false); }
+
+Tensor pin(const Tensor& tensor, bp_device device) {
+  BP_CHECK(tensor, VALUE, "pin: the tensor is empty");
+  require_data(tensor, "pin");
+  CallGuard guard;
+  BackendRecord& backend = *device_at(device).backend;
+  const PinnedBlock* block = is_pinned(tensor) ? pinned_block(*tensor.get()->storage) : nullptr;
+  if (block && block->backend == &backend) return tensor;
+  Tensor result = pinned_like(tensor, backend);
+  to_host(tensor, result.get()->storage->data);
+  moved(tensor, result);
+  return result;
+}
+
+bool is_pinned(const Tensor& tensor) noexcept {
+  return tensor && tensor.get()->storage && pinned_block(*tensor.get()->storage);
 }
 
 int dtype_size(bp_dtype dtype) noexcept { return dtype < BP_DTYPE_COUNT ? kItemSize[dtype] : 0; }

@@ -9,11 +9,14 @@
 #include "call/call_errors.hpp"
 #include "call/decomposition.hpp"
 #include "call/host_fallback.hpp"
+#include "call/kernel_form.hpp"
 #include "call/operand_checks.hpp"
 #include "call/own_results.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
+#include "call/scratch.hpp"
 #include "memory/allocate.hpp"
+#include "memory/capture.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
@@ -48,24 +51,6 @@ struct Prepared {
   CopyBack copy_back[kMaxResults];
   int n_copy_back = 0;
 };
-
-bool fits_row_layout(const TensorImpl& t, const KernelRow& row) {
-  return (row.def.flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP)) || is_contiguous(t);
-}
-
-bool is_aligned(const TensorImpl& t, uint64_t alignment) { return alignment <= 1 || t.dl.byte_offset % alignment == 0; }
-
-uint64_t alignment_of(const KernelRow& row, const Device& device) {
-  return std::max<uint64_t>(row.def.offset_alignment, device.properties.alignment);
-}
-
-// Beside the tensors of a kernel. One that only uint64 holds reaches the others as a float.
-bp_value prepare_scalar(const OpRecord& record, int32_t arg, const bp_value& number, bp_dtype compute) {
-  if (compute != BP_DTYPE_NONE && !(record.def.dtype_flags & BP_DTYPE_WRAPS))
-    check_number(compute, number, record, arg);
-  const bool exact = compute != BP_DTYPE_NONE && (BP_DTYPE_BIT(compute) & BP_MASK_INTEGER);
-  return exact || !(number.flags & BP_VALUE_UINT64) ? number : value(real_of_number(number));
-}
 
 void prepare_arguments(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
                        Prepared& p) {
@@ -138,7 +123,7 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
     }
     TensorImpl* target = impl(slot.u.t);
     check_given(call.op, *target, shape, dtype, device);
-    bool direct = target->dtype == dtype && fits_row_layout(*target, row);
+    bool direct = target->dtype == dtype && fits_layout(*target, row);
     if (direct && !is_aligned(*target, alignment_of(row, device))) {
       TensorImpl* moved = p.temporaries.keep(realigned(*target, device, alignment_of(row, device)));
       slot.u.t = moved;
@@ -155,69 +140,10 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
   }
 }
 
-// Are all operands row-major over one shape and dtype, so that the kernel may run flat?
-bool flat(const Prepared& p, int32_t n_args, int32_t n_outs) {
-  const bp_tensor& out = *p.outs[0].u.t;
-  if (!is_contiguous(out) || n_outs != 1) return false;
-  bool all = true;
-  each_tensor(p.args, n_args, [&](TensorImpl* t) { all = all && is_contiguous(*t) && same_shape(*t, out); });
-  return all;
+[[noreturn, gnu::cold]] void throw_not_capturable(const OpEntry& op, const Device& device) {
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, op.record->name, ": its kernel on device ", name_of(device),
+               " cannot be captured: its row has no BP_KERNEL_CAPTURABLE. Fix: call it before the capture or after it");
 }
-
-void build_loop(const Call& call, Prepared& p, LoopStorage& loop) {
-  const bp_tensor* operands[kMaxLoopOperands];
-  int32_t n = 0;
-  auto add = [&](const bp_tensor* t) {
-    BP_CHECK(n < kMaxLoopOperands, VALUE, call.op.record->name, ": more than ", kMaxLoopOperands, " operands");
-    operands[n++] = t;
-  };
-  for (int32_t i = 0; i < call.n_outs; ++i) add(p.outs[i].tag == BP_TAG_TENSOR ? p.outs[i].u.t : nullptr);
-  for (int32_t i = 0; i < call.n_args; ++i) {
-    if (call.op.record->args[static_cast<size_t>(i)].type != BP_TYPE_TENSOR) continue;
-    if (p.args[i].tag == BP_TAG_TENSOR_LIST)
-      for (uint32_t k = 0; k < p.args[i].count; ++k) add(p.args[i].u.tensors[k]);
-    else
-      add(p.args[i].tag == BP_TAG_TENSOR ? p.args[i].u.t : nullptr);
-  }
-  if (call.op.flags & BP_OP_ELEMENTWISE) {
-    build_elementwise_loop(operands, n, loop);
-    return;
-  }
-  // A reduction: which axes go is the shape rule's second parameter.
-  const bp_shape_rule& rule = call.op.record->shapes[0];
-  const bp_value& input = p.args[rule.args[0]];
-  const int32_t ndim = input.tag == BP_TAG_TENSOR ? input.u.t->dl.ndim : 0;  // a number has no axes
-  int32_t axes[kMaxRank];
-  int32_t n_axes = 0;
-  const bp_value* axis = rule.n_args > 1 && rule.args[1] != BP_NO_ARG ? &call.args[rule.args[1]] : nullptr;
-  if (!axis || axis->tag == BP_TAG_ABSENT)
-    for (; n_axes < ndim; ++n_axes) axes[n_axes] = n_axes;
-  else if (axis->tag == BP_TAG_INT)
-    axes[n_axes++] = normalize_axis(*call.op.record, axis->u.i, ndim);
-  else
-    for (uint32_t k = 0; k < axis->count; ++k) axes[n_axes++] = normalize_axis(*call.op.record, axis->u.ints[k], ndim);
-  build_reduction_loop(operands, call.n_outs, operands + call.n_outs, n - call.n_outs, axes, n_axes, loop);
-}
-
-// Frees what the kernel took with host->scratch once it has returned: all blocks of a call are apart from each other,
-// and what is recorded on its stream after it may have them.
-class ScratchScope {
- public:
-  ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}
-  ~ScratchScope() {
-    while (blocks_.size() > begin_) {
-      const ScratchBlock block = blocks_.back();
-      blocks_.pop_back();
-      StorageUses uses;
-      if (block.ticket) uses.note_write({&current_stream(*block.device), block.ticket});
-      deallocate(*block.device, block.data, block.size, uses);
-    }
-  }
-
- private:
-  std::vector<ScratchBlock>& blocks_;
-  size_t begin_;
-};
 
 void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, Prepared& p) {
   bp_frame frame;
@@ -235,9 +161,8 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
   frame.reserved = 0;
   frame.loop = nullptr;
   LoopStorage loop;
-  if ((row.def.flags & BP_KERNEL_LOOP) && (call.op.flags & (BP_OP_ELEMENTWISE | BP_OP_REDUCTION)) &&
-      !((call.op.flags & BP_OP_ELEMENTWISE) && flat(p, call.n_args, call.n_outs))) {
-    build_loop(call, p, loop);
+  if (needs_loop(call, row, p.args, p.outs)) {
+    build_loop(call, p.args, p.outs, loop);
     frame.loop = &loop.loop;
   }
   bp_status status;
@@ -250,6 +175,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     each_tensor(p.args, call.n_args, [&](TensorImpl* t) { reads.push_back(t->storage); });
     each_tensor(p.outs, call.n_outs, [&](TensorImpl* t) { writes.push_back(t->storage); });
     Stream& stream = current_stream(device);
+    if (stream.capture && !(row.def.flags & BP_KERNEL_CAPTURABLE)) throw_not_capturable(call.op, device);
     std::lock_guard lock(device.lock);
     frame.stream = stream.handle;
     frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
@@ -262,7 +188,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
     throw_status(status, call.op, row.owner->name.c_str());
   }
-  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count_kernel(call.op, device, row.owner);
 }
 
 // Takes the outputs back into the caller's slots.
@@ -321,19 +247,13 @@ void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype
 
 }  // namespace
 
-TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, bool in_compute, bp_dtype compute,
-                           Temporaries& temporaries) {
-  if (in_compute && t->dtype != compute) {
-    bp_value args[] = {tensor_value(t), dtype_value(compute)};
-    t = temporaries.keep(call_one(role_op(Role::kCast), args, 2, 0));
-  }
-  if (!fits_row_layout(*t, row)) {
-    bp_value arg = tensor_value(t);
-    t = temporaries.keep(call_one(role_op(Role::kCopy), &arg, 1, 0));
-  }
-  if (!is_aligned(*t, alignment_of(row, device)))
-    t = temporaries.keep(realigned(*t, device, alignment_of(row, device)));
-  return t;
+// On a device that was reset, whose memory of before is lost.
+[[gnu::noinline]] static void check_operands(const Call& call) {
+  const auto check = [](TensorImpl* t) {
+    if (t->storage) check_current(*t->storage);
+  };
+  each_tensor(call.args, call.n_args, check);
+  each_tensor(call.outs, call.n_outs, check);
 }
 
 // A comparison again, with infinities; apart, so that other calls have no room for its arguments on their stack.
@@ -347,6 +267,7 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
 void call_on_device(const Call& call) {
   Device& device = device_of_call(call);
   check_usable(device);
+  if (device.generation) check_operands(call);
   const OpRecord& record = *call.op.record;
   bp_dtype compute = compute_dtype(record, call.args, call.n_args);
   if ((record.def.dtype_flags & BP_DTYPE_COMPARES) && compare_beyond(call, compute)) return;
@@ -362,10 +283,10 @@ void call_on_device(const Call& call) {
       lacking || backend >= plan.n_devices ? DeviceRule::kMissing : plan.devices[backend].otherwise;
   if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
-    counters.decompositions.fetch_add(1, std::memory_order_relaxed);
+    count_decomposition(call.op, device);
     return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
-  if (otherwise == DeviceRule::kHostFallback && counters.host_fallback_allowed.load(std::memory_order_relaxed))
+  if (otherwise == DeviceRule::kHostFallback && host_fallback() != HostFallback::kForbid)
     return call_host_fallback(call, device);
   Refusals why;
   pick_row(call, device, compute, shapes, &why);

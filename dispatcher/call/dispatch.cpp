@@ -212,8 +212,9 @@ void call_key(const Call& call, const KeySlot* slot) {
 }
 
 // The edge of ops without a fast path.
-bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* outs) noexcept {
-  return call_packed_slow(op.handle, args, op.n_args, outs, op.n_results);
+bp_status call_packed_whole(uint32_t op, const bp_value* args, bp_value* outs) noexcept {
+  const OpEdge& edge = op_edges[op];
+  return call_packed_slow(op, args, edge.n_args, outs, edge.n_results);
 }
 
 [[gnu::constructor]] void register_handlers() {
@@ -221,7 +222,7 @@ bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* o
   handlers.decomposition = [](const Call& call, const KeySlot*) { call_decomposition(call); };
   handlers.view = [](const Call& call, const KeySlot*) { call_view(call); };
   handlers.key = call_key;
-  handlers.edges[static_cast<size_t>(FastPath::kNone)].packed = call_packed_whole;
+  packed_calls[static_cast<size_t>(FastPath::kNone)] = call_packed_whole;
   register_edges<FastPath::kLikeOperands>();
   register_edges<FastPath::kInferred>();
   register_edges<FastPath::kFromKernel>();
@@ -248,9 +249,12 @@ bp_status core::call_packed_slow(OpHandle op, const bp_value* args, int32_t n_ar
 }
 
 bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
-  const OpEntry* entry = op_entry(op);
-  if (entry && n_args == entry->n_args && n_outs == entry->n_results) [[likely]]
-    return entry->edges.packed(*entry, args, outs);
+  if (op < kMaxOps) [[likely]] {
+    const OpEdge& edge = op_edges[op];
+    const PackedCall packed = edge.packed.load(std::memory_order_acquire);
+    if (packed && n_args == edge.n_args && n_outs == edge.n_results) [[likely]]
+      return packed(op, args, outs);
+  }
   return call_packed_slow(op, args, n_args, outs, n_outs);
 }
 
@@ -297,7 +301,5 @@ void reset_call_counts() noexcept {
 
 bool force_decompositions(bool forced) noexcept { return core::force_decomposition.exchange(forced); }
 bool use_native_formulas(bool used) noexcept { return core::native_formulas.exchange(used); }
-
-bool allow_host_fallback(bool allowed) noexcept { return counters.host_fallback_allowed.exchange(allowed); }
 
 }  // namespace backplane

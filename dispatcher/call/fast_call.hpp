@@ -10,6 +10,7 @@
 #include "call/dispatch.hpp"
 #include "call/operands.hpp"
 #include "memory/epoch.hpp"
+#include "registry/op_edges.hpp"
 
 namespace backplane::core {
 
@@ -99,18 +100,19 @@ template <FastPath kPath>
   return !(keys & (keys - 1)) && slot.fast && slot.fast({op, args, op.n_args, outs, op.n_results, mask}, operands);
 }
 
-// The two edges. Apart from the slow path, and one of each for each kind of op, so that all that a call needs stays in
-// registers.
+// The two edges. Apart from the slow path, and one of each for each kind of op, so
+// that all that a call needs stays in registers.
 template <FastPath kPath>
-bp_status call_packed_fast(const OpEntry& op, const bp_value* args, bp_value* outs) noexcept {
+bp_status call_packed_fast(uint32_t handle, const bp_value* args, bp_value* outs) noexcept {
   try {
-    CallGuard guard;
-    if (dispatch_fast<kPath>(op, args, outs, ~uint64_t{0})) [[likely]]
+    CallGuard guard;  // first: an entry that is replaced meanwhile is freed once no call can hold it
+    const OpEntry& op = *op_slots[handle].load(std::memory_order_acquire);
+    if (op.fast_path == kPath && dispatch_fast<kPath>(op, args, outs, ~uint64_t{0})) [[likely]]
       return BP_OK;
   } catch (...) {
-    return fail_call(op.handle, args, op.n_args);
+    return fail_call(handle, args, op_edges[handle].n_args);
   }
-  return call_packed_slow(op.handle, args, op.n_args, outs, op.n_results);
+  return call_packed_slow(handle, args, op_edges[handle].n_args, outs, op_edges[handle].n_results);
 }
 
 template <FastPath kPath>
@@ -120,7 +122,8 @@ bool attempt_fast(const OpEntry& op, const bp_value* args, bp_value* outs, uint6
 
 template <FastPath kPath>
 void register_edges() {
-  handlers.edges[static_cast<size_t>(kPath)] = {call_packed_fast<kPath>, attempt_fast<kPath>};
+  packed_calls[static_cast<size_t>(kPath)] = call_packed_fast<kPath>;
+  handlers.edges[static_cast<size_t>(kPath)].attempt = attempt_fast<kPath>;
 }
 
 }  // namespace backplane::core

@@ -1,18 +1,45 @@
 #include "call/host_fallback.hpp"
 
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
 #include "backplane/device.hpp"
+#include "backplane/op.hpp"
 #include "call/warn_once.hpp"
 #include "memory/device.hpp"
 #include "record/mapped_value.hpp"
 
 namespace backplane::core {
+namespace {
+
+HostFallback policy_of_environment() {
+  const char* stated = std::getenv("BACKPLANE_HOST_FALLBACK");
+  const std::string_view word = stated ? stated : "warn";
+  if (word == "allow") return HostFallback::kAllow;
+  if (word == "forbid") return HostFallback::kForbid;
+  if (word != "warn")
+    host_table.log(BP_LOG_WARNING, ("BACKPLANE_HOST_FALLBACK is \"" + std::string(word) +
+                                    "\" and is ignored; expected allow, warn or forbid")
+                                       .c_str());
+  return HostFallback::kWarnOnce;
+}
+
+std::atomic<HostFallback>& policy_of_process() {
+  static std::atomic<HostFallback> policy{policy_of_environment()};
+  return policy;
+}
+thread_local std::optional<HostFallback> policy_of_thread;
+
+}  // namespace
 
 void call_host_fallback(const Call& call, Device& device) {
-  warn_once(call.op.host_fallback_reported, [&] {
-    return std::string(call.op.record->name) + ": runs on the host for device " + name_of(device) +
-           ", which has no kernel for it; its tensors are copied there and back at every call";
-  });
-  counters.host_fallbacks.fetch_add(1, std::memory_order_relaxed);
+  if (host_fallback() == HostFallback::kWarnOnce)
+    warn_once(call.op.host_fallback_reported, [&] {
+      return std::string(call.op.record->name) + ": runs on the host for device " + name_of(device) +
+             ", which has no kernel for it; its tensors are copied there and back at every call";
+    });
+  count_host_fallback(call.op, device);
   Device& host = host_device();
   std::vector<Tensor> held;
   TensorLists lists;
@@ -41,3 +68,26 @@ void call_host_fallback(const Call& call, Device& device) {
 }
 
 }  // namespace backplane::core
+
+namespace backplane {
+
+using namespace core;
+
+HostFallback host_fallback() noexcept {
+  return policy_of_thread ? *policy_of_thread : policy_of_process().load(std::memory_order_relaxed);
+}
+
+HostFallback set_host_fallback(HostFallback policy) noexcept { return policy_of_process().exchange(policy); }
+
+std::optional<HostFallback> set_thread_host_fallback(std::optional<HostFallback> policy) noexcept {
+  return std::exchange(policy_of_thread, policy);
+}
+
+bool allow_host_fallback(bool allowed) noexcept {
+  const HostFallback before = policy_of_process().load(std::memory_order_relaxed);
+  if (!allowed) set_host_fallback(HostFallback::kForbid);
+  if (allowed && before == HostFallback::kForbid) set_host_fallback(HostFallback::kWarnOnce);
+  return before != HostFallback::kForbid;
+}
+
+}  // namespace backplane

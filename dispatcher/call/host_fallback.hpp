@@ -1,7 +1,8 @@
 // Running an op on the host for a device that has no kernel for it: counted, reported once per op, and forbiddable.
 #pragma once
 
-#include "call/dispatch.hpp"
+#include "backplane/placement.hpp"
+#include "call/placement.hpp"
 
 namespace backplane::core {
 

@@ -40,12 +40,18 @@ void check_writable(const OpEntry& op, const TensorImpl& target) {
 }
 
 Device& device_of_call(const Call& call) {
-  TensorImpl* first = nullptr;
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
     if (t->flags & BP_TENSOR_WRAPPER)
       detail::fail(BP_ERROR_VALUE, call.op.record->name,
                    ": a tensor of a transform that has ended reached a device; return it from the transformed function "
                    "instead of keeping it");
+  });
+  return device_of_operands(call);
+}
+
+Device& device_of_operands(const Call& call) {
+  TensorImpl* first = nullptr;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
     if (!first) {
       first = t;
       return;

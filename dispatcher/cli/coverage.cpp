@@ -103,8 +103,18 @@ Cell batch(const bp_op_def& op) {
 
 Cell meta(const bp_op_def& op) { return op.flags & BP_OP_DYNAMIC ? Cell::kExempted : Cell::kExecuted; }
 
-// A trace records an op whole, by its name and arguments: every record can be.
-Cell trace(const bp_op_def&) { return Cell::kChecked; }
+// A trace writes an op down by its rules of dtype and shape; a composite, and one with a list among its results, by its
+// parts. A result whose shape depends on values is refused. The functions of control flow are traced before it is
+// called.
+Cell trace(const bp_op_def& op) {
+  if (op.flags & BP_OP_HIGHER_ORDER) return Cell::kExecuted;
+  bool by_its_parts = (op.flags & BP_OP_COMPOSITE) != 0;
+  for (uint32_t i = 0; i < op.results.count; ++i)
+    by_its_parts = by_its_parts || (element<bp_result_def>(op.results, i).flags & BP_ARG_LIST);
+  if (!by_its_parts) return op.flags & BP_OP_DYNAMIC ? Cell::kRefused : Cell::kExecuted;
+  const auto decompositions = formulas_of(op, BP_RULE_DECOMPOSE);
+  return decompositions.empty() ? Cell::kMissing : by_parts(op, *decompositions[0], trace);
+}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backplane/device.hpp"
+#include "backplane/features.hpp"
 #include "backplane/plugins.hpp"
 #include "backplane/threads.hpp"
 
@@ -19,6 +20,9 @@ void line(const char* verdict, const std::string& text) { fmt::print("{:<6}{}\n"
 void check_plugins() {
   for (const PluginFolder& folder : plugin_folders())
     if (!folder.why.empty()) line("warn", fmt::format("{}; BACKPLANE_PLUGIN_PATH names other folders", folder.why));
+  for (const PluginInfo& plugin : backplane::plugins())
+    for (const std::string& backend : plugin.waits_for)
+      line("warn", fmt::format("plugin {} has kernel rows for {}, which no plugin brings", plugin.name, backend));
   for (const PluginInfo& plugin : backplane::plugins())
     if (plugin.state == "refused") line("warn", fmt::format("plugin {} is refused: {}", plugin.name, plugin.why));
 }
@@ -43,6 +47,7 @@ int check_devices() {
     ++usable;
     line("ok", fmt::format("device {}: {}, {} MiB, by plugin {}", device.name, device.description,
                            device.properties.total_memory >> 20, device.plugin));
+    line("", fmt::format("  features: {}", fmt::join(features(device.device), " ")));
   }
   return usable;
 }

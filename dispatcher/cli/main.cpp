@@ -3,11 +3,15 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "backplane/abi/base.h"
+#include "backplane/plugins.hpp"
 #include "cli/doctor.hpp"
 #include "cli/ops.hpp"
 #include "cli/plugins.hpp"
+#include "cli/run_graph.hpp"
 #include "conformance.hpp"
 
 int main(int argc, char** argv) {
@@ -15,6 +19,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Looks into an installation of backplane: its plugins, devices and ops."};
   app.require_subcommand(0, 1);  // none is refused below, so that an unknown word is reported by name
   app.set_version_flag("--version", BACKPLANE_VERSION);
+  std::vector<std::string> folders;
+  app.add_option("--plugin-path", folders, "a further folder to search for plugins, after the standard ones")
+      ->allow_extra_args(false);
   std::function<int()> command;
 
   app.add_subcommand("doctor", "what works here, what does not, and how to fix it")->callback([&] {
@@ -53,9 +60,21 @@ int main(int argc, char** argv) {
   kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and fail nothing");
   kit->callback([&] { command = [&] { return conformance::run(tried); }; });
 
+  cli::RunOptions model;
+  CLI::App* run = app.add_subcommand("run", "runs a graph from a file on arrays from files");
+  run->add_option("MODEL.safetensors", model.model, "the file, as export writes it")->required();
+  run->add_option("--input", model.inputs, "a .npy file for each input, in order");
+  run->add_option("--output", model.outputs, "a .npy file for each result, in order");
+  run->add_option("--device", model.device, "where it runs, as in sim or sim:1; else where the file says");
+  run->add_option("--plugin", model.plugins, "shared objects to load first");
+  run->add_option("--seed", model.seed, "of the random numbers that it draws");
+  run->add_flag("--assignment", model.assignment, "who runs which node");
+  run->callback([&] { command = [&] { return cli::run_graph(model); }; });
+
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));
   try {
+    for (const std::string& folder : folders) offer_plugin_path(folder);
     return command();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "backplane: %s\n", error.what());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "call/dispatch.hpp"
+#include "functions/closed_function.hpp"
 #include "functions/graph_levels.hpp"
 #include "record/dtype_rules.hpp"
 
@@ -151,6 +152,10 @@ std::vector<Tensor> BatchLevel::call_graph(const OpEntry& op, GraphFunction& fun
                ", at axis 0; it has not");
     results = std::move(found.results);
     results_batched = std::move(found.batched);
+  } else if (is_closed(function) && !any(batched)) {
+    BelowLevel below(*this);
+    results = core::call_graph(op, function, inner);
+    results_batched.assign(results.size(), false);
   } else {
     auto rows = std::make_shared<OverRows>(function, *this, std::move(batched), &results_batched);
     BelowLevel below(*this);

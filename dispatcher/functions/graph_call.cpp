@@ -1,6 +1,7 @@
 #include "functions/graph_call.hpp"
 
 #include "call/dispatch.hpp"
+#include "functions/closed_function.hpp"
 #include "functions/graph_node.hpp"
 #include "functions/graph_rules.hpp"
 #include "record/owned_value.hpp"
@@ -79,6 +80,11 @@ void call_higher_order(const Call& call) {
     each_tensor(&v, 1, [&](TensorImpl* t) { args.push_back(Tensor::share(t)); });
   }
   BP_CHECK(function, TYPE, record.name, ": takes a function; found none");
+  std::shared_ptr<GraphFunction> made;
+  if (const MakeFunction make = function_maker(record.def)) {
+    made = make(call);
+    function = made.get();
+  }
   const std::vector<Tensor> results = call_graph(call.op, *function, args);
   for (const Tensor& t : results) BP_CHECK(t, VALUE, function->name(), ": returned an empty tensor");
   bp_value list = make_owned_list(static_cast<uint32_t>(results.size()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "functions/closed_function.hpp"
 #include "functions/graph_node.hpp"
 #include "functions/graph_rules.hpp"
 #include "levels/inplace.hpp"
@@ -163,6 +164,7 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
     wanted = true;
     if (captures || function.recompute()) noted->note(impl(t));
   }
+  if (is_closed(function) && (!wanted || captures)) return wrapped(*this, call_below(*this, op, function, inner));
   RecordRandom random;
   // What is inside the arguments is the caller's: the function may not change it.
   const std::vector<Version> before(inner.begin(), inner.end());
@@ -215,6 +217,7 @@ std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& funct
       results.push_back(with[j] ? with_tangent(*this, found[j], found[next++]) : core::wrapped(*this, found[j]));
     return results;
   }
+  if (is_closed(function) && !wanted) return wrapped(*this, call_below(*this, op, function, inner));
   auto constant = std::make_shared<AtJvpLevel>(function, *this);
   if (!wanted) return wrapped(*this, call_below(*this, op, *constant, inner));
   if (!function.has(GraphFunction::Rule::kJvp)) throw_missing_rule(function, transform, "defjvp");

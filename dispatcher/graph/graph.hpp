@@ -42,11 +42,11 @@ struct Argument {
   ValueId value() const { return static_cast<ValueId>(plain.u.i); }
   std::span<ValueId> values() const { return {static_cast<ValueId*>(const_cast<void*>(plain.u.p)), plain.count}; }
   uint32_t draw() const { return plain.count; }
+  Dim offset() const { return dims_at(&plain.u.i, 1)[0]; }
   uint32_t graph() const { return plain.count; }
   // Of INT and INT_LIST, symbolic or not.
   std::span<const Dim> dims() const {
-    return plain.tag == BP_TAG_INT ? std::span(reinterpret_cast<const Dim*>(&plain.u.i), 1)
-                                   : std::span(reinterpret_cast<const Dim*>(plain.u.ints), plain.count);
+    return plain.tag == BP_TAG_INT ? dims_at(&plain.u.i, 1) : dims_at(plain.u.ints, plain.count);
   }
 
   static Argument of(ValueId value) {
@@ -74,6 +74,11 @@ struct Argument {
     a.plain.flags = dim.is_number() ? 0 : kSymbolic;
     a.plain.u.i = dim.code();
     return a;
+  }
+
+ private:
+  static std::span<const Dim> dims_at(const int64_t* codes, size_t n) {
+    return {reinterpret_cast<const Dim*>(codes), n};
   }
 };
 static_assert(sizeof(Argument) == 16 && sizeof(Dim) == sizeof(int64_t));
@@ -124,6 +129,8 @@ struct Constant {
   std::string name;  // may be empty
   Tensor tensor;
   ValueId value;
+  // Somebody else may change the tensor in place, and expects a replay to see that: it is not to be folded.
+  bool live = false;
 };
 
 // A symbol's number is a size of a value: of an input, where a user named it; of a result, where a shape rule gave a
@@ -143,11 +150,19 @@ struct Constraint {
   std::string reason;
 };
 
-// Random counters that a replay reserves anew, in this order, before it runs: `count` of the generator `generator`,
-// which a caller gives. Several nodes may take the same draw.
+// Where a random op's counters come from. Several nodes may take the same draw.
+// RESERVED: a replay reserves them anew, in the order of the draws, before it runs: `count` of `generator`, which the
+// caller gives. DERIVED: from the draw `from`, whose counter is moved on by `offset`, as vmap does for rows of their
+// own (derived_generator, levels/random_log.hpp). FIXED: always `state`.
 struct Draw {
-  uint32_t generator;
-  Dim count;
+  enum class Kind : uint8_t { kReserved, kDerived, kFixed };
+  Kind kind = Kind::kReserved;
+  uint32_t generator = kNone;
+  Dim count = 0;
+  uint32_t from = kNone;
+  Dim offset = 0;
+  uint64_t stream = 0;
+  bp_generator_state state{};
 };
 
 class Graph {
@@ -174,7 +189,10 @@ class Graph {
   std::vector<ValueId> outputs;  // an output may be an input or a constant, and the same as another one
   std::vector<Constraint> constraints;
   std::vector<Draw> draws;
-  std::vector<std::string> generators;  // a name each
+  std::vector<std::string> generators;  // a name each; a replay is given one for each
+  // A function with derivative rules of its own that was taken apart into its ops, so that a derivative of the graph is
+  // not that of the function; empty: none.
+  std::string own_rules;
   std::vector<std::shared_ptr<const Graph>> graphs;
 
   const std::vector<Location>& locations() const { return locations_; }
@@ -201,7 +219,8 @@ class Graph {
 
   // ---- Building. The types' dims and what arguments point to are copied.
   ValueId add_input(std::string name, const Type& type);
-  ValueId add_constant(Tensor tensor, std::string name = {});
+  ValueId add_constant(Tensor tensor, std::string name = {}, bool live = false);
+  void rename_constant(size_t index, std::string to) { constants_[index].name = std::move(to); }
   SymbolId add_symbol(std::string name, ValueId value, uint32_t axis, int64_t example);
   uint32_t add_location(Location location);  // the same index for the same location
   // Memory of the graph, for what an argument points to.

@@ -108,6 +108,9 @@ void change_in_place(Level& level, const Call& call) {
   BP_CHECK(
       wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
       " cannot be written into a tensor from outside of it; make the tensor inside (zeros, copy), or return the value");
+  const TensorImpl* whole = target;
+  while (whole->view) whole = whole->view->base;
+  level.check_write(call, *whole);
   for (const TensorImpl* t = target; t->view; t = t->view->base)
     BP_CHECK(t->view->op->flags & BP_OP_VIEW, VALUE, name, ": writing through the result of ",
              t->view->op->record->name, ", which may be a view or a copy, is refused inside ", level.transform,

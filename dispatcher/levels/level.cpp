@@ -13,14 +13,16 @@ namespace {
 
 std::atomic<uint64_t> next_serial{1};
 
+// Included while a level is active that takes every call. Where a level's tensor is among the arguments too, that one's
+// key comes first.
+constexpr uint64_t kEveryCallKey = uint64_t{1} << 60;
+
 // While a level is active, ops without tensor arguments are intercepted through this thread's included keys.
 void set_innermost(Level* level) {
   thread_state.level = level;
   thread_state.depth = level ? level->depth : 0;
-  if (level)
-    thread_state.included_keys |= kCreationKey;
-  else
-    thread_state.included_keys &= ~kCreationKey;
+  thread_state.included_keys &= ~(kCreationKey | kEveryCallKey);
+  if (level) thread_state.included_keys |= level->every_call ? kCreationKey | kEveryCallKey : kCreationKey;
 }
 
 Level* find_level(uint64_t serial) {
@@ -49,10 +51,18 @@ Level* highest_level(const Call& call) {
 
 }  // namespace
 
-Level::Level(const char* name) : Level(name, next_serial.fetch_add(1, std::memory_order_relaxed)) {}
+Level::Level(const char* name, Takes takes) : Level(name, next_serial.fetch_add(1, std::memory_order_relaxed)) {
+  if (takes == Takes::kItsOwn) return;
+  every_call = this;
+  set_innermost(this);
+}
 
 Level::Level(const char* name, uint64_t number)
-    : below(thread_state.level), depth(below ? below->depth + 1 : 1), serial(number), transform(name) {
+    : below(thread_state.level),
+      every_call(below ? below->every_call : nullptr),
+      depth(below ? below->depth + 1 : 1),
+      serial(number),
+      transform(name) {
   check_stack(name);  // a transform may be taken of itself without end, and no op be called
   set_innermost(this);
 }
@@ -65,10 +75,14 @@ void Level::end() noexcept {
   if (thread_state.level == this)
     set_innermost(below);
   else
-    for (Level* l = thread_state.level; l; l = l->below)
+    for (Level* l = thread_state.level; l; l = l->below) {
+      if (l->every_call == this) l->every_call = below ? below->every_call : nullptr;
       if (l->below == this) l->below = below;
+    }
   active_ = false;
 }
+
+void Level::check_write(const Call&, const TensorImpl&) const {}
 
 void Level::check_active() const {
   BP_CHECK(active_, VALUE, transform, ": its scope was left before; make a new one for every pass");
@@ -117,7 +131,9 @@ Unwrapped::Unwrapped(const Level& level, const Call& call) {
 
 void call_level(const Call& call) {
   Level* level = highest_level(call);
-  if (!level) level = thread_state.level;  // creation: it belongs to the innermost
+  Level* every_call = thread_state.level ? thread_state.level->every_call : nullptr;
+  if (!level) level = every_call && !(call.op.flags & kCreates) ? every_call : thread_state.level;
+  if (every_call && every_call->depth > level->depth) level = every_call;
   bool writes = false;
   for (int32_t i = 0; i < call.n_outs; ++i) writes = writes || (call.outs[i].flags & BP_VALUE_GIVEN);
   if (writes) return change_in_place(*level, call);
@@ -137,6 +153,7 @@ namespace {
   const auto handle = [](const Call& call, const KeySlot*) { call_level(call); };
   register_layer(kLevelKey, "levels", kLevelRank, handle);
   register_layer(kCreationKey, "creation", kLevelRank, handle);
+  register_layer(kEveryCallKey, "every call", kLevelRank - 1, handle);
 }
 }  // namespace
 
@@ -164,6 +181,10 @@ const char* differentiated_by(const Tensor& tensor) {
   return nullptr;
 }
 
+bool transforms_active() noexcept { return core::thread_state.level != nullptr; }
+
+bool every_call_taken() noexcept { return core::thread_state.level && core::thread_state.level->every_call; }
+
 bool is_transformed(const Tensor& tensor) { return core::impl(tensor)->wrapper != nullptr; }
 
 Tensor innermost_value(const Tensor& tensor) {
@@ -180,7 +201,12 @@ Tensor plain_value(const Tensor& tensor, const char* who) {
     BP_CHECK(!t->wrapper->batched, VALUE, who, ": the tensor differs from row to row of the batch of ",
              t->wrapper->transform,
              ", so it has no single value; return it from the function, or choose elementwise with where");
+    const char* transform = t->wrapper->transform;
     t = t->wrapper->inner;
+    BP_CHECK(t->wrapper || !(t->flags & BP_TENSOR_WRAPPER), VALUE, who, ": the tensor is one of a graph that ",
+             transform,
+             " is writing down, so it has no value yet. Fix: choose elementwise with where, branch with cond, "
+             "loop with while_loop or scan, or read the value outside of the traced function");
   }
   return Tensor::share(t);
 }

@@ -1,9 +1,9 @@
 // Levels: the active transforms of a thread, innermost last, and the wrapper tensors that they make.
 //
 // A level handles the calls that concern it: those with a wrapper of its own among the arguments, and those that make a
-// tensor out of nothing (creation, random numbers) while it is the innermost. Its `handle` unwraps its own wrappers
-// only and calls the op again below. Tensors of other levels are constants to it. Levels live on the stack of the
-// thread that pushed them.
+// tensor out of nothing (creation, random numbers) while it is the innermost. A level that takes every call handles
+// also what concerns no level above it. Its `handle` unwraps its own wrappers only and calls the op again below.
+// Tensors of other levels are constants to it. Levels live on the stack of the thread that pushed them.
 //
 // An in-place change never reaches a level as such: call_level turns it into the functional op, writes the piece back
 // through the chain of views with their `put`, and gives the wrapper its new value (inplace.cpp). So a level sees
@@ -21,7 +21,8 @@ namespace backplane::core {
 
 class Level {
  public:
-  explicit Level(const char* transform);  // becomes the thread's innermost
+  enum class Takes : uint8_t { kItsOwn, kEveryCall };
+  explicit Level(const char* transform, Takes takes = Takes::kItsOwn);  // becomes the thread's innermost
   // The same again, for a level that is not on the stack now: what it made belongs to this one.
   Level(const char* transform, uint64_t serial);
   virtual ~Level();  // ends it, where `end` has not
@@ -34,6 +35,9 @@ class Level {
   // The call of an op that takes a function, which every level handles (graph_call.hpp).
   virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
 
+  // Throws where an in-place change of this wrapper, which is no view of another, would be lost.
+  virtual void check_write(const Call& call, const TensorImpl& target) const;
+
   // Whether calls are recorded, of a level that has such a switch: no_grad acts on the innermost.
   virtual bool* recording() { return nullptr; }
 
@@ -44,6 +48,7 @@ class Level {
   void check_active() const;
 
   Level* below;
+  Level* every_call;      // the innermost from here down that takes every call, or nullptr
   uint32_t depth;         // 1 for the outermost
   uint64_t serial;        // never reused: a wrapper whose serial is on no stack has escaped
   const char* transform;  // "grad", "vmap": for errors

@@ -8,8 +8,18 @@
 namespace backplane::core {
 
 namespace {
+
 thread_local constinit RandomScope* innermost = nullptr;
+
+// The finaliser of splitmix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014).
+uint64_t mixed(uint64_t x) noexcept {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
 }
+
+}  // namespace
 
 bp_generator_state reserve_through(RandomScope* scope, bp_generator_state& generator, uint64_t count) {
   if (scope) return scope->reserve(scope->outer_, generator, count);
@@ -20,6 +30,18 @@ bp_generator_state reserve_through(RandomScope* scope, bp_generator_state& gener
 
 RandomScope::RandomScope() : outer_(innermost) { innermost = this; }
 RandomScope::~RandomScope() { innermost = outer_; }
+
+bp_generator_state derived_generator(const bp_generator_state& from, uint64_t stream) {
+  const bp_generator_state state{mixed(mixed(mixed(from.key) ^ from.counter) ^ stream), 0};
+  for (RandomScope* scope = innermost; scope; scope = scope->outer_) scope->note_derived(from, stream, state);
+  return state;
+}
+
+bool is_recomputing() {
+  for (const RandomScope* scope = innermost; scope; scope = scope->outer_)
+    if (scope->replays()) return true;
+  return false;
+}
 
 bp_generator_state RecordRandom::reserve(RandomScope* outer, bp_generator_state& generator, uint64_t count) {
   const bp_generator_state reserved = reserve_through(outer, generator, count);

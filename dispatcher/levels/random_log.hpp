@@ -25,10 +25,21 @@ class RandomScope {
   ~RandomScope();
 
  private:
+  friend bool is_recomputing();
+  friend bp_generator_state derived_generator(const bp_generator_state& from, uint64_t stream);
   friend bp_generator_state reserve_through(RandomScope* scope, bp_generator_state& generator, uint64_t count);
   virtual bp_generator_state reserve(RandomScope* outer, bp_generator_state& generator, uint64_t count) = 0;
+  // `state` was derived from what this or another scope gave.
+  virtual void note_derived(const bp_generator_state&, uint64_t, const bp_generator_state&) {}
+  virtual bool replays() const { return false; }
   RandomScope* outer_;
 };
+
+// A sequence of its own for `stream`, which no other stream shares but by chance.
+bp_generator_state derived_generator(const bp_generator_state& from, uint64_t stream);
+
+// Does this thread run a function again for its backward pass?
+bool is_recomputing();
 
 class RecordRandom final : public RandomScope {
  public:
@@ -46,6 +57,7 @@ class ReplayRandom final : public RandomScope {
 
  private:
   bp_generator_state reserve(RandomScope* outer, bp_generator_state& generator, uint64_t count) override;
+  bool replays() const override { return true; }
   const RandomLog& log_;
   const char* name_;
   size_t next_ = 0;

@@ -2,12 +2,12 @@
 #include "loader/discovery.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "loader/elf_symbols.hpp"
 #include "loader/load.hpp"
 #include "loader/records.hpp"
+#include "loader/search_path.hpp"
 #include "loader/trust.hpp"
 #include "memory/plugin_finder.hpp"
 #include "registry/registry.hpp"
@@ -91,7 +91,8 @@ void add_manifest(const std::string& folder, const std::string& path) {
     const std::string why = why_untrusted_in(folder, path);
     BP_CHECK(why.empty(), VALUE, "manifest ", path, ": ", why);
     entry->manifest = read_manifest(path);
-    entry->why = why_refused(folder, entry->manifest);
+    entry->why = why_disabled(entry->manifest.name);
+    if (entry->why.empty()) entry->why = why_refused(folder, entry->manifest);
     if (!entry->why.empty()) entry->state = Found::State::kRefused;
   } catch (const std::exception& error) {
     entry->manifest.path = path;
@@ -103,12 +104,36 @@ void add_manifest(const std::string& folder, const std::string& path) {
   discovery().found.push_back(std::move(entry));
 }
 
+// A plugin's file that no manifest describes is not found, and whoever put it there is to know why.
+void add_orphans(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".so") files.push_back(entry->path().string());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    const auto is_of = [&](const auto& known) { return fs::path(known->manifest.file) == fs::path(file); };
+    const auto& found = discovery().found;
+    const fs::path usual = fs::path(file).replace_extension().concat(kManifestSuffix);  // which may be a broken one
+    if (fs::exists(usual, error) || std::any_of(found.begin(), found.end(), is_of)) continue;
+    if (!read_elf(file).exports(BP_PLUGIN_QUERY_SYMBOL)) continue;
+    auto entry = std::make_unique<Found>();
+    entry->manifest.name = fs::path(file).stem().string();
+    entry->manifest.file = file;
+    entry->state = Found::State::kRefused;
+    entry->why = file + " has no manifest, so nothing of it is found; write " + usual.filename().string() +
+                 " beside it (docs/reference/manifest.md), or load it by its path";
+    discovery().found.push_back(std::move(entry));
+  }
+}
+
 void search_folder(const std::string& folder) {
   const std::vector<std::string> manifests = manifests_in(folder);
   const std::string why = why_untrusted(folder);
   BP_CHECK(why.empty(), VALUE, "plugin folder ", folder, ": is not searched: ", why);
   discovery().folders.push_back({folder, ""});
   for (const std::string& path : manifests) add_manifest(folder, path);
+  add_orphans(folder);
 }
 
 void search_if_there(const std::string& folder) {
@@ -169,13 +194,9 @@ std::vector<std::unique_ptr<Found>>& found_plugins() {
   Discovery& all = discovery();
   if (!all.searched) {
     all.searched = true;
-    const char* paths = secure_getenv("BACKPLANE_PLUGIN_PATH");  // not for a setuid program
-    for (std::string_view rest = paths ? paths : ""; !rest.empty();) {
-      const size_t colon = std::min(rest.find(':'), rest.size());
-      if (colon > 0) search_if_there(std::string(rest.substr(0, colon)));
-      rest.remove_prefix(std::min(colon + 1, rest.size()));
-    }
-    search_if_there((own_file().parent_path() / "backplane/plugins").string());
+    std::error_code error;
+    for (const SearchFolder& folder : search_path())
+      if (!folder.optional || fs::exists(folder.path, error)) search_if_there(folder.path);
   }
   return all.found;
 }
@@ -241,6 +262,12 @@ void add_plugin_path(const std::string& folder) {
   std::lock_guard lock(loader::lifecycle_lock());
   loader::found_plugins();
   loader::search_folder(folder);
+}
+
+void offer_plugin_path(const std::string& folder) {
+  std::lock_guard lock(loader::lifecycle_lock());
+  loader::found_plugins();
+  loader::search_if_there(folder);
 }
 
 std::vector<PluginFolder> plugin_folders() {

@@ -1,8 +1,8 @@
 // Plugins known by their manifests, and opening them when something of theirs is first needed
 // (memory/plugin_finder.hpp).
 //
-// Searched, in this order: the folders of BACKPLANE_PLUGIN_PATH (separated by colons), then `backplane/plugins` beside
-// libbackplane.so; then what add_plugin_path adds. Of two plugins of one name the first found counts. Any thread may
+// Searched are the folders of search_path.hpp, in its order; then what add_plugin_path adds. Of two plugins of one name
+// the first found counts. What the user has disabled takes no name, and is loaded by its path alone. Any thread may
 // open them, from inside a plugin's registration too; a plugin that is being opened is not opened again.
 #pragma once
 

@@ -3,14 +3,13 @@
 #include "loader/elf_symbols.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <string_view>
+
+#include "loader/elf_bytes.hpp"
 
 namespace backplane::loader {
 namespace {
@@ -27,53 +26,9 @@ constexpr uint16_t kMachine = EM_NONE;  // not checked here; dlopen will
 constexpr uint64_t kMaxAddress = uint64_t{1} << 47;
 constexpr size_t kMaxSymbolLength = 1024;  // what is looked for is shorter; in a damaged table one may span all of it
 
-// Reads the pieces that are asked for: with its debug information a plugin may be a hundred times as large as they are.
-class File {
- public:
-  explicit File(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    struct stat about;
-    if (opened() && ::fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode))
-      size_ = static_cast<uint64_t>(about.st_size);
-  }
-  File(const File&) = delete;
-  ~File() {
-    if (opened()) ::close(descriptor_);
-  }
-  bool opened() const { return descriptor_ >= 0; }
-  bool holds(uint64_t offset, uint64_t size) const { return offset <= size_ && size <= size_ - offset; }
-
-  // [offset, offset + size); nothing where the file ends before that.
-  std::string bytes(uint64_t offset, uint64_t size) const {
-    if (!holds(offset, size)) return {};
-    std::string content(size, '\0');
-    return fill(offset, content.data(), size) ? content : std::string();
-  }
-  // Copies a T out of the file; false beyond its end.
-  template <class T>
-  bool read(uint64_t offset, T& out) const {
-    return holds(offset, sizeof(T)) && fill(offset, reinterpret_cast<char*>(&out), sizeof(T));
-  }
-
- private:
-  bool fill(uint64_t offset, char* to, uint64_t size) const {
-    while (size > 0) {
-      const ssize_t got = ::pread(descriptor_, to, size, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return false;
-      to += got;
-      offset += static_cast<uint64_t>(got);
-      size -= static_cast<uint64_t>(got);
-    }
-    return true;
-  }
-
-  int descriptor_;
-  uint64_t size_ = 0;
-};
-
 // The system's loader believes the table of segments: it maps what lies beyond the file's end, where a read is SIGBUS,
 // and computes the room for all segments from the first and the last.
-std::string problem_of_segments(const File& file, const Elf64_Ehdr& header, std::vector<Elf64_Phdr>& segments) {
+std::string problem_of_segments(const ElfBytes& file, const Elf64_Ehdr& header, std::vector<Elf64_Phdr>& segments) {
   if (header.e_phentsize != sizeof(Elf64_Phdr) ||
       !file.holds(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)))
     return "is damaged: its table of segments is not in the file";
@@ -103,7 +58,7 @@ std::string problem_of_segments(const File& file, const Elf64_Ehdr& header, std:
 }
 
 // The system's loader looks symbols up by this table's own numbers: of buckets, and of words of its filter.
-bool fits_hash_table(const File& file, const Elf64_Shdr& section) {
+bool fits_hash_table(const ElfBytes& file, const Elf64_Shdr& section) {
   uint32_t header[4];  // buckets, first symbol, words, shift
   if (section.sh_size < sizeof header || !file.read(section.sh_offset, header)) return false;
   const uint64_t needed =
@@ -118,7 +73,8 @@ bool holds(const Elf64_Phdr& segment, const Elf64_Shdr& section) {
 }
 
 // What is in memory when the file runs is stated twice, by sections and by segments: one that was damaged shows.
-std::string problem_of_sections(const File& file, const Elf64_Ehdr& header, const std::vector<Elf64_Phdr>& segments) {
+std::string problem_of_sections(const ElfBytes& file, const Elf64_Ehdr& header,
+                                const std::vector<Elf64_Phdr>& segments) {
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return "is damaged: its table of sections has entries of another size";
   const auto in_segment = [&](const Elf64_Shdr& section, uint32_t type) {
     return std::any_of(segments.begin(), segments.end(),
@@ -140,7 +96,7 @@ std::string problem_of_sections(const File& file, const Elf64_Ehdr& header, cons
   return dynamic ? "" : "is damaged: its dynamic section is not its dynamic segment";
 }
 
-std::string problem_of(const File& file, Elf64_Ehdr& header) {
+std::string problem_of(const ElfBytes& file, Elf64_Ehdr& header) {
   if (!file.read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "is not a shared object";
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit shared object";
   if (header.e_type != ET_DYN) return "is not a shared object, but another kind of ELF file";
@@ -153,7 +109,7 @@ std::string problem_of(const File& file, Elf64_Ehdr& header) {
   return problem.empty() ? problem_of_sections(file, header, segments) : problem;
 }
 
-void read_symbols(const File& file, const Elf64_Shdr& table, const Elf64_Shdr& strings, ElfFile& out) {
+void read_symbols(const ElfBytes& file, const Elf64_Shdr& table, const Elf64_Shdr& strings, ElfFile& out) {
   const std::string entries = file.bytes(table.sh_offset, table.sh_size);
   const std::string names = file.bytes(strings.sh_offset, strings.sh_size);
   const uint64_t count = entries.size() / sizeof(Elf64_Sym);
@@ -173,7 +129,7 @@ void read_symbols(const File& file, const Elf64_Shdr& table, const Elf64_Shdr& s
 
 ElfFile read_elf(const std::string& path) {
   ElfFile out;
-  const File file(path);
+  const ElfBytes file(path);
   if (!file.opened()) {
     out.problem = "cannot be opened for reading";
     return out;

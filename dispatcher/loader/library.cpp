@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-#include <exception>
 #include <memory>
 
 #include "backplane/error.hpp"
 #include "loader/elf_symbols.hpp"
 #include "loader/host_traits.hpp"
 #include "loader/trust.hpp"
+#include "memory/foreign_call.hpp"
 
 namespace backplane::loader {
 namespace {
@@ -48,15 +48,13 @@ void check_name(const std::string& path, const char* name) {
            " letters, digits or any of _ - .");
 }
 
-// The function is a plugin's: what it throws ends here.
 bp_status call_query(bp_plugin_query_fn query, const std::string& path, bp_plugin* table) {
-  try {
-    return query(BP_ABI_MAJOR, BP_ABI_MINOR, table);
-  } catch (const std::exception& error) {
-    detail::fail(BP_ERROR_VALUE, path, ": " BP_PLUGIN_QUERY_SYMBOL " threw an exception: ", error.what());
-  } catch (...) {
-    detail::fail(BP_ERROR_VALUE, path, ": " BP_PLUGIN_QUERY_SYMBOL " threw something that is not a std::exception");
-  }
+  core::take_error();
+  const bp_status status =
+      core::call_foreign(BP_PLUGIN_QUERY_SYMBOL, [&] { return query(BP_ABI_MAJOR, BP_ABI_MINOR, table); });
+  const std::string thrown = status == BP_ERROR_INTERNAL ? core::take_error() : "";
+  BP_CHECK(thrown.empty(), VALUE, path, ": ", thrown);
+  return status;
 }
 
 }  // namespace

@@ -1,62 +1,159 @@
-// What `backplane lint` says of a plugin's file: its symbols, its manifest, its table.
+// `backplane lint`: a plugin's file, then its manifest, then its table and what it registers.
 #include "backplane/plugins.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
-#include "backplane/abi/plugin.h"
-#include "loader/elf_symbols.hpp"
+#include "loader/discovery.hpp"
 #include "loader/library.hpp"
+#include "loader/lint_file.hpp"
+#include "loader/load.hpp"
 #include "loader/manifest.hpp"
+#include "loader/records.hpp"
+#include "memory/plugin_finder.hpp"
+#include "registry/row_targets.hpp"
 
 namespace backplane {
 namespace {
 
 namespace fs = std::filesystem;
 using Findings = std::vector<LintFinding>;
+using loader::Manifest;
+using enum LintLevel;
 
-// C functions of the host (bp_...) and C++ ones of namespace backplane, mangled.
-bool is_ours(const std::string& symbol) {
-  return symbol.starts_with("bp_") || symbol.find("9backplane") != std::string::npos;
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-void check_symbols(const loader::ElfFile& file, Findings& out) {
-  if (!file.exports(BP_PLUGIN_QUERY_SYMBOL))
-    out.push_back({true, "it does not export " BP_PLUGIN_QUERY_SYMBOL "; backplane_add_plugin() does"});
-  size_t others = 0;
-  std::string first, unique;
-  for (const auto& symbol : file.symbols) {
-    if (!symbol.defined && is_ours(symbol.name))
-      out.push_back({true, "it imports " + symbol.name + "; a plugin reaches the host through bp_host alone"});
-    if (symbol.defined && symbol.name != BP_PLUGIN_QUERY_SYMBOL && others++ == 0) first = symbol.name;
-    if (symbol.defined && symbol.unique && unique.empty()) unique = symbol.name;
+// What a plugin has registered.
+struct Contents {
+  std::string name, version;
+  std::vector<std::string> backends, ops;
+  std::vector<core::RowTarget> rows;
+  bool stops = false;
+  std::string why_kept;  // its registration could not be taken back
+};
+
+Contents contents_of(const core::PluginRecord& record) {
+  return {
+      record.name, record.version, record.backends, record.ops, core::row_targets(record), record.table.stop != nullptr,
+      ""};
+}
+
+// Registered for as long as it takes to look, unless it is loaded already. Throws the refusal.
+Contents look_inside(const std::string& path) {
+  std::error_code error;
+  {
+    std::lock_guard lock(loader::lifecycle_lock());
+    const core::PluginRecord* known = loader::record_at_path(fs::canonical(path, error).string());
+    if (known && known->state == loader::State::kLoaded) return contents_of(*known);
   }
-  if (others > 0)
-    out.push_back({false, "it exports " + std::to_string(others) + " symbols besides " BP_PLUGIN_QUERY_SYMBOL " (" +
-                              first + "); link with the version script plugin.map"});
-  if (!unique.empty())
-    out.push_back({false, "the symbol " + unique +
-                              " is unique in a process and keeps the file mapped; compile with "
-                              "-fno-gnu-unique"});
+  const core::PluginRecord& record = loader::load(path);
+  Contents found;
+  {
+    std::lock_guard lock(loader::lifecycle_lock());
+    found = contents_of(record);
+  }
+  try {
+    unload_plugin(found.name);
+  } catch (const Error& refusal) {
+    found.why_kept = refusal.what();
+  }
+  return found;
 }
 
-void check_against(const loader::Manifest& manifest, const bp_plugin& table, Findings& out) {
-  if (manifest.name != table.name)
-    out.push_back({true, "its manifest gives the name \"" + manifest.name + "\" and its table \"" + table.name + "\""});
-  if (manifest.contract_minor != table.needs_minor)
-    out.push_back({false, "its manifest asks for contract minor " + std::to_string(manifest.contract_minor) +
-                              " and its table for " + std::to_string(table.needs_minor)});
-  if (manifest.backends.empty() && manifest.ops.empty() && manifest.kernels_for.empty())
-    out.push_back({false, "its manifest names no backend, op or kernels, so it is opened only by load_plugin"});
+void lint_names(const char* kind, const std::vector<std::string>& named, const std::vector<std::string>& registered,
+                Findings& out) {
+  for (const std::string& name : named)
+    if (!contains(registered, name))
+      out.push_back({kError,
+                     std::string("its manifest names the ") + kind + " \"" + name + "\", which it does not register",
+                     "whoever asks for that opens the file in vain, and another plugin that has it is refused",
+                     "take the name out of the manifest, or register it"});
 }
 
-void check_table(const std::string& path, const loader::Manifest* manifest, Findings& out) {
+void lint_rows(const Manifest* manifest, const Contents& found, Findings& out) {
+  const std::vector<std::string> known = core::plugin_finder.known_backends();
+  for (const core::RowTarget& target : found.rows) {
+    const bool own = contains(found.backends, target.backend);
+    const bool for_backend = target.backend != "*" && !target.backend.starts_with("key:");
+    const std::string rows = std::to_string(target.rows) + " of its rows (the first: " + target.op + ")";
+    if (!target.registered && !contains(known, target.backend))
+      out.push_back({kWarning, rows + " are for \"" + target.backend + "\", which nothing registers here",
+                     "they are never called", "correct the name, or install the plugin that brings it"});
+    if (manifest && for_backend && !own && !contains(manifest->kernels_for, target.backend))
+      out.push_back({kWarning,
+                     rows + " are for \"" + target.backend + "\", which its manifest does not name in \"kernels_for\"",
+                     "the file is not opened when that backend is, so the rows are missing until somebody loads it",
+                     "add the name to \"kernels_for\""});
+  }
+  if (!manifest) return;
+  for (const std::string& backend : manifest->kernels_for)
+    if (std::none_of(found.rows.begin(), found.rows.end(), [&](const auto& row) { return row.backend == backend; }))
+      out.push_back({kWarning,
+                     "its manifest names \"" + backend + "\" in \"kernels_for\", and no row of it is for that",
+                     "the file is opened with that backend in vain", "take the name out"});
+}
+
+void lint_contents(const std::string& path, const Manifest* manifest, Findings& out) {
+  Contents found;
+  try {
+    found = look_inside(path);
+  } catch (const Error& error) {
+    out.push_back({kError, error.what(), "", ""});
+    loader::lint_libraries(path, out);
+    return;
+  }
+  if (!found.why_kept.empty())
+    out.push_back({kWarning, "it does not unload once it is registered: " + found.why_kept, "", ""});
+  if (found.version.empty())
+    out.push_back({kWarning, "its table gives no version", "reports cannot say which release is at fault",
+                   "fill bp_plugin::version"});
+  if (!found.stops)
+    for (LintFinding& finding : out)
+      if (finding.text == "it can start threads") finding.level = kWarning, finding.text += ", and has no stop";
+  lint_rows(manifest, found, out);
+  if (!manifest) return;
+  lint_names("backend", manifest->backends, found.backends, out);
+  lint_names("op", manifest->ops, found.ops, out);
+  if (manifest->backends.empty() && manifest->ops.empty() && manifest->kernels_for.empty())
+    out.push_back({kWarning, "its manifest names no backend, op or kernels", "nothing opens the file but load_plugin",
+                   "name what it brings, as backplane_add_plugin() does"});
+}
+
+// The manifest beside the file; none where that is missing or unusable, with a finding.
+std::optional<Manifest> lint_manifest(const std::string& path, Findings& out) {
+  const fs::path place = fs::path(path).replace_extension().concat(loader::kManifestSuffix);
+  std::error_code error;
+  if (!fs::exists(place, error)) {
+    out.push_back({kWarning, "it has no manifest " + place.string(), "so it is never found, only loaded by its path",
+                   "write one (docs/reference/manifest.md), as backplane_add_plugin() does"});
+    return std::nullopt;
+  }
+  try {
+    Manifest manifest = loader::read_manifest(place.string());
+    if (fs::path(manifest.file).filename() != fs::path(path).filename())
+      out.push_back({kError, "its manifest describes the file " + manifest.file, "", "correct \"file\" there"});
+    return manifest;
+  } catch (const Error& failure) {
+    out.push_back({kError, failure.what(), "the plugin is refused", "correct the manifest"});
+    return std::nullopt;
+  }
+}
+
+// What the table and the manifest both say. The file is opened and asked, and nothing registered.
+void lint_table(const std::string& path, const Manifest& manifest, Findings& out) {
   try {
     const loader::Library library = loader::open_library(path);
-    if (manifest) check_against(*manifest, library.table, out);
-    if (!library.table.version || !*library.table.version) out.push_back({false, "its table gives no version"});
+    if (manifest.contract_minor != library.table.needs_minor)
+      out.push_back({kWarning,
+                     "its manifest asks for contract minor " + std::to_string(manifest.contract_minor) +
+                         " and its table for " + std::to_string(library.table.needs_minor),
+                     "hosts between the two refuse it late, or for nothing", "write the table's into the manifest"});
     loader::close_library(library.handle, path);
-  } catch (const Error& error) {
-    out.push_back({true, error.what()});
+  } catch (const Error&) {
+    // The registration that follows is refused for the same reason, and reports it.
   }
 }
 
@@ -65,26 +162,15 @@ void check_table(const std::string& path, const loader::Manifest* manifest, Find
 std::vector<LintFinding> lint_plugin(const std::string& path) {
   Findings out;
   const loader::ElfFile file = loader::read_elf(path);
-  if (!file.problem.empty()) return {{true, "it " + file.problem}};
-  check_symbols(file, out);
-  const fs::path manifest_path = fs::path(path).replace_extension().concat(loader::kManifestSuffix);
-  try {
-    std::error_code error;
-    if (!fs::exists(manifest_path, error)) {
-      out.push_back(
-          {false, "it has no manifest " + manifest_path.string() + ", so it is never found, only loaded by path"});
-      check_table(path, nullptr, out);
-    } else {
-      const loader::Manifest manifest = loader::read_manifest(manifest_path.string());
-      if (fs::path(manifest.file).filename() != fs::path(path).filename())
-        out.push_back({true, "its manifest describes the file " + manifest.file});
-      const std::string why = loader::why_unusable(manifest);
-      if (!why.empty()) out.push_back({true, why});
-      if (why.empty()) check_table(path, &manifest, out);
-    }
-  } catch (const Error& error) {
-    out.push_back({true, error.what()});
-  }
+  if (!file.problem.empty())
+    return {
+        {kError, "it " + file.problem, "", "build it with backplane_add_plugin(), or as a shared object (-shared)"}};
+  const std::optional<Manifest> manifest = lint_manifest(path, out);
+  loader::lint_symbols(file, out);
+  loader::lint_traits(path, manifest ? manifest->cpu_features : std::vector<std::string>{}, out);
+  if (manifest) lint_table(path, *manifest, out);
+  lint_contents(path, manifest ? &*manifest : nullptr, out);
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.level > b.level; });
   return out;
 }
 

@@ -2,7 +2,6 @@
 #include "loader/load.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <optional>
 
@@ -13,6 +12,7 @@
 #include "loader/trust.hpp"
 #include "loader/unload.hpp"
 #include "memory/epoch.hpp"
+#include "memory/foreign_call.hpp"
 #include "memory/stream.hpp"
 #include "record/host_table.hpp"
 #include "registry/registry.hpp"
@@ -79,17 +79,10 @@ core::PluginRecord& claim_record(const std::string& path, const bp_plugin& table
   return *record;
 }
 
-// The plugin's own function: what it throws ends here, as a failure.
 bp_status call_register(core::PluginRecord& record) {
   core::cold().error.clear();
-  try {
-    return record.table.register_all(record.table.context, &core::host_table, &record);
-  } catch (const std::exception& error) {
-    core::cold().error = std::string("register_all threw an exception: ") + error.what();
-  } catch (...) {
-    core::cold().error = "register_all threw something that is not a std::exception";
-  }
-  return BP_ERROR_INTERNAL;
+  return core::call_foreign(
+      "register_all", [&] { return record.table.register_all(record.table.context, &core::host_table, &record); });
 }
 
 // What the manifest does not name would be found by nobody who looks before opening, and may be another plugin's.
@@ -120,6 +113,7 @@ void register_all(core::PluginRecord& record, const std::optional<Manifest>& man
   if (status == BP_OK) {
     record.state = State::kLoaded;
     record.why.clear();
+    core::reclaim_replaced();  // the ops of an earlier registration
     return;
   }
   record.why =
@@ -175,7 +169,7 @@ void release_failed(const std::string& given) {
     core::drain();
     core::quiesce(record);
     core::free_withdrawn(*record->withdrawn);
-    if (lease_count(*record) == 0) close_or_park(*record);
+    if (lease_count(*record) == 0) return close_or_park(*record, State::kFailed);
   } catch (const Error&) {
     // The error that the caller gets is that of the registration.
   }

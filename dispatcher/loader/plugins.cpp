@@ -1,10 +1,14 @@
 // The public functions over all plugins: loading by path, and the report of what is found and loaded.
 #include "backplane/plugins.hpp"
 
+#include <algorithm>
+
 #include "loader/discovery.hpp"
 #include "loader/load.hpp"
 #include "loader/records.hpp"
+#include "memory/plugin_finder.hpp"
 #include "memory/plugin_record.hpp"
+#include "registry/row_targets.hpp"
 
 namespace backplane {
 namespace {
@@ -35,6 +39,15 @@ std::string manifest_path(const core::PluginRecord& record) {
   return "";
 }
 
+std::vector<std::string> waits_for(const core::PluginRecord& record) {
+  const std::vector<std::string> known = core::plugin_finder.known_backends();
+  std::vector<std::string> names;
+  for (const core::RowTarget& target : core::row_targets(record))
+    if (!target.registered && std::find(known.begin(), known.end(), target.backend) == known.end())
+      names.push_back(target.backend);
+  return names;
+}
+
 PluginInfo info_of(const core::PluginRecord& record) {
   PluginInfo info;
   info.name = record.name;
@@ -46,6 +59,7 @@ PluginInfo info_of(const core::PluginRecord& record) {
   info.ops = record.ops;
   info.leases = loader::lease_count(record);
   info.manifest = manifest_path(record);
+  info.waits_for = waits_for(record);
   return info;
 }
 

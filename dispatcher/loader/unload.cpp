@@ -59,14 +59,14 @@ void stop(core::PluginRecord& record) {
 
 }  // namespace
 
-void close_or_park(core::PluginRecord& record) {
+void close_or_park(core::PluginRecord& record, std::optional<State> state) {
   const bool closed = (record.table.flags & BP_PLUGIN_UNLOADABLE) && close_library(record.library, record.path);
   std::lock_guard lock(lifecycle_lock());
   if (closed) {
     record.library = nullptr;
     record.table = {};
   }
-  record.state = closed ? State::kClosed : State::kParked;
+  record.state = state.value_or(closed ? State::kClosed : State::kParked);
 }
 
 }  // namespace backplane::loader

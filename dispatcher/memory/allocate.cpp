@@ -53,9 +53,34 @@ bp_status grow_pool(Device& device, uint64_t size, Stream& stream, bool at_least
   return BP_OK;
 }
 
+bp_status take_from_backends_pool(Device& device, uint64_t size, Stream& stream, void** data) {
+  std::lock_guard lock(device.lock);
+  CallGuard guard;
+  const bp_status status =
+      device.backend->extensions.memory->take(device.backend->def.context, device.ordinal, stream.handle, size, data);
+  BP_CHECK(status != BP_OK || *data, DEVICE, "device ", name_of(device), ": take of ", size,
+           " bytes gave BP_OK and no memory (NULL); a backend returns BP_ERROR_MEMORY where it has none");
+  return status;
+}
+
+// Under the device's lock.
+void give_to_backends_pool(Device& device, void* data, uint64_t size, const StorageUses& uses) {
+  std::vector<bp_stream*> streams;
+  std::vector<uint64_t> tickets;
+  uses.each([&](const StorageUse& use) {
+    flush(*use.stream);
+    streams.push_back(use.stream->handle);
+    tickets.push_back(use.ticket);
+  });
+  CallGuard guard;
+  device.backend->extensions.memory->give(device.backend->def.context, device.ordinal, data, size, streams.data(),
+                                          tickets.data(), static_cast<int32_t>(streams.size()));
+}
+
 bp_status try_allocate(Device& device, uint64_t size, bool at_least, void** data) {
   if (device.synchronous()) return allocate_from_backend(device, size, data);
   Stream& stream = current_stream(device);
+  if (!device.pool) return take_from_backends_pool(device, size, stream, data);
   *data = take_from_pool(device, size, stream);
   return *data ? BP_OK : grow_pool(device, size, stream, at_least, data);
 }
@@ -75,8 +100,13 @@ bp_status try_allocate(Device& device, uint64_t size, bool at_least, void** data
 
 }  // namespace
 
+bool keeps_own_pool(const Device& device) {
+  const bp_extension_memory* memory = device.backend->extensions.memory;
+  return !device.synchronous() && memory && memory->take;
+}
+
 std::unique_ptr<BlockPool> make_pool(const Device& device) {
-  if (device.synchronous()) return nullptr;
+  if (device.synchronous() || keeps_own_pool(device)) return nullptr;
   constexpr uint32_t kInParts = BP_BACKEND_ADDRESSABLE | BP_BACKEND_SUBALLOCATABLE;
   return std::make_unique<BlockPool>((device.flags & kInParts) == kInParts, device.properties.alignment, is_complete);
 }
@@ -107,6 +137,14 @@ void deallocate(Device& device, void* data, uint64_t size, const StorageUses& us
     return;
   }
   std::lock_guard guard(device.lock);
+  if (!device.pool) {
+    try {
+      give_to_backends_pool(device, data, size, uses);
+    } catch (const Error&) {
+      // The device is lost: its memory goes with it.
+    }
+    return;
+  }
   device.pool->give(data, uses);
   // A quarter of the device's memory may wait for its reuse.
   const uint64_t keep = std::max<uint64_t>(device.properties.total_memory / 4, uint64_t{64} << 20);
@@ -114,7 +152,7 @@ void deallocate(Device& device, void* data, uint64_t size, const StorageUses& us
 }
 
 void empty_pool(Device& device) {
-  if (device.synchronous()) return;
+  if (!device.pool) return;
   std::lock_guard guard(device.lock);
   give_back(device, device.pool->drop_unused(0));
 }

@@ -11,7 +11,9 @@ namespace backplane::core {
 void* allocate(Device& device, uint64_t size);
 // `uses`: the work after which others may have the block.
 void deallocate(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept;
-// Of a device that is being started; nullptr for a synchronous one.
+// Does the device's backend keep freed memory itself, although work on it is asynchronous?
+bool keeps_own_pool(const Device& device);
+// Of a device that is being started; nullptr for a synchronous one, and where the backend keeps a pool.
 std::unique_ptr<BlockPool> make_pool(const Device& device);
 // Gives what an asynchronous device's pool has kept, and no work uses, back to the backend.
 void empty_pool(Device& device);

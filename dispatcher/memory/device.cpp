@@ -6,6 +6,7 @@
 #include "backplane/device.hpp"
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/foreign_call.hpp"
 #include "memory/fork.hpp"
 #include "memory/plugin_finder.hpp"
 #include "memory/stream.hpp"
@@ -73,23 +74,47 @@ void check_properties(const BackendRecord& backend, int32_t ordinal, bp_device_p
            ": its properties give the alignment ", found.alignment, "; expected 0 or a power of two");
 }
 
+// Inside a call: what is registered then stays until the call ends.
+void check_registered(const BackendRecord& backend) {
+  BP_CHECK(!backend.withdrawn, DEVICE, "device ", backend.name, ": its plugin \"", backend.owner->name,
+           "\" was unloaded");
+}
+
 // A slot of a backend's table that may start its driver: what it throws becomes a status, with a message.
 template <class Slot, class... Args>
 bp_status call_backend(const BackendRecord& backend, const char* name, Slot slot, Args... args) {
   CallGuard guard;
+  check_registered(backend);
   take_error();
-  try {
-    return slot(backend.def.context, args...);
-  } catch (const std::exception& error) {
-    keep_error(std::string(name) + " threw an exception: " + error.what());
-  } catch (...) {
-    keep_error(std::string(name) + " threw something that is not a std::exception");
-  }
-  return BP_ERROR_INTERNAL;
+  return call_foreign(name, [&] { return slot(backend.def.context, args...); });
 }
 
-// Under the backend's lock.
+void start_device(BackendRecord& backend, int32_t ordinal, Device& device) {
+  device.backend = &backend;
+  device.ordinal = ordinal;
+  device.flags = backend.def.flags;
+  device.lost = false;
+  device.lost_cause.clear();
+  device.generation = 0;
+  device.memory_limit = BP_NO_MEMORY_LIMIT;
+  device.fork_generation = fork_generation();
+  device.properties = {};
+  device.properties.header = BP_HEADER(bp_device_properties);
+  device.properties.alignment = 1;
+  device.properties.dl_device_type = kDLExtDev;
+  if (bp_status s = call_backend(backend, "properties", backend.def.properties, ordinal, &device.properties))
+    throw_device_error(device, s, "properties");
+  check_properties(backend, ordinal, device.properties);
+  device.pool = make_pool(device);
+  device.plain_dtypes = plain_dtypes_of(device);
+}
+
+// Under the backend's lock. Devices of an earlier registration serve again: the list of all and the forks know them for
+// good, so that none is ever freed.
 void start(BackendRecord& backend) {
+  std::vector<Device*> before;
+  for (auto& device : backend.devices) before.push_back(device.release());
+  backend.devices.clear();
   int32_t count = 0;
   const bp_status status = call_backend(backend, "device_count", backend.def.device_count, &count);
   backend.started = true;
@@ -98,22 +123,21 @@ void start(BackendRecord& backend) {
     if (backend.start_error.empty()) backend.start_error = "the backend found no device";
     return;
   }
+  try {
+    CallGuard guard;
+    check_registered(backend);
+    backend.extensions = extensions_of(backend.def);
+  } catch (const Error& error) {
+    backend.start_error = error.what();
+    return;
+  }
   for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
-    auto device = std::make_unique<Device>();
-    device->backend = &backend;
-    device->ordinal = ordinal;
-    device->flags = backend.def.flags;
-    device->fork_generation = fork_generation();
-    device->properties.header = BP_HEADER(bp_device_properties);
-    device->properties.alignment = 1;
-    device->properties.dl_device_type = kDLExtDev;
-    if (bp_status s = call_backend(backend, "properties", backend.def.properties, ordinal, &device->properties))
-      throw_device_error(*device, s, "properties");
-    check_properties(backend, ordinal, device->properties);
-    device->pool = make_pool(*device);
-    device->plain_dtypes = plain_dtypes_of(*device);
-    backend.devices.push_back(std::move(device));
-    enlist(*backend.devices.back());
+    const bool known = static_cast<size_t>(ordinal) < before.size();
+    auto made = known ? nullptr : std::make_unique<Device>();
+    Device& device = known ? *before[static_cast<size_t>(ordinal)] : *made;
+    start_device(backend, ordinal, device);
+    backend.devices.emplace_back(known ? &device : made.release());
+    if (!known) enlist(device);
   }
 }
 
@@ -126,22 +150,54 @@ BackendRecord& backend_at(uint32_t index) {
   return *backends.records[index].load(std::memory_order_acquire);
 }
 
-BackendRecord* find_backend(std::string_view name) noexcept {
+namespace {
+
+template <class Wanted>
+BackendRecord* first_backend(Wanted wanted) noexcept {
   for (uint32_t i = 0; i < backend_count(); ++i) {
     BackendRecord* record = backends.records[i].load(std::memory_order_acquire);
-    if (record->name == name && !record->withdrawn) return record;
+    if (!record->withdrawn && wanted(*record)) return record;
   }
   return nullptr;
 }
 
-namespace {
 BackendRecord* find_host_backend() noexcept {
-  for (uint32_t i = 0; i < backend_count(); ++i) {
-    BackendRecord* record = backends.records[i].load(std::memory_order_acquire);
-    if ((record->def.flags & BP_BACKEND_HOST_DEVICE) && !record->withdrawn) return record;
-  }
+  return first_backend([](const BackendRecord& record) { return (record.def.flags & BP_BACKEND_HOST_DEVICE) != 0; });
+}
+
+}  // namespace
+
+BackendRecord* find_backend(std::string_view name) noexcept {
+  return first_backend([&](const BackendRecord& record) { return record.name == name; });
+}
+
+namespace {
+
+// That an earlier registration of the plugin has left, and nothing holds: its index is the name's for good.
+BackendRecord* find_left_backend(const PluginRecord* owner, std::string_view name) {
+  for (uint32_t kind = 0; kind < kLeaseKinds; ++kind)
+    if (lease_count(*owner, static_cast<LeaseKind>(kind)) != 0) return nullptr;
+  for (uint32_t i = 0; i < backend_count(); ++i)
+    if (BackendRecord& record = backend_at(i); record.withdrawn && record.owner == owner && record.name == name)
+      return &record;
   return nullptr;
 }
+
+// Its devices start anew at their first use.
+BackendRecord* revive(BackendRecord& record, const bp_backend_def& def) {
+  {
+    std::lock_guard guard(record.lock);
+    record.def = def;
+    record.def.name = record.name.c_str();
+    record.started = false;
+    record.start_error.clear();
+    record.extensions = {};
+  }
+  backends.host = nullptr;  // may be one of its devices, which starts anew
+  record.withdrawn = false;
+  return &record;
+}
+
 }  // namespace
 
 BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& given) {
@@ -157,6 +213,7 @@ BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& given) {
       detail::fail(BP_ERROR_VALUE, "register_backend: \"", def.name, "\" of plugin \"", owner->name,
                    "\" is BP_BACKEND_HOST_DEVICE, and so is \"", taken->name, "\" of plugin \"", taken->owner->name,
                    "\"; leave the flag out, or unload that plugin first");
+  if (BackendRecord* left = find_left_backend(owner, def.name)) return revive(*left, def);
   uint32_t index = backend_count();
   BP_CHECK(index < kMaxBackends, VALUE, "register_backend: all ", kMaxBackends, " indices are taken");
   auto record = std::make_unique<BackendRecord>();
@@ -283,6 +340,8 @@ std::vector<DeviceInfo> devices() {
   for (const std::string& name : plugin_finder.known_backends()) {
     try {
       BackendRecord& backend = backend_at(parse_device(name).backend);
+      CallGuard guard;
+      check_registered(backend);
       for (auto& device : backend.devices)
         infos.push_back(
             {id_of(*device), name_of(*device), device->properties.name, backend.owner->name, device->properties});
@@ -309,6 +368,9 @@ void set_default_device(bp_device device) {
                           std::memory_order_relaxed);
 }
 
-void synchronize(bp_device device) { core::synchronize(device_at(device)); }
+void synchronize(bp_device device) {
+  CallGuard guard;
+  core::synchronize(device_at(device));
+}
 
 }  // namespace backplane

@@ -11,6 +11,7 @@
 
 #include "backplane/abi/backend.h"
 #include "memory/block_pool.hpp"
+#include "memory/extensions.hpp"
 #include "memory/fork.hpp"
 #include "memory/lock.hpp"
 #include "memory/plugin_record.hpp"
@@ -34,6 +35,9 @@ struct Device {
   Device* next_started = nullptr;                // the list of all, which only grows
   Lock lock;                                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
+  std::vector<Stream*> idle_streams;             // of `streams`: nobody's, and used again
+  std::vector<std::unique_ptr<Stream>> retired;  // of before a reset, all of whose work counts as complete
+  std::atomic<uint32_t> generation{0};           // resets; memory of an earlier one is lost
   std::unique_ptr<BlockPool> pool;               // of an asynchronous device
   uint64_t memory_limit = BP_NO_MEMORY_LIMIT;    // of what the pool holds
   bool synchronous() const { return (flags & BP_BACKEND_SYNCHRONOUS) != 0; }
@@ -49,6 +53,7 @@ struct BackendRecord {
   std::atomic<bool> withdrawn{false};
   bool started = false;
   std::string start_error;
+  BackendExtensions extensions;
   Lock lock;
   std::vector<std::unique_ptr<Device>> devices;
 };

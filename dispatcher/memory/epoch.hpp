@@ -24,7 +24,7 @@ struct ScratchBlock {
 // Leases are counted per thread, without locked instructions, for the first plugins of a process; see
 // plugin_record.hpp.
 inline constexpr uint32_t kCountedPlugins = 32;
-inline constexpr uint32_t kLeaseKinds = 4;
+inline constexpr uint32_t kLeaseKinds = 6;
 using LeaseCounts = std::atomic<int64_t>[kCountedPlugins][kLeaseKinds];
 
 struct ThreadCold {

@@ -15,15 +15,8 @@ namespace {
 int64_t item_size(const bp_tensor& tensor) { return kItemSize[tensor.dtype]; }
 
 void start(LoopStorage& out, int32_t n_operands, int32_t ndim) {
-  BP_CHECK(n_operands <= kMaxLoopOperands, INTERNAL, "a loop over ", n_operands, " operands; at most ",
-           kMaxLoopOperands, " are allowed");
   out.reserve(n_operands, std::max(ndim, 1));
-  out.loop.header = BP_HEADER(bp_loop);
-  out.loop.rank = 0;
-  out.loop.n_operands = n_operands;
-  out.loop.count = 1;
-  out.loop.sizes = out.sizes;
-  out.loop.strides = out.strides;
+  out.loop = {BP_HEADER(bp_loop), 0, n_operands, 1, out.sizes, out.strides, nullptr, 0, 0, 0, 0};
 }
 
 // An operand that is read along a broadcast dim again and again has stride 0 there.
@@ -61,30 +54,39 @@ bool can_merge(LoopStorage& out, int32_t outer, int32_t inner) {
   return true;
 }
 
-void merge_dims(LoopStorage& out) {
-  int32_t last = 0;
-  for (int32_t d = 1; d < out.loop.rank; ++d) {
-    const bool merges = can_merge(out, last, d);
-    if (!merges) ++last;
-    out.sizes[last] = merges ? out.sizes[last] * out.sizes[d] : out.sizes[d];
-    for (int32_t i = 0; i < out.loop.n_operands; ++i) out.row(i)[last] = out.row(i)[d];
+// Dims [begin, end) become those from `to` on, which is not above `begin`. Gives their end.
+int32_t merge_dims(LoopStorage& out, int32_t begin, int32_t end, int32_t to) {
+  int32_t next = to;
+  for (int32_t d = begin; d < end; ++d) {
+    const bool merges = next > to && can_merge(out, next - 1, d);
+    if (!merges) ++next;
+    out.sizes[next - 1] = merges ? out.sizes[next - 1] * out.sizes[d] : out.sizes[d];
+    for (int32_t i = 0; i < out.loop.n_operands; ++i) out.row(i)[next - 1] = out.row(i)[d];
   }
-  if (out.loop.rank) out.loop.rank = last + 1;
+  return next;
+}
+
+// Rows of strides stand `pitch` apart while they are made, and `rank` apart as they are handed out.
+void close_rows(LoopStorage& out) {
+  const size_t rank = static_cast<size_t>(out.loop.rank);
+  for (int32_t i = 1; i < out.loop.n_operands; ++i)
+    std::copy_n(out.row(i), rank, out.strides + rank * static_cast<size_t>(i));
+}
+
+bool is_empty(LoopStorage& out) {
+  if (out.loop.count != 0) return false;
+  out.loop.rank = 1;
+  out.sizes[0] = 0;
+  std::fill_n(out.strides, out.loop.n_operands, 0);
+  return true;
 }
 
 // `ordered`: an operand that is contiguous and of the full shape would veto every change of order.
 void finish(LoopStorage& out, bool ordered) {
-  const int32_t n = out.loop.n_operands;
-  if (out.loop.count == 0) {
-    out.loop.rank = 1;
-    out.sizes[0] = 0;
-    std::fill_n(out.strides, n, 0);
-    return;
-  }
+  if (is_empty(out)) return;
   if (!ordered) order_dims(out);
-  merge_dims(out);
-  const size_t rank = static_cast<size_t>(out.loop.rank);
-  for (int32_t i = 1; i < n; ++i) std::copy_n(out.row(i), rank, out.strides + rank * static_cast<size_t>(i));
+  out.loop.rank = merge_dims(out, 0, out.loop.rank, 0);
+  close_rows(out);
 }
 
 bool all_contiguous_alike(const bp_tensor& full, const bp_tensor* const* operands, int32_t n_operands) {
@@ -173,6 +175,88 @@ void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp
     kept += gone ? 0 : 1;
   }
   finish(out, (inputs[0]->flags & BP_TENSOR_CONTIGUOUS) != 0);
+}
+
+namespace {
+
+// The dims of what the indices select: of axes before the joint dims, the joint dims, of the axes after them.
+struct IndexDims {
+  int64_t joint[kMaxRank];
+  int32_t joint_rank = 0;
+  int32_t kept[kMaxRank];  // axes of the indexed tensor
+  int32_t n_kept = 0, before = 0;
+};
+
+IndexDims index_dims(int32_t ndim, std::span<bp_tensor* const> list) {
+  IndexDims dims;
+  int32_t first = -1, last = -1, given = 0;
+  for (int32_t axis = 0; axis < static_cast<int32_t>(list.size()); ++axis) {
+    if (!list[static_cast<size_t>(axis)]) continue;
+    if (given++ == 0) first = axis;
+    last = axis;
+    dims.joint_rank = std::max(dims.joint_rank, list[static_cast<size_t>(axis)]->dl.ndim);
+  }
+  std::fill_n(dims.joint, dims.joint_rank, int64_t{1});
+  for (const bp_tensor* index : list)
+    for (int32_t d = 0; index && d < index->dl.ndim; ++d)
+      if (index->dl.shape[d] != 1) dims.joint[dims.joint_rank - index->dl.ndim + d] = index->dl.shape[d];
+  const bool neighbours = last - first + 1 == given;
+  for (int32_t axis = 0; axis < ndim; ++axis) {
+    if (axis < static_cast<int32_t>(list.size()) && list[static_cast<size_t>(axis)]) continue;
+    if (neighbours && axis < first) ++dims.before;
+    dims.kept[dims.n_kept++] = axis;
+  }
+  return dims;
+}
+
+}  // namespace
+
+void build_index_loop(const bp_tensor& out, const bp_tensor* x, std::span<bp_tensor* const> list, bool writes,
+                      const bp_tensor* values, LoopStorage& loop) {
+  const IndexDims dims = index_dims(x ? x->dl.ndim : 0, list);
+  const int32_t rank = dims.n_kept + dims.joint_rank;
+  const bp_tensor* selected = writes ? values : &out;  // has the dims of the loop, or broadcasts to them
+  const bp_tensor* indexed = writes ? &out : x;
+  const auto n_indices = static_cast<int32_t>(std::count_if(list.begin(), list.end(), [](auto* t) { return t; }));
+  start(loop, 2 + n_indices + (writes ? 1 : 0), rank);
+  const int32_t selected_at = writes ? 2 + n_indices : 0;
+  loop.loop.indexed = writes ? 0 : 1;
+
+  for (int32_t axis = 0; axis < static_cast<int32_t>(list.size()); ++axis)
+    if (list[static_cast<size_t>(axis)])
+      loop.indices.push_back(
+          {2 + static_cast<int32_t>(loop.indices.size()), axis, x->dl.shape[axis], out_stride(*indexed, axis)});
+  loop.loop.indices = loop.indices.data();
+  loop.loop.n_indices = n_indices;
+
+  int32_t ends[2] = {0, 0};  // of the dims before the joint ones, and of those
+  for (int32_t d = 0; d < rank; ++d) {
+    const int32_t joint = d >= dims.before && d < dims.before + dims.joint_rank ? d - dims.before : -1;
+    const int32_t axis = joint >= 0 ? -1 : dims.kept[d < dims.before ? d : d - dims.joint_rank];
+    const int64_t size = joint >= 0 ? dims.joint[joint] : x->dl.shape[axis];
+    loop.loop.count *= size;
+    if (size != 1) {
+      const int32_t r = loop.loop.rank++;
+      loop.sizes[r] = size;
+      for (int32_t i = 0; i < loop.loop.n_operands; ++i) loop.row(i)[r] = 0;
+      loop.row(selected_at)[r] = broadcast_stride(selected, d, rank);
+      if (axis >= 0) {
+        loop.row(1)[r] = out_stride(*x, axis);
+        loop.row(loop.loop.indexed)[r] = out_stride(*indexed, axis);
+      } else {
+        for (const bp_loop_index& index : loop.indices)
+          loop.row(index.operand)[r] = broadcast_stride(list[static_cast<size_t>(index.axis)], joint, dims.joint_rank);
+      }
+    }
+    if (d + 1 == dims.before) ends[0] = loop.loop.rank;
+    if (d + 1 == dims.before + dims.joint_rank) ends[1] = loop.loop.rank;
+  }
+  if (is_empty(loop)) return;
+  loop.loop.joint_first = merge_dims(loop, 0, ends[0], 0);
+  const int32_t joint_end = merge_dims(loop, ends[0], ends[1], loop.loop.joint_first);
+  loop.loop.joint_rank = joint_end - loop.loop.joint_first;
+  loop.loop.rank = merge_dims(loop, ends[1], loop.loop.rank, joint_end);
+  close_rows(loop);
 }
 
 }  // namespace backplane::core

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "record/shape_rules.hpp"
 
@@ -20,6 +21,7 @@ struct LoopStorage {
   int64_t* sizes;
   int64_t* strides;
   int32_t pitch;
+  std::vector<bp_loop_index> indices;  // of advanced indexing
 
  private:
   int64_t few_[96];
@@ -32,5 +34,11 @@ struct LoopStorage {
 void build_elementwise_loop(const bp_tensor* const* operands, int32_t n_operands, LoopStorage& out);
 void build_reduction_loop(const bp_tensor* const* outs, int32_t n_outs, const bp_tensor* const* inputs,
                           int32_t n_inputs, const int32_t* reduced_axes, int32_t n_reduced, LoopStorage& out);
+
+// Of advanced indexing, whose arguments the shape rule has accepted: `list` has an element or NULL for each leading
+// axis of x. index reads x into `out`; index_put `writes` values into `out`, of x's shape. x and values are nullptr for
+// a number. Dims keep their order, and merge with neighbours of their kind alone.
+void build_index_loop(const bp_tensor& out, const bp_tensor* x, std::span<bp_tensor* const> list, bool writes,
+                      const bp_tensor* values, LoopStorage& loop);
 
 }  // namespace backplane::core

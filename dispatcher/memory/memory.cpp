@@ -7,6 +7,8 @@
 #include "backplane/device.hpp"
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/memory_kinds.hpp"
+#include "memory/pinned.hpp"
 #include "memory/stream.hpp"
 
 namespace backplane::core {
@@ -45,6 +47,7 @@ bp_memory_stats stats_of(Device& device) {
     return stats;
   }
   if (has_slot(device, BP_SLOT(memory_stats))) call_slot(device, BP_SLOT(memory_stats), &stats);
+  if (keeps_own_pool(device)) return stats;
   std::lock_guard guard(device.lock);
   const BlockPool& pool = *device.pool;
   stats.limit = device.memory_limit;
@@ -63,6 +66,11 @@ bool empty_caches(Device& device) {
   if (!device.synchronous()) {
     synchronize(device);
     empty_pool(device);
+    if (device.backend->extensions.memory) {
+      std::lock_guard guard(device.lock);
+      reclaim_kinds(device);
+    }
+    if (device.backend->extensions.pinned) empty_pinned(*device.backend);
   }
   if (!has_slot(device, BP_SLOT(empty_cache))) return !device.synchronous();
   CallGuard guard;
@@ -93,6 +101,7 @@ namespace backplane {
 using namespace core;
 
 MemoryStats memory_stats(bp_device id) {
+  CallGuard call;
   const bp_memory_stats stats = stats_of(usable_device(id));
   const std::optional<uint64_t> limit =
       stats.limit == BP_NO_MEMORY_LIMIT ? std::nullopt : std::optional<uint64_t>(stats.limit);
@@ -100,22 +109,25 @@ MemoryStats memory_stats(bp_device id) {
 }
 
 void reset_peak_memory_stats(bp_device id) {
+  CallGuard call;
   Device& device = usable_device(id);
-  if (device.synchronous()) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
+  if (!device.pool) return call_slot(device, BP_SLOT(reset_peak_memory_stats));
   std::lock_guard guard(device.lock);
   device.pool->reset_peak();
 }
 
 void empty_cache(bp_device id) {
+  CallGuard call;
   Device& device = usable_device(id);
   if (device.synchronous()) return call_slot(device, BP_SLOT(empty_cache));
   BP_CHECK(empty_caches(device), INTERNAL, "empty_cache: device ", name_of(device), ": ", cold().error);
 }
 
 void set_memory_limit(bp_device id, std::optional<uint64_t> bytes) {
+  CallGuard call;
   Device& device = usable_device(id);
   const uint64_t limit = bytes.value_or(BP_NO_MEMORY_LIMIT);
-  if (device.synchronous()) {
+  if (!device.pool) {
     call_slot(device, BP_SLOT(set_memory_limit), limit);
   } else {
     std::lock_guard guard(device.lock);

@@ -21,6 +21,7 @@
 #include "backplane/error.hpp"
 #include "backplane/threads.hpp"
 #include "memory/epoch.hpp"
+#include "memory/foreign_call.hpp"
 #include "memory/interrupt.hpp"
 #include "memory/lock.hpp"
 
@@ -58,14 +59,7 @@ bool spin(Done done) noexcept {
 }
 
 bp_status run_body(bp_parallel_body body, void* context, int64_t begin, int64_t end, int32_t worker) noexcept {
-  try {
-    return body(context, begin, end, worker);
-  } catch (const std::exception& error) {
-    keep_error(std::string("the body of a parallel_for threw an exception: ") + error.what());
-  } catch (...) {
-    keep_error("the body of a parallel_for threw something that is not a std::exception");
-  }
-  return cold().error_code = BP_ERROR_INTERNAL;
+  return call_foreign("the body of a parallel_for", [&] { return body(context, begin, end, worker); });
 }
 
 // An earlier failure's message must not pass for that of a body which fails without one.

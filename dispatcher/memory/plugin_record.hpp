@@ -39,8 +39,10 @@ namespace backplane::core {
 
 using PluginRecord = bp_plugin_record;
 
-enum class LeaseKind : uint8_t { kStorage, kNode, kCapsule, kHandle };
-inline constexpr const char* kLeaseNames[] = {"tensor storages", "autograd nodes", "exported capsules", "op handles"};
+enum class LeaseKind : uint8_t { kStorage, kNode, kCapsule, kHandle, kStream, kPinned };
+inline constexpr const char* kLeaseNames[] = {
+    "tensor storages",        "autograd nodes", "exported capsules", "op handles", "streams, events and recordings",
+    "blocks of pinned memory"};
 
 inline void add_leases(PluginRecord* owner, LeaseKind kind, int64_t n) {
   auto k = static_cast<uint32_t>(kind);

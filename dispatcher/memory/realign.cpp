@@ -1,7 +1,7 @@
 #include "memory/realign.hpp"
 
+#include "memory/copy.hpp"
 #include "memory/storage.hpp"
-#include "memory/stream.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {

@@ -18,6 +18,7 @@ bp_storage* new_storage(Device& device, uint64_t size) {
   auto* storage = new (StoragePool::take()) bp_storage;
   storage->device = &device;
   storage->size = size;
+  storage->generation = device.generation.load(std::memory_order_relaxed);
   if (size <= kSmallBytes && device.host_memory()) {
     storage->data = storage->small;
     storage->owner = bp_storage::Owner::kInline;
@@ -37,6 +38,7 @@ bp_storage* wrap_storage(Device& device, void* data, uint64_t size, void* owner,
   auto* storage = new (StoragePool::take()) bp_storage;
   storage->device = &device;
   storage->size = size;
+  storage->generation = device.generation.load(std::memory_order_relaxed);
   storage->data = data;
   storage->owner = bp_storage::Owner::kExternal;
   storage->external = owner;
@@ -49,7 +51,8 @@ void destroy(bp_storage* storage) noexcept {
   Device& device = *storage->device;
   if (storage->owner == bp_storage::Owner::kExternal) {
     if (storage->release_external) storage->release_external(storage->external);
-  } else if (storage->owner == bp_storage::Owner::kDevice && storage->data) {
+  } else if (storage->owner == bp_storage::Owner::kDevice && storage->data &&
+             storage->generation == device.generation.load(std::memory_order_relaxed)) {
     deallocate(device, storage->data, storage->size, storage->uses);
   }
   unlease(device.backend->owner, LeaseKind::kStorage);

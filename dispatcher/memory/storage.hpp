@@ -26,6 +26,7 @@ struct bp_storage {
   uint64_t size = 0;
   enum class Owner : uint8_t { kDevice, kInline, kExternal } owner = Owner::kDevice;
   bool read_only = false;
+  uint32_t generation = 0;   // of the device, as the memory was made
   void* external = nullptr;  // kExternal: notified when the storage dies
   void (*release_external)(void*) = nullptr;
   backplane::core::StorageUses uses;  // of asynchronous devices alone

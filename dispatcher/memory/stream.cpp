@@ -6,8 +6,11 @@
 
 #include "backplane/error.hpp"
 #include "memory/allocate.hpp"
+#include "memory/capture.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/memory_kinds.hpp"
+#include "memory/pinned.hpp"
 
 namespace backplane::core {
 namespace {
@@ -15,16 +18,36 @@ namespace {
 // The streams that this thread chose, by device; most threads choose none.
 thread_local std::vector<std::pair<Device*, Stream*>> chosen_streams;
 
-Stream& make_stream(Device& device) {
+Stream& make_stream(Device& device, int32_t priority, Stream::Kind kind) {
   const bp_backend_def& def = device.backend->def;
   auto stream = std::make_unique<Stream>();
   stream->device = &device;
+  stream->priority = priority;
+  stream->kind = kind;
+  const bp_extension_streams* streams = device.backend->extensions.streams;
   CallGuard guard;
-  if (bp_status status = def.stream_create(def.context, device.ordinal, &stream->handle))
+  if (bp_status status = priority && streams ? streams->create(def.context, device.ordinal, priority, &stream->handle)
+                                             : def.stream_create(def.context, device.ordinal, &stream->handle))
     throw_device_error(device, status, "stream_create");
   device.streams.push_back(std::move(stream));
   return *device.streams.back();
 }
+
+constexpr size_t kMaxStreams = 1024;  // readers look at the default one without the lock, so that none may move
+
+// Runs, without the device's lock, what was to follow work that has ended.
+struct Completions {
+  std::vector<std::function<void()>> ready;
+  void take(Stream& stream) {
+    while (!stream.pending.empty() && stream.pending.front().first <= stream.completed) {
+      ready.push_back(std::move(stream.pending.front().second));
+      stream.pending.pop_front();
+    }
+  }
+  ~Completions() {
+    for (const auto& then : ready) then();
+  }
+};
 
 }  // namespace
 
@@ -36,8 +59,6 @@ void refresh_completed(Stream& stream) {
     stream.completed = std::max(stream.completed, ticket);
 }
 
-namespace {
-
 void flush(Stream& stream) {
   if (stream.flushed == stream.issued) return;
   const bp_backend_def& def = stream.device->backend->def;
@@ -47,7 +68,6 @@ void flush(Stream& stream) {
   stream.flushed = stream.issued;
 }
 
-// Orders `stream` behind a use on another stream of the same device.
 void order_behind(Stream& stream, const StorageUse& use) {
   if (!use.stream || use.stream == &stream || use.stream->completed >= use.ticket) return;
   flush(*use.stream);
@@ -57,6 +77,8 @@ void order_behind(Stream& stream, const StorageUse& use) {
           def.stream_wait(def.context, stream.device->ordinal, stream.handle, use.stream->handle, use.ticket))
     throw_device_error(*stream.device, status, "stream_wait");
 }
+
+namespace {
 
 // Takes the stream's error, if it has one, and throws it with the name of the op that recorded the work.
 void throw_deferred(Stream& stream, bp_status status) {
@@ -88,37 +110,63 @@ void forget_finished(Stream& stream) {
 
 Stream& current_stream(Device& device) {
   for (auto& [owner, stream] : chosen_streams)
-    if (owner == &device) return *stream;
+    if (owner == &device && !stream->retired) return *stream;
   if (device.streams.empty()) {
     std::lock_guard guard(device.lock);
     if (device.streams.empty()) {
-      device.streams.reserve(64);  // readers look at [0] without the lock
-      make_stream(device);
+      device.streams.reserve(kMaxStreams);
+      make_stream(device, 0, Stream::Kind::kPlain);
     }
   }
   return *device.streams.front();
 }
 
-Stream& new_stream(Device& device) {
+Stream& new_stream(Device& device, int32_t priority, Stream::Kind kind) {
   current_stream(device);
   std::lock_guard guard(device.lock);
-  BP_CHECK(device.streams.size() < device.streams.capacity(), VALUE, "device ", name_of(device), ": all ",
-           device.streams.capacity(), " streams are in use");
-  return make_stream(device);
+  const auto idle = std::find_if(device.idle_streams.begin(), device.idle_streams.end(),
+                                 [&](Stream* s) { return s->priority == priority && s->kind == kind; });
+  if (idle != device.idle_streams.end()) {
+    Stream* found = *idle;
+    device.idle_streams.erase(idle);
+    return *found;
+  }
+  BP_CHECK(device.streams.size() < kMaxStreams, VALUE, "device ", name_of(device), ": all ", kMaxStreams,
+           " streams are in use. Fix: drop those that are not needed");
+  return make_stream(device, priority, kind);
 }
 
-void set_current_stream(Device& device, Stream& stream) {
-  for (auto& [owner, chosen] : chosen_streams)
-    if (owner == &device) {
-      chosen = &stream;
-      return;
-    }
-  chosen_streams.emplace_back(&device, &stream);
+Stream* set_current_stream(Device& device, Stream* stream) {
+  const auto chosen =
+      std::find_if(chosen_streams.begin(), chosen_streams.end(), [&](const auto& row) { return row.first == &device; });
+  if (chosen == chosen_streams.end()) {
+    if (stream) chosen_streams.emplace_back(&device, stream);
+    return nullptr;
+  }
+  Stream* const before = chosen->second;
+  if (stream)
+    chosen->second = stream;
+  else
+    chosen_streams.erase(chosen);
+  return before;
+}
+
+void check_current(const bp_storage& storage) {
+  BP_CHECK(storage.generation == storage.device->generation.load(std::memory_order_relaxed), DEVICE_LOST,
+           "a tensor on device ", name_of(*storage.device),
+           " was made before the device was reset, and its elements are lost. Fix: make it anew, or load it from where "
+           "it was saved");
 }
 
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes) {
+  for (int i = 0; i < n_reads; ++i) check_current(*reads[i]);
+  for (int i = 0; i < n_writes; ++i) check_current(*writes[i]);
   const uint64_t ticket = stream.issued + 1;
+  if (stream.capture) {
+    stream.capture->take(reads, n_reads, writes, n_writes);
+    return stream.issued = ticket;
+  }
   const auto behind = [&](const StorageUse& use) { order_behind(stream, use); };
   for (int i = 0; i < n_reads; ++i) behind(reads[i]->uses.write());
   for (int i = 0; i < n_writes; ++i) writes[i]->uses.each(behind);
@@ -136,7 +184,13 @@ uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_r
 void wait_for(Stream& stream, uint64_t ticket) {
   Device& device = *stream.device;
   if (device.lost) check_usable(device);
+  if (stream.retired) return;
+  BP_CHECK(
+      !stream.capture, VALUE, "device ", name_of(device),
+      ": the values of a capture's work are not there before it is replayed. Fix: read tensors after the capture's "
+      "block, when recording.replay() has run");
   const bp_backend_def& def = device.backend->def;
+  Completions completions;
   {
     std::lock_guard guard(device.lock);
     if (stream.flushed < ticket) flush(stream);
@@ -148,6 +202,7 @@ void wait_for(Stream& stream, uint64_t ticket) {
   }
   std::lock_guard guard(device.lock);
   stream.completed = std::max(stream.completed, ticket);
+  completions.take(stream);
   throw_deferred(stream, status);
   forget_finished(stream);
 }
@@ -155,105 +210,31 @@ void wait_for(Stream& stream, uint64_t ticket) {
 void synchronize(Device& device) {
   if (device.synchronous()) return;
   check_usable(device);
-  for (size_t i = 0; i < device.streams.size(); ++i) wait_for(*device.streams[i], device.streams[i]->issued);
+  for (size_t i = 0; i < device.streams.size(); ++i)
+    if (!device.streams[i]->capture) wait_for(*device.streams[i], device.streams[i]->issued);
 }
 
-namespace {
-
-// Before the host reads the bytes. The stream that wrote them last.
-Stream& wait_for_write(Device& device, const bp_storage& storage) {
-  StorageUse write;
-  {
-    std::lock_guard guard(device.lock);
-    write = storage.uses.write();
-  }
-  Stream& stream = write.stream ? *write.stream : current_stream(device);
-  wait_for(stream, write.ticket);
-  return stream;
-}
-
-// Before the host writes the bytes.
-void wait_for_uses(Device& device, const bp_storage& storage) {
-  std::vector<StorageUse> uses;
-  {
-    std::lock_guard guard(device.lock);
-    if (storage.owner == bp_storage::Owner::kDevice && storage.data) uses = device.pool->uses(storage.data);
-    storage.uses.each([&](const StorageUse& use) { uses.push_back(use); });
-  }
-  for (const StorageUse& use : uses) wait_for(*use.stream, use.ticket);
-}
-
-}  // namespace
-
-void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size) {
-  if (size == 0) return;
-  check_usable(device);
-  const bp_backend_def& def = device.backend->def;
-  if (device.shares_memory()) {
-    if (!device.synchronous()) wait_for_uses(device, *dst);
-    std::memcpy(static_cast<char*>(dst->data) + dst_offset, src, size);
+void on_complete(Stream& stream, std::function<void()> then) {
+  BP_CHECK(!stream.capture, VALUE, "device ", name_of(*stream.device),
+           ": a stream that is being captured completes nothing. Fix: ask after the capture's block");
+  const bp_extension_callbacks* callbacks = stream.device->backend->extensions.callbacks;
+  if (!callbacks) {
+    stream.pending.emplace_back(stream.issued, std::move(then));
     return;
   }
-  bp_status status;
-  if (device.synchronous()) {
-    CallGuard guard;
-    status = def.copy_from_host(def.context, device.ordinal, nullptr, 0, dst->data, dst_offset, src, size);
-  } else {
-    Stream& stream = current_stream(device);
-    std::lock_guard lock(device.lock);
-    uint64_t ticket = issue(stream, "copy_from_host", nullptr, 0, &dst, 1);
-    CallGuard guard;
-    status = def.copy_from_host(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src, size);
-  }
-  if (status != BP_OK) throw_device_error(device, status, "copy_from_host");
-}
-
-void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset,
-                 uint64_t size) {
-  if (size == 0) return;
-  check_usable(device);
-  const bp_backend_def& def = device.backend->def;
-  if (!BP_HAS(&def, bp_backend_def, copy) || !def.copy) {
-    std::vector<char> bytes(size);
-    copy_to_host(device, src, src_offset, bytes.data(), size);
-    copy_from_host(device, dst, dst_offset, bytes.data(), size);
-    return;
-  }
-  bp_status status;
-  if (device.synchronous()) {
-    CallGuard guard;
-    status = def.copy(def.context, device.ordinal, nullptr, 0, dst->data, dst_offset, src->data, src_offset, size);
-  } else {
-    Stream& stream = current_stream(device);
-    std::lock_guard lock(device.lock);
-    uint64_t ticket = issue(stream, "copy", &src, 1, &dst, 1);
-    CallGuard guard;
-    status = def.copy(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src->data, src_offset,
-                      size);
-  }
-  if (status != BP_OK) throw_device_error(device, status, "copy");
-}
-
-void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* dst, uint64_t size) {
-  if (size == 0) return;
-  check_usable(device);
-  const bp_backend_def& def = device.backend->def;
-  if (device.shares_memory()) {
-    if (!device.synchronous()) wait_for_write(device, *src);
-    std::memcpy(dst, static_cast<char*>(src->data) + src_offset, size);
-    return;
-  }
-  bp_status status;
-  if (device.synchronous()) {
-    CallGuard guard;
-    status = def.copy_to_host(def.context, device.ordinal, nullptr, dst, src->data, src_offset, size);
-    if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
-    return;
-  }
-  Stream& stream = wait_for_write(device, *src);
+  const uint64_t ticket = issue(stream, "callback", nullptr, 0, nullptr, 0);
+  auto kept = std::make_unique<std::function<void()>>(std::move(then));
+  const auto run = [](void* argument) {
+    const std::unique_ptr<std::function<void()>> mine(static_cast<std::function<void()>*>(argument));
+    (*mine)();
+  };
   CallGuard guard;
-  status = def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
-  if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
+  if (bp_status status = callbacks->notify(stream.device->backend->def.context, stream.device->ordinal, stream.handle,
+                                           ticket, run, kept.get()))
+    throw_device_error(*stream.device, status, "notify");
+  kept.release();
+  // It comes without another call of the host.
+  flush(stream);
 }
 
 void quiesce(PluginRecord* owner) {
@@ -264,13 +245,21 @@ void quiesce(PluginRecord* owner) {
       if (!device->synchronous() && !device->lost)
         for (size_t s = 0; s < device->streams.size(); ++s) wait_for(*device->streams[s], device->streams[s]->issued);
       std::lock_guard guard(device->lock);
-      for (auto& stream : device->streams) stream->completed = stream->issued;
+      Completions completions;
+      for (auto& stream : device->streams) {
+        stream->completed = stream->issued;
+        completions.take(*stream);
+      }
       empty_pool(*device);
       for (auto& stream : device->streams) {
         CallGuard call;
         backend.def.stream_destroy(backend.def.context, device->ordinal, stream->handle);
       }
+      if (backend.extensions.pinned) empty_pinned(backend);
+      if (backend.extensions.memory) reclaim_kinds(*device);
       device->streams.clear();
+      device->idle_streams.clear();
+      device->retired.clear();
     }
   }
 }

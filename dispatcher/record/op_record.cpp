@@ -268,6 +268,8 @@ std::unique_ptr<OpRecord> copy_record(const bp_op_def& def) {
   verify_rules(*op);
   for (const bp_formula& formula : op->formulas) op->plans.push_back(make_plan(*op, formula));
   op->resolved = resolved_args(*op);
+  if (op->results.size() == 1 && op->shape_words[0])
+    op->indexes = op->shape_words[0]->name == "index" || op->shape_words[0]->name == "index_put";
   op->info.header = BP_HEADER(bp_op_info);
   op->info.name = op->def.name;
   op->info.op = BP_NO_OP;

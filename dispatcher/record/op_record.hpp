@@ -55,6 +55,7 @@ struct OpRecord {
   std::vector<const ShapeWord*> shape_words;  // per result; nullptr for "expr", "function", "dynamic"
   const bp_formula* shape_formula = nullptr;  // of "expr"
   std::vector<FormulaPlan> plans;             // per formula
+  bool indexes = false;                       // the shape rule is that of advanced indexing
   std::vector<ResolvedArg> resolved;          // what kernels receive in another form than callers give
 
   std::vector<const Builtin*> builtins;  // for names[i]; nullptr: an op

@@ -26,8 +26,10 @@ inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
 inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
 // Included while a level is active. Only ops that make tensors out of nothing, or out of metadata, answer to it.
 inline constexpr uint64_t kCreationKey = uint64_t{1} << 61;
+// Included while a profile runs. Above all others, and of composites it sees the call, not the parts.
+inline constexpr uint64_t kProfileKey = uint64_t{1} << 60;
 
-inline constexpr int64_t kTapeRank = 0, kLevelRank = 1 << 20;
+inline constexpr int64_t kTapeRank = 0, kLevelRank = 1 << 20, kProfileRank = INT64_MAX;
 
 struct KeyRecord {
   std::string name;

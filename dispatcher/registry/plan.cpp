@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "record/foreign_struct.hpp"
+#include "registry/held_fast_rows.hpp"
 #include "registry/registry_state.hpp"
 
 namespace backplane::core {
@@ -21,6 +22,7 @@ bool row_before(const KernelRow* a, const KernelRow* b) {
 // A layer follows a composite through its parts, and an op that takes a function by the rules of that.
 KeySlot layer_slot(const OpEntry& op, const KeyRecord& key) {
   const uint64_t bit = uint64_t{1} << key.bit;
+  if (bit == kProfileKey) return {key.handle, nullptr, &key, nullptr};
   if (bit == kCreationKey && !(op.flags & kCreates)) return {};
   if ((op.flags & BP_OP_COMPOSITE) && !((op.flags & kBatchedWhole) && bit == kLevelKey))
     return {handlers.decomposition, nullptr, &key, nullptr};
@@ -69,7 +71,8 @@ void plan_devices(const OpEntry& entry, Plan& plan) {
     for (const auto& row : entry.rows)
       if (!row->withdrawn && (row->for_all || row->backend == backend.name)) slot.rows.push_back(row.get());
     std::sort(slot.rows.begin(), slot.rows.end(), row_before);
-    if (!slot.rows.empty() && !entry.withdrawn) slot.fast_row = fast_row(entry, *slot.rows.front(), i);
+    if (!slot.rows.empty() && !entry.withdrawn && !fast_rows_are_held())
+      slot.fast_row = fast_row(entry, *slot.rows.front(), i);
   }
 }
 

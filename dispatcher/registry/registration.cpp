@@ -63,7 +63,7 @@ KernelScope::KernelScope(const bp_frame& frame) noexcept
       excluded_(thread_state.excluded_keys),
       captures_(thread_state.captures) {
   thread_state.level = nullptr;
-  thread_state.included_keys &= ~kCreationKey;
+  thread_state.included_keys &= kPluginKeys;
   thread_state.excluded_keys |= ~frame.keys & kPluginKeys;
   thread_state.captures = nullptr;  // who notes instead of recording would hear of nothing but the kernel's parts
 }

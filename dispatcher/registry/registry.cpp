@@ -3,6 +3,7 @@
 
 #include "backplane/op.hpp"
 #include "memory/plugin_finder.hpp"
+#include "registry/op_edges.hpp"
 #include "registry/op_link.hpp"
 #include "registry/registry_state.hpp"
 
@@ -65,13 +66,24 @@ void take_role(OpEntry& entry) {
       tables.roles[i].store(&entry, std::memory_order_release);
 }
 
+// A device's queue holds names longer than an op that is registered anew keeps its record.
+void keep_name(OpRecord& record, const std::string& lasting) {
+  record.name = lasting;
+  record.def.name = record.info.name = lasting.c_str();
+}
+
 uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
   uint32_t handle = tables.count.load(std::memory_order_relaxed);
   BP_CHECK(handle < kMaxOps, VALUE, "register_op: the registry is full at ", handle, " ops");
   entry->handle = handle;
   entry->record->info.op = handle;
-  r.by_name.insert_or_assign(std::string(entry->record->name), handle);
+  keep_name(*entry->record, r.by_name.insert_or_assign(std::string(entry->record->name), handle).first->first);
+  OpEdge& edge = op_edges[handle];
+  edge.n_args = entry->n_args;
+  edge.n_results = entry->n_results;
+  const FastPath path = entry->fast_path;
   op_slots[handle].store(entry.release(), std::memory_order_release);
+  edge.packed.store(packed_calls[static_cast<size_t>(path)], std::memory_order_release);
   tables.count.store(handle + 1, std::memory_order_release);
   return handle;
 }
@@ -148,17 +160,21 @@ OpEntry& role_op(Role role) {
 // brought for the op move over.
 static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   entry->handle = old.handle;
+  keep_name(*entry->record, registry().by_name.find(old.record->name)->first);
   entry->record->info.op = old.handle;
+  // Of rows that others brought, an unload may be under way; records of views count nowhere.
+  const auto is_others = [&](const auto& row) { return row->owner != old.owner; };
+  old.lasting =
+      std::any_of(old.rows.begin(), old.rows.end(), is_others) || (old.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   for (auto& row : old.rows)
     if (!row->withdrawn) entry->rows.push_back(std::move(row));
-  // A plugin's unload may be under way, a device's queue holds names, and records of views count nowhere.
-  old.lasting =
-      old.owner->index != kCountedPlugins || !entry->rows.empty() || (old.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   std::erase(old.rows, nullptr);
   rebuild_plan(*entry);
   rebuild_plan(old);
   retired().entries.emplace_back(&old);
+  const FastPath path = entry->fast_path;
   op_slots[old.handle].store(entry.release(), std::memory_order_release);
+  op_edges[old.handle].packed.store(packed_calls[static_cast<size_t>(path)], std::memory_order_release);
   return old.handle;
 }
 

@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _syntax, _system, _tensor, _tensor_methods
+from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _streams, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -25,6 +25,7 @@ from ._core import (
     DeviceLostError as DeviceLostError,
     DtypeError as DtypeError,
     Generator as Generator,
+    Graph as Graph,
     IndexDataError as IndexDataError,
     InternalError as InternalError,
     MissingRuleError as MissingRuleError,
@@ -36,10 +37,13 @@ from ._core import (
     Tensor as Tensor,
     VersionError as VersionError,
     asarray as asarray,
+    compile as compile,
+    compile_log as compile_log,
     default_generator as default_generator,
     from_dlpack as from_dlpack,
     grad as grad,
     jvp as jvp,
+    make_graph as make_graph,
     value_and_grad as value_and_grad,
     vjp as vjp,
     vmap as vmap,
@@ -69,6 +73,8 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from ._registry import *
 
 from ._array_edits import *
+from ._control import *
+from ._export import *
 from ._creation_functions import *
 from ._custom import *
 from ._data_type_functions import *
@@ -85,10 +91,12 @@ from ._numeric_functions import *
 from ._op_methods import *
 from ._opcheck_report import *
 from ._ops import ops as ops
+from ._profile import *
 from ._quantiles import *
 from ._searching_functions import *
 from ._set_functions import *
 from ._statistical_functions import *
+from ._streams import *
 from ._system import *
 from ._transforms import *
 from ._utility_functions import *
@@ -97,6 +105,7 @@ __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]
 device = Device
 
+_core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
 _tensor.add_methods()
 _functions = _ops.functions()
@@ -106,6 +115,7 @@ _tensor_methods.add_methods()
 _dim_forms.add_forms()
 _other_forms.add_forms()
 _system.add_methods()
+_streams.add_methods()
 globals().update(DTYPES)
 
 from . import fft as fft  # these call ops

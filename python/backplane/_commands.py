@@ -4,15 +4,17 @@ import os
 import sys
 
 
-def _run(program):
+def _run(program, *options):
     path = os.path.join(os.path.dirname(__file__), "bin", program)
     if not os.path.exists(path):
         sys.exit(f"{program}: this installation of backplane was built without it")
-    os.execv(path, [program, *sys.argv[1:]])
+    os.execv(path, [program, *options, *sys.argv[1:]])
 
 
 def backplane():
-    _run("backplane")
+    from ._entry_points import plugin_folders
+
+    _run("backplane", *(word for folder in plugin_folders() for word in ("--plugin-path", folder)))
 
 
 def codegen():

@@ -111,7 +111,7 @@ def _nan_position(function, x, axis, keepdims, locate, extreme):
     if not _may_be_nan(x):
         return locate(x, axis, keepdims=keepdims)
     # Inside a transform there is no one value to look at.
-    if not _core.transforms_of(x) and bool(op.any(op.all(op.isnan(x), axis))):
+    if _core.has_values(x) and bool(op.any(op.all(op.isnan(x), axis))):
         raise _core.ArgumentValueError(f"{function}: argument x: found NaN alone along axis {axis}, expected a number")
     # A comparison with NaN is false, so that an infinity is not taken for what would stand in NaN's place.
     hit = op.equal(x, extreme(x, axis, keepdims=True))

@@ -47,7 +47,7 @@ def _fractions(function, q, x, scale):
     elif q.dtype is not _core.float64:
         require_real(function, "q", q)
         q = op.cast(q, _core.float64)
-    if not _core.transforms_of(q) and not bool(op.all(op.logical_and(op.greater_equal(q, 0), op.less_equal(q, scale)))):
+    if _core.has_values(q) and not bool(op.all(op.logical_and(op.greater_equal(q, 0), op.less_equal(q, scale)))):
         raise _core.ArgumentValueError(f"{function}: argument q: found a number outside [0, {scale}], expected numbers within")
     return op.divide(q, scale) if scale != 1 else q
 

@@ -17,8 +17,11 @@ def tensor_repr(x):
         try:
             value = _core.plain_value(x, "repr").detach()
         except _core.BackplaneError:
-            return f"tensor(<batched>, shape={x.shape}, dtype={x.dtype.name}, inside={_nested(transforms)})"
+            kind = "batched" if "vmap" in transforms else "traced"
+            return f"tensor(<{kind}>, shape={x.shape}, dtype={x.dtype.name}, inside={_nested(transforms)})"
         return f"{tensor_repr(value)[:-1]}, inside={_nested(transforms)})"
+    if not _core.has_values(x):
+        return f"tensor(<outside of what is traced>, shape={x.shape}, dtype={x.dtype.name})"
     suffix = _suffix(x)
     if x.size == 0:
         shape = "" if x.ndim == 1 else f", shape={x.shape}"

@@ -114,7 +114,7 @@ def _greatest(function, x):
     """The largest element as an int, -1 of none. Errors: ValueError of a negative one; inside a transform there is no one value."""
     if not isdtype(x.dtype, "integral") or x.ndim != 1:
         raise _core.ArgumentTypeError(f"{function}: argument x: found {x.dtype.name} of {x.ndim} dimensions, expected a vector of integers")
-    if _core.transforms_of(x):
+    if not _core.has_values(x):
         raise _core.ArgumentValueError(f"{function}: found a transform, inside which the length of the result is not known")
     if x.size and int(op.min(x)) < 0:
         raise _core.ArgumentValueError(f"{function}: argument x: found a negative number, expected positions")

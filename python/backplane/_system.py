@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CallCounts",
     "DeviceInfo",
+    "PlacementReport",
+    "PlacementRow",
     "PluginInfo",
     "add_plugin_path",
     "allow_batch_loop",
@@ -28,9 +30,11 @@ __all__ = [
     "get_default_dtype",
     "get_num_threads",
     "get_printoptions",
+    "host_fallback",
     "load_plugin",
     "manual_seed",
     "memory_stats",
+    "placement",
     "plugins",
     "reset_call_counts",
     "reset_peak_memory_stats",
@@ -80,9 +84,12 @@ class DeviceInfo(_Record):
 
 
 class PluginInfo(_Record):
-    """A plugin: state is 'found', 'loaded', 'parked' or 'refused' (then `why`); leases hold it against unloading."""
+    """A plugin: state is 'found', 'loaded', 'parked' or 'refused' (then `why`); leases hold it against unloading.
 
-    __slots__ = ("name", "version", "path", "state", "why", "backends", "ops", "leases")
+    waits_for: backends and keys that its kernels are for and that no plugin brings, so that nothing calls them.
+    """
+
+    __slots__ = ("name", "version", "path", "state", "why", "backends", "ops", "leases", "waits_for")
     name: str
     version: str
     path: str
@@ -91,6 +98,7 @@ class PluginInfo(_Record):
     backends: list[str]
     ops: list[str]
     leases: int
+    waits_for: list[str]
 
 
 class CallCounts(_Record):
@@ -109,7 +117,7 @@ def devices() -> list[DeviceInfo]:
 
 
 def plugins() -> list[PluginInfo]:
-    """The plugins found beside the library or in BACKPLANE_PLUGIN_PATH, and those loaded."""
+    """The plugins found (docs/reference/manifest.md says where), and those loaded."""
     return [PluginInfo(row) for row in _core.plugins()]
 
 
@@ -168,6 +176,75 @@ def allow_host_fallback(allowed: bool = True) -> Setting:
     `with allow_host_fallback(False): ...` sets it for a block.
     """
     return changed("allow_host_fallback", "allowed", _core.allow_host_fallback, allowed)
+
+
+class FallbackSetting(str):
+    """What host_fallback found, 'allow', 'warn' or 'forbid'; `with` sets the thread's policy back at the end of the block."""
+
+    _before: str | None
+
+    def __enter__(self) -> FallbackSetting:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        _core.set_thread_host_fallback(self._before)
+
+
+def host_fallback(policy: str | None = None) -> FallbackSetting:
+    """What becomes of this thread's calls of ops that a device has no kernel for and that may run on the host: 'allow', 'warn' (once per
+    op, as long as nothing else is said) or 'forbid' (an error). Sets the thread's policy where one is given; returns the old one.
+
+    `with host_fallback('forbid'): ...` sets it for a block. The environment variable BACKPLANE_HOST_FALLBACK sets that of threads
+    without a policy of their own.
+    """
+    if not isinstance(policy, (str, type(None))):
+        raise _core.ArgumentTypeError(f"host_fallback: argument policy: found a value of type {type(policy).__name__}, expected 'allow', 'warn' or 'forbid'")
+    old = FallbackSetting(_core.host_fallback())
+    old._before = _core.set_thread_host_fallback(policy)
+    if policy is None:
+        _core.set_thread_host_fallback(old._before)
+    return old
+
+
+class PlacementRow(_Record):
+    """How an op's calls on a device were served: how is 'kernel' (of the plugin), 'decomposition' (by other ops, which have rows of
+    their own) or 'host fallback'; calls is their number."""
+
+    __slots__ = ("op", "device", "how", "plugin", "calls")
+    op: str
+    device: str
+    how: str
+    plugin: str
+    calls: int
+
+
+class PlacementReport:
+    """What ran where in a block: `with placement() as report: ...`. It prints as a table."""
+
+    def __enter__(self) -> PlacementReport:
+        self._scope = _core.PlacementScope()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._scope.end()
+
+    @property
+    def rows(self) -> list[PlacementRow]:
+        """A row per op, device and way, in that order; inside the block so far."""
+        return [PlacementRow(dict(zip(PlacementRow.__slots__, row))) for row in self._scope.rows()]
+
+    def __str__(self):
+        cells = [("op", "device", "how", "plugin", "calls"), *((r.op, r.device, r.how, r.plugin, str(r.calls)) for r in self.rows)]
+        widths = [max(len(row[i]) for row in cells) for i in range(5)]
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells)
+
+
+def placement() -> PlacementReport:
+    """Counts what runs where, in all threads: `with placement() as report: ...`, then report.rows, or print(report).
+
+    Ops that are made of other ops, and views, have no rows of their own. Calls are slower meanwhile.
+    """
+    return PlacementReport()
 
 
 def allow_batch_loop(allowed: bool = True) -> Setting:
@@ -309,4 +386,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def add_methods():
+    from ._entry_points import offer
+
+    offer()
     _core.Device.__enter__, _core.Device.__exit__ = _enter_device, _exit_device

@@ -86,20 +86,25 @@ def _astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | s
     return _core.asarray(x, dtype=dtype, device=device, copy=True if copy else None)
 
 
-def _to_device(x: Tensor, device: Device | str, /, *, stream: None = None) -> Tensor:
-    """The tensor on another device, ready to use; itself where it is there already."""
+def _to_device(x: Tensor, device: Device | str, /, *, stream: None = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on another device, ready to use; itself where it is there already. non_blocking: as in `to`."""
     if stream is not None:
         raise _core.ArgumentValueError(
             "to_device: argument stream: found a stream, expected None; the copy is ordered with the work of both devices"
         )
     device = _core.Device(device) if isinstance(device, str) else device
-    return x if x.device == device else _core.to_device(x, device)
+    return x if x.device == device else _core.to_device(x, device, non_blocking)
 
 
 def _to(
-    x: Tensor, /, *targets: Device | DType | Tensor | str, device: Device | str | None = None, dtype: DType | None = None, copy: bool = False
+    x: Tensor, /, *targets: Device | DType | Tensor | str, device: Device | str | None = None, dtype: DType | None = None, copy: bool = False,
+    non_blocking: bool = False,
 ) -> Tensor:
-    """The tensor on another device, in another dtype, or as another tensor is; itself where nothing changes and copy is False."""
+    """The tensor on another device, in another dtype, or as another tensor is; itself where nothing changes and copy is False.
+
+    non_blocking: between a device and memory that is pinned for it (`pin_memory`) it returns before the copy has run. Until the stream
+    has passed it, a source on the host is left alone, and a result there (which is pinned) has no values.
+    """
     for target in targets:
         if isinstance(target, Tensor):
             device, dtype = target.device, target.dtype
@@ -108,7 +113,7 @@ def _to(
         else:
             dtype = target
     found = x if dtype is None else _astype(x, dtype, copy=False)
-    found = found if device is None else _to_device(found, device)
+    found = found if device is None else _to_device(found, device, non_blocking=non_blocking)
     return _core.asarray(found, copy=True) if copy and found is x else found
 
 

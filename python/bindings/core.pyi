@@ -16,6 +16,7 @@ from . import (
     _searching_functions,
     _set_functions,
     _statistical_functions,
+    _streams,
     _system,
     _tensor,
     _tensor_methods,
@@ -43,6 +44,12 @@ class Device:
     def ordinal(self) -> int: ...
     def __eq__(self, other: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
+    @property
+    def features(self) -> list[str]: ...
+    @property
+    def properties(self) -> dict[str, builtins.bool | int | float | str]: ...
+    has = _streams._has
+    reset = _streams._reset
     __enter__ = _system._enter_device
     __exit__ = _system._exit_device
 
@@ -193,6 +200,8 @@ class Tensor(TensorMethods):
     astype = _tensor._astype
     to = _tensor._to
     to_device = _tensor._to_device
+    pin_memory = _streams.pin
+    is_pinned = _streams._is_pinned
     register_hook = _tensor._register_hook
     __array__ = _tensor._array
     __array_namespace__ = _tensor._array_namespace
@@ -272,6 +281,30 @@ class Structure:
     @property
     def n_leaves(self) -> int: ...
 
+class GraphValue:
+    name: str
+    dtype: str
+    dims: list[str]
+
+class GraphNode:
+    op: str
+    inputs: list[str]
+    results: list[GraphValue]
+    file: str
+    function: str
+    line: int
+
+class Graph:
+    nodes: list[GraphNode]
+    inputs: list[GraphValue]
+    outputs: list[GraphValue]
+    constants: list[Tensor]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __len__(self) -> int: ...
+    def save(self, path: str) -> None: ...
+    def explain(self, *inputs: Tensor) -> str: ...
+    def __iter__(self) -> Iterator[GraphNode]: ...
+
 class BackplaneError(Exception): ...
 class ArgumentValueError(BackplaneError, ValueError): ...
 class ArgumentTypeError(BackplaneError, TypeError): ...
@@ -320,6 +353,17 @@ def vmap(
     *,
     randomness: str = "error",
 ) -> Callable[..., Any]: ...
+
+class Model:
+    inputs: list[GraphValue]
+    outputs: list[GraphValue]
+    constants: list[Tensor]
+    def __call__(self, *inputs: Tensor, seed: int = 0) -> tuple[Tensor, ...]: ...
+    def explain(self, *inputs: Tensor) -> str: ...
+def load_model(path: str, device: Device | str | None = None) -> Model: ...
+def make_graph(fun: Callable[..., Any]) -> Callable[..., Graph]: ...
+def compile(fun: Function, *, donate: int | Sequence[int] | None = None, fullgraph: builtins.bool = True) -> Function: ...
+def compile_log() -> list[str]: ...
 
 # What the package's own modules call.
 def __getattr__(name: str) -> Any: ...

@@ -110,6 +110,70 @@ TEST(Discovery, ARegistrationMayOpenOtherPlugins) {
   unload_plugin("looker");
 }
 
+// A copy of the plugin that is named after its file, with its manifest.
+void plant_numbered(const Folder& folder, const std::string& name) {
+  fs::copy_file(plugin_file("numbered"), folder.path() + "/" + name + ".so");
+  folder.write(name + ".backplane.json", "{\"name\": \"" + name + "\", \"file\": \"" + name +
+                                             ".so\", \"contract\": {\"major\": 0, \"minor\": 1}, \"backends\": [\"" +
+                                             name + "\"], \"ops\": [\"" + name + "::scale\"]}");
+}
+
+// More than the plugins whose leases threads count for themselves; one that fails is in nobody's way.
+TEST(Discovery, ThirtyTwoBackendsAtOnce) {
+  const Folder folder;
+  std::vector<std::string> names;
+  for (int i = 0; i < 32; ++i) names.push_back("numbered_" + std::to_string(i));
+  for (const std::string& name : names) plant_numbered(folder, name);
+  plant_numbered(folder, "bad_numbered");
+  add_plugin_path(folder.path());
+  std::vector<Tensor> live;
+  for (const std::string& name : names) {
+    EXPECT_THAT(failure_of([] { parse_device("bad_numbered"); }).text, HasSubstr("this one is broken"));
+    live.push_back(tensor_on(name, {1, 2}));
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(values_of(call(find_op(names[i] + "::scale"), {value(live[i])})), (std::vector<float>{7, 14}));
+    EXPECT_THAT(failure_of([&] { unload_plugin(names[i]); }).text, HasSubstr("1 tensor storages"));
+  }
+  live.clear();
+  for (const std::string& name : names) unload_plugin(name);
+}
+
+TEST(Discovery, APluginWithoutAManifestIsReported) {
+  const Folder folder;
+  const std::string path = folder.path() + "/lonely.so";
+  fs::copy_file(plugin_file("numbered"), path);
+  folder.write("text.so", "no plugin");
+  add_plugin_path(folder.path());
+  add_plugin_path(folder.path());
+  int reported = 0;
+  for (const PluginInfo& plugin : plugins()) {
+    EXPECT_NE(plugin.name, "text");
+    if (fs::path(plugin.path) != path) continue;
+    ++reported;
+    EXPECT_EQ(plugin.state, "refused");
+    EXPECT_THAT(plugin.why, AllOf(HasSubstr("has no manifest"), HasSubstr("lonely.backplane.json")));
+  }
+  EXPECT_EQ(reported, 1);
+  EXPECT_EQ(load_plugin(path).state, "loaded") << "by its path it loads";
+  unload_plugin("lonely");
+}
+
+TEST(Discovery, RowsForABackendThatNobodyBringsAreReported) {
+  const Loaded extra("extra");
+  EXPECT_THAT(load_plugin(plugin_file("extra")).waits_for, testing::ElementsAre("first"));
+  const Loaded first("first");
+  EXPECT_THAT(load_plugin(plugin_file("extra")).waits_for, testing::IsEmpty());
+}
+
+TEST(Discovery, AFolderThatIsOfferedMayBeMissing) {
+  offer_plugin_path("/nowhere/at/all");
+  bool reported = false;
+  for (const PluginFolder& folder : plugin_folders())
+    reported = reported || folder.why.find("/nowhere/at/all") != std::string::npos;
+  EXPECT_TRUE(reported);
+}
+
 TEST(Discovery, AFolderThatCannotBeReadIsAnError) {
   const Failure failure = failure_of([] { add_plugin_path("/nowhere/at/all"); });
   EXPECT_EQ(failure.code, BP_ERROR_VALUE);

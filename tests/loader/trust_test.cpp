@@ -96,7 +96,8 @@ TEST(Trust, HoldsOnEveryWayToAPlugin) {
   EXPECT_THAT(failure_of([&] { load_plugin(file); }).text, HasSubstr("may be written by everybody"));
   bool reported = false;
   for (const LintFinding& finding : lint_plugin(file))
-    reported = reported || (finding.error && finding.text.find("may be written by everybody") != std::string::npos);
+    reported = reported || (finding.level == LintLevel::kError &&
+                            finding.text.find("may be written by everybody") != std::string::npos);
   EXPECT_TRUE(reported);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "memory/overlap.hpp"
 #include "record/toy_record.hpp"
@@ -184,6 +185,79 @@ TEST(ReductionLoop, AFullReductionOfAContiguousTensorIsOneDim) {
   EXPECT_EQ(storage.loop.rank, 1);
   EXPECT_EQ(storage.loop.strides[0], 0);
   EXPECT_EQ(storage.loop.strides[1], 4);
+}
+
+// NumPy's rule: what the joint dims of the indices replace stands where they stood, or comes first where an axis
+// between them is kept.
+TEST(IndexLoop, VisitsWhatTheIndicesSelect) {
+  Shapes shapes(7);
+  for (int round = 0; round < 3000; ++round) {
+    const bool writes = shapes.below(2);
+    const Ints sizes = shapes.sizes(4, 4), most = shapes.sizes(2, 3);
+    const auto x = shapes.tensor(sizes);
+    std::vector<std::unique_ptr<ToyTensor>> indices;
+    Ints joint, kept;
+    for (int64_t n = shapes.below(static_cast<int64_t>(sizes.size()) + 1); n > 0; --n) {
+      indices.push_back(shapes.below(3) ? shapes.tensor(shapes.part_of(most)) : nullptr);
+      if (!indices.back()) continue;
+      const Ints& shape = indices.back()->shape;
+      if (shape.size() > joint.size()) joint.insert(joint.begin(), shape.size() - joint.size(), 1);
+      for (size_t d = 0; d < shape.size(); ++d)
+        if (shape[d] != 1) joint[joint.size() - shape.size() + d] = shape[d];
+    }
+    std::string axes;  // "k" for one that is kept, "i" for one that is indexed
+    for (size_t d = 0; d < sizes.size(); ++d) axes += d < indices.size() && indices[d] ? 'i' : 'k';
+    const size_t first = axes.find('i'), last = axes.rfind('i');
+    const bool together = first != std::string::npos && axes.substr(first, last - first).find('k') == std::string::npos;
+    const size_t place = together ? first : 0;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (axes[d] == 'k') kept.push_back(sizes[d]);
+    Ints selected = kept;
+    selected.insert(selected.begin() + static_cast<ptrdiff_t>(place), joint.begin(), joint.end());
+
+    const auto other = shapes.tensor(writes ? shapes.part_of(selected) : selected);
+    const auto target = shapes.tensor(sizes);
+    std::vector<bp_tensor*> list;
+    for (const auto& index : indices) list.push_back(index ? &index->handle : nullptr);
+    LoopStorage storage;
+    build_index_loop(writes ? target->handle : other->handle, &x->handle, list, writes,
+                     writes ? &other->handle : nullptr, storage);
+
+    std::multiset<Offsets> expected;
+    for_each_index(selected, [&](const Ints& at) {
+      const Ints in_joint(at.begin() + static_cast<ptrdiff_t>(place),
+                          at.begin() + static_cast<ptrdiff_t>(place + joint.size()));
+      Ints in_x;
+      for (size_t d = 0, k = 0; d < sizes.size(); ++d) {
+        in_x.push_back(axes[d] == 'i' ? 0 : at[k < place ? k : k + joint.size()]);
+        k += axes[d] == 'k';
+      }
+      const auto start = [&](const ToyTensor& t) {
+        int64_t offset = 0;
+        for (size_t d = 0; d < in_x.size(); ++d) offset += in_x[d] * t.strides[d] * kItemSize[t.handle.dtype];
+        return offset;
+      };
+      Offsets offsets{writes ? start(*target) : offset_of(other.get(), at), start(*x)};
+      for (const auto& index : indices)
+        if (index) offsets.push_back(offset_of(index.get(), in_joint));
+      if (writes) offsets.push_back(offset_of(other.get(), at));
+      expected.insert(offsets);
+    });
+    ASSERT_EQ(walk(storage.loop), expected) << axes;
+    ASSERT_EQ(storage.loop.count, static_cast<int64_t>(expected.size()));
+    const ToyTensor& indexed = writes ? *target : *x;
+    for (const bp_loop_index& index : storage.indices) {
+      ASSERT_EQ(index.size, sizes[static_cast<size_t>(index.axis)]);
+      ASSERT_EQ(index.stride, indexed.strides[static_cast<size_t>(index.axis)] * kItemSize[indexed.handle.dtype]);
+    }
+    const bp_loop& loop = storage.loop;
+    for (int32_t d = 0; d < loop.rank && loop.count; ++d) {
+      const bool is_joint = d >= loop.joint_first && d < loop.joint_first + loop.joint_rank;
+      bool moves = false;
+      for (const bp_loop_index& index : storage.indices) moves |= loop.strides[index.operand * loop.rank + d] != 0;
+      ASSERT_TRUE(is_joint || !moves);
+    }
+  }
 }
 
 std::set<int64_t> bytes_of(const ToyTensor& t) {

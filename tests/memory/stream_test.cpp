@@ -7,6 +7,10 @@
 #include <memory>
 #include <set>
 
+#include "backplane/abi/device_extensions.h"
+#include "backplane/features.hpp"
+#include "backplane/memory_kinds.hpp"
+#include "backplane/stream.hpp"
 #include "host_backend.hpp"
 #include "memory/device.hpp"
 #include "memory/stream.hpp"
@@ -176,12 +180,12 @@ TEST(Stream, AUseOnAnotherStreamWaitsOnce) {
   core::Stream& second = core::new_stream(d);
   Tensor x = doubled(lazy({1}));
   int before = device.stream_waits;
-  core::set_current_stream(d, second);
+  core::set_current_stream(d, &second);
   Tensor y = doubled(x);
   Tensor z = doubled(y);
   EXPECT_EQ(device.stream_waits, before + 1);
   EXPECT_EQ(values(z), (std::vector<double>{8}));
-  core::set_current_stream(d, first);
+  core::set_current_stream(d, &first);
   EXPECT_EQ(values(x), (std::vector<double>{2}));
 }
 
@@ -195,10 +199,10 @@ TEST(Stream, FreedMemoryIsReusedAtOnceOnItsOwnStreamOnly) {
     Tensor y = doubled(x);
     block = y.get()->dl.data;
   }
-  core::set_current_stream(d, other);
+  core::set_current_stream(d, &other);
   Tensor far = empty(x.shape(), BP_FLOAT64, lazy_backend());
   EXPECT_NE(far.get()->dl.data, block) << "its last use has not completed";
-  core::set_current_stream(d, own);
+  core::set_current_stream(d, &own);
   Tensor near = empty(x.shape(), BP_FLOAT64, lazy_backend());
   EXPECT_EQ(near.get()->dl.data, block);
   core::synchronize(d);
@@ -275,6 +279,92 @@ TEST(Stream, TheHostWaitsForSharedMemoryBeforeItTouchesIt) {
   Tensor later = from_host(others, shape, {}, BP_FLOAT64, unified);
   EXPECT_EQ(later.get()->dl.data, block);
   EXPECT_EQ(values(later), (std::vector<double>{7, 7, 7}));
+}
+
+// ---- what a backend without extensions gives
+
+template <class F>
+std::string refusal(F f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), BP_ERROR_NOT_IMPLEMENTED) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Stream, WhatTheBackendDoesNotOfferIsRefusedByName) {
+  const bp_device id = lazy_backend();
+  const Tensor x = lazy({1});
+  const backplane::Stream stream(id);
+  EXPECT_NE(refusal([&] { stream.record().elapsed(stream.record()); }).find("\"time\""), std::string::npos);
+  EXPECT_NE(refusal([&] { backplane::Stream::from_handle(id, &device); }).find("\"streams\""), std::string::npos);
+  EXPECT_NE(refusal([&] { Recording recording(id); }).find("\"capture\""), std::string::npos);
+  EXPECT_NE(refusal([&] { pin(x, id); }).find("\"pinned\""), std::string::npos);
+  EXPECT_NE(refusal([&] { reset_device(id); }).find("\"reset\""), std::string::npos);
+  EXPECT_NE(refusal([&] { empty_in("fast", {}, BP_FLOAT64, id); }).find("\"memory\""), std::string::npos);
+  EXPECT_THROW(backplane::Stream(id, 1), Error);
+  EXPECT_TRUE(memory_kinds(id).empty());
+  EXPECT_FALSE(has_feature(id, "capture"));
+  EXPECT_TRUE(has_feature(id, "f16"));
+}
+
+TEST(Stream, ACompletionRunsInALaterWaitWhereTheBackendDoesNotSay) {
+  const backplane::Stream stream(lazy_backend());
+  int done = 0;
+  const StreamScope scope(stream);
+  Tensor y = doubled(lazy({1}));
+  stream.on_complete([&] { ++done; });
+  EXPECT_FALSE(stream.query());
+  EXPECT_EQ(done, 0);
+  stream.synchronize();
+  EXPECT_EQ(done, 1);
+  EXPECT_TRUE(stream.query());
+}
+
+TEST(Stream, DevicesThatAreNoPeersCopyInPiecesThroughTheHost) {
+  bp_device other = lazy_backend();
+  other.ordinal = 1;
+  const int64_t shape[] = {1 << 20};  // two pieces
+  std::vector<double> numbers(1 << 20);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i) + 0.5;
+  Tensor x = from_host(numbers.data(), shape, {}, BP_FLOAT64, lazy_backend());
+  Tensor there = to_device(doubled(x), other);
+  for (double& number : numbers) number *= 2;
+  EXPECT_EQ(there.device().ordinal, 1);
+  EXPECT_EQ(values(there), numbers);
+}
+
+TEST(Stream, AStreamIsLentAndGivenBack) {
+  core::Device& d = core::device_at(lazy_backend());
+  { const backplane::Stream first(lazy_backend()); }
+  const size_t streams = d.streams.size();
+  for (int i = 0; i < 2000; ++i) backplane::Stream again(lazy_backend());
+  EXPECT_EQ(d.streams.size(), streams);
+}
+
+// Its slot `stamp` is missing.
+const void* half_an_extension(void*, const char* name, uint32_t) {
+  static const bp_extension_time kTime{BP_HEADER(bp_extension_time), nullptr, nullptr, nullptr};
+  return std::strcmp(name, BP_EXTENSION_TIME) == 0 ? &kTime : nullptr;
+}
+
+TEST(Stream, AnExtensionWithoutItsSlotsIsRefused) {
+  lazy_backend();
+  auto* record = new bp_plugin_record;
+  record->name = "halved";
+  record->index = 4;
+  bp_backend_def backend = definition();
+  backend.name = "halved";
+  backend.extension = half_an_extension;
+  ASSERT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
+  try {
+    parse_device("halved");
+    FAIL() << "half an extension was taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("must fill stamp"), std::string::npos) << error.what();
+  }
 }
 
 // The last test: it kills the device.

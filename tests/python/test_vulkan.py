@@ -152,9 +152,45 @@ def test_an_elementwise_op_of_the_registry_is_a_kernel(vulkan, entry):
     assert (counts.kernels, counts.decompositions) == (1, 0)
 
 
-def test_what_it_does_not_compute_says_so(vulkan):
-    with pytest.raises(NotImplementedError, match="vulkan"):
-        bp.cumsum(bp.ones(3, device=vulkan), 0)
+def test_an_error_in_data_names_the_op_and_leaves_the_device_usable(vulkan):
+    x = bp.asarray([4, 5, 6], device=vulkan)
+    with pytest.raises(bp.DataError, match=r"index.*found index 9 along axis 0, expected one in \[-3, 3\)"):
+        bp.take(x, bp.asarray([0, 9], device=vulkan)).numpy()
+    with pytest.raises(bp.DataError, match="floor_divide.*an integer divisor is 0"):
+        (x // bp.asarray([1, 0, 2], device=vulkan)).numpy()
+    assert (x + 1).tolist() == [5, 6, 7]
+
+
+HALVES = (bp.float16, bp.bfloat16)
+
+
+@pytest.mark.parametrize("dtype", [bp.bool, bp.int8, bp.uint64, bp.float16, bp.bfloat16, bp.float64, bp.complex64], ids=str)
+def test_reductions_scans_and_sorts_over_sizes(vulkan, dtype):
+    """Sizes about the shaders' runs, workgroups and slices."""
+    ops = [bp.sum, lambda x: bp.cumsum(x, 0, dtype=dtype if dtype == bp.complex64 else bp.float64)]
+    if dtype != bp.complex64:
+        ops += [bp.max, bp.argmin, lambda x: bp.argsort(x, descending=True)]
+    for size in (1, 7, 8, 9, 255, 257, 5000, 70000):
+        host = bp.asarray(RNG.integers(0, 2 if size > 999 or dtype == bp.bool else 100, size)).astype(dtype)
+        x = host.to(vulkan)
+        for op in ops:
+            found, expected = (op(t).to("cpu").astype(bp.complex128).numpy() for t in (x, host))
+            np.testing.assert_allclose(found, expected, rtol=1e-2 if dtype in HALVES else 1e-5)
+
+
+def test_what_meets_at_one_place_is_added_in_order(vulkan):
+    places, values = RNG.integers(0, 5, 3000), _normal(3000, 3)
+
+    def put(device):
+        arrays = (bp.asarray(array, device=device) for array in (places, values))
+        return bp.ops.bp.index_put(bp.zeros((5, 3), device=device), [next(arrays)], next(arrays), accumulate=True).numpy()
+
+    np.testing.assert_array_equal(put(vulkan), put("cpu"))
+
+
+def test_random_numbers_are_the_cpus(vulkan):
+    x, y = (bp.rand(1001, generator=bp.Generator(7), device=device) for device in (vulkan, "cpu"))
+    np.testing.assert_array_equal(x.numpy(), y.numpy())
 
 
 def test_it_is_listed(vulkan):

@@ -13,7 +13,7 @@ ABI = "dispatcher/abi/"
 PUBLIC = "dispatcher/include/"
 # From the lowest: each may include those before it. What is above puts itself into the tables of what is below.
 LAYERS = ("record", "memory", "registry", "call", "levels", "tape", "grad", "jvp", "batch", "functions", "graph",
-          "trace", "loader", "checked")
+          "control", "trace", "loader", "checked")
 INSIDE = tuple(f"dispatcher/{layer}/" for layer in LAYERS)
 
 # Folder -> what of this tree its files may include, besides files of the folder itself.

@@ -1,131 +1,201 @@
-// Every op of the registry from one or two float32 to a float32, over the core's loop descriptor: any strides,
-// broadcasting included.
-//
-// The shader walks four dimensions; a loop of more is recorded as one dispatch per position of the outer ones.
-#include <algorithm>
-#include <array>
-#include <cstdlib>
+// Every op of the registry that takes one or two elements and gives one, over the core's loop descriptor: any strides,
+// broadcasting included. What each does to an element codegen has written into the lists that are walked here and in
+// shaders/elementwise.comp; an op costs no line.
+#include <cstring>
+#include <map>
 
-#include "kernels/families.hpp"
+#include "backplane/scalar.hpp"
+#include "kernels/kernels.hpp"
 
 namespace backplane::vulkan {
 namespace {
 
-constexpr int32_t kInner = 4;
-constexpr int32_t kWord = 4;                 // bytes
-constexpr int64_t kMaxElements = 1ll << 30;  // the shader counts in 32 bits
-constexpr uint32_t kGroupSize = 256, kMaxGroups = 65535;
+// The lists of a dtype, as the shader numbers them.
+enum List : uint8_t { kUnarySame, kBinarySame, kUnaryBool, kBinaryBool, kUnaryReal, kBinaryComplex };
 
-// As in kernels/elementwise.comp.
-struct Push {
-  std::array<uint64_t, 3> address{};
-  uint32_t count = 1;
-  uint32_t unused = 0;
-  std::array<uint32_t, kInner> sizes{1, 1, 1, 1};
-  std::array<std::array<uint32_t, kInner>, 3> strides{};
-  std::array<uint32_t, kInner> starts{};
+struct Elementwise {
+  bp_dtype_mask dtypes = 0;
+  bool in_place = true;
+  std::array<Shader, BP_DTYPE_COUNT> shaders{};
 };
-static_assert(sizeof(Push) == 112 && sizeof(Push) <= kPushBytes);
+using Table = std::map<std::string, Elementwise>;
 
+// What an integer y is refused for, as the registry's ops do.
+uint8_t refused(const char* op, bp_dtype dtype) {
+  if (!(BP_MASK_INTEGER & BP_DTYPE_BIT(dtype))) return 0;
+  for (const char* divides : {"floor_divide", "remainder", "fmod"})
+    if (std::strcmp(op, divides) == 0) return static_cast<uint8_t>(FaultKind::kDivisorZero);
+  return std::strcmp(op, "pow") == 0 ? static_cast<uint8_t>(FaultKind::kNegativeExponent) : 0;
+}
+
+// One list of the registry's, for the dtypes that are computed by it.
+struct Functions {
+  Module module;
+  List list;
+  std::vector<bp_dtype> dtypes;
+};
+
+void add(Table& table, const char* op, const Functions& functions, uint8_t number) {
+  Elementwise& row = table[std::string("bp::") + op];
+  const bool same = functions.list == kUnarySame || functions.list == kBinarySame;
+  row.in_place = row.in_place && same;
+  for (const bp_dtype dtype : functions.dtypes) {
+    const auto option = static_cast<uint8_t>(functions.list | refused(op, dtype) << 3);
+    row.dtypes |= BP_DTYPE_BIT(dtype);
+    row.shaders[dtype] = {functions.module, {number, static_cast<uint8_t>(dtype), 0, option}};
+  }
+}
+
+#define BACKPLANE_ROW(op, function, number) add(table, #op, functions, number);
+#define BACKPLANE_LIST(list, name, rows, ...)                                   \
+  {                                                                             \
+    static_assert(rows##_COUNT <= 256, "8 bits hold a function's number");      \
+    const Functions functions{Module::elementwise_##name, list, {__VA_ARGS__}}; \
+    rows(BACKPLANE_ROW)                                                         \
+  }
+#define BACKPLANE_SAME(name, ...)                                                \
+  BACKPLANE_LIST(kUnarySame, name, BP_SCALAR_UNARY_##name##_##name, __VA_ARGS__) \
+  BACKPLANE_LIST(kBinarySame, name, BP_SCALAR_BINARY_##name##_##name, __VA_ARGS__)
+#define BACKPLANE_NUMBERS(name, ...)                                           \
+  BACKPLANE_SAME(name, __VA_ARGS__)                                            \
+  BACKPLANE_LIST(kUnaryBool, name, BP_SCALAR_UNARY_##name##_bool, __VA_ARGS__) \
+  BACKPLANE_LIST(kBinaryBool, name, BP_SCALAR_BINARY_##name##_bool, __VA_ARGS__)
+
+Table make_table() {
+  Table table;
+  BACKPLANE_SAME(bool, BP_BOOL);
+  BACKPLANE_NUMBERS(int8, BP_INT8);
+  BACKPLANE_NUMBERS(int16, BP_INT16);
+  BACKPLANE_NUMBERS(int32, BP_INT32);
+  BACKPLANE_NUMBERS(int64, BP_INT64);
+  BACKPLANE_NUMBERS(uint8, BP_UINT8);
+  BACKPLANE_NUMBERS(uint16, BP_UINT16);
+  BACKPLANE_NUMBERS(uint32, BP_UINT32);
+  BACKPLANE_NUMBERS(uint64, BP_UINT64);
+  BACKPLANE_NUMBERS(float32, BP_FLOAT16, BP_BFLOAT16, BP_FLOAT32);
+  BACKPLANE_NUMBERS(float64, BP_FLOAT64);
+  BACKPLANE_NUMBERS(complex64, BP_COMPLEX64);
+  BACKPLANE_NUMBERS(complex128, BP_COMPLEX128);
+  BACKPLANE_LIST(kBinaryComplex, float32, BP_SCALAR_BINARY_float32_complex64, BP_FLOAT32);
+  BACKPLANE_LIST(kBinaryComplex, float64, BP_SCALAR_BINARY_float64_complex128, BP_FLOAT64);
+  BACKPLANE_LIST(kUnaryReal, complex64, BP_SCALAR_UNARY_complex64_float32, BP_COMPLEX64);
+  BACKPLANE_LIST(kUnaryReal, complex128, BP_SCALAR_UNARY_complex128_float64, BP_COMPLEX128);
+  return table;
+}
+
+// The operands of an elementwise call, outputs first, and the loop over them.
 struct Loop {
-  int32_t rank = 1;
-  int32_t n_operands = 0;
-  const int64_t* sizes = nullptr;
-  const int64_t* strides = nullptr;
-  std::array<uint64_t, 3> first{};  // addresses of the first elements
-
-  int64_t stride(int32_t operand, int32_t d) const { return strides[operand * rank + d]; }
+  Push push;
+  std::array<Range, 4> ranges;
+  size_t operands = 0;
 };
 
-// Sets the innermost dimensions of one operand; those that run backward are counted from the lowest address.
-void set_operand(Push& push, const Loop& loop, int32_t operand, const char* op_name) {
-  const auto o = static_cast<size_t>(operand);
-  int64_t start = 0, reach = 0;
-  for (int32_t d = 0; d < std::min(loop.rank, kInner); ++d) {
-    const int32_t from = loop.rank - 1 - d;
-    const int64_t words = loop.stride(operand, from) / kWord;
-    push.strides[o][static_cast<size_t>(d)] = static_cast<uint32_t>(words);  // modulo 2^32, as the shader adds
-    if (words < 0) start -= words * (loop.sizes[from] - 1);
-    reach += std::abs(words) * (loop.sizes[from] - 1);
+void add_operand(Loop& loop, const Call& call, const bp_value& value, bp_dtype number_dtype) {
+  const size_t k = loop.operands++;
+  if (value.tag == BP_TAG_TENSOR) {
+    const Operand operand = call.operand(*value.u.t);
+    loop.push.at[k] = operand.data;
+    loop.ranges[k] = operand.range();
+  } else {
+    loop.push.at[k] = call.stage_number(value, number_dtype);
+    loop.push.n[2] |= 1u << k;
   }
-  BP_CHECK(reach < (1ll << 32), VALUE, op_name, ": found operand ", operand, " spread over ", reach,
-           " elements, expected fewer than 2^32; copy it first");
-  push.starts[o] = static_cast<uint32_t>(start);
-  push.address[o] = loop.first[o] - static_cast<uint64_t>(start) * kWord;
 }
 
-void dispatch_loop(Stream& stream, Shader shader, const Loop& loop, const char* op_name) {
-  Push push;
-  int64_t outer = 1, inner = 1;
-  for (int32_t d = 0; d < loop.rank; ++d) (d < loop.rank - kInner ? outer : inner) *= loop.sizes[d];
-  for (int32_t d = 0; d < std::min(loop.rank, kInner); ++d)
-    push.sizes[static_cast<size_t>(d)] = static_cast<uint32_t>(loop.sizes[loop.rank - 1 - d]);
-  push.count = static_cast<uint32_t>(inner);
-  for (int32_t o = 0; o < loop.n_operands; ++o) set_operand(push, loop, o, op_name);
-  const auto groups = std::min((push.count + kGroupSize - 1) / kGroupSize, kMaxGroups);
-  for (int64_t i = 0; i < outer; ++i) {
-    Push at = push;
-    int64_t rest = i;
-    for (int32_t d = loop.rank - kInner - 1; d >= 0; --d) {
-      const int64_t index = rest % loop.sizes[d];
-      rest /= loop.sizes[d];
-      for (int32_t o = 0; o < loop.n_operands; ++o)
-        at.address[static_cast<size_t>(o)] += static_cast<uint64_t>(index * loop.stride(o, d));
+void set_rows(Loop& loop, const Call& call, const bp_loop& source, std::span<const int64_t> items) {
+  std::array<int32_t, 64 * 5> rows;
+  const size_t width = loop.operands + 1;
+  const auto rank = static_cast<size_t>(source.rank);
+  for (size_t d = 0; d < rank; ++d) {
+    int32_t* row = rows.data() + (rank - 1 - d) * width;
+    row[0] = narrow(source.sizes[d], call.op_name());
+    for (size_t k = 0; k < loop.operands; ++k) {
+      const int64_t stride = source.strides[k * rank + d] / items[k];
+      narrow(stride * (source.sizes[d] - 1), call.op_name());
+      row[k + 1] = static_cast<int32_t>(stride);
     }
-    stream.dispatch(shader, &at, sizeof(at), groups);
   }
+  loop.push.n[1] = static_cast<uint32_t>(rank);
+  loop.push.dims = call.stage(std::as_bytes(std::span(rows.data(), rank * width)));
 }
 
-void run(Shader shader, plugin::Context call, std::span<bp_tensor* const> operands) {
-  if (operands[0]->nbytes == 0) return;
-  Device& device = call.registered<Backend>()->device(call.frame->ordinal);
-  std::lock_guard lock(device.mutex);
+// `first`: the dtype of a number in the first argument. False: there is nothing to do.
+bool make_loop(Loop& loop, const Call& call, size_t inputs, bp_dtype first) {
+  const bp_tensor& out = *call.outs()[0].u.t;
+  if (out.nbytes == 0) return false;
+  loop.push = call.push();
+  std::array<int64_t, 4> items{plugin::kItemSize[out.dtype]};
+  add_operand(loop, call, call.outs()[0], out.dtype);
+  for (size_t i = 0; i < inputs; ++i) {
+    const bp_value& value = call.value(i);
+    const bp_dtype dtype = i == 0 ? first : call.compute();
+    items[i + 1] = plugin::kItemSize[value.tag == BP_TAG_TENSOR ? value.u.t->dtype : dtype];
+    add_operand(loop, call, value, dtype);
+  }
+  loop.push.n[0] =
+      static_cast<uint32_t>(call.loop() ? call.loop()->count : static_cast<int64_t>(out.nbytes) / items[0]);
+  if (call.loop() && call.loop()->rank > 0) set_rows(loop, call, *call.loop(), items);
+  return true;
+}
+
+void dispatch(const Call& call, const Loop& loop, const Shader& shader) {
+  call.stream().dispatch(shader, loop.push, groups_for(loop.push.n[0]), {loop.ranges.data(), 1},
+                         {loop.ranges.data() + 1, loop.operands - 1});
+}
+
+void elementwise(const Call& call) {
+  Shader shader = call.registered<Elementwise>().shaders[call.compute()];
   Loop loop;
-  loop.n_operands = static_cast<int32_t>(operands.size());
-  for (size_t o = 0; o < operands.size(); ++o)
-    loop.first[o] =
-        device.block(operands[o]->dl.data, operands[o]->dl.byte_offset, kWord).address + operands[o]->dl.byte_offset;
-  const int64_t flat_size = static_cast<int64_t>(operands[0]->nbytes / kWord);
-  constexpr int64_t kFlatStrides[] = {kWord, kWord, kWord}, kOneElement[] = {1}, kNoStrides[] = {0, 0, 0};
-  loop.sizes = &flat_size;
-  loop.strides = kFlatStrides;
-  if (const bp_loop* given = call.frame->loop; given && given->rank > 0) {
-    loop.rank = given->rank;
-    loop.sizes = given->sizes;
-    loop.strides = given->strides;
-  } else if (given) {
-    loop.sizes = kOneElement;
-    loop.strides = kNoStrides;
-  }
-  dispatch_loop(as_stream(call.frame->stream), shader, loop, call.op_name());
+  const size_t inputs = shader.constants[3] & 1 ? 2 : 1;  // lists of odd numbers are binary
+  if (!make_loop(loop, call, inputs, call.compute())) return;
+  shader.constants[2] = static_cast<uint8_t>(call.outs()[0].u.t->dtype);
+  dispatch(call, loop, shader);
 }
 
-using In = plugin::ConstTensor<float>;
-using Out = plugin::MutTensor<float>;
+void where(const Call& call) {
+  Loop loop;
+  if (make_loop(loop, call, 3, BP_BOOL))
+    dispatch(call, loop, {Module::where, {0, static_cast<uint8_t>(call.compute()), 0, 0}});
+}
 
-template <Shader kShader>
-void unary(plugin::Context call, In x, Out out) {
-  bp_tensor* const operands[] = {out.handle(), x.handle()};
-  run(kShader, call, operands);
+void copy(const Call& call) {
+  Loop loop;
+  if (!make_loop(loop, call, 1, call.compute())) return;
+  const uint64_t size = call.outs()[0].u.t->nbytes;
+  if (loop.push.n[1] > 0) return dispatch(call, loop, {Module::move, {0, static_cast<uint8_t>(call.compute()), 0, 0}});
+  const Device& device = call.stream().device();
+  call.stream().copy(device.place(loop.push.at[0], size), device.place(loop.push.at[1], size), size);
 }
-template <Shader kShader>
-void binary(plugin::Context call, In x, In y, Out out) {
-  bp_tensor* const operands[] = {out.handle(), x.handle(), y.handle()};
-  run(kShader, call, operands);
+
+void cast(const Call& call) {
+  Loop loop;
+  if (!make_loop(loop, call, 1, call.compute())) return;
+  const bp_dtype in = call.compute(), out = call.outs()[0].u.t->dtype;
+  const bp_dtype_mask wide = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
+  const bool doubles = (wide & (BP_DTYPE_BIT(in) | BP_DTYPE_BIT(out))) != 0;
+  dispatch(
+      call, loop,
+      {doubles ? Module::cast_float64 : Module::cast, {0, static_cast<uint8_t>(in), static_cast<uint8_t>(out), 0}});
 }
+
+constexpr uint32_t kLoopFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES;
+constexpr Row kRows[] = {
+    {"bp::copy", kernel<copy>, BP_MASK_ANY, BP_KERNEL_LOOP},
+    {"bp::where", kernel<where>, BP_MASK_ANY, kLoopFlags | BP_KERNEL_INPLACE},
+    {"bp::cast", kernel<cast>, BP_MASK_ANY, kLoopFlags},
+};
+
 }  // namespace
 
-void register_elementwise(plugin::Registrar& registrar, Backend& backend) {
-  const auto row = [&](const char* op, bp_kernel_fn fn) {
-    registrar.kernel(BP_KERNEL(op, "vulkan", fn, .dtypes = BP_DTYPE_BIT(BP_FLOAT32),
-                               .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE, .context = &backend,
-                               .offset_alignment = kWord, .max_elements = kMaxElements));
-  };
-#define BACKPLANE_UNARY(op, function, number) row("bp::" #op, plugin::kernel<unary<Shader::op>>);
-#define BACKPLANE_BINARY(op, function, number) row("bp::" #op, plugin::kernel<binary<Shader::op>>);
-  BP_SCALAR_UNARY_float32_float32(BACKPLANE_UNARY) BP_SCALAR_BINARY_float32_float32(BACKPLANE_BINARY)
-#undef BACKPLANE_UNARY
-#undef BACKPLANE_BINARY
+void register_elementwise(const plugin::Registrar& registrar, Backend& backend) {
+  register_rows(registrar, kRows, __FILE__);
+  const auto table = std::make_shared<Table>(make_table());
+  backend.keep(table);
+  table->erase("bp::copy");  // by its bits, above
+  for (auto& [op, row] : *table)
+    registrar.kernel(BP_KERNEL(op.c_str(), "vulkan", kernel<elementwise>, .dtypes = row.dtypes,
+                               .flags = kLoopFlags | (row.in_place ? uint32_t{BP_KERNEL_INPLACE} : 0u), .context = &row,
+                               .max_elements = kMaxElements));
 }
 
 }  // namespace backplane::vulkan

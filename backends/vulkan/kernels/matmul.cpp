@@ -1,75 +1,69 @@
-// Matrix products of float32: one dispatch of the tiled shader per matrix of the result's batch.
-#include <algorithm>
-
-#include "kernels/families.hpp"
+// Products of matrices over the last two axes, the others broadcast; any strides.
+#include "kernels/kernels.hpp"
 
 namespace backplane::vulkan {
 namespace {
 
-constexpr int64_t kTile = 16, kMaxGroups = 65535;
-constexpr int64_t kMaxElements = 1ll << 30;  // the shader counts in 32 bits
+// An operand as matrices: a vector is a row on the left and a column on the right, and neither axis is in the result.
+struct Matrices {
+  Operand batch;  // the axes before the matrices'
+  int64_t rows, columns, row_stride, column_stride;
 
-// As in kernels/matmul.comp.
-struct Push {
-  uint64_t result, x, y;
-  uint32_t rows, inner, columns, tiles;
+  Matrices(Operand operand, bool as_row, bool as_column) {
+    Sizes &shape = operand.shape, &strides = operand.strides;
+    if (as_row) {
+      shape.insert(shape.end() - (as_column ? 0 : 1), 1);
+      strides.insert(strides.end() - (as_column ? 0 : 1), 0);
+    }
+    if (as_column) {
+      shape.push_back(1);
+      strides.push_back(0);
+    }
+    const size_t rank = shape.size();
+    rows = shape[rank - 2];
+    columns = shape[rank - 1];
+    row_stride = strides[rank - 2];
+    column_stride = strides[rank - 1];
+    batch = std::move(operand);
+    batch.shape.resize(rank - 2);
+    batch.strides.resize(rank - 2);
+  }
 };
-static_assert(sizeof(Push) == 40);
 
-// Which matrix of an operand meets matrix `i` of the result: the batch axes are aligned at their end and broadcast.
-int64_t matrix_of(int64_t i, std::span<const int64_t> result, std::span<const int64_t> operand) {
-  int64_t index = 0, step = 1;
-  for (size_t d = 0; d < operand.size(); ++d) {
-    const int64_t size = operand[operand.size() - 1 - d], across = result[result.size() - 1 - d];
-    index += size == 1 ? 0 : i % across * step;
-    i /= across;
-    step *= size;
-  }
-  return index;
+// Sides of the tiles that shaders/matmul.comp was compiled with.
+constexpr int64_t tile_of(Class c) { return c == Class::kComplex64 || c == Class::kComplex128 ? 32 : 64; }
+
+void matmul(const Call& call) {
+  const Operand left = call.input(0), right = call.input(1), result = call.output(0);
+  if (result.count() == 0) return;
+  const bool row = left.ndim() == 1, column = right.ndim() == 1;
+  const Matrices x(left, row, false), y(right, false, column), out(result, row, column);
+  const Sizes x_strides = broadcast_strides(x.batch, out.batch.shape);
+  const Sizes y_strides = broadcast_strides(y.batch, out.batch.shape);
+  Rows rows;
+  rows.add(out.batch.shape, {&out.batch.strides, &x_strides, &y_strides});
+  const auto n = [](int64_t value) { return static_cast<uint32_t>(value); };
+  Push push = call.push();
+  push.at = {result.data, left.data, right.data};
+  push.dims = call.stage(rows);
+  push.n = {n(out.rows),        n(x.columns),      n(out.columns),       n(out.batch.count()),
+            rows.rank(),        n(out.row_stride), n(out.column_stride), n(x.row_stride),
+            n(x.column_stride), n(y.row_stride),   n(y.column_stride)};
+  const Class c = class_of(call.compute());
+  const Shader shader{module_of(Module::matmul_float32, c),
+                      {0, static_cast<uint8_t>(call.compute()), static_cast<uint8_t>(result.dtype), 0}};
+  const int64_t side = tile_of(c);
+  const int64_t tiles = ((out.rows + side - 1) / side) * ((out.columns + side - 1) / side) * out.batch.count();
+  call.dispatch(shader, push, static_cast<uint32_t>(std::min<int64_t>(tiles, kMaxGroups)), {result.range()},
+                {left.range(), right.range()});
 }
 
-std::span<const int64_t> batch_axes(std::span<const int64_t> shape, size_t matrix_axes) {
-  return shape.first(shape.size() - std::min(shape.size(), matrix_axes));
-}
-
-void matmul(plugin::Context call, plugin::ConstTensor<float> x, plugin::ConstTensor<float> y,
-            plugin::MutTensor<float> out) {
-  if (out.size() == 0) return;
-  const bool row = x.ndim() == 1, column = y.ndim() == 1;  // a vector is a row on the left, a column on the right
-  const int64_t rows = row ? 1 : x.shape(x.ndim() - 2), inner = x.shape(x.ndim() - 1);
-  const int64_t columns = column ? 1 : y.shape(y.ndim() - 1);
-  const auto batch = batch_axes(out.shape(), (row ? 0u : 1u) + (column ? 0u : 1u));
-
-  Device& device = call.registered<Backend>()->device(call.frame->ordinal);
-  std::lock_guard lock(device.mutex);
-  const auto address = [&](const bp_tensor& tensor) {
-    return device.block(tensor.dl.data, tensor.dl.byte_offset, tensor.nbytes).address + tensor.dl.byte_offset;
-  };
-  // Without inner elements nothing is read, and the operands may have no memory.
-  const uint64_t result = address(*out.handle());
-  const uint64_t left = inner == 0 ? result : address(*x.handle()), right = inner == 0 ? result : address(*y.handle());
-  const int64_t tiles = ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
-  constexpr int64_t kItem = sizeof(float);
-  for (int64_t i = 0; i < out.size() / (rows * columns); ++i) {
-    const int64_t a = matrix_of(i, batch, batch_axes(x.shape(), 2)) * rows * inner;
-    const int64_t b = matrix_of(i, batch, batch_axes(y.shape(), 2)) * inner * columns;
-    const Push push{result + static_cast<uint64_t>(i * rows * columns * kItem),
-                    left + static_cast<uint64_t>(a * kItem),
-                    right + static_cast<uint64_t>(b * kItem),
-                    static_cast<uint32_t>(rows),
-                    static_cast<uint32_t>(inner),
-                    static_cast<uint32_t>(columns),
-                    static_cast<uint32_t>(tiles)};
-    as_stream(call.frame->stream)
-        .dispatch(Shader::kMatmul, &push, sizeof(push), static_cast<uint32_t>(std::min(tiles, kMaxGroups)));
-  }
-}
+constexpr Row kRows[] = {
+    {"bp::matmul", kernel<matmul>, BP_MASK_FLOATING | BP_MASK_INTEGER | BP_MASK_COMPLEX, BP_KERNEL_STRIDED},
+};
 
 }  // namespace
 
-void register_matmul(plugin::Registrar& registrar, Backend& backend) {
-  registrar.kernel(BP_KERNEL("bp::matmul", "vulkan", plugin::kernel<matmul>, .dtypes = BP_DTYPE_BIT(BP_FLOAT32),
-                             .context = &backend, .offset_alignment = sizeof(float), .max_elements = kMaxElements));
-}
+void register_matmul(const plugin::Registrar& registrar, Backend&) { register_rows(registrar, kRows, __FILE__); }
 
 }  // namespace backplane::vulkan

@@ -29,13 +29,15 @@ class Backend {
 
   // How many devices can serve; where there are none, `reason` says why.
   int32_t count(std::string& reason);
-  VkPhysicalDevice physical(int32_t ordinal);  // throws Error(BP_ERROR_VALUE)
-  Device& device(int32_t ordinal);             // likewise; starts it
+  VkPhysicalDevice physical(int32_t ordinal);                           // throws Error(BP_ERROR_VALUE)
+  Device& device(int32_t ordinal);                                      // likewise; starts it
+  void keep(std::shared_ptr<void> table) { kept_ = std::move(table); }  // what rows of kernels point into
 
  private:
   void start();
 
   const bp_host* host_;
+  std::shared_ptr<void> kept_;
   std::mutex mutex_;  // guards what follows
   bool started_ = false;
   std::string reason_;

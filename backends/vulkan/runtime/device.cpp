@@ -1,7 +1,6 @@
-// Making a logical device, and its memory; see device.hpp.
+// Making a logical device; see device.hpp. Its memory is in memory.cpp.
 #include "runtime/device.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "runtime/check.hpp"
@@ -10,7 +9,6 @@ namespace backplane::vulkan {
 namespace {
 
 constexpr uint32_t kNoFamily = UINT32_MAX;
-constexpr uint32_t kGroupSize = 256;  // of the shaders
 
 uint32_t compute_family(VkPhysicalDevice physical) {
   uint32_t count = 0;
@@ -22,48 +20,108 @@ uint32_t compute_family(VkPhysicalDevice physical) {
   return kNoFamily;
 }
 
+// The features of a device, in the chain that Vulkan asks for.
+struct Features {
+  VkPhysicalDeviceFeatures2 base{};
+  VkPhysicalDeviceVulkan11Features in11{};
+  VkPhysicalDeviceVulkan12Features in12{};
+
+  Features() {
+    base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    in11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    in12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    base.pNext = &in11;
+    in11.pNext = &in12;
+  }
+  Features(const Features&) = delete;
+};
+
+struct Need {
+  const char* name;
+  VkBool32& (*of)(Features&);
+};
+
+// Without these no kernel runs; float64 is beyond them.
+#define BACKPLANE_NEED(part, name)                               \
+  {                                                              \
+#name, [](Features & f) -> VkBool32& { return f.part.name; } \
+  }
+constexpr Need kNeeds[] = {
+    BACKPLANE_NEED(in12, timelineSemaphore),
+    BACKPLANE_NEED(in12, bufferDeviceAddress),
+    BACKPLANE_NEED(base.features, shaderInt64),
+    BACKPLANE_NEED(base.features, shaderInt16),
+    BACKPLANE_NEED(in12, shaderInt8),
+    BACKPLANE_NEED(in11, storageBuffer16BitAccess),
+    BACKPLANE_NEED(in12, storageBuffer8BitAccess),
+};
+#undef BACKPLANE_NEED
+
+bool is_unified(VkPhysicalDevice physical) {
+  VkPhysicalDeviceProperties properties;
+  vkGetPhysicalDeviceProperties(physical, &properties);
+  return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+         properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+bool offers_float64(VkPhysicalDevice physical) {
+  VkPhysicalDeviceFeatures features;
+  vkGetPhysicalDeviceFeatures(physical, &features);
+  return features.shaderFloat64;
+}
+
+VkDevice make_device(VkPhysicalDevice physical, uint32_t family, bool float64) {
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue{};
+  queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queue.queueFamilyIndex = family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  Features features;
+  for (const Need& need : kNeeds) need.of(features) = VK_TRUE;
+  features.base.features.shaderFloat64 = float64;
+  VkDeviceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.pNext = &features.base;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  VkDevice device = VK_NULL_HANDLE;
+  check(vkCreateDevice(physical, &info, nullptr, &device), "vkCreateDevice");
+  return device;
+}
+
 }  // namespace
 
 std::string Device::shortcoming(VkPhysicalDevice physical) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical, &properties);
-  if (properties.apiVersion < VK_API_VERSION_1_2) return "it offers less than Vulkan 1.2";
-  if (compute_family(physical) == kNoFamily) return "it has no compute queue";
+  const std::string name = properties.deviceName;
+  if (properties.apiVersion < VK_API_VERSION_1_2) return name + " offers less than Vulkan 1.2";
+  if (compute_family(physical) == kNoFamily) return name + " has no compute queue";
   if (properties.limits.maxComputeWorkGroupInvocations < kGroupSize ||
       properties.limits.maxComputeWorkGroupSize[0] < kGroupSize)
-    return "its workgroups are smaller than 256";
-  VkPhysicalDeviceVulkan12Features offered{};
-  offered.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  VkPhysicalDeviceFeatures2 features{};
-  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  features.pNext = &offered;
-  vkGetPhysicalDeviceFeatures2(physical, &features);
-  if (!offered.timelineSemaphore) return "it lacks timelineSemaphore";
-  if (!offered.bufferDeviceAddress) return "it lacks bufferDeviceAddress";
+    return name + " has workgroups smaller than 256";
+  Features offered;
+  vkGetPhysicalDeviceFeatures2(physical, &offered.base);
+  for (const Need& need : kNeeds)
+    if (!need.of(offered)) return name + " lacks " + need.name;
   return {};
 }
 
-Device::Device(VkPhysicalDevice physical) : physical_(physical), family_(compute_family(physical)) {
+bp_dtype_mask Device::lacks(VkPhysicalDevice physical) {
+  return offers_float64(physical) ? 0 : BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
+}
+
+Device::Device(VkPhysicalDevice physical)
+    : physical_(physical),
+      family_(compute_family(physical)),
+      float64_(offers_float64(physical)),
+      unified_(is_unified(physical)) {
   vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
-  const float priority = 1;
-  VkDeviceQueueCreateInfo queue{};
-  queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
-  queue.queueFamilyIndex = family_;
-  queue.queueCount = 1;
-  queue.pQueuePriorities = &priority;
-  VkPhysicalDeviceVulkan12Features features{};
-  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  features.timelineSemaphore = VK_TRUE;
-  features.bufferDeviceAddress = VK_TRUE;
-  VkDeviceCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-  info.pNext = &features;
-  info.queueCreateInfoCount = 1;
-  info.pQueueCreateInfos = &queue;
-  check(vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
+  device_ = make_device(physical, family_, float64_);
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   try {
-    layout_ = make_layout();
+    pipelines_ = std::make_unique<Pipelines>(physical, device_);
   } catch (...) {
     release();
     throw;
@@ -73,104 +131,17 @@ Device::Device(VkPhysicalDevice physical) : physical_(physical), family_(compute
 Device::~Device() { release(); }
 
 void Device::release() noexcept {
-  for (const auto& [buffer, block] : blocks_) destroy(block);
-  for (VkPipeline pipeline : pipelines_) vkDestroyPipeline(device_, pipeline, nullptr);
-  vkDestroyPipelineLayout(device_, layout_, nullptr);
+  for (const auto& [address, block] : blocks_) destroy(block);
+  pipelines_.reset();
   vkDestroyDevice(device_, nullptr);
 }
 
-uint64_t Device::total_memory(VkPhysicalDevice physical) {
-  VkPhysicalDeviceMemoryProperties memory;
-  vkGetPhysicalDeviceMemoryProperties(physical, &memory);
-  uint64_t largest = 0;
-  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i)
-    if (memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-      largest = std::max<uint64_t>(largest, memory.memoryHeaps[i].size);
-  return largest;
-}
-
-uint32_t Device::memory_type(uint32_t allowed, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked) const {
-  for (const VkMemoryPropertyFlags wanted : {needed | liked, needed})
-    for (uint32_t i = 0; i < memory_.memoryTypeCount; ++i)
-      if ((allowed >> i & 1) && (memory_.memoryTypes[i].propertyFlags & wanted) == wanted) return i;
-  ::backplane::detail::fail(BP_ERROR_DEVICE, "vulkan: the device has no memory of the kind needed (flags ", needed,
-                            ")");
-}
-
-void Device::bind_memory(Block& block, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked, bool addressed) {
-  VkMemoryRequirements requirements;
-  vkGetBufferMemoryRequirements(device_, block.buffer, &requirements);
-  VkMemoryAllocateFlagsInfo flags{};
-  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  info.pNext = addressed ? &flags : nullptr;
-  info.allocationSize = requirements.size;
-  info.memoryTypeIndex = memory_type(requirements.memoryTypeBits, needed, liked);
-  check(vkAllocateMemory(device_, &info, nullptr, &block.memory), "vkAllocateMemory");
-  check(vkBindBufferMemory(device_, block.buffer, block.memory, 0), "vkBindBufferMemory");
-  if (needed & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)
-    check(vkMapMemory(device_, block.memory, 0, VK_WHOLE_SIZE, 0, &block.mapped), "vkMapMemory");
-  if (!addressed) return;
-  VkBufferDeviceAddressInfo address{};
-  address.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  address.buffer = block.buffer;
-  block.address = vkGetBufferDeviceAddress(device_, &address);
-}
-
-Block Device::make_block(uint64_t size, VkBufferUsageFlags usage, VkMemoryPropertyFlags needed,
-                         VkMemoryPropertyFlags liked) {
-  Block block;
-  block.size = (size + 3) / 4 * 4;  // kernels write whole words, and vkCmdFillBuffer takes multiples of 4
-  VkBufferCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  info.size = block.size;
-  info.usage = usage | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
-  check(vkCreateBuffer(device_, &info, nullptr, &block.buffer), "vkCreateBuffer");
-  try {
-    bind_memory(block, needed, liked, (usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT) != 0);
-  } catch (...) {
-    destroy(block);
-    throw;
-  }
-  return block;
-}
-
-VkBuffer Device::allocate(uint64_t size) {
-  const Block block = make_block(size, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
-                                 0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-  blocks_.emplace(block.buffer, block);
-  use_.in_use += block.size;
-  use_.peak = std::max(use_.peak, use_.in_use);
-  return block.buffer;
-}
-
-void Device::deallocate(VkBuffer buffer) {
-  const auto found = blocks_.find(buffer);
-  BP_CHECK(found != blocks_.end(), VALUE, "vulkan: deallocate: ", buffer, " is no block of this device");
-  use_.in_use -= found->second.size;
-  destroy(found->second);
-  blocks_.erase(found);
-}
-
-const Block& Device::block(const void* data, uint64_t offset, uint64_t size) const {
-  const auto found = blocks_.find(reinterpret_cast<VkBuffer>(const_cast<void*>(data)));
-  BP_CHECK(found != blocks_.end(), VALUE, "vulkan: ", data, " is no block of this device");
-  BP_CHECK(offset <= found->second.size && size <= found->second.size - offset, VALUE, "vulkan: bytes ", offset, " to ",
-           offset + size, " lie outside a block of ", found->second.size, " bytes");
-  return found->second;
-}
-
-Block Device::make_staging(uint64_t size) {
-  return make_block(size, 0, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-                    VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
-}
-
-void Device::destroy(const Block& block) {
-  vkDestroyBuffer(device_, block.buffer, nullptr);
-  vkFreeMemory(device_, block.memory, nullptr);
+VkPipeline Device::pipeline(const Shader& shader) {
+  std::lock_guard lock(mutex);
+  bool made = false;
+  const VkPipeline pipeline = pipelines_->get(shader, made);
+  if (made) ++counts.objects;
+  return pipeline;
 }
 
 }  // namespace backplane::vulkan

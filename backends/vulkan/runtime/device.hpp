@@ -1,44 +1,50 @@
 // One logical device: its queue, its memory and the pipelines of the kernels.
 //
-// A block's name, which the host keeps as `data`, is its VkBuffer, so that a kernel of another plugin can use it as it
-// is. Kernels reach memory by 64-bit address (bufferDeviceAddress), so byte offsets need no alignment beyond the
-// element's. Owns all that it makes. `mutex` guards the queue, the blocks and every stream's open batch; waits happen
-// outside it.
+// A block's name, which the host keeps as `data`, is its 64-bit device address (bufferDeviceAddress), so the host may
+// cut blocks into parts, and kernels add byte offsets themselves. Owns all that it makes. `mutex` guards the queue, the
+// blocks and the pipelines; waits happen outside it.
 #pragma once
 
 #include <vulkan/vulkan.h>
 
+#include <atomic>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
-#include "backplane/scalar.hpp"
+#include "backplane/plugin/dtype.hpp"
+#include "runtime/pipelines.hpp"
 
 namespace backplane::vulkan {
 
-// The kernels' pipelines, by number; the elementwise ones first, in the order in which elementwise.comp counts them:
-// every op of the registry from one or two float32 to a float32.
-#define BACKPLANE_NAME(op, function, number) op,
-enum class Shader : uint32_t {
-  BP_SCALAR_UNARY_float32_float32(BACKPLANE_NAME) BP_SCALAR_BINARY_float32_float32(BACKPLANE_NAME) kMatmul,
-  kCount
-};
-#undef BACKPLANE_NAME
-
-inline constexpr uint32_t kPushBytes = 128;  // what every Vulkan device offers
+inline constexpr uint32_t kGroupSize = 256;       // invocations of a workgroup, in every shader
+inline constexpr uint32_t kMaxGroups = 65535;     // along one dimension, on every device
+inline constexpr int64_t kMaxElements = 1 << 30;  // the shaders count in 32 bits
 
 struct Block {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceMemory memory = VK_NULL_HANDLE;
   VkDeviceAddress address = 0;
   uint64_t size = 0;
-  void* mapped = nullptr;  // of staging blocks
+  char* mapped = nullptr;  // where the host reaches it
 };
 
-struct MemoryUse {
-  uint64_t in_use = 0;
-  uint64_t peak = 0;
+// A part of a block, as copy commands name it.
+struct Place {
+  VkBuffer buffer;
+  uint64_t offset;
+  uint64_t address;
+  char* mapped;
+};
+
+// What has been made and sent so far; `./dev bench vulkan` prints the differences.
+struct Counts {
+  std::atomic<uint64_t> submissions{0};
+  std::atomic<uint64_t> commands{0};
+  std::atomic<uint64_t> barriers{0};
+  std::atomic<uint64_t> objects{0};  // buffers, pipelines, command buffers
 };
 
 class Device {
@@ -51,41 +57,48 @@ class Device {
   // Why a physical device cannot serve; empty: it can.
   static std::string shortcoming(VkPhysicalDevice physical);
   static uint64_t total_memory(VkPhysicalDevice physical);
+  // Dtypes whose arithmetic it does not offer.
+  static bp_dtype_mask lacks(VkPhysicalDevice physical);
 
   VkPhysicalDevice physical() const { return physical_; }
   VkDevice handle() const { return device_; }
   VkQueue queue() const { return queue_; }
   uint32_t queue_family() const { return family_; }
-  VkPipelineLayout layout() const { return layout_; }
+  bool has_float64() const { return float64_; }
 
-  // Under the mutex. A pipeline is made when it is first asked for: there are some dozens.
-  VkPipeline pipeline(Shader shader);
-  VkBuffer allocate(uint64_t size);
-  void deallocate(VkBuffer buffer);
-  // The block that holds bytes [offset, offset + size); throws Error(BP_ERROR_VALUE) where they do not lie in one.
-  const Block& block(const void* data, uint64_t offset, uint64_t size) const;
+  VkPipelineLayout layout() const { return pipelines_->layout(); }
+  VkPipeline pipeline(const Shader& shader);  // takes the mutex
+
+  // Take the mutex.
+  uint64_t allocate(uint64_t size);
+  void deallocate(uint64_t address);
+  Place place(uint64_t address, uint64_t size) const;  // throws Error(BP_ERROR_VALUE) where they do not lie in a block
+  uint64_t reserved() const { return reserved_; }
+  uint64_t peak() const { return peak_; }  // of reserved
+
+  // Memory that the host writes and kernels read; its owner destroys it.
   Block make_staging(uint64_t size);
   void destroy(const Block& block);
-  MemoryUse memory_use() const { return use_; }
 
   mutable std::mutex mutex;
+  Counts counts;
 
  private:
-  Block make_block(uint64_t size, VkBufferUsageFlags usage, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked);
-  void bind_memory(Block& block, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked, bool addressed);
+  Block make_block(uint64_t size, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked);
+  void bind_memory(Block& block, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked);
   uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked) const;
-  VkPipelineLayout make_layout() const;
   void release() noexcept;
 
   const VkPhysicalDevice physical_;
   VkPhysicalDeviceMemoryProperties memory_{};
   uint32_t family_ = 0;
+  bool float64_ = false;
+  bool unified_ = false;  // the host reaches the device's memory as fast as its own
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
-  VkPipelineLayout layout_ = VK_NULL_HANDLE;
-  VkPipeline pipelines_[static_cast<uint32_t>(Shader::kCount)] = {};
-  std::unordered_map<VkBuffer, Block> blocks_;
-  MemoryUse use_;
+  std::unique_ptr<Pipelines> pipelines_;
+  std::map<uint64_t, Block> blocks_;  // by address
+  std::atomic<uint64_t> reserved_{0}, peak_{0};
 };
 
 }  // namespace backplane::vulkan

@@ -1,68 +1,159 @@
-// The kernels' pipelines: two shaders, one of them specialised per elementwise op.
+// Pipelines and their file; see pipelines.hpp.
 //
-// All share one layout: no descriptors, kPushBytes of push constants that hold addresses, sizes and strides.
+// The file is backplane/vulkan-<device and driver>.cache in $XDG_CACHE_HOME or ~/.cache; BACKPLANE_VULKAN_CACHE names
+// another folder, or, empty, asks for none. Its head must be this device's and this driver's (Vulkan 1.2, "Pipeline
+// Cache Header"), else it is passed over and replaced.
+#include "runtime/pipelines.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <vector>
+
 #include "runtime/check.hpp"
-#include "runtime/device.hpp"
 
 namespace backplane::vulkan {
 namespace {
 
-constexpr uint32_t kElementwise[] =
-#include "elementwise.spv.inc"
-    ;
-constexpr uint32_t kMatmul[] =
-#include "matmul.spv.inc"
-    ;
+struct Words {
+  const uint32_t* data;
+  size_t bytes;
+};
 
-template <size_t N>
-VkShaderModule make_module(VkDevice device, const uint32_t (&words)[N]) {
-  VkShaderModuleCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  info.codeSize = sizeof(words);
-  info.pCode = words;
-  VkShaderModule module = VK_NULL_HANDLE;
-  check(vkCreateShaderModule(device, &info, nullptr, &module), "vkCreateShaderModule");
-  return module;
-}
+#include "shader_words.inc"
 
-// `function` is the shader's specialisation constant 0, for those that have one.
-VkResult make_pipeline(VkDevice device, VkPipelineLayout layout, VkShaderModule module, const uint32_t* function,
-                       VkPipeline* pipeline) {
-  const VkSpecializationMapEntry entry{0, 0, sizeof(uint32_t)};
-  const VkSpecializationInfo special{1, &entry, sizeof(uint32_t), function};
-  VkComputePipelineCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  info.stage.module = module;
-  info.stage.pName = "main";
-  info.stage.pSpecializationInfo = function ? &special : nullptr;
-  info.layout = layout;
-  return vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &info, nullptr, pipeline);
-}
+constexpr Words kWords[] = {
+#define BACKPLANE_SHADER(name) {k_##name, sizeof(k_##name)},
+#include "shader_list.inc"
+#undef BACKPLANE_SHADER
+};
 
-}  // namespace
-
-VkPipelineLayout Device::make_layout() const {
+VkPipelineLayout make_layout(VkDevice device) {
   const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
   VkPipelineLayoutCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   info.pushConstantRangeCount = 1;
   info.pPushConstantRanges = &range;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  check(vkCreatePipelineLayout(device_, &info, nullptr, &layout), "vkCreatePipelineLayout");
+  check(vkCreatePipelineLayout(device, &info, nullptr, &layout), "vkCreatePipelineLayout");
   return layout;
 }
 
-VkPipeline Device::pipeline(Shader shader) {
-  const auto number = static_cast<uint32_t>(shader);
-  VkPipeline& pipeline = pipelines_[number];
+std::filesystem::path cache_folder() {
+  if (const char* named = std::getenv("BACKPLANE_VULKAN_CACHE")) return named;
+  if (const char* caches = std::getenv("XDG_CACHE_HOME"); caches && *caches)
+    return std::filesystem::path(caches) / "backplane";
+  const char* home = std::getenv("HOME");
+  return home && *home ? std::filesystem::path(home) / ".cache" / "backplane" : std::filesystem::path();
+}
+
+std::string cache_file(const VkPhysicalDeviceProperties& properties) {
+  const std::filesystem::path folder = cache_folder();
+  if (folder.empty()) return {};
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string name = "vulkan-";
+  for (const uint8_t byte : properties.pipelineCacheUUID) {
+    name += kDigits[byte >> 4];
+    name += kDigits[byte & 15];
+  }
+  return folder /
+         (name + "-" + std::to_string(properties.vendorID) + "-" + std::to_string(properties.deviceID) + ".cache");
+}
+
+bool is_of(std::span<const char> bytes, const VkPhysicalDeviceProperties& properties) {
+  VkPipelineCacheHeaderVersionOne header{};
+  if (bytes.size() < sizeof(header)) return false;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == properties.vendorID &&
+         header.deviceID == properties.deviceID &&
+         std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
+}
+
+}  // namespace
+
+Pipelines::Pipelines(VkPhysicalDevice physical, VkDevice device) : device_(device), layout_(make_layout(device)) {
+  read_cache(physical);
+}
+
+Pipelines::~Pipelines() {
+  if (grown_) write_cache();
+  for (const auto& [key, pipeline] : pipelines_) vkDestroyPipeline(device_, pipeline, nullptr);
+  for (VkShaderModule module : modules_) vkDestroyShaderModule(device_, module, nullptr);
+  vkDestroyPipelineCache(device_, cache_, nullptr);
+  vkDestroyPipelineLayout(device_, layout_, nullptr);
+}
+
+void Pipelines::read_cache(VkPhysicalDevice physical) {
+  VkPhysicalDeviceProperties properties;
+  vkGetPhysicalDeviceProperties(physical, &properties);
+  file_ = cache_file(properties);
+  std::vector<char> bytes;
+  if (std::ifstream in(file_, std::ios::binary); !file_.empty() && in)
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  VkPipelineCacheCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+  if (is_of(bytes, properties)) {
+    info.initialDataSize = bytes.size();
+    info.pInitialData = bytes.data();
+  }
+  // Without a cache pipelines are made all the same.
+  if (vkCreatePipelineCache(device_, &info, nullptr, &cache_) != VK_SUCCESS) cache_ = VK_NULL_HANDLE;
+}
+
+// Beside the file and then over it, so that another process never reads half of one. A file that cannot be written
+// costs time at the next start and nothing else.
+void Pipelines::write_cache() noexcept try {
+  size_t size = 0;
+  if (file_.empty() || !cache_ || vkGetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS) return;
+  std::vector<char> bytes(size);
+  if (vkGetPipelineCacheData(device_, cache_, &size, bytes.data()) != VK_SUCCESS) return;
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), failed);
+  const std::string beside = file_ + "." + std::to_string(getpid());
+  std::ofstream out(beside, std::ios::binary);
+  out.write(bytes.data(), static_cast<std::streamsize>(size));
+  out.close();
+  if (out.good()) std::filesystem::rename(beside, file_, failed);
+  std::filesystem::remove(beside, failed);
+} catch (const std::exception&) {
+}
+
+VkShaderModule Pipelines::module(Module module) {
+  const auto number = static_cast<size_t>(module);
+  if (modules_[number]) return modules_[number];
+  VkShaderModuleCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  info.codeSize = kWords[number].bytes;
+  info.pCode = kWords[number].data;
+  check(vkCreateShaderModule(device_, &info, nullptr, &modules_[number]), "vkCreateShaderModule");
+  return modules_[number];
+}
+
+VkPipeline Pipelines::get(const Shader& shader, bool& made) {
+  VkPipeline& pipeline = pipelines_[shader.key()];
   if (pipeline != VK_NULL_HANDLE) return pipeline;
-  const bool elementwise = shader < Shader::kMatmul;
-  const VkShaderModule module = elementwise ? make_module(device_, kElementwise) : make_module(device_, kMatmul);
-  const VkResult result = make_pipeline(device_, layout_, module, elementwise ? &number : nullptr, &pipeline);
-  vkDestroyShaderModule(device_, module, nullptr);
-  check(result, "vkCreateComputePipelines");
+  std::array<uint32_t, 4> values{};
+  std::array<VkSpecializationMapEntry, 4> entries{};
+  for (uint32_t i = 0; i < 4; ++i) {
+    values[i] = shader.constants[i];
+    entries[i] = {i, i * uint32_t{sizeof(uint32_t)}, sizeof(uint32_t)};
+  }
+  const VkSpecializationInfo special{4, entries.data(), sizeof(values), values.data()};
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module(shader.module);
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &special;
+  info.layout = layout_;
+  check(vkCreateComputePipelines(device_, cache_, 1, &info, nullptr, &pipeline), "vkCreateComputePipelines");
+  made = grown_ = true;
   return pipeline;
 }
 

@@ -1,6 +1,7 @@
-// Batches, their submission and their end; see stream.hpp.
+// Batches, their submission and their end; see stream.hpp. Copies to and from the host are in transfer.cpp.
 #include "runtime/stream.hpp"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -10,8 +11,8 @@ namespace backplane::vulkan {
 namespace {
 
 // A batch of this much is submitted before the host flushes, so that the device works while more is recorded.
-constexpr uint32_t kCommandsPerBatch = 128;
-constexpr uint64_t kStagedPerBatch = 64ull << 20;  // bytes
+constexpr uint32_t kCommandsPerBatch = 256;
+constexpr uint64_t kStagedPerBatch = 16ull << 20;  // bytes
 
 constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 
@@ -36,42 +37,62 @@ void wait_timeline(VkDevice device, VkSemaphore semaphore, uint64_t value) {
   check(vkWaitSemaphores(device, &info, UINT64_MAX), "vkWaitSemaphores");
 }
 
-void barrier(VkCommandBuffer commands, VkPipelineStageFlags to, VkAccessFlags reads) {
+uint64_t value_of(VkDevice device, VkSemaphore semaphore) {
+  uint64_t value = 0;
+  check(vkGetSemaphoreCounterValue(device, semaphore, &value), "vkGetSemaphoreCounterValue");
+  return value;
+}
+
+void barrier(VkCommandBuffer commands, VkPipelineStageFlags to, VkAccessFlags accesses) {
   VkMemoryBarrier memory{};
   memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  memory.dstAccessMask = reads;
+  memory.dstAccessMask = accesses;
   vkCmdPipelineBarrier(commands, kStages, to, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+void full_barrier(VkCommandBuffer commands) {
+  barrier(commands, kStages,
+          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+              VK_ACCESS_TRANSFER_WRITE_BIT);
 }
 
 }  // namespace
 
-Stream::Stream(Device& device) : device_(device) {
-  VkCommandPoolCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-  info.queueFamilyIndex = device.queue_family();
-  check(vkCreateCommandPool(device.handle(), &info, nullptr, &pool_), "vkCreateCommandPool");
+Stream::Stream(Device& device) : device_(device), arena_(device) {
   try {
-    tickets_ = make_timeline(device.handle());
-    batches_ = make_timeline(device.handle());
+    make_objects();
   } catch (...) {
     release();
     throw;
   }
 }
 
+void Stream::make_objects() {
+  VkCommandPoolCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  info.queueFamilyIndex = device_.queue_family();
+  check(vkCreateCommandPool(device_.handle(), &info, nullptr, &pool_), "vkCreateCommandPool");
+  tickets_ = make_timeline(device_.handle());
+  batches_ = make_timeline(device_.handle());
+  fault_block_ = device_.make_staging(sizeof(Fault));
+  std::memset(fault_block_.mapped, 0, sizeof(Fault));
+}
+
 Stream::~Stream() {
   // The whole queue, not this stream's last batch: Mesa's submission thread still touches the semaphores of a batch,
   // awaited ones included, after it has signalled them. A lost device fails here and has ended all its work.
-  (void)vkQueueWaitIdle(device_.queue());
+  {
+    std::lock_guard lock(device_.mutex);
+    (void)vkQueueWaitIdle(device_.queue());
+  }
   release();
 }
 
 void Stream::release() noexcept {
-  for (const Batch& batch : submitted_)
-    for (const Block& block : batch.staging) device_.destroy(block);
-  for (const Block& block : open_.staging) device_.destroy(block);
+  for (const Batch& batch : submitted_) arena_.give_back(batch.staging);
+  if (fault_block_.buffer) device_.destroy(fault_block_);
   vkDestroySemaphore(device_.handle(), batches_, nullptr);
   vkDestroySemaphore(device_.handle(), tickets_, nullptr);
   vkDestroyCommandPool(device_.handle(), pool_, nullptr);
@@ -89,6 +110,7 @@ VkCommandBuffer Stream::open() {
     info.commandBufferCount = 1;
     check(vkAllocateCommandBuffers(device_.handle(), &info, &commands), "vkAllocateCommandBuffers");
     free_.push_back(commands);
+    ++device_.counts.objects;
   }
   commands = free_.back();
   VkCommandBufferBeginInfo begin{};
@@ -99,50 +121,47 @@ VkCommandBuffer Stream::open() {
   return open_.commands = commands;
 }
 
+VkCommandBuffer Stream::behind_hazards(std::span<const Range> writes, std::span<const Range> reads) {
+  const VkCommandBuffer commands = open();
+  if (hazards_.note(writes, reads)) {
+    full_barrier(commands);
+    ++device_.counts.barriers;
+  }
+  ++commands_;
+  ++device_.counts.commands;
+  return commands;
+}
+
 VkCommandBuffer Stream::record() {
   const VkCommandBuffer commands = open();
-  barrier(commands, kStages,
-          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-              VK_ACCESS_TRANSFER_WRITE_BIT);
+  full_barrier(commands);
+  hazards_.note_unknown();
   ++commands_;
   return commands;
 }
 
-void Stream::dispatch(Shader shader, const void* push, uint32_t push_bytes, uint32_t groups) {
+Place Stream::stage(uint64_t size) {
+  open();
+  open_.staged_bytes += size;
+  staged_bytes_ += size;
+  return arena_.take(size);
+}
+
+void Stream::dispatch(const Shader& shader, const Push& push, uint32_t groups, std::span<const Range> writes,
+                      std::span<const Range> reads) {
   const VkPipeline pipeline = device_.pipeline(shader);
-  const VkCommandBuffer commands = record();
+  const VkCommandBuffer commands = behind_hazards(writes, reads);
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-  vkCmdPushConstants(commands, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
+  vkCmdPushConstants(commands, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), &push);
   vkCmdDispatch(commands, groups, 1, 1);
   submit_if_large();
 }
 
-void Stream::upload(const Block& target, uint64_t offset, const void* source, uint64_t size) {
-  open();
-  open_.staging.reserve(open_.staging.size() + 1);  // so that the block has an owner at once
-  const Block staging = device_.make_staging(size);
-  open_.staging.push_back(staging);
-  std::memcpy(staging.mapped, source, size);
-  const VkBufferCopy region{0, offset, size};
-  vkCmdCopyBuffer(record(), staging.buffer, target.buffer, 1, &region);
-  staged_bytes_ += size;
+void Stream::copy(const Place& target, const Place& source, uint64_t size) {
+  const Range write{target.address, target.address + size}, read{source.address, source.address + size};
+  const VkBufferCopy region{source.offset, target.offset, size};
+  vkCmdCopyBuffer(behind_hazards({&write, 1}, {&read, 1}), source.buffer, target.buffer, 1, &region);
   submit_if_large();
-}
-
-void Stream::copy(const Block& target, uint64_t target_offset, const Block& source, uint64_t source_offset,
-                  uint64_t size) {
-  const VkBufferCopy region{source_offset, target_offset, size};
-  vkCmdCopyBuffer(record(), source.buffer, target.buffer, 1, &region);
-  submit_if_large();
-}
-
-uint64_t Stream::download(const Block& staging, const Block& source, uint64_t offset, uint64_t size) {
-  const VkBufferCopy region{offset, 0, size};
-  const VkCommandBuffer commands = record();
-  vkCmdCopyBuffer(commands, source.buffer, staging.buffer, 1, &region);
-  barrier(commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  submit(0);
-  return batch_;
 }
 
 void Stream::flush(uint64_t ticket) {
@@ -157,12 +176,17 @@ void Stream::wait_behind(const Stream& other, uint64_t ticket) {
 }
 
 void Stream::submit_if_large() {
-  if (commands_ >= kCommandsPerBatch || staged_bytes_ >= kStagedPerBatch) submit(0);
+  if (commands_ >= kCommandsPerBatch || open_.staged_bytes >= kStagedPerBatch) submit(0);
 }
+
+void Stream::host_barrier() { barrier(open(), VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT); }
 
 // With a ticket, signals it: a signal waits for all that was submitted to the queue before it.
 void Stream::submit(uint64_t ticket) {
-  if (open_.commands) check(vkEndCommandBuffer(open_.commands), "vkEndCommandBuffer");
+  if (open_.commands) {
+    host_barrier();  // for the fault, and for memory that the host reads directly
+    check(vkEndCommandBuffer(open_.commands), "vkEndCommandBuffer");
+  }
   std::vector<VkSemaphore> wait_semaphores;
   std::vector<uint64_t> wait_values;
   for (const Wait& wait : waits_) {
@@ -188,32 +212,48 @@ void Stream::submit(uint64_t ticket) {
   info.pCommandBuffers = &open_.commands;
   info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
   info.pSignalSemaphores = signals;
-  const VkResult result = vkQueueSubmit(device_.queue(), 1, &info, VK_NULL_HANDLE);
+  VkResult result;
+  {
+    std::lock_guard lock(device_.mutex);
+    result = vkQueueSubmit(device_.queue(), 1, &info, VK_NULL_HANDLE);
+  }
   // Whatever the cause: what was recorded will not run, and tickets behind it would never complete.
   BP_CHECK(result == VK_SUCCESS, DEVICE_LOST, "vulkan: vkQueueSubmit gave ", result_name(result));
+  ++device_.counts.submissions;
   open_.number = ++batch_;
+  open_.staging = arena_.retire();
   if (ticket) signalled_ = ticket;
   submitted_.push_back(std::exchange(open_, {}));
   waits_.clear();
   commands_ = 0;
-  staged_bytes_ = 0;
 }
 
 void Stream::recycle() {
-  uint64_t done = 0;
-  check(vkGetSemaphoreCounterValue(device_.handle(), batches_, &done), "vkGetSemaphoreCounterValue");
+  const uint64_t done = value_of(device_.handle(), batches_);
   while (!submitted_.empty() && submitted_.front().number <= done) {
-    for (const Block& block : submitted_.front().staging) device_.destroy(block);
+    arena_.give_back(submitted_.front().staging);
+    staged_bytes_ -= submitted_.front().staged_bytes;
     if (submitted_.front().commands) free_.push_back(submitted_.front().commands);
     submitted_.pop_front();
   }
 }
 
-uint64_t Stream::completed() const {
-  uint64_t ticket = 0;
-  check(vkGetSemaphoreCounterValue(device_.handle(), tickets_, &ticket), "vkGetSemaphoreCounterValue");
-  return ticket;
+// Has everything that was put on this stream ended, with nothing to wait for?
+bool Stream::idle() {
+  if (open_.commands || !waits_.empty()) return false;
+  recycle();
+  return submitted_.empty();
 }
+
+std::optional<Fault> Stream::fault(bool take) {
+  Fault found;
+  std::memcpy(&found, fault_block_.mapped, sizeof(found));
+  if (!found.taken) return std::nullopt;
+  if (take) std::memset(fault_block_.mapped, 0, sizeof(Fault));
+  return found;
+}
+
+uint64_t Stream::completed() const { return value_of(device_.handle(), tickets_); }
 
 void Stream::wait_ticket(uint64_t ticket) const { wait_timeline(device_.handle(), tickets_, ticket); }
 

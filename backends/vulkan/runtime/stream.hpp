@@ -1,17 +1,32 @@
-// One stream: work is recorded into an open batch (a command buffer), which is submitted when the host flushes.
+// One stream: work is recorded into an open batch (a command buffer), which is submitted when the host flushes, or once
+// it is large.
 //
 // Two timeline semaphores: `tickets` holds the host's tickets, signalled by flush alone; `batches` counts submissions
-// and says when a command buffer and its staging memory are free again. Each command is preceded by a barrier against
-// all earlier ones. All functions are called under Device::mutex, except those that say otherwise.
+// and says when a command buffer and its staging memory are free again. A barrier stands before a command that depends
+// on one before it. The host serialises calls on a stream, but for those that say otherwise.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include "runtime/device.hpp"
+#include "runtime/arena.hpp"
+#include "runtime/fault.hpp"
+#include "runtime/hazards.hpp"
 
 namespace backplane::vulkan {
+
+// The kernels' push constants; see shaders/call.glsl.
+struct Push {
+  std::array<uint64_t, 4> at{};  // operands: addresses, or a number's bits
+  uint64_t dims = 0;             // address of what Stream::stage holds
+  uint64_t fault = 0;            // address of the stream's Fault
+  uint64_t ticket = 0;
+  std::array<uint32_t, 18> n{};
+};
+static_assert(sizeof(Push) == kPushBytes);
 
 class Stream {
  public:
@@ -20,51 +35,65 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // The open batch, behind a barrier: what is recorded next sees all that was recorded before.
+  Device& device() const { return device_; }
+  // Host memory that commands of the open batch may use, of Arena::kLargest bytes at most.
+  Place stage(uint64_t size);
+  void dispatch(const Shader& shader, const Push& push, uint32_t groups, std::span<const Range> writes,
+                std::span<const Range> reads);
+  void copy(const Place& target, const Place& source, uint64_t size);
+  void upload(const Place& target, const char* source, uint64_t size);
+  void download(char* target, const Place& source, uint64_t size);  // returns when the bytes have arrived
+  // The open batch, behind a barrier, for commands of others.
   VkCommandBuffer record();
-  void dispatch(Shader shader, const void* push, uint32_t push_bytes, uint32_t groups);
-  void upload(const Block& target, uint64_t offset, const void* source, uint64_t size);
-  void copy(const Block& target, uint64_t target_offset, const Block& source, uint64_t source_offset, uint64_t size);
-  // Records a copy to staging memory, submits it, and gives the batch to wait for; `staging` is then the caller's.
-  uint64_t download(const Block& staging, const Block& source, uint64_t offset, uint64_t size);
 
   void flush(uint64_t ticket);
   void wait_behind(const Stream& other, uint64_t ticket);
 
-  // Any thread, without the mutex.
+  uint64_t fault_address() const { return fault_block_.address; }
+  // The oldest error of work that has ended, in the words of the kernels; takes it with `take`.
+  std::optional<Fault> fault(bool take);
+
+  // Any thread.
   uint64_t completed() const;
   void wait_ticket(uint64_t ticket) const;
-  void wait_batch(uint64_t batch) const;
-  VkSemaphore tickets() const { return tickets_; }
 
  private:
   struct Batch {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     uint64_t number = 0;
     std::vector<Block> staging;
+    uint64_t staged_bytes = 0;
   };
   struct Wait {
     VkSemaphore semaphore;
     uint64_t value;
   };
   VkCommandBuffer open();
+  VkCommandBuffer behind_hazards(std::span<const Range> writes, std::span<const Range> reads);
+  void host_barrier();
+  bool idle();
   void submit(uint64_t ticket);
   void submit_if_large();
   void recycle();
+  void wait_batch(uint64_t batch) const;
+  void make_objects();
   void release() noexcept;
 
   Device& device_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkSemaphore tickets_ = VK_NULL_HANDLE;
   VkSemaphore batches_ = VK_NULL_HANDLE;
+  Block fault_block_;
+  Arena arena_;
+  Hazards hazards_;
   Batch open_;
-  uint32_t commands_ = 0;      // in the open batch
-  uint64_t staged_bytes_ = 0;  // likewise
-  std::vector<Wait> waits_;    // of the open batch
+  uint32_t commands_ = 0;    // in the open batch
+  std::vector<Wait> waits_;  // of the open batch
   std::deque<Batch> submitted_;
+  uint64_t staged_bytes_ = 0;  // of submitted_ and open_
   std::vector<VkCommandBuffer> free_;
-  uint64_t batch_ = 0;      // the last submitted
-  uint64_t signalled_ = 0;  // the highest ticket submitted to be signalled
+  uint64_t batch_ = 0;                  // the last submitted
+  std::atomic<uint64_t> signalled_{0};  // the highest ticket submitted to be signalled
 };
 
 }  // namespace backplane::vulkan

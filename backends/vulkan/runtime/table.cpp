@@ -21,106 +21,78 @@ void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
   vkGetPhysicalDeviceProperties(physical, &found);
   std::snprintf(out->name, sizeof(out->name), "%.*s", static_cast<int>(sizeof(out->name)) - 1, found.deviceName);
   out->total_memory = Device::total_memory(physical);
-  out->alignment = 4;  // kernels address words of 32 bits
-  out->lacks = BP_MASK_ANY & ~BP_DTYPE_BIT(BP_FLOAT32);
-  out->dl_device_type = kDLVulkan;
+  out->alignment = 1;
+  out->lacks = Device::lacks(physical);
+  out->dl_device_type = kDLExtDev;  // what others hand over as kDLVulkan is a handle, not an address
 }
 
 void allocate(Backend& backend, int32_t ordinal, uint64_t size, void** data) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
-  *data = reinterpret_cast<void*>(device.allocate(size));
+  *data = reinterpret_cast<void*>(backend.device(ordinal).allocate(size));
 }
 
 void deallocate(Backend& backend, int32_t ordinal, void* data, uint64_t) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
-  device.deallocate(reinterpret_cast<VkBuffer>(data));
+  backend.device(ordinal).deallocate(reinterpret_cast<uint64_t>(data));
 }
 
 void copy_from_host(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset,
                     const void* src, uint64_t size) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
-  as_stream(stream).upload(device.block(dst, dst_offset, size), dst_offset, src, size);
+  const Place target = backend.device(ordinal).place(reinterpret_cast<uint64_t>(dst) + dst_offset, size);
+  as_stream(stream).upload(target, static_cast<const char*>(src), size);
 }
 
 void copy_to_host(Backend& backend, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
                   uint64_t size) {
-  Device& device = backend.device(ordinal);
-  std::unique_lock lock(device.mutex);
-  const Block& source = device.block(src, src_offset, size);
-  const Block staging = device.make_staging(size);
-  struct Owner {
-    Device& device;
-    std::unique_lock<std::mutex>& lock;
-    const Block& block;
-    ~Owner() {
-      if (!lock) lock.lock();
-      device.destroy(block);
-    }
-  } owner{device, lock, staging};
-  const uint64_t batch = as_stream(stream).download(staging, source, src_offset, size);
-  lock.unlock();
-  as_stream(stream).wait_batch(batch);
-  std::memcpy(dst, staging.mapped, size);
+  const Place source = backend.device(ordinal).place(reinterpret_cast<uint64_t>(src) + src_offset, size);
+  as_stream(stream).download(static_cast<char*>(dst), source, size);
 }
 
 void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset, void* src,
           uint64_t src_offset, uint64_t size) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
-  as_stream(stream).copy(device.block(dst, dst_offset, size), dst_offset, device.block(src, src_offset, size),
-                         src_offset, size);
+  const Device& device = backend.device(ordinal);
+  as_stream(stream).copy(device.place(reinterpret_cast<uint64_t>(dst) + dst_offset, size),
+                         device.place(reinterpret_cast<uint64_t>(src) + src_offset, size), size);
 }
 
 void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
-  *stream = reinterpret_cast<bp_stream*>(new Stream(device));
+  *stream = reinterpret_cast<bp_stream*>(new Stream(backend.device(ordinal)));
 }
 
-void BP_CALL stream_destroy(void* context, int32_t ordinal, bp_stream* stream) {
-  Device& device = static_cast<Backend*>(context)->device(ordinal);
-  std::lock_guard lock(device.mutex);
-  delete &as_stream(stream);
-}
+void BP_CALL stream_destroy(void*, int32_t, bp_stream* stream) { delete &as_stream(stream); }
 
-void flush(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
-  as_stream(stream).flush(ticket);
-}
+void flush(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { as_stream(stream).flush(ticket); }
 
 void completed(Backend&, int32_t, bp_stream* stream, uint64_t* ticket) { *ticket = as_stream(stream).completed(); }
 
-// The host has flushed the ticket.
-void wait(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { as_stream(stream).wait_ticket(ticket); }
+// The host has flushed the ticket; for who has not, waiting does, since nobody else would.
+bp_status wait(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket) {
+  as_stream(stream).flush(ticket);
+  as_stream(stream).wait_ticket(ticket);
+  const auto fault = as_stream(stream).fault(false);
+  if (!fault) return BP_OK;
+  backend.host()->set_error(BP_ERROR_DATA, message_of(*fault).c_str());
+  return BP_ERROR_DATA;
+}
 
-void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream* other, uint64_t ticket) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
+void stream_wait(Backend&, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
   as_stream(stream).wait_behind(as_stream(other), ticket);
 }
 
-// Vulkan reports failed work only by losing the device, which the failing wait itself reports.
-void deferred_error(Backend&, int32_t, bp_stream*, bp_deferred_error* out) {
-  out->ticket = 0;
-  out->code = BP_OK;
-  out->message[0] = 0;
+void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
+  const auto fault = as_stream(stream).fault(true);
+  out->ticket = fault ? fault->ticket : 0;
+  out->code = fault ? BP_ERROR_DATA : BP_OK;
+  std::snprintf(out->message, sizeof(out->message), "%s", fault ? message_of(*fault).c_str() : "");
 }
 
+// What tensors use of the blocks, the host's pool knows.
 void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
-  Device& device = backend.device(ordinal);
-  std::lock_guard lock(device.mutex);
-  const MemoryUse use = device.memory_use();
-  out->in_use = use.in_use;
-  out->peak = use.peak;
-  out->reserved = use.in_use;
+  const Device& device = backend.device(ordinal);
+  out->in_use = out->reserved = device.reserved();
+  out->peak = device.peak();
 }
 
 // The handles that another plugin's kernel needs. "VkCommandBuffer" is the stream's open batch, behind a barrier; a
-// tensor's `data` is its VkBuffer.
+// tensor's `data` is its storage's device address. "Counts" is the Counts of runtime/device.hpp.
 void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* kind, void** handle) {
   Device& device = backend.device(ordinal);
   const std::string_view wanted = kind;
@@ -133,12 +105,13 @@ void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* ki
   } else if (wanted == "VkQueue") {
     *handle = device.queue();
   } else if (wanted == "VkCommandBuffer" && stream) {
-    std::lock_guard lock(device.mutex);
     *handle = as_stream(stream).record();
+  } else if (wanted == "Counts") {
+    *handle = &device.counts;
   } else {
     ::backplane::detail::fail(BP_ERROR_VALUE, "vulkan: no native handle of kind \"", kind,
-                              "\"; there are VkInstance, VkPhysicalDevice, VkDevice, VkQueue and, of a stream, "
-                              "VkCommandBuffer");
+                              "\"; there are VkInstance, VkPhysicalDevice, VkDevice, VkQueue, Counts "
+                              "and, of a stream, VkCommandBuffer");
   }
 }
 
@@ -148,6 +121,7 @@ bp_backend_def Backend::table() {
   bp_backend_def def{};
   def.header = BP_HEADER(bp_backend_def);
   def.name = "vulkan";
+  def.flags = BP_BACKEND_ADDRESSABLE | BP_BACKEND_SUBALLOCATABLE;
   def.context = this;
   def.device_count = plugin::backend_slot<device_count>;
   def.properties = plugin::backend_slot<properties>;

@@ -19,6 +19,9 @@ struct PluginInfo {
   std::vector<std::string> ops;
   uint64_t leases = 0;
   std::string manifest;  // its path; "" where the plugin was loaded without one
+  // Backends ("acme") and functionality keys ("key:profile") that its kernel rows are for and that no plugin, loaded or
+  // found, brings: until one does, those rows are never called.
+  std::vector<std::string> waits_for;
 };
 
 // Loads the file now and registers what it brings, all of it or nothing.
@@ -29,6 +32,8 @@ BACKPLANE_API void unload_plugin(std::string_view name);
 BACKPLANE_API std::vector<PluginInfo> plugins();
 // Reads the manifests (*.backplane.json) of a folder; the files open when a device or op of theirs is first used.
 BACKPLANE_API void add_plugin_path(const std::string& folder);
+// As add_plugin_path; a folder that cannot be searched is no error, but stands in plugin_folders() with the reason.
+BACKPLANE_API void offer_plugin_path(const std::string& folder);
 // For the end of a program whose other threads may still be starting a plugin or a device: waits for that, since
 // libraries that are being opened while static objects end can hang a process; from then on the calling thread alone
 // starts any.
@@ -40,11 +45,14 @@ struct PluginFolder {
 };
 BACKPLANE_API std::vector<PluginFolder> plugin_folders();
 
-// What would keep a file from loading here (errors) or from serving others well (warnings). Opens it and asks for its
-// table; registers nothing.
+// What would keep a file from loading here (errors), from serving others well (warnings), or should be known of it
+// (notes). Unless it is loaded already, opens the file, registers it and takes that back.
+enum class LintLevel : uint8_t { kNote, kWarning, kError };
 struct LintFinding {
-  bool error;
-  std::string text;
+  LintLevel level;
+  std::string text;  // what was found, as a sentence about the file
+  std::string why;   // it matters; "" where the text says so
+  std::string fix;
 };
 BACKPLANE_API std::vector<LintFinding> lint_plugin(const std::string& path);
 

@@ -139,6 +139,11 @@ BACKPLANE_API std::vector<const char*> transforms_of(const Tensor& tensor);
 // The transform that differentiates the tensor, "grad" or "jvp", for which whatever is made of its data outside of ops
 // would be a constant; nullptr where there is none.
 BACKPLANE_API const char* differentiated_by(const Tensor& tensor);
+// Is a transform active on this thread?
+BACKPLANE_API bool transforms_active() noexcept;
+// Is every call of this thread written down or handled by a transform, whatever its arguments are, so that even what is
+// computed from plain tensors has no values to read?
+BACKPLANE_API bool every_call_taken() noexcept;
 // Is the tensor one of a transform (its data cannot be read directly)?
 BACKPLANE_API bool is_transformed(const Tensor& tensor);
 

@@ -27,7 +27,7 @@ struct Kernel {
   template <class T>
   static void run(Context call, ConstTensor<T> x, ConstTensor<T> y, double alpha, double beta, MutTensor<T> out) {
     const int64_t size = out.size(), strides[] = {sizeof(T), sizeof(T), sizeof(T)};
-    const bp_loop flat{BP_HEADER(bp_loop), 1, 3, size, &size, strides};
+    const bp_loop flat{BP_HEADER(bp_loop), 1, 3, size, &size, strides, nullptr, 0, 0, 0, 0};
     const bp_loop& loop = call.frame->loop != nullptr ? *call.frame->loop : flat;  // no loop: contiguous, one shape
     Axpby{alpha, beta}.run<T>(loop, 0, reinterpret_cast<char*>(out.data()), reinterpret_cast<const char*>(x.data()),
                               reinterpret_cast<const char*>(y.data()));

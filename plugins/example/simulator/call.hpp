@@ -56,7 +56,9 @@ class Call {
   Operand output(size_t result) const;
   char* scratch(uint64_t size) const;  // device memory until the work of this call has ended
 
-  // The frame's loop. Numbers are stored in the compute dtype; that of argument 0 in `first`, where one is given.
+  const bp_loop& frame_loop() const { return *frame_.loop; }
+  // The frame's loop with its operands. Numbers are stored in the compute dtype; that of argument 0 in `first`, where
+  // one is given.
   Loop loop(bp_dtype first = BP_DTYPE_NONE) const;
   void record(Queue::Work work) const;
 

@@ -60,11 +60,7 @@ void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket,
 }
 
 void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
-  Device& device = backend.device(ordinal);
-  auto made = std::make_shared<Queue>(device.lost);
-  std::lock_guard lock(device.mutex);
-  *stream = reinterpret_cast<bp_stream*>(made.get());
-  device.queues.emplace(made.get(), std::move(made));
+  *stream = reinterpret_cast<bp_stream*>(&backend.device(ordinal).add_queue(0));
 }
 
 void BP_CALL stream_destroy(void* context, int32_t ordinal, bp_stream* stream) {
@@ -107,6 +103,54 @@ void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
 
 }  // namespace
 
+Queue& Device::add_queue(int32_t priority) {
+  auto made = std::make_shared<Queue>(lost, turns, priority);
+  std::lock_guard lock(mutex);
+  Queue* found = made.get();
+  return *queues.emplace(found, std::move(made)).first->second;
+}
+
+Queue& Device::add_queue_over(Queue& base) {
+  std::lock_guard lock(mutex);
+  const auto found = queues.find(&base);
+  BP_CHECK(found != queues.end(), VALUE, "sim: ", &base, " is no stream of this device");
+  auto made = std::make_shared<Queue>(lost, turns, found->second);
+  Queue* front = made.get();
+  return *queues.emplace(front, std::move(made)).first->second;
+}
+
+void Device::give(void* data, std::vector<bp_stream*> streams, std::vector<uint64_t> tickets) {
+  {
+    std::lock_guard lock(given_mutex_);
+    given_.push_back({data, std::move(streams), std::move(tickets)});
+  }
+  release_ended();
+}
+
+void Device::release_ended() {
+  std::lock_guard lock(given_mutex_);
+  std::erase_if(given_, [&](const Given& block) {
+    for (size_t i = 0; i < block.streams.size(); ++i)
+      if (queue(block.streams[i]).completed() < block.tickets[i]) return false;
+    memory.release(block.data);
+    return true;
+  });
+}
+
+void Device::reset() {
+  lost.set("it is being reset");  // what waits in queues is dropped
+  std::unordered_map<Queue*, std::shared_ptr<Queue>> ended;
+  {
+    std::lock_guard lock(mutex);
+    ended.swap(queues);
+  }
+  ended.clear();
+  memory.clear();
+  given_.clear();
+  fast_memory = 0;
+  lost.clear();
+}
+
 uint64_t device_memory() {
   const char* bytes = std::getenv("BACKPLANE_SIM_MEMORY");
   return bytes ? std::strtoull(bytes, nullptr, 10) : kDefaultMemory;
@@ -134,6 +178,7 @@ void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   def.stream_wait = backplane::plugin::backend_slot<stream_wait>;
   def.deferred_error = backplane::plugin::backend_slot<deferred_error>;
   def.memory_stats = backplane::plugin::backend_slot<memory_stats>;
+  def.extension = extension;
   registrar.backend(def);
 }
 

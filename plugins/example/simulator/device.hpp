@@ -6,9 +6,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "backplane/plugin.hpp"
 #include "memory.hpp"
@@ -24,11 +26,34 @@ struct Device {
   explicit Device(Addressing addressing) : memory(addressing, device_memory()) {}
   ~Device() { queues.clear(); }  // queues use the memory
 
+  // Streams: of a priority, and over another.
+  Queue& add_queue(int32_t priority);
+  Queue& add_queue_over(Queue& base);
+  void reset();  // as new; no call is running
+
+  // The pool of the extension "memory": a block is released when its last work has ended.
+  void give(void* data, std::vector<bp_stream*> streams, std::vector<uint64_t> tickets);
+  void release_ended();
+
   DeviceMemory memory;
+  std::atomic<uint64_t> fast_memory{0};  // bytes in use of the kind "fast"
   LostFlag lost;
+  Turns turns;
   std::mutex mutex;  // guards `queues`
   std::unordered_map<Queue*, std::shared_ptr<Queue>> queues;
+
+ private:
+  struct Given {
+    void* data;
+    std::vector<bp_stream*> streams;
+    std::vector<uint64_t> tickets;
+  };
+  std::mutex given_mutex_;
+  std::vector<Given> given_;  // guarded by given_mutex_
 };
+
+// What a backend offers beyond its table; in extensions.cpp.
+const void* BP_CALL extension(void* context, const char* name, uint32_t version);
 
 class Backend {
  public:

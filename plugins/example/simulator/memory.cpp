@@ -49,12 +49,12 @@ void DeviceMemory::unmap() noexcept {
   close(file_);
 }
 
-void* DeviceMemory::allocate(uint64_t size) {
+void* DeviceMemory::allocate(uint64_t size, uint64_t alignment) {
   BP_CHECK(size > 0 && size <= capacity_, MEMORY, "sim: a block of ", size, " bytes does not fit a device of ",
            capacity_, " bytes");
   const uint64_t rounded = (size + kGranule - 1) / kGranule * kGranule;
   std::lock_guard lock(mutex_);
-  const uint64_t offset = take_range(rounded);
+  const uint64_t offset = take_range(rounded, std::max(alignment, kGranule));
   void* name = name_of(offset);
   blocks_.emplace(reinterpret_cast<uintptr_t>(name), Block{offset, rounded});
   stats_.in_use += rounded;
@@ -75,6 +75,14 @@ void DeviceMemory::release(void* block) {
   stats_.in_use -= freed.size;
 }
 
+void DeviceMemory::clear() {
+  std::lock_guard lock(mutex_);
+  (void)fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(capacity_));
+  blocks_.clear();
+  free_ = {{0, capacity_}};
+  stats_.in_use = 0;
+}
+
 char* DeviceMemory::resolve(const void* block, uint64_t byte_offset, uint64_t size) const {
   std::lock_guard lock(mutex_);
   const auto found = blocks_.find(reinterpret_cast<uintptr_t>(block));
@@ -90,14 +98,20 @@ MemoryStats DeviceMemory::stats() const {
   return stats_;
 }
 
-uint64_t DeviceMemory::take_range(uint64_t size) {
-  const auto fit = std::find_if(free_.begin(), free_.end(), [&](const auto& range) { return range.second >= size; });
+uint64_t DeviceMemory::take_range(uint64_t size, uint64_t alignment) {
+  const auto start_in = [&](uint64_t offset) { return (offset + alignment - 1) & ~(alignment - 1); };
+  const auto fit = std::find_if(free_.begin(), free_.end(), [&](const auto& range) {
+    const uint64_t skipped = start_in(range.first) - range.first;
+    return range.second >= skipped && range.second - skipped >= size;
+  });
   BP_CHECK(fit != free_.end(), MEMORY, "sim: out of memory: ", size, " bytes wanted, ", stats_.in_use, " of ",
            capacity_, " in use, no free range is large enough");
   const auto [offset, available] = *fit;
+  const uint64_t start = start_in(offset), skipped = start - offset;
   free_.erase(fit);
-  if (available > size) free_.emplace(offset + size, available - size);
-  return offset;
+  if (skipped > 0) free_.emplace(offset, skipped);
+  if (available > skipped + size) free_.emplace(start + size, available - skipped - size);
+  return start;
 }
 
 void DeviceMemory::give_range(uint64_t offset, uint64_t size) {

@@ -28,8 +28,10 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  void* allocate(uint64_t size);  // throws Error(BP_ERROR_MEMORY)
-  void release(void* block);      // throws Error(BP_ERROR_VALUE) for what allocate did not return
+  // At a multiple of `alignment`, a power of two. Throws Error(BP_ERROR_MEMORY).
+  void* allocate(uint64_t size, uint64_t alignment = 1);
+  void release(void* block);  // throws Error(BP_ERROR_VALUE) for what allocate did not return
+  void clear();               // releases every block
   // Where the device's threads see `size` bytes of a block; throws likewise where they are not all inside.
   char* resolve(const void* block, uint64_t byte_offset, uint64_t size) const;
 
@@ -41,7 +43,7 @@ class DeviceMemory {
     uint64_t offset;
     uint64_t size;
   };
-  uint64_t take_range(uint64_t size);
+  uint64_t take_range(uint64_t size, uint64_t alignment);
   void give_range(uint64_t offset, uint64_t size);
   void* name_of(uint64_t offset);
   void unmap() noexcept;

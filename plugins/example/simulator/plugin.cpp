@@ -3,6 +3,7 @@
 // gone by then.
 #include <utility>
 
+#include "backplane/abi/device_extensions.h"
 #include "device.hpp"
 #include "kernels/kernels.hpp"
 
@@ -20,9 +21,11 @@ bp_status BP_CALL stop(void*) {
 
 void register_table(const backplane::plugin::Registrar& registrar, sim::Backend& backend, const sim::Table& table) {
   for (const sim::Row& row : table.rows)
-    registrar.kernel(backplane::plugin::kernel_row(
-        row.op, backend.name(), row.fn, table.file, row.line,
-        {.dtypes = row.dtypes, .flags = row.flags, .context = &backend, .offset_alignment = backend.alignment()}));
+    registrar.kernel(backplane::plugin::kernel_row(row.op, backend.name(), row.fn, table.file, row.line,
+                                                   {.dtypes = row.dtypes,
+                                                    .flags = row.flags | BP_KERNEL_CAPTURABLE,
+                                                    .context = &backend,
+                                                    .offset_alignment = backend.alignment()}));
 }
 
 void register_all(const backplane::plugin::Registrar& registrar) {

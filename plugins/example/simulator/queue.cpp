@@ -33,9 +33,37 @@ void LostFlag::check() const {
   if (const auto first = cause()) throw backplane::Error(BP_ERROR_DEVICE_LOST, "sim: the device is lost: " + *first);
 }
 
-Queue::Queue(LostFlag& lost) : lost_(lost), thread_([this] { run(); }) {}
+void LostFlag::clear() {
+  std::lock_guard lock(mutex_);
+  cause_.reset();
+}
+
+void Turns::enter(int32_t priority) {
+  std::unique_lock lock(mutex_);
+  ++ready_[priority];
+  changed_.wait(lock, [&] { return ready_.upper_bound(priority) == ready_.end(); });
+}
+
+void Turns::leave(int32_t priority) {
+  {
+    std::lock_guard lock(mutex_);
+    if (--ready_[priority] == 0) ready_.erase(priority);
+  }
+  changed_.notify_all();
+}
+
+Queue::Queue(LostFlag& lost, Turns& turns, int32_t priority)
+    : lost_(lost), turns_(turns), priority_(priority), thread_([this] { run(); }) {}
+
+Queue::Queue(LostFlag& lost, Turns& turns, std::shared_ptr<Queue> base)
+    : lost_(lost), turns_(turns), priority_(base->priority_), base_(std::move(base)) {}
 
 Queue::~Queue() {
+  if (base_) {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [&] { return items_.empty(); });
+    return;
+  }
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
@@ -46,22 +74,51 @@ Queue::~Queue() {
 
 void Queue::record(uint64_t ticket, Work work) {
   lost_.check();
+  add(ticket, std::move(work), Kind::kWork);
+}
+
+void Queue::record_always(uint64_t ticket, Work work) { add(ticket, std::move(work), Kind::kAlways); }
+
+void Queue::add(uint64_t ticket, Work work, Kind kind) {
   {
     std::lock_guard lock(mutex_);
+    if (capturing_) return captured_.push_back(std::move(work));
     // Work of no call (ticket 0) must not make a flushed ticket look unfinished.
     last_ticket_ = std::max(last_ticket_, ticket == 0 ? flushed_ + 1 : ticket);
-    items_.push_back({last_ticket_, std::move(work)});
+    items_.push_back({last_ticket_, std::move(work), kind});
   }
-  recorded_.notify_one();
+  if (!base_) return recorded_.notify_one();
+  // The base's item runs the oldest of this queue.
+  base_->record_always(0, [this] {
+    std::unique_lock lock(mutex_);
+    run_front(lock);
+  });
+}
+
+void Queue::begin_capture() {
+  std::lock_guard lock(mutex_);
+  capturing_ = true;
+}
+
+std::vector<Queue::Work> Queue::end_capture() {
+  std::lock_guard lock(mutex_);
+  capturing_ = false;
+  return std::exchange(captured_, {});
 }
 
 void Queue::record_wait(Queue& other, uint64_t ticket) {
   if (&other == this) return;
   // The reference keeps `other` alive where the host destroys it before this item runs.
-  record(0, [source = other.shared_from_this(), ticket] { source->wait_completed(ticket); });
+  lost_.check();
+  add(
+      0, [source = other.shared_from_this(), ticket] { source->wait_completed(ticket); }, Kind::kWait);
 }
 
 void Queue::run_and_wait(Work work) {
+  {
+    std::lock_guard lock(mutex_);
+    BP_CHECK(!capturing_, DEVICE, "sim: a queue that is being captured runs nothing");
+  }
   bool done = false;  // guarded by mutex_
   record(0, [&] {
     work();
@@ -123,23 +180,41 @@ void Queue::run() {
   while (true) {
     recorded_.wait(lock, [&] { return closing_ || !items_.empty(); });
     if (items_.empty()) return;
-    Item& item = items_.front();  // a deque's elements stay where they are while others are added
-    lock.unlock();
-    execute(item);
-    item.work = nullptr;  // captures go before the ticket completes
-    lock.lock();
-    items_.pop_front();
-    finished_.notify_all();
+    run_front(lock);
   }
 }
 
+void Queue::run_front(std::unique_lock<std::mutex>& lock) {
+  Item& item = items_.front();  // a deque's elements stay where they are while others are added
+  lock.unlock();
+  execute(item);
+  item.work = nullptr;  // captures go before the ticket completes
+  lock.lock();
+  items_.pop_front();
+  finished_.notify_all();
+}
+
+namespace {
+struct Turn {
+  Turn(Turns& turns, int32_t priority) : turns_(turns), priority_(priority) { turns_.enter(priority_); }
+  ~Turn() { turns_.leave(priority_); }
+  Turn(const Turn&) = delete;
+
+ private:
+  Turns& turns_;
+  const int32_t priority_;
+};
+}  // namespace
+
 void Queue::execute(const Item& item) {
+  if (item.kind == Kind::kAlways) return item.work();
   if (lost_.cause()) return;  // what follows a fatal error is dropped, and still completes
   DeferredError error{item.ticket, BP_ERROR_DEVICE_LOST, {}};
   try {
     lost_.burn_fuse();
-    item.work();
-    return;
+    if (item.kind == Kind::kWait) return item.work();
+    const Turn turn(turns_, priority_);
+    return item.work();
   } catch (const backplane::Error& e) {
     if (e.code() == BP_ERROR_DATA) error.code = BP_ERROR_DATA;
     error.message = e.what();

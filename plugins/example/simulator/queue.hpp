@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "backplane/abi/base.h"
 
@@ -26,7 +28,7 @@ struct DeferredError {
   std::string message;
 };
 
-// Why a device takes no more work: the first fatal error, kept for ever. For tests of what follows one, the
+// Why a device takes no more work: the first fatal error, kept until it is reset. For tests of what follows one, the
 // environment variable BACKPLANE_SIM_LOSE_AFTER=N makes the device fail so at the item after its first N.
 class LostFlag {
  public:
@@ -34,6 +36,7 @@ class LostFlag {
   void set(const std::string& cause);
   std::optional<std::string> cause() const;
   void check() const;  // throws Error(BP_ERROR_DEVICE_LOST) with the first cause
+  void clear();        // once no queue is left
   void burn_fuse();    // counts an item; throws std::runtime_error at the one that is to fail
 
  private:
@@ -42,16 +45,32 @@ class LostFlag {
   std::optional<std::string> cause_;  // guarded by mutex_
 };
 
+// Which of a device's queues goes on: of several with work, those of the greatest priority. What runs is not
+// interrupted.
+class Turns {
+ public:
+  void enter(int32_t priority);
+  void leave(int32_t priority);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int32_t, int> ready_;  // queues with an item that runs or may run, by priority; guarded by mutex_
+};
+
 class Queue : public std::enable_shared_from_this<Queue> {
  public:
   using Work = std::function<void()>;
 
-  explicit Queue(LostFlag& lost);  // `lost` outlives the queue
-  ~Queue();                        // finishes what is recorded
+  Queue(LostFlag& lost, Turns& turns, int32_t priority);  // both outlive the queue
+  // Its work runs in the order of another queue's, on that one's thread.
+  Queue(LostFlag& lost, Turns& turns, std::shared_ptr<Queue> base);
+  ~Queue();  // finishes what is recorded
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
   void record(uint64_t ticket, Work work);
+  void record_always(uint64_t ticket, Work work);   // runs also where the device is lost
   void record_wait(Queue& other, uint64_t ticket);  // later items start after `ticket` of `other`
   void run_and_wait(Work work);                     // in order, after all that is recorded
   void flush(uint64_t ticket);                      // nothing more will be recorded for `ticket` or lower
@@ -61,17 +80,28 @@ class Queue : public std::enable_shared_from_this<Queue> {
   bp_status wait(uint64_t ticket);
   std::optional<DeferredError> take_error();
 
+  // What is recorded between the two is kept, and does not run.
+  void begin_capture();
+  std::vector<Work> end_capture();
+
  private:
+  enum class Kind { kWork, kWait, kAlways };  // kAlways: also where the device is lost
   struct Item {
     uint64_t ticket;
     Work work;
+    Kind kind;
   };
+  void add(uint64_t ticket, Work work, Kind kind);
   void run();
+  void run_front(std::unique_lock<std::mutex>& lock);
   void execute(const Item& item);
   uint64_t completed_locked() const;
   void wait_completed(uint64_t ticket);
 
   LostFlag& lost_;
+  Turns& turns_;
+  const int32_t priority_;
+  const std::shared_ptr<Queue> base_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable recorded_;
   mutable std::condition_variable finished_;
@@ -79,8 +109,10 @@ class Queue : public std::enable_shared_from_this<Queue> {
   uint64_t last_ticket_ = 0;
   uint64_t flushed_ = 0;
   bool closing_ = false;
+  bool capturing_ = false;
+  std::vector<Work> captured_;
   std::deque<DeferredError> errors_;
-  std::thread thread_;  // last: starts when all else stands
+  std::thread thread_;  // last: starts when all else stands; none where there is a base
 };
 
 }  // namespace sim

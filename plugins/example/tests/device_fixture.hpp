@@ -64,7 +64,7 @@ class DeviceTest : public ::testing::TestWithParam<const char*> {
   bp_status call(const char* op, Buffer& out, Buffer& x, Buffer& y, bp_stream* on, uint64_t ticket) {
     const bp_kernel_def& row = host->kernel(GetParam(), op);
     const int64_t strides[] = {8, 8, 8};
-    const bp_loop loop{BP_HEADER(bp_loop), 1, 3, out.size, &out.size, strides};
+    const bp_loop loop{BP_HEADER(bp_loop), 1, 3, out.size, &out.size, strides, nullptr, 0, 0, 0, 0};
     const bp_op_info info{BP_HEADER(bp_op_info), op, 0, 1, nullptr};
     bp_frame frame{};
     frame.header = BP_HEADER(bp_frame);

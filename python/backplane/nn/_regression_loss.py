@@ -98,7 +98,7 @@ def _variance(input, var):
         negative, var = var < 0, bp.full_like(input, var)
     else:
         # Inside a transform there is no one value to look at.
-        negative = not _core.transforms_of(var) and bool(bp.any(bp.less(var, 0)))
+        negative = _core.has_values(var) and bool(bp.any(bp.less(var, 0)))
     if negative:
         raise bp.ArgumentValueError("gaussian_nll_loss: argument var: found a negative number, expected variances")
     if var.shape == input.shape:

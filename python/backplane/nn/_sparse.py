@@ -108,7 +108,7 @@ def embedding_bag(
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A new last axis of num_classes that is 1 at the number and 0 elsewhere, int64; -1: as many as the largest number asks for."""
-    known = not _core.transforms_of(tensor)
+    known = _core.has_values(tensor)
     if num_classes == -1:
         if not known or tensor.size == 0:
             raise bp.ArgumentValueError("one_hot: argument num_classes: found -1 without numbers to look at, expected how many")

@@ -8,10 +8,13 @@
 
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
+#include "backplane/placement.hpp"
 #include "backplane/plugins.hpp"
+#include "backplane/stream.hpp"
 #include "backplane/threads.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
+#include "bindings/system/device_argument.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 
@@ -19,15 +22,6 @@ namespace backplane::python {
 namespace {
 
 namespace py = pybind11;
-
-bp_device device_argument(const py::object& object, const char* function) {
-  bp_device device{};
-  const int read = read_device(object.ptr(), &device);
-  if (read < 0) throw py::error_already_set();
-  BP_CHECK(read == 1, TYPE, function, ": argument device: found a value of type ", Py_TYPE(object.ptr())->tp_name,
-           ", expected a device or its name");
-  return device;
-}
 
 py::object device_object(bp_device device) { return py::reinterpret_steal<py::object>(wrap_device(device)); }
 
@@ -64,6 +58,7 @@ py::dict describe(const PluginInfo& info) {
   row["backends"] = info.backends;
   row["ops"] = info.ops;
   row["leases"] = info.leases;
+  row["waits_for"] = info.waits_for;
   return row;
 }
 
@@ -135,6 +130,32 @@ py::dict counts() {
   row["host_fallbacks"] = now.host_fallbacks;
   row["batch_loops"] = now.batch_loops;
   return row;
+}
+
+py::list rows_of(const PlacementScope& scope) {
+  py::list rows;
+  for (const Placement& row : scope.rows())
+    rows.append(py::make_tuple(row.op, row.device, row.how, row.plugin, row.calls));
+  return rows;
+}
+
+constexpr const char* kFallbackWords[] = {"allow", "warn", "forbid"};
+
+HostFallback fallback_of(const std::string& word) {
+  for (size_t i = 0; i < std::size(kFallbackWords); ++i)
+    if (word == kFallbackWords[i]) return static_cast<HostFallback>(i);
+  detail::fail(BP_ERROR_VALUE, "host_fallback: argument policy: found '", word,
+               "', expected 'allow', 'warn' or 'forbid'");
+}
+
+const char* word_of(HostFallback policy) { return kFallbackWords[static_cast<size_t>(policy)]; }
+
+// Of the calling thread; None: the process's. Returns the old one.
+py::object set_thread_fallback(const py::object& word) {
+  std::optional<HostFallback> policy;
+  if (!word.is_none()) policy = fallback_of(word.cast<std::string>());
+  const std::optional<HostFallback> before = set_thread_host_fallback(policy);
+  return before ? py::object(py::str(word_of(*before))) : py::object(py::none());
 }
 
 const char* first_argument(const bp_op_def& def) {
@@ -230,11 +251,14 @@ void bind_system(py::module_& module) {
     WithoutGil unlocked;
     synchronize(device);
   });
-  module.def("to_device", [](const Tensor& tensor, const py::object& object) {
-    const bp_device device = device_argument(object, "to_device");
-    WithoutGil unlocked;
-    return to_device(tensor, device);
-  });
+  module.def(
+      "to_device",
+      [](const Tensor& tensor, const py::object& object, bool non_blocking) {
+        const bp_device device = device_argument(object, "to_device");
+        WithoutGil unlocked;
+        return to_device(tensor, device, non_blocking);
+      },
+      py::arg("tensor"), py::arg("device"), py::arg("non_blocking") = false);
   module.def("to_bytes", [](const Tensor& tensor) {
     py::bytes bytes = py::reinterpret_steal<py::bytes>(
         PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(tensor.get()->nbytes)));
@@ -269,6 +293,12 @@ void bind_system(py::module_& module) {
   module.def("unload_plugin", &unload_plugin, py::call_guard<WithoutGil>());
   module.def("plugins", &list_plugins);
   module.def("add_plugin_path", &add_plugin_path, py::call_guard<WithoutGil>());
+  module.def("offer_plugin_path", &offer_plugin_path, py::call_guard<WithoutGil>());
+  module.def("plugin_folders", [] {
+    py::list rows;
+    for (const PluginFolder& folder : plugin_folders()) rows.append(py::make_tuple(folder.path, folder.why));
+    return rows;
+  });
 
   module.def("ops", &list_ops);
   module.def("explain", &explain_op, py::arg("op"));
@@ -276,6 +306,14 @@ void bind_system(py::module_& module) {
   module.def("reset_call_counts", &reset_call_counts);
   module.def("allow_host_fallback", &allow_host_fallback, py::arg("allowed"),
              "Whether an op without a kernel may run on the host; returns the old setting.");
+  module.def("host_fallback", [] { return word_of(host_fallback()); });
+  module.def("set_thread_host_fallback", &set_thread_fallback);
+  module.def("set_host_fallback",
+             [](const std::string& word) { return word_of(set_host_fallback(fallback_of(word))); });
+  py::class_<PlacementScope>(module, "PlacementScope")
+      .def(py::init(), py::call_guard<WithoutGil>())
+      .def("end", &PlacementScope::end, py::call_guard<WithoutGil>())
+      .def("rows", &rows_of);
   module.def("allow_batch_loop", &allow_batch_loop, py::arg("allowed"),
              "Whether vmap may run an op without a batch rule row by row; returns the old setting.");
   // For the laws of the tests.

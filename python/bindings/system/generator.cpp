@@ -129,9 +129,31 @@ bool is_generator(PyObject* object) noexcept { return Py_TYPE(object) == g_gener
 
 PyObject* wrap_generator(bp_generator_state state) noexcept { return make_generator(g_generator_type, state); }
 
+namespace {
+thread_local constinit GeneratorNotes* notes = nullptr;
+}
+
+bp_generator_state& generator_state(PyObject* generator) noexcept { return state_of(generator); }
+
+GeneratorNotes::GeneratorNotes() noexcept : outer_(notes) { notes = this; }
+GeneratorNotes::~GeneratorNotes() { notes = outer_; }
+
+PyRef GeneratorNotes::take(const bp_generator_state* state) noexcept {
+  for (PyRef& noted : noted_)
+    if (noted && &state_of(noted.get()) == state) return std::exchange(noted, PyRef{});
+  return {};
+}
+
+void GeneratorNotes::note(PyObject* generator) {
+  for (const PyRef& noted : noted_)
+    if (noted.get() == generator) return;
+  noted_.push_back(PyRef::borrow(generator));
+}
+
 bool reserve_positions(PyObject* generator, OpHandle op, std::span<const bp_value> args,
                        bp_generator_state* reserved) noexcept {
   return guarded([&] {
+           if (notes) notes->note(generator ? generator : g_default);
            *reserved = reserve_random(state_of(generator ? generator : g_default), op, args);
            return 0;
          }) == 0;

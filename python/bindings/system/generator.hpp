@@ -18,6 +18,24 @@ bool is_generator(PyObject* object) noexcept;
 // A new Generator at this position, or nullptr with a Python error.
 PyObject* wrap_generator(bp_generator_state state) noexcept;
 
+bp_generator_state& generator_state(PyObject* generator) noexcept;
+
+// While it lives, the Generators that this thread's calls draw from are noted. On the stack, nested.
+class GeneratorNotes {
+ public:
+  GeneratorNotes() noexcept;
+  ~GeneratorNotes();
+  GeneratorNotes(const GeneratorNotes&) = delete;
+  // The noted object of this state, which is noted no more; empty where there is none.
+  PyRef take(const bp_generator_state* state) noexcept;
+
+ private:
+  friend bool reserve_positions(PyObject*, OpHandle, std::span<const bp_value>, bp_generator_state*) noexcept;
+  void note(PyObject* generator);
+  std::vector<PyRef> noted_;
+  GeneratorNotes* outer_;
+};
+
 // Reserves the positions of a call from a Generator, or from the process's own for NULL. False: a Python error is set
 // (a checkpoint that runs again differs from its first run).
 bool reserve_positions(PyObject* generator, OpHandle op, std::span<const bp_value> args,

@@ -9,6 +9,7 @@
 #include "bindings/ops/op_signature.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/ops/slots.hpp"
+#include "bindings/system/bind_streams.hpp"
 #include "bindings/system/bind_system.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/system/generator.hpp"
@@ -19,6 +20,7 @@
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/bind_autograd.hpp"
 #include "bindings/transforms/bind_graph_function.hpp"
+#include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
 #include "bindings/transforms/tree.hpp"
 
@@ -73,7 +75,11 @@ PYBIND11_MODULE(_core, module) {
   watch_interrupts();
   bind_autograd(module);
   bind_graph_function(module);
+  bind_graph(module);
+  bind_control(module);
+  bind_model_file(module);
   bind_system(module);
+  bind_streams(module);
   bind_custom_op(module);
   bind_op_facts(module);
 }

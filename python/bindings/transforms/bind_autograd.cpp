@@ -44,6 +44,9 @@ void bind_autograd(py::module_& module) {
   });
   module.def("remove_hook", &remove_hook);
   module.def("transforms_of", &transforms_of, py::arg("tensor"), "The transforms it belongs to, innermost first.");
+  module.def(
+      "has_values", [](const Tensor& x) { return !is_transformed(x) && !every_call_taken(); }, py::arg("tensor"),
+      "Can what is computed from the tensor be read at once, without a transform?");
   module.def("plain_value", &plain_value, py::arg("tensor"), py::arg("who"),
              "The primal value of a tensor inside transforms; an error where a batch has no single one.");
   module.def("bytes_per_node", &bytes_per_node, "Bytes that one recorded call takes.");

@@ -1,7 +1,9 @@
 // The transforms as functions of the module, with their documentation: the contract that a Python user reads, also in
 // the stub, which takes it from here (python/stubs.py).
 #include "bindings/system/errors.hpp"
+#include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
+#include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
 namespace {
@@ -82,6 +84,42 @@ shape depends on values.
 Errors: OutOfRangeError for an axis that a tensor lacks; ShapeError where the mapped axes differ in size;
     ArgumentValueError where in_axes or out_axes is no prefix, naming the place.)";
 
+constexpr char kMakeGraphDoc[] = R"(make_graph(fun)
+--
+
+A function that traces fun: called with fun's arguments, it returns the Graph of what fun does with them.
+
+fun: takes tensors and containers of them, and returns such; tensors and other libraries' arrays among the arguments become the
+    graph's inputs, of which only shape, dtype and device are looked at. All other arguments are static: they stand in the
+    graph as they are.
+
+Every op is written down, those of gradients and batches too, and nothing runs. Tensors from outside become constants of the
+graph, of which a replay sees in-place changes. Random numbers are drawn anew at each replay, as fun would draw them.
+
+Errors: ArgumentValueError where fun reads the value of a traced tensor (bool, float, item, numpy) or writes into a tensor from
+    outside; MissingRuleError for an op whose result's shape depends on values, and where fun changes an argument in place.)";
+
+constexpr char kCompileDoc[] = R"(compile(fun, *, donate=None, fullgraph=True)
+--
+
+fun as a function that is traced once for each kind of call, and then run from its graph.
+
+A kind of call is the structure of the arguments, the shape, dtype and device of each tensor, and the value of everything else.
+The latest eight kinds are kept; compile_log() says what was traced and why.
+donate: the position of an argument, or several, whose tensors a call may overwrite with its results: the caller uses them no
+    more. Memory that somebody else holds too, or that another library owns, is left alone.
+fullgraph: False runs a kind of call that cannot be traced as fun itself does, and says so in the log; True raises.
+
+Where a transform is active, or an argument has a history or requires a gradient, fun itself is called: take the transform of
+the function first, and compile what it gives.
+
+Errors: those of make_graph.)";
+
+constexpr char kCompileLogDoc[] = R"(compile_log()
+--
+
+What compile has traced, the latest last: a list of lines, each with the function's name and the guard that failed.)";
+
 PyCFunction with_keywords(PyCFunctionWithKeywords function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
@@ -95,6 +133,10 @@ PyMethodDef functions[] = {
     {"vjp", fast_with_keywords(vjp_function), METH_FASTCALL | METH_KEYWORDS, kVjpDoc},
     {"jvp", with_keywords(jvp_function), METH_VARARGS | METH_KEYWORDS, kJvpDoc},
     {"vmap", with_keywords(vmap_function), METH_VARARGS | METH_KEYWORDS, kVmapDoc},
+    {"compile", with_keywords(compile_function), METH_VARARGS | METH_KEYWORDS, kCompileDoc},
+    {"compile_log", compile_log, METH_NOARGS, kCompileLogDoc},
+    {"make_graph", with_keywords(make_graph_function), METH_VARARGS | METH_KEYWORDS, kMakeGraphDoc},
+    {"set_package_folder", set_package_folder, METH_O, nullptr},
     {"vjp_as", vjp_as_function, METH_VARARGS, nullptr},
     {"jvp_as", jvp_as_function, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};

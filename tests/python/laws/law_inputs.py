@@ -9,6 +9,7 @@ import zlib
 
 import backplane as bp
 import numpy as np
+from law_registry import widest
 
 # NumPy has no bfloat16: its values are held in float32 and rounded when a tensor is made.
 NUMPY_DTYPE = {"bfloat16": np.dtype("float32")}
@@ -76,9 +77,12 @@ def array_of(spec, dtype, rng):
         return drawn.astype(dtype).reshape(shape)
 
 
-def arrays_of(case, dtype, own_dtype=True):
-    """Argument name -> NumPy array, list of them, or literal. `dtype`: of the arguments that promote and accept it."""
-    rng = np.random.default_rng(zlib.crc32(str(case).encode()))
+def arrays_of(case, dtype, own_dtype=True, drawing=0):
+    """Argument name -> NumPy array, list of them, or literal. `dtype`: of the arguments that promote and accept it.
+
+    Each `drawing` has values of its own.
+    """
+    rng = np.random.default_rng(zlib.crc32(str(case).encode()) + drawing)
     found = {}
     for name, value in case.sample.items():
         arg = case.entry.arg(name)
@@ -98,7 +102,7 @@ def arrays_of(case, dtype, own_dtype=True):
 
 def default_dtype(arg):
     """What an argument is drawn in where the law's dtype does not concern it."""
-    return next(name for name in ("float64", "int64", "complex128", "bool", *arg.accepts) if name in arg.accepts)
+    return next((name for name in ("float64", "int64", "complex128", "bool", *arg.accepts) if name in arg.accepts), widest(()))
 
 
 def layout_of(case, name, position=0):

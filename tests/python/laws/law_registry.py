@@ -37,6 +37,7 @@ LAWS = (
     "errors",
     "range",
     "imaginary",
+    "trace",
 )
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 # What an op that computes in floating point takes beside the dtypes that it computes in.
@@ -116,6 +117,15 @@ def samples_path():
         if place.is_file():
             return place
     raise FileNotFoundError(f"samples.json is at none of {', '.join(map(str, places))}; set BACKPLANE_SAMPLES to its path")
+
+
+# The order in which a law chooses the one dtype in which it tries a case.
+WIDEST = ("float64", "int64", "complex128", "float32", "int32", "complex64", "bool", "float16", "bfloat16")
+
+
+def widest(accepted):
+    """The first of those that are accepted; where no tensor's dtype matters, one that the device computes in."""
+    return next((name for name in WIDEST if name in accepted), next(name for name in WIDEST if name not in LACKS))
 
 
 def read_arg(arg, to_floating):

@@ -11,7 +11,7 @@ import backplane as bp
 import numpy as np
 import pytest
 from law_inputs import array_of, arrays_of, default_dtype, is_array, is_array_list, tensors_of
-from law_registry import INEXACT, cases
+from law_registry import INEXACT, cases, widest
 from law_running import assert_same, call, to_array
 
 ROWS = 3
@@ -25,8 +25,8 @@ def rows_of(case, dtype, count):
 
 def wide_dtype(case):
     accepted = [set(arg.accepts) for arg in case.entry.args if arg.is_tensor and arg.promote and arg.name in case.sample]
-    common = set.intersection(*accepted) if accepted else {"float64"}
-    return next((name for name in ("float64", "int64", "complex128", "bool") if name in common), "float64")
+    common = set.intersection(*accepted) if accepted else set()
+    return widest(common)
 
 
 def places_of(arrays):

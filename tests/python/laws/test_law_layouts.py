@@ -7,7 +7,7 @@ import backplane as bp
 import numpy as np
 import pytest
 from law_inputs import arrays_of, is_array, is_array_list, tensor_of, tensors_of
-from law_registry import INEXACT, cases
+from law_registry import INEXACT, cases, widest
 from law_running import assert_same, call, to_array
 
 LAYOUTS = ("strided", "transposed", "offset", "backward", "zero_stride")
@@ -17,7 +17,7 @@ WHOLE = ("spd", "permutation", "distinct", "values")
 
 def dtypes_of(case):
     sets = [set(arg.accepts) for arg in case.entry.args if arg.is_tensor and arg.promote and arg.name in case.sample]
-    return sorted(set.intersection(*sets)) if sets else ["float64"]
+    return sorted(set.intersection(*sets)) if sets else [widest(())]
 
 
 def specs_of(case, name):
@@ -108,7 +108,7 @@ def broadcasts(case):
 
 @pytest.mark.parametrize("case", cases("broadcast", broadcasts))
 def test_broadcasting_is_what_it_was_written_out(case):
-    dtype = next((name for name in ("float64", "int64", "complex128", "bool") if name in dtypes_of(case)), "float64")
+    dtype = widest(dtypes_of(case))
     arrays = arrays_of(case, dtype)
     whole = np.broadcast_shapes(*[np.shape(value) for value in arrays.values() if is_array(value)])
     for name, value in arrays.items():

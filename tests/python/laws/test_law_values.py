@@ -14,7 +14,7 @@ import pytest
 from backplane import _core
 from law_inputs import arrays_of, is_array, is_array_list, leaves, tensors_of
 from law_numpy import REFERENCE
-from law_registry import cases
+from law_registry import cases, widest
 from law_running import assert_same, call, call_arrays, differentiable_results, function_of, to_array, without_phases
 
 WIDE = {"f": "float64", "i": "int64", "u": "uint64", "c": "complex128", "b": "bool"}
@@ -33,7 +33,7 @@ def accepted(case):
 
 def first_dtype(case):
     found = accepted(case)
-    return next((name for name in ("float64", "int64", "complex128", "bool") if name in found), "float64")
+    return widest(found)
 
 
 def repeatable(case):

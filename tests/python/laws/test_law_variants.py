@@ -6,13 +6,13 @@ import backplane as bp
 import numpy as np
 import pytest
 from law_inputs import arrays_of, tensors_of
-from law_registry import cases
+from law_registry import cases, widest
 from law_running import assert_same, call, differentiable_results, function_of, to_array
 
 
 def law_dtype(case):
     accepted = [name for arg in case.entry.args if arg.is_tensor and arg.promote for name in arg.accepts]
-    return next((name for name in ("float32", "int32", "complex64", "bool") if name in accepted), "float32")
+    return next((name for name in ("float32", "int32", "complex64", "bool") if name in accepted), widest(accepted))
 
 
 def has_flag(flag):

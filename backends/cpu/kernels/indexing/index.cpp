@@ -3,7 +3,6 @@
 // take is index with one tensor. Reading runs in parallel; writing runs in order, so that of repeated positions the
 // last value stays and sums do not depend on the number of threads.
 #include <cstring>
-#include <vector>
 
 #include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
@@ -86,12 +85,10 @@ void take_elements(const bp_frame* frame, const Item* x, int64_t size, const bp_
   plugin::parallel_for(frame, 0, count, kGrain, range);
 }
 
-void read(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count, const bp_tensor* out) {
-  if (out->nbytes == 0) return;
-  const IndexSpace space(frame, x, indices, count);
+// `strides`, in bytes, of `out` along the dims of what is selected.
+void read(const bp_frame* frame, const bp_tensor* x, const IndexSpace& space, const int64_t* strides,
+          const bp_tensor* out) {
   const int64_t item = kItemSize[x->dtype];
-  int64_t strides[kMaxRank];
-  for (int32_t d = 0; d < out->dl.ndim; ++d) strides[d] = out->dl.strides[d] * item;
   const Inner inner(space, strides);
   const ScatterRow copy = scatter_of(x->dtype, x->dtype, false).row;
   char *from = data_of(x), *to = data_of(out);
@@ -131,24 +128,11 @@ bool joint_step(const IndexSpace& space, const int64_t* strides, int64_t* step) 
   return true;
 }
 
-// `out` is of the dtype of `values`, or a widened half float.
-void put(const bp_frame* frame, bp_tensor* const* indices, uint32_t count, const bp_tensor* values, bool accumulate,
+// `out` is of the dtype of `values`, or a widened half float; `strides`, in bytes, those of the values along the dims
+// of what is selected.
+void put(const IndexSpace& space, const bp_tensor* values, const int64_t* strides, bool accumulate,
          const bp_tensor* out) {
-  // Positions are offsets into the output, which has x's shape.
-  const IndexSpace space(frame, out, indices, count);
-  const int64_t item = kItemSize[values->dtype];
   const Scatter scatter = scatter_of(values->dtype, out->dtype, accumulate);
-  int64_t shape[kMaxRank], strides[kMaxRank];
-  space.shape(shape);
-  const int32_t rank = space.rank(), missing = rank - values->dl.ndim;
-  BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": values has ", values->dl.ndim, " axes; the indexed tensor has ",
-           rank);
-  for (int32_t d = 0; d < rank; ++d) {
-    const int64_t size = d < missing ? 1 : values->dl.shape[d - missing];
-    BP_CHECK(size == 1 || size == shape[d], SHAPE, frame->op->name, ": values has size ", size, " along axis ", d,
-             " of the indexed tensor, which has ", shape[d], "; it must have that or 1");
-    strides[d] = size == 1 ? 0 : values->dl.strides[d - missing] * item;
-  }
   const Inner inner(space, strides);
   if (inner.loop.count == 0) return;
   char *from = data_of(values), *to = data_of(out);
@@ -166,37 +150,40 @@ void put(const bp_frame* frame, bp_tensor* const* indices, uint32_t count, const
                     });
 }
 
-void write(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count,
-           const bp_tensor* values, bool accumulate, const bp_tensor* out) {
+// x, and what put_into(target) makes of it, where `target` is `out` or stands for it.
+template <class PutInto>
+void write(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, bool accumulate, const bp_tensor* out,
+           PutInto&& put_into) {
   if (accumulate && pays_to_widen(x, values, out)) {
     const Widened sums(x);
-    put(frame, indices, count, values, accumulate, sums.get());
+    put_into(sums.get());
     return sums.round_to(out);
   }
   copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
-  put(frame, indices, count, values, accumulate, out);
+  put_into(out);
 }
 
 // index(Tensor x, Tensor?[] indices)
 bp_status BP_CALL index(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
-  return plugin::guard(frame,
-                       [&] { read(frame, plugin::as_tensor(args[0]), args[1].u.tensors, args[1].count, outs[0].u.t); });
+  return plugin::guard(frame, [&] {
+    if (frame->loop->count == 0) return;
+    read(frame, plugin::as_tensor(args[0]), IndexSpace(frame, args[1]), frame->loop->strides, outs[0].u.t);
+  });
 }
 // index_put(Tensor x, Tensor?[] indices, Tensor values, *, bool accumulate)
 bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    write(frame, plugin::as_tensor(args[0]), args[1].u.tensors, args[1].count, plugin::as_tensor(args[2]),
-          plugin::as_bool(args[3]), outs[0].u.t);
+    const bp_tensor *x = plugin::as_tensor(args[0]), *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
+    const bp_loop& loop = *frame->loop;
+    const bool accumulate = plugin::as_bool(args[3]);
+    write(frame, x, values, accumulate, out, [&](const bp_tensor* target) {
+      if (loop.count == 0) return;
+      const IndexSpace space(frame, args[1], kItemSize[target->dtype] / kItemSize[out->dtype]);
+      put(space, values, loop.strides + static_cast<ptrdiff_t>(loop.n_operands - 1) * loop.rank, accumulate, target);
+    });
   });
 }
 
-// A list with the one tensor at `axis`, which is absent only where there is no other.
-std::vector<bp_tensor*> single_index(const bp_value& axis, const bp_value& indices) {
-  const int32_t at = axis.tag == BP_TAG_ABSENT ? 0 : axis_of(axis);
-  std::vector<bp_tensor*> list(static_cast<size_t>(at + 1), nullptr);
-  list.back() = plugin::as_tensor(indices);
-  return list;
-}
 // take(Tensor x, Tensor indices, *, Axis? axis)
 bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
@@ -206,26 +193,49 @@ bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_
         take_elements(frame, reinterpret_cast<const Item*>(data_of(x)), x->dl.shape[0], indices,
                       static_cast<int64_t>(out->nbytes / sizeof(Item)), reinterpret_cast<Item*>(data_of(out)));
       });
-    const std::vector<bp_tensor*> list = single_index(args[2], args[1]);
-    read(frame, x, list.data(), static_cast<uint32_t>(list.size()), outs[0].u.t);
+    if (out->nbytes == 0) return;
+    int64_t strides[kMaxRank];
+    for (int32_t d = 0; d < out->dl.ndim; ++d) strides[d] = out->dl.strides[d] * kItemSize[out->dtype];
+    read(frame, x, IndexSpace(frame, x, args[2].tag == BP_TAG_ABSENT ? 0 : axis_of(args[2]), indices), strides, out);
   });
+}
+// Byte strides of the values at the shape of what take reads, to which they broadcast.
+void strides_of_taken(const bp_frame* frame, const bp_tensor* values, const bp_tensor* x, int32_t axis,
+                      const bp_tensor* indices, int64_t* strides) {
+  const int32_t joint = indices->dl.ndim, rank = x->dl.ndim - 1 + joint, missing = rank - values->dl.ndim;
+  BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": values has ", values->dl.ndim,
+           " axes; what the indices select has ", rank);
+  for (int32_t d = 0; d < rank; ++d) {
+    const int64_t full = d < axis           ? x->dl.shape[d]
+                         : d < axis + joint ? indices->dl.shape[d - axis]
+                                            : x->dl.shape[d - joint + 1];
+    const int64_t size = d < missing ? 1 : values->dl.shape[d - missing];
+    BP_CHECK(size == 1 || size == full, SHAPE, frame->op->name, ": values has size ", size, " along axis ", d,
+             " of what the indices select, which has ", full, "; it must have that or 1");
+    strides[d] = size == 1 ? 0 : values->dl.strides[d - missing] * kItemSize[values->dtype];
+  }
 }
 // take_put(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
 bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor* x = plugin::as_tensor(args[0]);
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
+    const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
     BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
-    const std::vector<bp_tensor*> list = single_index(args[3], args[1]);
-    write(frame, x, list.data(), static_cast<uint32_t>(list.size()), plugin::as_tensor(args[2]),
-          plugin::as_bool(args[4]), outs[0].u.t);
+    const int32_t axis = axis_of(args[3]);
+    int64_t strides[kMaxRank];
+    strides_of_taken(frame, values, x, axis, indices, strides);
+    const bool accumulate = plugin::as_bool(args[4]);
+    write(frame, x, values, accumulate, out, [&](const bp_tensor* target) {
+      put(IndexSpace(frame, target, axis, indices), values, strides, accumulate, target);
+    });
   });
 }
 
 }  // namespace
 
 const Family kIndex([](const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::index", "cpu", index, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::index", "cpu", index, .flags = BP_KERNEL_LOOP));
+  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_LOOP));
   registrar.kernel(BP_KERNEL("bp::take", "cpu", take, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED));
 });

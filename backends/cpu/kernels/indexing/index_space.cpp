@@ -6,6 +6,14 @@
 #include "loops/lanes.hpp"
 
 namespace backplane::cpu {
+
+// Of one index tensor, at the joint shape.
+struct IndexSpace::Positions {
+  const bp_tensor* tensor;
+  const int64_t* strides;  // bytes, per joint dim
+  int64_t size, stride;    // of the axis; the stride in bytes
+};
+
 namespace {
 
 // The same of positions in one piece of memory that have the joint shape: a loop that vectorises. False where one is
@@ -23,75 +31,74 @@ bool add_neighbours(const T* positions, int64_t count, int64_t size, int64_t str
   return outside == 0;
 }
 
-// Adds the offsets of one index tensor, broadcast to the joint shape.
-void add_offsets(const bp_frame* frame, const bp_tensor* index, int64_t size, int64_t stride, IndexSpace& space) {
-  int64_t strides[kMaxRank];
-  const int32_t missing = space.joint_rank - index->dl.ndim;
-  for (int32_t d = 0; d < space.joint_rank; ++d)
-    strides[d] = d < missing || index->dl.shape[d - missing] == 1 ? 0 : index->dl.strides[d - missing];
-  const LaneOperand operand{data_of(index), strides, plugin::kItemSize[index->dtype]};
-  const Lanes<1> positions(space.joint_shape, space.joint_rank, -1, {operand});
-  plugin::dispatch_dtype<BP_MASK_INTEGER>(index->dtype, [&]<class T>() {
-    const bool neighbours = index->dl.ndim == space.joint_rank && (index->flags & BP_TENSOR_CONTIGUOUS) != 0 &&
-                            std::equal(index->dl.shape, index->dl.shape + space.joint_rank, space.joint_shape);
-    if (neighbours) {
-      const auto count = static_cast<int64_t>(space.offsets.size());
-      if (add_neighbours(reinterpret_cast<const T*>(data_of(index)), count, size, stride, space.offsets.data())) return;
-    }
-    int64_t* offset = space.offsets.data();
-    positions.for_each(0, positions.count(), [&](char* const* p) -> const char* {
+bool row_major(const int64_t* shape, const int64_t* strides, int32_t rank, int64_t item) {
+  for (int32_t d = rank - 1; d >= 0; item *= shape[d--])
+    if (shape[d] != 1 && strides[d] != item) return false;
+  return true;
+}
+
+}  // namespace
+
+void IndexSpace::add_offsets(const bp_frame* frame, const Positions& positions) {
+  const auto [tensor, strides, size, stride] = positions;
+  const LaneOperand operand{data_of(tensor), strides, 1};
+  const Lanes<1> lanes(joint_shape, joint_rank, -1, {operand});
+  plugin::dispatch_dtype<BP_MASK_INTEGER>(tensor->dtype, [&]<class T>() {
+    const auto count = static_cast<int64_t>(offsets.size());
+    const auto* data = reinterpret_cast<const T*>(data_of(tensor));
+    if (row_major(joint_shape, strides, joint_rank, sizeof(T)) &&
+        add_neighbours(data, count, size, stride, offsets.data()))
+      return;
+    int64_t* offset = offsets.data();
+    lanes.for_each(0, lanes.count(), [&](char* const* p) -> const char* {
       const T given = *reinterpret_cast<const T*>(p[0]);
       int64_t at = static_cast<int64_t>(given);
       if (at < 0 && std::is_signed_v<T>) at += size;
-      if (at < 0 || at >= size) refuse_index(frame, static_cast<int64_t>(given), size, index->dtype);
+      if (at < 0 || at >= size) refuse_index(frame, static_cast<int64_t>(given), size, tensor->dtype);
       *offset++ += at * stride;
       return nullptr;
     });
   });
 }
 
-}  // namespace
+void IndexSpace::keep(int64_t size, int64_t stride) {
+  kept_shape[kept_rank] = size;
+  kept_strides[kept_rank++] = stride;
+}
 
-IndexSpace::IndexSpace(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count) {
-  const int64_t item = plugin::kItemSize[x->dtype];
-  uint32_t first = count, last = 0, given = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    if (indices[k] == nullptr) continue;
-    if (given++ == 0) first = k;
-    last = k;
-    joint_rank = std::max(joint_rank, indices[k]->dl.ndim);
-  }
-  std::fill_n(joint_shape, joint_rank, int64_t{1});
-  for (uint32_t k = 0; k < count; ++k) {
-    if (indices[k] == nullptr) continue;
-    const int32_t missing = joint_rank - indices[k]->dl.ndim;
-    for (int32_t d = missing; d < joint_rank; ++d)
-      if (indices[k]->dl.shape[d - missing] != 1) joint_shape[d] = indices[k]->dl.shape[d - missing];
-  }
-  const bool neighbours = given == 0 || last - first + 1 == given;
-  for (int32_t d = 0; d < x->dl.ndim; ++d) {
-    if (static_cast<uint32_t>(d) < count && indices[d] != nullptr) continue;
-    if (neighbours && static_cast<uint32_t>(d) < first) ++before;
-    kept_shape[kept_rank] = x->dl.shape[d];
-    kept_strides[kept_rank++] = x->dl.strides[d] * item;
-  }
+void IndexSpace::make_offsets() {
   int64_t total = 1;
   for (int32_t d = 0; d < joint_rank; ++d) total *= joint_shape[d];
   offsets.assign(static_cast<size_t>(total), 0);
-  for (uint32_t k = 0; k < count; ++k)
-    if (indices[k] != nullptr) add_offsets(frame, indices[k], x->dl.shape[k], x->dl.strides[k] * item, *this);
 }
 
-int64_t IndexSpace::count(int32_t begin, int32_t end) const {
-  int64_t product = 1;
-  for (int32_t d = begin; d < end; ++d) product *= kept_shape[d];
-  return product;
+IndexSpace::IndexSpace(const bp_frame* frame, const bp_value& list, int64_t wider) {
+  const bp_loop& loop = *frame->loop;
+  const auto row = [&](int32_t operand) { return loop.strides + static_cast<ptrdiff_t>(operand) * loop.rank; };
+  before = loop.joint_first;
+  joint_rank = loop.joint_rank;
+  const int32_t joint_end = before + joint_rank;
+  std::copy(loop.sizes + before, loop.sizes + joint_end, joint_shape);
+  for (int32_t d = 0; d < loop.rank; ++d)
+    if (d < before || d >= joint_end) keep(loop.sizes[d], row(loop.indexed)[d] * wider);
+  make_offsets();
+  for (int32_t i = 0; i < loop.n_indices; ++i) {
+    const bp_loop_index& index = loop.indices[i];
+    add_offsets(frame, {list.u.tensors[index.axis], row(index.operand) + before, index.size, index.stride * wider});
+  }
 }
 
-void IndexSpace::shape(int64_t* sizes) const {
-  sizes = std::copy(kept_shape, kept_shape + before, sizes);
-  sizes = std::copy(joint_shape, joint_shape + joint_rank, sizes);
-  std::copy(kept_shape + before, kept_shape + kept_rank, sizes);
+IndexSpace::IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t axis, const bp_tensor* positions) {
+  const int64_t item = plugin::kItemSize[indexed->dtype];
+  before = axis;
+  joint_rank = positions->dl.ndim;
+  std::copy(positions->dl.shape, positions->dl.shape + joint_rank, joint_shape);
+  for (int32_t d = 0; d < indexed->dl.ndim; ++d)
+    if (d != axis) keep(indexed->dl.shape[d], indexed->dl.strides[d] * item);
+  make_offsets();
+  int64_t strides[kMaxRank];
+  for (int32_t d = 0; d < joint_rank; ++d) strides[d] = positions->dl.strides[d] * plugin::kItemSize[positions->dtype];
+  add_offsets(frame, {positions, strides, indexed->dl.shape[axis], indexed->dl.strides[axis] * item});
 }
 
 }  // namespace backplane::cpu

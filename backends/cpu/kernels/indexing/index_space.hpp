@@ -1,7 +1,7 @@
-// The geometry of advanced indexing, shared by reading (index, take) and writing (index_put, take_put).
+// Reading and writing at positions that integer tensors give: of index and index_put, as the core's loop over what the
+// indices select says, and of take and take_put, along one axis.
 //
-// The indexed axes of x are replaced by the broadcast shape of the index tensors: at their own place where they are
-// neighbours, else first (NumPy's rule). Index tensors are read and checked once, into byte offsets into x.
+// Index tensors are read and checked once, into byte offsets into the indexed tensor.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,38 @@
 
 namespace backplane::cpu {
 
-struct IndexSpace {
-  // `indices[k]` indexes axis k of x; NULL where the axis is kept. Throws where an index is out of range.
-  IndexSpace(const bp_frame* frame, const bp_tensor* x, bp_tensor* const* indices, uint32_t count);
+class IndexSpace {
+ public:
+  // Of the frame's loop; element k of `list` indexes axis k. `wider`: how many times as large as in the loop the items
+  // of the indexed tensor are, where it stands for another one of the same order.
+  IndexSpace(const bp_frame* frame, const bp_value& list, int64_t wider = 1);
+  // Of `indexed` along `axis`, at whose place the dims of `positions` stand.
+  IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t axis, const bp_tensor* positions);
 
-  // Byte offsets into x of every joint position, in row-major order.
+  // Byte offsets into the indexed tensor of every joint position, in row-major order.
   std::vector<int64_t> offsets;
   int32_t joint_rank = 0;
   int64_t joint_shape[kMaxRank];
-  // Axes of x that are kept: before and after the place of the joint axes in the indexed shape.
+  // Axes of the indexed tensor that are kept: before and after the joint ones in the shape of what is selected.
   int32_t before = 0, kept_rank = 0;
-  int64_t kept_shape[kMaxRank], kept_strides[kMaxRank];  // in bytes, of x
+  int64_t kept_shape[kMaxRank], kept_strides[kMaxRank];  // in bytes
 
-  int64_t before_count() const { return count(0, before); }
-  int64_t after_count() const { return count(before, kept_rank); }
-  // Shape of x indexed.
-  int32_t rank() const { return kept_rank + joint_rank; }
-  void shape(int64_t* sizes) const;
+  int64_t before_count() const {
+    int64_t product = 1;
+    for (int32_t d = 0; d < before; ++d) product *= kept_shape[d];
+    return product;
+  }
 
  private:
-  int64_t count(int32_t begin, int32_t end) const;
+  struct Positions;
+  void keep(int64_t size, int64_t stride);
+  void make_offsets();
+  void add_offsets(const bp_frame* frame, const Positions& positions);
 };
 
-// visit(x offset, other offset) for every joint position under every position of the axes before it; `strides` (bytes)
-// are those of the other tensor, of the indexed shape. Positions [begin, end) of before_count() * joint positions.
+// visit(indexed offset, other offset) for every joint position under every position of the axes before it; `strides`
+// (bytes) are those of the other tensor, of the dims of what is selected. Positions [begin, end) of before_count() *
+// joint positions.
 template <class Visit>
 void for_each_position(const IndexSpace& space, const int64_t* strides, int64_t begin, int64_t end, Visit&& visit) {
   if (begin >= end) return;  // no elements: a size below is 0

@@ -5,8 +5,8 @@
 #ifndef BACKPLANE_ABI_EXTENSIONS_H
 #define BACKPLANE_ABI_EXTENSIONS_H
 
+#include "backplane/abi/device_extensions.h"
 #include "backplane/abi/graph.h"
-#include "backplane/abi/plugin.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,13 +36,13 @@ typedef struct bp_executable_info {
 
 typedef struct bp_extension_compiler {
   bp_header header;
-  /* regions[i], for node i: BP_NO_REGION, or the number of the region that claims it, below *n_regions. No path from a
-   * region back into it leads through other nodes. reasons[i] (`reasons` may be NULL): for reports, why node i is left
-   * alone: text that lives as long as the plugin; or NULL. */
-  bp_status(BP_CALL* partition)(void* context, const bp_host* host, int32_t ordinal, const bp_graph* graph,
+  /* Of nodes with values on `device` alone. regions[i], for node i: BP_NO_REGION, or the number of the region that
+   * claims it, below *n_regions. No path from a region back into it leads through other nodes. reasons[i] (`reasons`
+   * may be NULL): for reports, why node i is left alone: text that lives as long as the plugin; or NULL. */
+  bp_status(BP_CALL* partition)(void* context, const bp_host* host, bp_device device, const bp_graph* graph,
                                 uint32_t* regions, uint32_t* n_regions, const char** reasons);
   /* Of a region as a graph of its own: its inputs are what it reads, its outputs what others read of it. Any thread. */
-  bp_status(BP_CALL* compile)(void* context, const bp_host* host, int32_t ordinal, const bp_graph* region,
+  bp_status(BP_CALL* compile)(void* context, const bp_host* host, bp_device device, const bp_graph* region,
                               bp_executable_info* info, bp_executable** executable);
   /* A tensor for each input, with the dtype and dims of its value and any strides; a `given` tensor, or one not wanted,
    * for each output. Returns when the work is recorded on the frame's stream. The frame's `op` has the name of the
@@ -57,13 +57,13 @@ typedef struct bp_extension_compiler {
   int32_t(BP_CALL* may_share)(void* context, const bp_executable* executable, int32_t out, int32_t in);
   /* What a kept executable is found by: text of the region, the compiler's version and the device's properties, NUL
    * included at most `room` bytes. */
-  bp_status(BP_CALL* cache_key)(void* context, const bp_host* host, int32_t ordinal, const bp_graph* region, char* key,
+  bp_status(BP_CALL* cache_key)(void* context, const bp_host* host, bp_device device, const bp_graph* region, char* key,
                                 uint64_t room);
   /* *size: on entry the room at `bytes`, on return what it takes; with too little room nothing is written. */
   bp_status(BP_CALL* serialize)(void* context, const bp_executable* executable, void* bytes, uint64_t* size);
   /* Refuses, with BP_ERROR_DATA, bytes that it has not written or that are damaged. */
-  bp_status(BP_CALL* deserialize)(void* context, const bp_host* host, int32_t ordinal, const void* bytes, uint64_t size,
-                                  bp_executable_info* info, bp_executable** executable);
+  bp_status(BP_CALL* deserialize)(void* context, const bp_host* host, bp_device device, const void* bytes,
+                                  uint64_t size, bp_executable_info* info, bp_executable** executable);
 } bp_extension_compiler;
 
 #ifdef __cplusplus

@@ -14,10 +14,9 @@ extern "C" {
 
 /* In the arguments of a bp_graph_node, and nowhere else. */
 enum {
-  BP_TAG_REF = 11 /* i: the number of a value, in place of a TENSOR */
+  BP_TAG_REF = 11,                           /* i: the number of a value, in place of a TENSOR */
+  BP_TAG_REF_LIST = BP_TAG_LIST | BP_TAG_REF /* ints: numbers of values; -1: an absent element */
 };
-/* u.ints: numbers of values; -1: an absent element. */
-#define BP_TAG_REF_LIST (BP_TAG_LIST | BP_TAG_REF)
 
 typedef struct bp_graph_value {
   bp_dtype dtype;
@@ -40,7 +39,8 @@ typedef struct bp_graph_node {
   const uint32_t* results; /* numbers of values */
   uint32_t n_args;
   uint32_t n_results;
-  /* As in bp_frame. A tensor argument that shares it and has another dtype is cast to it. */
+  /* As in bp_frame. A tensor argument that shares it and has another dtype is cast to it. BP_DTYPE_NONE: a call that
+   * the host keeps to itself; no compiler may claim it. */
   bp_dtype compute;
   uint16_t flags; /* none yet */
   uint32_t reserved;

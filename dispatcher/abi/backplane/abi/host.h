@@ -17,9 +17,23 @@ typedef struct bp_backend_def bp_backend_def;     /* backend.h */
 typedef struct bp_kernel_def bp_kernel_def;       /* plugin.h */
 typedef struct bp_key_def bp_key_def;             /* plugin.h */
 
+/* An integer tensor of advanced indexing: element i of it is a position along an axis, from the back where it is
+ * negative. The kernel checks that it lies in [-size, size). */
+typedef struct bp_loop_index {
+  int32_t operand; /* of the loop */
+  int32_t axis;    /* of the indexed tensor, and the element of the list */
+  int64_t size;    /* of the axis */
+  int64_t stride;  /* bytes from one position to the next in the indexed operand */
+} bp_loop_index;
+
 /* Dimensions merged where strides allow, innermost last. Operands: outputs first, then the tensor arguments in
  * order (a number in a tensor position has strides 0 and no data). For a reduction the output has stride 0
- * along reduced dims. Rank 0 means one element. */
+ * along reduced dims. Rank 0 means one element.
+ *
+ * For advanced indexing (the shape rules `index` and `index_put`) the loop runs over what the indices select, in the
+ * order of its dims: absent elements of the list are no operands, and `indexed` is the operand that is read (index), or
+ * written once it holds x (index_put). At each place its byte is that of its strides plus, for each of `indices`, the
+ * position times `stride`. Dims [joint_first, joint_first + joint_rank) are those of the index tensors. */
 typedef struct bp_loop {
   bp_header header;
   int32_t rank;
@@ -27,6 +41,13 @@ typedef struct bp_loop {
   int64_t count;          /* product of sizes */
   const int64_t* sizes;   /* [rank] */
   const int64_t* strides; /* bytes, [n_operands][rank] */
+#if BP_TARGET_MINOR >= 2
+  const bp_loop_index* indices;
+  int32_t n_indices;
+  int32_t indexed;
+  int32_t joint_first;
+  int32_t joint_rank;
+#endif
 } bp_loop;
 
 /* One form for kernels, fallbacks, transforms and Python. Arguments are borrowed. Each out slot arrives as
@@ -131,7 +152,7 @@ struct bp_host {
 };
 #define BP_NO_OP 0xffffffffu
 
-BP_STATIC_ASSERT(sizeof(bp_loop) == 40, "bp_loop");
+BP_STATIC_ASSERT(sizeof(bp_loop) == (BP_TARGET_MINOR >= 2 ? 64 : 40), "bp_loop");
 BP_STATIC_ASSERT(sizeof(bp_op_info) == 32, "bp_op_info");
 BP_STATIC_ASSERT(sizeof(bp_frame) == 80, "bp_frame");
 BP_STATIC_ASSERT(offsetof(bp_host, set_error) == 16, "bp_host");

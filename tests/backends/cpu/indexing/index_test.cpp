@@ -50,33 +50,13 @@ TEST(CpuJoin, SlicePutWritesAPieceByStartCountAndStep) {
   EXPECT_THAT(out.values<int32_t>(), ElementsAre(0, -3, 2, -2, 4, -1, 6, -3, 8, -2, 10, -1));
 }
 
-TEST(CpuIndex, NeighboursStayInPlaceAndOthersComeFirst) {
-  Array x = counting({2, 3, 4, 5});
-  Array i = Array::of<int64_t>({1, -1}, {2}), j = Array::of<int32_t>({3, 0, 2}, {3, 1});
-  Array middle(BP_INT32, {2, 3, 2, 5}), first(BP_INT32, {3, 2, 3, 5});
-  const std::vector<bp_tensor*> together{nullptr, i.handle(), j.handle()}, apart{i.handle(), nullptr, j.handle()};
-  ASSERT_EQ(cpu().call("bp::index", {tensor(x), tensors(together)}, {tensor(middle)}, BP_INT32), BP_OK) << cpu().error;
-  ASSERT_EQ(cpu().call("bp::index", {tensor(x), tensors(apart)}, {tensor(first)}, BP_INT32), BP_OK);
-  const int32_t is[] = {1, 2}, js[] = {3, 0, 2}, outer[] = {1, 1};
-  for (int32_t a = 0; a < 2; ++a)
-    for (int32_t q = 0; q < 3; ++q)
-      for (int32_t p = 0; p < 2; ++p)
-        for (int32_t b = 0; b < 5; ++b)
-          ASSERT_EQ(middle.at<int32_t>()[((a * 3 + q) * 2 + p) * 5 + b], ((a * 3 + is[p]) * 4 + js[q]) * 5 + b);
-  for (int32_t q = 0; q < 3; ++q)
-    for (int32_t p = 0; p < 2; ++p)
-      for (int32_t c = 0; c < 3; ++c)
-        ASSERT_EQ(first.at<int32_t>()[((q * 2 + p) * 3 + c) * 5], ((outer[p] * 3 + c) * 4 + js[q]) * 5);
-}
-
 TEST(CpuIndex, PutsAddAndReadsUndoThem) {
   Array x = counting({4, 3}), at = Array::of<int64_t>({2, 0, 2}, {3}),
         values = Array::of<int32_t>({10, 20, 30}, {3, 1});
   Array last(BP_INT32, {4, 3}), sum(BP_INT32, {4, 3}), back(BP_INT32, {3, 3});
-  const std::vector<bp_tensor*> list{at.handle()};
-  ASSERT_EQ(
-      cpu().call("bp::index_put", {tensor(x), tensors(list), tensor(values), boolean(false)}, {tensor(last)}, BP_INT32),
-      BP_OK);
+  ASSERT_EQ(cpu().call("bp::take_put", {tensor(x), tensor(at), tensor(values), integer(0), boolean(false)},
+                       {tensor(last)}, BP_INT32),
+            BP_OK);
   ASSERT_EQ(cpu().call("bp::take_put", {tensor(x), tensor(at), tensor(values), integer(0), boolean(true)},
                        {tensor(sum)}, BP_INT32),
             BP_OK);

@@ -1,0 +1,24 @@
+// The kernel families, one registering function each: primitives, and every elementwise op of the registry. All else
+// reaches the device by decomposition.
+#pragma once
+
+#include "kernels/call.hpp"
+#include "runtime/backend.hpp"
+
+namespace backplane::vulkan {
+
+void register_elementwise(const plugin::Registrar& registrar, Backend& backend);
+void register_moves(const plugin::Registrar& registrar, Backend& backend);
+void register_creation(const plugin::Registrar& registrar, Backend& backend);
+void register_reductions(const plugin::Registrar& registrar, Backend& backend);
+void register_lines(const plugin::Registrar& registrar, Backend& backend);
+void register_matmul(const plugin::Registrar& registrar, Backend& backend);
+void register_indexing(const plugin::Registrar& registrar, Backend& backend);
+
+inline void register_rows(const plugin::Registrar& registrar, std::span<const Row> rows, const char* file) {
+  for (const Row& row : rows)
+    registrar.kernel(plugin::kernel_row(row.op, "vulkan", row.fn, file, row.line,
+                                        {.dtypes = row.dtypes, .flags = row.flags, .max_elements = kMaxElements}));
+}
+
+}  // namespace backplane::vulkan

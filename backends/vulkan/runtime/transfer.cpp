@@ -1,0 +1,61 @@
+// Copies between the host and the device; see stream.hpp.
+//
+// Memory that the host reaches is used as it is, where no work stands in between. Else bytes pass through the arena,
+// piece by piece, of which no more than kStagedAtOnce is on its way.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/stream.hpp"
+
+namespace backplane::vulkan {
+namespace {
+
+constexpr uint64_t kStagedAtOnce = 64ull << 20;
+
+Place part(const Place& whole, uint64_t offset) {
+  return {whole.buffer, whole.offset + offset, whole.address + offset, whole.mapped ? whole.mapped + offset : nullptr};
+}
+
+}  // namespace
+
+void Stream::upload(const Place& target, const char* source, uint64_t size) {
+  if (target.mapped && idle()) {
+    std::memcpy(target.mapped, source, size);
+    return;
+  }
+  for (uint64_t at = 0; at < size; at += Arena::kLargest) {
+    const uint64_t piece = std::min(size - at, Arena::kLargest);
+    recycle();
+    while (staged_bytes_ + piece > kStagedAtOnce && !submitted_.empty()) {
+      wait_batch(submitted_.front().number);
+      recycle();
+    }
+    const Place staged = stage(piece);
+    std::memcpy(staged.mapped, source + at, piece);
+    copy(part(target, at), staged, piece);
+  }
+}
+
+void Stream::download(char* target, const Place& source, uint64_t size) {
+  if (source.mapped) {
+    if (!idle()) {
+      submit(0);
+      wait_batch(batch_);
+    }
+    std::memcpy(target, source.mapped, size);
+    return;
+  }
+  for (uint64_t at = 0; at < size; at += Arena::kLargest) {
+    const uint64_t piece = std::min(size - at, Arena::kLargest);
+    const Place staged = stage(piece);
+    const Range write{staged.address, staged.address + piece};
+    const Range read{source.address + at, source.address + at + piece};
+    const VkBufferCopy region{source.offset + at, staged.offset, piece};
+    vkCmdCopyBuffer(behind_hazards({&write, 1}, {&read, 1}), source.buffer, staged.buffer, 1, &region);
+    submit(0);
+    wait_batch(batch_);  // the next piece needs another batch, so the staged memory still stands
+    std::memcpy(target + at, staged.mapped, piece);
+  }
+}
+
+}  // namespace backplane::vulkan

@@ -1,0 +1,60 @@
+// Every op of the registry that takes one or two elements of DTYPE: the functions that codegen wrote, of which the
+// specialisation constants leave one. Any strides, broadcasting included.
+//
+// at: result, x, y. n: count, rank (0: flat), mask of operands that are one element for all.
+// kFunction: the number in a list. kOption: which list, and what is refused of y times 8.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "call.glsl"
+#include "fault.glsl"
+
+#define LOAD JOIN(load_, DTYPE)
+#define BACKPLANE_UNARY(op, function, number) case number: store(to, kOut, function(x)); break;
+#define BACKPLANE_BINARY(op, function, number) case number: store(to, kOut, function(x, y)); break;
+
+// As kernels/elementwise.cpp counts them.
+const uint kUnarySame = 0, kBinarySame = 1, kUnaryBool = 2, kBinaryBool = 3, kUnaryReal = 4, kBinaryComplex = 5;
+const uint kList = kOption & 7u, kRefused = kOption >> 3;
+const bool kHasY = (kList & 1u) != 0u;
+
+#ifdef BACKPLANE_INTEGER
+void refuse(uint64_t a) {
+  const int64_t y = load_int64(a, kIn);
+  if (kRefused == kDivisorZero && y == 0l) report(kDivisorZero, 0l, 0u, 0u);
+  if (kRefused == kNegativeExponent && kIn < kUint8 && y < 0l) report(kNegativeExponent, y, 0u, 0u);
+}
+#endif
+
+void main() {
+  const uint count = n[0], rank = n[1], single = n[2];
+  for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+    int offsets[4] = int[4](int(i), (single & 2u) != 0u ? 0 : int(i), (single & 4u) != 0u ? 0 : int(i), 0);
+    if (rank > 0u) offsets_of(i, dims, rank, kHasY ? 4u : 3u, offsets);
+    const uint64_t to = element(at[0], offsets[0], kOut);
+    const TYPE x = LOAD(element(at[1], offsets[1], kIn), kIn);
+    TYPE y = x;
+    if (kHasY) y = LOAD(element(at[2], offsets[2], kIn), kIn);
+#ifdef BACKPLANE_INTEGER
+    if (kRefused != 0u) refuse(element(at[2], offsets[2], kIn));
+#endif
+    if (kList == kUnarySame) {
+      switch (kFunction) { UNARY_SAME(BACKPLANE_UNARY) }
+    } else if (kList == kBinarySame) {
+      switch (kFunction) { BINARY_SAME(BACKPLANE_BINARY) }
+#ifdef UNARY_BOOL
+    } else if (kList == kUnaryBool) {
+      switch (kFunction) { UNARY_BOOL(BACKPLANE_UNARY) }
+    } else if (kList == kBinaryBool) {
+      switch (kFunction) { BINARY_BOOL(BACKPLANE_BINARY) }
+#endif
+#ifdef UNARY_REAL
+    } else if (kList == kUnaryReal) {
+      switch (kFunction) { UNARY_REAL(BACKPLANE_UNARY) }
+#endif
+#ifdef BINARY_COMPLEX
+    } else if (kList == kBinaryComplex) {
+      switch (kFunction) { BINARY_COMPLEX(BACKPLANE_BINARY) }
+#endif
+    }
+  }
+}

@@ -1,0 +1,284 @@
+// scan: a body over the first axis of some tensors, carrying others along.
+//
+// Arguments: what is carried, what is gone through, what stays as it is. The body takes all three, of what is gone
+// through one slice, and returns what it carries on and one slice of each further result. A backward pass keeps what
+// was carried into each step, and computes the rest of the step again.
+#include "backplane/transforms.hpp"
+#include "control/structured.hpp"
+
+namespace backplane::core {
+namespace {
+
+struct Sizes {
+  size_t carried, through, kept;
+  size_t all() const { return carried + through + kept; }
+};
+
+class Scan final : public Structured {
+ public:
+  Scan(const OpEntry& op, Body body, Sizes sizes, int64_t length, bool reverse)
+      : Structured(op, {std::move(body)}, {sizes.carried, sizes.through, sizes.kept}),
+        sizes_(sizes),
+        length_(length),
+        reverse_(reverse) {}
+  bool has(Rule) const noexcept override { return true; }
+
+  Tensors call(Args args) override {
+    check_lengths(args);
+    Tensors carry(args.begin(), args.begin() + static_cast<ptrdiff_t>(sizes_.carried));
+    std::vector<Tensors> slices;  // per step
+    for (int64_t step = 0; step < length_; ++step) {
+      const Tensors x = slice(args, reverse_ ? length_ - 1 - step : step);
+      Tensors found = bodies_[0]->call(joined({carry, x, group(args, 2)}));
+      check_carry(args, found);
+      slices.emplace_back(found.begin() + static_cast<ptrdiff_t>(sizes_.carried), found.end());
+      found.resize(sizes_.carried);
+      carry = std::move(found);
+    }
+    if (reverse_) std::reverse(slices.begin(), slices.end());
+    return joined({carry, stacked(args, slices)});
+  }
+
+  // The carry into each step is one more result.
+  Forward forward(Args args) override {
+    const Body body = bodies_[0];
+    const Sizes sizes = sizes_;
+    const Body noting = make_body(body->name(), [body, sizes](Args all) {
+      return joined({body->call(all), all.first(sizes.carried)});
+    });
+    Tensors found = run(noting, sizes_, args);
+    const auto n_results = static_cast<ptrdiff_t>(found.size() - sizes.carried);
+    const Tensors results(found.begin(), found.begin() + n_results), carries(found.begin() + n_results, found.end());
+    Forward forward{results, {joined({carries, args.subspan(sizes.carried)}), nullptr}};
+    forward.residuals.rest = std::make_shared<Tensors>(joined({args.first(sizes.carried), results}));
+    return forward;
+  }
+
+  Tensors backward(const Residuals& residuals, Args cotangents) override {
+    const Sizes sizes = sizes_;
+    const size_t n = sizes.carried, p = sizes.through;
+    const Args kept_values = residuals.tensors;  // carries into steps, what is gone through, constants
+    const auto& rest = *static_cast<const Tensors*>(residuals.rest.get());
+    const Args init = Args(rest).first(n), results = Args(rest).subspan(n);
+    const Tensors g = filled_up(cotangents, results);
+    const std::vector<size_t> c = inexact_of(init), x = inexact_of(kept_values.subspan(n, p)),
+                              k = inexact_of(kept_values.subspan(n + p)), y = inexact_of(results.subspan(n));
+    const Tensors constants = picked(kept_values.subspan(n + p), k);
+    Tensors zeros;
+    for (const Tensor& t : constants) zeros.push_back(zeros_of(t.shape(), t));
+    const Tensors args = joined({picked(Args(g).first(n), c), zeros, kept_values.first(n + p),
+                                 picked(Args(g).subspan(n), y), kept_values.subspan(n + p)});
+    const auto back = std::make_shared<Scan>(
+        op_, pullback_body(c, x, k, y), Sizes{c.size() + k.size(), n + p + y.size(), sizes.kept}, length_, !reverse_);
+    const Tensors found = call_structured(back, args);
+    Tensors cotangents_of_args(sizes.all());
+    size_t next = 0;
+    for (size_t i : c) cotangents_of_args[i] = found[next++];
+    for (size_t i : k) cotangents_of_args[n + p + i] = found[next++];
+    for (size_t i : x) cotangents_of_args[n + i] = found[next++];
+    return cotangents_of_args;
+  }
+
+  Duals jvp(Args primals, Args tangents) override {
+    const Sizes sizes = sizes_;
+    const size_t n = sizes.carried, p = sizes.through;
+    const std::vector<size_t> c = inexact_of(primals.first(n)), x = inexact_of(primals.subspan(n, p)),
+                              k = inexact_of(primals.subspan(n + p));
+    const Tensors args =
+        joined({primals.first(n), picked(tangents.first(n), c), primals.subspan(n, p),
+                picked(tangents.subspan(n, p), x), primals.subspan(n + p), picked(tangents.subspan(n + p), k)});
+    const Sizes wide{n + c.size(), p + x.size(), sizes.kept + k.size()};
+    const Tensors found = run(tangent_body(c, x, k), wide, args);
+    // Carry, its tangents; results, theirs.
+    Duals duals{{found.begin(), found.begin() + static_cast<ptrdiff_t>(n)}, Tensors(n)};
+    for (size_t i = 0; i < c.size(); ++i) duals.tangents[c[i]] = found[n + i];
+    const Args slices = Args(found).subspan(wide.carried);
+    size_t count = 0, moved = 0;
+    for (; count + moved < slices.size(); ++count) moved += inexact_of(slices.subspan(count, 1)).size();
+    for (size_t j = 0, next = count; j < count; ++j) {
+      duals.results.push_back(slices[j]);
+      duals.tangents.push_back(inexact_of(slices.subspan(j, 1)).empty() ? Tensor() : slices[next++]);
+    }
+    return duals;
+  }
+
+  // The batch stands at axis 0 of what is carried, and at axis 1 of what is gone through.
+  Batched batch(int64_t size, const std::vector<bool>& batched, Args args) override {
+    Tensors rows(args.begin(), args.end());
+    std::vector<bool> have = batched;
+    for (size_t i = 0; i < sizes_.carried; ++i) {
+      if (have[i]) continue;
+      std::vector<int64_t> shape{size};
+      shape.insert(shape.end(), args[i].shape().begin(), args[i].shape().end());
+      bp_value expand[] = {value(args[i]), value(Shape(shape))};
+      rows[i] = Tensor::adopt(call_one(role_op(Role::kExpand), expand, 2));
+      have[i] = true;
+    }
+    for (size_t i = sizes_.carried; i < sizes_.carried + sizes_.through; ++i)
+      if (have[i]) rows[i] = swapped(rows[i]);
+    Tensors found = run(batched_body(bodies_[0], size, have), sizes_, rows);
+    for (size_t j = sizes_.carried; j < found.size(); ++j) found[j] = swapped(found[j]);
+    std::vector<bool> all(found.size(), true);
+    return {std::move(found), std::move(all)};
+  }
+
+  Tensors body_examples(size_t, Args args) const override {
+    Tensors examples(args.begin(), args.end());
+    for (size_t i = sizes_.carried; i < sizes_.carried + sizes_.through; ++i)
+      examples[i] = example_of(args[i].shape().subspan(1), args[i]);
+    return examples;
+  }
+  Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const override {
+    check_lengths(args);
+    check_carry(args, of_bodies[0]);
+    Tensors examples = of_bodies[0];
+    for (size_t j = sizes_.carried; j < examples.size(); ++j) {
+      std::vector<int64_t> shape{length_};
+      shape.insert(shape.end(), examples[j].shape().begin(), examples[j].shape().end());
+      examples[j] = example_of(shape, examples[j]);
+    }
+    return examples;
+  }
+  bp_value plain_argument(size_t i) const override {
+    return op_.record->args[i].type == BP_TYPE_SIZE ? value(length_) : value(reverse_);
+  }
+
+ private:
+  Tensors run(const Body& body, Sizes sizes, Args args) const {
+    return call_structured(std::make_shared<Scan>(op_, body, sizes, length_, reverse_), args);
+  }
+
+  // All: cotangents of the carry and of the constants so far; the carry into the step, its slices, the cotangents of
+  // its results; constants.
+  Body pullback_body(std::vector<size_t> c, std::vector<size_t> x, std::vector<size_t> k, std::vector<size_t> y) const {
+    return make_body(bodies_[0]->name(), [body = bodies_[0], sizes = sizes_, c, x, k, y](Args all) {
+      const size_t n = sizes.carried, p = sizes.through, first = c.size() + k.size();
+      const Tensors values = joined({all.subspan(first, n + p), all.subspan(first + n + p + y.size())});
+      const std::vector<size_t> moving = places(sizes, c, x, k);
+      const auto of_moving = [&](Args some) {
+        Tensors full = values;
+        for (size_t i = 0; i < moving.size(); ++i) full[moving[i]] = some[i];
+        const Tensors found = body->call(full);
+        return joined({picked(Args(found).first(n), c), picked(Args(found).subspan(n), y)});
+      };
+      const Tensors g = joined({all.first(c.size()), all.subspan(first + n + p, y.size())});
+      const Tensors found = vjp(of_moving, picked(values, moving)).pullback(g, false);  // of c, x, k
+      Tensors next(found.begin(), found.begin() + static_cast<ptrdiff_t>(c.size()));
+      for (size_t i = 0; i < k.size(); ++i) {
+        bp_value add[] = {value(all[c.size() + i]), value(found[c.size() + x.size() + i])};
+        next.push_back(Tensor::adopt(call_one(role_op(Role::kAdd), add, 2)));
+      }
+      return joined({next, Args(found).subspan(c.size(), x.size())});
+    });
+  }
+
+  // All: carry, its tangents; slices, theirs; constants, theirs.
+  Body tangent_body(std::vector<size_t> c, std::vector<size_t> x, std::vector<size_t> k) const {
+    return make_body(bodies_[0]->name(), [body = bodies_[0], sizes = sizes_, c, x, k](Args all) {
+      const size_t n = sizes.carried, p = sizes.through, m = sizes.kept, tx = n + c.size() + p, tk = tx + x.size() + m;
+      const Tensors values = joined({all.first(n), all.subspan(n + c.size(), p), all.subspan(tx + x.size(), m)});
+      const std::vector<size_t> moving = places(sizes, c, x, k);
+      const auto of_moving = [&](Args some) {
+        Tensors full = values;
+        for (size_t i = 0; i < moving.size(); ++i) full[moving[i]] = some[i];
+        return body->call(full);
+      };
+      const Tensors t = joined({all.subspan(n, c.size()), all.subspan(tx, x.size()), all.subspan(tk)});
+      const ValuesAndTangents both = backplane::jvp(of_moving, picked(values, moving), t);
+      const Args found = both.values, moved = both.tangents;
+      return joined({found.first(n), picked(moved.first(n), c), found.subspan(n),
+                     picked(moved.subspan(n), inexact_of(found.subspan(n)))});
+    });
+  }
+
+  static std::vector<size_t> places(Sizes sizes, const std::vector<size_t>& c, const std::vector<size_t>& x,
+                                    const std::vector<size_t>& k) {
+    std::vector<size_t> all = c;
+    for (size_t i : x) all.push_back(sizes.carried + i);
+    for (size_t i : k) all.push_back(sizes.carried + sizes.through + i);
+    return all;
+  }
+
+  Tensors slice(Args args, int64_t index) const {
+    Tensors slices;
+    for (const Tensor& t : group(args, 1)) {
+      bp_value select[] = {value(t), value(int64_t{0}), value(index)};
+      slices.push_back(Tensor::adopt(call_one(role_op(Role::kSelect), select, 3)));
+    }
+    return slices;
+  }
+
+  Tensors stacked(Args args, const std::vector<Tensors>& slices) const {
+    Tensors whole;
+    if (slices.empty()) {
+      // Without a step, the body is asked for the forms alone.
+      Tensors zeros;
+      for (const Tensor& t : body_examples(0, args)) zeros.push_back(zeros_of(t.shape(), t));
+      const Tensors found = bodies_[0]->call(zeros);
+      for (size_t j = sizes_.carried; j < found.size(); ++j) {
+        std::vector<int64_t> shape{0};
+        shape.insert(shape.end(), found[j].shape().begin(), found[j].shape().end());
+        whole.push_back(zeros_of(shape, found[j]));
+      }
+      return whole;
+    }
+    for (size_t j = 0; j < slices[0].size(); ++j) {
+      Tensors pieces;
+      for (const Tensors& step : slices) {
+        std::vector<int64_t> shape{1};
+        shape.insert(shape.end(), step[j].shape().begin(), step[j].shape().end());
+        bp_value reshape[] = {value(step[j]), value(Shape(shape))};
+        pieces.push_back(Tensor::adopt(call_one(role_op(Role::kReshape), reshape, 2)));
+      }
+      bp_value list{};
+      list.tag = BP_TAG_TENSOR_LIST;
+      list.count = static_cast<uint32_t>(pieces.size());
+      list.u.tensors = reinterpret_cast<bp_tensor* const*>(pieces.data());
+      whole.push_back(Tensor::adopt(call_one(role_op(Role::kConcat), &list, 1)));
+    }
+    return whole;
+  }
+
+  static Tensor swapped(const Tensor& t) {
+    std::vector<int64_t> axes(static_cast<size_t>(t.ndim()));
+    for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+    std::swap(axes[0], axes[1]);
+    bp_value permute[] = {value(t), value(Shape(axes))};
+    return Tensor::adopt(call_one(role_op(Role::kPermute), permute, 2));
+  }
+
+  void check_lengths(Args args) const {
+    for (const Tensor& t : group(args, 1))
+      BP_CHECK(t.ndim() > 0 && t.shape()[0] == length_, SHAPE, name(), ": goes through tensors along axis 0, of size ",
+               length_, "; found one ", t.ndim() == 0 ? "without dimensions" : "of another size");
+  }
+
+  void check_carry(Args args, Args found) const {
+    BP_CHECK(found.size() >= sizes_.carried, TYPE, name(), ": its body returns ", found.size(),
+             " tensors, but carries ", sizes_.carried);
+    for (size_t i = 0; i < sizes_.carried; ++i)
+      BP_CHECK(same_shape(*args[i].get(), *found[i].get()) && args[i].dtype() == found[i].dtype(), SHAPE, name(),
+               ": its body changes the shape or the dtype of what it carries, element ", i);
+  }
+
+  Sizes sizes_;
+  int64_t length_;
+  bool reverse_;
+};
+
+[[gnu::constructor]] void register_scan() {
+  add_function_maker("role:scan", [](const Call& call) -> std::shared_ptr<GraphFunction> {
+    const std::vector<size_t> counts = counts_of(call);
+    int64_t length = 0;
+    bool reverse = false;
+    for (int32_t i = 0; i < call.n_args; ++i) {
+      const uint16_t type = call.op.record->args[static_cast<size_t>(i)].type;
+      if (type == BP_TYPE_SIZE) length = call.args[i].u.i;
+      if (type == BP_TYPE_BOOL) reverse = call.args[i].u.i != 0;
+    }
+    return std::make_shared<Scan>(call.op, bodies_of(call)[0], Sizes{counts[0], counts[1], counts[2]}, length, reverse);
+  });
+}
+
+}  // namespace
+}  // namespace backplane::core

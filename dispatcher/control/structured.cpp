@@ -1,0 +1,131 @@
+#include "control/structured.hpp"
+
+#include <string_view>
+
+#include "backplane/device.hpp"
+#include "backplane/transforms.hpp"
+#include "memory/device.hpp"
+#include "tape/engine.hpp"
+#include "tape/node.hpp"
+
+namespace backplane::core {
+
+Structured::Structured(const OpEntry& op, std::vector<Body> bodies, std::vector<size_t> counts)
+    : ClosedFunction(std::string(op.record->name)), op_(op), bodies_(std::move(bodies)), counts_(std::move(counts)) {}
+
+Args Structured::group(Args args, size_t k) const {
+  size_t first = 0;
+  for (size_t i = 0; i < k; ++i) first += counts_[i];
+  return args.subspan(first, counts_[k]);
+}
+
+std::vector<Body> bodies_of(const Call& call) {
+  std::vector<Body> bodies;
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    if (call.args[i].tag != BP_TAG_GRAPH) continue;
+    auto* function = static_cast<GraphFunction*>(const_cast<void*>(call.args[i].u.p));
+    BP_CHECK(is_closed(*function), TYPE, call.op.record->name, ": its functions are graphs; found ", function->name());
+    bodies.push_back(function->shared_from_this());
+  }
+  return bodies;
+}
+
+std::vector<size_t> counts_of(const Call& call) {
+  std::vector<size_t> counts;
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    const bp_arg_def& arg = call.op.record->args[static_cast<size_t>(i)];
+    if (arg.type == BP_TYPE_TENSOR) counts.push_back(arg.flags & BP_ARG_LIST ? call.args[i].count : 1);
+  }
+  return counts;
+}
+
+Tensors call_structured(const std::shared_ptr<Structured>& function, Args args) {
+  return call_graph(function->op(), *function, args);
+}
+
+namespace {
+
+class BodyOfCallable final : public ClosedFunction {
+ public:
+  BodyOfCallable(const std::string& name, std::function<Tensors(Args)> function)
+      : ClosedFunction(name, true), function_(std::move(function)) {}
+  Tensors call(Args args) override { return function_(args); }
+
+ private:
+  std::function<Tensors(Args)> function_;
+};
+
+const OpEntry& tagged_op(std::string_view tag) {
+  for (uint32_t i = 0; i < op_count(); ++i) {
+    const OpEntry& op = *op_entry(i);
+    if (!op.withdrawn && op.record->def.tags &&
+        std::string_view(op.record->def.tags).find(tag) != std::string_view::npos)
+      return op;
+  }
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, "no op of the registry has the tag ", tag, ", which control flow needs");
+}
+
+}  // namespace
+
+Body make_body(const std::string& name, std::function<Tensors(Args)> function) {
+  return std::make_shared<BodyOfCallable>(name, std::move(function));
+}
+
+Body batched_body(const Body& body, int64_t size, std::vector<bool> batched) {
+  return make_body(body->name(), [body, size, batched = std::move(batched)](Args args) {
+    BatchScope scope(size, Randomness::kError, "vmap");
+    Tensors rows;
+    for (size_t i = 0; i < args.size(); ++i) rows.push_back(batched[i] ? scope.enter(args[i], 0) : args[i]);
+    Tensors results = body->call(rows);
+    for (Tensor& t : results) t = scope.leave(t, 0);
+    return results;
+  });
+}
+
+Tensor example_of(Shape shape, const Tensor& like) {
+  return Tensor::adopt(
+      new_handle(device_at(like.device()), like.dtype(), static_cast<int32_t>(shape.size()), shape.data()));
+}
+
+std::vector<size_t> inexact_of(Args tensors) {
+  std::vector<size_t> which;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (is_inexact(tensors[i].dtype())) which.push_back(i);
+  return which;
+}
+
+Tensors picked(Args tensors, const std::vector<size_t>& which) {
+  Tensors found;
+  for (size_t i : which) found.push_back(tensors[i]);
+  return found;
+}
+
+Tensors joined(std::initializer_list<Args> lists) {
+  Tensors all;
+  for (Args list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+Tensor zeros_of(Shape shape, const Tensor& like) { return filled(shape, 0.0, like.dtype(), like.device()); }
+
+Tensors filled_up(Args tensors, Args like) {
+  Tensors full(tensors.begin(), tensors.end());
+  for (size_t i = 0; i < full.size(); ++i)
+    if (!full[i]) full[i] = zeros_of(like[i].shape(), like[i]);
+  return full;
+}
+
+bool read_condition(const Tensor& condition, const std::string& who) {
+  BP_CHECK(condition.dtype() == BP_BOOL && element_count(*condition.get()) == 1, TYPE, who,
+           ": its condition is a tensor of dtype ", dtype_name(condition.dtype()), " with ",
+           element_count(*condition.get()), " elements; expected one bool. Fix: compare, or reduce with all or any");
+  uint8_t byte = 0;
+  to_host(condition, &byte);
+  return byte != 0;
+}
+
+Tensor call_tagged(const char* tag, std::initializer_list<bp_value> args) {
+  return Tensor::adopt(call_one(tagged_op(tag), args.begin(), static_cast<int32_t>(args.size())));
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,68 @@
+// Control flow: ops whose Graph arguments are bodies, closed functions of tensors, and whose rules follow from those.
+//
+// A call is one list of tensors, grouped as the op's signature says. A derivative or a batch of a call is a call of the
+// same op with other bodies, which the transforms make of the first ones; so each is traced, differentiated and batched
+// again by the same rules. Bodies draw no random numbers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "call/dispatch.hpp"
+#include "functions/closed_function.hpp"
+#include "functions/graph_call.hpp"
+
+namespace backplane::core {
+
+using Body = std::shared_ptr<GraphFunction>;
+using Tensors = std::vector<Tensor>;
+
+class Structured : public ClosedFunction {
+ public:
+  // `counts`: tensors in each Tensor and Tensor[] argument of the op, in order.
+  Structured(const OpEntry& op, std::vector<Body> bodies, std::vector<size_t> counts);
+
+  const OpEntry& op() const { return op_; }
+  const std::vector<Body>& bodies() const { return bodies_; }
+  const std::vector<size_t>& counts() const { return counts_; }
+  // What the op's argument is that is neither a tensor nor a body.
+  virtual bp_value plain_argument(size_t) const { return {}; }
+  // What body `b` is called with, as far as shape, dtype and device go.
+  virtual Tensors body_examples(size_t b, Args args) const = 0;
+  // The results, likewise, where the bodies give these.
+  virtual Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const = 0;
+
+ protected:
+  Args group(Args args, size_t k) const;
+
+  const OpEntry& op_;
+  std::vector<Body> bodies_;
+  std::vector<size_t> counts_;
+};
+
+// The bodies and the counts of a call, as `Structured` takes them.
+std::vector<Body> bodies_of(const Call& call);
+std::vector<size_t> counts_of(const Call& call);
+// The same op with other bodies, at the levels that are active.
+Tensors call_structured(const std::shared_ptr<Structured>& function, Args args);
+
+// A body of a C++ callable, which uses nothing but its arguments.
+Body make_body(const std::string& name, std::function<Tensors(Args)> function);
+// A body over a batch: `batched` says which arguments have it, at axis 0; all results do.
+Body batched_body(const Body& body, int64_t size, std::vector<bool> batched);
+
+// A handle of this shape without data, else like the tensor.
+Tensor example_of(Shape shape, const Tensor& like);
+// Which tensors are floating or complex.
+std::vector<size_t> inexact_of(Args tensors);
+Tensors picked(Args tensors, const std::vector<size_t>& which);
+Tensors joined(std::initializer_list<Args> lists);
+Tensor zeros_of(Shape shape, const Tensor& like);
+// Zeros like the tensors of `like` in place of those that are empty.
+Tensors filled_up(Args tensors, Args like);
+bool read_condition(const Tensor& condition, const std::string& who);
+// The op with this tag, with one result.
+Tensor call_tagged(const char* tag, std::initializer_list<bp_value> args);
+
+}  // namespace backplane::core

@@ -1,0 +1,27 @@
+// Functions that use nothing but their arguments: no tensor from outside, at no level.
+//
+// So a level has nothing to follow in one but its arguments: where those are none of its own to differentiate or to
+// batch, the function goes down to the next level as it is.
+#pragma once
+
+#include "backplane/graph_function.hpp"
+
+namespace backplane::core {
+
+class ClosedFunction : public GraphFunction {
+ public:
+  using GraphFunction::GraphFunction;
+};
+
+inline bool is_closed(const GraphFunction& function) {
+  return dynamic_cast<const ClosedFunction*>(&function) != nullptr;
+}
+
+// Makes the function of a call of an op that has several Graph arguments, or whose Graph argument brings no rules of
+// its own: those are the op's. By tag of the op; added by static initialisers. nullptr where there is none.
+struct Call;
+using MakeFunction = std::shared_ptr<GraphFunction> (*)(const Call& call);
+void add_function_maker(const char* tag, MakeFunction make);
+MakeFunction function_maker(const bp_op_def& def);
+
+}  // namespace backplane::core

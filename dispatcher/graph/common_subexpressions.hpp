@@ -1,0 +1,12 @@
+// Lets nodes that compute the same be one.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace backplane::core::graph {
+
+// How many nodes went. Equal are nodes of one op with equal arguments, of which neither is to be computed again on
+// purpose. Random ops are equal where they take the same counters. Linear but for the hash table.
+size_t merge_common_subexpressions(Graph& graph);
+
+}  // namespace backplane::core::graph

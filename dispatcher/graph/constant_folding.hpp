@@ -1,0 +1,13 @@
+// Computes once, ahead, what depends on no input.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace backplane::core::graph {
+
+// How many nodes became constants. Left alone: what takes random numbers or a function, what depends on a constant that
+// may change (Constant::live) or on a size that is not known, and results larger than a page that nothing smaller than
+// they are was the price of. A node that fails is left to fail where it runs.
+size_t fold_constants(Graph& graph);
+
+}  // namespace backplane::core::graph

@@ -1,0 +1,127 @@
+#include "graph/executable.hpp"
+
+#include <algorithm>
+
+#include "backplane/device.hpp"
+#include "call/dispatch.hpp"
+#include "graph/explain.hpp"
+#include "graph/optimize.hpp"
+#include "graph/plan_build.hpp"
+#include "graph/print.hpp"
+#include "memory/tensor_impl.hpp"
+#include "record/dtype_rules.hpp"
+
+namespace backplane::core::graph {
+namespace {
+
+constexpr size_t kMaxPlans = 8;
+
+// Are there keys for which the calls of a run have to be made one by one?
+bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
+  const ThreadState& state = thread_state;
+  uint64_t keys = state.included_keys;
+  for (const Tensor& t : inputs) keys |= impl(t.get())->keys;
+  for (const Constant& c : graph.constants())
+    if (c.live) keys |= impl(c.tensor.get())->keys;
+  if (state.grad_disabled) keys &= ~kTapeKey;
+  return (keys & ~state.excluded_keys) != 0 || force_decomposition.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Executable::Executable(std::shared_ptr<const Graph> graph, ExecutableOptions options)
+    : graph_(std::move(graph)), options_(std::move(options)), functions_(functions_of(graph_)) {
+  plannable_ = options_.plans && sizes_known();
+}
+
+Executable::~Executable() = default;
+
+// A size that only a result brings makes no plan.
+bool Executable::sizes_known() const {
+  return std::all_of(graph_->symbols().begin(), graph_->symbols().end(), [&](const Symbol& s) {
+    return s.value == kNone || graph_->value(s.value).kind != Value::Kind::kResult;
+  });
+}
+
+void Executable::check_inputs(std::span<const Tensor> inputs) const {
+  BP_CHECK(inputs.size() == graph_->inputs().size(), TYPE, "graph ", graph_->name, ": takes ", graph_->inputs().size(),
+           " tensors, found ", inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = graph_->inputs()[i];
+    const Value& v = graph_->value(input.value);
+    const bp_tensor& t = *inputs[i].held();
+    if (t.dtype != v.dtype || t.backend != v.device.backend || t.ordinal != v.device.ordinal) [[unlikely]]
+      detail::fail(t.dtype != v.dtype ? BP_ERROR_DTYPE : BP_ERROR_VALUE, "graph ", graph_->name, ": input ", i, " \"",
+                   input.name, "\": found ", kDtypeNames[t.dtype], " on ", device_name(inputs[i].device()),
+                   ", expected ", kDtypeNames[v.dtype], " on ", device_name(v.device),
+                   ". Fix: cast it, or move it with to(device)");
+  }
+}
+
+std::vector<int64_t> Executable::bind(std::span<const Tensor> inputs) const {
+  std::vector<Shape> shapes;
+  for (const Tensor& t : inputs) shapes.push_back(t.shape());
+  std::vector<int64_t> symbols = graph_->bind(shapes);
+  graph_->check(symbols);
+  return symbols;
+}
+
+std::shared_ptr<const Graph> Executable::optimized() {
+  std::shared_ptr<const Graph> graph = optimized_.load(std::memory_order_acquire);
+  if (!graph) {
+    graph = optimize(*graph_);
+    optimized_.store(graph, std::memory_order_release);
+  }
+  return graph;
+}
+
+std::shared_ptr<Plan> Executable::plan_for(std::span<const Tensor> inputs) {
+  const std::shared_ptr<const Plans> known = plans_.load(std::memory_order_acquire);
+  if (known)
+    for (const std::shared_ptr<Plan>& plan : *known)
+      if (plan->fits(inputs)) return plan;
+  auto made = std::make_shared<Plan>(
+      build_plan(optimized(), bind(inputs), inputs, options_.donated, options_.compilers, functions_));
+  auto plans = std::make_shared<Plans>();
+  plans->push_back(made);
+  if (known)
+    plans->insert(plans->end(), known->begin(),
+                  known->begin() + static_cast<int64_t>(std::min(known->size(), kMaxPlans - 1)));
+  plans_.store(std::move(plans), std::memory_order_release);
+  return made;
+}
+
+std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws) {
+  check_inputs(inputs);
+  BP_CHECK(draws.size() == graph_->draws.size(), VALUE, "graph ", graph_->name, ": takes ", graph_->draws.size(),
+           " reservations of random numbers, found ", draws.size());
+  if (!plannable_ || intercepted(*graph_, inputs)) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
+  return plan_for(inputs)->run(inputs, draws);
+}
+
+std::vector<uint64_t> Executable::draw_counts(std::span<const Tensor> inputs) const {
+  check_inputs(inputs);
+  const std::vector<int64_t> symbols = bind(inputs);
+  std::vector<uint64_t> counts;
+  for (const Draw& draw : graph_->draws)
+    counts.push_back(static_cast<uint64_t>(graph_->sizes.evaluate(draw.count, symbols)));
+  return counts;
+}
+
+PlanSummary Executable::summary(std::span<const Tensor> inputs) {
+  check_inputs(inputs);
+  return plannable_ ? plan_for(inputs)->data().summary : PlanSummary{};
+}
+
+std::string Executable::explain_run(std::span<const Tensor> inputs) {
+  check_inputs(inputs);
+  if (!plannable_) return "graph " + graph_->name + ": runs node by node: a size in it depends on values\n";
+  return explain(plan_for(inputs)->data());
+}
+
+size_t Executable::plan_count() const {
+  const std::shared_ptr<const Plans> known = plans_.load(std::memory_order_acquire);
+  return known ? known->size() : 0;
+}
+
+}  // namespace backplane::core::graph

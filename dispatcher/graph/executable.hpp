@@ -1,0 +1,57 @@
+// A graph made ready to run: the one door through which Python, the C++ runner and functions within graphs run graphs.
+//
+// A run checks its inputs against the graph's types and constraints, and then goes through the plan (plan.hpp) for
+// their sizes; there is one for each of the latest few. Where a transform, a tape or a plugin's key wants to see the
+// calls, or the sizes are not known ahead, it goes node by node (interpret.hpp). Any thread, any number at once.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "backplane/graph_function.hpp"
+#include "graph/plan.hpp"
+
+namespace backplane::core::graph {
+
+struct ExecutableOptions {
+  std::vector<bool> donated;  // per input: a run may overwrite it; empty: none
+  bool plans = true;          // false: always node by node
+  bool compilers = true;      // parts of the graph may go to those of backends
+};
+
+class Executable {
+ public:
+  explicit Executable(std::shared_ptr<const Graph> graph, ExecutableOptions options = {});
+  ~Executable();
+  Executable(const Executable&) = delete;
+
+  // Throws Error naming the input or the constraint. `draws`: a state for each of the graph's draws, whose counters the
+  // caller has reserved.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {});
+
+  const Graph& graph() const { return *graph_; }
+  // Counters that each draw takes for inputs of these shapes: what the caller reserves.
+  std::vector<uint64_t> draw_counts(std::span<const Tensor> inputs) const;
+  // Of the plan for inputs of these sizes; all 0 where a run goes node by node.
+  PlanSummary summary(std::span<const Tensor> inputs);
+  // explain.hpp, of that plan.
+  std::string explain_run(std::span<const Tensor> inputs);
+  size_t plan_count() const;
+
+ private:
+  void check_inputs(std::span<const Tensor> inputs) const;
+  std::vector<int64_t> bind(std::span<const Tensor> inputs) const;
+  std::shared_ptr<Plan> plan_for(std::span<const Tensor> inputs);
+  bool sizes_known() const;
+  std::shared_ptr<const Graph> optimized();
+
+  std::shared_ptr<const Graph> graph_;
+  ExecutableOptions options_;
+  std::vector<std::shared_ptr<GraphFunction>> functions_;
+  bool plannable_;
+  using Plans = std::vector<std::shared_ptr<Plan>>;      // the latest made first
+  std::atomic<std::shared_ptr<const Graph>> optimized_;  // of the plans; made with the first
+  std::atomic<std::shared_ptr<const Plans>> plans_;
+};
+
+}  // namespace backplane::core::graph

@@ -1,0 +1,27 @@
+#include "graph/optimize.hpp"
+
+#include "graph/common_subexpressions.hpp"
+#include "graph/constant_folding.hpp"
+#include "graph/dead_code.hpp"
+#include "graph/verify.hpp"
+
+namespace backplane::core::graph {
+namespace {
+
+using Pass = size_t (*)(Graph&);
+constexpr Pass kPasses[] = {remove_dead_code, fold_constants, merge_common_subexpressions, remove_dead_code};
+
+}  // namespace
+
+std::shared_ptr<const Graph> optimize(const Graph& graph) {
+  std::shared_ptr<Graph> better = graph.clone();
+  for (const Pass pass : kPasses) {
+    pass(*better);
+#ifndef NDEBUG
+    verify(*better);
+#endif
+  }
+  return better;
+}
+
+}  // namespace backplane::core::graph

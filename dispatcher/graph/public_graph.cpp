@@ -1,0 +1,110 @@
+// The public face of graphs.
+#include "backplane/graph.hpp"
+
+#include "graph/draws.hpp"
+#include "graph/executable.hpp"
+#include "graph/model_file.hpp"
+#include "graph/print.hpp"
+#include "memory/epoch.hpp"
+#include "tape/node.hpp"
+
+namespace backplane {
+namespace {
+
+using core::graph::ValueId;
+using Core = core::graph::Graph;
+
+const Core& held(const std::shared_ptr<const Core>& graph) {
+  BP_CHECK(graph, VALUE, "graph: found an empty one, which a default-made Graph is; expected one that make_graph gave");
+  return *graph;
+}
+
+Graph::Value described(const Core& graph, ValueId id) {
+  const core::graph::Type type = graph.type(id);
+  Graph::Value value{"%" + std::to_string(id), type.dtype, type.device, {}};
+  for (core::graph::Dim dim : type.dims) value.dims.push_back(graph.text(dim));
+  return value;
+}
+
+}  // namespace
+
+Graph::Graph(std::shared_ptr<const Core> graph, std::vector<bool> donated)
+    : graph_(std::move(graph)),
+      executable_(
+          std::make_shared<core::graph::Executable>(graph_, core::graph::ExecutableOptions{std::move(donated)})) {}
+
+std::string Graph::text() const {
+  core::CallGuard guard;
+  return core::graph::print(held(graph_));
+}
+
+size_t Graph::size() const { return held(graph_).nodes().size(); }
+
+Graph::Node Graph::node(size_t i) const {
+  const Core& graph = held(graph_);
+  BP_CHECK(i < graph.nodes().size(), INDEX, "graph ", graph.name, ": has ", graph.nodes().size(),
+           " nodes, found index ", i);
+  const core::graph::Node& node = graph.node(static_cast<core::graph::NodeId>(i));
+  Node found{node.op->handle, std::string(node.op->record->name), {}, {}, {}};
+  Core::each_value(graph.arguments(node), [&](ValueId v) { found.inputs.push_back("%" + std::to_string(v)); });
+  for (uint32_t j = 0; j < node.n_results; ++j) found.results.push_back(described(graph, node.first_result + j));
+  if (node.location != core::graph::kNone) {
+    const core::graph::Location& at = graph.locations()[node.location];
+    found.line = {at.file, at.function, at.line};
+  }
+  return found;
+}
+
+std::vector<Graph::Value> Graph::inputs() const {
+  std::vector<Value> values;
+  for (const core::graph::Input& input : held(graph_).inputs()) {
+    values.push_back(described(*graph_, input.value));
+    values.back().name = input.name;
+  }
+  return values;
+}
+
+std::vector<Graph::Value> Graph::outputs() const {
+  std::vector<Value> values;
+  for (ValueId v : held(graph_).outputs) values.push_back(described(*graph_, v));
+  return values;
+}
+
+std::vector<Tensor> Graph::constants() const {
+  std::vector<Tensor> tensors;
+  for (const core::graph::Constant& c : held(graph_).constants()) tensors.push_back(c.tensor);
+  return tensors;
+}
+
+std::vector<std::string> Graph::generators() const { return held(graph_).generators; }
+
+std::vector<Tensor> Graph::call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators) const {
+  core::CallGuard guard;
+  const Core& graph = held(graph_);
+  for (const Tensor& input : inputs)
+    BP_CHECK(graph.own_rules.empty() || !(differentiated_by(input) || core::wants_grad(core::impl(input))),
+             NOT_IMPLEMENTED, "graph ", graph.name, ": holds the ops of ", graph.own_rules,
+             ", a function with derivative rules of its own, which the graph would differentiate without them. Fix: "
+             "differentiate the function, and trace what that gives");
+  if (graph.draws.empty() && generators.empty()) return executable_->run(inputs);
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  return executable_->run(inputs, core::graph::reserve_draws(graph, generators, graph.bind(shapes)));
+}
+
+std::string Graph::explain(std::span<const Tensor> inputs) const {
+  held(graph_);
+  return executable_->explain_run(inputs);
+}
+
+void save_graph(const Graph& graph, const std::string& path) {
+  core::CallGuard guard;
+  held(graph.get());
+  core::graph::save(*graph.get(), path);
+}
+
+Graph load_graph(const std::string& path, std::optional<bp_device> device) {
+  return Graph(core::graph::load(path, device));
+}
+
+}  // namespace backplane

@@ -1,0 +1,239 @@
+#include "graph/region.hpp"
+
+#include <algorithm>
+#include <queue>
+
+#include "graph/crossing.hpp"
+#include "memory/epoch.hpp"
+#include "record/host_table.hpp"
+
+namespace backplane::core::graph {
+namespace {
+
+// Per value: does a node outside of its maker's group read it, or does the graph give it?
+std::vector<bool> escaping(const Graph& graph, const std::vector<NodeId>& groups) {
+  std::vector<bool> escapes(graph.values().size(), false);
+  for (NodeId id = 0; id < graph.nodes().size(); ++id) {
+    if (graph.is_erased(id)) continue;
+    Graph::each_value(graph.arguments(graph.node(id)), [&](ValueId v) {
+      const NodeId maker = graph.value(v).node;
+      if (maker != kNone && groups[maker] != groups[id]) escapes[v] = true;
+    });
+  }
+  for (const ValueId v : graph.outputs) escapes[v] = true;
+  return escapes;
+}
+
+std::vector<ValueId> outputs_of(const Graph& graph, std::span<const NodeId> nodes, const std::vector<bool>& escapes) {
+  std::vector<ValueId> outputs;
+  for (const NodeId id : nodes)
+    for (uint32_t i = 0; i < graph.node(id).n_results; ++i)
+      if (escapes[graph.node(id).first_result + i]) outputs.push_back(graph.node(id).first_result + i);
+  return outputs;
+}
+
+}  // namespace
+
+const bp_extension_compiler* compiler_of(const Device& device) {
+  const bp_backend_def& def = device.backend->def;
+  if (!BP_HAS(&def, bp_backend_def, extension) || !def.extension) return nullptr;
+  const auto* table = static_cast<const bp_extension_compiler*>(def.extension(def.context, BP_EXTENSION_COMPILER, 1));
+  const bool whole = table && BP_HAS(table, bp_extension_compiler, destroy) && table->partition && table->compile &&
+                     table->execute && table->destroy;
+  return whole ? table : nullptr;
+}
+
+Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector<NodeId> nodes, Device& device,
+               std::vector<ValueId> outputs, std::string name)
+    : device_(device),
+      compiler_(compiler_of(device)),
+      name_(std::move(name)),
+      nodes_(std::move(nodes)),
+      outputs_(std::move(outputs)) {
+  const CrossingGraph crossing(graph, symbols, nodes_, outputs_);
+  inputs_ = crossing.inputs();
+  info_.header = BP_HEADER(bp_op_info);
+  info_.name = name_.c_str();
+  info_.op = BP_NO_OP;
+  frame_.header = BP_HEADER(bp_frame);
+  frame_.host = &host_table;
+  frame_.op = &info_;
+  frame_.context = device.backend->def.context;
+  frame_.backend = device.backend->index;
+  frame_.ordinal = device.ordinal;
+  frame_.keys = ~uint64_t{0};
+  frame_.compute = BP_DTYPE_NONE;
+  bp_executable_info info{};
+  info.header = BP_HEADER(bp_executable_info);
+  take_error();
+  const bp_status status =
+      compiler_->compile(frame_.context, &host_table, id_of(device), &crossing.get(), &info, &executable_);
+  if (status != BP_OK) throw Error(status, name_ + ": " + take_error());
+  BP_CHECK(executable_, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
+  lease(device.backend->owner, LeaseKind::kHandle);
+}
+
+Region::~Region() {
+  if (!executable_) return;
+  compiler_->destroy(frame_.context, executable_);
+  unlease(device_.backend->owner, LeaseKind::kHandle);
+}
+
+bool Region::may_share(size_t output, size_t input) const {
+  return BP_HAS(compiler_, bp_extension_compiler, may_share) && compiler_->may_share &&
+         compiler_->may_share(frame_.context, executable_, static_cast<int32_t>(output), static_cast<int32_t>(input)) ==
+             1;
+}
+
+namespace {
+
+// Which nodes go together: a number per node, from the first of its unit.
+class Partition {
+ public:
+  Partition(const Graph& graph, std::span<const int64_t> symbols) : graph_(graph), symbols_(symbols) {
+    leader_.resize(graph.nodes().size());
+    dissolve();
+  }
+  void ask(Device& device);
+  bool order(std::vector<NodeId>& leaders) const;
+  void dissolve() {
+    members_.clear();
+    for (NodeId id = 0; id < leader_.size(); ++id) leader_[id] = id;
+  }
+  std::vector<Unit> units();
+
+ private:
+  std::shared_ptr<Region> compile(const std::vector<NodeId>& nodes, Device& device, std::vector<ValueId> outputs);
+
+  const Graph& graph_;
+  std::span<const int64_t> symbols_;
+  std::vector<NodeId> leader_;
+  std::vector<std::pair<std::vector<NodeId>, Device*>> members_;
+};
+
+void log(const std::string& message) { host_table.log(BP_LOG_WARNING, message.c_str()); }
+
+void Partition::ask(Device& device) {
+  const bp_extension_compiler* compiler = compiler_of(device);
+  if (!compiler) return;
+  // Of values on this device alone, which no other compiler has claimed.
+  std::vector<NodeId> nodes;
+  for (NodeId id = 0; id < graph_.nodes().size(); ++id) {
+    const Node& node = graph_.node(id);
+    bool here = !graph_.is_erased(id) && node.n_results > 0;
+    const auto on_device = [&](ValueId v) {
+      const bp_device at = graph_.value(v).device;
+      here = here && at.backend == device.backend->index && at.ordinal == device.ordinal;
+    };
+    Graph::each_value(graph_.arguments(node), on_device);
+    for (uint32_t i = 0; i < node.n_results; ++i) on_device(node.first_result + i);
+    if (here) nodes.push_back(id);
+  }
+  if (nodes.empty()) return;
+  std::vector<NodeId> groups(graph_.nodes().size(), kNone);
+  for (const NodeId id : nodes) groups[id] = 0;
+  const CrossingGraph crossing(graph_, symbols_, nodes, outputs_of(graph_, nodes, escaping(graph_, groups)));
+  std::vector<uint32_t> regions(nodes.size(), BP_NO_REGION);
+  uint32_t n_regions = 0;
+  take_error();
+  const bp_status status = compiler->partition(device.backend->def.context, &host_table, id_of(device), &crossing.get(),
+                                               regions.data(), &n_regions, nullptr);
+  if (status != BP_OK) return log("the compiler of " + name_of(device) + " claims nothing: " + take_error());
+  std::vector<std::vector<NodeId>> claimed(std::min<size_t>(n_regions, nodes.size()));
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (regions[i] < claimed.size()) claimed[regions[i]].push_back(nodes[i]);
+  for (std::vector<NodeId>& region : claimed) {
+    if (region.empty()) continue;
+    for (const NodeId id : region) leader_[id] = region[0];
+    members_.emplace_back(std::move(region), &device);
+  }
+}
+
+// Units by the smallest node that is ready; false: some wait for each other.
+bool Partition::order(std::vector<NodeId>& leaders) const {
+  const size_t n = graph_.nodes().size();
+  std::vector<std::vector<NodeId>> readers(n);
+  std::vector<uint32_t> waits(n, 0);
+  for (NodeId id = 0; id < n; ++id) {
+    if (graph_.is_erased(id)) continue;
+    Graph::each_value(graph_.arguments(graph_.node(id)), [&](ValueId v) {
+      const NodeId maker = graph_.value(v).node;
+      if (maker == kNone || leader_[maker] == leader_[id]) return;
+      readers[leader_[maker]].push_back(leader_[id]);
+      ++waits[leader_[id]];
+    });
+  }
+  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
+  size_t units = 0;
+  for (NodeId id = 0; id < n; ++id) {
+    if (graph_.is_erased(id) || leader_[id] != id) continue;
+    ++units;
+    if (waits[id] == 0) ready.push(id);
+  }
+  for (leaders.clear(); !ready.empty();) {
+    const NodeId next = ready.top();
+    ready.pop();
+    leaders.push_back(next);
+    for (const NodeId reader : readers[next])
+      if (--waits[reader] == 0) ready.push(reader);
+  }
+  return leaders.size() == units;
+}
+
+// nullptr where that fails.
+std::shared_ptr<Region> Partition::compile(const std::vector<NodeId>& nodes, Device& device,
+                                           std::vector<ValueId> outputs) {
+  if (outputs.empty()) return nullptr;
+  try {
+    return std::make_shared<Region>(graph_, symbols_, nodes, device, std::move(outputs),
+                                    "region of " + std::to_string(nodes.size()) + " nodes");
+  } catch (const Error& error) {
+    log("graph " + graph_.name + ": " + error.what() + "; it runs node by node");
+    return nullptr;
+  }
+}
+
+std::vector<Unit> Partition::units() {
+  std::vector<NodeId> leaders;
+  if (!order(leaders)) {
+    log("graph " + graph_.name + ": a compiler claims parts that wait for each other; it runs node by node");
+    dissolve();
+    order(leaders);
+  }
+  const std::vector<bool> escapes = escaping(graph_, leader_);
+  std::vector<std::shared_ptr<Region>> regions(graph_.nodes().size());
+  std::vector<const std::vector<NodeId>*> parts(graph_.nodes().size(), nullptr);
+  for (const auto& [nodes, device] : members_) {
+    parts[nodes[0]] = &nodes;
+    regions[nodes[0]] = compile(nodes, *device, outputs_of(graph_, nodes, escapes));
+  }
+  std::vector<Unit> units;
+  for (const NodeId leader : leaders) {
+    if (!parts[leader]) {
+      units.push_back({leader, nullptr});
+    } else if (regions[leader]) {
+      units.push_back({kNone, regions[leader]});
+    } else {
+      for (const NodeId id : *parts[leader]) units.push_back({id, nullptr});
+    }
+  }
+  return units;
+}
+
+}  // namespace
+
+std::vector<Unit> partition(const Graph& graph, std::span<const int64_t> symbols, bool use_compilers) {
+  Partition partition(graph, symbols);
+  std::vector<Device*> devices;
+  for (ValueId v = 0; use_compilers && v < graph.values().size(); ++v) {
+    const bp_device at = graph.value(v).device;
+    if (!devices.empty() && devices.back()->backend->index == at.backend && devices.back()->ordinal == at.ordinal)
+      continue;
+    Device* device = &device_at(at);
+    if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+  }
+  for (Device* device : devices) partition.ask(*device);
+  return partition.units();
+}
+
+}  // namespace backplane::core::graph

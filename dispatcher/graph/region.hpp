@@ -1,0 +1,59 @@
+// Parts of a graph that a backend's compiler runs in place of kernels: claiming them, compiling, and the executables.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backplane/abi/extensions.h"
+#include "graph/graph.hpp"
+#include "memory/device.hpp"
+
+namespace backplane::core::graph {
+
+// The compiler of a device's backend; nullptr: it has none.
+const bp_extension_compiler* compiler_of(const Device& device);
+
+// A compiled part of a graph. Holds a lease on the backend's plugin.
+class Region {
+ public:
+  // `outputs`: what others read of the nodes' results; `name`: for messages. Throws Error where the compiler gives it
+  // up.
+  Region(const Graph& graph, std::span<const int64_t> symbols, std::vector<NodeId> nodes, Device& device,
+         std::vector<ValueId> outputs, std::string name);
+  ~Region();
+  Region(const Region&) = delete;
+
+  const std::vector<NodeId>& nodes() const { return nodes_; }
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  Device& device() const { return device_; }
+  const std::string& name() const { return name_; }
+  const bp_frame& frame() const { return frame_; }  // but for stream and ticket
+  bp_status execute(const bp_frame& frame, const bp_value* inputs, int32_t n_inputs, bp_value* outs,
+                    int32_t n_outs) const {
+    return compiler_->execute(&frame, executable_, inputs, n_inputs, outs, n_outs);
+  }
+  bool may_share(size_t output, size_t input) const;
+
+ private:
+  Device& device_;
+  const bp_extension_compiler* compiler_;
+  std::string name_;
+  std::vector<NodeId> nodes_;
+  std::vector<ValueId> inputs_, outputs_;
+  bp_op_info info_{};
+  bp_frame frame_{};
+  bp_executable* executable_ = nullptr;
+};
+
+// What runs as one: a node, or a region.
+struct Unit {
+  NodeId node = kNone;
+  std::shared_ptr<Region> region;
+};
+
+// Asks the compilers of the graph's devices, and gives the units in an order in which they run. What a compiler claims
+// in vain (a part that cannot run as one, or that it does not compile after all) is logged, and runs node by node.
+std::vector<Unit> partition(const Graph& graph, std::span<const int64_t> symbols, bool use_compilers);
+
+}  // namespace backplane::core::graph

@@ -1,0 +1,122 @@
+// Graphs of tensor functions: tracing a function into one, reading it, and running it again.
+//
+// A TraceScope is the thread's innermost transform until it ends: every op that is called inside, whatever its
+// arguments are, is written down instead of being run. A Graph never changes, is shared by its copies, and may be run
+// by any number of threads. All functions throw Error.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backplane/graph_function.hpp"
+#include "backplane/transforms.hpp"
+
+namespace backplane {
+
+namespace core {
+class TraceLevel;
+namespace graph {
+class Graph;
+class Executable;
+}  // namespace graph
+}  // namespace core
+
+// Where in a program somebody called an op.
+struct SourceLine {
+  std::string file;
+  std::string function;
+  int32_t line = 0;
+};
+
+class BACKPLANE_API Graph {
+ public:
+  Graph() = default;
+  // `donated`, per input: a run may write its results into the input's memory, where nobody else holds that.
+  explicit Graph(std::shared_ptr<const core::graph::Graph> graph, std::vector<bool> donated = {});
+  explicit operator bool() const noexcept { return graph_ != nullptr; }
+  const std::shared_ptr<const core::graph::Graph>& get() const noexcept { return graph_; }
+
+  struct Value {
+    std::string name;  // "%3"
+    bp_dtype dtype;
+    bp_device device;
+    std::vector<std::string> dims;  // "4", "2*batch + 1"
+  };
+  struct Node {
+    OpHandle op;
+    std::string op_name;
+    std::vector<std::string> inputs;  // names of values, without absent ones
+    std::vector<Value> results;
+    SourceLine line;  // line 0: unknown
+  };
+  std::string text() const;  // docs/reference/graph-format.md
+  size_t size() const;       // nodes
+  Node node(size_t i) const;
+  std::vector<Value> inputs() const;
+  std::vector<Value> outputs() const;
+  std::vector<Tensor> constants() const;
+  std::vector<std::string> generators() const;
+
+  // Runs it from a plan that is made ready once for each of the latest sizes; where a transform or the tape follows an
+  // input, as ordinary calls, one op after the other, so that it can be differentiated and batched. `generators`: as
+  // many as `generators()` names, each moved on as the function would have done.
+  std::vector<Tensor> call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators = {}) const;
+  // Who would run which node for inputs of these sizes, and how memory is reused. For people.
+  std::string explain(std::span<const Tensor> inputs) const;
+
+ private:
+  std::shared_ptr<const core::graph::Graph> graph_;
+  std::shared_ptr<core::graph::Executable> executable_;
+};
+
+class BACKPLANE_API TraceScope {
+ public:
+  // `where`: asked for every op that is written down.
+  explicit TraceScope(const char* transform = "make_graph", std::function<SourceLine()> where = {});
+  ~TraceScope();
+  TraceScope(const TraceScope&) = delete;
+  // What the function sees in place of `example`, of which only shape, dtype and device are read.
+  Tensor enter(const Tensor& example, std::string name);
+  // Ends the scope. Results that depend on no input are constants of the graph.
+  Graph leave(std::span<const Tensor> results, std::vector<bool> donated = {});
+  // The generators that the function drew from, in the order of Graph::generators. As they were given to
+  // reserve_random: none was moved on.
+  std::span<bp_generator_state* const> generators() const;
+  // Calls of this generator will always give what they would give now: of one that is made inside the function.
+  void fix_generator(size_t index);
+
+ private:
+  std::unique_ptr<core::TraceLevel> level_;
+};
+
+// Functions as arguments of control flow (the ops cond, while_loop, scan): each traced for arguments like its examples.
+// Tensors that they use from outside become further arguments of all of them, behind their own: `lifted`, of which some
+// may be known before. Bodies draw no random numbers.
+struct BodyOf {
+  const char* name;  // of the op, for messages
+  Function function;
+  std::vector<Tensor> examples;
+  size_t first_row = 0;  // `n_rows` examples from there on are gone through along axis 0: the function sees an element
+  size_t n_rows = 0;
+};
+struct Bodies {
+  std::vector<std::shared_ptr<GraphFunction>> functions;
+  std::vector<Tensor> lifted;
+};
+BACKPLANE_API Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far = {},
+                                 const std::function<SourceLine()>& where = {});
+
+// One file that every reader of safetensors opens (docs/reference/graph-format.md): the constants as tensors, the graph
+// in the metadata.
+BACKPLANE_API void save_graph(const Graph& graph, const std::string& path);
+// Opens the plugins of the ops and devices that the file names. `device`: where it is to run in their place.
+BACKPLANE_API Graph load_graph(const std::string& path, std::optional<bp_device> device = {});
+
+// A function from tensors to tensors as a graph, for arguments like these.
+BACKPLANE_API Graph make_graph(const Function& function, std::span<const Tensor> examples);
+
+}  // namespace backplane

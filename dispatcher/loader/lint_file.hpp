@@ -1,0 +1,20 @@
+// What `backplane lint` says of a plugin's file before anything of it runs: symbols, and what it asks of the system's
+// loader.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backplane/plugins.hpp"
+#include "loader/elf_symbols.hpp"
+
+namespace backplane::loader {
+
+// `file` is what read_elf gave for the path, without a problem.
+void lint_symbols(const ElfFile& file, std::vector<LintFinding>& out);
+// `cpu_features`: of its manifest.
+void lint_traits(const std::string& path, const std::vector<std::string>& cpu_features, std::vector<LintFinding>& out);
+// The libraries without which the file does not open and which are not here. Opens those that are here for a moment.
+void lint_libraries(const std::string& path, std::vector<LintFinding>& out);
+
+}  // namespace backplane::loader

@@ -1,0 +1,184 @@
+// The copies that go through the device table, and those of pinned memory.
+#include "memory/copy.hpp"
+
+#include <cstring>
+
+#include "backplane/error.hpp"
+#include "memory/device.hpp"
+#include "memory/epoch.hpp"
+#include "memory/pinned.hpp"
+
+namespace backplane::core {
+namespace {
+
+// Before the host reads the bytes. The stream that wrote them last.
+Stream& wait_for_write(Device& device, const bp_storage& storage) {
+  StorageUse write;
+  {
+    std::lock_guard guard(device.lock);
+    write = storage.uses.write();
+  }
+  Stream& stream = write.stream ? *write.stream : current_stream(device);
+  wait_for(stream, write.ticket);
+  return stream;
+}
+
+// Before the host writes the bytes.
+void wait_for_uses(Device& device, const bp_storage& storage) {
+  std::vector<StorageUse> uses;
+  {
+    std::lock_guard guard(device.lock);
+    if (storage.owner == bp_storage::Owner::kDevice && storage.data) {
+      if (device.pool)
+        uses = device.pool->uses(storage.data);
+      else  // the backend may have lent what work of this stream still uses
+        uses.push_back({&current_stream(device), current_stream(device).issued});
+    }
+    storage.uses.each([&](const StorageUse& use) { uses.push_back(use); });
+  }
+  for (const StorageUse& use : uses) wait_for(*use.stream, use.ticket);
+}
+
+}  // namespace
+
+void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size) {
+  if (size == 0) return;
+  check_usable(device);
+  check_current(*dst);
+  const bp_backend_def& def = device.backend->def;
+  if (device.shares_memory()) {
+    if (!device.synchronous()) wait_for_uses(device, *dst);
+    std::memcpy(static_cast<char*>(dst->data) + dst_offset, src, size);
+    return;
+  }
+  bp_status status;
+  if (device.synchronous()) {
+    CallGuard guard;
+    status = def.copy_from_host(def.context, device.ordinal, nullptr, 0, dst->data, dst_offset, src, size);
+  } else {
+    Stream& stream = current_stream(device);
+    std::lock_guard lock(device.lock);
+    uint64_t ticket = issue(stream, "copy_from_host", nullptr, 0, &dst, 1);
+    CallGuard guard;
+    status = def.copy_from_host(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src, size);
+  }
+  if (status != BP_OK) throw_device_error(device, status, "copy_from_host");
+}
+
+void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset,
+                 uint64_t size) {
+  if (size == 0) return;
+  check_usable(device);
+  check_current(*dst);
+  check_current(*src);
+  const bp_backend_def& def = device.backend->def;
+  if (!BP_HAS(&def, bp_backend_def, copy) || !def.copy) {
+    std::vector<char> bytes(size);
+    copy_to_host(device, src, src_offset, bytes.data(), size);
+    copy_from_host(device, dst, dst_offset, bytes.data(), size);
+    return;
+  }
+  bp_status status;
+  if (device.synchronous()) {
+    CallGuard guard;
+    status = def.copy(def.context, device.ordinal, nullptr, 0, dst->data, dst_offset, src->data, src_offset, size);
+  } else {
+    Stream& stream = current_stream(device);
+    std::lock_guard lock(device.lock);
+    uint64_t ticket = issue(stream, "copy", &src, 1, &dst, 1);
+    CallGuard guard;
+    status = def.copy(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src->data, src_offset,
+                      size);
+  }
+  if (status != BP_OK) throw_device_error(device, status, "copy");
+}
+
+void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* dst, uint64_t size) {
+  if (size == 0) return;
+  check_usable(device);
+  check_current(*src);
+  const bp_backend_def& def = device.backend->def;
+  if (device.shares_memory()) {
+    if (!device.synchronous()) wait_for_write(device, *src);
+    std::memcpy(dst, static_cast<char*>(src->data) + src_offset, size);
+    return;
+  }
+  bp_status status;
+  if (device.synchronous()) {
+    CallGuard guard;
+    status = def.copy_to_host(def.context, device.ordinal, nullptr, dst, src->data, src_offset, size);
+    if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
+    return;
+  }
+  Stream& stream = wait_for_write(device, *src);
+  CallGuard guard;
+  status = def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
+  if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
+}
+
+namespace {
+
+const bp_extension_pinned& pinned_of(Device& device, const bp_storage& host_side) {
+  const PinnedBlock* block = pinned_block(host_side);
+  BP_CHECK(block && block->backend == device.backend, VALUE, "device ", name_of(device),
+           ": an asynchronous copy needs host memory that was pinned for it. Fix: x.pin_memory(\"", name_of(device),
+           "\")");
+  return *device.backend->extensions.pinned;
+}
+
+// Until the stream has come to its end, the copy holds the host's memory.
+void keep_until_done(Stream& stream, bp_storage* host_side) {
+  retain(host_side);
+  try {
+    on_complete(stream, [host_side] { release(host_side); });
+  } catch (...) {
+    release(host_side);
+    throw;
+  }
+}
+
+Stream& stream_for_pinned(Device& device) {
+  check_usable(device);
+  Stream& stream = current_stream(device);
+  BP_CHECK(!stream.capture, VALUE, "device ", name_of(device),
+           ": an asynchronous copy of host memory cannot be captured. Fix: copy before the capture, or write into a "
+           "tensor of the device and copy that");
+  return stream;
+}
+
+}  // namespace
+
+uint64_t copy_from_pinned(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset,
+                          uint64_t size) {
+  Stream& stream = stream_for_pinned(device);
+  const bp_extension_pinned& pinned = pinned_of(device, *src);
+  std::lock_guard lock(device.lock);
+  const uint64_t ticket = issue(stream, "copy_from_host", nullptr, 0, &dst, 1);
+  {
+    CallGuard guard;
+    if (bp_status status =
+            pinned.copy_from_host(device.backend->def.context, device.ordinal, stream.handle, ticket, dst->data,
+                                  dst_offset, static_cast<const char*>(src->data) + src_offset, size))
+      throw_device_error(device, status, "copy_from_host of pinned memory");
+  }
+  keep_until_done(stream, src);
+  return ticket;
+}
+
+uint64_t copy_to_pinned(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset,
+                        uint64_t size) {
+  Stream& stream = stream_for_pinned(device);
+  const bp_extension_pinned& pinned = pinned_of(device, *dst);
+  std::lock_guard lock(device.lock);
+  const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
+  {
+    CallGuard guard;
+    if (bp_status status = pinned.copy_to_host(device.backend->def.context, device.ordinal, stream.handle, ticket,
+                                               static_cast<char*>(dst->data) + dst_offset, src->data, src_offset, size))
+      throw_device_error(device, status, "copy_to_host of pinned memory");
+  }
+  keep_until_done(stream, dst);
+  return ticket;
+}
+
+}  // namespace backplane::core

@@ -1,0 +1,248 @@
+#include "trace/trace_level.hpp"
+
+#include "call/decomposition.hpp"
+#include "call/operand_checks.hpp"
+#include "control/structured.hpp"
+#include "graph/graph_body.hpp"
+#include "levels/inplace.hpp"
+#include "memory/device.hpp"
+#include "memory/epoch.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/shape_rules.hpp"
+
+namespace backplane::core {
+
+using graph::Argument;
+using graph::Dim;
+using graph::Type;
+using graph::ValueId;
+
+TraceLevel::TraceLevel(const char* name, std::function<SourceLine()> where)
+    : Level(name, Takes::kEveryCall),
+      graph_(std::make_shared<graph::Graph>()),
+      random_(*graph_, serial),
+      where_(std::move(where)) {
+  graph_->name = name;
+}
+
+TensorImpl* TraceLevel::traced(ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
+  TensorImpl* inner = new_handle(device, dtype, ndim, sizes);
+  inner->flags |= BP_TENSOR_WRAPPER;  // it promises no data
+  inner->node_output = value;
+  return wrap(*this, inner);
+}
+
+ValueId TraceLevel::add_input(const bp_tensor& like, std::string name) {
+  const std::vector<Dim> dims(like.dl.shape, like.dl.shape + like.dl.ndim);
+  return graph_->add_input(std::move(name), {like.dtype, {like.backend, like.ordinal}, dims});
+}
+
+Tensor TraceLevel::enter(const Tensor& example, std::string name) {
+  const ValueId value = add_input(*example.held(), std::move(name));
+  inputs_.push_back(
+      Tensor::adopt(traced(value, device_of(*example.get()), example.dtype(), example.ndim(), example.shape().data())));
+  return inputs_.back();
+}
+
+ValueId TraceLevel::value_of(TensorImpl* tensor) {
+  if (const Wrapper* wrapper = wrapper_of(*this, tensor)) {
+    const TensorImpl* inner = wrapper->inner;
+    if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) return inner->node_output;
+    tensor = wrapper->inner;  // an in-place change gave it a value from outside
+  }
+  const auto [place, is_new] = constants_.try_emplace(tensor, 0);
+  if (!is_new) return place->second;
+  if (lifted_) {
+    lifted_->push_back(Tensor::share(tensor));
+    place->second = add_input(*tensor, "lifted" + std::to_string(lifted_->size() - 1));
+  } else {
+    place->second = graph_->add_constant(Tensor::share(tensor), {}, true);
+  }
+  return place->second;
+}
+
+Argument TraceLevel::argument_of(const bp_value& value) {
+  switch (value.tag) {
+    case BP_TAG_TENSOR:
+      return Argument::of(value_of(impl(value.u.t)));
+    case BP_TAG_TENSOR_LIST: {
+      std::vector<ValueId> ids;
+      for (uint32_t k = 0; k < value.count; ++k)
+        ids.push_back(value.u.tensors[k] ? value_of(impl(value.u.tensors[k])) : graph::kNone);
+      return graph_->list(ids);
+    }
+    case BP_TAG_GENERATOR:
+      return random_.argument(*value.u.g);
+    default:
+      return graph_->copy(value);
+  }
+}
+
+void TraceLevel::lift(std::vector<Tensor>& lifted) {
+  lifted_ = &lifted;
+  for (size_t i = 0; i < lifted.size(); ++i)
+    constants_.try_emplace(impl(lifted[i]), add_input(*lifted[i].get(), "lifted" + std::to_string(i)));
+}
+
+uint32_t TraceLevel::location() {
+  if (!where_) return graph::kNone;
+  SourceLine line = where_();
+  if (line.line == 0) return graph::kNone;
+  return graph_->add_location({std::move(line.file), std::move(line.function), line.line});
+}
+
+void TraceLevel::handle(const Call& call) {
+  const OpEntry& op = call.op;
+  if (op.flags & BP_OP_COMPOSITE) return call_decomposition(call);
+  for (const bp_result_def& result : op.record->results) {
+    if (!(result.flags & BP_ARG_LIST)) continue;
+    BP_CHECK(op.decompose, NOT_IMPLEMENTED, op.record->name, ": ", transform,
+             " cannot write down a result that is a list of tensors, and the op has no decomposition. Fix: give its "
+             "entry one, or call it outside");
+    return call_decomposition(call);
+  }
+  record(call);
+}
+
+void TraceLevel::record(const Call& call) {
+  const OpRecord& record = *call.op.record;
+  BP_CHECK(!(call.op.flags & BP_OP_DYNAMIC), NOT_IMPLEMENTED, record.name, ": the shape of its result depends on ",
+           "values, which ", transform,
+           " does not know. Fix: keep all elements and choose with where, or call it "
+           "outside of the traced function");
+  Device& device = device_of_operands(call);
+  const bp_dtype compute = compute_dtype(record, call.args, call.n_args);
+  std::vector<ShapeResult> shapes(static_cast<size_t>(call.n_outs));
+  std::vector<std::vector<Dim>> dims(shapes.size());
+  std::vector<Type> types;
+  for (int32_t j = 0; j < call.n_outs; ++j) {
+    ShapeResult& shape = shapes[static_cast<size_t>(j)];
+    infer_shape(record, call.args, call.n_args, j, shape);
+    bp_dtype dtype = result_dtype(record, call.args, call.n_args, j, compute);
+    if (shape.is_view && shape.view_dtype != BP_DTYPE_NONE) dtype = shape.view_dtype;
+    checked_count(shape.sizes, shape.ndim);
+    dims[static_cast<size_t>(j)].assign(shape.sizes, shape.sizes + shape.ndim);
+    types.push_back({dtype, id_of(device), dims[static_cast<size_t>(j)]});
+  }
+  Argument arguments[kMaxArgs];
+  for (int32_t i = 0; i < call.n_args; ++i) arguments[i] = argument_of(call.args[i]);
+  const uint16_t flags = is_recomputing() ? graph::Node::kRecomputed : 0;
+  const graph::NodeId node =
+      graph_->add_node(call.op, {arguments, static_cast<size_t>(call.n_args)}, types, location(), flags);
+  const ValueId first = graph_->node(node).first_result;
+  for (int32_t j = 0; j < call.n_outs; ++j) {
+    const ShapeResult& shape = shapes[static_cast<size_t>(j)];
+    call.outs[j] = tensor_value(
+        traced(first + static_cast<ValueId>(j), device, types[static_cast<size_t>(j)].dtype, shape.ndim, shape.sizes));
+  }
+}
+
+// Control flow is one node. Of any other function its own ops are written down, at the levels that are active inside
+// it.
+std::vector<Tensor> TraceLevel::call_graph(const OpEntry&, GraphFunction& function, std::span<const Tensor> args) {
+  using Rule = GraphFunction::Rule;
+  if (const auto* structured = dynamic_cast<const Structured*>(&function)) return record_structured(*structured, args);
+  if (!function.recompute() && (function.has(Rule::kBackward) || function.has(Rule::kJvp)))
+    graph_->own_rules = function.name();
+  return function.call(args);
+}
+
+// Views of tensors from outside are no views of traced ones, so nothing would carry the change to their base.
+void TraceLevel::check_write(const Call& call, const TensorImpl& target) const {
+  if (!wrapper_of(*this, &target)) return;
+  const graph::Value& value = graph_->value(target.wrapper->inner->node_output);
+  if (value.node == graph::kNone) return;
+  const OpEntry& maker = *graph_->node(value.node).op;
+  BP_CHECK(!(maker.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)), VALUE, call.op.record->name, ": writing through a view (",
+           maker.record->name, ") of a tensor from outside of ", transform,
+           " is refused. Fix: make that tensor an argument of the function, or copy it first");
+}
+
+std::shared_ptr<const graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
+  check_innermost();
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    BP_CHECK(impl(inputs_[i])->wrapper->version == 0, NOT_IMPLEMENTED, transform,
+             ": the function changes its argument ", graph_->inputs()[i].name,
+             " in place, which a graph cannot do to its caller's tensor. Fix: copy it first, "
+             "and return the new value");
+  for (const Tensor& result : results) {
+    TensorImpl* t = impl(result);
+    if (t->view && wrapper_of(*this, t)) refresh(t);
+    graph_->outputs.push_back(value_of(t));
+  }
+  end();
+  return graph_;
+}
+
+}  // namespace backplane::core
+
+namespace backplane {
+
+using namespace core;
+
+namespace {
+
+// What it uses from outside, and `lifted` lacks, is appended there.
+std::shared_ptr<GraphFunction> trace_body(const BodyOf& body, std::vector<Tensor>& lifted,
+                                          const std::function<SourceLine()>& where) {
+  CallGuard guard;
+  TraceLevel level(body.name, where);
+  std::vector<Tensor> entered;
+  for (size_t i = 0; i < body.examples.size(); ++i) {
+    Tensor example = body.examples[i];
+    const bool row = i >= body.first_row && i < body.first_row + body.n_rows;
+    BP_CHECK(!row || example.ndim() > 0, SHAPE, body.name,
+             ": goes through tensors along axis 0; found one without dimensions");
+    if (row) example = example_of(example.shape().subspan(1), example);
+    entered.push_back(level.enter(example, "x" + std::to_string(i)));
+  }
+  level.lift(lifted);
+  auto graph = level.finish(body.function(entered));
+  BP_CHECK(graph->draws.empty(), NOT_IMPLEMENTED, body.name,
+           ": its function draws random numbers. Fix: draw them before, all at once, and give them as an argument");
+  BP_CHECK(graph->own_rules.empty(), NOT_IMPLEMENTED, body.name, ": its function calls ", graph->own_rules,
+           ", which has derivative rules of its own. Fix: write that part with ops");
+  return std::make_shared<graph::GraphBody>(std::move(graph));
+}
+
+}  // namespace
+
+TraceScope::TraceScope(const char* transform, std::function<SourceLine()> where)
+    : level_(std::make_unique<TraceLevel>(transform, std::move(where))) {}
+TraceScope::~TraceScope() = default;
+
+Tensor TraceScope::enter(const Tensor& example, std::string name) {
+  CallGuard guard;
+  level_->check_active();
+  return level_->enter(example, std::move(name));
+}
+
+Graph TraceScope::leave(std::span<const Tensor> results, std::vector<bool> donated) {
+  CallGuard guard;
+  return Graph(level_->finish(results), std::move(donated));
+}
+
+std::span<bp_generator_state* const> TraceScope::generators() const { return level_->random().generators(); }
+void TraceScope::fix_generator(size_t index) { level_->random().fix(index); }
+
+Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far,
+                   const std::function<SourceLine()>& where) {
+  Bodies bodies;
+  bodies.lifted.assign(lifted_so_far.begin(), lifted_so_far.end());
+  for (size_t before = bodies.lifted.size() + 1; before != bodies.lifted.size();) {
+    before = bodies.lifted.size();
+    bodies.functions.clear();
+    for (const BodyOf& body : functions) bodies.functions.push_back(trace_body(body, bodies.lifted, where));
+  }
+  return bodies;
+}
+
+Graph make_graph(const Function& function, std::span<const Tensor> examples) {
+  check_function(function, "make_graph");
+  TraceScope scope("make_graph");
+  std::vector<Tensor> entered;
+  for (size_t i = 0; i < examples.size(); ++i) entered.push_back(scope.enter(examples[i], "x" + std::to_string(i)));
+  return scope.leave(function(entered));
+}
+
+}  // namespace backplane

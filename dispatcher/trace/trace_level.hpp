@@ -1,0 +1,51 @@
+// Tracing as a level: it takes every call, infers what the call would give by the op's rules, and writes a node.
+//
+// A traced tensor is a wrapper whose inner tensor is a handle without data; which value of the graph it is stands in
+// that handle (its `node_output`, which no tensor without a node uses). In-place changes and views of traced tensors
+// arrive as functional calls (levels/inplace.cpp). Tensors from outside become live constants.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "backplane/graph.hpp"
+#include "graph/graph.hpp"
+#include "levels/level.hpp"
+#include "trace/trace_random.hpp"
+
+namespace backplane::core {
+
+class Structured;  // control/structured.hpp
+
+class TraceLevel final : public Level {
+ public:
+  TraceLevel(const char* transform, std::function<SourceLine()> where);
+  void handle(const Call& call) override;
+  std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
+  void check_write(const Call& call, const TensorImpl& target) const override;
+
+  Tensor enter(const Tensor& example, std::string name);
+  std::shared_ptr<const graph::Graph> finish(std::span<const Tensor> results);
+  TraceRandom& random() { return random_; }
+  // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
+  // are met, which are appended. The list lives as long as the level.
+  void lift(std::vector<Tensor>& lifted);
+
+ private:
+  graph::ValueId value_of(TensorImpl* tensor);
+  graph::Argument argument_of(const bp_value& value);
+  TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);
+  uint32_t location();
+  void record(const Call& call);
+  std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);
+  graph::ValueId add_input(const bp_tensor& like, std::string name);
+
+  std::shared_ptr<graph::Graph> graph_;
+  TraceRandom random_;
+  std::function<SourceLine()> where_;
+  std::unordered_map<const TensorImpl*, graph::ValueId> constants_;
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor>* lifted_ = nullptr;
+};
+
+}  // namespace backplane::core

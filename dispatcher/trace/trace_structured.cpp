@@ -1,0 +1,80 @@
+#include "trace/trace_structured.hpp"
+
+#include "graph/graph_body.hpp"
+#include "memory/device.hpp"
+#include "trace/trace_level.hpp"
+
+namespace backplane::core {
+
+using graph::Argument;
+using graph::Dim;
+using graph::Type;
+using graph::ValueId;
+
+namespace {
+
+// A handle of the value's form, without data.
+Tensor handle_of(const graph::Graph& graph, ValueId value) {
+  const Type type = graph.type(value);
+  std::vector<int64_t> sizes;
+  for (Dim dim : type.dims) {
+    BP_CHECK(dim.is_number(), NOT_IMPLEMENTED, "graph ", graph.name,
+             ": a function of control flow has a result of size ", graph.text(dim), ", which is no number");
+    sizes.push_back(dim.number());
+  }
+  return Tensor::adopt(
+      new_handle(device_at(type.device), type.dtype, static_cast<int32_t>(sizes.size()), sizes.data()));
+}
+
+}  // namespace
+
+std::shared_ptr<const graph::Graph> graph_of(const Body& body, std::span<const Tensor> examples) {
+  if (const auto* own = dynamic_cast<const graph::GraphBody*>(body.get())) return own->graph();
+  TraceLevel level(body->name().c_str(), {});
+  std::vector<Tensor> entered;
+  for (size_t i = 0; i < examples.size(); ++i) entered.push_back(level.enter(examples[i], "x" + std::to_string(i)));
+  return level.finish(body->call(entered));
+}
+
+std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::span<const Tensor> args) {
+  std::vector<std::vector<Tensor>> of_bodies;
+  std::vector<Argument> arguments;
+  for (size_t b = 0; b < call.bodies().size(); ++b) {
+    const auto body = graph_of(call.bodies()[b], call.body_examples(b, args));
+    arguments.push_back(Argument::of_graph(static_cast<uint32_t>(graph_->graphs.size())));
+    graph_->graphs.push_back(body);
+    auto& results = of_bodies.emplace_back();
+    for (const ValueId output : body->outputs) results.push_back(handle_of(*body, output));
+  }
+  size_t next = 0, group = 0;
+  for (size_t i = arguments.size(); i < call.op().record->args.size(); ++i) {
+    const bp_arg_def& arg = call.op().record->args[i];
+    if (arg.type != BP_TYPE_TENSOR) {
+      arguments.push_back(graph_->copy(call.plain_argument(i)));
+      continue;
+    }
+    std::vector<ValueId> ids;
+    for (size_t k = 0; k < call.counts()[group]; ++k) ids.push_back(value_of(impl(args[next++])));
+    arguments.push_back(arg.flags & BP_ARG_LIST ? graph_->list(ids) : Argument::of(ids[0]));
+    ++group;
+  }
+  const std::vector<Tensor> results = call.result_examples(args, of_bodies);
+  std::vector<std::vector<Dim>> dims;
+  std::vector<Type> types;
+  dims.reserve(results.size());
+  for (const Tensor& t : results) {
+    dims.emplace_back(t.shape().begin(), t.shape().end());
+    types.push_back({t.dtype(), t.device(), dims.back()});
+  }
+  const graph::NodeId node = graph_->add_node(call.op(), arguments, types, location());
+  const ValueId first = graph_->node(node).first_result;
+  std::vector<Tensor> traced_results;
+  for (size_t j = 0; j < results.size(); ++j) {
+    const Tensor& t = results[j];
+    traced_results.push_back(Tensor::adopt(
+        traced(first + static_cast<ValueId>(j), device_of(*t.get()), t.dtype(), t.ndim(), t.shape().data())));
+  }
+  return traced_results;
+}
+
+}  // namespace backplane::core

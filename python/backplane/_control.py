@@ -1,0 +1,169 @@
+"""Structured control flow: cond, while_loop, scan, map, associative_scan, over containers of tensors.
+
+The functions are traced (see make_graph) and become arguments of an op, so that they run eagerly, inside graphs, and under every
+transform. What they use from outside, tensors of transforms too, is handed to them.
+"""
+
+from __future__ import annotations
+
+from . import _core, tree
+from ._ops import NAMESPACE, ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ._core import Tensor
+
+__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
+
+op = getattr(ops, NAMESPACE)
+
+
+def cond(pred: Tensor | bool, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """true_fun(*operands) where pred holds, else false_fun(*operands); one of the two runs.
+
+    pred: a bool, or a bool tensor of one element. Both functions return tensors of the same structure, shapes and dtypes.
+    operands: containers of tensors; other leaves are passed through. Under vmap with a batched pred both run, and where chooses.
+    Errors: ArgumentTypeError and ShapeError where the two return different things.
+    """
+    if isinstance(pred, bool):
+        return (true_fun if pred else false_fun)(*operands)
+    leaves, structure = tree.flatten(operands)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor)]
+    tensors = [leaves[i] for i in places]
+    returned = []
+
+    def flat(function):
+        def run(found):
+            mixed = list(leaves)
+            for place, tensor in zip(places, found):
+                mixed[place] = tensor
+            return _results("cond", function(*tree.unflatten(structure, mixed)), returned)
+
+        return run, tensors
+
+    found = _core.call_control("bp::cond", [flat(true_fun), flat(false_fun)], [_core.asarray(pred), tensors])
+    if any(other != returned[0] for other in returned):
+        raise _core.ArgumentTypeError(f"cond: the two functions return different structures, {returned[0]} and {returned[1]}")
+    return tree.unflatten(returned[0], found)
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """value = body_fun(value), from init_val on, as long as cond_fun(value) holds; the last value.
+
+    value: a container of tensors (numbers become some), whose structure, shapes and dtypes body_fun keeps. cond_fun returns one bool.
+    There is forward mode and no reverse mode: the number of steps is not known; use scan for that.
+    Errors: ShapeError where body_fun changes a shape or a dtype; MissingRuleError in reverse mode.
+    """
+    carry, structure = _tensors(init_val)
+    returned = []
+
+    def condition(found):
+        return _results("while_loop", cond_fun(tree.unflatten(structure, found)), [])
+
+    def body(found):
+        return _results("while_loop", body_fun(tree.unflatten(structure, found)), returned)
+
+    found = _core.call_control("bp::while_loop", [(condition, carry), (body, carry)], [carry, []])
+    _check_structure("while_loop", returned[0], structure)
+    return tree.unflatten(structure, found)
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
+) -> tuple[Any, Any]:
+    """(carry, y) = f(carry, x) for each x along axis 0 of xs: the last carry, and all y stacked.
+
+    init: a container of tensors (numbers become some), whose structure, shapes and dtypes f keeps. xs: a container of tensors of one
+    first size, or None with length. reverse: from the last x to the first; each y stands where its x does.
+    A gradient keeps the carry of each step, and computes the step again.
+    Errors: ShapeError where f changes a shape or a dtype of the carry, or the first sizes of xs differ.
+    """
+    carry, structure = _tensors(init)
+    slices, xs_structure = _tensors(xs)
+    length = _length(slices, length)
+    returned = []
+
+    def body(found):
+        result = f(tree.unflatten(structure, found[: len(carry)]), tree.unflatten(xs_structure, found[len(carry) : len(carry) + len(slices)]))
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise _core.ArgumentTypeError(f"scan: the function returned {type(result).__name__}, expected a pair (carry, y)")
+        returned.clear()
+        return _results("scan", result[0], returned) + _results("scan", result[1], returned)
+
+    rows = (len(carry), len(slices))
+    found = _core.call_control("bp::scan", [(body, carry + slices)], [carry, slices, []], rows, length, reverse)
+    _check_structure("scan", returned[0], structure)
+    return tree.unflatten(structure, found[: len(carry)]), tree.unflatten(returned[1], found[len(carry) :])
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """f of each element along axis 0 of xs, stacked: one after the other, where vmap takes all at once."""
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """The running combination of elems along an axis, in about twice the logarithm of its size of steps.
+
+    fn(a, b): associative, over containers like elems, element by element along the axis, whose size differs from call to call.
+    Source: Blelloch, "Prefix sums and their applications", 1990.
+    """
+    leaves, structure = _tensors(elems)
+    if not leaves:
+        return elems
+    if len({leaf.shape[axis] for leaf in leaves}) != 1:
+        raise _core.ShapeError(f"associative_scan: the tensors have different sizes along axis {axis}")
+    moved = [op.moveaxis(leaf, axis, 0) for leaf in leaves]
+
+    def combine(a, b):
+        return _tensors(fn(*(tree.unflatten(structure, [op.moveaxis(x, 0, axis) for x in side]) for side in (a, b))))[0]
+
+    def forward(a, b):
+        return [op.moveaxis(x, axis, 0) for x in (combine(b, a) if reverse else combine(a, b))]
+
+    found = _running(forward, [op.flip(x, axis=0) for x in moved] if reverse else moved)
+    found = [op.flip(x, axis=0) for x in found] if reverse else found
+    return tree.unflatten(structure, [op.moveaxis(x, 0, axis) for x in found])
+
+
+def _running(fn, elems):
+    """Pairs are combined, their running combinations give every second result, and one more step the others."""
+    size = elems[0].shape[0]
+    if size < 2:
+        return elems
+    odd = _running(fn, fn([x[: size - 1 : 2] for x in elems], [x[1::2] for x in elems]))
+    if size == 2:
+        return [op.concat([x[:1], o]) for x, o in zip(elems, odd)]
+    even = fn([o[:-1] if size % 2 == 0 else o for o in odd], [x[2::2] for x in elems])
+    return [_interleaved(op.concat([x[:1], e]), o) for x, e, o in zip(elems, even, odd)]
+
+
+def _interleaved(even, odd):
+    shared = odd.shape[0]
+    both = op.reshape(op.stack([even[:shared], odd], axis=1), (2 * shared, *odd.shape[1:]))
+    return op.concat([both, even[shared:]]) if even.shape[0] > shared else both
+
+
+def _tensors(container):
+    leaves, structure = tree.flatten(container)
+    return [_core.asarray(leaf) for leaf in leaves], structure
+
+
+def _results(name, value, structures):
+    leaves, structure = _tensors(value)
+    structures.append(structure)
+    return leaves
+
+
+def _check_structure(name, found, expected):
+    if found != expected:
+        raise _core.ArgumentTypeError(f"{name}: the function carries on {found}, expected the structure of what it got, {expected}")
+
+
+def _length(slices, length):
+    sizes = {x.shape[0] if x.ndim else None for x in slices} | ({length} if length is not None else set())
+    if len(sizes) != 1 or None in sizes:
+        raise _core.ShapeError(f"scan: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
+    return sizes.pop()

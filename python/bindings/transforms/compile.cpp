@@ -1,0 +1,151 @@
+// compile: a function that keeps the graphs of its latest kinds of calls, and the log of what was traced.
+#include <algorithm>
+#include <deque>
+
+#include "backplane/transforms.hpp"
+#include "bindings/system/errors.hpp"
+#include "bindings/transforms/traced_call.hpp"
+
+namespace backplane::python {
+namespace {
+
+constexpr size_t kKeptCalls = 8;
+constexpr size_t kKeptLines = 256;
+
+std::deque<std::string>& log_lines() {
+  static auto* lines = new std::deque<std::string>;  // outlives functions that are called while the interpreter ends
+  return *lines;
+}
+
+void log_line(std::string line) {
+  log_lines().push_back(std::move(line));
+  if (log_lines().size() > kKeptLines) log_lines().pop_front();
+}
+
+struct CompileOptions final : TransformOptions {
+  bool fullgraph = true;
+  std::vector<Py_ssize_t> donated;  // positions of arguments
+  // The latest used first. Under the interpreter lock.
+  mutable std::vector<std::shared_ptr<TracedCall>> kept;
+  mutable bool untraceable = false;  // without `fullgraph`: calls run as they are
+};
+
+std::string name_of(PyObject* function) {
+  PyRef name = PyRef::steal(PyObject_GetAttrString(function, "__qualname__"));
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  PyErr_Clear();
+  return text ? text : "a function";
+}
+
+PyObject* call_itself(const TransformCall& call) {
+  return PyObject_Vectorcall(call.function, call.args, static_cast<size_t>(call.n_args), call.keywords);
+}
+
+// The kept call that this one is like. nullptr: none, or a Python error.
+std::shared_ptr<TracedCall> find_kept(const CompileOptions& options, const CallInputs& inputs) {
+  for (size_t i = 0; i < options.kept.size(); ++i) {
+    const std::shared_ptr<TracedCall> traced = options.kept[i];
+    const int fits = traced->fits(inputs, nullptr);
+    if (fits < 0) return nullptr;
+    if (fits == 0) continue;
+    // A comparison may have run code that changed the list.
+    if (i > 0 && i < options.kept.size() && options.kept[i] == traced)
+      std::rotate(options.kept.begin(), options.kept.begin() + static_cast<ptrdiff_t>(i),
+                  options.kept.begin() + static_cast<ptrdiff_t>(i) + 1);
+    return traced;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInputs& inputs) {
+  std::string why = "first call";
+  if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
+  const std::string name = name_of(inputs.call.function);
+  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.donated);
+  if (!traced) return nullptr;
+  log_line(name + ": traced, " + std::to_string(traced->graph().size()) + " nodes: " + why);
+  options.kept.insert(options.kept.begin(), traced);
+  if (options.kept.size() > kKeptCalls) {
+    options.kept.pop_back();
+    log_line(name + ": the kind of call that was longest unused is forgotten; at most " + std::to_string(kKeptCalls) +
+             " are kept");
+  }
+  return traced;
+}
+
+// fullgraph=False: an op, or a piece of Python, that cannot be traced is no error.
+PyObject* run_untraced(const TransformCall& call, const CompileOptions& options) {
+  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
+  PyErr_Fetch(&type, &value, &trail);
+  const PyRef owned[] = {PyRef::steal(type), PyRef::steal(value), PyRef::steal(trail)};
+  PyRef text = PyRef::steal(value ? PyObject_Str(value) : nullptr);
+  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  log_line(name_of(call.function) + ": runs as it is from now on: " + (chars ? chars : "?"));
+  options.untraceable = true;
+  return call_itself(call);
+}
+
+PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) {
+  const auto& options = static_cast<const CompileOptions&>(base);
+  if (options.untraceable || transforms_active()) return call_itself(call);
+  CallInputs inputs(call);
+  if (!inputs.read()) return nullptr;
+  if (!inputs.are_plain()) return call_itself(call);
+  std::shared_ptr<TracedCall> traced = find_kept(options, inputs);
+  if (!traced && !PyErr_Occurred()) {
+    traced = trace(options, inputs);
+    if (!traced && !options.fullgraph && PyErr_ExceptionMatches(PyExc_Exception)) return run_untraced(call, options);
+  }
+  if (!traced) return nullptr;
+  return traced->wants_tape() ? call_itself(call) : traced->run(inputs);
+}
+
+}  // namespace
+
+namespace {
+
+// None, a position, or a tuple or list of positions.
+bool read_positions(PyObject* object, std::vector<Py_ssize_t>* positions) {
+  if (object == Py_None) return true;
+  PyRef sequence =
+      PyRef::steal(PyTuple_Check(object) || PyList_Check(object) ? PySequence_Tuple(object) : PyTuple_Pack(1, object));
+  for (Py_ssize_t i = 0; sequence && i < PyTuple_GET_SIZE(sequence.get()); ++i) {
+    const Py_ssize_t position = PyNumber_AsSsize_t(PyTuple_GET_ITEM(sequence.get(), i), PyExc_OverflowError);
+    if (position >= 0) {
+      positions->push_back(position);
+      continue;
+    }
+    PyErr_Clear();
+    raise(BP_ERROR_TYPE,
+          "compile: argument donate: found %R, expected the position of an argument, from 0 on, or several", object);
+    return false;
+  }
+  return static_cast<bool>(sequence);
+}
+
+}  // namespace
+
+PyObject* compile_function(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"fun", "donate", "fullgraph", nullptr};
+  PyObject *function = nullptr, *donate = Py_None;
+  int fullgraph = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Op:compile", const_cast<char**>(keywords), &function, &donate,
+                                   &fullgraph))
+    return nullptr;
+  auto options = std::make_unique<CompileOptions>();
+  if (!read_positions(donate, &options->donated)) return nullptr;
+  options->fullgraph = fullgraph != 0;
+  return make_transformed("compile", function, run_compiled, std::move(options));
+}
+
+PyObject* compile_log(PyObject*, PyObject*) {
+  PyRef list = PyRef::steal(PyList_New(0));
+  for (const std::string& line : log_lines()) {
+    PyRef text = PyRef::steal(text_of(line));
+    if (!list || !text || PyList_Append(list.get(), text.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,67 @@
+// Control flow from Python: bodies are traced, and the op is called with their graphs (backplane/_control.py).
+#include <pybind11/stl.h>
+
+#include "backplane/graph.hpp"
+#include "backplane/operand.hpp"
+#include "bindings/system/errors.hpp"
+#include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/transforms/traced_call.hpp"
+#include "bindings/transforms/user_line.hpp"
+
+namespace backplane::python {
+namespace {
+
+namespace py = pybind11;
+
+// A callable from a list of tensors to a list of tensors.
+Function function_of(py::object callable) {
+  return [callable = std::move(callable)](std::span<const Tensor> tensors) {
+    const WithGil locked;
+    py::list list;
+    for (const Tensor& t : tensors) list.append(py::cast(t));
+    PyRef returned = PyRef::steal(PyObject_CallOneArg(callable.ptr(), list.ptr()));
+    if (!returned) throw keep_python_error();
+    return py::reinterpret_borrow<py::object>(returned.get()).cast<std::vector<Tensor>>();
+  };
+}
+
+// `groups`: what the op's tensor arguments are; the last is a list, which what the bodies use from outside joins.
+std::vector<Tensor> call_control(const std::string& op,
+                                 const std::vector<std::pair<py::object, std::vector<Tensor>>>& of,
+                                 const std::vector<py::object>& groups, std::pair<size_t, size_t> rows, int64_t length,
+                                 bool reverse) {
+  const OpHandle handle = detail::op_named(op.c_str());
+  std::vector<BodyOf> functions;
+  for (const auto& [callable, examples] : of)
+    functions.push_back({op.c_str(), function_of(callable), examples, rows.first, rows.second});
+  const Bodies bodies = make_bodies(functions, {}, user_line);
+  std::vector<std::vector<Tensor>> lists;
+  for (const py::object& group : groups)
+    lists.push_back(py::isinstance<py::list>(group) ? group.cast<std::vector<Tensor>>()
+                                                    : std::vector<Tensor>{group.cast<Tensor>()});
+  lists.back().insert(lists.back().end(), bodies.lifted.begin(), bodies.lifted.end());
+  std::vector<bp_value> args;
+  for (const auto& function : bodies.functions) args.push_back(value(*function));
+  for (size_t k = 0; k < groups.size(); ++k)
+    args.push_back(py::isinstance<py::list>(groups[k]) ? detail::borrow(Tensors(lists[k])) : value(lists[k][0]));
+  if (args.size() < op_def(handle).args.count) {
+    args.push_back(value(length));
+    args.push_back(value(reverse));
+  }
+  bp_value out{};
+  if (const bp_status status = call_packed(handle, args.data(), static_cast<int32_t>(args.size()), &out, 1))
+    throw_last_error(status);
+  return take_list(out);
+}
+
+}  // namespace
+
+void bind_control(py::module_& module) {
+  module.def(
+      "call_control", &call_control, py::arg("op"), py::arg("bodies"), py::arg("groups"),
+      py::arg("rows") = std::pair<size_t, size_t>{0, 0}, py::arg("length") = 0, py::arg("reverse") = false,
+      "Calls an op of control flow: bodies as (callable over lists of tensors, examples), of which `rows`, first and "
+      "number, stand for an element along axis 0.");
+}
+
+}  // namespace backplane::python

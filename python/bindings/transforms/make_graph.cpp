@@ -1,0 +1,110 @@
+// make_graph: the function that traces, and the type Graph.
+#include <pybind11/stl.h>
+
+#include "backplane/device.hpp"
+#include "bindings/ops/convert.hpp"
+#include "bindings/system/errors.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/transforms/traced_call.hpp"
+
+namespace backplane::python {
+namespace {
+
+namespace py = pybind11;
+
+using Traced = std::shared_ptr<const TracedCall>;
+struct GraphObject {
+  Traced call;
+};
+
+PyObject* trace_body(const TransformCall& call, const TransformOptions&) {
+  CallInputs inputs(call);
+  if (!inputs.read()) return nullptr;
+  Traced traced = TracedCall::trace(inputs);
+  return traced ? py::cast(GraphObject{std::move(traced)}).release().ptr() : nullptr;
+}
+
+py::object call_graph(const GraphObject& self, const py::args& args, const py::kwargs& kwargs) {
+  std::vector<PyObject*> all;
+  for (const py::handle argument : args) all.push_back(argument.ptr());
+  py::tuple names(kwargs.size());
+  size_t k = 0;
+  for (const auto& [name, argument] : kwargs) {
+    names[k++] = name;
+    all.push_back(argument.ptr());
+  }
+  const TransformCall call{"graph", Py_None, all.data(), static_cast<Py_ssize_t>(args.size()),
+                           kwargs.size() ? names.ptr() : nullptr};
+  CallInputs inputs(call);
+  if (!inputs.read()) throw py::error_already_set();
+  std::string why;
+  const int fits = self.call->fits(inputs, &why);
+  if (fits < 0) throw py::error_already_set();
+  if (fits == 0) throw Error(BP_ERROR_VALUE, "graph: the call is not one like that which was traced: " + why);
+  PyObject* result = self.call->run(inputs);
+  if (!result) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
+}
+
+std::string type_text(const Graph::Value& value) {
+  std::string text = std::string(dtype_name(value.dtype)) + "[";
+  for (size_t i = 0; i < value.dims.size(); ++i) text += (i ? ", " : "") + value.dims[i];
+  return text + "]";
+}
+
+py::list nodes_of(const Graph& graph) {
+  py::list nodes;
+  for (size_t i = 0; i < graph.size(); ++i) nodes.append(graph.node(i));
+  return nodes;
+}
+
+}  // namespace
+
+PyObject* make_graph_function(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"fun", nullptr};
+  PyObject* function = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:make_graph", const_cast<char**>(keywords), &function))
+    return nullptr;
+  return make_transformed("make_graph", function, trace_body, std::make_unique<TransformOptions>());
+}
+
+void bind_graph(py::module_& module) {
+  py::class_<Graph::Value>(module, "GraphValue", "A tensor of a graph: its name, dtype, and dims.")
+      .def_readonly("name", &Graph::Value::name)
+      .def_property_readonly("dtype", [](const Graph::Value& v) { return std::string(dtype_name(v.dtype)); })
+      .def_readonly("dims", &Graph::Value::dims)
+      .def("__repr__", [](const Graph::Value& v) { return v.name + ": " + type_text(v); });
+  py::class_<Graph::Node>(module, "GraphNode", "A call of an op in a graph.")
+      .def_readonly("op", &Graph::Node::op_name)
+      .def_readonly("inputs", &Graph::Node::inputs)
+      .def_readonly("results", &Graph::Node::results)
+      .def_property_readonly("file", [](const Graph::Node& n) { return n.line.file; })
+      .def_property_readonly("function", [](const Graph::Node& n) { return n.line.function; })
+      .def_property_readonly("line", [](const Graph::Node& n) { return n.line.line; })
+      .def("__repr__", [](const Graph::Node& n) { return "<GraphNode " + n.op_name + ">"; });
+  py::class_<GraphObject>(module, "Graph", "What a function does with tensors, as nodes that are calls of ops.")
+      .def("__call__", &call_graph, "Runs it with arguments like those that were traced.")
+      .def("__str__", [](const GraphObject& g) { return g.call->graph().text(); })
+      .def("__repr__",
+           [](const GraphObject& g) { return "<Graph of " + std::to_string(g.call->graph().size()) + " nodes>"; })
+      .def(
+          "save", [](const GraphObject& g, const std::string& path) { save_graph(g.call->graph(), path); },
+          py::arg("path"), "Writes it to a safetensors file, which load reads.")
+      .def(
+          "explain",
+          [](const GraphObject& g, const py::args& args) {
+            std::vector<Tensor> inputs;
+            for (const py::handle argument : args) inputs.push_back(argument.cast<Tensor>());
+            return g.call->graph().explain(inputs);
+          },
+          "Who runs which node for inputs of these sizes, a tensor each, and how memory is reused.")
+      .def("__len__", [](const GraphObject& g) { return g.call->graph().size(); })
+      .def("__iter__", [](const GraphObject& g) { return py::iter(nodes_of(g.call->graph())); })
+      .def_property_readonly("nodes", [](const GraphObject& g) { return nodes_of(g.call->graph()); })
+      .def_property_readonly("inputs", [](const GraphObject& g) { return g.call->graph().inputs(); })
+      .def_property_readonly("outputs", [](const GraphObject& g) { return g.call->graph().outputs(); })
+      .def_property_readonly("constants", [](const GraphObject& g) { return g.call->graph().constants(); });
+}
+
+}  // namespace backplane::python

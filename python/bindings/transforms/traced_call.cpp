@@ -1,0 +1,272 @@
+#include "bindings/transforms/traced_call.hpp"
+
+#include <algorithm>
+
+#include "backplane/autograd.hpp"
+#include "backplane/device.hpp"
+#include "bindings/ops/convert.hpp"
+#include "bindings/system/errors.hpp"
+#include "bindings/system/generator.hpp"
+#include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/transforms/user_line.hpp"
+
+namespace backplane::python {
+namespace {
+
+std::string text_of(PyObject* object) {
+  PyRef text = PyRef::steal(PyObject_Repr(object));
+  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (!chars) PyErr_Clear();
+  return chars ? chars : "?";
+}
+
+// Empty where the function does not say.
+std::string parameter_name(PyObject* function, Py_ssize_t position) {
+  PyRef code = PyRef::steal(PyObject_GetAttrString(function, "__code__"));
+  PyRef names = PyRef::steal(code ? PyObject_GetAttrString(code.get(), "co_varnames") : nullptr);
+  PyRef count = PyRef::steal(code ? PyObject_GetAttrString(code.get(), "co_argcount") : nullptr);
+  std::string name;
+  if (names && count && PyTuple_Check(names.get()) && position < PyLong_AsSsize_t(count.get()))
+    if (const char* text = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names.get(), position))) name = text;
+  PyErr_Clear();
+  return name;
+}
+
+std::string argument_name(const CallInputs& inputs, const InputTrees::Entry& entry) {
+  const std::string named = entry.keyword ? "" : parameter_name(inputs.call.function, entry.position);
+  return named.empty() ? InputTrees::root(entry) : named;
+}
+
+}  // namespace
+
+std::string input_name(const CallInputs& inputs, size_t leaf) {
+  for (const InputTrees::Entry& entry : inputs.trees.entries)
+    if (leaf < entry.end()) return leaf_path(entry.tree, leaf - entry.first, argument_name(inputs, entry));
+  return "?";
+}
+
+bool CallInputs::read() {
+  for (Py_ssize_t i = 0; i < call.n_args; ++i)
+    if (!trees.add(call.args[i], i)) return false;
+  for (Py_ssize_t i = 0; i < call.n_keywords(); ++i)
+    if (!trees.add(call.args[call.n_args + i], call.n_args + i, PyTuple_GET_ITEM(call.keywords, i))) return false;
+  for (size_t i = 0; i < trees.leaves.size(); ++i) {
+    PyObject* leaf = trees.leaves[i].get();
+    if (!is_tensor(leaf) && !is_foreign_array(leaf)) continue;
+    Tensor tensor;
+    if (read_leaf(leaf, &tensor) != 1) return false;
+    tensors.push_back(std::move(tensor));
+    places.push_back(i);
+  }
+  return true;
+}
+
+bool CallInputs::are_plain() const {
+  for (const Tensor& t : tensors)
+    if (is_transformed(t) || (grad_enabled() && requires_grad(t))) return false;
+  return true;
+}
+
+uint64_t CallInputs::bytes() const noexcept {
+  uint64_t sum = 0;
+  for (const Tensor& t : tensors) sum += t.get()->nbytes;
+  return sum;
+}
+
+void TracedCall::keep_inputs(const CallInputs& inputs) {
+  for (const InputTrees::Entry& entry : inputs.trees.entries)
+    arguments_.push_back({entry.tree, entry.tree.n_leaves(), entry.keyword ? PyRef::borrow(entry.keyword) : PyRef{},
+                          argument_name(inputs, entry)});
+  for (const PyRef& leaf : inputs.trees.leaves) statics_.push_back(leaf);
+  for (size_t k = 0; k < inputs.tensors.size(); ++k) {
+    const Tensor& t = inputs.tensors[k];
+    statics_[inputs.places[k]] = {};
+    inputs_.push_back({t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}});
+    input_names_.push_back(input_name(inputs, inputs.places[k]));
+  }
+}
+
+bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results) {
+  Leaves leaves;
+  if (!flatten_tree(returned, &leaves, &result_)) return false;
+  for (PyRef& leaf : leaves) {
+    if (is_tensor(leaf.get())) {
+      results->push_back(tensor_of(leaf.get()));
+      leaf = {};
+    }
+    result_statics_.push_back(std::move(leaf));
+  }
+  return true;
+}
+
+// A Generator that nobody else holds was made inside the function, which will make it again.
+bool TracedCall::find_generators(TraceScope& scope, GeneratorNotes& notes, const char* name) {
+  for (size_t i = 0; i < scope.generators().size(); ++i) {
+    PyRef generator = notes.take(scope.generators()[i]);
+    if (!generator) {
+      raise(BP_ERROR_NOT_IMPLEMENTED,
+            "%s: a plugin draws random numbers from a generator of its own, which a replay cannot move on", name);
+      return false;
+    }
+    if (Py_REFCNT(generator.get()) == 1) scope.fix_generator(i);
+    generators_.push_back(std::move(generator));
+  }
+  return true;
+}
+
+std::vector<bool> TracedCall::donated_inputs(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) const {
+  std::vector<bool> flags;
+  if (donated.empty()) return flags;
+  for (const size_t place : inputs.places)
+    for (const InputTrees::Entry& entry : inputs.trees.entries)
+      if (place >= entry.first && place < entry.end())
+        flags.push_back(!entry.keyword && std::find(donated.begin(), donated.end(), entry.position) != donated.end());
+  return flags;
+}
+
+std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) {
+  const TransformCall& call = inputs.call;
+  auto traced = std::make_shared<TracedCall>();
+  traced->keep_inputs(inputs);
+  traced->default_device_ = default_device();
+  GeneratorNotes notes;
+  TraceScope scope(call.name, user_line);
+  InlineVector<PyObject*, 8> leaves;
+  Leaves entered;
+  for (const PyRef& leaf : inputs.trees.leaves) leaves.push_back(leaf.get());
+  for (size_t k = 0; k < inputs.tensors.size(); ++k) {
+    PyRef tensor = PyRef::steal(wrap_tensor(scope.enter(inputs.tensors[k], traced->input_names_[k])));
+    if (!tensor) return nullptr;
+    leaves[inputs.places[k]] = tensor.get();
+    entered.push_back(std::move(tensor));
+  }
+  CallArray array(call.args, call.n_args + call.n_keywords());
+  for (const InputTrees::Entry& entry : inputs.trees.entries) {
+    PyRef argument = PyRef::steal(unflatten_tree(entry.tree, leaves.data() + entry.first));
+    if (!argument) return nullptr;
+    array.replace(entry.position, std::move(argument));
+  }
+  std::vector<Tensor> results;
+  {
+    PyRef returned = PyRef::steal(array.call(call.function, call.n_args, call.keywords));
+    if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
+  }
+  if (!traced->find_generators(scope, notes, call.name)) return nullptr;
+  traced->graph_ = scope.leave(results, traced->donated_inputs(inputs, donated));
+  traced->constants_ = traced->graph_.constants();
+  return traced;
+}
+
+std::string TracedCall::leaf_name(size_t leaf) const {
+  for (const Argument& argument : arguments_) {
+    if (leaf < argument.n_leaves) return leaf_path(argument.tree, leaf, argument.name);
+    leaf -= argument.n_leaves;
+  }
+  return "?";
+}
+
+int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const {
+  const auto& entries = inputs.trees.entries;
+  const auto differ = [&](std::string reason) {
+    if (why) *why = std::move(reason);
+    return 0;
+  };
+  if (entries.size() != arguments_.size())
+    return differ("found " + std::to_string(entries.size()) + " arguments, had " + std::to_string(arguments_.size()));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Argument& own = arguments_[i];
+    const bool same_name =
+        entries[i].keyword == own.keyword.get() ||
+        (entries[i].keyword && own.keyword && PyUnicode_Compare(entries[i].keyword, own.keyword.get()) == 0);
+    const int same = same_name ? same_tree(entries[i].tree, own.tree) : 0;
+    if (same < 0) return -1;
+    if (!same) return differ("argument " + own.name + " has another structure");
+  }
+  for (size_t i = 0; i < statics_.size(); ++i) {
+    PyObject *own = statics_[i].get(), *found = inputs.trees.leaves[i].get();
+    const bool tensor = is_tensor(found) || is_foreign_array(found);
+    if (!own && tensor) continue;
+    const bool alike = own && !tensor && Py_TYPE(own) == Py_TYPE(found);
+    const int same = alike ? PyObject_RichCompareBool(own, found, Py_EQ) : 0;
+    if (same < 0) return -1;
+    if (!same && why)
+      *why = "static argument " + leaf_name(i) + ": found " + (tensor ? "a tensor" : text_of(found)) + ", had " +
+             (own ? text_of(own) : "a tensor");
+    if (!same) return 0;
+  }
+  return 1;
+}
+
+bool TracedCall::same_tensors(const CallInputs& inputs, std::string* why) const {
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    const Input& own = inputs_[k];
+    const bp_tensor& found = *inputs.tensors[k].get();
+    const bool same_device = found.backend == own.device.backend && found.ordinal == own.device.ordinal;
+    const bool same_shape = static_cast<size_t>(found.dl.ndim) == own.shape.size() &&
+                            std::equal(own.shape.begin(), own.shape.end(), found.dl.shape);
+    if (found.dtype == own.dtype && same_device && same_shape) continue;
+    if (!why) return false;
+    *why = input_names_[k] + ": found ";
+    if (found.dtype != own.dtype)
+      *why += std::string("dtype ") + dtype_name(found.dtype) + ", had " + dtype_name(own.dtype);
+    else if (!same_shape)
+      *why += "shape " + shape_text(inputs.tensors[k].shape()) + ", had " + shape_text(own.shape);
+    else
+      *why += "another device";
+    return false;
+  }
+  return true;
+}
+
+int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
+  const bp_device device = default_device();
+  if (device.backend != default_device_.backend || device.ordinal != default_device_.ordinal) {
+    if (why) *why = "default device: found " + device_name(device) + ", had " + device_name(default_device_);
+    return 0;
+  }
+  const int same = same_arguments(inputs, why);
+  return same == 1 ? same_tensors(inputs, why) : same;
+}
+
+PyObject* TracedCall::result_of(std::vector<Tensor>& tensors) const {
+  if (result_.is_leaf() && !result_statics_[0]) return wrap_tensor(std::move(tensors[0]));
+  Leaves owned;
+  InlineVector<PyObject*, 8> leaves;
+  size_t next = 0;
+  for (const PyRef& constant : result_statics_) {
+    PyRef leaf = constant ? constant : PyRef::steal(wrap_tensor(std::move(tensors[next++])));
+    if (!leaf) return nullptr;
+    leaves.push_back(leaf.get());
+    owned.push_back(std::move(leaf));
+  }
+  return unflatten_tree(result_, leaves.data());
+}
+
+bool TracedCall::wants_tape() const {
+  return grad_enabled() &&
+         std::any_of(constants_.begin(), constants_.end(), [](const Tensor& t) { return requires_grad(t); });
+}
+
+PyObject* TracedCall::run(const CallInputs& inputs) const {
+  std::vector<bp_generator_state*> states;
+  for (const PyRef& generator : generators_) states.push_back(&generator_state(generator.get()));
+  const std::span<const Tensor> tensors(inputs.tensors.data(), inputs.tensors.size());
+  std::vector<Tensor> results;
+  // The lock guards the generators.
+  if (states.empty() && inputs.bytes() >= kReleaseGilBytes) {
+    WithoutGil unlocked;
+    results = graph_.call(tensors);
+  } else {
+    results = graph_.call(tensors, states);
+  }
+  return result_of(results);
+}
+
+int TracedCall::traverse(visitproc visit, void* arg) const {
+  for (const auto* list : {&statics_, &result_statics_, &generators_})
+    for (const PyRef& object : *list) Py_VISIT(object.get());
+  return 0;
+}
+
+}  // namespace backplane::python

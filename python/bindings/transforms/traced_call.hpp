@@ -1,0 +1,90 @@
+// A call of a user's function as a graph: how its arguments are taken apart, which calls are like the one that was
+// traced, and how a result is put together. What `make_graph` gives and what `compile` keeps.
+//
+// All functions need the interpreter lock, and set a Python error where they fail.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "backplane/graph.hpp"
+#include "bindings/transforms/transform_values.hpp"
+#include "bindings/transforms/transformed.hpp"
+
+namespace backplane::python {
+
+// The arguments of one call. Tensors and other libraries' arrays are inputs; every other leaf is static.
+class CallInputs {
+ public:
+  explicit CallInputs(const TransformCall& call) : call(call) {}
+  bool read();
+  // Is there none that a transform or the tape follows?
+  bool are_plain() const;
+  uint64_t bytes() const noexcept;
+
+  const TransformCall& call;
+  InputTrees trees;
+  InlineVector<Tensor, 8> tensors;
+  InlineVector<size_t, 8> places;  // of the tensors, among trees.leaves
+};
+
+class TracedCall {
+ public:
+  // Runs the call's function with traced tensors in place of its own. nullptr: a Python error.
+  // `donated`: positions of arguments whose tensors a run may overwrite.
+  static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated = {});
+
+  const Graph& graph() const noexcept { return graph_; }
+  // 1: a replay with these inputs does what the function would do. 0: not, and `why` says the first reason, where it is
+  // not nullptr. -1: a comparison of static arguments raised.
+  int fits(const CallInputs& inputs, std::string* why) const;
+  PyObject* run(const CallInputs& inputs) const;
+  // Does the tape follow a tensor that the function uses from outside?
+  bool wants_tape() const;
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  struct Argument {
+    Tree tree;
+    size_t n_leaves;
+    PyRef keyword;  // empty: by position
+    std::string name;
+  };
+  struct Input {
+    bp_dtype dtype;
+    bp_device device;
+    std::vector<int64_t> shape;
+  };
+  void keep_inputs(const CallInputs& inputs);
+  bool keep_result(PyObject* returned, std::vector<Tensor>* results);
+  bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
+  std::string leaf_name(size_t leaf) const;
+  std::vector<bool> donated_inputs(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) const;
+  int same_arguments(const CallInputs& inputs, std::string* why) const;
+  bool same_tensors(const CallInputs& inputs, std::string* why) const;
+  PyObject* result_of(std::vector<Tensor>& tensors) const;
+
+  Graph graph_;
+  std::vector<Argument> arguments_;
+  std::vector<PyRef> statics_;  // per leaf; empty: a tensor
+  std::vector<Input> inputs_;
+  std::vector<std::string> input_names_;
+  Tree result_;
+  std::vector<PyRef> result_statics_;  // per leaf; empty: a tensor
+  std::vector<PyRef> generators_;
+  std::vector<Tensor> constants_;
+  bp_device default_device_{};  // where the function made tensors of no other device
+};
+
+// "x['w']": the place of a leaf, by the name of the function's parameter where that is known.
+std::string input_name(const CallInputs& inputs, size_t leaf);
+
+void bind_control(pybind11::module_& module);                                       // control.cpp
+void bind_model_file(pybind11::module_& module);                                    // model_file.cpp
+void bind_graph(pybind11::module_& module);                                         // make_graph.cpp
+PyObject* make_graph_function(PyObject* module, PyObject* args, PyObject* kwargs);  // make_graph.cpp
+PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs);     // compile.cpp
+PyObject* compile_log(PyObject* module, PyObject* none);
+
+}  // namespace backplane::python

@@ -1,0 +1,195 @@
+"""Laws of compile: the same values as the function, a trace per kind of call and no more, and a log that says why."""
+
+import backplane as bp
+import numpy as np
+import pytest
+from test_make_graph import same, tensor
+
+
+class Counted:
+    """A function that counts how often Python runs it."""
+
+    def __init__(self, function):
+        self.function, self.calls, self.__qualname__ = function, 0, "counted"
+
+    def __call__(self, *args, **kwargs):
+        self.calls += 1
+        return self.function(*args, **kwargs)
+
+
+def test_a_kind_of_call_is_traced_once():
+    counted = Counted(lambda x, scale=1.0: bp.tanh(x) * scale)
+    compiled = bp.compile(counted)
+    for seed in range(4):
+        same(compiled(tensor(3, seed=seed)), bp.tanh(tensor(3, seed=seed)))
+    assert counted.calls == 1
+    same(compiled(tensor(4)), bp.tanh(tensor(4)))
+    same(compiled(tensor(3), scale=2.0), bp.tanh(tensor(3)) * 2.0)
+    same(compiled(tensor(3), scale=3.0), bp.tanh(tensor(3)) * 3.0)
+    assert counted.calls == 4
+    same(compiled(tensor(3)), bp.tanh(tensor(3)))
+    assert counted.calls == 4
+
+
+@pytest.mark.parametrize(
+    ("again", "guard"),
+    [
+        (lambda: (tensor(4), 1), r"x: found shape \(4,\), had \(3,\)"),
+        (lambda: (tensor(3).astype(bp.float64), 1), "x: found dtype float64, had float32"),
+        (lambda: (tensor(3), 2), "static argument n: found 2, had 1"),
+        (lambda: (tensor(3), True), "static argument n: found True, had 1"),
+        (lambda: ((tensor(3),), 1), "x has another structure"),
+    ],
+)
+def test_the_log_names_the_guard_with_its_values(again, guard):
+    def function(x, n):
+        return bp.tree.map(lambda leaf: leaf * n, x)
+
+    compiled = bp.compile(function)
+    compiled(tensor(3), 1)
+    compiled(*again())
+    import re
+
+    assert re.search(guard, bp.compile_log()[-1]), bp.compile_log()[-1]
+
+
+def test_the_cache_is_bounded():
+    counted = Counted(lambda x, n: x * n)
+    compiled = bp.compile(counted)
+    for n in range(40):
+        compiled(tensor(2), n)
+    assert counted.calls == 40
+    compiled(tensor(2), 39)
+    assert counted.calls == 40
+    compiled(tensor(2), 0)
+    assert counted.calls == 41
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "make_graph", "backward"])
+def test_it_composes_with_the_transforms(transform):
+    def function(x):
+        return bp.tanh(x * x).sum()
+
+    compiled = bp.compile(function)
+    x = tensor(4)
+    compiled(x)
+    if transform == "grad":
+        same(bp.grad(compiled)(x), bp.grad(function)(x))
+        same(bp.compile(bp.grad(compiled))(x), bp.grad(function)(x))
+    elif transform == "vmap":
+        same(bp.vmap(compiled)(tensor(3, 4)), bp.vmap(function)(tensor(3, 4)))
+    elif transform == "jvp":
+        same(bp.jvp(compiled, (x,), (x,)), bp.jvp(function, (x,), (x,)))
+    elif transform == "make_graph":
+        assert [n.op for n in bp.make_graph(compiled)(x)] == [n.op for n in bp.make_graph(function)(x)]
+    else:
+        leaf = tensor(4).requires_grad_()
+        compiled(leaf).backward()
+        same(leaf.grad, bp.grad(function)(x))
+
+
+def test_a_captured_tensor_that_requires_a_gradient_gets_one():
+    weight = tensor(3).requires_grad_()
+    compiled = bp.compile(lambda x: (weight * x).sum())
+    x = tensor(3, seed=2)
+    for _ in range(2):
+        weight.grad = None
+        compiled(x).backward()
+        same(weight.grad, x)
+
+
+def test_what_cannot_be_traced_is_an_error_or_runs_as_it_is():
+    def function(x):
+        return x * float(x.sum())
+
+    with pytest.raises(bp.ArgumentValueError, match="compile"):
+        bp.compile(function)(tensor(3))
+    lenient = bp.compile(function, fullgraph=False)
+    same(lenient(tensor(3)), function(tensor(3)))
+    assert "runs as it is" in bp.compile_log()[-1]
+    same(lenient(tensor(3, seed=2)), function(tensor(3, seed=2)))
+
+
+def test_an_optimiser_step_is_one_graph():
+    def step(parameters, moments, x):
+        gradients = bp.grad(lambda p: (bp.tanh(x @ p["w"]) ** 2).mean())(parameters)
+        moments = bp.tree.map(lambda m, g: 0.9 * m + g, moments, gradients)
+        return bp.tree.map(lambda p, m: p - 0.1 * m, parameters, moments), moments
+
+    compiled = bp.compile(step)
+    parameters = {"w": tensor(4, 3)}
+    state = eager = (parameters, bp.tree.map(bp.zeros_like, parameters))
+    for i in range(5):
+        state = compiled(*state, tensor(8, 4, seed=i))
+        eager = step(*eager, tensor(8, 4, seed=i))
+    same(state, eager)
+
+
+def test_methods_and_looks():
+    class Model:
+        def __init__(self):
+            self.scale = 2.0
+
+        @bp.compile
+        def run(self, x):
+            """Doubles."""
+            return x * self.scale
+
+    assert Model.run.__doc__ == "Doubles."
+    same(Model().run(tensor(3)), tensor(3) * 2.0)
+
+
+def test_threads_share_a_compiled_function():
+    import threading
+
+    compiled = bp.compile(lambda x, n: bp.sin(x) * n)
+    failures = []
+
+    def work(seed):
+        for k in range(30):
+            n = 1 + (seed + k) % 12
+            try:
+                np.testing.assert_allclose(compiled(tensor(5, seed=seed), n).numpy(), np.sin(tensor(5, seed=seed).numpy()) * n, rtol=1e-5)
+            except BaseException as failure:
+                failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_donated_memory_is_used_where_nobody_else_holds_it():
+    x, kept = tensor(1000), tensor(1000)
+    view = kept[1:]
+    compiled = bp.compile(lambda a, b: (bp.sin(a) + 1, bp.sin(b) + 1), donate=(0, 1))
+    expected = bp.sin(x) + 1, bp.sin(kept) + 1
+    before = view.numpy().copy()
+    same(compiled(x, kept), expected)
+    np.testing.assert_array_equal(view.numpy(), before)
+    with pytest.raises(bp.ArgumentTypeError, match="donate"):
+        bp.compile(lambda a: a, donate="a")
+
+
+@pytest.mark.parametrize("layout", [lambda w: w, lambda w: w.T, lambda w: w[::2]])
+def test_a_weight_from_outside_is_seen_as_it_is_in_any_layout(layout):
+    weight = tensor(4, 4)
+    seen = layout(weight)
+    compiled = bp.compile(lambda x: bp.exp(x) * seen)
+    x = tensor(*seen.shape, seed=3)
+    for _ in range(3):
+        same(compiled(x), bp.exp(x) * seen)
+        weight += 1.0
+
+
+def test_the_default_device_is_a_guard():
+    devices = [info.device for info in bp.devices()]
+    if len(devices) < 2:
+        pytest.skip("there is one device")
+    compiled = bp.compile(lambda: bp.ones((2,)))
+    assert compiled().device == bp.ones((2,)).device
+    with devices[1]:
+        assert compiled().device == devices[1]
+    assert "default device" in bp.compile_log()[-1]
