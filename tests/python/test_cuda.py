@@ -84,6 +84,11 @@ def test_reductions_in_chunks(cuda, shape, axis):
     _same(lambda x: bp.max(x, axis=axis), cuda, x, rtol=0)
 
 
+def test_a_sum_of_nothing_is_written_whole(cuda):
+    _same(lambda x: bp.sum(x, axis=0), cuda, _normal(0, 70), rtol=0)
+    _same(lambda x: bp.prod(x, axis=1), cuda, _normal(3, 0, 4), rtol=0)
+
+
 @pytest.mark.parametrize("length", [1024, 1025, 5000])
 @pytest.mark.parametrize("descending", [False, True])
 def test_long_lines_are_sorted_and_stable(cuda, length, descending):

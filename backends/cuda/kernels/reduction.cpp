@@ -7,8 +7,9 @@ namespace {
 
 constexpr bp_dtype_mask kOrdered = BP_MASK_FLOATING | BP_MASK_INTEGER | BP_MASK_BOOL;
 
+// A few elements are not worth a warp: a thread takes them one after the other.
 bool along_rows(const Reduction& call, bool innermost_reduced) {
-  return innermost_reduced || call.kept.count < kThreads;
+  return call.reduced.count >= kWarp && (innermost_reduced || call.kept.count < kThreads);
 }
 
 // How many chunks keep the device busy with one block each.
@@ -34,6 +35,10 @@ void reduce(const Call& call, bp_dtype module_dtype) {
     (innermost_reduced ? reduced : kept).push_back(operands.sizes[d]);
     (innermost_reduced ? reduced_x : kept_x).push_back(operands.strides[1][d]);
     if (!innermost_reduced) kept_out.push_back(operands.strides[0][d]);
+  }
+  if (operands.count() == 0) {  // a loop over nothing does not show the result's shape
+    kept = shape_of(out), kept_out = byte_strides_of(out), kept_x.assign(kept.size(), 0);
+    reduced = reduced_x = {0};
   }
   Reduction reduction{};
   reduction.kept = dimensions(kept, kept_out, kept_x);
