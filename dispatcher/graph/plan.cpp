@@ -142,6 +142,7 @@ class Run {
  private:
   void bind_inputs(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws);
   void make(const Made& made);
+  bool may_overwrite(const TensorImpl& donor) const;
   bp_status kernel(const Step& step);
   bp_status kernel_on_stream(const Step& step);
   void call(const Step& step);
@@ -150,6 +151,7 @@ class Run {
 
   const PlanData& plan_;
   Workspace& ws_;
+  std::span<const Tensor> inputs_;
   std::span<const bp_generator_state> draws_;
 };
 
@@ -163,11 +165,23 @@ void Run::bind_inputs(std::span<const Tensor> inputs, std::span<const bp_generat
   // Somebody may have changed it, and its copy would not show that.
   for (const Constant& c : graph.constants())
     if (c.live) ws_.bind_any(plan_, c.value, impl(c.tensor));
+  inputs_ = inputs;
   draws_ = draws;
   for (size_t i = 0; i < plan_.draw_patches.size(); ++i) {
     ws_.draws[i] = draws[plan_.draw_patches[i].draw];
     ws_.draws[i].counter += plan_.draw_patches[i].offset;
   }
+}
+
+// Does the caller alone hold its memory, and did he give it once? Another input, or a constant, may be the same tensor.
+bool Run::may_overwrite(const TensorImpl& donor) const {
+  if (!is_contiguous(donor) || donor.view || donor.storage->read_only) return false;
+  if (donor.storage->refs.load(std::memory_order_acquire) != 1) return false;
+  if (donor.storage->owner == bp_storage::Owner::kExternal) return false;
+  const auto same = [&](const Tensor& t) { return t.get()->storage == donor.storage; };
+  const auto& constants = plan_.graph->constants();
+  return std::count_if(inputs_.begin(), inputs_.end(), same) == 1 &&
+         std::none_of(constants.begin(), constants.end(), [&](const Constant& c) { return same(c.tensor); });
 }
 
 // A tensor of its own for what the step is to write; where the caller has donated an input of that form that nobody
@@ -177,9 +191,7 @@ void Run::make(const Made& made) {
   const bp_tensor& t = *slot.handle.get();
   Tensor& value = ws_.values[slot.value];
   TensorImpl* donor = made.donor == kNone ? nullptr : impl(ws_.values[made.donor].get());
-  if (donor && is_contiguous(*donor) && !donor->storage->read_only && !donor->view &&
-      donor->storage->refs.load(std::memory_order_acquire) == 1 &&
-      donor->storage->owner != bp_storage::Owner::kExternal) {
+  if (donor && may_overwrite(*donor)) {
     retain(donor->storage);
     donor->storage->version.fetch_add(1, std::memory_order_relaxed);
     value =

@@ -63,6 +63,22 @@ TEST_F(Executables, InputsKeepTheirValuesUnlessDonated) {
   }
 }
 
+TEST_F(Executables, AnInputThatIsGivenTwiceIsNotOverwritten) {
+  Executable executable(shared(parse(R"(graph "f" {
+    input %0 "x": float64[2] "null"
+    input %1 "y": float64[2] "null"
+    %2: float64[2] "null" = bp::negative(%0)
+    %3: float64[2] "null" = bp::add(%2, %1)
+    output %2, %3 })")),
+                        {.donated = {true, true}});
+  const Tensor x = backplane::testing::tensor({1, 2}, {2});
+  EXPECT_EQ(values(executable.run(std::vector{x, x})[1]), (std::vector<double>{0, 0}));
+  const Tensor y = backplane::testing::tensor({1, 2}, {2});
+  const std::vector<Tensor> out = executable.run(std::vector{x, y});
+  EXPECT_EQ(out[0].get()->storage, x.get()->storage) << "given once, its memory is taken";
+  EXPECT_EQ(values(out[1]), (std::vector<double>{0, 0}));
+}
+
 TEST_F(Executables, NothingOfARunStays) {
   std::mt19937 random(13);
   const int64_t before = live_blocks();
