@@ -11,6 +11,7 @@
 #include "cli/doctor.hpp"
 #include "cli/ops.hpp"
 #include "cli/plugins.hpp"
+#include "cli/run_graph.hpp"
 #include "cli/scaffold.hpp"
 #include "conformance.hpp"
 
@@ -67,6 +68,17 @@ int main(int argc, char** argv) {
   kit->add_flag("--short", tried.brief, "one sample per op and class of dtypes");
   kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and fail nothing");
   kit->callback([&] { command = [&] { return conformance::run(tried); }; });
+
+  cli::RunOptions model;
+  CLI::App* run = app.add_subcommand("run", "runs a graph from a file on arrays from files");
+  run->add_option("MODEL.safetensors", model.model, "the file, as export writes it")->required();
+  run->add_option("--input", model.inputs, "a .npy file for each input, in order");
+  run->add_option("--output", model.outputs, "a .npy file for each result, in order");
+  run->add_option("--device", model.device, "where it runs, as in sim or sim:1; else where the file says");
+  run->add_option("--plugin", model.plugins, "shared objects to load first");
+  run->add_option("--seed", model.seed, "of the random numbers that it draws");
+  run->add_flag("--assignment", model.assignment, "who runs which node");
+  run->callback([&] { command = [&] { return cli::run_graph(model); }; });
 
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));

@@ -72,14 +72,19 @@ ParsedType ArgumentParser::type() {
   type.dtype = find_dtype(name.text);
   if (type.dtype == BP_DTYPE_NONE) lexer_.fail(name, "there is no dtype ", name.text);
   type.dims = dims();
+  type.device = device();
+  return type;
+}
+
+bp_device ArgumentParser::device() {
   const Token at = lexer_.peek();
-  const std::string device = lexer_.expect_string("a device in quotes");
+  const std::string name = lexer_.expect_string("a device in quotes");
+  if (device_) return *device_;
   try {
-    type.device = parse_device(device);
+    return parse_device(name);
   } catch (const Error& error) {
     lexer_.fail(at, error.what());
   }
-  return type;
 }
 
 ValueId ArgumentParser::value() {
@@ -163,14 +168,9 @@ bp_value ArgumentParser::plain() {
   }
   if (lexer_.accept("device")) {
     lexer_.expect("(");
-    const Token at = lexer_.peek();
-    const std::string name = lexer_.expect_string("a device in quotes");
+    const bp_device named = device();
     lexer_.expect(")");
-    try {
-      return backplane::value(parse_device(name));
-    } catch (const Error& error) {
-      lexer_.fail(at, error.what());
-    }
+    return backplane::value(named);
   }
   lexer_.fail_expected("an argument");
 }

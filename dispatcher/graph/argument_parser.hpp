@@ -1,6 +1,8 @@
 // Arguments, sizes and types within a graph's text: what parse.cpp's statements are made of.
 #pragma once
 
+#include <optional>
+
 #include "graph/graph.hpp"
 #include "graph/lexer.hpp"
 
@@ -16,7 +18,9 @@ struct ParsedType {
 
 class ArgumentParser {
  public:
-  ArgumentParser(Lexer& lexer, Graph& graph) : lexer_(lexer), graph_(graph) {}
+  // `device`: in place of those that the text names.
+  ArgumentParser(Lexer& lexer, Graph& graph, std::optional<bp_device> device)
+      : lexer_(lexer), graph_(graph), device_(device) {}
 
   Dim dim();
   ParsedType type();
@@ -29,6 +33,7 @@ class ArgumentParser {
   DimTerm term();
   SymbolId symbol();
   double real();
+  bp_device device();
   bp_value number();
   bp_value plain();  // no value, no size
   Argument list(const bp_arg_def& arg);
@@ -38,6 +43,7 @@ class ArgumentParser {
 
   Lexer& lexer_;
   Graph& graph_;
+  std::optional<bp_device> device_;
   std::string text_;     // what a string value points to, until it is copied
   double complex_[2]{};  // likewise
 };

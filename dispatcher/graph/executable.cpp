@@ -4,6 +4,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
+#include "graph/explain.hpp"
 #include "graph/optimize.hpp"
 #include "graph/plan_build.hpp"
 #include "graph/print.hpp"
@@ -110,6 +111,12 @@ std::vector<uint64_t> Executable::draw_counts(std::span<const Tensor> inputs) co
 PlanSummary Executable::summary(std::span<const Tensor> inputs) {
   check_inputs(inputs);
   return plannable_ ? plan_for(inputs)->data().summary : PlanSummary{};
+}
+
+std::string Executable::explain_run(std::span<const Tensor> inputs) {
+  check_inputs(inputs);
+  if (!plannable_) return "graph " + graph_->name + ": runs node by node: a size in it depends on values\n";
+  return explain(plan_for(inputs)->data());
 }
 
 size_t Executable::plan_count() const {

@@ -34,6 +34,8 @@ class Executable {
   std::vector<uint64_t> draw_counts(std::span<const Tensor> inputs) const;
   // Of the plan for inputs of these sizes; all 0 where a run goes node by node.
   PlanSummary summary(std::span<const Tensor> inputs);
+  // explain.hpp, of that plan.
+  std::string explain_run(std::span<const Tensor> inputs);
   size_t plan_count() const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;  // of graphs within graphs
 
-// "model.py:12 in f"
+// FILE:LINE in FUNCTION
 uint32_t add_location(Graph& graph, std::string_view comment) {
   const size_t in = comment.find(" in ");
   const std::string_view place = comment.substr(0, in);
@@ -29,8 +29,12 @@ uint32_t add_location(Graph& graph, std::string_view comment) {
 
 class Parser {
  public:
-  Parser(Lexer& lexer, const FindConstant& find_constant, int depth)
-      : lexer_(lexer), find_constant_(find_constant), depth_(depth), arguments_(lexer, *graph_) {}
+  Parser(Lexer& lexer, const FindConstant& find_constant, std::optional<bp_device> device, int depth)
+      : lexer_(lexer),
+        find_constant_(find_constant),
+        device_(device),
+        depth_(depth),
+        arguments_(lexer, *graph_, device) {}
   std::unique_ptr<Graph> whole();
 
  private:
@@ -40,7 +44,8 @@ class Parser {
   void input();
   void constant();
   Tensor inline_constant(const ParsedType& type);
-  Tensor large_constant(const std::string& name, const Token& at);
+  Tensor large_constant(const std::string& name, const ParsedType& type, const Token& at);
+  std::vector<int64_t> constant_shape(const ParsedType& type, const Token& at) const;
   void node();
   Argument default_of(const bp_arg_def& arg, const OpRecord& record, const Token& at);
   std::vector<Argument> call_arguments(const OpEntry& op, const Token& at);
@@ -51,6 +56,7 @@ class Parser {
 
   Lexer& lexer_;
   const FindConstant& find_constant_;
+  std::optional<bp_device> device_;
   int depth_;
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   ArgumentParser arguments_;
@@ -127,15 +133,20 @@ void Parser::input() {
   graph_->add_input(std::move(name), arguments_.type().type());
 }
 
+std::vector<int64_t> Parser::constant_shape(const ParsedType& type, const Token& at) const {
+  std::vector<int64_t> shape;
+  for (const Dim dim : type.dims) {
+    if (!dim.is_number() || dim.number() < 0) lexer_.fail(at, "the sizes of a constant are numbers from 0 up");
+    shape.push_back(dim.number());
+  }
+  return shape;
+}
+
 Tensor Parser::inline_constant(const ParsedType& type) {
   const Token open = lexer_.expect("{");
   std::vector<char> bytes;
   uint64_t expected = static_cast<uint64_t>(dtype_size(type.dtype));
-  std::vector<int64_t> shape;
-  for (const Dim dim : type.dims) {
-    if (!dim.is_number() || dim.number() < 0) lexer_.fail(open, "the sizes of a constant are numbers from 0 up");
-    shape.push_back(dim.number());
-  }
+  const std::vector<int64_t> shape = constant_shape(type, open);
   for (const int64_t size : shape)
     if (size == 0) expected = 0;
   for (const int64_t size : shape)
@@ -153,7 +164,7 @@ Tensor Parser::inline_constant(const ParsedType& type) {
   return from_host(bytes.data(), shape, {}, type.dtype, type.device);
 }
 
-Tensor Parser::large_constant(const std::string& name, const Token& at) {
+Tensor Parser::large_constant(const std::string& name, const ParsedType& type, const Token& at) {
   lexer_.expect("digest");
   const Token token = lexer_.take();
   uint64_t digest = 0;
@@ -161,7 +172,8 @@ Tensor Parser::large_constant(const std::string& name, const Token& at) {
   if (!token.text.starts_with("0x") ||
       std::from_chars(digits.data(), digits.data() + digits.size(), digest, 16).ptr != digits.data() + digits.size())
     lexer_.fail(token, "found ", token.text, ", expected a digest, as in 0x0123456789abcdef");
-  Tensor tensor = find_constant_ ? find_constant_(name, digest) : Tensor();
+  const WantedConstant wanted{name, digest, type.dtype, constant_shape(type, at), type.device};
+  Tensor tensor = find_constant_ ? find_constant_(wanted) : Tensor();
   if (!tensor)
     lexer_.fail(at, "the elements of constant \"", name, "\" (digest ", token.text,
                 ") are not in the text. Fix: give its tensor");
@@ -175,7 +187,7 @@ void Parser::constant() {
   lexer_.expect(":");
   const ParsedType type = arguments_.type();
   lexer_.expect("=");
-  Tensor tensor = lexer_.at("{") ? inline_constant(type) : large_constant(name, at);
+  Tensor tensor = lexer_.at("{") ? inline_constant(type) : large_constant(name, type, at);
   std::vector<Dim> dims(tensor.shape().begin(), tensor.shape().end());
   if (tensor.dtype() != type.dtype || dims != type.dims)
     lexer_.fail(at, "the tensor of constant \"", name, "\" has another dtype or shape than the text says");
@@ -275,7 +287,7 @@ void Parser::statement() {
   if (lexer_.accept("output")) return output();
   if (!lexer_.at("graph")) lexer_.fail_expected("a statement: input, constant, symbol, a node, output");
   if (depth_ >= kMaxDepth) lexer_.fail(lexer_.peek(), "graphs within graphs more than ", kMaxDepth, " deep");
-  graph_->graphs.push_back(Parser(lexer_, find_constant_, depth_ + 1).whole());
+  graph_->graphs.push_back(Parser(lexer_, find_constant_, device_, depth_ + 1).whole());
 }
 
 void Parser::check_symbols() const {
@@ -301,9 +313,10 @@ std::unique_ptr<Graph> Parser::whole() {
 
 }  // namespace
 
-std::unique_ptr<Graph> parse(std::string_view text, const FindConstant& find_constant) {
+std::unique_ptr<Graph> parse(std::string_view text, const FindConstant& find_constant,
+                             std::optional<bp_device> device) {
   Lexer lexer(text);
-  std::unique_ptr<Graph> graph = Parser(lexer, find_constant, 0).whole();
+  std::unique_ptr<Graph> graph = Parser(lexer, find_constant, device, 0).whole();
   if (lexer.peek().kind != Token::Kind::kEnd) lexer.fail_expected("the end of the text");
   verify(*graph);
   return graph;

@@ -6,15 +6,28 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.hpp"
 
 namespace backplane::core::graph {
 
-// Gives the tensor of a constant whose elements are not in the text: by its name and digest; an empty one: unknown.
-using FindConstant = std::function<Tensor(std::string_view name, uint64_t digest)>;
+// Gives the tensor of a constant whose elements are not in the text, by its name; an empty one: it knows none. `digest`
+// is what the text says, and not compared.
+struct WantedConstant {
+  std::string name;
+  uint64_t digest;
+  bp_dtype dtype;
+  std::vector<int64_t> shape;
+  bp_device device;
+};
+using FindConstant = std::function<Tensor(const WantedConstant& wanted)>;
 
-std::unique_ptr<Graph> parse(std::string_view text, const FindConstant& find_constant = {});
+// `device`: where the graph is to run, in place of the devices that the text names.
+std::unique_ptr<Graph> parse(std::string_view text, const FindConstant& find_constant = {},
+                             std::optional<bp_device> device = {});
 
 }  // namespace backplane::core::graph

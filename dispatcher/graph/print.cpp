@@ -32,6 +32,9 @@ class Printer {
   std::string type(const Type& t) const;
   std::string node(const Node& n) const;
   std::string location(uint32_t index) const;
+  std::string symbol(size_t index) const;
+  std::string constraint(const Constraint& c) const;
+  std::vector<NamedText> arguments(const Node& n) const;
 
  private:
   std::string value(ValueId id) const { return "%" + std::to_string(numbers_.empty() ? id : numbers_[id]); }
@@ -151,20 +154,26 @@ bool equals_default(const bp_value& v, const bp_arg_def& arg) {
   return simple && v.u.i == d.u.i;
 }
 
+std::vector<NamedText> Printer::arguments(const Node& n) const {
+  const OpRecord& record = *n.op->record;
+  std::vector<NamedText> texts;
+  const std::span<const Argument> given = graph_.arguments(n);
+  for (size_t i = 0; i < given.size() && i < record.args.size(); ++i)
+    if (!equals_default(given[i].plain, record.args[i])) texts.push_back({record.args[i].name, argument(given[i])});
+  return texts;
+}
+
 // Arguments that equal their defaults are left out; after one that was, and after `*`, they go by name.
 std::string Printer::call(const Node& n) const {
   const OpRecord& record = *n.op->record;
   std::string text = (n.flags & Node::kRecomputed ? "recomputed " : "") + std::string(record.name) + "(";
-  bool by_name = false, first = true;
-  const std::span<const Argument> arguments = graph_.arguments(n);
-  for (size_t i = 0; i < arguments.size() && i < record.args.size(); ++i) {
-    const bp_arg_def& arg = record.args[i];
-    by_name = by_name || (arg.flags & BP_ARG_KEYWORD_ONLY);
-    if (equals_default(arguments[i].plain, arg)) {
-      by_name = true;
-      continue;
-    }
-    text += (first ? "" : ", ") + (by_name ? std::string(arg.name) + "=" : "") + argument(arguments[i]);
+  size_t next = 0;
+  bool first = true;
+  for (const auto& [name, value] : arguments(n)) {
+    const bool in_turn =
+        next < record.args.size() && name == record.args[next].name && !(record.args[next].flags & BP_ARG_KEYWORD_ONLY);
+    next = in_turn ? next + 1 : record.args.size();
+    text += (first ? "" : ", ") + (in_turn ? "" : name + "=") + value;
     first = false;
   }
   return text + ")";
@@ -199,13 +208,21 @@ std::string Printer::draw(const Draw& draw) const {
   return std::to_string(draw.generator) + ", " + graph_.text(draw.count);
 }
 
+std::string Printer::symbol(size_t index) const {
+  const Symbol& s = graph_.symbols()[index];
+  const std::string of = s.value == kNone ? "" : " of " + value(s.value) + " axis " + std::to_string(s.axis);
+  return graph_.symbol_names()[index] + of + " example " + std::to_string(s.example);
+}
+
+std::string Printer::constraint(const Constraint& c) const {
+  const std::string at = location(c.location);
+  return graph_.text(c.left) + " " + kRelations[static_cast<size_t>(c.relation)] + " " + graph_.text(c.right) + " " +
+         quoted(c.reason) + (at.empty() ? "" : "  # " + at);
+}
+
 std::string Printer::whole() {
   text_ = "graph " + quoted(graph_.name) + " {\n";
-  for (size_t i = 0; i < graph_.symbols().size(); ++i) {
-    const Symbol& s = graph_.symbols()[i];
-    const std::string of = s.value == kNone ? "" : " of " + value(s.value) + " axis " + std::to_string(s.axis);
-    line("symbol " + graph_.symbol_names()[i] + of + " example " + std::to_string(s.example));
-  }
+  for (size_t i = 0; i < graph_.symbols().size(); ++i) line("symbol " + symbol(i));
   for (const std::string& name : graph_.generators) line("generator " + quoted(name));
   for (const Draw& draw : graph_.draws) line("draw " + this->draw(draw));
   if (!graph_.own_rules.empty()) line("own_rules " + quoted(graph_.own_rules));
@@ -219,11 +236,7 @@ std::string Printer::whole() {
   }
   for (NodeId id = 0; id < graph_.nodes().size(); ++id)
     if (!graph_.is_erased(id)) line(node(graph_.node(id)));
-  for (const Constraint& c : graph_.constraints) {
-    const std::string at = location(c.location);
-    line("constraint " + graph_.text(c.left) + " " + kRelations[static_cast<size_t>(c.relation)] + " " +
-         graph_.text(c.right) + " " + quoted(c.reason) + (at.empty() ? "" : "  # " + at));
-  }
+  for (const Constraint& c : graph_.constraints) line("constraint " + constraint(c));
   line("output " + joined(graph_.outputs.data(), static_cast<uint32_t>(graph_.outputs.size()),
                           [&](ValueId v) { return value(v); }));
   return text_ + indent_ + "}\n";
@@ -235,6 +248,20 @@ std::string print(const Graph& graph) { return Printer(graph, "").whole(); }
 std::string argument_text(const Graph& graph, const Argument& argument) { return Printer(graph).argument(argument); }
 std::string type_text(const Graph& graph, const Type& type) { return Printer(graph).type(type); }
 std::string node_text(const Graph& graph, NodeId node) { return Printer(graph).node(graph.node(node)); }
+
+Statements statements(const Graph& graph) {
+  const Printer printer(graph);
+  Statements all;
+  for (size_t i = 0; i < graph.symbols().size(); ++i) all.symbols.push_back(printer.symbol(i));
+  for (const Draw& draw : graph.draws) all.draws.push_back(printer.draw(draw));
+  for (const Constraint& c : graph.constraints) all.constraints.push_back(printer.constraint(c));
+  return all;
+}
+
+std::vector<NamedText> argument_texts(const Graph& graph, NodeId node) {
+  return Printer(graph).arguments(graph.node(node));
+}
+std::string location_text(const Graph& graph, uint32_t location) { return Printer(graph).location(location); }
 
 uint64_t digest(const Tensor& tensor) {
   std::vector<char> data(tensor.get()->nbytes);

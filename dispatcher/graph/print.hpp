@@ -13,8 +13,19 @@ std::string print(const Graph& graph);
 std::string argument_text(const Graph& graph, const Argument& argument);
 // "float32[batch, 3] cpu"
 std::string type_text(const Graph& graph, const Type& type);
-// "%7 = bp::add(%1, %2)  (model.py:12 in f)", for errors.
+// the node as it stands in the text, for errors.
 std::string node_text(const Graph& graph, NodeId node);
+
+// The parts of the text, for other forms of a graph; values are called by their own ids.
+struct Statements {
+  std::vector<std::string> symbols, draws, constraints;  // without the word that each begins with
+};
+Statements statements(const Graph& graph);
+struct NamedText {
+  std::string name, text;
+};
+std::vector<NamedText> argument_texts(const Graph& graph, NodeId node);  // those that differ from their defaults
+std::string location_text(const Graph& graph, uint32_t location);        // FILE:LINE in FUNCTION; "" of kNone
 
 // Constants of so many elements stand in the text; of a larger one the digest does (FNV-1a over its elements,
 // row-major).

@@ -3,6 +3,7 @@
 
 #include "graph/draws.hpp"
 #include "graph/executable.hpp"
+#include "graph/model_file.hpp"
 #include "graph/print.hpp"
 #include "memory/epoch.hpp"
 #include "tape/node.hpp"
@@ -89,6 +90,21 @@ std::vector<Tensor> Graph::call(std::span<const Tensor> inputs, std::span<bp_gen
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
   return executable_->run(inputs, core::graph::reserve_draws(graph, generators, graph.bind(shapes)));
+}
+
+std::string Graph::explain(std::span<const Tensor> inputs) const {
+  held(graph_);
+  return executable_->explain_run(inputs);
+}
+
+void save_graph(const Graph& graph, const std::string& path) {
+  core::CallGuard guard;
+  held(graph.get());
+  core::graph::save(*graph.get(), path);
+}
+
+Graph load_graph(const std::string& path, std::optional<bp_device> device) {
+  return Graph(core::graph::load(path, device));
 }
 
 }  // namespace backplane

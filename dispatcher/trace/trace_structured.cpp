@@ -1,5 +1,5 @@
-// Control flow in a trace: one node, whose bodies are graphs of their own.
-#include "control/structured.hpp"
+#include "trace/trace_structured.hpp"
+
 #include "graph/graph_body.hpp"
 #include "memory/device.hpp"
 #include "trace/trace_level.hpp"
@@ -26,7 +26,8 @@ Tensor handle_of(const graph::Graph& graph, ValueId value) {
       new_handle(device_at(type.device), type.dtype, static_cast<int32_t>(sizes.size()), sizes.data()));
 }
 
-// The body's own graph, or a trace of it.
+}  // namespace
+
 std::shared_ptr<const graph::Graph> graph_of(const Body& body, std::span<const Tensor> examples) {
   if (const auto* own = dynamic_cast<const graph::GraphBody*>(body.get())) return own->graph();
   TraceLevel level(body->name().c_str(), {});
@@ -34,8 +35,6 @@ std::shared_ptr<const graph::Graph> graph_of(const Body& body, std::span<const T
   for (size_t i = 0; i < examples.size(); ++i) entered.push_back(level.enter(examples[i], "x" + std::to_string(i)));
   return level.finish(body->call(entered));
 }
-
-}  // namespace
 
 std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::span<const Tensor> args) {
   std::vector<std::vector<Tensor>> of_bodies;

@@ -74,6 +74,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
 
 from ._array_edits import *
 from ._control import *
+from ._export import *
 from ._creation_functions import *
 from ._custom import *
 from ._data_type_functions import *

@@ -1,6 +1,7 @@
 // A graph's text: what is printed reads back as the same graph, and what is no graph is refused with line and column.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 
 #include "graph/parse.hpp"
@@ -58,6 +59,17 @@ TEST_F(GraphText, RoundTrips) {
   EXPECT_EQ(print(*graph), text);
   EXPECT_EQ(graph->nodes().size(), 6u);
   EXPECT_EQ(graph->locations().size(), 3u);
+}
+
+// The example of docs/reference/graph-format.md, on the device of the tests.
+TEST_F(GraphText, TheReferencesExampleRoundTrips) {
+  std::ifstream in(BACKPLANE_GRAPH_TESTS "/../../docs/reference/graph-format.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  const size_t begin = page.find("graph \"f\" {"), end = page.find("```", begin);
+  ASSERT_NE(begin, std::string::npos);
+  std::string text = page.substr(begin, end - begin);
+  for (size_t at = 0; (at = text.find("\"cpu\"", at)) != std::string::npos;) text.replace(at, 5, "\"null\"");
+  EXPECT_EQ(print(*parse(text)), text);
 }
 
 TEST_F(GraphText, ALayoutOfItsOwnReadsTheSame) {
@@ -168,8 +180,8 @@ TEST_F(GraphText, ALargeConstantIsFoundByNameAndDigest) {
   graph.outputs = {graph.add_constant(weight, "weight")};
   const std::string text = print(graph);
   EXPECT_NE(text.find("digest 0x"), std::string::npos);
-  const auto read = parse(text, [&](std::string_view name, uint64_t found) {
-    return name == "weight" && found == digest(weight) ? weight : Tensor();
+  const auto read = parse(text, [&](const WantedConstant& wanted) {
+    return wanted.name == "weight" && wanted.digest == digest(weight) ? weight : Tensor();
   });
   EXPECT_EQ(print(*read), text);
   EXPECT_THROW(parse(text), Error);

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ class BACKPLANE_API Graph {
   // input, as ordinary calls, one op after the other, so that it can be differentiated and batched. `generators`: as
   // many as `generators()` names, each moved on as the function would have done.
   std::vector<Tensor> call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators = {}) const;
+  // Who would run which node for inputs of these sizes, and how memory is reused. For people.
+  std::string explain(std::span<const Tensor> inputs) const;
 
  private:
   std::shared_ptr<const core::graph::Graph> graph_;
@@ -106,6 +109,12 @@ struct Bodies {
 };
 BACKPLANE_API Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far = {},
                                  const std::function<SourceLine()>& where = {});
+
+// One file that every reader of safetensors opens (docs/reference/graph-format.md): the constants as tensors, the graph
+// in the metadata.
+BACKPLANE_API void save_graph(const Graph& graph, const std::string& path);
+// Opens the plugins of the ops and devices that the file names. `device`: where it is to run in their place.
+BACKPLANE_API Graph load_graph(const std::string& path, std::optional<bp_device> device = {});
 
 // A function from tensors to tensors as a graph, for arguments like these.
 BACKPLANE_API Graph make_graph(const Function& function, std::span<const Tensor> examples);

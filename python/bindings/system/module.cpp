@@ -77,6 +77,7 @@ PYBIND11_MODULE(_core, module) {
   bind_graph_function(module);
   bind_graph(module);
   bind_control(module);
+  bind_model_file(module);
   bind_system(module);
   bind_streams(module);
   bind_custom_op(module);

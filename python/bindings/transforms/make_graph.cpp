@@ -88,6 +88,17 @@ void bind_graph(py::module_& module) {
       .def("__str__", [](const GraphObject& g) { return g.call->graph().text(); })
       .def("__repr__",
            [](const GraphObject& g) { return "<Graph of " + std::to_string(g.call->graph().size()) + " nodes>"; })
+      .def(
+          "save", [](const GraphObject& g, const std::string& path) { save_graph(g.call->graph(), path); },
+          py::arg("path"), "Writes it to a safetensors file, which load reads.")
+      .def(
+          "explain",
+          [](const GraphObject& g, const py::args& args) {
+            std::vector<Tensor> inputs;
+            for (const py::handle argument : args) inputs.push_back(argument.cast<Tensor>());
+            return g.call->graph().explain(inputs);
+          },
+          "Who runs which node for inputs of these sizes, a tensor each, and how memory is reused.")
       .def("__len__", [](const GraphObject& g) { return g.call->graph().size(); })
       .def("__iter__", [](const GraphObject& g) { return py::iter(nodes_of(g.call->graph())); })
       .def_property_readonly("nodes", [](const GraphObject& g) { return nodes_of(g.call->graph()); })

@@ -81,6 +81,7 @@ class TracedCall {
 std::string input_name(const CallInputs& inputs, size_t leaf);
 
 void bind_control(pybind11::module_& module);                                       // control.cpp
+void bind_model_file(pybind11::module_& module);                                    // model_file.cpp
 void bind_graph(pybind11::module_& module);                                         // make_graph.cpp
 PyObject* make_graph_function(PyObject* module, PyObject* args, PyObject* kwargs);  // make_graph.cpp
 PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs);     // compile.cpp

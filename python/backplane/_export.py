@@ -1,0 +1,39 @@
+"""Models in files: export writes what a function does, with its weights; load reads it back; `backplane run` needs no Python."""
+
+from __future__ import annotations
+
+import os
+
+from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ._core import Device, Model
+
+__all__ = ["export", "load"]
+
+
+def export(fun: Callable[..., Any], args: Sequence[Any], path: str | os.PathLike[str]) -> None:
+    """Writes fun, as it is for arguments like args, to one safetensors file.
+
+    fun is traced (see make_graph) with args, a sequence of its positional arguments; tensors within containers become the inputs, in
+    order. Tensors that it uses from outside are written with their elements. Every reader of safetensors opens the file.
+    Errors: as make_graph; ArgumentValueError where the file cannot be written.
+
+    Example:
+        >>> w = bp.ones((3, 2))
+        >>> bp.export(lambda x: bp.tanh(x @ w), [bp.ones((4, 3))], "model.safetensors")
+    """
+    _core.make_graph(fun)(*args).save(os.fspath(path))
+
+
+def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Model:
+    """The model in a file that export wrote: a callable that takes a tensor per input, and gives a tuple of tensors.
+
+    device: where it runs, in place of the devices on which it was traced.
+    Errors: ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer backplane wrote.
+    """
+    return _core.load_model(os.fspath(path), device)

@@ -1,0 +1,69 @@
+// Models: graphs from files, as callables over tensors.
+#include "backplane/device.hpp"
+#include "bindings/system/errors.hpp"
+#include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/transforms/traced_call.hpp"
+
+namespace backplane::python {
+namespace {
+
+namespace py = pybind11;
+
+struct Model {
+  Graph graph;
+};
+
+Model load_model(const std::string& path, const py::object& device) {
+  std::optional<bp_device> where;
+  if (!device.is_none()) {
+    bp_device found{};
+    if (read_device(device.ptr(), &found) < 0) throw py::error_already_set();
+    where = found;
+  }
+  py::gil_scoped_release released;
+  return {load_graph(path, where)};
+}
+
+py::tuple call_model(const Model& model, const py::args& args, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (const py::handle argument : args) inputs.push_back(argument.cast<Tensor>());
+  std::vector<bp_generator_state> states(model.graph.generators().size());
+  std::vector<bp_generator_state*> generators;
+  for (size_t i = 0; i < states.size(); ++i) {
+    states[i].key = seed + i;
+    generators.push_back(&states[i]);
+  }
+  std::vector<Tensor> results;
+  {
+    py::gil_scoped_release released;
+    results = model.graph.call(inputs, generators);
+  }
+  py::tuple given(results.size());
+  for (size_t i = 0; i < results.size(); ++i) given[i] = py::cast(std::move(results[i]));
+  return given;
+}
+
+}  // namespace
+
+void bind_model_file(py::module_& module) {
+  py::class_<Model>(module, "Model", "A graph from a file.")
+      .def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0,
+           "Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws.")
+      .def("__str__", [](const Model& m) { return m.graph.text(); })
+      .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
+      .def(
+          "explain",
+          [](const Model& m, const py::args& args) {
+            std::vector<Tensor> inputs;
+            for (const py::handle argument : args) inputs.push_back(argument.cast<Tensor>());
+            return m.graph.explain(inputs);
+          },
+          "Who runs which node for inputs of these sizes, and how memory is reused.")
+      .def_property_readonly("inputs", [](const Model& m) { return m.graph.inputs(); })
+      .def_property_readonly("outputs", [](const Model& m) { return m.graph.outputs(); })
+      .def_property_readonly("constants", [](const Model& m) { return m.graph.constants(); });
+  module.def("load_model", &load_model, py::arg("path"), py::arg("device") = py::none());
+}
+
+}  // namespace backplane::python
