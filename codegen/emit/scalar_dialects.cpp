@@ -149,6 +149,10 @@ std::string Dialect::intrinsic(std::string_view op, bp_dtype dtype, const std::v
   }
   const auto* spelling =
       std::find_if(std::begin(kSpellings), std::end(kSpellings), [&](const Spelling& known) { return known.op == op; });
+  // OpenCL allows tanh an error where it is 1, too, which a difference from 1 would show.
+  if (c_casts && !is_cpp && op == "tanh")
+    return "(fabs(" + list + ") > " + floating(dtype, dtype == BP_FLOAT32 ? 10 : 20) + " ? copysign(" +
+           floating(dtype, 1) + ", " + list + ") : tanh(" + list + "))";
   if (c_casts) return std::string(spelling->c) + (is_cpp && dtype == BP_FLOAT32 ? "f(" : "(") + list + ")";
   if (!spelling->glsl.empty()) return std::string(spelling->glsl) + "(" + list + ")";
   return "bp_math_" + std::string(op) + "_" + std::string(kDtypeNames[dtype]) + "(" + list + ")";
