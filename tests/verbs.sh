@@ -107,10 +107,6 @@ tests_of_preset() {
     cpp) cpp_tests "${cpp[@]}" || broken=1 ;;
     python) python_tests || broken=1 ;;
     structure) pytest_in structure tests/structure || broken=1 ;;
-    unload) # 10,000 reloads while other threads call; the figures
-      cpp_tests -R '[Uu]nload' || broken=1
-      run env "BACKPLANE_UNLOAD_CYCLES=${BACKPLANE_UNLOAD_CYCLES:-10000}" "$root/build/$preset/bin/test_loader" \
-        --gtest_filter='UnloadCycles.*' >&2 || broken=1 ;;
     "")
       cpp_tests "${cpp[@]}" || broken=1
       python_tests || broken=1

@@ -2,9 +2,14 @@
 
 #include <unordered_set>
 
+#include "call/kernel_form.hpp"
+#include "call/operand_checks.hpp"
+#include "call/result_shapes.hpp"
+#include "call/row.hpp"
 #include "memory/device.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
+#include "record/number_range.hpp"
 
 namespace backplane::core::graph {
 
@@ -63,6 +68,34 @@ void CrossingGraph::by_reference(const Argument& a, bp_value& v) {
   }
 }
 
+// Whose kernel would run the call, and with its numbers as that would receive them: false where it is another plugin's,
+// or where a number is none of the dtype's, of which the call itself says what is wrong.
+bool CrossingGraph::resolve(const Node& node, std::vector<bp_value>& args, bp_dtype& compute) {
+  const OpRecord& record = *node.op->record;
+  const auto n = static_cast<int32_t>(args.size());
+  bp_value outs[kMaxResults] = {}, replaced[kMaxArgs];
+  const Call call{*node.op, args.data(), n, outs, node.op->n_results, ~kCreationKey};
+  compute = compute_dtype(record, args.data(), n);
+  if (record.def.dtype_flags & BP_DTYPE_COMPARES && with_infinities(record, args.data(), n, compute, replaced))
+    return false;
+  if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) {
+    const Device& device = device_of_call(call);
+    ResultShapes shapes(call);
+    const KernelRow* row = pick_row(call, device, compute, shapes, nullptr);
+    if (row == nullptr || row->owner != device.backend->owner) return false;
+  }
+  for (int32_t i = 0; i < n; ++i) {
+    bp_value& v = args[static_cast<size_t>(i)];
+    if (v.tag < BP_TAG_BOOL || v.tag > BP_TAG_COMPLEX) continue;
+    const bool promotes = i < 64 && (record.def.promote >> i & 1);
+    const uint16_t type = record.args[static_cast<size_t>(i)].type;
+    if (type == BP_TYPE_TENSOR && promotes) check_number(compute, v, record, i);
+    if (type == BP_TYPE_SCALAR) v = prepare_scalar(record, i, v, promotes ? compute : bp_dtype{BP_DTYPE_NONE});
+  }
+  resolve_args(record, args.data(), resolved_.emplace_back());
+  return true;
+}
+
 void CrossingGraph::add_node(NodeId id) {
   const Node& node = graph_.node(id);
   const OpRecord& record = *node.op->record;
@@ -75,10 +108,13 @@ void CrossingGraph::add_node(NodeId id) {
   crossing.op = record.def.name;
   crossing.op_index = node.op->handle;
   crossing.revision = record.def.revision;
-  crossing.compute = BP_DTYPE_NONE;
-  if (!(node.op->flags & (BP_OP_COMPOSITE | BP_OP_HIGHER_ORDER))) {
-    crossing.compute = compute_dtype(record, args.data(), static_cast<int32_t>(args.size()));
-    resolve_args(record, args.data(), resolved_.emplace_back());
+  bp_dtype compute = BP_DTYPE_NONE;
+  try {
+    constexpr uint64_t kDispatchersOwn = BP_OP_COMPOSITE | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC;
+    const bool known = !(node.op->flags & kDispatchersOwn) && !node.op->withdrawn;
+    crossing.compute = known && resolve(node, args, compute) ? compute : bp_dtype{BP_DTYPE_NONE};
+  } catch (const Error&) {
+    crossing.compute = BP_DTYPE_NONE;
   }
   for (size_t i = 0; i < args.size(); ++i) by_reference(arguments[i], args[i]);
   crossing.args = args.data();

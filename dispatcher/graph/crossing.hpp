@@ -23,6 +23,7 @@ class CrossingGraph {
 
  private:
   uint32_t number(ValueId value);
+  bool resolve(const Node& node, std::vector<bp_value>& args, bp_dtype& compute);
   void add_node(NodeId id);
   bp_value argument(const Argument& a);
   void by_reference(const Argument& a, bp_value& v);

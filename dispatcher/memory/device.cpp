@@ -95,6 +95,7 @@ void start_device(BackendRecord& backend, int32_t ordinal, Device& device) {
   device.flags = backend.def.flags;
   device.lost = false;
   device.lost_cause.clear();
+  device.generation = 0;
   device.memory_limit = BP_NO_MEMORY_LIMIT;
   device.fork_generation = fork_generation();
   device.properties = {};
@@ -124,6 +125,7 @@ void start(BackendRecord& backend) {
   }
   try {
     CallGuard guard;
+    check_registered(backend);
     backend.extensions = extensions_of(backend.def);
   } catch (const Error& error) {
     backend.start_error = error.what();
@@ -189,6 +191,7 @@ BackendRecord* revive(BackendRecord& record, const bp_backend_def& def) {
     record.def.name = record.name.c_str();
     record.started = false;
     record.start_error.clear();
+    record.extensions = {};
   }
   backends.host = nullptr;  // may be one of its devices, which starts anew
   record.withdrawn = false;

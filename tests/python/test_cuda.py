@@ -76,6 +76,36 @@ def test_matmul(cuda, shapes):
     _same(bp.matmul, cuda, *(_normal(*shape) for shape in shapes), rtol=1e-4, atol=1e-4)
 
 
+# Sizes at which kernels take another way: totals of chunks, lines that no block sorts, sums over many blocks of threads.
+@pytest.mark.parametrize("shape, axis", [((300_000,), 0), ((3, 40_000), 1), ((9_000, 3), 0), ((700, 300), 0)])
+def test_reductions_in_chunks(cuda, shape, axis):
+    x = RNG.integers(-9, 9, shape).astype(np.float32)  # sums of these are exact in any order
+    _same(lambda x: bp.sum(x, axis=axis), cuda, x, rtol=0)
+    _same(lambda x: bp.max(x, axis=axis), cuda, x, rtol=0)
+
+
+@pytest.mark.parametrize("length", [1024, 1025, 5000])
+@pytest.mark.parametrize("descending", [False, True])
+def test_long_lines_are_sorted_and_stable(cuda, length, descending):
+    x = RNG.integers(0, 50, (2, length)).astype(np.float32)
+    order = bp.argsort(bp.asarray(x, device=cuda), axis=1, descending=descending).numpy()
+    np.testing.assert_array_equal(order, np.argsort(-x if descending else x, axis=1, kind="stable"))
+
+
+def test_running_sums_of_long_lines(cuda):
+    x = RNG.integers(-9, 9, (3, 1000)).astype(np.float32)
+    _same(lambda x: bp.cumulative_sum(x, axis=1), cuda, x, rtol=0)
+
+
+def test_an_error_of_the_data_names_the_op_and_leaves_the_device_usable(cuda):
+    x = bp.asarray([7, 8], device=cuda)
+    with pytest.raises(Exception, match="floor_divide: an integer divisor is 0"):
+        (x // bp.asarray([2, 0], device=cuda)).tolist()
+    with pytest.raises(Exception, match="index 5 along axis 0"):
+        bp.take(x, bp.asarray([0, 5], device=cuda), axis=0).tolist()
+    assert (x // bp.asarray([2, 4], device=cuda)).tolist() == [3, 2]
+
+
 def test_long_chains_run_in_order(cuda):
     x = bp.zeros(1000, device=cuda)
     one = bp.ones(1000, device=cuda)

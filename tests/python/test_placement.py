@@ -25,7 +25,7 @@ def test_a_report_counts_each_kernel():
         bp.sin(x)
     found = places(report)
     assert found["bp::add", "cpu", "kernel"] == 3 and found["bp::sin", "cpu", "kernel"] == 1
-    assert {row.plugin for row in report.rows if row.how == "kernel"} == {"cpu"}
+    assert {row.plugin for row in report.rows if row.how == "kernel"} == {"backplane_cpu"}
     assert "bp::add" in str(report) and str(report).splitlines()[0].split() == ["op", "device", "how", "plugin", "calls"]
 
 

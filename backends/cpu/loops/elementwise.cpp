@@ -4,6 +4,7 @@
 #include "loops/elementwise.hpp"
 
 #include "kernels/elementwise/cast.hpp"
+#include "loops/elementwise_ops.hpp"
 #include "loops/loop.hpp"
 #include "loops/tiles.hpp"
 
@@ -187,6 +188,7 @@ void register_elementwise(const plugin::Registrar& registrar, std::span<Elementw
     options.flags = row.flags;
     options.context = &row.table;
     registrar.kernel(plugin::kernel_row(row.op, "cpu", row.fn, file, line, options));
+    note_elementwise(row);
   }
 }
 

@@ -7,7 +7,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
+#include "fuse/compiler.hpp"
 #include "runtime/allocator.hpp"
 
 namespace backplane::cpu {
@@ -89,6 +91,10 @@ bp_status BP_CALL set_memory_limit(void*, int32_t, uint64_t limit) {
   return BP_OK;
 }
 
+const void* BP_CALL extension(void*, const char* name, uint32_t version) {
+  return std::string_view(name) == BP_EXTENSION_COMPILER ? fuse::compiler(version) : nullptr;
+}
+
 bp_status BP_CALL after_fork(void*) {
   reset_after_fork();
   return BP_OK;
@@ -115,6 +121,7 @@ bp_backend_def backend_def(const bp_host* host) {
   def.reset_peak_memory_stats = reset_peak_memory_stats;
   def.empty_cache = empty_cache;
   def.set_memory_limit = set_memory_limit;
+  def.extension = extension;
   return def;
 }
 

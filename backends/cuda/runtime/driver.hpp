@@ -1,6 +1,6 @@
 // NVIDIA's driver as this backend uses it: declarations of our own, and a table that is filled when a device is first
 // asked for. The plugin links nothing of NVIDIA's, so that it loads everywhere; tests/cuda checks every line here
-// against cuda.h where that is installed.
+// against NVIDIA's own header where that is installed.
 #pragma once
 
 #include <cstddef>

@@ -154,6 +154,8 @@ class FakeHost {
     host_.worker_count = [] { return int32_t{2}; };
     host_.alloc_output = alloc_output;
     host_.scratch = scratch;
+    host_.retain = [](bp_tensor*) { ++current()->retained; };
+    host_.release = [](bp_tensor*) { --current()->retained; };
     host_.register_backend = [](bp_plugin_record*, const bp_backend_def* def) {
       current()->backend = *def;
       return bp_status{BP_OK};
@@ -203,7 +205,10 @@ class FakeHost {
                   static_cast<int32_t>(outs.size()));
   }
 
+  const bp_host* table() const { return &host_; }
+
   std::map<std::string, bp_kernel_def> kernels;
+  int retained = 0;  // references that the plugin holds
   bp_backend_def backend{};
   bp_plugin description{};
   bool registered = false;
@@ -241,6 +246,17 @@ class FakeHost {
     for (const bp_value& value : args)
       if (value.tag == BP_TAG_TENSOR || (value.flags & BP_VALUE_NUMBER) != 0)
         push(value.tag == BP_TAG_TENSOR ? value.u.t : nullptr);
+    drop_ones(sizes, strides);
+  }
+  // Dims of size 1 are in no loop of the core's.
+  static void drop_ones(std::vector<int64_t>& sizes, std::vector<int64_t>& strides) {
+    std::vector<int64_t> kept_sizes, kept_strides;
+    for (size_t i = 0; i < strides.size(); ++i)
+      if (sizes[i % sizes.size()] != 1) kept_strides.push_back(strides[i]);
+    for (const int64_t size : sizes)
+      if (size != 1) kept_sizes.push_back(size);
+    sizes = kept_sizes;
+    strides = kept_strides;
   }
 
   // Pieces of `grain`, in order.

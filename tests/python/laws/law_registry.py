@@ -120,7 +120,7 @@ def samples_path():
 
 
 # The order in which a law chooses the one dtype in which it tries a case.
-WIDEST = ("float64", "int64", "complex128", "bool", "float32", "int32", "complex64", "float16", "bfloat16")
+WIDEST = ("float64", "int64", "complex128", "float32", "int32", "complex64", "bool", "float16", "bfloat16")
 
 
 def widest(accepted):

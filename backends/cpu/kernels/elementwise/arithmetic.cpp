@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/families.hpp"
+#include "loops/chain_link.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 
@@ -126,6 +127,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace backplane::cpu {
 HWY_EXPORT(arithmetic_rows);
+
+const ChainLink kArithmeticLinks[] = {{"bp::add", Link::kAdd},
+                                      {"bp::subtract", Link::kSubtract},
+                                      {"bp::multiply", Link::kMultiply},
+                                      {"bp::divide", Link::kDivide}};
 
 const Family kArithmetic([](const Registrar& registrar) {
   register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(arithmetic_rows)(), __FILE__, __LINE__);

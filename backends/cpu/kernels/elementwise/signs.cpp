@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/families.hpp"
+#include "loops/chain_link.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 
@@ -173,6 +174,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace backplane::cpu {
 HWY_EXPORT(signs_rows);
+
+const ChainLink kSquare("bp::square", Link::kMultiply, true);
 
 const Family kSigns([](const Registrar& registrar) {
   register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(signs_rows)(), __FILE__, __LINE__);

@@ -5,6 +5,7 @@
 #include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/reduction/reduce_plan.hpp"
+#include "loops/row_reduction.hpp"
 #include "loops/strided.hpp"
 
 namespace backplane::cpu {
@@ -60,6 +61,16 @@ void fill_identity(const bp_frame* frame, const ReduceOp& op, const bp_tensor* o
   });
 }
 
+void begin_plan(ReducePlan& plan, const bp_frame* frame, const ReduceOp& op, bp_dtype x, bp_dtype out) {
+  plan.frame = frame;
+  plan.op = &op;
+  plan.x_dtype = x;
+  plan.out_dtype = out;
+  plan.accumulator = accumulator_of(op.reduction, x, out);
+  plan.item = kItemSize[plan.accumulator];
+  plan.reducer = &reducers().by[static_cast<int>(op.reduction)][plan.accumulator];
+}
+
 bp_status BP_CALL reduce(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor* x = plugin::as_tensor(args[0]);
@@ -68,13 +79,7 @@ bp_status BP_CALL reduce(const bp_frame* frame, const bp_value* args, int32_t, b
     if (out->nbytes == 0) return;
     if (x->nbytes == 0) return fill_identity(frame, op, out);
     ReducePlan plan;  // not zeroed: its arrays are large beside a small reduction
-    plan.frame = frame;
-    plan.op = &op;
-    plan.x_dtype = x->dtype;
-    plan.out_dtype = out->dtype;
-    plan.accumulator = accumulator_of(op.reduction, x->dtype, out->dtype);
-    plan.item = kItemSize[plan.accumulator];
-    plan.reducer = &reducers().by[static_cast<int>(op.reduction)][plan.accumulator];
+    begin_plan(plan, frame, op, x->dtype, out->dtype);
     plan.x = data_of(x);
     plan.out = data_of(out);
     split_dims(plan, *frame->loop);
@@ -83,23 +88,46 @@ bp_status BP_CALL reduce(const bp_frame* frame, const bp_value* args, int32_t, b
   });
 }
 
+void reduce_plain_rows(const void* context, const ReducedRows& rows) {
+  ReducePlan plan;
+  begin_plan(plan, rows.frame, *static_cast<const ReduceOp*>(context), rows.x_dtype, rows.out_dtype);
+  plan.x = rows.x;
+  plan.out = rows.out;
+  plan.inner_reduced = true;
+  plan.inner_size = plan.divisor = rows.n;
+  plan.inner_x = kItemSize[rows.x_dtype];
+  plan.inner_out = 0;
+  plan.kept.add(rows.rows, rows.x_step, rows.out_step);
+  plan.strips = 1;
+  run_reduction(plan);
+}
+
+// Rows of the registry carry no pointers to constants; nothing changes them.
+ReduceOp reduce_ops[] = {
+    {Reduction::kSum}, {Reduction::kProd}, {Reduction::kMax, false, true}, {Reduction::kMin, false, true},
+    {Reduction::kAny}, {Reduction::kAll},  {Reduction::kSum, true}};
+constexpr bp_dtype_mask kOrdered = BP_MASK_ANY & ~BP_MASK_COMPLEX, kMeans = BP_MASK_FLOATING | BP_MASK_COMPLEX;
+
+const RowReduction kRows[] = {{"bp::sum", BP_MASK_ANY, reduce_plain_rows, &reduce_ops[0]},
+                              {"bp::prod", BP_MASK_ANY, reduce_plain_rows, &reduce_ops[1]},
+                              {"bp::max", kOrdered, reduce_plain_rows, &reduce_ops[2]},
+                              {"bp::min", kOrdered, reduce_plain_rows, &reduce_ops[3]},
+                              {"bp::any", BP_MASK_ANY, reduce_plain_rows, &reduce_ops[4]},
+                              {"bp::all", BP_MASK_ANY, reduce_plain_rows, &reduce_ops[5]},
+                              {"bp::mean", kMeans, reduce_plain_rows, &reduce_ops[6]}};
+
 }  // namespace
 
 const Family kReduce([](const Registrar& registrar) {
-  static ReduceOp ops[] = {
-      {Reduction::kSum}, {Reduction::kProd}, {Reduction::kMax, false, true}, {Reduction::kMin, false, true},
-      {Reduction::kAny}, {Reduction::kAll},  {Reduction::kSum, true}};
-  constexpr bp_dtype_mask kOrdered = BP_MASK_ANY & ~BP_MASK_COMPLEX;
   const uint32_t flags = BP_KERNEL_STRIDED | BP_KERNEL_LOOP;
   reducers();
-  registrar.kernel(BP_KERNEL("bp::sum", "cpu", reduce, .flags = flags, .context = &ops[0]));
-  registrar.kernel(BP_KERNEL("bp::prod", "cpu", reduce, .flags = flags, .context = &ops[1]));
-  registrar.kernel(BP_KERNEL("bp::max", "cpu", reduce, .dtypes = kOrdered, .flags = flags, .context = &ops[2]));
-  registrar.kernel(BP_KERNEL("bp::min", "cpu", reduce, .dtypes = kOrdered, .flags = flags, .context = &ops[3]));
-  registrar.kernel(BP_KERNEL("bp::any", "cpu", reduce, .flags = flags, .context = &ops[4]));
-  registrar.kernel(BP_KERNEL("bp::all", "cpu", reduce, .flags = flags, .context = &ops[5]));
-  registrar.kernel(BP_KERNEL("bp::mean", "cpu", reduce, .dtypes = BP_MASK_FLOATING | BP_MASK_COMPLEX, .flags = flags,
-                             .context = &ops[6]));
+  registrar.kernel(BP_KERNEL("bp::sum", "cpu", reduce, .flags = flags, .context = &reduce_ops[0]));
+  registrar.kernel(BP_KERNEL("bp::prod", "cpu", reduce, .flags = flags, .context = &reduce_ops[1]));
+  registrar.kernel(BP_KERNEL("bp::max", "cpu", reduce, .dtypes = kOrdered, .flags = flags, .context = &reduce_ops[2]));
+  registrar.kernel(BP_KERNEL("bp::min", "cpu", reduce, .dtypes = kOrdered, .flags = flags, .context = &reduce_ops[3]));
+  registrar.kernel(BP_KERNEL("bp::any", "cpu", reduce, .flags = flags, .context = &reduce_ops[4]));
+  registrar.kernel(BP_KERNEL("bp::all", "cpu", reduce, .flags = flags, .context = &reduce_ops[5]));
+  registrar.kernel(BP_KERNEL("bp::mean", "cpu", reduce, .dtypes = kMeans, .flags = flags, .context = &reduce_ops[6]));
 });
 
 }  // namespace backplane::cpu

@@ -8,6 +8,7 @@
 #include "kernels/families.hpp"
 #include "kernels/reduction/moments.hpp"
 #include "loops/axis_block.hpp"
+#include "loops/row_reduction.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
@@ -15,6 +16,11 @@ namespace {
 
 constexpr int64_t kPieceElements = 65536;  // of a long lane that is cut
 constexpr int64_t kFew = 8;                // lanes or strips that are too few to be shared out
+
+template <class S>
+S unbiased(const Moments& m, double count, double correction) {
+  return static_cast<S>(static_cast<plugin::Compute<S>>(m.variance * count / std::max(count - correction, 0.0)));
+}
 
 template <class S>
 struct Call {
@@ -25,8 +31,7 @@ struct Call {
   S* out;
 
   void store(int64_t lane, const Moments& m) const {
-    const auto count = static_cast<double>(block.n);
-    out[lane] = static_cast<S>(static_cast<plugin::Compute<S>>(m.variance * count / std::max(count - correction, 0.0)));
+    out[lane] = unbiased<S>(m, static_cast<double>(block.n), correction);
   }
   template <class Range>
   void in_parallel(int64_t n, int64_t cost, Range&& range) const {
@@ -137,6 +142,18 @@ bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t,
   frame->host->set_error(BP_ERROR_NOT_IMPLEMENTED, "takes a tensor, along axes that are neighbours");
   return BP_ERROR_NOT_IMPLEMENTED;
 }
+
+void variance_of_rows(const void*, const ReducedRows& rows) {
+  const double correction = plugin::as_double(rows.numbers[2]), count = static_cast<double>(rows.n);
+  plugin::dispatch_dtype<BP_MASK_FLOATING>(rows.x_dtype, [&]<class S>() {
+    for (int64_t i = 0; i < rows.rows; ++i) {
+      const Moments m = row_moments(reinterpret_cast<const S*>(rows.x + i * rows.x_step), rows.n);
+      *reinterpret_cast<S*>(rows.out + i * rows.out_step) = unbiased<S>(m, count, correction);
+    }
+  });
+}
+
+const RowReduction kVarianceOfRows("bp::var", BP_MASK_FLOATING, variance_of_rows);
 
 }  // namespace
 

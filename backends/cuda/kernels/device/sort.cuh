@@ -1,5 +1,5 @@
 // Positions of a line's elements in order: a bitonic network (Batcher, "Sorting Networks and their Applications", 1968)
-// over positions. Equal elements are told apart by their positions, so that the order is the stable one.
+// over positions. Equal elements are compared by their positions, so that the order is the stable one.
 #pragma once
 
 #include "kernels/device/element.cuh"

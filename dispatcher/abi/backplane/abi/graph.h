@@ -39,7 +39,8 @@ typedef struct bp_graph_node {
   const uint32_t* results; /* numbers of values */
   uint32_t n_args;
   uint32_t n_results;
-  /* As in bp_frame. A tensor argument that shares it and has another dtype is cast to it. */
+  /* As in bp_frame. A tensor argument that shares it and has another dtype is cast to it. BP_DTYPE_NONE: a call that
+   * the host keeps to itself; no compiler may claim it. */
   bp_dtype compute;
   uint16_t flags; /* none yet */
   uint32_t reserved;

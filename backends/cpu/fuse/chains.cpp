@@ -1,0 +1,124 @@
+// The loops of the superinstructions, one for every sequence of links.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fuse/chains.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "fuse/chains.hpp"
+#include "simd/chosen_table.hpp"
+
+#ifndef BACKPLANE_CPU_FUSE_CHAIN_TABLE
+#define BACKPLANE_CPU_FUSE_CHAIN_TABLE
+namespace backplane::cpu::fuse {
+struct ChainTable {
+  Chain of[2][kFirstLinks][kLinks][kLinks];  // [float64][links]
+};
+}  // namespace backplane::cpu::fuse
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu::fuse {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <Link L, class V>
+HWY_INLINE V linked(V so_far, V next) {
+  if constexpr (L == Link::kAdd) return hn::Add(so_far, next);
+  if constexpr (L == Link::kMultiply) return hn::Mul(so_far, next);
+  if constexpr (L == Link::kSubtract) return hn::Sub(so_far, next);
+  if constexpr (L == Link::kDivide) return hn::Div(so_far, next);
+  if constexpr (L == Link::kSubtractSwapped) return hn::Sub(next, so_far);
+  if constexpr (L == Link::kDivideSwapped) return hn::Div(next, so_far);
+  return so_far;
+}
+
+template <class T, Link A, Link B, Link C>
+HWY_INLINE void chain_row(const T* const* x, const int64_t* step, T* out, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T *a = x[0], *b = x[1], *c = x[2], *e = x[3];
+  const auto value = [&](const T* p, const T* q, const T* r, const T* s) HWY_ATTR {
+    auto v = linked<A>(hn::LoadU(d, p), hn::LoadU(d, q));
+    if constexpr (B != Link::kNone) v = linked<B>(v, hn::LoadU(d, r));
+    if constexpr (C != Link::kNone) v = linked<C>(v, hn::LoadU(d, s));
+    return v;
+  };
+  int64_t i = 0;
+  // Two at a time: a third of the work is the moving of pointers.
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto first = value(a, b, c, e), second = value(a + step[0], b + step[1], c + step[2], e + step[3]);
+    hn::StoreU(first, d, out + i);
+    hn::StoreU(second, d, out + i + lanes);
+    a += 2 * step[0], b += 2 * step[1], c += 2 * step[2], e += 2 * step[3];
+  }
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(value(a, b, c, e), d, out + i);
+    a += step[0], b += step[1], c += step[2], e += step[3];
+  }
+  if (i == n) return;
+  HWY_ALIGN T rest[5][HWY_MAX_BYTES / sizeof(T)] = {};
+  const T* const at[4] = {a, b, c, e};
+  for (int k = 0; k < 4; ++k)
+    for (int64_t j = 0; j < n - i && at[k] != nullptr; ++j) rest[k][j] = at[k][j];
+  hn::Store(value(rest[0], rest[1], rest[2], rest[3]), d, rest[4]);
+  for (int64_t j = i; j < n; ++j) out[j] = rest[4][j - i];
+}
+
+template <class T, Link A, Link B, Link C>
+void chain(const ChainRows& rows) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kOperands = C != Link::kNone ? 4 : B != Link::kNone ? 3 : 2;
+  HWY_ALIGN T repeated[4][HWY_MAX_BYTES / sizeof(T)];
+  const T* x[4] = {};
+  int64_t step[4] = {};
+  for (int k = 0; k < kOperands; ++k) step[k] = rows.same[k + 1] ? 0 : lanes;
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    for (int k = 0; k < kOperands; ++k) {
+      x[k] = reinterpret_cast<const T*>(rows.p[k + 1] + i * rows.row[k + 1]);
+      if (!rows.same[k + 1]) continue;
+      hn::Store(hn::Set(d, *x[k]), d, repeated[k]);
+      x[k] = repeated[k];
+    }
+    chain_row<T, A, B, C>(x, step, reinterpret_cast<T*>(rows.p[0] + i * rows.row[0]), rows.columns);
+  }
+}
+
+template <class T, int A, int B, int C>
+void fill_one(ChainTable& table, int type) {
+  if constexpr (B != 0 || C == 0)
+    table.of[type][A][B][C] = chain<T, static_cast<Link>(A), static_cast<Link>(B), static_cast<Link>(C)>;
+}
+template <class T, int A, int B, int... C>
+void fill_last(ChainTable& table, int type, std::integer_sequence<int, C...>) {
+  (fill_one<T, A, B, C>(table, type), ...);
+}
+template <class T, int A, int... B>
+void fill_second(ChainTable& table, int type, std::integer_sequence<int, B...> links) {
+  (fill_last<T, A, B>(table, type, links), ...);
+}
+template <class T, int... A>
+void fill_first(ChainTable& table, int type, std::integer_sequence<int, A...>) {
+  (fill_second<T, A + 1>(table, type, std::make_integer_sequence<int, kLinks>()), ...);
+}
+void fill_chains(ChainTable& table) {
+  fill_first<float>(table, 0, std::make_integer_sequence<int, kFirstLinks - 1>());
+  fill_first<double>(table, 1, std::make_integer_sequence<int, kFirstLinks - 1>());
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu::fuse
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace backplane::cpu::fuse {
+HWY_EXPORT(fill_chains);
+
+Chain find_chain(bp_dtype dtype, const Link (&links)[kLongestChain]) {
+  const ChainTable& table = chosen_table<ChainTable>([](ChainTable& t) { HWY_DYNAMIC_DISPATCH(fill_chains)(t); });
+  return table
+      .of[dtype == BP_FLOAT64][static_cast<int>(links[0])][static_cast<int>(links[1])][static_cast<int>(links[2])];
+}
+
+}  // namespace backplane::cpu::fuse
+#endif

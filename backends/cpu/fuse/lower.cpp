@@ -1,0 +1,353 @@
+// From a region's nodes to instructions: casts that the core would make are made explicit, every value gets a slot, and
+// buffers are shared by values that do not live at one time.
+#include <map>
+
+#include "fuse/partition.hpp"
+#include "fuse/program.hpp"
+
+namespace backplane::cpu::fuse {
+namespace {
+
+constexpr uint32_t kNone = 0xffffffff;
+
+class Lowering {
+ public:
+  Lowering(const bp_host* host, bp_device device, const GraphView& graph)
+      : graph_(graph),
+        program_(std::make_unique<Program>()),
+        slot_of_value_(graph.n_values(), kNone),
+        input_of_value_(graph.n_values(), kNone) {
+    program_->host = host;
+    program_->n_inputs = static_cast<uint32_t>(graph.inputs().size());
+    program_->n_outputs = static_cast<uint32_t>(graph.outputs().size());
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+      plans_.push_back(plan_of(graph, i, device));
+      BP_CHECK(plans_[i].kind != NodeKind::kNone, NOT_IMPLEMENTED, "the cpu's compiler does not take ",
+               graph.node(i).op, ": ", plans_[i].reason);
+    }
+    for (uint32_t i = 0; i < program_->n_inputs; ++i) input_of_value_[graph.inputs()[i]] = i;
+    program_->space = space_of(graph, plans_);
+    output_slot_.assign(program_->n_outputs, kNone);
+  }
+
+  std::unique_ptr<Program> run() {
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) emit(i);
+    for (uint32_t k = 0; k < program_->n_outputs; ++k)
+      if (output_slot_[k] == kNone) copy_to_output(k);
+    join_chains();
+    assign_buffers();
+    for (Instruction& instruction : code_)
+      (instruction.extent == Extent::kUniform ? program_->uniform : program_->tiled).push_back(std::move(instruction));
+    return std::move(program_);
+  }
+
+ private:
+  const Space& space() const { return program_->space; }
+  Slot& slot(uint32_t i) { return program_->slots[i]; }
+  uint32_t add(Slot added) {
+    program_->widest = std::max(program_->widest, added.item());
+    program_->slots.push_back(std::move(added));
+    return static_cast<uint32_t>(program_->slots.size() - 1);
+  }
+
+  // ---- slots
+
+  // Dims lie in the space from the right; those of prefix form in its rows.
+  Slot tensor_slot(Slot::Kind kind, uint32_t at, int64_t value, bool prefix) {
+    Slot result{kind, Extent::kUniform, graph_.value(value).dtype, at};
+    const Dims dims = graph_.dims(value);
+    const size_t span = prefix ? space().outer() : space().dims.size();
+    BP_CHECK(dims.size() <= span, VALUE, "the cpu's compiler: value ", value, " has more dims than its region");
+    result.axes.assign(space().dims.size(), -1);
+    for (size_t d = span - dims.size(), axis = 0; d < span; ++d, ++axis) {
+      if (dims[axis] == 1) continue;
+      BP_CHECK(dims[axis] == space().dims[d], VALUE, "the cpu's compiler: value ", value,
+               " does not broadcast to its region");
+      result.axes[d] = static_cast<int32_t>(axis);
+      const Extent extent = d >= space().outer() || space().reduced == 0 ? Extent::kFull : Extent::kRow;
+      result.extent = std::max(result.extent, extent);
+    }
+    return result;
+  }
+
+  uint32_t operand(int64_t value, bool prefix) {
+    if (slot_of_value_[value] != kNone) return slot_of_value_[value];
+    const auto [found, fresh] = leaves_.try_emplace({value, prefix}, kNone);
+    if (!fresh) return found->second;
+    if (const uint32_t input = input_of_value_[value]; input != kNone)
+      return found->second = add(tensor_slot(Slot::Kind::kInput, input, value, prefix));
+    bp_tensor* constant = graph_.value(value).constant;
+    BP_CHECK(constant != nullptr, VALUE, "the cpu's compiler: nothing in the region makes value ", value);
+    program_->constants.push_back(constant);
+    program_->host->retain(constant);
+    const auto at = static_cast<uint32_t>(program_->constants.size() - 1);
+    return found->second = add(tensor_slot(Slot::Kind::kConstant, at, value, prefix));
+  }
+
+  uint32_t number(bp_dtype dtype, const bp_value& value) {
+    program_->numbers.emplace_back();
+    store_number(dtype, value, program_->numbers.back().bytes);
+    return add({Slot::Kind::kNumber, Extent::kUniform, dtype, static_cast<uint32_t>(program_->numbers.size() - 1)});
+  }
+
+  uint32_t temporary(Extent extent, bp_dtype dtype) {
+    if (extent == Extent::kUniform) return add({Slot::Kind::kUniform, extent, dtype, program_->n_uniform++});
+    return add({Slot::Kind::kBuffer, extent, dtype});
+  }
+
+  // How an output of this form is walked.
+  Extent extent_of(Form form) const {
+    return form == Form::kFull ? Extent::kFull : form == Form::kOnes ? Extent::kUniform : Extent::kRow;
+  }
+
+  // Where the result of a node goes: straight to the output that it is, if it has an element there for each of its own.
+  uint32_t result_slot(int64_t value, Extent extent) {
+    const Form form = space().form_of(graph_.dims(value));
+    if (form == Form::kOnes || extent_of(form) == extent)
+      for (uint32_t k = 0; k < program_->n_outputs; ++k)
+        if (graph_.outputs()[k] == value) {
+          Slot output = tensor_slot(Slot::Kind::kOutput, k, value, form == Form::kPrefix);
+          output.extent = extent;
+          return output_slot_[k] = add(std::move(output));
+        }
+    return temporary(extent, graph_.value(value).dtype);
+  }
+
+  void copy_to_output(uint32_t k) {
+    const int64_t value = graph_.outputs()[k];
+    const Form form = space().form_of(graph_.dims(value));
+    BP_CHECK(form != Form::kOther, VALUE, "the cpu's compiler: output ", k, " does not fit the region");
+    const uint32_t from = operand(value, form == Form::kPrefix);
+    Slot output = tensor_slot(Slot::Kind::kOutput, k, value, form == Form::kPrefix);
+    output.extent = std::max(extent_of(form), form == Form::kOnes ? slot(from).extent : Extent::kUniform);
+    emit_cast(from, add(std::move(output)));
+  }
+
+  // ---- instructions
+
+  Instruction& push(Instruction::Kind kind, Extent extent, std::initializer_list<uint32_t> slots) {
+    Instruction& added = code_.emplace_back();
+    added.kind = kind;
+    added.extent = extent;
+    for (const uint32_t each : slots) added.slots[added.n_slots++] = each;
+    return added;
+  }
+
+  void emit_cast(uint32_t from, uint32_t to) {
+    push(Instruction::Kind::kCast, slot(to).extent, {to, from}).in_place = true;
+    program_->weight += 1;
+  }
+  uint32_t cast_to(uint32_t from, bp_dtype dtype) {
+    if (slot(from).dtype == dtype) return from;
+    const auto [found, fresh] = casts_.try_emplace({from, dtype}, kNone);
+    if (!fresh) return found->second;
+    found->second = temporary(slot(from).extent, dtype);
+    emit_cast(from, found->second);
+    return found->second;
+  }
+
+  void emit(uint32_t i) {
+    const int64_t result = graph_.node(i).results[0];
+    const bool prefix = space().form_of(graph_.dims(result)) == Form::kPrefix;
+    switch (plans_[i].kind) {
+      case NodeKind::kMap:
+        return emit_map(i, prefix);
+      case NodeKind::kCast: {
+        const uint32_t from = operand(plans_[i].operand, prefix);
+        slot_of_value_[result] = result_slot(result, slot(from).extent);
+        return emit_cast(from, slot_of_value_[result]);
+      }
+      case NodeKind::kReduce:
+        return emit_reduction(i);
+      default:
+        slot_of_value_[result] =
+            operand(plans_[i].operand, space().form_of(graph_.dims(plans_[i].operand)) == Form::kPrefix);
+    }
+  }
+
+  void emit_map(uint32_t i, bool prefix) {
+    const bp_graph_node& node = graph_.node(i);
+    const ElementwiseOp& op = plans_[i].map;
+    const Elementwise& table = op.row->table;
+    const bp_dtype loop = loop_dtype(table, node.compute);
+    const auto args = graph_.args(i);
+    uint32_t operands[kMostOperands];
+    Extent extent = Extent::kUniform;
+    for (int k = 0; k < op.tensors; ++k) {
+      const bool condition = k == 0 && table.condition_first;
+      const bp_dtype dtype = condition ? bp_dtype{BP_BOOL} : node.compute;
+      operands[k] = args[k].tag == BP_TAG_REF ? cast_to(operand(args[k].u.i, prefix), dtype) : number(dtype, args[k]);
+      if (!condition) operands[k] = cast_to(operands[k], loop);
+      extent = std::max(extent, slot(operands[k]).extent);
+    }
+    for (int k = op.tensors; k < op.tensors + op.scalars; ++k)
+      operands[k] = number(is_half(node.compute) ? bp_dtype{BP_FLOAT32} : node.compute, args[k]);
+    const int64_t result = node.results[0];
+    const uint32_t to = slot_of_value_[result] = result_slot(result, extent);
+    const bool through_float = loop != node.compute && is_half(slot(to).dtype);
+    const uint32_t made = through_float ? temporary(extent, loop) : to;
+    program_->weight += kCheapGrain / table.grain;
+    const bool plain = extent == Extent::kFull && (loop == BP_FLOAT32 || loop == BP_FLOAT64);
+    if (const ChainLink* link = plain ? ChainLink::find(node.op) : nullptr) {
+      Instruction& chain =
+          push(Instruction::Kind::kChain, extent, {made, operands[0], operands[link->squares ? 0 : 1]});
+      chain.links[0] = link->link;
+      chain.in_place = true;
+      return;
+    }
+    Instruction& map = push(Instruction::Kind::kMap, extent, {made});
+    for (int k = 0; k < op.tensors + op.scalars; ++k) map.slots[map.n_slots++] = operands[k];
+    map.loop = table.inner[loop];
+    map.in_place = (op.row->flags & BP_KERNEL_INPLACE) != 0;
+    map.op = node.op;
+    if (made != to) emit_cast(made, to);
+  }
+
+  void emit_reduction(uint32_t i) {
+    const bp_graph_node& node = graph_.node(i);
+    const uint32_t from = cast_to(operand(plans_[i].operand, false), reduced_dtype(graph_, i));
+    const uint32_t to = slot_of_value_[node.results[0]] = result_slot(node.results[0], Extent::kRow);
+    Instruction& reduction = push(Instruction::Kind::kReduce, Extent::kFull, {to, from});
+    reduction.reduction = plans_[i].reduction;
+    reduction.op = node.op;
+    for (const bp_value& arg : graph_.args(i)) {
+      const bool kept = arg.tag >= BP_TAG_BOOL && arg.tag <= BP_TAG_FLOAT;
+      reduction.numbers.push_back(kept ? arg : bp_value{});
+    }
+    if (slot(from).kind != Slot::Kind::kBuffer || slot(from).extent != Extent::kFull)
+      program_->spill_bytes = std::max(program_->spill_bytes, static_cast<uint32_t>(slot(from).item()));
+    program_->weight += 1;
+  }
+
+  // A chain that only another one reads becomes its beginning.
+  void join_chains() {
+    std::vector<uint32_t> reads(program_->slots.size(), 0);
+    std::vector<size_t> maker(program_->slots.size(), code_.size());
+    for (size_t t = 0; t < code_.size(); ++t) {
+      if (code_[t].kind == Instruction::Kind::kChain) maker[code_[t].slots[0]] = t;
+      for (int k = 1; k < code_[t].n_slots; ++k) ++reads[code_[t].slots[k]];
+    }
+    std::vector<bool> joined(code_.size(), false);
+    for (Instruction& later : code_) {
+      if (later.kind != Instruction::Kind::kChain) continue;
+      const auto length = [&](int side) {
+        const uint32_t read = later.slots[1 + side];
+        const bool alone = slot(read).kind == Slot::Kind::kBuffer && reads[read] == 1 && maker[read] < code_.size();
+        return alone ? code_[maker[read]].n_slots - 2 : 0;
+      };
+      const int lengths[2] = {length(0), length(1)};
+      const auto usable = [&](int side) { return lengths[side] > 0 && lengths[side] < kLongestChain; };
+      if (!usable(0) && !usable(1)) continue;
+      const int side = usable(0) && (!usable(1) || lengths[0] >= lengths[1]) ? 0 : 1;
+      const size_t earlier = maker[later.slots[1 + side]];
+      join(code_[earlier], later, side);
+      joined[earlier] = true;
+    }
+    std::vector<Instruction> kept;
+    for (size_t t = 0; t < code_.size(); ++t)
+      if (!joined[t]) kept.push_back(std::move(code_[t]));
+    code_ = std::move(kept);
+    for (Instruction& each : code_)
+      if (each.kind == Instruction::Kind::kChain) {
+        const auto item = static_cast<uint32_t>(slot(each.slots[0]).item());
+        program_->spill_bytes = std::max(program_->spill_bytes, each.n_slots * item);
+        each.chain = find_chain(slot(each.slots[0]).dtype, each.links);
+      }
+  }
+  // `later` has one link, of which `side` is what `earlier` makes.
+  static void join(const Instruction& earlier, Instruction& later, int side) {
+    const Link link = later.links[0];
+    const Link swapped = link == Link::kSubtract ? Link::kSubtractSwapped
+                         : link == Link::kDivide ? Link::kDivideSwapped
+                                                 : link;
+    const uint32_t other = later.slots[2 - side];
+    const int links = earlier.n_slots - 2;
+    std::copy_n(earlier.links, links, later.links);
+    std::copy_n(earlier.slots + 1, links + 1, later.slots + 1);
+    later.links[links] = side == 0 ? link : swapped;
+    later.slots[links + 2] = other;
+    later.n_slots = static_cast<uint8_t>(links + 3);
+  }
+
+  // ---- buffers
+
+  void assign_buffers() {
+    std::vector<size_t> last(program_->slots.size(), 0);
+    for (size_t t = 0; t < code_.size(); ++t)
+      for (int k = 0; k < code_[t].n_slots; ++k) last[code_[t].slots[k]] = t;
+    // Free ones by extent and size; the latest used is taken first, since it is in the nearest cache.
+    std::map<std::pair<Extent, int64_t>, std::vector<uint32_t>> free;
+    for (size_t t = 0; t < code_.size(); ++t) {
+      const Instruction& code = code_[t];
+      const auto give_back = [&] {
+        for (int k = 1; k < code.n_slots; ++k) {
+          Slot& used = slot(code.slots[k]);
+          if (used.kind != Slot::Kind::kBuffer || last[code.slots[k]] != t) continue;
+          free[{used.extent, used.item()}].push_back(used.at);
+          last[code.slots[k]] = code_.size();  // given back once, if it is read twice
+        }
+      };
+      if (code.in_place) give_back();
+      if (Slot& made = slot(code.slots[0]); made.kind == Slot::Kind::kBuffer) {
+        auto& fitting = free[{made.extent, made.item()}];
+        if (fitting.empty()) {
+          uint32_t& bytes = made.extent == Extent::kFull ? program_->full_bytes : program_->row_bytes;
+          made.at = bytes;
+          bytes += static_cast<uint32_t>(made.item());
+        } else {
+          made.at = fitting.back();
+          fitting.pop_back();
+        }
+        if (last[code.slots[0]] == t) fitting.push_back(made.at);
+      }
+      if (!code.in_place) give_back();
+    }
+  }
+
+  const GraphView& graph_;
+  std::unique_ptr<Program> program_;
+  std::vector<NodePlan> plans_;
+  std::vector<Instruction> code_;
+  std::vector<uint32_t> slot_of_value_;  // of what the region makes
+  std::vector<uint32_t> input_of_value_;
+  std::vector<uint32_t> output_slot_;                    // per output
+  std::map<std::pair<int64_t, bool>, uint32_t> leaves_;  // by value and whether it lies in the rows alone
+  std::map<std::pair<uint32_t, bp_dtype>, uint32_t> casts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> lower(const bp_host* host, bp_device device, const GraphView& region) {
+  return Lowering(host, device, region).run();
+}
+
+bool may_share(const Program& program, uint32_t out, uint32_t in) {
+  size_t written = 0, read = 0, t = 0;
+  bool both = false, written_once = false, same_axes = true;
+  const Slot* to = nullptr;
+  for (const Slot& slot : program.slots)
+    if (slot.kind == Slot::Kind::kOutput && slot.at == out) to = &slot;
+  if (to == nullptr) return false;
+  const auto look = [&](const std::vector<Instruction>& code) {
+    for (const Instruction& each : code) {
+      ++t;
+      for (int k = 0; k < each.n_slots; ++k) {
+        const Slot& slot = program.slots[each.slots[k]];
+        if (slot.kind == Slot::Kind::kInput && slot.at == in) {
+          read = t;
+          same_axes = same_axes && slot.axes == to->axes && slot.dtype == to->dtype && slot.extent == to->extent;
+        }
+        if (&slot == to && k == 0) {
+          written = t;
+          written_once = true;
+          both = each.in_place;
+        }
+      }
+    }
+  };
+  look(program.uniform);
+  look(program.tiled);
+  return written_once && same_axes && (read < written || (read == written && both));
+}
+
+}  // namespace backplane::cpu::fuse

@@ -1,0 +1,106 @@
+// Which nodes the fuser takes. Elementwise ops and reductions are those that kernels have made known; no op of them is
+// named here.
+#include "fuse/node_kind.hpp"
+
+#include <string_view>
+
+namespace backplane::cpu::fuse {
+namespace {
+
+NodePlan none(const char* reason) {
+  NodePlan plan;
+  plan.reason = reason;
+  return plan;
+}
+
+bool is_number(const bp_value& arg) { return arg.tag >= BP_TAG_BOOL && arg.tag <= BP_TAG_COMPLEX; }
+
+NodePlan map_of(const GraphView& graph, uint32_t i, ElementwiseOp op) {
+  const auto args = graph.args(i);
+  const bp_graph_node& node = graph.node(i);
+  if (node.n_results != 1 || args.size() != static_cast<size_t>(op.tensors + op.scalars))
+    return none("its arguments are not those of the cpu's kernel");
+  bool reads = false;
+  for (size_t k = 0; k < args.size(); ++k) {
+    const bool tensor = args[k].tag == BP_TAG_REF && k < static_cast<size_t>(op.tensors);
+    if (!tensor && !is_number(args[k])) return none("an argument is neither a tensor nor a number");
+    reads = reads || tensor;
+  }
+  if (!reads) return none("it reads no tensor");
+  const Elementwise& table = op.row->table;
+  const bp_dtype loop = node.compute < BP_DTYPE_COUNT ? loop_dtype(table, node.compute) : bp_dtype{BP_DTYPE_NONE};
+  if (loop == BP_DTYPE_NONE || table.inner[loop] == nullptr) return none("the cpu has no loop for the dtype");
+  NodePlan plan;
+  plan.kind = NodeKind::kMap;
+  plan.map = op;
+  return plan;
+}
+
+// The last axes, in any order, each once; how many. 0: others.
+size_t last_axes(const bp_value& axes, size_t ndim) {
+  if (axes.tag != BP_TAG_INT_LIST || axes.count == 0 || axes.count > ndim) return 0;
+  uint64_t seen = 0;
+  for (uint32_t k = 0; k < axes.count; ++k) {
+    const int64_t from_end = static_cast<int64_t>(ndim) - 1 - axes.u.ints[k];
+    if (from_end < 0 || from_end >= axes.count || (seen >> from_end & 1) != 0) return 0;
+    seen |= uint64_t{1} << from_end;
+  }
+  return axes.count;
+}
+
+NodePlan reduction_of(const GraphView& graph, uint32_t i, const RowReduction* reduction) {
+  const auto args = graph.args(i);
+  if (args.size() < 2 || args[0].tag != BP_TAG_REF) return none("it reduces no tensor");
+  NodePlan plan;
+  plan.kind = NodeKind::kReduce;
+  plan.reduction = reduction;
+  plan.operand = args[0].u.i;
+  const Dims dims = graph.dims(plan.operand);
+  plan.reduced = last_axes(args[1], dims.size());
+  if (plan.reduced == 0) return none("it reduces over other axes than the last");
+  if (!reduction->takes(reduced_dtype(graph, i))) return none("the cpu has no loop for the dtype");
+  int64_t count = 1;
+  for (const int64_t size : dims.last(plan.reduced)) {
+    if (size <= 0) return none("its rows are empty, or of a size that is not known yet");
+    count = size > kLongestRow ? kLongestRow + 1 : std::min(count * size, kLongestRow + 1);
+  }
+  if (count > kLongestRow) return none("its rows are too long to stay in the cache");
+  return plan;
+}
+
+bool named(std::string_view op, std::initializer_list<const char*> names) {
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
+}  // namespace
+
+bp_dtype reduced_dtype(const GraphView& graph, uint32_t i) {
+  const bp_graph_node& node = graph.node(i);
+  return (node.shares & 1) != 0 ? node.compute : graph.value(node.args[0].u.i).dtype;
+}
+
+NodePlan plan_of(const GraphView& graph, uint32_t i, bp_device device) {
+  const bp_graph_node& node = graph.node(i);
+  const auto elsewhere = [&](int64_t value) {
+    const bp_device& at = graph.value(value).device;
+    return at.backend != device.backend || at.ordinal != device.ordinal;
+  };
+  if (node.compute == BP_DTYPE_NONE) return none("the host keeps the call to itself");
+  bool foreign = node.n_results != 1 || elsewhere(node.results[0]);
+  graph.for_each_read(i, [&](int64_t value) { foreign = foreign || elsewhere(value); });
+  if (foreign) return none("it has several results, or values on another device");
+  for (const int64_t size : graph.dims(node.results[0]))
+    if (size == 0) return none("it has no elements");
+  if (const ElementwiseOp op = find_elementwise(node.op); op.row != nullptr) return map_of(graph, i, op);
+  if (const RowReduction* reduction = RowReduction::find(node.op)) return reduction_of(graph, i, reduction);
+  NodePlan plan;
+  if (named(node.op, {"bp::cast", "bp::copy"})) plan.kind = NodeKind::kCast;
+  if (named(node.op, {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"}))
+    plan.kind = NodeKind::kSame;
+  if (plan.kind == NodeKind::kNone) return none("it is no elementwise op, and no reduction");
+  if (node.n_args < 1 || node.args[0].tag != BP_TAG_REF) return none("it reads no tensor");
+  plan.operand = node.args[0].u.i;
+  return plan;
+}
+
+}  // namespace backplane::cpu::fuse
