@@ -68,7 +68,7 @@ extern std::atomic<bool> native_formulas;
 
 struct Counters {
   std::atomic<uint64_t> kernels{0}, decompositions{0}, host_fallbacks{0}, batch_loops{0};
-  std::atomic<bool> host_fallback_allowed{true}, batch_loop_allowed{true};
+  std::atomic<bool> batch_loop_allowed{true};
 };
 extern Counters counters;
 

@@ -15,7 +15,8 @@ namespace backplane {
 using OpHandle = uint32_t;  // BP_NO_OP (abi/host.h): none
 
 BACKPLANE_API OpHandle find_op(std::string_view full_name) noexcept;
-// The core's own verified copy; lives as long as the process, of an op that a program defined until it is redefined.
+// The core's own verified copy; lives as long as the process, of an op of a plugin or a program until it is registered
+// again.
 BACKPLANE_API const bp_op_def& op_def(OpHandle op);
 // The same for as long as it is held.
 BACKPLANE_API std::shared_ptr<const bp_op_def> hold_op_def(OpHandle op);
