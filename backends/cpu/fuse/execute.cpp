@@ -221,9 +221,13 @@ class Tensors {
   }
   void stage(size_t k, const Slot& slot, int64_t* own, bool wanted) {
     Staged each{&slot, nullptr, bases[k], {own, own + sizes.size()}, std::vector<int64_t>(sizes.size(), 0), false};
+    // What repeats along some of the columns' dims alone gets an element for each, or its columns stay uneven.
+    const size_t outer = program_.space.outer();
+    const bool by_column = std::any_of(slot.axes.begin() + static_cast<std::ptrdiff_t>(outer), slot.axes.end(),
+                                       [](int32_t axis) { return axis >= 0; });
     int64_t bytes = slot.item();
     for (size_t d = sizes.size(); d-- > 0;) {
-      if (slot.axes[d] < 0) continue;
+      if (slot.axes[d] < 0 && (d < outer || !by_column)) continue;
       each.stand_in[d] = bytes;
       bytes *= sizes[d];
     }

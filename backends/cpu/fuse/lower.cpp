@@ -57,9 +57,11 @@ class Lowering {
     Slot result{kind, Extent::kUniform, graph_.value(value).dtype, at};
     const Dims dims = graph_.dims(value);
     const size_t span = prefix ? space().outer() : space().dims.size();
-    BP_CHECK(dims.size() <= span, VALUE, "the cpu's compiler: value ", value, " has more dims than its region");
+    size_t axis = 0;  // one element may have more dims than the space, all of size 1
+    while (dims.size() - axis > span && dims[axis] == 1) ++axis;
+    BP_CHECK(dims.size() - axis <= span, VALUE, "the cpu's compiler: value ", value, " has more dims than its region");
     result.axes.assign(space().dims.size(), -1);
-    for (size_t d = span - dims.size(), axis = 0; d < span; ++d, ++axis) {
+    for (size_t d = span - (dims.size() - axis); d < span; ++d, ++axis) {
       if (dims[axis] == 1) continue;
       BP_CHECK(dims[axis] == space().dims[d], VALUE, "the cpu's compiler: value ", value,
                " does not broadcast to its region");

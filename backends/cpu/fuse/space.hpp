@@ -46,6 +46,7 @@ inline std::optional<Space> unite(const Space& a, const Space& b) {
     if (a.reduced != 0 && b.reduced != 0 && a.reduced != b.reduced) return {};
     return a.reduced != 0 ? a : b;
   }
+  if (a.uniform() && b.uniform()) return a.dims.size() < b.dims.size() ? b : a;
   if (a.uniform()) return b;
   if (b.uniform()) return a;
   // A space of rows alone lies in one of rows and columns.

@@ -204,7 +204,7 @@ class RandomGraph {
     const Shape spaces[] = {{7}, {33, 65}, {5, 3, 70}, {4, 1, 9}, {2, 3000}, {40, 6}, {1, 12}, {3, 2, 2, 11}};
     space_ = spaces[random_() % std::size(spaces)];
     dtype_ = random_() % 2 != 0 ? kFloats[random_() % std::size(kFloats)] : kIntegers[random_() % std::size(kIntegers)];
-    axes_ = random_() % space_.size();
+    axes_ = random_() % (space_.size() + 1);
     for (int i = 0; i < 3; ++i) values_.push_back(graph.input(random_layout(random_, dtype_, shape_of_form())));
     if (random_() % 2 != 0) {
       const int64_t v = graph.value(dtype_, space_);
@@ -221,11 +221,13 @@ class RandomGraph {
  private:
   Shape shape_of_form() {
     Shape shape = space_;
-    const uint32_t form = random_() % 5;
+    const uint32_t form = random_() % 6;
     if (form == 1)
       for (size_t d = space_.size() - axes_; d < space_.size(); ++d) shape[d] = 1;
     if (form == 2) shape.erase(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(axes_));
     if (form == 3) shape = {};
+    if (form == 4) shape.erase(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(random_() % shape.size()));
+    if (form == 4 && random_() % 2 != 0) shape[random_() % shape.size()] = 1;
     return shape;
   }
   int64_t pick() { return values_[random_() % values_.size()]; }

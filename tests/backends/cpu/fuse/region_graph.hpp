@@ -169,6 +169,13 @@ inline void run_node(RegionGraph& graph, const RegionGraph::Node& node, Arrays& 
     }
     Array& x = arrays.at(node.args[k].u.i);
     const bool condition = node.op == "bp::where" && k == 0;
+    if (!(cpu().kernels.at(node.op).flags & (BP_KERNEL_STRIDED | BP_KERNEL_LOOP)) &&
+        !(x.handle()->flags & BP_TENSOR_CONTIGUOUS)) {
+      casts.emplace_back(x.dtype(), x.shape());
+      ASSERT_EQ(cpu().call("bp::copy", {tensor(x)}, {tensor(casts.back())}, x.dtype()), BP_OK);
+      args.push_back(tensor(casts.back()));
+      continue;
+    }
     if (!map || condition || x.dtype() == node.compute) {
       args.push_back(tensor(x));
       continue;
