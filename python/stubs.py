@@ -21,7 +21,8 @@ def core(stub, sources):
         if match[2] not in docs:
             return match[0]
         text = "\n".join("    " + line if line else "" for line in docs.pop(match[2]).split("\n"))
-        return f'{match[1]}\n    """{text.strip()}\n    """\n'
+        text = text.strip()
+        return f'{match[1]}\n    """{text}' + ("\n    " if "\n" in text else "") + '"""\n'
 
     stub = FUNCTION.sub(documented, stub)
     if docs:

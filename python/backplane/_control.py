@@ -113,9 +113,9 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     leaves, structure = _tensors(elems)
     if not leaves:
         return elems
-    if len({leaf.shape[axis] for leaf in leaves}) != 1:
-        raise _core.ShapeError(f"associative_scan: the tensors have different sizes along axis {axis}")
     moved = [op.moveaxis(leaf, axis, 0) for leaf in leaves]
+    if len({leaf.shape[0] for leaf in moved}) != 1:
+        raise _core.ShapeError(f"associative_scan: the tensors have different sizes along axis {axis}")
 
     def combine(a, b):
         return _tensors(fn(*(tree.unflatten(structure, [op.moveaxis(x, 0, axis) for x in side]) for side in (a, b))))[0]

@@ -160,6 +160,7 @@ TEST(Discovery, APluginWithoutAManifestIsReported) {
 }
 
 TEST(Discovery, RowsForABackendThatNobodyBringsAreReported) {
+  { const Loaded first("first"); }  // whose op is known from then on
   const Loaded extra("extra");
   EXPECT_THAT(load_plugin(plugin_file("extra")).waits_for, testing::ElementsAre("first"));
   const Loaded first("first");

@@ -82,6 +82,9 @@ CALLS = {
     ("bp::ctc_loss", "IndexError"): lambda: bp.nn.functional.ctc_loss(bp.ones((0, 1, 2)), bp.asarray([[1]]), bp.asarray([0]), bp.asarray([1])),
     ("bp::checkpoint", "ValueError"): second_run_differs,
     ("bp::custom_function", "NotImplementedError"): rule_is_missing,
+    ("bp::cond", "TypeError"): lambda: bp.cond(bp.asarray([True, False]), lambda x: x, lambda x: -x, bp.ones(1)),
+    ("bp::while_loop", "ShapeError"): lambda: bp.while_loop(lambda x: bp.sum(x) < 3, lambda x: bp.concat([x, x]), bp.ones(1)),
+    ("bp::scan", "ShapeError"): lambda: bp.scan(lambda carry, x: (bp.concat([carry, carry]), x), bp.ones(1), bp.ones(3))[0],
 }
 
 
