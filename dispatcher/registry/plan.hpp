@@ -70,8 +70,8 @@ struct Plan {
   const KeySlot& slot_of(uint64_t key) const { return slot(static_cast<uint32_t>(__builtin_ctzll(key))); }
 };
 
-// The fast path's edge inside a call, for as many arguments and results as the op has: throws, and gives false where the
-// call is the slow path's. The outer edge is in op_edges.hpp.
+// The fast path's edge inside a call, for as many arguments and results as the op has: throws, and gives false where
+// the call is the slow path's. The outer edge is in op_edges.hpp.
 struct FastEdges {
   bool (*attempt)(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t mask) = nullptr;
 };
