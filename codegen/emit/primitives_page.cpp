@@ -84,7 +84,7 @@ void emit_primitives_page(const EmitContext& context, OutputSet& out) {
   if (families.empty()) return;
   std::string text = "# Primitives\n\n" + std::to_string(families.size()) + " families of " + std::to_string(ops) +
                      " ops. " + kHead +
-                     "the reference of the contract has the rules, under " What arrives at a kernel ".\n";
+                     "the reference of the contract has the rules, under *What arrives at a kernel*.\n";
   for (const auto& [family, entries] : families) {
     text += "\n## " + family + "\n";
     for (const Entry* entry : entries) text += section(*entry);
