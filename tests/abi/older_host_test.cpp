@@ -62,7 +62,9 @@ bool registers_in(uint32_t minor, const fs::path& path) {
   registered = &found;
   EXPECT_EQ(table->register_all(table->context, host.as<bp_host>(), nullptr), BP_OK) << found.error;
   registered = nullptr;
-  if (table->stop) EXPECT_EQ(table->stop(table->context), BP_OK);  // frees what it made for its rows
+  if (table->stop) {
+    EXPECT_EQ(table->stop(table->context), BP_OK);  // frees what it made for its rows
+  }
   EXPECT_THAT(found.things, testing::Not(testing::IsEmpty()));
   for (const bp_header& header : found.headers) {
     EXPECT_GE(header.struct_size, sizeof(bp_header));
