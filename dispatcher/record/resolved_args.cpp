@@ -85,14 +85,19 @@ void resolve_all(bp_value& axes, int32_t rank, ResolvedLists& lists) {
   axes = {BP_TAG_INT_LIST, 0, static_cast<uint32_t>(rank), {.ints = list}};
 }
 
-void resolve_slice(const bp_value& x, bp_value* args, ResolvedLists& lists) {
+// Rows are asked and arguments prepared before the shape rule has looked at these.
+void resolve_slice(const OpRecord& op, const bp_value& x, bp_value* args, ResolvedLists& lists) {
   const uint32_t n = args[0].tag == BP_TAG_INT ? 1 : args[0].count;
+  for (int i = 1; i < 4; ++i)
+    BP_CHECK(args[i].tag == BP_TAG_ABSENT || args[i].count == n, VALUE, op.name, ": starts, stops or steps have ",
+             args[i].count, " entries; expected ", n, ", one per axis");
   const int64_t* axes = args[0].tag == BP_TAG_INT ? &args[0].u.i : args[0].u.ints;
   int64_t* lines[3] = {lists.take(n), lists.take(n), lists.take(n)};
   const OptionalInts starts(args[1]), stops(args[2]), steps(args[3]);
   for (uint32_t i = 0; i < n; ++i) {
     int64_t step = 1;
     steps.get(i, step);
+    BP_CHECK(step != 0, VALUE, op.name, ": the step of axis ", axes[i], " is 0");
     const Slice slice = slice_of(starts, stops, i, step, x.tag == BP_TAG_TENSOR ? x.u.t->dl.shape[axes[i]] : 1);
     lines[0][i] = slice.start;
     lines[1][i] = slice.count;
@@ -121,7 +126,7 @@ void resolve_args(const OpRecord& op, bp_value* args, ResolvedLists& lists) {
       continue;
     }
     resolve_axes(op, args[each.arg], rank, lists);
-    if (each.kind == Kind::kSlice) resolve_slice(args[each.tensor], args + each.arg, lists);
+    if (each.kind == Kind::kSlice) resolve_slice(op, args[each.tensor], args + each.arg, lists);
   }
 }
 

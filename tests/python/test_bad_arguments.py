@@ -176,3 +176,10 @@ def test_an_argument_that_is_no_tensor_is_named(name):
 def test_another_type_error_passes_as_it_is():
     with pytest.raises(TypeError, match="inplce"):
         F.relu(X, inplce=True)
+
+
+def test_a_slice_that_is_none_is_refused_before_a_kernel_reads_it():
+    x, value = bp.ones(3, dtype=bp.float16), bp.zeros((0, 2, 2), dtype=bp.complex64)
+    for steps in ([0], [0, 64, 2], []):
+        with pytest.raises(bp.BackplaneError, match="slice_put"):
+            bp.ops.bp.slice_put(x, value, [0], [1], [None], steps)
