@@ -85,11 +85,13 @@ void resolve_all(bp_value& axes, int32_t rank, ResolvedLists& lists) {
   axes = {BP_TAG_INT_LIST, 0, static_cast<uint32_t>(rank), {.ints = list}};
 }
 
-// Rows are asked and arguments prepared before the shape rule has looked at these.
-void resolve_slice(const OpRecord& op, const bp_value& x, bp_value* args, ResolvedLists& lists) {
+// Rows are asked and arguments prepared before the shape rule has looked at these. `at`: of the axes among all
+// arguments.
+void resolve_slice(const OpRecord& op, const bp_value& x, bp_value* all, uint32_t at, ResolvedLists& lists) {
+  bp_value* args = all + at;
   const uint32_t n = args[0].tag == BP_TAG_INT ? 1 : args[0].count;
-  for (int i = 1; i < 4; ++i)
-    BP_CHECK(args[i].tag == BP_TAG_ABSENT || args[i].count == n, VALUE, op.name, ": starts, stops or steps have ",
+  for (uint32_t i = 1; i < 4; ++i)
+    BP_CHECK(args[i].tag == BP_TAG_ABSENT || args[i].count == n, VALUE, op.name, ": '", op.args[at + i].name, "' has ",
              args[i].count, " entries; expected ", n, ", one per axis");
   const int64_t* axes = args[0].tag == BP_TAG_INT ? &args[0].u.i : args[0].u.ints;
   int64_t* lines[3] = {lists.take(n), lists.take(n), lists.take(n)};
@@ -126,7 +128,7 @@ void resolve_args(const OpRecord& op, bp_value* args, ResolvedLists& lists) {
       continue;
     }
     resolve_axes(op, args[each.arg], rank, lists);
-    if (each.kind == Kind::kSlice) resolve_slice(op, args[each.tensor], args + each.arg, lists);
+    if (each.kind == Kind::kSlice) resolve_slice(op, args[each.tensor], args, each.arg, lists);
   }
 }
 
