@@ -87,7 +87,9 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
       to = prepare_scalar(record, i, v, promotes ? compute : bp_dtype{BP_DTYPE_NONE});
     }
   }
-  if (row.resolves) resolve_args(record, p.args, p.resolved);
+  if (!row.resolves) return;
+  shapes.check();
+  resolve_args(record, p.args, p.resolved);
 }
 
 // May the kernel write straight into `target` while it reads `input`?

@@ -85,21 +85,14 @@ void resolve_all(bp_value& axes, int32_t rank, ResolvedLists& lists) {
   axes = {BP_TAG_INT_LIST, 0, static_cast<uint32_t>(rank), {.ints = list}};
 }
 
-// Rows are asked and arguments prepared before the shape rule has looked at these. `at`: of the axes among all
-// arguments.
-void resolve_slice(const OpRecord& op, const bp_value& x, bp_value* all, uint32_t at, ResolvedLists& lists) {
-  bp_value* args = all + at;
+void resolve_slice(const bp_value& x, bp_value* args, ResolvedLists& lists) {
   const uint32_t n = args[0].tag == BP_TAG_INT ? 1 : args[0].count;
-  for (uint32_t i = 1; i < 4; ++i)
-    BP_CHECK(args[i].tag == BP_TAG_ABSENT || args[i].count == n, VALUE, op.name, ": '", op.args[at + i].name, "' has ",
-             args[i].count, " entries; expected ", n, ", one per axis");
   const int64_t* axes = args[0].tag == BP_TAG_INT ? &args[0].u.i : args[0].u.ints;
   int64_t* lines[3] = {lists.take(n), lists.take(n), lists.take(n)};
   const OptionalInts starts(args[1]), stops(args[2]), steps(args[3]);
   for (uint32_t i = 0; i < n; ++i) {
     int64_t step = 1;
     steps.get(i, step);
-    BP_CHECK(step != 0, VALUE, op.name, ": the step of axis ", axes[i], " is 0");
     const Slice slice = slice_of(starts, stops, i, step, x.tag == BP_TAG_TENSOR ? x.u.t->dl.shape[axes[i]] : 1);
     lines[0][i] = slice.start;
     lines[1][i] = slice.count;
@@ -128,7 +121,7 @@ void resolve_args(const OpRecord& op, bp_value* args, ResolvedLists& lists) {
       continue;
     }
     resolve_axes(op, args[each.arg], rank, lists);
-    if (each.kind == Kind::kSlice) resolve_slice(op, args[each.tensor], args, each.arg, lists);
+    if (each.kind == Kind::kSlice) resolve_slice(args[each.tensor], args + each.arg, lists);
   }
 }
 

@@ -33,7 +33,6 @@ OWN_WORDS = {
     r"\bis no (matrix|vector)\b": "is not a matrix",
     r"\bhas not full rank\b": "is rank-deficient",
 }
-# The call path is being rebuilt, with its words.
 EMPTY_NAMES = {"utils", "util", "common", "misc", "helper", "helpers", "manager"}
 # The one device that the core knows by name is the host, where numbers and tensors without a device live. Of the ops, it
 # knows those into which codegen wraps cotangents (docs/reference/ops-yaml.md).
