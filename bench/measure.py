@@ -125,20 +125,51 @@ def floor_library(bench):
     return library
 
 
-def cpu(bench, threads, words, quick):
-    """What cpu_times.py measures in a process where each library may use this many threads."""
+def threads_environment(threads):
+    """In which each library uses at most this many threads."""
     count = str(threads)
     environment = {**os.environ, "BACKPLANE_NUM_THREADS": count, "OMP_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count,
                    "MKL_NUM_THREADS": count, "NPROC": count, "OPENBLAS_THREAD_TIMEOUT": "20"}
     if threads == 1:
         environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    command = [sys.executable, ROOT / "bench/cpu_times.py", "--threads", count, "--floor", floor_library(bench)]
-    return json.loads(run([*command, *(["--quick"] if quick else []), *words], env=environment))
+    return environment
+
+
+def cpu(bench, threads, words, quick):
+    """What cpu_times.py measures in a process where each library may use this many threads."""
+    command = [sys.executable, ROOT / "bench/cpu_times.py", "--threads", threads, "--floor", floor_library(bench)]
+    return json.loads(run([*command, *(["--quick"] if quick else []), *words], env=threads_environment(threads)))
+
+
+def loops_library(bench):
+    """compile_loops.cpp, compiled for this machine where its source changed."""
+    source, library = ROOT / "bench/compile_loops.cpp", bench.build / "bench/compile_loops.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        library.parent.mkdir(exist_ok=True)
+        run(["g++", "-O3", "-march=native", "-ffast-math", "-fopenmp", "-shared", "-fPIC", source, "-o", library])
+    return library
+
+
+def compiled(bench, threads, words, quick, without):
+    """What compile_times.py measures in a process where each library may use this many threads."""
+    command = [sys.executable, ROOT / "bench/compile_times.py", "--threads", threads, "--loops", loops_library(bench), *words]
+    options = [*(["--quick"] if quick else []), *(["--without", *without] if without else [])]
+    return json.loads(run([*command, *options], env=threads_environment(threads)))
+
+
+def graphs(bench, sizes):
+    """What bench_graph says of graphs of these many nodes."""
+    plugin = next((bench.build / "lib/backplane/plugins").glob("*cpu*.so"))
+    return json.loads(run([bench.build / "bench/bench_graph", plugin, *sizes], env=threads_environment(1)))
 
 
 def half(words):
     """What half_times.py measures, in a process of one thread."""
     return json.loads(run([sys.executable, ROOT / "bench/half_times.py", *words], env={**os.environ, "BACKPLANE_NUM_THREADS": "1"}))
+
+
+def vulkan(device):
+    return json.loads(run([sys.executable, ROOT / "bench/vulkan_times.py", device]))
 
 
 def stripped_megabytes(bench):

@@ -93,7 +93,7 @@ def transform_rows(python, cpp):
     return rows
 
 
-def compile_rows(seconds, library_mb):
+def source_rows(seconds, library_mb):
     return [
         Row("compile a plugin source in C++", seconds["cpp"], "s", 2),
         Row("compile a plugin source in C", seconds["c"], "s", 0.3),

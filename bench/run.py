@@ -2,12 +2,16 @@
 
 overhead      calls, ours beside NumPy's and PyTorch's in the same run, and the cost of importing
 transforms    vmap, grad and per-sample gradients beside PyTorch's and JAX's, and what recording costs
-compile       time to compile a plugin source, and the size of the library
+compile       compiled functions beside our eager mode, PyTorch's, torch.compile, jax.jit and loops written by hand, on 1 and 2 threads, and
+              what graphs of up to a million nodes cost; words choose cases, --quick leaves out the slow ones, --without names ways to leave out
+sources       time to compile a plugin source, and the size of the library
 cpu           kernels beside NumPy's, PyTorch's and JAX's on 1 and 2 threads; words after it choose cases (cpu softmax "64 Ki"),
               --quick takes fewer sizes and turns
 half          kernels in float16 and bfloat16 beside float32; words after it choose cases (half reductions sum)
+vulkan        the Vulkan backend beside a copy's bandwidth and the CPU backend; what is counted (submissions, objects) is asserted by
+              tests/backends/vulkan
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead, transforms, compile, cpu and half: into docs/reference/performance.md; instructions: into bench/instructions.json
+--write       overhead, transforms, compile, sources, cpu, half and vulkan: into docs/reference/performance.md; instructions: into bench/instructions.json
 """
 
 import argparse
@@ -17,15 +21,18 @@ import pathlib
 import platform
 import sys
 
+import compile_report
 import cpu_report
 import half_report
 import measure
 import report
+import vulkan_report
 
 KEPT = measure.ROOT / "bench/instructions.json"
 PAGE = measure.ROOT / "docs/reference/performance.md"
 PLOT = PAGE.with_name("performance-cpu.svg")
 TOLERANCE = 0.03
+GRAPH_SIZES = [10_000, 100_000, 1_000_000]
 
 
 def machine():
@@ -59,8 +66,23 @@ def transforms(bench):
     return report.transform_rows(measure.transform_calls(), measure.cpp_calls(bench)[0])
 
 
-def compiling(bench):
-    return report.compile_rows(measure.compiling(bench), measure.stripped_megabytes(bench))
+def sources(bench):
+    return report.source_rows(measure.compiling(bench), measure.stripped_megabytes(bench))
+
+
+COMPILED_TEXT = """Times in milliseconds, each the best of many turns; a first result includes tracing and compiling, in a process that has compiled
+something else before. The loops written by hand are in `bench/compile_loops.cpp`, the cases in `bench/compile_cases.py`."""
+
+
+def compiled(bench, options):
+    results = [measure.compiled(bench, threads, options.words, options.quick, options.without) for threads in options.threads]
+    (bench.build / "bench/compile.json").write_text(json.dumps(results))
+    graphs = None if options.words else measure.graphs(bench, GRAPH_SIZES[:2] if options.quick else GRAPH_SIZES)
+    cells, rows = compile_report.cells_of(results), compile_report.rows_of(results, graphs)
+    print(compile_report.text(cells) + "\n", flush=True)
+    if options.write:
+        write_page([("Compiled functions", f"{report.markdown_table(rows)}\n\n{COMPILED_TEXT}\n\n{compile_report.markdown(cells)}")])
+    return rows
 
 
 def instructions(bench, write):
@@ -105,25 +127,37 @@ def half(options):
     return rows
 
 
+def vulkan(write):
+    rows = vulkan_report.rows_of(measure.vulkan("vulkan"))
+    if write:
+        write_page([("Vulkan", report.markdown_table(rows))])
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "cpu", "half", "instructions"])
-    parser.add_argument("words", nargs="*", help="of cpu and half: measure the cases whose names hold all of these")
-    parser.add_argument("--quick", action="store_true", help="of cpu: fewer sizes and turns")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of cpu")
+    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "sources", "cpu", "half", "vulkan", "instructions"])
+    parser.add_argument("words", nargs="*", help="of compile, cpu and half: measure the cases whose names hold all of these")
+    parser.add_argument("--quick", action="store_true", help="of compile and cpu: fewer sizes and turns")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of compile and cpu")
+    parser.add_argument("--without", nargs="+", default=[], help="of compile: ways to leave out")
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_intermixed_args()
-    if options.write and (options.words or options.quick):
-        parser.error("--write takes all cases; leave out the words and --quick")
+    if options.write and (options.words or options.quick or options.without):
+        parser.error("--write takes all cases; leave out the words, --quick and --without")
     bench = measure.Bench(options.build)
 
     if options.name == "instructions":
         rows = instructions(bench, options.write)
     elif options.name == "compile":
-        rows = compiling(bench)
+        rows = compiled(bench, options)
+    elif options.name == "sources":
+        rows = sources(bench)
     elif options.name == "cpu":
         rows = cpu(bench, options)
+    elif options.name == "vulkan":
+        rows = vulkan(options.write)
     elif options.name == "half":
         rows = half(options)
     elif options.name == "transforms":
@@ -133,7 +167,7 @@ def main():
     else:
         rows = overhead(bench)
         if options.write:
-            sizes = compiling(bench)
+            sizes = sources(bench)
             write_page([("Overhead of a call", report.markdown_table(rows)),
                         ("Compiling, and size", report.markdown_table(sizes))])
             rows += sizes

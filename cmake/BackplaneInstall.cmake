@@ -47,7 +47,7 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/plugins ${PROJECT_BINARY_DIR}/${BACKPLANE
 
 install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake
-  INSTALL_DESTINATION ${BACKPLANE_PACKAGE_DIR} PATH_VARS BACKPLANE_SHARE_DIR)
+  INSTALL_DESTINATION ${BACKPLANE_PACKAGE_DIR} PATH_VARS BACKPLANE_SHARE_DIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(BackplaneConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/BackplanePlugin.cmake ${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake

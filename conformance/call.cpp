@@ -67,6 +67,20 @@ void collect(const Entry& entry, std::vector<bp_value>& slots, std::vector<Array
 
 }  // namespace
 
+void call_once(const Entry& entry, const Arguments& arguments) {
+  std::vector<bp_value> slots(entry.list_results.size());
+  if (const bp_status status =
+          call_packed(entry.op, arguments.values().data(), static_cast<int32_t>(arguments.values().size()),
+                      slots.data(), static_cast<int32_t>(slots.size())))
+    throw_last_error(status);
+  for (size_t r = 0; r < slots.size(); ++r) {
+    if (entry.list_results[r])
+      take_list(slots[r]);
+    else
+      Tensor::adopt(slots[r].u.t);
+  }
+}
+
 CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, const CallOptions& options) {
   CallResult made;
   try {

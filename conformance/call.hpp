@@ -89,4 +89,7 @@ class Arguments {
   std::deque<bp_generator_state> generators_;
 };
 
+// Calls the op and drops its results. Throws Error.
+void call_once(const Entry& entry, const Arguments& arguments);
+
 }  // namespace backplane::conformance

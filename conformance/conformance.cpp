@@ -12,7 +12,7 @@
 #include "backplane/checked.hpp"
 #include "backplane/device.hpp"
 #include "backplane/plugins.hpp"
-#include "subject.hpp"
+#include "trial.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -28,7 +28,8 @@ bool matches(const std::string& pattern, const std::string& name) {
 // What the plugin's own entries, if it has any, are sampled with.
 std::string samples_beside(const std::string& plugin) { return fs::path(plugin).replace_extension("samples.json"); }
 
-std::vector<Entry> entries_of(const Options& options) {
+// Of backplane's own ops, and of those that loaded plugins bring.
+std::vector<Entry> all_entries() {
   std::vector<Entry> all = read_samples(base_samples_path());
   std::vector<std::string> files;
   for (const PluginInfo& plugin : plugins()) {
@@ -39,14 +40,19 @@ std::vector<Entry> entries_of(const Options& options) {
     std::vector<Entry> more = read_samples(file);
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
+  return all;
+}
+
+std::vector<Entry> entries_of(const Options& options) {
+  std::vector<Entry> all = all_entries();
   std::erase_if(all, [&](const Entry& entry) { return !matches(options.op, entry.name); });
   BP_CHECK(!all.empty() || options.op == kDeviceLaws, VALUE, "conformance: no op matches \"", options.op,
            "\"; `backplane ops` lists them");
   return all;
 }
 
-Subject subject_of(const Options& options) {
-  Subject subject{parse_device(options.device), parse_device("cpu"), BP_MASK_ANY, ""};
+Subject subject_of(bp_device device) {
+  Subject subject{device, parse_device("cpu"), BP_MASK_ANY, ""};
   for (const DeviceInfo& info : devices()) {
     if (info.device.backend != subject.device.backend || info.device.ordinal != subject.device.ordinal) continue;
     subject.computes = BP_MASK_ANY & ~info.properties.lacks;
@@ -98,13 +104,31 @@ std::vector<std::string> mode_names() {
   return names;
 }
 
+std::vector<Placement> placement_of(OpHandle op, bp_device device) {
+  const std::vector<Entry> entries = all_entries();
+  const auto entry = std::find_if(entries.begin(), entries.end(), [&](const Entry& one) { return one.op == op; });
+  const auto called = [](const Sample& one) { return one.error.empty(); };
+  const bool found = entry != entries.end() && !entry->has("higher_order") &&
+                     std::any_of(entry->samples.begin(), entry->samples.end(), called);
+  BP_CHECK(found, VALUE, op_def(op).name, " has no sample that can be called from here");
+  const auto sample = std::find_if(entry->samples.begin(), entry->samples.end(), called);
+  const std::vector<bp_dtype> dtypes = representatives(dtypes_of(*entry, *sample));
+  const Inputs inputs = inputs_of(subject_of(device), *entry, static_cast<size_t>(sample - entry->samples.begin()),
+                                  dtypes.empty() ? bp_dtype{BP_DTYPE_NONE} : dtypes.front());
+  Arguments arguments(*entry, inputs, device, {});
+  PlacementScope scope;
+  call_once(*entry, arguments);
+  scope.end();
+  return scope.rows();
+}
+
 int run(const Options& options) {
   const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
   BP_CHECK(mode != std::end(kModes), VALUE, "conformance: there is no mode \"", options.mode, "\"");
   enable_checked_kernels();
   check_kernels(false);  // those of the calls that ask for it
   for (const std::string& plugin : options.plugins) load_plugin(plugin);
-  const Subject subject = subject_of(options);
+  const Subject subject = subject_of(parse_device(options.device));
   warn_of_rows_for_nobody();
   const std::vector<Entry> entries = entries_of(options);
   const bool terminal = isatty(STDERR_FILENO) != 0;

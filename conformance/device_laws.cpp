@@ -3,120 +3,15 @@
 // What a backend does not offer has no law: a synchronous one has no streams.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <functional>
 #include <thread>
 
-#include "backplane/checked.hpp"
 #include "backplane/device.hpp"
 #include "subject.hpp"
+#include "table.hpp"
 
 namespace backplane::conformance {
 namespace {
-
-using Bytes = std::vector<unsigned char>;
-
-Bytes pattern(size_t size, unsigned seed) {
-  Bytes made(size);
-  for (size_t i = 0; i < size; ++i) made[i] = static_cast<unsigned char>(i * 31 + seed * 17 + (i >> 8));
-  return made;
-}
-
-// Throws with the step's name what a call of the table returns.
-class Table {
- public:
-  explicit Table(bp_device device) : def_(backend_table(device)), ordinal_(device.ordinal) {}
-
-  bool synchronous() const { return (def_.flags & BP_BACKEND_SYNCHRONOUS) != 0; }
-  const bp_backend_def& def() const { return def_; }
-  int32_t ordinal() const { return ordinal_; }
-
-  template <class Slot, class... Args>
-  bp_status status(Slot bp_backend_def::*slot, Args... args) const {
-    return (def_.*slot)(def_.context, ordinal_, args...);
-  }
-  template <class Slot, class... Args>
-  void call(const char* step, Slot bp_backend_def::*slot, Args... args) const {
-    if (const bp_status found = status(slot, args...))
-      detail::fail(found, step, " failed with status ", found, ": \"", last_error(), "\"");
-  }
-
- private:
-  const bp_backend_def& def_;
-  int32_t ordinal_;
-};
-
-class Stream {
- public:
-  explicit Stream(const Table& table) : table_(table) {
-    if (!table.synchronous()) table.call("stream_create", &bp_backend_def::stream_create, &handle_);
-  }
-  ~Stream() {
-    if (!handle_) return;
-    table_.status(&bp_backend_def::wait, handle_, ticket_);
-    table_.def().stream_destroy(table_.def().context, table_.ordinal(), handle_);
-  }
-  Stream(const Stream&) = delete;
-
-  bp_stream* handle() const { return handle_; }
-  uint64_t next() { return handle_ ? ++ticket_ : 0; }
-  uint64_t flush() {
-    if (handle_) table_.call("flush", &bp_backend_def::flush, handle_, ticket_);
-    return ticket_;
-  }
-  void wait() {
-    flush();
-    if (handle_) table_.call("wait", &bp_backend_def::wait, handle_, ticket_);
-  }
-  uint64_t completed() const {
-    uint64_t ticket = 0;
-    table_.call("completed", &bp_backend_def::completed, handle_, &ticket);
-    return ticket;
-  }
-
- private:
-  const Table& table_;
-  bp_stream* handle_ = nullptr;
-  uint64_t ticket_ = 0;
-};
-
-class Block {
- public:
-  Block(const Table& table, uint64_t size) : table_(table), size_(size) {
-    table.call("allocate", &bp_backend_def::allocate, size, &data_);
-    BP_CHECK(data_, DEVICE, "allocate of ", size, " bytes gave BP_OK and NULL; expected memory, or BP_ERROR_MEMORY");
-  }
-  ~Block() {
-    if (data_) table_.status(&bp_backend_def::deallocate, data_, size_);
-  }
-  Block(const Block&) = delete;
-
-  void* data() const { return data_; }
-  void put(Stream& on, const Bytes& bytes, uint64_t offset = 0) {
-    table_.call("copy_from_host", &bp_backend_def::copy_from_host, on.handle(), on.next(), data_, offset,
-                static_cast<const void*>(bytes.data()), uint64_t{bytes.size()});
-  }
-  Bytes get(Stream& on, uint64_t offset, uint64_t size) const {
-    Bytes bytes(size);
-    table_.call("copy_to_host", &bp_backend_def::copy_to_host, on.handle(), static_cast<void*>(bytes.data()), data_,
-                offset, size);
-    return bytes;
-  }
-  void copy_from(Stream& on, const Block& from, uint64_t to_offset, uint64_t from_offset, uint64_t size) {
-    table_.call("copy", &bp_backend_def::copy, on.handle(), on.next(), data_, to_offset, from.data_, from_offset, size);
-  }
-
- private:
-  const Table& table_;
-  uint64_t size_;
-  void* data_ = nullptr;
-};
-
-void expect(const Bytes& found, const Bytes& expected, const char* what) {
-  const auto [a, b] = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
-  if (a != found.end())
-    detail::fail(BP_ERROR_DATA, what, ": byte ", a - found.begin(), " is ", int{*a}, ", expected ", int{*b});
-}
 
 void blocks_are_apart(const Table& table) {
   Stream stream(table);
@@ -125,7 +20,7 @@ void blocks_are_apart(const Table& table) {
   for (const uint64_t size : sizes) blocks.push_back(std::make_unique<Block>(table, size));
   for (unsigned i = 0; i < blocks.size(); ++i) blocks[i]->put(stream, pattern(sizes[i], i));
   for (unsigned i = 0; i < blocks.size(); ++i)
-    expect(blocks[i]->get(stream, 0, sizes[i]), pattern(sizes[i], i), "a block beside others");
+    expect_bytes(blocks[i]->get(stream, 0, sizes[i]), pattern(sizes[i], i), "a block beside others");
 }
 
 void copies_keep_offsets(const Table& table) {
@@ -139,13 +34,13 @@ void copies_keep_offsets(const Table& table) {
   y.put(stream, pattern(kUnit, 9), 3 * kUnit);
   const Bytes part = pattern(kUnit, 9);
   std::copy(part.begin(), part.end(), expected.begin() + 3 * kUnit);
-  expect(y.get(stream, 0, kSize), expected, "copy_from_host to an offset");
-  expect(x.get(stream, 2 * kUnit, kUnit), {bytes.begin() + 2 * kUnit, bytes.begin() + 3 * kUnit},
-         "copy_to_host from an offset");
+  expect_bytes(y.get(stream, 0, kSize), expected, "copy_from_host to an offset");
+  expect_bytes(x.get(stream, 2 * kUnit, kUnit), {bytes.begin() + 2 * kUnit, bytes.begin() + 3 * kUnit},
+               "copy_to_host from an offset");
   if (!table.def().copy) return;
   y.copy_from(stream, x, kUnit, 4 * kUnit, kUnit);
   std::copy_n(bytes.begin() + 4 * kUnit, kUnit, expected.begin() + kUnit);
-  expect(y.get(stream, 0, kSize), expected, "copy from an offset to another");
+  expect_bytes(y.get(stream, 0, kSize), expected, "copy from an offset to another");
 }
 
 void sources_are_read_at_once(const Table& table) {
@@ -156,11 +51,10 @@ void sources_are_read_at_once(const Table& table) {
   const Bytes expected = source;
   x.put(stream, source);
   std::fill(source.begin(), source.end(), static_cast<unsigned char>(0xee));
-  expect(x.get(stream, 0, kSize), expected, "copy_from_host whose source changed after it returned");
+  expect_bytes(x.get(stream, 0, kSize), expected, "copy_from_host whose source changed after it returned");
 }
 
 void tickets_complete(const Table& table) {
-  if (table.synchronous()) return;
   Stream stream(table);
   Block x(table, 1 << 16), y(table, 1 << 16);
   uint64_t last = 0;
@@ -182,7 +76,6 @@ void tickets_complete(const Table& table) {
 
 // Much work on one stream, the end of which another one reads: too early without the wait.
 void streams_wait(const Table& table) {
-  if (table.synchronous()) return;
   constexpr uint64_t kSize = 8 << 20;
   Stream first(table), second(table);
   Block x(table, kSize), y(table, kSize), z(table, kSize);
@@ -196,9 +89,9 @@ void streams_wait(const Table& table) {
     for (int i = 0; i < 8; ++i) y.copy_from(first, z, 0, 0, kSize);
     y.copy_from(first, x, 0, 0, kSize);
     const uint64_t ticket = first.flush();
-    table.call("stream_wait", &bp_backend_def::stream_wait, second.handle(), first.handle(), ticket);
+    second.wait_for(first, ticket);
     z.copy_from(second, y, 0, 0, kSize);
-    expect(z.get(second, 0, kSize), bytes, "what a stream read that had waited for another (stream_wait)");
+    expect_bytes(z.get(second, 0, kSize), bytes, "what a stream read that had waited for another (stream_wait)");
     first.wait();
     second.wait();
   }
@@ -226,21 +119,13 @@ bool is_there(const Table& table, uint64_t size) {
 }
 
 void freed_memory_comes_back(const Table& table, uint64_t total) {
-  const bp_backend_def& def = table.def();
-  const auto in_use = [&] {
-    bp_memory_stats stats{};
-    stats.header = BP_HEADER(bp_memory_stats);
-    table.call("memory_stats", &bp_backend_def::memory_stats, &stats);
-    return stats.in_use;
-  };
-  const bool counts = BP_HAS(&def, bp_backend_def, memory_stats) && def.memory_stats;
-  const uint64_t before = counts ? in_use() : 0;
+  const uint64_t before = table.counts_memory() ? table.memory_in_use() : 0;
   // More than there is, in parts: what does not come back is missed. A limit of the process may allow smaller ones
   // only.
   uint64_t part = std::max<uint64_t>(total / 8, 4096);
   while (part > kSmallPart && !is_there(table, part)) part /= 2;
   for (uint64_t taken = 0; taken <= total + total / 2; taken += part) Block block(table, part);
-  if (const uint64_t after = counts ? in_use() : 0; after != before)
+  if (const uint64_t after = table.counts_memory() ? table.memory_in_use() : 0; after != before)
     detail::fail(BP_ERROR_DATA, "memory_stats: ", after, " bytes are in use after all was freed, ", before, " before");
 }
 
@@ -260,21 +145,27 @@ void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes) {
   const auto info = std::find_if(all.begin(), all.end(), [&](const DeviceInfo& one) {
     return one.device.backend == subject.device.backend && one.device.ordinal == subject.device.ordinal;
   });
-  const std::pair<const char*, std::function<void()>> laws[] = {
-      {"properties", [&] { properties_are_sound(*info); }},
-      {"blocks", [&] { blocks_are_apart(table); }},
-      {"offsets", [&] { copies_keep_offsets(table); }},
-      {"copy_from_host", [&] { sources_are_read_at_once(table); }},
-      {"tickets", [&] { tickets_complete(table); }},
-      {"stream_wait", [&] { streams_wait(table); }},
-      {"out of memory", [&] { too_much_memory_is_refused(table); }},
-      {"deallocate", [&] { freed_memory_comes_back(table, info->properties.total_memory); }}};
-  for (const auto& [name, law] : laws) {
+  Laws laws{{kDeviceLaws, "properties", [&] { properties_are_sound(*info); }},
+            {kDeviceLaws, "blocks", [&] { blocks_are_apart(table); }},
+            {kDeviceLaws, "offsets", [&] { copies_keep_offsets(table); }},
+            {kDeviceLaws, "copy_from_host", [&] { sources_are_read_at_once(table); }},
+            {kDeviceLaws, "out of memory", [&] { too_much_memory_is_refused(table); }},
+            {kDeviceLaws, "deallocate", [&] { freed_memory_comes_back(table, info->properties.total_memory); }}};
+  if (!table.synchronous()) {
+    laws.push_back({kDeviceLaws, "tickets", [&] { tickets_complete(table); }});
+    laws.push_back({kDeviceLaws, "stream_wait", [&] { streams_wait(table); }});
+  }
+  add_stream_laws(table, laws);
+  add_memory_laws(table, laws);
+  add_compiler_laws(table, subject.computes, laws);
+  add_recording_laws(table, laws);
+  for (const auto& [row, check, holds] : laws) {
     Outcome outcome;
-    outcome.op = kDeviceLaws;
-    outcome.check = name;
+    outcome.op = row;
+    outcome.check = check;
+    if (!holds) outcome.verdict = Verdict::kNotOffered;
     try {
-      law();
+      if (holds) holds();
     } catch (const Error& error) {
       outcome.verdict = Verdict::kFail;
       outcome.text = error.what();

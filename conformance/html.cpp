@@ -17,13 +17,13 @@ table {{ border-collapse: collapse; font-size: 13px }}
 th {{ position: sticky; top: 0; background: #fff; text-align: left }}
 td, th {{ padding: 2px 6px; border-bottom: 1px solid #ddd }}
 td.native {{ background: #c9ecd0 }} td.decomposed, td.view {{ background: #e4f4d8 }} td.host {{ background: #fbeec2 }}
-td.unsupported {{ background: #eee; color: #777 }} td.fail {{ background: #f6b9b9 }}
+td.unsupported, td.not {{ background: #eee; color: #777 }} td.fail {{ background: #f6b9b9 }}
 p.pass {{ color: #17692b }} p.fail {{ color: #a01818 }}
 </style></head><body>
 <h1>{0}</h1>
 <p class="{1}"><b>{1}</b>: {2} passed, {3} failed, {4} unsupported, in {5:.1f} s. Mode {6}, contract {7}.{8}.</p>
 <p>native: a kernel of the device; decomposed: kernels of the device for its parts; view: no kernel needed; host: on the
-processor, by copies. Point at a cell for its reason.</p>
+processor, by copies; not offered: what a device need not have. Point at a cell for its reason.</p>
 <table>
 )";
 
@@ -58,6 +58,7 @@ std::map<std::string, Cells> cells_of(const std::vector<Outcome>& outcomes) {
     if (cell.word == "fail" || (!failed && !cell.word.empty())) continue;
     const Route route = outcome.verdict == Verdict::kUnsupported ? Route::kNone : outcome.route;
     cell.word = failed                                                       ? "fail"
+                : outcome.verdict == Verdict::kNotOffered                    ? "not offered"
                 : route == Route::kNone && outcome.verdict == Verdict::kPass ? "pass"
                                                                              : kRouteNames[static_cast<size_t>(route)];
     cell.why = outcome.text.empty() ? "" : outcome.check + ": " + outcome.text;
@@ -69,7 +70,7 @@ std::map<std::string, Cells> cells_of(const std::vector<Outcome>& outcomes) {
 
 void write_html(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
                 double seconds) {
-  size_t counts[3] = {};
+  size_t counts[4] = {};
   for (const Outcome& outcome : outcomes) ++counts[static_cast<size_t>(outcome.verdict)];
   std::ofstream file(options.html);
   file << fmt::format(kHead, escaped(device), counts[1] == 0 && counts[0] > 0 ? "pass" : "fail", counts[0], counts[1],

@@ -56,19 +56,7 @@ double seconds_of(const Entry& entry, const Inputs& inputs, bp_device device) {
   Arguments arguments(entry, inputs, device, {.as_sampled = false});
   const auto repeat = [&](int calls) {
     const auto start = Clock::now();
-    for (int i = 0; i < calls; ++i) {
-      std::vector<bp_value> slots(entry.list_results.size());
-      if (const bp_status status =
-              call_packed(entry.op, arguments.values().data(), static_cast<int32_t>(arguments.values().size()),
-                          slots.data(), static_cast<int32_t>(slots.size())))
-        throw_last_error(status);
-      for (size_t r = 0; r < slots.size(); ++r) {
-        if (entry.list_results[r])
-          take_list(slots[r]);
-        else
-          Tensor::adopt(slots[r].u.t);
-      }
-    }
+    for (int i = 0; i < calls; ++i) call_once(entry, arguments);
     synchronize(device);
     return std::chrono::duration<double>(Clock::now() - start).count() / calls;
   };

@@ -10,7 +10,8 @@
 
 namespace backplane::conformance {
 
-enum class Verdict : uint8_t { kPass, kFail, kUnsupported };
+// kNotOffered: of what a device need not have, and says nothing of.
+enum class Verdict : uint8_t { kPass, kFail, kUnsupported, kNotOffered };
 
 // How the device runs an op: its own kernel, kernels of the parts, the host, a view's metadata, or not at all.
 enum class Route : uint8_t { kNative, kDecomposed, kHost, kView, kNone };
@@ -48,14 +49,14 @@ void write_html(const Options& options, const std::string& device, const std::ve
 
 // Counts and the failure to show, per op.
 struct Row {
-  size_t passed = 0, failed = 0, unsupported = 0;
+  size_t passed = 0, failed = 0, unsupported = 0, not_offered = 0;
   std::map<bp_dtype, Route> routes;
   const Outcome* worst = nullptr;    // the failure with the fewest elements
   const Outcome* refusal = nullptr;  // the first reason of the plugin
   double seconds = 0, ratio = 0;
 };
 std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes);
-// "native float32 float64; unsupported complex64"
+// "native float32 float64; unsupported complex64"; "not offered"
 std::string routes_text(const Row& row);
 
 }  // namespace backplane::conformance

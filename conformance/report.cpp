@@ -10,7 +10,7 @@
 namespace backplane::conformance {
 namespace {
 
-constexpr const char* kVerdicts[] = {"pass", "fail", "unsupported"};
+constexpr const char* kVerdicts[] = {"pass", "fail", "unsupported", "not offered"};
 
 std::string dtype_text(bp_dtype dtype) { return dtype == BP_DTYPE_NONE ? "-" : dtype_name(dtype); }
 
@@ -25,6 +25,7 @@ std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) {
     Row& row = rows[outcome.op];
     if (outcome.verdict == Verdict::kPass) ++row.passed;
+    if (outcome.verdict == Verdict::kNotOffered) ++row.not_offered;
     if (outcome.verdict == Verdict::kUnsupported && ++row.unsupported && !row.refusal) row.refusal = &outcome;
     if (outcome.verdict == Verdict::kFail && ++row.failed)
       if (!row.worst || outcome.elements < row.worst->elements) row.worst = &outcome;
@@ -38,6 +39,7 @@ std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
 }
 
 std::string routes_text(const Row& row) {
+  if (row.not_offered > 0) return row.passed + row.failed > 0 ? "offered in part" : "not offered";
   std::map<Route, std::string> dtypes;
   for (const auto& [dtype, route] : row.routes)
     dtypes[route] += dtype == BP_DTYPE_NONE ? "" : std::string(" ") + dtype_name(dtype);
@@ -49,12 +51,13 @@ std::string routes_text(const Row& row) {
 }
 
 int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds) {
-  size_t passed = 0, failed = 0, unsupported = 0, width = 4;
+  size_t passed = 0, failed = 0, unsupported = 0, ops = 0, width = 4;
   const std::map<std::string, Row> rows = rows_of(outcomes);
   for (const auto& [op, row] : rows) width = std::max(width, op.size());
   fmt::print("{:<{}}  {:>6} {:>6}  runs\n", "op", width, "pass", "fail");
   for (const auto& [op, row] : rows) {
     passed += row.passed, failed += row.failed, unsupported += row.unsupported;
+    ops += row.passed + row.failed + row.unsupported > 0;
     fmt::print("{:<{}}  {:>6} {:>6}  {}", op, width, row.passed, row.failed, routes_text(row));
     if (row.ratio > 0) fmt::print("  {:.1f} us, {:.2f} of the CPU's time", row.seconds * 1e6, row.ratio);
     fmt::print("\n");
@@ -63,7 +66,7 @@ int report(const Options& options, const std::string& device, const std::vector<
   }
   const bool good = failed == 0 && passed > 0;
   fmt::print("\nconformance {} of {}: {} in {:.1f} s: {} cases of {} ops, {} passed, {} failed, {} unsupported\n",
-             options.mode, device, good ? "PASS" : "FAIL", seconds, outcomes.size(), rows.size(), passed, failed,
+             options.mode, device, good ? "PASS" : "FAIL", seconds, passed + failed + unsupported, ops, passed, failed,
              unsupported);
   return good ? 0 : 1;
 }

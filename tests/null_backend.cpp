@@ -157,8 +157,8 @@ bp_device null_backend() {
   return device;
 }
 
-Tensor tensor(std::initializer_list<double> values, std::initializer_list<int64_t> shape) {
-  return from_host(values.begin(), Shape(shape.begin(), shape.size()), {}, BP_FLOAT64, null_backend());
+Tensor tensor(const std::vector<double>& values, std::initializer_list<int64_t> shape) {
+  return from_host(values.data(), Shape(shape.begin(), shape.size()), {}, BP_FLOAT64, null_backend());
 }
 
 std::vector<double> values(const Tensor& t) {

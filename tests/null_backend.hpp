@@ -3,6 +3,8 @@
 // `null_backend()` registers it once per process, as a plugin would through the host table, and returns its device.
 #pragma once
 
+#include <vector>
+
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 
@@ -10,7 +12,7 @@ namespace backplane::testing {
 
 bp_device null_backend();
 
-Tensor tensor(std::initializer_list<double> values, std::initializer_list<int64_t> shape);
+Tensor tensor(const std::vector<double>& values, std::initializer_list<int64_t> shape);
 inline Tensor scalar(double x) { return tensor({x}, {}); }
 std::vector<double> values(const Tensor& t);
 double item(const Tensor& t);

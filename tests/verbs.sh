@@ -73,6 +73,7 @@ sdk_tests() {
   [ "$preset" = release ] || return 0
   python_environment+=("$@")
   has ccache && python_environment+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  python_environment+=("BACKPLANE_EMULATED_DRIVER=$root/build/$preset/emulated_driver")
   pytest_in sdk tests/sdk -s
 }
 

@@ -8,6 +8,7 @@
 
 #include "check/program.hpp"
 #include "check/registry.hpp"
+#include "check/rewrites.hpp"
 #include "check/scalar.hpp"
 
 namespace backplane::codegen {
@@ -42,6 +43,7 @@ struct CompiledRegistry {
   std::vector<std::unique_ptr<RegistryFile>> files;
   std::unique_ptr<Registry> names;
   std::vector<CompiledOp> ops;                           // of the files that are emitted, in their order
+  std::vector<CompiledRewrite> rewrites;                 // likewise
   std::vector<std::unique_ptr<ScalarFunction>> scalars;  // those that one calls before it, imported ones too
 };
 

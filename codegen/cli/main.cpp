@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   app.add_option("--symbol", options.symbol, "Prefix of emitted C symbols and files; the namespace by default")
       ->type_name("NAME");
   app.add_option("--emit", options.emit,
-                 "Which outputs: records, formulas, cpp, pyi, docs, samples, kernels, scalar; all by default")
+                 "Which outputs: records, formulas, cpp, pyi, docs, samples, kernels, scalar, rewrites; all by default")
       ->delimiter(',')
       ->type_name("LIST");
   app.add_option("--dialect", options.dialects, "Of the scalar functions: c++, cuda, glsl, opencl; all by default")

@@ -23,7 +23,7 @@ struct Emitter {
 };
 constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}, {"samples", emit_samples},
                                  {"cpp", emit_cpp},         {"kernels", emit_kernels},   {"pyi", emit_pyi},
-                                 {"docs", emit_docs},       {"scalar", emit_scalar}};
+                                 {"docs", emit_docs},       {"scalar", emit_scalar},     {"rewrites", emit_rewrites}};
 
 // Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml.
 std::string installed_registry() {

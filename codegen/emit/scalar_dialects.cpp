@@ -18,16 +18,11 @@ struct Spelling {
   std::string_view op, c, glsl;
 };
 constexpr Spelling kSpellings[] = {
-    {"sqrt", "sqrt", "sqrt"},    {"exp", "exp", ""},
-    {"expm1", "expm1", ""},      {"log", "log", ""},
-    {"log1p", "log1p", ""},      {"sin", "sin", ""},
-    {"cos", "cos", ""},          {"atan", "atan", ""},
-    {"tanh", "tanh", ""},        {"erf", "erf", ""},
-    {"floor", "floor", "floor"}, {"ceil", "ceil", "ceil"},
-    {"trunc", "trunc", "trunc"}, {"round", "rint", "roundEven"},
-    {"abs", "fabs", "abs"},      {"pow", "pow", ""},
-    {"atan2", "atan2", ""},      {"fmod", "fmod", ""},
-    {"hypot", "hypot", ""},      {"copysign", "copysign", ""},
+    {"sqrt", "sqrt", "sqrt"},    {"exp", "exp", ""},    {"expm1", "expm1", ""},      {"log", "log", ""},
+    {"log1p", "log1p", ""},      {"sin", "sin", ""},    {"cos", "cos", ""},          {"atan", "atan", ""},
+    {"tanh", "tanh", ""},        {"erf", "erf", ""},    {"floor", "floor", "floor"}, {"ceil", "ceil", "ceil"},
+    {"trunc", "trunc", "trunc"}, {"round", "rint", ""}, {"abs", "fabs", "abs"},      {"pow", "pow", ""},
+    {"atan2", "atan2", ""},      {"fmod", "fmod", ""},  {"hypot", "hypot", ""},      {"copysign", "copysign", ""},
 };
 
 }  // namespace

@@ -12,6 +12,20 @@ namespace backplane::codegen {
 namespace {
 
 // $F: float or double, $N its name, $s the end of its literals.
+constexpr std::string_view kGlslRoundFloat = R"(
+$F bp_math_round_$N($F x) { return roundEven(x); }
+)";
+// Not by roundEven, which Mesa's llvmpipe computes wrongly for doubles on processors without AVX-512: 1 of 1.5.
+constexpr std::string_view kGlslRoundDouble = R"(
+$F bp_math_round_$N($F x) {
+  $F below = floor(x);
+  if (below == x) return x;
+  $F rest = x - below, above = below + 1.0$s;
+  $F nearest = rest > 0.5$s || (rest == 0.5$s && floor(0.5$s * below) * 2.0$s != below) ? above : below;
+  return x < 0.0$s ? -abs(nearest) : nearest;
+}
+)";
+
 constexpr std::string_view kGlslExponentials = R"(
 $F bp_math_scale_$N($F x, int n) {
   int half_way = n / 2;
@@ -27,7 +41,7 @@ $F bp_math_copysign_$N($F x, $F y) {
 $F bp_math_exp_$N($F x) {
   if (!(x <= $EXP_MOST)) return x != x ? x : bp_inf_$N();
   if (x < $EXP_LEAST) return 0.0$s;
-  precise $F n = roundEven(x * $LOG2_E);
+  precise $F n = bp_math_round_$N(x * $LOG2_E);
   precise $F r = (x - n * $LN2_HIGH) - n * $LN2_LOW;
   precise $F power = $EXP_SERIES;
   return bp_math_scale_$N(power, int(n));
@@ -120,7 +134,7 @@ int bp_math_quadrant_$N($F x, out $F rest) {
     rest = bp_nan_$N();
     return 0;
   }
-  precise $F n = roundEven(x * 0.636619772367581343$s);
+  precise $F n = bp_math_round_$N(x * 0.636619772367581343$s);
   precise $F r = ((x - n * $PIO2_1) - n * $PIO2_2) - n * $PIO2_3;
   rest = r;
   return int(n - 4.0$s * floor(n * 0.25$s));
@@ -251,7 +265,8 @@ std::string glsl_math(const Dialect& glsl, bp_dtype dtype) {
       {"ERF_TERMS", single ? "28" : "44"},
       {"ERFC_TERMS", single ? "20" : "60"},
   };
-  return filled(kGlslExponentials, words) + filled(kGlslOthers, words);
+  return filled(single ? kGlslRoundFloat : kGlslRoundDouble, words) + filled(kGlslExponentials, words) +
+         filled(kGlslOthers, words);
 }
 
 }  // namespace backplane::codegen

@@ -152,6 +152,15 @@ struct Sample {
   std::string error;                                     // "" : the call must succeed
 };
 
+// A rule of graphs: where `from` stands, `to` may stand, if all of `when` hold.
+struct Rewrite {
+  Location where;
+  Text from, to;
+  std::vector<Text> when;
+  ExprPtr from_expr, to_expr;  // nullptr: damaged
+  std::vector<ExprPtr> when_exprs;
+};
+
 using WordMap = std::vector<std::pair<Text, Text>>;
 
 struct Entry {
@@ -216,6 +225,7 @@ struct RegistryFile {
   bool imported = false;  // may be called, is not emitted
   SharedNames shared;
   std::deque<Entry> entries;
+  std::deque<Rewrite> rewrites;
 };
 
 }  // namespace backplane::codegen

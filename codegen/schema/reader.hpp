@@ -39,6 +39,7 @@ void read_definitions(ValueReader& reader, const YamlNode& node, SharedNames& sh
 void read_dtypes(ValueReader& reader, const YamlNode* node, Entry& entry);              // read_dtypes.cpp
 void read_rules(ValueReader& reader, const YamlNode& node, Entry& entry);               // read_rules.cpp
 void read_scalar(ValueReader& reader, const YamlNode& node, Entry& entry);              // read_scalar.cpp
+void read_rewrites(ValueReader& reader, const YamlNode& node, RegistryFile& file);      // read_rewrites.cpp
 void read_samples(ValueReader& reader, const YamlNode* node, Entry& entry);             // read_samples.cpp
 
 }  // namespace backplane::codegen

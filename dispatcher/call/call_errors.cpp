@@ -65,18 +65,16 @@ void throw_status(bp_status status, const OpEntry& op, const char* who) {
 
 // At the outermost edge the failure in flight ends. An op on its way may be what failed: the one that was called is
 // named too.
-bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept {
+bp_status fail_call(const CallGuard& guard, const OpEntry* op, const bp_value* args, int32_t n_args) noexcept {
   const bp_status status = status_of_exception();
-  if (thread_state.inside()) return status;
-  CallGuard guard;  // it reads the entry
+  if (!guard.outermost()) return status;
   ThreadCold& block = cold();
   block.error_is_new = false;
-  const OpEntry* entry = op_entry(op);
-  if (!entry || status == BP_ERROR_PYTHON) return status;
-  if (std::string said = in_terms_of_call(block.error, *entry, args, n_args); !said.empty())
+  if (!op || status == BP_ERROR_PYTHON) return status;
+  if (std::string said = in_terms_of_call(block.error, *op, args, n_args); !said.empty())
     block.error = std::move(said);
-  else if (!names_op(block.error, *entry))
-    block.error.insert(0, found_arguments(*entry->record, args, n_args) + ": ");
+  else if (!names_op(block.error, *op))
+    block.error.insert(0, found_arguments(*op->record, args, n_args) + ": ");
   return status;
 }
 

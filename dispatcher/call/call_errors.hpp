@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "memory/epoch.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {
@@ -14,7 +15,9 @@ bool names_op(std::string_view message, const OpEntry& op);
 std::string in_terms_of_call(std::string_view message, const OpEntry& op, const bp_value* args, int32_t n_args);
 // Turns a failing status of a plugin's function into an Error with the thread's message.
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
-// Of the exception in flight, at an edge: its status, with the op that was called named in the thread's message.
-[[gnu::cold]] bp_status fail_call(uint32_t op, const bp_value* args, int32_t n_args) noexcept;
+// Of the exception in flight, at an edge: its status, with the op that was called, where it is known, named in the
+// thread's message. `guard` is the edge's.
+[[gnu::cold]] bp_status fail_call(const CallGuard& guard, const OpEntry* op, const bp_value* args,
+                                  int32_t n_args) noexcept;
 
 }  // namespace backplane::core

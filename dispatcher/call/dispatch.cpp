@@ -28,6 +28,10 @@ namespace {
   detail::fail(BP_ERROR_TYPE, op.record->name, ": has ", op.n_results, " results, found ", found, " out slots");
 }
 
+void check_slots(const OpEntry& op, const bp_value* outs, int32_t n_outs) {
+  BP_CHECK(outs || n_outs == 0, TYPE, op.record->name, ": the address of its out slots is null");
+}
+
 bool leaves_out(const Call& call) {
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_NOT_WANTED) return true;
@@ -144,6 +148,13 @@ void dispatch(const Call& call) {
   dispatch_slow(call);
 }
 
+void call_declined(const OpEntry& op, const bp_value* args, bp_value* outs) {
+  if (op.withdrawn.load(std::memory_order_acquire)) [[unlikely]]
+    fail_entry(op.handle);
+  check_slots(op, outs, op.n_results);
+  dispatch_slow({op, args, op.n_args, outs, op.n_results, ~uint64_t{0}});
+}
+
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs, uint64_t mask) {
   if (n_outs != op.n_results) [[unlikely]]
     fail_result_count(op, n_outs);
@@ -212,9 +223,28 @@ void call_key(const Call& call, const KeySlot* slot) {
 }
 
 // The edge of ops without a fast path.
-bp_status call_packed_whole(uint32_t op, const bp_value* args, bp_value* outs) noexcept {
-  const OpEdge& edge = op_edges[op];
-  return call_packed_slow(op, args, edge.n_args, outs, edge.n_results);
+bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t after) noexcept {
+  CallGuard guard(after);
+  try {
+    call_declined(op, args, outs);
+    return BP_OK;
+  } catch (...) {
+    return fail_call(guard, &op, args, op.n_args);
+  }
+}
+
+// Of any numbers of arguments and slots, and of any handle.
+[[gnu::noinline]] bp_status call_packed_slow(uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
+                                             int32_t n_outs) noexcept {
+  CallGuard guard;
+  try {
+    const OpEntry& entry = checked_entry(op);
+    check_slots(entry, outs, n_outs);
+    call(entry, args, n_args, outs, n_outs);
+    return BP_OK;
+  } catch (...) {
+    return fail_call(guard, op_entry(op), args, n_args);
+  }
 }
 
 [[gnu::constructor]] void register_handlers() {
@@ -222,7 +252,7 @@ bp_status call_packed_whole(uint32_t op, const bp_value* args, bp_value* outs) n
   handlers.decomposition = [](const Call& call, const KeySlot*) { call_decomposition(call); };
   handlers.view = [](const Call& call, const KeySlot*) { call_view(call); };
   handlers.key = call_key;
-  packed_calls[static_cast<size_t>(FastPath::kNone)] = call_packed_whole;
+  handlers.edges[static_cast<size_t>(FastPath::kNone)].packed = call_packed_whole;
   register_edges<FastPath::kLikeOperands>();
   register_edges<FastPath::kInferred>();
   register_edges<FastPath::kFromKernel>();
@@ -235,32 +265,21 @@ namespace backplane {
 
 using namespace core;
 
-bp_status core::call_packed_slow(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs,
-                                 int32_t n_outs) noexcept {
-  try {
-    CallGuard guard;
-    const OpEntry& entry = checked_entry(op);
-    BP_CHECK(outs || n_outs == 0, TYPE, entry.record->name, ": the address of its out slots is null");
-    core::call(entry, args, n_args, outs, n_outs);
-    return BP_OK;
-  } catch (...) {
-    return fail_call(op, args, n_args);
-  }
-}
-
 bp_status call_packed(OpHandle op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept {
-  if (op < kMaxOps) [[likely]] {
-    const OpEdge& edge = op_edges[op];
-    const PackedCall packed = edge.packed.load(std::memory_order_acquire);
-    if (packed && n_args == edge.n_args && n_outs == edge.n_results) [[likely]]
-      return packed(op, args, outs);
+  // It enters first: an entry that is replaced meanwhile is freed once no call can hold it.
+  uint64_t after;
+  if (op < kMaxOps && CallGuard::enter(after)) [[likely]] {
+    const OpEntry* entry = op_slots[op].load(std::memory_order_acquire);
+    if (entry && n_args == entry->n_args && n_outs == entry->n_results) [[likely]]
+      return entry->edges.packed(*entry, args, outs, after);
+    CallGuard leaves(after);
   }
   return call_packed_slow(op, args, n_args, outs, n_outs);
 }
 
 bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
+  CallGuard guard;
   try {
-    CallGuard guard;
     OpEntry& entry = checked_entry(op);
     BP_CHECK(entry.flags & BP_OP_INPLACE, NOT_IMPLEMENTED, entry.record->name, ": has no in-place variant");
     BP_CHECK(n_args > 0 && args && args[0].tag == BP_TAG_TENSOR && args[0].u.t, TYPE, entry.record->name,
@@ -270,7 +289,7 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
     core::call(entry, args, n_args, &out, 1);
     return BP_OK;
   } catch (...) {
-    return fail_call(op, args, n_args);
+    return fail_call(guard, op_entry(op), args, n_args);
   }
 }
 

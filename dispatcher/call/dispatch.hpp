@@ -29,8 +29,8 @@ extern constinit Moved moved;
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = ~uint64_t{0});
-// call_packed of a call that no fast path serves.
-bp_status call_packed_slow(uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) noexcept;
+// From an edge, what the fast path has declined; of as many arguments and results as the op has.
+void call_declined(const OpEntry& op, const bp_value* args, bp_value* outs);
 // A call with all its arguments and slots: of a handler that calls on below.
 void dispatch(const Call& call);
 

@@ -10,7 +10,6 @@
 #include "call/dispatch.hpp"
 #include "call/operands.hpp"
 #include "memory/epoch.hpp"
-#include "registry/op_edges.hpp"
 
 namespace backplane::core {
 
@@ -89,30 +88,30 @@ bool call_fast<FastPath::kView>(const OpEntry& op, const Plan& plan, const bp_va
 template <FastPath kPath>
 [[gnu::always_inline]] inline bool dispatch_fast(const OpEntry& op, const bp_value* args, bp_value* outs,
                                                  uint64_t mask) {
-  uint64_t keys;
-  const Operands operands = read_operands<kPath>(op, args, keys);
+  const Operands operands = read_operands<kPath>(op, args);
   const Plan& plan = op.plan();
-  keys |= thread_state.included_keys;
+  uint64_t keys = operands.keys | thread_state.included_keys;
   if (keys) keys = intercepting(plan, keys, mask);
   if (!keys) [[likely]]
     return call_fast<kPath>(op, plan, args, outs, mask, operands);
   const KeySlot& slot = plan.slot_of(keys);
-  return !(keys & (keys - 1)) && slot.fast && slot.fast({op, args, op.n_args, outs, op.n_results, mask}, operands);
+  // Of a copy: `operands` itself, handed on by address, would not stay in registers.
+  return !(keys & (keys - 1)) && slot.fast &&
+         slot.fast({op, args, op.n_args, outs, op.n_results, mask}, {operands.first, operands.keys, operands.traits});
 }
 
 // The two edges. Apart from the slow path, and one of each for each kind of op, so
 // that all that a call needs stays in registers.
 template <FastPath kPath>
-bp_status call_packed_fast(uint32_t handle, const bp_value* args, bp_value* outs) noexcept {
+bp_status call_packed_fast(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t after) noexcept {
+  CallGuard guard(after);
   try {
-    CallGuard guard;  // first: an entry that is replaced meanwhile is freed once no call can hold it
-    const OpEntry& op = *op_slots[handle].load(std::memory_order_acquire);
-    if (op.fast_path == kPath && dispatch_fast<kPath>(op, args, outs, ~uint64_t{0})) [[likely]]
-      return BP_OK;
+    if (!dispatch_fast<kPath>(op, args, outs, ~uint64_t{0})) [[unlikely]]
+      call_declined(op, args, outs);
+    return BP_OK;
   } catch (...) {
-    return fail_call(handle, args, op_edges[handle].n_args);
+    return fail_call(guard, &op, args, op.n_args);
   }
-  return call_packed_slow(handle, args, op_edges[handle].n_args, outs, op_edges[handle].n_results);
 }
 
 template <FastPath kPath>
@@ -122,8 +121,7 @@ bool attempt_fast(const OpEntry& op, const bp_value* args, bp_value* outs, uint6
 
 template <FastPath kPath>
 void register_edges() {
-  packed_calls[static_cast<size_t>(kPath)] = call_packed_fast<kPath>;
-  handlers.edges[static_cast<size_t>(kPath)].attempt = attempt_fast<kPath>;
+  handlers.edges[static_cast<size_t>(kPath)] = {attempt_fast<kPath>, call_packed_fast<kPath>};
 }
 
 }  // namespace backplane::core

@@ -19,13 +19,11 @@ uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
 
 }  // namespace
 
-Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& keys) {
-  Operands sum;
-  keys = 0;
+void read_any_operands(const OpEntry& op, const bp_value* args, Operands& sum) {
   for (int32_t i = 0; i < op.n_args; ++i)
     if ((args[i].tag == BP_TAG_TENSOR || (args[i].tag == BP_TAG_TENSOR_LIST && args[i].count)) && !args[i].u.p)
-      return {nullptr, 0};  // the slow path refuses it
-  each_tensor(args, op.n_args, [&](TensorImpl* t) { keys |= t->keys; });
+      return void(sum.traits = 0);  // the slow path refuses it
+  each_tensor(args, op.n_args, [&](TensorImpl* t) { sum.keys |= t->keys; });
   for (int32_t i = 0; i < op.n_args; ++i) {
     if (args[i].tag != BP_TAG_TENSOR) {
       sum.traits &= traits_of_other(op, args[i], i);
@@ -39,7 +37,6 @@ Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& ke
         (op.fast_path == FastPath::kLikeOperands && !same_shape(t, x)))
       sum.traits &= ~Operands::kPlain;
   }
-  return sum;
 }
 
 }  // namespace backplane::core

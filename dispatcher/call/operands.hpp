@@ -6,9 +6,10 @@
 
 namespace backplane::core {
 
-// What the operands of a call have in common. Two words, which a call keeps in registers.
+// What the operands of a call have in common, and the keys that they carry.
 struct Operands {
   const TensorImpl* first = nullptr;
+  uint64_t keys = 0;
   uint32_t traits = ~0u;  // BP_TENSOR_* that all have, and those below
 
   bool plain() const { return traits & kPlain; }
@@ -39,32 +40,37 @@ inline bool is_special_number(const bp_value& v) noexcept {
   return (v.flags & (BP_VALUE_UINT64 | BP_VALUE_BEYOND)) || v.tag == BP_TAG_COMPLEX;
 }
 
-// Of any arguments; `keys` receives what the tensors carry.
-Operands read_any_operands(const OpEntry& op, const bp_value* args, uint64_t& keys);
+// Of any arguments. Into an argument of its own, so that what read_operands gives needs no memory.
+void read_any_operands(const OpEntry& op, const bp_value* args, Operands& sum);
+inline Operands read_any_operands(const OpEntry& op, const bp_value* args) {
+  Operands sum;
+  read_any_operands(op, args, sum);
+  return {sum.first, sum.keys, sum.traits};
+}
 
 // The same, written out for the commonest operands: tensors that are alike, of which the first argument is one.
 template <FastPath kPath>
-[[gnu::always_inline]] inline Operands read_operands(const OpEntry& op, const bp_value* args, uint64_t& keys) {
+[[gnu::always_inline]] inline Operands read_operands(const OpEntry& op, const bp_value* args) {
   if (args[0].tag != BP_TAG_TENSOR) [[unlikely]]
-    return read_any_operands(op, args, keys);
+    return read_any_operands(op, args);
   const TensorImpl& first = *impl(args[0].u.t);
-  keys = first.keys;
+  uint64_t keys = first.keys;
   uint32_t traits = first.flags | Operands::kPlain | Operands::kNoNumbers;
-  if (kPath == FastPath::kView) return {&first, traits};  // its only tensor
+  if (kPath == FastPath::kView) return {&first, keys, traits};  // its only tensor
   for (int32_t i = 1; i < op.n_args; ++i) {
     const bp_value& v = args[i];
     if (v.tag != BP_TAG_TENSOR) {
       if (v.tag != BP_TAG_TENSOR_LIST && !is_special_number(v) && !(op.record->tensor_args >> (i & 63) & 1)) continue;
-      return read_any_operands(op, args, keys);
+      return read_any_operands(op, args);
     }
     const TensorImpl& t = *impl(v.u.t);
     keys |= t.keys;
     traits &= t.flags | Operands::kPlain | Operands::kNoNumbers;
     if (!t.storage || !same_device(t, first) || (t.dtype != first.dtype && i < op.record->n_alike) ||
         (kPath == FastPath::kLikeOperands && !same_shape(t, first)))
-      return read_any_operands(op, args, keys);
+      return read_any_operands(op, args);
   }
-  return {&first, traits};
+  return {&first, keys, traits};
 }
 
 }  // namespace backplane::core

@@ -36,9 +36,8 @@ void call_donating(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
   const Plan& plan = op.plan();
   if (op.fast_path != FastPath::kLikeOperands || n_args != op.n_args || out->flags != 0 || must_decompose(op))
     return call(op, args, n_args, out, 1, mask);
-  uint64_t keys;
-  const Operands operands = read_operands<FastPath::kLikeOperands>(op, args, keys);
-  const bool intercepted = (thread_state.included_keys | keys) != 0;
+  const Operands operands = read_operands<FastPath::kLikeOperands>(op, args);
+  const bool intercepted = (thread_state.included_keys | operands.keys) != 0;
   const FastRow* row = intercepted ? nullptr : fast_row_for(plan, n_args, operands);
   TensorImpl* over = row && row->inplace ? donated_operand(op, *operands.first, args, n_args, donated) : nullptr;
   if (!over) return call(op, args, n_args, out, 1, mask);

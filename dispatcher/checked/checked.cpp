@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -18,7 +19,7 @@ namespace {
 std::atomic<bool> checking{false};
 StaticLock retired_lock{LockRank::kPool};  // of the lists of all rows
 
-// What the row was before; as long as the process, like the row's owner.
+// What the row was before.
 struct CheckedRow {
   bp_kernel_fn fn, supports;
   void* context;
@@ -26,6 +27,15 @@ struct CheckedRow {
   uint32_t flags;
   std::vector<RetiredScratch> retired{};
 
+  ~CheckedRow() {
+    for (const RetiredScratch& block : retired) {
+      const CallGuard guard;  // the backend stays until it is left
+      const BackendRecord& backend = *block.device->backend;
+      std::lock_guard lock(block.device->lock);
+      if (block.device->lost || backend.withdrawn) continue;  // it takes all its memory with it
+      backend.def.deallocate(backend.def.context, block.device->ordinal, block.data, block.size);
+    }
+  }
   std::vector<RetiredScratch> take_retired() {
     std::lock_guard lock(retired_lock);
     return std::exchange(retired, {});
@@ -120,11 +130,13 @@ bp_status checked_supports(const bp_frame* frame, const bp_value* args, int32_t 
   return row.supports(&inner, args, n_args, outs, n_outs);
 }
 
-void stand_in_front(bp_kernel_def& def, const PluginRecord& owner) {
-  if (std::strncmp(def.backend, "key:", 4) == 0) return;
-  def.context = new CheckedRow{def.fn, def.supports, def.context, &owner, def.flags};
+std::shared_ptr<void> stand_in_front(bp_kernel_def& def, const PluginRecord& owner) {
+  if (std::strncmp(def.backend, "key:", 4) == 0) return nullptr;
+  auto row = std::make_shared<CheckedRow>(def.fn, def.supports, def.context, &owner, def.flags);
+  def.context = row.get();
   def.fn = checked_kernel;
   if (def.supports) def.supports = checked_supports;
+  return row;
 }
 
 [[maybe_unused]] const bool kFromTheStart = [] {

@@ -42,7 +42,13 @@ int main(int argc, char** argv) {
   std::string op;
   CLI::App* explain = app.add_subcommand("explain", "for every slot of an op: the rule and who registered it");
   explain->add_option("OP", op, "its full name, or the part after ::")->required();
-  explain->callback([&] { command = [&] { return cli::explain_op(op); }; });
+  bool placement = false;
+  std::vector<std::string> on;
+  explain->add_flag("--placement", placement, "what runs where when its first sample is called, on each device");
+  explain->add_option("--device", on, "of --placement: on these alone, as in sim or sim:1");
+  explain->callback([&] {
+    command = [&] { return placement || !on.empty() ? cli::explain_placement(op, on) : cli::explain_op(op); };
+  });
 
   std::string file;
   CLI::App* lint = app.add_subcommand("lint", "checks a plugin's symbols, manifest and table");

@@ -12,6 +12,7 @@
 #include "backplane/op.hpp"
 #include "backplane/plugins.hpp"
 #include "cli/coverage.hpp"
+#include "conformance.hpp"
 
 namespace backplane::cli {
 namespace {
@@ -98,15 +99,48 @@ int coverage() {
   return whole ? 0 : 1;
 }
 
-int explain_op(const std::string& name) {
-  open_everything();
+namespace {
+// By its full name, or all of that short one.
+std::vector<OpHandle> ops_named(const std::string& name) {
   std::vector<OpHandle> wanted;
   if (const OpHandle exact = find_op(name); exact != BP_NO_OP) wanted.push_back(exact);
   if (wanted.empty())
     for (const OpHandle op : sorted_ops())
       if (short_name(op_def(op).name) == name) wanted.push_back(op);
   BP_CHECK(!wanted.empty(), VALUE, "explain: there is no op ", name, "; `backplane ops` lists them");
-  for (const OpHandle op : wanted) fmt::print("{}\n", explain(op));
+  return wanted;
+}
+
+void print_placement(const Placement& row) {
+  fmt::print("  {:<28}  {:<8}  {:<14}  {:<16}  {:>5}\n", row.op, row.device, row.how, row.plugin, row.calls);
+}
+}  // namespace
+
+int explain_op(const std::string& name) {
+  open_everything();
+  for (const OpHandle op : ops_named(name)) fmt::print("{}\n", explain(op));
+  return 0;
+}
+
+int explain_placement(const std::string& op_name, const std::vector<std::string>& wanted) {
+  open_everything();
+  std::vector<std::string> names = wanted;
+  if (names.empty())
+    for (const DeviceInfo& info : devices())
+      if (info.device.ordinal == 0) names.push_back(info.name);
+  for (const OpHandle op : ops_named(op_name)) {
+    for (const std::string& name : names) {
+      const bp_device device = parse_device(name);
+      fmt::print("{} on {}\n", op_def(op).name, name);
+      try {
+        const std::vector<Placement> rows = conformance::placement_of(op, device);
+        for (const Placement& row : rows) print_placement(row);
+        if (rows.empty()) fmt::print("  a view: nothing is computed\n");
+      } catch (const Error& error) {
+        fmt::print("  refused: {}\n", error.what());
+      }
+    }
+  }
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // cond: one of two bodies, by a bool.
 #include "backplane/transforms.hpp"
 #include "control/structured.hpp"
+#include "graph/graph_body.hpp"
 
 namespace backplane::core {
 namespace {
@@ -81,12 +82,16 @@ class Cond final : public Structured {
 
   Tensors body_examples(size_t, Args args) const override { return {args.begin() + 1, args.end()}; }
   Tensors result_examples(Args, const std::vector<Tensors>& of_bodies) const override {
-    const Tensors &a = of_bodies[0], &b = of_bodies[1];
+    check_alike(of_bodies[0], of_bodies[1]);
+    return of_bodies[0];
+  }
+  void check_alike(Args a, Args b) const {
     BP_CHECK(a.size() == b.size(), TYPE, name(), ": one function returns ", a.size(), " tensors, the other ", b.size());
     for (size_t j = 0; j < a.size(); ++j)
       BP_CHECK(same_shape(*a[j].get(), *b[j].get()) && a[j].dtype() == b[j].dtype(), SHAPE, name(),
-               ": the two functions return results ", j, " of other shapes or dtypes. Fix: make them alike");
-    return a;
+               ": the two functions return results of other shapes or dtypes: result ", j, " is ", form_text(a[j]),
+               " of the first and ", form_text(b[j]),
+               " of the second. Fix: make them alike, with astype, reshape or broadcast_to");
   }
 
  private:
@@ -108,7 +113,12 @@ class Cond final : public Structured {
 
 [[gnu::constructor]] void register_cond() {
   add_function_maker("role:cond", [](const Call& call) -> std::shared_ptr<GraphFunction> {
-    return std::make_shared<Cond>(call.op, bodies_of(call), counts_of(call));
+    const std::vector<Body> bodies = bodies_of(call);
+    auto made = std::make_shared<Cond>(call.op, bodies, counts_of(call));
+    const auto* on_true = dynamic_cast<const graph::GraphBody*>(bodies[0].get());
+    const auto* on_false = dynamic_cast<const graph::GraphBody*>(bodies[1].get());
+    if (on_true && on_false) made->check_alike(on_true->result_examples(), on_false->result_examples());
+    return made;
   });
 }
 

@@ -30,7 +30,7 @@ class Scan final : public Structured {
     for (int64_t step = 0; step < length_; ++step) {
       const Tensors x = slice(args, reverse_ ? length_ - 1 - step : step);
       Tensors found = bodies_[0]->call(joined({carry, x, group(args, 2)}));
-      check_carry(args, found);
+      check_carry(args.first(sizes_.carried), found);
       slices.emplace_back(found.begin() + static_cast<ptrdiff_t>(sizes_.carried), found.end());
       found.resize(sizes_.carried);
       carry = std::move(found);
@@ -130,7 +130,7 @@ class Scan final : public Structured {
   }
   Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const override {
     check_lengths(args);
-    check_carry(args, of_bodies[0]);
+    check_carry(args.first(sizes_.carried), of_bodies[0]);
     Tensors examples = of_bodies[0];
     for (size_t j = sizes_.carried; j < examples.size(); ++j) {
       std::vector<int64_t> shape{length_};
@@ -251,14 +251,6 @@ class Scan final : public Structured {
     for (const Tensor& t : group(args, 1))
       BP_CHECK(t.ndim() > 0 && t.shape()[0] == length_, SHAPE, name(), ": goes through tensors along axis 0, of size ",
                length_, "; found one ", t.ndim() == 0 ? "without dimensions" : "of another size");
-  }
-
-  void check_carry(Args args, Args found) const {
-    BP_CHECK(found.size() >= sizes_.carried, TYPE, name(), ": its body returns ", found.size(),
-             " tensors, but carries ", sizes_.carried);
-    for (size_t i = 0; i < sizes_.carried; ++i)
-      BP_CHECK(same_shape(*args[i].get(), *found[i].get()) && args[i].dtype() == found[i].dtype(), SHAPE, name(),
-               ": its body changes the shape or the dtype of what it carries, element ", i);
   }
 
   Sizes sizes_;

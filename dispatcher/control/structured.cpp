@@ -5,6 +5,8 @@
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "memory/device.hpp"
+#include "record/dtype_rules.hpp"
+#include "record/shape_rules.hpp"
 #include "tape/engine.hpp"
 #include "tape/node.hpp"
 
@@ -17,6 +19,19 @@ Args Structured::group(Args args, size_t k) const {
   size_t first = 0;
   for (size_t i = 0; i < k; ++i) first += counts_[i];
   return args.subspan(first, counts_[k]);
+}
+
+void Structured::check_carry(Args carried, Args found) const {
+  BP_CHECK(found.size() >= carried.size(), TYPE, name(), ": its body returns ", found.size(), " tensors, but carries ",
+           carried.size());
+  for (size_t i = 0; i < carried.size(); ++i) {
+    const bool same_dtype = carried[i].dtype() == found[i].dtype();
+    BP_CHECK(same_dtype && same_shape(*carried[i].get(), *found[i].get()), SHAPE, name(),
+             ": its body changes the shape or the dtype of what it carries: element ", i, " comes as ",
+             form_text(carried[i]), " and is returned as ", form_text(found[i]), ". Fix: ",
+             same_dtype ? "return it in the shape that it came in, or begin with one of the shape that is returned"
+                        : "cast what is returned with astype, or begin with a value of the dtype that is returned");
+  }
 }
 
 std::vector<Body> bodies_of(const Call& call) {
@@ -54,16 +69,6 @@ class BodyOfCallable final : public ClosedFunction {
  private:
   std::function<Tensors(Args)> function_;
 };
-
-const OpEntry& tagged_op(std::string_view tag) {
-  for (uint32_t i = 0; i < op_count(); ++i) {
-    const OpEntry& op = *op_entry(i);
-    if (!op.withdrawn && op.record->def.tags &&
-        std::string_view(op.record->def.tags).find(tag) != std::string_view::npos)
-      return op;
-  }
-  detail::fail(BP_ERROR_NOT_IMPLEMENTED, "no op of the registry has the tag ", tag, ", which control flow needs");
-}
 
 }  // namespace
 
@@ -122,6 +127,20 @@ bool read_condition(const Tensor& condition, const std::string& who) {
   uint8_t byte = 0;
   to_host(condition, &byte);
   return byte != 0;
+}
+
+std::string form_text(const Tensor& tensor) {
+  return std::string(kDtypeNames[tensor.dtype()]) + " of shape " + shape_text(tensor.shape());
+}
+
+const OpEntry& tagged_op(std::string_view tag) {
+  for (uint32_t i = 0; i < op_count(); ++i) {
+    const OpEntry& op = *op_entry(i);
+    if (!op.withdrawn && op.record->def.tags &&
+        std::string_view(op.record->def.tags).find(tag) != std::string_view::npos)
+      return op;
+  }
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, "no op of the registry has the tag ", tag, ", which control flow needs");
 }
 
 Tensor call_tagged(const char* tag, std::initializer_list<bp_value> args) {

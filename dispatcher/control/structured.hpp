@@ -35,6 +35,8 @@ class Structured : public ClosedFunction {
 
  protected:
   Args group(Args args, size_t k) const;
+  // A body gives on what it was given: as many tensors, each of its shape and dtype.
+  void check_carry(Args carried, Args found) const;
 
   const OpEntry& op_;
   std::vector<Body> bodies_;
@@ -62,6 +64,10 @@ Tensor zeros_of(Shape shape, const Tensor& like);
 // Zeros like the tensors of `like` in place of those that are empty.
 Tensors filled_up(Args tensors, Args like);
 bool read_condition(const Tensor& condition, const std::string& who);
+// "float32 of shape (2, 3)".
+std::string form_text(const Tensor& tensor);
+// The op of the registry with this tag.
+const OpEntry& tagged_op(std::string_view tag);
 // The op with this tag, with one result.
 Tensor call_tagged(const char* tag, std::initializer_list<bp_value> args);
 

@@ -19,7 +19,7 @@ class While final : public Structured {
                " tensors, expected one bool");
       if (!read_condition(condition[0], name())) break;
       Tensors next = bodies_[1]->call(all);
-      check_carry(args, next);
+      check_next(args, next);
       std::move(next.begin(), next.end(), all.begin());
     }
     all.resize(counts_[0]);
@@ -99,17 +99,15 @@ class While final : public Structured {
 
   Tensors body_examples(size_t, Args args) const override { return {args.begin(), args.end()}; }
   Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const override {
-    check_carry(args, of_bodies[1]);
+    check_next(args, of_bodies[1]);
     return of_bodies[1];
   }
 
  private:
-  void check_carry(Args args, Args next) const {
+  void check_next(Args args, Args next) const {
     BP_CHECK(next.size() == counts_[0], TYPE, name(), ": its body returns ", next.size(), " tensors, expected ",
              counts_[0], ", those that it carries");
-    for (size_t i = 0; i < next.size(); ++i)
-      BP_CHECK(same_shape(*args[i].get(), *next[i].get()) && args[i].dtype() == next[i].dtype(), SHAPE, name(),
-               ": its body changes the shape or the dtype of what it carries, element ", i);
+    check_carry(args.first(counts_[0]), next);
   }
 };
 

@@ -92,7 +92,7 @@ GraphFunction::Forward OverRows::forward(Args args) {
   auto rest = std::make_shared<RowsRest>();
   rest->rest = std::move(rows.residuals.rest);
   std::vector<bool>& have = rest->results_batched;
-  Forward all{left(level, rows.results, have), {}};
+  Forward all{left(level, rows.results, have), {}, std::move(rows.constant)};
   all.residuals.tensors = left(level, rows.residuals.tensors, rest->residuals_batched);
   if (any(have)) give_batch(level, all.results, have, std::vector<bool>(have.size(), true), size_);
   if (report_) *report_ = have;

@@ -243,7 +243,8 @@ class NewNode {
 };
 
 // The results as the caller sees them. They are new handles: the function may have kept, or have been given, the old.
-std::vector<Tensor> with_history(const GraphRun& run, Node* node, const std::vector<Tensor>& results) {
+std::vector<Tensor> with_history(const GraphRun& run, Node* node, const std::vector<Tensor>& results,
+                                 const std::vector<bool>& constant = {}) {
   std::vector<Tensor> outer;
   for (size_t j = 0; j < results.size(); ++j) {
     TensorImpl* inner = impl(results[j]);
@@ -259,7 +260,8 @@ std::vector<Tensor> with_history(const GraphRun& run, Node* node, const std::vec
                           inner->dl.byte_offset);
     }
     outer.push_back(Tensor::adopt(t));
-    if (is_inexact(t->dtype)) set_history(t, node, static_cast<uint32_t>(j), run.level ? 0 : kTapeKey);
+    if (is_inexact(t->dtype) && (constant.empty() || !constant[j]))
+      set_history(t, node, static_cast<uint32_t>(j), run.level ? 0 : kTapeKey);
   }
   return outer;
 }
@@ -276,13 +278,14 @@ std::vector<Tensor> record_checkpoint(GraphRun run, const std::vector<Tensor>& r
 
 std::vector<Tensor> record_custom(GraphRun run, GraphFunction::Forward forward) {
   const std::vector<Tensor> results = forward.results;
+  const std::vector<bool> constant = forward.constant;
   auto step = std::make_unique<CustomStep>(run, forward);
   NewNode node(run, results.size(), run.outer.size(), std::move(step));
   for (size_t e = 0; e < run.outer.size(); ++e) {
     TensorImpl* t = impl(run.outer[e]);
     if (run.level ? t->node && wrapper_of(*run.level, t) : wants_grad(t)) node.set_edge(e, edge_to(t));
   }
-  return with_history(run, node.get(), results);
+  return with_history(run, node.get(), results, constant);
 }
 
 }  // namespace backplane::core

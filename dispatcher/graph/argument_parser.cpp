@@ -18,6 +18,7 @@ bp_dtype find_dtype(std::string_view name) {
 }
 
 constexpr int kMaxDegree = 8;  // of a product of symbols
+constexpr int kMaxDepth = 16;  // of parentheses in a size
 
 }  // namespace
 
@@ -29,30 +30,56 @@ SymbolId ArgumentParser::symbol() {
   return static_cast<SymbolId>(at - names.begin());
 }
 
-DimTerm ArgumentParser::term() {
-  DimTerm term{1, {}};
-  if (lexer_.peek().kind == Token::Kind::kInt) {
-    term.coefficient = lexer_.expect_int("a size");
-    if (!lexer_.accept("*")) return term;
+// "(SIZE//NUMBER)", rounded down. What is divided stands in parentheses of its own unless it is a name.
+Dim ArgumentParser::parenthesised(bool& is_quotient) {
+  const Token open = lexer_.expect("(");
+  if (++depth_ > kMaxDepth) lexer_.fail(open, "parentheses more than ", kMaxDepth, " deep");
+  Dim inner = dim();
+  is_quotient = lexer_.accept("//");
+  if (is_quotient) {
+    const Token at = lexer_.peek();
+    const int64_t divisor = lexer_.expect_int("what the size is divided by");
+    if (divisor <= 0) lexer_.fail(at, "a size is divided by a number from 1 up, found ", divisor);
+    inner = graph_.quotient(inner, divisor);
   }
+  lexer_.expect(")");
+  --depth_;
+  return inner;
+}
+
+Dim ArgumentParser::term() {
+  Dim product = 1;
+  if (lexer_.peek().kind == Token::Kind::kInt) {
+    product = lexer_.expect_int("a size");
+    if (!lexer_.accept("*")) return product;
+  }
+  int degree = 0;
   do {
-    if (term.symbols.size() >= kMaxDegree)
-      lexer_.fail(lexer_.peek(), "a product of more than ", kMaxDegree, " symbols");
-    term.symbols.push_back(symbol());
+    const Token at = lexer_.peek();
+    if (++degree > kMaxDegree) lexer_.fail(at, "a product of more than ", kMaxDegree, " symbols");
+    if (!lexer_.at("(")) {
+      product = graph_.sizes.multiply(product, graph_.sizes.symbol(symbol()));
+      continue;
+    }
+    bool is_quotient = false;
+    const Dim inner = parenthesised(is_quotient);
+    if (!is_quotient && (degree > 1 || product != Dim(1) || !lexer_.at("//")))
+      lexer_.fail(at, "parentheses stand around a quotient, as (batch//2), and what is divided in it");
+    product = graph_.sizes.multiply(product, inner);
   } while (lexer_.accept("*"));
-  return term;
+  return product;
 }
 
 Dim ArgumentParser::dim() {
-  DimTerms terms;
+  Dim sum = 0;
+  int n_terms = 0;
   bool negative = lexer_.accept("-");
   do {
-    if (terms.size() >= 64) lexer_.fail(lexer_.peek(), "a size of more than 64 terms");
-    terms.push_back(term());
-    if (negative) terms.back().coefficient = -terms.back().coefficient;
+    if (++n_terms > 64) lexer_.fail(lexer_.peek(), "a size of more than 64 terms");
+    sum = graph_.sizes.add(sum, term(), negative ? -1 : 1);
     negative = lexer_.at("-");
   } while (lexer_.accept("+") || lexer_.accept("-"));
-  return graph_.sizes.from(std::move(terms));
+  return sum;
 }
 
 std::vector<Dim> ArgumentParser::dims() {
@@ -179,6 +206,7 @@ Argument ArgumentParser::plain_list(uint16_t tag) {
   std::vector<double> floats;
   std::vector<uint8_t> bools;
   std::vector<bp_value> values;
+  bool symbolic = false;
   lexer_.expect("[");
   for (bool first = true; !lexer_.accept("]"); first = false) {
     if (!first) lexer_.expect(",");
@@ -187,7 +215,18 @@ Argument ArgumentParser::plain_list(uint16_t tag) {
       continue;
     }
     const Token at = lexer_.peek();
-    const bp_value v = plain();
+    const Lexer before = lexer_;
+    bp_value v{};
+    const std::span<const std::string> names = graph_.symbol_names();
+    bool size = lexer_.at("(") || std::find(names.begin(), names.end(), at.text) != names.end();
+    if (!size) v = plain();
+    size = size || (v.tag == BP_TAG_INT && follows_expression());
+    if (size && tag == BP_TAG_VALUE_LIST) {
+      lexer_ = before;
+      v = Argument::of_size(dim()).plain;
+      symbolic = symbolic || (v.flags & Argument::kSymbolic);
+      v.flags = 0;
+    }
     if (tag == BP_TAG_BOOL_LIST) {
       if (v.tag != BP_TAG_BOOL) lexer_.fail(at, "a list of bools holds true and false");
       bools.push_back(v.u.i != 0);
@@ -202,6 +241,7 @@ Argument ArgumentParser::plain_list(uint16_t tag) {
   v.u.p = tag == BP_TAG_FLOAT_LIST  ? static_cast<const void*>(floats.data())
           : tag == BP_TAG_BOOL_LIST ? static_cast<const void*>(bools.data())
                                     : values.data();
+  v.flags = symbolic ? Argument::kSymbolic : 0;
   return graph_.copy(v);
 }
 
@@ -265,25 +305,58 @@ Argument ArgumentParser::named(const bp_arg_def& arg) {
                                   {"bools", BP_TAG_BOOL_LIST},
                                   {"values", BP_TAG_VALUE_LIST}})
     if (lexer_.accept(word)) return plain_list(tag);
+  if (lexer_.accept("float")) return float_of_size();
   const std::span<const std::string> names = graph_.symbol_names();
-  const bool size = arg.type == BP_TYPE_SCALAR || (arg.type >= BP_TYPE_AXIS && arg.type <= BP_TYPE_INDEX);
+  const bool size = arg.type == BP_TYPE_TENSOR || arg.type == BP_TYPE_SCALAR ||
+                    (arg.type >= BP_TYPE_AXIS && arg.type <= BP_TYPE_INDEX);
   if (size && std::find(names.begin(), names.end(), token.text) != names.end()) return Argument::of_size(dim());
   return graph_.copy(plain());
 }
+
+// The floating number of a size, "float(SIZE)", or a whole number divided by it, "float(NUMBER / SIZE)".
+Argument ArgumentParser::float_of_size() {
+  lexer_.expect("(");
+  const Lexer before = lexer_;
+  if (lexer_.peek().kind == Token::Kind::kInt) {
+    const Token at = lexer_.peek();
+    const int64_t dividend = lexer_.expect_int("a number");
+    if (lexer_.accept("/")) {
+      if (dividend <= 0 || dividend > UINT32_MAX) lexer_.fail(at, "what is divided is a number of 32 bits above 0");
+      const Argument quotient = Argument::of_float(dim(), static_cast<uint32_t>(dividend));
+      lexer_.expect(")");
+      return quotient;
+    }
+    lexer_ = before;
+  }
+  const Argument whole = Argument::of_float(dim());
+  lexer_.expect(")");
+  return whole;
+}
+
+namespace {
+
+Argument with_number_flag(Argument argument, const bp_arg_def& arg) {
+  const uint16_t tag = argument.plain.tag;
+  if (arg.type == BP_TYPE_TENSOR && tag >= BP_TAG_BOOL && tag <= BP_TAG_COMPLEX)
+    argument.plain.flags |= BP_VALUE_NUMBER;
+  return argument;
+}
+
+}  // namespace
 
 Argument ArgumentParser::argument(const bp_arg_def& arg) {
   const Token token = lexer_.peek();
   if (token.kind == Token::Kind::kValue) return Argument::of(value());
   if (lexer_.at("[")) return list(arg);
-  if (token.kind == Token::Kind::kName) return named(arg);
+  if (token.kind == Token::Kind::kName) return with_number_flag(named(arg), arg);
+  if (lexer_.at("(")) return with_number_flag(Argument::of_size(dim()), arg);
   const Lexer before = lexer_;
   bp_value v = plain();
   if (v.tag == BP_TAG_INT && follows_expression()) {
     lexer_ = before;
-    return Argument::of_size(dim());
+    return with_number_flag(Argument::of_size(dim()), arg);
   }
-  if (arg.type == BP_TYPE_TENSOR && v.tag >= BP_TAG_BOOL && v.tag <= BP_TAG_COMPLEX) v.flags |= BP_VALUE_NUMBER;
-  return graph_.copy(v);
+  return with_number_flag(graph_.copy(v), arg);
 }
 
 }  // namespace backplane::core::graph

@@ -30,7 +30,8 @@ class ArgumentParser {
 
  private:
   std::vector<Dim> dims();
-  DimTerm term();
+  Dim term();
+  Dim parenthesised(bool& is_quotient);
   SymbolId symbol();
   double real();
   bp_device device();
@@ -39,11 +40,13 @@ class ArgumentParser {
   Argument list(const bp_arg_def& arg);
   Argument plain_list(uint16_t tag);
   Argument named(const bp_arg_def& arg);
+  Argument float_of_size();
   bool follows_expression() const { return lexer_.at("*") || lexer_.at("+") || lexer_.at("-"); }
 
   Lexer& lexer_;
   Graph& graph_;
   std::optional<bp_device> device_;
+  int depth_ = 0;        // of parentheses in a size
   std::string text_;     // what a string value points to, until it is copied
   double complex_[2]{};  // likewise
 };

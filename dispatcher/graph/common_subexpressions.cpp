@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "graph/shown_values.hpp"
 #include "record/plain_value.hpp"
 
 namespace backplane::core::graph {
@@ -61,13 +62,16 @@ void merge_constants(Graph& graph) {
 size_t merge_common_subexpressions(Graph& graph) {
   merge_constants(graph);
   std::unordered_map<std::string, NodeId> seen;
+  const std::vector<bool> shown = shown_values(graph);
+  const auto shows = [&](const Node& node) { return shows_any(shown, node) && !is_view(node); };
   size_t merged = 0;
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.node(id);
     // What a function within does is not known.
     if (graph.is_erased(id) || (node.flags & Node::kRecomputed) || (node.op->flags & BP_OP_HIGHER_ORDER)) continue;
     const auto [first, is_new] = seen.try_emplace(Key(graph, node).take(), id);
-    if (is_new) continue;
+    // Two results of the caller's stay two tensors.
+    if (is_new || (shows(node) && shows(graph.node(first->second)))) continue;
     const ValueId kept = graph.node(first->second).first_result;
     for (uint32_t i = 0; i < node.n_results; ++i) graph.replace_uses(node.first_result + i, kept + i);
     graph.erase(id);

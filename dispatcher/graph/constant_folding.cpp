@@ -5,6 +5,7 @@
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
 #include "graph/interpret.hpp"
+#include "graph/shown_values.hpp"
 #include "memory/epoch.hpp"
 #include "memory/tensor_impl.hpp"
 
@@ -64,9 +65,12 @@ bool Folding::fold(NodeId id) {
 size_t Folding::run() {
   CallGuard guard;
   ExcludeKeys everything(~uint64_t{0});  // no transform and no tape sees the calls
+  // The caller may change a result in place: it is made anew in each run.
+  const std::vector<bool> shown = shown_values(graph_);
   std::vector<NodeId> folded;
   for (NodeId id = 0; id < graph_.nodes().size(); ++id)
-    if (!graph_.is_erased(id) && may_fold(graph_.node(id)) && fold(id)) folded.push_back(id);
+    if (!graph_.is_erased(id) && may_fold(graph_.node(id)) && fold(id) && !shows_any(shown, graph_.node(id)))
+      folded.push_back(id);
   for (const NodeId id : folded) {
     const Node node = graph_.node(id);
     for (uint32_t i = 0; i < node.n_results; ++i) {

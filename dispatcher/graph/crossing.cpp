@@ -6,6 +6,7 @@
 #include "call/operand_checks.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
+#include "graph/sizes.hpp"
 #include "memory/device.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
@@ -42,12 +43,7 @@ bp_value CrossingGraph::argument(const Argument& a) {
     for (const ValueId one : Argument(a).values()) list.push_back(one == kNone ? nullptr : handles_[number(one)].get());
     v.u.tensors = lists_.emplace_back(std::move(list)).data();
   } else if (a.is_symbolic()) {
-    const std::span<const int64_t> numbers = sizes(a.dims());
-    v.flags &= static_cast<uint16_t>(~Argument::kSymbolic);
-    if (v.tag == BP_TAG_INT)
-      v.u.i = numbers[0];
-    else
-      v.u.ints = numbers.data();
+    v = evaluated(graph_, a, symbols_, ints_);
   } else if (a.is_draw() || a.is_graph()) {
     v.count = 0;
     v.u.p = nullptr;

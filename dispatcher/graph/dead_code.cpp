@@ -3,26 +3,34 @@
 namespace backplane::core::graph {
 
 size_t remove_dead_code(Graph& graph) {
-  std::vector<bool> needed(graph.values().size(), false);
-  for (const ValueId v : graph.outputs) needed[v] = true;
+  std::vector<ValueId> given_out = graph.outputs;
   // A size that a constraint or another size is made of.
   for (const Symbol& s : graph.symbols())
-    if (s.value != kNone) needed[s.value] = true;
+    if (s.value != kNone) given_out.push_back(s.value);
+  const std::vector<bool> needed = needed_nodes(graph, given_out);
   size_t erased = 0;
-  for (auto id = static_cast<NodeId>(graph.nodes().size()); id-- > 0;) {
-    if (graph.is_erased(id)) continue;
-    const Node& node = graph.node(id);
-    bool used = false;
-    for (uint32_t i = 0; i < node.n_results; ++i) used = used || needed[node.first_result + i];
-    if (used) {
-      Graph::each_value(graph.arguments(node), [&](ValueId v) { needed[v] = true; });
-    } else {
-      graph.erase(id);
-      ++erased;
-    }
+  for (NodeId id = 0; id < graph.nodes().size(); ++id) {
+    if (graph.is_erased(id) || needed[id]) continue;
+    graph.erase(id);
+    ++erased;
   }
   if (erased) graph.compact();
   return erased;
+}
+
+std::vector<bool> needed_nodes(const Graph& graph, std::span<const ValueId> values, std::span<const ValueId> given) {
+  std::vector<bool> wanted(graph.values().size(), false), stops(graph.values().size(), false),
+      needed(graph.nodes().size(), false);
+  for (const ValueId v : given) stops[v] = true;
+  const auto want = [&](ValueId v) { wanted[v] = !stops[v]; };
+  for (const ValueId v : values) want(v);
+  for (auto id = static_cast<NodeId>(graph.nodes().size()); id-- > 0;) {
+    if (graph.is_erased(id)) continue;
+    const Node& node = graph.node(id);
+    for (uint32_t i = 0; i < node.n_results; ++i) needed[id] = needed[id] || wanted[node.first_result + i];
+    if (needed[id]) Graph::each_value(graph.arguments(node), want);
+  }
+  return needed;
 }
 
 }  // namespace backplane::core::graph

@@ -41,6 +41,20 @@ Json body_of(const Graph& graph) {
   return body;
 }
 
+// The least version of a reader that understands it.
+int version_of(const Graph& graph) {
+  for (const Symbol& s : graph.symbols())
+    if (s.value == kNone) return 2;
+  for (const Node& node : graph.nodes())
+    for (const Argument& a : graph.arguments(node))
+      if (a.is_symbolic() &&
+          (a.plain.tag == BP_TAG_FLOAT || a.plain.tag == BP_TAG_VALUE_LIST || (a.plain.flags & BP_VALUE_NUMBER)))
+        return 2;
+  for (const auto& inner : graph.graphs)
+    if (version_of(*inner) > 1) return 2;
+  return 1;
+}
+
 // The signatures that the nodes were written for.
 void add_schemas(const Graph& graph, Json& ops) {
   for (const Node& node : graph.nodes()) {
@@ -189,7 +203,7 @@ std::string document_of(const Graph& graph) {
   Json ops = Json::object();
   add_schemas(graph, ops);
   const Json document = {
-      {"format", kFormat}, {"version", kDocumentVersion}, {"graph", body_of(graph)}, {"ops", std::move(ops)}};
+      {"format", kFormat}, {"version", version_of(graph)}, {"graph", body_of(graph)}, {"ops", std::move(ops)}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -202,7 +216,7 @@ std::unique_ptr<Graph> graph_of_document(std::string_view text, const FindConsta
            "\", a version and a graph");
   const auto version = document["version"].get<uint64_t>();
   BP_CHECK(version >= 1 && version <= kDocumentVersion, VERSION, "graph document: is of version ", version,
-           "; this backplane reads version ", kDocumentVersion, ". Fix: a newer backplane");
+           "; this backplane reads versions up to ", kDocumentVersion, ". Fix: a newer backplane");
   return parse(Reader(document).text(document["graph"]), find_constant, device);
 }
 

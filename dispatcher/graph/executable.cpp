@@ -8,13 +8,14 @@
 #include "graph/optimize.hpp"
 #include "graph/plan_build.hpp"
 #include "graph/print.hpp"
+#include "graph/sizes.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core::graph {
 namespace {
 
-constexpr size_t kMaxPlans = 8;
+constexpr size_t kMaxPlans = 8;  // and graphs for given sizes
 
 // Are there keys for which the calls of a run have to be made one by one?
 bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
@@ -30,18 +31,12 @@ bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
 }  // namespace
 
 Executable::Executable(std::shared_ptr<const Graph> graph, ExecutableOptions options)
-    : graph_(std::move(graph)), options_(std::move(options)), functions_(functions_of(graph_)) {
-  plannable_ = options_.plans && sizes_known();
+    : graph_(std::move(graph)), options_(std::move(options)), sized_by_inputs_(is_sized_by_inputs(*graph_)) {
+  if (!sized_by_inputs_) functions_ = functions_of(graph_);
+  plannable_ = options_.plans && graph_->symbols().empty();
 }
 
 Executable::~Executable() = default;
-
-// A size that only a result brings makes no plan.
-bool Executable::sizes_known() const {
-  return std::all_of(graph_->symbols().begin(), graph_->symbols().end(), [&](const Symbol& s) {
-    return s.value == kNone || graph_->value(s.value).kind != Value::Kind::kResult;
-  });
-}
 
 void Executable::check_inputs(std::span<const Tensor> inputs) const {
   BP_CHECK(inputs.size() == graph_->inputs().size(), TYPE, "graph ", graph_->name, ": takes ", graph_->inputs().size(),
@@ -66,6 +61,36 @@ std::vector<int64_t> Executable::bind(std::span<const Tensor> inputs) const {
   return symbols;
 }
 
+namespace {
+
+// The latest of `known`, behind one that is newer than these.
+template <class T>
+std::shared_ptr<const std::vector<T>> with_newest(T newest, const std::shared_ptr<const std::vector<T>>& known) {
+  auto all = std::make_shared<std::vector<T>>();
+  all->push_back(std::move(newest));
+  if (known)
+    all->insert(all->end(), known->begin(),
+                known->begin() + static_cast<int64_t>(std::min(known->size(), kMaxPlans - 1)));
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<Executable> Executable::at_symbols(std::vector<int64_t> symbols) {
+  const std::shared_ptr<const Specializations> known = specialized_.load(std::memory_order_acquire);
+  if (known)
+    for (const Specialized& one : *known)
+      if (one.symbols == symbols) return one.executable;
+  auto made = std::make_shared<Executable>(specialize(*graph_, symbols), options_);
+  specialized_.store(with_newest(Specialized{std::move(symbols), made}, known), std::memory_order_release);
+  return made;
+}
+
+std::shared_ptr<Executable> Executable::at_sizes_of(std::span<const Tensor> inputs) {
+  check_inputs(inputs);
+  return sized_by_inputs_ ? at_symbols(bind(inputs)) : nullptr;
+}
+
 std::shared_ptr<const Graph> Executable::optimized() {
   std::shared_ptr<const Graph> graph = optimized_.load(std::memory_order_acquire);
   if (!graph) {
@@ -82,12 +107,7 @@ std::shared_ptr<Plan> Executable::plan_for(std::span<const Tensor> inputs) {
       if (plan->fits(inputs)) return plan;
   auto made = std::make_shared<Plan>(
       build_plan(optimized(), bind(inputs), inputs, options_.donated, options_.compilers, functions_));
-  auto plans = std::make_shared<Plans>();
-  plans->push_back(made);
-  if (known)
-    plans->insert(plans->end(), known->begin(),
-                  known->begin() + static_cast<int64_t>(std::min(known->size(), kMaxPlans - 1)));
-  plans_.store(std::move(plans), std::memory_order_release);
+  plans_.store(with_newest(made, known), std::memory_order_release);
   return made;
 }
 
@@ -95,6 +115,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
   check_inputs(inputs);
   BP_CHECK(draws.size() == graph_->draws.size(), VALUE, "graph ", graph_->name, ": takes ", graph_->draws.size(),
            " reservations of random numbers, found ", draws.size());
+  if (sized_by_inputs_) return at_symbols(bind(inputs))->run(inputs, draws);
   if (!plannable_ || intercepted(*graph_, inputs)) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
   return plan_for(inputs)->run(inputs, draws);
 }
@@ -110,18 +131,23 @@ std::vector<uint64_t> Executable::draw_counts(std::span<const Tensor> inputs) co
 
 PlanSummary Executable::summary(std::span<const Tensor> inputs) {
   check_inputs(inputs);
+  if (sized_by_inputs_) return at_symbols(bind(inputs))->summary(inputs);
   return plannable_ ? plan_for(inputs)->data().summary : PlanSummary{};
 }
 
 std::string Executable::explain_run(std::span<const Tensor> inputs) {
   check_inputs(inputs);
+  if (sized_by_inputs_) return at_symbols(bind(inputs))->explain_run(inputs);
   if (!plannable_) return "graph " + graph_->name + ": runs node by node: a size in it depends on values\n";
   return explain(plan_for(inputs)->data());
 }
 
 size_t Executable::plan_count() const {
   const std::shared_ptr<const Plans> known = plans_.load(std::memory_order_acquire);
-  return known ? known->size() : 0;
+  size_t count = known ? known->size() : 0;
+  if (const std::shared_ptr<const Specializations> all = specialized_.load(std::memory_order_acquire))
+    for (const Specialized& one : *all) count += one.executable->plan_count();
+  return count;
 }
 
 }  // namespace backplane::core::graph

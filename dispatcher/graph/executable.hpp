@@ -1,8 +1,9 @@
 // A graph made ready to run: the one door through which Python, the C++ runner and functions within graphs run graphs.
 //
 // A run checks its inputs against the graph's types and constraints, and then goes through the plan (plan.hpp) for
-// their sizes; there is one for each of the latest few. Where a transform, a tape or a plugin's key wants to see the
-// calls, or the sizes are not known ahead, it goes node by node (interpret.hpp). Any thread, any number at once.
+// their sizes; there is one for each of the latest few. A graph whose sizes are expressions is made one of numbers
+// first (sizes.hpp), so passes and plans see nothing else. Where a transform, a tape or a plugin's key wants to see the
+// calls, or a size depends on values, a run goes node by node (interpret.hpp). Any thread, any number at once.
 #pragma once
 
 #include <atomic>
@@ -30,6 +31,7 @@ class Executable {
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {});
 
   const Graph& graph() const { return *graph_; }
+  const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }
   // Counters that each draw takes for inputs of these shapes: what the caller reserves.
   std::vector<uint64_t> draw_counts(std::span<const Tensor> inputs) const;
   // Of the plan for inputs of these sizes; all 0 where a run goes node by node.
@@ -37,21 +39,31 @@ class Executable {
   // explain.hpp, of that plan.
   std::string explain_run(std::span<const Tensor> inputs);
   size_t plan_count() const;
+  // The graph with numbers for sizes, for inputs like these; nullptr where its sizes are numbers. Of inputs that the
+  // graph does not take it throws as `run` does.
+  std::shared_ptr<Executable> at_sizes_of(std::span<const Tensor> inputs);
 
  private:
   void check_inputs(std::span<const Tensor> inputs) const;
   std::vector<int64_t> bind(std::span<const Tensor> inputs) const;
   std::shared_ptr<Plan> plan_for(std::span<const Tensor> inputs);
-  bool sizes_known() const;
+  std::shared_ptr<Executable> at_symbols(std::vector<int64_t> symbols);
   std::shared_ptr<const Graph> optimized();
 
   std::shared_ptr<const Graph> graph_;
   ExecutableOptions options_;
   std::vector<std::shared_ptr<GraphFunction>> functions_;
+  bool sized_by_inputs_;  // its symbols are numbers once the inputs are there
   bool plannable_;
   using Plans = std::vector<std::shared_ptr<Plan>>;      // the latest made first
   std::atomic<std::shared_ptr<const Graph>> optimized_;  // of the plans; made with the first
   std::atomic<std::shared_ptr<const Plans>> plans_;
+  struct Specialized {
+    std::vector<int64_t> symbols;
+    std::shared_ptr<Executable> executable;
+  };
+  using Specializations = std::vector<Specialized>;  // the latest made first
+  std::atomic<std::shared_ptr<const Specializations>> specialized_;
 };
 
 }  // namespace backplane::core::graph

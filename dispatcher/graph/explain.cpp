@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/cost.hpp"
 #include "graph/print.hpp"
 #include "memory/memory.hpp"
 #include "registry/registry.hpp"
@@ -51,10 +52,13 @@ std::string explain(const PlanData& plan) {
                      std::to_string(sum.views) + " views, " + std::to_string(sum.calls) + " calls\n" +
                      "memory between nodes: " + bytes_text(sum.arena) + ", without reuse " + bytes_text(sum.separate) +
                      "\n";
-  for (NodeId id = 0; id < graph.nodes().size(); ++id)
-    if (!graph.is_erased(id))
-      text +=
-          shortened(node_text(graph, id)) + "\n    " + (said[id].empty() ? "a view: nothing runs" : said[id]) + "\n";
+  const std::vector<NodeCost> cost = costs(graph, plan.symbols);
+  for (NodeId id = 0; id < graph.nodes().size(); ++id) {
+    if (graph.is_erased(id)) continue;
+    const std::string amount = text_of(cost[id]);
+    text += shortened(node_text(graph, id)) + "\n    " + (said[id].empty() ? "a view: nothing runs" : said[id]) +
+            (amount.empty() ? "" : "; " + amount) + "\n";
+  }
   return text;
 }
 

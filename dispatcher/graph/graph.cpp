@@ -131,77 +131,6 @@ NodeId Graph::add_node(const OpEntry& op, std::span<const Argument> arguments, s
   return id;
 }
 
-// ---- Sizes
-
-std::vector<int64_t> Graph::bind(std::span<const Shape> shapes) const {
-  BP_CHECK(shapes.size() == inputs_.size(), TYPE, "graph ", name, ": takes ", inputs_.size(), " tensors, found ",
-           shapes.size());
-  std::vector<int64_t> numbers(symbols_.size(), 0);
-  std::vector<bool> bound(symbols_.size(), false);
-  for (size_t s = 0; s < symbols_.size(); ++s) {
-    const Value& source = values_[symbols_[s].value];
-    if (source.kind != Value::Kind::kInput) continue;
-    const Shape shape = shapes[source.index];
-    BP_CHECK(symbols_[s].axis < shape.size(), SHAPE, "graph ", name, ": input ", inputs_[source.index].name, " has ",
-             shape.size(), " dimensions; its size \"", symbol_names_[s], "\" is that of axis ", symbols_[s].axis);
-    numbers[s] = shape[symbols_[s].axis];
-  }
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const std::span<const Dim> expected = dims(inputs_[i].value);
-    BP_CHECK(shapes[i].size() == expected.size(), SHAPE, "graph ", name, ": input ", inputs_[i].name, " has ",
-             shapes[i].size(), " dimensions, expected ", expected.size());
-    for (size_t axis = 0; axis < expected.size(); ++axis) {
-      const int64_t wanted = sizes.evaluate(expected[axis], numbers);
-      BP_CHECK(shapes[i][axis] == wanted, SHAPE, "graph ", name, ": input ", inputs_[i].name, " has size ",
-               shapes[i][axis], " at axis ", axis, ", expected ", text(expected[axis]),
-               expected[axis].is_number() ? "" : " = " + std::to_string(wanted));
-    }
-  }
-  return numbers;
-}
-
-namespace {
-
-bool holds(Constraint::Relation relation, int64_t left, int64_t right) {
-  switch (relation) {
-    case Constraint::Relation::kEqual:
-      return left == right;
-    case Constraint::Relation::kNotEqual:
-      return left != right;
-    case Constraint::Relation::kLess:
-      return left < right;
-    case Constraint::Relation::kLessEqual:
-      return left <= right;
-    case Constraint::Relation::kDivisible:
-      return right != 0 && left % right == 0;
-  }
-  return false;
-}
-
-constexpr const char* kRelationWords[] = {" == ", " != ", " < ", " <= ", " divisible by "};
-
-}  // namespace
-
-void Graph::check(std::span<const int64_t> numbers) const {
-  const auto known = [&](Dim dim) {
-    for (const DimTerm& term : sizes.terms(dim))
-      for (SymbolId s : term.symbols)
-        if (values_[symbols_[s].value].kind == Value::Kind::kResult && numbers[s] == 0) return false;
-    return true;
-  };
-  for (const Constraint& c : constraints) {
-    if (!known(c.left) || !known(c.right)) continue;
-    const int64_t left = sizes.evaluate(c.left, numbers), right = sizes.evaluate(c.right, numbers);
-    if (holds(c.relation, left, right)) continue;
-    std::string where;
-    if (c.location != kNone)
-      where = " (" + locations_[c.location].file + ":" + std::to_string(locations_[c.location].line) + ")";
-    detail::fail(BP_ERROR_SHAPE, "graph ", name, ": relies on ", text(c.left),
-                 kRelationWords[static_cast<size_t>(c.relation)], text(c.right), ", found ", left, " and ", right, ": ",
-                 c.reason, where);
-  }
-}
-
 // ---- Editing
 
 NodeId Graph::insert_node(NodeId before, const OpEntry& op, std::span<const Argument> arguments,
@@ -346,15 +275,20 @@ void Graph::compact() {
   for (Symbol& s : symbols_) s.value = s.value == kNone ? kNone : renumbered.values[s.value];
 }
 
+void Graph::copy_facts(const Graph& other) {
+  name = other.name;
+  draws = other.draws;
+  generators = other.generators;
+  own_rules = other.own_rules;
+  not_of_ops = other.not_of_ops;
+  graphs = other.graphs;
+}
+
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>();
-  copy->name = name;
+  copy->copy_facts(*this);
   copy->outputs = outputs;
   copy->constraints = constraints;
-  copy->draws = draws;
-  copy->generators = generators;
-  copy->own_rules = own_rules;
-  copy->graphs = graphs;
   copy->sizes = sizes;
   copy->values_ = values_;
   copy->dims_ = dims_;

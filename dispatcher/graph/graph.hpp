@@ -29,7 +29,8 @@ inline constexpr uint32_t kNone = 0xffffffffu;
 // A bp_value whose references are the graph's:
 // TENSOR: `u.i` is a ValueId. TENSOR_LIST: `u.p` leads to `count` ValueIds, kNone for an absent element.
 // GENERATOR: `count` is a draw, `u.i` the Dim of the counters that come before in it. GRAPH: `count` is a sub-graph.
-// INT and INT_LIST with kSymbolic: Dims, by their code. All else is as a call takes it, in the graph's memory.
+// INT and INT_LIST with kSymbolic: Dims, by their code; FLOAT with kSymbolic: the number of `u.i`'s Dim, or `count`
+// divided by it where that is not 0. All else is as a call takes it, in the graph's memory.
 struct Argument {
   bp_value plain{};
   static constexpr uint16_t kSymbolic = 1u << 14;  // in plain.flags
@@ -44,9 +45,9 @@ struct Argument {
   uint32_t draw() const { return plain.count; }
   Dim offset() const { return dims_at(&plain.u.i, 1)[0]; }
   uint32_t graph() const { return plain.count; }
-  // Of INT and INT_LIST, symbolic or not.
+  // Of INT and INT_LIST, symbolic or not, and of a symbolic FLOAT.
   std::span<const Dim> dims() const {
-    return plain.tag == BP_TAG_INT ? dims_at(&plain.u.i, 1) : dims_at(plain.u.ints, plain.count);
+    return plain.tag != BP_TAG_INT_LIST ? dims_at(&plain.u.i, 1) : dims_at(plain.u.ints, plain.count);
   }
 
   static Argument of(ValueId value) {
@@ -73,6 +74,14 @@ struct Argument {
     a.plain.tag = BP_TAG_INT;
     a.plain.flags = dim.is_number() ? 0 : kSymbolic;
     a.plain.u.i = dim.code();
+    return a;
+  }
+  // The floating number of the Dim; with a dividend, that divided by it.
+  static Argument of_float(Dim dim, uint32_t dividend = 0) {
+    Argument a = of_size(dim);
+    a.plain.tag = BP_TAG_FLOAT;
+    a.plain.flags = kSymbolic;
+    a.plain.count = dividend;
     return a;
   }
 
@@ -133,12 +142,14 @@ struct Constant {
   bool live = false;
 };
 
-// A symbol's number is a size of a value: of an input, where a user named it; of a result, where a shape rule gave a
-// size that is no polynomial.
+// A symbol's number is a size of a value: of an input, where a user named it; of a result, where it depends on values.
+// Without a value it is that of the symbol of this name of the graph around, or, where there is a divisor, a quotient.
 struct Symbol {
   ValueId value;
   uint32_t axis;
   int64_t example;  // when the graph was made
+  Dim numerator = 0;
+  int64_t divisor = 0;  // rounded down; the numerator's symbols come before this one
 };
 
 // What holds of the sizes, because somebody relied on it. `left` stands in the relation to `right`.
@@ -193,6 +204,9 @@ class Graph {
   // A function with derivative rules of its own that was taken apart into its ops, so that a derivative of the graph is
   // not that of the function; empty: none.
   std::string own_rules;
+  // What in the function makes a derivative of these ops another one than the function's, or one that needs other
+  // memory: it is to be taken of the function. Empty: nothing. Not written to files.
+  std::string not_of_ops;
   std::vector<std::shared_ptr<const Graph>> graphs;
 
   const std::vector<Location>& locations() const { return locations_; }
@@ -200,6 +214,8 @@ class Graph {
   std::span<const std::string> symbol_names() const { return symbol_names_; }
   DimTable sizes;  // expressions in the symbols
   std::string text(Dim dim) const { return sizes.text(dim, symbol_names_); }
+  // `numerator` divided by a positive number, rounded down: a number, or a symbol, the same one for the same quotient.
+  Dim quotient(Dim numerator, int64_t divisor);
   // What each ValueId that a node or the outputs read is called with, in order; sub-graphs read nothing of this one.
   template <class Visit>
   static void each_value(std::span<const Argument> arguments, Visit visit) {
@@ -240,10 +256,13 @@ class Graph {
   void replace_uses(ValueId old, ValueId replacement);
   ValueId resolve(ValueId value) const;                                  // after the replacements so far
   void set_arguments(NodeId node, std::span<const Argument> arguments);  // of any number
+  void set_location(NodeId node, uint32_t location) { nodes_[node].location = location; }
   // Inputs stay; constants that nobody uses go. Throws BP_ERROR_RUNTIME where a result of an erased node is used.
   void compact();
   // The same graph, to be edited apart from this one.
   std::unique_ptr<Graph> clone() const;
+  // The name, what its nodes refer to beside values (draws, functions), and what is known of the function.
+  void copy_facts(const Graph& other);
 
  private:
   ValueId add_value(Value::Kind kind, const Type& type, uint32_t index, NodeId node);

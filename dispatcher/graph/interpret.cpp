@@ -4,6 +4,7 @@
 
 #include "call/dispatch.hpp"
 #include "graph/graph_body.hpp"
+#include "graph/sizes.hpp"
 #include "memory/epoch.hpp"
 #include "record/owned_value.hpp"
 
@@ -31,13 +32,7 @@ NodeArguments::NodeArguments(const Environment& e, const Node& node) : n_args_(n
     } else if (a.is_graph()) {
       v = backplane::value(*e.functions[a.graph()]);
     } else if (a.is_symbolic()) {
-      auto& list = ints_.emplace_back();
-      for (const Dim dim : a.dims()) list.push_back(e.graph.sizes.evaluate(dim, e.symbols));
-      v.flags &= static_cast<uint16_t>(~Argument::kSymbolic);
-      if (v.tag == BP_TAG_INT)
-        v.u.i = list[0];
-      else
-        v.u.ints = list.data();
+      v = evaluated(e.graph, a, e.symbols, ints_);
     }
   }
 }

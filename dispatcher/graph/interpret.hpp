@@ -28,7 +28,7 @@ class NodeArguments {
   bp_value args_[kMaxArgs];
   int32_t n_args_;
   std::vector<std::vector<bp_tensor*>> tensors_;
-  std::vector<std::vector<int64_t>> ints_;
+  std::deque<std::vector<int64_t>> ints_;
   std::vector<bp_generator_state> states_;
 };
 

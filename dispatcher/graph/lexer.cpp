@@ -67,7 +67,7 @@ Token::Kind Lexer::scan() {
     return Token::Kind::kString;
   }
   ++at_;
-  if ((c == '<' || c == '=' || c == '!') && ahead() == '=') ++at_;
+  if (((c == '<' || c == '=' || c == '!') && ahead() == '=') || (c == '/' && ahead() == '/')) ++at_;
   return Token::Kind::kSign;
 }
 

@@ -4,6 +4,7 @@
 
 #include "graph/kernel_steps.hpp"
 #include "graph/plan_memory.hpp"
+#include "graph/sizes.hpp"
 #include "memory/epoch.hpp"
 
 namespace backplane::core::graph {
@@ -79,13 +80,7 @@ bp_value Builder::argument(const Argument& a, SlotCall& call, size_t index) {
     v.count = 0;
     v.u.g = &no_state_;
   } else if (a.is_symbolic()) {
-    auto& list = plan_->ints.emplace_back();
-    for (const Dim dim : a.dims()) list.push_back(graph_.sizes.evaluate(dim, plan_->symbols));
-    v.flags &= static_cast<uint16_t>(~Argument::kSymbolic);
-    if (v.tag == BP_TAG_INT)
-      v.u.i = list[0];
-    else
-      v.u.ints = list.data();
+    v = evaluated(graph_, a, plan_->symbols, plan_->ints);
   }
   return v;
 }

@@ -6,6 +6,7 @@
 #include "backplane/device.hpp"
 #include "graph/elements.hpp"
 #include "graph/lexer.hpp"
+#include "graph/sizes.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core::graph {
@@ -139,6 +140,13 @@ std::string Printer::argument(const Argument& a) const {
   if (a.is_graph()) return "graph(" + std::to_string(a.graph()) + ")";
   if (a.plain.tag == BP_TAG_INT_LIST && a.is_symbolic()) return dims(a.dims());
   if (a.plain.tag == BP_TAG_INT && a.is_symbolic()) return graph_.text(a.dims()[0]);
+  if (a.plain.tag == BP_TAG_VALUE_LIST && a.is_symbolic())
+    return "values[" +
+           joined(a.plain.u.values, a.plain.count,
+                  [&](const bp_value& one) { return one.tag == BP_TAG_INT ? graph_.text(dim_of(one)) : plain(one); }) +
+           "]";
+  if (a.plain.tag == BP_TAG_FLOAT && a.is_symbolic())
+    return "float(" + (a.plain.count ? std::to_string(a.plain.count) + " / " : "") + graph_.text(a.dims()[0]) + ")";
   return plain(a.plain);
 }
 
@@ -222,7 +230,8 @@ std::string Printer::constraint(const Constraint& c) const {
 
 std::string Printer::whole() {
   text_ = "graph " + quoted(graph_.name) + " {\n";
-  for (size_t i = 0; i < graph_.symbols().size(); ++i) line("symbol " + symbol(i));
+  for (size_t i = 0; i < graph_.symbols().size(); ++i)
+    if (graph_.symbols()[i].divisor == 0) line("symbol " + symbol(i));
   for (const std::string& name : graph_.generators) line("generator " + quoted(name));
   for (const Draw& draw : graph_.draws) line("draw " + this->draw(draw));
   if (!graph_.own_rules.empty()) line("own_rules " + quoted(graph_.own_rules));
@@ -252,7 +261,8 @@ std::string node_text(const Graph& graph, NodeId node) { return Printer(graph).n
 Statements statements(const Graph& graph) {
   const Printer printer(graph);
   Statements all;
-  for (size_t i = 0; i < graph.symbols().size(); ++i) all.symbols.push_back(printer.symbol(i));
+  for (size_t i = 0; i < graph.symbols().size(); ++i)
+    if (graph.symbols()[i].divisor == 0) all.symbols.push_back(printer.symbol(i));
   for (const Draw& draw : graph.draws) all.draws.push_back(printer.draw(draw));
   for (const Constraint& c : graph.constraints) all.constraints.push_back(printer.constraint(c));
   return all;

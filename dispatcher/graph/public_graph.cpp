@@ -33,6 +33,31 @@ Graph::Graph(std::shared_ptr<const Core> graph, std::vector<bool> donated)
       executable_(
           std::make_shared<core::graph::Executable>(graph_, core::graph::ExecutableOptions{std::move(donated)})) {}
 
+Graph::Graph(std::shared_ptr<const Core> graph, std::shared_ptr<core::graph::Executable> executable)
+    : graph_(std::move(graph)), executable_(std::move(executable)) {}
+
+bool Graph::is_dynamic() const { return !held(graph_).symbols().empty(); }
+
+std::string Graph::refusal_of_sizes(std::span<const Tensor> inputs) const {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  try {
+    held(graph_).check(graph_->bind(shapes));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+Graph Graph::at_sizes_of(std::span<const Tensor> inputs) const {
+  core::CallGuard guard;
+  held(graph_);
+  std::shared_ptr<core::graph::Executable> at_sizes = executable_->at_sizes_of(inputs);
+  if (!at_sizes) return *this;
+  std::shared_ptr<const Core> graph = at_sizes->shared_graph();
+  return Graph(std::move(graph), std::move(at_sizes));
+}
+
 std::string Graph::text() const {
   core::CallGuard guard;
   return core::graph::print(held(graph_));
@@ -89,7 +114,9 @@ std::vector<Tensor> Graph::call(std::span<const Tensor> inputs, std::span<bp_gen
   if (graph.draws.empty() && generators.empty()) return executable_->run(inputs);
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
-  return executable_->run(inputs, core::graph::reserve_draws(graph, generators, graph.bind(shapes)));
+  const std::vector<int64_t> symbols = graph.bind(shapes);
+  graph.check(symbols);
+  return executable_->run(inputs, core::graph::reserve_draws(graph, generators, symbols));
 }
 
 std::string Graph::explain(std::span<const Tensor> inputs) const {

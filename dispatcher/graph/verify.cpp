@@ -5,6 +5,7 @@
 
 #include "backplane/device.hpp"
 #include "graph/print.hpp"
+#include "graph/sizes.hpp"
 #include "memory/epoch.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/shape_rules.hpp"
@@ -92,7 +93,7 @@ class Verifier {
   std::string shape_of(ValueId id) const { return shape_text(sizes(id)); }
   bp_tensor* handle(ValueId id);
   void fill(const Argument& a, bp_value& v, std::vector<std::vector<bp_tensor*>>& lists,
-            std::vector<std::vector<int64_t>>& ints);
+            std::deque<std::vector<int64_t>>& ints);
 
   const Graph& graph_;
   std::vector<int64_t> examples_;
@@ -148,7 +149,7 @@ void Verifier::check_argument(NodeId id, size_t index, const Argument& a) const 
 
 // The argument as a call takes it, with the examples' sizes.
 void Verifier::fill(const Argument& a, bp_value& v, std::vector<std::vector<bp_tensor*>>& lists,
-                    std::vector<std::vector<int64_t>>& ints) {
+                    std::deque<std::vector<int64_t>>& ints) {
   v = a.plain;
   if (a.is_value()) v.u.t = handle(a.value());
   if (a.is_values()) {
@@ -160,14 +161,7 @@ void Verifier::fill(const Argument& a, bp_value& v, std::vector<std::vector<bp_t
     v.count = 0;
     v.u.g = &state_;
   }
-  if (!a.is_symbolic()) return;
-  v.flags &= static_cast<uint16_t>(~Argument::kSymbolic);
-  auto& list = ints.emplace_back();
-  for (const Dim dim : a.dims()) list.push_back(graph_.sizes.evaluate(dim, examples_));
-  if (v.tag == BP_TAG_INT)
-    v.u.i = list[0];
-  else
-    v.u.ints = list.data();
+  if (a.is_symbolic()) v = evaluated(graph_, a, examples_, ints);
 }
 
 void Verifier::check_results(NodeId id) {
@@ -181,7 +175,7 @@ void Verifier::check_results(NodeId id) {
   const std::span<const Argument> arguments = graph_.arguments(node);
   bp_value args[kMaxArgs];
   std::vector<std::vector<bp_tensor*>> tensors;
-  std::vector<std::vector<int64_t>> ints;
+  std::deque<std::vector<int64_t>> ints;
   std::vector<InferredResult> inferred;
   try {
     for (size_t i = 0; i < arguments.size(); ++i) fill(arguments[i], args[i], tensors, ints);

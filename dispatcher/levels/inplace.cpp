@@ -40,6 +40,11 @@ void assign(Level& level, TensorImpl* target, TensorImpl* source) {
 Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   ViewRecord& record = *view.view;
   const OpRecord& op = *record.op->record;
+  if (record.op == &role_op(Role::kReshape)) {
+    const bp_value args[] = {value(piece),
+                             value(Shape(record.base->dl.shape, static_cast<size_t>(record.base->dl.ndim)))};
+    return Tensor::adopt(call_one(*record.op, args, 2));
+  }
   const bp_formula* put = op.find_formula(BP_RULE_PUT);
   BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, op.name, ": its result cannot be written through inside ",
            view.wrapper->transform, put && put->text ? ": " : "", put && put->text ? put->text : "", "; copy it first");
@@ -111,8 +116,9 @@ void change_in_place(Level& level, const Call& call) {
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;
   level.check_write(call, *whole);
+  const bool strides_known = level.knows_strides(*whole);
   for (const TensorImpl* t = target; t->view; t = t->view->base)
-    BP_CHECK(t->view->op->flags & BP_OP_VIEW, VALUE, name, ": writing through the result of ",
+    BP_CHECK(t->view->op->flags & BP_OP_VIEW || strides_known, VALUE, name, ": writing through the result of ",
              t->view->op->record->name, ", which may be a view or a copy, is refused inside ", level.transform,
              "; copy it first");
   bp_value out{};

@@ -7,6 +7,7 @@
 #include "call/view_record.hpp"
 #include "levels/inplace.hpp"
 #include "memory/device.hpp"
+#include "record/shape_rules.hpp"
 
 namespace backplane::core {
 namespace {
@@ -45,6 +46,17 @@ Level* highest_level(const Call& call) {
   return highest;
 }
 
+// Does what may be a view or a copy give a copy?
+bool is_copy(const Level& level, const Call& call, const TensorImpl& base) {
+  if (!(call.op.flags & BP_OP_MAYBE_VIEW)) return false;
+  const TensorImpl* whole = &base;
+  while (whole->view) whole = whole->view->base;
+  if (!level.knows_strides(*whole)) return false;
+  ShapeResult shape;
+  infer_shape(*call.op.record, call.args, call.n_args, 0, shape);
+  return !shape.is_view;
+}
+
 }  // namespace
 
 Level::Level(const char* name, Takes takes) : Level(name, next_serial.fetch_add(1, std::memory_order_relaxed)) {
@@ -79,6 +91,7 @@ void Level::end() noexcept {
 }
 
 void Level::check_write(const Call&, const TensorImpl&) const {}
+bool Level::knows_strides(const TensorImpl&) const { return false; }
 
 void Level::check_active() const {
   BP_CHECK(active_, VALUE, transform, ": its scope was left before; make a new one for every pass");
@@ -140,7 +153,8 @@ void call_level(const Call& call) {
   if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
     const TensorImpl* base = impl(call.args[call.op.record->def.alias].u.t);
     TensorImpl* view = impl(call.outs[0].u.t);
-    if (base->wrapper && wrapper_of(*level, view)) remember_view(call.op, call.args, call.n_args, view);
+    if (base->wrapper && wrapper_of(*level, view) && !is_copy(*level, call, *base))
+      remember_view(call.op, call.args, call.n_args, view);
   }
 }
 

@@ -38,6 +38,10 @@ class Level {
   // Throws where an in-place change of this wrapper, which is no view of another, would be lost.
   virtual void check_write(const Call& call, const TensorImpl& target) const;
 
+  // Has this wrapper, which is no view, the strides that the tensor would have without the level, and so have its
+  // views? Then what may be a view or a copy is known to be the one or the other.
+  virtual bool knows_strides(const TensorImpl& whole) const;
+
   // Whether calls are recorded, of a level that has such a switch: no_grad acts on the innermost.
   virtual bool* recording() { return nullptr; }
 

@@ -111,6 +111,7 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
     return;
   }
   Stream& stream = wait_for_write(device, *src);
+  std::lock_guard lock(device.lock);  // others may put work on the stream meanwhile
   CallGuard guard;
   status = def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
   if (status != BP_OK) throw_device_error(device, status, "copy_to_host");

@@ -69,22 +69,32 @@ inline void check_stack(const char* op) {
 class CallGuard {
  public:
   CallGuard() noexcept {
-    ThreadState& state = thread_state;
-    const uint64_t epoch = state.epoch.load(std::memory_order_relaxed);
-    if (epoch & (kInside | kSlowEntry)) [[unlikely]] {
-      after_ = epoch & kInside ? 0 : enter_slow();
-      return;
-    }
-    state.epoch.store(epoch + kInside, std::memory_order_relaxed);
-    // The compiler must not move the row's load above the store; the processor is held by drain's membarrier.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    after_ = epoch + kNextEpoch;
+    if (!enter(after_)) [[unlikely]]
+      after_ = enter_slow();
   }
+  // Of a call that has entered: leaves as `after` says, which enter() gave.
+  explicit CallGuard(uint64_t after) noexcept : after_(after) {}
   ~CallGuard() {
     if (after_) [[likely]]
       thread_state.epoch.store(after_, std::memory_order_release);
   }
   CallGuard(const CallGuard&) = delete;
+
+  bool outermost() const noexcept { return after_ != 0; }
+
+  // False where entering takes more than a store (enter_slow).
+  [[nodiscard]] static bool enter(uint64_t& after) noexcept {
+    ThreadState& state = thread_state;
+    const uint64_t epoch = state.epoch.load(std::memory_order_relaxed);
+    after = 0;
+    if (epoch & (kInside | kSlowEntry)) [[unlikely]]
+      return (epoch & kInside) != 0;
+    state.epoch.store(epoch + kInside, std::memory_order_relaxed);
+    // The compiler must not move the row's load above the store; the processor is held by drain's membarrier.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    after = epoch + kNextEpoch;
+    return true;
+  }
 
  private:
   uint64_t after_;  // the epoch to leave behind; 0: another guard of this thread is around this one

@@ -48,6 +48,11 @@ class Pool {
 
  public:
   static void* take() {
+    void* kept = take_kept();
+    return kept ? kept : ::operator new(Size, kAlign);
+  }
+  // nullptr where the list is empty.
+  static void* take_kept() noexcept {
     if constexpr (kPooling) {
       if (Block* block = list_.head) {
         list_.head = block->next;
@@ -55,7 +60,7 @@ class Pool {
         return block;
       }
     }
-    return ::operator new(Size, kAlign);
+    return nullptr;
   }
   static void give(void* memory) noexcept {
     if constexpr (kPooling) {

@@ -25,19 +25,10 @@ namespace {
   fail_size(sizes.data(), static_cast<int32_t>(sizes.size()), kItemSize[dtype]);
 }
 
-// A handle without strides and storage.
-TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
-  auto* t = new (TensorPool::take()) TensorImpl;
-  point_to_dims(t, ndim);
+// All but shape and strides.
+[[gnu::always_inline]] inline void set_head(TensorImpl* t, Device& device, bp_dtype dtype, int32_t ndim,
+                                            int64_t bytes) {
   t->dl.ndim = ndim;
-  int64_t bytes = kItemSize[dtype];
-  bool overflow = false;
-  for (int32_t i = 0; i < ndim; ++i) {
-    t->dl.shape[i] = sizes[i];
-    overflow |= __builtin_mul_overflow(bytes, sizes[i], &bytes);
-  }
-  if (overflow) [[unlikely]]
-    bytes = bytes_of_overflowing(t, dtype);
   t->dl.data = nullptr;
   t->dl.device.device_type = static_cast<DLDeviceType>(device.properties.dl_device_type);
   t->dl.device.device_id = device.ordinal;
@@ -52,6 +43,22 @@ TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t
   t->reserved1 = 0;
   t->storage = nullptr;
   t->nbytes = static_cast<uint64_t>(bytes);
+}
+
+// A handle without strides and storage.
+TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
+  auto* t = new (TensorPool::take()) TensorImpl;
+  point_to_dims(t, ndim);
+  t->dl.ndim = ndim;
+  int64_t bytes = kItemSize[dtype];
+  bool overflow = false;
+  for (int32_t i = 0; i < ndim; ++i) {
+    t->dl.shape[i] = sizes[i];
+    overflow |= __builtin_mul_overflow(bytes, sizes[i], &bytes);
+  }
+  if (overflow) [[unlikely]]
+    bytes = bytes_of_overflowing(t, dtype);
+  set_head(t, device, dtype, ndim, bytes);
   return t;
 }
 
@@ -64,6 +71,33 @@ void set_row_major(TensorImpl* t) {
     stride *= static_cast<uint64_t>(t->dl.shape[i] > 1 ? t->dl.shape[i] : 1);
   }
   t->flags |= BP_TENSOR_CONTIGUOUS;
+}
+
+// A new_handle in one pass and without a call; nullptr where it takes more than a kept block: many dims, sizes whose
+// product overflows or is 0.
+[[gnu::always_inline]] inline TensorImpl* try_row_major(Device& device, bp_dtype dtype, int32_t ndim,
+                                                        const int64_t* sizes) {
+  void* block = ndim <= kInlineRank ? TensorPool::take_kept() : nullptr;
+  if (!block) [[unlikely]]
+    return nullptr;
+  auto* t = new (block) TensorImpl;
+  t->dl.shape = t->inline_dims;
+  t->dl.strides = t->inline_dims + kInlineRank;
+  int64_t count = 1, bytes;
+  bool overflow = false;
+  for (int32_t i = ndim; i-- > 0;) {
+    t->inline_dims[i] = sizes[i];
+    t->inline_dims[kInlineRank + i] = count;
+    overflow |= __builtin_mul_overflow(count, sizes[i], &count);
+  }
+  overflow |= __builtin_mul_overflow(count, int64_t{kItemSize[dtype]}, &bytes);
+  if (overflow || count == 0) [[unlikely]] {
+    TensorPool::give(t);
+    return nullptr;
+  }
+  set_head(t, device, dtype, ndim, bytes);
+  t->flags = BP_TENSOR_CONTIGUOUS;
+  return t;
 }
 
 void set_strides(TensorImpl* t, const int64_t* strides) {
@@ -133,8 +167,9 @@ void destroy(TensorImpl* t) noexcept {
 }
 
 TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
-  TensorImpl* t = new_dims(device, dtype, ndim, sizes);
-  set_row_major(t);
+  TensorImpl* t = try_row_major(device, dtype, ndim, sizes);
+  if (!t) [[unlikely]]
+    t = new_handle(device, dtype, ndim, sizes);
   try {
     t->storage = new_storage(device, t->nbytes);
   } catch (...) {
@@ -159,7 +194,8 @@ TensorImpl* new_tensor_over(bp_storage* storage, bp_dtype dtype, int32_t ndim, c
   return t;
 }
 
-TensorImpl* new_handle(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
+// Not inlined: new_tensor would save the registers that it needs.
+[[gnu::noinline]] TensorImpl* new_handle(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
   TensorImpl* t = new_dims(device, dtype, ndim, sizes);
   set_row_major(t);
   return t;

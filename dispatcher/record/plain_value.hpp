@@ -43,4 +43,22 @@ inline bp_value copy_plain(const bp_value& v, char*& place) {
   return copy;
 }
 
+// The same type and the same bits, with what they point to.
+inline bool same_plain(const bp_value& a, const bp_value& b) {
+  if (a.tag != b.tag || a.flags != b.flags || a.count != b.count) return false;
+  switch (a.tag) {
+    case BP_TAG_ABSENT:
+      return true;
+    case BP_TAG_STRING:
+    case BP_TAG_BOOL_LIST:
+      return std::memcmp(a.u.p, b.u.p, a.count) == 0;
+    case BP_TAG_VALUE_LIST:
+      for (uint32_t i = 0; i < a.count; ++i)
+        if (a.u.values[i].tag != b.u.values[i].tag || a.u.values[i].u.i != b.u.values[i].u.i) return false;
+      return true;
+    default:
+      return extra_bytes(a) != 0 ? std::memcmp(a.u.p, b.u.p, extra_bytes(a)) == 0 : a.u.i == b.u.i;
+  }
+}
+
 }  // namespace backplane::core

@@ -6,15 +6,17 @@
 namespace backplane::core::shape_words {
 namespace {
 
-// A setting per spatial axis: a list of one serves all, and an absent or empty one means `otherwise`.
+// A setting per spatial axis: a list of one serves all, and an absent one, or an empty one where `none`, means
+// `otherwise`.
 class PerAxis {
  public:
-  PerAxis(const ShapeArgs& in, uint32_t param, size_t n_spatial, int64_t otherwise, int64_t least)
+  PerAxis(const ShapeArgs& in, uint32_t param, size_t n_spatial, int64_t otherwise, int64_t least, bool none = false)
       : otherwise_(otherwise) {
     if (!in.has(param)) return;
     values_ = in.ints(param);
-    BP_CHECK(values_.size() <= 1 || values_.size() == n_spatial, SHAPE, in.op.name, ": '", in.name(param), "' has ",
-             values_.size(), " entries; expected 1 or ", n_spatial, ", one per spatial axis");
+    BP_CHECK(values_.size() == 1 || values_.size() == n_spatial || (none && values_.empty()), SHAPE, in.op.name, ": '",
+             in.name(param), "' has ", values_.size(), " entries; expected ", none ? "none, 1 or " : "1 or ", n_spatial,
+             ", one per spatial axis");
     for (int64_t value : values_)
       BP_CHECK(value >= least, VALUE, in.op.name, ": '", in.name(param), "' holds ", value, "; expected ", least,
                " or more");
@@ -74,8 +76,7 @@ void pool(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, S
            "; expected (n, c, *spatial)");
   const size_t n_spatial = x.size() - 2;
   const PerAxis kernel(in, 1, n_spatial, 0, 1);
-  BP_CHECK(kernel.given(), VALUE, op.name, ": '", in.name(1), "' is empty; expected a window size per spatial axis");
-  const PerAxis stride(in, 2, n_spatial, 0, 1);
+  const PerAxis stride(in, 2, n_spatial, 0, 1, true);
   const PerAxis padding(in, 3, n_spatial, 0, 0);
   in.add_dim(out, x[0]);
   in.add_dim(out, x[1]);

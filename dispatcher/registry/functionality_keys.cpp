@@ -7,6 +7,12 @@
 namespace backplane::core {
 
 namespace {
+KeyRecord* taken_by(std::string_view name) noexcept {
+  for (auto& slot : tables.keys)
+    if (KeyRecord* key = slot.load(std::memory_order_acquire); key && key->name == name) return key;
+  return nullptr;
+}
+
 int64_t rank_of(std::string_view name) {
   const KeyRecord* key = find_key(name);
   BP_CHECK(key, VALUE, "register_key: there is no key \"", name, "\" to stand above or below of");
@@ -20,7 +26,7 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& given) {
   check_flags(def.flags, 0, BP_HINTS_OF_32, "register_key: key \"", def.name, "\"");
   Registry& r = ready_registry();
   std::lock_guard guard(r.lock);
-  const KeyRecord* taken = find_key(def.name);
+  KeyRecord* taken = taken_by(def.name);
   BP_CHECK(!taken || (taken->withdrawn && taken->owner->name == owner->name), VALUE, "register_key: the key \"",
            def.name, "\" is taken by plugin \"", taken ? taken->owner->name : "", "\"");
   BP_CHECK(taken || r.key_count < kPluginBits, VALUE, "register_key: all ", kPluginBits,
@@ -29,9 +35,15 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& given) {
   int64_t low = def.above ? rank_of(def.above) : INT64_MIN, high = def.below ? rank_of(def.below) : INT64_MAX;
   BP_CHECK(low < high, VALUE, "register_key: \"", def.name, "\" cannot stand above \"", def.above ? def.above : "",
            "\" and below \"", def.below ? def.below : "", "\"");
-  auto key = std::make_unique<KeyRecord>();
-  key->name = def.name;
-  key->bit = taken ? taken->bit : r.key_count++;
+  // Nobody reads more of a withdrawn key than that it is one: its calls have ended, and its record serves again.
+  KeyRecord* key = taken;
+  std::unique_ptr<KeyRecord> made;
+  if (!key) {
+    made = std::make_unique<KeyRecord>();
+    key = made.get();
+    key->name = def.name;
+    key->bit = r.key_count++;
+  }
   if (def.above && def.below)
     key->rank = low + (high - low) / 2;
   else
@@ -39,10 +51,10 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& given) {
   key->fallback = def.fallback;
   key->context = def.context;
   key->owner = owner;
-  uint32_t bit = key->bit;
-  tables.keys[bit].store(key.release(), std::memory_order_release);
+  key->withdrawn = false;
+  if (made) tables.keys[key->bit].store(made.release(), std::memory_order_release);
   rebuild_all_plans();
-  return bit;
+  return key->bit;
 }
 
 void register_layer(uint64_t key, const char* name, int64_t rank, Handle handle, HandleFast fast) {
@@ -61,11 +73,7 @@ void register_layer(uint64_t key, const char* name, int64_t rank, Handle handle,
 
 const KeyRecord* key_at(uint32_t bit) noexcept { return tables.keys[bit].load(std::memory_order_acquire); }
 
-const KeyRecord* find_key(std::string_view name) noexcept {
-  for (uint32_t bit = 0; bit < tables.keys.size(); ++bit)
-    if (const KeyRecord* key = key_at(bit); key && key->name == name) return key;
-  return nullptr;
-}
+const KeyRecord* find_key(std::string_view name) noexcept { return taken_by(name); }
 
 uint64_t highest_key(uint64_t keys) noexcept {
   if (!(keys & (keys - 1))) return keys;

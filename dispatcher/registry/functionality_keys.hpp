@@ -17,7 +17,7 @@ struct Operands;  // call/operands.hpp
 // Handles a call; `slot` is the key's, or nullptr where no key is left.
 using Handle = void (*)(const Call& call, const KeySlot* slot);
 // The same for a call that the fast path would serve if it were not for this one key. False: it declines.
-using HandleFast = bool (*)(const Call& call, Operands operands);
+using HandleFast = bool (*)(const Call& call, const Operands& operands);
 
 // Functionality keys. Bits 0 to 58 are given out to plugins; the rest, all of them here, are this library's layers'.
 inline constexpr uint32_t kPluginBits = 59;

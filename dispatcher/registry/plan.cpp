@@ -147,7 +147,7 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {
   row->def.backend = row->backend.c_str();
   row->def.file = row->file.c_str();
   row->owner = owner;
-  if (row_filter) row_filter(row->def, *owner);
+  if (row_filter) row->in_front = row_filter(row->def, *owner);
   row->resolves = def.header.version >= 2 && !entry.record->resolved.empty();
   for (const bp_arg_def& arg : entry.record->args) row->n_args += arg.since <= def.revision;
   entry.rows.push_back(std::move(row));

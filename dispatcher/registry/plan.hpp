@@ -32,12 +32,13 @@ struct KernelRow {
   int32_t n_args = 0;     // the op's arguments at the row's revision: what its kernel is called with
   bool resolves = false;  // its arguments arrive as resolved_args.hpp says
   bool withdrawn = false;
-  bool for_all = false;  // backend "*"
+  bool for_all = false;            // backend "*"
+  std::shared_ptr<void> in_front;  // what a filter keeps for it
 };
 
-// Changes a row as it is registered, so that calls of it reach whoever stands in front of it; nullptr: nobody does. Set
-// while nothing is being registered.
-using RowFilter = void (*)(bp_kernel_def& row, const PluginRecord& owner);
+// Changes a row as it is registered, so that calls of it reach whoever stands in front of it, and gives what that one
+// needs as long as the row lives; nullptr: nobody does. Set while nothing is being registered.
+using RowFilter = std::shared_ptr<void> (*)(bp_kernel_def& row, const PluginRecord& owner);
 inline constinit RowFilter row_filter = nullptr;
 
 // A key of an op.
@@ -70,10 +71,12 @@ struct Plan {
   const KeySlot& slot_of(uint64_t key) const { return slot(static_cast<uint32_t>(__builtin_ctzll(key))); }
 };
 
-// The fast path's edge inside a call, for as many arguments and results as the op has: throws, and gives false where
-// the call is the slow path's. The outer edge is in op_edges.hpp.
+// How calls of an op begin, by its fast path; of as many arguments and results as the op has.
 struct FastEdges {
+  // Inside a call: throws, and gives false where the call is the slow path's.
   bool (*attempt)(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t mask) = nullptr;
+  // From outside: gives a status, and leaves the call that whoever calls has entered (CallGuard::enter).
+  bp_status (*packed)(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t after) noexcept = nullptr;
 };
 
 // What handles calls, as plans name it: put here by call/ and functions/, in static initialisers, before the

@@ -3,7 +3,6 @@
 
 #include "backplane/op.hpp"
 #include "memory/plugin_finder.hpp"
-#include "registry/op_edges.hpp"
 #include "registry/op_link.hpp"
 #include "registry/registry_state.hpp"
 
@@ -78,12 +77,7 @@ uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
   entry->handle = handle;
   entry->record->info.op = handle;
   keep_name(*entry->record, r.by_name.insert_or_assign(std::string(entry->record->name), handle).first->first);
-  OpEdge& edge = op_edges[handle];
-  edge.n_args = entry->n_args;
-  edge.n_results = entry->n_results;
-  const FastPath path = entry->fast_path;
   op_slots[handle].store(entry.release(), std::memory_order_release);
-  edge.packed.store(packed_calls[static_cast<size_t>(path)], std::memory_order_release);
   tables.count.store(handle + 1, std::memory_order_release);
   return handle;
 }
@@ -172,9 +166,7 @@ static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   rebuild_plan(*entry);
   rebuild_plan(old);
   retired().entries.emplace_back(&old);
-  const FastPath path = entry->fast_path;
   op_slots[old.handle].store(entry.release(), std::memory_order_release);
-  op_edges[old.handle].packed.store(packed_calls[static_cast<size_t>(path)], std::memory_order_release);
   return old.handle;
 }
 

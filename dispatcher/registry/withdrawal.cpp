@@ -96,11 +96,16 @@ void reclaim_replaced() {
 }
 
 void free_withdrawn(const Withdrawn& all) {
+  std::vector<std::unique_ptr<KernelRow>> gone;  // outlives the guard: what stands in front of a row calls its backend
   std::lock_guard guard(ready_registry().lock);
   free_plans(retired(), all.plans_before);
-  const std::set<const KernelRow*> gone(all.rows.begin(), all.rows.end());
-  for (uint32_t i = 0; i < op_count(); ++i)
-    std::erase_if(op_entry(i)->rows, [&](const auto& row) { return gone.contains(row.get()); });
+  const std::set<const KernelRow*> named(all.rows.begin(), all.rows.end());
+  for (uint32_t i = 0; i < op_count(); ++i) {
+    auto& rows = op_entry(i)->rows;
+    for (auto& row : rows)
+      if (named.contains(row.get())) gone.push_back(std::move(row));
+    std::erase(rows, nullptr);
+  }
 }
 
 void restore(const Withdrawn& all) {

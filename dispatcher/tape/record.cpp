@@ -313,7 +313,7 @@ void record_call(const Call& call) {
   record_node({call.op, call.args, call.outs, call.args, results, nullptr, 0});
 }
 
-bool record_fast(const Call& call, Operands operands) {
+bool record_fast(const Call& call, const Operands& operands) {
   const OpEntry& op = call.op;
   if (op.derivative == Derivative::kDecompose || thread_state.level || thread_state.captures) return false;
   const auto served = [&]<FastPath kPath>() {

@@ -14,7 +14,7 @@ void record_call(const Call& call);
 // results released. Of an op that decomposes, lists are followed through its parts.
 void refuse_lists(const Call& call, const char* transform);
 // The same on the fast path, where nothing but the tape intercepts. False: it declines.
-bool record_fast(const Call& call, Operands operands);
+bool record_fast(const Call& call, const Operands& operands);
 // A call that ran. `args` and `outs` as the formulas shall see them (below the level); `outer` are the arguments whose
 // history counts, of the same form as `args`; `results` receive the node (those that are differentiable). In-place:
 // `mutated` had `version` before.

@@ -1,5 +1,7 @@
 #include "trace/trace_level.hpp"
 
+#include <algorithm>
+
 #include "call/decomposition.hpp"
 #include "call/operand_checks.hpp"
 #include "control/structured.hpp"
@@ -7,6 +9,7 @@
 #include "levels/inplace.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 
@@ -25,22 +28,42 @@ TraceLevel::TraceLevel(const char* name, std::function<SourceLine()> where)
   graph_->name = name;
 }
 
-TensorImpl* TraceLevel::traced(ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes) {
+TensorImpl* TraceLevel::traced(ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
+                               const int64_t* strides) {
   TensorImpl* inner = new_handle(device, dtype, ndim, sizes);
   inner->flags |= BP_TENSOR_WRAPPER;  // it promises no data
   inner->node_output = value;
-  return wrap(*this, inner);
+  TensorImpl* t = wrap(*this, inner);
+  for (int32_t i = 0; strides && i < ndim; ++i) {
+    if (sizes[i] != 1 && strides[i] != t->dl.strides[i]) t->flags &= ~BP_TENSOR_CONTIGUOUS;
+    t->dl.strides[i] = strides[i];
+  }
+  return t;
 }
 
-ValueId TraceLevel::add_input(const bp_tensor& like, std::string name) {
-  const std::vector<Dim> dims(like.dl.shape, like.dl.shape + like.dl.ndim);
-  return graph_->add_input(std::move(name), {like.dtype, {like.backend, like.ordinal}, dims});
+// What an op makes is row-major, and a view has the strides of its rule.
+bool TraceLevel::knows_strides(const TensorImpl& whole) const {
+  const auto is_it = [&](const Tensor& t) { return t.get() == &whole; };
+  return wrapper_of(*this, &whole) && std::none_of(inputs_.begin(), inputs_.end(), is_it) &&
+         std::none_of(of_control_flow_.begin(), of_control_flow_.end(), is_it);
 }
 
-Tensor TraceLevel::enter(const Tensor& example, std::string name) {
-  const ValueId value = add_input(*example.held(), std::move(name));
+namespace {
+
+ValueId add_lifted(graph::Graph& graph, const Tensor& tensor, size_t index) {
+  const std::vector<Dim> dims(tensor.shape().begin(), tensor.shape().end());
+  return graph.add_input("lifted" + std::to_string(index), {tensor.dtype(), tensor.device(), dims});
+}
+
+}  // namespace
+
+Tensor TraceLevel::enter(const Tensor& example, std::string name, std::optional<Shape> shape) {
+  const bp_tensor& like = *example.held();
+  const Shape sizes = shape.value_or(example.shape());
+  const std::vector<Dim> dims(sizes.begin(), sizes.end());
+  const ValueId value = graph_->add_input(std::move(name), {like.dtype, {like.backend, like.ordinal}, dims});
   inputs_.push_back(
-      Tensor::adopt(traced(value, device_of(*example.get()), example.dtype(), example.ndim(), example.shape().data())));
+      Tensor::adopt(traced(value, device_of(like), like.dtype, static_cast<int32_t>(sizes.size()), sizes.data())));
   return inputs_.back();
 }
 
@@ -54,7 +77,7 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
   if (!is_new) return place->second;
   if (lifted_) {
     lifted_->push_back(Tensor::share(tensor));
-    place->second = add_input(*tensor, "lifted" + std::to_string(lifted_->size() - 1));
+    place->second = add_lifted(*graph_, lifted_->back(), lifted_->size() - 1);
   } else {
     place->second = graph_->add_constant(Tensor::share(tensor), {}, true);
   }
@@ -80,8 +103,7 @@ Argument TraceLevel::argument_of(const bp_value& value) {
 
 void TraceLevel::lift(std::vector<Tensor>& lifted) {
   lifted_ = &lifted;
-  for (size_t i = 0; i < lifted.size(); ++i)
-    constants_.try_emplace(impl(lifted[i]), add_input(*lifted[i].get(), "lifted" + std::to_string(i)));
+  for (size_t i = 0; i < lifted.size(); ++i) constants_.try_emplace(impl(lifted[i]), add_lifted(*graph_, lifted[i], i));
 }
 
 uint32_t TraceLevel::location() {
@@ -125,15 +147,20 @@ void TraceLevel::record(const Call& call) {
     types.push_back({dtype, id_of(device), dims[static_cast<size_t>(j)]});
   }
   Argument arguments[kMaxArgs];
-  for (int32_t i = 0; i < call.n_args; ++i) arguments[i] = argument_of(call.args[i]);
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    bp_value v = call.args[i];
+    if ((record.tensor_args >> (i & 63) & 1) && is_number(v)) v.flags |= BP_VALUE_NUMBER;
+    arguments[i] = argument_of(v);
+  }
+  if (!recording_) graph_->not_of_ops = "no_grad";
   const uint16_t flags = is_recomputing() ? graph::Node::kRecomputed : 0;
   const graph::NodeId node =
       graph_->add_node(call.op, {arguments, static_cast<size_t>(call.n_args)}, types, location(), flags);
   const ValueId first = graph_->node(node).first_result;
   for (int32_t j = 0; j < call.n_outs; ++j) {
     const ShapeResult& shape = shapes[static_cast<size_t>(j)];
-    call.outs[j] = tensor_value(
-        traced(first + static_cast<ValueId>(j), device, types[static_cast<size_t>(j)].dtype, shape.ndim, shape.sizes));
+    call.outs[j] = tensor_value(traced(first + static_cast<ValueId>(j), device, types[static_cast<size_t>(j)].dtype,
+                                       shape.ndim, shape.sizes, shape.is_view ? shape.strides : nullptr));
   }
 }
 
@@ -142,8 +169,12 @@ void TraceLevel::record(const Call& call) {
 std::vector<Tensor> TraceLevel::call_graph(const OpEntry&, GraphFunction& function, std::span<const Tensor> args) {
   using Rule = GraphFunction::Rule;
   if (const auto* structured = dynamic_cast<const Structured*>(&function)) return record_structured(*structured, args);
-  if (!function.recompute() && (function.has(Rule::kBackward) || function.has(Rule::kJvp)))
-    graph_->own_rules = function.name();
+  if (!is_closed(function)) {
+    if (function.recompute())
+      graph_->not_of_ops = function.name();
+    else if (function.has(Rule::kBackward) || function.has(Rule::kJvp))
+      graph_->own_rules = graph_->not_of_ops = function.name();
+  }
   return function.call(args);
 }
 
@@ -152,13 +183,18 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) const {
   if (!wrapper_of(*this, &target)) return;
   const graph::Value& value = graph_->value(target.wrapper->inner->node_output);
   if (value.node == graph::kNone) return;
-  const OpEntry& maker = *graph_->node(value.node).op;
-  BP_CHECK(!(maker.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)), VALUE, call.op.record->name, ": writing through a view (",
-           maker.record->name, ") of a tensor from outside of ", transform,
+  const graph::Node& node = graph_->node(value.node);
+  const OpEntry& maker = *node.op;
+  bool is_view = maker.flags & BP_OP_VIEW;
+  // Of a traced tensor it would have a record, were it a view and not a copy.
+  if (maker.flags & BP_OP_MAYBE_VIEW)
+    is_view = graph_->value(graph_->arguments(node)[maker.record->def.alias].value()).node == graph::kNone;
+  BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view (", maker.record->name,
+           ") of a tensor from outside of ", transform,
            " is refused. Fix: make that tensor an argument of the function, or copy it first");
 }
 
-std::shared_ptr<const graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
+std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
   check_innermost();
   for (size_t i = 0; i < inputs_.size(); ++i)
     BP_CHECK(impl(inputs_[i])->wrapper->version == 0, NOT_IMPLEMENTED, transform,
@@ -183,8 +219,8 @@ using namespace core;
 namespace {
 
 // What it uses from outside, and `lifted` lacks, is appended there.
-std::shared_ptr<GraphFunction> trace_body(const BodyOf& body, std::vector<Tensor>& lifted,
-                                          const std::function<SourceLine()>& where) {
+std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, std::vector<Tensor>& lifted,
+                                         const std::function<SourceLine()>& where) {
   CallGuard guard;
   TraceLevel level(body.name, where);
   std::vector<Tensor> entered;
@@ -202,7 +238,7 @@ std::shared_ptr<GraphFunction> trace_body(const BodyOf& body, std::vector<Tensor
            ": its function draws random numbers. Fix: draw them before, all at once, and give them as an argument");
   BP_CHECK(graph->own_rules.empty(), NOT_IMPLEMENTED, body.name, ": its function calls ", graph->own_rules,
            ", which has derivative rules of its own. Fix: write that part with ops");
-  return std::make_shared<graph::GraphBody>(std::move(graph));
+  return graph;
 }
 
 }  // namespace
@@ -211,10 +247,10 @@ TraceScope::TraceScope(const char* transform, std::function<SourceLine()> where)
     : level_(std::make_unique<TraceLevel>(transform, std::move(where))) {}
 TraceScope::~TraceScope() = default;
 
-Tensor TraceScope::enter(const Tensor& example, std::string name) {
+Tensor TraceScope::enter(const Tensor& example, std::string name, std::optional<Shape> shape) {
   CallGuard guard;
   level_->check_active();
-  return level_->enter(example, std::move(name));
+  return level_->enter(example, std::move(name), shape);
 }
 
 Graph TraceScope::leave(std::span<const Tensor> results, std::vector<bool> donated) {
@@ -229,20 +265,15 @@ Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> li
                    const std::function<SourceLine()>& where) {
   Bodies bodies;
   bodies.lifted.assign(lifted_so_far.begin(), lifted_so_far.end());
-  for (size_t before = bodies.lifted.size() + 1; before != bodies.lifted.size();) {
-    before = bodies.lifted.size();
-    bodies.functions.clear();
-    for (const BodyOf& body : functions) bodies.functions.push_back(trace_body(body, bodies.lifted, where));
+  // Each is traced once: a tensor that its function makes of numbers is another one at every run.
+  std::vector<std::shared_ptr<graph::Graph>> graphs;
+  for (const BodyOf& body : functions) graphs.push_back(trace_body(body, bodies.lifted, where));
+  for (size_t b = 0; b < graphs.size(); ++b) {
+    for (size_t i = graphs[b]->inputs().size() - functions[b].examples.size(); i < bodies.lifted.size(); ++i)
+      add_lifted(*graphs[b], bodies.lifted[i], i);
+    bodies.functions.push_back(std::make_shared<graph::GraphBody>(std::move(graphs[b])));
   }
   return bodies;
-}
-
-Graph make_graph(const Function& function, std::span<const Tensor> examples) {
-  check_function(function, "make_graph");
-  TraceScope scope("make_graph");
-  std::vector<Tensor> entered;
-  for (size_t i = 0; i < examples.size(); ++i) entered.push_back(scope.enter(examples[i], "x" + std::to_string(i)));
-  return scope.leave(function(entered));
 }
 
 }  // namespace backplane

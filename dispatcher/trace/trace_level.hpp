@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "backplane/graph.hpp"
@@ -23,9 +24,12 @@ class TraceLevel final : public Level {
   void handle(const Call& call) override;
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
   void check_write(const Call& call, const TensorImpl& target) const override;
+  bool knows_strides(const TensorImpl& whole) const override;
+  bool* recording() override { return &recording_; }
 
-  Tensor enter(const Tensor& example, std::string name);
-  std::shared_ptr<const graph::Graph> finish(std::span<const Tensor> results);
+  // `shape`: in place of the example's.
+  Tensor enter(const Tensor& example, std::string name, std::optional<Shape> shape = {});
+  std::shared_ptr<graph::Graph> finish(std::span<const Tensor> results);
   TraceRandom& random() { return random_; }
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
   // are met, which are appended. The list lives as long as the level.
@@ -34,18 +38,20 @@ class TraceLevel final : public Level {
  private:
   graph::ValueId value_of(TensorImpl* tensor);
   graph::Argument argument_of(const bp_value& value);
-  TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);
+  TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
+                     const int64_t* strides = nullptr);
   uint32_t location();
   void record(const Call& call);
   std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);
-  graph::ValueId add_input(const bp_tensor& like, std::string name);
 
   std::shared_ptr<graph::Graph> graph_;
   TraceRandom random_;
   std::function<SourceLine()> where_;
   std::unordered_map<const TensorImpl*, graph::ValueId> constants_;
   std::vector<Tensor> inputs_;
+  std::vector<Tensor> of_control_flow_;  // results, whose strides are those of whatever a body returns
   std::vector<Tensor>* lifted_ = nullptr;
+  bool recording_ = true;  // the function's no_grad; a graph has none
 };
 
 }  // namespace backplane::core

@@ -16,6 +16,14 @@ uint32_t TraceRandom::add(Draw draw) {
   return static_cast<uint32_t>(graph_.draws.size() - 1);
 }
 
+std::vector<bp_generator_state> TraceRandom::take_draws(const graph::Graph& of) {
+  graph_.draws = of.draws;
+  graph_.generators = of.generators;
+  std::vector<bp_generator_state> states;
+  for (size_t draw = 0; draw < of.draws.size(); ++draw) states.push_back({key_, uint64_t{draw} << kOffsetBits});
+  return states;
+}
+
 bp_generator_state TraceRandom::reserve(RandomScope*, bp_generator_state& generator, uint64_t count) {
   const auto known = std::find(generators_.begin(), generators_.end(), &generator);
   const auto index = static_cast<uint32_t>(known - generators_.begin());

@@ -14,6 +14,8 @@ namespace backplane::core {
 class TraceRandom final : public RandomScope {
  public:
   TraceRandom(graph::Graph& graph, uint64_t serial);
+  // The draws of a graph become those of this one, which has none yet; states that stand for them, one per draw.
+  std::vector<bp_generator_state> take_draws(const graph::Graph& of);
   // The argument for a generator's state; what is no draw of this trace is one that never changes.
   graph::Argument argument(const bp_generator_state& state);
   const std::vector<bp_generator_state*>& generators() const { return generators_; }

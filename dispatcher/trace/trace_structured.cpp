@@ -1,6 +1,5 @@
 #include "trace/trace_structured.hpp"
 
-#include "graph/graph_body.hpp"
 #include "memory/device.hpp"
 #include "trace/trace_level.hpp"
 
@@ -11,29 +10,12 @@ using graph::Dim;
 using graph::Type;
 using graph::ValueId;
 
-namespace {
-
-// A handle of the value's form, without data.
-Tensor handle_of(const graph::Graph& graph, ValueId value) {
-  const Type type = graph.type(value);
-  std::vector<int64_t> sizes;
-  for (Dim dim : type.dims) {
-    BP_CHECK(dim.is_number(), NOT_IMPLEMENTED, "graph ", graph.name,
-             ": a function of control flow has a result of size ", graph.text(dim), ", which is no number");
-    sizes.push_back(dim.number());
-  }
-  return Tensor::adopt(
-      new_handle(device_at(type.device), type.dtype, static_cast<int32_t>(sizes.size()), sizes.data()));
-}
-
-}  // namespace
-
-std::shared_ptr<const graph::Graph> graph_of(const Body& body, std::span<const Tensor> examples) {
-  if (const auto* own = dynamic_cast<const graph::GraphBody*>(body.get())) return own->graph();
+std::shared_ptr<const graph::GraphBody> graph_of(const Body& body, std::span<const Tensor> examples) {
+  if (auto own = std::dynamic_pointer_cast<const graph::GraphBody>(body)) return own;
   TraceLevel level(body->name().c_str(), {});
   std::vector<Tensor> entered;
   for (size_t i = 0; i < examples.size(); ++i) entered.push_back(level.enter(examples[i], "x" + std::to_string(i)));
-  return level.finish(body->call(entered));
+  return std::make_shared<graph::GraphBody>(level.finish(body->call(entered)));
 }
 
 std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::span<const Tensor> args) {
@@ -42,9 +24,8 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
   for (size_t b = 0; b < call.bodies().size(); ++b) {
     const auto body = graph_of(call.bodies()[b], call.body_examples(b, args));
     arguments.push_back(Argument::of_graph(static_cast<uint32_t>(graph_->graphs.size())));
-    graph_->graphs.push_back(body);
-    auto& results = of_bodies.emplace_back();
-    for (const ValueId output : body->outputs) results.push_back(handle_of(*body, output));
+    graph_->graphs.push_back(body->graph());
+    of_bodies.push_back(body->result_examples());
   }
   size_t next = 0, group = 0;
   for (size_t i = arguments.size(); i < call.op().record->args.size(); ++i) {
@@ -74,6 +55,7 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
     traced_results.push_back(Tensor::adopt(
         traced(first + static_cast<ValueId>(j), device_of(*t.get()), t.dtype(), t.ndim(), t.shape().data())));
   }
+  of_control_flow_.insert(of_control_flow_.end(), traced_results.begin(), traced_results.end());
   return traced_results;
 }
 

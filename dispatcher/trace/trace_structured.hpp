@@ -2,11 +2,11 @@
 #pragma once
 
 #include "control/structured.hpp"
-#include "graph/graph.hpp"
+#include "graph/graph_body.hpp"
 
 namespace backplane::core {
 
 // The body's own graph, or a trace of it for arguments like these.
-std::shared_ptr<const graph::Graph> graph_of(const Body& body, std::span<const Tensor> examples);
+std::shared_ptr<const graph::GraphBody> graph_of(const Body& body, std::span<const Tensor> examples);
 
 }  // namespace backplane::core

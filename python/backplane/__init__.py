@@ -81,6 +81,7 @@ from ._data_type_functions import *
 from ._einsum import *
 from ._elementwise_functions import *
 from ._grad import *
+from ._graphs import *
 from ._indexing_functions import *
 from ._inspection import __array_namespace_info__ as __array_namespace_info__
 from ._joining_functions import *

@@ -24,12 +24,11 @@ op = getattr(ops, NAMESPACE)
 def cond(pred: Tensor | bool, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """true_fun(*operands) where pred holds, else false_fun(*operands); one of the two runs.
 
-    pred: a bool, or a bool tensor of one element. Both functions return tensors of the same structure, shapes and dtypes.
-    operands: containers of tensors; other leaves are passed through. Under vmap with a batched pred both run, and where chooses.
+    pred: a bool, or a bool tensor of one element. Both functions return tensors of the same structure, shapes and dtypes, and
+    draw no random numbers. operands: containers of tensors; other leaves are passed through. Under vmap with a batched pred both
+    run, and where chooses.
     Errors: ArgumentTypeError and ShapeError where the two return different things.
     """
-    if isinstance(pred, bool):
-        return (true_fun if pred else false_fun)(*operands)
     leaves, structure = tree.flatten(operands)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor)]
     tensors = [leaves[i] for i in places]
@@ -40,13 +39,14 @@ def cond(pred: Tensor | bool, true_fun: Callable[..., Any], false_fun: Callable[
             mixed = list(leaves)
             for place, tensor in zip(places, found):
                 mixed[place] = tensor
-            return _results("cond", function(*tree.unflatten(structure, mixed)), returned)
+            found = _results(function(*tree.unflatten(structure, mixed)), returned)
+            if returned[-1] != returned[0]:
+                raise _core.ArgumentTypeError(f"cond: the two functions return different structures, {returned[0]} and {returned[-1]}")
+            return found
 
         return run, tensors
 
-    found = _core.call_control("bp::cond", [flat(true_fun), flat(false_fun)], [_core.asarray(pred), tensors])
-    if any(other != returned[0] for other in returned):
-        raise _core.ArgumentTypeError(f"cond: the two functions return different structures, {returned[0]} and {returned[1]}")
+    found = _core.call_control("cond", "bp::cond", [flat(true_fun), flat(false_fun)], [_core.asarray(pred), tensors])
     return tree.unflatten(returned[0], found)
 
 
@@ -54,6 +54,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """value = body_fun(value), from init_val on, as long as cond_fun(value) holds; the last value.
 
     value: a container of tensors (numbers become some), whose structure, shapes and dtypes body_fun keeps. cond_fun returns one bool.
+    Neither draws random numbers.
     There is forward mode and no reverse mode: the number of steps is not known; use scan for that.
     Errors: ShapeError where body_fun changes a shape or a dtype; MissingRuleError in reverse mode.
     """
@@ -61,12 +62,12 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     returned = []
 
     def condition(found):
-        return _results("while_loop", cond_fun(tree.unflatten(structure, found)), [])
+        return _results(cond_fun(tree.unflatten(structure, found)), [])
 
     def body(found):
-        return _results("while_loop", body_fun(tree.unflatten(structure, found)), returned)
+        return _results(body_fun(tree.unflatten(structure, found)), returned)
 
-    found = _core.call_control("bp::while_loop", [(condition, carry), (body, carry)], [carry, []])
+    found = _core.call_control("while_loop", "bp::while_loop", [(condition, carry), (body, carry)], [carry, []])
     _check_structure("while_loop", returned[0], structure)
     return tree.unflatten(structure, found)
 
@@ -78,30 +79,37 @@ def scan(
 
     init: a container of tensors (numbers become some), whose structure, shapes and dtypes f keeps. xs: a container of tensors of one
     first size, or None with length. reverse: from the last x to the first; each y stands where its x does.
-    A gradient keeps the carry of each step, and computes the step again.
+    f draws no random numbers: draw them before, all at once, and give them as a part of xs. A gradient keeps the carry of each
+    step, and computes the step again.
     Errors: ShapeError where f changes a shape or a dtype of the carry, or the first sizes of xs differ.
     """
+    return _scan("scan", f, init, xs, length, reverse)
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """f of each element along axis 0 of xs, stacked: one after the other, where vmap takes all at once.
+
+    f draws no random numbers: draw them before, all at once, and give them as a part of xs.
+    """
+    return _scan("map", lambda _, x: ((), f(x)), (), xs, None, False)[1]
+
+
+def _scan(name, f, init, xs, length, reverse):
     carry, structure = _tensors(init)
     slices, xs_structure = _tensors(xs)
-    length = _length(slices, length)
+    length = _length(name, slices, length)
     returned = []
 
     def body(found):
         result = f(tree.unflatten(structure, found[: len(carry)]), tree.unflatten(xs_structure, found[len(carry) : len(carry) + len(slices)]))
         if not isinstance(result, tuple) or len(result) != 2:
-            raise _core.ArgumentTypeError(f"scan: the function returned {type(result).__name__}, expected a pair (carry, y)")
-        returned.clear()
-        return _results("scan", result[0], returned) + _results("scan", result[1], returned)
+            raise _core.ArgumentTypeError(f"{name}: the function returned {type(result).__name__}, expected a pair (carry, y)")
+        return _results(result[0], returned) + _results(result[1], returned)
 
     rows = (len(carry), len(slices))
-    found = _core.call_control("bp::scan", [(body, carry + slices)], [carry, slices, []], rows, length, reverse)
-    _check_structure("scan", returned[0], structure)
+    found = _core.call_control(name, "bp::scan", [(body, carry + slices)], [carry, slices, []], rows, length, reverse)
+    _check_structure(name, returned[0], structure)
     return tree.unflatten(structure, found[: len(carry)]), tree.unflatten(returned[1], found[len(carry) :])
-
-
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """f of each element along axis 0 of xs, stacked: one after the other, where vmap takes all at once."""
-    return scan(lambda _, x: ((), f(x)), (), xs)[1]
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -151,7 +159,7 @@ def _tensors(container):
     return [_core.asarray(leaf) for leaf in leaves], structure
 
 
-def _results(name, value, structures):
+def _results(value, structures):
     leaves, structure = _tensors(value)
     structures.append(structure)
     return leaves
@@ -162,8 +170,8 @@ def _check_structure(name, found, expected):
         raise _core.ArgumentTypeError(f"{name}: the function carries on {found}, expected the structure of what it got, {expected}")
 
 
-def _length(slices, length):
+def _length(name, slices, length):
     sizes = {x.shape[0] if x.ndim else None for x in slices} | ({length} if length is not None else set())
     if len(sizes) != 1 or None in sizes:
-        raise _core.ShapeError(f"scan: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
+        raise _core.ShapeError(f"{name}: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
     return sizes.pop()

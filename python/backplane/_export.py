@@ -11,23 +11,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from ._core import Device, Model
+    from ._core import Device, DynamicSizes, Model
 
 __all__ = ["export", "load"]
 
 
-def export(fun: Callable[..., Any], args: Sequence[Any], path: str | os.PathLike[str]) -> None:
+def export(
+    fun: Callable[..., Any], args: Sequence[Any], path: str | os.PathLike[str], *, dynamic: DynamicSizes | None = None
+) -> None:
     """Writes fun, as it is for arguments like args, to one safetensors file.
 
     fun is traced (see make_graph) with args, a sequence of its positional arguments; tensors within containers become the inputs, in
     order. Tensors that it uses from outside are written with their elements. Every reader of safetensors opens the file.
+    dynamic: sizes of args that may differ from run to run, as make_graph takes them.
     Errors: as make_graph; ArgumentValueError where the file cannot be written.
 
     Example:
         >>> w = bp.ones((3, 2))
         >>> bp.export(lambda x: bp.tanh(x @ w), [bp.ones((4, 3))], "model.safetensors")
     """
-    _core.make_graph(fun)(*args).save(os.fspath(path))
+    _core.make_graph(fun, dynamic=dynamic)(*args).save(os.fspath(path))
 
 
 def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Model:

@@ -20,16 +20,24 @@ def _is_tensor(x):
     return isinstance(x, _core.Tensor)
 
 
-def _as_refused(form):
-    """The form, which leaves arguments that it takes as little as the op to the op's error."""
+def _names(text, name):
+    """Whether the name stands in the text as a word."""
+    words = "".join(c if c.isalnum() or c == "_" else " " for c in text)
+    return name in words.split()
+
+
+def _as_refused(name, form):
+    """The form, which leaves arguments that it takes as little as the op to the op's error; errors of its steps name the op."""
 
     def answered(*args, **more):
         try:
             return form(*args, **more)
-        except TypeError as error:
-            if type(error) is TypeError:  # Python's own, of the form's parameters
-                return NotImplemented
+        except _core.BackplaneError as error:
+            if not _names(str(error), name):
+                error.args = (f"{name}: {error}", *error.args[1:])
             raise
+        except TypeError:  # Python's own, of the form's parameters
+            return NotImplemented
 
     return answered
 
@@ -145,4 +153,4 @@ def add_forms():
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
-            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(form))
+            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, form))

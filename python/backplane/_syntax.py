@@ -38,6 +38,8 @@ SYNTAX = {
     "gather": "bp::index",
     "scatter": "bp::index_put",
     "positions": "bp::argwhere",
+    # In place (x, mask, value)
+    "fill": "bp::masked_fill",
     # In place (x, value, axes, starts, stops, steps): x[...] = value is the slice of no axes
     "assign": "bp::slice_put",
     # Conversions that asarray makes: (x, dtype), (x)

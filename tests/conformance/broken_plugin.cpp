@@ -3,12 +3,12 @@
 // Each fault is one that a backend's author may well make. The kit has to find it: see test_faults.py.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <string>
 
+#include "broken_extensions.hpp"
 #include "device.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/loops.hpp"
@@ -16,11 +16,6 @@
 namespace {
 
 using sim::Call;
-
-std::string fault() {
-  const char* named = std::getenv("BROKEN_FAULT");
-  return named ? named : "";
-}
 
 // What the faulty kernel and the faulty table call: the right ones.
 bp_kernel_fn right_kernel = nullptr;
@@ -211,6 +206,7 @@ bp_status register_backend(bp_plugin_record* record, const bp_backend_def* def) 
   right = *def;
   bp_backend_def faulty = *def;
   if (const auto found = kTableFaults.find(fault()); found != kTableFaults.end()) found->second(faulty);
+  break_extensions(right, faulty);
   return right_host->register_backend(record, &faulty);
 }
 
@@ -234,7 +230,8 @@ void register_row(const backplane::plugin::Registrar& registrar, sim::Backend& b
 }
 
 void register_all(const backplane::plugin::Registrar& registrar) {
-  static auto* const backend = new sim::Backend("broken", sim::Addressing::kProtected, 1);
+  static auto* const backend =
+      new sim::Backend("broken", needs_handles() ? sim::Addressing::kHandle : sim::Addressing::kProtected, 1);
   right_host = registrar.host();
   static bp_host host;  // the backend keeps it
   host = *right_host;

@@ -1,5 +1,9 @@
-"""mypy --strict over the examples, and over the idioms of tests/python/idioms but for those that it is known not to see."""
+"""mypy --strict and pyright over the examples, and over the idioms of tests/python/idioms but for those that they are known not to see.
 
+pyright is basedpyright, which brings it as a wheel, in pyright's own mode.
+"""
+
+import json
 import os
 import pathlib
 import subprocess
@@ -18,6 +22,8 @@ NOT_SEEN = {
     "b.tile(2, 1)", "torch.cummax(v, 0).values", "torch.sort(v).values",
     "torch.roll(a, shifts=1, dims=0)", "x = torch.ones(3, requires_grad=True); (2 * x).sum().backward(); x.grad.zero_(); x.grad", "xp.where(t)[0]",
 }  # fmt: skip
+# Methods of the registry that the package replaces by functions with more arguments: pyright reads the registry's.
+NOT_SEEN_BY_PYRIGHT = {"a.round(2)", "v[:5].median(dim=0).values", "v.topk(2, largest=False).indices"}
 
 
 def errors(*paths):
@@ -26,16 +32,54 @@ def errors(*paths):
     return [line for line in subprocess.run(command, env=environment, capture_output=True, text=True).stdout.splitlines() if ": error:" in line]
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def errors_of_pyright(folder, *paths):
+    settings = {
+        "include": [str(path) for path in paths], "extraPaths": [str(PACKAGE)], "typeCheckingMode": "standard", "reportUnusedExpression": "none",
+        "reportMissingImports": "none", "reportMissingModuleSource": "none",
+    }  # fmt: skip
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "-p", str(folder / "pyrightconfig.json"), "--pythonpath", sys.executable, "--outputjson"]
+    answer = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+    assert answer["summary"]["filesAnalyzed"] == len(paths)
+    return [f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}" for one in answer["generalDiagnostics"]]
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples(example):
     assert errors(example) == []
 
 
-def test_idioms(tmp_path, monkeypatch):
+def test_examples_under_pyright(tmp_path):
+    assert errors_of_pyright(tmp_path, *EXAMPLES) == []
+
+
+@pytest.fixture
+def idioms(tmp_path, monkeypatch):
+    """Writes the idioms into a file, but for those named."""
     monkeypatch.syspath_prepend(str(IDIOMS))
     from typed_idioms import codes, typed
 
-    assert set(codes()) >= NOT_SEEN and len(set(codes()) - NOT_SEEN) >= 600
-    path = tmp_path / "idioms.py"
-    path.write_text(typed(NOT_SEEN))
-    assert errors(path) == []
+    def write(but):
+        assert set(codes()) >= but and len(set(codes()) - but) >= 600
+        path = tmp_path / "idioms.py"
+        path.write_text(typed(but))
+        return path
+
+    return write
+
+
+def test_idioms(idioms):
+    assert errors(idioms(NOT_SEEN)) == []
+
+
+def test_idioms_under_pyright(idioms, tmp_path):
+    assert errors_of_pyright(tmp_path, idioms(NOT_SEEN | NOT_SEEN_BY_PYRIGHT)) == []
+
+
+def test_a_wrong_type_is_seen(tmp_path):
+    path = tmp_path / "wrong.py"
+    path.write_text("import backplane as bp\n\n\ndef wrong(x: bp.Tensor) -> bp.Tensor:\n    return bp.reshape(x, 'rows')\n")
+    assert len(errors(path)) == 1 and len(errors_of_pyright(tmp_path, path)) == 1

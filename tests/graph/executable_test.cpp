@@ -97,7 +97,8 @@ TEST_F(Executables, NothingOfARunStays) {
 TEST_F(Executables, AChainTakesTheMemoryOfOneValue) {
   std::string text = "graph \"chain\" { input %0 \"x\": float64[1000] \"null\"\n";
   for (int i = 1; i <= 100; ++i)
-    text += "%" + std::to_string(i) + ": float64[1000] \"null\" = bp::negative(%" + std::to_string(i - 1) + ")\n";
+    text += "%" + std::to_string(i) + ": float64[1000] \"null\" = bp::multiply(%" + std::to_string(i - 1) +
+            (i % 2 ? ", 2.0)\n" : ", 0.5)\n");
   Executable executable(shared(parse(text + "output %100 }")));
   const Tensor x = random_tensor({1000}, *std::make_unique<std::mt19937>(1));
   const PlanSummary summary = executable.summary(std::vector{x});

@@ -6,6 +6,7 @@
 
 #include "graph/parse.hpp"
 #include "graph/print.hpp"
+#include "graph/sizes.hpp"
 #include "random_graph.hpp"
 
 namespace backplane::core::graph {
@@ -51,6 +52,38 @@ constexpr const char* kWhole = R"(graph "f" {
   output %9, %10, %0, %10
 }
 )";
+
+// Sizes that are no polynomials, and numbers that are sizes.
+TEST_F(GraphText, QuotientsAndNumbersOfSizesRoundTrip) {
+  const std::string text = R"(graph "f" {
+  symbol n of %0 axis 0 example 5
+  input %0 "x": float64[n, 2] "null"
+  graph "inner" {
+    symbol n example 5
+    input %0 "y": float64[n] "null"
+    %1: float64[n] "null" = bp::negative(%0)
+    output %1
+  }
+  %1: float64[((n + 1)//2), 2] "null" = bp::slice(%0, [0], [0], [n], [2])
+  %2: float64[2*((n + 1)//2)] "null" = bp::reshape(%1, [2*((n + 1)//2)])
+  %3: float64[2*((n + 1)//2)] "null" = bp::divide(%2, n)
+  %4: float64[2*((n + 1)//2)] "null" = bp::multiply(%3, float(n))
+  %5: float64[2*((n + 1)//2)] "null" = bp::multiply(%4, float(3 / (n//2)))
+  output %5
+}
+)";
+  const std::unique_ptr<Graph> graph = parse(text);
+  EXPECT_EQ(print(*graph), text);
+  const std::vector<int64_t> shape = {7, 2};
+  const std::vector<Shape> shapes = {Shape(shape)};
+  const std::vector<int64_t> bound = graph->bind(shapes);
+  EXPECT_EQ(bound, (std::vector<int64_t>{7, 4, 3})) << "n, then the quotients in the order in which they stand";
+  const std::shared_ptr<const Graph> at_seven = specialize(*graph, bound);
+  const std::string said = print(*at_seven);
+  for (const char* expected : {"float64[4, 2]", "[7], [2])", "bp::divide(%2, 7)", "bp::multiply(%3, 7.0)", "%4, 1.0)",
+                               "input %0 \"y\": float64[7]"})
+    EXPECT_NE(said.find(expected), std::string::npos) << expected << "\n" << said;
+}
 
 TEST_F(GraphText, RoundTrips) {
   std::string text = kWhole;
@@ -128,6 +161,11 @@ TEST_F(GraphText, FaultsAreNamedWithTheirPlace) {
       {"graph \"f\" { generator \"g\" draw 0, -5 output }", "negative number of counters"},
       {"graph \"f\" { symbol n of %0 axis 1 example 2 input %0 \"x\": float64[n] \"null\" output }", "axis 1"},
       {"graph \"f\" { symbol n example 2 symbol n example 3 output }", "two symbols"},
+      {"graph \"f\" { symbol n of %0 axis 0 example 2 input %0 \"x\": float64[n//2] \"null\" output }", "found //"},
+      {"graph \"f\" { symbol n of %0 axis 0 example 2 input %0 \"x\": float64[(n//0)] \"null\" output }", "from 1 up"},
+      {"graph \"f\" { symbol n of %0 axis 0 example 2 input %0 \"x\": float64[2*(n + 1)] \"null\" output }",
+       "parentheses stand around a quotient"},
+      {"graph \"f\" { symbol n of %0 axis 0 example 2 input %0 \"x\": float64[((((((((((((((((((n//2)", "deep"},
   };
   for (const Case& c : cases) {
     const std::string said = refusal(c.text);

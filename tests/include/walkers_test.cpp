@@ -173,29 +173,53 @@ TEST(Lines, LieAlongTheAxis) {
   EXPECT_EQ(results, (Sizes{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+// A call of index by these tensors, with the host's loop for it.
+struct IndexCall {
+  IndexCall(ToyTensor& x, ToyTensor& out, std::vector<bp_tensor*> by) : list(std::move(by)) {
+    core::build_index_loop(out.handle, &x.handle, list, false, nullptr, storage);
+  }
+  IndexPlan plan() const { return {storage.loop, list}; }
+
+  std::vector<bp_tensor*> list;
+  core::LoopStorage storage;
+};
+
 // NumPy: zeros((4, 3, 2, 5))[i, :, j] of i (6, 1) and j (7,) has shape (6, 7, 3, 5); [:, i, j] has (4, 6, 7, 5).
-TEST(IndexPlan, PlacesThePositionsAsNumPyDoes) {
-  const Sizes x{4, 3, 2, 5};
-  ToyTensor i({6, 1}, BP_INT64), j({7}, BP_INT64);
-  bp_tensor* apart[] = {&i.handle, nullptr, &j.handle};
-  EXPECT_EQ(IndexPlan(x, apart).picked_shape(), (Sizes{6, 7, 3, 5}));
-  bp_tensor* together[] = {nullptr, &i.handle, &j.handle};
-  EXPECT_EQ(IndexPlan(x, together).picked_shape(), (Sizes{4, 6, 7, 5}));
-  bp_tensor* one[] = {nullptr, nullptr, &j.handle};
-  EXPECT_EQ(IndexPlan(x, one).picked_shape(), (Sizes{4, 3, 7, 5}));
+TEST(IndexPlan, HasThePositionsWhereNumPyHasThem) {
+  ToyTensor x({4, 3, 2, 5}, BP_INT64), i({6, 1}, BP_INT64), j({7}, BP_INT64);
+  ToyTensor apart({6, 7, 3, 5}, BP_INT64), together({4, 6, 7, 5}, BP_INT64);
+  const IndexPlan first = IndexCall(x, apart, {&i.handle, nullptr, &j.handle}).plan();
+  EXPECT_EQ(first.joint.sizes, (Sizes{6, 7}));
+  EXPECT_EQ(first.joint.selected, (Sizes{7 * 15 * 8, 15 * 8}));
+  EXPECT_EQ(first.joint.indexed, (Sizes{0, 0}));
+  EXPECT_EQ(first.kept.sizes, (Sizes{3, 5}));
+  EXPECT_EQ(first.kept.indexed, (Sizes{10 * 8, 8}));
+  EXPECT_EQ(first.count, 6 * 7 * 3 * 5);
+  ASSERT_EQ(first.indices.size(), 2u);
+  EXPECT_EQ(first.indices[0].strides, (Sizes{8, 0}));
+  EXPECT_EQ(first.indices[1].strides, (Sizes{0, 8}));
+  EXPECT_EQ(first.indices[1].axis, 2);
+  EXPECT_EQ(first.indices[1].size, 2);
+  EXPECT_EQ(first.indices[1].stride, 5 * 8);
+  const IndexPlan second = IndexCall(x, together, {nullptr, &i.handle, &j.handle}).plan();
+  EXPECT_EQ(second.joint.sizes, (Sizes{6, 7}));
+  EXPECT_EQ(second.joint.selected, (Sizes{35 * 8, 5 * 8}));
+  EXPECT_EQ(second.kept.sizes, (Sizes{4, 5}));
+  EXPECT_EQ(second.kept.selected, (Sizes{210 * 8, 8}));
 }
 
 template <class I>
 std::vector<int64_t> picked(const std::vector<I>& positions, bp_dtype dtype) {
   std::mt19937 random(0);
-  Owner x({4}, random, 10), out({static_cast<int64_t>(positions.size())}, random);
-  ToyTensor index({static_cast<int64_t>(positions.size())}, dtype);
+  const auto n = static_cast<int64_t>(positions.size());
+  Owner x({4}, random, 10), out({n}, random);
+  ToyTensor index({n}, dtype);
   index.handle.dl.data = const_cast<I*>(positions.data());
-  bp_tensor* indices[] = {&index.handle};
-  const Frame frame(nullptr);
-  for_each_indexed(
-      frame.context(), ConstTensor<void>(&x.tensor.handle), indices, ConstTensor<void>(&out.tensor.handle),
-      [&](int64_t from, int64_t to) { out.data[static_cast<size_t>(to)] = x.data[static_cast<size_t>(from)]; });
+  const IndexCall call(x.tensor, out.tensor, {&index.handle});
+  const Frame frame(&call.storage.loop);
+  for_each_indexed<int64_t>(frame.context(), call.list, [&](int64_t from, int64_t to) {
+    out.data[static_cast<size_t>(to)] = x.data[static_cast<size_t>(from)];
+  });
   return out.data;
 }
 

@@ -1,4 +1,7 @@
-"""What the tests of the Python package share: one seed, and grad mode and default device as they were found."""
+"""What the tests of the Python package share: one seed, grad mode and default device as they were found, the simulated accelerator."""
+
+import os
+import pathlib
 
 import backplane as bp
 import pytest
@@ -15,3 +18,22 @@ def _same_start():
     yield
     bp.set_grad_enabled(True)
     bp.set_default_device(device)
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    """The plugin's path; it is loaded."""
+    path = pathlib.Path(os.environ.get("BACKPLANE_EXAMPLE_PLUGINS", "/nonexistent")) / "simulator.so"
+    if not path.exists():
+        pytest.skip("device 'sim': BACKPLANE_EXAMPLE_PLUGINS names no folder with simulator.so")
+    if not any(plugin.name == "simulator" and plugin.state == "loaded" for plugin in bp.plugins()):
+        bp.load_plugin(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def vulkan():
+    try:
+        return bp.device("vulkan")
+    except (ValueError, bp.DeviceError) as error:
+        pytest.skip(f"device 'vulkan': {error}")

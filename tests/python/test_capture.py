@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -10,17 +9,8 @@ import backplane as bp
 import numpy as np
 import pytest
 
-FOLDER = pathlib.Path(os.environ.get("BACKPLANE_EXAMPLE_PLUGINS", "/nonexistent"))
 SIMULATED = ["sim", "simh"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def simulator():
-    path = FOLDER / "simulator.so"
-    if not path.exists():
-        pytest.skip("device 'sim': BACKPLANE_EXAMPLE_PLUGINS names no folder with simulator.so")
-    if not any(plugin.name == "simulator" and plugin.state == "loaded" for plugin in bp.plugins()):
-        bp.load_plugin(path)
+pytestmark = pytest.mark.usefixtures("simulator")
 
 
 CALLS = {
@@ -163,9 +153,9 @@ except bp.DeviceLostError as error:
 """
 
 
-def test_a_lost_device_comes_back():
+def test_a_lost_device_comes_back(simulator):
     environment = {**os.environ, "BACKPLANE_SIM_LOSE_AFTER": "10"}
-    done = subprocess.run([sys.executable, "-c", LOSS, str(FOLDER / "simulator.so")], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", LOSS, str(simulator)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, still, works, before = done.stdout.splitlines()
     assert first.startswith("lost:") and still == "lost still" and works == "[2.0, 2.0, 2.0]"
@@ -206,6 +196,27 @@ def test_a_profile_changes_no_result(transform):
     with bp.profile() as p:
         assert call(x).tolist() == expected
     assert p.events
+
+
+def test_a_profile_inside_make_graph_changes_nothing():
+    x = bp.asarray([1.0, 2.0, 3.0])
+
+    def function(x):
+        return (bp.softmax(bp.sin(x) * 2) * bp.std(x)).sum()
+
+    def profiled(x):
+        with bp.profile() as p, p.range("inside"):
+            result = function(x)
+        assert [e["name"] for e in p.events if e["depth"] == 0] == ["inside"]
+        return result
+
+    plain, other = bp.make_graph(function)(x), bp.make_graph(profiled)(x)
+    assert str(other) == str(plain) and "bp::sin" in str(plain)
+    with bp.profile():
+        inside = bp.make_graph(function)(x)
+    assert str(inside) == str(plain)
+    assert other(x).tolist() == plain(x).tolist() == function(x).tolist()
+    assert bp.compile(profiled)(x).tolist() == bp.compile(function)(x).tolist()
 
 
 def test_a_profile_asks_the_device_for_its_time():

@@ -84,3 +84,17 @@ def test_a_failed_call_leaves_no_trace():
         with pytest.raises(ValueError):
             x + bp.ones(3)
         assert (x + x).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("arange", lambda: bp.arange(3, 2, bp.zeros((0, 1)))),
+        ("full", lambda: bp.full([127], bp.zeros(0))),
+        ("cumsum", lambda: bp.cumsum(7)),
+        ("cumprod", lambda: bp.cumprod(iter([1]))),
+    ],
+)
+def test_an_error_of_a_further_spellings_step_names_the_op(name, call):
+    with pytest.raises(bp.BackplaneError, match=rf"\b{name}\b"):
+        call()

@@ -1,8 +1,5 @@
 """Tensors without dimensions in nested sequences: the constructors stack them, with their history, dtype and device."""
 
-import os
-import pathlib
-
 import backplane as bp
 import numpy as np
 import pytest
@@ -93,12 +90,8 @@ def test_what_has_dimensions_or_is_ragged_is_refused():
             bp.asarray(nested)
 
 
+@pytest.mark.usefixtures("simulator")
 def test_on_another_device_they_stay_there():
-    path = pathlib.Path(os.environ.get("BACKPLANE_EXAMPLE_PLUGINS", "/nonexistent")) / "simulator.so"
-    if not path.exists():
-        pytest.skip("device 'sim': BACKPLANE_EXAMPLE_PLUGINS names no folder with simulator.so")
-    if not any(plugin.name == "simulator" and plugin.state == "loaded" for plugin in bp.plugins()):
-        bp.load_plugin(path)
     leaf = bp.asarray([1.0, 2.0], device="sim")
     leaf.requires_grad = True
     made = bp.asarray([[leaf[0], 3], [leaf[1] * 2, leaf[0]]])

@@ -1,23 +1,14 @@
 """Python over a device whose memory the host cannot read: the simulated accelerator of the example plugins."""
 
-import os
-import pathlib
 import pickle
 
 import backplane as bp
 import numpy as np
 import pytest
 
-FOLDER = pathlib.Path(os.environ.get("BACKPLANE_EXAMPLE_PLUGINS", "/nonexistent"))
-
 
 @pytest.fixture(scope="module")
-def sim():
-    path = FOLDER / "simulator.so"
-    if not path.exists():
-        pytest.skip("device 'sim': BACKPLANE_EXAMPLE_PLUGINS names no folder with simulator.so")
-    if not any(plugin.name == "simulator" and plugin.state == "loaded" for plugin in bp.plugins()):
-        bp.load_plugin(path)
+def sim(simulator):
     return bp.device("sim")
 
 

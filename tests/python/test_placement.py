@@ -10,6 +10,7 @@ import backplane as bp
 import pytest
 
 SIMULATOR = pathlib.Path(os.environ.get("BACKPLANE_EXAMPLE_PLUGINS", "nowhere"), "simulator.so")
+COMMAND = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "nowhere"), "bin", "backplane")
 needs_simulator = pytest.mark.skipif(not SIMULATOR.exists(), reason="needs the simulator (BACKPLANE_EXAMPLE_PLUGINS)")
 
 
@@ -130,3 +131,25 @@ def test_a_policy_is_one_of_three_words(bad, error):
     with pytest.raises(error, match="host_fallback: argument policy: found .*expected 'allow', 'warn' or 'forbid'"):
         bp.host_fallback(bad)
     assert bp.host_fallback() == "warn"
+
+
+def explain_placement(*words):
+    return subprocess.run([COMMAND, "--plugin-path", SIMULATOR.parent, "explain", "--placement", *words], capture_output=True, text=True)
+
+
+@needs_simulator
+def test_the_command_calls_a_sample_and_says_what_ran_where():
+    done = explain_placement("softmax", "--device", "cpu", "--device", "sim")
+    assert done.returncode == 0, done.stderr
+    cpu, sim = done.stdout.split("bp::softmax on sim\n")
+    assert cpu.splitlines()[0] == "bp::softmax on cpu" and ["bp::softmax", "cpu", "kernel", "backplane_cpu", "1"] in [line.split() for line in cpu.splitlines()]
+    rows = [line.split() for line in sim.splitlines()]
+    assert ["bp::exp", "sim", "kernel", "simulator", "1"] in rows and ["bp::softmax", "sim", "decomposition", "1"] in rows
+    assert "a view: nothing is computed" in explain_placement("reshape", "--device", "sim").stdout
+
+
+@needs_simulator
+def test_the_command_refuses_a_device_and_an_op_that_are_not_there():
+    for words, says in ((["add", "--device", "nowhere"], "nowhere"), (["no_such_op"], "no_such_op")):
+        done = explain_placement(*words)
+        assert done.returncode == 1 and says in done.stderr

@@ -92,3 +92,11 @@ def test_the_first_of_equals_or_the_first_nan_is_the_place(dtype):
             for ours, theirs in ((bp.argmax, np.argmax), (bp.argmin, np.argmin)):
                 assert np.array_equal(np.asarray(ours(bp.asarray(x), axis=1)), theirs(x, axis=1)), n
                 assert int(ours(bp.asarray(x[0]))) == theirs(x[0]), n
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(("dtype", "x1"), [("uint64", [0, 2**63 + 1]), ("float64", [0.0, 2.0**63, np.nan])])
+def test_searchsorted_takes_a_number_that_only_uint64_holds(dtype, x1, side):
+    for number in (2**63, 2**63 + 3):
+        found = bp.searchsorted(bp.asarray(x1, dtype=getattr(bp, dtype)), number, side=side)
+        assert found.item() == np.searchsorted(np.array(x1, dtype), np.array(number, dtype), side=side)

@@ -2,8 +2,6 @@
 "simh" handles and keeps a pool of its own. On the CPU, which has no streams, the same programs run."""
 
 import gc
-import os
-import pathlib
 import sys
 import threading
 
@@ -11,17 +9,8 @@ import backplane as bp
 import numpy as np
 import pytest
 
-FOLDER = pathlib.Path(os.environ.get("BACKPLANE_EXAMPLE_PLUGINS", "/nonexistent"))
 SIMULATED = ["sim", "simh"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def simulator():
-    path = FOLDER / "simulator.so"
-    if not path.exists():
-        pytest.skip("device 'sim': BACKPLANE_EXAMPLE_PLUGINS names no folder with simulator.so")
-    if not any(plugin.name == "simulator" and plugin.state == "loaded" for plugin in bp.plugins()):
-        bp.load_plugin(path)
+pytestmark = pytest.mark.usefixtures("simulator")
 
 
 def work(device, rounds=20, size=20000):

@@ -6,7 +6,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import backplane as bp
 import numpy as np
@@ -17,14 +16,6 @@ RNG = np.random.default_rng(11)
 
 def _normal(*shape):
     return RNG.standard_normal(shape).astype(np.float32)
-
-
-@pytest.fixture(scope="module")
-def vulkan():
-    try:
-        return bp.device("vulkan")
-    except (ValueError, bp.DeviceError) as error:
-        pytest.skip(f"device 'vulkan': {error}")
 
 
 def _same(function, device, *arrays, **tolerance):
@@ -90,6 +81,35 @@ def test_matmul_of_a_transposed_view(vulkan):
     _same(lambda x, y: x @ y.T, vulkan, _normal(20, 30), _normal(10, 30), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_what_is_put_along_an_axis_keeps_its_order(vulkan, accumulate):
+    x, values, places = _normal(4, 9, 3), _normal(4, 50, 3), RNG.integers(-9, 9, (4, 50, 3))
+
+    def put(device):
+        arrays = [bp.asarray(array, device=device) for array in (x, places, values)]
+        return bp.ops.bp.put_along_axis(*arrays, axis=1, accumulate=accumulate).numpy()
+
+    np.testing.assert_array_equal(put(vulkan), put("cpu"))
+
+
+def test_an_index_along_an_axis_out_of_range_is_named(vulkan):
+    with pytest.raises(bp.DataError, match=r"found index 3 along axis 1, expected one in \[-3, 3\)"):
+        bp.take_along_axis(bp.zeros((2, 3), device=vulkan), bp.asarray([[0], [3]], device=vulkan), axis=1).numpy()
+
+
+@pytest.mark.parametrize("shapes", [((1, 5001), (5001, 1)), ((3, 4097), (4097, 5)), ((2, 33, 65), (2, 65, 31)), ((70, 66), (66, 130))])
+def test_products_with_a_long_inner_dimension_or_many_blocks(vulkan, shapes):
+    _same(bp.matmul, vulkan, *(_normal(*shape) for shape in shapes), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 6])
+def test_elementwise_loops_of_any_rank(vulkan, rank):
+    """What the push constants hold, and what stands in memory."""
+    shape = (2, 3, 1, 5, 2, 7)[:rank]
+    _same(lambda x, y: bp.where(x.T > y.T, bp.permute_dims(x, tuple(range(rank))[::-1]) * y.T, y.T[..., :1]), vulkan,
+          _normal(*shape), _normal(*shape), rtol=1e-6)
+
+
 def test_a_gradient_stays_on_the_device(vulkan):
     x = bp.asarray(_normal(3, 4), device=vulkan).requires_grad_()
     w = bp.asarray(_normal(4, 2), device=vulkan)
@@ -114,7 +134,6 @@ def test_a_source_may_change_once_it_was_copied(vulkan):
     assert (x.numpy() == 1).all()
 
 
-@pytest.mark.skip(reason="work of several threads ends lavapipe's queue thread in SIGSEGV every second time; the cause is not known yet")
 def test_threads_share_the_device(vulkan):
     from concurrent.futures import ThreadPoolExecutor
 
@@ -199,30 +218,6 @@ def test_random_numbers_are_the_cpus(vulkan):
 def test_it_is_listed(vulkan):
     (listed,) = [info for info in bp.devices() if info.device == vulkan]
     assert listed.plugin == "backplane_vulkan" and listed.description and listed.total_memory > 0
-
-
-def _python(code, **environment):
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_importing_does_not_open_it(vulkan):
-    state = "import backplane as bp; print([p.state for p in bp.plugins() if p.name == 'backplane_vulkan'])"
-    assert "loaded" not in _python(state)
-
-
-def test_without_a_driver_it_says_so(vulkan):
-    code = """
-import backplane as bp
-try:
-    bp.zeros(2, device='vulkan')
-except bp.DeviceError as error:
-    print(error)
-print([info.name for info in bp.devices()])
-"""
-    out = _python(code, VK_ICD_FILENAMES="/nonexistent.json", VK_DRIVER_FILES="/nonexistent.json")
-    assert "device vulkan: no driver" in out and "'cpu'" in out
 
 
 def test_every_shader_is_valid(tmp_path):

@@ -3,9 +3,10 @@ tries them, trains the demo on the backend, unloads it.
 
     python tests/sdk/outsider.py --prefix PREFIX --folder FOLDER [--short]
 
-FOLDER is emptied first. Prints each step with its seconds, then how long it all took and how many lines stand in each project. The
-exit status is 0 where every step passed. The backend over OpenCL is made where there is a loader. --short leaves out the backend in C, whose kernels
-are the C++ ones, takes one sample per op (over OpenCL in the mode `test` alone: each op and dtype is a program to compile), and trains only where
+FOLDER is emptied first. Prints each step with its seconds, how long each backend took from the command to a passing conformance run, how
+long it all took and how many lines stand in each project. The exit status is 0 where every step passed. The backend over OpenCL is
+made where there is a loader, the one over Vulkan where there are a loader, a driver and glslc, the one over CUDA where there is nvcc, with the machine's driver or the
+one in --cuda-driver. --short leaves out the backend in C, whose kernels are the C++ ones, takes one sample per op (of those over a driver in the mode `test` alone: they have kernels to compile), and trains only where
 scikit-learn, which has the demo's digits, is installed.
 """
 
@@ -42,13 +43,14 @@ class Run:
 
     def __init__(self, prefix, folder):
         self.prefix, self.folder = prefix, folder
+        self.environment = {}  # of every step
         self.command = prefix / "bin/backplane"
         self.begun = time.monotonic()
 
-    def step(self, what, *command, env=None):
+    def step(self, what, *command):
         begun = time.monotonic()
         words = [str(word) for word in command]
-        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=self.folder)
+        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **self.environment}, cwd=self.folder)
         print(f"{time.monotonic() - begun:7.1f} s  {what}", flush=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(words)}\nexited with {done.returncode}:\n{(done.stdout + done.stderr)[-6000:]}")
@@ -58,10 +60,14 @@ class Run:
         """Makes, builds and tests a project; `tests` are options of ctest. Gives the built plugin."""
         folder = self.folder / f"{name.split('::')[-1]}"
         what = f"{kind} {name} ({language})"
+        begun = time.monotonic()
         self.step(f"{what}: written", self.command, "new", kind, name, folder, "--language", language)
         self.step(f"{what}: configured", "cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", *options)
         self.step(f"{what}: built", "cmake", "--build", folder / "build", "--parallel", len(os.sched_getaffinity(0)))
         plugin = folder / f"build/lib/backplane/plugins/{folder.name}.so"
+        if kind == "backend":
+            self.step(f"{what}: conformance, a sample of each op", self.command, "conformance", "--device", name, "--plugin", plugin, "--short")
+            print(f"{time.monotonic() - begun:7.1f} s  from `backplane new` to a passing conformance run", flush=True)
         self.step(f"{what}: linted", self.command, "lint", plugin)
         listed = self.step(f"{what}: conformance and the rest of its tests", "ctest", "--test-dir", folder / "build", "--output-on-failure", "--no-tests=error",
                            "--timeout", 3600, *tests)
@@ -69,15 +75,46 @@ class Run:
         return plugin
 
 
-def backends(short):
-    """(name, language, options of ctest) of each."""
-    yield "acme", "c++", ()
+def left_out(language, missing):
+    print(f"           the backend over {language} is left out: no {missing}", flush=True)
+
+
+def nvcc():
+    return shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+
+
+def vulkan_drivers():
+    """The files by which the loader finds drivers."""
+    if named := os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES"):
+        return named.split(":")
+    return [path for folder in ("/usr/share", "/usr/local/share", "/etc") for path in pathlib.Path(folder, "vulkan/icd.d").glob("*.json")]
+
+
+def backends(short, cuda_driver):
+    """(name, language, options of ctest, environment) of each. In short, what was just tried by hand is not tried again."""
+    yield "acme", "c++", (), {}
     if not short:
-        yield "acmec", "c", ()
+        yield "acmec", "c", (), {}
     if ctypes.util.find_library("OpenCL"):
-        yield "acmecl", "opencl", ("-R", "conformance.*test|lint") if short else ()
+        yield "acmecl", "opencl", ("-R", "conformance.*test|lint") if short else (), {}
     else:
-        print("           the backend over OpenCL is left out: no loader here (Debian: ocl-icd-opencl-dev, pocl-opencl-icd)", flush=True)
+        left_out("OpenCL", "loader here (Debian: ocl-icd-opencl-dev, pocl-opencl-icd)")
+    lint_alone = ("-R", "lint") if short else ()
+    if not shutil.which("glslc") or not ctypes.util.find_library("vulkan"):
+        left_out("Vulkan", "glslc or no loader here (Debian: glslc, libvulkan-dev)")
+    elif not vulkan_drivers():
+        left_out("Vulkan", "driver here (Debian: mesa-vulkan-drivers)")
+    else:
+        yield "acmevk", "vulkan", lint_alone, {}
+    if not nvcc():
+        left_out("CUDA", "nvcc here (Debian: nvidia-cuda-toolkit)")
+    elif ctypes.util.find_library("cuda"):
+        yield "acmecu", "cuda", lint_alone, {}
+    elif cuda_driver and (cuda_driver / "libcuda.so.1").exists():
+        folders = filter(None, [str(cuda_driver), os.environ.get("LD_LIBRARY_PATH")])
+        yield "acmecu", "cuda", lint_alone, {"LD_LIBRARY_PATH": ":".join(folders)}
+    else:
+        left_out("CUDA", "driver here, and none in --cuda-driver")
 
 
 def lines_of(project):
@@ -89,7 +126,7 @@ def lines_of(project):
 def print_lines(folder):
     for project in sorted(path for path in folder.iterdir() if path.is_dir()):
         lines = lines_of(project)
-        code = sum(count for name, count in lines.items() if name.endswith((".c", ".h", ".cpp", ".hpp")))
+        code = sum(count for name, count in lines.items() if name.endswith((".c", ".h", ".cpp", ".hpp", ".cl", ".cu", ".cuh", ".comp", ".glsl")))
         device = sum(count for name, count in lines.items() if name.startswith("device."))
         parts = f", device table {device}" if device else ""
         print(f"  {project.name}: {sum(lines.values())} lines in {len(lines)} files; code {code}{parts}")
@@ -99,21 +136,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prefix", type=pathlib.Path, required=True, help="where the SDK is installed")
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="is emptied")
+    parser.add_argument("--cuda-driver", type=pathlib.Path, help="a folder with a libcuda.so.1, for machines without one")
     parser.add_argument("--short", action="store_true")
     options = parser.parse_args()
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
     run = Run(options.prefix.resolve(), options.folder.resolve())
 
-    for name, language, tests in backends(options.short):
+    for name, language, tests, environment in backends(options.short, options.cuda_driver and options.cuda_driver.resolve()):
+        run.environment = environment
         whole = [] if options.short else [f"-D{name.upper()}_WHOLE=ON"]
         plugin = run.project("backend", name, language, *whole, tests=tests)
         if options.short and not importlib.util.find_spec("sklearn"):
             print("           the demo is left out: no scikit-learn here (./dev demo installs it)", flush=True)
+        elif environment:
+            print("           the demo is left out on this driver", flush=True)
         elif not (options.short and tests):
             run.step(f"backend {name}: the demo trained for an epoch", sys.executable, DIGITS, "--device", name, "--plugin", plugin,
                      "--epochs", 1, "--out", run.folder / name / "build/demo")
         run.step(f"backend {name}: unloaded", sys.executable, "-c", UNLOAD, name, plugin)
+    run.environment = {}
     for name, language in (("acme_ops::ripple", "c++"), ("acme_ops::swell", "c")):
         run.project("op", name, language)
 

@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PLUGINS = HERE.parents[1] / "plugins"
 PREFIX = os.environ.get("BACKPLANE_PREFIX", "")
 SHORT = [] if os.environ.get("BACKPLANE_SDK_WHOLE") else ["--short"]
+CUDA_DRIVER = ["--cuda-driver", os.environ["BACKPLANE_EMULATED_DRIVER"]] if "BACKPLANE_EMULATED_DRIVER" in os.environ else []
 
 needs_prefix = pytest.mark.skipif(not PREFIX, reason="needs an installed SDK (BACKPLANE_PREFIX): ./dev test sdk")
 
@@ -26,7 +27,7 @@ def lines(path):
 @needs_prefix
 def test_an_outsider_gets_from_nothing_to_green(tmp_path):
     folder = pathlib.Path(os.environ.get("BACKPLANE_SDK_FOLDER", tmp_path)) / "outsider"
-    done = subprocess.run([sys.executable, HERE / "outsider.py", "--prefix", PREFIX, "--folder", folder, *SHORT], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, HERE / "outsider.py", "--prefix", PREFIX, "--folder", folder, *SHORT, *CUDA_DRIVER], capture_output=True, text=True)
     print(done.stdout, file=sys.stderr)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -38,7 +39,7 @@ def new(tmp_path, *words):
 
 @needs_prefix
 @pytest.mark.parametrize(("words", "why"), [
-    (["backend", "acme", "made", "--language", "fortran"], "Fix: --language with one of c, c++"),
+    (["backend", "acme", "made", "--language", "fortran"], "Fix: --language with one of c, c++, cuda, opencl, vulkan"),
     (["gadget", "acme", "made"], "expected one of backend, op"),
     (["backend", "Acme", "made"], "lower-case"),
     (["backend", "a-b", "made"], "lower-case"),
@@ -63,9 +64,12 @@ def test_new_overwrites_nothing(tmp_path):
 
 
 @needs_prefix
-@pytest.mark.parametrize("language", ["c", "c++"])
-@pytest.mark.parametrize(("kind", "words"), [("backend", ["minimal"]), ("op", ["wave", "sketch"])])
-def test_no_word_of_the_template_is_left(tmp_path, kind, words, language):
+@pytest.mark.parametrize(("kind", "language", "words"), [
+    *(("backend", language, ["minimal"]) for language in ("c", "c++", "cuda", "vulkan")),
+    ("backend", "opencl", []),  # the word of its template is that of the interface
+    *(("op", language, ["wave", "sketch"]) for language in ("c", "c++")),
+])  # fmt: skip
+def test_no_word_of_the_template_is_left(tmp_path, kind, language, words):
     status, text = new(tmp_path, kind, "ripple", "made", "--language", language)
     assert status == 0, text
     files = [path for path in (tmp_path / "made").rglob("*") if path.is_file()]

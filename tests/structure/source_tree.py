@@ -9,8 +9,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
 # Folders that compilers search, in the order in which our targets name them.
 SEARCHED = [".", "dispatcher/abi", "dispatcher/include", "dispatcher", "conformance", "codegen", "backends/cpu", "backends/cuda",
-            "backends/vulkan", "plugins/example", "plugins/minimal", "plugins/minimal_c", "plugins/wave", "plugins/wave_c", "plugins/opencl",
-            "python", "tests"]
+            "backends/vulkan", "plugins/example", "plugins/minimal", "plugins/minimal_c", "plugins/minimal_cuda",
+            "plugins/minimal_vulkan", "plugins/wave", "plugins/wave_c", "plugins/opencl", "python", "tests"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 

@@ -29,8 +29,9 @@ ALLOWED = {
     "backends/cpu/": (ABI, PUBLIC),
     "backends/cuda/": (ABI, PUBLIC),
     "backends/vulkan/": (ABI, PUBLIC),
-    **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "wave", "wave_c", "opencl")},
+    **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "minimal_vulkan", "wave", "wave_c", "opencl")},
     "plugins/minimal_c/": (ABI, PUBLIC, "plugins/minimal/"),  # its kernels are a link to those
+    "plugins/minimal_cuda/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),  # likewise
     "python/": ("dispatcher/",),
 }
 # Folder -> headers from outside this tree that it must not see.

@@ -3,6 +3,7 @@
 
 #include "backplane/graph.hpp"
 #include "backplane/graph_function.hpp"
+#include "graph/verify.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::testing {
@@ -46,6 +47,17 @@ TEST_F(Trace, TakesCallsOfTensorsFromOutside) {
       make_graph([&](std::span<const Tensor> in) { return std::vector<Tensor>{multiply(in[0], exp(w))}; }, {&x, 1});
   EXPECT_EQ(graph.size(), 2u);
   EXPECT_EQ(graph.constants().size(), 1u);
+}
+
+// As the contract has them, where the program that called did not say what they stand for.
+TEST_F(Trace, NumbersInTensorPositionsAreMarked) {
+  const Tensor x = tensor({1, 2}, {2});
+  const Graph graph = make_graph(
+      [](std::span<const Tensor> in) {
+        return std::vector<Tensor>{call(find_op("bp::add"), {value(in[0]), value(int64_t{1})})};
+      },
+      {&x, 1});
+  EXPECT_NO_THROW(core::graph::verify(*graph.get()));
 }
 
 TEST_F(Trace, LinesComeFromWhoeverIsAsked) {

@@ -4,6 +4,8 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include <algorithm>
+
 #include "fuse/chains.hpp"
 #include "simd/chosen_table.hpp"
 
@@ -32,8 +34,12 @@ HWY_INLINE V linked(V so_far, V next) {
   return so_far;
 }
 
+// Of whole vectors: n is a multiple of their lanes.
+template <class T>
+using Vectors = void (*)(const T* const* x, const int64_t* step, T* out, int64_t n);
+
 template <class T, Link A, Link B, Link C>
-HWY_INLINE void chain_row(const T* const* x, const int64_t* step, T* out, int64_t n) {
+void chain_vectors(const T* const* x, const int64_t* step, T* out, int64_t n) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const T *a = x[0], *b = x[1], *c = x[2], *e = x[3];
@@ -51,37 +57,50 @@ HWY_INLINE void chain_row(const T* const* x, const int64_t* step, T* out, int64_
     hn::StoreU(second, d, out + i + lanes);
     a += 2 * step[0], b += 2 * step[1], c += 2 * step[2], e += 2 * step[3];
   }
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(value(a, b, c, e), d, out + i);
-    a += step[0], b += step[1], c += step[2], e += step[3];
-  }
-  if (i == n) return;
-  HWY_ALIGN T rest[5][HWY_MAX_BYTES / sizeof(T)] = {};
-  const T* const at[4] = {a, b, c, e};
-  for (int k = 0; k < 4; ++k)
-    for (int64_t j = 0; j < n - i && at[k] != nullptr; ++j) rest[k][j] = at[k][j];
-  hn::Store(value(rest[0], rest[1], rest[2], rest[3]), d, rest[4]);
-  for (int64_t j = i; j < n; ++j) out[j] = rest[4][j - i];
+  if (i < n) hn::StoreU(value(a, b, c, e), d, out + i);
 }
 
-template <class T, Link A, Link B, Link C>
-void chain(const ChainRows& rows) {
+// Apart from the loops, of which there are hundreds: a row's last elements go through them on copies.
+template <class T>
+HWY_NOINLINE void chain_row(const T* const* x, const int64_t* step, T* out, int64_t n, Vectors<T> vectors) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const int64_t whole = n - n % lanes;
+  vectors(x, step, out, whole);
+  if (whole == n) return;
+  HWY_ALIGN T rest[kLongestChain + 2][HWY_MAX_BYTES / sizeof(T)] = {};
+  const T* last[kLongestChain + 1];
+  for (int k = 0; k <= kLongestChain; ++k) {
+    const T* at = x[k] == nullptr ? nullptr : x[k] + whole / lanes * step[k];
+    for (int64_t j = 0; j < n - whole && at != nullptr; ++j) rest[k][j] = at[j];
+    last[k] = rest[k];
+  }
+  vectors(last, step, rest[kLongestChain + 1], lanes);
+  std::copy_n(rest[kLongestChain + 1], n - whole, out + whole);
+}
+
+template <class T>
+HWY_NOINLINE void chain_rows(const ChainRows& rows, int operands, Vectors<T> vectors) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int kOperands = C != Link::kNone ? 4 : B != Link::kNone ? 3 : 2;
-  HWY_ALIGN T repeated[4][HWY_MAX_BYTES / sizeof(T)];
-  const T* x[4] = {};
-  int64_t step[4] = {};
-  for (int k = 0; k < kOperands; ++k) step[k] = rows.same[k + 1] ? 0 : lanes;
+  HWY_ALIGN T repeated[kLongestChain + 1][HWY_MAX_BYTES / sizeof(T)];
+  const T* x[kLongestChain + 1] = {};
+  int64_t step[kLongestChain + 1] = {};
+  for (int k = 0; k < operands; ++k) step[k] = rows.same[k + 1] ? 0 : lanes;
   for (int64_t i = 0; i < rows.rows; ++i) {
-    for (int k = 0; k < kOperands; ++k) {
+    for (int k = 0; k < operands; ++k) {
       x[k] = reinterpret_cast<const T*>(rows.p[k + 1] + i * rows.row[k + 1]);
       if (!rows.same[k + 1]) continue;
       hn::Store(hn::Set(d, *x[k]), d, repeated[k]);
       x[k] = repeated[k];
     }
-    chain_row<T, A, B, C>(x, step, reinterpret_cast<T*>(rows.p[0] + i * rows.row[0]), rows.columns);
+    chain_row<T>(x, step, reinterpret_cast<T*>(rows.p[0] + i * rows.row[0]), rows.columns, vectors);
   }
+}
+
+template <class T, Link A, Link B, Link C>
+void chain(const ChainRows& rows) {
+  constexpr int kOperands = C != Link::kNone ? 4 : B != Link::kNone ? 3 : 2;
+  chain_rows<T>(rows, kOperands, chain_vectors<T, A, B, C>);
 }
 
 template <class T, int A, int B, int C>

@@ -2,6 +2,7 @@
 // the loop that it names.
 #include <cstring>
 
+#include "fuse/columns.hpp"
 #include "fuse/walk.hpp"
 #include "kernels/elementwise/cast.hpp"
 #include "runtime/scratch.hpp"
@@ -12,6 +13,7 @@ namespace {
 constexpr int64_t kLine = 64;
 // Weighted elements from which a second thread pays: in the cache an instruction takes a tenth of a kernel's time.
 constexpr int64_t kGrain = 10 * kCheapGrain;
+constexpr int64_t kPartElements = 65536;  // of the rows that are reduced one by one
 int64_t padded(int64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
 // A worker's view of the slots, and the memory of its buffers.
@@ -53,6 +55,9 @@ class Tile {
         places_[i].row = columns * places_[i].column;
   }
 
+  // Where reductions over the rows add up, of the tiles that are run from now on.
+  void set_parts(std::vector<ColumnPart>* parts) { parts_ = parts; }
+
   void run(const std::vector<Instruction>& code, int64_t rows, int64_t columns) {
     for (const Instruction& each : code) switch (each.kind) {
         case Instruction::Kind::kMap:
@@ -67,6 +72,11 @@ class Tile {
         case Instruction::Kind::kReduce:
           reduce(each, rows, columns);
           break;
+        case Instruction::Kind::kColumns: {
+          const Place from = as_rows(each, rows, columns);
+          (*parts_)[slot(each, 0).at].add(from.p, from.row, rows);
+          break;
+        }
       }
   }
 
@@ -134,15 +144,21 @@ class Tile {
       cast_row(of, from.p + i * from.row, from.column, into, to.p + i * to.row, to.column, columns);
   }
 
+  // The operand of a reduction, its columns neighbours.
+  Place as_rows(const Instruction& each, int64_t rows, int64_t columns) {
+    const Place& from = place(each, 1);
+    const bp_dtype dtype = slot(each, 1).dtype;
+    const int64_t item = slot(each, 1).item();
+    if (from.column == item || columns <= 1) return from;
+    for (int64_t i = 0; i < rows; ++i)
+      cast_row(dtype, from.p + i * from.row, from.column, dtype, spill_ + i * columns * item, item, columns);
+    return {spill_, columns * item, item};
+  }
+
   void reduce(const Instruction& each, int64_t rows, int64_t columns) {
     const Place& to = place(each, 0);
-    Place from = place(each, 1);
+    const Place from = as_rows(each, rows, columns);
     const bp_dtype dtype = slot(each, 1).dtype;
-    if (const int64_t item = slot(each, 1).item(); from.column != item && columns > 1) {
-      for (int64_t i = 0; i < rows; ++i)
-        cast_row(dtype, from.p + i * from.row, from.column, dtype, spill_ + i * columns * item, item, columns);
-      from = {spill_, columns * item, item};
-    }
     each.reduction->run(
         {frame_, from.p, to.p, rows, columns, from.row, to.row, dtype, slot(each, 0).dtype, each.numbers.data()});
   }
@@ -151,6 +167,7 @@ class Tile {
   const Program& program_;
   const std::vector<uint32_t>& tensors_;
   std::vector<Place> places_;
+  std::vector<ColumnPart>* parts_ = nullptr;
   char* spill_ = nullptr;
   int64_t columns_ = -1;
 };
@@ -273,23 +290,35 @@ void execute(const bp_frame* frame, const Program& program, const bp_value* inpu
   }
   if (program.tiled.empty()) return tensors.write_back();
   const Walk walk(program, tensors.sizes, tensors.bases, tensors.strides);
+  // A unit of work: a tile, or a part of the rows where some are reduced.
+  const int64_t unit = program.columns.empty() ? 1 : walk.tiles_of_part(kPartElements / walk.columns(), kLeafRows);
+  const int64_t units = (walk.tiles() + unit - 1) / unit;
+  ColumnResults results(program, walk.columns(), walk.all_rows(), std::min(unit * walk.rows(), walk.all_rows()), units);
   const auto range = [&](int64_t begin, int64_t end) {
     const Scratch<char> memory(Tile::memory_for(program, walk.elements(), walk.rows()));
     Tile tile(frame, program, tensors.slots, shared);
     tile.set_buffers(memory.get(), walk.elements(), walk.rows());
     std::vector<Place> places(tensors.slots.size());
-    walk.for_each_tile(begin, end, places.data(), [&](int64_t rows, int64_t columns) {
+    const auto run = [&](int64_t rows, int64_t columns) {
       tile.set_tensors(places.data());
       tile.set_columns(columns);
       tile.run(program.tiled, rows, columns);
-    });
+    };
+    if (program.columns.empty()) return walk.for_each_tile(begin, end, places.data(), run);
+    for (int64_t i = begin; i < end; ++i) {
+      std::vector<ColumnPart> parts = results.part();
+      tile.set_parts(&parts);
+      walk.for_each_tile(i * unit, std::min((i + 1) * unit, walk.tiles()), places.data(), run);
+      results.finish(parts, i);
+    }
   };
-  const int64_t cost = std::max<int64_t>(walk.elements() * program.weight, 1);
+  const int64_t cost = std::max<int64_t>(unit * walk.elements() * program.weight, 1);
   const int64_t grain = std::max<int64_t>(kGrain / cost, 1);
-  if (walk.tiles() <= grain)
-    range(0, walk.tiles());
+  if (units <= grain)
+    range(0, units);
   else
-    plugin::parallel_for(frame, 0, walk.tiles(), grain, range);
+    plugin::parallel_for(frame, 0, units, grain, range);
+  results.store(outs);
   tensors.write_back();
 }
 

@@ -161,6 +161,8 @@ class Lowering {
       }
       case NodeKind::kReduce:
         return emit_reduction(i);
+      case NodeKind::kColumns:
+        return emit_columns(i);
       default:
         slot_of_value_[result] =
             operand(plans_[i].operand, space().form_of(graph_.dims(plans_[i].operand)) == Form::kPrefix);
@@ -216,9 +218,28 @@ class Lowering {
       const bool kept = arg.tag >= BP_TAG_BOOL && arg.tag <= BP_TAG_FLOAT;
       reduction.numbers.push_back(kept ? arg : bp_value{});
     }
+    read_as_rows(from);
+    program_->weight += 1;
+  }
+  // What reads rows of neighbours may find something else.
+  void read_as_rows(uint32_t from) {
     if (slot(from).kind != Slot::Kind::kBuffer || slot(from).extent != Extent::kFull)
       program_->spill_bytes = std::max(program_->spill_bytes, static_cast<uint32_t>(slot(from).item()));
-    program_->weight += 1;
+  }
+
+  void emit_columns(uint32_t i) {
+    const bp_dtype dtype = reduced_dtype(graph_, i);
+    const int64_t result = graph_.node(i).results[0];
+    for (uint32_t k = 0; k < program_->n_outputs; ++k) {
+      if (graph_.outputs()[k] != result) continue;
+      const uint32_t from = cast_to(operand(plans_[i].operand, false), dtype);
+      program_->columns.push_back({plans_[i].columns, dtype, k});
+      const auto at = static_cast<uint32_t>(program_->columns.size() - 1);
+      output_slot_[k] = add({Slot::Kind::kColumns, Extent::kFull, dtype, at});
+      push(Instruction::Kind::kColumns, Extent::kFull, {output_slot_[k], from}).op = graph_.node(i).op;
+      read_as_rows(from);
+      program_->weight += 1;
+    }
   }
 
   // A chain that only another one reads becomes its beginning.

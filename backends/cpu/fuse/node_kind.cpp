@@ -48,6 +48,46 @@ size_t last_axes(const bp_value& axes, size_t ndim) {
   return axes.count;
 }
 
+// How many elements the last dims have; kLongestRow + 1: too many, 0: none, or not known yet.
+int64_t row_length(Dims dims) {
+  int64_t count = 1;
+  for (const int64_t size : dims) {
+    if (size <= 0) return 0;
+    count = size > kLongestRow ? kLongestRow + 1 : std::min(count * size, kLongestRow + 1);
+  }
+  return count;
+}
+
+// The first axes in any order, each once, and not all; how many. 0: others.
+size_t first_axes(const bp_value& axes, size_t ndim) {
+  if (axes.tag != BP_TAG_INT_LIST || axes.count == 0 || axes.count >= ndim) return 0;
+  uint64_t seen = 0;
+  for (uint32_t k = 0; k < axes.count; ++k) {
+    const int64_t axis = axes.u.ints[k];
+    if (axis < 0 || axis >= axes.count || (seen >> axis & 1) != 0) return 0;
+    seen |= uint64_t{1} << axis;
+  }
+  return axes.count;
+}
+
+// A reduction that is none of the last axes.
+NodePlan columns_of(const GraphView& graph, uint32_t i, NodePlan plan) {
+  const Dims dims = graph.dims(plan.operand);
+  const size_t first = first_axes(graph.args(i)[1], dims.size());
+  if (first == 0) return none("it reduces over axes that are neither the first nor the last");
+  plan.kind = NodeKind::kColumns;
+  plan.columns = ColumnReduction::find(graph.node(i).op);
+  plan.reduced = dims.size() - first;
+  const bp_dtype dtype = reduced_dtype(graph, i);
+  if (plan.columns == nullptr || !plan.columns->takes(dtype, graph.value(graph.node(i).results[0]).dtype))
+    return none("the cpu has no loop for the dtype over the first axes");
+  const int64_t rows = row_length(dims.first(first)), columns = row_length(dims.last(plan.reduced));
+  // One column is a row that stands upright, which kernels reduce as rows.
+  if (rows == 0 || columns <= 1) return none("its sizes are 0, 1, or not known yet");
+  if (columns > kLongestRow) return none("its rows are too long to stay in the cache");
+  return plan;
+}
+
 NodePlan reduction_of(const GraphView& graph, uint32_t i, const RowReduction* reduction) {
   const auto args = graph.args(i);
   if (args.size() < 2 || args[0].tag != BP_TAG_REF) return none("it reduces no tensor");
@@ -57,13 +97,10 @@ NodePlan reduction_of(const GraphView& graph, uint32_t i, const RowReduction* re
   plan.operand = args[0].u.i;
   const Dims dims = graph.dims(plan.operand);
   plan.reduced = last_axes(args[1], dims.size());
-  if (plan.reduced == 0) return none("it reduces over other axes than the last");
+  if (plan.reduced == 0) return columns_of(graph, i, plan);
   if (!reduction->takes(reduced_dtype(graph, i))) return none("the cpu has no loop for the dtype");
-  int64_t count = 1;
-  for (const int64_t size : dims.last(plan.reduced)) {
-    if (size <= 0) return none("its rows are empty, or of a size that is not known yet");
-    count = size > kLongestRow ? kLongestRow + 1 : std::min(count * size, kLongestRow + 1);
-  }
+  const int64_t count = row_length(dims.last(plan.reduced));
+  if (count == 0) return none("its rows are empty, or of a size that is not known yet");
   if (count > kLongestRow) return none("its rows are too long to stay in the cache");
   return plan;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fuse/space.hpp"
+#include "loops/column_reduction.hpp"
 #include "loops/elementwise_ops.hpp"
 #include "loops/row_reduction.hpp"
 
@@ -12,10 +13,11 @@ inline constexpr int64_t kLongestRow = 16384;
 
 enum class NodeKind {
   kNone,
-  kMap,     // an elementwise op
-  kCast,    // cast and copy
-  kReduce,  // a reduction over the last axes
-  kSame     // the same elements in the same order, or repeated: no work in a region
+  kMap,      // an elementwise op
+  kCast,     // cast and copy
+  kReduce,   // a reduction over the last axes
+  kColumns,  // a reduction over the first axes: its result leaves the region
+  kSame      // the same elements in the same order, or repeated: no work in a region
 };
 
 struct NodePlan {
@@ -23,8 +25,9 @@ struct NodePlan {
   const char* reason = nullptr;  // of kNone: why
   ElementwiseOp map{};
   const RowReduction* reduction = nullptr;
+  const ColumnReduction* columns = nullptr;
   int64_t operand = -1;  // the value read by a node of the other kinds
-  size_t reduced = 0;    // of kReduce: how many of the last axes
+  size_t reduced = 0;    // of kReduce: how many of the last axes; of kColumns: how many it keeps
 };
 
 // `device`: the only one whose values are taken.

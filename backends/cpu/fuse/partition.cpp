@@ -18,6 +18,8 @@ bool form_fits(NodeKind kind, Form operand, Form result) {
       return operand == result || (operand == Form::kKept && result == Form::kFull);
     case NodeKind::kReduce:
       return operand == Form::kFull || operand == Form::kOnes;
+    case NodeKind::kColumns:
+      return operand == Form::kFull;
     case NodeKind::kSame: {
       const bool row = operand == Form::kKept || operand == Form::kPrefix;
       if (row && (result == Form::kKept || result == Form::kPrefix)) return true;
@@ -28,8 +30,15 @@ bool form_fits(NodeKind kind, Form operand, Form result) {
   }
 }
 
+int64_t count_of(Dims dims) {
+  int64_t count = 1;
+  for (const int64_t size : dims) count *= size;
+  return count;
+}
+
 Space own_space(const GraphView& graph, uint32_t node, const NodePlan& plan) {
-  if (plan.kind == NodeKind::kReduce) return Space(graph.dims(plan.operand), plan.reduced);
+  if (plan.kind == NodeKind::kReduce || plan.kind == NodeKind::kColumns)
+    return Space(graph.dims(plan.operand), plan.reduced);
   return Space(graph.dims(graph.node(node).results[0]));
 }
 
@@ -84,9 +93,12 @@ class Growth {
   template <class Inside>
   bool fits(uint32_t i, const Space& space, Inside&& inside) {
     const Form result = space.form_of(graph_.dims(graph_.node(i).results[0]));
-    bool right = result != Form::kOther;
+    bool right = result != Form::kOther || plans_[i].kind == NodeKind::kColumns;
     graph_.for_each_read(i, [&](int64_t value) {
-      if (inside(value)) right = right && form_fits(plans_[i].kind, space.form_of(graph_.dims(value)), result);
+      if (!inside(value)) return;
+      // Columns are done when the last row is: nobody inside can read them.
+      right = right && plans_[producer_[value]].kind != NodeKind::kColumns &&
+              form_fits(plans_[i].kind, space.form_of(graph_.dims(value)), result);
     });
     return right;
   }
@@ -109,7 +121,7 @@ class Growth {
       else
         merge(i, joined, candidate);
     }
-    if (joined != kNone || plans_[i].kind == NodeKind::kSame) return joined;
+    if (joined != kNone || plans_[i].kind == NodeKind::kSame || plans_[i].kind == NodeKind::kColumns) return joined;
     Region fresh;
     fresh.space = own_space(graph_, i, plans_[i]);
     fresh.parent = static_cast<uint32_t>(regions_.size());
@@ -118,8 +130,17 @@ class Growth {
     return regions_.back().parent;
   }
 
+  // Is the value computed in its region, or one that was, in another shape?
+  bool computed(int64_t value) const {
+    for (; producer_[value] != kNone && plans_[producer_[value]].kind == NodeKind::kSame;
+         value = plans_[producer_[value]].operand)
+      if (count_of(graph_.dims(plans_[producer_[value]].operand)) != count_of(graph_.dims(value))) return false;
+    return producer_[value] != kNone && plans_[producer_[value]].kind != NodeKind::kNone;
+  }
+
   bool join(uint32_t i, uint32_t candidate) {
     Region& region = regions_[candidate];
+    if (plans_[i].kind == NodeKind::kColumns && !computed(plans_[i].operand)) return false;
     const auto space = unite(region.space, own_space(graph_, i, plans_[i]));
     if (!space || region.nodes >= kMostNodes) return false;
     if (!fits(i, *space, [&](int64_t value) { return maker(value) == candidate; })) return false;
@@ -212,7 +233,7 @@ Space space_of(const GraphView& region, const std::vector<NodePlan>& plans) {
   // The largest first: a small one may fit a space of rows in more than one way.
   for (const bool reductions : {true, false})
     for (uint32_t i = 0; i < region.n_nodes(); ++i) {
-      if ((plans[i].kind == NodeKind::kReduce) != reductions) continue;
+      if ((plans[i].kind == NodeKind::kReduce || plans[i].kind == NodeKind::kColumns) != reductions) continue;
       const Space own = own_space(region, i, plans[i]);
       space = space ? unite(*space, own) : own;
       BP_CHECK(space, VALUE, "the cpu's compiler: ", region.node(i).op,

@@ -18,12 +18,12 @@ namespace backplane::cpu::fuse {
 enum class Extent : uint8_t { kUniform, kRow, kFull };
 
 struct Slot {
-  enum class Kind : uint8_t { kInput, kOutput, kConstant, kNumber, kUniform, kBuffer };
+  enum class Kind : uint8_t { kInput, kOutput, kConstant, kNumber, kUniform, kBuffer, kColumns };
   Kind kind;
   Extent extent;
   bp_dtype dtype;
   // Of the tensors: which one. A number's or uniform value's place. A buffer's, in bytes per element (or row) of a
-  // tile.
+  // tile. Which of the program's columns.
   uint32_t at = 0;
   std::vector<int32_t> axes{};  // of the tensors: per dim of the space, the tensor's axis; -1: all elements are one
 
@@ -35,7 +35,7 @@ inline constexpr int kMostOperands =
     7;  // a result, tensors and Scalars of elementwise_with_scalars<2, 3>, and one more
 
 struct Instruction {
-  enum class Kind : uint8_t { kMap, kChain, kCast, kReduce };
+  enum class Kind : uint8_t { kMap, kChain, kCast, kReduce, kColumns };
   Kind kind;
   Extent extent;          // over what it runs; a reduction: kFull
   bool in_place = false;  // its result may lie on an operand of the same size
@@ -49,6 +49,13 @@ struct Instruction {
   std::string op{};                         // for messages
 };
 
+// A reduction over the rows of the space; of the accumulators' dtype, which is the output's.
+struct Columns {
+  const ColumnReduction* reduction;
+  bp_dtype dtype;
+  uint32_t output;
+};
+
 struct alignas(16) Number {
   char bytes[16];
 };
@@ -59,6 +66,7 @@ struct Program {
   std::vector<Instruction> uniform;  // run once
   std::vector<Instruction> tiled;    // run for each tile
   std::vector<Number> numbers;
+  std::vector<Columns> columns;
   std::vector<bp_tensor*> constants;  // retained
   uint32_t n_inputs = 0, n_outputs = 0, n_uniform = 0;
   uint32_t full_bytes = 0, row_bytes = 0;  // of buffers, per element and per row of a tile

@@ -1,5 +1,7 @@
 #include "fuse/walk.hpp"
 
+#include <bit>
+
 namespace backplane::cpu::fuse {
 namespace {
 
@@ -68,6 +70,8 @@ void Walk::cut(const Program& program) {
   by_rows_ = program.space.reduced > 0 || total_columns_ <= fitting;
   if (by_rows_) {
     rows_ = std::clamp<int64_t>(fitting / total_columns_, 1, total_rows_);
+    // So that leaves of columns lie in one tile, or tiles in one leaf.
+    if (!program.columns.empty()) rows_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rows_)));
     columns_ = total_columns_;
     pieces_ = (total_rows_ + rows_ - 1) / rows_;
     return;
@@ -80,6 +84,13 @@ void Walk::cut(const Program& program) {
   outer_steps_.insert(outer_steps_.end(), row_step_.begin(), row_step_.end());
   blocks_ *= total_rows_;
   total_rows_ = 1;
+}
+
+int64_t Walk::tiles_of_part(int64_t rows, int64_t leaf) const {
+  const auto above = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(rows, std::max(leaf, rows_)))));
+  if (blocks_ == 1) return above / rows_;
+  const bool even = total_rows_ >= leaf && std::has_single_bit(static_cast<uint64_t>(total_rows_));
+  return even ? pieces_ * std::max<int64_t>(above / total_rows_, 1) : tiles();
 }
 
 }  // namespace backplane::cpu::fuse

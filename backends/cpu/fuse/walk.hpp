@@ -26,6 +26,12 @@ class Walk {
   int64_t tiles() const { return blocks_ * pieces_; }
   int64_t elements() const { return rows_ * columns_; }  // of a tile, at most
   int64_t rows() const { return rows_; }
+  // Of the space, where it is walked in whole rows.
+  int64_t all_rows() const { return total_rows_ * blocks_; }
+  int64_t columns() const { return total_columns_; }
+  // Tiles after which a number of rows of at least `rows` has been walked that is a leaf's, times a power of two; all
+  // tiles where there is no such number.
+  int64_t tiles_of_part(int64_t rows, int64_t leaf) const;
 
   // body(rows, columns) for each of the tiles [begin, end), with the places of the tensors set.
   template <class Body>

@@ -100,15 +100,6 @@ std::vector<int64_t> byte_strides_of(const bp_tensor& tensor) {
   return strides;
 }
 
-std::vector<int64_t> broadcast_strides(const bp_tensor& tensor, std::span<const int64_t> shape) {
-  std::vector<int64_t> strides(shape.size(), 0);
-  const auto own = byte_strides_of(tensor);
-  const size_t skipped = shape.size() - own.size();
-  for (size_t d = 0; d < own.size(); ++d)
-    if (tensor.dl.shape[d] != 1) strides[skipped + d] = own[d];
-  return strides;
-}
-
 Divider divider(int64_t size) {
   const auto d = static_cast<uint32_t>(std::max<int64_t>(size, 1));
   uint32_t shift = 0;

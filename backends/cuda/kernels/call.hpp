@@ -52,6 +52,7 @@ class Call {
   const bp_value& value(size_t arg) const { return args_[arg]; }
   int64_t integer(size_t arg) const { return args_[arg].u.i; }
   std::span<const int64_t> integers(size_t arg) const { return {args_[arg].u.ints, args_[arg].count}; }
+  std::span<bp_tensor* const> tensors(size_t arg) const { return {args_[arg].u.tensors, args_[arg].count}; }
   const bp_tensor& input(size_t arg) const { return *args_[arg].u.t; }
   const bp_tensor& output(size_t result = 0) const { return *outs_[result].u.t; }
   char* scratch(uint64_t bytes) const { return static_cast<char*>(plugin::Context{&frame_}.scratch(bytes)); }
@@ -85,8 +86,6 @@ inline int64_t item_of(const bp_tensor& tensor) { return plugin::kItemSize[tenso
 inline int64_t count_of(const bp_tensor& tensor) { return static_cast<int64_t>(tensor.nbytes) / item_of(tensor); }
 std::vector<int64_t> shape_of(const bp_tensor& tensor);
 std::vector<int64_t> byte_strides_of(const bp_tensor& tensor);
-// The byte strides with which a tensor is seen at a larger shape: its last axes align, sizes 1 repeat.
-std::vector<int64_t> broadcast_strides(const bp_tensor& tensor, std::span<const int64_t> shape);
 
 Divider divider(int64_t size);
 Number number_of(bp_dtype dtype, const bp_value& value);

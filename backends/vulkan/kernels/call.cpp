@@ -1,5 +1,6 @@
 #include "kernels/call.hpp"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -12,7 +13,7 @@ int64_t Operand::count() const {
 }
 
 Range Operand::range() const {
-  if (count() == 0) return {};
+  if (dtype == BP_DTYPE_NONE || count() == 0) return {};  // one that nobody gave, or wants
   int64_t low = 0, high = 1;
   for (size_t d = 0; d < shape.size(); ++d) (strides[d] < 0 ? low : high) += (shape[d] - 1) * strides[d];
   const int64_t item = plugin::kItemSize[dtype];
@@ -45,14 +46,30 @@ int32_t narrow(int64_t value, const char* op_name) {
   return static_cast<int32_t>(value);
 }
 
+void set_divisor(int32_t* row) {
+  const auto size = static_cast<uint64_t>(row[0]);
+  const int places = std::bit_width(size - 1);
+  row[1] = static_cast<int32_t>(static_cast<uint32_t>(((1ull << (31 + places)) + size - 1) / size));
+  row[2] = places - 1;
+}
+
+void divide_by(int64_t size, uint32_t* words) {
+  int32_t row[3] = {static_cast<int32_t>(size)};
+  if (size > 1) set_divisor(row);
+  words[0] = static_cast<uint32_t>(row[1]);
+  words[1] = static_cast<uint32_t>(row[2]);
+}
+
 void Rows::add(const Sizes& shape, std::initializer_list<const Sizes*> strides) {
-  const size_t width = strides.size() + 1, first = values_.size();
+  const size_t width = strides.size() + kHead;
+  first_ = values_.size();
+  width_ = width;
   rank_ = 0;
   for (size_t d = shape.size(); d-- > 0;) {
     if (shape[d] == 1) continue;
     int32_t* last = rank_ ? values_.data() + values_.size() - width : nullptr;
     bool joins = last != nullptr;
-    size_t k = 1;
+    size_t k = kHead;
     for (const Sizes* operand : strides) {
       narrow((*operand)[d] * (shape[d] - 1), "vulkan");
       joins = joins && int64_t{last[0]} * last[k++] == (*operand)[d];
@@ -61,11 +78,23 @@ void Rows::add(const Sizes& shape, std::initializer_list<const Sizes*> strides) 
       last[0] = narrow(last[0] * shape[d], "vulkan");
       continue;
     }
-    values_.push_back(narrow(shape[d], "vulkan"));
+    values_.insert(values_.end(), {narrow(shape[d], "vulkan"), 0, 0});
     for (const Sizes* operand : strides) values_.push_back(narrow((*operand)[d], "vulkan"));
     ++rank_;
   }
-  BP_CHECK(values_.size() - first == rank_ * width, INTERNAL, "vulkan: rows of different widths");
+  // The outermost needs no division: what is left of a position is its index.
+  for (uint32_t d = 0; d + 1 < rank_; ++d) set_divisor(values_.data() + first_ + d * width);
+}
+
+bool Rows::into(std::span<uint32_t> words) const {
+  const size_t needed = width_ * std::max(rank_, 1u) - kHead;
+  if (needed > words.size()) return false;
+  std::fill(words.begin(), words.end(), 0u);
+  if (rank_ == 0) return true;
+  const size_t outermost = (rank_ - 1) * width_;
+  for (size_t i = 0; i < needed; ++i)
+    words[i] = static_cast<uint32_t>(values_[first_ + i + (i < outermost ? 0 : kHead)]);
+  return true;
 }
 
 Class class_of(bp_dtype dtype) {

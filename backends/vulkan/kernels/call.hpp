@@ -32,19 +32,31 @@ Sizes row_major(const Sizes& shape);
 // The strides with which an operand is seen at a larger shape: its last axes align, sizes 1 repeat.
 Sizes broadcast_strides(const Operand& operand, const Sizes& shape);
 
-// What `offsets_of` in shaders/call.glsl walks: rows of a size and strides, innermost first. Axes of size 1 are left
-// out, and neighbours that are one axis in every operand are joined.
+// What `offsets_of` in shaders/call.glsl walks: rows of a size, what divides by it, and strides, innermost first. Axes
+// of size 1 are left out, and neighbours that are one axis in every operand are joined.
 class Rows {
  public:
+  static constexpr size_t kHead = 3;  // a size, its multiplier and shift
+
   // strides[k][d] of operand k; `shape` outermost first.
   void add(const Sizes& shape, std::initializer_list<const Sizes*> strides);
   uint32_t rank() const { return rank_; }  // of what was added last
   std::span<const int32_t> values() const { return values_; }
+  // What was added last as words of a push, whose outermost row is its strides alone (at least one row stands there);
+  // false: the words do not hold it.
+  bool into(std::span<uint32_t> words) const;
 
  private:
   std::vector<int32_t> values_;
+  size_t first_ = 0, width_ = 0;  // of what was added last
   uint32_t rank_ = 0;
 };
+
+// Completes a row that starts with a size of at least 2: what divides a position below 2^31 by it.
+void set_divisor(int32_t* row);
+// The multiplier and the shift of a size from 1, as `divided` in shaders/call.glsl takes them, at words[0] and
+// words[1].
+void divide_by(int64_t size, uint32_t* words);
 
 int32_t narrow(int64_t value, const char* op_name);  // throws where 32 bits do not hold it
 
@@ -82,6 +94,7 @@ class Call {
   Operand input(size_t arg) const { return operand(*args_[arg].u.t); }
   std::vector<Operand> inputs(size_t arg) const;  // of a tensor list; an absent element has no dtype
   Operand output(size_t result) const { return operand(*outs_[result].u.t); }
+  bool wants(size_t result) const { return outs_[result].tag == BP_TAG_TENSOR; }
   Operand operand(const bp_tensor& tensor) const;
   // Device memory until the work of this call has ended.
   Operand scratch(bp_dtype dtype, Sizes shape) const;
@@ -107,6 +120,25 @@ void record_move(const Call& call, const Operand& to, const Operand& from);  // 
 void record_cast(const Call& call, const Operand& to, const Operand& from);  // both contiguous, or of one loop
 // Positions that sort lines along `axis` of x (ndim > 0), into `to` of x's shape, of int64 or int32.
 void record_sort(const Call& call, const Operand& to, const Operand& x, size_t axis, bool descending);
+// The sums of `from` along its first axis; both contiguous.
+void record_sum(const Call& call, const Operand& to, const Operand& from);
+
+// How shaders/tiles.glsl cuts a product of `rows` x `columns`: tiles no larger than it needs, of 16, 32 and at most
+// 16 * `largest` a side.
+struct Tiles {
+  int64_t count;
+  uint8_t option;  // kOption of the shader
+};
+Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest);
+
+// Likewise shaders/blocks.glsl, on software drivers: blocks of at most 8 a side, kBlockGroup to a workgroup.
+Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_across);
+inline constexpr int64_t kBlockGroup = 32;
+
+// In how many slices an inner dimension is cut, so that a product of few parts keeps the device busy.
+int64_t slices_for(int64_t parts, int64_t inner);
+// The dtype in which slices of a result are kept: that of its class's arithmetic.
+bp_dtype partial_dtype(bp_dtype dtype);
 
 // A row of the dispatch table.
 struct Row {
@@ -114,6 +146,7 @@ struct Row {
   bp_kernel_fn fn;
   bp_dtype_mask dtypes;
   uint32_t flags;
+  bp_kernel_fn supports = nullptr;
   uint32_t line = __builtin_LINE();  // where the row stands, for `backplane explain`
 };
 

@@ -88,6 +88,7 @@ struct Loop {
   Push push;
   std::array<Range, 4> ranges;
   size_t operands = 0;
+  uint8_t rank = 0;  // as in shaders/loop.glsl
 };
 
 void add_operand(Loop& loop, const Call& call, const bp_value& value, bp_dtype number_dtype) {
@@ -102,21 +103,36 @@ void add_operand(Loop& loop, const Call& call, const bp_value& value, bp_dtype n
   }
 }
 
+// As shaders/loop.glsl reads them: in the push constants where they have room for them.
 void set_rows(Loop& loop, const Call& call, const bp_loop& source, std::span<const int64_t> items) {
-  std::array<int32_t, 64 * 5> rows;
-  const size_t width = loop.operands + 1;
-  const auto rank = static_cast<size_t>(source.rank);
-  for (size_t d = 0; d < rank; ++d) {
-    int32_t* row = rows.data() + (rank - 1 - d) * width;
+  constexpr size_t kPushed = 3, kRowsInMemory = 7;
+  std::array<int32_t, 64 * (Rows::kHead + 4)> rows;
+  const size_t width = loop.operands + Rows::kHead;
+  const auto dims = static_cast<size_t>(source.rank);
+  size_t rank = 0;
+  for (size_t d = dims; d-- > 0;) {
+    if (source.sizes[d] == 1) continue;
+    int32_t* row = rows.data() + rank++ * width;
     row[0] = narrow(source.sizes[d], call.op_name());
+    set_divisor(row);
     for (size_t k = 0; k < loop.operands; ++k) {
-      const int64_t stride = source.strides[k * rank + d] / items[k];
+      const int64_t stride = source.strides[k * dims + d] / items[k];
       narrow(stride * (source.sizes[d] - 1), call.op_name());
-      row[k + 1] = static_cast<int32_t>(stride);
+      row[Rows::kHead + k] = static_cast<int32_t>(stride);
     }
   }
+  if (rank == 0) return;
   loop.push.n[1] = static_cast<uint32_t>(rank);
-  loop.push.dims = call.stage(std::as_bytes(std::span(rows.data(), rank * width)));
+  const size_t words = rank * width - Rows::kHead;
+  if (rank > 3 || kPushed + words > loop.push.n.size()) {
+    loop.rank = kRowsInMemory;
+    loop.push.dims = call.stage(std::as_bytes(std::span(rows.data(), rank * width)));
+    return;
+  }
+  loop.rank = static_cast<uint8_t>(rank);
+  const size_t outermost = (rank - 1) * width;
+  for (size_t i = 0; i < words; ++i)
+    loop.push.n[kPushed + i] = static_cast<uint32_t>(rows[i + (i < outermost ? 0 : Rows::kHead)]);
 }
 
 // `first`: the dtype of a number in the first argument. False: there is nothing to do.
@@ -138,7 +154,8 @@ bool make_loop(Loop& loop, const Call& call, size_t inputs, bp_dtype first) {
   return true;
 }
 
-void dispatch(const Call& call, const Loop& loop, const Shader& shader) {
+void dispatch(const Call& call, const Loop& loop, Shader shader) {
+  shader.constants[3] |= static_cast<uint8_t>(loop.rank << 5);
   call.stream().dispatch(shader, loop.push, groups_for(loop.push.n[0]), {loop.ranges.data(), 1},
                          {loop.ranges.data() + 1, loop.operands - 1});
 }

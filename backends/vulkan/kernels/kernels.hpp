@@ -1,5 +1,5 @@
-// The kernel families, one registering function each: primitives, and every elementwise op of the registry. All else
-// reaches the device by decomposition.
+// The kernel families, one registering function each: primitives, every elementwise op of the registry, and
+// convolutions. All else reaches the device by decomposition.
 #pragma once
 
 #include "kernels/call.hpp"
@@ -13,12 +13,18 @@ void register_creation(const plugin::Registrar& registrar, Backend& backend);
 void register_reductions(const plugin::Registrar& registrar, Backend& backend);
 void register_lines(const plugin::Registrar& registrar, Backend& backend);
 void register_matmul(const plugin::Registrar& registrar, Backend& backend);
+void register_conv(const plugin::Registrar& registrar, Backend& backend);
+void register_norm(const plugin::Registrar& registrar, Backend& backend);
+void register_pool(const plugin::Registrar& registrar, Backend& backend);
+void register_along_axis(const plugin::Registrar& registrar, Backend& backend);
+void register_softmax(const plugin::Registrar& registrar, Backend& backend);
 void register_indexing(const plugin::Registrar& registrar, Backend& backend);
 
 inline void register_rows(const plugin::Registrar& registrar, std::span<const Row> rows, const char* file) {
   for (const Row& row : rows)
-    registrar.kernel(plugin::kernel_row(row.op, "vulkan", row.fn, file, row.line,
-                                        {.dtypes = row.dtypes, .flags = row.flags, .max_elements = kMaxElements}));
+    registrar.kernel(plugin::kernel_row(
+        row.op, "vulkan", row.fn, file, row.line,
+        {.dtypes = row.dtypes, .flags = row.flags, .max_elements = kMaxElements, .supports = row.supports}));
 }
 
 }  // namespace backplane::vulkan

@@ -1,4 +1,6 @@
 // Products of matrices over the last two axes, the others broadcast; any strides.
+#include <algorithm>
+
 #include "kernels/kernels.hpp"
 
 namespace backplane::vulkan {
@@ -30,32 +32,64 @@ struct Matrices {
   }
 };
 
-// Sides of the tiles that shaders/matmul.comp was compiled with.
-constexpr int64_t tile_of(Class c) { return c == Class::kComplex64 || c == Class::kComplex128 ? 32 : 64; }
+// Side of a tile, in 16s, of which two lie in the 16 KiB of shared memory that every device has.
+constexpr int64_t largest_of(Class c) { return c == Class::kComplex64 || c == Class::kComplex128 ? 2 : 4; }
+
+struct Product {
+  int64_t rows, inner, columns, matrices;
+};
+
+// Do rows of two neighbours `stride` apart start at whole words of 64 bits, in every matrix of the batch?
+bool in_words(const Matrices& m, int64_t stride) {
+  const Sizes& strides = m.batch.strides;
+  return m.batch.dtype == BP_FLOAT32 && m.batch.data % 8 == 0 && stride % 2 == 0 &&
+         std::all_of(strides.begin(), strides.end(), [](int64_t each) { return each % 2 == 0; });
+}
+
+// The bits of kOption that shaders/matmul_blocks.comp has beyond blocks.glsl.
+uint8_t pairs_of(const Matrices& x, const Matrices& y, const Product& p) {
+  const bool left = x.column_stride == 1 && p.inner % 2 == 0 && in_words(x, x.row_stride);
+  const bool right = y.column_stride == 1 && p.columns % 2 == 0 && in_words(y, y.row_stride);
+  return static_cast<uint8_t>((left ? 16 : 0) | (right ? 32 : 0) | (p.inner % 2 ? 64 : 0));
+}
 
 void matmul(const Call& call) {
   const Operand left = call.input(0), right = call.input(1), result = call.output(0);
   if (result.count() == 0) return;
   const bool row = left.ndim() == 1, column = right.ndim() == 1;
-  const Matrices x(left, row, false), y(right, false, column), out(result, row, column);
+  const Matrices x(left, row, false), y(right, false, column), whole(result, row, column);
+  const Class c = class_of(call.compute());
+  const Product p{whole.rows, x.columns, whole.columns, whole.batch.count()};
+  const bool blocks = call.stream().device().is_software();
+  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 4, c == Class::kFloat32 ? 8 : 4)
+                             : tiles_for(p.rows, p.columns, largest_of(c));
+  const int64_t slices = slices_for(tiles.count * p.matrices, p.inner);
+  Operand target = result;
+  if (slices > 1) {
+    Sizes shape = result.shape;
+    shape.insert(shape.begin(), slices);
+    target = call.scratch(partial_dtype(result.dtype), shape);
+  }
+  const Matrices out(slices > 1 ? contiguous(target.data, target.dtype, result.shape) : result, row, column);
   const Sizes x_strides = broadcast_strides(x.batch, out.batch.shape);
   const Sizes y_strides = broadcast_strides(y.batch, out.batch.shape);
   Rows rows;
   rows.add(out.batch.shape, {&out.batch.strides, &x_strides, &y_strides});
   const auto n = [](int64_t value) { return static_cast<uint32_t>(value); };
   Push push = call.push();
-  push.at = {result.data, left.data, right.data};
+  push.at = {target.data, left.data, right.data};
   push.dims = call.stage(rows);
   push.n = {n(out.rows),        n(x.columns),      n(out.columns),       n(out.batch.count()),
             rows.rank(),        n(out.row_stride), n(out.column_stride), n(x.row_stride),
-            n(x.column_stride), n(y.row_stride),   n(y.column_stride)};
-  const Class c = class_of(call.compute());
-  const Shader shader{module_of(Module::matmul_float32, c),
-                      {0, static_cast<uint8_t>(call.compute()), static_cast<uint8_t>(result.dtype), 0}};
-  const int64_t side = tile_of(c);
-  const int64_t tiles = ((out.rows + side - 1) / side) * ((out.columns + side - 1) / side) * out.batch.count();
-  call.dispatch(shader, push, static_cast<uint32_t>(std::min<int64_t>(tiles, kMaxGroups)), {result.range()},
+            n(x.column_stride), n(y.row_stride),   n(y.column_stride),   n(slices)};
+  const uint8_t option = blocks ? static_cast<uint8_t>(tiles.option | pairs_of(x, y, p)) : tiles.option;
+  const Shader shader{module_of(blocks ? Module::matmul_blocks_float32 : Module::matmul_float32, c),
+                      {0, static_cast<uint8_t>(call.compute()), static_cast<uint8_t>(target.dtype), option}};
+  const int64_t parts = tiles.count * p.matrices * slices;
+  const int64_t groups = blocks ? (parts + kBlockGroup - 1) / kBlockGroup : parts;
+  call.dispatch(shader, push, n(std::min<int64_t>(groups, kMaxGroups)), {target.range()},
                 {left.range(), right.range()});
+  if (slices > 1) record_sum(call, result, target);
 }
 
 constexpr Row kRows[] = {
@@ -63,6 +97,29 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest) {
+  const auto doublings = [&](int64_t size) { return size <= 16 ? 0 : size <= 32 || largest < 4 ? 1 : 2; };
+  const int down = doublings(rows), across = doublings(columns);
+  const auto pieces = [](int64_t size, int doubled) { return (size + (16 << doubled) - 1) / (16 << doubled); };
+  return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>(down | across << 2)};
+}
+
+Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_across) {
+  const auto doublings = [](int64_t size, int64_t most) {
+    int doubled = 0;
+    while ((1 << doubled) < std::min(size, most)) ++doubled;
+    return doubled;
+  };
+  const int down = doublings(rows, most_down), across = doublings(columns, most_across);
+  const auto pieces = [](int64_t size, int doubled) { return (size + (1 << doubled) - 1) >> doubled; };
+  return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>(down | across << 2)};
+}
+
+int64_t slices_for(int64_t parts, int64_t inner) {
+  constexpr int64_t kParts = 64, kLeast = 256;  // elements of a slice
+  return std::clamp<int64_t>(std::min(kParts / std::max<int64_t>(parts, 1), inner / kLeast), 1, kParts);
+}
 
 void register_matmul(const plugin::Registrar& registrar, Backend&) { register_rows(registrar, kRows, __FILE__); }
 

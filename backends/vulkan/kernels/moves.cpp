@@ -1,18 +1,25 @@
 // concat and slice_put: blocks of elements moved to stated places, bits as they are; and the moves and casts that other
 // families record.
+#include <algorithm>
+
 #include "kernels/kernels.hpp"
 
 namespace backplane::vulkan {
 namespace {
 
-Push push_over(const Call& call, const Operand& to, const Operand& from, const Rows& rows) {
+// An elementwise loop of two operands, as shaders/loop.glsl reads it.
+void record_loop(const Call& call, Shader shader, const Operand& to, const Operand& from, const Sizes& from_strides) {
+  constexpr uint32_t kRowsInMemory = 7;
+  Rows rows;
+  rows.add(to.shape, {&to.strides, &from_strides});
   Push push = call.push();
-  push.at[0] = to.data;
-  push.at[1] = from.data;
+  push.at = {to.data, from.data};
   push.n[0] = static_cast<uint32_t>(to.count());
   push.n[1] = rows.rank();
-  push.dims = call.stage(rows);
-  return push;
+  const bool pushed = rows.into(std::span(push.n).subspan(3));
+  if (!pushed) push.dims = call.stage(rows);
+  shader.constants[3] = static_cast<uint8_t>((pushed ? std::max(rows.rank(), 1u) : kRowsInMemory) << 5);
+  call.dispatch(shader, push, groups_for(to.count()), {to.range()}, {from.range()});
 }
 
 // The part of `whole` from `start` on along one axis, `size` elements that are `step` apart.
@@ -61,22 +68,18 @@ constexpr Row kRows[] = {
 
 void record_move(const Call& call, const Operand& to, const Operand& from) {
   if (to.count() == 0) return;
-  const Sizes strides = broadcast_strides(from, to.shape);
-  Rows rows;
-  rows.add(to.shape, {&to.strides, &strides});
-  const Shader shader{Module::move, {0, static_cast<uint8_t>(to.dtype), 0, 0}};
-  call.dispatch(shader, push_over(call, to, from, rows), groups_for(to.count()), {to.range()}, {from.range()});
+  record_loop(call, {Module::move, {0, static_cast<uint8_t>(to.dtype), 0, 0}}, to, from,
+              broadcast_strides(from, to.shape));
 }
 
 void record_cast(const Call& call, const Operand& to, const Operand& from) {
   if (to.count() == 0) return;
-  Rows rows;
-  rows.add(to.shape, {&to.strides, &from.strides});
   const bool doubles = class_of(to.dtype) == Class::kFloat64 || class_of(to.dtype) == Class::kComplex128 ||
                        class_of(from.dtype) == Class::kFloat64 || class_of(from.dtype) == Class::kComplex128;
-  const Shader shader{doubles ? Module::cast_float64 : Module::cast,
-                      {0, static_cast<uint8_t>(from.dtype), static_cast<uint8_t>(to.dtype), 0}};
-  call.dispatch(shader, push_over(call, to, from, rows), groups_for(to.count()), {to.range()}, {from.range()});
+  record_loop(call,
+              {doubles ? Module::cast_float64 : Module::cast,
+               {0, static_cast<uint8_t>(from.dtype), static_cast<uint8_t>(to.dtype), 0}},
+              to, from, from.strides);
 }
 
 void register_moves(const plugin::Registrar& registrar, Backend&) { register_rows(registrar, kRows, __FILE__); }

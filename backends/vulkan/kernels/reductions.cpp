@@ -19,6 +19,14 @@ struct Reduction {
 Reduction split_loop(const Call& call, const Operand& x, const Operand& out) {
   Reduction made;
   made.x = x;
+  if (x.count() == 0) {  // results of nothing, which a loop over the elements does not show
+    made.results = out.count();
+    made.each = 0;
+    made.kept = out.shape;
+    made.kept_out = out.strides;
+    made.kept_x.assign(out.shape.size(), 0);
+    return made;
+  }
   if (!call.loop()) {  // flat: every result is of one element
     made.results = x.count();
     made.kept = {made.results};
@@ -48,39 +56,38 @@ Reduction split_loop(const Call& call, const Operand& x, const Operand& out) {
 void record(const Call& call, const Reduction& r, const Operand& out, Function function, int64_t slices) {
   Rows rows;
   rows.add(r.kept, {&r.kept_out, &r.kept_x});
-  const uint32_t kept = rows.rank();
-  rows.add(r.reduced, {&r.reduced_x});
   const int64_t all = r.results * slices;
   const bool alone = all >= 1024 || r.each / slices <= 64;  // one invocation per slice
   Push push = call.push();
   push.at = {out.data, r.x.data};
-  push.dims = call.stage(rows);
-  push.n = {static_cast<uint32_t>(r.results), static_cast<uint32_t>(r.each), kept, rows.rank(),
+  push.n = {static_cast<uint32_t>(r.results), static_cast<uint32_t>(r.each), rows.rank(), 0,
             static_cast<uint32_t>(slices)};
-  const Shader shader{module_of(Module::reduce_float32, class_of(function >= kAny ? r.x.dtype : out.dtype)),
-                      {function, static_cast<uint8_t>(r.x.dtype), static_cast<uint8_t>(out.dtype),
-                       static_cast<uint8_t>(alone ? 0 : 1)}};
+  const std::span words(push.n);
+  const bool kept_pushed = rows.into(words.subspan(14, 2));
+  rows.add(r.reduced, {&r.reduced_x});
+  push.n[3] = rows.rank();
+  const bool reduced_pushed = rows.into(words.subspan(5, 9));
+  if (!kept_pushed || !reduced_pushed) push.dims = call.stage(rows);
+  const uint32_t option =
+      (alone ? 0u : 1u) | (reduced_pushed ? std::max(rows.rank(), 1u) << 1 : 0u) | (kept_pushed ? 0u : 8u);
+  const Shader shader{
+      module_of(Module::reduce_float32, class_of(function >= kAny ? r.x.dtype : out.dtype)),
+      {function, static_cast<uint8_t>(r.x.dtype), static_cast<uint8_t>(out.dtype), static_cast<uint8_t>(option)}};
   const uint32_t groups = alone ? groups_for(all) : static_cast<uint32_t>(std::min<int64_t>(all, kMaxGroups));
   call.dispatch(shader, push, groups, {out.range()}, {r.x.range()});
 }
 
 // In how many slices each result is made, so that some ten thousand invocations have work.
-int64_t slices_for(const Reduction& r) {
+int64_t reduction_slices(const Reduction& r) {
   constexpr int64_t kInvocations = 16384, kLeast = 256;  // elements of a slice
   if (r.results >= kInvocations || r.each < 4 * kLeast * 4) return 1;
   const int64_t wanted = r.results >= 64 ? kInvocations / r.results : 64;
   return std::clamp<int64_t>(r.each / kLeast / 4, 1, wanted);
 }
 
-// The dtype in which slices are kept: that of the class's arithmetic.
-bp_dtype partial_dtype(bp_dtype dtype) {
-  constexpr bp_dtype kDtypes[] = {BP_FLOAT32, BP_FLOAT64, BP_INT64, BP_COMPLEX64, BP_COMPLEX128};
-  return dtype == BP_UINT64 || dtype == BP_BOOL ? dtype : kDtypes[static_cast<size_t>(class_of(dtype))];
-}
-
 void reduce_loop(const Call& call, const Operand& x, const Operand& out, Function function) {
   Reduction r = split_loop(call, x, out);
-  const int64_t slices = slices_for(r);
+  const int64_t slices = reduction_slices(r);
   if (slices == 1) return record(call, r, out, function, 1);
   Sizes shape = r.kept;
   shape.push_back(slices);
@@ -139,6 +146,21 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+bp_dtype partial_dtype(bp_dtype dtype) {
+  constexpr bp_dtype kDtypes[] = {BP_FLOAT32, BP_FLOAT64, BP_INT64, BP_COMPLEX64, BP_COMPLEX128};
+  return dtype == BP_UINT64 || dtype == BP_BOOL ? dtype : kDtypes[static_cast<size_t>(class_of(dtype))];
+}
+
+void record_sum(const Call& call, const Operand& to, const Operand& from) {
+  Reduction r;
+  r.x = from;
+  r.kept = {r.results = to.count()};
+  r.kept_out = r.kept_x = {1};
+  r.reduced = {r.each = from.shape[0]};
+  r.reduced_x = {to.count()};
+  record(call, r, to, kSum, 1);
+}
 
 void register_reductions(const plugin::Registrar& registrar, Backend&) { register_rows(registrar, kRows, __FILE__); }
 

@@ -1,6 +1,8 @@
 // Making a logical device; see device.hpp. Its memory is in memory.cpp.
 #include "runtime/device.hpp"
 
+#include <algorithm>
+#include <thread>
 #include <vector>
 
 #include "runtime/check.hpp"
@@ -57,11 +59,10 @@ constexpr Need kNeeds[] = {
 };
 #undef BACKPLANE_NEED
 
-bool is_unified(VkPhysicalDevice physical) {
+VkPhysicalDeviceType type_of(VkPhysicalDevice physical) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical, &properties);
-  return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
-         properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  return properties.deviceType;
 }
 
 bool offers_float64(VkPhysicalDevice physical) {
@@ -116,7 +117,9 @@ Device::Device(VkPhysicalDevice physical)
     : physical_(physical),
       family_(compute_family(physical)),
       float64_(offers_float64(physical)),
-      unified_(is_unified(physical)) {
+      software_(type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_CPU),
+      unified_(software_ || type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) {
+  if (software_) most_groups_ = 4 * std::max(std::thread::hardware_concurrency(), 1u);
   vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
   device_ = make_device(physical, family_, float64_);
   vkGetDeviceQueue(device_, family_, 0, &queue_);

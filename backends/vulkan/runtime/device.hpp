@@ -65,6 +65,11 @@ class Device {
   VkQueue queue() const { return queue_; }
   uint32_t queue_family() const { return family_; }
   bool has_float64() const { return float64_; }
+  // Is it the processor? Then shared memory is no nearer than other memory.
+  bool is_software() const { return software_; }
+  // Of one dispatch, whose shaders take turns over what is left: on the processor a few per core, so that what a
+  // workgroup costs before its first element is paid seldom.
+  uint32_t most_groups() const { return most_groups_; }
 
   VkPipelineLayout layout() const { return pipelines_->layout(); }
   VkPipeline pipeline(const Shader& shader);  // takes the mutex
@@ -93,6 +98,8 @@ class Device {
   VkPhysicalDeviceMemoryProperties memory_{};
   uint32_t family_ = 0;
   bool float64_ = false;
+  bool software_ = false;
+  uint32_t most_groups_ = kMaxGroups;
   bool unified_ = false;  // the host reaches the device's memory as fast as its own
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;

@@ -1,6 +1,7 @@
 // Batches, their submission and their end; see stream.hpp. Copies to and from the host are in transfer.cpp.
 #include "runtime/stream.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -151,7 +152,7 @@ void Stream::dispatch(const Shader& shader, const Push& push, uint32_t groups, s
   const VkCommandBuffer commands = behind_hazards(writes, reads);
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
   vkCmdPushConstants(commands, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), &push);
-  vkCmdDispatch(commands, groups, 1, 1);
+  vkCmdDispatch(commands, std::min(groups, device_.most_groups()), 1, 1);
   submit_if_large();
 }
 

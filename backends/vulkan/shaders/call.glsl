@@ -27,10 +27,26 @@ layout(push_constant, std430) uniform Push {
   uint64_t fault;
   uint64_t ticket;
   uint n[18];
-};
+} push;
+
+// What was pushed, read once, by `receive` at the start of main: what stands in a loop or a branch lavapipe 22.3 reads
+// lane by lane.
+uint64_t at[4];
+uint64_t dims;
+uint64_t fault;
+uint64_t ticket;
+uint n[18];
+void receive() {
+  for (uint i = 0u; i < 4u; ++i) at[i] = push.at[i];
+  for (uint i = 0u; i < 18u; ++i) n[i] = push.n[i];
+  dims = push.dims;
+  fault = push.fault;
+  ticket = push.ticket;
+}
 
 const uint kBool = 0, kInt8 = 1, kInt16 = 2, kInt32 = 3, kInt64 = 4, kUint8 = 5, kUint16 = 6, kUint32 = 7, kUint64 = 8;
 const uint kFloat16 = 9, kBfloat16 = 10, kFloat32 = 11, kFloat64 = 12, kComplex64 = 13, kComplex128 = 14;
+const uint format_float32 = kFloat32, format_float64 = kFloat64;  // of a class
 
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref8 { uint8_t v; };
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref16 { uint16_t v; };
@@ -129,18 +145,30 @@ void move(uint64_t to, uint64_t from, uint format) {
   }
 }
 
-// dims holds rows of `width` ints, one per dimension, innermost first: a size, then an element stride per operand.
-// The element offsets of position i, in the first operands.
-void offsets_of(uint i, uint64_t rows, uint rank, uint width, out int offsets[4]) {
+// The quotient of i < 2^31 by a size, by the multiplier and the shift that Rows::add made for it (Granlund and Montgomery,
+// "Division by Invariant Integers using Multiplication", 1994). A multiplier of 0 is that of an outermost axis.
+uint quotient(uint i, uint multiplier, uint shift) {
+  uint high, low;
+  umulExtended(i, multiplier, high, low);
+  return high >> shift;
+}
+
+// Likewise by a size that may be 1, of which the multiplier is 0 (divide_by in kernels/call.hpp).
+uint divided(uint i, uint multiplier, uint shift) { return multiplier == 0u ? i : quotient(i, multiplier, shift); }
+
+// Rows of ints in memory, one per dimension, innermost first: a size, its multiplier and shift, and an element stride
+// per operand. The element offsets of position i, in the first operands.
+void offsets_of(uint i, uint64_t rows, uint rank, uint operands, out int offsets[4]) {
   offsets = int[4](0, 0, 0, 0);
   for (uint d = 0u; d < rank; ++d) {
-    Ints row = Ints(rows + uint64_t(d * width) * 4ul);
-    const uint size = uint(row.v[0]);
-    const int index = int(i % size);
-    i /= size;
-    for (uint k = 1u; k < width; ++k) offsets[k - 1u] += index * row.v[k];
+    Ints row = Ints(rows + uint64_t(d * (operands + 3u)) * 4ul);
+    const uint outer = quotient(i, uint(row.v[1]), uint(row.v[2]));
+    const int index = int(i - outer * uint(row.v[0]));
+    i = outer;
+    for (uint k = 0u; k < operands; ++k) offsets[k] += index * row.v[k + 3u];
   }
 }
+uint64_t rows_behind(uint64_t rows, uint rank, uint operands) { return rows + uint64_t(rank * (operands + 3u)) * 4ul; }
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -27,3 +27,23 @@ bool below(T x, T y) { return kIn == kUint64 ? uint64_t(x) < uint64_t(y) : x < y
 bool is_nan(T x) { return isnan(x); }
 bool below(T x, T y) { return x < y; }
 #endif
+
+// Two neighbours in memory, which of float32 lie in one aligned word.
+void load_pair(uint64_t first, out T low, out T high) {
+#ifdef BACKPLANE_PAIRS
+  const vec2 both = uintBitsToFloat(unpackUint2x32(Ref64(first).v));
+  low = both.x;
+  high = both.y;
+#else
+  low = LOAD(first, kIn);
+  high = LOAD(element(first, 1, kIn), kIn);
+#endif
+}
+void store_pair(uint64_t first, T low, T high) {
+#ifdef BACKPLANE_PAIRS
+  Ref64(first).v = packUint2x32(floatBitsToUint(vec2(low, high)));
+#else
+  store(first, kOut, low);
+  store(element(first, 1, kOut), kOut, high);
+#endif
+}

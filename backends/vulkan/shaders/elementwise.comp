@@ -1,11 +1,11 @@
 // Every op of the registry that takes one or two elements of DTYPE: the functions that codegen wrote, of which the
 // specialisation constants leave one. Any strides, broadcasting included.
 //
-// at: result, x, y. n: count, rank (0: flat), mask of operands that are one element for all.
-// kFunction: the number in a list. kOption: which list, and what is refused of y times 8.
+// at: result, x, y. n: as in loop.glsl. kFunction: the number in a list. kOption: which list, what is refused of y times
+// 8, and what loop.glsl says.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "call.glsl"
+#include "loop.glsl"
 #include "fault.glsl"
 
 #define LOAD JOIN(load_, DTYPE)
@@ -14,7 +14,7 @@
 
 // As kernels/elementwise.cpp counts them.
 const uint kUnarySame = 0, kBinarySame = 1, kUnaryBool = 2, kBinaryBool = 3, kUnaryReal = 4, kBinaryComplex = 5;
-const uint kList = kOption & 7u, kRefused = kOption >> 3;
+const uint kList = kOption & 7u, kRefused = kOption >> 3 & 3u;
 const bool kHasY = (kList & 1u) != 0u;
 
 #ifdef BACKPLANE_INTEGER
@@ -26,10 +26,11 @@ void refuse(uint64_t a) {
 #endif
 
 void main() {
-  const uint count = n[0], rank = n[1], single = n[2];
+  receive();
+  const uint count = n[0];
   for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
-    int offsets[4] = int[4](int(i), (single & 2u) != 0u ? 0 : int(i), (single & 4u) != 0u ? 0 : int(i), 0);
-    if (rank > 0u) offsets_of(i, dims, rank, kHasY ? 4u : 3u, offsets);
+    int offsets[4];
+    loop_offsets(i, kHasY ? 3u : 2u, offsets);
     const uint64_t to = element(at[0], offsets[0], kOut);
     const TYPE x = LOAD(element(at[1], offsets[1], kIn), kIn);
     TYPE y = x;

@@ -31,6 +31,7 @@
 #endif
 
 void main() {
+  receive();
   for (uint i = gl_GlobalInvocationID.x; i < n[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
     const uint64_t to = element(at[0], int(i), kOut);
     if (kFunction == 0u) {

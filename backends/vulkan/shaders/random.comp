@@ -18,6 +18,7 @@ uvec4 philox(uvec2 key, uint64_t counter) {
 }
 
 void main() {
+  receive();
   const uint words = n[0], blocks = (words + 3u) / 4u;
   for (uint i = gl_GlobalInvocationID.x; i < blocks; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
     const uvec4 block = philox(unpackUint2x32(at[1]), at[2] + uint64_t(i));

@@ -9,6 +9,7 @@
 shared T sums[256];
 
 void main() {
+  receive();
   const uint lines = n[0], length = n[1], inner = n[2], lane = gl_LocalInvocationID.x;
   const uint first = kOption == 0u ? gl_GlobalInvocationID.x : gl_WorkGroupID.x;
   const uint by = kOption == 0u ? gl_NumWorkGroups.x * gl_WorkGroupSize.x : gl_NumWorkGroups.x;

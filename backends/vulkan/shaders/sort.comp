@@ -3,7 +3,7 @@
 //
 // at: result, x, positions so far (int32, contiguous). n: lines, length, run length (0: make the first runs), stride of
 // x along a line, stride of the result along a line, rank of the lines, 1: the result is of the lines' strides, not
-// contiguous. dims: rows of (size, stride of the result, stride of x). kOption 1: descending. kOut: of the positions.
+// contiguous. dims: rows with strides of the result and of x. kOption 1: descending. kOut: of the positions.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "class.glsl"
@@ -58,13 +58,14 @@ void merge(uint place, uint64_t positions, uint width) {
 }
 
 void main() {
+  receive();
   length_ = n[1];
   stride_ = n[6] != 0u ? n[4] : 1u;
   const uint pieces = n[2] == 0u ? (length_ + kRun - 1u) / kRun : length_;
   for (uint i = gl_GlobalInvocationID.x; i < n[0] * pieces; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
     const uint line = i / pieces;
     int offsets[4];
-    offsets_of(line, dims, n[5], 3u, offsets);
+    offsets_of(line, dims, n[5], 2u, offsets);
     x_line = element(at[1], offsets[1], kIn);
     result_line = element(at[0], n[6] != 0u ? offsets[0] : int(line * length_), kOut);
     if (n[2] == 0u)

@@ -19,6 +19,7 @@ namespace backplane {
 
 namespace core {
 class TraceLevel;
+class DerivedGraphs;
 namespace graph {
 class Graph;
 class Executable;
@@ -65,12 +66,34 @@ class BACKPLANE_API Graph {
   // input, as ordinary calls, one op after the other, so that it can be differentiated and batched. `generators`: as
   // many as `generators()` names, each moved on as the function would have done.
   std::vector<Tensor> call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators = {}) const;
+  // Has it sizes that differ from call to call?
+  bool is_dynamic() const;
+  // Where inputs of these sizes break a constraint: which, and why it is one. Empty: they do not.
+  std::string refusal_of_sizes(std::span<const Tensor> inputs) const;
+  // The graph for inputs of these sizes, in which sizes are numbers; kept with this one.
+  Graph at_sizes_of(std::span<const Tensor> inputs) const;
   // Who would run which node for inputs of these sizes, and how memory is reused. For people.
   std::string explain(std::span<const Tensor> inputs) const;
 
  private:
+  Graph(std::shared_ptr<const core::graph::Graph> graph, std::shared_ptr<core::graph::Executable> executable);
+
   std::shared_ptr<const core::graph::Graph> graph_;
   std::shared_ptr<core::graph::Executable> executable_;
+};
+
+// A graph whose derivatives and batches are graphs as well. They are made when a transform or the tape first asks for
+// them, and kept. Constants take part as arguments do.
+class BACKPLANE_API TransformableGraph {
+ public:
+  explicit TransformableGraph(const Graph& graph);
+  std::vector<Tensor> call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators = {}) const;
+  // What the traced function held for which its derivative has to be taken of the function itself; empty: nothing.
+  static const std::string& refusal(const Graph& graph);
+
+ private:
+  Graph graph_;
+  std::shared_ptr<core::DerivedGraphs> derived_;
 };
 
 class BACKPLANE_API TraceScope {
@@ -79,8 +102,8 @@ class BACKPLANE_API TraceScope {
   explicit TraceScope(const char* transform = "make_graph", std::function<SourceLine()> where = {});
   ~TraceScope();
   TraceScope(const TraceScope&) = delete;
-  // What the function sees in place of `example`, of which only shape, dtype and device are read.
-  Tensor enter(const Tensor& example, std::string name);
+  // What the function sees in place of `example`, of which only shape, dtype and device are read; or of this shape.
+  Tensor enter(const Tensor& example, std::string name, std::optional<Shape> shape = {});
   // Ends the scope. Results that depend on no input are constants of the graph.
   Graph leave(std::span<const Tensor> results, std::vector<bool> donated = {});
   // The generators that the function drew from, in the order of Graph::generators. As they were given to
@@ -97,7 +120,7 @@ class BACKPLANE_API TraceScope {
 // Tensors that they use from outside become further arguments of all of them, behind their own: `lifted`, of which some
 // may be known before. Bodies draw no random numbers.
 struct BodyOf {
-  const char* name;  // of the op, for messages
+  const char* name;  // of what the user called, for messages
   Function function;
   std::vector<Tensor> examples;
   size_t first_row = 0;  // `n_rows` examples from there on are gone through along axis 0: the function sees an element
@@ -116,7 +139,26 @@ BACKPLANE_API void save_graph(const Graph& graph, const std::string& path);
 // Opens the plugins of the ops and devices that the file names. `device`: where it is to run in their place.
 BACKPLANE_API Graph load_graph(const std::string& path, std::optional<bp_device> device = {});
 
-// A function from tensors to tensors as a graph, for arguments like these.
-BACKPLANE_API Graph make_graph(const Function& function, std::span<const Tensor> examples);
+// A size with a name, that of these axes of inputs, which may differ from call to call.
+struct DynamicSize {
+  std::string name;
+  std::vector<std::pair<size_t, uint32_t>> places;  // input, axis
+};
+// A function from tensors to tensors as a graph, for arguments like these. With dynamic sizes it is traced some ten
+// times; what it gives holds for other sizes within the constraints that the graph states.
+BACKPLANE_API Graph make_graph(const Function& function, std::span<const Tensor> examples,
+                               std::span<const DynamicSize> dynamic = {});
+
+// The function's trace where the dynamic sizes are given ones. An empty graph: there is none there, `refusal` says why.
+struct TracedAt {
+  Graph graph;
+  std::string refusal;
+  SourceLine line;
+};
+using TraceAt = std::function<TracedAt(std::span<const int64_t>)>;
+// The graph for all sizes of a function of which `traced` is one trace, and `trace` makes others. Throws
+// BP_ERROR_SHAPE naming a size that the function has to know.
+BACKPLANE_API Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynamic, const TraceAt& trace,
+                                       std::vector<bool> donated = {});
 
 }  // namespace backplane

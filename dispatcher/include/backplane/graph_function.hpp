@@ -28,6 +28,8 @@ class BACKPLANE_API GraphFunction : public std::enable_shared_from_this<GraphFun
   struct Forward {
     std::vector<Tensor> results;
     Residuals residuals;
+    // Per result: no argument moves it, so that it has no history. Empty: all may be moved.
+    std::vector<bool> constant = {};
   };
   struct Duals {
     std::vector<Tensor> results;

@@ -51,6 +51,7 @@ class Call {
   bool flag(size_t arg) const { return args_[arg].u.i != 0; }
   std::vector<int64_t> integers(size_t arg) const;
   Operand input(size_t arg) const;
+  std::span<bp_tensor* const> tensors(size_t arg) const { return {args_[arg].u.tensors, args_[arg].count}; }
   std::vector<Operand> inputs(size_t arg) const;  // of a tensor list; an absent element has no dtype
   bool wanted(size_t result) const { return !(outs_[result].flags & BP_VALUE_NOT_WANTED); }
   Operand output(size_t result) const;

@@ -119,10 +119,12 @@ Queue& Device::add_queue_over(Queue& base) {
   return *queues.emplace(front, std::move(made)).first->second;
 }
 
-void Device::give(void* data, std::vector<bp_stream*> streams, std::vector<uint64_t> tickets) {
+void Device::give(void* data, bp_stream* const* streams, const uint64_t* tickets, int32_t n) {
+  Given block{data, {}};
+  for (int32_t i = 0; i < n; ++i) block.uses.emplace_back(queue(streams[i]).shared_from_this(), tickets[i]);
   {
     std::lock_guard lock(given_mutex_);
-    given_.push_back({data, std::move(streams), std::move(tickets)});
+    given_.push_back(std::move(block));
   }
   release_ended();
 }
@@ -130,8 +132,8 @@ void Device::give(void* data, std::vector<bp_stream*> streams, std::vector<uint6
 void Device::release_ended() {
   std::lock_guard lock(given_mutex_);
   std::erase_if(given_, [&](const Given& block) {
-    for (size_t i = 0; i < block.streams.size(); ++i)
-      if (queue(block.streams[i]).completed() < block.tickets[i]) return false;
+    for (const auto& [queue, ticket] : block.uses)
+      if (queue->completed() < ticket) return false;
     memory.release(block.data);
     return true;
   });
@@ -144,9 +146,9 @@ void Device::reset() {
     std::lock_guard lock(mutex);
     ended.swap(queues);
   }
+  given_.clear();
   ended.clear();
   memory.clear();
-  given_.clear();
   fast_memory = 0;
   lost.clear();
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backplane/plugin.hpp"
@@ -32,7 +33,7 @@ struct Device {
   void reset();  // as new; no call is running
 
   // The pool of the extension "memory": a block is released when its last work has ended.
-  void give(void* data, std::vector<bp_stream*> streams, std::vector<uint64_t> tickets);
+  void give(void* data, bp_stream* const* streams, const uint64_t* tickets, int32_t n);
   void release_ended();
 
   DeviceMemory memory;
@@ -45,8 +46,7 @@ struct Device {
  private:
   struct Given {
     void* data;
-    std::vector<bp_stream*> streams;
-    std::vector<uint64_t> tickets;
+    std::vector<std::pair<std::shared_ptr<Queue>, uint64_t>> uses;  // a queue, and its last ticket that uses the block
   };
   std::mutex given_mutex_;
   std::vector<Given> given_;  // guarded by given_mutex_

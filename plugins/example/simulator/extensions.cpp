@@ -228,7 +228,7 @@ void take(Backend& backend, int32_t ordinal, bp_stream*, uint64_t size, void** d
 
 void give(Backend& backend, int32_t ordinal, void* data, uint64_t, bp_stream* const* streams, const uint64_t* tickets,
           int32_t n) {
-  backend.device(ordinal).give(data, {streams, streams + n}, {tickets, tickets + n});
+  backend.device(ordinal).give(data, streams, tickets, n);
 }
 
 const bp_extension_memory kMemory{BP_HEADER(bp_extension_memory),

@@ -15,12 +15,27 @@
 namespace sim {
 namespace {
 
-constexpr uint64_t kGranule = 64;              // every block starts on a cache line
-constexpr uint64_t kReturnPages = 1ull << 20;  // blocks from this size on give their pages back to the system
+constexpr uint64_t kGranule = 64;               // every block starts on a cache line
+constexpr uint64_t kMaxAlignment = 1ull << 21;  // of a block
+constexpr uint64_t kReturnPages = 1ull << 20;   // blocks from this size on give their pages back to the system
 
+// At a multiple of kMaxAlignment, so that an address has the alignment of its offset.
 char* map_file(int file, uint64_t size, int protection) {
-  void* view = mmap(nullptr, size, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
-  BP_CHECK(view != MAP_FAILED, DEVICE, "sim: mmap of ", size, " bytes: ", std::strerror(errno));
+  const uint64_t room = size + kMaxAlignment;
+  void* reserved = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  BP_CHECK(reserved != MAP_FAILED, DEVICE, "sim: mmap of ", room, " bytes: ", std::strerror(errno));
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(reserved);
+  const uintptr_t start = (begin + kMaxAlignment - 1) & ~uintptr_t{kMaxAlignment - 1};
+  const uintptr_t end = (start + size + page - 1) & ~uintptr_t{page - 1};
+  void* view = mmap(reinterpret_cast<void*>(start), size, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0);
+  if (view == MAP_FAILED) {
+    const int why = errno;
+    munmap(reserved, room);
+    BP_CHECK(false, DEVICE, "sim: mmap of ", size, " bytes: ", std::strerror(why));
+  }
+  if (start > begin) munmap(reserved, start - begin);
+  if (begin + room > end) munmap(reinterpret_cast<void*>(end), begin + room - end);
   return static_cast<char*>(view);
 }
 
@@ -52,6 +67,8 @@ void DeviceMemory::unmap() noexcept {
 void* DeviceMemory::allocate(uint64_t size, uint64_t alignment) {
   BP_CHECK(size > 0 && size <= capacity_, MEMORY, "sim: a block of ", size, " bytes does not fit a device of ",
            capacity_, " bytes");
+  BP_CHECK(alignment <= kMaxAlignment, VALUE, "sim: found an alignment of ", alignment, " bytes, expected at most ",
+           kMaxAlignment);
   const uint64_t rounded = (size + kGranule - 1) / kGranule * kGranule;
   std::lock_guard lock(mutex_);
   const uint64_t offset = take_range(rounded, std::max(alignment, kGranule));

@@ -59,27 +59,24 @@ void index(Context call, ConstTensor<void> x, std::span<bp_tensor* const> indice
   dispatch_width(out.dtype(), [&]<class T>() {
     const T* from = elements<T>(x);
     T* to = elements<T>(out);
-    for_each_indexed(call, x, indices, ConstTensor<void>(out.handle()),
-                     [&](int64_t picked, int64_t place) { to[place] = from[picked]; });
+    for_each_indexed<T>(call, indices, [&](int64_t picked, int64_t place) { to[place] = from[picked]; });
   });
 }
 
 void index_put(Context call, ConstTensor<void> x, std::span<bp_tensor* const> indices, ConstTensor<void> values,
                bool accumulate, MutTensor<void> out) {
-  const ConstTensor<void> written(out.handle());
   dispatch_width(out.dtype(), [&]<class T>() {
     const T* from = elements<T>(values);
     T* to = elements<T>(out);
     place<T>(to, out.shape(), out.strides(), x);
-    if (!accumulate)
-      for_each_indexed(call, written, indices, values, [&](int64_t at, int64_t value) { to[at] = from[value]; });
+    if (!accumulate) for_each_indexed<T>(call, indices, [&](int64_t at, int64_t value) { to[at] = from[value]; });
   });
   if (!accumulate) return;
   dispatch_dtype<BP_MASK_ANY>(out.dtype(), [&]<class T>() {
     const T* from = elements<T>(values);
     T* to = elements<T>(out);
-    for_each_indexed(call, written, indices, values,
-                     [&](int64_t at, int64_t value) { to[at] = apply<backplane::scalar::add>(to[at], from[value]); });
+    for_each_indexed<T>(
+        call, indices, [&](int64_t at, int64_t value) { to[at] = apply<backplane::scalar::add>(to[at], from[value]); });
   });
 }
 
@@ -89,8 +86,8 @@ void register_movement(const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::copy", kName, kernel<copy>, .flags = BP_KERNEL_LOOP));
   registrar.kernel(BP_KERNEL("bp::concat", kName, kernel<concat>, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::slice_put", kName, kernel<slice_put>, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::index", kName, kernel<index>, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::index_put", kName, kernel<index_put>, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::index", kName, kernel<index>, .flags = BP_KERNEL_LOOP));
+  registrar.kernel(BP_KERNEL("bp::index_put", kName, kernel<index_put>, .flags = BP_KERNEL_LOOP));
 }
 
 }  // namespace minimal

@@ -163,8 +163,8 @@ kernel void product(global uchar* out, long out_at, global const uchar* x, long 
 #endif
 
 #ifdef KERNEL_add_offsets
-// Adds to the element offset of each position what one axis' index asks for. `loop`: operands offsets, index.
-kernel void add_offsets(global uchar* offsets, long offsets_at, global const uchar* index, long index_at, long size, long stride, long first, Loop loop,
+// Adds to the byte offset of each joint position what one axis' index asks for. `loop`: operands offsets, index.
+kernel void add_offsets(global uchar* offsets, long offsets_at, global const uchar* index, long index_at, long size, long stride, Loop loop,
                         global int* found, long items) {
   ITEM(i)
   OFFSETS(loop, i, 2, o)
@@ -175,31 +175,31 @@ kernel void add_offsets(global uchar* offsets, long offsets_at, global const uch
     *found = 1;
     at = 0;
   }
-  global long* offset = AT(long, offsets, offsets_at + o[0]);
-  *offset = (first ? 0 : *offset) + at * stride;
+  *AT(long, offsets, offsets_at + o[0]) += at * stride;
 }
 #endif
 
+// Of both that follow, `joint` and `kept` walk the indexed tensor and what is selected from it; the offsets are those of
+// the joint positions in the indexed one.
 #ifdef KERNEL_gather
-// An item per position and kept element. `positions`: operand 0 is the result; `kept`: the result, x.
-kernel void gather(global uchar* out, long out_at, global const uchar* x, long x_at, global const long* offsets, Loop positions, Loop kept, long items) {
+// An item per selected element.
+kernel void gather(global uchar* out, long out_at, global const uchar* x, long x_at, global const long* offsets, Loop joint, Loop kept, long items) {
   ITEM(i)
-  OFFSETS(positions, i / kept.count, 1, p)
+  OFFSETS(joint, i / kept.count, 2, j)
   OFFSETS(kept, i % kept.count, 2, k)
-  *AT(OUT_T, out, out_at + p[0] + k[0]) = READ(OUT_T, x, x_at + offsets[i / kept.count] * sizeof(OUT_T) + k[1]);
+  *AT(OUT_T, out, out_at + j[1] + k[1]) = READ(OUT_T, x, x_at + offsets[i / kept.count] + k[0]);
 }
 #endif
 
 #ifdef KERNEL_scatter
-// An item per kept element, which takes the positions in their order: the last value stays. `positions`: operand 0 is the values;
-// `kept`: the result, the values.
-kernel void scatter(global uchar* out, long out_at, global const uchar* values, long values_at, global const long* offsets, Loop positions, Loop kept, long items) {
+// An item per kept element, which takes the joint positions in their order: the last value stays.
+kernel void scatter(global uchar* out, long out_at, global const uchar* values, long values_at, global const long* offsets, Loop joint, Loop kept, long items) {
   ITEM(n)
   OFFSETS(kept, n, 2, k)
-  for (long i = 0; i < positions.count; ++i) {
-    OFFSETS(positions, i, 1, p)
-    global OUT_T* to = AT(OUT_T, out, out_at + offsets[i] * sizeof(OUT_T) + k[0]);
-    *to = OUT_STORE(JOIN(OUT_LOAD(*to), OUT_LOAD(READ(OUT_T, values, values_at + p[0] + k[1]))));
+  for (long i = 0; i < joint.count; ++i) {
+    OFFSETS(joint, i, 2, j)
+    global OUT_T* to = AT(OUT_T, out, out_at + offsets[i] + k[0]);
+    *to = OUT_STORE(JOIN(OUT_LOAD(*to), OUT_LOAD(READ(OUT_T, values, values_at + j[1] + k[1]))));
   }
 }
 #endif

@@ -54,84 +54,68 @@ Loop loop_of(Context call, const Walk& walk) {
   return loop;
 }
 
-// Where the indices point: the element offset in x of each position, in scratch memory; and the two loops that walk
-// `picked`.
-struct Pointed {
-  void* offsets = nullptr;
-  Loop positions, kept;  // positions: picked; kept: x, picked
-};
-Pointed point(Context call, const ConstTensor<void>& x, std::span<bp_tensor* const> indices,
-              const ConstTensor<void>& picked) {
-  const IndexPlan plan(x.shape(), indices);
-  const int64_t item = kItemSize[x.dtype()];
-  const size_t rank = plan.positions().size();
-  Pointed made;
-  std::vector<int64_t> sizes, x_strides;
-  for (size_t axis = 0; axis < x.shape().size(); ++axis) {
-    if (plan.indexed(axis)) continue;
-    sizes.push_back(x.shape()[axis]);
-    x_strides.push_back(x.strides()[axis]);
-  }
-  std::vector<int64_t> seen = broadcast_strides(picked.shape(), picked.strides(), sizes.size() + rank);
-  const auto split = seen.begin() + static_cast<ptrdiff_t>(plan.axes_before());
-  const std::vector<int64_t> position_strides(split, split + static_cast<ptrdiff_t>(rank));
-  seen.erase(split, split + static_cast<ptrdiff_t>(rank));
-  made.positions = loop_of(call, Walk(plan.positions(), {Ints(position_strides)}, item));
-  made.kept = loop_of(call, Walk(sizes, {Ints(x_strides), Ints(seen)}, item));
-  if (made.positions.count == 0) return made;
+Loop loop_of(Context call, const IndexPlan::Part& part) {
+  Walk walk;
+  walk.sizes = part.sizes;
+  walk.strides = {part.indexed, part.selected};
+  return loop_of(call, walk);
+}
 
-  made.offsets = call.scratch(static_cast<uint64_t>(made.positions.count) * sizeof(int64_t));
+// Where the indices point: for each of the joint positions its byte offset in the indexed tensor, in scratch memory.
+void* point(Context call, const IndexPlan& plan) {
+  const uint64_t bytes = static_cast<uint64_t>(plan.joint.count()) * sizeof(int64_t);
   bp_tensor offsets{};
-  offsets.dl.data = made.offsets;
-  int64_t first = 1;
-  for (size_t axis = 0; axis < indices.size(); ++axis) {
-    if (!plan.indexed(axis)) continue;
-    const ConstTensor<void> index(indices[axis]);
-    Walk walk(plan.positions(), {broadcast_strides(index.shape(), index.strides(), rank)}, kItemSize[index.dtype()]);
-    std::vector<int64_t> row_major(rank, sizeof(int64_t));
-    for (size_t d = rank; d-- > 1;) row_major[d - 1] = row_major[d] * plan.positions()[d];
-    walk.strides.insert(walk.strides.begin(), row_major);
-    const int64_t size = x.shape()[axis];
-    Launch(call, "add_offsets", defines_for("X", index.dtype()))
+  offsets.dl.data = call.scratch(bytes);
+  const int64_t zero = 0;
+  check(clEnqueueFillBuffer(stream_of(call.frame->stream).queue(), memory_of(offsets.dl.data), &zero, sizeof(zero), 0,
+                            bytes, 0, nullptr, nullptr),
+        "clEnqueueFillBuffer");
+  const size_t rank = plan.joint.sizes.size();
+  std::vector<int64_t> row_major(rank, sizeof(int64_t));
+  for (size_t d = rank; d-- > 1;) row_major[d - 1] = row_major[d] * plan.joint.sizes[d];
+  for (const IndexPlan::Index& index : plan.indices) {
+    Walk walk;
+    walk.sizes = plan.joint.sizes;
+    walk.strides = {row_major, index.strides};
+    Launch(call, "add_offsets", defines_for("X", index.dtype))
         .tensor(offsets)
-        .tensor(*index.handle())
-        .value(size)
-        .value(x.strides()[axis])
-        .value(std::exchange(first, 0))
-        .watch(std::string(call.op_name()) + ": found an index out of range along axis " + std::to_string(axis) +
-               ", expected each in [" + std::to_string(-size) + ", " + std::to_string(size) + ")")
+        .tensor(*index.tensor)
+        .value(index.size)
+        .value(index.stride)
+        .watch(std::string(call.op_name()) + ": found an index out of range along axis " + std::to_string(index.axis) +
+               ", expected each in [" + std::to_string(-index.size) + ", " + std::to_string(index.size) + ")")
         .run(walk);
   }
-  return made;
+  return offsets.dl.data;
 }
 
 void index(Context call, ConstTensor<void> x, std::span<bp_tensor* const> indices, MutTensor<void> out) {
-  Pointed pointed = point(call, x, indices, ConstTensor<void>(out.handle()));
-  std::swap(pointed.kept.strides[0], pointed.kept.strides[1]);  // the result first
+  const IndexPlan plan(*call.frame->loop, indices);
+  if (plan.count == 0) return;
   Launch(call, "gather", width_defines("OUT", out.dtype()))
       .tensor(*out.handle())
       .tensor(*x.handle())
-      .memory(pointed.offsets)
-      .bytes(pointed.positions)
-      .bytes(pointed.kept)
-      .run(out.size());
+      .memory(point(call, plan))
+      .bytes(loop_of(call, plan.joint))
+      .bytes(loop_of(call, plan.kept))
+      .run(plan.count);
 }
 
 void index_put(Context call, ConstTensor<void> x, std::span<bp_tensor* const> indices, ConstTensor<void> values,
                bool accumulate, MutTensor<void> out) {
   move(call, *out.handle(), 0, *x.handle(), out.shape(), out.strides(), x.strides());
-  const Pointed pointed = point(call, ConstTensor<void>(out.handle()), indices, values);
+  const IndexPlan plan(*call.frame->loop, indices);
+  if (plan.count == 0) return;
   const std::string adds = "#define JOIN(a, b) bp_add_" + scalar_name(out.dtype()) + "(a, b)\n";
-  if (pointed.positions.count == 0) return;
   Launch(call, "scatter",
          accumulate ? defines_for("OUT", out.dtype()) + adds
                     : width_defines("OUT", out.dtype()) + "#define JOIN(a, b) (b)\n")
       .tensor(*out.handle())
       .tensor(*values.handle())
-      .memory(pointed.offsets)
-      .bytes(pointed.positions)
-      .bytes(pointed.kept)
-      .run(pointed.kept.count);
+      .memory(point(call, plan))
+      .bytes(loop_of(call, plan.joint))
+      .bytes(loop_of(call, plan.kept))
+      .run(plan.kept.count());
 }
 
 }  // namespace
@@ -143,8 +127,8 @@ void register_movement(const Registrar& registrar) {
   row("bp::copy", kernel<copy>, BP_KERNEL_LOOP);
   row("bp::concat", kernel<concat>, BP_KERNEL_STRIDED);
   row("bp::slice_put", kernel<slice_put>, BP_KERNEL_STRIDED);
-  row("bp::index", kernel<index>, BP_KERNEL_STRIDED);
-  row("bp::index_put", kernel<index_put>, BP_KERNEL_STRIDED);
+  row("bp::index", kernel<index>, BP_KERNEL_LOOP);
+  row("bp::index_put", kernel<index_put>, BP_KERNEL_LOOP);
 }
 
 }  // namespace opencl

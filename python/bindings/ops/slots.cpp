@@ -14,10 +14,11 @@ constexpr unsigned kSlotCount = static_cast<unsigned>(Slot::Count);
 
 // In the order of Slot: as the package's table spells them.
 constexpr const char* kSlotNames[] = {
-    "__add__", "__sub__", "__mul__",    "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
-    "__or__",  "__xor__", "__lshift__", "__rshift__",  "__neg__",      "__pos__", "__abs__", "__invert__", "__lt__",
-    "__le__",  "__eq__",  "__ne__",     "__gt__",      "__ge__",       "select",  "slice",   "squeeze",    "unsqueeze",
-    "permute", "gather",  "scatter",    "positions",   "assign",       "cast",    "copy",    "conj",       "detach"};
+    "__add__",    "__sub__", "__mul__",   "__truediv__", "__floordiv__", "__mod__", "__pow__",   "__matmul__",
+    "__and__",    "__or__",  "__xor__",   "__lshift__",  "__rshift__",   "__neg__", "__pos__",   "__abs__",
+    "__invert__", "__lt__",  "__le__",    "__eq__",      "__ne__",       "__gt__",  "__ge__",    "select",
+    "slice",      "squeeze", "unsqueeze", "permute",     "gather",       "scatter", "positions", "fill",
+    "assign",     "cast",    "copy",      "conj",        "detach"};
 static_assert(std::size(kSlotNames) == kSlotCount);
 
 constexpr std::array<OpHandle, kSlotCount> no_ops() {

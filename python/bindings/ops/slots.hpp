@@ -44,6 +44,7 @@ enum class Slot : unsigned {
   Gather,
   Scatter,
   Positions,
+  Fill,
   Assign,
   Cast,
   Copy,

@@ -2,6 +2,7 @@
 #include "bindings/tensor/index_plan.hpp"
 
 #include "backplane/device.hpp"
+#include "backplane/transforms.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/slots.hpp"
 #include "bindings/tensor/asarray.hpp"
@@ -60,6 +61,21 @@ Tensor read_array(const Tensor& tensor, PyObject* item) {
   BP_CHECK(BP_DTYPE_BIT(array.dtype()) & (BP_MASK_INTEGER | BP_MASK_BOOL), INDEX, "index: found an array of ",
            dtype_name(array.dtype()), ", expected integers or bools");
   return is_tensor(item) ? array : on_device_of(tensor, std::move(array));
+}
+
+// One row per true element of the mask.
+Tensor positions_of(const Tensor& mask) {
+  try {
+    return call(needed(Slot::Positions), {value(mask)});
+  } catch (const Error& error) {
+    const std::vector<const char*> transforms = transforms_of(mask);
+    if (error.code() != BP_ERROR_NOT_IMPLEMENTED || transforms.empty()) throw;
+    detail::fail(BP_ERROR_NOT_IMPLEMENTED,
+                 "index: how many elements a mask selects depends on its values, which are not known inside ",
+                 transforms[0],
+                 ". Fix: keep all elements, and choose with where(mask, x, other); x[mask] = value takes one value for "
+                 "all of them");
+  }
 }
 
 // The items of a key; owns the arrays that were made from lists and the like.
@@ -205,7 +221,7 @@ class Planner {
                ", expected ", expected, ", the size of the tensor's axis ", axis_ + i, ", or 0, which selects nothing");
     }
     if (mask.ndim() == 0) return add_mask_of_no_axes(mask);
-    const Tensor positions = call(needed(Slot::Positions), {value(mask)});  // (count, axes of the mask)
+    const Tensor positions = positions_of(mask);
     for (int64_t i = 0; i < mask.ndim(); ++i) {
       add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(i)}));
     }
@@ -215,7 +231,7 @@ class Planner {
   void add_mask_of_no_axes(const Tensor& mask) {
     const int64_t first = 0;
     const Tensor row = call(needed(Slot::Unsqueeze), {value(mask), value(Shape(&first, 1))});
-    const Tensor positions = call(needed(Slot::Positions), {value(row)});
+    const Tensor positions = positions_of(row);
     plan_.inserted.push(view_axis_);
     add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(first)}));
     --axis_;  // it stands for no axis of the tensor

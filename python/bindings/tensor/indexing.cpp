@@ -1,6 +1,9 @@
 // x[key] and x[key] = value: an int, a slice, None and x[:, int] go straight to their view op; every other key is
 // planned first.
+#include <optional>
+
 #include "backplane/device.hpp"
+#include "backplane/transforms.hpp"
 #include "bindings/ops/slots.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/index_plan.hpp"
@@ -173,8 +176,30 @@ int assign(const Tensor& target, PyObject* object) {
   return write(Slot::Assign, args, 6);
 }
 
+// x[mask] = v where a transform is active: no positions are looked for, whose number no transform knows. Not where v
+// has an element for each of them.
+std::optional<int> fill_masked(const Tensor& tensor, PyObject* key, PyObject* object) {
+  if (PyTuple_Check(key) && PyTuple_GET_SIZE(key) == 1) key = PyTuple_GET_ITEM(key, 0);
+  if (!is_tensor(key)) return {};
+  Tensor mask = tensor_of(key);
+  if (mask.dtype() != BP_BOOL || mask.ndim() > tensor.ndim() ||
+      !std::equal(mask.shape().begin(), mask.shape().end(), tensor.shape().begin()))
+    return {};
+  PyRef owner;
+  double pair[2];
+  const bp_value v = assigned_value(object, tensor, owner, pair);
+  if (v.tag == BP_TAG_TENSOR && v.u.t->dl.ndim > tensor.ndim() - mask.ndim()) return {};
+  std::vector<int64_t> after;
+  for (int64_t axis = mask.ndim(); axis < tensor.ndim(); ++axis) after.push_back(axis);
+  if (!after.empty()) mask = call(op_of(Slot::Unsqueeze), {value(mask), value(Shape(after))});
+  const bp_value args[] = {value(tensor), value(mask), v};
+  return write(Slot::Fill, args, 3);
+}
+
 int set_planned(PyObject* self, PyObject* key, PyObject* object) {
   const Tensor tensor = tensor_of(self);
+  if (transforms_active())
+    if (const std::optional<int> done = fill_masked(tensor, key, object)) return *done;
   IndexPlan plan;
   plan_index(tensor, key, plan);
   const Tensor target = plan.takes_all() ? tensor : view_of(tensor, plan);

@@ -4,6 +4,7 @@
 
 #include "backplane/transforms.hpp"
 #include "bindings/system/errors.hpp"
+#include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -24,6 +25,7 @@ void log_line(std::string line) {
 
 struct CompileOptions final : TransformOptions {
   bool fullgraph = true;
+  DynamicSpec dynamic;
   std::vector<Py_ssize_t> donated;  // positions of arguments
   // The latest used first. Under the interpreter lock.
   mutable std::vector<std::shared_ptr<TracedCall>> kept;
@@ -61,9 +63,15 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   std::string why = "first call";
   if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
   const std::string name = name_of(inputs.call.function);
-  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.donated);
+  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.donated, &options.dynamic);
   if (!traced) return nullptr;
-  log_line(name + ": traced, " + std::to_string(traced->graph().size()) + " nodes: " + why);
+  const std::string times = traced->graph().is_dynamic()
+                                ? " for any size (" + std::to_string(traced->trace_count()) + " runs)"
+                                : std::string();
+  log_line(name + ": traced" + times + ", " + std::to_string(traced->graph().size()) + " nodes: " + why);
+  const std::string refusal = traced->transform_refusal();
+  if (!refusal.empty()) log_line(name + ": runs as it is where it is transformed or differentiated: " + refusal);
+  if (traced->uses_transformed()) return traced;
   options.kept.insert(options.kept.begin(), traced);
   if (options.kept.size() > kKeptCalls) {
     options.kept.pop_back();
@@ -88,17 +96,18 @@ PyObject* run_untraced(const TransformCall& call, const CompileOptions& options)
 
 PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) {
   const auto& options = static_cast<const CompileOptions&>(base);
-  if (options.untraceable || transforms_active()) return call_itself(call);
+  if (options.untraceable || every_call_taken()) return call_itself(call);
   CallInputs inputs(call);
   if (!inputs.read()) return nullptr;
-  if (!inputs.are_plain()) return call_itself(call);
   std::shared_ptr<TracedCall> traced = find_kept(options, inputs);
   if (!traced && !PyErr_Occurred()) {
     traced = trace(options, inputs);
     if (!traced && !options.fullgraph && PyErr_ExceptionMatches(PyExc_Exception)) return run_untraced(call, options);
   }
   if (!traced) return nullptr;
-  return traced->wants_tape() ? call_itself(call) : traced->run(inputs);
+  if (!transforms_active() && inputs.are_plain() && !traced->wants_tape()) return traced->run(inputs);
+  if (traced->transform_refusal().empty()) return traced->run_transformed(inputs);
+  return call_itself(call);
 }
 
 }  // namespace
@@ -127,13 +136,14 @@ bool read_positions(PyObject* object, std::vector<Py_ssize_t>* positions) {
 }  // namespace
 
 PyObject* compile_function(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* keywords[] = {"fun", "donate", "fullgraph", nullptr};
-  PyObject *function = nullptr, *donate = Py_None;
+  static const char* keywords[] = {"fun", "dynamic", "donate", "fullgraph", nullptr};
+  PyObject *function = nullptr, *dynamic = Py_None, *donate = Py_None;
   int fullgraph = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Op:compile", const_cast<char**>(keywords), &function, &donate,
-                                   &fullgraph))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOp:compile", const_cast<char**>(keywords), &function, &dynamic,
+                                   &donate, &fullgraph))
     return nullptr;
   auto options = std::make_unique<CompileOptions>();
+  if (!options->dynamic.read("compile", dynamic)) return nullptr;
   if (!read_positions(donate, &options->donated)) return nullptr;
   options->fullgraph = fullgraph != 0;
   return make_transformed("compile", function, run_compiled, std::move(options));

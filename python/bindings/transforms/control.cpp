@@ -25,15 +25,16 @@ Function function_of(py::object callable) {
   };
 }
 
-// `groups`: what the op's tensor arguments are; the last is a list, which what the bodies use from outside joins.
-std::vector<Tensor> call_control(const std::string& op,
+// `name`: the function that the user called. `groups`: what the op's tensor arguments are; the last is a list, which
+// what the bodies use from outside joins.
+std::vector<Tensor> call_control(const std::string& name, const std::string& op,
                                  const std::vector<std::pair<py::object, std::vector<Tensor>>>& of,
                                  const std::vector<py::object>& groups, std::pair<size_t, size_t> rows, int64_t length,
                                  bool reverse) {
   const OpHandle handle = detail::op_named(op.c_str());
   std::vector<BodyOf> functions;
   for (const auto& [callable, examples] : of)
-    functions.push_back({op.c_str(), function_of(callable), examples, rows.first, rows.second});
+    functions.push_back({name.c_str(), function_of(callable), examples, rows.first, rows.second});
   const Bodies bodies = make_bodies(functions, {}, user_line);
   std::vector<std::vector<Tensor>> lists;
   for (const py::object& group : groups)
@@ -57,11 +58,11 @@ std::vector<Tensor> call_control(const std::string& op,
 }  // namespace
 
 void bind_control(py::module_& module) {
-  module.def(
-      "call_control", &call_control, py::arg("op"), py::arg("bodies"), py::arg("groups"),
-      py::arg("rows") = std::pair<size_t, size_t>{0, 0}, py::arg("length") = 0, py::arg("reverse") = false,
-      "Calls an op of control flow: bodies as (callable over lists of tensors, examples), of which `rows`, first and "
-      "number, stand for an element along axis 0.");
+  module.def("call_control", &call_control, py::arg("name"), py::arg("op"), py::arg("bodies"), py::arg("groups"),
+             py::arg("rows") = std::pair<size_t, size_t>{0, 0}, py::arg("length") = 0, py::arg("reverse") = false,
+             "Calls an op of control flow for the function `name`: bodies as (callable over lists of tensors, "
+             "examples), of which `rows`, first and "
+             "number, stand for an element along axis 0.");
 }
 
 }  // namespace backplane::python

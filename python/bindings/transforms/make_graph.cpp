@@ -2,10 +2,12 @@
 #include <pybind11/stl.h>
 
 #include "backplane/device.hpp"
+#include "backplane/graph_picture.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -18,10 +20,14 @@ struct GraphObject {
   Traced call;
 };
 
-PyObject* trace_body(const TransformCall& call, const TransformOptions&) {
+struct MakeGraphOptions final : TransformOptions {
+  DynamicSpec dynamic;
+};
+
+PyObject* trace_body(const TransformCall& call, const TransformOptions& options) {
   CallInputs inputs(call);
   if (!inputs.read()) return nullptr;
-  Traced traced = TracedCall::trace(inputs);
+  Traced traced = TracedCall::trace(inputs, {}, &static_cast<const MakeGraphOptions&>(options).dynamic);
   return traced ? py::cast(GraphObject{std::move(traced)}).release().ptr() : nullptr;
 }
 
@@ -47,6 +53,28 @@ py::object call_graph(const GraphObject& self, const py::args& args, const py::k
   return py::reinterpret_steal<py::object>(result);
 }
 
+std::vector<Tensor> tensors_of(const py::args& args) {
+  std::vector<Tensor> tensors;
+  for (const py::handle argument : args) tensors.push_back(argument.cast<Tensor>());
+  return tensors;
+}
+
+std::string dot_of(const GraphObject& self, const py::args& args, const std::string& color) {
+  static constexpr std::pair<std::string_view, GraphColors> kColors[] = {
+      {"backend", GraphColors::kBackend}, {"bytes", GraphColors::kBytes}, {"flops", GraphColors::kFlops}};
+  for (const auto& [name, colors] : kColors)
+    if (name == color) return graph_dot(self.call->graph(), tensors_of(args), colors);
+  throw Error(BP_ERROR_VALUE,
+              "dot: argument color: found \"" + color + "\", expected \"backend\", \"bytes\" or \"flops\"");
+}
+
+py::list costs_of(const GraphObject& self, const py::args& args) {
+  py::list costs;
+  for (const NodeCost& cost : graph_costs(self.call->graph(), tensors_of(args)))
+    costs.append(py::make_tuple(cost.op_name, cost.flops ? py::object(py::int_(*cost.flops)) : py::none(), cost.bytes));
+  return costs;
+}
+
 std::string type_text(const Graph::Value& value) {
   std::string text = std::string(dtype_name(value.dtype)) + "[";
   for (size_t i = 0; i < value.dims.size(); ++i) text += (i ? ", " : "") + value.dims[i];
@@ -62,11 +90,13 @@ py::list nodes_of(const Graph& graph) {
 }  // namespace
 
 PyObject* make_graph_function(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* keywords[] = {"fun", nullptr};
-  PyObject* function = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:make_graph", const_cast<char**>(keywords), &function))
+  static const char* keywords[] = {"fun", "dynamic", nullptr};
+  PyObject *function = nullptr, *dynamic = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O:make_graph", const_cast<char**>(keywords), &function, &dynamic))
     return nullptr;
-  return make_transformed("make_graph", function, trace_body, std::make_unique<TransformOptions>());
+  auto options = std::make_unique<MakeGraphOptions>();
+  if (!options->dynamic.read("make_graph", dynamic)) return nullptr;
+  return make_transformed("make_graph", function, trace_body, std::move(options));
 }
 
 void bind_graph(py::module_& module) {
@@ -93,12 +123,14 @@ void bind_graph(py::module_& module) {
           py::arg("path"), "Writes it to a safetensors file, which load reads.")
       .def(
           "explain",
-          [](const GraphObject& g, const py::args& args) {
-            std::vector<Tensor> inputs;
-            for (const py::handle argument : args) inputs.push_back(argument.cast<Tensor>());
-            return g.call->graph().explain(inputs);
-          },
+          [](const GraphObject& g, const py::args& args) { return g.call->graph().explain(tensors_of(args)); },
           "Who runs which node for inputs of these sizes, a tensor each, and how memory is reused.")
+      .def("dot", &dot_of, py::arg("color") = "backend",
+           "Text for Graphviz of how it runs for inputs of these sizes, a tensor each: by \"backend\", \"bytes\" or "
+           "\"flops\".")
+      .def("costs", &costs_of,
+           "Of each node, as it runs for inputs of these sizes, a tensor each: its op, its operations (None: unknown) "
+           "and the bytes that it reads and writes.")
       .def("__len__", [](const GraphObject& g) { return g.call->graph().size(); })
       .def("__iter__", [](const GraphObject& g) { return py::iter(nodes_of(g.call->graph())); })
       .def_property_readonly("nodes", [](const GraphObject& g) { return nodes_of(g.call->graph()); })

@@ -7,8 +7,8 @@
 #include "bindings/ops/convert.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/system/generator.hpp"
-#include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
@@ -21,9 +21,32 @@ std::string text_of(PyObject* object) {
   return chars ? chars : "?";
 }
 
+// The Python function behind methods, transforms, decorators and objects that are called; each `self` counts a
+// position.
+PyRef python_function(PyObject* callable, Py_ssize_t* position) {
+  PyRef function = PyRef::borrow(callable);
+  for (int depth = 0; depth < 100; ++depth) {
+    if (PyMethod_Check(function.get())) {
+      ++*position;
+      function = PyRef::borrow(PyMethod_GET_FUNCTION(function.get()));
+      continue;
+    }
+    PyRef inner = PyRef::steal(PyObject_GetAttrString(function.get(), "__wrapped__"));
+    if (!inner && !PyObject_HasAttrString(function.get(), "__code__")) {
+      inner = PyRef::steal(PyObject_GetAttrString(function.get(), "__call__"));
+      if (inner && !PyMethod_Check(inner.get())) inner = PyRef{};
+    }
+    PyErr_Clear();
+    if (!inner) break;
+    function = std::move(inner);
+  }
+  return function;
+}
+
 // Empty where the function does not say.
-std::string parameter_name(PyObject* function, Py_ssize_t position) {
-  PyRef code = PyRef::steal(PyObject_GetAttrString(function, "__code__"));
+std::string parameter_name(PyObject* callable, Py_ssize_t position) {
+  const PyRef function = python_function(callable, &position);
+  PyRef code = PyRef::steal(PyObject_GetAttrString(function.get(), "__code__"));
   PyRef names = PyRef::steal(code ? PyObject_GetAttrString(code.get(), "co_varnames") : nullptr);
   PyRef count = PyRef::steal(code ? PyObject_GetAttrString(code.get(), "co_argcount") : nullptr);
   std::string name;
@@ -53,7 +76,7 @@ bool CallInputs::read() {
     if (!trees.add(call.args[call.n_args + i], call.n_args + i, PyTuple_GET_ITEM(call.keywords, i))) return false;
   for (size_t i = 0; i < trees.leaves.size(); ++i) {
     PyObject* leaf = trees.leaves[i].get();
-    if (!is_tensor(leaf) && !is_foreign_array(leaf)) continue;
+    if (!is_input(leaf)) continue;
     Tensor tensor;
     if (read_leaf(leaf, &tensor) != 1) return false;
     tensors.push_back(std::move(tensor));
@@ -82,7 +105,7 @@ void TracedCall::keep_inputs(const CallInputs& inputs) {
   for (size_t k = 0; k < inputs.tensors.size(); ++k) {
     const Tensor& t = inputs.tensors[k];
     statics_[inputs.places[k]] = {};
-    inputs_.push_back({t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}});
+    inputs_.push_back({t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}, {}});
     input_names_.push_back(input_name(inputs, inputs.places[k]));
   }
 }
@@ -125,7 +148,20 @@ std::vector<bool> TracedCall::donated_inputs(const CallInputs& inputs, const std
   return flags;
 }
 
-std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) {
+// `names`: those of the code that ran, where there are objects to guard.
+PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names) {
+  const TransformCall& call = inputs.call;
+  for (size_t i = 0; i < statics_.size(); ++i)
+    if (statics_[i]) guards_.add(statics_[i].get(), leaf_name(i));
+  guards_.add(PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function, "self");
+  if (!guards_.is_empty()) names.emplace();
+  PyObject* returned = array.call(call.function, call.n_args, call.keywords);
+  if (names) names->stop();
+  return returned;
+}
+
+std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
+                                                   const Shapes& shapes) {
   const TransformCall& call = inputs.call;
   auto traced = std::make_shared<TracedCall>();
   traced->keep_inputs(inputs);
@@ -136,7 +172,7 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const st
   Leaves entered;
   for (const PyRef& leaf : inputs.trees.leaves) leaves.push_back(leaf.get());
   for (size_t k = 0; k < inputs.tensors.size(); ++k) {
-    PyRef tensor = PyRef::steal(wrap_tensor(scope.enter(inputs.tensors[k], traced->input_names_[k])));
+    PyRef tensor = PyRef::steal(wrap_tensor(scope.enter(inputs.tensors[k], traced->input_names_[k], Shape(shapes[k]))));
     if (!tensor) return nullptr;
     leaves[inputs.places[k]] = tensor.get();
     entered.push_back(std::move(tensor));
@@ -148,13 +184,15 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const st
     array.replace(entry.position, std::move(argument));
   }
   std::vector<Tensor> results;
+  std::optional<NamesOfRun> names;
   {
-    PyRef returned = PyRef::steal(array.call(call.function, call.n_args, call.keywords));
+    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, names));
     if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->donated_inputs(inputs, donated));
   traced->constants_ = traced->graph_.constants();
+  if (names && !traced->guards_.close(*names, traced->constants_)) return nullptr;
   return traced;
 }
 
@@ -185,10 +223,9 @@ int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const
   }
   for (size_t i = 0; i < statics_.size(); ++i) {
     PyObject *own = statics_[i].get(), *found = inputs.trees.leaves[i].get();
-    const bool tensor = is_tensor(found) || is_foreign_array(found);
+    const bool tensor = is_input(found);
     if (!own && tensor) continue;
-    const bool alike = own && !tensor && Py_TYPE(own) == Py_TYPE(found);
-    const int same = alike ? PyObject_RichCompareBool(own, found, Py_EQ) : 0;
+    const int same = own && !tensor ? same_static(own, found) : 0;
     if (same < 0) return -1;
     if (!same && why)
       *why = "static argument " + leaf_name(i) + ": found " + (tensor ? "a tensor" : text_of(found)) + ", had " +
@@ -203,8 +240,9 @@ bool TracedCall::same_tensors(const CallInputs& inputs, std::string* why) const 
     const Input& own = inputs_[k];
     const bp_tensor& found = *inputs.tensors[k].get();
     const bool same_device = found.backend == own.device.backend && found.ordinal == own.device.ordinal;
-    const bool same_shape = static_cast<size_t>(found.dl.ndim) == own.shape.size() &&
-                            std::equal(own.shape.begin(), own.shape.end(), found.dl.shape);
+    bool same_shape = static_cast<size_t>(found.dl.ndim) == own.shape.size();
+    for (size_t axis = 0; same_shape && axis < own.shape.size(); ++axis)
+      same_shape = found.dl.shape[axis] == own.shape[axis] || (!own.dynamic.empty() && own.dynamic[axis]);
     if (found.dtype == own.dtype && same_device && same_shape) continue;
     if (!why) return false;
     *why = input_names_[k] + ": found ";
@@ -216,7 +254,7 @@ bool TracedCall::same_tensors(const CallInputs& inputs, std::string* why) const 
       *why += "another device";
     return false;
   }
-  return true;
+  return !graph_.is_dynamic() || same_sizes(inputs, why);
 }
 
 int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
@@ -226,7 +264,9 @@ int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
     return 0;
   }
   const int same = same_arguments(inputs, why);
-  return same == 1 ? same_tensors(inputs, why) : same;
+  if (same != 1) return same;
+  const int guarded = guards_.fit(why);
+  return guarded == 1 ? same_tensors(inputs, why) : guarded;
 }
 
 PyObject* TracedCall::result_of(std::vector<Tensor>& tensors) const {
@@ -248,7 +288,18 @@ bool TracedCall::wants_tape() const {
          std::any_of(constants_.begin(), constants_.end(), [](const Tensor& t) { return requires_grad(t); });
 }
 
-PyObject* TracedCall::run(const CallInputs& inputs) const {
+bool TracedCall::uses_transformed() const {
+  return std::any_of(constants_.begin(), constants_.end(), [](const Tensor& t) { return is_transformed(t); });
+}
+
+std::string TracedCall::transform_refusal() const {
+  if (uses_transformed()) return "it uses a tensor of a transform from outside; make that an argument";
+  const std::string& name = TransformableGraph::refusal(graph_);
+  return name.empty() ? "" : "it uses " + name;
+}
+
+template <class Runnable>
+PyObject* TracedCall::run_with(const Runnable& runnable, const CallInputs& inputs) const {
   std::vector<bp_generator_state*> states;
   for (const PyRef& generator : generators_) states.push_back(&generator_state(generator.get()));
   const std::span<const Tensor> tensors(inputs.tensors.data(), inputs.tensors.size());
@@ -256,17 +307,31 @@ PyObject* TracedCall::run(const CallInputs& inputs) const {
   // The lock guards the generators.
   if (states.empty() && inputs.bytes() >= kReleaseGilBytes) {
     WithoutGil unlocked;
-    results = graph_.call(tensors);
+    results = runnable.call(tensors);
   } else {
-    results = graph_.call(tensors, states);
+    results = runnable.call(tensors, states);
   }
   return result_of(results);
+}
+
+PyObject* TracedCall::run(const CallInputs& inputs) const { return run_with(graph_, inputs); }
+
+PyObject* TracedCall::run_transformed(const CallInputs& inputs) {
+  constexpr size_t kKeptSizes = 8;
+  const Graph at_sizes = graph_.at_sizes_of({inputs.tensors.data(), inputs.tensors.size()});
+  const auto is_it = [&](const auto& known) { return known.first.get() == at_sizes.get(); };
+  const auto known = std::find_if(transformable_.begin(), transformable_.end(), is_it);
+  if (known != transformable_.end()) return run_with(*std::shared_ptr(known->second), inputs);
+  if (transformable_.size() == kKeptSizes) transformable_.erase(transformable_.begin());
+  const auto made = std::make_shared<TransformableGraph>(at_sizes);
+  transformable_.emplace_back(at_sizes, made);
+  return run_with(*made, inputs);
 }
 
 int TracedCall::traverse(visitproc visit, void* arg) const {
   for (const auto* list : {&statics_, &result_statics_, &generators_})
     for (const PyRef& object : *list) Py_VISIT(object.get());
-  return 0;
+  return guards_.traverse(visit, arg);
 }
 
 }  // namespace backplane::python

@@ -7,12 +7,16 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <optional>
 
 #include "backplane/graph.hpp"
+#include "bindings/transforms/object_guards.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"
 
 namespace backplane::python {
+
+class DynamicSpec;  // dynamic_spec.hpp
 
 // The arguments of one call. Tensors and other libraries' arrays are inputs; every other leaf is static.
 class CallInputs {
@@ -32,14 +36,23 @@ class CallInputs {
 class TracedCall {
  public:
   // Runs the call's function with traced tensors in place of its own. nullptr: a Python error.
-  // `donated`: positions of arguments whose tensors a run may overwrite.
-  static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated = {});
+  // `donated`: positions of arguments whose tensors a run may overwrite. `dynamic`: names of sizes for which the graph
+  // is to hold whatever they are; the function then runs some ten times.
+  static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated = {},
+                                           const DynamicSpec* dynamic = nullptr);
+  size_t trace_count() const noexcept { return n_traces_; }
 
   const Graph& graph() const noexcept { return graph_; }
   // 1: a replay with these inputs does what the function would do. 0: not, and `why` says the first reason, where it is
   // not nullptr. -1: a comparison of static arguments raised.
   int fits(const CallInputs& inputs, std::string* why) const;
   PyObject* run(const CallInputs& inputs) const;
+  // Where a transform is active or the tape follows: its derivatives and batches are graphs, made when first needed.
+  PyObject* run_transformed(const CallInputs& inputs);
+  // Why that would not be what the function does, and it has to be called itself; empty: it is.
+  std::string transform_refusal() const;
+  // Does the function use a tensor of a transform from outside, which ends with that?
+  bool uses_transformed() const;
   // Does the tape follow a tensor that the function uses from outside?
   bool wants_tape() const;
   int traverse(visitproc visit, void* arg) const;
@@ -55,26 +68,42 @@ class TracedCall {
     bp_dtype dtype;
     bp_device device;
     std::vector<int64_t> shape;
+    std::vector<bool> dynamic;  // per axis; empty: none is
   };
+  using Shapes = std::vector<std::vector<int64_t>>;  // of the inputs
+  static std::shared_ptr<TracedCall> trace_once(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
+                                                const Shapes& shapes);
+  bool make_dynamic(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
+                    const std::vector<DynamicSize>& sizes);
+  std::string other_result(const TracedCall& other) const;
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
+  PyObject* call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names);
   std::string leaf_name(size_t leaf) const;
   std::vector<bool> donated_inputs(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
   bool same_tensors(const CallInputs& inputs, std::string* why) const;
+  bool same_sizes(const CallInputs& inputs, std::string* why) const;
   PyObject* result_of(std::vector<Tensor>& tensors) const;
+  template <class Runnable>
+  PyObject* run_with(const Runnable& runnable, const CallInputs& inputs) const;
 
   Graph graph_;
+  // Of the latest sizes; one where none is dynamic.
+  std::vector<std::pair<Graph, std::shared_ptr<TransformableGraph>>> transformable_;
   std::vector<Argument> arguments_;
   std::vector<PyRef> statics_;  // per leaf; empty: a tensor
+  ObjectGuards guards_;         // of the statics that are objects, and of the function's own
   std::vector<Input> inputs_;
   std::vector<std::string> input_names_;
   Tree result_;
   std::vector<PyRef> result_statics_;  // per leaf; empty: a tensor
   std::vector<PyRef> generators_;
   std::vector<Tensor> constants_;
-  bp_device default_device_{};  // where the function made tensors of no other device
+  size_t n_traces_ = 1;
+  mutable std::vector<int64_t> accepted_;  // dynamic sizes, in order, which the constraints were found to take
+  bp_device default_device_{};             // where the function made tensors of no other device
 };
 
 // "x['w']": the place of a leaf, by the name of the function's parameter where that is known.

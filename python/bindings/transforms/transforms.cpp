@@ -84,7 +84,7 @@ shape depends on values.
 Errors: OutOfRangeError for an axis that a tensor lacks; ShapeError where the mapped axes differ in size;
     ArgumentValueError where in_axes or out_axes is no prefix, naming the place.)";
 
-constexpr char kMakeGraphDoc[] = R"(make_graph(fun)
+constexpr char kMakeGraphDoc[] = R"(make_graph(fun, *, dynamic=None)
 --
 
 A function that traces fun: called with fun's arguments, it returns the Graph of what fun does with them.
@@ -93,25 +93,33 @@ fun: takes tensors and containers of them, and returns such; tensors and other l
     graph's inputs, of which only shape, dtype and device are looked at. All other arguments are static: they stand in the
     graph as they are.
 
+dynamic: sizes that may differ from call to call, by name: {"x": {0: "batch"}} for axis 0 of the argument x, of each tensor in it
+    where it is a container ("x['w']" is one of these); or a sequence with such a dict, or None, per positional argument. Axes of one
+    name have one size. fun then runs some ten times, at other sizes, and the graph states the constraints that were found.
+
 Every op is written down, those of gradients and batches too, and nothing runs. Tensors from outside become constants of the
 graph, of which a replay sees in-place changes. Random numbers are drawn anew at each replay, as fun would draw them.
 
 Errors: ArgumentValueError where fun reads the value of a traced tensor (bool, float, item, numpy) or writes into a tensor from
-    outside; MissingRuleError for an op whose result's shape depends on values, and where fun changes an argument in place.)";
+    outside; ShapeError naming a dynamic size that fun has to know; MissingRuleError for an op whose result's shape depends on values, and where fun changes an argument in place.)";
 
-constexpr char kCompileDoc[] = R"(compile(fun, *, donate=None, fullgraph=True)
+constexpr char kCompileDoc[] = R"(compile(fun, *, dynamic=None, donate=None, fullgraph=True)
 --
 
 fun as a function that is traced once for each kind of call, and then run from its graph.
 
-A kind of call is the structure of the arguments, the shape, dtype and device of each tensor, and the value of everything else.
+A kind of call is the structure of the arguments, the shape, dtype and device of each tensor, and the value of everything else, of
+objects the attributes that fun reads.
 The latest eight kinds are kept; compile_log() says what was traced and why.
+dynamic: sizes that make no other kind of call, as make_graph takes them; where they break a constraint of the graph, fun is traced
+    again. The plans of the latest eight sizes are kept.
 donate: the position of an argument, or several, whose tensors a call may overwrite with its results: the caller uses them no
     more. Memory that somebody else holds too, or that another library owns, is left alone.
 fullgraph: False runs a kind of call that cannot be traced as fun itself does, and says so in the log; True raises.
 
-Where a transform is active, or an argument has a history or requires a gradient, fun itself is called: take the transform of
-the function first, and compile what it gives.
+Where a transform is active, or an argument has a history or requires a gradient, the derivatives and batches are graphs too, made
+when they are first asked for. fun itself is called where its derivative is not that of its ops: custom_function with rules,
+checkpoint, no_grad; the log says so.
 
 Errors: those of make_graph.)";
 

@@ -1,5 +1,7 @@
 #include "bindings/transforms/user_line.hpp"
 
+#include <frameobject.h>
+
 namespace backplane::python {
 namespace {
 
@@ -14,6 +16,14 @@ std::string text_of_attribute(PyObject* object) {
   return text ? text : "?";
 }
 
+// Of a frame of the package: line 0.
+SourceLine line_of(PyCodeObject* code, int line) {
+  std::string file = text_of_attribute(code->co_filename);
+  const std::string& ours = package_folder();
+  if (!ours.empty() && file.compare(0, ours.size(), ours) == 0) return {};
+  return {std::move(file), text_of_attribute(code->co_name), line};
+}
+
 }  // namespace
 
 SourceLine user_line() {
@@ -22,14 +32,27 @@ SourceLine user_line() {
   while (frame) {
     auto* const at = reinterpret_cast<PyFrameObject*>(frame.get());
     const PyRef code = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(at)));
-    auto* const parts = reinterpret_cast<PyCodeObject*>(code.get());
-    std::string file = text_of_attribute(parts->co_filename);
-    const std::string& ours = package_folder();
-    if (ours.empty() || file.compare(0, ours.size(), ours) != 0)
-      return {std::move(file), text_of_attribute(parts->co_name), PyFrame_GetLineNumber(at)};
+    SourceLine line = line_of(reinterpret_cast<PyCodeObject*>(code.get()), PyFrame_GetLineNumber(at));
+    if (line.line != 0) return line;
     frame = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(at)));
   }
   return {};
+}
+
+SourceLine line_of_exception(PyObject* exception) {
+  SourceLine innermost;
+  PyRef trace = PyRef::steal(PyException_GetTraceback(exception));
+  while (trace && PyTraceBack_Check(trace.get())) {
+    auto* const at = reinterpret_cast<PyTracebackObject*>(trace.get());
+    const PyRef code = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(at->tb_frame)));
+    const PyRef number = PyRef::steal(PyObject_GetAttrString(trace.get(), "tb_lineno"));
+    const int line = number ? static_cast<int>(PyLong_AsLong(number.get())) : 0;
+    SourceLine found = line_of(reinterpret_cast<PyCodeObject*>(code.get()), line);
+    if (found.line != 0) innermost = std::move(found);
+    trace = PyRef::steal(PyObject_GetAttrString(trace.get(), "tb_next"));
+    PyErr_Clear();
+  }
+  return innermost;
 }
 
 PyObject* set_package_folder(PyObject*, PyObject* folder) {

@@ -9,6 +9,10 @@ namespace backplane::python {
 // With or without the interpreter lock. Line 0: no Python frame.
 SourceLine user_line();
 
+// Where the user's program was when this exception was raised: the innermost frame of its trace that is not the
+// package's own. Needs the lock. Line 0: unknown.
+SourceLine line_of_exception(PyObject* exception);
+
 // Files below this folder are the package's own.
 PyObject* set_package_folder(PyObject* module, PyObject* folder);
 

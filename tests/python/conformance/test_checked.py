@@ -48,3 +48,10 @@ def test_without_it_nothing_is_looked_at(fault):
 def test_a_right_kernel_passes():
     done = run("", "1")
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+
+
+def test_reloads_leave_nothing_behind():
+    build = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent"))
+    done = subprocess.run([build / "bin" / "test_loader", "--gtest_filter=UnloadCycles.OfRowsLeaveNothingBehind"],
+                          capture_output=True, text=True, timeout=120, env={**os.environ, "BACKPLANE_CHECKED": "1"})
+    assert done.returncode == 0 and "[  PASSED  ] 1 test." in done.stdout, done.stdout

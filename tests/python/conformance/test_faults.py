@@ -38,6 +38,29 @@ FAULTS = {
     "deallocate": ("(device)", "(device)", "deallocate", "."),
     "null_memory": ("(device)", "(device)", "out of memory", "BP_OK"),
     "copy_offset": ("(device)", "(device)", "offsets", "copy from an offset"),
+    "priority_range": ("(device)", "(device) streams", "priorities", "found 1 to 3, expected a range that holds 0"),
+    "foreign_order": ("(device)", "(device) streams", "streams of others", "read through the one that import_handle made"),
+    "time_unit": ("(device)", "(device) time", "stamps", "expected nanoseconds"),
+    "time_early": ("(device)", "(device) time", "stamps", "expected when the device came there"),
+    "callback_inline": ("(device)", "(device) callbacks", "order", "on the host's thread, inside notify"),
+    "callback_early": ("(device)", "(device) callbacks", "order", "expected it after [0-9]+, the work before it"),
+    "callback_twice": ("(device)", "(device) callbacks", "order", "2 calls of a function that was given once"),
+    "callback_late": ("(device)", "(device) callbacks", "ticket", "complete before the function was over"),
+    "pinned_offset": ("(device)", "(device) pinned", "copies", "pinned.copy_from_host to an offset"),
+    "pinned_order": ("(device)", "(device) pinned", "copies", "pinned.copy_to_host from an offset, behind other work"),
+    "peer_agrees": ("(device)", "(device) peer", "strangers", "no_such_backend"),
+    "peer_wait": ("(device)", "(device) peer", "copies", "behind peer.stream_wait"),
+    "kind_alignment": ("(device)", "(device) memory", "kinds", "expected a multiple of"),
+    "kind_leak": ("(device)", "(device) memory", "deallocate|kinds", "bytes are in use after|there are [0-9]+ bytes"),
+    "pool_early": ("(device)", "(device) memory", "pool", "a block that was given"),
+    "feature_endless": ("(device)", "(device) features", "features", "comes twice"),
+    "property_tag": ("(device)", "(device) features", "properties", "expected a bool, an int, a float or a string"),
+    "capture_runs": ("(device)", "(device) capture", "replay", "what a replay writes|not replayed yet"),
+    "replay_once": ("(device)", "(device) capture", "replay", "what a replay writes"),
+    "give_up_runs": ("(device)", "(device) capture", "given up", "given up"),
+    "profiler_ticket": ("(device)", "(device) profiler", "ranges", "is complete after ranges"),
+    "reset_keeps": ("(device)", "(device) reset", "reset", "bytes are in use after it"),
+    "compiler": ("(device)", "(device) compiler", "graphs", "a compiled graph of float32 of .*found"),
 }  # fmt: skip
 
 
@@ -53,7 +76,9 @@ def conformance(tmp_path, fault, op):
 def test_without_a_fault_all_pass(tmp_path, op):
     done, report = conformance(tmp_path, "", op)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert report["cases"] and all(case["verdict"] == "pass" for case in report["cases"])
+    assert {case["verdict"] for case in report["cases"]} <= {"pass", "not offered"} and "pass" in {case["verdict"] for case in report["cases"]}
+    absent = {(case["op"], case["check"]) for case in report["cases"] if case["verdict"] == "not offered"}
+    assert absent == ({("(device) compiler", "graphs"), ("(device) compiler", "threads"), ("(device) memory", "pool")} if op == "(device)" else set())
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -61,10 +86,13 @@ def test_a_fault_is_found_by_name(tmp_path, fault):
     op, where, check, says = FAULTS[fault]
     done, report = conformance(tmp_path, fault, op)
     assert done.returncode == 1, done.stdout + done.stderr
-    if SANITIZED and fault in ENDED_BY_SANITIZER:
-        assert re.search("AddressSanitizer|runtime error", done.stderr)
+    # What a fault does to memory the sanitizer may see before the kit does; of these it is known to.
+    ended = SANITIZED and re.search("AddressSanitizer|runtime error", done.stderr)
+    assert ended or not SANITIZED or fault not in ENDED_BY_SANITIZER
+    if ended:
         return
     failures = [case for case in report["cases"] if case["verdict"] == "fail"]
-    assert {case["op"] for case in failures} == {where}
+    # A fault of the table shows in the extensions that stand on it, too; the first failure names the law that is about it.
+    assert {case["op"].split()[0] for case in failures} == {where.split()[0]} and failures[0]["op"] == where
     assert re.fullmatch(check, failures[0]["check"]) and re.search(says, failures[0]["text"]), failures[0]
     assert re.search(rf"{re.escape(where)} .*\n  FAIL ", done.stdout)

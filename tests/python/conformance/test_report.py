@@ -40,6 +40,16 @@ def test_the_ways_of_a_sample_and_its_dtypes_are_in_the_report(tmp_path):
     assert {"special values", "promotion", "leak"} <= {case["check"] for case in cases}
 
 
+def test_what_a_device_need_not_offer_has_rows_of_its_own(tmp_path):
+    page, report = tmp_path / "page.html", tmp_path / "report.json"
+    done = conformance("--device", "cpu", "--op", "(device)", "--html", page, "--json", report)
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdicts = {case["op"]: case["verdict"] for case in json.loads(report.read_text())["cases"]}
+    assert verdicts["(device) compiler"] == "pass" and verdicts["(device) streams"] == "not offered"
+    assert re.search(r"\(device\) streams +0 +0  not offered", done.stdout)
+    assert re.search(r"\(device\) streams<.*>not offered<", page.read_text())
+
+
 def test_ops_of_a_plugin_are_tried_with_the_samples_beside_its_manifest(tmp_path):
     plugin, report = EXAMPLES / "axpby.so", tmp_path / "report.json"
     if not plugin.exists():

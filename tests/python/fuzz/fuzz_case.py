@@ -154,12 +154,15 @@ class Case:
     def asks_for_much(self):
         if any(not abs(product_of(value)) < BIG for value in self.arguments.values()):
             return True
-        # An op, or its derivative, may pair all elements of two arguments, or of two axes.
+        return self.pairs() * 16 >= PAIRED_BYTES
+
+    def pairs(self):
+        """An op, or its derivative, may pair all elements of two arguments, or of two axes."""
         given = [one for value in self.arguments.values() for one in (value if isinstance(value, list) else [value])]
         tensors = [one for one in given if isinstance(one, bp.Tensor)]
         counts = sorted((math.prod(one.shape) for one in tensors), reverse=True)[:2]
         largest = max((size for one in tensors for size in one.shape), default=0)
-        return max(math.prod(counts), largest**2) * 16 >= PAIRED_BYTES
+        return max(math.prod(counts), largest**2)
 
     def __str__(self):
         shown = ", ".join(f"{name}={shown_value(value)}" for name, value in self.arguments.items())

@@ -27,6 +27,8 @@ from fuzz_case import Case  # noqa: E402
 from law_registry import registry  # noqa: E402
 
 CASE_SECONDS = 20  # of one case, on a busy machine
+PAIRS_A_SECOND = 4_000_000  # of elements, by a kernel under a sanitizer on a busy machine
+MOST_SECONDS = 100
 MEMORY = 1 << 30  # what a child may take beside what it has; the sanitizer's own limit stands in `tests/verbs.sh`
 FINDINGS = 3  # of one op; more would be the same ones
 DEATHS = 3
@@ -77,6 +79,7 @@ def run_child(entry, samples, options, first, progress, report):
             case = Case(entry, samples, options.seed, number)
             shown = str(case)
             note(progress, number, shown)
+            signal.alarm(min(CASE_SECONDS + case.pairs() // PAIRS_A_SECOND, MOST_SECONDS))
             wrong = case.run()
             if wrong:
                 file.write(json.dumps({"case": number, "call": shown, "wrong": wrong}) + "\n")

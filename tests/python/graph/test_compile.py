@@ -53,6 +53,82 @@ def test_the_log_names_the_guard_with_its_values(again, guard):
     assert re.search(guard, bp.compile_log()[-1]), bp.compile_log()[-1]
 
 
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, lambda n: complex(n, 0.0), lambda n: complex(1.0, n)])
+def test_numbers_that_an_op_tells_apart_are_two_kinds_of_call(kind):
+    compiled = bp.compile(lambda x, n: bp.full(x.shape, n))
+    for n in (0.0, -0.0, 0.0, -0.0):
+        found = compiled(bp.ones((1,)), kind(n)).numpy()
+        assert repr(found) == repr(bp.full((1,), kind(n)).numpy())
+
+
+@pytest.mark.parametrize("nan", [float("nan"), np.float32("nan"), complex(0.0, float("nan"))])
+def test_a_nan_is_one_kind_of_call(nan):
+    counted = Counted(lambda x, n: x * n)
+    compiled = bp.compile(counted)
+    for again in range(4):
+        compiled(tensor(2), type(nan)(nan) + again * 0)
+    assert counted.calls == 1
+
+
+@pytest.mark.parametrize("dtype", [bp.float16, bp.float32, bp.float64, bp.int32, bp.complex64])
+@pytest.mark.parametrize("number", [np.float32(2), np.float64(2.5), np.int64(3), np.uint8(3), np.bool_(True), np.float16(0.5), np.complex128(2j)])
+def test_numpys_scalars_are_numbers_as_they_are_eagerly(dtype, number):
+    def function(x, n):
+        return x * n, n + x, bp.where(x > 0, x, x)
+
+    x = tensor(3).astype(dtype) if dtype is not bp.complex64 else tensor(3).astype(bp.complex64)
+    if dtype is bp.complex64:
+        function = lambda x, n: (x * n, n + x)
+    try:
+        expected = function(x, number)
+    except bp.BackplaneError as refused:
+        with pytest.raises(type(refused)):
+            bp.compile(function)(x, number)
+        return
+    same(bp.compile(function)(x, number), expected)
+    same(bp.make_graph(function)(x, number)(x, number), expected)
+    assert len(bp.make_graph(function)(x, number).inputs) == 1
+
+
+def test_an_array_without_dimensions_is_an_input():
+    counted = Counted(lambda x, n: x * n)
+    compiled = bp.compile(counted)
+    for n in (2.0, 3.0):
+        same(compiled(tensor(3), np.array(n, dtype="float32")), tensor(3) * n)
+    assert counted.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "mask", "value"),
+    [((5,), lambda b: b > 0, 0.0), ((4, 3), lambda b: b > 0, 2), ((4, 3), lambda b: b[:, 0] > 0, 1.5), ((4, 3), lambda b: b[:, 0] > 0, tensor(3, seed=8))],
+)
+def test_one_value_is_written_where_a_mask_holds(shape, mask, value):
+    def function(x):
+        b = x * 2.0
+        b[mask(b)] = value
+        return b
+
+    x, rows = tensor(*shape), tensor(2, *shape, seed=5)
+    same(bp.compile(function)(x), function(x))
+    same(bp.vmap(function)(rows), bp.stack([function(row) for row in rows]))
+    same(bp.grad(lambda y: (function(y) ** 2).sum())(x), bp.compile(bp.grad(lambda y: (function(y) ** 2).sum()))(x))
+
+
+def test_what_a_mask_selects_is_refused_in_the_users_words():
+    def chosen(x):
+        return x[x > 0]
+
+    def written(x):
+        y = x.copy()
+        y[x > 0] = tensor(2)
+        return y
+
+    for function in (chosen, written):
+        with pytest.raises(bp.MissingRuleError, match=r"^index: .*mask.*compile.*Fix: .*where") as caught:
+            bp.compile(function)(bp.ones((2,)))
+        assert "argwhere" not in str(caught.value)
+
+
 def test_the_cache_is_bounded():
     counted = Counted(lambda x, n: x * n)
     compiled = bp.compile(counted)
@@ -193,3 +269,112 @@ def test_the_default_device_is_a_guard():
     with devices[1]:
         assert compiled().device == devices[1]
     assert "default device" in bp.compile_log()[-1]
+
+
+class Layer:
+    def __init__(self, weight):
+        self.weight, self.steps = weight, 0
+
+
+class Model:
+    bias = 0.0
+
+    def __init__(self):
+        self.scale, self.layers, self.options, self.unread = 2.0, [Layer(tensor(3))], {"shift": 1.0}, 0
+        self.traces = 0
+
+    def run(self, x):
+        self.traces += 1
+        for layer in self.layers:
+            x = x * layer.weight
+        return x * self.scale + self.options["shift"] + self.bias
+
+
+CHANGES = {
+    "a number": (lambda m: setattr(m, "scale", 3.0), "self.scale: found 3.0, had 2.0"),
+    "its sign of zero": (lambda m: setattr(m, "scale", -0.0), "self.scale: found -0.0, had 2.0"),
+    "another tensor": (lambda m: setattr(m.layers[0], "weight", tensor(3, seed=9)), r"self.layers\[0\].weight: found another tensor"),
+    "a dict's entry": (lambda m: m.options.update(shift=5.0), r"self.options\['shift'\]: found 5.0, had 1.0"),
+    "another dict": (lambda m: setattr(m, "options", {"shift": 5.0}), "self.options: found"),
+    "a longer list": (lambda m: m.layers.append(Layer(tensor(3, seed=7))), "self.layers: found 2 elements, had 1"),
+    "one of its own": (lambda m: setattr(m, "bias", 4.0), "self.bias: found 4.0, had none"),
+}
+
+
+@pytest.mark.parametrize("call", ["method", "bound", "argument"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_attribute_that_is_rebound_makes_another_kind_of_call(change, call):
+    import re
+
+    model, x = Model(), tensor(3, seed=2)
+    if call == "method":
+        compiled = bp.compile(Model.run)
+        run = lambda: compiled(model, x)
+    elif call == "bound":
+        compiled = bp.compile(model.run)
+        run = lambda: compiled(x)
+    else:
+        compiled = bp.compile(lambda self, x: self.run(x))
+        run = lambda: compiled(model, x)
+    for _ in range(3):
+        same(run(), model.run(x))
+        model.unread += 1
+        model.layers[0].steps += 1
+    traces = model.traces
+    assert traces == 1 + 3
+    rebind, says = CHANGES[change]
+    rebind(model)
+    same(run(), model.run(x))
+    assert re.search(says, bp.compile_log()[-1]), bp.compile_log()[-1]
+    same(run(), model.run(x))
+    assert model.traces == traces + 3
+
+
+def test_an_attribute_of_the_class_counts_too():
+    class Own(Model):
+        pass
+
+    model, x = Own(), tensor(3)
+    compiled = bp.compile(Own.run)
+    same(compiled(model, x), model.run(x))
+    Own.bias = 2.5
+    same(compiled(model, x), model.run(x))
+
+
+def test_a_weight_that_changes_in_place_makes_no_other_kind_of_call():
+    model, x = Model(), tensor(3)
+    compiled = bp.compile(model.run)
+    for _ in range(3):
+        same(compiled(x), model.run(x))
+        model.layers[0].weight += 1.0
+    assert model.traces == 1 + 3
+
+
+def test_names_that_are_made_while_it_runs_are_guarded():
+    class Named:
+        def __init__(self):
+            self.w0 = 2.0
+
+    named = Named()
+    compiled = bp.compile(lambda model, x: x * getattr(model, f"w{0}"))
+    x = tensor(3)
+    same(compiled(named, x), x * 2.0)
+    named.w0 = 3.0
+    same(compiled(named, x), x * 3.0)
+
+
+def test_a_profiler_of_the_user_stays():
+    import sys
+
+    events = []
+    sys.setprofile(lambda *event: events.append(event[1]))
+    try:
+        model = Model()
+        compiled = bp.compile(model.run)
+        compiled(tensor(3))
+        assert sys.getprofile() is not None
+    finally:
+        sys.setprofile(None)
+    model.scale = 3.0
+    same(compiled(tensor(3)), model.run(tensor(3)))
+    assert "call" in events

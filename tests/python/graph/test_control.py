@@ -183,6 +183,86 @@ def test_associative_scan_is_the_running_combination(run, size, reverse):
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
+def nested(xs):
+    """A scan in a scan, whose inner step uses what the outer one carries, and whose first value is made of a number."""
+
+    def outer(total, row):
+        inner = bp.scan(lambda c, x: (c + x * total, c), 0.5, row)
+        return total + inner[0], inner[1]
+
+    return bp.scan(outer, bp.asarray(1.0), xs)
+
+
+def nested_in_python(xs):
+    total, found = bp.asarray(1.0), []
+    for row in xs:
+        c, ys = bp.asarray(0.5), []
+        for x in row:
+            ys.append(c)
+            c = c + x * total
+        total = total + c
+        found.append(bp.stack(ys))
+    return total, bp.stack(found)
+
+
+@MODES
+def test_loops_nest_and_the_inner_one_uses_what_the_outer_one_carries(run):
+    xs = tensor(3, 4) * 0.5
+    same(run(nested, xs), nested_in_python(xs))
+    found = run(bp.grad(lambda x: nested(x)[0]), xs)
+    np.testing.assert_allclose(found.numpy(), bp.grad(lambda x: nested_in_python(x)[0])(xs).numpy(), rtol=1e-5, atol=1e-6)
+
+    def counted(x):
+        return bp.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, bp.scan(lambda c, _: (c + s[1], None), s[1], None, 2)[0]), (0, x))[1]
+
+    same(run(counted, bp.asarray(1.0)), bp.asarray(27.0))
+
+
+def test_a_function_of_control_flow_is_traced_once_however_deep_it_stands():
+    calls = []
+
+    def step(c, x):
+        calls.append(len(calls))
+        return c + x * 2.0, c + bp.asarray([1.0, 2.0])
+
+    bp.make_graph(lambda xs: bp.scan(lambda c, x: (bp.scan(step, c, x)[0], None), bp.zeros((2,)), xs))(tensor(3, 4, 2))
+    assert len(calls) == 1
+    calls.clear()
+    bp.cond(bp.asarray(True), lambda x: step(x, 1.0)[1], lambda x: step(x, 2.0)[1] + tensor(2), tensor(2))
+    assert len(calls) == 2
+
+
+def pair(x):
+    return x.astype(bp.float64), x
+
+
+LOOP = (lambda c: c.sum() < 5, lambda c: c.astype(bp.float64) + 1)
+
+
+@pytest.mark.parametrize("run", [RUN["eager"], RUN["graph"]], ids=["eager", "graph"])
+@pytest.mark.parametrize(
+    ("function", "error", "says"),
+    [
+        (lambda x: bp.cond(x.sum() > 0, lambda y: y[1:], lambda y: y, x), bp.ShapeError, r"result 0 is float32 of shape \(1,\).*float32 of shape \(2,\).*Fix: "),
+        (lambda x: bp.cond(True, lambda y: y[1:], lambda y: y, x), bp.ShapeError, "other shapes"),
+        (lambda x: bp.cond(x.sum() > 0, pair, lambda y: (y, y), x), bp.ShapeError, r"result 0 is float64 .*float32"),
+        (lambda x: bp.cond(x.sum() > 0, pair, lambda y: [y, y], x), bp.ArgumentTypeError, "structure"),
+        (lambda x: bp.cond(x.sum() > 0, pair, lambda y: y, x), bp.ArgumentTypeError, "structure"),
+        (lambda x: bp.while_loop(*LOOP, x), bp.ShapeError, r"element 0 comes as float32 of shape \(2,\) and is returned as float64.*Fix: cast"),
+        (lambda x: bp.while_loop(lambda c: c < 5, lambda c: c + 1.5, 0), bp.ShapeError, r"comes as int64 .* returned as float.*Fix: cast"),
+        (lambda x: bp.scan(lambda c, y: (c.astype(bp.float64), y), x, x), bp.ShapeError, r"comes as float32 .*returned as float64.*Fix: cast"),
+        (lambda x: bp.map(lambda y: y + bp.normal(y.shape), x), bp.MissingRuleError, "^map: .*random"),
+        (lambda x: bp.scan(lambda c, y: (c, y + bp.normal(y.shape)), x, x), bp.MissingRuleError, "^scan: .*random"),
+        (lambda x: bp.map(lambda y: y, (x, x[:1])), bp.ShapeError, "^map: "),
+        (lambda x: bp.map(lambda y: y, x.sum()), bp.ShapeError, "^map: "),
+        (lambda x: bp.cond(True, lambda y: y + bp.normal(y.shape), lambda y: y, x), bp.MissingRuleError, "^cond: .*random"),
+    ],
+)
+def test_eager_and_traced_say_the_same_of_what_does_not_fit(run, function, error, says):
+    with pytest.raises(error, match=says):
+        run(function, bp.abs(tensor(2)))
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [

@@ -20,6 +20,8 @@ def write_laws(write_line):
         counts = outcomes[law]
         line = f"{law:14} {len(entries[law]):4} entries  {counts['passed']:5} passed  {counts['failed']:4} failed"
         line += f"  {counts['skipped']} skipped" if counts["skipped"] else ""
+        for outcome in ("refused", "unsized"):
+            line += f"  {counts[outcome]} {outcome}" if counts[outcome] else ""
         excused = law_registry.exempted.get(law, {})
         write_line(line + (f"  {len(excused)} exempted" if excused else ""))
         for name, reason in sorted(excused.items()):

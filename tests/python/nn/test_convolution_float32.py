@@ -1,6 +1,7 @@
 """conv2d and its adjoints in float32 are those in float64, however the backend computes them: shapes that its ways divide.
 
-The bound is in units of the largest result: F(4 x 4, 3 x 3) of Winograd, the least exact way, is within 5e-6 of it.
+The bounds are in units of the largest result: F(4 x 4, 3 x 3) of Winograd, the least exact way, is within 5e-6 of it. The
+gradient of the kernels adds up to 25,088 products, on a processor without AVX-512 one after another: 7.5e-6 were found there.
 """
 
 import backplane as bp
@@ -48,7 +49,8 @@ def test_float32_is_float64(name):
 
     for what, got, expected in zip(("result", "gradient of images", "gradient of kernels"), results(np.float32), results(np.float64)):
         difference = np.abs(got.numpy() - expected.numpy()).max() / np.abs(expected.numpy()).max()
-        assert difference < 5e-6, f"{name}: {what} is off by {difference} of its largest element"
+        limit = 1e-5 if what == "gradient of kernels" else 5e-6
+        assert difference < limit, f"{name}: {what} is off by {difference} of its largest element"
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

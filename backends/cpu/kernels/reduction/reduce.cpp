@@ -5,6 +5,7 @@
 #include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/reduction/reduce_plan.hpp"
+#include "loops/column_reduction.hpp"
 #include "loops/row_reduction.hpp"
 #include "loops/strided.hpp"
 
@@ -102,6 +103,26 @@ void reduce_plain_rows(const void* context, const ReducedRows& rows) {
   run_reduction(plan);
 }
 
+const ReduceOp& op_of(const void* context) { return *static_cast<const ReduceOp*>(context); }
+const Reducer& reducer_of(const void* context, bp_dtype dtype) {
+  return reducers().by[static_cast<int>(op_of(context).reduction)][dtype];
+}
+
+constexpr ColumnReduction::Loops kColumnLoops = {
+    .takes = [](const void* context, bp_dtype x,
+                bp_dtype out) { return x == out && accumulator_of(op_of(context).reduction, x, out) == x; },
+    .leaf = [](const void* context, bp_dtype dtype, const char* x, int64_t step, int64_t rows, int64_t n,
+               char* made) { reduce_leaf(reducer_of(context, dtype), x, step, rows, kItemSize[dtype], n, made); },
+    .merge = [](const void* context, bp_dtype dtype, char* accumulators, const char* others,
+                int64_t n) { reducer_of(context, dtype).merge(accumulators, others, n); },
+    .store =
+        [](const void* context, bp_dtype dtype, char* accumulators, int64_t rows, int64_t n, char* out, int64_t step) {
+          ReducePlan plan;
+          begin_plan(plan, nullptr, op_of(context), dtype, dtype);
+          plan.divisor = rows;
+          store_columns(plan, accumulators, n, out, step);
+        }};
+
 // Rows of the registry carry no pointers to constants; nothing changes them.
 ReduceOp reduce_ops[] = {
     {Reduction::kSum}, {Reduction::kProd}, {Reduction::kMax, false, true}, {Reduction::kMin, false, true},
@@ -115,6 +136,11 @@ const RowReduction kRows[] = {{"bp::sum", BP_MASK_ANY, reduce_plain_rows, &reduc
                               {"bp::any", BP_MASK_ANY, reduce_plain_rows, &reduce_ops[4]},
                               {"bp::all", BP_MASK_ANY, reduce_plain_rows, &reduce_ops[5]},
                               {"bp::mean", kMeans, reduce_plain_rows, &reduce_ops[6]}};
+const ColumnReduction kColumns[] = {{"bp::sum", &kColumnLoops, &reduce_ops[0]},
+                                    {"bp::prod", &kColumnLoops, &reduce_ops[1]},
+                                    {"bp::max", &kColumnLoops, &reduce_ops[2]},
+                                    {"bp::min", &kColumnLoops, &reduce_ops[3]},
+                                    {"bp::mean", &kColumnLoops, &reduce_ops[6]}};
 
 }  // namespace
 

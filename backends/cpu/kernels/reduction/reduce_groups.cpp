@@ -4,6 +4,7 @@
 // so that both directions run along memory. Partial results are merged as a binary tree (a cascade), which keeps the
 // error of floating sums logarithmic. Groups run in parallel; few and long ones are cut at fixed places.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -11,13 +12,13 @@
 
 #include "kernels/elementwise/cast.hpp"
 #include "kernels/reduction/reduce_plan.hpp"
+#include "loops/column_reduction.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kChunk = 512;            // elements converted to the accumulator's dtype at a time
-constexpr int64_t kLeafRows = 16;          // rows added one by one before a level of the cascade is made
 constexpr int64_t kPieceElements = 65536;  // of a long group that is cut: about 20 microseconds
 
 // Merges equal-sized parts pairwise: level l holds the merger of 2^l parts, each `width` accumulators in at most Bytes.
@@ -121,6 +122,15 @@ void reduce_element(const ReducePlan& plan, const char* x, int64_t begin, int64_
   cascade.finish(accumulator);
 }
 
+// As many of the rows as go eight or four at a time; how many.
+template <class MergeRows>
+int64_t merge_even_rows(MergeRows merge_rows, const char* x, int64_t step, int64_t rows, int64_t width, char* into) {
+  int64_t i = 0;
+  for (int64_t some = 8; some >= 4; some /= 2)
+    for (; i + some <= rows; i += some) merge_rows(into, x + i * step, step, some, i == 0, width);
+  return i;
+}
+
 // Rows [begin, end) of a strip of `width` outputs along the kept inner dimension.
 void reduce_strip(const ReducePlan& plan, const char* x, int64_t width, int64_t begin, int64_t end,
                   char* accumulators) {
@@ -139,9 +149,8 @@ void reduce_strip(const ReducePlan& plan, const char* x, int64_t width, int64_t 
   const auto add_rows = [&](int64_t count, char* into) {
     int64_t i = 0;
     if (even) {
-      for (int64_t some = 8; some >= 4; some /= 2)
-        for (; i + some <= count; i += some, at += some)
-          merge_rows(into, x + at * plan.reduced.x[0], plan.reduced.x[0], some, i == 0, width);
+      i = merge_even_rows(merge_rows, x + at * plan.reduced.x[0], plan.reduced.x[0], count, width, into);
+      at += i;
       walk.jump(at);
     }
     at += count - i;
@@ -208,7 +217,10 @@ void store(const ReducePlan& plan, const Group& group, int64_t step, char* accum
 // Cuts one long group into pieces of fixed size, whose results are merged in order.
 void reduce_in_pieces(const ReducePlan& plan, const Group& group) {
   const int64_t total = steps(plan);
-  const int64_t piece = std::max<int64_t>(kPieceElements / group.width, 1);
+  // Of rows, a whole subtree of the cascade: the cut does not show.
+  const int64_t rows = std::max<int64_t>(kPieceElements / group.width, kLeafRows);
+  const int64_t piece =
+      plan.inner_reduced ? kPieceElements : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rows)));
   const int64_t pieces = (total + piece - 1) / piece;
   const int64_t bytes = group.width * plan.item;
   std::vector<char> results(static_cast<size_t>(pieces * bytes));
@@ -236,6 +248,17 @@ void reduce_rows(const ReducePlan& plan, int64_t begin, int64_t end) {
 }
 
 }  // namespace
+
+void reduce_leaf(const Reducer& reducer, const char* x, int64_t step, int64_t rows, int64_t item, int64_t n,
+                 char* accumulators) {
+  int64_t i = merge_even_rows(reducer.merge_rows, x, step, rows, n, accumulators);
+  if (i == 0) std::memcpy(accumulators, x, static_cast<size_t>(n * item)), i = 1;
+  for (; i < rows; ++i) reducer.merge(accumulators, x + i * step, n);
+}
+
+void store_columns(const ReducePlan& plan, char* accumulators, int64_t n, char* out, int64_t step) {
+  store(plan, {nullptr, out, n}, step, accumulators);
+}
 
 void run_reduction(const ReducePlan& plan) {
   const int64_t groups = plan.groups();

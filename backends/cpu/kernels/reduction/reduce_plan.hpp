@@ -70,4 +70,10 @@ inline int64_t steps(const ReducePlan& plan) {
 // Computes every output. The result does not depend on how many threads there are.
 void run_reduction(const ReducePlan& plan);
 
+// The accumulators of a few rows of n neighbouring accumulators each, as run_reduction makes a leaf of them.
+void reduce_leaf(const Reducer& reducer, const char* x, int64_t step, int64_t rows, int64_t item, int64_t n,
+                 char* accumulators);
+// n results from their accumulators, which a mean divides; `step`: bytes between the results.
+void store_columns(const ReducePlan& plan, char* accumulators, int64_t n, char* out, int64_t step);
+
 }  // namespace backplane::cpu

@@ -3,7 +3,7 @@
  * Pointers that a function of this table receives are borrowed. `data` is whatever `allocate` returned; the host
  * does no arithmetic on it unless the backend is BP_BACKEND_ADDRESSABLE, and carries displacement in byte
  * offsets. Streams are in order. A function may be called from any thread; calls on one stream are serialised by
- * the host. Optional slots may be NULL. */
+ * the host, but for `wait`, which may stand beside others. Optional slots may be NULL. */
 #ifndef BACKPLANE_ABI_BACKEND_H
 #define BACKPLANE_ABI_BACKEND_H
 

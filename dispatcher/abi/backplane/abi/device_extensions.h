@@ -99,8 +99,9 @@ typedef struct bp_extension_memory {
                                void** data);
   bp_status(BP_CALL* deallocate)(void* context, int32_t ordinal, const char* kind, void* data, uint64_t size);
   /* Both or neither: the backend keeps freed memory itself, and the host asks it for every block. `give` comes while
-   * work may still use the block: up to tickets[i] of streams[i], all of them flushed; what `stream` puts on itself
-   * after `take` may have a block whose only user is `stream`. */
+   * work may still use the block: up to tickets[i] of streams[i], all of them flushed; such a stream may be destroyed
+   * before the block is taken again. What `stream` puts on itself after `take` may have a block whose only user is
+   * `stream`. */
   bp_status(BP_CALL* take)(void* context, int32_t ordinal, bp_stream* stream, uint64_t size, void** data);
   bp_status(BP_CALL* give)(void* context, int32_t ordinal, void* data, uint64_t size, bp_stream* const* streams,
                            const uint64_t* tickets, int32_t n);

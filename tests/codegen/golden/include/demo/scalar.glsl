@@ -208,6 +208,8 @@ uint64_t bp_uint64_of_float64(double x) {
 #endif
 #endif
 
+float bp_math_round_float32(float x) { return roundEven(x); }
+
 float bp_math_scale_float32(float x, int n) {
   int half_way = n / 2;
   return x * bp_math_power_of_2_float32(half_way) * bp_math_power_of_2_float32(n - half_way);
@@ -222,7 +224,7 @@ float bp_math_copysign_float32(float x, float y) {
 float bp_math_exp_float32(float x) {
   if (!(x <= 88.7228394f)) return x != x ? x : bp_inf_float32();
   if (x < (-104.0f)) return 0.0f;
-  precise float n = roundEven(x * 1.44269504f);
+  precise float n = bp_math_round_float32(x * 1.44269504f);
   precise float r = (x - n * 0.692382812f) - n * 0.00076436806f;
   precise float power = (1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * (0.00833333333f + r * (0.00138888889f + r * (0.000198412698f + r * 2.48015873e-05f))))))));
   return bp_math_scale_float32(power, int(n));
@@ -313,7 +315,7 @@ int bp_math_quadrant_float32(float x, out float rest) {
     rest = bp_nan_float32();
     return 0;
   }
-  precise float n = roundEven(x * 0.636619772367581343f);
+  precise float n = bp_math_round_float32(x * 0.636619772367581343f);
   precise float r = ((x - n * 1.5703125f) - n * 0.000483751297f) - n * 7.54978995e-08f;
   rest = r;
   return int(n - 4.0f * floor(n * 0.25f));
@@ -396,6 +398,14 @@ float bp_math_erf_float32(float x) {
   return bp_math_copysign_float32(result, x);
 }
 #ifndef BP_SCALAR_WITHOUT_FLOAT64
+double bp_math_round_float64(double x) {
+  double below = floor(x);
+  if (below == x) return x;
+  double rest = x - below, above = below + 1.0lf;
+  double nearest = rest > 0.5lf || (rest == 0.5lf && floor(0.5lf * below) * 2.0lf != below) ? above : below;
+  return x < 0.0lf ? -abs(nearest) : nearest;
+}
+
 double bp_math_scale_float64(double x, int n) {
   int half_way = n / 2;
   return x * bp_math_power_of_2_float64(half_way) * bp_math_power_of_2_float64(n - half_way);
@@ -410,7 +420,7 @@ double bp_math_copysign_float64(double x, double y) {
 double bp_math_exp_float64(double x) {
   if (!(x <= 709.78271289338397lf)) return x != x ? x : bp_inf_float64();
   if (x < (-746.0lf)) return 0.0lf;
-  precise double n = roundEven(x * 1.4426950408889634lf);
+  precise double n = bp_math_round_float64(x * 1.4426950408889634lf);
   precise double r = (x - n * 0.69314718036912382lf) - n * 1.9082149292705877e-10lf;
   precise double power = (1.0lf + r * (1.0lf + r * (0.5lf + r * (0.16666666666666666lf + r * (0.041666666666666664lf + r * (0.0083333333333333332lf + r * (0.0013888888888888889lf + r * (0.00019841269841269841lf + r * (2.4801587301587302e-05lf + r * (2.7557319223985893e-06lf + r * (2.7557319223985888e-07lf + r * (2.505210838544172e-08lf + r * (2.08767569878681e-09lf + r * (1.6059043836821613e-10lf + r * 1.1470745597729726e-11lf))))))))))))));
   return bp_math_scale_float64(power, int(n));
@@ -501,7 +511,7 @@ int bp_math_quadrant_float64(double x, out double rest) {
     rest = bp_nan_float64();
     return 0;
   }
-  precise double n = roundEven(x * 0.636619772367581343lf);
+  precise double n = bp_math_round_float64(x * 0.636619772367581343lf);
   precise double r = ((x - n * 1.5707963267341256lf) - n * 6.077100506303966e-11lf) - n * 2.0222662487959506e-21lf;
   rest = r;
   return int(n - 4.0lf * floor(n * 0.25lf));

@@ -1,0 +1,20 @@
+"""Judges what vulkan_times.py measured."""
+
+import report
+
+STEP_LIMIT = 12  # of the CPU backend's time for a step of the demo
+HOST_LIMIT = 3  # µs
+COPY_SHARE = 0.85  # of a copy's bandwidth, for an elementwise op on a GPU
+
+
+def rows_of(found):
+    """On a software driver the rates have no limit: it is the processor that computes, lane by lane."""
+    on_gpu, steps = not found["software"], found["steps"]
+    copy, add = (found["bandwidths"][name] / 1e9 for name in ("copy", "add"))
+    (name,) = set(steps) - {"cpu"}
+    host = f"{found['device']}: host time of a small op, the driver's recording included"
+    rows = [report.Row(host, found["host"] * 1e6, "µs", HOST_LIMIT),
+            report.Row("bandwidth of a copy, over an addition's", copy, "GB/s", 1 / COPY_SHARE if on_gpu else None, add, "add"),
+            report.Row("rate of a float32 product (its share of the peak is not known)", found["product"] / 1e9, "GFLOP/s")]
+    return rows + [report.Row(f"a step of the demo, {clock} time", steps[name][clock] * 1e3, "ms", limit, steps["cpu"][clock] * 1e3, "cpu")
+                   for clock, limit in (("processor", None if on_gpu else STEP_LIMIT), ("wall", None))]

@@ -1,0 +1,110 @@
+// Laws of the extension "compiler": what a compiled graph gives is what its ops give one by one.
+#include <thread>
+
+#include "backplane/abi/extensions.h"
+#include "backplane/graph.hpp"
+#include "call.hpp"
+#include "compare.hpp"
+#include "table.hpp"
+
+namespace backplane::conformance {
+namespace {
+
+Tensor one(const char* op, std::initializer_list<bp_value> args) { return call(find_op(op), args); }
+
+// What compilers claim: elementwise ops, a value that several read, a row of numbers, a reduction behind them.
+std::vector<Tensor> chain(std::span<const Tensor> inputs) {
+  const Tensor &x = inputs[0], &y = inputs[1];
+  const Tensor product = one("bp::multiply", {value(x), value(y)});
+  const Tensor shifted = one("bp::add", {value(product), value(int64_t{1})});
+  const Tensor turned = one("bp::negative", {value(shifted)});
+  const Tensor largest = one("bp::maximum", {value(turned), value(x)});
+  return {largest, one("bp::sum", {value(one("bp::subtract", {value(largest), value(product)}))}), turned};
+}
+
+struct Case {
+  bp_dtype dtype;
+  std::vector<int64_t> shape;
+  const char* layout;
+  std::string text() const { return std::string(dtype_name(dtype)) + " of " + shape_text(shape) + ", " + layout; }
+};
+
+class Compared {
+ public:
+  Compared(const Case& of, bp_device device) : text_(of.text()) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      placed_.push_back(place(draw({of.shape, of.dtype, "", ""}, of.dtype, seed), of.layout, device));
+      inputs_.push_back(placed_.back().tensor);
+    }
+    for (const Tensor& result : chain(inputs_)) expected_.push_back(from_tensor(result));
+    graph_ = make_graph(chain, inputs_);
+  }
+
+  // "": the graph gives what the ops gave.
+  std::string run() const {
+    Entry within;
+    within.compare = "close";
+    std::vector<Array> found;
+    for (const Tensor& result : graph_.call(inputs_)) found.push_back(from_tensor(result));
+    const std::string what = difference(within, found, expected_);
+    for (const Placed& input : placed_)
+      if (!input.is_untouched()) return text_ + ": the graph wrote into one of its inputs";
+    return what.empty() ? "" : text_ + ": " + what;
+  }
+
+ private:
+  std::string text_;
+  std::vector<Placed> placed_;
+  std::vector<Tensor> inputs_;
+  std::vector<Array> expected_;
+  Graph graph_;
+};
+
+std::vector<Case> cases_of(bp_dtype_mask computes) {
+  std::vector<Case> cases;
+  for (const bp_dtype dtype : {BP_FLOAT32, BP_FLOAT64, BP_FLOAT16, BP_BFLOAT16, BP_INT32, BP_INT64, BP_UINT8}) {
+    if (!(computes & BP_DTYPE_BIT(dtype))) continue;
+    for (const char* layout : {"", "transposed", "strided", "offset"})
+      for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3, 5}, {67, 33}, {1}, {}, {0, 4}, {1000}})
+        cases.push_back({static_cast<bp_dtype>(dtype), shape, layout});
+  }
+  return cases;
+}
+
+void graphs_are_their_ops(bp_device device, bp_dtype_mask computes) {
+  for (const Case& one : cases_of(computes)) {
+    const std::string what = Compared(one, device).run();
+    BP_CHECK(what.empty(), DATA, "a compiled graph of ", what);
+  }
+}
+
+void executables_run_at_once(bp_device device, bp_dtype_mask computes) {
+  for (const Case& one : cases_of(computes)) {
+    if (one.shape != std::vector<int64_t>{67, 33} || *one.layout) continue;
+    const Compared compared(one, device);
+    std::vector<std::string> said(4);
+    std::vector<std::thread> threads;
+    for (std::string& what : said)
+      threads.emplace_back([&] {
+        try {
+          for (int i = 0; i < 8 && what.empty(); ++i) what = compared.run();
+        } catch (const Error& error) {
+          what = error.what();
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& what : said) BP_CHECK(what.empty(), DATA, "a compiled graph that four threads run: ", what);
+  }
+}
+
+}  // namespace
+
+void add_compiler_laws(const Table& table, bp_dtype_mask computes, Laws& laws) {
+  const auto* compiler = table.extension<bp_extension_compiler>(BP_EXTENSION_COMPILER);
+  add_law(laws, BP_EXTENSION_COMPILER, "graphs", compiler,
+          [&table, computes](auto&) { graphs_are_their_ops(table.device(), computes); });
+  add_law(laws, BP_EXTENSION_COMPILER, "threads", compiler,
+          [&table, computes](auto&) { executables_run_at_once(table.device(), computes); });
+}
+
+}  // namespace backplane::conformance

@@ -1,0 +1,189 @@
+// Laws of the other extensions: what a device is by name, work that is recorded and replayed, ranges, and a reset.
+#include <cstring>
+#include <set>
+
+#include "backplane/device.hpp"
+#include "backplane/stream.hpp"
+#include "table.hpp"
+
+namespace backplane::conformance {
+namespace {
+
+constexpr uint32_t kMostNames = 1000;
+
+// ---- features
+
+void names_end_and_stay(const Table& table, const bp_extension_features& features) {
+  std::set<std::string> words;
+  for (uint32_t index = 0;; ++index) {
+    const char *name = nullptr, *again = nullptr;
+    table.call("features.feature", features, &bp_extension_features::feature, index, &name);
+    table.call("features.feature", features, &bp_extension_features::feature, index, &again);
+    if (!name) break;
+    BP_CHECK(*name && again && std::strcmp(name, again) == 0, DATA, "features.feature: index ", index, " is \"", name,
+             "\" and then \"", again ? again : "NULL", "\"; expected a word that stays");
+    BP_CHECK(words.insert(name).second, DATA, "features.feature: \"", name, "\" comes twice");
+    BP_CHECK(index < kMostNames, DATA, "features.feature: index ", index,
+             " still has a name; expected NULL past the last");
+  }
+}
+
+void properties_have_values(const Table& table, const bp_extension_features& features) {
+  std::set<std::string> words;
+  for (uint32_t index = 0;; ++index) {
+    const char* name = nullptr;
+    bp_value value{};
+    table.call("features.property", features, &bp_extension_features::property, index, &name, &value);
+    if (!name) break;
+    BP_CHECK(*name && words.insert(name).second, DATA, "features.property: \"", name, "\" at index ", index,
+             "; expected a name of its own");
+    const bool known = value.tag == BP_TAG_BOOL || value.tag == BP_TAG_INT || value.tag == BP_TAG_FLOAT ||
+                       (value.tag == BP_TAG_STRING && (value.u.s || value.count == 0));
+    BP_CHECK(known, DATA, "features.property: \"", name, "\" has a value of tag ", value.tag,
+             "; expected a bool, an int, a float or a string");
+    BP_CHECK(index < kMostNames, DATA, "features.property: index ", index,
+             " still has a name; expected NULL past the last");
+  }
+}
+
+// ---- capture
+
+class Recording {
+ public:
+  Recording(const Table& table, const bp_extension_capture& capture) : table_(table), capture_(capture) {}
+  ~Recording() {
+    if (made_) capture_.destroy(table_.def().context, table_.ordinal(), made_);
+  }
+  Recording(const Recording&) = delete;
+  void end(const Stream& stream) {
+    table_.call("capture.end", capture_, &bp_extension_capture::end, stream.handle(), &made_);
+    BP_CHECK(made_, DATA, "capture.end gave BP_OK and no recording");
+  }
+  void replay(Stream& stream) const {
+    table_.call("capture.replay", capture_, &bp_extension_capture::replay, made_, stream.handle(), stream.next());
+  }
+
+ private:
+  const Table& table_;
+  const bp_extension_capture& capture_;
+  bp_recording* made_ = nullptr;
+};
+
+void begin(const Table& table, const bp_extension_capture& capture, const Stream& stream) {
+  table.call("capture.begin", capture, &bp_extension_capture::begin, stream.handle());
+}
+
+// x -> y -> z, so that the order inside of it shows.
+void recordings_run_at_each_replay(const Table& table, const bp_extension_capture& capture) {
+  constexpr uint64_t kSize = 4096;
+  Stream stream(table);
+  Block x(table, kSize), y(table, kSize), z(table, kSize);
+  for (Block* block : {&x, &y, &z}) block->put(stream, Bytes(kSize, 7));
+  stream.wait();
+  Recording recording(table, capture);
+  {
+    Stream own(table);
+    begin(table, capture, own);
+    y.copy_from(own, x, 0, 0, kSize);
+    z.copy_from(own, y, 0, 0, kSize);
+    recording.end(own);
+  }
+  for (unsigned round = 1; round < 4; ++round) {
+    const Bytes bytes = pattern(kSize, round);
+    const Bytes before = round == 1 ? Bytes(kSize, 7) : pattern(kSize, round - 1);
+    x.put(stream, bytes);
+    expect_bytes(z.get(stream, 0, kSize), before, "work that was captured and not replayed yet");
+    recording.replay(stream);
+    expect_bytes(z.get(stream, 0, kSize), bytes, "what a replay writes");
+  }
+  stream.wait();
+}
+
+void a_capture_is_given_up(const Table& table, const bp_extension_capture& capture) {
+  constexpr uint64_t kSize = 4096;
+  Stream stream(table);
+  Block x(table, kSize), y(table, kSize);
+  x.put(stream, pattern(kSize, 1));
+  y.put(stream, Bytes(kSize, 7));
+  stream.wait();
+  {
+    Stream own(table);
+    begin(table, capture, own);
+    y.copy_from(own, x, 0, 0, kSize);
+    table.call("capture.end", capture, &bp_extension_capture::end, own.handle(), static_cast<bp_recording**>(nullptr));
+  }
+  expect_bytes(y.get(stream, 0, kSize), Bytes(kSize, 7), "work of a capture that was given up (capture.end with NULL)");
+  y.copy_from(stream, x, 0, 0, kSize);
+  expect_bytes(y.get(stream, 0, kSize), pattern(kSize, 1), "a copy after a capture that was given up");
+}
+
+// ---- profiler
+
+// Marks are no work of the host's: its tickets stay what they are, and so does what its work gives.
+void ranges_change_nothing(const Table& table, const bp_extension_profiler& profiler) {
+  constexpr uint64_t kSize = 4096;
+  const auto begin_range = [&](const Stream& stream, const char* name) {
+    profiler.begin(table.def().context, table.ordinal(), stream.handle(), name);
+  };
+  const auto end_range = [&](const Stream& stream) {
+    profiler.end(table.def().context, table.ordinal(), stream.handle());
+  };
+  Stream stream(table);
+  Block x(table, kSize), y(table, kSize);
+  for (unsigned round = 1; round < 4; ++round) {
+    const Bytes bytes = pattern(kSize, round);
+    const std::string name = "range " + std::string(200, 'x') + " of round " + std::to_string(round);
+    begin_range(stream, name.c_str());
+    x.put(stream, bytes);
+    for (int depth = 0; depth < 40; ++depth) begin_range(stream, "inner");
+    y.copy_from(stream, x, 0, 0, kSize);
+    for (int depth = 0; depth < 40; ++depth) end_range(stream);
+    end_range(stream);
+    expect_bytes(y.get(stream, 0, kSize), bytes, "work inside ranges of the profiler");
+    if (table.synchronous()) continue;
+    const uint64_t last = stream.flush();
+    stream.wait();
+    BP_CHECK(stream.completed() == last, DATA, "profiler: ticket ", stream.completed(),
+             " is complete after ranges; expected ", last, ", the host's last");
+  }
+}
+
+// ---- reset
+
+// By the host's own reset, which gives its streams and pools up first.
+void a_reset_device_is_as_new(const Table& table, const bp_extension_reset&) {
+  constexpr uint64_t kSize = 1 << 20;
+  synchronize(table.device());
+  const auto in_use = [&] { return table.counts_memory() ? table.memory_in_use() : 0; };
+  {
+    const std::vector<float> ones(kSize / sizeof(float), 1.0f);
+    const int64_t shape[] = {static_cast<int64_t>(ones.size())};
+    const Tensor held = from_host(ones.data(), shape, {}, BP_FLOAT32, table.device());
+    reset_device(table.device());
+  }
+  BP_CHECK(in_use() == 0, DATA, "reset: ", in_use(), " bytes are in use after it; expected none");
+  Stream stream(table);
+  Block x(table, kSize), y(table, kSize);
+  x.put(stream, pattern(kSize, 1));
+  y.copy_from(stream, x, 0, 0, kSize);
+  expect_bytes(y.get(stream, 0, kSize), pattern(kSize, 1), "a copy on a device that was reset");
+  stream.wait();
+}
+
+}  // namespace
+
+void add_recording_laws(const Table& table, Laws& laws) {
+  const auto* features = table.extension<bp_extension_features>(BP_EXTENSION_FEATURES);
+  const auto* capture = table.extension<bp_extension_capture>(BP_EXTENSION_CAPTURE);
+  const auto* profiler = table.extension<bp_extension_profiler>(BP_EXTENSION_PROFILER);
+  const auto* reset = table.extension<bp_extension_reset>(BP_EXTENSION_RESET);
+  add_law(laws, BP_EXTENSION_FEATURES, "features", features, [&table](auto& e) { names_end_and_stay(table, e); });
+  add_law(laws, BP_EXTENSION_FEATURES, "properties", features, [&table](auto& e) { properties_have_values(table, e); });
+  add_law(laws, BP_EXTENSION_CAPTURE, "replay", capture,
+          [&table](auto& e) { recordings_run_at_each_replay(table, e); });
+  add_law(laws, BP_EXTENSION_CAPTURE, "given up", capture, [&table](auto& e) { a_capture_is_given_up(table, e); });
+  add_law(laws, BP_EXTENSION_PROFILER, "ranges", profiler, [&table](auto& e) { ranges_change_nothing(table, e); });
+  add_law(laws, BP_EXTENSION_RESET, "reset", reset, [&table](auto& e) { a_reset_device_is_as_new(table, e); });
+}
+
+}  // namespace backplane::conformance

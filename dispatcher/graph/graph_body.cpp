@@ -1,0 +1,25 @@
+#include "graph/graph_body.hpp"
+
+#include "memory/device.hpp"
+
+namespace backplane::core::graph {
+
+Tensor example_of_value(const Graph& graph, ValueId value) {
+  const Type type = graph.type(value);
+  std::vector<int64_t> sizes;
+  for (const Dim dim : type.dims) {
+    BP_CHECK(dim.is_number(), NOT_IMPLEMENTED, "graph ", graph.name,
+             ": is run by control flow, or transformed, where its sizes are numbers; found ", graph.text(dim));
+    sizes.push_back(dim.number());
+  }
+  return Tensor::adopt(
+      new_handle(device_at(type.device), type.dtype, static_cast<int32_t>(sizes.size()), sizes.data()));
+}
+
+std::vector<Tensor> GraphBody::result_examples() const {
+  std::vector<Tensor> examples;
+  for (const ValueId output : graph_->outputs) examples.push_back(example_of_value(*graph_, output));
+  return examples;
+}
+
+}  // namespace backplane::core::graph

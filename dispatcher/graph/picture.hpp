@@ -1,0 +1,16 @@
+// A graph as a picture: text for Graphviz, with who runs each node, or what it costs, as colours.
+#pragma once
+
+#include <string>
+
+#include "graph/plan.hpp"
+
+namespace backplane::core::graph {
+
+enum class PictureColors { kBackend, kBytes, kFlops };
+
+// Of a plan's graph, whose regions are boxes around their nodes. Labels hold ops, their attributes and types, and what
+// a node costs (graph/cost.hpp).
+std::string picture(const PlanData& plan, PictureColors colors);
+
+}  // namespace backplane::core::graph

@@ -1,0 +1,140 @@
+#include "graph/size_fit.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "graph/sizes.hpp"
+
+namespace backplane::core::graph {
+namespace {
+
+constexpr size_t kMaxDegree = 3, kMaxProducts = 200;
+constexpr int64_t kLargest = int64_t{1} << 55;  // of a product's values: two of them multiply within 128 bits
+constexpr int64_t kMaxDivisor = 16;
+using Wide = __int128;
+
+}  // namespace
+
+SizeFit::SizeFit(Graph& graph, std::span<const std::vector<int64_t>> choices) : graph_(graph) {
+  for (size_t s = 0; s < graph.symbols().size(); ++s) {
+    std::vector<int64_t> values;
+    for (const std::vector<int64_t>& choice : choices) values.push_back(choice[s]);
+    add_symbol(std::move(values));
+  }
+}
+
+// With its products with all that are known.
+void SizeFit::add_symbol(std::vector<int64_t> values) {
+  const auto id = static_cast<SymbolId>(symbols_.size());
+  symbols_.push_back(values);
+  const auto add = [&](const Product* with) {
+    Product made{with ? with->symbols : std::vector<SymbolId>{}, values};
+    made.symbols.push_back(id);
+    bool small = products_.size() < kMaxProducts;
+    for (size_t i = 0; with && i < values.size(); ++i)
+      small = small && !__builtin_mul_overflow(values[i], with->values[i], &made.values[i]);
+    for (const int64_t v : made.values) small = small && std::abs(v) < kLargest;
+    if (small) products_.push_back(std::move(made));
+  };
+  add(nullptr);
+  // Those that the loop adds count too: the symbol's powers.
+  for (size_t i = 0; i < products_.size(); ++i) {
+    const Product with = products_[i];
+    if (with.symbols.size() < kMaxDegree) add(&with);
+  }
+  std::stable_sort(products_.begin(), products_.end(),
+                   [](const Product& a, const Product& b) { return a.symbols.size() < b.symbols.size(); });
+}
+
+Dim SizeFit::sum(std::initializer_list<std::pair<int64_t, const Product*>> terms, int64_t constant) {
+  DimTerms all{{constant, {}}};
+  for (const auto& [coefficient, product] : terms) all.push_back({coefficient, product->symbols});
+  return graph_.sizes.from(std::move(all));
+}
+
+std::optional<Dim> SizeFit::fit(const std::vector<int64_t>& values) {
+  const auto [place, is_new] = known_.try_emplace(values);
+  if (is_new) place->second = find(values);
+  return place->second;
+}
+
+std::optional<Dim> SizeFit::find(const std::vector<int64_t>& values) {
+  if (std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; }))
+    return Dim(values[0]).is_number() ? std::optional(Dim(values[0])) : std::nullopt;
+  if (const auto found = multiple(values, false)) return found;
+  if (const auto found = multiple(values, true)) return found;
+  if (const auto found = two_products(values)) return found;
+  return quotient(values);
+}
+
+std::optional<Dim> SizeFit::multiple(const std::vector<int64_t>& values, bool with_constant) {
+  for (const Product& p : products_) {
+    const auto low = static_cast<size_t>(std::min_element(p.values.begin(), p.values.end()) - p.values.begin());
+    const auto high = static_cast<size_t>(std::max_element(p.values.begin(), p.values.end()) - p.values.begin());
+    const Wide rise = Wide{values[high]} - values[low], run = Wide{p.values[high]} - p.values[low];
+    if (run == 0 || rise == 0 || rise % run != 0) continue;
+    const Wide factor = rise / run, constant = values[low] - factor * p.values[low];
+    if (!with_constant && constant != 0) continue;
+    bool all = constant > -kLargest && constant < kLargest;
+    for (size_t i = 0; i < values.size(); ++i) all = all && values[i] == factor * p.values[i] + constant;
+    if (all) return sum({{static_cast<int64_t>(factor), &p}}, static_cast<int64_t>(constant));
+  }
+  return {};
+}
+
+// Both factors from two rows of differences, where these are independent; the other rows must agree.
+std::optional<Dim> SizeFit::two_products(const std::vector<int64_t>& values) {
+  const size_t n = values.size();
+  if (n < 5) return {};
+  const auto row = [](const std::vector<int64_t>& v, size_t i) { return Wide{v[i]} - v[0]; };
+  for (size_t a = 0; a < products_.size(); ++a) {
+    for (size_t b = a + 1; b < products_.size(); ++b) {
+      const auto &x = products_[a].values, &y = products_[b].values;
+      size_t second = 2;
+      const auto determinant = [&](size_t i) { return row(x, 1) * row(y, i) - row(x, i) * row(y, 1); };
+      while (second < n && determinant(second) == 0) ++second;
+      if (second == n) continue;
+      const Wide d = determinant(second);
+      const Wide of_x = row(values, 1) * row(y, second) - row(values, second) * row(y, 1);
+      const Wide of_y = row(x, 1) * row(values, second) - row(x, second) * row(values, 1);
+      if (of_x % d != 0 || of_y % d != 0) continue;
+      const Wide fx = of_x / d, fy = of_y / d, constant = values[0] - fx * x[0] - fy * y[0];
+      const auto small = [](Wide v) { return v > -kLargest && v < kLargest; };
+      bool all = small(fx) && small(fy) && small(constant);
+      for (size_t i = 0; all && i < n; ++i) all = values[i] == fx * x[i] + fy * y[i] + constant;
+      if (all)
+        return sum({{static_cast<int64_t>(fx), &products_[a]}, {static_cast<int64_t>(fy), &products_[b]}},
+                   static_cast<int64_t>(constant));
+    }
+  }
+  return {};
+}
+
+// (a * s + b) // q: q and a from the slope over the widest range, b from what every value leaves for it.
+std::optional<Dim> SizeFit::quotient(const std::vector<int64_t>& values) {
+  for (SymbolId s = 0; s < symbols_.size(); ++s) {
+    const std::vector<int64_t> of = symbols_[s];
+    const auto low = static_cast<size_t>(std::min_element(of.begin(), of.end()) - of.begin());
+    const auto high = static_cast<size_t>(std::max_element(of.begin(), of.end()) - of.begin());
+    const int64_t run = of[high] - of[low], rise = values[high] - values[low];
+    if (run < 2 * kMaxDivisor) continue;  // too little to tell slopes apart
+    for (int64_t q = 2; q <= kMaxDivisor; ++q) {
+      const auto a = static_cast<int64_t>((Wide{2} * q * rise + (rise < 0 ? -run : run)) / (Wide{2} * run));
+      if (a == 0 || std::gcd(a, q) != 1) continue;
+      Wide least = -kLargest, most = kLargest;
+      for (size_t i = 0; i < values.size(); ++i) {
+        const Wide rest = Wide{q} * values[i] - Wide{a} * of[i];
+        least = std::max(least, rest);
+        most = std::min(most, rest + q - 1);
+      }
+      if (least > most) continue;
+      const auto b = static_cast<int64_t>(std::clamp(Wide{0}, least, most));
+      const Dim made = graph_.quotient(graph_.sizes.from({{a, {s}}, {b, {}}}), q);
+      if (symbols_.size() < graph_.symbols().size()) add_symbol(values);
+      return made;
+    }
+  }
+  return {};
+}
+
+}  // namespace backplane::core::graph

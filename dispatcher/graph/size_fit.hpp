@@ -1,0 +1,41 @@
+// From numbers to expressions: which size in the symbols of a graph has these values at several choices of them.
+//
+// Looked for, in this order: a number, a multiple of a product of symbols and a number, two such products, and the
+// quotient of a multiple of one symbol by a number up to 16. Quotients that are found become symbols of the graph.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace backplane::core::graph {
+
+class SizeFit {
+ public:
+  // `choices`: the values of the graph's symbols, all of which a user named, at each choice.
+  SizeFit(Graph& graph, std::span<const std::vector<int64_t>> choices);
+  // `values`: one per choice.
+  std::optional<Dim> fit(const std::vector<int64_t>& values);
+
+ private:
+  struct Product {
+    std::vector<SymbolId> symbols;
+    std::vector<int64_t> values;
+  };
+  std::optional<Dim> find(const std::vector<int64_t>& values);
+  std::optional<Dim> multiple(const std::vector<int64_t>& values, bool with_constant);
+  std::optional<Dim> two_products(const std::vector<int64_t>& values);
+  std::optional<Dim> quotient(const std::vector<int64_t>& values);
+  void add_symbol(std::vector<int64_t> values);
+  Dim sum(std::initializer_list<std::pair<int64_t, const Product*>> terms, int64_t constant);
+
+  Graph& graph_;
+  std::vector<std::vector<int64_t>> symbols_;  // values at each choice
+  std::vector<Product> products_;              // by degree
+  std::map<std::vector<int64_t>, std::optional<Dim>> known_;
+};
+
+}  // namespace backplane::core::graph

@@ -1,0 +1,69 @@
+// A graph as a function whose transforms are graphs too: its derivatives and batches are traced when they are first
+// asked for, kept, and run from plans. They are functions of the same kind, so any nesting ends in plans.
+//
+// A reverse pass is two graphs. What the results need is the forward one, with the values that the rest uses as further
+// results; the rest is the backward one. Any thread, any number at once.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "control/structured.hpp"
+#include "graph/executable.hpp"
+
+namespace backplane::core {
+
+using DrawStates = std::vector<bp_generator_state>;
+
+class DerivedGraphs {
+ public:
+  // Without live constants: it uses nothing but its inputs.
+  explicit DerivedGraphs(std::shared_ptr<const graph::Graph> graph);
+
+  const graph::Graph& graph() const { return executable_.graph(); }
+  // A handle like each result, without data.
+  const Tensors& result_examples() const { return results_; }
+  Tensors run(Args args, const DrawStates& states) { return executable_.run(args, states); }
+
+  struct Reverse {
+    std::shared_ptr<DerivedGraphs> forward;   // the results, then further values
+    std::shared_ptr<DerivedGraphs> backward;  // from arguments, those values and cotangents
+    std::vector<size_t> arguments;            // that the backward graph takes
+    std::vector<size_t> cotangents;           // which results' it takes
+    std::vector<bool> constant;               // per result: no wanted input moves it
+  };
+  // `wanted`, per input: a cotangent of it is.
+  std::shared_ptr<const Reverse> reverse(const std::vector<bool>& wanted);
+  // From the inputs and the tangents of those that move, to the results and the tangents of those that are inexact.
+  std::shared_ptr<DerivedGraphs> forward_mode(const std::vector<bool>& moving);
+  // The batch stands at axis 0, of all results.
+  std::shared_ptr<DerivedGraphs> batched(int64_t size, const std::vector<bool>& batched);
+
+ private:
+  // The latest made first, by what they were made for.
+  template <class Key, class Made>
+  struct Cache {
+    using List = std::vector<std::pair<Key, std::shared_ptr<Made>>>;
+    template <class Make>
+    std::shared_ptr<Made> get(const Key& key, Make make);
+    std::atomic<std::shared_ptr<const List>> list;
+  };
+  using Traced = std::function<Tensors(Args, const DrawStates&)>;
+  std::shared_ptr<graph::Graph> trace(const char* transform, Args examples, const Traced& function) const;
+  Tensors input_examples() const;
+  Reverse derive_reverse(const std::vector<bool>& wanted);
+
+  graph::Executable executable_;
+  Tensors results_;
+  Cache<std::vector<bool>, const Reverse> reverse_;
+  Cache<std::vector<bool>, DerivedGraphs> forward_mode_;
+  Cache<std::pair<int64_t, std::vector<bool>>, DerivedGraphs> batched_;
+};
+
+// Calls it at the levels that are active, and on the tape.
+Tensors call_derived(const std::shared_ptr<DerivedGraphs>& graphs, Args args,
+                     const std::shared_ptr<const DrawStates>& states);
+
+}  // namespace backplane::core

@@ -1,0 +1,90 @@
+"""What a graph will do, for people: who runs which node, and pictures."""
+
+from __future__ import annotations
+
+from . import _core, tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["cost_analysis", "draw_graph", "explain_plan"]
+
+
+def _traced(fun, args, kwargs):
+    """The graph, and its inputs: the tensors among the arguments, in order."""
+    leaves = tree.leaves((args, list(kwargs.values())))
+    tensors = [leaf if isinstance(leaf, _core.Tensor) else _core.asarray(leaf) for leaf in leaves if hasattr(leaf, "__dlpack__")]
+    return _core.make_graph(fun)(*args, **kwargs), tensors
+
+
+def explain_plan(fun: Callable[..., Any]) -> Callable[..., str]:
+    """A function of fun's arguments that says how compile would run it: who runs which node and why, and what memory is reused.
+
+    Errors: as make_graph.
+
+    Example:
+        >>> print(bp.explain_plan(lambda x: bp.tanh(x) * 2)(bp.ones((4,))))  # doctest: +SKIP
+    """
+
+    def explain(*args, **kwargs):
+        graph, tensors = _traced(fun, args, kwargs)
+        return graph.explain(*tensors)
+
+    return explain
+
+
+def cost_analysis(fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    """A function of fun's arguments that says what a run of its graph costs: {"flops", "bytes", "ops", "unknown"}.
+
+    flops: one operation per element that a primitive computes, two per term of a product; of any other op those of its decomposition.
+    bytes: what the nodes read and write, each by itself. ops: {op: {"nodes", "flops", "bytes"}}. unknown: the ops whose operations
+    nothing says (of the host's libraries, with functions, with shapes that depend on values), which count none.
+    Errors: as make_graph.
+
+    Example:
+        >>> bp.cost_analysis(bp.matmul)(bp.ones((8, 16)), bp.ones((16, 4)))["flops"]
+        1024
+    """
+
+    def analyse(*args, **kwargs):
+        graph, tensors = _traced(fun, args, kwargs)
+        ops, unknown = {}, set()
+        for op, flops, size in graph.costs(*tensors):
+            row = ops.setdefault(op, {"nodes": 0, "flops": 0, "bytes": 0})
+            row["nodes"] += 1
+            row["flops"] += flops or 0
+            row["bytes"] += size
+            if flops is None:
+                unknown.add(op)
+        return {"flops": sum(row["flops"] for row in ops.values()), "bytes": sum(row["bytes"] for row in ops.values()),
+                "ops": ops, "unknown": sorted(unknown)}
+
+    return analyse
+
+
+def draw_graph(fun: Callable[..., Any], color: str = "backend") -> Callable[..., str]:
+    """A function of fun's arguments that draws how compile would run it: an SVG, or the text for Graphviz where its `dot` is missing.
+
+    color: "backend", who runs each node; "bytes", how much each reads and writes, or "flops", how much each computes, from white to red.
+    Errors: as make_graph; ArgumentValueError for another color.
+    """
+
+    def draw(*args, **kwargs):
+        graph, tensors = _traced(fun, args, kwargs)
+        text = graph.dot(*tensors, color=color)
+        return _svg(text) or text
+
+    return draw
+
+
+def _svg(text):
+    import shutil
+    import subprocess
+
+    program = shutil.which("dot")
+    if program is None:
+        return None
+    done = subprocess.run([program, "-Tsvg"], input=text, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None

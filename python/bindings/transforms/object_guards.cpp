@@ -1,0 +1,273 @@
+#include "bindings/transforms/object_guards.hpp"
+
+#include <algorithm>
+
+#include "backplane/device.hpp"
+#include "bindings/ops/convert.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/static_values.hpp"
+#include "bindings/transforms/transform_values.hpp"
+
+namespace backplane::python {
+namespace {
+
+constexpr Py_ssize_t kMostElements = 1024;  // of a container; of a longer one only which it is and its size count
+constexpr size_t kMostWatches = 4096;
+
+std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*) = PyObject_Repr) {
+  PyRef text = PyRef::steal(object ? spell(object) : nullptr);
+  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  return chars ? chars : "?";
+}
+
+bool is_value(PyObject* object) noexcept {
+  return object == Py_None || PyBool_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
+         PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object);
+}
+
+// The dict of an instance of a class that Python code made; nullptr for everything else.
+PyRef attributes_of(PyObject* object) {
+  if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyType_Check(object) || is_tensor(object)) return {};
+  PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
+  PyErr_Clear();
+  return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
+}
+
+}  // namespace
+
+// ---- names -----------------------------------------------------------------------------------------------------
+
+NamesOfRun::NamesOfRun() : all_(PyThreadState_Get()->c_profilefunc != nullptr) {
+  if (all_) return;
+  PyRef self = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
+  if (self) PyEval_SetProfile(on_event, self.get());
+  all_ = !self;
+  PyErr_Clear();
+}
+
+NamesOfRun::~NamesOfRun() { stop(); }
+
+void NamesOfRun::stop() {
+  if (PyThreadState_Get()->c_profilefunc == on_event) PyEval_SetProfile(nullptr, nullptr);
+}
+
+int NamesOfRun::on_event(PyObject* self, PyFrameObject* frame, int what, PyObject*) {
+  if (what != PyTrace_CALL) return 0;
+  PyRef code = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  static_cast<NamesOfRun*>(PyCapsule_GetPointer(self, nullptr))->add(code.get());
+  return 0;
+}
+
+void NamesOfRun::add(PyObject* code) {
+  if (!codes_.insert(code).second) return;
+  kept_.push_back(PyRef::borrow(code));
+  for (const char* list : {"co_names", "co_consts"}) {
+    PyRef words = PyRef::steal(PyObject_GetAttrString(code, list));
+    for (Py_ssize_t i = 0; words && i < PyTuple_GET_SIZE(words.get()); ++i) {
+      PyObject* word = PyTuple_GET_ITEM(words.get(), i);
+      const char* text = PyUnicode_Check(word) ? PyUnicode_AsUTF8(word) : nullptr;
+      if (text) names_.insert(text);
+    }
+  }
+  PyErr_Clear();
+  for (const char* word : {"getattr", "attrgetter", "__dict__", "vars"}) all_ = all_ || names_.count(word) > 0;
+}
+
+bool NamesOfRun::has(PyObject* name) const {
+  const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  PyErr_Clear();
+  return text && (all_ || names_.count(text) > 0);
+}
+
+// ---- tensors ---------------------------------------------------------------------------------------------------
+
+bool ObjectGuards::Form::is_of(const bp_tensor& found) const {
+  if (tensor) return &found == tensor;
+  return found.dtype == dtype && found.backend == device.backend && found.ordinal == device.ordinal &&
+         std::equal(shape.begin(), shape.end(), found.dl.shape, found.dl.shape + found.dl.ndim);
+}
+
+std::string ObjectGuards::Form::text() const {
+  return std::string(dtype_name(dtype)) + " of shape " + shape_text(shape) + " on " + device_name(device);
+}
+
+// ---- what is looked at -----------------------------------------------------------------------------------------
+
+class ObjectGuards::Walk {
+ public:
+  Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used)
+      : watches_(watches), names_(names), used_(used) {}
+
+  void object(PyObject* object, const std::string& path, PyObject* before) {
+    PyRef dict = attributes_of(object);
+    if (!dict || !is_new(object)) return;
+    Watch own{Watch::kDict, dict, -1, path + ".", {}}, of_class{Watch::kType, {}, -1, path + ".", {}};
+    of_class.holder = PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(dict.get(), &at, &name, &value);) {
+      if (!names_.has(name) || (before && PyDict_GetItem(before, name) != value)) continue;
+      own.items.push_back(item(name, value));
+    }
+    class_attributes(Py_TYPE(object), dict.get(), own, of_class);
+    keep(std::move(own));
+    keep(std::move(of_class));
+  }
+
+  // Watches of what the newest ones lead to.
+  void go_on() {
+    for (; next_ < watches_.size() && watches_.size() < kMostWatches; ++next_) {
+      std::vector<std::pair<PyRef, std::string>> inner;
+      for (const Item& i : watches_[next_].items)
+        if (i.value) inner.emplace_back(i.value, place(watches_[next_], i));
+      for (const auto& [value, path] : inner) descend(value.get(), path);
+    }
+  }
+
+  static std::string place(const Watch& watch, const Item& i) {
+    const bool attribute = watch.path.back() == '.';
+    return watch.path + (attribute ? text_of(i.key.get(), PyObject_Str) : "[" + text_of(i.key.get()) + "]");
+  }
+
+ private:
+  bool is_new(PyObject* object) { return seen_.insert(object).second; }
+
+  void keep(Watch watch) {
+    if (!watch.items.empty() || watch.size >= 0) watches_.push_back(std::move(watch));
+  }
+
+  Item item(PyObject* key, PyObject* value) const {
+    if (!is_tensor(value)) return {PyRef::borrow(key), PyRef::borrow(value), {}};
+    const Tensor t = tensor_of(value);
+    const bool used = std::any_of(used_.begin(), used_.end(), [&](const Tensor& u) { return u.get() == t.get(); });
+    return {PyRef::borrow(key),
+            {},
+            Form{used ? t.get() : nullptr, t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}}};
+  }
+
+  // What stands in the class, and is read where the object has none of its own.
+  void class_attributes(PyTypeObject* type, PyObject* dict, Watch& own, Watch& of_class) {
+    PyRef mro = PyRef::borrow(type->tp_mro);
+    for (Py_ssize_t k = 0; mro && k < PyTuple_GET_SIZE(mro.get()); ++k) {
+      auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), k));
+      if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+      PyRef all = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(base), "__dict__"));
+      PyRef names = PyRef::steal(all ? PySequence_List(all.get()) : nullptr);
+      for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(names.get()); ++i) {
+        PyObject* name = PyList_GET_ITEM(names.get(), i);
+        PyObject* value = names_.has(name) ? _PyType_Lookup(type, name) : nullptr;
+        if (!value || PyDict_GetItem(dict, name)) continue;
+        own.items.push_back({PyRef::borrow(name), {}, {}});
+        of_class.items.push_back(item(name, value));
+      }
+      PyErr_Clear();
+    }
+  }
+
+  void descend(PyObject* value, const std::string& path) {
+    if (PyDict_Check(value) && is_new(value)) {
+      Watch watch{Watch::kDict, PyRef::borrow(value), PyDict_GET_SIZE(value), path, {}};
+      PyObject *key = nullptr, *inner = nullptr;
+      for (Py_ssize_t at = 0; watch.size <= kMostElements && PyDict_Next(value, &at, &key, &inner);)
+        watch.items.push_back(item(key, inner));
+      keep(std::move(watch));
+    } else if ((PyList_Check(value) || PyTuple_Check(value)) && is_new(value)) {
+      Watch watch{Watch::kList, PyRef::borrow(value), PySequence_Fast_GET_SIZE(value), path, {}};
+      for (Py_ssize_t i = 0; watch.size <= kMostElements && i < watch.size; ++i) {
+        PyRef key = PyRef::steal(PyLong_FromSsize_t(i));
+        if (key) watch.items.push_back(item(key.get(), PySequence_Fast_GET_ITEM(value, i)));
+      }
+      keep(std::move(watch));
+    } else {
+      object(value, path, nullptr);
+    }
+  }
+
+  std::vector<Watch>& watches_;
+  const NamesOfRun& names_;
+  std::span<const Tensor> used_;
+  std::unordered_set<PyObject*> seen_;
+  size_t next_ = 0;
+};
+
+void ObjectGuards::add(PyObject* object, std::string name) {
+  PyRef dict = attributes_of(object);
+  if (!dict) return;
+  PyRef before = PyRef::steal(PyDict_Copy(dict.get()));
+  PyErr_Clear();
+  roots_.push_back({PyRef::borrow(object), std::move(before), std::move(name)});
+}
+
+bool ObjectGuards::close(const NamesOfRun& names, std::span<const Tensor> used) {
+  Walk walk(watches_, names, used);
+  for (const Root& root : roots_) walk.object(root.object.get(), root.name, root.before.get());
+  walk.go_on();
+  roots_.clear();
+  return !PyErr_Occurred();
+}
+
+// ---- a call ----------------------------------------------------------------------------------------------------
+
+int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) const {
+  PyObject* found = nullptr;  // borrowed
+  switch (watch.kind) {
+    case Watch::kDict:
+      found = PyDict_GetItemWithError(watch.holder.get(), item.key.get());
+      if (!found && PyErr_Occurred()) return -1;
+      break;
+    case Watch::kList: {
+      const Py_ssize_t i = PyLong_AsSsize_t(item.key.get());
+      if (i < PySequence_Fast_GET_SIZE(watch.holder.get())) found = PySequence_Fast_GET_ITEM(watch.holder.get(), i);
+      break;
+    }
+    case Watch::kType:
+      found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(watch.holder.get()), item.key.get());
+  }
+  const PyRef held = PyRef::borrow(found);  // a comparison may run code that lets go of it
+  const bp_tensor* tensor = found && is_tensor(found) ? handle_of(found) : nullptr;
+  int same = 0;
+  if (item.tensor || tensor)
+    same = item.tensor && tensor && item.tensor->is_of(*tensor);
+  else if (found == item.value.get())
+    same = 1;
+  else if (found && item.value && is_value(found) && is_value(item.value.get()))
+    same = same_static(item.value.get(), found);
+  if (same != 0 || !why) return same;
+  *why = "static argument " + Walk::place(watch, item) + ": found " +
+         (tensor  ? "another tensor"
+          : found ? text_of(found)
+                  : "none") +
+         ", had " +
+         (item.tensor  ? "a tensor, " + item.tensor->text()
+          : item.value ? text_of(item.value.get())
+                       : "none");
+  return 0;
+}
+
+int ObjectGuards::fit(std::string* why) const {
+  for (const Watch& watch : watches_) {
+    const Py_ssize_t size = watch.kind == Watch::kDict   ? PyDict_GET_SIZE(watch.holder.get())
+                            : watch.kind == Watch::kList ? PySequence_Fast_GET_SIZE(watch.holder.get())
+                                                         : -1;
+    if (watch.size >= 0 && size != watch.size) {
+      if (why) *why = watch.path + ": found " + std::to_string(size) + " elements, had " + std::to_string(watch.size);
+      return 0;
+    }
+    for (const Item& item : watch.items)
+      if (const int same = fit(watch, item, why); same != 1) return same;
+  }
+  return 1;
+}
+
+int ObjectGuards::traverse(visitproc visit, void* arg) const {
+  for (const Watch& watch : watches_) {
+    Py_VISIT(watch.holder.get());
+    for (const Item& item : watch.items) {
+      Py_VISIT(item.key.get());
+      Py_VISIT(item.value.get());
+    }
+  }
+  return 0;
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,45 @@
+#include "bindings/transforms/static_values.hpp"
+
+#include <cmath>
+
+#include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+
+namespace backplane::python {
+namespace {
+
+struct Number {
+  explicit Number(PyObject* object) noexcept : known(read_number(object, &value, pair) > 0) { PyErr_Clear(); }
+  bp_value value{};
+  double pair[2] = {};
+  bool known;  // false: no number, or an int that 64 bits do not hold
+};
+
+bool same_float(double a, double b) noexcept {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+bool is_inexact_number(const Number& number) noexcept {
+  return number.known && (number.value.tag == BP_TAG_FLOAT || number.value.tag == BP_TAG_COMPLEX);
+}
+
+bool same_number(const Number& a, const Number& b) noexcept {
+  if (a.value.tag != b.value.tag) return false;
+  if (a.value.tag == BP_TAG_FLOAT) return same_float(a.value.u.f, b.value.u.f);
+  return same_float(a.pair[0], b.pair[0]) && same_float(a.pair[1], b.pair[1]);
+}
+
+}  // namespace
+
+bool is_input(PyObject* leaf) noexcept { return is_tensor(leaf) || (is_foreign_array(leaf) && !Number(leaf).known); }
+
+int same_static(PyObject* own, PyObject* found) noexcept {
+  if (own == found) return 1;
+  if (Py_TYPE(own) != Py_TYPE(found)) return 0;
+  const Number number(own);
+  if (is_inexact_number(number)) return same_number(number, Number(found));
+  return PyObject_RichCompareBool(own, found, Py_EQ);
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,272 @@
+// The extensions of the simulated accelerator, with one slot that does what a backend's author may well get wrong.
+#include "broken_extensions.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "backplane/abi/extensions.h"
+
+std::string fault() {
+  const char* named = std::getenv("BROKEN_FAULT");
+  return named ? named : "";
+}
+
+bool needs_handles() { return fault() == "pool_early"; }
+
+namespace {
+
+const bp_backend_def* right = nullptr;
+
+template <class Struct>
+const Struct& right_of(const char* name) {
+  return *static_cast<const Struct*>(right->extension(right->context, name, 1));
+}
+#define RIGHT(name) right_of<bp_extension_##name>(#name)
+
+// ---- streams
+
+bp_status positive_priorities(void*, int32_t, int32_t* least, int32_t* greatest) {
+  *least = 1, *greatest = 3;
+  return BP_OK;
+}
+// A stream beside the one whose handle it was to take.
+bp_status new_stream_for_handle(void* context, int32_t ordinal, void*, bp_stream** stream) {
+  return right->stream_create(context, ordinal, stream);
+}
+
+// ---- time
+
+bp_status microseconds(void* context, int32_t ordinal, bp_time_stamp* stamp, uint64_t* nanoseconds) {
+  const bp_status status = RIGHT(time).read(context, ordinal, stamp, nanoseconds);
+  *nanoseconds *= 1000;
+  return status;
+}
+
+uint64_t now() {
+  const auto at = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(at).count());
+}
+// The clock of the host, when the stamp is recorded.
+bp_status stamp_of_the_host(void*, int32_t, bp_stream*, uint64_t, bp_time_stamp** stamp) {
+  *stamp = reinterpret_cast<bp_time_stamp*>(new uint64_t(now()));
+  return BP_OK;
+}
+bp_status read_stamp_of_the_host(void*, int32_t, bp_time_stamp* stamp, uint64_t* nanoseconds) {
+  *nanoseconds = *reinterpret_cast<uint64_t*>(stamp);
+  return BP_OK;
+}
+void drop_stamp_of_the_host(void*, int32_t, bp_time_stamp* stamp) { delete reinterpret_cast<uint64_t*>(stamp); }
+
+// ---- callbacks
+
+void nothing(void*) {}
+
+bp_status notify_nothing(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+  return RIGHT(callbacks).notify(context, ordinal, stream, ticket, nothing, nullptr);
+}
+bp_status callback_inline(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, bp_completion_fn function,
+                          void* argument) {
+  function(argument);
+  return notify_nothing(context, ordinal, stream, ticket);
+}
+bp_status callback_early(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, bp_completion_fn function,
+                         void* argument) {
+  std::thread([=] { function(argument); }).detach();
+  return notify_nothing(context, ordinal, stream, ticket);
+}
+bp_status callback_twice(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, bp_completion_fn function,
+                         void* argument) {
+  RIGHT(callbacks).notify(context, ordinal, stream, ticket, function, argument);
+  return RIGHT(callbacks).notify(context, ordinal, stream, ticket, function, argument);
+}
+
+struct Later {
+  bp_completion_fn function;
+  void* argument;
+};
+// A thread of its own calls, and the ticket does not wait for it.
+bp_status callback_late(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, bp_completion_fn function,
+                        void* argument) {
+  const auto start = [](void* given) {
+    std::thread([later = static_cast<Later*>(given)] {
+      later->function(later->argument);
+      delete later;
+    }).detach();
+  };
+  return RIGHT(callbacks).notify(context, ordinal, stream, ticket, start, new Later{function, argument});
+}
+
+// ---- pinned
+
+bp_status pinned_to_start(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t,
+                          const void* src, uint64_t size) {
+  return RIGHT(pinned).copy_from_host(context, ordinal, stream, ticket, dst, 0, src, size);
+}
+// What is there when it is called, whatever the stream has yet to do.
+bp_status pinned_at_once(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, void* src,
+                         uint64_t src_offset, uint64_t size) {
+  bp_stream* other = nullptr;
+  right->stream_create(context, ordinal, &other);
+  const bp_status status = right->copy_to_host(context, ordinal, other, dst, src, src_offset, size);
+  right->stream_destroy(context, ordinal, other);
+  return status == BP_OK ? notify_nothing(context, ordinal, stream, ticket) : status;
+}
+
+// ---- peer
+
+bp_status agrees_with_all(void*, int32_t, const char*, int32_t, int32_t* yes) {
+  *yes = 1;
+  return BP_OK;
+}
+bp_status no_peer_wait(void*, int32_t, bp_stream*, const char*, int32_t, bp_stream*, uint64_t) { return BP_OK; }
+
+// ---- memory
+
+bp_status any_alignment(void* context, int32_t ordinal, const char* kind, uint64_t size, uint64_t, void** data) {
+  return RIGHT(memory).allocate(context, ordinal, kind, size, 1, data);
+}
+bp_status keeps_kind(void*, int32_t, const char*, void*, uint64_t) { return BP_OK; }
+bp_status gives_at_once(void* context, int32_t ordinal, void* data, uint64_t size, bp_stream* const*, const uint64_t*,
+                        int32_t) {
+  return right->deallocate(context, ordinal, data, size);
+}
+
+// ---- features
+
+bp_status endless_features(void*, int32_t, uint32_t, const char** name) {
+  *name = "fast";
+  return BP_OK;
+}
+bp_status tensor_as_property(void* context, int32_t ordinal, uint32_t index, const char** name, bp_value* value) {
+  const bp_status status = RIGHT(features).property(context, ordinal, index, name, value);
+  value->tag = BP_TAG_TENSOR;
+  return status;
+}
+
+// ---- capture
+
+bp_status begins_nothing(void*, int32_t, bp_stream*) { return BP_OK; }
+bp_status replays_once(void* context, int32_t ordinal, bp_recording* recording, bp_stream* stream, uint64_t ticket) {
+  static bp_recording* last = nullptr;
+  if (std::exchange(last, recording) == recording) return notify_nothing(context, ordinal, stream, ticket);
+  return RIGHT(capture).replay(context, ordinal, recording, stream, ticket);
+}
+// What is given up runs.
+bp_status ends_and_runs(void* context, int32_t ordinal, bp_stream* stream, bp_recording** recording) {
+  if (recording) return RIGHT(capture).end(context, ordinal, stream, recording);
+  bp_recording* made = nullptr;
+  RIGHT(capture).end(context, ordinal, stream, &made);
+  RIGHT(capture).replay(context, ordinal, made, stream, 1);
+  RIGHT(capture).destroy(context, ordinal, made);
+  return BP_OK;
+}
+
+// ---- profiler and reset
+
+// The mark is work under a ticket that the host has not given.
+void marks_with_a_ticket(void* context, int32_t ordinal, bp_stream* stream) {
+  notify_nothing(context, ordinal, stream, uint64_t{1} << 40);
+}
+bp_status resets_nothing(void*, int32_t) { return BP_OK; }
+
+// ---- compiler: claims each node of bp::negative, and copies what it was to negate
+
+bp_status claims_negative(void*, const bp_host*, bp_device, const bp_graph* graph, uint32_t* regions,
+                          uint32_t* n_regions, const char**) {
+  *n_regions = 0;
+  for (uint64_t i = 0; i < graph->nodes.count; ++i) {
+    const auto* node =
+        reinterpret_cast<const bp_graph_node*>(static_cast<const char*>(graph->nodes.data) + i * graph->nodes.stride);
+    if (std::strcmp(node->op, "bp::negative") == 0) regions[i] = (*n_regions)++;
+  }
+  return BP_OK;
+}
+bp_status compiles_nothing(void*, const bp_host*, bp_device, const bp_graph*, bp_executable_info*,
+                           bp_executable** executable) {
+  static char nothing_at_all;
+  *executable = reinterpret_cast<bp_executable*>(&nothing_at_all);
+  return BP_OK;
+}
+bp_status copies_the_input(const bp_frame* frame, bp_executable*, const bp_value* inputs, int32_t, bp_value* outs,
+                           int32_t) {
+  const bp_tensor &from = *inputs[0].u.t, &to = *outs[0].u.t;
+  return right->copy(right->context, frame->ordinal, frame->stream, frame->ticket, to.dl.data, to.dl.byte_offset,
+                     from.dl.data, from.dl.byte_offset, to.nbytes);
+}
+void destroys_nothing(void*, bp_executable*) {}
+
+// ----
+
+const bp_extension_time kTimeOfTheHost{BP_HEADER(bp_extension_time), stamp_of_the_host, read_stamp_of_the_host,
+                                       drop_stamp_of_the_host};
+const bp_extension_compiler kCompiler{.header = BP_HEADER(bp_extension_compiler),
+                                      .partition = claims_negative,
+                                      .compile = compiles_nothing,
+                                      .execute = copies_the_input,
+                                      .destroy = destroys_nothing,
+                                      .may_share = nullptr,
+                                      .cache_key = nullptr,
+                                      .serialize = nullptr,
+                                      .deserialize = nullptr};
+
+struct Fault {
+  const char* extension;
+  std::function<const void*()> faulty;
+};
+
+// The right extension but for one slot.
+template <class Struct, class Slot>
+Fault but(const char* extension, Slot Struct::*slot, Slot faulty) {
+  return {extension, [=]() -> const void* {
+            static Struct made = right_of<Struct>(extension);
+            made.*slot = faulty;
+            return &made;
+          }};
+}
+template <class Struct>
+Fault whole(const char* extension, const Struct& faulty) {
+  return {extension, [&faulty]() -> const void* { return &faulty; }};
+}
+
+const std::map<std::string, Fault> kFaults = {
+    {"priority_range", but(BP_EXTENSION_STREAMS, &bp_extension_streams::priorities, positive_priorities)},
+    {"foreign_order", but(BP_EXTENSION_STREAMS, &bp_extension_streams::import_handle, new_stream_for_handle)},
+    {"time_unit", but(BP_EXTENSION_TIME, &bp_extension_time::read, microseconds)},
+    {"time_early", whole(BP_EXTENSION_TIME, kTimeOfTheHost)},
+    {"callback_inline", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_inline)},
+    {"callback_early", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_early)},
+    {"callback_twice", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_twice)},
+    {"callback_late", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_late)},
+    {"pinned_offset", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_from_host, pinned_to_start)},
+    {"pinned_order", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_to_host, pinned_at_once)},
+    {"peer_agrees", but(BP_EXTENSION_PEER, &bp_extension_peer::agrees, agrees_with_all)},
+    {"peer_wait", but(BP_EXTENSION_PEER, &bp_extension_peer::stream_wait, no_peer_wait)},
+    {"kind_alignment", but(BP_EXTENSION_MEMORY, &bp_extension_memory::allocate, any_alignment)},
+    {"kind_leak", but(BP_EXTENSION_MEMORY, &bp_extension_memory::deallocate, keeps_kind)},
+    {"pool_early", but(BP_EXTENSION_MEMORY, &bp_extension_memory::give, gives_at_once)},
+    {"feature_endless", but(BP_EXTENSION_FEATURES, &bp_extension_features::feature, endless_features)},
+    {"property_tag", but(BP_EXTENSION_FEATURES, &bp_extension_features::property, tensor_as_property)},
+    {"capture_runs", but(BP_EXTENSION_CAPTURE, &bp_extension_capture::begin, begins_nothing)},
+    {"replay_once", but(BP_EXTENSION_CAPTURE, &bp_extension_capture::replay, replays_once)},
+    {"give_up_runs", but(BP_EXTENSION_CAPTURE, &bp_extension_capture::end, ends_and_runs)},
+    {"profiler_ticket", but(BP_EXTENSION_PROFILER, &bp_extension_profiler::end, marks_with_a_ticket)},
+    {"reset_keeps", but(BP_EXTENSION_RESET, &bp_extension_reset::reset, resets_nothing)},
+    {"compiler", whole(BP_EXTENSION_COMPILER, kCompiler)},
+};
+
+const void* faulty_extension(void* context, const char* name, uint32_t version) {
+  const Fault& found = kFaults.at(fault());
+  return std::strcmp(name, found.extension) == 0 ? found.faulty() : right->extension(context, name, version);
+}
+
+}  // namespace
+
+void break_extensions(const bp_backend_def& table, bp_backend_def& faulty) {
+  right = &table;
+  if (kFaults.count(fault()) != 0) faulty.extension = faulty_extension;
+}

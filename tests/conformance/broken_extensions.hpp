@@ -1,0 +1,13 @@
+// Faults of the simulated accelerator's extensions; see broken_extensions.cpp.
+#pragma once
+
+#include <string>
+
+#include "backplane/abi/backend.h"
+
+// What BROKEN_FAULT names; "": none.
+std::string fault();
+// Does the fault need a device whose memory is handles, which keeps a pool of its own?
+bool needs_handles();
+// Puts the extensions with the fault, where it is one of theirs, in the place of the right ones. `right` lives on.
+void break_extensions(const bp_backend_def& right, bp_backend_def& faulty);
