@@ -242,13 +242,19 @@ def test_kinds_of_memory():
 
 
 def test_a_backends_own_pool_is_asked_for_every_block():
-    held = bp.memory_stats("simh")["allocated_bytes"]
+    def held():
+        """Bytes, when nothing waits any more: its pool drops given blocks, if their work has ended, as it takes the next."""
+        gc.collect()
+        bp.synchronize("simh")
+        bp.ones(1, device="simh")
+        bp.synchronize("simh")
+        return bp.memory_stats("simh")["allocated_bytes"]
+
+    before = held()
     x = bp.ones(100_000, device="simh")
-    assert bp.memory_stats("simh")["allocated_bytes"] >= held + x.nbytes
+    assert bp.memory_stats("simh")["allocated_bytes"] >= before - 64 + x.nbytes
     del x
-    bp.synchronize("simh")
-    bp.ones(1, device="simh")
-    assert bp.memory_stats("simh")["allocated_bytes"] < held + 400_000
+    assert held() <= before + 64
 
 
 def test_a_plugin_stays_while_streams_events_and_pinned_memory_live():
