@@ -28,6 +28,24 @@ bp_status run_resolved(const bp_frame* given, const bp_value* args, int32_t n_ar
   return row.def.fn(&frame, copies, n_args, outs, n_outs);
 }
 
+// May the row write straight into it? It has the operands' shape and no gaps, so an operand in the same memory is
+// either the same elements or overlaps it.
+bool takes_result(const TensorImpl& target, const OpEntry& op, const FastRow& row, const bp_value* args,
+                  const TensorImpl& first) {
+  constexpr uint32_t kForm = BP_TENSOR_CONTIGUOUS | BP_TENSOR_NUMBER;
+  if (!target.storage || target.storage->read_only || (target.flags & kForm) != BP_TENSOR_CONTIGUOUS) return false;
+  if (!same_device(target, first) || !same_shape(target, first)) return false;
+  if (result_dtype(*op.record, args, op.n_args, 0, first.dtype) != target.dtype) return false;
+  for (int32_t i = 0; i < op.n_args; ++i) {
+    if (args[i].tag != BP_TAG_TENSOR) continue;
+    const TensorImpl& operand = *impl(args[i].u.t);
+    if (operand.storage != target.storage) continue;
+    const bool same = operand.dl.byte_offset == target.dl.byte_offset && operand.dtype == target.dtype;
+    if (!same || !row.inplace) return false;
+  }
+  return true;
+}
+
 [[gnu::constructor]] void register_resolved() { handlers.resolved = run_resolved; }
 
 }  // namespace
@@ -46,6 +64,20 @@ bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int
   }
   slot.flags = BP_VALUE_GIVEN;
   return slot;
+}
+
+bool call_fast_into(const OpEntry& op, const Plan& plan, const bp_value* args, const bp_value& out, uint64_t mask,
+                    const Operands& operands) {
+  if (out.flags != BP_VALUE_GIVEN || out.tag != BP_TAG_TENSOR || must_decompose(op)) return false;
+  const TensorImpl& target = *impl(out.u.t);
+  if (intercepting(plan, target.keys, mask)) return false;
+  const FastRow* row = fast_row_for(plan, op.n_args, operands);
+  if (!row || !takes_result(target, op, *row, args, *operands.first)) return false;
+  bp_value result = out, none{};
+  if (const bp_status status = try_fast_row(op, *row, args, op.n_args, &result, mask, operands)) [[unlikely]]
+    fail_fast_call(op, *row, *target.storage->device, status, &none);  // the output stays the caller's
+  target.storage->version.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // Numbers take the tensors' dtype; in a floating one, to which such calls are bound, an int is a float.

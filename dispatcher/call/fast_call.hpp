@@ -1,6 +1,7 @@
 // The fast path of the commonest calls: tensors of one synchronous device, of one dtype where they promote, that the
-// best row takes as they are, and one result; or a view. It decides nothing on its own: it declines whenever the slow
-// path (device_call.cpp) would do more than make the output and call that row, and the two give the same result.
+// best row takes as they are, and one result, which for elementwise ops may be given; or a view. It decides nothing on
+// its own: it declines whenever the slow path (device_call.cpp) would do more than make the output and call that row,
+// and the two give the same result.
 //
 // What does not depend on the call is in the op's plan. Here is what every call runs, inline in its edges
 // (dispatch.cpp) and without a Call in memory; the rest is in fast_call.cpp and view_call.cpp.
@@ -19,6 +20,9 @@ bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int
                      const TensorImpl& first);
 bp_status run_with_numbers(const OpEntry& op, const FastRow& row, const bp_frame& frame, const bp_value* args,
                            int32_t n_args, bp_value* out);
+// The try of an elementwise call into an output that the caller gave, one of the operands perhaps.
+bool call_fast_into(const OpEntry& op, const Plan& plan, const bp_value* args, const bp_value& out, uint64_t mask,
+                    const Operands& operands);
 [[noreturn]] void fail_fast_call(const OpEntry& op, const FastRow& row, Device& device, bp_status status,
                                  bp_value* out);
 inline constexpr int32_t kMaxFastNumbers = 4;  // arguments of a call with numbers in tensor positions
@@ -45,9 +49,9 @@ inline bool must_decompose(const OpEntry& op) noexcept {
 }
 
 // Into `out`, which is empty where the kernel makes its result.
-[[gnu::always_inline]] inline void run_fast_row(const OpEntry& op, const FastRow& row, const bp_value* args,
-                                                int32_t n_args, bp_value* out, uint64_t mask,
-                                                const Operands& operands) {
+[[gnu::always_inline]] inline bp_status try_fast_row(const OpEntry& op, const FastRow& row, const bp_value* args,
+                                                     int32_t n_args, bp_value* out, uint64_t mask,
+                                                     const Operands& operands) {
   bp_frame frame = row.frame;
   frame.ordinal = operands.first->ordinal;
   frame.keys = mask;
@@ -55,9 +59,18 @@ inline bool must_decompose(const OpEntry& op) noexcept {
   const bp_status status =
       operands.numbers() ? run_with_numbers(op, row, frame, args, n_args, out) : row.fn(&frame, args, n_args, out, 1);
   if (status != BP_OK) [[unlikely]]
-    fail_fast_call(op, row, *operands.first->storage->device, status, out);
+    return status;
   out->flags = 0;
   counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return BP_OK;
+}
+
+// Owns what `out` holds, if it fails.
+[[gnu::always_inline]] inline void run_fast_row(const OpEntry& op, const FastRow& row, const bp_value* args,
+                                                int32_t n_args, bp_value* out, uint64_t mask,
+                                                const Operands& operands) {
+  if (const bp_status status = try_fast_row(op, row, args, n_args, out, mask, operands)) [[unlikely]]
+    fail_fast_call(op, row, *operands.first->storage->device, status, out);
 }
 
 // The try, for calls that no key intercepts, of an op with the fast path kPath. Under a CallGuard of the caller.
@@ -92,8 +105,11 @@ template <FastPath kPath>
   const Plan& plan = op.plan();
   uint64_t keys = operands.keys | thread_state.included_keys;
   if (keys) keys = intercepting(plan, keys, mask);
-  if (!keys) [[likely]]
+  if (!keys) [[likely]] {
+    if (kPath == FastPath::kLikeOperands && outs->flags != 0) [[unlikely]]
+      return call_fast_into(op, plan, args, *outs, mask, {operands.first, operands.keys, operands.traits});
     return call_fast<kPath>(op, plan, args, outs, mask, operands);
+  }
   const KeySlot& slot = plan.slot_of(keys);
   // Of a copy: `operands` itself, handed on by address, would not stay in registers.
   return !(keys & (keys - 1)) && slot.fast &&
