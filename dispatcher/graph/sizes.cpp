@@ -77,7 +77,7 @@ bool holds(Constraint::Relation relation, int64_t left, int64_t right) {
     case Constraint::Relation::kLessEqual:
       return left <= right;
     case Constraint::Relation::kDivisible:
-      return right != 0 && left % right == 0;
+      return right == -1 || (right != 0 && left % right == 0);  // the least number has no quotient by -1
   }
   return false;
 }

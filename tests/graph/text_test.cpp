@@ -53,6 +53,19 @@ constexpr const char* kWhole = R"(graph "f" {
 }
 )";
 
+// A constraint of a damaged text, whose quotient no 64 bits hold.
+TEST_F(GraphText, AConstraintMayNameAnyDivisor) {
+  const std::unique_ptr<Graph> graph = parse(R"(graph "f" {
+  symbol n of %0 axis 0 example 2
+  input %0 "x": float64[n] "null"
+  constraint -4611686018427387904*n divisible by -1 "the least of all"
+  output %0
+}
+)");
+  const int64_t two[] = {2};
+  EXPECT_NO_THROW(graph->check(two));
+}
+
 // Sizes that are no polynomials, and numbers that are sizes.
 TEST_F(GraphText, QuotientsAndNumbersOfSizesRoundTrip) {
   const std::string text = R"(graph "f" {
