@@ -35,7 +35,7 @@ std::string shortened(std::string text) {
 
 class Drawing {
  public:
-  Drawing(const PlanData& plan, PictureColors colors)
+  Drawing(const PlanData& plan, GraphColors colors)
       : plan_(plan), graph_(*plan.graph), colors_(colors), costs_(costs(graph_, plan.symbols)) {
     const size_t n = graph_.nodes().size();
     devices_.assign(n, nullptr);
@@ -101,7 +101,7 @@ class Drawing {
   }
 
   std::string fill(NodeId id) const {
-    if (colors_ == PictureColors::kBackend)
+    if (colors_ == GraphColors::kBackend)
       return devices_[id] ? kFills[devices_[id]->backend->index % std::size(kFills)] : "white";
     // From white to red, by the logarithm: from a thousandth of the most on.
     const uint64_t cost = amount(id);
@@ -115,12 +115,12 @@ class Drawing {
 
   // Of what the colours show.
   uint64_t amount(NodeId id) const {
-    return colors_ == PictureColors::kFlops ? costs_[id].flops.value_or(0) : costs_[id].bytes;
+    return colors_ == GraphColors::kFlops ? costs_[id].flops.value_or(0) : costs_[id].bytes;
   }
 
   const PlanData& plan_;
   const Graph& graph_;
-  const PictureColors colors_;
+  const GraphColors colors_;
   const std::vector<NodeCost> costs_;
   std::vector<const Device*> devices_;  // per node; nullptr: a call or a view
   std::vector<const Region*> regions_;
@@ -130,6 +130,6 @@ class Drawing {
 
 }  // namespace
 
-std::string picture(const PlanData& plan, PictureColors colors) { return Drawing(plan, colors).text(); }
+std::string picture(const PlanData& plan, GraphColors colors) { return Drawing(plan, colors).text(); }
 
 }  // namespace backplane::core::graph

@@ -3,14 +3,13 @@
 
 #include <string>
 
+#include "backplane/graph_picture.hpp"
 #include "graph/plan.hpp"
 
 namespace backplane::core::graph {
 
-enum class PictureColors { kBackend, kBytes, kFlops };
-
 // Of a plan's graph, whose regions are boxes around their nodes. Labels hold ops, their attributes and types, and what
 // a node costs (graph/cost.hpp).
-std::string picture(const PlanData& plan, PictureColors colors);
+std::string picture(const PlanData& plan, GraphColors colors);
 
 }  // namespace backplane::core::graph

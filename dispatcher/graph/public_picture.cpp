@@ -26,12 +26,6 @@ std::pair<std::shared_ptr<const core::graph::Graph>, std::vector<int64_t>> as_it
   return {core::graph::optimize(*core::graph::specialize(*graph.get(), symbols)), {}};
 }
 
-core::graph::PictureColors colors_of(GraphColors colors) {
-  using core::graph::PictureColors;
-  if (colors == GraphColors::kBackend) return PictureColors::kBackend;
-  return colors == GraphColors::kBytes ? PictureColors::kBytes : PictureColors::kFlops;
-}
-
 }  // namespace
 
 std::string graph_dot(const Graph& graph, std::span<const Tensor> inputs, GraphColors colors) {
@@ -39,7 +33,7 @@ std::string graph_dot(const Graph& graph, std::span<const Tensor> inputs, GraphC
   auto [better, symbols] = as_it_runs(graph, inputs, "graph_dot");
   const auto functions = core::graph::functions_of(better);
   const core::graph::Plan plan(core::graph::build_plan(better, std::move(symbols), inputs, {}, true, functions));
-  return core::graph::picture(plan.data(), colors_of(colors));
+  return core::graph::picture(plan.data(), colors);
 }
 
 std::vector<NodeCost> graph_costs(const Graph& graph, std::span<const Tensor> inputs) {
