@@ -17,7 +17,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-CPP_CASES = ["direct", "noop", "add", "add_recording", "mul", "mul_recording", "view", "backward"]
+CPP_CASES = ["direct", "noop", "add", "add_recording", "mul", "mul_recording", "inplace", "view", "backward"]
 
 
 @dataclasses.dataclass

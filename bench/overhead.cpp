@@ -64,6 +64,17 @@ BENCH_CASE void add(benchmark::State& state, bool recording) {
   for (auto _ : state) benchmark::DoNotOptimize(backplane::call(op, {backplane::value(x), backplane::value(y)}));
 }
 
+// x += y.
+BENCH_CASE void inplace(benchmark::State& state) {
+  const backplane::OpHandle op = backplane::find_op("bp::add");
+  const Tensor x = filled(1, false);
+  const Tensor y = filled(2, false);
+  for (auto _ : state) {
+    const bp_value args[] = {backplane::value(x), backplane::value(y)};
+    if (backplane::call_inplace(op, args, 2) != BP_OK) state.SkipWithError(backplane::last_error());
+  }
+}
+
 // Recorded, it keeps both its operands.
 BENCH_CASE void mul(benchmark::State& state, bool recording) {
   const backplane::OpHandle op = backplane::find_op("bp::multiply");
@@ -120,6 +131,7 @@ int main(int argc, char** argv) {
   add_case("add_recording", [](benchmark::State& state) { add(state, true); });
   add_case("mul", [](benchmark::State& state) { mul(state, false); });
   add_case("mul_recording", [](benchmark::State& state) { mul(state, true); });
+  add_case("inplace", inplace);
   add_case("view", view);
   add_case("backward", backward);
   benchmark::AddCustomContext("bytes_per_node", std::to_string(backplane::bytes_per_node()));

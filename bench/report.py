@@ -51,6 +51,7 @@ def overhead_rows(cpp, node_bytes, python, import_ms, import_mb):
         Row("C++: the same of PyTorch", torch_share, "ns"),
         versus("C++: add, 1 element", cpp, "add", "torch", 0.14),
         versus("C++: add, 1 element, recording", cpp, "add_recording", "torch", None),
+        versus("C++: x += y, 1 element", cpp, "inplace", "torch", 0.14),
         versus("C++: reshape", cpp, "view", "torch", None),
         versus("C++: (a*b).sum().backward()", cpp, "backward", "torch", None),
         versus("Python: a + b, 1 element", python, "add", "numpy", 0.45),

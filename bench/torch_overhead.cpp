@@ -36,6 +36,12 @@ void add(benchmark::State& state, bool recording) {
   for (auto _ : state) benchmark::DoNotOptimize(x + y);
 }
 
+void inplace(benchmark::State& state) {
+  at::Tensor x = filled(1, false);
+  const at::Tensor y = filled(2, false);
+  for (auto _ : state) benchmark::DoNotOptimize(x.add_(y));
+}
+
 void view(benchmark::State& state) {
   const at::Tensor x = filled(1, false, 8);
   for (auto _ : state) benchmark::DoNotOptimize(x.reshape({2, 4}));
@@ -51,6 +57,7 @@ BENCHMARK(direct);
 BENCHMARK(noop);
 BENCHMARK_CAPTURE(add, plain, false)->Name("add");
 BENCHMARK_CAPTURE(add, recording, true)->Name("add_recording");
+BENCHMARK(inplace);
 BENCHMARK(view);
 BENCHMARK(backward);
 
