@@ -5,6 +5,7 @@
 // was carried into each step, and computes the rest of the step again.
 #include "backplane/transforms.hpp"
 #include "control/structured.hpp"
+#include "memory/interrupt.hpp"
 
 namespace backplane::core {
 namespace {
@@ -28,6 +29,7 @@ class Scan final : public Structured {
     Tensors carry(args.begin(), args.begin() + static_cast<ptrdiff_t>(sizes_.carried));
     std::vector<Tensors> slices;  // per step
     for (int64_t step = 0; step < length_; ++step) {
+      check_interrupt();
       const Tensors x = slice(args, reverse_ ? length_ - 1 - step : step);
       Tensors found = bodies_[0]->call(joined({carry, x, group(args, 2)}));
       check_carry(args.first(sizes_.carried), found);

@@ -1,6 +1,7 @@
 // while_loop: a body, as long as a condition holds of what it carries.
 #include "backplane/transforms.hpp"
 #include "control/structured.hpp"
+#include "memory/interrupt.hpp"
 
 namespace backplane::core {
 namespace {
@@ -14,6 +15,7 @@ class While final : public Structured {
   Tensors call(Args args) override {
     Tensors all(args.begin(), args.end());
     for (;;) {
+      check_interrupt();
       const Tensors condition = bodies_[0]->call(all);
       BP_CHECK(condition.size() == 1, TYPE, name(), ": its condition returns ", condition.size(),
                " tensors, expected one bool");

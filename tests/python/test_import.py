@@ -7,6 +7,8 @@ import struct
 import subprocess
 import sys
 
+import pytest
+
 PROBE = """
 import sys
 before = set(sys.modules)
@@ -58,3 +60,25 @@ def test_star_import_hides_no_private_name():
     names = {}
     exec("from backplane import *", names)
     assert not any(name.startswith("_") for name in names if name != "__builtins__")
+
+
+def test_a_subinterpreter_gets_an_import_error():
+    """It had waited for ever; the library's tensors and ops are the process's, so one interpreter has them."""
+    pytest.importorskip("_xxsubinterpreters", reason="this Python names the module otherwise")
+    program = """
+import _xxsubinterpreters as interpreters
+def run():
+    try:
+        interpreters.run_string(interpreters.create(), "import backplane")
+    except interpreters.RunFailedError as error:
+        print(error)
+run()
+import backplane
+run()
+print(backplane.ones(2).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 3, done
+    assert all("ImportError" in line and "main interpreter" in line for line in lines[:2])
+    assert lines[2] == "[1.0, 1.0]"

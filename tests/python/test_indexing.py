@@ -222,3 +222,53 @@ def test_adding_at_repeated_positions_sums_in_every_dtype():
         for write in put:
             found = write(bp.zeros(4, dtype=getattr(bp, np.dtype(dtype).name)), [bp.asarray(at)], bp.asarray(values), accumulate=True)
             assert np.array_equal(np.asarray(found), expected), dtype
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (slice(None), [0, 1], ..., [1, 2]),
+        (slice(None), 0, ..., [0, 1]),
+        (slice(None), [0, 1], ..., 0),
+        (slice(None), [[0, 1]], ..., [1]),
+        ([0, 1], [1, 2], ..., [0, 1]),
+        (slice(1, None), None, [0, 1], ..., [1, 2]),
+        (slice(None), slice(None), [0, 1], ..., True),
+    ],
+)
+def test_an_ellipsis_for_no_axis_parts_arrays(key):
+    """As a slice between them does: their axes come first."""
+    array = np.arange(60.0).reshape(3, 4, 5)
+    tensor = bp.asarray(array.copy())
+    np.testing.assert_array_equal(tensor[key].numpy(), array[key])
+    values = -np.arange(1.0, array[key].size + 1).reshape(array[key].shape)
+    array[key] = values
+    tensor[key] = bp.asarray(values)
+    np.testing.assert_array_equal(tensor.numpy(), array)
+    x = bp.asarray(array)
+    weights = bp.asarray(values)
+    expected = np.zeros_like(array)
+    np.add.at(expected, key, values)
+    np.testing.assert_array_equal(bp.grad(lambda x: (x[key] * weights).sum())(x).numpy(), expected)
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, at: x[at],
+        lambda x, at: bp.take(x, at, axis=0),
+        lambda x, at: bp.index_select(x, 0, at),
+        lambda x, at: bp.nn.functional.embedding(at, x),
+        lambda x, at: x.__setitem__(at, 1.0),
+        lambda x, at: bp.take_put(x, at, bp.zeros((1, 0)), axis=0),
+    ],
+)
+def test_positions_are_checked_where_nothing_is_read(read, decomposed):
+    bp._core.force_decomposition(decomposed)
+    try:
+        for wrong in (3, 99, -4):
+            with pytest.raises(bp.BackplaneError, match=str(wrong)):
+                read(bp.zeros((3, 0)), bp.asarray([wrong]))
+    finally:
+        bp._core.force_decomposition(False)

@@ -1,4 +1,4 @@
-"""Ctrl-C ends long calls between their parts: the nodes of a backward pass, and the pieces of a kernel."""
+"""Ctrl-C ends long calls between their parts: the nodes of a backward pass, the pieces of a kernel, the steps of a loop."""
 
 import os
 import signal
@@ -11,16 +11,25 @@ import pytest
 
 LONG = {
     "backward": """
-        x = bp.ones((256, 256)).requires_grad_()
+        x = bp.ones((512, 512)).requires_grad_()
         y = x
-        for _ in range(40_000):
-            y = bp.sin(y)
+        for _ in range(40_000):  # a node that keeps no tensor: of sines all operands would stay, 40 GB
+            y = y * 0.999
         y = y.sum()
         call = lambda: y.backward(retain_graph=True)
         """,
     "matmul": """
         a = bp.ones((12_000, 12_000))
         call = lambda: a @ a
+        """,
+    "while_loop": """
+        call = lambda: bp.while_loop(lambda s: s < 10**9, lambda s: s + 1, bp.asarray(0))
+        """,
+    "compiled while_loop": """
+        call = lambda: bp.compile(lambda x: bp.while_loop(lambda s: s < 10**9, lambda s: s + 1, x))(bp.asarray(0))
+        """,
+    "scan": """
+        call = lambda: bp.scan(lambda c, _: (c + 1, None), bp.asarray(0), None, length=10**9)
         """,
     "stack of matrices": """
         a = bp.ones((60, 1300, 1300), dtype=bp.float64)
@@ -82,3 +91,26 @@ def test_a_handler_that_does_not_raise_lets_the_call_go_on(threads):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "BACKPLANE_NUM_THREADS": str(threads)})
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_other_threads_run_beside_a_loop():
+    """However small its steps are: a thread that ticks every 10 ms does so while the loop runs."""
+    program = textwrap.dedent("""
+        import threading, time
+        import backplane as bp
+        ticks, stop = [], threading.Event()
+        def tick():
+            while not stop.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.01)
+        ticker = threading.Thread(target=tick)
+        ticker.start()
+        start = time.monotonic()
+        bp.while_loop(lambda s: s < 300_000, lambda s: s + 1, bp.asarray(0))
+        end = time.monotonic()
+        stop.set()
+        ticker.join()
+        assert sum(start < t < end for t in ticks) > 1, (start, end, ticks)
+        """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

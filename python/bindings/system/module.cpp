@@ -61,7 +61,7 @@ void translate(std::exception_ptr failure) {
 }  // namespace
 }  // namespace backplane::python
 
-PYBIND11_MODULE(_core, module) {
+PYBIND11_MODULE(_core_of_main, module) {
   using namespace backplane::python;
   PyObject* self = module.ptr();
   const bool added = add_exceptions(self) && add_dtype_and_device(self) && add_generator(self) &&
@@ -82,4 +82,14 @@ PYBIND11_MODULE(_core, module) {
   bind_streams(module);
   bind_custom_op(module);
   bind_op_facts(module);
+}
+
+// What Python calls. In an interpreter that is not the main one, pybind11 would wait for ever for a lock that this
+// thread holds.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_of_main();
+  PyErr_SetString(PyExc_ImportError,
+                  "backplane is imported in the main interpreter of a process alone, since its tensors and ops are the "
+                  "process's. Fix: import it there, or use processes instead of subinterpreters");
+  return nullptr;
 }

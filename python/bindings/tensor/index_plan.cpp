@@ -147,19 +147,40 @@ class Planner {
           plan_.inserted.push(view_axis_++);
           break;
         case Item::kEllipsis:
-          skip(tensor_.ndim() - key_.used_axes());
+          skip_rest(tensor_.ndim() - key_.used_axes());
           break;
         case Item::kArray:
           add_arrays(item);
           break;
       }
     }
+    if (parted_) move_arrays_first();
   }
 
  private:
   void skip(int64_t axes) {
     axis_ += axes;
     view_axis_ += axes;
+  }
+
+  // An ellipsis parts the arrays on its two sides, as a slice does, though it stands for no axis: NumPy's rule, by
+  // which the axes of the result that the arrays make then come first.
+  void skip_rest(int64_t axes) {
+    arrays_before_ = axes == 0 && !plan_.arrays.empty();
+    skip(axes);
+  }
+
+  void move_arrays_first() {
+    plan_.arrays.resize(static_cast<size_t>(view_axis_));
+    std::vector<Tensor> arrays;
+    std::vector<int64_t> others;
+    for (int64_t axis = 0; axis < view_axis_; ++axis) {
+      Tensor& array = plan_.arrays[static_cast<size_t>(axis)];
+      (array ? plan_.order : others).push_back(axis);
+      if (array) arrays.push_back(std::move(array));
+    }
+    plan_.order.insert(plan_.order.end(), others.begin(), others.end());
+    plan_.arrays = std::move(arrays);
   }
 
   int64_t checked(int64_t index) const {
@@ -201,6 +222,7 @@ class Planner {
   void add_array(Tensor array) {
     plan_.arrays.resize(static_cast<size_t>(view_axis_));
     plan_.arrays.push_back(std::move(array));
+    parted_ = parted_ || arrays_before_;
     skip(1);
   }
 
@@ -242,6 +264,8 @@ class Planner {
   IndexPlan& plan_;
   int64_t axis_ = 0;
   int64_t view_axis_ = 0;
+  bool arrays_before_ = false;  // an ellipsis for no axis
+  bool parted_ = false;
 };
 
 bp_value value_list(std::span<const bp_value> elements) {
@@ -278,6 +302,7 @@ Tensor view_of(const Tensor& tensor, const IndexPlan& plan) {
     if (plan.squeezed.count) view = call(needed(Slot::Squeeze), {sofar(), value(plan.squeezed.span())});
   }
   if (plan.inserted.count) view = call(needed(Slot::Unsqueeze), {sofar(), value(plan.inserted.span())});
+  if (!plan.order.empty()) view = call(needed(Slot::Permute), {sofar(), value(Shape(plan.order))});
   return view;
 }
 

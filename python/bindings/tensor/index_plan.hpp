@@ -40,8 +40,10 @@ struct IndexPlan {
   AxisList<int64_t> inserted;  // positions in the view
   // One per axis of the view up to the last index array; empty tensors for axes that are taken whole.
   std::vector<Tensor> arrays;
+  // Of the view's axes, where those of the arrays have to be moved to the front; else empty.
+  std::vector<int64_t> order;
 
-  bool takes_all() const { return !slice_axes.count && !squeezed.count && !inserted.count; }
+  bool takes_all() const { return !slice_axes.count && !squeezed.count && !inserted.count && order.empty(); }
 };
 
 void plan_index(const Tensor& tensor, PyObject* key, IndexPlan& plan);

@@ -50,8 +50,12 @@ std::vector<Tensor> call_control(const std::string& name, const std::string& op,
     args.push_back(value(reverse));
   }
   bp_value out{};
-  if (const bp_status status = call_packed(handle, args.data(), static_cast<int32_t>(args.size()), &out, 1))
-    throw_last_error(status);
+  bp_status status;
+  {
+    WithoutGil unlocked;  // however small a step is, of the number of steps nothing is known
+    status = call_packed(handle, args.data(), static_cast<int32_t>(args.size()), &out, 1);
+  }
+  if (status != BP_OK) throw_last_error(status);
   return take_list(out);
 }
 

@@ -77,7 +77,7 @@ struct Either {
   static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return a | b; }
 };
 struct Both {
-  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return a & b; }
+  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return (a != 0) & (b != 0); }
 };
 
 template <class Op, class OfBools>

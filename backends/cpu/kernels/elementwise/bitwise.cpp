@@ -1,5 +1,5 @@
-// bitwise_and/or/xor/invert, shifts, and the logical operations on bool (0 or 1), of which numbers are left to
-// the ops' decompositions.
+// bitwise_and/or/xor/invert, shifts, and the logical operations on bool, of which numbers are left to the ops'
+// decompositions. A bool is true by any byte but 0, as memory that was lent may hold; what is written is 0 or 1.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/bitwise.cpp"
 #include "hwy/foreach_target.h"
@@ -59,15 +59,20 @@ struct RightShift {
   }
 };
 
-// Bools are bytes of 0 or 1.
+template <class Op>
+struct OfBools {
+  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) {
+    return Op::call(static_cast<uint8_t>(a != 0), static_cast<uint8_t>(b != 0));
+  }
+};
+template <class Op>
+void fill_bool(Elementwise& t) {
+  t.inner[BP_BOOL] = binary_loop<OfBools<Op>, uint8_t>;
+}
 template <class Op>
 void fill_words_and_bool(Elementwise& t) {
   fill_binary_words<Op>(t);
-  t.inner[BP_BOOL] = t.inner[BP_UINT8];
-}
-template <class Op>
-void fill_bool(Elementwise& t) {
-  t.inner[BP_BOOL] = binary_loop<Op, uint8_t>;
+  fill_bool<Op>(t);
 }
 void fill_not(Elementwise& t) { t.inner[BP_BOOL] = unary_loop<Not, uint8_t>; }
 void fill_invert(Elementwise& t) {

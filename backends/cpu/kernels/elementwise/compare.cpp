@@ -103,9 +103,18 @@ struct HalfBits {
 using Float16 = HalfBits<0x7c00>;
 using Bfloat16 = HalfBits<0x7f80>;
 
+// Any byte but 0 is true.
+template <class Op>
+struct OfBools {
+  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) {
+    return Op::call(static_cast<uint8_t>(a != 0), static_cast<uint8_t>(b != 0));
+  }
+};
+
 template <class Op, class OfFloat16, class OfBfloat16>
 void fill_equality(Elementwise& t) {
-  t.inner[BP_BOOL] = t.inner[BP_INT8] = t.inner[BP_UINT8] = binary_loop<Op, uint8_t>;
+  t.inner[BP_BOOL] = binary_loop<OfBools<Op>, uint8_t>;
+  t.inner[BP_INT8] = t.inner[BP_UINT8] = binary_loop<Op, uint8_t>;
   t.inner[BP_INT16] = t.inner[BP_UINT16] = binary_loop<Op, uint16_t, uint8_t>;
   t.inner[BP_INT32] = t.inner[BP_UINT32] = binary_loop<Op, uint32_t, uint8_t>;
   t.inner[BP_INT64] = t.inner[BP_UINT64] = binary_loop<Op, uint64_t, uint8_t>;
@@ -120,7 +129,8 @@ template <bool Exchanged, InnerLoop loop>
 inline constexpr InnerLoop kOrder = Exchanged ? exchanged<loop> : loop;
 template <class Op, class OfFloat16, class OfBfloat16, bool Exchanged = false>
 void fill_order(Elementwise& t) {
-  t.inner[BP_BOOL] = t.inner[BP_UINT8] = kOrder<Exchanged, binary_loop<Op, uint8_t, uint8_t>>;
+  t.inner[BP_BOOL] = kOrder<Exchanged, binary_loop<OfBools<Op>, uint8_t, uint8_t>>;
+  t.inner[BP_UINT8] = kOrder<Exchanged, binary_loop<Op, uint8_t, uint8_t>>;
   t.inner[BP_INT8] = kOrder<Exchanged, binary_loop<Op, int8_t, uint8_t>>;
   t.inner[BP_INT16] = kOrder<Exchanged, binary_loop<Op, int16_t, uint8_t>>;
   t.inner[BP_INT32] = kOrder<Exchanged, binary_loop<Op, int32_t, uint8_t>>;

@@ -166,7 +166,7 @@ void write(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, b
 // index(Tensor x, Tensor?[] indices)
 bp_status BP_CALL index(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    if (frame->loop->count == 0) return;
+    if (frame->loop->count == 0) return check_positions(frame, args[1]);
     read(frame, plugin::as_tensor(args[0]), IndexSpace(frame, args[1]), frame->loop->strides, outs[0].u.t);
   });
 }
@@ -177,7 +177,7 @@ bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t
     const bp_loop& loop = *frame->loop;
     const bool accumulate = plugin::as_bool(args[3]);
     write(frame, x, values, accumulate, out, [&](const bp_tensor* target) {
-      if (loop.count == 0) return;
+      if (loop.count == 0) return check_positions(frame, args[1]);
       const IndexSpace space(frame, args[1], kItemSize[target->dtype] / kItemSize[out->dtype]);
       put(space, values, loop.strides + static_cast<ptrdiff_t>(loop.n_operands - 1) * loop.rank, accumulate, target);
     });
@@ -193,10 +193,11 @@ bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_
         take_elements(frame, reinterpret_cast<const Item*>(data_of(x)), x->dl.shape[0], indices,
                       static_cast<int64_t>(out->nbytes / sizeof(Item)), reinterpret_cast<Item*>(data_of(out)));
       });
+    const IndexSpace space(frame, x, args[2].tag == BP_TAG_ABSENT ? 0 : axis_of(args[2]), indices);
     if (out->nbytes == 0) return;
     int64_t strides[kMaxRank];
     for (int32_t d = 0; d < out->dl.ndim; ++d) strides[d] = out->dl.strides[d] * kItemSize[out->dtype];
-    read(frame, x, IndexSpace(frame, x, args[2].tag == BP_TAG_ABSENT ? 0 : axis_of(args[2]), indices), strides, out);
+    read(frame, x, space, strides, out);
   });
 }
 // Byte strides of the values at the shape of what take reads, to which they broadcast.

@@ -1,6 +1,9 @@
 // See index_space.hpp.
 #include "kernels/indexing/index_space.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "kernels/indexing/along_axis.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/lanes.hpp"
@@ -99,6 +102,26 @@ IndexSpace::IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t 
   int64_t strides[kMaxRank];
   for (int32_t d = 0; d < joint_rank; ++d) strides[d] = positions->dl.strides[d] * plugin::kItemSize[positions->dtype];
   add_offsets(frame, {positions, strides, indexed->dl.shape[axis], indexed->dl.strides[axis] * item});
+}
+
+void check_positions(const bp_frame* frame, const bp_value& list) {
+  const std::span<const bp_loop_index> indices(frame->loop->indices, static_cast<size_t>(frame->loop->n_indices));
+  const auto of = [&](const bp_loop_index& index) { return list.u.tensors[index.axis]; };
+  if (std::any_of(indices.begin(), indices.end(), [&](const auto& index) { return of(index)->nbytes == 0; })) return;
+  for (const bp_loop_index& index : indices) {
+    const bp_tensor* tensor = of(index);
+    const Lanes<1> lanes(tensor->dl.shape, tensor->dl.ndim, -1, {lane_operand(tensor)});
+    plugin::dispatch_dtype<BP_MASK_INTEGER>(tensor->dtype, [&]<class T>() {
+      lanes.for_each(0, lanes.count(), [&](char* const* p) -> const char* {
+        const T given = *reinterpret_cast<const T*>(p[0]);
+        const auto at = static_cast<int64_t>(given);
+        const bool from_back = at < 0 && std::is_signed_v<T>;
+        if (from_back ? at < -index.size : at < 0 || at >= index.size)
+          refuse_index(frame, at, index.size, tensor->dtype);
+        return nullptr;
+      });
+    });
+  }
 }
 
 }  // namespace backplane::cpu

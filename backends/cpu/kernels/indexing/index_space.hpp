@@ -41,6 +41,9 @@ class IndexSpace {
   void add_offsets(const bp_frame* frame, const Positions& positions);
 };
 
+// Of an index whose result has no elements: its positions have to be in range all the same, where there are any.
+void check_positions(const bp_frame* frame, const bp_value& list);
+
 // visit(indexed offset, other offset) for every joint position under every position of the axes before it; `strides`
 // (bytes) are those of the other tensor, of the dims of what is selected. Positions [begin, end) of before_count() *
 // joint positions.

@@ -2,12 +2,14 @@
 //
 // Neighbours go block by block: the block's largest by the vector loops of the reductions, its place only for the block
 // that wins. Along another axis, lanes side by side keep their best in vectors (arg_columns.cpp).
+#include <optional>
 #include <vector>
 
 #include "kernels/families.hpp"
 #include "kernels/reduction/arg_columns.hpp"
 #include "kernels/reduction/reducer.hpp"
 #include "loops/lanes.hpp"
+#include "loops/region.hpp"
 #include "loops/strided.hpp"
 
 namespace backplane::cpu {
@@ -167,6 +169,38 @@ void along_axis(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out,
   });
 }
 
+// Bools as bytes of 0 and 1: x itself, unless it holds others, as memory that was lent may.
+class ByteBools {
+ public:
+  ByteBools(const bp_frame* frame, const bp_tensor* x) : tensor_(*x) {
+    const auto is_odd = [](const uint8_t* bytes, uint64_t n) {
+      uint8_t all = 0;
+      for (uint64_t i = 0; i < n; ++i) all |= bytes[i];
+      return all > 1;
+    };
+    tensor_.dtype = BP_UINT8;
+    if (contiguous(x) && !is_odd(reinterpret_cast<const uint8_t*>(data_of(x)), x->nbytes)) return;
+    bytes_.resize(x->nbytes);
+    int64_t step = 1;
+    for (int32_t d = x->dl.ndim; d-- > 0; step *= x->dl.shape[d]) strides_[d] = step;
+    copy_region(frame, BP_UINT8, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides},
+                {reinterpret_cast<char*>(bytes_.data()), strides_});
+    for (uint8_t& byte : bytes_) byte = byte != 0;
+    tensor_.dl.data = bytes_.data();
+    tensor_.dl.byte_offset = 0;
+    tensor_.dl.strides = strides_;
+    tensor_.flags |= BP_TENSOR_CONTIGUOUS;
+  }
+  ByteBools(const ByteBools&) = delete;
+
+  const bp_tensor* get() const { return &tensor_; }
+
+ private:
+  bp_tensor tensor_;
+  int64_t strides_[kMaxRank];
+  std::vector<uint8_t> bytes_;
+};
+
 // (Tensor x, Axis? axis, *, bool keepdims)
 template <bool Largest>
 bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
@@ -176,8 +210,9 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
     BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
     const bool all = args[1].tag == BP_TAG_ABSENT || x->dl.ndim == 0;
     const int32_t axis = all ? 0 : axis_of(args[1]);
-    // Bools are bytes.
-    plugin::dispatch_dtype<kReal>(x->dtype == BP_BOOL ? bp_dtype{BP_UINT8} : x->dtype, [&]<class T>() {
+    std::optional<ByteBools> bools;
+    if (x->dtype == BP_BOOL) x = bools.emplace(frame, x).get();
+    plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
       if (all)
         over_all<T, Largest>(frame, x, reinterpret_cast<int64_t*>(data_of(out)));
       else

@@ -83,7 +83,7 @@ struct Any {
   static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return a | b; }
 };
 struct All {
-  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return a & b; }
+  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) { return (a != 0) & (b != 0); }
 };
 
 }  // namespace HWY_NAMESPACE

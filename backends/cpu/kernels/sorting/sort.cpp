@@ -16,30 +16,39 @@ constexpr bp_dtype_mask kSortable = BP_MASK_BOOL | BP_MASK_INTEGER | BP_MASK_FLO
 // Work of sorting a lane, in elements of a cheap loop.
 int64_t sorting_cost(int64_t n) { return 16 * n; }
 
+// What is sorted by; a bool is true by any byte but 0.
+template <class Given>
+auto element(const char* at) {
+  if constexpr (std::is_same_v<Given, bool>)
+    return static_cast<uint8_t>(*at != 0);
+  else
+    return *reinterpret_cast<const Given*>(at);
+}
+
 // Longer lanes go to vqsort: Highway 1.0.3 sorts 64 bits four times as fast as 32, so their keys are widened.
-template <class T>
+template <class Given>
 struct ValueLane {
+  using T = decltype(element<Given>(nullptr));
   const bp_frame* frame;
   int64_t n, x_stride, out_stride;
   bool descending;
 
   void sort(const char* x, char* out, uint64_t* keys) const {
     const auto flip = static_cast<SortKey<T>>(descending ? ~SortKey<T>{0} : 0);
-    for (int64_t i = 0; i < n; ++i) keys[i] = sort_key(*reinterpret_cast<const T*>(x + i * x_stride)) ^ flip;
+    for (int64_t i = 0; i < n; ++i) keys[i] = sort_key(element<Given>(x + i * x_stride)) ^ flip;
     sort_keys(frame, keys, n);
     for (int64_t i = 0; i < n; ++i)
       *reinterpret_cast<T*>(out + i * out_stride) = value_of_key<T>(static_cast<SortKey<T>>(keys[i]) ^ flip);
   }
 };
-template <class T, class Packed>
+template <class Given, class Packed>
 struct PositionLane {
   const bp_frame* frame;
   int64_t n, x_stride, out_stride;
   bool descending;
 
   void sort(const char* x, char* out, Packed* keys) const {
-    for (int64_t i = 0; i < n; ++i)
-      keys[i] = pack<Packed>(*reinterpret_cast<const T*>(x + i * x_stride), i, descending);
+    for (int64_t i = 0; i < n; ++i) keys[i] = pack<Packed>(element<Given>(x + i * x_stride), i, descending);
     sort_keys(frame, keys, n);
     for (int64_t i = 0; i < n; ++i) *reinterpret_cast<int64_t*>(out + i * out_stride) = position_of(keys[i]);
   }
@@ -86,13 +95,13 @@ bp_status BP_CALL sort_kernel(const bp_frame* frame, const bp_value* args, int32
       if (!Positions && n <= kShortKeys)
         sort_tensor<uint64_t>(frame, x, out, axis, ShortLane<T>{n, x_stride, out_stride, descending});
       else if (!Positions)
-        sort_tensor<uint64_t>(frame, x, out, axis, ValueLane<T>{frame, n, x_stride, out_stride, descending});
+        sort_tensor<uint64_t>(frame, x, out, axis, ValueLane<Given>{frame, n, x_stride, out_stride, descending});
       else if (sizeof(T) == 8 || n > UINT32_MAX)
         sort_tensor<WidePacked>(frame, x, out, axis,
-                                PositionLane<T, WidePacked>{frame, n, x_stride, out_stride, descending});
+                                PositionLane<Given, WidePacked>{frame, n, x_stride, out_stride, descending});
       else if constexpr (sizeof(T) < 8)
         sort_tensor<uint64_t>(frame, x, out, axis,
-                              PositionLane<T, uint64_t>{frame, n, x_stride, out_stride, descending});
+                              PositionLane<Given, uint64_t>{frame, n, x_stride, out_stride, descending});
     });
   });
 }
