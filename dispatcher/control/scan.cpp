@@ -6,6 +6,7 @@
 #include "backplane/transforms.hpp"
 #include "control/structured.hpp"
 #include "memory/interrupt.hpp"
+#include "memory/device.hpp"
 
 namespace backplane::core {
 namespace {
@@ -34,6 +35,7 @@ class Scan final : public Structured {
       Tensors found = bodies_[0]->call(joined({carry, x, group(args, 2)}));
       check_carry(args.first(sizes_.carried), found);
       slices.emplace_back(found.begin() + static_cast<ptrdiff_t>(sizes_.carried), found.end());
+      if (step == 0) check_room(slices[0]);
       found.resize(sizes_.carried);
       carry = std::move(found);
     }
@@ -239,6 +241,18 @@ class Scan final : public Structured {
       whole.push_back(Tensor::adopt(call_one(role_op(Role::kConcat), &list, 1)));
     }
     return whole;
+  }
+
+  // What no memory holds once it is stacked is refused before the other steps, which would run for long.
+  void check_room(Args slices) const {
+    for (const Tensor& t : slices) {
+      const uint64_t room = device_of(*t.get()).properties.total_memory;
+      uint64_t needed = 0;
+      const bool beyond = __builtin_mul_overflow(t.get()->nbytes, static_cast<uint64_t>(length_), &needed);
+      BP_CHECK(room == 0 || (!beyond && needed <= room), MEMORY, name(), ": ", length_, " steps with a result of ",
+               form_text(t), " make a tensor of ", beyond ? "more than 2^64" : std::to_string(needed),
+               " bytes, and the device has ", room, ". Fix: return less for each step, or carry what is needed of it");
+    }
   }
 
   static Tensor swapped(const Tensor& t) {

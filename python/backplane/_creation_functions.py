@@ -218,6 +218,7 @@ def empty(
 
 
 @takes_requires_grad
+@takes_tensor
 def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)

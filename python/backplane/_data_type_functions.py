@@ -165,8 +165,16 @@ class iinfo:
         return f"iinfo({self.dtype.name}: min={self.min}, max={self.max})"
 
 
+def _given(function, name, value):
+    from ._tensor_argument import given_tensor  # which imports this file
+
+    return given_tensor(function, name, value)
+
+
 def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
     """x in another dtype, and on another device where one is named; x itself where nothing changes and copy is False."""
+    if not isinstance(x, _core.Tensor):
+        x = _given("astype", "x", x)
     if device is None and x.dtype is not dtype and type(dtype) is DType:
         return cast(x, dtype)
     return x.astype(dtype, copy=copy, device=device)

@@ -257,4 +257,5 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
 @takes_tensor
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """x with src[i, j, ...] added at position index[i, j, ...] of dim and at i, j, ... of the others."""
+    require_tensor("scatter_add", "index", index)
     return scatter(x, dim, index, src, "sum")

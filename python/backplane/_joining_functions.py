@@ -51,13 +51,15 @@ def concat(arrays: Sequence[Tensor], /, axis: int | None = 0, *, dim: int | None
 concatenate = concat
 
 
+@takes_tensor
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along axis, as views without that axis."""
-    return parts_along(x, normalized_axis("unstack", axis, x.ndim))
+    return parts_along("unstack", x, normalized_axis("unstack", axis, x.ndim))
 
 
-def parts_along(x, axis):
+def parts_along(function, x, axis):
     """The same for an axis that was checked."""
+    _check_count(function, "x", x.shape[axis], x, axis)
     return tuple(op.select(x, axis, position) for position in range(x.shape[axis]))
 
 
@@ -113,7 +115,7 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
 @takes_tensor
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along dim, as views without that axis."""
-    return parts_along(x, normalized_axis("unbind", dim, x.ndim, "dim"))
+    return parts_along("unbind", x, normalized_axis("unbind", dim, x.ndim, "dim"))
 
 
 def vstack(arrays: Sequence[Tensor], /) -> Tensor:
@@ -139,14 +141,21 @@ def _pieces(x, axis, bounds):
     return [op.slice(x, [axis], [start], [stop], [1]) for start, stop in zip(bounds, bounds[1:])]
 
 
-def _check_count(function, argument, count, size):
-    """Of pieces: a list of so many is made, whose last ones are empty where they are more than `size`."""
+def _check_count(function, argument, count, x, axis):
+    """Of pieces: a list of so many is made. They are empty or the same beyond the elements that the axis has in memory."""
+    size = x.shape[axis]
+    if count <= max(size if x.size > 0 and x.strides[axis] != 0 else 0, _MOST_EMPTY):
+        return
+    what = "its size or " if count > size else ""
+    why = "" if count > size else f", since it has not so many elements in memory; index it instead"
+    raise _core.ArgumentValueError(
+        f"{function}: argument {argument}: found {count} pieces of an axis of size {size}, expected at most {what}{_MOST_EMPTY}{why}"
+    )
+
+
+def _check_positive(function, argument, count):
     if count <= 0:
         raise _core.ArgumentValueError(f"{function}: argument {argument}: found {count}, expected more than 0")
-    if count > max(size, _MOST_EMPTY):
-        raise _core.ArgumentValueError(
-            f"{function}: argument {argument}: found {count} pieces of an axis of size {size}, expected at most its size or {_MOST_EMPTY}"
-        )
 
 
 def _at(x, axis, places):
@@ -162,7 +171,8 @@ def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: in
     if not hasattr(indices_or_sections, "__index__"):
         return _at(x, axis, indices_or_sections)
     count = indices_or_sections.__index__()
-    _check_count("array_split", "indices_or_sections", count, x.shape[axis])
+    _check_positive("array_split", "indices_or_sections", count)
+    _check_count("array_split", "indices_or_sections", count, x, axis)
     least, longer = divmod(x.shape[axis], count)
     bounds = [i * least + min(i, longer) for i in range(count + 1)]
     return _pieces(x, axis, bounds)
@@ -186,6 +196,7 @@ def chunk(x: Tensor, chunks: int, /, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of x along dim, views, all of one size but for the last."""
     axis = normalized_axis("chunk", dim, x.ndim, "dim")
     size = x.shape[axis]
-    _check_count("chunk", "chunks", chunks if size == 0 else min(chunks, size), size)
+    _check_positive("chunk", "chunks", chunks)
+    _check_count("chunk", "chunks", chunks if size == 0 else min(chunks, size), x, axis)
     step = -(-size // chunks)
     return tuple(_pieces(x, axis, [*range(0, size, step), size] if size else [0] * (chunks + 1)))

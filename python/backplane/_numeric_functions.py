@@ -152,6 +152,8 @@ def gradient(
                 raise _core.ShapeError(f"gradient: found coordinates of shape {tuple(step.shape)}, expected ({f.shape[one]},)")
             pieces = _uneven_gradient(f, one, tensor_like(step, f), edge_order)
         else:
+            if not isinstance(step, _core.Tensor) and not hasattr(step, "__float__"):
+                raise _core.ArgumentTypeError(f"gradient: argument spacing: found {step!r}, expected a number or a vector")
             pieces = _even_gradient(f, one, step if isinstance(step, _core.Tensor) else float(step), edge_order)
         found.append(op.concat(pieces, axis=one))
     return found[0] if len(found) == 1 else found

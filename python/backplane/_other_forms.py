@@ -70,14 +70,25 @@ def _linspace(start, stop, num, dtype=None, *, device=None, endpoint=True):
 
 
 def _arange(*args, **more):
-    """Tensors are read, since the size of the result depends on them."""
+    """Tensors are read, since the size of the result depends on them; none whose derivative would be lost in silence."""
     if not any(map(_is_tensor, (*args, *more.values()))):
         return NotImplemented
-    return op.arange(*(_number(x) for x in args), **{name: _number(x) for name, x in more.items()})
+    return op.arange(*(_bound(x) for x in args), **{name: _bound(x) for name, x in more.items()})
 
 
-def _number(x):
-    return x.item() if _is_tensor(x) else x
+def _bound(x):
+    if not _is_tensor(x):
+        return x
+    try:
+        plain = _core.readable(x, "arange")
+    except _core.ArgumentValueError as error:
+        raise type(error)(f"{error}; linspace keeps the derivatives of its ends") from None
+    if x.requires_grad and _core.grad_enabled():
+        raise _core.ArgumentValueError(
+            "arange: found a tensor that requires a gradient, which is lost where a bound is read as a number; use x.detach() where it "
+            "shall be a constant; linspace keeps the gradients of its ends"
+        )
+    return plain.item()
 
 
 def _created(name, of_tensors):

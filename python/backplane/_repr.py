@@ -4,6 +4,7 @@ from . import _core
 
 # edgeitems: elements shown at each end of a long axis; threshold: elements above which axes are cut.
 OPTIONS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+MOST_DIGITS = 1074  # after the point: the least float64 above 0, 2 ** -1074, has as many
 
 
 def tensor_repr(x):

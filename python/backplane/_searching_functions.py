@@ -19,6 +19,7 @@ op = getattr(ops, NAMESPACE)
 __all__ = ["bucketize", "flatnonzero", "nonzero", "topk"]
 
 
+@takes_tensor
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """The positions of the elements other than 0: for each axis a vector, together in row-major order."""
     if x.ndim == 0:

@@ -327,7 +327,7 @@ def set_printoptions(
     precision: digits after the point. threshold: elements above which long axes are cut to edgeitems at both ends. linewidth:
     characters per line. sci_mode: always with an exponent, or (False, as NumPy's suppress=True) never.
     """
-    from ._repr import OPTIONS
+    from ._repr import MOST_DIGITS, OPTIONS
 
     counts = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     for name, value in counts.items():
@@ -335,6 +335,8 @@ def set_printoptions(
             continue
         if not hasattr(value, "__index__") or value < 0:
             raise _core.ArgumentValueError(f"set_printoptions: argument {name}: found {value!r}, expected an integer from 0 on")
+        if name == "precision" and value > MOST_DIGITS:
+            raise _core.ArgumentValueError(f"set_printoptions: argument precision: found {value}, expected at most {MOST_DIGITS}, the digits that a float64 can have")
         OPTIONS[name] = value.__index__()
     if sci_mode is not None or suppress is not None:
         OPTIONS["sci_mode"] = sci_mode if suppress is None else False if suppress else None

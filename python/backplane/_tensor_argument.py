@@ -62,6 +62,22 @@ def given_tensor(function, name, value):
         raise no_tensor(function, name, value) from None
 
 
+def _named_in(function, args, more):
+    """The error for the first argument that should be a tensor, or a sequence of them, and is none; None where all are."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    for name, value in {**dict(zip(names, args)), **more}.items():
+        hint = function.__annotations__.get(name, "")
+        parts = hint.split(" | ")
+        if "Tensor" in parts or "Operand" in parts:
+            if not isinstance(value, _core.Tensor) and not (value is None and "None" in parts):
+                return no_tensor(function.__name__, name, value)
+        elif hint.startswith("Sequence[Tensor]"):
+            for element in value if isinstance(value, (list, tuple)) else [value]:
+                if not isinstance(element, _core.Tensor):
+                    return no_tensor(function.__name__, name, element)
+    return None
+
+
 def takes_tensor(function: Function) -> Function:
     """Takes lists, arrays and numbers for the first argument, as ops do, and refuses what is none of them by name."""
     name = next(iter(function.__code__.co_varnames))
@@ -70,7 +86,13 @@ def takes_tensor(function: Function) -> Function:
     def checked(*args, **more):
         if args and not isinstance(args[0], _core.Tensor):
             args = (given_tensor(function.__name__, name, args[0]), *args[1:])
-        return function(*args, **more)
+        try:
+            return function(*args, **more)
+        except AttributeError as error:
+            misnamed = _named_in(function, args, more)
+            if misnamed is None:
+                raise
+            raise misnamed from error
 
     return checked
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from . import _core
 from ._ops import ops
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
-from ._tensor_argument import require_tensor as _require_tensor
+from ._tensor_argument import require_tensor as _require_tensor, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,16 +122,19 @@ def _one(n):
     return None if n is None else (n,)
 
 
+@_takes_tensor
 def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
     return _c2c("fft", x, _one(n), axis, norm, True)
 
 
+@_takes_tensor
 def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of fft."""
     return _c2c("ifft", x, _one(n), axis, norm, False)
 
 
+@_takes_tensor
 def fftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
@@ -139,6 +142,7 @@ def fftn(
     return _c2c("fftn", x, s, axes, norm, True)
 
 
+@_takes_tensor
 def ifftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
@@ -146,16 +150,19 @@ def ifftn(
     return _c2c("ifftn", x, s, axes, norm, False)
 
 
+@_takes_tensor
 def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
     return _r2c("rfft", x, _one(n), axis, norm)
 
 
+@_takes_tensor
 def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
     return _c2r("irfft", x, _one(n), axis, norm)
 
 
+@_takes_tensor
 def rfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
@@ -163,6 +170,7 @@ def rfftn(
     return _r2c("rfftn", x, s, axes, norm)
 
 
+@_takes_tensor
 def irfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
@@ -170,18 +178,21 @@ def irfftn(
     return _c2r("irfftn", x, s, axes, norm)
 
 
+@_takes_tensor
 def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
     _check_norm("hfft", norm)
     return _c2r("hfft", _bp.conj(x), _one(n), axis, _OPPOSITE[norm])
 
 
+@_takes_tensor
 def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of hfft."""
     _check_norm("ihfft", norm)
     return _bp.conj(_r2c("ihfft", x, _one(n), axis, _OPPOSITE[norm]))
 
 
+@_takes_tensor
 def fft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
@@ -189,6 +200,7 @@ def fft2(
     return _c2c("fft2", x, s, axes, norm, True)
 
 
+@_takes_tensor
 def ifft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
@@ -196,6 +208,7 @@ def ifft2(
     return _c2c("ifft2", x, s, axes, norm, False)
 
 
+@_takes_tensor
 def rfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
@@ -203,6 +216,7 @@ def rfft2(
     return _r2c("rfft2", x, s, axes, norm)
 
 
+@_takes_tensor
 def irfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:

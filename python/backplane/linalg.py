@@ -14,6 +14,7 @@ from collections import namedtuple
 from . import _core
 from ._ops import ops
 from ._manipulation_functions import normalized_axes as _normalized_axes
+from ._tensor_argument import given_tensor as _given_tensor, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     return _bp.pinv(x, rtol=rtol)
 
 
+@_takes_tensor
 def lstsq(a: Tensor, b: Tensor, /, *, rtol: float | Tensor | None = None) -> LstsqResult:
     """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank and more rows
     than columns), a's rank and its singular values. b is a vector where it has one axis."""
@@ -218,6 +220,7 @@ def matrix_exp(x: Tensor, /) -> Tensor:
     return _bp.matrix_exp(x)
 
 
+@_takes_tensor
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """The n-th powers of square matrices; of their inverses where n is negative."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
@@ -227,9 +230,12 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
 def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
     """The product of matrices, in the order of multiplication that takes the fewest operations; a vector may stand at either end."""
-    arrays = list(arrays)
+    arrays = [_given_tensor("multi_dot", "arrays", x) for x in arrays]
     if len(arrays) < 2:
         raise _core.ArgumentValueError(f"multi_dot: argument arrays: found {len(arrays)} tensors, expected two or more")
+    for place, x in enumerate(arrays):
+        if x.ndim != 2 and not (x.ndim == 1 and place in (0, len(arrays) - 1)):
+            raise _core.ShapeError(f"multi_dot: argument arrays: found {x.ndim} dimensions, expected matrices, or a vector at either end")
     first, last = arrays[0].ndim == 1, arrays[-1].ndim == 1
     arrays[0] = _bp.expand_dims(arrays[0], (0,)) if first else arrays[0]
     arrays[-1] = _bp.expand_dims(arrays[-1], (1,)) if last else arrays[-1]
@@ -279,6 +285,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     return _bp.cross(x1, x2, axis=axis)
 
 
+@_takes_tensor
 def tensordot(x1: Tensor, x2: Tensor, /, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2) -> Tensor:
     """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes`."""
     if hasattr(axes, "__index__"):

@@ -83,3 +83,28 @@ def test_half_floats_are_transformed_in_float32(function, dtype):
     found = function(bp.cast(wave, dtype))
     assert found.dtype in (bp.float32, bp.complex64) and found.tolist() == function(wave).tolist()
     assert math.isfinite(abs(complex(found[0].item())))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda: bp.unstack(bp.zeros((2**33, 0))), lambda: bp.unbind(bp.broadcast_to(bp.ones(1), (2**31,))),
+     lambda: bp.split(bp.broadcast_to(bp.ones(1), (2**31,)), 2**31), lambda: bp.split(bp.zeros(0), 2**33),
+     lambda: bp.array_split(bp.zeros(2), 2**33), lambda: bp.chunk(bp.zeros((2**40, 0)), 2**31)],
+)  # fmt: skip
+def test_more_pieces_than_there_are_elements_are_refused_at_once(call):
+    with pytest.raises(ValueError, match=r"found \d+ pieces of an axis of size \d+, expected at most .*1048576"):
+        call()
+
+
+def test_pieces_without_elements_of_their_own_are_made():
+    assert [len(part) for part in bp.array_split(bp.zeros(2), 4)] == [1, 1, 0, 0]
+    assert len(bp.unstack(bp.zeros((5, 0)))) == 5 and len(bp.chunk(bp.zeros((5, 0)), 2)) == 2
+    assert [part.item() for part in bp.unbind(bp.broadcast_to(bp.ones(1), (3,)))] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("repetitions", [-1, (2, -1), (-1, 2, 2)], ids=str)
+@pytest.mark.parametrize("of", [bp.ones(2), bp.ones((0, 3))], ids=["vector", "empty"])
+def test_tile_names_its_counts(of, repetitions):
+    with pytest.raises(ValueError, match="tile: found x of shape .*, expected argument repetitions to be counts from 0 on"):
+        bp.tile(of, repetitions)
+    assert bp.tile(of, 0).size == 0 and bp.tile(bp.asarray([1, 2]), 2).tolist() == [1, 2, 1, 2]

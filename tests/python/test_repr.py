@@ -75,7 +75,9 @@ def test_options_of_printing():
         bp.set_printoptions(linewidth=20, threshold=1000)
         assert all(len(line) <= 21 for line in repr(bp.arange(30)).splitlines())
         assert bp.get_printoptions()["linewidth"] == 20
-        for bad in ({"precision": -1}, {"threshold": 1.5}, {"edgeitems": "3"}):
+        bp.set_printoptions(precision=1074)
+        assert float(repr(bp.asarray(5e-324, dtype=bp.float64)).split(",")[0][len("tensor("):]) == 5e-324
+        for bad in ({"precision": -1}, {"precision": 2**31 - 1}, {"threshold": 1.5}, {"edgeitems": "3"}):
             with pytest.raises(ValueError, match="set_printoptions: argument"):
                 bp.set_printoptions(**bad)
     finally:

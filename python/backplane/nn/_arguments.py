@@ -35,7 +35,7 @@ def sizes(function, argument, value, count):
 
 TENSORS = frozenset(
     "input weight bias target other query key value attn_mask running_mean running_var input1 input2 x1 x2 indices pos_weight "
-    "log_probs targets offsets per_sample_weights var grid logits tensor x cos sin anchor positive negative w_ih w_hh b_ih b_hh".split()
+    "log_probs targets offsets per_sample_weights var grid logits tensor x cos sin anchor positive negative w_ih w_hh b_ih b_hh theta".split()
 )
 
 

@@ -278,3 +278,17 @@ def test_eager_and_traced_say_the_same_of_what_does_not_fit(run, function, error
 def test_what_does_not_fit_is_an_error(call, says):
     with pytest.raises(bp.BackplaneError, match=says):
         call()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_whose_results_no_memory_holds_ends_after_a_step(reverse):
+    steps = []
+
+    def body(carry, _):
+        steps.append(carry)
+        return carry, carry
+
+    for length in (2**50, 2**62):
+        with pytest.raises(MemoryError, match=r"bp::scan: \d+ steps with a result of float32 of shape \(\) make a tensor of .* bytes, and the device has"):
+            bp.scan(body, bp.asarray(1.0), None, length=length, reverse=reverse)
+    assert len(steps) <= 4

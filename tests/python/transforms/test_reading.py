@@ -2,6 +2,7 @@
 a batch has no single value."""
 
 import copy
+import math
 import pickle
 
 import backplane as bp
@@ -119,6 +120,72 @@ def test_the_array_is_read_only(transform):
 def test_a_static_number_from_a_tensor_says_that_it_is_a_constant():
     with pytest.raises(TypeError, match=r"x\.item\(\).*no gradient flows"):
         bp.uniform((2,), high=bp.ones((2,)))
+
+
+@pytest.mark.parametrize("bounds", [lambda x: (x[0],), lambda x: (0, x[1]), lambda x: (0, 4, x[1])], ids=["stop", "stop after start", "step"])
+@pytest.mark.parametrize("transform", PLAIN)
+def test_arange_loses_no_derivative_of_its_bounds(transform, bounds):
+    with pytest.raises(ValueError, match=r"arange: found a tensor inside (grad|jvp).*stop_gradient.*linspace"):
+        inside(transform, lambda x: bp.arange(*bounds(x)))
+    assert len(inside(transform, lambda x: bp.arange(*(bp.stop_gradient(bound) for bound in bounds(x))))) > 0
+    assert len(inside(transform, lambda x: bp.arange((x > 1).sum() + 1))) == 2
+
+
+def test_arange_loses_no_gradient_of_the_tape():
+    x = bp.asarray(3.0).requires_grad_()
+    for bound in (x, 2 * x):
+        with pytest.raises(ValueError, match="arange: found a tensor that requires a gradient.*detach.*linspace"):
+            bp.arange(bound)
+    with bp.no_grad():
+        assert bp.arange(x).tolist() == [0, 1, 2]
+    assert bp.arange(x.detach()).tolist() == bp.arange(x.item()).tolist() == [0, 1, 2]
+
+
+# Numbers of functions, each as a function of the tensor that is given for it.
+NUMBERS = {
+    "clip": lambda x: bp.clip(bp.arange(3.0), 0.5, x),
+    "power": lambda x: bp.pow(bp.asarray(3.0), x),
+    "full": lambda x: bp.full((2,), x),
+    "full_like": lambda x: bp.full_like(bp.ones(2), x),
+    "linspace": lambda x: bp.linspace(0, x, 3),
+    "logspace": lambda x: bp.logspace(0, x, 3),
+    "logspace's base": lambda x: bp.logspace(0, 2, 3, base=x),
+    "geomspace": lambda x: bp.geomspace(1, x, 3),
+    "where": lambda x: bp.where(bp.asarray([True, False]), x, 0),
+    "pad": lambda x: bp.pad(bp.ones(2), 1, constant_values=x),
+    "elu": lambda x: bp.nn.functional.elu(bp.asarray([-1.0]), x),
+    "leaky_relu": lambda x: bp.nn.functional.leaky_relu(bp.asarray([-1.0]), x),
+    "layer_norm": lambda x: bp.nn.functional.layer_norm(bp.arange(3.0), (3,), eps=x),
+    "huber_loss": lambda x: bp.nn.functional.huber_loss(bp.asarray([9.0]), bp.asarray([1.0]), delta=x),
+    "uniform": lambda x: bp.uniform((2,), high=x),
+    "nan_to_num": lambda x: bp.nan_to_num(bp.asarray([math.nan]), nan=x),
+    "std": lambda x: bp.std(bp.arange(3.0), correction=x),
+    "quantile": lambda x: bp.quantile(bp.asarray([1.0, 2.0, 4.0]), x / 4),
+    "gradient": lambda x: bp.gradient(bp.asarray([1.0, 2.0, 4.0]), x),
+    "norm": lambda x: bp.linalg.vector_norm(bp.asarray([3.0, 4.0]), ord=x),
+    "trapezoid": lambda x: bp.trapezoid(bp.asarray([1.0, 2.0, 4.0]), dx=x),
+    "diff": lambda x: bp.diff(bp.asarray([1.0, 2.0]), append=x),
+    "setitem": lambda x: bp.zeros(2).__setitem__(0, x),
+    "fill": lambda x: bp.zeros(2).fill_(x),
+    "asarray": lambda x: bp.asarray([x, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_tensor_for_a_number_keeps_its_derivative_or_is_refused(name):
+    def found(x):
+        result = NUMBERS[name](x)
+        if result is not None:
+            seen.append(bool(_core.transforms_of(result)))
+        return x * 1
+
+    seen = []
+    try:
+        bp.grad(found)(bp.asarray(2.0))
+    except (TypeError, ValueError) as error:
+        assert "x.item()" in str(error) and "no gradient flows" in str(error) or "stop_gradient" in str(error), error
+    else:
+        assert all(seen)
 
 
 def test_branches_on_values_differentiate_the_branch_taken():
