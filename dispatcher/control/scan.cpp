@@ -5,8 +5,8 @@
 // was carried into each step, and computes the rest of the step again.
 #include "backplane/transforms.hpp"
 #include "control/structured.hpp"
-#include "memory/interrupt.hpp"
 #include "memory/device.hpp"
+#include "memory/interrupt.hpp"
 
 namespace backplane::core {
 namespace {
