@@ -199,17 +199,17 @@ class Linker {
   // ---- the module
 
   void write_head(std::vector<uint32_t>& words, const std::set<uint32_t>& rewritten) {
-    std::set<uint32_t> dropped;
+    std::vector<bool> dropped(bound_, false);  // by id
     for (const SpirvFunction& function : library_.functions())
       if (!needed_.contains(function.id) || rewritten.contains(function.id))
-        dropped.insert(function.defines.begin(), function.defines.end());
+        for (const uint32_t id : function.defines) dropped[id] = true;
     bool decorated = false;
     for (const SpirvWords instruction : library_.head()) {
       const uint32_t op = instruction[0] & 0xffff;
       if (op >= kFirstType && op <= kTypeFunction && !decorated) {  // decorations stand before the types
         decorated = true;
         for (const auto& [target, decorations] : library_.decorations())
-          if (!dropped.contains(target))
+          if (!dropped[target])
             for (const SpirvWords decoration : decorations) copy(words, decoration);
       }
       const size_t at = words.size();
