@@ -15,6 +15,8 @@ def rows_of(found):
     host = f"{found['device']}: host time of a small op, the driver's recording included"
     rows = [report.Row(host, found["host"] * 1e6, "µs", HOST_LIMIT),
             report.Row("bandwidth of a copy, over an addition's", copy, "GB/s", 1 / COPY_SHARE if on_gpu else None, add, "add"),
+            report.Row("five elementwise ops in a compiled function", found["chain"]["dispatches"], "dispatches", 1),
+            report.Row("time of these ops, compiled", found["chain"]["fused"] * 1e3, "ms", 1, found["chain"]["one by one"] * 1e3, "one by one"),
             report.Row("rate of a float32 product (its share of the peak is not known)", found["product"] / 1e9, "GFLOP/s")]
     return rows + [report.Row(f"a step of the demo, {clock} time", steps[name][clock] * 1e3, "ms", limit, steps["cpu"][clock] * 1e3, "cpu")
                    for clock, limit in (("processor", None if on_gpu else STEP_LIMIT), ("wall", None))]

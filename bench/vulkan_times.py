@@ -1,9 +1,11 @@
-"""What the Vulkan backend takes, as JSON: host time per small op, bandwidths, the rate of products, steps of training.
+"""What the Vulkan backend takes, as JSON: host time per small op, bandwidths, the rate of products, a chain of ops fused and
+one by one, steps of training.
 
 Times are the best of several turns; those of training are processor time too, which a busy machine distorts less.
 """
 
 import json
+import re
 import resource
 import sys
 import time
@@ -65,6 +67,23 @@ def product_rate(device, side):
     return 2 * side**3 / best(run)
 
 
+def chain(x, y):
+    return bp.maximum((x * y + 1) * x - y, x)
+
+
+def fused_chain(device, size):
+    """What five elementwise ops dispatch as one graph, and seconds of them compiled and one by one."""
+    x, y = (bp.ones(size, dtype=bp.float32, device=device) for _ in range(2))
+    kernels, regions = map(int, re.search(r"(\d+) kernel calls, (\d+) regions", bp.explain_plan(chain)(x, y)).groups())
+
+    def run(function):
+        function(x, y)
+        bp.synchronize(device)
+
+    compiled = bp.compile(chain)
+    return {"dispatches": kernels + regions, "fused": best(lambda: run(compiled)), "one by one": best(lambda: run(chain))}
+
+
 def training_step(device):
     """A step of the digits' network on 48 images of noise."""
     generator = bp.Generator(0)
@@ -100,6 +119,7 @@ def main():
     print(json.dumps({"device": info.description, "software": software, "host": host_time_of_small_op(device),
                       "bandwidths": bandwidths(device, (1 if software else 64) << 20),
                       "product": product_rate(device, 512 if software else 4096),
+                      "chain": fused_chain(device, (1 if software else 16) << 20),
                       "steps": {str(name): training_step(name) for name in (bp.device("cpu"), device)}}))
 
 

@@ -13,7 +13,7 @@ const Program* program_of(const bp_executable* executable) { return reinterpret_
 bp_status BP_CALL claim(void*, const bp_host* host, bp_device device, const bp_graph* graph, uint32_t* regions,
                         uint32_t* n_regions, const char** reasons) {
   return plugin::guard(host, [&] {
-    const Partition found = partition(GraphView(graph), device);
+    const plugin::Partition found = partition(GraphView(graph), device);
     std::copy(found.regions.begin(), found.regions.end(), regions);
     if (reasons != nullptr) std::copy(found.reasons.begin(), found.reasons.end(), reasons);
     *n_regions = found.n_regions;

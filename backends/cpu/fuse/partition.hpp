@@ -3,17 +3,12 @@
 
 #include <vector>
 
-#include "backplane/abi/extensions.h"
+#include "backplane/plugin/regions.hpp"
 #include "fuse/node_kind.hpp"
 
 namespace backplane::cpu::fuse {
 
-struct Partition {
-  std::vector<uint32_t> regions;     // per node; BP_NO_REGION: left alone
-  std::vector<const char*> reasons;  // per node that is left alone
-  uint32_t n_regions = 0;
-};
-Partition partition(const GraphView& graph, bp_device device);
+plugin::Partition partition(const GraphView& graph, bp_device device);
 
 // The space of a region as a graph of its own, as `partition` found it. Throws where the nodes fit none.
 Space space_of(const GraphView& region, const std::vector<NodePlan>& plans);

@@ -9,9 +9,13 @@
 #include <optional>
 #include <vector>
 
-#include "fuse/graph_view.hpp"
+#include "backplane/plugin.hpp"
+#include "backplane/plugin/graph_view.hpp"
 
 namespace backplane::cpu::fuse {
+
+using plugin::Dims;
+using plugin::GraphView;
 
 enum class Form { kOnes, kFull, kKept, kPrefix, kOther };
 

@@ -1,11 +1,11 @@
 // Every op of the registry that takes one or two elements and gives one, over the core's loop descriptor: any strides,
 // broadcasting included. What each does to an element codegen has written into the lists that are walked here and in
 // shaders/elementwise.comp; an op costs no line.
-#include <cstring>
 #include <map>
 
 #include "backplane/scalar.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/refused.hpp"
 
 namespace backplane::vulkan {
 namespace {
@@ -20,14 +20,6 @@ struct Elementwise {
 };
 using Table = std::map<std::string, Elementwise>;
 
-// What an integer y is refused for, as the registry's ops do.
-uint8_t refused(const char* op, bp_dtype dtype) {
-  if (!(BP_MASK_INTEGER & BP_DTYPE_BIT(dtype))) return 0;
-  for (const char* divides : {"floor_divide", "remainder", "fmod"})
-    if (std::strcmp(op, divides) == 0) return static_cast<uint8_t>(FaultKind::kDivisorZero);
-  return std::strcmp(op, "pow") == 0 ? static_cast<uint8_t>(FaultKind::kNegativeExponent) : 0;
-}
-
 // One list of the registry's, for the dtypes that are computed by it.
 struct Functions {
   Module module;
@@ -40,7 +32,7 @@ void add(Table& table, const char* op, const Functions& functions, uint8_t numbe
   const bool same = functions.list == kUnarySame || functions.list == kBinarySame;
   row.in_place = row.in_place && same;
   for (const bp_dtype dtype : functions.dtypes) {
-    const auto option = static_cast<uint8_t>(functions.list | refused(op, dtype) << 3);
+    const auto option = static_cast<uint8_t>(functions.list | static_cast<uint8_t>(refused(op, dtype)) << 3);
     row.dtypes |= BP_DTYPE_BIT(dtype);
     row.shaders[dtype] = {functions.module, {number, static_cast<uint8_t>(dtype), 0, option}};
   }

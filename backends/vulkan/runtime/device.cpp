@@ -125,6 +125,7 @@ Device::Device(VkPhysicalDevice physical)
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   try {
     pipelines_ = std::make_unique<Pipelines>(physical, device_);
+    region_pipelines_ = std::make_unique<RegionPipelines>(device_, *pipelines_);
   } catch (...) {
     release();
     throw;
@@ -135,6 +136,7 @@ Device::~Device() { release(); }
 
 void Device::release() noexcept {
   for (const auto& [address, block] : blocks_) destroy(block);
+  region_pipelines_.reset();
   pipelines_.reset();
   vkDestroyDevice(device_, nullptr);
 }
@@ -143,6 +145,13 @@ VkPipeline Device::pipeline(const Shader& shader) {
   std::lock_guard lock(mutex);
   bool made = false;
   const VkPipeline pipeline = pipelines_->get(shader, made);
+  if (made) ++counts.objects;
+  return pipeline;
+}
+
+VkPipeline Device::pipeline(std::vector<uint32_t> words) {
+  bool made = false;
+  const VkPipeline pipeline = region_pipelines_->get(std::move(words), made);
   if (made) ++counts.objects;
   return pipeline;
 }

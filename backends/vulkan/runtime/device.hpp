@@ -15,7 +15,7 @@
 #include <string>
 
 #include "backplane/plugin/dtype.hpp"
-#include "runtime/pipelines.hpp"
+#include "runtime/region_pipelines.hpp"
 
 namespace backplane::vulkan {
 
@@ -72,7 +72,8 @@ class Device {
   uint32_t most_groups() const { return most_groups_; }
 
   VkPipelineLayout layout() const { return pipelines_->layout(); }
-  VkPipeline pipeline(const Shader& shader);  // takes the mutex
+  VkPipeline pipeline(const Shader& shader);         // takes the mutex
+  VkPipeline pipeline(std::vector<uint32_t> words);  // of a region's shader in SPIR-V; does not take the mutex
 
   // Take the mutex.
   uint64_t allocate(uint64_t size);
@@ -106,6 +107,7 @@ class Device {
   std::unique_ptr<Pipelines> pipelines_;
   std::map<uint64_t, Block> blocks_;  // by address
   std::atomic<uint64_t> reserved_{0}, peak_{0};
+  std::unique_ptr<RegionPipelines> region_pipelines_;
 };
 
 }  // namespace backplane::vulkan

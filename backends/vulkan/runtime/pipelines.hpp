@@ -7,6 +7,7 @@
 #include <vulkan/vulkan.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -44,6 +45,11 @@ class Pipelines {
 
   VkPipelineLayout layout() const { return layout_; }
   VkPipeline get(const Shader& shader, bool& made);
+  // For pipelines of others, which will be in the file too.
+  VkPipelineCache cache_to_fill() {
+    grown_ = true;
+    return cache_;
+  }
 
  private:
   VkShaderModule module(Module module);
@@ -54,7 +60,7 @@ class Pipelines {
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::string file_;  // empty: none
-  bool grown_ = false;
+  std::atomic<bool> grown_ = false;
   std::array<VkShaderModule, static_cast<size_t>(Module::kCount)> modules_{};
   std::unordered_map<uint64_t, VkPipeline> pipelines_;
 };

@@ -148,10 +148,14 @@ Place Stream::stage(uint64_t size) {
 
 void Stream::dispatch(const Shader& shader, const Push& push, uint32_t groups, std::span<const Range> writes,
                       std::span<const Range> reads) {
-  const VkPipeline pipeline = device_.pipeline(shader);
+  dispatch(device_.pipeline(shader), std::as_bytes(std::span(&push, 1)), groups, writes, reads);
+}
+
+void Stream::dispatch(VkPipeline pipeline, std::span<const std::byte> push, uint32_t groups,
+                      std::span<const Range> writes, std::span<const Range> reads) {
   const VkCommandBuffer commands = behind_hazards(writes, reads);
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-  vkCmdPushConstants(commands, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), &push);
+  vkCmdPushConstants(commands, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes, push.data());
   vkCmdDispatch(commands, std::min(groups, device_.most_groups()), 1, 1);
   submit_if_large();
 }

@@ -40,6 +40,9 @@ class Stream {
   Place stage(uint64_t size);
   void dispatch(const Shader& shader, const Push& push, uint32_t groups, std::span<const Range> writes,
                 std::span<const Range> reads);
+  // Of kPushBytes of push constants.
+  void dispatch(VkPipeline pipeline, std::span<const std::byte> push, uint32_t groups, std::span<const Range> writes,
+                std::span<const Range> reads);
   void copy(const Place& target, const Place& source, uint64_t size);
   void upload(const Place& target, const char* source, uint64_t size);
   void download(char* target, const Place& source, uint64_t size);  // returns when the bytes have arrived

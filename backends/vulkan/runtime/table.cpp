@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "backplane/plugin/backend.hpp"
+#include "fuse/compiler.hpp"
 #include "runtime/backend.hpp"
 
 namespace backplane::vulkan {
@@ -115,6 +116,10 @@ void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* ki
   }
 }
 
+const void* BP_CALL extension(void*, const char* name, uint32_t version) {
+  return std::string_view(name) == BP_EXTENSION_COMPILER ? compiler(version) : nullptr;
+}
+
 }  // namespace
 
 bp_backend_def Backend::table() {
@@ -139,6 +144,7 @@ bp_backend_def Backend::table() {
   def.deferred_error = plugin::backend_slot<deferred_error>;
   def.memory_stats = plugin::backend_slot<memory_stats>;
   def.native = plugin::backend_slot<native>;
+  def.extension = extension;
   return def;
 }
 

@@ -1,15 +1,17 @@
-// A graph of the contract as C++ reads it: arrays by their strides, dims and arguments as spans.
+// A graph of the contract as C++ reads it, for a backend's compiler: arrays by their strides, dims and arguments as
+// spans.
 //
-// Borrows the graph; every number of a value is checked once, when the view is made.
+// Not the contract: header-only sugar over backplane/abi. Borrows the graph; every number of a value is checked once,
+// when the view is made.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "backplane/abi/graph.h"
-#include "backplane/plugin.hpp"
+#include "backplane/error.hpp"
 
-namespace backplane::cpu::fuse {
+namespace backplane::plugin {
 
 using Dims = std::span<const int64_t>;
 
@@ -54,10 +56,9 @@ class GraphView {
     return *reinterpret_cast<const T*>(static_cast<const char*>(array.data) + i * array.stride);
   }
   void check(int64_t value) const {
-    BP_CHECK(value >= 0 && value < n_values(), VALUE, "a graph for the cpu's compiler names value ", value, " of ",
-             n_values());
+    BP_CHECK(value >= 0 && value < n_values(), VALUE, "a graph for a compiler names value ", value, " of ", n_values());
   }
   const bp_graph* graph_;
 };
 
-}  // namespace backplane::cpu::fuse
+}  // namespace backplane::plugin

@@ -1,0 +1,172 @@
+// Which nodes of a graph can be fused by a compiler that writes text (backplane/plugin/fused_text.hpp), and which of
+// them fit each other: elementwise ops for which codegen writes functions, selections, casts, and views that keep
+// their elements' order.
+//
+// A region has one space: the dims of its values without those of size 1. A value has an element for each of the
+// space's, or one in all. Header-only; constant once it is made.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backplane/plugin/dtype.hpp"
+#include "backplane/plugin/graph_view.hpp"
+
+namespace backplane::plugin {
+
+inline bool is_half(bp_dtype dtype) { return dtype == BP_FLOAT16 || dtype == BP_BFLOAT16; }
+// The dtype whose functions compute elements of `dtype`.
+inline bp_dtype held_dtype(bp_dtype dtype) { return is_half(dtype) ? bp_dtype{BP_FLOAT32} : dtype; }
+
+// What an elementwise op does to elements of a dtype: a function of a scalar header (codegen's).
+struct ScalarOp {
+  std::string function;
+  int operands = 0;  // 3: a selection, by a bool
+  bp_dtype result = BP_DTYPE_NONE;
+};
+using ScalarOps = std::map<std::pair<std::string, bp_dtype>, ScalarOp, std::less<>>;  // by the op's full name
+
+enum class FusedKind { kNone, kMap, kCast, kView };
+
+struct FusedNode {
+  FusedKind kind = FusedKind::kNone;
+  const char* reason = nullptr;  // of kNone: why
+  const ScalarOp* op = nullptr;  // of kMap
+  std::vector<int64_t> space;    // of the result
+};
+
+inline std::vector<int64_t> fused_space(Dims dims) {
+  std::vector<int64_t> space;
+  for (const int64_t size : dims)
+    if (size != 1) space.push_back(size);
+  return space;
+}
+
+// The ops that a backend lets be fused.
+struct FusedOps {
+  ScalarOps scalars;
+  std::vector<std::string_view> casts, views;            // full names; casts: copies too
+  bool (*refuses)(std::string_view op, bp_dtype dtype);  // may a kernel of it find an error in its data?
+};
+
+// Which nodes can be fused, and which fit each other: the rules of grow_regions (backplane/plugin/regions.hpp).
+class FusedRules {
+ public:
+  using Space = std::vector<int64_t>;
+  static constexpr uint32_t kMostNodes = 256;
+
+  // `lacks`: dtypes that the device does not compute.
+  FusedRules(const GraphView& graph, bp_device device, const FusedOps& ops, bp_dtype_mask lacks)
+      : graph_(graph), device_(device), ops_(ops), lacks_(lacks) {
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i) nodes_.push_back(node_of(i));
+  }
+
+  const FusedNode& operator[](uint32_t i) const { return nodes_[i]; }
+  const char* reason(uint32_t i) const { return nodes_[i].reason; }
+  bool is_view(uint32_t i) const { return nodes_[i].kind == FusedKind::kView; }
+  bool begins_region(uint32_t) const { return true; }
+  bool may_follow(uint32_t) const { return true; }
+  const Space& own_space(uint32_t i) const { return nodes_[i].space; }
+  std::optional<Space> unite(const Space& a, const Space& b) const {
+    if (a == b || b.empty()) return a;
+    return a.empty() ? std::optional(b) : std::nullopt;
+  }
+  template <class Inside>
+  bool fits(uint32_t i, const Space& space, Inside&& inside) const {
+    bool right = nodes_[i].space.empty() || nodes_[i].space == space;
+    graph_.for_each_read(i, [&](int64_t value) {
+      const Space own = inside(value) ? fused_space(graph_.dims(value)) : Space();
+      right = right && (own.empty() || own == space);
+    });
+    return right;
+  }
+
+ private:
+  static FusedNode none(const char* reason) {
+    FusedNode node;
+    node.reason = reason;
+    return node;
+  }
+  bool computes(bp_dtype dtype) const { return dtype < BP_DTYPE_COUNT && (lacks_ & BP_DTYPE_BIT(dtype)) == 0; }
+  static bool named(std::string_view op, const std::vector<std::string_view>& names) {
+    return std::find(names.begin(), names.end(), op) != names.end();
+  }
+  static bool is_number(const bp_value& arg) { return arg.tag >= BP_TAG_BOOL && arg.tag <= BP_TAG_COMPLEX; }
+
+  FusedNode node_of(uint32_t i) const {
+    const bp_graph_node& node = graph_.node(i);
+    if (node.compute == BP_DTYPE_NONE) return none("the host keeps the call to itself");
+    bool here = node.n_results == 1, computed = true;
+    const auto look = [&](int64_t value) {
+      const bp_device& at = graph_.value(value).device;
+      here = here && at.backend == device_.backend && at.ordinal == device_.ordinal;
+      computed = computed && computes(graph_.value(value).dtype);
+    };
+    for (uint32_t k = 0; k < node.n_results; ++k) look(node.results[k]);
+    graph_.for_each_read(i, look);
+    if (!here) return none("it has several results, or values on another device");
+    if (!computed) return none("the device does not compute one of its dtypes");
+    for (const int64_t size : graph_.dims(node.results[0]))
+      if (size == 0) return none("it has no elements");
+    FusedNode made = kind_of(i);
+    made.space = fused_space(graph_.dims(node.results[0]));
+    return made;
+  }
+
+  FusedNode kind_of(uint32_t i) const {
+    const bp_graph_node& node = graph_.node(i);
+    const std::string_view op = node.op;
+    if (named(op, ops_.casts)) return moving(i, FusedKind::kCast);
+    if (named(op, ops_.views)) return moving(i, FusedKind::kView);
+    const auto found = node.compute < BP_DTYPE_COUNT ? ops_.scalars.find({std::string(op), held_dtype(node.compute)})
+                                                     : ops_.scalars.end();
+    if (found == ops_.scalars.end()) return none("it is no elementwise op of the dtype");
+    const ScalarOp& scalar = found->second;
+    if (!reads_elements(i, scalar.operands)) return none("an argument is neither a tensor of its dtype nor a number");
+    if (scalar.result != held_dtype(graph_.value(node.results[0]).dtype))
+      return none("its result has another dtype than its function's");
+    if (ops_.refuses(op, node.compute)) return none("it may find an error in its data");
+    FusedNode made;
+    made.kind = FusedKind::kMap;
+    made.op = &scalar;
+    return made;
+  }
+
+  bool reads_elements(uint32_t i, int operands) const {
+    bool reads = false;
+    const bp_graph_node& node = graph_.node(i);
+    for (uint32_t k = 0; k < node.n_args; ++k) {
+      const bp_value& arg = node.args[k];
+      const bool condition = operands == 3 && k == 0;
+      if (arg.tag != BP_TAG_REF && (condition || !is_number(arg))) return false;
+      if (arg.tag != BP_TAG_REF) continue;
+      reads = true;
+      const bp_dtype dtype = graph_.value(arg.u.i).dtype;
+      if (condition ? dtype != BP_BOOL : dtype != node.compute && (node.shares >> k & 1) == 0) return false;
+    }
+    return reads && node.n_args == static_cast<uint32_t>(operands);
+  }
+
+  FusedNode moving(uint32_t i, FusedKind kind) const {
+    const bp_graph_node& node = graph_.node(i);
+    if (node.n_args < 1 || node.args[0].tag != BP_TAG_REF) return none("it reads no tensor");
+    const Space from = fused_space(graph_.dims(node.args[0].u.i)), to = fused_space(graph_.dims(node.results[0]));
+    if (!from.empty() && from != to) return none("it is a view of another shape");
+    FusedNode made;
+    made.kind = kind;
+    return made;
+  }
+
+  const GraphView& graph_;
+  const bp_device device_;
+  const FusedOps& ops_;
+  const bp_dtype_mask lacks_;
+  std::vector<FusedNode> nodes_;
+};
+
+}  // namespace backplane::plugin

@@ -1,0 +1,183 @@
+// A region of elementwise nodes as calls of scalar functions in order, which a backend's compiler writes down in its
+// own language: one load for each way in which an operand is read, a call or a few per node, one store per output.
+//
+// It knows functions by codegen's names, and nothing of memory or threads. Half floats are held as float32 and rounded
+// after each op (`rounded_float16`, `rounded_bfloat16`: the backend's own), as kernels round what they store; so a
+// result has the bits that the ops have one by one. Header-only.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backplane/plugin.hpp"
+#include "backplane/plugin/fused_nodes.hpp"
+
+namespace backplane::plugin {
+
+// Where the elements of a tensor lie in the space, and the variable that holds one.
+struct FusedOperand {
+  bp_dtype dtype;
+  std::vector<int32_t> axes;  // per dim of the space, the tensor's axis; -1: all elements are one
+  uint32_t variable;
+  uint32_t input = 0;  // of what is loaded: its number; beyond the inputs, that of a constant
+  bool uniform() const {
+    return std::all_of(axes.begin(), axes.end(), [](int32_t axis) { return axis < 0; });
+  }
+};
+
+// A Python number among the arguments: an operand too, so that regions which differ in it alone are one program.
+struct FusedNumber {
+  bp_dtype dtype;
+  uint32_t variable;
+  alignas(16) char bytes[16] = {};
+};
+
+struct FusedCall {
+  std::string function;
+  std::vector<uint32_t> args;  // variables
+  uint32_t result;
+};
+
+struct FusedProgram {
+  size_t rank = 0;                    // of the space
+  std::vector<bool> uniform;          // per variable: it is one in all
+  std::vector<FusedOperand> loads;    // before the calls
+  std::vector<FusedNumber> numbers;   // likewise
+  std::vector<FusedCall> calls;       // each after what it reads
+  std::vector<FusedOperand> stores;   // one for each output
+  std::vector<bp_tensor*> constants;  // borrowed
+};
+
+class FusedLowering {
+ public:
+  // Throws where the region is none that grow_regions claims by these rules.
+  FusedLowering(const GraphView& region, const FusedRules& rules)
+      : graph_(region), rules_(rules), made_(region.n_values(), kNone) {}
+
+  FusedProgram run() {
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+      BP_CHECK(rules_[i].kind != FusedKind::kNone, NOT_IMPLEMENTED, "a region holds ", graph_.node(i).op,
+               ", which is not fused: ", rules_[i].reason);
+      const auto space = space_.empty() ? rules_[i].space : space_;
+      BP_CHECK(rules_[i].space.empty() || rules_[i].space == space, VALUE, "a region holds nodes of two shapes at ",
+               graph_.node(i).op);
+      space_ = space;
+    }
+    program_.rank = space_.size();
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) lower(i);
+    for (const uint32_t value : graph_.outputs()) {
+      BP_CHECK(made_[value] != kNone, VALUE, "nothing in the region makes its output, value ", value);
+      program_.stores.push_back({graph_.value(value).dtype, axes_of(value, graph_.dims(value)), made_[value]});
+    }
+    return std::move(program_);
+  }
+
+ private:
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  uint32_t new_variable(bool uniform) {
+    program_.uniform.push_back(uniform);
+    return static_cast<uint32_t>(program_.uniform.size() - 1);
+  }
+
+  // The axes of a value's dims in the space, where they align at the right with a result's.
+  std::vector<int32_t> axes_of(int64_t value, Dims result) const {
+    const Dims dims = graph_.dims(value);
+    std::vector<int32_t> axes;
+    for (size_t d = 0; d < result.size(); ++d) {
+      if (result[d] == 1) continue;
+      const auto axis = static_cast<int64_t>(d + dims.size()) - static_cast<int64_t>(result.size());
+      const bool there = axis >= 0 && dims[static_cast<size_t>(axis)] != 1;
+      BP_CHECK(!there || dims[static_cast<size_t>(axis)] == result[d], VALUE, "value ", value,
+               " does not broadcast to its region");
+      axes.push_back(there ? static_cast<int32_t>(axis) : -1);
+    }
+    if (axes.empty()) axes.assign(space_.size(), -1);
+    return axes;
+  }
+
+  uint32_t load(int64_t value, Dims result) {
+    auto axes = axes_of(value, result);
+    const auto [found, fresh] = loaded_.try_emplace({value, axes}, kNone);
+    if (fresh) {
+      FusedOperand operand{graph_.value(value).dtype, std::move(axes), 0, source_of(value)};
+      found->second = operand.variable = new_variable(operand.uniform());
+      program_.loads.push_back(std::move(operand));
+    }
+    return found->second;
+  }
+
+  uint32_t source_of(int64_t value) {
+    const auto inputs = graph_.inputs();
+    for (uint32_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k] == value) return k;
+    bp_tensor* constant = graph_.value(value).constant;
+    BP_CHECK(constant != nullptr, VALUE, "nothing in the region makes value ", value);
+    program_.constants.push_back(constant);
+    return static_cast<uint32_t>(inputs.size() + program_.constants.size() - 1);
+  }
+
+  uint32_t operand(int64_t value, Dims result) { return made_[value] != kNone ? made_[value] : load(value, result); }
+
+  uint32_t call(std::string function, std::vector<uint32_t> args) {
+    bool uniform = true;
+    for (const uint32_t arg : args) uniform = uniform && program_.uniform[arg];
+    const uint32_t result = new_variable(uniform);
+    program_.calls.push_back({std::move(function), std::move(args), result});
+    return result;
+  }
+  // What a kernel of a half float's dtype stores and the next one loads.
+  uint32_t rounded(bp_dtype dtype, uint32_t x) {
+    return is_half(dtype) ? call(std::string("rounded_") + dtype_name(dtype), {x}) : x;
+  }
+  uint32_t cast(uint32_t x, bp_dtype from, bp_dtype to) {
+    if (from == to) return x;
+    const bp_dtype a = held_dtype(from), b = held_dtype(to);
+    if (a != b) x = call(std::string("bp_cast_") + dtype_name(a) + "_" + dtype_name(b), {x});
+    return rounded(to, x);
+  }
+  uint32_t number(const bp_value& value, bp_dtype dtype) {
+    FusedNumber made{held_dtype(dtype), new_variable(true)};
+    dispatch_dtype<BP_MASK_ANY>(dtype, [&]<class T>() {
+      const auto element = static_cast<Compute<T>>(number_as<T>(value));
+      std::memcpy(made.bytes, &element, sizeof(element));
+    });
+    program_.numbers.push_back(made);
+    return made.variable;
+  }
+
+  void lower(uint32_t i) {
+    const bp_graph_node& node = graph_.node(i);
+    const int64_t result = node.results[0];
+    const bp_dtype dtype = graph_.value(result).dtype;
+    const Dims dims = graph_.dims(result);
+    if (rules_[i].kind != FusedKind::kMap) {
+      // The operand's elements in their order, or its one element.
+      const int64_t from = node.args[0].u.i;
+      const uint32_t x = operand(from, fused_space(graph_.dims(from)).empty() ? dims : graph_.dims(from));
+      made_[result] = rules_[i].kind == FusedKind::kView ? x : cast(x, graph_.value(from).dtype, dtype);
+      return;
+    }
+    const ScalarOp& op = *rules_[i].op;
+    std::vector<uint32_t> args;
+    for (uint32_t k = 0; k < node.n_args; ++k) {
+      const bp_value& arg = node.args[k];
+      const bp_dtype wanted = op.operands == 3 && k == 0 ? bp_dtype{BP_BOOL} : node.compute;
+      args.push_back(arg.tag == BP_TAG_REF ? cast(operand(arg.u.i, dims), graph_.value(arg.u.i).dtype, wanted)
+                                           : number(arg, wanted));
+    }
+    made_[result] = rounded(dtype, call(op.function, std::move(args)));
+  }
+
+  const GraphView& graph_;
+  const FusedRules& rules_;
+  std::vector<int64_t> space_;
+  std::vector<uint32_t> made_;  // per value that the region makes: its variable
+  std::map<std::pair<int64_t, std::vector<int32_t>>, uint32_t> loaded_;
+  FusedProgram program_;
+};
+
+}  // namespace backplane::plugin
