@@ -48,6 +48,8 @@ class InContext {
   driver::Context context = nullptr;
 };
 
+void expect_code(int found, int code) { EXPECT_EQ(found, code); }
+
 struct Misuse {
   const char* name;
   std::function<int(InContext&, bool faulty)> call;
@@ -61,21 +63,21 @@ int copy_from_pinned(InContext& on, bool faulty) {
   EXPECT_EQ(cuMemHostRegister_v2(source.data(), kBytes, driver::kHostRegisterPortable), 0);
   const driver::Stream stream = on.stream();
   EXPECT_EQ(cuMemcpyHtoDAsync_v2(on.memory(), source.data(), kBytes, stream), 0);
-  if (faulty) EXPECT_EQ(cuMemHostUnregister(source.data()), 0);
+  if (faulty) expect_code(cuMemHostUnregister(source.data()), 0);
   const int found = cuStreamSynchronize(stream);
-  if (!faulty) EXPECT_EQ(cuMemHostUnregister(source.data()), 0);
+  if (!faulty) expect_code(cuMemHostUnregister(source.data()), 0);
   return found;
 }
 
 int use_stream(InContext& on, bool faulty) {
   const driver::Stream stream = on.stream();
-  if (faulty) EXPECT_EQ(cuStreamDestroy_v2(stream), 0);
+  if (faulty) expect_code(cuStreamDestroy_v2(stream), 0);
   return cuStreamSynchronize(stream);
 }
 
 int use_event(InContext& on, bool faulty) {
   const driver::Event event = on.event();
-  if (faulty) EXPECT_EQ(cuEventDestroy_v2(event), 0);
+  if (faulty) expect_code(cuEventDestroy_v2(event), 0);
   return cuStreamWaitEvent(on.stream(), event, 0);
 }
 
@@ -91,7 +93,7 @@ int record_event_of(InContext& on, bool of_other) {
 }
 
 int time_between(InContext& on, bool faulty) {
-  const driver::Event start = on.event(faulty ? driver::kEventDisableTiming : 0), end = on.event();
+  const driver::Event start = on.event(faulty ? unsigned{driver::kEventDisableTiming} : 0u), end = on.event();
   const driver::Stream stream = on.stream();
   for (const driver::Event event : {start, end}) EXPECT_EQ(cuEventRecord(event, stream), 0);
   EXPECT_EQ(cuStreamSynchronize(stream), 0);
@@ -113,34 +115,34 @@ int capture(InContext& on, const std::function<void(driver::Stream)>& break_it) 
 }
 int capture_that_waits(InContext& on, bool faulty) {
   return capture(on, [&](driver::Stream stream) {
-    if (faulty) EXPECT_EQ(cuStreamSynchronize(stream), 900);
+    if (faulty) expect_code(cuStreamSynchronize(stream), 900);
   });
 }
 int capture_that_takes_memory(InContext& on, bool faulty) {
   return capture(on, [&](driver::Stream) {
     driver::Pointer made = 0;
-    if (faulty) EXPECT_EQ(cuMemAlloc_v2(&made, kBytes), 900);
+    if (faulty) expect_code(cuMemAlloc_v2(&made, kBytes), 900);
   });
 }
 int capture_of_pageable_memory(InContext& on, bool faulty) {
   const driver::Pointer target = on.memory();
   std::vector<char> source(kBytes);
   return capture(on, [&](driver::Stream stream) {
-    if (faulty) EXPECT_EQ(cuMemcpyHtoDAsync_v2(target, source.data(), kBytes, stream), 900);
+    if (faulty) expect_code(cuMemcpyHtoDAsync_v2(target, source.data(), kBytes, stream), 900);
   });
 }
 int capture_behind_other_work(InContext& on, bool faulty) {
   const driver::Event event = on.event();
   EXPECT_EQ(cuEventRecord(event, on.stream()), 0);
   return capture(on, [&](driver::Stream stream) {
-    if (faulty) EXPECT_EQ(cuStreamWaitEvent(stream, event, 0), 905);
+    if (faulty) expect_code(cuStreamWaitEvent(stream, event, 0), 905);
   });
 }
 int capture_whose_event_is_asked(InContext& on, bool faulty) {
   const driver::Event event = on.event();
   return capture(on, [&](driver::Stream stream) {
     EXPECT_EQ(cuEventRecord(event, stream), 0);
-    if (faulty) EXPECT_EQ(cuEventQuery(event), 907);
+    if (faulty) expect_code(cuEventQuery(event), 907);
   });
 }
 
@@ -152,7 +154,7 @@ int launch_graph(InContext& on, bool faulty) {
   EXPECT_EQ(cuStreamEndCapture(stream, &graph), 0);
   EXPECT_EQ(cuGraphInstantiateWithFlags(&executable, graph, 0), 0);
   EXPECT_EQ(cuGraphDestroy(graph), 0);
-  if (faulty) EXPECT_EQ(cuGraphExecDestroy(executable), 0);
+  if (faulty) expect_code(cuGraphExecDestroy(executable), 0);
   return cuGraphLaunch(executable, stream);
 }
 
@@ -165,7 +167,7 @@ int replay_over_memory(InContext& on, bool freed) {
   EXPECT_EQ(cuMemsetD8Async(x, 7, kBytes, stream), 0);
   EXPECT_EQ(cuStreamEndCapture(stream, &graph), 0);
   EXPECT_EQ(cuGraphInstantiateWithFlags(&executable, graph, 0), 0);
-  if (freed) EXPECT_EQ(cuMemFree_v2(x), 0);
+  if (freed) expect_code(cuMemFree_v2(x), 0);
   EXPECT_EQ(cuGraphLaunch(executable, stream), 0);
   return cuStreamSynchronize(stream);
 }
@@ -176,7 +178,7 @@ int copy_between_devices(InContext& on, bool faulty, bool as_peers) {
   const InContext other(1);
   const driver::Pointer source = other.memory();
   EXPECT_EQ(cuCtxPushCurrent_v2(on.context), 0);
-  if (!faulty) EXPECT_EQ(cuCtxEnablePeerAccess(other.context, 0), 0);
+  if (!faulty) expect_code(cuCtxEnablePeerAccess(other.context, 0), 0);
   int found = as_peers ? cuMemcpyPeerAsync(target, on.context, source, other.context, kBytes, stream)
                        : cuMemcpyDtoDAsync_v2(target, source, kBytes, stream);
   if (found == 0) found = cuStreamSynchronize(stream);

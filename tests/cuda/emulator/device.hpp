@@ -77,10 +77,10 @@ class Handles {
  public:
   // The kind keeps handles of different ones apart.
   explicit Handles(uintptr_t kind) : first_(kind << 40), next_(first_) {}
-  std::shared_ptr<T> add(std::shared_ptr<T> made, void* out) {
+  void* add(std::shared_ptr<T> made) {
     next_ += 16;
-    *static_cast<void**>(out) = reinterpret_cast<void*>(next_);
-    return living_[next_] = std::move(made);
+    living_[next_] = std::move(made);
+    return reinterpret_cast<void*>(next_);
   }
   std::shared_ptr<T> find(const void* handle) const {
     const auto found = living_.find(reinterpret_cast<uintptr_t>(handle));

@@ -24,7 +24,8 @@ int cuStreamEndCapture(driver::Stream stream, driver::Graph* graph) {
   const auto capture = std::move(on->capture);
   on->capture = nullptr;
   if (capture->broken) return 901;
-  Device::instance().graphs.add(std::make_shared<const Graph>(Graph{on->device, std::move(capture->works)}), graph);
+  auto made = std::make_shared<const Graph>(Graph{on->device, std::move(capture->works)});
+  *graph = static_cast<driver::Graph>(Device::instance().graphs.add(std::move(made)));
   return 0;
 }
 int cuGraphInstantiateWithFlags(driver::Executable* executable, driver::Graph graph, unsigned long long flags) {
@@ -33,7 +34,7 @@ int cuGraphInstantiateWithFlags(driver::Executable* executable, driver::Graph gr
   auto& graphs = Device::instance().graphs;
   const auto found = graphs.find(graph);
   if (!found) return refuse_handle("cuGraphInstantiate", graphs, graph, "graph");
-  Device::instance().executables.add(found, executable);
+  *executable = static_cast<driver::Executable>(Device::instance().executables.add(found));
   return 0;
 }
 int cuGraphLaunch(driver::Executable executable, driver::Stream stream) {

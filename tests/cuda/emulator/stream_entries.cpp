@@ -56,7 +56,7 @@ int make_stream(const char* call, driver::Stream* stream, const Context& context
   auto made = std::make_shared<Stream>();
   made->device = context.device;
   made->priority = std::clamp(priority, kGreatestPriority, 0);
-  Device::instance().streams.add(std::move(made), stream);
+  *stream = static_cast<driver::Stream>(Device::instance().streams.add(std::move(made)));
   return 0;
 }
 
@@ -124,7 +124,7 @@ int cuEventCreate(driver::Event* event, unsigned flags) {
   auto made = std::make_shared<Event>();
   made->device = context->device;
   made->timed = !(flags & driver::kEventDisableTiming);
-  Device::instance().events.add(std::move(made), event);
+  *event = static_cast<driver::Event>(Device::instance().events.add(std::move(made)));
   return 0;
 }
 int cuEventDestroy_v2(driver::Event event) {
