@@ -1,6 +1,9 @@
 """The CUDA backend: what a device gives is what the CPU gives, in order, over any layout; and how it says that there is
 no device, which needs the plugin but no driver. `./dev test cuda` runs this on the emulated driver."""
 
+import subprocess
+import sys
+
 import backplane as bp
 import numpy as np
 import pytest
@@ -213,6 +216,31 @@ def test_a_device_is_reset(cuda, second):
     cuda.reset()
     assert pinned.tolist() == [0, 1, 2] and pinned.to(second, non_blocking=True).tolist() == [0, 1, 2]
     assert (bp.ones(2, device=second).to(cuda) + 1).tolist() == [2, 2]
+
+
+UNLOAD = """
+import gc
+import backplane as bp
+device = bp.device("cuda")
+x = bp.ones(3, device=device)
+with bp.capture(device) as recording:
+    x += 1
+recording.replay()
+stream, pinned = bp.Stream(device), bp.pin(bp.ones(3), device)
+stream.on_complete(lambda: print("completed"))
+event = stream.record()
+event.synchronize()
+print(x.tolist())
+del device, x, recording, stream, pinned, event
+gc.collect()
+bp.unload_plugin("backplane_cuda")
+print("unloaded")
+"""
+
+
+def test_the_plugin_goes_when_nothing_of_it_is_held(cuda):
+    done = subprocess.run([sys.executable, "-c", UNLOAD], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["completed", "[2.0, 2.0, 2.0]", "unloaded"], done.stderr
 
 
 def test_without_a_driver_it_says_so():

@@ -1,7 +1,9 @@
 // The extensions of the CUDA backend, called through their C tables as a host does: what the kit's laws cannot try,
 // since they lose the device or need the driver itself.
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "backplane/abi/device_extensions.h"
 #include "device_fixture.hpp"
@@ -104,6 +106,9 @@ TEST_F(CudaExtensions, AResetDeviceIsAsNewAndPinnedMemoryIsThereAsBefore) {
   bp_memory_stats stats{.header = BP_HEADER(bp_memory_stats)};
   ASSERT_EQ(table.memory_stats(table.context, kOrdinal, &stats), BP_OK);
   EXPECT_EQ(stats.in_use, 0u);
+  make_current();
+  EXPECT_EQ(of_driver<int(void*, size_t, unsigned)>("cuMemHostRegister_v2")(memory, 16, 1), 712) << "it is locked";
+  make_others_current();
   Vector& x = new_vector(4, 0, stream, 1);
   ASSERT_EQ(pinned.copy_from_host(table.context, kOrdinal, stream, 2, x.data, 0, memory, 16), BP_OK) << last_error;
   ASSERT_EQ(add(x, x, x, stream, 3), BP_OK) << last_error;
@@ -141,6 +146,45 @@ TEST_F(CudaExtensions, AStreamOfAnotherLibraryIsTakenAndStaysThatLibrarys) {
   make_current();
   EXPECT_EQ(of_driver<int(driver::Stream)>("cuStreamDestroy_v2")(theirs), 0) << "it was destroyed with ours";
   make_others_current();
+}
+
+TEST_F(CudaExtensions, TheGreatestPriorityIsCudas) {
+  const auto& extension_streams = extension<bp_extension_streams>(BP_EXTENSION_STREAMS);
+  int32_t least = 1, greatest = -1;
+  ASSERT_EQ(extension_streams.priorities(table.context, kOrdinal, &least, &greatest), BP_OK) << last_error;
+  ASSERT_LT(least, greatest);
+  for (const int32_t priority : {least, greatest}) {
+    bp_stream* made = nullptr;
+    void* handle = nullptr;
+    int found = 1;
+    ASSERT_EQ(extension_streams.create(table.context, kOrdinal, priority, &made), BP_OK) << last_error;
+    streams.push_back(made);
+    ASSERT_EQ(extension_streams.handle(table.context, kOrdinal, made, &handle), BP_OK);
+    make_current();
+    EXPECT_EQ(of_driver<int(void*, int*)>("cuStreamGetPriority")(handle, &found), 0);
+    make_others_current();
+    EXPECT_EQ(found, -priority);
+  }
+}
+
+// More than a second apart, where the clock's origin moves: from the later one, with what was before it read after.
+TEST_F(CudaExtensions, StampsFarApartAreInOrderWhicheverIsReadFirst) {
+  const auto& time = extension<bp_extension_time>(BP_EXTENSION_TIME);
+  bp_time_stamp* stamps[3] = {};
+  uint64_t at[3] = {}, ticket = 0;
+  for (bp_time_stamp*& stamp : stamps) {
+    ASSERT_EQ(time.stamp(table.context, kOrdinal, stream, ++ticket, &stamp), BP_OK) << last_error;
+    ASSERT_EQ(flush(stream, ticket), BP_OK);
+    ASSERT_EQ(wait(stream, ticket), BP_OK);
+    if (ticket == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  }
+  for (const int which : {1, 0, 2}) {
+    EXPECT_EQ(time.read(table.context, kOrdinal, stamps[which], &at[which]), BP_OK) << last_error;
+    time.drop(table.context, kOrdinal, stamps[which]);
+  }
+  EXPECT_GT(at[0], 0u);
+  EXPECT_GE(at[1] - at[0], 1'000'000'000u);
+  EXPECT_LE(at[1], at[2]);
 }
 
 }  // namespace

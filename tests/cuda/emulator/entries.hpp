@@ -46,7 +46,9 @@ void drop_modules(int device);
 extern "C" {
 #define BP_EMULATOR_DECLARE(name, parameters) __attribute__((visibility("default"))) int name parameters;
 BP_CUDA_DRIVER(BP_EMULATOR_DECLARE)
-BP_EMULATOR_DECLARE(cuStreamCreate, (driver::Stream * stream, unsigned flags))  // of the templates of `backplane new`
+// What the templates of `backplane new`, and tests, ask for beside it.
+BP_EMULATOR_DECLARE(cuStreamCreate, (driver::Stream * stream, unsigned flags))
+BP_EMULATOR_DECLARE(cuStreamGetPriority, (driver::Stream stream, int* priority))
 #undef BP_EMULATOR_DECLARE
 }
 

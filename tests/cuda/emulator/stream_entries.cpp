@@ -92,6 +92,11 @@ int cuStreamGetCtx(driver::Stream stream, driver::Context* context) {
   *context = reinterpret_cast<driver::Context>(&Device::instance().contexts[on->device]);
   return 0;
 }
+int cuStreamGetPriority(driver::Stream stream, int* priority) {
+  BP_EMULATOR_ENTER_STREAM(cuStreamGetPriority, stream);
+  *priority = on->priority;
+  return 0;
+}
 int cuStreamSynchronize(driver::Stream stream) {
   BP_EMULATOR_ENTER_STREAM(cuStreamSynchronize, stream);
   if (on->capture) return break_capture("cuStreamSynchronize", *on->capture, 900);
