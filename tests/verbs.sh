@@ -98,7 +98,7 @@ cuda_on_the_emulator() {
   local mode status=0 driver=$root/build/$preset/emulated_driver
   [ -e "$driver/libcuda.so.1" ] || { say "cuda: not built, for there is no nvcc: its tests are left out"; return 0; }
   python_environment+=("LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda tests/python/test_cuda.py || status=1
+  pytest_in cuda tests/python/test_cuda.py tests/python/test_streams.py tests/python/test_capture.py || status=1
   for mode in test grad stress; do
     run env "LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --mode "$mode" \
       >"$results/conformance-cuda-$mode.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-$mode.txt" | head -n 60 >&2; }

@@ -31,9 +31,26 @@ def simulator():
     return path
 
 
+def _device_or_skip(name):
+    try:
+        return bp.device(name)
+    except (ValueError, bp.DeviceError) as error:
+        pytest.skip(f"device '{name}': {error}")
+
+
 @pytest.fixture(scope="session")
 def vulkan():
-    try:
-        return bp.device("vulkan")
-    except (ValueError, bp.DeviceError) as error:
-        pytest.skip(f"device 'vulkan': {error}")
+    return _device_or_skip("vulkan")
+
+
+@pytest.fixture(scope="session")
+def cuda():
+    """`./dev test cuda` has an emulated one."""
+    return _device_or_skip("cuda")
+
+
+@pytest.fixture(autouse=True)
+def _has_device(request):
+    """Skips a case whose parameter `device` is "cuda" where there is none."""
+    if getattr(request.node, "callspec", None) and request.node.callspec.params.get("device") == "cuda":
+        request.getfixturevalue("cuda")

@@ -1,4 +1,5 @@
-"""Capture and replay, reset, features and profiles of devices."""
+"""Capture and replay, reset, features and profiles of devices: of the simulated ones, and of the CUDA device where there is one
+(`./dev test cuda`)."""
 
 import json
 import os
@@ -9,7 +10,7 @@ import backplane as bp
 import numpy as np
 import pytest
 
-SIMULATED = ["sim", "simh"]
+DEVICES = ["sim", "simh", "cuda"]
 pytestmark = pytest.mark.usefixtures("simulator")
 
 
@@ -26,7 +27,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_replay_is_what_the_calls_are(name, device):
     call = CALLS[name]
@@ -40,7 +41,7 @@ def test_a_replay_is_what_the_calls_are(name, device):
         np.testing.assert_array_equal(result.numpy(), call(bp.asarray(new, device=device)).numpy())
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_nothing_runs_before_the_replay_and_all_of_it_each_time(device):
     x = bp.zeros(3, device=device)
     with bp.capture(device) as recording:
@@ -51,7 +52,7 @@ def test_nothing_runs_before_the_replay_and_all_of_it_each_time(device):
     assert x.tolist() == [4, 4, 4]
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_recording_holds_its_memory(device):
     x = bp.full((1000,), 2.0, device=device)
     with bp.capture(device) as recording:
@@ -65,7 +66,7 @@ def test_a_recording_holds_its_memory(device):
     assert x.sum().item() == 2000
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_replay_on_any_stream_is_in_order_with_its_tensors(device):
     stream = bp.Stream(device)
     x = bp.zeros(2000, device=device)

@@ -1,5 +1,6 @@
 """Streams, events, pinned memory, copies between devices and completions, on the simulated devices: "sim" hands out addresses,
-"simh" handles and keeps a pool of its own. On the CPU, which has no streams, the same programs run."""
+"simh" handles and keeps a pool of its own; and on the CUDA device where there is one (`./dev test cuda`). On the CPU, which has no
+streams, the same programs run."""
 
 import gc
 import sys
@@ -9,7 +10,7 @@ import backplane as bp
 import numpy as np
 import pytest
 
-SIMULATED = ["sim", "simh"]
+DEVICES = ["sim", "simh", "cuda"]
 pytestmark = pytest.mark.usefixtures("simulator")
 
 
@@ -21,7 +22,7 @@ def work(device, rounds=20, size=20000):
     return x
 
 
-@pytest.mark.parametrize("device", [*SIMULATED, "cpu"])
+@pytest.mark.parametrize("device", [*DEVICES, "cpu"])
 def test_results_are_the_same_on_any_streams(device):
     expected = work(device, 3).numpy()
     first, second = bp.Stream(device), bp.Stream(device)
@@ -35,7 +36,7 @@ def test_results_are_the_same_on_any_streams(device):
     np.testing.assert_array_equal(x.numpy(), expected)
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_with_makes_it_this_threads_current_stream(device):
     stream, inner = bp.Stream(device), bp.Stream(device)
     default = bp.current_stream(device)
@@ -52,17 +53,17 @@ def test_with_makes_it_this_threads_current_stream(device):
     assert stream.device == device
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_gradient_is_the_same_on_another_stream(device):
     x = bp.asarray([0.5, 2.0], device=device).requires_grad_()
     with bp.Stream(device):
         y = (bp.sin(x) * x).sum()
     with bp.Stream(device):
         y.backward()
-    np.testing.assert_allclose(x.grad.numpy(), np.sin([0.5, 2]) + np.cos([0.5, 2]) * [0.5, 2], rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), np.sin([0.5, 2]) + np.cos([0.5, 2]) * [0.5, 2], rtol=2e-6)
 
 
-@pytest.mark.parametrize("device", [*SIMULATED, "cpu"])
+@pytest.mark.parametrize("device", [*DEVICES, "cpu"])
 def test_events_are_passed_in_order_and_tell_the_time_between(device):
     stream = bp.Stream(device)
     assert bp.Event().query(), "one that was not recorded is done"
@@ -83,7 +84,7 @@ def test_events_of_two_devices_have_no_time_between():
         bp.Event().elapsed(3)
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_stream_waits_for_events_and_streams(device):
     slow, quick = bp.Stream(device), bp.Stream(device)
     with slow:
@@ -120,7 +121,7 @@ def test_a_greater_priority_goes_first():
         bp.Stream("cpu", priority=1)
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_foreign_stream_runs_in_order_with_ours(device):
     theirs = bp.Stream(device)
     ours = bp.Stream.from_handle(device, theirs.handle)
@@ -133,13 +134,13 @@ def test_a_foreign_stream_runs_in_order_with_ours(device):
     ours.synchronize(), theirs.synchronize()
     assert order == list(range(6))
     np.testing.assert_array_equal(x.numpy(), work(device, 2).numpy())
-    with pytest.raises(bp.BackplaneError, match="is no stream of this device|null"):
+    with pytest.raises(bp.BackplaneError, match="null"):
         bp.Stream.from_handle(device, 0)
     with pytest.raises(NotImplementedError, match="takes no streams of others"):
         bp.Stream.from_handle("cpu", 1)
 
 
-@pytest.mark.parametrize("device", [*SIMULATED, "cpu"])
+@pytest.mark.parametrize("device", [*DEVICES, "cpu"])
 def test_completions_come_when_the_work_has_ended(device):
     stream, seen = bp.Stream(device), threading.Event()
     with stream:
@@ -164,7 +165,7 @@ def test_streams_are_given_back():
         bp.Stream("sim")
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_pinned_memory_is_copied_without_waiting(device):
     numbers = np.arange(3e5, dtype=np.float32).reshape(3, -1)
     pinned = bp.asarray(numbers).pin_memory(device)
@@ -178,7 +179,7 @@ def test_pinned_memory_is_copied_without_waiting(device):
     np.testing.assert_array_equal(pinned.T.to(device, non_blocking=True).numpy(), numbers.T)
 
 
-@pytest.mark.parametrize("device", SIMULATED)
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_pinned_source_outlives_its_copy(device):
     stream = bp.Stream(device)
     with stream:

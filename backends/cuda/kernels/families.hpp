@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 
+#include "backplane/abi/device_extensions.h"
 #include "kernels/call.hpp"
 
 namespace backplane::cuda {
@@ -14,13 +15,15 @@ struct Registration {
   Backend& backend;
   std::deque<Row>& rows;
 
-  // `op` without its namespace.
+  // `op` without its namespace. What a kernel does is launch, with its arguments in the launch: it may be captured. One
+  // that waits for its work needs a row without that flag.
   void row(const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, const char* file,
            uint32_t line) const {
     rows.push_back({&backend, op});
     const std::string name = std::string("bp::") + op;
-    registrar.kernel(plugin::kernel_row(name.c_str(), "cuda", fn, file, line,
-                                        {.dtypes = dtypes, .flags = flags, .context = &rows.back()}));
+    registrar.kernel(
+        plugin::kernel_row(name.c_str(), "cuda", fn, file, line,
+                           {.dtypes = dtypes, .flags = flags | BP_KERNEL_CAPTURABLE, .context = &rows.back()}));
   }
 };
 

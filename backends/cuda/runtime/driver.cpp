@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "backplane/error.hpp"
 
 namespace backplane::cuda {
@@ -45,24 +48,26 @@ const Opened& opened() {
   return *made;
 }
 
+// "The process must be terminated and relaunched" (CUDA Driver API, CUresult): faults of kernels, of memory and links.
+// Between them lie others, about peers and registered memory, that harm nothing.
+constexpr driver::Result kFatal[] = {214 /* ECC */,
+                                     220 /* NVLINK */,
+                                     226 /* CONTAINED */,
+                                     driver::kIllegalAddress,
+                                     driver::kLaunchTimeout,
+                                     709 /* CONTEXT_IS_DESTROYED */,
+                                     710 /* ASSERT */,
+                                     714 /* HARDWARE_STACK_ERROR */,
+                                     715 /* ILLEGAL_INSTRUCTION */,
+                                     driver::kMisalignedAddress,
+                                     717 /* INVALID_ADDRESS_SPACE */,
+                                     718 /* INVALID_PC */,
+                                     driver::kLaunchFailed,
+                                     721 /* TENSOR_MEMORY_LEAK */,
+                                     driver::kUnknown};
+
 bool is_fatal(driver::Result result) {
-  switch (result) {
-    case driver::kSuccess:
-    case driver::kInvalidValue:
-    case driver::kOutOfMemory:
-    case driver::kNotInitialized:
-    case driver::kNotReady:
-    case driver::kNotFound:
-      return false;
-    // "The process must be terminated and relaunched" (CUDA Driver API, CUresult): faults of kernels, of memory and
-    // links.
-    case 214:  // ECC_UNCORRECTABLE
-    case 220:  // NVLINK_UNCORRECTABLE
-    case 226:  // CONTAINED
-      return true;
-    default:
-      return result >= driver::kIllegalAddress && result <= 721;
-  }
+  return std::find(std::begin(kFatal), std::end(kFatal), result) != std::end(kFatal);
 }
 
 }  // namespace
@@ -83,9 +88,9 @@ const Driver& the_driver() {
 void check(driver::Result result, const char* call) {
   if (result == driver::kSuccess) [[likely]]
     return;
-  const bp_status code = result == driver::kOutOfMemory                   ? BP_ERROR_MEMORY
-                         : is_fatal(result) || result == driver::kUnknown ? BP_ERROR_DEVICE_LOST
-                                                                          : BP_ERROR_DEVICE;
+  const bp_status code = result == driver::kOutOfMemory ? BP_ERROR_MEMORY
+                         : is_fatal(result)             ? BP_ERROR_DEVICE_LOST
+                                                        : BP_ERROR_DEVICE;
   ::backplane::detail::fail(code, "cuda: ", call, ": ", error_text(opened().driver, result));
 }
 

@@ -13,6 +13,8 @@ struct CUmod_st;
 struct CUfunc_st;
 struct CUstream_st;
 struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
 
 namespace backplane::cuda {
 
@@ -26,6 +28,9 @@ using Module = CUmod_st*;
 using Function = CUfunc_st*;
 using Stream = CUstream_st*;
 using Event = CUevent_st*;
+using Graph = CUgraph_st*;
+using Executable = CUgraphExec_st*;
+using HostFunction = void (*)(void* argument);
 
 enum : Result {
   kSuccess = 0,
@@ -39,13 +44,33 @@ enum : Result {
   kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchTimeout = 702,
+  kPeerAccessAlreadyEnabled = 704,
   kMisalignedAddress = 716,
   kLaunchFailed = 719,
   kUnknown = 999
 };
 // Attributes of a device.
-enum : int { kMajor = 75, kMinor = 76, kMultiprocessors = 16, kUnifiedAddressing = 41 };
-enum : unsigned { kStreamNonBlocking = 1, kEventDisableTiming = 2, kHostAllocPortable = 1, kHostAllocDeviceMap = 2 };
+enum : int {
+  kSharedMemoryPerBlock = 8,
+  kWarpSize = 10,
+  kMultiprocessors = 16,
+  kIntegrated = 18,
+  kCacheSize = 38,
+  kUnifiedAddressing = 41,
+  kMajor = 75,
+  kMinor = 76,
+  kManagedMemory = 83,
+  kCooperativeLaunch = 95
+};
+enum : int { kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCaptureRelaxed = 2 };
+enum : unsigned {
+  kStreamNonBlocking = 1,
+  kEventBlockingSync = 1,
+  kEventDisableTiming = 2,
+  kHostAllocPortable = 1,
+  kHostAllocDeviceMap = 2,
+  kHostRegisterPortable = 1
+};
 
 }  // namespace driver
 
@@ -60,10 +85,16 @@ enum : unsigned { kStreamNonBlocking = 1, kEventDisableTiming = 2, kHostAllocPor
   X(cuDeviceGetName, (char* name, int length, driver::Device device))                                                  \
   X(cuDeviceTotalMem_v2, (size_t * bytes, driver::Device device))                                                      \
   X(cuDeviceGetAttribute, (int* value, int attribute, driver::Device device))                                          \
+  X(cuDeviceGetPCIBusId, (char* text, int length, driver::Device device))                                              \
+  X(cuDeviceCanAccessPeer, (int* yes, driver::Device device, driver::Device peer))                                     \
   X(cuDevicePrimaryCtxRetain, (driver::Context * context, driver::Device device))                                      \
   X(cuDevicePrimaryCtxRelease_v2, (driver::Device device))                                                             \
+  X(cuDevicePrimaryCtxReset_v2, (driver::Device device))                                                               \
   X(cuCtxPushCurrent_v2, (driver::Context context))                                                                    \
   X(cuCtxPopCurrent_v2, (driver::Context * context))                                                                   \
+  X(cuCtxSynchronize, ())                                                                                              \
+  X(cuCtxGetStreamPriorityRange, (int* least, int* greatest))                                                          \
+  X(cuCtxEnablePeerAccess, (driver::Context peer, unsigned flags))                                                     \
   X(cuModuleLoadData, (driver::Module * module, const void* image))                                                    \
   X(cuModuleUnload, (driver::Module module))                                                                           \
   X(cuModuleGetFunction, (driver::Function * function, driver::Module module, const char* name))                       \
@@ -75,10 +106,17 @@ enum : unsigned { kStreamNonBlocking = 1, kEventDisableTiming = 2, kHostAllocPor
   X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                                                    \
   X(cuMemFreeHost, (void* pointer))                                                                                    \
   X(cuMemHostGetDevicePointer_v2, (driver::Pointer * pointer, void* host, unsigned flags))                             \
+  X(cuMemHostRegister_v2, (void* pointer, size_t bytes, unsigned flags))                                               \
+  X(cuMemHostUnregister, (void* pointer))                                                                              \
   X(cuMemcpyHtoDAsync_v2, (driver::Pointer to, const void* from, size_t bytes, driver::Stream stream))                 \
   X(cuMemcpyDtoHAsync_v2, (void* to, driver::Pointer from, size_t bytes, driver::Stream stream))                       \
   X(cuMemcpyDtoDAsync_v2, (driver::Pointer to, driver::Pointer from, size_t bytes, driver::Stream stream))             \
-  X(cuStreamCreate, (driver::Stream * stream, unsigned flags))                                                         \
+  X(cuMemcpyPeerAsync, (driver::Pointer to, driver::Context to_context, driver::Pointer from,                          \
+                        driver::Context from_context, size_t bytes, driver::Stream stream))                            \
+  X(cuMemsetD8Async, (driver::Pointer to, unsigned char value, size_t bytes, driver::Stream stream))                   \
+  X(cuStreamCreateWithPriority, (driver::Stream * stream, unsigned flags, int priority))                               \
+  X(cuStreamGetCtx, (driver::Stream stream, driver::Context * context))                                                \
+  X(cuLaunchHostFunc, (driver::Stream stream, driver::HostFunction function, void* argument))                          \
   X(cuStreamDestroy_v2, (driver::Stream stream))                                                                       \
   X(cuStreamSynchronize, (driver::Stream stream))                                                                      \
   X(cuStreamWaitEvent, (driver::Stream stream, driver::Event event, unsigned flags))                                   \
@@ -86,7 +124,14 @@ enum : unsigned { kStreamNonBlocking = 1, kEventDisableTiming = 2, kHostAllocPor
   X(cuEventRecord, (driver::Event event, driver::Stream stream))                                                       \
   X(cuEventQuery, (driver::Event event))                                                                               \
   X(cuEventSynchronize, (driver::Event event))                                                                         \
-  X(cuEventDestroy_v2, (driver::Event event))
+  X(cuEventElapsedTime, (float* milliseconds, driver::Event start, driver::Event end))                                 \
+  X(cuEventDestroy_v2, (driver::Event event))                                                                          \
+  X(cuStreamBeginCapture_v2, (driver::Stream stream, int mode))                                                        \
+  X(cuStreamEndCapture, (driver::Stream stream, driver::Graph * graph))                                                \
+  X(cuGraphInstantiateWithFlags, (driver::Executable * executable, driver::Graph graph, unsigned long long flags))     \
+  X(cuGraphLaunch, (driver::Executable executable, driver::Stream stream))                                             \
+  X(cuGraphDestroy, (driver::Graph graph))                                                                             \
+  X(cuGraphExecDestroy, (driver::Executable executable))
 
 struct Driver {
 #define BP_CUDA_MEMBER(name, parameters) driver::Result(*name) parameters = nullptr;

@@ -7,8 +7,6 @@
 namespace backplane::cuda {
 namespace {
 
-constexpr size_t kSlots = 64;  // per allocation
-
 std::string message_of(const std::string& op, const DataError& error) {
   const std::string value = std::to_string(error.value), size = std::to_string(error.size);
   switch (static_cast<DataFault>(error.fault)) {
@@ -25,15 +23,24 @@ std::string message_of(const std::string& op, const DataError& error) {
 }  // namespace
 
 // Non-blocking: the legacy default stream, which other libraries of the process may use, does not order it.
-Stream::Stream(const Driver& driver) : driver_(driver) {
-  check(driver_.cuStreamCreate(&stream_, driver::kStreamNonBlocking), "cuStreamCreate");
+Stream::Stream(const Driver& driver, int priority) : driver_(driver) {
+  check(driver_.cuStreamCreateWithPriority(&stream_, driver::kStreamNonBlocking, priority),
+        "cuStreamCreateWithPriority");
+}
+
+// Of others' streams up to the last mark: the stream itself may be gone.
+void Stream::drain() {
+  if (is_ours_)
+    (void)driver_.cuStreamSynchronize(stream_);
+  else if (!marks_.empty())
+    (void)driver_.cuEventSynchronize(marks_.back().event.get());
 }
 
 Stream::~Stream() {
   // After a fatal error these fail, and there is nothing left to free.
-  (void)driver_.cuStreamSynchronize(stream_);
-  (void)driver_.cuStreamDestroy_v2(stream_);
-  for (void* block : pinned_) (void)driver_.cuMemFreeHost(block);
+  if (captured_) give_capture_up();
+  drain();
+  if (is_ours_) (void)driver_.cuStreamDestroy_v2(stream_);
 }
 
 Stream::Event Stream::take_event() {
@@ -48,6 +55,7 @@ Stream::Event Stream::take_event() {
 }
 
 void Stream::flush(uint64_t ticket) {
+  if (captured_) return;
   std::lock_guard lock(mutex_);
   if (ticket <= completed_ || (!marks_.empty() && marks_.back().ticket >= ticket)) return;
   Event event = take_event();
@@ -74,6 +82,7 @@ Stream::Event Stream::event_of(uint64_t ticket) {
   if (ticket <= completed_) return nullptr;
   for (const Mark& mark : marks_)
     if (mark.ticket >= ticket) return mark.event;
+  if (has_captured_) return nullptr;
   ::backplane::detail::fail(BP_ERROR_INTERNAL, "cuda: ticket ", ticket, " was waited for before it was flushed");
 }
 
@@ -91,25 +100,27 @@ void Stream::wait_behind(Stream& other, uint64_t ticket) {
 }
 
 void Stream::add_slots() {
-  void* block = nullptr;
-  check(driver_.cuMemHostAlloc(&block, kSlots * sizeof(DataError),
-                               driver::kHostAllocPortable | driver::kHostAllocDeviceMap),
-        "cuMemHostAlloc");
-  pinned_.push_back(block);
-  driver::Pointer device = 0;
-  check(driver_.cuMemHostGetDevicePointer_v2(&device, block, 0), "cuMemHostGetDevicePointer");
-  for (size_t k = 0; k < kSlots; ++k)
-    free_.push_back({static_cast<DataError*>(block) + k, reinterpret_cast<DataError*>(device) + k});
+  slots_.push_back(std::make_unique<HostBlock>(driver_, kErrorsPerBlock * sizeof(DataError)));
+  const HostBlock& block = *slots_.back();
+  for (size_t k = 0; k < kErrorsPerBlock; ++k)
+    free_.push_back({static_cast<DataError*>(block.data()) + k, reinterpret_cast<DataError*>(block.device()) + k});
 }
 
 DataError* Stream::expect_error(uint64_t ticket, const char* op) {
+  if (captured_) return captured_->expect_error(driver_, op);
   std::lock_guard lock(mutex_);
   if (free_.empty()) add_slots();
   const Slot slot = free_.back();
   free_.pop_back();
   std::memset(slot.host, 0, sizeof(DataError));
-  expected_.push_back({ticket, slot, op});
+  expected_.push_back({ticket, slot, op, nullptr});
   return slot.device;
+}
+
+void Stream::expect_errors(uint64_t ticket, const std::shared_ptr<HostBlock>& block, std::span<const std::string> ops) {
+  std::lock_guard lock(mutex_);
+  auto* record = static_cast<DataError*>(block->data());
+  for (const std::string& op : ops) expected_.push_back({ticket, {record++, nullptr}, op, block});
 }
 
 // What the calls up to a completed ticket have found.
@@ -119,7 +130,7 @@ void Stream::collect(uint64_t ticket) {
     const Expected done = std::move(expected_.front());
     expected_.pop_front();
     if (done.slot.host->taken != 0) errors_.push_back({done.ticket, message_of(done.op, *done.slot.host)});
-    free_.push_back(done.slot);
+    if (!done.replays) free_.push_back(done.slot);
   }
 }
 
@@ -129,6 +140,38 @@ std::optional<DeferredError> Stream::take_error() {
   DeferredError error = std::move(errors_.front());
   errors_.pop_front();
   return error;
+}
+
+// Relaxed: kernels that are captured load modules and take memory.
+void Stream::begin_capture() {
+  check(driver_.cuStreamBeginCapture_v2(stream_, driver::kCaptureRelaxed), "cuStreamBeginCapture");
+  has_captured_ = true;
+  captured_ = std::make_unique<Captured>();
+}
+
+std::unique_ptr<Recording> Stream::end_capture() {
+  std::unique_ptr<Captured> captured = std::move(captured_);
+  driver::Graph graph = nullptr;
+  check(driver_.cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
+  driver::Executable executable = nullptr;
+  const driver::Result made = driver_.cuGraphInstantiateWithFlags(&executable, graph, 0);
+  (void)driver_.cuGraphDestroy(graph);
+  check(made, "cuGraphInstantiate");
+  return std::make_unique<Recording>(driver_, executable, std::move(captured));
+}
+
+void Stream::give_capture_up() {
+  driver::Graph graph = nullptr;
+  (void)driver_.cuStreamEndCapture(stream_, &graph);
+  if (graph) (void)driver_.cuGraphDestroy(graph);
+  captured_.reset();
+}
+
+void Stream::capture_copy(driver::Pointer to, const void* from, size_t bytes) {
+  captured_->sources.push_back(std::make_unique<HostBlock>(driver_, bytes));
+  void* kept = captured_->sources.back()->data();
+  std::memcpy(kept, from, bytes);
+  check(driver_.cuMemcpyHtoDAsync_v2(to, kept, bytes, stream_), "cuMemcpyHtoDAsync");
 }
 
 }  // namespace backplane::cuda

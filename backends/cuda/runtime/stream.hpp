@@ -9,12 +9,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backplane/plugin.hpp"
 #include "kernels/arguments.hpp"
-#include "runtime/driver.hpp"
+#include "runtime/recording.hpp"
 
 namespace backplane::cuda {
 
@@ -25,8 +26,11 @@ struct DeferredError {
 
 class Stream {
  public:
-  explicit Stream(const Driver& driver);  // throws backplane::Error
-  ~Stream();                              // waits for what is recorded
+  // Throws backplane::Error. Of CUDA's priorities the smaller goes first.
+  explicit Stream(const Driver& driver, int priority = 0);
+  // Over a stream of others, which stays theirs.
+  Stream(const Driver& driver, driver::Stream foreign) : driver_(driver), stream_(foreign), is_ours_(false) {}
+  ~Stream();  // waits for what is recorded
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -37,12 +41,23 @@ class Stream {
   // BP_ERROR_DATA: work up to `ticket` has found something wrong with its data; take_error has it.
   bp_status wait(uint64_t ticket);
   void wait_behind(Stream& other, uint64_t ticket);
+  void drain();  // waits for what is recorded, and says nothing of what became of it
   void synchronize() { check(driver_.cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
 
   // Where the kernel of a call writes what is wrong with its data: an address of the device, valid until the ticket
-  // completes.
+  // completes, or as long as the recording.
   DataError* expect_error(uint64_t ticket, const char* op);
+  // The same of a replay, whose records the block holds in the order of the ops.
+  void expect_errors(uint64_t ticket, const std::shared_ptr<HostBlock>& block, std::span<const std::string> ops);
   std::optional<DeferredError> take_error();
+
+  // From begin to end what is put on the stream is kept and does not run.
+  void begin_capture();
+  std::unique_ptr<Recording> end_capture();
+  void give_capture_up();
+  bool is_capturing() const { return captured_ != nullptr; }
+  // A copy from the host whose source has been read when this returns.
+  void capture_copy(driver::Pointer to, const void* from, size_t bytes);
 
  private:
   using Event = std::shared_ptr<CUevent_st>;
@@ -58,6 +73,7 @@ class Stream {
     uint64_t ticket;
     Slot slot;
     std::string op;
+    std::shared_ptr<HostBlock> replays;  // the block of a replay, whose slots are not this stream's
   };
   Event take_event();
   Event event_of(uint64_t ticket);  // nullptr: the ticket is complete
@@ -66,16 +82,21 @@ class Stream {
 
   const Driver& driver_;
   driver::Stream stream_ = nullptr;
+  const bool is_ours_ = true;
+  bool has_captured_ = false;  // whose tickets stand for no work
+  std::unique_ptr<Captured> captured_;
   std::mutex mutex_;  // guards what follows
   std::deque<Mark> marks_;
   std::vector<Event> spare_;
   uint64_t completed_ = 0;
-  std::vector<void*> pinned_;
+  std::vector<std::unique_ptr<HostBlock>> slots_;
   std::vector<Slot> free_;
   std::deque<Expected> expected_;
   std::deque<DeferredError> errors_;
 };
 
+inline driver::Pointer at(void* data, uint64_t offset) { return reinterpret_cast<driver::Pointer>(data) + offset; }
 inline Stream& as_stream(bp_stream* stream) { return *reinterpret_cast<Stream*>(stream); }
+inline bp_stream* as_handle(Stream& stream) { return reinterpret_cast<bp_stream*>(&stream); }
 
 }  // namespace backplane::cuda

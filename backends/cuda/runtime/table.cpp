@@ -1,5 +1,4 @@
 // The backend's table: each slot is a function that may throw, behind an edge that turns exceptions into statuses.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -7,11 +6,10 @@
 
 #include "backplane/plugin/backend.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/extensions.hpp"
 
 namespace backplane::cuda {
 namespace {
-
-driver::Pointer at(void* data, uint64_t offset) { return reinterpret_cast<driver::Pointer>(data) + offset; }
 
 void device_count(Backend& backend, int32_t* count) {
   *count = 0;
@@ -39,35 +37,21 @@ void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
 
 void allocate(Backend& backend, int32_t ordinal, uint64_t size, void** data) {
   Device& device = backend.device(ordinal);
-  {
-    std::lock_guard lock(device.mutex);
-    BP_CHECK(device.use.reserved + size <= device.use.limit, MEMORY, "cuda: ", size, " bytes beside the ",
-             device.use.reserved, " that are held would exceed the limit of ", device.use.limit,
-             ". Fix: free tensors, or raise the limit");
-  }
   const DeviceScope scope(device);
-  driver::Pointer made = 0;
-  check(the_driver().cuMemAlloc_v2(&made, size), "cuMemAlloc");
-  *data = reinterpret_cast<void*>(made);
-  std::lock_guard lock(device.mutex);
-  device.use.in_use = device.use.reserved += size;
-  device.use.peak = std::max(device.use.peak, device.use.in_use);
-  ++device.use.allocations;
+  *data = reinterpret_cast<void*>(device.allocate(size));
 }
 
 void deallocate(Backend& backend, int32_t ordinal, void* data, uint64_t size) {
   Device& device = backend.device(ordinal);
   const DeviceScope scope(device);
-  const driver::Result freed = the_driver().cuMemFree_v2(at(data, 0));
-  std::lock_guard lock(device.mutex);
-  device.use.in_use = device.use.reserved -= size;
-  check(freed, "cuMemFree");
+  device.deallocate(at(data, 0), size);
 }
 
 // Waits for the copy: of page-locked memory the driver returns before it has read the source.
 void copy_from_host(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset,
                     const void* src, uint64_t size) {
   const DeviceScope scope(backend.device(ordinal));
+  if (as_stream(stream).is_capturing()) return as_stream(stream).capture_copy(at(dst, dst_offset), src, size);
   check(the_driver().cuMemcpyHtoDAsync_v2(at(dst, dst_offset), src, size, as_stream(stream).handle()),
         "cuMemcpyHtoDAsync");
   as_stream(stream).synchronize();
@@ -76,6 +60,7 @@ void copy_from_host(Backend& backend, int32_t ordinal, bp_stream* stream, uint64
 void copy_to_host(Backend& backend, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
                   uint64_t size) {
   const DeviceScope scope(backend.device(ordinal));
+  BP_CHECK(!as_stream(stream).is_capturing(), DEVICE, "cuda: a stream that is being captured runs nothing");
   check(the_driver().cuMemcpyDtoHAsync_v2(dst, at(src, src_offset), size, as_stream(stream).handle()),
         "cuMemcpyDtoHAsync");
   as_stream(stream).synchronize();
@@ -89,17 +74,18 @@ void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* 
 }
 
 void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
-  const DeviceScope scope(backend.device(ordinal));
-  *stream = reinterpret_cast<bp_stream*>(std::make_unique<Stream>(the_driver()).release());
+  Device& device = backend.device(ordinal);
+  const DeviceScope scope(device);
+  *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver())));
 }
 
 void BP_CALL stream_destroy(void* context, int32_t ordinal, bp_stream* stream) {
   Backend& backend = *static_cast<Backend*>(context);
   // The status is dropped: the slot gives none, and only a lost device refuses to be made current.
   (void)plugin::guard(backend.host(), [&] {
-    const std::unique_ptr<Stream> ended(&as_stream(stream));
-    const DeviceScope scope(backend.device(ordinal));
-    (void)the_driver().cuStreamSynchronize(ended->handle());
+    Device& device = backend.device(ordinal);
+    const DeviceScope scope(device);
+    device.destroy(as_stream(stream));
   });
 }
 
@@ -194,6 +180,7 @@ bp_backend_def Backend::table() {
   def.native = plugin::backend_slot<native>;
   def.reset_peak_memory_stats = plugin::backend_slot<reset_peak>;
   def.set_memory_limit = plugin::backend_slot<set_limit>;
+  def.extension = find_extension;
   return def;
 }
 

@@ -1,9 +1,9 @@
-// The entry points of libcuda.so.1 that concern devices, contexts, modules and memory. Declarations are the plugin's
-// own, which tests/cuda checks against NVIDIA's.
+// The entry points of libcuda.so.1 that concern devices, contexts and modules. Declarations are the plugin's own, which
+// tests/cuda checks against NVIDIA's.
 #include "entries.hpp"
 
-#include <cstdlib>
-#include <cstring>
+#include <utility>
+#include <vector>
 
 namespace emulator {
 
@@ -23,14 +23,19 @@ Context* current_context() {
   return stack.empty() ? nullptr : stack.back();
 }
 
+int refuse(const char* call, const std::string& what, int code) {
+  std::fprintf(stderr, "emulated driver: %s: %s\n", call, what.c_str());
+  return code;
+}
+
 namespace {
 
-std::set<std::unique_ptr<Module>, std::less<>>& modules() {
-  static auto* made = new std::set<std::unique_ptr<Module>, std::less<>>();
-  return *made;
-}
-std::map<void*, size_t>& host_blocks() {
-  static auto* made = new std::map<void*, size_t>();
+struct Loaded {
+  std::unique_ptr<Module> module;
+  int device;
+};
+std::vector<Loaded>& modules() {
+  static auto* made = new std::vector<Loaded>();
   return *made;
 }
 
@@ -46,13 +51,24 @@ constexpr Text kTexts[] = {{0, "CUDA_SUCCESS", "no error"},
                            {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
                            {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
                            {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+                           {217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported"},
                            {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
                            {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
                            {600, "CUDA_ERROR_NOT_READY", "device not ready"},
                            {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
                            {702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+                           {704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"},
+                           {705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED", "peer access has not been enabled"},
+                           {712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "memory is already registered"},
+                           {713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "memory has not been registered"},
                            {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
                            {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+                           {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+                           {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "not permitted while a stream is capturing"},
+                           {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "the capture was broken by an earlier call"},
+                           {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "dependency on uncaptured work"},
+                           {907, "CUDA_ERROR_CAPTURED_EVENT", "not permitted on an event last recorded in a capture"},
+                           {908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", "the capture began on another thread"},
                            {999, "CUDA_ERROR_UNKNOWN", "unknown error"}};
 
 const Text* text_of(int code) {
@@ -61,22 +77,15 @@ const Text* text_of(int code) {
   return nullptr;
 }
 
-constexpr uint64_t kTotal = uint64_t{4} << 30;
-
 }  // namespace
 
-bool is_host_block(const void* at) { return host_blocks().contains(const_cast<void*>(at)); }
-bool in_host_block(uint64_t address, uint64_t size) {
-  const auto after = host_blocks().upper_bound(reinterpret_cast<void*>(address));
-  if (after == host_blocks().begin()) return false;
-  const auto& [begin, bytes] = *std::prev(after);
-  return address + size <= reinterpret_cast<uint64_t>(begin) + bytes;
+void drop_modules(int device) {
+  std::erase_if(modules(), [device](const Loaded& one) { return one.device == device; });
 }
 
 }  // namespace emulator
 
 using namespace emulator;
-namespace driver = backplane::cuda::driver;
 
 extern "C" {
 
@@ -114,27 +123,35 @@ int cuDeviceGetName(char* name, int length, int device) {
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) {
   BP_EMULATOR_ENTER(cuDeviceTotalMem);
-  *bytes = kTotal;
+  *bytes = kMemoryOfADevice;
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   BP_EMULATOR_ENTER(cuDeviceGetAttribute);
-  switch (attribute) {
-    case driver::kMajor:
-      *value = 9;
-      return 0;
-    case driver::kMinor:
-      *value = 0;
-      return 0;
-    case driver::kMultiprocessors:
-      *value = 4;
-      return 0;
-    case driver::kUnifiedAddressing:
-      *value = 1;
-      return 0;
-    default:
-      return 1;
-  }
+  static constexpr std::pair<int, int> kValues[] = {{driver::kMajor, 9},
+                                                    {driver::kMinor, 0},
+                                                    {driver::kMultiprocessors, 4},
+                                                    {driver::kWarpSize, 32},
+                                                    {driver::kIntegrated, 0},
+                                                    {driver::kSharedMemoryPerBlock, 48 << 10},
+                                                    {driver::kCacheSize, 4 << 20},
+                                                    {driver::kManagedMemory, 0},
+                                                    {driver::kCooperativeLaunch, 0},
+                                                    {driver::kUnifiedAddressing, 1}};
+  for (const auto& [known, is] : kValues)
+    if (known == attribute) return *value = is, 0;
+  return 1;
+}
+int cuDeviceGetPCIBusId(char* text, int length, int device) {
+  BP_EMULATOR_ENTER(cuDeviceGetPCIBusId);
+  std::snprintf(text, static_cast<size_t>(length), "0000:%02x:00.0", device + 1);
+  return 0;
+}
+int cuDeviceCanAccessPeer(int* yes, int device, int peer) {
+  BP_EMULATOR_ENTER(cuDeviceCanAccessPeer);
+  if (device < 0 || device >= kDevices || peer < 0 || peer >= kDevices) return 101;
+  *yes = device != peer;
+  return 0;
 }
 int cuDevicePrimaryCtxRetain(driver::Context* context, int device) {
   BP_EMULATOR_ENTER(cuDevicePrimaryCtxRetain);
@@ -147,6 +164,22 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
   BP_EMULATOR_ENTER(cuDevicePrimaryCtxRelease);
   Context& kept = Device::instance().contexts[device];
   return kept.retained-- > 0 ? 0 : 201;
+}
+// All that the context had is gone, and handles of it stand for nothing.
+int cuDevicePrimaryCtxReset_v2(int device) {
+  BP_EMULATOR_ENTER(cuDevicePrimaryCtxReset);
+  if (device < 0 || device >= kDevices) return 101;
+  Device& all = Device::instance();
+  all.drop(device);
+  const auto is_of = [device](const auto& one) { return one.device == device; };
+  all.streams.erase_if(is_of), all.events.erase_if(is_of), all.graphs.erase_if(is_of), all.executables.erase_if(is_of);
+  drop_modules(device);
+  drop_host_blocks(device);
+  Memory::instance().free_all(device);
+  for (Context& context : all.contexts) context.peers &= ~(1u << device);
+  all.contexts[device].peers = 0;
+  all.contexts[device].lost.reset();
+  return 0;
 }
 int cuCtxPushCurrent_v2(driver::Context context) {
   BP_EMULATOR_ENTER(cuCtxPushCurrent);
@@ -162,12 +195,36 @@ int cuCtxPopCurrent_v2(driver::Context* context) {
   return 0;
 }
 
+int cuCtxSynchronize() {
+  BP_EMULATOR_ENTER_CONTEXT(cuCtxSynchronize);
+  for (const auto& [handle, stream] : Device::instance().streams.living())
+    if (stream->device == context->device && stream->capture)
+      return break_capture("cuCtxSynchronize", *stream->capture, 900);
+  Device::instance().run_all();
+  return context->lost ? context->lost->code : 0;
+}
+int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  BP_EMULATOR_ENTER_CONTEXT(cuCtxGetStreamPriorityRange);
+  *least = 0;
+  *greatest = kGreatestPriority;
+  return 0;
+}
+int cuCtxEnablePeerAccess(driver::Context peer, unsigned) {
+  BP_EMULATOR_ENTER_CONTEXT(cuCtxEnablePeerAccess);
+  const int other = reinterpret_cast<Context*>(peer)->device;
+  if (other == context->device) return 101;
+  if (context->peers & 1u << other) return driver::kPeerAccessAlreadyEnabled;
+  context->peers |= 1u << other;
+  return 0;
+}
+
 int cuModuleLoadData(driver::Module* module, const void* image) {
   BP_EMULATOR_ENTER_CONTEXT(cuModuleLoadData);
+  if (const int refused = check_not_capturing("cuModuleLoadData")) return refused;
   try {
     auto made = load_module(static_cast<const char*>(image));
     *module = reinterpret_cast<driver::Module>(made.get());
-    modules().insert(std::move(made));
+    modules().push_back({std::move(made), context->device});
     return 0;
   } catch (const Fault& fault) {
     std::fprintf(stderr, "emulated driver: %s\n", fault.what());
@@ -176,9 +233,9 @@ int cuModuleLoadData(driver::Module* module, const void* image) {
 }
 int cuModuleUnload(driver::Module module) {
   BP_EMULATOR_ENTER_CONTEXT(cuModuleUnload);
-  Device::instance().run([] { return false; });
+  Device::instance().run_all();
   for (auto at = modules().begin(); at != modules().end(); ++at)
-    if (at->get() == reinterpret_cast<Module*>(module)) return modules().erase(at), 0;
+    if (at->module.get() == reinterpret_cast<Module*>(module)) return modules().erase(at), 0;
   return 400;
 }
 int cuModuleGetFunction(driver::Function* function, driver::Module module, const char* name) {
@@ -193,42 +250,6 @@ int cuModuleGetFunction(driver::Function* function, driver::Module module, const
     return fault.code;
   }
   *function = reinterpret_cast<driver::Function>(found->second.get());
-  return 0;
-}
-
-int cuMemAlloc_v2(unsigned long long* pointer, size_t bytes) {
-  BP_EMULATOR_ENTER_CONTEXT(cuMemAlloc);
-  if (bytes == 0) return 1;
-  Memory& memory = Memory::instance();
-  if (memory.in_use() + bytes > kTotal) return 2;
-  *pointer = memory.allocate(bytes, "cuMemAlloc, call " + std::to_string(Device::instance().calls));
-  return *pointer ? 0 : 2;
-}
-// Waits for the device, as the driver does.
-int cuMemFree_v2(unsigned long long pointer) {
-  BP_EMULATOR_ENTER_CONTEXT(cuMemFree);
-  Device::instance().run([] { return false; });
-  return Memory::instance().free(pointer) ? 0 : 1;
-}
-int cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
-  BP_EMULATOR_ENTER_CONTEXT(cuMemHostAlloc);
-  const uint64_t address = Memory::instance().allocate(bytes, "cuMemHostAlloc");
-  if (address == 0) return 2;
-  *pointer = reinterpret_cast<void*>(address);
-  std::memset(*pointer, 0, bytes);
-  Memory::instance().write(address, bytes);  // the host writes it unseen
-  host_blocks()[*pointer] = bytes;
-  return 0;
-}
-int cuMemFreeHost(void* pointer) {
-  BP_EMULATOR_ENTER(cuMemFreeHost);
-  if (host_blocks().erase(pointer) == 0) return 1;
-  return Memory::instance().free(reinterpret_cast<uint64_t>(pointer)) ? 0 : 1;
-}
-int cuMemHostGetDevicePointer_v2(unsigned long long* pointer, void* host, unsigned) {
-  BP_EMULATOR_ENTER_CONTEXT(cuMemHostGetDevicePointer);
-  if (!is_host_block(host)) return 1;
-  *pointer = reinterpret_cast<uint64_t>(host);
   return 0;
 }
 

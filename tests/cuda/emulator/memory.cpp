@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <vector>
 
 #include "program.hpp"
 
@@ -34,7 +35,7 @@ Memory& Memory::instance() {
   return *memory;
 }
 
-uint64_t Memory::allocate(uint64_t size, const std::string& what) {
+uint64_t Memory::allocate(uint64_t size, const std::string& what, int device) {
   const uint64_t room = (size + kGap + kAlignment - 1) / kAlignment * kAlignment;
   if (room < size) return 0;
   for (int turn = 0; turn < 2; ++turn) {
@@ -46,10 +47,11 @@ uint64_t Memory::allocate(uint64_t size, const std::string& what) {
     }
     if (at - base_ <= kReserved && room <= kReserved - (at - base_)) {
       freed_.erase(freed_.lower_bound(at), freed_.lower_bound(at + room));
-      std::memset(states_ + (at - base_), kAllocated, size);
-      blocks_[at] = {size, what};
+      const int owner = device == kEveryDevice ? 0 : kFirstOwner << device;
+      std::memset(states_ + (at - base_), kAllocated | owner, size);
+      blocks_[at] = {size, what, device};
+      in_use_[device] += size;
       next_ = at + room;
-      in_use_ += size;
       return at;
     }
     next_ = base_ + kGap;
@@ -61,7 +63,7 @@ bool Memory::free(uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return false;
   std::memset(states_ + (address - base_), kFreed, found->second.size);
-  in_use_ -= found->second.size;
+  in_use_[found->second.device] -= found->second.size;
   if (found->second.size > (1 << 20))  // a large block's pages go back to the system
     madvise(reinterpret_cast<void*>((address + 4095) / 4096 * 4096), found->second.size / 4096 * 4096 - 4096,
             MADV_DONTNEED);
@@ -70,16 +72,38 @@ bool Memory::free(uint64_t address) {
   return true;
 }
 
+void Memory::free_all(int device) {
+  for (auto block = blocks_.begin(); block != blocks_.end();) {
+    const auto next = std::next(block);
+    if (block->second.device == device) free(block->first);
+    block = next;
+  }
+}
+
+uint64_t Memory::in_use(int device) const {
+  const auto found = in_use_.find(device);
+  return found == in_use_.end() ? 0 : found->second;
+}
+
+int Memory::device_at(uint64_t address) const {
+  const auto after = blocks_.upper_bound(address);
+  if (after == blocks_.begin()) return kNoDevice;
+  const auto& [begin, block] = *std::prev(after);
+  return address - begin < block.size ? block.device : kNoDevice;
+}
+
 void Memory::check_range(const char* verb, uint64_t address, uint64_t size) const {
   if (size == 0) return;
   if (!contains(address) || size > kReserved - (address - base_)) refuse(verb, address, size, 0);
   const uint8_t* state = states_ + (address - base_);
-  const uint8_t* bad = std::find_if(state, state + size, [](uint8_t s) { return s < kAllocated; });
+  const uint8_t* bad = std::find_if(state, state + size, [this](uint8_t s) { return !is_open(s); });
   if (bad != state + size) refuse(verb, address, size, static_cast<uint64_t>(bad - state));
 }
 
 void Memory::copy_states(uint64_t to, uint64_t from, uint64_t size) {
-  std::memmove(states_ + (to - base_), states_ + (from - base_), size);
+  const std::vector<uint8_t> carried(states_ + (from - base_), states_ + (from - base_) + size);
+  uint8_t* state = states_ + (to - base_);
+  for (uint64_t k = 0; k < size; ++k) state[k] = static_cast<uint8_t>((state[k] & kOwner) | (carried[k] & kState));
 }
 
 std::string Memory::describe(uint64_t address) const {
@@ -101,10 +125,13 @@ std::string Memory::describe(uint64_t address) const {
 
 void Memory::refuse(const char* verb, uint64_t address, uint64_t size, uint64_t at) const {
   const bool inside = contains(address + at);
-  const uint8_t state = inside ? states_[address + at - base_] : uint8_t{kOutside};
-  const char* what = state == kAllocated ? "memory that nothing has written"
-                     : state == kFreed   ? "memory after its free"
-                                         : "memory out of bounds";
+  const uint8_t byte = inside ? states_[address + at - base_] : uint8_t{kOutside};
+  const uint8_t state = byte & kState;
+  const char* what = (byte & kOwner & mask_) && state >= kAllocated
+                         ? "memory of a device without access to it as its peer"
+                     : state == kAllocated ? "memory that nothing has written"
+                     : state == kFreed     ? "memory after its free"
+                                           : "memory out of bounds";
   throw Fault(kIllegalAddress, std::string(verb) + " " + std::to_string(size) + " bytes of " + what + ": " +
                                    (inside ? describe(address + at) : "not an address of the device"));
 }

@@ -1,4 +1,5 @@
-// The entry points of libcuda.so.1 that record work, and those that wait for it.
+// The entry points of libcuda.so.1 that record work: launches and copies. What they touch is looked at when they run,
+// since it must still be there then.
 #include <algorithm>
 #include <cstring>
 
@@ -10,17 +11,6 @@ namespace {
 
 constexpr uint64_t kMostThreads = 1024, kMostShared = 48 << 10;
 
-Stream* find_stream(driver::Stream handle) {
-  auto& streams = Device::instance().streams;
-  const auto found = std::find_if(streams.begin(), streams.end(),
-                                  [&](const auto& one) { return one.get() == reinterpret_cast<Stream*>(handle); });
-  return found == streams.end() ? nullptr : found->get();
-}
-
-using EventHandle = std::shared_ptr<Event>;
-EventHandle& event_of(driver::Event handle) { return *reinterpret_cast<EventHandle*>(handle); }
-
-// Checks made when the copy runs: the memory must still be there then.
 void copy_in(uint64_t to, const void* from, size_t bytes) {
   Memory::instance().check_range("a copy writes", to, bytes);
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
@@ -36,6 +26,23 @@ void copy_within(uint64_t to, uint64_t from, size_t bytes) {
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
   Memory::instance().copy_states(to, from, bytes);
 }
+void fill(uint64_t to, unsigned char value, size_t bytes) {
+  Memory::instance().check_range("a fill writes", to, bytes);
+  std::memset(reinterpret_cast<void*>(to), value, bytes);
+  Memory::instance().write(to, bytes);
+}
+
+// The block of locked host memory that a copy found when it was recorded must be the one that is there.
+void check_host_block(const char* verb, const void* memory, size_t bytes, uint64_t number) {
+  if (host_block_of(memory, bytes) != number)
+    throw Fault(700, std::string("a copy ") + verb + " " + std::to_string(bytes) +
+                         " bytes of the host's memory that were locked when it was recorded, and are no longer");
+}
+
+int refuse_pageable(const char* call, Capture& capture) {
+  (void)refuse(call, "the replay would touch host memory that is not locked, and may be gone", 900);
+  return break_capture(call, capture, 900);
+}
 
 }  // namespace
 
@@ -44,10 +51,9 @@ extern "C" {
 int cuLaunchKernel(driver::Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                    unsigned block_y, unsigned block_z, unsigned shared_bytes, driver::Stream stream, void** parameters,
                    void** extra) {
-  BP_EMULATOR_ENTER_CONTEXT(cuLaunchKernel);
+  BP_EMULATOR_ENTER_STREAM(cuLaunchKernel, stream);
   const auto* entry = reinterpret_cast<const Function*>(function);
-  Stream* on = find_stream(stream);
-  if (!on || extra) return 400;
+  if (extra) return 400;
   Launch launch{nullptr, entry, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, {}};
   if (launch.grid.count() == 0 || grid_x > INT32_MAX || grid_y > 65535 || grid_z > 65535) return 1;
   if (launch.block.count() == 0 || launch.block.count() > kMostThreads) return 1;
@@ -61,97 +67,56 @@ int cuLaunchKernel(driver::Function function, unsigned grid_x, unsigned grid_y, 
 }
 
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, driver::Stream stream) {
-  BP_EMULATOR_ENTER_CONTEXT(cuMemcpyHtoDAsync);
-  Stream* on = find_stream(stream);
-  if (!on) return 400;
-  // Pageable memory has been read when the call returns; pinned memory is read when the copy runs.
-  if (in_host_block(reinterpret_cast<uint64_t>(from), bytes)) {
-    Device::instance().record(*on, [=] { copy_in(to, from, bytes); });
-  } else {
-    const auto* begin = static_cast<const char*>(from);
-    Device::instance().record(
-        *on, [to, bytes, held = std::vector<char>(begin, begin + bytes)] { copy_in(to, held.data(), bytes); });
+  BP_EMULATOR_ENTER_STREAM(cuMemcpyHtoDAsync, stream);
+  // Pageable memory has been read when the call returns; locked memory is read when the copy runs.
+  if (const uint64_t number = host_block_of(from, bytes)) {
+    Device::instance().record(*on, [=] {
+      check_host_block("reads", from, bytes, number);
+      copy_in(to, from, bytes);
+    });
+    return 0;
   }
+  if (on->capture) return refuse_pageable("cuMemcpyHtoDAsync", *on->capture);
+  const auto* begin = static_cast<const char*>(from);
+  Device::instance().record(
+      *on, [to, bytes, held = std::vector<char>(begin, begin + bytes)] { copy_in(to, held.data(), bytes); });
   return 0;
 }
 int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, driver::Stream stream) {
-  BP_EMULATOR_ENTER_CONTEXT(cuMemcpyDtoHAsync);
-  Stream* on = find_stream(stream);
-  if (!on) return 400;
-  Device::instance().record(*on, [=] { copy_out(to, from, bytes); });
+  BP_EMULATOR_ENTER_STREAM(cuMemcpyDtoHAsync, stream);
+  const uint64_t number = host_block_of(to, bytes);
+  if (number == 0 && on->capture) return refuse_pageable("cuMemcpyDtoHAsync", *on->capture);
+  Device::instance().record(*on, [=] {
+    check_host_block("writes", to, bytes, number);
+    copy_out(to, from, bytes);
+  });
   return 0;
 }
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, driver::Stream stream) {
-  BP_EMULATOR_ENTER_CONTEXT(cuMemcpyDtoDAsync);
-  Stream* on = find_stream(stream);
-  if (!on) return 400;
+  BP_EMULATOR_ENTER_STREAM(cuMemcpyDtoDAsync, stream);
   Device::instance().record(*on, [=] { copy_within(to, from, bytes); });
   return 0;
 }
-
-int cuStreamCreate(driver::Stream* stream, unsigned) {
-  BP_EMULATOR_ENTER_CONTEXT(cuStreamCreate);
-  auto made = std::make_unique<Stream>();
-  made->device = context->device;
-  *stream = reinterpret_cast<driver::Stream>(made.get());
-  Device::instance().streams.insert(std::move(made));
+// Without access to the peer the driver goes through the host, unseen: a program that means to avoid that has forgotten
+// cuCtxEnablePeerAccess.
+int cuMemcpyPeerAsync(unsigned long long to, driver::Context to_context, unsigned long long from,
+                      driver::Context from_context, size_t bytes, driver::Stream stream) {
+  BP_EMULATOR_ENTER_STREAM(cuMemcpyPeerAsync, stream);
+  const int target = reinterpret_cast<Context*>(to_context)->device;
+  const int source = reinterpret_cast<Context*>(from_context)->device;
+  if (Memory::instance().device_at(to) != target || Memory::instance().device_at(from) != source)
+    return refuse("cuMemcpyPeerAsync", "a pointer is not of the context that is given with it", 1);
+  for (const int other : {target, source})
+    if (other != context->device && !(context->peers & 1u << other))
+      return refuse("cuMemcpyPeerAsync", "the context has no access to its peer's memory", 705);
+  if (on->capture) return refuse("cuMemcpyPeerAsync", "a capture of copies between devices is not emulated", 801);
+  Device::instance().record(*on, [=] { copy_within(to, from, bytes); });
   return 0;
 }
-int cuStreamDestroy_v2(driver::Stream stream) {
-  BP_EMULATOR_ENTER(cuStreamDestroy);
-  Stream* on = find_stream(stream);
-  if (!on) return 400;
-  Device::instance().run([&] { return on->tasks.empty(); });
-  auto& streams = Device::instance().streams;
-  streams.erase(std::find_if(streams.begin(), streams.end(), [&](const auto& one) { return one.get() == on; }));
+int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, driver::Stream stream) {
+  BP_EMULATOR_ENTER_STREAM(cuMemsetD8Async, stream);
+  Device::instance().record(*on, [=] { fill(to, value, bytes); });
   return 0;
-}
-int cuStreamSynchronize(driver::Stream stream) {
-  BP_EMULATOR_ENTER_CONTEXT(cuStreamSynchronize);
-  Stream* on = find_stream(stream);
-  if (!on) return 400;
-  Device::instance().run([&] { return on->tasks.empty(); });
-  return context->lost ? context->lost->code : 0;
-}
-int cuStreamWaitEvent(driver::Stream stream, driver::Event event, unsigned) {
-  BP_EMULATOR_ENTER_CONTEXT(cuStreamWaitEvent);
-  Stream* on = find_stream(stream);
-  if (!on) return 400;
-  Device::instance().wait_for(*on, event_of(event));
-  return 0;
-}
-
-int cuEventCreate(driver::Event* event, unsigned) {
-  BP_EMULATOR_ENTER_CONTEXT(cuEventCreate);
-  *event = reinterpret_cast<driver::Event>(new EventHandle(std::make_shared<Event>()));
-  return 0;
-}
-int cuEventDestroy_v2(driver::Event event) {
-  BP_EMULATOR_ENTER(cuEventDestroy);
-  delete &event_of(event);
-  return 0;
-}
-int cuEventRecord(driver::Event event, driver::Stream stream) {
-  BP_EMULATOR_ENTER_CONTEXT(cuEventRecord);
-  Stream* on = find_stream(stream);
-  if (!on) return 400;
-  EventHandle held = event_of(event);
-  const uint64_t recording = ++held->recorded;
-  Device::instance().record(*on, [held, recording] { held->done = std::max(held->done, recording); });
-  return 0;
-}
-int cuEventQuery(driver::Event event) {
-  BP_EMULATOR_ENTER_CONTEXT(cuEventQuery);
-  Device::instance().run_some();
-  if (context->lost) return context->lost->code;
-  return event_of(event)->done == event_of(event)->recorded ? 0 : 600;
-}
-int cuEventSynchronize(driver::Event event) {
-  BP_EMULATOR_ENTER_CONTEXT(cuEventSynchronize);
-  const EventHandle held = event_of(event);
-  const uint64_t recording = held->recorded;
-  Device::instance().run([&] { return held->done >= recording || context->lost.has_value(); });
-  return context->lost ? context->lost->code : 0;
 }
 
 }  // extern "C"
