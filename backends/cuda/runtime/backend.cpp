@@ -16,6 +16,7 @@ Device::Device(const Driver& driver, int32_t ordinal) : driver_(driver), modules
 Device::~Device() {
   driver::Context popped = nullptr;
   if (driver_.cuCtxPushCurrent_v2(context_) == driver::kSuccess) {
+    libraries_.close();
     modules_.unload();
     (void)driver_.cuCtxPopCurrent_v2(&popped);
   }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "libraries/libraries.hpp"
 #include "runtime/modules.hpp"
 #include "runtime/stream.hpp"
 
@@ -19,6 +20,7 @@ class Device {
   driver::Context context() const { return context_; }
   driver::Device handle() const { return handle_; }
   Modules& modules() { return modules_; }
+  Libraries& libraries() { return libraries_; }
   uint32_t multiprocessors() const { return multiprocessors_; }
   std::mutex mutex;       // guards what follows
   bp_memory_stats use{};  // its `limit` is the one that allocate keeps
@@ -29,6 +31,7 @@ class Device {
   driver::Context context_ = nullptr;
   uint32_t multiprocessors_ = 1;
   Modules modules_;
+  Libraries libraries_;
 };
 
 class Backend {

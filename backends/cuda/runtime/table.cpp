@@ -166,6 +166,10 @@ void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* ki
   *handle = as_stream(stream).handle();
 }
 
+const void* BP_CALL extension(void*, const char* name, uint32_t) {
+  return std::string_view(name) == BP_EXTENSION_FEATURES ? &library_features() : nullptr;
+}
+
 }  // namespace
 
 bp_backend_def Backend::table() {
@@ -194,6 +198,7 @@ bp_backend_def Backend::table() {
   def.native = plugin::backend_slot<native>;
   def.reset_peak_memory_stats = plugin::backend_slot<reset_peak>;
   def.set_memory_limit = plugin::backend_slot<set_limit>;
+  def.extension = extension;
   return def;
 }
 
