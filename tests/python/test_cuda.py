@@ -202,13 +202,37 @@ def test_views_that_the_library_takes_uncopied(cuda, layout):
     assert _cublaslt_products() - before == (0 if own else 1)
 
 
-def test_a_missing_library_is_said_with_what_is_done_instead(cuda):
-    said = cuda.properties["cublaslt"]
+LIBRARIES = {
+    "cublaslt": ("libcublasLt.so.13", "products go by the backend's own kernel"),
+    "cufft": ("libcufft.so.12", "Fourier transforms run on the host"),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_missing_library_is_said_with_what_is_done_instead(cuda, name):
+    library, instead = LIBRARIES[name]
+    said = cuda.properties[name]
     try:
-        ctypes.CDLL("libcublasLt.so.13")
+        ctypes.CDLL(library)
         assert said[0].isdigit()
     except OSError:
-        assert said.startswith("not found, so products go by the backend's own kernel") and "Fix:" in said
+        assert said.startswith(f"not found, so {instead}") and "Fix:" in said
+
+
+def test_why_a_transform_runs_on_the_host_although_there_is_a_library(cuda):
+    x = bp.ones((2, 2, 2, 2), device=cuda)
+    with bp.host_fallback("forbid"), pytest.raises(NotImplementedError, match="declined: (found 4 axes; cuFFT takes 1 to 3|libcufft.so.12 not found)"):
+        bp.fft.fftn(x)
+
+
+def test_a_second_device_has_its_own_library_handles(cuda):
+    try:
+        other = bp.device("cuda:1")
+    except ValueError:
+        pytest.skip("one device alone")
+    _same(lambda x, y: x @ y, other, _normal(4, 5), _normal(5, 6), rtol=1e-4, atol=1e-5)
+    x = _normal(4, 6)
+    np.testing.assert_allclose(bp.fft.rfft(bp.asarray(x, device=other)).numpy(), bp.fft.rfft(bp.asarray(x)).numpy(), rtol=1e-4, atol=1e-4)
 
 
 # Sizes at which kernels take another way: totals of chunks, lines that no block sorts, sums over many blocks of threads.
