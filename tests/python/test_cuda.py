@@ -202,6 +202,13 @@ def test_views_that_the_library_takes_uncopied(cuda, layout):
     assert _cublaslt_products() - before == (0 if own else 1)
 
 
+def test_what_the_library_has_no_algorithm_for_goes_to_the_own_kernel(cuda, monkeypatch):
+    before = _cublaslt_products()
+    monkeypatch.setenv("BACKPLANE_EMULATED_CUBLASLT_REFUSES", "1")
+    _same(bp.matmul, cuda, _normal(11, 12), _normal(12, 13), rtol=1e-4, atol=1e-5)
+    assert _cublaslt_products() == before
+
+
 LIBRARIES = {
     "cublaslt": ("libcublasLt.so.13", "products go by the backend's own kernel"),
     "cufft": ("libcufft.so.12", "Fourier transforms run on the host"),

@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <complex>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "elements.hpp"
 #include "services.hpp"
@@ -267,6 +270,7 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle, Operation operation, Layout a, Lay
   *count = 0;
   if (const Status status = check_product(*operation, *a, *b, *c, *d)) return status;
   if (wanted < 1) return refuse(kInvalidValue, "no algorithm is asked for");
+  if (std::getenv("BACKPLANE_EMULATED_CUBLASLT_REFUSES")) return kNotSupported;
   // Products of some depth are cut into parts, which are summed in a workspace where the mask allows it.
   const bool parts = d->rows * d->columns < 64 && preference->reductions & kReduceInComputeType;
   Chosen chosen{kAlgorithmMark, digest_of(*operation, a, b, c, d), 0, {}};
