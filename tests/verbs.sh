@@ -92,13 +92,35 @@ whole_conformance() {
   return $status
 }
 
+# Compiles tests/cuda/nvidia against NVIDIA's headers, and runs it on NVIDIA's libraries.
+cuda_declarations() {
+  local nvcc wheel toolkit
+  has_cuda || die "check cuda needs nvcc, whose headers the libraries' headers include"
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
+  [ -f "$toolkit/cuda.h" ] || toolkit=/usr/local/cuda/include
+  venv .venv-cuda "${cuda_packages[@]}"
+  wheel=$(dirname "$root"/.venv-cuda/lib/python3*/site-packages/nvidia/cu13/include)
+  mkdir -p "$root/build/check"
+  run g++ -std=c++20 -isystem "$wheel/include" -isystem "$toolkit" -I "$root/tests/cuda" -I "$root/backends/cuda" \
+    -o "$root/build/check/nvidia" "$root/tests/cuda/nvidia/check.cpp" -ldl
+  run env "LD_LIBRARY_PATH=$wheel/lib" "$root/build/check/nvidia"
+}
+
 # The CUDA backend on the emulated driver of tests/cuda: in Python, and every mode of the kit that judges. Each tensor has a
-# block of its own, so that the emulator sees what lies beyond one.
+# block of its own, so that the emulator sees what lies beyond one. Without libraries, and again with their stand-ins.
 cuda_on_the_emulator() {
-  local mode status=0 driver=$root/build/$preset/emulated_driver
+  local mode ops status=0 driver=$root/build/$preset/emulated_driver libraries=$root/build/$preset/emulated_libraries
   [ -e "$driver/libcuda.so.1" ] || { say "cuda: not built, for there is no nvcc: its tests are left out"; return 0; }
   python_environment+=("LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
   pytest_in cuda tests/python/test_cuda.py tests/python/test_streams.py tests/python/test_capture.py || status=1
+  python_environment+=("LD_LIBRARY_PATH=$driver:$libraries")
+  pytest_in cuda-libraries tests/python/test_cuda.py -k "matmul or library or transform" || status=1
+  for ops in matmul '*linear*' '*fft*'; do # what NVIDIA's libraries compute, on their stand-ins
+    run env "LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --op "$ops" \
+      >"$results/conformance-cuda-libraries.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-libraries.txt" | head -n 60 >&2; }
+    tail -n 1 "$results/conformance-cuda-libraries.txt" >&2
+  done
   for mode in test grad stress; do
     run env "LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --mode "$mode" \
       >"$results/conformance-cuda-$mode.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-$mode.txt" | head -n 60 >&2; }

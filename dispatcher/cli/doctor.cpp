@@ -33,6 +33,14 @@ std::set<std::string> found_backends() {
   return names;
 }
 
+// What the backend says beyond what is said of every device: of libraries that it may use, for one.
+void print_own_properties(bp_device device) {
+  static const std::set<std::string> kCommon{"name", "backend", "ordinal", "plugin", "total_memory", "alignment"};
+  for (const auto& [name, value] : properties(device))
+    if (!kCommon.contains(name))
+      line("", std::visit([&, &name = name](const auto& v) { return fmt::format("  {}: {}", name, v); }, value));
+}
+
 // Starts every backend that some plugin brings. One without its driver is worth a line, but is no fault.
 int check_devices() {
   int usable = 0;
@@ -48,6 +56,7 @@ int check_devices() {
     line("ok", fmt::format("device {}: {}, {} MiB, by plugin {}", device.name, device.description,
                            device.properties.total_memory >> 20, device.plugin));
     line("", fmt::format("  features: {}", fmt::join(features(device.device), " ")));
+    print_own_properties(device.device);
   }
   return usable;
 }

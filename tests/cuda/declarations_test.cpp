@@ -1,38 +1,18 @@
 // Our declarations of the driver against NVIDIA's, where these are installed.
 #include <gtest/gtest.h>
 
-#include <type_traits>
-
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 #define BACKPLANE_HAS_CUDA_H 1
 #endif
 
+#include "declarations.hpp"
 #include "runtime/driver.hpp"
 
 namespace {
 
 #ifdef BACKPLANE_HAS_CUDA_H
-// The same to the calling convention: an enumeration is an int, what is pointed to likewise.
-template <class Ours, class Theirs>
-constexpr bool fits() {
-  if constexpr (std::is_same_v<Ours, Theirs>)
-    return true;
-  else if constexpr (std::is_enum_v<Theirs>)
-    return std::is_integral_v<Ours> && sizeof(Ours) == sizeof(Theirs);
-  else if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
-    return fits<std::remove_pointer_t<Ours>, std::remove_pointer_t<Theirs>>();
-  else
-    return false;
-}
-template <class Ours, class... A, class Theirs, class... B>
-constexpr bool same_form(Ours (*)(A...), Theirs (*)(B...)) {
-  if constexpr (sizeof...(A) != sizeof...(B))
-    return false;
-  else
-    return fits<Ours, Theirs>() && (fits<A, B>() && ...);
-}
-
+using emulator::same_form;
 namespace driver = backplane::cuda::driver;
 #define BACKPLANE_CHECK(name, parameters) \
   static_assert(                          \

@@ -48,6 +48,13 @@ const char* Call::short_name() const {
   return colons == std::string_view::npos ? op_name() : op_name() + colons + 1;
 }
 
+char* Call::aligned_scratch(uint64_t bytes) const {
+  constexpr uint64_t kAlignment = 256;
+  if (bytes == 0) return nullptr;
+  const auto at = reinterpret_cast<uintptr_t>(scratch(bytes + kAlignment - 1));
+  return reinterpret_cast<char*>((at + kAlignment - 1) / kAlignment * kAlignment);
+}
+
 void Call::launch_pointers(const std::string& module, const std::string& function, Grid grid, void** pointers) const {
   const driver::Result result =
       the_driver().cuLaunchKernel(device_.modules().function(module, function), grid.x, grid.y, grid.z, grid.threads, 1,

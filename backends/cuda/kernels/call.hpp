@@ -56,6 +56,10 @@ class Call {
   const bp_tensor& input(size_t arg) const { return *args_[arg].u.t; }
   const bp_tensor& output(size_t result = 0) const { return *outs_[result].u.t; }
   char* scratch(uint64_t bytes) const { return static_cast<char*>(plugin::Context{&frame_}.scratch(bytes)); }
+  // For libraries, which want multiples of 256; nullptr of no bytes.
+  char* aligned_scratch(uint64_t bytes) const;
+  Libraries& libraries() const { return device_.libraries(); }
+  driver::Stream stream() const { return as_stream(frame_.stream).handle(); }
   uint32_t multiprocessors() const { return device_.multiprocessors(); }
   DataError* expect_error() const { return as_stream(frame_.stream).expect_error(frame_.ticket, short_name()); }
 

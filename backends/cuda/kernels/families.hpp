@@ -15,20 +15,24 @@ struct Registration {
   Backend& backend;
   std::deque<Row>& rows;
 
-  // `op` without its namespace. What a kernel does is launch, with its arguments in the launch: it may be captured. One
-  // that waits for its work needs a row without that flag.
-  void row(const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, const char* file,
-           uint32_t line) const {
+  // `op` without its namespace. What a kernel does is launch, with its arguments in the launch: it may be captured.
+  // With `supports` the row may decline a call, and what a library does for it, plans of its own included, is not
+  // captured.
+  void row(const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, const char* file, uint32_t line,
+           bp_kernel_fn supports = nullptr) const {
     rows.push_back({&backend, op});
     const std::string name = std::string("bp::") + op;
-    registrar.kernel(
-        plugin::kernel_row(name.c_str(), "cuda", fn, file, line,
-                           {.dtypes = dtypes, .flags = flags | BP_KERNEL_CAPTURABLE, .context = &rows.back()}));
+    registrar.kernel(plugin::kernel_row(name.c_str(), "cuda", fn, file, line,
+                                        {.dtypes = dtypes,
+                                         .flags = flags | (supports ? 0u : uint32_t{BP_KERNEL_CAPTURABLE}),
+                                         .context = &rows.back(),
+                                         .supports = supports}));
   }
 };
 
 void register_creation(const Registration& registration);
 void register_elementwise(const Registration& registration);
+void register_fourier(const Registration& registration);
 void register_indexing(const Registration& registration);
 void register_matmul(const Registration& registration);
 void register_placement(const Registration& registration);

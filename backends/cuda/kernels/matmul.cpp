@@ -1,7 +1,7 @@
-// Matrix products over the last two axes, the others broadcast; operands in any layout.
-#include <climits>
-
+// Matrix products over the last two axes, the others broadcast; operands in any layout. By cuBLASLt where that is there
+// and takes them, else by the kernel of device/matmul.cuh.
 #include "kernels/families.hpp"
+#include "kernels/library_matmul.hpp"
 
 namespace backplane::cuda {
 namespace {
@@ -33,16 +33,22 @@ void matmul(const Call& call) {
   const int hidden = (left.dl.ndim == 1) + (right.dl.ndim == 1);
   const std::span<const int64_t> batch(out.dl.shape, static_cast<size_t>(out.dl.ndim - (2 - hidden)));
   const Matrices x = matrices(left, true, batch), y = matrices(right, false, batch);
+  const int64_t* last = out.dl.strides + out.dl.ndim;
+  const int64_t out_column = right.dl.ndim == 1 ? 0 : last[-1];
+  const int64_t out_row = left.dl.ndim == 1 ? 0 : last[right.dl.ndim == 1 ? -1 : -2];
+  const std::span<const int64_t> out_strides(out.dl.strides, batch.size());
+  BatchedProduct by_library{x.rows, x.columns, y.columns, {x.row, x.column}, {y.row, y.column}, {out_row, out_column},
+                            {}};
+  for (size_t d = 0; d < batch.size(); ++d)
+    by_library.batch.push_back({batch[d], x.batch_strides[d], y.batch_strides[d], out_strides[d]});
+  if (library_matmul(call, std::move(by_library))) return;
   Product product{};
   product.operands = dimensions(batch, y.batch_strides, x.batch_strides);
-  const std::span<const int64_t> out_strides(out.dl.strides, batch.size());
   product.results = dimensions(batch, out_strides, out_strides);
   product.out = data_of(out), product.x = data_of(left), product.y = data_of(right);
   product.rows = x.rows, product.depth = x.columns, product.columns = y.columns;
   product.x_row = x.row, product.x_column = x.column, product.y_row = y.row, product.y_column = y.column;
-  const int64_t* last = out.dl.strides + out.dl.ndim;
-  product.out_column = right.dl.ndim == 1 ? 0 : last[-1];
-  product.out_row = left.dl.ndim == 1 ? 0 : last[right.dl.ndim == 1 ? -1 : -2];
+  product.out_row = out_row, product.out_column = out_column;
   const auto tiles = [](int64_t n) { return static_cast<uint32_t>((n + kTile - 1) / kTile); };
   BP_CHECK(tiles(product.rows) <= 65535, NOT_IMPLEMENTED, call.op_name(), ": found ", product.rows,
            " rows, expected at most ", 65535 * kTile, ". Fix: split the left operand");

@@ -36,6 +36,7 @@ void Device::close() {
   stamps_.take_all();
   blocks_.clear();
   clock_.reset();
+  libraries_.close();
   modules_.unload();
   (void)driver_.cuCtxPopCurrent_v2(&popped);
 }

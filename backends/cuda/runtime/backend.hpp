@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "libraries/libraries.hpp"
 #include "runtime/callbacks.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/features.hpp"
@@ -83,6 +84,7 @@ class Device {
   driver::Context context() const { return context_; }
   driver::Device handle() const { return handle_; }
   Modules& modules() { return modules_; }
+  Libraries& libraries() { return libraries_; }
   uint32_t multiprocessors() const { return multiprocessors_; }
   const Facts& facts() const { return *facts_; }
   Callbacks& callbacks() { return *callbacks_; }
@@ -110,6 +112,7 @@ class Device {
   driver::Context context_ = nullptr;
   uint32_t multiprocessors_ = 1;
   Modules modules_;
+  Libraries libraries_;
   std::unique_ptr<const Facts> facts_;
   std::unique_ptr<Callbacks> callbacks_;
   std::unique_ptr<Clock> clock_;

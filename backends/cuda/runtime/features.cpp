@@ -1,6 +1,8 @@
 // Attributes of the driver by the words of the contract; see features.hpp.
 #include "runtime/features.hpp"
 
+#include "libraries/libraries.hpp"
+
 namespace backplane::cuda {
 namespace {
 
@@ -80,7 +82,7 @@ const char* feature_of(const Facts& facts, uint32_t index) {
 }
 
 const char* property_of(const Facts& facts, uint32_t index, bp_value& value) {
-  if (index >= std::size(kProperties)) return nullptr;
+  if (index >= std::size(kProperties)) return library_property(index - std::size(kProperties), value);
   kProperties[index].get(facts, value);
   return kProperties[index].name;
 }

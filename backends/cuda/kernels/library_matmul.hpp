@@ -1,0 +1,28 @@
+// A batch of products of matrices, in strides, and how much of it cuBLASLt takes.
+#pragma once
+
+#include <vector>
+
+#include "kernels/call.hpp"
+
+namespace backplane::cuda {
+
+// Strides in elements.
+struct MatrixStrides {
+  int64_t row, column;
+};
+struct BatchDimension {
+  int64_t size, x, y, out;
+};
+// out (rows x columns) = x (rows x depth) y (depth x columns), for each position of `batch`, outermost dimension first.
+struct BatchedProduct {
+  int64_t rows, depth, columns;
+  MatrixStrides x, y, out;
+  std::vector<BatchDimension> batch;
+};
+
+// Records the product of the call's two inputs. False: nothing is recorded, for the library is missing, or takes no
+// such dtype, strides or sizes.
+bool library_matmul(const Call& call, BatchedProduct product);
+
+}  // namespace backplane::cuda

@@ -1,0 +1,73 @@
+// A device's libraries, and what is said of them; see libraries.hpp.
+#include "libraries/libraries.hpp"
+
+#include <string>
+#include <vector>
+
+namespace backplane::cuda {
+namespace {
+
+struct Found {
+  const char* name;
+  std::string text;  // its version, or why it is not there
+};
+
+std::string dotted(size_t major, size_t minor, size_t patch) {
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
+std::string cublaslt_text() {
+  std::string reason;
+  const cublaslt::Functions* library = find_cublaslt(&reason);
+  if (!library) return reason;
+  const size_t version = library->cublasLtGetVersion();  // 130002: 13.0.2
+  return dotted(version / 10000, version / 100 % 100, version % 100);
+}
+
+std::string cufft_text() {
+  std::string reason;
+  const cufft::Functions* library = find_cufft(&reason);
+  if (!library) return reason;
+  int found = 0;  // 12000: 12.0.0
+  (void)library->cufftGetVersion(&found);
+  const auto version = static_cast<size_t>(found);
+  return dotted(version / 1000, version / 100 % 10, version % 100);
+}
+
+// Made once, since the host reads names and text where they lie. Opens every library, which may take seconds.
+const std::vector<Found>& all() {
+  static const auto* found = new std::vector<Found>{{"cublaslt", cublaslt_text()}, {"cufft", cufft_text()}};
+  return *found;
+}
+
+}  // namespace
+
+Products* Libraries::products() {
+  std::lock_guard lock(mutex_);
+  if (!products_)
+    if (const cublaslt::Functions* library = find_cublaslt()) products_ = std::make_unique<Products>(*library);
+  return products_.get();
+}
+
+Transforms* Libraries::transforms() {
+  std::lock_guard lock(mutex_);
+  if (!transforms_)
+    if (const cufft::Functions* library = find_cufft()) transforms_ = std::make_unique<Transforms>(*library);
+  return transforms_.get();
+}
+
+void Libraries::close() {
+  std::lock_guard lock(mutex_);
+  products_.reset(), transforms_.reset();
+}
+
+const char* library_property(uint32_t index, bp_value& value) {
+  if (index >= all().size()) return nullptr;
+  const Found& one = all()[index];
+  value.tag = BP_TAG_STRING;
+  value.count = static_cast<uint32_t>(one.text.size());
+  value.u.s = one.text.c_str();
+  return one.name;
+}
+
+}  // namespace backplane::cuda

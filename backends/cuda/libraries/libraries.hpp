@@ -1,0 +1,30 @@
+// What one device has of NVIDIA's libraries: each made when it is first used.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "backplane/abi/value.h"
+#include "libraries/products.hpp"
+#include "libraries/transforms.hpp"
+
+namespace backplane::cuda {
+
+// Any thread; the device's context is the thread's current one.
+class Libraries {
+ public:
+  Products* products();      // nullptr: there is no cuBLASLt
+  Transforms* transforms();  // nullptr: there is no cuFFT
+  void close();
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<Products> products_;
+  std::unique_ptr<Transforms> transforms_;
+};
+
+// Of the extension "features": a property for each library, which says its version or what is done without it; nullptr
+// past the last.
+const char* library_property(uint32_t index, bp_value& value);
+
+}  // namespace backplane::cuda

@@ -1,0 +1,74 @@
+// Products of matrices by cuBLASLt on one device: descriptors and the library's choice of algorithm, kept by shape.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "backplane/abi/base.h"
+#include "libraries/cublaslt.hpp"
+
+namespace backplane::cuda {
+
+// An operand in columns, `leading` elements apart; transposed: what is stored is its transpose. Matrices of a batch are
+// `stride` elements apart.
+struct StoredMatrix {
+  bool transposed = false;
+  int64_t leading = 1;
+  int64_t stride = 0;
+  auto operator<=>(const StoredMatrix&) const = default;
+};
+
+// d (rows x columns) = a (rows x depth) b (depth x columns), `batch` times. `aligned`: bytes of which the addresses of
+// a, b and d are multiples, up to 256.
+struct ProductShape {
+  bp_dtype dtype = 0;
+  int64_t rows = 0, columns = 0, depth = 0, batch = 1;
+  StoredMatrix a, b, d;
+  std::array<uint32_t, 3> aligned{};
+  auto operator<=>(const ProductShape&) const = default;
+};
+
+class ProductPlan {
+ public:
+  ProductPlan(const cublaslt::Functions& library, cublaslt::Handle handle, const ProductShape& shape);
+  ~ProductPlan();
+  ProductPlan(const ProductPlan&) = delete;
+  bool possible() const { return possible_; }  // false: the library has no algorithm for it
+  size_t workspace() const { return heuristic_.workspace; }
+  // Records the product; `workspace` is a multiple of 256.
+  void run(const void* a, const void* b, void* d, void* workspace, driver::Stream stream) const;
+
+ private:
+  void describe(const ProductShape& shape);
+  void choose(const ProductShape& shape);
+  void destroy();
+
+  const cublaslt::Functions& library_;
+  cublaslt::Handle handle_;
+  bp_dtype dtype_;
+  cublaslt::Operation operation_ = nullptr;
+  cublaslt::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
+  cublaslt::Heuristic heuristic_{};
+  bool possible_ = false;
+};
+
+// Any thread; the device's context is the thread's current one.
+class Products {
+ public:
+  explicit Products(const cublaslt::Functions& library);
+  ~Products();
+  Products(const Products&) = delete;
+  static bool takes(bp_dtype dtype);
+  std::shared_ptr<const ProductPlan> plan(const ProductShape& shape);
+
+ private:
+  const cublaslt::Functions& library_;
+  cublaslt::Handle handle_ = nullptr;
+  std::mutex mutex_;  // guards plans_
+  std::map<ProductShape, std::shared_ptr<const ProductPlan>> plans_;
+};
+
+}  // namespace backplane::cuda

@@ -1,0 +1,23 @@
+// What the stand-ins for CUDA's libraries (tests/cuda/libraries) need of the emulated device, beside the driver's entry
+// points: work of their own on its streams, and checked accesses to its memory. A real libcuda.so.1 has none of these,
+// so no stand-in loads beside one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#define BP_EMULATOR_SERVICE __attribute__((visibility("default")))
+
+namespace emulator {
+
+// False: there is no such stream, no current context, or the device is lost. `work` runs in the stream's turn.
+BP_EMULATOR_SERVICE bool record_work(void* stream, std::function<void()> work);
+
+// Within work. They end it, and lose the device, where the range is no memory of one block; a read also where it has
+// not been written.
+BP_EMULATOR_SERVICE const void* readable(const void* address, uint64_t bytes);
+BP_EMULATOR_SERVICE void* writable(void* address, uint64_t bytes);
+[[noreturn]] BP_EMULATOR_SERVICE void end_with_fault(const std::string& what);
+
+}  // namespace emulator

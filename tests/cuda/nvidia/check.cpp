@@ -1,0 +1,101 @@
+// Our declarations of CUDA's libraries against NVIDIA's headers, when this is compiled; and, when it runs, whether the
+// libraries on LD_LIBRARY_PATH have what our tables ask for. `./dev check cuda` does both; neither needs a GPU.
+#include <cublasLt.h>
+#include <cufft.h>
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdio>
+
+#include "declarations.hpp"
+#include "libraries/cublaslt.hpp"
+#include "libraries/cufft.hpp"
+
+namespace {
+
+using emulator::same_form;
+using namespace backplane::cuda;
+
+#define BACKPLANE_SAME_FORM(result, name, parameters) \
+  static_assert(same_form(static_cast<result(*) parameters>(nullptr), static_cast<decltype(&::name)>(nullptr)), #name);
+#define BACKPLANE_SAME_VALUE(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs), #theirs);
+
+BP_CUBLASLT(BACKPLANE_SAME_FORM)
+static_assert(CUBLAS_VER_MAJOR == 13);  // as in the library's file name
+BACKPLANE_SAME_VALUE(cublaslt::kSuccess, CUBLAS_STATUS_SUCCESS)
+BACKPLANE_SAME_VALUE(cublaslt::kAllocFailed, CUBLAS_STATUS_ALLOC_FAILED)
+BACKPLANE_SAME_VALUE(cublaslt::kInvalidValue, CUBLAS_STATUS_INVALID_VALUE)
+BACKPLANE_SAME_VALUE(cublaslt::kExecutionFailed, CUBLAS_STATUS_EXECUTION_FAILED)
+BACKPLANE_SAME_VALUE(cublaslt::kNotSupported, CUBLAS_STATUS_NOT_SUPPORTED)
+BACKPLANE_SAME_VALUE(cublaslt::kReal16, CUDA_R_16F)
+BACKPLANE_SAME_VALUE(cublaslt::kBrain16, CUDA_R_16BF)
+BACKPLANE_SAME_VALUE(cublaslt::kReal32, CUDA_R_32F)
+BACKPLANE_SAME_VALUE(cublaslt::kReal64, CUDA_R_64F)
+BACKPLANE_SAME_VALUE(cublaslt::kComplex32, CUDA_C_32F)
+BACKPLANE_SAME_VALUE(cublaslt::kComplex64, CUDA_C_64F)
+BACKPLANE_SAME_VALUE(cublaslt::kCompute32, CUBLAS_COMPUTE_32F)
+BACKPLANE_SAME_VALUE(cublaslt::kCompute64, CUBLAS_COMPUTE_64F)
+BACKPLANE_SAME_VALUE(cublaslt::kAsStored, CUBLAS_OP_N)
+BACKPLANE_SAME_VALUE(cublaslt::kTransposed, CUBLAS_OP_T)
+BACKPLANE_SAME_VALUE(cublaslt::kLayoutBatchCount, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
+BACKPLANE_SAME_VALUE(cublaslt::kLayoutBatchStride, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)
+BACKPLANE_SAME_VALUE(cublaslt::kOperationTransposeA, CUBLASLT_MATMUL_DESC_TRANSA)
+BACKPLANE_SAME_VALUE(cublaslt::kOperationTransposeB, CUBLASLT_MATMUL_DESC_TRANSB)
+BACKPLANE_SAME_VALUE(cublaslt::kPreferWorkspace, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+BACKPLANE_SAME_VALUE(cublaslt::kPreferReductions, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+BACKPLANE_SAME_VALUE(cublaslt::kPreferAlignmentA, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES)
+BACKPLANE_SAME_VALUE(cublaslt::kPreferAlignmentB, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES)
+BACKPLANE_SAME_VALUE(cublaslt::kPreferAlignmentC, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES)
+BACKPLANE_SAME_VALUE(cublaslt::kPreferAlignmentD, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES)
+BACKPLANE_SAME_VALUE(cublaslt::kReduceInComputeType, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
+static_assert(sizeof(cublaslt::Algorithm) == sizeof(cublasLtMatmulAlgo_t));
+static_assert(sizeof(cublaslt::Heuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
+static_assert(offsetof(cublaslt::Heuristic, algorithm) == offsetof(cublasLtMatmulHeuristicResult_t, algo));
+static_assert(offsetof(cublaslt::Heuristic, workspace) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+static_assert(offsetof(cublaslt::Heuristic, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+
+BP_CUFFT(BACKPLANE_SAME_FORM)
+static_assert(CUFFT_VER_MAJOR == 12);  // as in the library's file name
+BACKPLANE_SAME_VALUE(cufft::kSuccess, CUFFT_SUCCESS)
+BACKPLANE_SAME_VALUE(cufft::kAllocFailed, CUFFT_ALLOC_FAILED)
+BACKPLANE_SAME_VALUE(cufft::kInvalidValue, CUFFT_INVALID_VALUE)
+BACKPLANE_SAME_VALUE(cufft::kExecFailed, CUFFT_EXEC_FAILED)
+BACKPLANE_SAME_VALUE(cufft::kInvalidSize, CUFFT_INVALID_SIZE)
+BACKPLANE_SAME_VALUE(cufft::kUnaligned, CUFFT_UNALIGNED_DATA)
+BACKPLANE_SAME_VALUE(cufft::kComplex64, CUFFT_C2C)
+BACKPLANE_SAME_VALUE(cufft::kComplex128, CUFFT_Z2Z)
+BACKPLANE_SAME_VALUE(cufft::kReal32ToComplex, CUFFT_R2C)
+BACKPLANE_SAME_VALUE(cufft::kReal64ToComplex, CUFFT_D2Z)
+BACKPLANE_SAME_VALUE(cufft::kComplexToReal32, CUFFT_C2R)
+BACKPLANE_SAME_VALUE(cufft::kComplexToReal64, CUFFT_Z2D)
+BACKPLANE_SAME_VALUE(cufft::kForward, CUFFT_FORWARD)
+BACKPLANE_SAME_VALUE(cufft::kInverse, CUFFT_INVERSE)
+
+struct Symbol {
+  const char* name;
+};
+#define BACKPLANE_SYMBOL(result, name, parameters) {#name},
+constexpr Symbol kCublaslt[] = {BP_CUBLASLT(BACKPLANE_SYMBOL)};
+constexpr Symbol kCufft[] = {BP_CUFFT(BACKPLANE_SYMBOL)};
+
+template <size_t n>
+bool has_all(const char* file, const Symbol (&symbols)[n]) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    std::printf("%s: %s\n", file, dlerror());
+    return false;
+  }
+  bool good = true;
+  for (const Symbol& symbol : symbols)
+    if (!dlsym(library, symbol.name)) good = false, std::printf("%s lacks %s\n", file, symbol.name);
+  if (good) std::printf("%s opens, and has all %zu functions\n", file, n);
+  return good;
+}
+
+}  // namespace
+
+int main() {
+  bool good = has_all("libcublasLt.so.13", kCublaslt);
+  good &= has_all("libcufft.so.12", kCufft);
+  return good ? 0 : 1;
+}
