@@ -1,3 +1,4 @@
+// Codegen's lists as a table; an op costs no line.
 #include "fuse/fused_ops.hpp"
 
 #include "backplane/scalar.hpp"

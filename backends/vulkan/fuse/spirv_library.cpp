@@ -1,3 +1,4 @@
+// Taking a module apart, as the SPIR-V specification lays out its words.
 #include "fuse/spirv_library.hpp"
 
 #include <algorithm>

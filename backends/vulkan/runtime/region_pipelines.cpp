@@ -1,3 +1,4 @@
+// Making and keeping them; see region_pipelines.hpp.
 #include "runtime/region_pipelines.hpp"
 
 #include "runtime/check.hpp"
