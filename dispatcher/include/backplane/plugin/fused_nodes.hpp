@@ -1,6 +1,6 @@
-// Which nodes of a graph can be fused into calls of scalar functions (backplane/plugin/fused_program.hpp), and which fit
-// each other: elementwise ops for which codegen writes functions, selections, casts, and views that keep their elements'
-// order.
+// Which nodes of a graph can be fused into calls of scalar functions (backplane/plugin/fused_program.hpp), and which
+// fit each other: elementwise ops for which codegen writes functions, selections, casts, and views that keep their
+// elements' order.
 //
 // A region has one space: the dims of its values without those of size 1. A value has an element for each of the
 // space's, or one in all. Header-only; constant once it is made.
