@@ -18,5 +18,8 @@ def rows_of(found):
             report.Row("five elementwise ops in a compiled function", found["chain"]["dispatches"], "dispatches", 1),
             report.Row("time of these ops, compiled", found["chain"]["fused"] * 1e3, "ms", 1, found["chain"]["one by one"] * 1e3, "one by one"),
             report.Row("rate of a float32 product (its share of the peak is not known)", found["product"] / 1e9, "GFLOP/s")]
-    return rows + [report.Row(f"a step of the demo, {clock} time", steps[name][clock] * 1e3, "ms", limit, steps["cpu"][clock] * 1e3, "cpu")
-                   for clock, limit in (("processor", None if on_gpu else STEP_LIMIT), ("wall", None))]
+    for how in ("eager", "compiled"):
+        for clock, limit in (("processor", None if on_gpu else STEP_LIMIT), ("wall", None)):
+            rows.append(report.Row(f"a step of the demo, {how}, {clock} time", steps[name][how][clock] * 1e3, "ms", limit,
+                                   steps["cpu"][how][clock] * 1e3, f"cpu, {how}"))
+    return rows

@@ -1,5 +1,4 @@
-// The functions of bp_extension_compiler, which turn exceptions into statuses. Without libshaderc nothing is claimed,
-// and each node's reason says so.
+// The functions of bp_extension_compiler, which turn exceptions into statuses.
 #include "fuse/compiler.hpp"
 
 #include "backplane/plugin/regions.hpp"

@@ -73,6 +73,7 @@ CALLS = {
     ("bp::pow", "DataError"): lambda: bp.pow(bp.asarray([2]), bp.asarray([-1])),
     ("bp::adjugate", "DataError"): lambda: bp.grad(lambda x: bp.sum(bp.adjugate(x)))(singular()),
     ("bp::qr_reduced", "DataError"): lambda: bp.grad(lambda x: bp.sum(bp.linalg.qr(x).R))(singular()),
+    ("bp::tile", "ShapeError"): lambda: bp.tile(bp.ones(2), (-1,)),
     ("bp::unfold", "ValueError"): lambda: bp.unfold(bp.ones(3), 0, 4),
     ("bp::concat", "ShapeError"): lambda: bp.concat([bp.ones((2, 3)), bp.ones((2, 4))]),
     ("bp::concat", "ValueError"): lambda: bp.concat([]),
