@@ -7,7 +7,7 @@ import sys
 import backplane as bp
 import numpy as np
 import pytest
-from cuda_calls import LAYOUTS, RNG, normal, same
+from device_calls import LAYOUTS, RNG, normal, same
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

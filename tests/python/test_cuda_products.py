@@ -6,7 +6,7 @@ import ctypes
 import backplane as bp
 import numpy as np
 import pytest
-from cuda_calls import LAYOUTS, RNG, normal, same
+from device_calls import LAYOUTS, RNG, normal, same
 
 
 @pytest.mark.parametrize(

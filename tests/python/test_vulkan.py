@@ -10,60 +10,35 @@ import subprocess
 import backplane as bp
 import numpy as np
 import pytest
-
-RNG = np.random.default_rng(11)
-
-
-def _normal(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def _same(function, device, *arrays, **tolerance):
-    expected = function(*(bp.asarray(array, device="cpu") for array in arrays)).numpy()
-    found = function(*(bp.asarray(array, device=device) for array in arrays))
-    assert found.device == device and found.dtype == bp.float32
-    np.testing.assert_allclose(found.numpy(), expected, **tolerance)
-
-
-LAYOUTS = {
-    "contiguous": lambda x: x,
-    "transposed": lambda x: x.T,
-    "from an offset": lambda x: x[1:, 2:],
-    "every second": lambda x: x[::2, ::2],
-    "backward": lambda x: x[::-1, ::-1],
-    "backward with steps": lambda x: x[::-2, 5::-3],
-    "one row": lambda x: x[2],
-    "empty": lambda x: x[:0],
-    "a single element": lambda x: x[1, 1],
-}
+from device_calls import LAYOUTS, RNG, normal, same
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("op", [bp.add, bp.subtract, bp.multiply])
 def test_binary_ops_over_layouts(vulkan, op, layout):
     view = LAYOUTS[layout]
-    _same(lambda x, y: op(view(x), view(y)), vulkan, _normal(7, 9), _normal(7, 9), rtol=1e-6)
+    same(lambda x, y: op(view(x), view(y)), vulkan, normal(7, 9), normal(7, 9), rtol=1e-6)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_copy_over_layouts_is_exact(vulkan, layout):
-    array = _normal(7, 9)
+    array = normal(7, 9)
     array[1, 1] = np.nan
-    _same(lambda x: bp.copy(LAYOUTS[layout](x)), vulkan, array, rtol=0)
+    same(lambda x: bp.copy(LAYOUTS[layout](x)), vulkan, array, rtol=0)
 
 
 @pytest.mark.parametrize("shapes", [((3, 1), (4,)), ((5, 1, 2), (1, 3, 1)), ((), (2, 2)), ((1,), (0,)), ((300, 1), (1, 700))])
 def test_binary_ops_broadcast(vulkan, shapes):
-    _same(bp.multiply, vulkan, *(_normal(*shape) for shape in shapes), rtol=1e-6)
+    same(bp.multiply, vulkan, *(normal(*shape) for shape in shapes), rtol=1e-6)
 
 
 def test_more_dimensions_than_the_shader_walks(vulkan):
-    x, y = _normal(2, 3, 2, 3, 2, 3), _normal(3, 2, 3, 2, 3, 2)
-    _same(lambda x, y: bp.permute_dims(x, (4, 1, 0, 5, 2, 3)) + bp.permute_dims(y, (1, 0, 3, 2, 5, 4)), vulkan, x, y)
+    x, y = normal(2, 3, 2, 3, 2, 3), normal(3, 2, 3, 2, 3, 2)
+    same(lambda x, y: bp.permute_dims(x, (4, 1, 0, 5, 2, 3)) + bp.permute_dims(y, (1, 0, 3, 2, 5, 4)), vulkan, x, y)
 
 
 def test_numbers_and_fills(vulkan):
-    _same(lambda x: x * 2.5 + 1, vulkan, _normal(5, 3), rtol=1e-6)
+    same(lambda x: x * 2.5 + 1, vulkan, normal(5, 3), rtol=1e-6)
     assert bp.full((2, 3), -1.5, device=vulkan).tolist() == [[-1.5] * 3] * 2
     assert bp.zeros((0, 4), device=vulkan).shape == (0, 4)
 
@@ -74,16 +49,16 @@ def test_numbers_and_fills(vulkan):
      ((2, 4), (4,)), ((3, 0), (0, 2)), ((0, 3), (3, 2)), ((5, 3, 4), (4, 2)), ((2, 1, 3, 4), (5, 4, 6)), ((3,), (2, 3, 4))],
 )
 def test_matmul(vulkan, shapes):
-    _same(bp.matmul, vulkan, *(_normal(*shape) for shape in shapes), rtol=1e-4, atol=1e-4)
+    same(bp.matmul, vulkan, *(normal(*shape) for shape in shapes), rtol=1e-4, atol=1e-4)
 
 
 def test_matmul_of_a_transposed_view(vulkan):
-    _same(lambda x, y: x @ y.T, vulkan, _normal(20, 30), _normal(10, 30), rtol=1e-4, atol=1e-4)
+    same(lambda x, y: x @ y.T, vulkan, normal(20, 30), normal(10, 30), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_what_is_put_along_an_axis_keeps_its_order(vulkan, accumulate):
-    x, values, places = _normal(4, 9, 3), _normal(4, 50, 3), RNG.integers(-9, 9, (4, 50, 3))
+    x, values, places = normal(4, 9, 3), normal(4, 50, 3), RNG.integers(-9, 9, (4, 50, 3))
 
     def put(device):
         arrays = [bp.asarray(array, device=device) for array in (x, places, values)]
@@ -99,20 +74,20 @@ def test_an_index_along_an_axis_out_of_range_is_named(vulkan):
 
 @pytest.mark.parametrize("shapes", [((1, 5001), (5001, 1)), ((3, 4097), (4097, 5)), ((2, 33, 65), (2, 65, 31)), ((70, 66), (66, 130))])
 def test_products_with_a_long_inner_dimension_or_many_blocks(vulkan, shapes):
-    _same(bp.matmul, vulkan, *(_normal(*shape) for shape in shapes), rtol=1e-3, atol=1e-3)
+    same(bp.matmul, vulkan, *(normal(*shape) for shape in shapes), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 6])
 def test_elementwise_loops_of_any_rank(vulkan, rank):
     """What the push constants hold, and what stands in memory."""
     shape = (2, 3, 1, 5, 2, 7)[:rank]
-    _same(lambda x, y: bp.where(x.T > y.T, bp.permute_dims(x, tuple(range(rank))[::-1]) * y.T, y.T[..., :1]), vulkan,
-          _normal(*shape), _normal(*shape), rtol=1e-6)
+    same(lambda x, y: bp.where(x.T > y.T, bp.permute_dims(x, tuple(range(rank))[::-1]) * y.T, y.T[..., :1]), vulkan,
+          normal(*shape), normal(*shape), rtol=1e-6)
 
 
 def test_a_gradient_stays_on_the_device(vulkan):
-    x = bp.asarray(_normal(3, 4), device=vulkan).requires_grad_()
-    w = bp.asarray(_normal(4, 2), device=vulkan)
+    x = bp.asarray(normal(3, 4), device=vulkan).requires_grad_()
+    w = bp.asarray(normal(4, 2), device=vulkan)
     (x @ w).backward(bp.ones((3, 2), device=vulkan))
     assert x.grad.device == vulkan
     np.testing.assert_allclose(x.grad.numpy(), np.ones((3, 2), np.float32) @ w.numpy().T, rtol=1e-5, atol=1e-6)
@@ -166,7 +141,7 @@ def test_an_elementwise_op_of_the_registry_is_a_kernel(vulkan, entry):
     op = getattr(bp.ops.bp, entry["name"].split("::")[1])
     arrays = [np.array([[0.3, 0.6, 0.9], [1.2, 2.5, 0.1]], np.float32), np.array([0.5, 0.2, 1.5], np.float32)]
     arrays = arrays[: len(entry["args"])]
-    _same(op, vulkan, *arrays, rtol=1e-4, atol=1e-5)
+    same(op, vulkan, *arrays, rtol=1e-4, atol=1e-5)
     inputs = [bp.asarray(array, device=vulkan) for array in arrays]
     bp.reset_call_counts()
     op(*inputs)
@@ -201,7 +176,7 @@ def test_reductions_scans_and_sorts_over_sizes(vulkan, dtype):
 
 
 def test_what_meets_at_one_place_is_added_in_order(vulkan):
-    places, values = RNG.integers(0, 5, 3000), _normal(3000, 3)
+    places, values = RNG.integers(0, 5, 3000), normal(3000, 3)
 
     def put(device):
         arrays = (bp.asarray(array, device=device) for array in (places, values))

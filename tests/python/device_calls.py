@@ -1,4 +1,4 @@
-"""Calls that run on a device and on the CPU, for the tests of the CUDA backend."""
+"""Calls that run on a device and on the CPU, for the tests of backends."""
 
 import backplane as bp
 import numpy as np
@@ -24,6 +24,7 @@ LAYOUTS = {
     "from an offset": lambda x: x[1:, 2:],
     "every second": lambda x: x[::2, ::2],
     "backward": lambda x: x[::-1, ::-1],
+    "backward with steps": lambda x: x[::-2, 5::-3],
     "one row": lambda x: x[2],
     "empty": lambda x: x[:0],
     "a single element": lambda x: x[1, 1],
