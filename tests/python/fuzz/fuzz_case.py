@@ -157,12 +157,17 @@ class Case:
         return self.pairs() * 16 >= PAIRED_BYTES
 
     def pairs(self):
-        """An op, or its derivative, may pair all elements of two arguments, or of two axes."""
+        """An op, or its derivative, may pair all elements of two arguments, or of two axes, or matrices whose stacks broadcast."""
         given = [one for value in self.arguments.values() for one in (value if isinstance(value, list) else [value])]
         tensors = [one for one in given if isinstance(one, bp.Tensor)]
         counts = sorted((math.prod(one.shape) for one in tensors), reverse=True)[:2]
         largest = max((size for one in tensors for size in one.shape), default=0)
-        return max(math.prod(counts), largest**2)
+        matrix = max((math.prod(one.shape[-2:]) for one in tensors), default=0)
+        try:
+            matrices = math.prod(np.broadcast_shapes(*(one.shape[:-2] for one in tensors)))
+        except ValueError:  # they do not
+            matrices = 0
+        return max(math.prod(counts), largest**2, matrices * matrix)
 
     def __str__(self):
         shown = ", ".join(f"{name}={shown_value(value)}" for name, value in self.arguments.items())
