@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "kernels/elementwise/of_bools-inl.hpp"
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
@@ -59,12 +60,6 @@ struct RightShift {
   }
 };
 
-template <class Op>
-struct OfBools {
-  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) {
-    return Op::call(static_cast<uint8_t>(a != 0), static_cast<uint8_t>(b != 0));
-  }
-};
 template <class Op>
 void fill_bool(Elementwise& t) {
   t.inner[BP_BOOL] = binary_loop<OfBools<Op>, uint8_t>;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/elementwise/of_bools-inl.hpp"
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
@@ -102,14 +103,6 @@ struct HalfBits {
 };
 using Float16 = HalfBits<0x7c00>;
 using Bfloat16 = HalfBits<0x7f80>;
-
-// Any byte but 0 is true.
-template <class Op>
-struct OfBools {
-  static HWY_INLINE uint8_t call(uint8_t a, uint8_t b) {
-    return Op::call(static_cast<uint8_t>(a != 0), static_cast<uint8_t>(b != 0));
-  }
-};
 
 template <class Op, class OfFloat16, class OfBfloat16>
 void fill_equality(Elementwise& t) {
