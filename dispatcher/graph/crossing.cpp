@@ -119,6 +119,7 @@ void CrossingGraph::add_node(NodeId id) {
   crossing.n_results = node.n_results;
   crossing.shares = record.def.promote;
   crossing.op_flags = record.def.flags;
+  crossing.flags = node.flags & Node::kRecomputed ? BP_GRAPH_NODE_RECOMPUTED : 0;
   if (node.location < graph_.locations().size()) {
     const Location& at = graph_.locations()[node.location];
     crossing.source = sources_.emplace_back(at.file + ":" + std::to_string(at.line)).c_str();

@@ -8,6 +8,7 @@
 #include "graph/optimize.hpp"
 #include "graph/plan_build.hpp"
 #include "graph/print.hpp"
+#include "graph/recompute.hpp"
 #include "graph/sizes.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
@@ -100,13 +101,35 @@ std::shared_ptr<const Graph> Executable::optimized() {
   return graph;
 }
 
+// What lives between the steps of a plan is not quite what lives between nodes: regions keep what they read until they
+// run, and what they compute on the way nowhere. Where the budget is not kept so, less is aimed at.
+std::unique_ptr<PlanData> Executable::build_within_budget(const std::vector<int64_t>& symbols,
+                                                          std::span<const Tensor> inputs) {
+  const auto build = [&](const std::shared_ptr<const Graph>& graph) {
+    return build_plan(graph, symbols, inputs, options_.donated, options_.compilers, functions_);
+  };
+  std::unique_ptr<PlanData> best = build(optimized());
+  if (!options_.memory_budget) return best;
+  const uint64_t budget = *options_.memory_budget, whole = best->summary.arena;
+  for (const uint64_t target : {budget, budget / 2, uint64_t{0}}) {
+    if (best->summary.arena <= budget) break;
+    const Recomputation made = recompute(optimized(), target);
+    if (made.nodes == 0) continue;
+    std::unique_ptr<PlanData> other = build(made.graph);
+    other->summary.recomputed = made.nodes;
+    if (other->summary.arena < best->summary.arena) best = std::move(other);
+  }
+  best->summary.budget = budget;
+  best->summary.arena_before = whole;
+  return best;
+}
+
 std::shared_ptr<Plan> Executable::plan_for(std::span<const Tensor> inputs) {
   const std::shared_ptr<const Plans> known = plans_.load(std::memory_order_acquire);
   if (known)
     for (const std::shared_ptr<Plan>& plan : *known)
       if (plan->fits(inputs)) return plan;
-  auto made = std::make_shared<Plan>(
-      build_plan(optimized(), bind(inputs), inputs, options_.donated, options_.compilers, functions_));
+  auto made = std::make_shared<Plan>(build_within_budget(bind(inputs), inputs));
   plans_.store(with_newest(made, known), std::memory_order_release);
   return made;
 }

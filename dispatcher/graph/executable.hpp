@@ -9,15 +9,14 @@
 #include <atomic>
 #include <memory>
 
-#include "backplane/graph_function.hpp"
+#include "backplane/graph.hpp"
 #include "graph/plan.hpp"
 
 namespace backplane::core::graph {
 
-struct ExecutableOptions {
-  std::vector<bool> donated;  // per input: a run may overwrite it; empty: none
-  bool plans = true;          // false: always node by node
-  bool compilers = true;      // parts of the graph may go to those of backends
+struct ExecutableOptions : GraphOptions {
+  bool plans = true;      // false: always node by node
+  bool compilers = true;  // parts of the graph may go to those of backends
 };
 
 class Executable {
@@ -32,6 +31,7 @@ class Executable {
 
   const Graph& graph() const { return *graph_; }
   const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }
+  const GraphOptions& options() const { return options_; }
   // Counters that each draw takes for inputs of these shapes: what the caller reserves.
   std::vector<uint64_t> draw_counts(std::span<const Tensor> inputs) const;
   // Of the plan for inputs of these sizes; all 0 where a run goes node by node.
@@ -49,6 +49,7 @@ class Executable {
   std::shared_ptr<Plan> plan_for(std::span<const Tensor> inputs);
   std::shared_ptr<Executable> at_symbols(std::vector<int64_t> symbols);
   std::shared_ptr<const Graph> optimized();
+  std::unique_ptr<PlanData> build_within_budget(const std::vector<int64_t>& symbols, std::span<const Tensor> inputs);
 
   std::shared_ptr<const Graph> graph_;
   ExecutableOptions options_;

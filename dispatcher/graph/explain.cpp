@@ -52,12 +52,17 @@ std::string explain(const PlanData& plan) {
                      std::to_string(sum.views) + " views, " + std::to_string(sum.calls) + " calls\n" +
                      "memory between nodes: " + bytes_text(sum.arena) + ", without reuse " + bytes_text(sum.separate) +
                      "\n";
+  if (sum.budget)
+    text += "memory budget " + bytes_text(*sum.budget) + (sum.arena <= *sum.budget ? ": kept" : ": not kept") + ", " +
+            std::to_string(sum.recomputed) + " nodes run again; without that " + bytes_text(sum.arena_before) + "\n";
   const std::vector<NodeCost> cost = costs(graph, plan.symbols);
+  const std::vector<std::string> reasons = reasons_left_alone(graph, plan.symbols);
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {
     if (graph.is_erased(id)) continue;
     const std::string amount = text_of(cost[id]);
     text += shortened(node_text(graph, id)) + "\n    " + (said[id].empty() ? "a view: nothing runs" : said[id]) +
-            (amount.empty() ? "" : "; " + amount) + "\n";
+            (amount.empty() ? "" : "; " + amount) + "\n" +
+            (reasons[id].empty() || said[id].empty() ? "" : "    in no region: " + reasons[id] + "\n");
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "graph/interpret.hpp"
@@ -69,6 +70,10 @@ struct PlanSummary {
   uint64_t separate = 0;  // what they would be if nothing were reused
   uint32_t kernels = 0, regions = 0, views = 0, calls = 0;
   uint32_t in_regions = 0;  // nodes
+  // Of bytes, and what the arena would be without the nodes that run once more for it.
+  std::optional<uint64_t> budget;
+  uint64_t arena_before = 0;
+  size_t recomputed = 0;
 };
 
 struct PlanData {

@@ -28,10 +28,10 @@ Graph::Value described(const Core& graph, ValueId id) {
 
 }  // namespace
 
-Graph::Graph(std::shared_ptr<const Core> graph, std::vector<bool> donated)
+Graph::Graph(std::shared_ptr<const Core> graph, GraphOptions options)
     : graph_(std::move(graph)),
       executable_(
-          std::make_shared<core::graph::Executable>(graph_, core::graph::ExecutableOptions{std::move(donated)})) {}
+          std::make_shared<core::graph::Executable>(graph_, core::graph::ExecutableOptions{std::move(options)})) {}
 
 Graph::Graph(std::shared_ptr<const Core> graph, std::shared_ptr<core::graph::Executable> executable)
     : graph_(std::move(graph)), executable_(std::move(executable)) {}
@@ -122,6 +122,16 @@ std::vector<Tensor> Graph::call(std::span<const Tensor> inputs, std::span<bp_gen
 std::string Graph::explain(std::span<const Tensor> inputs) const {
   held(graph_);
   return executable_->explain_run(inputs);
+}
+
+const GraphOptions& Graph::options() const {
+  held(graph_);
+  return executable_->options();
+}
+
+Graph Graph::with_options(GraphOptions options) const {
+  held(graph_);
+  return Graph(graph_, std::move(options));
 }
 
 void save_graph(const Graph& graph, const std::string& path) {

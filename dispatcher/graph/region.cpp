@@ -94,7 +94,7 @@ class Partition {
     leader_.resize(graph.nodes().size());
     dissolve();
   }
-  void ask(Device& device);
+  void ask_all(std::vector<std::string>* reasons);
   bool order(std::vector<NodeId>& leaders) const;
   void dissolve() {
     members_.clear();
@@ -103,6 +103,7 @@ class Partition {
   std::vector<Unit> units();
 
  private:
+  void ask(Device& device, std::vector<std::string>* reasons);
   std::shared_ptr<Region> compile(const std::vector<NodeId>& nodes, Device& device, std::vector<ValueId> outputs);
 
   const Graph& graph_;
@@ -113,7 +114,20 @@ class Partition {
 
 void log(const std::string& message) { host_table.log(BP_LOG_WARNING, message.c_str()); }
 
-void Partition::ask(Device& device) {
+// The compilers of all devices of the graph. `reasons`, per node, if given: why it is left alone.
+void Partition::ask_all(std::vector<std::string>* reasons) {
+  std::vector<Device*> devices;
+  for (const Value& value : graph_.values()) {
+    const bp_device at = value.device;
+    if (!devices.empty() && devices.back()->backend->index == at.backend && devices.back()->ordinal == at.ordinal)
+      continue;
+    Device* device = &device_at(at);
+    if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+  }
+  for (Device* device : devices) ask(*device, reasons);
+}
+
+void Partition::ask(Device& device, std::vector<std::string>* reasons) {
   const bp_extension_compiler* compiler = compiler_of(device);
   if (!compiler) return;
   // Of values on this device alone, which no other compiler has claimed.
@@ -134,11 +148,14 @@ void Partition::ask(Device& device) {
   for (const NodeId id : nodes) groups[id] = 0;
   const CrossingGraph crossing(graph_, symbols_, nodes, outputs_of(graph_, nodes, escaping(graph_, groups)));
   std::vector<uint32_t> regions(nodes.size(), BP_NO_REGION);
+  std::vector<const char*> said(reasons ? nodes.size() : 0, nullptr);
   uint32_t n_regions = 0;
   take_error();
   const bp_status status = compiler->partition(device.backend->def.context, &host_table, id_of(device), &crossing.get(),
-                                               regions.data(), &n_regions, nullptr);
+                                               regions.data(), &n_regions, reasons ? said.data() : nullptr);
   if (status != BP_OK) return log("the compiler of " + name_of(device) + " claims nothing: " + take_error());
+  for (size_t i = 0; i < said.size(); ++i)
+    if (said[i]) (*reasons)[nodes[i]] = said[i];
   std::vector<std::vector<NodeId>> claimed(std::min<size_t>(n_regions, nodes.size()));
   for (size_t i = 0; i < nodes.size(); ++i)
     if (regions[i] < claimed.size()) claimed[regions[i]].push_back(nodes[i]);
@@ -224,16 +241,14 @@ std::vector<Unit> Partition::units() {
 
 std::vector<Unit> partition(const Graph& graph, std::span<const int64_t> symbols, bool use_compilers) {
   Partition partition(graph, symbols);
-  std::vector<Device*> devices;
-  for (ValueId v = 0; use_compilers && v < graph.values().size(); ++v) {
-    const bp_device at = graph.value(v).device;
-    if (!devices.empty() && devices.back()->backend->index == at.backend && devices.back()->ordinal == at.ordinal)
-      continue;
-    Device* device = &device_at(at);
-    if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
-  }
-  for (Device* device : devices) partition.ask(*device);
+  if (use_compilers) partition.ask_all(nullptr);
   return partition.units();
+}
+
+std::vector<std::string> reasons_left_alone(const Graph& graph, std::span<const int64_t> symbols) {
+  std::vector<std::string> reasons(graph.nodes().size());
+  Partition(graph, symbols).ask_all(&reasons);
+  return reasons;
 }
 
 }  // namespace backplane::core::graph

@@ -56,4 +56,7 @@ struct Unit {
 // in vain (a part that cannot run as one, or that it does not compile after all) is logged, and runs node by node.
 std::vector<Unit> partition(const Graph& graph, std::span<const int64_t> symbols, bool use_compilers);
 
+// For reports, per node: why the compiler of its device leaves it alone; empty: it does not, or does not say.
+std::vector<std::string> reasons_left_alone(const Graph& graph, std::span<const int64_t> symbols);
+
 }  // namespace backplane::core::graph

@@ -6,16 +6,21 @@
 namespace backplane::core::shape_words {
 namespace {
 
-// A setting per spatial axis: a list of one serves all, and an absent one, or an empty one where `none`, means
-// `otherwise`.
+// Which lists of settings a word takes: one with an entry per spatial axis, or one of a single entry for all as well.
+enum class Lists : bool { kWhole, kOneForAll };
+
+// A setting per spatial axis; an absent one, or an empty one where `none`, means `otherwise`.
 class PerAxis {
  public:
-  PerAxis(const ShapeArgs& in, uint32_t param, size_t n_spatial, int64_t otherwise, int64_t least, bool none = false)
+  PerAxis(const ShapeArgs& in, Lists lists, uint32_t param, size_t n_spatial, int64_t otherwise, int64_t least,
+          bool none = false)
       : otherwise_(otherwise) {
     if (!in.has(param)) return;
     values_ = in.ints(param);
-    BP_CHECK(values_.size() == 1 || values_.size() == n_spatial || (none && values_.empty()), SHAPE, in.op.name, ": '",
-             in.name(param), "' has ", values_.size(), " entries; expected ", none ? "none, 1 or " : "1 or ", n_spatial,
+    const bool one = lists == Lists::kOneForAll;
+    BP_CHECK(values_.size() == n_spatial || (one && values_.size() == 1) || (none && values_.empty()), SHAPE,
+             in.op.name, ": '", in.name(param), "' has ", values_.size(), values_.size() == 1 ? " entry" : " entries",
+             "; expected ", none ? (one ? "none, " : "none or ") : "", one ? "1 or " : "", n_spatial,
              ", one per spatial axis");
     for (int64_t value : values_)
       BP_CHECK(value >= least, VALUE, in.op.name, ": '", in.name(param), "' holds ", value, "; expected ", least,
@@ -45,22 +50,24 @@ int64_t windows(const ShapeArgs& in, size_t axis, int64_t size, int64_t window, 
   return static_cast<int64_t>((padded - extent) / stride) + 1;
 }
 
-}  // namespace
+void check_images(const ShapeArgs& in, std::span<const int64_t> x) {
+  BP_CHECK(x.size() == 4, SHAPE, in.op.name, ": '", in.name(0), "' has shape ", shape_text(x),
+           "; expected images (n, c, h, w)");
+}
 
-void conv(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
-  const ShapeArgs in{op, rule, args};
+void count_conv(const ShapeArgs& in, Lists lists, ShapeResult& out) {
   const auto x = in.sizes(0);
   const auto w = in.sizes(1);
-  BP_CHECK(x.size() >= 3 && x.size() == w.size(), SHAPE, op.name, ": '", in.name(0), "' has shape ", shape_text(x),
+  BP_CHECK(x.size() >= 3 && x.size() == w.size(), SHAPE, in.op.name, ": '", in.name(0), "' has shape ", shape_text(x),
            " and '", in.name(1), "' ", shape_text(w), "; expected (n, c, *spatial) and (o, c / groups, *kernel)");
   const size_t n_spatial = x.size() - 2;
-  const PerAxis stride(in, 2, n_spatial, 1, 1);
-  const PerAxis padding(in, 3, n_spatial, 0, 0);
-  const PerAxis dilation(in, 4, n_spatial, 1, 1);
+  const PerAxis stride(in, lists, 2, n_spatial, 1, 1);
+  const PerAxis padding(in, lists, 3, n_spatial, 0, 0);
+  const PerAxis dilation(in, lists, 4, n_spatial, 1, 1);
   const int64_t groups = in.integer(5, 1);
-  BP_CHECK(groups >= 1 && x[1] % groups == 0 && w[0] % groups == 0, SHAPE, op.name, ": ", groups,
+  BP_CHECK(groups >= 1 && x[1] % groups == 0 && w[0] % groups == 0, SHAPE, in.op.name, ": ", groups,
            " groups do not divide ", x[1], " input and ", w[0], " output channels");
-  BP_CHECK(w[1] == x[1] / groups, SHAPE, op.name, ": '", in.name(1), "' takes ", w[1], " channels per group, but '",
+  BP_CHECK(w[1] == x[1] / groups, SHAPE, in.op.name, ": '", in.name(1), "' takes ", w[1], " channels per group, but '",
            in.name(0), "' has ", x[1], " in ", groups, " groups");
   in.add_dim(out, x[0]);
   in.add_dim(out, w[0]);
@@ -69,23 +76,44 @@ void conv(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, S
   checked_count(out.sizes, out.ndim);
 }
 
-void pool(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
-  const ShapeArgs in{op, rule, args};
+void count_pool(const ShapeArgs& in, Lists lists, ShapeResult& out) {
   const auto x = in.sizes(0);
-  BP_CHECK(x.size() >= 3, SHAPE, op.name, ": '", in.name(0), "' has shape ", shape_text(x),
+  BP_CHECK(x.size() >= 3, SHAPE, in.op.name, ": '", in.name(0), "' has shape ", shape_text(x),
            "; expected (n, c, *spatial)");
   const size_t n_spatial = x.size() - 2;
-  const PerAxis kernel(in, 1, n_spatial, 0, 1);
-  const PerAxis stride(in, 2, n_spatial, 0, 1, true);
-  const PerAxis padding(in, 3, n_spatial, 0, 0);
+  const PerAxis kernel(in, lists, 1, n_spatial, 0, 1);
+  const PerAxis stride(in, lists, 2, n_spatial, 0, 1, true);
+  const PerAxis padding(in, lists, 3, n_spatial, 0, 0);
   in.add_dim(out, x[0]);
   in.add_dim(out, x[1]);
   for (size_t i = 0; i < n_spatial; ++i) {
-    BP_CHECK(padding[i] <= kernel[i] / 2, VALUE, op.name, ": a padding of ", padding[i], " exceeds half the window of ",
-             kernel[i]);
+    BP_CHECK(padding[i] <= kernel[i] / 2, VALUE, in.op.name, ": a padding of ", padding[i],
+             " exceeds half the window of ", kernel[i]);
     in.add_dim(out, windows(in, i, x[i + 2], kernel[i], stride.given() ? stride[i] : kernel[i], padding[i], 1));
   }
   checked_count(out.sizes, out.ndim);
+}
+
+}  // namespace
+
+void conv(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
+  count_conv({op, rule, args}, Lists::kOneForAll, out);
+}
+
+void conv2d(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
+  const ShapeArgs in{op, rule, args};
+  check_images(in, in.sizes(0));
+  count_conv(in, Lists::kWhole, out);
+}
+
+void pool(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
+  count_pool({op, rule, args}, Lists::kOneForAll, out);
+}
+
+void pool2d(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {
+  const ShapeArgs in{op, rule, args};
+  check_images(in, in.sizes(0));
+  count_pool(in, Lists::kWhole, out);
 }
 
 void unfold(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, ShapeResult& out) {

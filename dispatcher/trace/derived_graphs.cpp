@@ -7,6 +7,7 @@
 #include "graph/extract.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/optimize.hpp"
+#include "graph/recompute.hpp"
 #include "memory/epoch.hpp"
 #include "tape/node.hpp"
 #include "trace/trace_level.hpp"
@@ -33,7 +34,8 @@ Tensors with(Args args, const std::vector<size_t>& places, Args some) {
 
 }  // namespace
 
-DerivedGraphs::DerivedGraphs(std::shared_ptr<const graph::Graph> graph) : executable_(std::move(graph)) {
+DerivedGraphs::DerivedGraphs(std::shared_ptr<const graph::Graph> graph, std::optional<uint64_t> memory_budget)
+    : executable_(std::move(graph), {{.donated = {}, .memory_budget = memory_budget}}) {
   for (const ValueId v : this->graph().outputs) results_.push_back(graph::example_of_value(this->graph(), v));
 }
 
@@ -115,7 +117,8 @@ DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wa
         for (size_t k = 0; k < inexact.size(); ++k) cotangents[inexact[k]] = all[n + k];
         return joined({both.values, both.pullback(cotangents, false)});
       });
-  const std::shared_ptr<const graph::Graph> joint = graph::optimize(*traced);
+  const std::optional<uint64_t> budget = executable_.options().memory_budget;
+  const std::shared_ptr<const graph::Graph> joint = graph::within_budget(graph::optimize(*traced), budget).graph;
   const std::span<const ValueId> outputs = joint->outputs, results = outputs.first(n_results);
   const std::vector<bool> forward = graph::needed_nodes(*joint, results);
 
@@ -145,8 +148,9 @@ DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wa
     made.cotangents.push_back(inexact[k]);
     backward_inputs.push_back(v);
   }
-  made.forward = std::make_shared<DerivedGraphs>(graph::extract(*joint, arguments, forward_outputs));
-  made.backward = std::make_shared<DerivedGraphs>(graph::extract(*joint, backward_inputs, outputs.subspan(n_results)));
+  made.forward = std::make_shared<DerivedGraphs>(graph::extract(*joint, arguments, forward_outputs), budget);
+  made.backward =
+      std::make_shared<DerivedGraphs>(graph::extract(*joint, backward_inputs, outputs.subspan(n_results)), budget);
   return made;
 }
 
@@ -157,12 +161,15 @@ std::shared_ptr<DerivedGraphs> DerivedGraphs::forward_mode(const std::vector<boo
     const std::vector<size_t> from = places_of(moving);
     const Tensors inputs = input_examples();
     return std::make_shared<DerivedGraphs>(
-        trace("jvp", joined({inputs, picked(inputs, from)}), [&](Args all, const DrawStates& states) {
-          const Args args = all.first(inputs.size());
-          const auto of_moving = [&](Args some) { return run(with(args, from, some), states); };
-          const ValuesAndTangents both = backplane::jvp(of_moving, picked(args, from), all.subspan(inputs.size()));
-          return joined({both.values, picked(both.tangents, inexact_of(both.values))});
-        }));
+        trace("jvp", joined({inputs, picked(inputs, from)}),
+              [&](Args all, const DrawStates& states) {
+                const Args args = all.first(inputs.size());
+                const auto of_moving = [&](Args some) { return run(with(args, from, some), states); };
+                const ValuesAndTangents both =
+                    backplane::jvp(of_moving, picked(args, from), all.subspan(inputs.size()));
+                return joined({both.values, picked(both.tangents, inexact_of(both.values))});
+              }),
+        executable_.options().memory_budget);
   });
 }
 
@@ -175,14 +182,17 @@ std::shared_ptr<DerivedGraphs> DerivedGraphs::batched(int64_t size, const std::v
       shape.insert(shape.end(), rows[i].shape().begin(), rows[i].shape().end());
       rows[i] = example_of(shape, rows[i]);
     }
-    return std::make_shared<DerivedGraphs>(trace("vmap", rows, [&](Args all, const DrawStates& states) {
-      BatchScope scope(size, Randomness::kError, "vmap");
-      Tensors args;
-      for (size_t i = 0; i < all.size(); ++i) args.push_back(batched[i] ? scope.enter(all[i], 0) : all[i]);
-      Tensors results = run(args, states);
-      for (Tensor& t : results) t = scope.leave(t, 0);
-      return results;
-    }));
+    return std::make_shared<DerivedGraphs>(trace("vmap", rows,
+                                                 [&](Args all, const DrawStates& states) {
+                                                   BatchScope scope(size, Randomness::kError, "vmap");
+                                                   Tensors args;
+                                                   for (size_t i = 0; i < all.size(); ++i)
+                                                     args.push_back(batched[i] ? scope.enter(all[i], 0) : all[i]);
+                                                   Tensors results = run(args, states);
+                                                   for (Tensor& t : results) t = scope.leave(t, 0);
+                                                   return results;
+                                                 }),
+                                           executable_.options().memory_budget);
   });
 }
 
@@ -283,7 +293,8 @@ TransformableGraph::TransformableGraph(const Graph& graph) : graph_(graph) {
   std::vector<graph::ValueId> inputs;
   for (const graph::Input& input : whole.inputs()) inputs.push_back(input.value);
   for (const graph::Constant& c : whole.constants()) inputs.push_back(c.value);
-  derived_ = std::make_shared<DerivedGraphs>(graph::extract(whole, inputs, whole.outputs));
+  derived_ =
+      std::make_shared<DerivedGraphs>(graph::extract(whole, inputs, whole.outputs), graph.options().memory_budget);
 }
 
 std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,

@@ -2,12 +2,13 @@
 // asked for, kept, and run from plans. They are functions of the same kind, so any nesting ends in plans.
 //
 // A reverse pass is two graphs. What the results need is the forward one, with the values that the rest uses as further
-// results; the rest is the backward one. Any thread, any number at once.
+// results; the rest is the backward one, with what a memory budget has computed again. Any thread, any number at once.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "control/structured.hpp"
@@ -20,7 +21,7 @@ using DrawStates = std::vector<bp_generator_state>;
 class DerivedGraphs {
  public:
   // Without live constants: it uses nothing but its inputs.
-  explicit DerivedGraphs(std::shared_ptr<const graph::Graph> graph);
+  DerivedGraphs(std::shared_ptr<const graph::Graph> graph, std::optional<uint64_t> memory_budget);
 
   const graph::Graph& graph() const { return executable_.graph(); }
   // A handle like each result, without data.

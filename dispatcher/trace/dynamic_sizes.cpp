@@ -291,7 +291,7 @@ void check_name(const std::string& name) {
 }  // namespace
 
 Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynamic, const TraceAt& trace,
-                         std::vector<bool> donated) {
+                         GraphOptions options) {
   const graph::Graph& first = *traced.get();
   std::vector<graph::NamedSize> named;
   std::vector<int64_t> example;
@@ -318,7 +318,7 @@ Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynam
     TracedAt found = trace(sizes);
     return TraceOfSizes{found.graph ? found.graph.get() : nullptr, std::move(found.refusal), std::move(found.line)};
   };
-  return Graph(trace_dynamic(traced.get(), named, example, at), std::move(donated));
+  return Graph(trace_dynamic(traced.get(), named, example, at), std::move(options));
 }
 
 Graph make_graph(const Function& function, std::span<const Tensor> examples, std::span<const DynamicSize> dynamic) {

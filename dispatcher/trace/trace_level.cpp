@@ -253,9 +253,9 @@ Tensor TraceScope::enter(const Tensor& example, std::string name, std::optional<
   return level_->enter(example, std::move(name), shape);
 }
 
-Graph TraceScope::leave(std::span<const Tensor> results, std::vector<bool> donated) {
+Graph TraceScope::leave(std::span<const Tensor> results, GraphOptions options) {
   CallGuard guard;
-  return Graph(level_->finish(results), std::move(donated));
+  return Graph(level_->finish(results), std::move(options));
 }
 
 std::span<bp_generator_state* const> TraceScope::generators() const { return level_->random().generators(); }

@@ -19,8 +19,10 @@ def _traced(fun, args, kwargs):
     return _core.make_graph(fun)(*args, **kwargs), tensors
 
 
-def explain_plan(fun: Callable[..., Any]) -> Callable[..., str]:
+def explain_plan(fun: Callable[..., Any], *, memory_budget: int | None = None) -> Callable[..., str]:
     """A function of fun's arguments that says how compile would run it: who runs which node and why, and what memory is reused.
+
+    memory_budget: bytes, as for compile.
 
     Errors: as make_graph.
 
@@ -30,7 +32,7 @@ def explain_plan(fun: Callable[..., Any]) -> Callable[..., str]:
 
     def explain(*args, **kwargs):
         graph, tensors = _traced(fun, args, kwargs)
-        return graph.explain(*tensors)
+        return graph.explain(*tensors, memory_budget=memory_budget)
 
     return explain
 

@@ -37,7 +37,7 @@ void expect_meaning_kept(size_t (*pass)(Graph&), uint32_t seed) {
     verify(*after);
     EXPECT_LE(after->nodes().size(), graph->nodes().size());
     const std::vector<Tensor> inputs = random_inputs(random);
-    Executable before(graph, {.donated = {}, .plans = false}), then(after, {.donated = {}, .plans = false});
+    Executable before(graph, {{}, false}), then(after, {{}, false});
     ASSERT_EQ(bytes_of(then.run(inputs)), bytes_of(before.run(inputs))) << print(*graph) << print(*after);
     EXPECT_EQ(pass(*after), 0u) << "a second time there is nothing left to do\n" << print(*after);
   }
@@ -61,7 +61,7 @@ TEST_F(Passes, DecompositionKeepsTheMeaning) {
     verify(*after);
     for (const Node& node : after->nodes()) EXPECT_NE(std::string_view(node.op->record->name), "bp::square");
     const std::vector<Tensor> inputs = random_inputs(random);
-    Executable before(graph, {.donated = {}, .plans = false}), then(after, {.donated = {}, .plans = false});
+    Executable before(graph, {{}, false}), then(after, {{}, false});
     ASSERT_EQ(bytes_of(then.run(inputs)), bytes_of(before.run(inputs))) << print(*graph) << print(*after);
     EXPECT_EQ(decompose_without_kernel(*after), 0u);
   }

@@ -124,7 +124,7 @@ class Regions : public ::testing::Test {
 // A run with the claims against one without any.
 void expect_same(std::mt19937& random, int nodes) {
   const std::shared_ptr<const Graph> graph = random_graph(random, nodes);
-  Executable claimed(graph), plain(graph, {.donated = {}, .plans = false});
+  Executable claimed(graph), plain(graph, {{}, false});
   for (int run = 0; run < 2; ++run) {
     const std::vector<Tensor> inputs = random_inputs(random);
     ASSERT_EQ(bytes_of(claimed.run(inputs)), bytes_of(plain.run(inputs))) << print(*graph);

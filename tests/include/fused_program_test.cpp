@@ -31,6 +31,9 @@ class TinyGraph {
                       ~uint64_t{0}, 0, nullptr});
     return made;
   }
+  void recompute(std::initializer_list<size_t> nodes) {
+    for (const size_t i : nodes) nodes_[i].flags |= BP_GRAPH_NODE_RECOMPUTED;
+  }
   const bp_graph* crossing(std::vector<uint32_t> outputs) {
     outputs_ = std::move(outputs);
     graph_ = {BP_HEADER(bp_graph),
@@ -138,6 +141,21 @@ TEST(FusedRules, ChainsOfOneShapeAreOneRegionAndWhatIsNotTakenHasAReason) {
   EXPECT_STREQ(found.reasons[5], "an argument is neither a tensor of its dtype nor a number");
   EXPECT_STREQ(found.reasons[6], "it is a view of another shape");
   EXPECT_STREQ(found.reasons[7], "the host keeps the call to itself");
+}
+
+// A value that is kept for later would be kept all the same, had its second run joined the first.
+TEST(FusedRules, WhatIsComputedAgainJoinsNothingBefore) {
+  TinyGraph g;
+  const int64_t x = g.input(BP_FLOAT32, {6});
+  const auto plus = [&](int64_t a, int64_t b) {
+    return g.node("t::plus", {ref(a), ref(b)}, BP_FLOAT32, BP_FLOAT32, {6});
+  };
+  const int64_t a = plus(x, x), b = plus(a, a), again = plus(a, a), twice = plus(again, again), c = plus(twice, b);
+  plus(c, b);
+  g.recompute({2, 3});
+  const GraphView view(g.crossing({static_cast<uint32_t>(b), static_cast<uint32_t>(c)}));
+  const Partition found = grow_regions(view, FusedRules(view, kHere, kOps, 0));
+  EXPECT_EQ(found.regions, (std::vector<uint32_t>{0, 0, 1, 1, 1, 1}));
 }
 
 TEST(FusedRules, DtypesThatTheDeviceLacksAreLeft) {

@@ -148,6 +148,25 @@ TEST(Windows, ConvCountsThem) {
   EXPECT_THAT(error(*op, {x.value(), w.value(), {}, ints_value(vast), {}, {}}), HasSubstr("no room"));
 }
 
+// A kernel of two axes reads two entries of each list, and two sizes of the images.
+TEST(Windows, OfImagesHaveAnEntryForEachAxisInEveryList) {
+  const auto conv = op_with("conv2d", {kTensor, kTensor, kShape, kShape, kShape, kSize});
+  const auto pool = op_with("pool2d", {kTensor, kShape, kShape, kShape});
+  ToyTensor x({8, 6, 28, 28}), w({12, 6, 5, 3}), line({8, 6, 28}), of_line({12, 6, 5});
+  const Ints one = {1}, two = {2, 1}, none = {};
+  EXPECT_THAT(shape(*conv, {x.value(), w.value(), ints_value(two), {}, {}, {}}), ElementsAre(8, 12, 12, 26));
+  for (size_t setting : {2, 3, 4}) {
+    std::vector<bp_value> args = {x.value(), w.value(), {}, {}, {}, {}};
+    args[setting] = ints_value(one);
+    EXPECT_THAT(error(*conv, args), HasSubstr("has 1 entry; expected 2, one per spatial axis"));
+  }
+  EXPECT_THAT(error(*conv, {line.value(), of_line.value(), {}, {}, {}, {}}), HasSubstr("expected images (n, c, h, w)"));
+  EXPECT_THAT(shape(*pool, {x.value(), ints_value(two), ints_value(none), {}}), ElementsAre(8, 6, 14, 28));
+  EXPECT_THAT(error(*pool, {x.value(), ints_value(one), {}, {}}), HasSubstr("has 1 entry; expected 2"));
+  EXPECT_THAT(error(*pool, {x.value(), ints_value(two), ints_value(one), {}}), HasSubstr("expected none or 2"));
+  EXPECT_THAT(error(*pool, {line.value(), ints_value(one), {}, {}}), HasSubstr("expected images (n, c, h, w)"));
+}
+
 TEST(Windows, PoolTakesItsKernelAsStride) {
   const auto op = op_with("pool", {kTensor, kShape, kShape, kShape});
   ToyTensor x({2, 3, 9, 8});

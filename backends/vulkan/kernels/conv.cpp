@@ -15,7 +15,12 @@ struct Geometry {
   Pair image, result, kernel, stride, padding, dilation;
 };
 
-Pair pair(const Call& call, size_t arg) { return {call.value(arg).u.ints[0], call.value(arg).u.ints[1]}; }
+Pair pair(const Call& call, size_t arg) {
+  const Sizes list = call.integers(arg);
+  BP_CHECK(list.size() == 2, VALUE, call.op_name(), ": found a list of ", list.size(),
+           " sizes, expected 2: for height and width");
+  return {list[0], list[1]};
+}
 int64_t area(const Pair& sizes) { return sizes[0] * sizes[1]; }
 
 // conv2d's shape rule has seen to this; an adjoint is given a shape that need not fit.

@@ -33,11 +33,20 @@ struct SourceLine {
   int32_t line = 0;
 };
 
+// How a graph is to be run.
+struct GraphOptions {
+  // Per input: a run may write its results into the input's memory, where nobody else holds that. Empty: into none.
+  std::vector<bool> donated;
+  // Bytes of what a run keeps between its nodes: neither inputs nor results. Where it would keep more, values are
+  // computed again where they are next needed, as far as that helps. A derivative has the same budget for its forward
+  // and backward half together.
+  std::optional<uint64_t> memory_budget;
+};
+
 class BACKPLANE_API Graph {
  public:
   Graph() = default;
-  // `donated`, per input: a run may write its results into the input's memory, where nobody else holds that.
-  explicit Graph(std::shared_ptr<const core::graph::Graph> graph, std::vector<bool> donated = {});
+  explicit Graph(std::shared_ptr<const core::graph::Graph> graph, GraphOptions options = {});
   explicit operator bool() const noexcept { return graph_ != nullptr; }
   const std::shared_ptr<const core::graph::Graph>& get() const noexcept { return graph_; }
 
@@ -74,6 +83,8 @@ class BACKPLANE_API Graph {
   Graph at_sizes_of(std::span<const Tensor> inputs) const;
   // Who would run which node for inputs of these sizes, and how memory is reused. For people.
   std::string explain(std::span<const Tensor> inputs) const;
+  const GraphOptions& options() const;
+  Graph with_options(GraphOptions options) const;
 
  private:
   Graph(std::shared_ptr<const core::graph::Graph> graph, std::shared_ptr<core::graph::Executable> executable);
@@ -105,7 +116,7 @@ class BACKPLANE_API TraceScope {
   // What the function sees in place of `example`, of which only shape, dtype and device are read; or of this shape.
   Tensor enter(const Tensor& example, std::string name, std::optional<Shape> shape = {});
   // Ends the scope. Results that depend on no input are constants of the graph.
-  Graph leave(std::span<const Tensor> results, std::vector<bool> donated = {});
+  Graph leave(std::span<const Tensor> results, GraphOptions options = {});
   // The generators that the function drew from, in the order of Graph::generators. As they were given to
   // reserve_random: none was moved on.
   std::span<bp_generator_state* const> generators() const;
@@ -159,6 +170,6 @@ using TraceAt = std::function<TracedAt(std::span<const int64_t>)>;
 // The graph for all sizes of a function of which `traced` is one trace, and `trace` makes others. Throws
 // BP_ERROR_SHAPE naming a size that the function has to know.
 BACKPLANE_API Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynamic, const TraceAt& trace,
-                                       std::vector<bool> donated = {});
+                                       GraphOptions options = {});
 
 }  // namespace backplane

@@ -26,7 +26,7 @@ void log_line(std::string line) {
 struct CompileOptions final : TransformOptions {
   bool fullgraph = true;
   DynamicSpec dynamic;
-  std::vector<Py_ssize_t> donated;  // positions of arguments
+  RunOptions run;
   // The latest used first. Under the interpreter lock.
   mutable std::vector<std::shared_ptr<TracedCall>> kept;
   mutable bool untraceable = false;  // without `fullgraph`: calls run as they are
@@ -63,7 +63,7 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   std::string why = "first call";
   if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
   const std::string name = name_of(inputs.call.function);
-  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.donated, &options.dynamic);
+  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.run, &options.dynamic);
   if (!traced) return nullptr;
   const std::string times = traced->graph().is_dynamic()
                                 ? " for any size (" + std::to_string(traced->trace_count()) + " runs)"
@@ -133,18 +133,33 @@ bool read_positions(PyObject* object, std::vector<Py_ssize_t>* positions) {
   return static_cast<bool>(sequence);
 }
 
+// Bytes, from 0 on.
+bool read_budget(PyObject* object, std::optional<uint64_t>* budget) {
+  if (object == Py_None) return true;
+  const PyRef number = PyRef::steal(PyNumber_Index(object));
+  const uint64_t bytes = number ? PyLong_AsUnsignedLongLong(number.get()) : 0;
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    raise(BP_ERROR_TYPE, "compile: argument memory_budget: found %R, expected a number of bytes, or None", object);
+    return false;
+  }
+  *budget = bytes;
+  return true;
+}
+
 }  // namespace
 
 PyObject* compile_function(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* keywords[] = {"fun", "dynamic", "donate", "fullgraph", nullptr};
-  PyObject *function = nullptr, *dynamic = Py_None, *donate = Py_None;
+  static const char* keywords[] = {"fun", "dynamic", "donate", "fullgraph", "memory_budget", nullptr};
+  PyObject *function = nullptr, *dynamic = Py_None, *donate = Py_None, *budget = Py_None;
   int fullgraph = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOp:compile", const_cast<char**>(keywords), &function, &dynamic,
-                                   &donate, &fullgraph))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpO:compile", const_cast<char**>(keywords), &function, &dynamic,
+                                   &donate, &fullgraph, &budget))
     return nullptr;
   auto options = std::make_unique<CompileOptions>();
   if (!options->dynamic.read("compile", dynamic)) return nullptr;
-  if (!read_positions(donate, &options->donated)) return nullptr;
+  if (!read_positions(donate, &options->run.donated)) return nullptr;
+  if (!read_budget(budget, &options->run.memory_budget)) return nullptr;
   options->fullgraph = fullgraph != 0;
   return make_transformed("compile", function, run_compiled, std::move(options));
 }

@@ -123,7 +123,10 @@ void bind_graph(py::module_& module) {
           py::arg("path"), "Writes it to a safetensors file, which load reads.")
       .def(
           "explain",
-          [](const GraphObject& g, const py::args& args) { return g.call->graph().explain(tensors_of(args)); },
+          [](const GraphObject& g, const py::args& args, std::optional<uint64_t> memory_budget) {
+            return g.call->graph().with_options({{}, memory_budget}).explain(tensors_of(args));
+          },
+          py::arg("memory_budget") = py::none(),
           "Who runs which node for inputs of these sizes, a tensor each, and how memory is reused.")
       .def("dot", &dot_of, py::arg("color") = "backend",
            "Text for Graphviz of how it runs for inputs of these sizes, a tensor each: by \"backend\", \"bytes\" or "

@@ -138,14 +138,16 @@ bool TracedCall::find_generators(TraceScope& scope, GeneratorNotes& notes, const
   return true;
 }
 
-std::vector<bool> TracedCall::donated_inputs(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) const {
-  std::vector<bool> flags;
-  if (donated.empty()) return flags;
+GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOptions& options) const {
+  GraphOptions made{{}, options.memory_budget};
+  const std::vector<Py_ssize_t>& donated = options.donated;
+  if (donated.empty()) return made;
   for (const size_t place : inputs.places)
     for (const InputTrees::Entry& entry : inputs.trees.entries)
       if (place >= entry.first && place < entry.end())
-        flags.push_back(!entry.keyword && std::find(donated.begin(), donated.end(), entry.position) != donated.end());
-  return flags;
+        made.donated.push_back(!entry.keyword &&
+                               std::find(donated.begin(), donated.end(), entry.position) != donated.end());
+  return made;
 }
 
 // `names`: those of the code that ran, where there are objects to guard.
@@ -160,7 +162,7 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, st
   return returned;
 }
 
-std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
+std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, const RunOptions& options,
                                                    const Shapes& shapes) {
   const TransformCall& call = inputs.call;
   auto traced = std::make_shared<TracedCall>();
@@ -190,7 +192,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
-  traced->graph_ = scope.leave(results, traced->donated_inputs(inputs, donated));
+  traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
   traced->constants_ = traced->graph_.constants();
   if (names && !traced->guards_.close(*names, traced->constants_)) return nullptr;
   return traced;

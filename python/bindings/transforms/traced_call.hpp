@@ -33,12 +33,17 @@ class CallInputs {
   InlineVector<size_t, 8> places;  // of the tensors, among trees.leaves
 };
 
+// How the graph of a call is to be run.
+struct RunOptions {
+  std::vector<Py_ssize_t> donated;  // positions of arguments whose tensors a run may overwrite
+  std::optional<uint64_t> memory_budget;
+};
+
 class TracedCall {
  public:
   // Runs the call's function with traced tensors in place of its own. nullptr: a Python error.
-  // `donated`: positions of arguments whose tensors a run may overwrite. `dynamic`: names of sizes for which the graph
-  // is to hold whatever they are; the function then runs some ten times.
-  static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated = {},
+  // `dynamic`: names of sizes for which the graph is to hold whatever they are; the function then runs some ten times.
+  static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const RunOptions& options = {},
                                            const DynamicSpec* dynamic = nullptr);
   size_t trace_count() const noexcept { return n_traces_; }
 
@@ -71,17 +76,16 @@ class TracedCall {
     std::vector<bool> dynamic;  // per axis; empty: none is
   };
   using Shapes = std::vector<std::vector<int64_t>>;  // of the inputs
-  static std::shared_ptr<TracedCall> trace_once(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
+  static std::shared_ptr<TracedCall> trace_once(const CallInputs& inputs, const RunOptions& options,
                                                 const Shapes& shapes);
-  bool make_dynamic(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
-                    const std::vector<DynamicSize>& sizes);
+  bool make_dynamic(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   std::string other_result(const TracedCall& other) const;
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
   PyObject* call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names);
   std::string leaf_name(size_t leaf) const;
-  std::vector<bool> donated_inputs(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated) const;
+  GraphOptions graph_options(const CallInputs& inputs, const RunOptions& options) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
   bool same_tensors(const CallInputs& inputs, std::string* why) const;
   bool same_sizes(const CallInputs& inputs, std::string* why) const;

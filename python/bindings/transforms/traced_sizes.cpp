@@ -28,15 +28,15 @@ TracedAt take_refusal() {
 
 }  // namespace
 
-std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
+std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const RunOptions& options,
                                               const DynamicSpec* dynamic) {
   std::vector<DynamicSize> sizes;
   if (dynamic && !dynamic->find(inputs, &sizes)) return nullptr;
   Shapes shapes;
   for (const Tensor& t : inputs.tensors) shapes.emplace_back(t.shape().begin(), t.shape().end());
-  std::shared_ptr<TracedCall> traced = trace_once(inputs, donated, shapes);
+  std::shared_ptr<TracedCall> traced = trace_once(inputs, options, shapes);
   if (!traced || sizes.empty()) return traced;
-  return traced->make_dynamic(inputs, donated, sizes) ? traced : nullptr;
+  return traced->make_dynamic(inputs, options, sizes) ? traced : nullptr;
 }
 
 // Why a trace at other sizes gives something else than tensors like this one's; empty: it does not.
@@ -55,7 +55,7 @@ std::string TracedCall::other_result(const TracedCall& other) const {
   return "";
 }
 
-bool TracedCall::make_dynamic(const CallInputs& inputs, const std::vector<Py_ssize_t>& donated,
+bool TracedCall::make_dynamic(const CallInputs& inputs, const RunOptions& options,
                               const std::vector<DynamicSize>& sizes) {
   Shapes shapes;
   for (Input& input : inputs_) {
@@ -79,7 +79,7 @@ bool TracedCall::make_dynamic(const CallInputs& inputs, const std::vector<Py_ssi
     }
   };
   const PyObject* const done = guarded([&]() -> PyObject* {
-    graph_ = with_dynamic_sizes(graph_, sizes, trace_at, donated_inputs(inputs, donated));
+    graph_ = with_dynamic_sizes(graph_, sizes, trace_at, graph_options(inputs, options));
     return Py_None;
   });
   return done != nullptr;

@@ -103,7 +103,7 @@ graph, of which a replay sees in-place changes. Random numbers are drawn anew at
 Errors: ArgumentValueError where fun reads the value of a traced tensor (bool, float, item, numpy) or writes into a tensor from
     outside; ShapeError naming a dynamic size that fun has to know; MissingRuleError for an op whose result's shape depends on values, and where fun changes an argument in place.)";
 
-constexpr char kCompileDoc[] = R"(compile(fun, *, dynamic=None, donate=None, fullgraph=True)
+constexpr char kCompileDoc[] = R"(compile(fun, *, dynamic=None, donate=None, fullgraph=True, memory_budget=None)
 --
 
 fun as a function that is traced once for each kind of call, and then run from its graph.
@@ -116,6 +116,9 @@ dynamic: sizes that make no other kind of call, as make_graph takes them; where 
 donate: the position of an argument, or several, whose tensors a call may overwrite with its results: the caller uses them no
     more. Memory that somebody else holds too, or that another library owns, is left alone.
 fullgraph: False runs a kind of call that cannot be traced as fun itself does, and says so in the log; True raises.
+memory_budget: bytes of what a call keeps between its ops, neither arguments nor results. Where it would keep more, values are
+    computed again where they are next needed, the cheapest first, as far as that helps. Under grad or the tape it holds for the
+    forward and the backward half together. explain_plan says what comes of it.
 
 Where a transform is active, or an argument has a history or requires a gradient, the derivatives and batches are graphs too, made
 when they are first asked for. fun itself is called where its derivative is not that of its ops: custom_function with rules,

@@ -18,6 +18,7 @@ PARAMETERS = {"w": bp.ones((3, 4)), "b": bp.zeros((4,))}
 def test_a_plan_is_explained_for_a_functions_arguments():
     text = bp.explain_plan(layer)(PARAMETERS, bp.ones((2, 3)), scale=3.0)
     assert "1 regions of 3 nodes" in text and "bp::matmul" in text and "cpu, the kernel of plugin" in text
+    assert re.search(r"bp::matmul.*\n.*the kernel of plugin.*\n    in no region: \w+", text)
     assert bp.explain_plan(bp.grad(lambda x: (x**2).sum()))(np.ones(3, "float32")).startswith("graph")
 
 

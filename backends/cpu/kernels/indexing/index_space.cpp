@@ -19,8 +19,17 @@ struct IndexSpace::Positions {
 
 namespace {
 
-// The same of positions in one piece of memory that have the joint shape: a loop that vectorises. False where one is
-// out of range: then the other names it, and the offsets, which wrap around, are of no use.
+// Counted from the front; one out of range is refused.
+template <class T>
+int64_t position_of(const bp_frame* frame, T given, int64_t size) {
+  auto at = static_cast<int64_t>(given);
+  if (at < 0 && std::is_signed_v<T>) at += size;
+  if (at < 0 || at >= size) refuse_index(frame, static_cast<int64_t>(given), size, plugin::kDtypeOf<T>);
+  return at;
+}
+
+// Of positions in one piece of memory that have the joint shape: a loop that vectorises. False where one is out of
+// range: then position_of names it, and the offsets, which wrap around, are of no use.
 template <class T>
 bool add_neighbours(const T* positions, int64_t count, int64_t size, int64_t stride, int64_t* offsets) {
   int64_t outside = 0;
@@ -54,11 +63,7 @@ void IndexSpace::add_offsets(const bp_frame* frame, const Positions& positions) 
       return;
     int64_t* offset = offsets.data();
     lanes.for_each(0, lanes.count(), [&](char* const* p) -> const char* {
-      const T given = *reinterpret_cast<const T*>(p[0]);
-      int64_t at = static_cast<int64_t>(given);
-      if (at < 0 && std::is_signed_v<T>) at += size;
-      if (at < 0 || at >= size) refuse_index(frame, static_cast<int64_t>(given), size, tensor->dtype);
-      *offset++ += at * stride;
+      *offset++ += position_of(frame, *reinterpret_cast<const T*>(p[0]), size) * stride;
       return nullptr;
     });
   });
@@ -113,11 +118,7 @@ void check_positions(const bp_frame* frame, const bp_value& list) {
     const Lanes<1> lanes(tensor->dl.shape, tensor->dl.ndim, -1, {lane_operand(tensor)});
     plugin::dispatch_dtype<BP_MASK_INTEGER>(tensor->dtype, [&]<class T>() {
       lanes.for_each(0, lanes.count(), [&](char* const* p) -> const char* {
-        const T given = *reinterpret_cast<const T*>(p[0]);
-        const auto at = static_cast<int64_t>(given);
-        const bool from_back = at < 0 && std::is_signed_v<T>;
-        if (from_back ? at < -index.size : at < 0 || at >= index.size)
-          refuse_index(frame, at, index.size, tensor->dtype);
+        position_of(frame, *reinterpret_cast<const T*>(p[0]), index.size);
         return nullptr;
       });
     });

@@ -28,6 +28,11 @@ typedef struct bp_graph_value {
   bp_tensor* constant; /* its contents where it is a constant; who keeps it, retains it. Else NULL */
 } bp_graph_value;
 
+/* Hints: who does not know one leaves it. */
+enum {
+  /* Computed again so that nothing is kept until now: to join it to what runs before would keep its results. */
+  BP_GRAPH_NODE_RECOMPUTED = 1u << 0
+};
 typedef struct bp_graph_node {
   const char* op; /* the full name, "namespace::name" */
   uint32_t op_index;
@@ -42,7 +47,7 @@ typedef struct bp_graph_node {
   /* As in bp_frame. A tensor argument that shares it and has another dtype is cast to it. BP_DTYPE_NONE: a call that
    * the host keeps to itself; no compiler may claim it. */
   bp_dtype compute;
-  uint16_t flags; /* none yet */
+  uint16_t flags; /* BP_GRAPH_NODE_* */
   uint32_t reserved;
   uint64_t shares;    /* bit per argument: those that share the compute dtype, as bp_op_def::promote */
   uint64_t op_flags;  /* BP_OP_* of the op */

@@ -26,11 +26,13 @@ static inline int bp_same_word(const char* a, const char* b) {
   X(broadcast, "broadcast", "t*", ELEMENTWISE)        \
   X(concat, "concat", "lA", JOIN)                     \
   X(conv, "conv", "ttSSSN", NONE)                     \
+  X(conv2d, "conv2d", "ttSSSN", NONE)                 \
   X(index, "index", "tl", NONE)                       \
   X(index_put, "index_put", "tlt", NONE)              \
   X(matmul, "matmul", "tt", PRODUCT)                  \
   X(one_hot, "one_hot", "tn", NONE)                   \
   X(pool, "pool", "tsSS", NONE)                       \
+  X(pool2d, "pool2d", "tsSS", NONE)                   \
   X(reduce, "reduce", "tXB", REDUCE)                  \
   X(same, "same", "t", ALONG)                         \
   X(scalar, "scalar", "", NONE)                       \

@@ -2,8 +2,9 @@
 // else begins one.
 //
 // No path leaves a region and comes back: each region and each other node has a level above the levels of all that it
-// reads from elsewhere, so what is of one level does not depend on one another. Linear in the size of the graph.
-// Header-only; what a region is made of, the compiler's Rules say:
+// reads from elsewhere, so what is of one level does not depend on one another. What is computed again, and what reads
+// that, joins no region that begins before. Linear in the size of the graph. Header-only; what a region is made of, the
+// compiler's Rules say:
 //
 //   Space                              what the nodes of a region have in common; copyable
 //   kMostNodes                         of a region
@@ -41,11 +42,13 @@ class RegionGrowth {
         producer_(graph.n_values(), kNone),
         region_(graph.n_nodes(), kNone),
         level_(graph.n_nodes(), 0),
+        since_(graph.n_nodes(), 0),
         reasons_(graph.n_nodes(), nullptr) {}
 
   Partition run() {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
       reasons_[i] = rules_.reason(i);
+      find_since(i);
       place(i, reasons_[i] != nullptr ? kNone : choose(i));
       for (uint32_t k = 0; k < graph_.node(i).n_results; ++k) producer_[graph_.node(i).results[k]] = i;
     }
@@ -59,6 +62,8 @@ class RegionGrowth {
   struct Region {
     Space space;
     uint32_t parent;  // itself, or the region into which it went
+    uint32_t first;   // node
+    uint32_t since;   // the most of its nodes
     uint32_t level = 0;
     uint32_t nodes = 0;
     uint32_t work = 0;          // nodes that compute
@@ -82,6 +87,15 @@ class RegionGrowth {
     return producer_[value] == kNone ? 0 : level_[producer_[value]];
   }
 
+  bool is_recomputed(uint32_t node) const { return graph_.node(node).flags & BP_GRAPH_NODE_RECOMPUTED; }
+  // The first node of the run of recomputed ones that node i is in, or that it reads.
+  void find_since(uint32_t i) {
+    if (is_recomputed(i)) since_[i] = i > 0 && is_recomputed(i - 1) ? since_[i - 1] : i;
+    graph_.for_each_read(i, [&](int64_t value) {
+      if (producer_[value] != kNone) since_[i] = std::max(since_[i], since_[producer_[value]]);
+    });
+  }
+
   // The region that node i joins, several made one where it can be; or a new one; kNone for what begins none.
   uint32_t choose(uint32_t i) {
     std::vector<uint32_t> makers;
@@ -101,7 +115,7 @@ class RegionGrowth {
     }
     if (joined != kNone || rules_.is_view(i) || !rules_.begins_region(i)) return joined;
     const auto fresh = static_cast<uint32_t>(regions_.size());
-    regions_.push_back({rules_.own_space(i), fresh});
+    regions_.push_back({rules_.own_space(i), fresh, i, since_[i]});
     graph_.for_each_read(
         i, [&](int64_t value) { regions_[fresh].level = std::max(regions_[fresh].level, level_of(value) + 1); });
     return fresh;
@@ -109,7 +123,7 @@ class RegionGrowth {
 
   bool join(uint32_t i, uint32_t candidate) {
     Region& region = regions_[candidate];
-    if (!rules_.may_follow(i) || region.nodes >= Rules::kMostNodes) return false;
+    if (!rules_.may_follow(i) || region.nodes >= Rules::kMostNodes || region.first < since_[i]) return false;
     const auto space = rules_.unite(region.space, rules_.own_space(i));
     if (!space || !rules_.fits(i, *space, [&](int64_t value) { return maker(value) == candidate; })) return false;
     uint32_t needed = region.level;
@@ -118,6 +132,7 @@ class RegionGrowth {
     });
     if (needed > region.level && region.read_outside) return false;
     region.level = needed;
+    region.since = std::max(region.since, since_[i]);
     region.space = *space;
     return true;
   }
@@ -125,12 +140,16 @@ class RegionGrowth {
   // Takes `other` into the region that node i has joined, where that makes no cycle.
   void merge(uint32_t i, uint32_t joined, uint32_t other) {
     Region &into = regions_[joined], &from = regions_[other];
+    const uint32_t since = std::max(into.since, from.since);
+    if (std::min(into.first, from.first) < since) return;
     const uint32_t level = std::max(into.level, from.level);
     if ((into.level < level && into.read_outside) || (from.level < level && from.read_outside)) return;
     const auto space = rules_.unite(into.space, from.space);
     if (!space || into.nodes + from.nodes >= Rules::kMostNodes) return;
     if (!rules_.fits(i, *space, [&](int64_t value) { return maker(value) == joined || maker(value) == other; })) return;
     into.space = *space;
+    into.first = std::min(into.first, from.first);
+    into.since = since;
     into.level = level;
     into.nodes += from.nodes;
     into.work += from.work;
@@ -191,6 +210,7 @@ class RegionGrowth {
   std::vector<uint32_t> producer_;  // per value: the node that makes it
   std::vector<uint32_t> region_;    // per node
   std::vector<uint32_t> level_;     // per node outside regions
+  std::vector<uint32_t> since_;     // per node: from where on its region may begin
   std::vector<const char*> reasons_;
   std::vector<Region> regions_;
 };
