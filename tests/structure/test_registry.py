@@ -15,7 +15,7 @@ import source_tree
 
 COLUMNS = 110
 LINES = 500  # of a file
-FORMULAS = {"let", "shape", "partial", "vjp", "jvp", "batch", "decompose", "put"}
+FORMULAS = {"let", "shape", "partial", "vjp", "jvp", "batch", "decompose", "put", "scalar", "rewrites"}
 REPEATED = 60  # columns from which a line of a formula is worth a name: `let`, `define`, `like vjp` or an alias
 SHAPE_WORD = re.compile(r"[\w.]+\([\w, ]*\)$")  # which may be an op as well
 

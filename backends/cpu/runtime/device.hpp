@@ -5,7 +5,8 @@
 
 namespace backplane::cpu {
 
-bp_backend_def backend_def(const bp_host* host);
+// `compiler` gives the extension of that version, or nullptr; a folder above this one has it.
+bp_backend_def backend_def(const bp_host* host, const bp_extension_compiler* (*compiler)(uint32_t version));
 
 // At unload: gives kept memory back.
 bp_status BP_CALL stop_device(void* context);
