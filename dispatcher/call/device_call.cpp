@@ -13,6 +13,7 @@
 #include "call/operand_checks.hpp"
 #include "call/own_results.hpp"
 #include "call/result_shapes.hpp"
+#include "call/role_calls.hpp"
 #include "call/row.hpp"
 #include "call/scratch.hpp"
 #include "memory/allocate.hpp"
@@ -191,11 +192,7 @@ void deliver(const Call& call, Prepared& p) {
       restore_span(*p.copy_back[i].from, *p.copy_back[i].to, device_of(*p.copy_back[i].to));
       continue;
     }
-    bool cast = p.copy_back[i].from->dtype != p.copy_back[i].to->dtype;
-    bp_value args[] = {tensor_value(p.copy_back[i].from), dtype_value(p.copy_back[i].to->dtype)};
-    bp_value to = tensor_value(p.copy_back[i].to);
-    to.flags = BP_VALUE_GIVEN;
-    core::call(role_op(cast ? Role::kCast : Role::kCopy), args, cast ? 2 : 1, &to, 1, 0);
+    roles::cast_into(p.copy_back[i].from, p.copy_back[i].to, 0);
   }
   for (int32_t i = 0; i < call.n_outs; ++i) {
     if (call.outs[i].flags & BP_VALUE_GIVEN) {

@@ -59,6 +59,9 @@ inline bp_value tensor_value(TensorImpl* tensor) {
   return v;
 }
 
+// A value that owns the reference.
+inline bp_value owned_value(Tensor tensor) { return tensor_value(impl(tensor.detach_handle())); }
+
 // Releases what empty slots received, for a call that failed half-way.
 void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before);
 
