@@ -10,7 +10,6 @@ from . import (
     _joining_functions,
     _linear_algebra_functions,
     _manipulation_functions,
-    _nan_functions,
     _op_methods,
     _quantiles,
     _searching_functions,
@@ -219,10 +218,8 @@ class Tensor(TensorMethods):
     is_complex = _utility_functions.is_complex
     is_floating_point = _utility_functions.is_floating_point
     median = _quantiles.median
-    nanmean = _nan_functions.nanmean
     nanmedian = _quantiles.nanmedian
     nanquantile = _quantiles.nanquantile
-    nansum = _nan_functions.nansum
     narrow = _manipulation_functions.narrow
     nonzero = _searching_functions.nonzero
     numel = _utility_functions.numel
