@@ -1,6 +1,7 @@
 // The device table of the backend "cpu": one device, host memory, work done when a kernel returns.
 #pragma once
 
+#include "backplane/abi/extensions.h"
 #include "backplane/plugin.hpp"
 
 namespace backplane::cpu {
