@@ -18,7 +18,6 @@
 namespace backplane::cpu {
 namespace {
 
-
 template <class T>
 auto size_of(T value) {
   if constexpr (plugin::kIsComplex<T>)

@@ -15,7 +15,6 @@
 namespace backplane::cpu {
 namespace {
 
-
 // The diagonal approximant of a degree: coefficients of the even and odd powers, and the norm up to which it is exact
 // to rounding (Higham's table 2.3).
 struct Pade {
