@@ -11,23 +11,28 @@ bool refuses(std::string_view op, bp_dtype dtype) {
   return refused(op.substr(op.rfind(':') + 1), dtype) != FaultKind::kNone;
 }
 
-#define BACKPLANE_ROW(op, function, number) ops[{"bp::" #op, in}] = {#function, operands, out};
-#define BACKPLANE_LIST(arity, n, from, to, from_dtype, to_dtype) \
-  {                                                              \
-    constexpr bp_dtype in = from_dtype, out = to_dtype;          \
-    constexpr int operands = n;                                  \
-    BP_SCALAR_##arity##_##from##_##to(BACKPLANE_ROW)             \
-  }
-#define BACKPLANE_SAME(name, dtype)                     \
-  BACKPLANE_LIST(UNARY, 1, name, name, dtype, dtype)    \
-  BACKPLANE_LIST(BINARY, 2, name, name, dtype, dtype) { \
-    constexpr bp_dtype in = dtype, out = dtype;         \
-    constexpr int operands = 3;                         \
-    const std::string suffix = "_" #name;               \
-    BP_SCALAR_TERNARY_bool_bool(BACKPLANE_SELECT)       \
+struct Named {
+  const char *op, *function;
+};
+// Rows up to one without an op. As data: a statement per row takes the compiler half a minute.
+void add(plugin::ScalarOps& ops, const Named* rows, bp_dtype in, int operands, bp_dtype out, const char* suffix = "") {
+  for (; rows->op; ++rows) ops[{rows->op, in}] = {std::string(rows->function) + suffix, operands, out};
+}
+
+#define BACKPLANE_ROW(op, function, number) {"bp::" #op, #function},
+#define BACKPLANE_LIST(arity, operands, from, to, in, out)                                                \
+  {                                                                                                       \
+    static constexpr Named rows[] = {BP_SCALAR_##arity##_##from##_##to(BACKPLANE_ROW){nullptr, nullptr}}; \
+    add(ops, rows, in, operands, out);                                                                    \
   }
 // A selection has a function for every dtype, of which the list names that of bools.
-#define BACKPLANE_SELECT(op, function, number) ops[{"bp::" #op, in}] = {"bp_" #op + suffix, operands, out};
+#define BACKPLANE_SELECT(op, function, number) {"bp::" #op, "bp_" #op},
+#define BACKPLANE_SAME(name, dtype)                                                                    \
+  BACKPLANE_LIST(UNARY, 1, name, name, dtype, dtype)                                                   \
+  BACKPLANE_LIST(BINARY, 2, name, name, dtype, dtype) {                                                \
+    static constexpr Named rows[] = {BP_SCALAR_TERNARY_bool_bool(BACKPLANE_SELECT){nullptr, nullptr}}; \
+    add(ops, rows, dtype, 3, dtype, "_" #name);                                                        \
+  }
 #define BACKPLANE_NUMBERS(name, dtype)                 \
   BACKPLANE_SAME(name, dtype)                          \
   BACKPLANE_LIST(UNARY, 1, name, bool, dtype, BP_BOOL) \
