@@ -59,9 +59,15 @@ def imported(init):
 # What calls take beyond the entry: backplane/_other_forms.py.
 MORE = {
     **dict.fromkeys(("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"), "requires_grad: bool = False"),
+    **dict.fromkeys(("add", "subtract"), "alpha: float = 1"),
+    "angle": "deg: bool = False",
+    "clip": "a_min: Tensor | float | None = None, a_max: Tensor | float | None = None",
+    "divide": "rounding_mode: str | None = None",
     "flip": "dims: int | Sequence[int] = ...",
     "mean": "dtype: DType | None = None",
+    "normal": "size: int | Sequence[int] = ...",
     "permute_dims": "dims: Sequence[int] = ...",
+    "reshape": 'order: str = "C"',
     "roll": "shifts: int | Sequence[int] = ..., dims: int | Sequence[int] | None = None",
     **dict.fromkeys(("std", "var"), "ddof: float = 0, unbiased: bool = True"),
     **dict.fromkeys(("tril", "triu"), "diagonal: int = 0"),

@@ -11,7 +11,9 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _streams, _syntax, _system, _tensor, _tensor_methods
+import sys as _sys
+
+from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -96,6 +98,7 @@ from ._profile import *
 from ._quantiles import *
 from ._searching_functions import *
 from ._set_functions import *
+from ._settings import *
 from ._statistical_functions import *
 from ._streams import *
 from ._system import *
@@ -115,6 +118,7 @@ _op_methods.add_methods()
 _tensor_methods.add_methods()
 _dim_forms.add_forms()
 _other_forms.add_forms()
+_settings.add_methods()
 _system.add_methods()
 _streams.add_methods()
 globals().update(DTYPES)
@@ -138,7 +142,12 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op
             return op
-        raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+        hint = ""
+        if not name.startswith("_"):
+            from ._hints import of_package
+
+            hint = of_package(name)
+        raise AttributeError(f"module 'backplane' has no attribute '{name}'{hint}", name=name, obj=_sys.modules[__name__])
 
 
 del TYPE_CHECKING

@@ -8,22 +8,29 @@ from ._tensor import cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import builtins
+
     from ._core import Device, Number, Tensor
 
 __all__ = [
     "DTYPES",
     "astype",
     "can_cast",
+    "double",
     "e",
     "finfo",
+    "half",
     "iinfo",
     "inf",
     "isdtype",
+    "long",
     "nan",
     "newaxis",
     "pi",
     "promote_types",
     "result_type",
+    "short",
+    "single",
 ]
 
 e = 2.718281828459045
@@ -34,6 +41,8 @@ newaxis = None
 DTYPES = {
     name: value for name, value in vars(_core).items() if isinstance(value, _core.DType)
 }
+# Names that NumPy and PyTorch have for them.
+double, single, half, long, short = _core.float64, _core.float32, _core.float16, _core.int64, _core.int16
 # Bits of fraction and exponent of the floating types; complex types have those of their parts.
 _FRACTION_BITS = {"float16": (10, 5), "bfloat16": (7, 8), "float32": (23, 8), "float64": (52, 11)}
 KINDS = {
@@ -64,6 +73,8 @@ def promote_types(type1: DType, type2: DType, /) -> DType:
 def _dtype_of(value, who):
     if isinstance(value, _core.Tensor):
         return value.dtype
+    if isinstance(value, (type, str)):
+        return _core.promote(value, value)
     if not isinstance(value, _core.DType):
         raise _core.ArgumentTypeError(f"{who}: found a value of type {type(value).__name__}, expected a tensor or a dtype")
     return value
@@ -87,7 +98,7 @@ def _with_number(dtype, number):
         return dtype
     if number is complex and dtype.kind == "real floating":
         return _core.promote(dtype, _core.complex64)
-    return {int: _core.int64, float: _core.float32, complex: _core.complex64}[number]
+    return {int: _core.int64, float: _core.default_float(), complex: _core.default_complex()}[number]
 
 
 def _number_type(value):
@@ -118,15 +129,16 @@ def can_cast(from_: Tensor | DType, to: DType, /) -> bool:
 
 
 class finfo:
-    """Limits of a floating dtype: bits, eps, max, min, smallest_normal."""
+    """Limits of a floating dtype: bits, eps, max, min, smallest_normal (also called tiny)."""
     dtype: DType
     bits: int
     eps: float
     max: float
     min: float
     smallest_normal: float
+    tiny: float
 
-    def __init__(self, type: DType | Tensor, /) -> None:
+    def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
         dtype = _dtype_of(type, "finfo")
         part = {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
         if part.name not in _FRACTION_BITS:
@@ -138,7 +150,7 @@ class finfo:
         self.eps = 2.0**-fraction
         self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
         self.min = -self.max
-        self.smallest_normal = 2.0 ** (2 - top)
+        self.smallest_normal = self.tiny = 2.0 ** (2 - top)
 
     def __repr__(self):
         return f"finfo({self.dtype.name}: eps={self.eps}, max={self.max}, smallest_normal={self.smallest_normal})"
@@ -151,7 +163,7 @@ class iinfo:
     max: int
     min: int
 
-    def __init__(self, type: DType | Tensor, /) -> None:
+    def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
         dtype = _dtype_of(type, "iinfo")
         if not isdtype(dtype, "integral"):
             raise _core.DtypeError(f"iinfo: found {dtype.name}, expected an integer dtype")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
+__all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanstd", "nanvar"]
 
 
 def _may_be_nan(x):
@@ -78,3 +78,15 @@ def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) 
 def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first smallest element that is no NaN. Errors: ValueError where all along axis are NaN."""
     return _nan_position("nanargmin", x, axis, keepdims, op.argmin, op.nanmin)
+
+
+@takes_tensor
+def nancumsum(x: Tensor, /, axis: int | None = None) -> Tensor:
+    """Running sums along axis (of x flattened, without one) with NaN taken for 0."""
+    return op.cumsum(_filled(x, 0), axis=axis) if axis is not None else op.cumsum(op.reshape(_filled(x, 0), [-1]), axis=0)
+
+
+@takes_tensor
+def nancumprod(x: Tensor, /, axis: int | None = None) -> Tensor:
+    """Running products along axis (of x flattened, without one) with NaN taken for 1."""
+    return op.cumprod(_filled(x, 1), axis=axis) if axis is not None else op.cumprod(op.reshape(_filled(x, 1), [-1]), axis=0)

@@ -173,7 +173,12 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   const int32_t count = signature.read(given, arguments);
   if (count < 0) [[unlikely]]
     return run_other_form(signature, args, n_positional, keywords);
-  if (self->variant == Variant::Functional) return run_functional(self, signature, arguments.values(), count, out);
+  if (self->variant == Variant::Functional) {
+    if (is_core_default()) [[likely]]
+      return run_functional(self, signature, arguments.values(), count, out);
+    const StatedArguments stated(self->op, arguments.values(), count);
+    return run_functional(self, signature, stated.values(), stated.count(), out);
+  }
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);
   }
@@ -240,7 +245,8 @@ PyObject* op_infer(PyObject* callable, PyObject* const* args, Py_ssize_t n_posit
     if (!signature.match(args, static_cast<size_t>(n_positional), keywords, given.data(), &out)) return nullptr;
     const int32_t count = signature.read(given.data(), arguments);
     if (count < 0) return nullptr;
-    const std::vector<InferredResult> results = infer(self->op, arguments.values(), count);
+    const StatedArguments stated(self->op, arguments.values(), count);
+    const std::vector<InferredResult> results = infer(self->op, stated.values(), stated.count());
     PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(results.size())));
     for (size_t i = 0; list && i < results.size(); ++i) {
       PyObject* row = wrap_inferred(results[i]);
