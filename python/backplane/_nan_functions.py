@@ -1,4 +1,4 @@
-"""NumPy's reductions that leave NaN out and that no entry says: variances, and positions, which look at values."""
+"""NumPy's reductions that leave NaN out and that no entry says: variances, running sums of what has no axis, and positions, which look at values."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanstd", "nanva
 
 def _may_be_nan(x):
     return isdtype(x.dtype, ("real floating", "complex floating"))
+
+
+def _filled(x, value):
+    return op.where(op.isnan(x), value, x) if _may_be_nan(x) else x
 
 
 def _axes(axis):
