@@ -142,12 +142,9 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op
             return op
-        hint = ""
-        if not name.startswith("_"):
-            from ._hints import of_package
+        from ._hints import no_attribute
 
-            hint = of_package(name)
-        raise AttributeError(f"module 'backplane' has no attribute '{name}'{hint}", name=name, obj=_sys.modules[__name__])
+        raise no_attribute(_sys.modules[__name__], name)
 
 
 del TYPE_CHECKING

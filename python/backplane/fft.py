@@ -267,3 +267,13 @@ def fftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
 def ifftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted("ifftshift", x, axes, lambda size: size // 2)
+
+
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
+
+    def __getattr__(name):
+        import sys
+
+        from ._hints import no_attribute
+
+        raise no_attribute(sys.modules[__name__], name)

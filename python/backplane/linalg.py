@@ -389,3 +389,13 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix."""
     return _bp.trace(x, offset=offset, dtype=dtype)
+
+
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
+
+    def __getattr__(name):
+        import sys
+
+        from ._hints import no_attribute
+
+        raise no_attribute(sys.modules[__name__], name)
