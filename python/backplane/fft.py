@@ -9,7 +9,7 @@ and trim along the transformed axes and choose the op.
 from __future__ import annotations
 
 from . import _core
-from ._ops import ops
+from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
 from ._tensor_argument import require_tensor as _require_tensor, takes_tensor as _takes_tensor
 
@@ -270,10 +270,4 @@ def ifftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
 
 
 if not TYPE_CHECKING:  # to whom a name that is in no list is an error
-
-    def __getattr__(name):
-        import sys
-
-        from ._hints import no_attribute
-
-        raise no_attribute(sys.modules[__name__], name)
+    __getattr__ = _refuse_names(__name__)

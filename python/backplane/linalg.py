@@ -12,7 +12,7 @@ import math
 from collections import namedtuple
 
 from . import _core
-from ._ops import ops
+from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes
 from ._tensor_argument import given_tensor as _given_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
 
@@ -392,10 +392,4 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tenso
 
 
 if not TYPE_CHECKING:  # to whom a name that is in no list is an error
-
-    def __getattr__(name):
-        import sys
-
-        from ._hints import no_attribute
-
-        raise no_attribute(sys.modules[__name__], name)
+    __getattr__ = _refuse_names(__name__)
