@@ -11,8 +11,6 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-import sys as _sys
-
 from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
@@ -113,6 +111,7 @@ _core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
 _tensor.add_methods()
 _functions = _ops.functions()
+_refuse = _ops.refuse_names(__name__)
 _ops.add_methods(Tensor, _functions)
 _op_methods.add_methods()
 _tensor_methods.add_methods()
@@ -142,12 +141,7 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op
             return op
-        hint = ""
-        if not name.startswith("_"):
-            from ._hints import of_package
-
-            hint = of_package(name)
-        raise AttributeError(f"module 'backplane' has no attribute '{name}'{hint}", name=name, obj=_sys.modules[__name__])
+        _refuse(name)
 
 
 del TYPE_CHECKING

@@ -73,11 +73,14 @@ def promote_types(type1: DType, type2: DType, /) -> DType:
 def _dtype_of(value, who):
     if isinstance(value, _core.Tensor):
         return value.dtype
-    if isinstance(value, (type, str)):
-        return _core.promote(value, value)
     if not isinstance(value, _core.DType):
         raise _core.ArgumentTypeError(f"{who}: found a value of type {type(value).__name__}, expected a tensor or a dtype")
     return value
+
+
+def _dtype_of_limits(value, who):
+    """Of a tensor, a dtype, its name, or a type of Python's or NumPy's."""
+    return _core.promote(value, value) if isinstance(value, (type, str)) else _dtype_of(value, who)
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
@@ -139,7 +142,7 @@ class finfo:
     tiny: float
 
     def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
-        dtype = _dtype_of(type, "finfo")
+        dtype = _dtype_of_limits(type, "finfo")
         part = {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
         if part.name not in _FRACTION_BITS:
             raise _core.DtypeError(f"finfo: found {dtype.name}, expected a floating or complex dtype")
@@ -164,7 +167,7 @@ class iinfo:
     min: int
 
     def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
-        dtype = _dtype_of(type, "iinfo")
+        dtype = _dtype_of_limits(type, "iinfo")
         if not isdtype(dtype, "integral"):
             raise _core.DtypeError(f"iinfo: found {dtype.name}, expected an integer dtype")
         signed = dtype.kind == "signed integer"

@@ -23,8 +23,19 @@ random: rand, randn, randint, uniform, normal, permutation, with generator=Gener
 seed: manual_seed(seed)
 default_rng: Generator(seed), as generator= of the random functions
 choice multinomial: take(x, randint(0, n, shape)), or argsort of random numbers
-special: the same names in backplane itself: erf, expit, logit, digamma, …
+special: the functions of backplane itself: erf, sigmoid, logit, lgamma, digamma, …
+expit: sigmoid(x)
+gammaln: lgamma(x)
+ndtr: (1 + erf(x / 2**0.5)) / 2
 tree_map tree_util: backplane.tree.map
+fori_loop: scan or while_loop, or a loop in Python
+custom_vjp custom_jvp: custom_function(f), then f.defvjp or f.defjvp
+eval_shape: add.infer(...), which every op has, or make_graph(function)(*args)
+make_jaxpr: make_graph(function)(*args)
+linearize: jvp(function, primals, tangents), or vjp
+dynamic_slice: x[start : start + size]
+dynamic_update_slice: x[start : start + size] = values
+cumulative_trapezoid cumtrapz: cumsum((y[1:] + y[:-1]) / 2 * diff(x), axis=0)
 pmap: vmap, which runs a batch on one device
 optim: the update by hand, under no_grad: w -= rate * w.grad
 device_put: x.to(device)
@@ -132,13 +143,38 @@ def rows(text):
             yield name, hint
 
 
-def of_package(name):
-    """What follows an error that the package has not the name: what does the same, or where NumPy does it."""
-    hint = dict(rows(_OF_PACKAGE)).get(name)
+# Of backplane.linalg.
+_OF_LINALG = """
+expm: matrix_exp(x)
+cho_factor: cholesky(x)
+cho_solve cholesky_solve: solve_triangular twice
+lu lu_factor lu_solve: solve(a, b), or qr
+logdet: slogdet(x)[1]
+tensorsolve tensorinv: solve or inv of reshaped matrices
+matrix_norms: matrix_norm(x)
+"""
+
+_TEXTS = {"": _OF_PACKAGE, ".linalg": _OF_LINALG}
+
+
+def no_attribute(module, name):
+    """The error that a module has not the name, with what does the same, or where NumPy does it."""
+    part = module.__name__.removeprefix("backplane")
+    hint = "" if name.startswith("_") else _hint(part, name)
+    return AttributeError(f"module '{module.__name__}' has no attribute '{name}'{hint}", name=name, obj=module)
+
+
+def _hint(part, name):
+    hint = dict(rows(_TEXTS.get(part, ""))).get(name)
     if hint:
         return f"; use {hint}"
-    in_numpy = callable(getattr(sys.modules.get("numpy"), name, None))
-    return f"; use numpy.{name} on x.numpy(), on the host" if in_numpy else ""
+    functional = sys.modules["backplane.nn.functional"] if part == ".nn" else None
+    if hasattr(functional, name):
+        return f"; use backplane.nn.functional.{name}"
+    home = sys.modules.get("numpy")
+    for word in part.split(".")[1:]:
+        home = getattr(home, word, None)
+    return f"; use numpy{part}.{name} on x.numpy(), on the host" if callable(getattr(home, name, None)) else ""
 
 
 def of_object(kind, name):

@@ -98,7 +98,7 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, /, axis: int | None
     return op.repeat_each(x, repeats, int(total), axis=axis)
 
 
-def reshape(x: Tensor, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Tensor:
+def reshape(x: Tensor, /, shape: int | Sequence[int], *, order: str = "C", copy: bool | None = None) -> Tensor:
     """x's elements in row-major order at another shape; a view where strides allow, unless copy is True; False refuses a copy.
 
     order 'F': both read and written in column-major order.

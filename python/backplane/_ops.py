@@ -64,6 +64,19 @@ def add_methods(tensor_type, functions):
                 setattr(tensor_type, word + "_", changing)
 
 
+def refuse_names(module):
+    """The `__getattr__` of a module of the package: an error that says what to write for the name."""
+
+    def refused(name):
+        import sys
+
+        from ._hints import no_attribute
+
+        raise no_attribute(sys.modules[module], name)
+
+    return refused
+
+
 class _Namespace:
     """The ops of one namespace, found when they are asked for."""
 

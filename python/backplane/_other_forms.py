@@ -13,7 +13,7 @@ from ._tensor_argument import name_function
 op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
-_ALIASES = {"divide": ("div", "true_divide"), "permute_dims": ("permute",), "subtract": ("sub",)}
+_ALIASES = {"add": ("add_",), "divide": ("div", "true_divide"), "permute_dims": ("permute",), "subtract": ("sub", "subtract_")}
 _WORDS = {"clip": {"a_min": "min", "a_max": "max"}, "flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"},
           "roll": {"shifts": "shift", "dims": "axis"}, "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
 _POINTS = 50  # of linspace where no number is named, as in NumPy
@@ -255,4 +255,4 @@ def add_forms():
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
-            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, form))
+            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, _scaled(word) if word.endswith("_") else form))

@@ -9,7 +9,7 @@ and trim along the transformed axes and choose the op.
 from __future__ import annotations
 
 from . import _core
-from ._ops import ops
+from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
 from ._tensor_argument import require_tensor as _require_tensor, takes_tensor as _takes_tensor
 
@@ -267,3 +267,7 @@ def fftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
 def ifftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted("ifftshift", x, axes, lambda size: size // 2)
+
+
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
+    __getattr__ = _refuse_names(__name__)

@@ -12,7 +12,7 @@ import math
 from collections import namedtuple
 
 from . import _core
-from ._ops import ops
+from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes
 from ._tensor_argument import given_tensor as _given_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
 
@@ -389,3 +389,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix."""
     return _bp.trace(x, offset=offset, dtype=dtype)
+
+
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
+    __getattr__ = _refuse_names(__name__)

@@ -145,8 +145,8 @@ class Case:
             return f"no memory for a small call: {text}"
         if INTERNALS.search(text):
             return f"a formula's steps are shown: {text}"
-        if self.way in ("vmap", "jvp", "gradient"):
-            return None  # a formula of the op, or the transform itself, may be what refuses
+        if self.way in ("vmap", "jvp"):
+            return None  # the transform itself may be what refuses
         if not re.search(rf"\b{re.escape(self.entry.python_name)}_?\b", text.replace(".", "_")):
             return f"the op is not named: {text}"
         return None
