@@ -186,9 +186,10 @@ def _power(base, exponent):
 @takes_requires_grad
 def logspace(
     start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
-    device: Device | str | None = None
+    device: Device | str | None = None, steps: int | None = None
 ) -> Tensor:
-    """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
+    """num (PyTorch's steps) powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
+    num = num if steps is None else steps
     return _spaced([_power(base, exponent) for exponent in _steps("logspace", start, stop, num, endpoint)], dtype, device)
 
 

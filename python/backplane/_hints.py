@@ -87,6 +87,8 @@ diag_embed: x[..., None] * eye(n)
 logdet: linalg.slogdet(x)[1]
 ger: outer(x, y)
 pdist: the upper triangle of sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+cartesian_prod: stack(meshgrid(x, y, indexing="ij"), -1).reshape(-1, 2)
+combinations: x[stack(triu_indices(x.size, 1), 1)]
 mode: unique(x, return_counts=True), and argmax of the counts
 histc: histogram(x, bins, range)[0]
 unique_consecutive: x[concat([asarray([True]), x[1:] != x[:-1]])]

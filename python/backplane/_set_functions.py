@@ -37,9 +37,9 @@ def _unique_parts(x, axis):
 @takes_tensor
 def unique(
     x: Tensor, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
-    *, dim: int | None = None
+    *, dim: int | None = None, sorted: bool = True
 ) -> Any:
-    """The elements of x, or its parts along axis (dim), each once and in rising order; each NaN is one of its own.
+    """The elements of x, or its parts along axis (dim), each once and in rising order, whether or not sorted asks for it; each NaN is one of its own.
 
     On request a tuple with them: the first positions of each in x flattened (along axis), positions that rebuild x from them, and
     how often each occurs.

@@ -119,8 +119,9 @@ def test_a_compiled_function_is_one_per_default():
             with bp.default_dtype(dtype):
                 assert half(INTS).dtype is dtype
     graph = bp.make_graph(lambda n: n / 3)(INTS)
-    with bp.default_dtype(bp.float64):
-        assert graph(INTS).dtype is bp.float32  # what was traced under the other default
+    with bp.default_dtype(bp.float64), pytest.raises(ValueError, match="not one like that which was traced: default dtype: found float64, had float32"):
+        graph(INTS)
+    assert graph(INTS).dtype is bp.float32
 
 
 def test_the_setting_is_set_and_put_back():

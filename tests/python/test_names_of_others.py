@@ -76,6 +76,8 @@ CASES = {
     "ravel by columns": (lambda x: x.ravel(order="F"), lambda x: x.ravel(order="F")),
     "a sparse grid": (lambda x: bp.meshgrid(x[0], x[1], sparse=True), lambda x: list(np.meshgrid(x[0], x[1], sparse=True))),
     "linspace in steps": (lambda x: bp.linspace(0, 1, steps=5, dtype=bp.float64), lambda x: np.linspace(0, 1, 5)),
+    "logspace in steps": (lambda x: bp.logspace(0, 2, steps=3, dtype=bp.float64), lambda x: np.logspace(0, 2, 3)),
+    "unique, sorted": (lambda x: bp.unique(x, sorted=True), lambda x: np.unique(x)),
     "nonzero as a tuple": (lambda x: bp.nonzero(x > 0, as_tuple=True), lambda x: np.nonzero(x > 0)),
     "fill": (lambda x: (x + 0).fill(3), lambda x: np.full((3, 4), 3.0)),
     "where": (lambda x: x.where(x > 0, 0.0), lambda x: np.where(x > 0, x, 0)),

@@ -141,6 +141,13 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return out ? Py_NewRef(out) : wrap_results(self, signature, outs);
 }
 
+// Where floats that name no dtype are not the core's.
+[[gnu::cold, gnu::noinline]] PyObject* run_with_default(OpObject* self, const OpSignature& signature,
+                                                        const bp_value* values, int32_t count, PyObject* out) {
+  const StatedArguments stated(self->op, values, count);
+  return run_functional(self, signature, stated.values(), stated.count(), out);
+}
+
 // After a call that could not be read: what answers it instead, or its error, which is set.
 [[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
                                        PyObject* keywords) {
@@ -174,10 +181,9 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   if (count < 0) [[unlikely]]
     return run_other_form(signature, args, n_positional, keywords);
   if (self->variant == Variant::Functional) {
-    if (is_core_default()) [[likely]]
-      return run_functional(self, signature, arguments.values(), count, out);
-    const StatedArguments stated(self->op, arguments.values(), count);
-    return run_functional(self, signature, stated.values(), stated.count(), out);
+    if (!is_core_default()) [[unlikely]]
+      return run_with_default(self, signature, arguments.values(), count, out);
+    return run_functional(self, signature, arguments.values(), count, out);
   }
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);
