@@ -27,10 +27,6 @@ xp.zeros(())
 xp.zeros(0).sum()
 xp.zeros((0, 3)).mean(axis=1)
 xp.ones(3).cumsum()[-1]
-a[1:2]
-a[[1]]
-a[-1, -2]
-a[:, -1:]
 a[..., None].shape
 a[:, :, None].shape
 a[None, ..., None].shape
@@ -39,10 +35,7 @@ a[xp.arange(3), a.argmin(axis=1)]
 a[[True, False, True]]
 a[:, [True, False, True, False]]
 a[xp.array([[0, 1], [2, 0]])].shape
-a[1][2]
-a[(1, 2)]
 a[slice(1, 3), 0]
-a.T[0]
 x = a.copy(); x[1] = x[0]; x
 x = a.copy(); x[0], x[1] = x[1].copy(), x[0].copy(); x
 x = a.copy(); x[[0, 1]] = x[[1, 0]]; x
@@ -73,20 +66,15 @@ i.astype(bool)
 t.astype(int)
 a.astype(xp.int64)
 (a * 100).astype(xp.int8)
-a.view()
 a.squeeze()
 a.swapaxes(0, 1)
 a.diagonal()
-a.trace()
 a.nonzero()[0]
-a.round()
 v.argsort()[::-1]
 v.argpartition(2)[2]
 i.clip(1, 3)
-i.clip(1)
 i.clip(None, 3)
 i.clip(max=2)
-a.conj()
 a.conjugate()
 a.mean(axis=(0, 1))
 a.mean(axis=-1, keepdims=True)
@@ -96,55 +84,22 @@ i.sum(axis=1, dtype=float)
 a.prod(axis=1)
 a.std(axis=1, keepdims=True)
 a.var(ddof=1, axis=0)
-a.any()
 a.all(axis=0)
 a.argmax(axis=0, keepdims=True)
 a.cumprod(axis=1)
-a.dot(a.T)
 float(a.sum())
 int(i.sum())
 complex(z[0])
 bool(a.any())
-len(v)
-list(v)[0]
 v.tolist()[0]
 [float(x) for x in v]
-sum(v)
-max(v)
-min(v)
 sorted(v)[0]
-any(u)
-all(u)
 abs(v).max()
 round(float(v[0]), 2)
 divmod(i, 3)[0]
 divmod(7, i + 1)[1]
-pow(v, 2)
-v // 1
--v % 3
-i % -3
-i // -2
--i // 2
-a // 0.3
-2 ** i
-i ** 2
-i ** 2.0
-i / 2
-i / i
 5 / (i + 1)
 5 // (i + 1)
-1 - t
-t * 3
-t + 1
-t / 2
-t * a
-t == i
-t < 1
-i & t
-i + t
-i == 2.0
-i > 1.5
-v @ w
 xp.matmul(c, a.T)
 xp.dot(3, 4)
 xp.dot(a, 2)
@@ -154,11 +109,8 @@ xp.left_shift(i, 2)
 xp.right_shift(i, 1)
 xp.positive(a)
 xp.absolute(a)
-xp.fabs(a)
 xp.modf(a)[0]
 xp.ldexp(v, 2)
-xp.exp2(v)
-xp.log2(b)
 xp.log10(b)
 xp.arcsinh(v)
 xp.arccosh(b + 1)
@@ -268,8 +220,6 @@ xp.iinfo(xp.int32).max
 xp.finfo(xp.float32).tiny > 0
 xp.can_cast(xp.int32, xp.int64)
 xp.promote_types(xp.int8, xp.uint8) == xp.int16
-xp.e
-xp.inf
 xp.newaxis is None
 xp.count_nonzero(t)
 xp.count_nonzero(a > 0, axis=1)
@@ -286,17 +236,14 @@ xp.clip(a, b - 1, b)
 xp.clip(v, a_min=0, a_max=1)
 xp.round(v, decimals=2)
 xp.around(v, 1)
-xp.fix(v)
 xp.sum(xp.array([1, 2, 3]) == 2)
 xp.sum(a, 0)
 xp.sum(a, axis=1, keepdims=True)
 xp.mean([[1, 2], [3, 4]], axis=0)
 xp.std([1, 2, 3])
-xp.max(3)
 xp.maximum(3, 4)
 xp.minimum(v, 0.5)
 xp.sqrt(4)
-xp.exp(1)
 xp.sqrt([1, 4, 9])
 xp.sin(xp.pi / 2)
 xp.abs(-3)
@@ -394,7 +341,6 @@ xp.mod(-1, 3)
 xp.fmod(xp.array([-7.0]), 3)
 xp.sign(xp.array([-0.0, xp.nan]))
 xp.maximum(xp.array([xp.nan]), 1.0)
-xp.max(n)
 xp.argmax(n)
 xp.sort(n)
 xp.argsort(n)
@@ -403,9 +349,6 @@ xp.cumsum(n)
 xp.mean(xp.array([1, 2], dtype=xp.int8))
 xp.sum(xp.array([200, 100], dtype=xp.uint8))
 xp.prod(xp.array([200, 2], dtype=xp.uint8))
-z * 1j
-z ** 2
-abs(z)
 z == z.conj()
 z.real + z.imag
 xp.exp(1j * v)
@@ -423,10 +366,7 @@ c[:, 0, :].shape
 c[0].T.shape
 c.transpose(0, 2, 1).shape
 c.mean(axis=0).std()
-c @ b
-c * b
 c[..., ::-1]
-c[1, ...]
 c[[0, 1], [1, 2]].shape
 c[:, [0, 2], 1:3].shape
 c[:, [0, 2], [1, 3]].shape
