@@ -48,7 +48,7 @@ void give_batch(const Level& level, std::vector<Tensor>& inner, std::vector<bool
                 const std::vector<bool>& wanted, int64_t size) {
   BelowLevel below(level);
   for (size_t j = 0; j < inner.size(); ++j)
-    if (wanted[j] && !batched[j] && inner[j]) inner[j] = repeated(inner[j], size);
+    if (wanted[j] && !batched[j] && inner[j]) inner[j] = roles::repeated(impl(inner[j]), size);
   batched = wanted;
 }
 
@@ -102,7 +102,7 @@ std::vector<Tensor> OverRows::backward(const Residuals& residuals, Args cotangen
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i]) continue;
     if (batched_[i])
-      found[i] = have[i] ? found[i] : repeated(found[i], size_);
+      found[i] = have[i] ? found[i] : roles::repeated(impl(found[i]), size_);
     else if (have[i] || rows_differ)
       found[i] = summed(found[i], have[i], size_);
   }
