@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "bindings/ops/op_describe.hpp"
@@ -251,8 +252,10 @@ PyObject* op_infer(PyObject* callable, PyObject* const* args, Py_ssize_t n_posit
     if (!signature.match(args, static_cast<size_t>(n_positional), keywords, given.data(), &out)) return nullptr;
     const int32_t count = signature.read(given.data(), arguments);
     if (count < 0) return nullptr;
-    const StatedArguments stated(self->op, arguments.values(), count);
-    const std::vector<InferredResult> results = infer(self->op, stated.values(), stated.count());
+    std::optional<StatedArguments> stated;
+    if (!is_core_default()) stated.emplace(self->op, arguments.values(), count);
+    const std::vector<InferredResult> results =
+        stated ? infer(self->op, stated->values(), stated->count()) : infer(self->op, arguments.values(), count);
     PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(results.size())));
     for (size_t i = 0; list && i < results.size(); ++i) {
       PyObject* row = wrap_inferred(results[i]);

@@ -16,24 +16,25 @@ const T& element(const bp_array& array, uint32_t index) noexcept {
   return *reinterpret_cast<const T*>(static_cast<const char*>(array.data) + size_t{index} * array.stride);
 }
 
-bool is_inexact(bp_dtype dtype) noexcept { return (BP_DTYPE_BIT(dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) != 0; }
-
 bool is_number(const bp_value& value) noexcept { return value.tag >= BP_TAG_BOOL && value.tag <= BP_TAG_COMPLEX; }
 
 // What the operands of a promotion say.
 struct Operands {
-  bool inexact = false;  // a tensor among them is of a floating or complex dtype
-  bool tensors = false;
+  uint64_t dtypes = 0;  // of the tensors, a bit each
   uint16_t number = 0;  // the tag of the widest number
+
+  bool inexact() const { return (dtypes & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) != 0; }
+  // uint64 with signed integers: the core says so.
+  bool apart() const { return (dtypes & BP_DTYPE_BIT(BP_UINT64)) != 0 && (dtypes & BP_MASK_SIGNED) != 0; }
 
   void add(const bp_value& value) {
     if (value.tag == BP_TAG_TENSOR) {
-      tensors = true;
-      inexact |= is_inexact(value.u.t->dtype);
+      dtypes |= BP_DTYPE_BIT(value.u.t->dtype);
     } else if (is_number(value)) {
       number = std::max(number, value.tag);
     } else if (value.tag == BP_TAG_TENSOR_LIST) {
-      for (uint32_t i = 0; i < value.count; ++i) inexact |= value.u.tensors[i] && is_inexact(value.u.tensors[i]->dtype);
+      for (uint32_t i = 0; i < value.count; ++i)
+        if (value.u.tensors[i]) dtypes |= BP_DTYPE_BIT(value.u.tensors[i]->dtype);
     }
   }
 };
@@ -76,12 +77,12 @@ StatedArguments::StatedArguments(OpHandle op, const bp_value* args, int32_t n_ar
   Operands operands;
   for (uint64_t rest = promoted; rest; rest &= rest - 1)
     operands.add(values_[static_cast<size_t>(std::countr_zero(rest))]);
-  const bool takes_float = promoted && !operands.inexact &&
+  const bool takes_float = promoted && !operands.inexact() && !operands.apart() &&
                            (operands.number >= BP_TAG_FLOAT || (def->dtype_flags & BP_DTYPE_TO_FLOATING) != 0);
   const bool complex = operands.number == BP_TAG_COMPLEX;
   bool stated = false;
   for (uint32_t i = 0; i < def->dtypes.count; ++i)
-    stated |= state_result(element<bp_result_dtype>(def->dtypes, i), takes_float && !operands.tensors, complex);
+    stated |= state_result(element<bp_result_dtype>(def->dtypes, i), takes_float && operands.dtypes == 0, complex);
   if (takes_float && !stated) state_operands(*def, promoted);
 }
 
