@@ -204,6 +204,7 @@ void cast(const Call& call) {
   const bp_dtype in = call.compute(), out = call.outs()[0].u.t->dtype;
   const bp_dtype_mask wide = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
   const bool doubles = (wide & (BP_DTYPE_BIT(in) | BP_DTYPE_BIT(out))) != 0;
+  pair_up(loop, call, {plugin::kItemSize[out], plugin::kItemSize[in]});
   dispatch(
       call, loop,
       {doubles ? Module::cast_float64 : Module::cast, {0, static_cast<uint8_t>(in), static_cast<uint8_t>(out), 0}});

@@ -179,6 +179,12 @@ void Stream::copy(const Place& target, const Place& source, uint64_t size) {
   submit_if_large();
 }
 
+void Stream::fill(const Place& target, uint32_t word, uint64_t size) {
+  const Range write{target.address, target.address + size};
+  vkCmdFillBuffer(behind_hazards({&write, 1}, {}), target.buffer, target.offset, size, word);
+  submit_if_large();
+}
+
 void Stream::flush(uint64_t ticket) {
   {
     std::lock_guard lock(mutex_);

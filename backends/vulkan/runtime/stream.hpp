@@ -44,6 +44,7 @@ class Stream {
   void dispatch(const SharedPipeline& pipeline, std::span<const std::byte> push, uint32_t groups,
                 std::span<const Range> writes, std::span<const Range> reads);
   void copy(const Place& target, const Place& source, uint64_t size);
+  void fill(const Place& target, uint32_t word, uint64_t size);  // place and size are of whole words
   void upload(const Place& target, const char* source, uint64_t size);
   void download(char* target, const Place& source, uint64_t size);  // returns when the bytes have arrived
   void write_timestamp(VkQueryPool pool, uint32_t query);           // once what was recorded has ended
