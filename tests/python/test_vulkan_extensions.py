@@ -6,7 +6,7 @@ import pytest
 
 
 def test_features_and_properties_by_name(vulkan):
-    for name in ("compiler", "features", "memory", "time", "timestamps"):
+    for name in ("memory", "time", "timestamps"):
         assert vulkan.has(name), name
     assert vulkan.features == sorted(vulkan.features) and all(map(vulkan.has, vulkan.features))
     properties = vulkan.properties

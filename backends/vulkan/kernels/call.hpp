@@ -131,10 +131,10 @@ struct Tiles {
 };
 Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest);
 
-// Likewise shaders/blocks.glsl, for devices that go by blocks: a count of subgroups.
-Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, const Device& device);
-// Workgroups for `parts` of either kind.
-uint32_t groups_of(int64_t parts, const Device& device);
+// Likewise shaders/blocks.glsl, on software drivers: blocks of at most 8 a side, or 16 down with BACKPLANE_TALL,
+// kBlockGroup to a workgroup.
+Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_across);
+inline constexpr int64_t kBlockGroup = 32;
 
 // In how many slices an inner dimension is cut, so that a product of few parts keeps the device busy.
 int64_t slices_for(int64_t parts, int64_t inner);

@@ -97,10 +97,9 @@ bool in_words(Pass pass, const Geometry& g, const Operand& left) {
 void record(const Call& call, Pass pass, const Geometry& g, const Operand& result, const Operand& left_tensor,
             const Operand& right) {
   const Product p = product_of(pass, g);
-  const Device& device = call.stream().device();
-  const bool blocks = device.goes_by_blocks();
+  const bool blocks = call.stream().device().is_software();
   const Operand left = blocks && pass == kOfImages ? turned(call, g, left_tensor) : left_tensor;
-  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 16, device) : tiles_for(p.rows, p.columns, 4);
+  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 16, 4) : tiles_for(p.rows, p.columns, 4);
   const int64_t slices = slices_for(tiles.count * g.groups, p.inner);
   Operand partial = result;
   if (slices > 1) {
@@ -115,11 +114,13 @@ void record(const Call& call, Pass pass, const Geometry& g, const Operand& resul
             n(g.result[0]),  n(g.result[1]),  n(g.kernel[0]),   n(g.kernel[1]),   n(g.stride[0]), n(g.stride[1]),
             n(g.padding[0]), n(g.padding[1]), n(g.dilation[0]), n(g.dilation[1]), n(slices)};
   const bool unit = g.stride[0] == 1 && g.stride[1] == 1;
-  const int option = tiles.option | (unit ? (blocks ? 128 : 16) : 0) | (blocks && in_words(pass, g, left) ? 32 : 0);
+  const int option = tiles.option | (unit ? 16 : 0) | (blocks && in_words(pass, g, left) ? 32 : 0);
   const Shader shader{
       module_of(blocks ? Module::conv2d_blocks_float32 : Module::conv2d_float32, class_of(result.dtype)),
       {pass, static_cast<uint8_t>(left.dtype), static_cast<uint8_t>(partial.dtype), static_cast<uint8_t>(option)}};
-  call.dispatch(shader, push, groups_of(tiles.count * g.groups * slices, device), {partial.range()},
+  const int64_t parts = tiles.count * g.groups * slices;
+  const int64_t groups = blocks ? (parts + kBlockGroup - 1) / kBlockGroup : parts;
+  call.dispatch(shader, push, n(std::min<int64_t>(groups, kMaxGroups)), {partial.range()},
                 {left.range(), right.range()});
   if (slices > 1) record_sum(call, result, partial);
 }

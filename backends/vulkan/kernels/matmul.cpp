@@ -48,11 +48,10 @@ bool in_words(const Matrices& m, int64_t stride) {
 
 // The bits of kOption that shaders/matmul_blocks.comp has beyond blocks.glsl.
 uint8_t pairs_of(const Matrices& x, const Matrices& y, const Product& p) {
-  const bool even = p.inner % 2 == 0;
-  const bool left = even && x.column_stride == 1 && in_words(x, x.row_stride);
+  const bool left = x.column_stride == 1 && p.inner % 2 == 0 && in_words(x, x.row_stride);
   const bool right = y.column_stride == 1 && p.columns % 2 == 0 && in_words(y, y.row_stride);
-  const bool runs = even && y.row_stride == 1 && in_words(y, y.column_stride);
-  return static_cast<uint8_t>((left ? 32 : 0) | (runs ? 128 : right ? 64 : 0));
+  const bool runs = y.row_stride == 1 && p.inner % 2 == 0 && in_words(y, y.column_stride);
+  return static_cast<uint8_t>((left ? 16 : 0) | (runs ? 128 : right ? 32 : 0) | (p.inner % 2 ? 64 : 0));
 }
 
 void matmul(const Call& call) {
@@ -62,9 +61,8 @@ void matmul(const Call& call) {
   const Matrices x(left, row, false), y(right, false, column), whole(result, row, column);
   const Class c = class_of(call.compute());
   const Product p{whole.rows, x.columns, whole.columns, whole.batch.count()};
-  const Device& device = call.stream().device();
-  const bool blocks = device.goes_by_blocks();
-  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, c == Class::kFloat32 ? 16 : 4, device)
+  const bool blocks = call.stream().device().is_software();
+  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 4, c == Class::kFloat32 ? 8 : 4)
                              : tiles_for(p.rows, p.columns, largest_of(c));
   const int64_t slices = slices_for(tiles.count * p.matrices, p.inner);
   Operand target = result;
@@ -88,7 +86,9 @@ void matmul(const Call& call) {
   const uint8_t option = blocks ? static_cast<uint8_t>(tiles.option | pairs_of(x, y, p)) : tiles.option;
   const Shader shader{module_of(blocks ? Module::matmul_blocks_float32 : Module::matmul_float32, c),
                       {0, static_cast<uint8_t>(call.compute()), static_cast<uint8_t>(target.dtype), option}};
-  call.dispatch(shader, push, groups_of(tiles.count * p.matrices * slices, device), {target.range()},
+  const int64_t parts = tiles.count * p.matrices * slices;
+  const int64_t groups = blocks ? (parts + kBlockGroup - 1) / kBlockGroup : parts;
+  call.dispatch(shader, push, n(std::min<int64_t>(groups, kMaxGroups)), {target.range()},
                 {left.range(), right.range()});
   if (slices > 1) record_sum(call, result, target);
 }
@@ -106,30 +106,16 @@ Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest) {
   return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>(down | across << 2)};
 }
 
-// The block whose loads and products, of a step of the inner dimension, cost the least over the whole result: in loads
-// of a subgroup, of which a product of one takes an eighth, and handing an element round a third.
-Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, const Device& device) {
-  const int64_t lanes = device.subgroup_size();
-  Tiles best{0, 0};
-  double least = 0;
-  for (int down = 0; (1 << down) <= most_down; ++down)
-    for (int across = 0; across <= 2; ++across) {
-      const int64_t d = 1 << down, a = 1 << across;
-      const int64_t count = ((rows + d - 1) / d) * ((columns + a * lanes - 1) / (a * lanes));
-      const double loads = 2.0 * static_cast<double>(a) + 2.0 * static_cast<double>((d + lanes - 1) / lanes);
-      const double cost =
-          static_cast<double>(count) * (loads + static_cast<double>(d) / 3 + static_cast<double>(d * a) / 8);
-      if (best.count > 0 && cost >= least) continue;
-      least = cost;
-      best = {count, static_cast<uint8_t>(down | across << 3)};
-    }
-  return best;
-}
-
-uint32_t groups_of(int64_t parts, const Device& device) {
-  constexpr int64_t kGroup = 32;  // invocations of a workgroup that goes by blocks
-  const int64_t subgroups = device.goes_by_blocks() ? kGroup / device.subgroup_size() : 1;
-  return static_cast<uint32_t>(std::min<int64_t>((parts + subgroups - 1) / subgroups, kMaxGroups));
+Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_across) {
+  const auto doublings = [](int64_t size, int64_t most) {
+    int doubled = 0;
+    while ((1 << doubled) < std::min(size, most)) ++doubled;
+    return doubled;
+  };
+  const int down = doublings(rows, most_down), across = doublings(columns, most_across);
+  const auto pieces = [](int64_t size, int doubled) { return (size + (1 << doubled) - 1) >> doubled; };
+  const int tall = down > 3 ? 1 : 0;
+  return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>((down - tall) | across << 2 | tall << 6)};
 }
 
 int64_t slices_for(int64_t parts, int64_t inner) {

@@ -67,19 +67,6 @@ VkPhysicalDeviceType type_of(VkPhysicalDevice physical) {
   return properties.deviceType;
 }
 
-// Of the invocations that hear each other, where they do and 4 to 32 of them make a workgroup of 32; else 0.
-uint32_t hearing_subgroup(VkPhysicalDevice physical) {
-  VkPhysicalDeviceVulkan11Properties in11{};
-  in11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-  VkPhysicalDeviceProperties2 properties{};
-  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-  properties.pNext = &in11;
-  vkGetPhysicalDeviceProperties2(physical, &properties);
-  const bool hears = (in11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                     (in11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT);
-  return hears && in11.subgroupSize >= 4 && in11.subgroupSize <= 32 ? in11.subgroupSize : 0;
-}
-
 bool offers_float64(VkPhysicalDevice physical) {
   VkPhysicalDeviceFeatures features;
   vkGetPhysicalDeviceFeatures(physical, &features);
@@ -139,10 +126,7 @@ Device::Device(VkPhysicalDevice physical)
       float64_(offers_float64(physical)),
       software_(type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_CPU),
       unified_(software_ || type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) {
-  if (software_) {
-    subgroup_size_ = hearing_subgroup(physical);
-    most_groups_ = 4 * std::max(std::thread::hardware_concurrency(), 1u);
-  }
+  if (software_) most_groups_ = 4 * std::max(std::thread::hardware_concurrency(), 1u);
   vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
   device_ = make_device(physical, family_, float64_);
   vkGetDeviceQueue(device_, family_, 0, &queue_);

@@ -70,9 +70,6 @@ class Device {
   bool has_float64() const { return float64_; }
   // Is it the processor? Then shared memory is no nearer than other memory.
   bool is_software() const { return software_; }
-  // Are products made by shaders/blocks.glsl? Then subgroups are of 4 to 32 invocations.
-  bool goes_by_blocks() const { return subgroup_size_ > 0; }
-  int64_t subgroup_size() const { return subgroup_size_; }
   // Of one dispatch, whose shaders take turns over what is left: on the processor a few per core, so that what a
   // workgroup costs before its first element is paid seldom.
   uint32_t most_groups() const { return most_groups_; }
@@ -108,7 +105,6 @@ class Device {
   uint32_t family_ = 0;
   bool float64_ = false;
   bool software_ = false;
-  uint32_t subgroup_size_ = 0;  // 0: products are made by tiles
   uint32_t most_groups_ = kMaxGroups;
   bool unified_ = false;  // the host reaches the device's memory as fast as its own
   VkDevice device_ = VK_NULL_HANDLE;

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "backplane/abi/values.h"
+#include "backplane/abi/device_extensions.h"
 
 namespace backplane::vulkan {
 

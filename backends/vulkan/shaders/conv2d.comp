@@ -1,9 +1,7 @@
-// conv2d and its adjoints, tile by tile: see conv2d.glsl for what they are, tiles.glsl for how, and for kOption,
-// of which bit 4 says that the strides are 1.
+// conv2d and its adjoints, tile by tile: see conv2d.glsl for what they are, tiles.glsl for how, and for kOption.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tiles.glsl"
-const bool kUnitStrides = (kOption & 16u) != 0u;
 #include "conv2d.glsl"
 
 void main() {

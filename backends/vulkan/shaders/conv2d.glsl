@@ -9,8 +9,9 @@
 //
 // at: result, left, right; all contiguous. n: images, groups, channels and filters of a group; heights and widths of the
 // images, of the results, of the kernels; strides, paddings, dilations; slices. The inner dimension may be cut into
-// slices, each of which makes a whole result; they follow each other. kUnitStrides: the strides are 1.
+// slices, each of which makes a whole result; they follow each other. kOption, bit 4: the strides are 1.
 const uint kForward = 0, kOfImages = 1, kOfKernels = 2;
+const bool kUnitStrides = (kOption & 16u) != 0u;
 
 uvec2 image() { return uvec2(n[4], n[5]); }
 uvec2 result() { return uvec2(n[6], n[7]); }

@@ -1,10 +1,10 @@
 // conv2d and its adjoints, block by block: see conv2d.glsl for what they are, blocks.glsl for how. kOption, bit 5: two
-// neighbours of a run of the left matrix lie in one aligned word; bit 7: the strides are 1.
+// neighbours of a run of the left matrix lie in one aligned word.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BACKPLANE_TURNED
+#define BACKPLANE_TALL
 #include "blocks.glsl"
-const bool kUnitStrides = (kOption & 128u) != 0u;
 #include "conv2d.glsl"
 
 const bool kLeftPairs = (kOption & 32u) != 0u;
@@ -27,39 +27,37 @@ void advance(inout Inner at_inner, uint run, uvec2 sizes) {
 void main() {
   receive();
   const uint groups = n[1], slices = n[16], rows = rows_of(), inner = inner_of(), columns = columns_of();
-  const uint items = item_count(rows, columns, groups, slices);
+  const uint across = (columns + kAcross - 1u) / kAcross, down = (rows + kDown - 1u) / kDown;
   const uint run = run_of(), next_run = next_run_of(run), length = ((inner + slices - 1u) / slices + 1u) / 2u * 2u;
   const uvec2 inner_sizes = inner_sizes_of(), column_sizes = column_sizes_of();
 
-  for (uint i = first_item(); i < items; i += items_at_once()) {
-    const Item item = item_at(i, rows, columns, groups);
-    const uint begin = item.slice * length, end = min(begin + length, inner);
+  for (uint i = gl_GlobalInvocationID.x; i < across * down * groups * slices; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+    const uint column = i % across * kAcross, row = i / across % down * kDown;
+    const uint group = i / (across * down) % groups, slice = i / (across * down * groups);
+    const uint begin = slice * length, end = min(begin + length, inner);
     uint left_row[kDown];  // beyond the edge the last row is taken again
-    [[unroll]] for (uint a = 0u; a < kDown; a += gl_SubgroupSize) {
-      const uint row = item.row + a + gl_SubgroupInvocationID % kDown;
-      left_row[a] = group_start_of(item.outer, run) + min(row, rows - 1u) * run;
-    }
+    [[unroll]] for (uint a = 0u; a < kDown; ++a) left_row[a] = group_start_of(group, run) + min(row + a, rows - 1u) * run;
     uvec3 at_column[kAcross];
-    [[unroll]] for (uint b = 0u; b < kAcross; ++b) at_column[b] = digits(min(item.column + b, columns - 1u), column_sizes);
+    [[unroll]] for (uint b = 0u; b < kAcross; ++b) at_column[b] = digits(min(column + b, columns - 1u), column_sizes);
     Inner at_inner = Inner(begin / run, begin % run, digits(begin, inner_sizes));
     clear_sums();
     for (uint k = begin; k < end; k += 2u) {
       T left[kDown], left_next[kDown], right[kAcross], right_next[kAcross];
       const uint left_at = at_inner.next_run * next_run + at_inner.in_run;
       [[unroll]] for (uint b = 0u; b < kAcross; ++b)
-        right[b] = kFunction == kOfKernels ? shown(at_column[b], at_inner.digits, item.outer)
-                                           : shown(at_inner.digits, at_column[b], item.outer);
+        right[b] = kFunction == kOfKernels ? shown(at_column[b], at_inner.digits, group)
+                                           : shown(at_inner.digits, at_column[b], group);
       advance(at_inner, run, inner_sizes);
       const bool lone = k + 1u == end;
       const uint left_next_at = lone ? left_at : at_inner.next_run * next_run + at_inner.in_run;
       [[unroll]] for (uint b = 0u; b < kAcross; ++b) {
         right_next[b] = T(0);
         if (!lone)
-          right_next[b] = kFunction == kOfKernels ? shown(at_column[b], at_inner.digits, item.outer)
-                                                  : shown(at_inner.digits, at_column[b], item.outer);
+          right_next[b] = kFunction == kOfKernels ? shown(at_column[b], at_inner.digits, group)
+                                                  : shown(at_inner.digits, at_column[b], group);
       }
       advance(at_inner, run, inner_sizes);
-      [[unroll]] for (uint a = 0u; a < kDown; a += gl_SubgroupSize) {
+      [[unroll]] for (uint a = 0u; a < kDown; ++a) {
         if (kLeftPairs) {
           load_pair(element(at[1], int(left_row[a] + left_at), kIn), left[a], left_next[a]);
         } else {
@@ -72,8 +70,8 @@ void main() {
     }
     [[unroll]] for (uint a = 0u; a < kDown; ++a)
       [[unroll]] for (uint b = 0u; b < kAcross; ++b)
-        if (item.row + a < rows && item.column + b < columns)
-          store(element(at[0], int(target_of(item.row + a, item.column + b, at_column[b], item.outer, item.slice)), kOut),
-                kOut, sums[a * kAcross + b]);
+        if (row + a < rows && column + b < columns)
+          store(element(at[0], int(target_of(row + a, column + b, at_column[b], group, slice)), kOut), kOut,
+                sums[a * kAcross + b]);
   }
 }
