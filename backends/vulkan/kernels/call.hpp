@@ -131,8 +131,7 @@ struct Tiles {
 };
 Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest);
 
-// Likewise shaders/blocks.glsl, on software drivers: blocks of at most 8 a side, or 16 down with BACKPLANE_TALL,
-// kBlockGroup to a workgroup.
+// Likewise shaders/blocks.glsl, on software drivers: blocks of at most 8 a side, kBlockGroup to a workgroup.
 Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_across);
 inline constexpr int64_t kBlockGroup = 32;
 

@@ -99,7 +99,7 @@ void record(const Call& call, Pass pass, const Geometry& g, const Operand& resul
   const Product p = product_of(pass, g);
   const bool blocks = call.stream().device().is_software();
   const Operand left = blocks && pass == kOfImages ? turned(call, g, left_tensor) : left_tensor;
-  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 16, 4) : tiles_for(p.rows, p.columns, 4);
+  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 8, 4) : tiles_for(p.rows, p.columns, 4);
   const int64_t slices = slices_for(tiles.count * g.groups, p.inner);
   Operand partial = result;
   if (slices > 1) {

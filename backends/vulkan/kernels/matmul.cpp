@@ -114,8 +114,7 @@ Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_
   };
   const int down = doublings(rows, most_down), across = doublings(columns, most_across);
   const auto pieces = [](int64_t size, int doubled) { return (size + (1 << doubled) - 1) >> doubled; };
-  const int tall = down > 3 ? 1 : 0;
-  return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>((down - tall) | across << 2 | tall << 6)};
+  return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>(down | across << 2)};
 }
 
 int64_t slices_for(int64_t parts, int64_t inner) {

@@ -34,9 +34,10 @@ constexpr Words kWords[] = {
 #undef BACKPLANE_SHADER
 };
 
-// A module with its constants filled in, whose switches on them lead to the chosen case alone: a driver that inlines
-// all functions before it knows constants, as lavapipe 22.3 does, would compile what is never run. Which words hold an
-// instruction's operands says the SPIR-V specification, 3.52 "Instructions".
+// A module with its constants filled in, whose switches on them lead to the chosen case alone, and to the default,
+// which phis of what follows may name: a driver that inlines all functions before it knows constants, as lavapipe 22.3
+// does, would compile what is never run. Which words hold an instruction's operands says the SPIR-V specification, 3.52
+// "Instructions".
 std::vector<uint32_t> specialised(const Shader& shader) {
   constexpr uint32_t kSpecConstant = 50, kDecorate = 71, kSwitch = 251, kSpecId = 1, kHeader = 5;
   const Words& module = kWords[static_cast<size_t>(shader.module)];
@@ -51,7 +52,7 @@ std::vector<uint32_t> specialised(const Shader& shader) {
     uint32_t chosen = word[2];  // the default
     for (uint32_t k = 3; k + 1 < length; k += 2)
       if (word[k] == values[word[1]]) chosen = word[k + 1];
-    for (uint32_t k = 2; k < length; k += 2) word[k] = chosen;
+    for (uint32_t k = 4; k < length; k += 2) word[k] = chosen;
   }
   return words;
 }

@@ -3,7 +3,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BACKPLANE_TURNED
-#define BACKPLANE_TALL
 #include "blocks.glsl"
 #include "conv2d.glsl"
 
@@ -36,28 +35,28 @@ void main() {
     const uint group = i / (across * down) % groups, slice = i / (across * down * groups);
     const uint begin = slice * length, end = min(begin + length, inner);
     uint left_row[kDown];  // beyond the edge the last row is taken again
-    [[unroll]] for (uint a = 0u; a < kDown; ++a) left_row[a] = group_start_of(group, run) + min(row + a, rows - 1u) * run;
+    for (uint a = 0u; a < kDown; ++a) left_row[a] = group_start_of(group, run) + min(row + a, rows - 1u) * run;
     uvec3 at_column[kAcross];
-    [[unroll]] for (uint b = 0u; b < kAcross; ++b) at_column[b] = digits(min(column + b, columns - 1u), column_sizes);
+    for (uint b = 0u; b < kAcross; ++b) at_column[b] = digits(min(column + b, columns - 1u), column_sizes);
     Inner at_inner = Inner(begin / run, begin % run, digits(begin, inner_sizes));
     clear_sums();
     for (uint k = begin; k < end; k += 2u) {
       T left[kDown], left_next[kDown], right[kAcross], right_next[kAcross];
       const uint left_at = at_inner.next_run * next_run + at_inner.in_run;
-      [[unroll]] for (uint b = 0u; b < kAcross; ++b)
+      for (uint b = 0u; b < kAcross; ++b)
         right[b] = kFunction == kOfKernels ? shown(at_column[b], at_inner.digits, group)
                                            : shown(at_inner.digits, at_column[b], group);
       advance(at_inner, run, inner_sizes);
       const bool lone = k + 1u == end;
       const uint left_next_at = lone ? left_at : at_inner.next_run * next_run + at_inner.in_run;
-      [[unroll]] for (uint b = 0u; b < kAcross; ++b) {
+      for (uint b = 0u; b < kAcross; ++b) {
         right_next[b] = T(0);
         if (!lone)
           right_next[b] = kFunction == kOfKernels ? shown(at_column[b], at_inner.digits, group)
                                                   : shown(at_inner.digits, at_column[b], group);
       }
       advance(at_inner, run, inner_sizes);
-      [[unroll]] for (uint a = 0u; a < kDown; ++a) {
+      for (uint a = 0u; a < kDown; ++a) {
         if (kLeftPairs) {
           load_pair(element(at[1], int(left_row[a] + left_at), kIn), left[a], left_next[a]);
         } else {
@@ -66,10 +65,11 @@ void main() {
         }
         if (lone) left_next[a] = T(0);
       }
-      add_products(left, left_next, right, right_next);
+      add_product(left, right);
+      add_product(left_next, right_next);
     }
-    [[unroll]] for (uint a = 0u; a < kDown; ++a)
-      [[unroll]] for (uint b = 0u; b < kAcross; ++b)
+    for (uint a = 0u; a < kDown; ++a)
+      for (uint b = 0u; b < kAcross; ++b)
         if (row + a < rows && column + b < columns)
           store(element(at[0], int(target_of(row + a, column + b, at_column[b], group, slice)), kOut), kOut,
                 sums[a * kAcross + b]);

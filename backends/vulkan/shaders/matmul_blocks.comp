@@ -56,7 +56,8 @@ void main() {
         if (lone)
           for (uint c = b; c < min(b + 2u, kAcross); ++c) right_next[c] = T(0);
       }
-      add_products(left, left_next, right, right_next);
+      add_product(left, right);
+      add_product(left_next, right_next);
     }
     const int result = batch[0] + (slices > 1u ? int(slice * n[3] * rows * columns) : 0);
     for (uint a = 0u; a < kDown; ++a)
