@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "memory/epoch.hpp"
 #include "memory/storage.hpp"
@@ -35,6 +36,13 @@ void free_block(const RetiredBlock& block) {
 void drop_block(void* owner) {
   const std::unique_ptr<RetiredBlock> block(static_cast<RetiredBlock*>(owner));
   if (block->data) free_block(*block);
+}
+
+// "": the bytes of a margin are as they were.
+std::string written_to(std::span<const unsigned char> margin, unsigned char byte, const std::string& where) {
+  const auto changed = static_cast<ptrdiff_t>(margin.size()) - std::count(margin.begin(), margin.end(), byte);
+  if (changed == 0) return "";
+  return "wrote " + std::to_string(changed) + " bytes " + where + "; expected it to write inside alone";
 }
 
 constexpr uint32_t kOwnReferences = 2;  // to the stand-in of an argument
@@ -89,8 +97,8 @@ void GuardedCall::guard_result(int32_t index, bp_value& slot) {
   write(memory->dl.data, 0, kMarginByte, static_cast<uint64_t>(bytes));
   write(memory->dl.data, margin_, kPoison, given->nbytes);
   const std::string what = "result " + std::to_string(index);
-  margins_.push_back({"before the start of " + what, memory->dl.data, 0, margin_, kMarginByte});
-  margins_.push_back({"behind the end of " + what, memory->dl.data, margin_ + given->nbytes, margin_, kMarginByte});
+  margins_.push_back({"before the start of " + what, memory->dl.data, 0, margin_});
+  margins_.push_back({"behind the end of " + what, memory->dl.data, margin_ + given->nbytes, margin_});
   slot.u.t = stand_in;
 }
 
@@ -121,9 +129,6 @@ void GuardedCall::lend_copy(Input& input) {
   write(data, 0, kArgumentMarginByte, size);
   copy(data, margin_, given.dl.data, given.dl.byte_offset, given.nbytes);
   input.tensor = input.stand_in;
-  const std::string what = "argument " + std::to_string(input.index + 1);
-  margins_.push_back({"before the start of " + what, data, 0, margin_, kArgumentMarginByte});
-  margins_.push_back({"behind the end of " + what, data, margin_ + given.nbytes, margin_, kArgumentMarginByte});
 }
 
 void GuardedCall::take_back(Input& input) {
@@ -138,8 +143,7 @@ bp_status GuardedCall::scratch(uint64_t size, void** data) {
   lent_.push_back({&device_, *data, size + margin_});
   write(*data, 0, kPoison, size);
   write(*data, size, kMarginByte, margin_);
-  margins_.push_back(
-      {"behind the end of scratch memory of " + std::to_string(size) + " bytes", *data, size, margin_, kMarginByte});
+  margins_.push_back({"behind the end of scratch memory of " + std::to_string(size) + " bytes", *data, size, margin_});
   return BP_OK;
 }
 
@@ -174,8 +178,8 @@ void GuardedCall::retire_lent() {
 
 // A kernel that keeps a block uses it in its next call.
 void GuardedCall::free_oldest() {
-  constexpr size_t kMaxRetired = 16;
-  for (; retired_.size() > kMaxRetired; retired_.erase(retired_.begin())) free_block(retired_.front());
+  const size_t kept = std::max<size_t>(lent_.size(), 4);  // each is read in each call
+  for (; retired_.size() > kept; retired_.erase(retired_.begin())) free_block(retired_.front());
 }
 
 void GuardedCall::write(void* data, uint64_t offset, unsigned char byte, uint64_t size) {
@@ -216,19 +220,21 @@ void GuardedCall::wait() {
 }
 
 std::string GuardedCall::fault_of(const Margin& margin) {
-  const std::vector<unsigned char> bytes = read(margin.data, margin.offset, margin.size);
-  const auto first = std::find_if(bytes.begin(), bytes.end(), [&](unsigned char byte) { return byte != margin.byte; });
-  if (first == bytes.end()) return "";
-  const auto changed = margin.size - static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), margin.byte));
-  return "wrote " + std::to_string(changed) + " bytes " + margin.what + "; expected it to write inside alone";
+  return written_to(read(margin.data, margin.offset, margin.size), kMarginByte, margin.what);
 }
 
 std::string GuardedCall::fault_of(const Input& input) {
-  if (input.stand_in && input.stand_in->refs.load() < kOwnReferences)
-    return "released its argument " + std::to_string(input.index + 1) + ", which it borrows: release what you retain";
+  const std::string what = "argument " + std::to_string(input.index + 1);
+  const std::string written = "wrote into its " + what + "; arguments are for reading";
   const bp_tensor& tensor = *input.tensor;
-  if (read(tensor.dl.data, tensor.dl.byte_offset, tensor.nbytes) == input.before) return "";
-  return "wrote into its argument " + std::to_string(input.index + 1) + "; arguments are for reading";
+  if (!input.stand_in) return read(tensor.dl.data, tensor.dl.byte_offset, tensor.nbytes) == input.before ? "" : written;
+  if (input.stand_in->refs.load() < kOwnReferences)
+    return "released its " + what + ", which it borrows: release what you retain";
+  const std::vector<unsigned char> all = read(input.block->data, 0, input.block->size);
+  const std::span<const unsigned char> bytes(all);
+  if (!std::ranges::equal(bytes.subspan(margin_, tensor.nbytes), input.before)) return written;
+  const std::string before = written_to(bytes.first(margin_), kArgumentMarginByte, "before the start of " + what);
+  return before.empty() ? written_to(bytes.last(margin_), kArgumentMarginByte, "behind the end of " + what) : before;
 }
 
 std::string GuardedCall::fault_of(const RetiredBlock& block) {

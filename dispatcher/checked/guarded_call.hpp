@@ -40,7 +40,6 @@ class GuardedCall {
     std::string what;
     void* data;
     uint64_t offset, size;
-    unsigned char byte;
   };
   struct Result {
     int32_t index;

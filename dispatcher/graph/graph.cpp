@@ -17,7 +17,7 @@ struct Graph::Held {
   Held() = default;
   Held(const Held&) = delete;
   ~Held() {
-    for (const auto& [entry, op] : ops) unlease(op.owner, LeaseKind::kHandle);
+    for (const auto& [entry, op] : ops) unlease(op.owner, LeaseKind::kGraph);
   }
   std::unordered_map<const OpEntry*, Op> ops;
   const OpEntry* latest = nullptr;
@@ -123,7 +123,7 @@ void Graph::hold(const OpEntry& op) {
   held_->latest = &op;
   if (held_->ops.count(&op) != 0) return;
   held_->ops.emplace(&op, Held::Op{hold_op_def(op.handle), op.owner});
-  lease(op.owner, LeaseKind::kHandle);
+  lease(op.owner, LeaseKind::kGraph);
 }
 
 NodeId Graph::add_node(const OpEntry& op, std::span<const Argument> arguments, std::span<const Type> results,

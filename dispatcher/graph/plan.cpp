@@ -283,12 +283,12 @@ std::vector<Tensor> Run::outputs(std::span<const Tensor> inputs, std::span<const
 }  // namespace
 
 Plan::Plan(std::unique_ptr<PlanData> data) : data_(std::move(data)) {
-  for (PluginRecord* plugin : data_->plugins) lease(plugin, LeaseKind::kHandle);
+  for (PluginRecord* plugin : data_->plugins) lease(plugin, LeaseKind::kGraph);
 }
 
 Plan::~Plan() {
   delete idle_.load(std::memory_order_acquire);
-  for (PluginRecord* plugin : data_->plugins) unlease(plugin, LeaseKind::kHandle);
+  for (PluginRecord* plugin : data_->plugins) unlease(plugin, LeaseKind::kGraph);
 }
 
 bool Plan::fits(std::span<const Tensor> inputs) const {

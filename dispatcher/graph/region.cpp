@@ -61,13 +61,13 @@ Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector
       compiler_->compile(frame_.context, &host_table, id_of(device), &crossing.get(), &info, &executable_);
   if (status != BP_OK) throw Error(status, name_ + ": " + take_error());
   BP_CHECK(executable_, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
-  lease(device.backend->owner, LeaseKind::kHandle);
+  lease(device.backend->owner, LeaseKind::kGraph);
 }
 
 Region::~Region() {
   if (!executable_) return;
   compiler_->destroy(frame_.context, executable_);
-  unlease(device_.backend->owner, LeaseKind::kHandle);
+  unlease(device_.backend->owner, LeaseKind::kGraph);
 }
 
 bool Region::may_share(size_t output, size_t input) const {
