@@ -1,0 +1,69 @@
+// The registry's elementwise ops as a compiler fuses them, by the lists that codegen wrote: a new op costs no line.
+//
+// Header-only; includes all scalar functions of C++ for their lists, so one source of a plugin includes it.
+#pragma once
+
+#include "backplane/plugin/fused_nodes.hpp"
+#include "backplane/scalar.hpp"
+
+namespace backplane::plugin {
+
+#define BP_SCALAR_OPS_ROW(op, function, number) ops[{"bp::" #op, in}] = {#function, operands, out};
+#define BP_SCALAR_OPS_LIST(arity, n, from, to, from_dtype, to_dtype) \
+  {                                                                  \
+    constexpr bp_dtype in = from_dtype, out = to_dtype;              \
+    constexpr int operands = n;                                      \
+    BP_SCALAR_##arity##_##from##_##to(BP_SCALAR_OPS_ROW)             \
+  }
+// A selection has a function for every dtype, of which the list names that of bools.
+#define BP_SCALAR_OPS_SELECT(op, function, number) ops[{"bp::" #op, in}] = {"bp_" #op + suffix, operands, out};
+#define BP_SCALAR_OPS_SAME(name, dtype)                     \
+  BP_SCALAR_OPS_LIST(UNARY, 1, name, name, dtype, dtype)    \
+  BP_SCALAR_OPS_LIST(BINARY, 2, name, name, dtype, dtype) { \
+    constexpr bp_dtype in = dtype, out = dtype;             \
+    constexpr int operands = 3;                             \
+    const std::string suffix = "_" #name;                   \
+    BP_SCALAR_TERNARY_bool_bool(BP_SCALAR_OPS_SELECT)       \
+  }
+#define BP_SCALAR_OPS_NUMBERS(name, dtype)                 \
+  BP_SCALAR_OPS_SAME(name, dtype)                          \
+  BP_SCALAR_OPS_LIST(UNARY, 1, name, bool, dtype, BP_BOOL) \
+  BP_SCALAR_OPS_LIST(BINARY, 2, name, bool, dtype, BP_BOOL)
+
+inline ScalarOps scalar_ops() {
+  ScalarOps ops;
+  BP_SCALAR_OPS_SAME(bool, BP_BOOL)
+  BP_SCALAR_OPS_NUMBERS(int8, BP_INT8)
+  BP_SCALAR_OPS_NUMBERS(int16, BP_INT16)
+  BP_SCALAR_OPS_NUMBERS(int32, BP_INT32)
+  BP_SCALAR_OPS_NUMBERS(int64, BP_INT64)
+  BP_SCALAR_OPS_NUMBERS(uint8, BP_UINT8)
+  BP_SCALAR_OPS_NUMBERS(uint16, BP_UINT16)
+  BP_SCALAR_OPS_NUMBERS(uint32, BP_UINT32)
+  BP_SCALAR_OPS_NUMBERS(uint64, BP_UINT64)
+  BP_SCALAR_OPS_NUMBERS(float32, BP_FLOAT32)
+  BP_SCALAR_OPS_NUMBERS(float64, BP_FLOAT64)
+  BP_SCALAR_OPS_NUMBERS(complex64, BP_COMPLEX64)
+  BP_SCALAR_OPS_NUMBERS(complex128, BP_COMPLEX128)
+  BP_SCALAR_OPS_LIST(BINARY, 2, float32, complex64, BP_FLOAT32, BP_COMPLEX64)
+  BP_SCALAR_OPS_LIST(BINARY, 2, float64, complex128, BP_FLOAT64, BP_COMPLEX128)
+  BP_SCALAR_OPS_LIST(UNARY, 1, complex64, float32, BP_COMPLEX64, BP_FLOAT32)
+  BP_SCALAR_OPS_LIST(UNARY, 1, complex128, float64, BP_COMPLEX128, BP_FLOAT64)
+  return ops;
+}
+
+#undef BP_SCALAR_OPS_ROW
+#undef BP_SCALAR_OPS_LIST
+#undef BP_SCALAR_OPS_SELECT
+#undef BP_SCALAR_OPS_SAME
+#undef BP_SCALAR_OPS_NUMBERS
+
+// All of them, with casts, copies and the views that keep their elements' order.
+inline FusedOps registry_fused_ops(bool (*refuses)(std::string_view op, bp_dtype dtype)) {
+  return {scalar_ops(),
+          {"bp::cast", "bp::copy"},
+          {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
+          refuses};
+}
+
+}  // namespace backplane::plugin
