@@ -29,8 +29,11 @@ struct Compiler {
   using Executable = cuda::Executable;
 
   static plugin::FusedRules rules(bp_device device, const plugin::GraphView& graph) {
-    static const auto* ops = new plugin::FusedOps(plugin::registry_fused_ops(refuses));
-    return {graph, device, *ops, 0};
+    static const plugin::FusedOps ops{plugin::scalar_ops(),
+                                      {"bp::cast", "bp::copy"},
+                                      {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
+                                      refuses};
+    return {graph, device, ops, 0};
   }
 
   static plugin::Partition partition(void*, bp_device device, const plugin::GraphView& graph) {

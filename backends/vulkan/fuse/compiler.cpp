@@ -17,9 +17,12 @@ struct Compiler {
   using Executable = vulkan::Executable;
 
   static plugin::FusedRules rules(void* context, bp_device device, const plugin::GraphView& graph) {
-    static const auto* ops = new plugin::FusedOps(plugin::registry_fused_ops(refuses));
+    static const plugin::FusedOps ops{plugin::scalar_ops(),
+                                      {"bp::cast", "bp::copy"},
+                                      {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
+                                      refuses};
     Backend& backend = *static_cast<Backend*>(context);
-    return {graph, device, *ops, Device::lacks(backend.physical(device.ordinal))};
+    return {graph, device, ops, Device::lacks(backend.physical(device.ordinal))};
   }
 
   static plugin::Partition partition(void* context, bp_device device, const plugin::GraphView& graph) {

@@ -58,12 +58,4 @@ inline ScalarOps scalar_ops() {
 #undef BP_SCALAR_OPS_SAME
 #undef BP_SCALAR_OPS_NUMBERS
 
-// All of them, with casts, copies and the views that keep their elements' order.
-inline FusedOps registry_fused_ops(bool (*refuses)(std::string_view op, bp_dtype dtype)) {
-  return {scalar_ops(),
-          {"bp::cast", "bp::copy"},
-          {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
-          refuses};
-}
-
 }  // namespace backplane::plugin
