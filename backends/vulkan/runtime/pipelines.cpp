@@ -5,17 +5,12 @@
 // Cache Header"), else it is passed over and replaced.
 #include "runtime/pipelines.hpp"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <span>
-#include <vector>
 
+#include "backplane/plugin/cache_file.hpp"
 #include "runtime/check.hpp"
 
 namespace backplane::vulkan {
@@ -68,16 +63,8 @@ VkPipelineLayout make_layout(VkDevice device) {
   return layout;
 }
 
-std::filesystem::path cache_folder() {
-  if (const char* named = std::getenv("BACKPLANE_VULKAN_CACHE")) return named;
-  if (const char* caches = std::getenv("XDG_CACHE_HOME"); caches && *caches)
-    return std::filesystem::path(caches) / "backplane";
-  const char* home = std::getenv("HOME");
-  return home && *home ? std::filesystem::path(home) / ".cache" / "backplane" : std::filesystem::path();
-}
-
 std::string cache_file(const VkPhysicalDeviceProperties& properties) {
-  const std::filesystem::path folder = cache_folder();
+  const std::filesystem::path folder = plugin::cache_folder("BACKPLANE_VULKAN_CACHE");
   if (folder.empty()) return {};
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string name = "vulkan-";
@@ -115,9 +102,7 @@ void Pipelines::read_cache(VkPhysicalDevice physical) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical, &properties);
   file_ = cache_file(properties);
-  std::vector<char> bytes;
-  if (std::ifstream in(file_, std::ios::binary); !file_.empty() && in)
-    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  const std::string bytes = file_.empty() ? std::string() : plugin::read_cache_file(file_);
   VkPipelineCacheCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
   if (is_of(bytes, properties)) {
@@ -128,21 +113,12 @@ void Pipelines::read_cache(VkPhysicalDevice physical) {
   if (vkCreatePipelineCache(device_, &info, nullptr, &cache_) != VK_SUCCESS) cache_ = VK_NULL_HANDLE;
 }
 
-// Beside the file and then over it, so that another process never reads half of one. A file that cannot be written
-// costs time at the next start and nothing else.
 void Pipelines::write_cache() noexcept try {
   size_t size = 0;
   if (file_.empty() || !cache_ || vkGetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS) return;
-  std::vector<char> bytes(size);
-  if (vkGetPipelineCacheData(device_, cache_, &size, bytes.data()) != VK_SUCCESS) return;
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), failed);
-  const std::string beside = file_ + "." + std::to_string(getpid());
-  std::ofstream out(beside, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(size));
-  out.close();
-  if (out.good()) std::filesystem::rename(beside, file_, failed);
-  std::filesystem::remove(beside, failed);
+  std::string bytes(size, '\0');
+  if (vkGetPipelineCacheData(device_, cache_, &size, bytes.data()) == VK_SUCCESS)
+    plugin::write_cache_file(file_, bytes);
 } catch (const std::exception&) {
 }
 
