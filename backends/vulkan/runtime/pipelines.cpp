@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "backplane/plugin/cache_file.hpp"
 #include "runtime/check.hpp"
