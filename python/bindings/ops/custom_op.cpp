@@ -4,7 +4,9 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
+#include <utility>
 
 #include "backplane/abi/vocabulary.h"
 #include "backplane/transforms.hpp"
@@ -258,14 +260,34 @@ std::vector<Definition*>& definitions() {
   return *all;
 }
 
-// Let go of by the registry, on any thread.
+void end_definition(Definition* ended) {
+  std::erase(definitions(), ended);
+  delete ended;
+}
+
+// Those that a thread without the interpreter lock let go of. A list without a lock, as a fork may come at any time.
+std::atomic<Definition*> g_ended{nullptr};
+
+int end_definitions(void*) {
+  for (Definition* ended = g_ended.exchange(nullptr); ended;) end_definition(std::exchange(ended, ended->next_ended));
+  return 0;
+}
+
+// Let go of by the registry, on any thread, and under locks that another thread may wait for while it holds the
+// interpreter's, as a fork does: so this one waits for none. Where the interpreter takes no more calls, the next
+// definition ends them.
+void let_go(Definition* ended) {
+  if (interpreter_gone()) return;
+  if (PyGILState_Check()) return end_definition(ended);
+  ended->next_ended = g_ended.load();
+  while (!g_ended.compare_exchange_weak(ended->next_ended, ended)) {
+  }
+  Py_AddPendingCall(end_definitions, nullptr);
+}
+
 std::shared_ptr<Definition> new_definition() {
-  std::shared_ptr<Definition> definition(new Definition, [](Definition* ended) {
-    if (interpreter_gone()) return;
-    WithGil locked;
-    std::erase(definitions(), ended);
-    delete ended;
-  });
+  end_definitions(nullptr);
+  std::shared_ptr<Definition> definition(new Definition, let_go);
   definitions().push_back(definition.get());
   return definition;
 }

@@ -49,6 +49,7 @@ struct Definition {
   PyRef spec_type;       // (shape, dtype) -> what rules see of a tensor without data
   PythonRule vjp, jvp, batch, decompose;
   std::vector<std::unique_ptr<PythonKernel>> kernels;
+  Definition* next_ended = nullptr;
 
   void drop() noexcept;  // its Python objects; with the interpreter lock
 };
