@@ -99,6 +99,12 @@ struct Square {
     return {a.real() * a.real() - a.imag() * a.imag(), 2 * a.real() * a.imag()};
   }
 };
+struct Cube {
+  template <class T>
+  static HWY_INLINE T call(T a) {
+    return static_cast<T>(Square::call(a) * a);
+  }
+};
 BACKPLANE_FUNCTION(Reciprocal, T(1) / x)
 struct Relu {
   template <class T>
@@ -157,6 +163,7 @@ std::span<ElementwiseRow> signs_rows() {
        {fill_real<Sign>, fill_unary_complex<Sign>, fill_half_bits<HalfSign<0x3c00, 0x7c00>, HalfSign<0x3f80, 0x7f80>>}},
       {"bp::conj", elementwise_unary, {fill_real<Conj>, fill_unary_complex<Conj>}},
       {"bp::square", elementwise_unary, {fill_real<Square>, fill_unary_complex<Square>}},
+      {"bp::cube", elementwise_unary, {fill_real<Cube>, fill_unary_complex<Cube>}},
       {"bp::reciprocal", elementwise_unary, {fill_unary_floats<Reciprocal>, fill_unary_complex<Reciprocal>}},
       {"bp::relu", elementwise_unary, {fill_real<Relu>}},
       {"bp::floor", elementwise_unary, {fill_real<Floor>}},
