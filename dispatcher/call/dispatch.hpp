@@ -22,7 +22,7 @@ struct Call {
   uint64_t mask;  // keys that may still intercept
 };
 
-// Told of a copy between devices; the tape's, by a static initialiser.
+// Called for each copy between devices; the tape's, by a static initialiser.
 using Moved = void (*)(const Tensor& from, const Tensor& to);
 extern constinit Moved moved;
 

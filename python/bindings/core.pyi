@@ -53,21 +53,7 @@ class Device:
     __enter__ = _system._enter_device
     __exit__ = _system._exit_device
 
-bool: DType
-int8: DType
-int16: DType
-int32: DType
-int64: DType
-uint8: DType
-uint16: DType
-uint32: DType
-uint64: DType
-float16: DType
-bfloat16: DType
-float32: DType
-float64: DType
-complex64: DType
-complex128: DType
+# BP_DTYPES: each as a DType.
 
 class Tensor(TensorMethods):
     @property
