@@ -5,6 +5,7 @@
 
 #include "call/call_errors.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "call/scratch.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -46,10 +47,7 @@ TensorImpl* copy_handle(Device& device, const bp_tensor& t, bp_storage* storage)
   return copy;
 }
 
-TensorImpl* row_major_copy(TensorImpl* t) {
-  bp_value arg = tensor_value(t);
-  return call_one(role_op(Role::kCopy), &arg, 1, 0);
-}
+TensorImpl* row_major_copy(TensorImpl* t) { return impl(roles::copy(t, 0).detach_handle()); }
 
 }  // namespace
 

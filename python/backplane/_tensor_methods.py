@@ -21,7 +21,6 @@ from . import (
 )
 from ._elementwise_functions import round
 from ._manipulation_functions import reshape
-from ._nan_functions import nanmean, nansum
 from ._ops import NAMESPACE, ops
 from ._searching_functions import nonzero
 from ._tensor_argument import require_real, require_tensor
@@ -152,8 +151,6 @@ _METHODS = {
     "dim": lambda x: x.ndim,
     "expand_as": _like("expand_as", lambda x, other: op.broadcast_to(x, other.shape)),
     "fill_": _filled,
-    "nanmean": nanmean,
-    "nansum": nansum,
     "index_copy_": _inplace(_indexing_functions.index_copy),
     "index_fill_": _inplace(_indexing_functions.index_fill),
     "nonzero": nonzero,

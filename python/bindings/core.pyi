@@ -10,7 +10,6 @@ from . import (
     _joining_functions,
     _linear_algebra_functions,
     _manipulation_functions,
-    _nan_functions,
     _op_methods,
     _quantiles,
     _searching_functions,
@@ -53,21 +52,7 @@ class Device:
     __enter__ = _system._enter_device
     __exit__ = _system._exit_device
 
-bool: DType
-int8: DType
-int16: DType
-int32: DType
-int64: DType
-uint8: DType
-uint16: DType
-uint32: DType
-uint64: DType
-float16: DType
-bfloat16: DType
-float32: DType
-float64: DType
-complex64: DType
-complex128: DType
+# BP_DTYPES: each as a DType.
 
 class Tensor(TensorMethods):
     @property
@@ -233,10 +218,8 @@ class Tensor(TensorMethods):
     is_complex = _utility_functions.is_complex
     is_floating_point = _utility_functions.is_floating_point
     median = _quantiles.median
-    nanmean = _nan_functions.nanmean
     nanmedian = _quantiles.nanmedian
     nanquantile = _quantiles.nanquantile
-    nansum = _nan_functions.nansum
     narrow = _manipulation_functions.narrow
     nonzero = _searching_functions.nonzero
     numel = _utility_functions.numel
