@@ -95,9 +95,12 @@ CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, 
     }
     const Checked checked(options.checked);
     const CallCounts before = call_counts();
+    std::optional<StreamScope> on;
+    if (options.stream) on.emplace(*options.stream);
     if (const bp_status status = call_packed(entry.op, args.data(), static_cast<int32_t>(args.size()), slots.data(),
                                              static_cast<int32_t>(slots.size())))
       throw_last_error(status);
+    on.reset();
     made.counts = since(before);
     if (outs.empty()) collect(entry, slots, made.results);
     for (size_t i = 0; i < outs.size(); ++i) {

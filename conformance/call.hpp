@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "array.hpp"
+#include "backplane/stream.hpp"
 #include "registry.hpp"
 
 namespace backplane::conformance {
@@ -37,6 +38,7 @@ struct CallOptions {
   bool as_sampled = true;  // no layout stated: the sample's own
   bool checked = false;    // in checked mode (backplane/checked.hpp)
   const char* outs = "";   // "packed", "strided": results are written into buffers that the kit gives
+  const backplane::Stream* stream = nullptr;  // that the call is made on; arguments and results are of the usual one
 };
 
 struct CallResult {

@@ -29,34 +29,42 @@ struct Case {
   std::string text() const { return std::string(dtype_name(dtype)) + " of " + shape_text(shape) + ", " + layout; }
 };
 
+// A graph, and what its ops give for several choices of its inputs.
 class Compared {
  public:
-  Compared(const Case& of, bp_device device) : text_(of.text()) {
-    for (uint64_t seed = 1; seed <= 2; ++seed) {
-      placed_.push_back(place(draw({of.shape, of.dtype, "", ""}, of.dtype, seed), of.layout, device));
-      inputs_.push_back(placed_.back().tensor);
+  Compared(const Case& of, bp_device device, uint64_t choices = 1) : text_(of.text()), choices_(choices) {
+    for (uint64_t k = 0; k < choices; ++k) {
+      Choice& one = choices_[k];
+      for (uint64_t seed = 1; seed <= 2; ++seed) {
+        one.placed.push_back(place(draw({of.shape, of.dtype, "", ""}, of.dtype, 2 * k + seed), of.layout, device));
+        one.inputs.push_back(one.placed.back().tensor);
+      }
+      for (const Tensor& result : chain(one.inputs)) one.expected.push_back(from_tensor(result));
     }
-    for (const Tensor& result : chain(inputs_)) expected_.push_back(from_tensor(result));
-    graph_ = make_graph(chain, inputs_);
+    graph_ = make_graph(chain, choices_.front().inputs);
   }
 
   // "": the graph gives what the ops gave.
-  std::string run() const {
+  std::string run(size_t choice = 0) const {
+    const Choice& one = choices_[choice];
     Entry within;
     within.compare = "close";
     std::vector<Array> found;
-    for (const Tensor& result : graph_.call(inputs_)) found.push_back(from_tensor(result));
-    const std::string what = difference(within, found, expected_);
-    for (const Placed& input : placed_)
+    for (const Tensor& result : graph_.call(one.inputs)) found.push_back(from_tensor(result));
+    const std::string what = difference(within, found, one.expected);
+    for (const Placed& input : one.placed)
       if (!input.is_untouched()) return text_ + ": the graph wrote into one of its inputs";
     return what.empty() ? "" : text_ + ": " + what;
   }
 
  private:
+  struct Choice {
+    std::vector<Placed> placed;
+    std::vector<Tensor> inputs;
+    std::vector<Array> expected;
+  };
   std::string text_;
-  std::vector<Placed> placed_;
-  std::vector<Tensor> inputs_;
-  std::vector<Array> expected_;
+  std::vector<Choice> choices_;
   Graph graph_;
 };
 
@@ -78,18 +86,22 @@ void graphs_are_their_ops(bp_device device, bp_dtype_mask computes) {
   }
 }
 
-void executables_run_at_once(bp_device device, bp_dtype_mask computes) {
+// One graph for all threads, with inputs of their own; on streams of their own where there are any.
+void executables_run_at_once(const Table& table, bp_dtype_mask computes) {
+  constexpr size_t kThreads = 4;
   for (const Case& one : cases_of(computes)) {
     if (one.shape != std::vector<int64_t>{67, 33} || *one.layout) continue;
-    const Compared compared(one, device);
-    std::vector<std::string> said(4);
+    const Compared compared(one, table.device(), kThreads);
+    std::vector<std::string> said(kThreads);
     std::vector<std::thread> threads;
-    for (std::string& what : said)
-      threads.emplace_back([&] {
+    for (size_t t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
         try {
-          for (int i = 0; i < 8 && what.empty(); ++i) what = compared.run();
+          const backplane::Stream own(table.device());
+          const StreamScope scope(own);
+          for (int i = 0; i < 8 && said[t].empty(); ++i) said[t] = compared.run(t);
         } catch (const Error& error) {
-          what = error.what();
+          said[t] = error.what();
         }
       });
     for (std::thread& thread : threads) thread.join();
@@ -104,7 +116,7 @@ void add_compiler_laws(const Table& table, bp_dtype_mask computes, Laws& laws) {
   add_law(laws, BP_EXTENSION_COMPILER, "graphs", compiler,
           [&table, computes](auto&) { graphs_are_their_ops(table.device(), computes); });
   add_law(laws, BP_EXTENSION_COMPILER, "threads", compiler,
-          [&table, computes](auto&) { executables_run_at_once(table.device(), computes); });
+          [&table, computes](auto&) { executables_run_at_once(table, computes); });
 }
 
 }  // namespace backplane::conformance

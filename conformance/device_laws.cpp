@@ -74,6 +74,25 @@ void tickets_complete(const Table& table) {
   }
 }
 
+// What a stream has done stays done while it waits for another.
+void waits_take_no_tickets(const Table& table) {
+  Stream stream(table), other(table);
+  LongWork work(table);
+  Block x(table, 4096);
+  for (unsigned round = 1; round < 5; ++round) {
+    x.put(stream, pattern(4096, round));
+    stream.wait();
+    const uint64_t before = stream.completed();
+    work.put_on(other);
+    stream.wait_for(other, other.flush());
+    const uint64_t after = stream.completed();
+    BP_CHECK(after >= before, DATA, "completed fell from ", before, " to ", after, " behind stream_wait");
+    x.put(stream, pattern(4096, round));
+    stream.wait();
+    other.wait();
+  }
+}
+
 // Much work on one stream, the end of which another one reads: too early without the wait.
 void streams_wait(const Table& table) {
   constexpr uint64_t kSize = 8 << 20;
@@ -153,6 +172,7 @@ void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes) {
             {kDeviceLaws, "deallocate", [&] { freed_memory_comes_back(table, info->properties.total_memory); }}};
   if (!table.synchronous()) {
     laws.push_back({kDeviceLaws, "tickets", [&] { tickets_complete(table); }});
+    laws.push_back({kDeviceLaws, "tickets of waits", [&] { waits_take_no_tickets(table); }});
     laws.push_back({kDeviceLaws, "stream_wait", [&] { streams_wait(table); }});
   }
   add_stream_laws(table, laws);

@@ -14,6 +14,9 @@ namespace {
 constexpr double kStep = 1e-5;
 // Of the device's gradients: a backward pass is many calls, each with the tolerance of its own.
 constexpr double kSlack = 16;
+// What moves elements is exact, and its derivative adds them: in the device's dtype, where the reference adds in
+// float64.
+constexpr double kLeastTolerance = 1;
 
 struct Differentiated {
   bp_status status = BP_OK;
@@ -147,7 +150,9 @@ void run_sample(const Subject& subject, const Entry& entry, const Options& optio
   if (found.status != BP_OK) {
     if (found.status != expected.status) judge_failure(options, found.status, found.message, outcome);
   } else {
-    outcome.text = difference(entry, found.gradients, expected.gradients, kSlack);
+    Entry judged = entry;
+    judged.compare = "close";  // the derivative of what moves elements adds them, in the device's dtype
+    outcome.text = difference(judged, found.gradients, expected.gradients, kSlack);
     if (outcome.text.empty() && subject.is_reference())
       outcome.text = against_differences(entry, widened(inputs), expected, subject.reference);
     if (!outcome.text.empty()) outcome.verdict = Verdict::kFail;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "backplane/checked.hpp"
 #include "backplane/device.hpp"
 #include "compare.hpp"
 #include "trial.hpp"
@@ -97,16 +98,22 @@ void run_stress(const Subject& subject, const std::vector<Entry>& entries, const
     task.expected = reference_call(subject, entry, task.inputs, dtype);
     tasks.push_back(std::move(task));
   });
-  // Each thread calls all, from a place of its own, so that different ops meet; every call has its own memory.
+  // Each thread calls all, from a place of its own, so that different ops meet; every call has its own memory. Where
+  // the device has streams, those of every other thread's calls are the thread's own.
+  const bool has_streams = (backend_table(subject.device).flags & BP_BACKEND_SYNCHRONOUS) == 0;
   const unsigned count = std::max(4u, std::thread::hardware_concurrency());
   std::vector<std::vector<Outcome>> found(count);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < count; ++t)
     threads.emplace_back([&, t] {
+      std::optional<Stream> own;
+      CallOptions call;
+      if (has_streams && t % 2 == 1) call.stream = &own.emplace(subject.device);
       for (size_t i = 0; i < tasks.size(); ++i) {
         const Task& task = tasks[(i + t * tasks.size() / count) % tasks.size()];
         Outcome outcome = task.outcome;
-        judge(*task.entry, options, run_call(*task.entry, task.inputs, subject.device), task.expected, outcome);
+        if (call.stream) outcome.check = "streams";
+        judge(*task.entry, options, run_call(*task.entry, task.inputs, subject.device, call), task.expected, outcome);
         found[t].push_back(std::move(outcome));
       }
     });

@@ -18,7 +18,7 @@ struct Subject {
   bool is_reference() const { return device.backend == reference.backend; }
 };
 
-// Told after each entry: how many are done, of how many, and the next one's name.
+// Called after each entry: how many are done, of how many, and the next one's name.
 using Progress = std::function<void(size_t, size_t, const std::string&)>;
 
 // A mode: calls every sample of the entries in its way, and appends what it found.

@@ -1,8 +1,9 @@
 """`./dev demo`: runs digits.py on the CPU, then the same script on other devices, and compares each run with the CPU's.
 
-    python examples/compare_devices.py --plugin SIMULATOR.so [--device NAME]... [--out FOLDER]
+    python examples/compare_devices.py [--plugin FILE.so]... [--device NAME]... [--out FOLDER]
 
-The other devices are those named, or the simulated accelerator. One that this machine lacks is left out, with the reason.
+The other devices are those named, or the simulated accelerator; --plugin names what brings one that is not installed. One
+that this machine lacks is left out, with the reason.
 Exit status 0 where all read at least 97 % of the held-out digits, the first 20 losses agree with the CPU's within 1e-3
 relative, the accuracies within 1.5 points, and no call of the others fell back to the host.
 """
@@ -55,7 +56,7 @@ def checks(cpu: Any, other: Any) -> Iterator[tuple[str, bool]]:
 
 
 def shortcoming(device: str) -> str:
-    """Why this machine cannot run on a device that no plugin of the command line brings; empty: it can."""
+    """Why this machine cannot run on a device; empty: it can."""
     try:
         bp.zeros(1, device=device)
     except (ValueError, bp.DeviceError) as error:
@@ -65,17 +66,18 @@ def shortcoming(device: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plugin", required=True, help="the simulated accelerator")
+    parser.add_argument("--plugin", action="append", default=[], help="what brings a device; may be given again")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/demo"))
     parser.add_argument("--device", action="append", help="compare this one with the CPU; may be given again")
     options = parser.parse_args()
+    plugins = {backend: path for path in options.plugin for backend in bp.load_plugin(path).backends}
     results = [run("cpu", options)]
     for device in options.device or ["sim"]:
-        simulated = device.startswith("sim")
-        if reason := "" if simulated else shortcoming(device):
+        plugin = plugins.get(device.split(":")[0])
+        if reason := shortcoming(device):
             print(f"{device} is left out: {reason}")
         else:
-            results.append(run(device, options, *(["--plugin", options.plugin] if simulated else [])))
+            results.append(run(device, options, *(["--plugin", plugin] if plugin else [])))
 
     print(f"\n{'device':8}{'kernels':>12}{'decompositions':>16}{'host fallbacks':>16}{'accuracy':>10}{'seconds':>9}")
     for result in results:

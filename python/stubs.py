@@ -1,6 +1,7 @@
 """Writes the two stubs of the package from where each fact stands once; all else is annotated in the Python sources.
 
-    python stubs.py core bindings/core.pyi OUT SOURCE...    the extension module's, with the documentation of the C++ sources
+    python stubs.py core bindings/core.pyi OUT SOURCE...    the extension module's, with the documentation of the C++ sources and
+                                                            the dtypes of the contract's list
     python stubs.py registry REGISTRY.pyi OUT __init__.py   the ops', without those that the package has a function for
 """
 
@@ -11,11 +12,18 @@ import re
 import sys
 
 DOC = re.compile(r'R"\((\w+)\([^\n]*\)\n--\n\n(.*?)\)";', re.DOTALL)
+DTYPES = "# BP_DTYPES: each as a DType."
+DTYPE = re.compile(r'^  X\([A-Z0-9]+, \d+, "(\w+)",', re.MULTILINE)
 FUNCTION = re.compile(r"^(def (\w+)\((?:[^()]|\([^()]*\))*\) -> [^\n]*:) \.\.\.\n", re.MULTILINE)
 
 
 def core(stub, sources):
-    docs = {name: text for source in sources for name, text in DOC.findall(source.read_text(encoding="utf-8"))}
+    texts = [source.read_text(encoding="utf-8") for source in sources]
+    docs = {name: text for source in texts for name, text in DOC.findall(source)}
+    dtypes = [name for source in texts for name in DTYPE.findall(source)]
+    if not dtypes or DTYPES not in stub:
+        raise SystemExit(f"stubs.py: found {len(dtypes)} dtypes in the sources, expected BP_DTYPES among them and '{DTYPES}' in core.pyi")
+    stub = stub.replace(DTYPES, "\n".join(f"{name}: DType" for name in dtypes))
 
     def documented(match):
         if match[2] not in docs:
@@ -51,9 +59,15 @@ def imported(init):
 # What calls take beyond the entry: backplane/_other_forms.py.
 MORE = {
     **dict.fromkeys(("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"), "requires_grad: bool = False"),
+    **dict.fromkeys(("add", "subtract"), "alpha: float = 1"),
+    "angle": "deg: bool = False",
+    "clip": "a_min: Tensor | float | None = None, a_max: Tensor | float | None = None",
+    "divide": "rounding_mode: str | None = None",
     "flip": "dims: int | Sequence[int] = ...",
     "mean": "dtype: DType | None = None",
+    "normal": "size: int | Sequence[int] = ...",
     "permute_dims": "dims: Sequence[int] = ...",
+    "reshape": 'order: str = "C"',
     "roll": "shifts: int | Sequence[int] = ..., dims: int | Sequence[int] | None = None",
     **dict.fromkeys(("std", "var"), "ddof: float = 0, unbiased: bool = True"),
     **dict.fromkeys(("tril", "triu"), "diagonal: int = 0"),

@@ -107,13 +107,47 @@ cuda_declarations() {
   run env "LD_LIBRARY_PATH=$wheel/lib" "$root/build/check/nvidia"
 }
 
+# Every kernel for each target, as the driver would assemble it. The oldest target is that of the PTX.
+cuda_kernels() {
+  local nvcc ptxas
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  ptxas=$(command -v ptxas || echo "$(dirname "$(readlink -f "$nvcc")")/ptxas")
+  setup
+  configure
+  build backplane_cuda_kernels
+  run python3 "$root/tests/cuda/ptxas_table.py" --ptx "$root/build/$preset/backends/cuda/ptx" --ptxas "$ptxas" --jobs "$jobs" \
+    75 80 90 100 >"$root/build/check/kernels.md" || return 1
+  cat "$root/build/check/kernels.md"
+}
+
+# NVIDIA's NVRTC of the wheel, alone in a folder: its neighbours there are real libraries, which an emulated driver is no
+# driver for. Fails where there is none.
+nvrtc_alone() {
+  local library folder=$root/build/$preset/nvrtc
+  library=$(compgen -G "$root/.venv-cuda/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13") || return 1
+  mkdir -p "$folder"
+  ln -sf "$library" "$(dirname "$library")"/libnvrtc-builtins.so.* "$folder"
+}
+
+# The CUDA backend's compiler: NVRTC's PTX on the emulated driver; what was compiled is kept with the build.
+cuda_fusion() {
+  local driver=$root/build/$preset/emulated_driver
+  [ -e "$driver/libcuda.so.1" ] && nvrtc_alone || { say "cuda: no NVRTC (./dev test cuda installs it): its regions are left out"; return 0; }
+  local python_environment=("${python_environment[@]}" "LD_LIBRARY_PATH=$driver:$root/build/$preset/nvrtc"
+    BACKPLANE_CUDA_EXACT_MEMORY=1 "BACKPLANE_CUDA_CACHE=$root/build/$preset/cuda-cache")
+  pytest_in cuda-fusion tests/python/test_cuda_fusion.py
+}
+
 # The CUDA backend on the emulated driver of tests/cuda: in Python, and every mode of the kit that judges. Each tensor has a
 # block of its own, so that the emulator sees what lies beyond one. Without libraries, and again with their stand-ins.
 cuda_on_the_emulator() {
   local mode ops status=0 driver=$root/build/$preset/emulated_driver libraries=$root/build/$preset/emulated_libraries
   [ -e "$driver/libcuda.so.1" ] || { say "cuda: not built, for there is no nvcc: its tests are left out"; return 0; }
   python_environment+=("LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda tests/python/test_cuda.py tests/python/test_cuda_products.py tests/python/test_streams.py tests/python/test_capture.py || status=1
+  pytest_in cuda tests/python/test_cuda.py tests/python/test_cuda_products.py tests/python/test_cuda_fusion.py tests/python/test_streams.py \
+    tests/python/test_capture.py || status=1
+  venv .venv-cuda "${cuda_packages[@]}"
+  cuda_fusion || status=1
   python_environment+=("LD_LIBRARY_PATH=$driver:$libraries")
   pytest_in cuda-libraries tests/python/test_cuda_products.py || status=1
   for ops in matmul '*linear*' '*fft*'; do # what NVIDIA's libraries compute, on their stand-ins
@@ -158,6 +192,7 @@ tests_of_preset() {
       cpp_tests "${cpp[@]}" || broken=1
       python_tests || broken=1
       [ "$preset" != release ] || pytest_in structure tests/structure || broken=1
+      [ "$preset" != release ] || cuda_fusion || broken=1
       sdk_tests || broken=1
       # Values, variants and errors; the other laws there are ./dev test ops.
       [ "$preset" != release ] || laws_on_simulator -k "test_law_values or test_law_variants" || broken=1 ;;

@@ -1,8 +1,9 @@
-// The CPU backend as a plugin: its device and the rows of all kernel families.
+// The CPU backend as a plugin: its device with its compiler, and the rows of all kernel families.
 //
 // Built on the public headers alone. Not unloadable: OpenBLAS, which it links, keeps threads of its own.
 #include "backplane/plugin.hpp"
 
+#include "fuse/compiler.hpp"
 #include "kernels/families.hpp"
 #include "runtime/device.hpp"
 
@@ -10,7 +11,7 @@ namespace backplane::cpu {
 namespace {
 
 void register_all(plugin::Registrar& registrar) {
-  registrar.backend(backend_def(registrar.host()));
+  registrar.backend(backend_def(registrar.host(), fuse::compiler));
   Family::register_all(registrar);
 }
 

@@ -46,7 +46,7 @@ class RewriteCompiler {
     part_ = Part::kFrom;
     result_.from = node(*stated.from_expr);
     if (result_.nodes[result_.from].kind != PatternNode::Kind::kCall)
-      error(*stated.from_expr, "a rewrite begins from a call of an op, as in negative(negative(x))");
+      error(*stated.from_expr, "a rewrite begins from a call of an op, as in abs(abs(x))");
     text_ = &stated.to;
     part_ = Part::kTo;
     result_.to = node(*stated.to_expr);
@@ -94,6 +94,9 @@ class RewriteCompiler {
           result_.nodes[number].number = -result_.nodes[number].number;
           return number;
         }
+        [[fallthrough]];
+      case Kind::kBinary:
+        if (const Entry* op = registry_.find_operator(expr.symbol, expr.children.size(), ns_)) return call(expr, *op);
         break;
       case Kind::kCall:
         return part_ == Part::kTo && find_word(kFunctions, expr.name)
@@ -102,8 +105,7 @@ class RewriteCompiler {
       default:
         break;
     }
-    error(expr,
-          "a rewrite is made of calls of ops, names, numbers and dtypes alone; write an operator as its op's call");
+    error(expr, "a rewrite is made of calls and operators of ops, names, numbers and dtypes alone");
     return add(made);
   }
 
@@ -151,32 +153,37 @@ class RewriteCompiler {
   }
 
   uint32_t call(const Expr& expr) {
+    if (const Entry* op = registry_.find(expr.name, ns_)) return call(expr, *op);
+    error(expr, "unknown op '" + expr.name + "'" + suggestion(expr.name, registry_.names_for(ns_)));
     PatternNode made;
     made.kind = PatternNode::Kind::kCall;
-    const Entry* op = registry_.find(expr.name, ns_);
-    if (!op) {
-      error(expr, "unknown op '" + expr.name + "'" + suggestion(expr.name, registry_.names_for(ns_)));
-      return add(made);
-    }
-    const std::vector<Arg>& args = op->signature.args;
-    if (op->signature.results.size() != 1 || op->signature.results[0].is_list || op->random || op->is_higher_order())
-      error(expr, "'" + expr.name + "' is no op of one result that follows from its arguments; rules are of such ops");
-    made.op = op->full_name;
+    return add(made);
+  }
+
+  // Written by name or by operator.
+  uint32_t call(const Expr& expr, const Entry& op) {
+    PatternNode made;
+    made.kind = PatternNode::Kind::kCall;
+    const std::string& name = op.name();
+    const std::vector<Arg>& args = op.signature.args;
+    if (op.signature.results.size() != 1 || op.signature.results[0].is_list || op.random || op.is_higher_order())
+      error(expr, "'" + name + "' is no op of one result that follows from its arguments; rules are of such ops");
+    made.op = op.full_name;
     made.inputs.assign(std::min(args.size(), kMostInputs), PatternNode::kDefault);
     const auto set = [&](size_t position, const Expr& value) {
       if (position >= made.inputs.size() || made.inputs[position] != PatternNode::kDefault)
-        return error(value, "'" + expr.name + "' has no such argument, or has it already");
+        return error(value, "'" + name + "' has no such argument, or has it already");
       const uint32_t input = node(value);
       made.inputs[position] = input;
     };
     for (size_t i = 0; i < expr.children.size(); ++i) set(i, *expr.children[i]);
     for (const Keyword& keyword : expr.keywords) {
-      const int position = op->signature.find_arg(keyword.name);
+      const int position = op.signature.find_arg(keyword.name);
       set(position < 0 ? args.size() : static_cast<size_t>(position), *keyword.value);
     }
     for (size_t i = 0; i < args.size(); ++i)
       if (made.inputs[i] == PatternNode::kDefault && !args[i].has(BP_ARG_HAS_DEFAULT))
-        error(expr, "argument '" + args[i].name + "' of '" + expr.name + "' is missing");
+        error(expr, "argument '" + args[i].name + "' of '" + name + "' is missing");
     if (part_ == Part::kTo)
       for (const uint32_t input : made.inputs)
         if (input != PatternNode::kDefault && result_.nodes[input].kind == PatternNode::Kind::kCall)

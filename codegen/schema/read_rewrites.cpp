@@ -29,7 +29,7 @@ void read_rewrite(ValueReader& reader, const YamlNode& node, RegistryFile& file)
 
 void read_rewrites(ValueReader& reader, const YamlNode& node, RegistryFile& file) {
   if (!node.is(YamlNode::Kind::kList))
-    return reader.error(node, "'rewrites' must be a list of rules, e.g. [{from: 'negative(negative(x))', to: x}]");
+    return reader.error(node, "'rewrites' must be a list of rules, e.g. [{from: '--x', to: x}]");
   for (const YamlNode* item : node.items)
     if (reader.expect_map(*item, "a rewrite")) read_rewrite(reader, *item, file);
 }

@@ -5,6 +5,7 @@
 #include "batch/batch_stated.hpp"
 #include "call/decomposition.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "levels/inplace.hpp"
 #include "memory/epoch.hpp"
 #include "record/owned_value.hpp"
@@ -93,8 +94,7 @@ Tensor BatchLevel::enter(const Tensor& input, int32_t axis) {
     axes[0] = axis;
     for (int32_t d = 0, k = 1; d < x.ndim; ++d)
       if (d != axis) axes[k++] = d;
-    bp_value args[] = {tensor_value(inner), value(Shape(axes, static_cast<size_t>(x.ndim)))};
-    inner = call_one(role_op(Role::kPermute), args, 2);
+    inner = impl(roles::permute(inner, {axes, static_cast<size_t>(x.ndim)}).detach_handle());
   }
   return Tensor::adopt(wrap(*this, inner, true));
 }
@@ -117,18 +117,12 @@ Tensor BatchLevel::leave(const Tensor& result, std::optional<int32_t> axis) {
   BP_CHECK(ndim <= kMaxRank, SHAPE, transform, ": result ", which, " would have ", ndim, " dims; at most ", kMaxRank,
            " are allowed");
   BelowLevel below(*this);
-  int64_t list[kMaxRank];
-  if (!batched) {
-    list[0] = size;
-    std::copy_n(t->dl.shape, t->dl.ndim, list + 1);
-    bp_value args[] = {value(inner), value(Shape(list, static_cast<size_t>(ndim)))};
-    inner = Tensor::adopt(call_one(role_op(Role::kExpand), args, 2));
-  }
+  if (!batched) inner = roles::repeated(impl(inner), size);
   const int32_t to = *axis < 0 ? *axis + ndim : *axis;
   if (to == 0) return inner;
-  for (int32_t d = 0; d < ndim; ++d) list[d] = d < to ? d + 1 : d == to ? 0 : d;
-  bp_value args[] = {value(inner), value(Shape(list, static_cast<size_t>(ndim)))};
-  return Tensor::adopt(call_one(role_op(Role::kPermute), args, 2));
+  int64_t axes[kMaxRank];
+  for (int32_t d = 0; d < ndim; ++d) axes[d] = d < to ? d + 1 : d == to ? 0 : d;
+  return roles::permute(impl(inner), {axes, static_cast<size_t>(ndim)});
 }
 
 }  // namespace backplane::core

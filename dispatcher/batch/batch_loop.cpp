@@ -6,6 +6,7 @@
 #include "backplane/op.hpp"
 #include "batch/batch_random.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "call/temporaries.hpp"
 #include "call/warn_once.hpp"
 #include "record/mapped_value.hpp"
@@ -25,10 +26,7 @@ class Row {
   bp_value args[kMaxArgs];
 
  private:
-  bp_tensor* select(bp_tensor* t, int64_t index) {
-    bp_value in[] = {tensor_value(impl(t)), value(int64_t{0}), value(index)};
-    return selected_.keep(call_one(role_op(Role::kSelect), in, 3, mask_));
-  }
+  bp_tensor* select(bp_tensor* t, int64_t index) { return selected_.keep(roles::select(impl(t), 0, index, mask_)); }
   uint64_t mask_;
   Temporaries selected_;
   TensorLists lists_;
@@ -43,11 +41,7 @@ bp_value joined(BatchedCall& c, const std::vector<Tensor>& rows) {
     std::copy_n(row.get()->dl.shape, ndim - 1, shape + 1);
     pieces.push_back(c.reshape(impl(row), shape, ndim));
   }
-  bp_value list{};
-  list.tag = BP_TAG_TENSOR_LIST;
-  list.count = static_cast<uint32_t>(pieces.size());
-  list.u.tensors = pieces.data();
-  return tensor_value(call_one(role_op(Role::kConcat), &list, 1, c.call.mask));
+  return owned_value(roles::concat(pieces, c.call.mask));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "call/run_formula.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
@@ -60,11 +61,8 @@ void no_rows(BatchedCall& c) {
     shape[0] = 0;
     std::copy_n(row.sizes, row.ndim, shape + 1);
     const bp_dtype dtype = result_dtype(c.record, c.call.args, c.call.n_args, j, compute);
-    bp_value args[] = {value(Shape(shape, static_cast<size_t>(row.ndim) + 1)), value(int64_t{0}), dtype_value(dtype),
-                       bp_value{}};
-    args[3].tag = BP_TAG_DEVICE;
-    args[3].u.d = device;
-    c.call.outs[j] = tensor_value(call_one(role_op(Role::kFull), args, 4, c.call.mask));
+    const Shape sizes(shape, static_cast<size_t>(row.ndim) + 1);
+    c.call.outs[j] = owned_value(roles::full(sizes, value(int64_t{0}), dtype, device, c.call.mask));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 
 namespace backplane::core {
 
@@ -30,22 +31,14 @@ void BatchedCall::set_ints(int32_t arg, const int64_t* list, size_t count) {
   v.u.ints = list;
 }
 
-TensorImpl* BatchedCall::made_by(Role role, TensorImpl* x, const int64_t* list, size_t count) {
-  bp_value in[2] = {tensor_value(x), {}};
-  in[1].tag = BP_TAG_INT_LIST;
-  in[1].count = static_cast<uint32_t>(count);
-  in[1].u.ints = list;
-  return made_.keep(call_one(role_op(role), in, 2, call.mask));
-}
-
 TensorImpl* BatchedCall::reshape(TensorImpl* x, const int64_t* shape, size_t ndim) {
-  return made_by(Role::kReshape, x, shape, ndim);
+  return made_.keep(roles::reshape(x, {shape, ndim}, call.mask));
 }
 TensorImpl* BatchedCall::expand(TensorImpl* x, const int64_t* shape, size_t ndim) {
-  return made_by(Role::kExpand, x, shape, ndim);
+  return made_.keep(roles::expand(x, {shape, ndim}, call.mask));
 }
 TensorImpl* BatchedCall::permute(TensorImpl* x, const int64_t* axes, size_t ndim) {
-  return made_by(Role::kPermute, x, axes, ndim);
+  return made_.keep(roles::permute(x, {axes, ndim}, call.mask));
 }
 
 TensorImpl* BatchedCall::padded(TensorImpl* x, int32_t rank) {
@@ -79,11 +72,7 @@ void BatchedCall::batch_list(int32_t arg) {
 void BatchedCall::reshape_result(int32_t index, const int64_t* shape, size_t ndim) {
   TensorImpl* result = made_.keep(impl(call.outs[index].u.t));
   call.outs[index] = bp_value{};
-  bp_value in[2] = {tensor_value(result), {}};
-  in[1].tag = BP_TAG_INT_LIST;
-  in[1].count = static_cast<uint32_t>(ndim);
-  in[1].u.ints = shape;
-  call.outs[index] = tensor_value(call_one(role_op(Role::kReshape), in, 2, call.mask));
+  call.outs[index] = owned_value(roles::reshape(result, {shape, ndim}, call.mask));
 }
 
 }  // namespace backplane::core

@@ -57,7 +57,6 @@ class BatchedCall {
   void reshape_result(int32_t index, const int64_t* shape, size_t ndim);
 
  private:
-  TensorImpl* made_by(Role role, TensorImpl* x, const int64_t* list, size_t count);
   Temporaries made_;
   TensorLists lists_;
   ValueArena arena_;

@@ -55,6 +55,17 @@ std::string in_terms_of_call(std::string_view message, const OpEntry& op, const 
          ", which have no result in its formula; its documentation says what it takes";
 }
 
+void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_value* args) {
+  if (error.code() == BP_ERROR_PYTHON) throw;
+  const std::string_view message = error.what();
+  const char* of = rule == BP_RULE_BATCH ? "batch rule" : rule == BP_RULE_PUT ? "inverse" : "derivative";
+  if (message.find(kInFormula) != std::string_view::npos)
+    throw Error(error.code(), given_arguments(*op.record, args, args ? op.n_args : 0) + ", for which its " + of +
+                                  " has no result; its documentation says what it takes");
+  if (names_op(message, op)) throw;
+  throw Error(error.code(), std::string(op.record->name) + ": its " + of + ": " + std::string(message));
+}
+
 void throw_status(bp_status status, const OpEntry& op, const char* who) {
   std::string message = take_error();
   if (message.empty()) message = "failed without a message";

@@ -6,6 +6,7 @@
 
 #include "backplane/stream.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "memory/copy.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -79,11 +80,7 @@ void make_bools(char* bytes, uint64_t n) {
   for (uint64_t i = 0; i < n; ++i) bytes[i] = bytes[i] != 0;
 }
 
-Tensor contiguous(const Tensor& t) {
-  if (t.is_contiguous()) return t;
-  bp_value arg = value(t);
-  return Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1, 0));
-}
+Tensor contiguous(const Tensor& t) { return t.is_contiguous() ? t : roles::copy(impl(t), 0); }
 
 // What `empty` gives, for a caller that writes every element: its bools need not be some before.
 Tensor unwritten(const char* who, Shape shape, bp_dtype dtype, bp_device device) {

@@ -7,6 +7,7 @@
 #include "call/operand_checks.hpp"
 #include "call/own_results.hpp"
 #include "call/result_shapes.hpp"
+#include "call/role_calls.hpp"
 #include "call/row.hpp"
 #include "call/run_formula.hpp"
 #include "memory/history.hpp"
@@ -43,8 +44,7 @@ class PromotedArguments {
 
   bp_tensor* cast(bp_tensor* t) {
     if (t->dtype == compute_) return t;
-    bp_value args[] = {tensor_value(impl(t)), dtype_value(compute_)};
-    held_.push_back(call_one(role_op(Role::kCast), args, 2, mask_));
+    held_.push_back(impl(roles::cast(impl(t), compute_, mask_).detach_handle()));
     return held_.back();
   }
 
@@ -119,8 +119,7 @@ bool is_handed_on(const Call& call, const TensorImpl& result) {
 void make_own(const Call& call, bp_tensor*& result) {
   if (!result || !is_handed_on(call, *impl(result))) [[likely]]
     return;
-  const bp_value handed_on = tensor_value(impl(result));
-  TensorImpl* copy = call_one(role_op(Role::kCopy), &handed_on, 1, call.mask);
+  bp_tensor* copy = roles::copy(impl(result), call.mask).detach_handle();
   release(impl(std::exchange(result, copy)));
 }
 
@@ -145,15 +144,14 @@ void decompose_checked(const Call& call) {
     bp_value& result = results.values[i];
     if (is_number(result)) {  // a number in the position of a tensor, which the formula hands on
       const bp_dtype dtype = result_dtype(*op.record, call.args, call.n_args, i, number_dtype(result.tag));
-      result = tensor_value(tensor_of_number(result, dtype, device_of_call(call), call.mask));
+      result = owned_value(tensor_of_number(result, dtype, device_of_call(call), call.mask));
     }
   }
   if (op.owner != core_plugin()) check_decomposed(call, results.values);  // ours are held against their rules by tests
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value &out = call.outs[i], &result = results.values[i];
     if (out.flags & BP_VALUE_GIVEN) {
-      bp_value target = out;
-      core::call(role_op(Role::kCopy), &result, 1, &target, 1, call.mask);
+      roles::copy_into(result, out, call.mask);
     } else if (!(out.flags & BP_VALUE_NOT_WANTED)) {
       make_own(call, result);
       out = std::exchange(result, {});

@@ -13,6 +13,7 @@
 #include "call/operand_checks.hpp"
 #include "call/own_results.hpp"
 #include "call/result_shapes.hpp"
+#include "call/role_calls.hpp"
 #include "call/row.hpp"
 #include "call/scratch.hpp"
 #include "memory/allocate.hpp"
@@ -92,16 +93,6 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
   resolve_args(record, p.args, p.resolved);
 }
 
-// May the kernel write straight into `target` while it reads `input`?
-bool clashes(const TensorImpl& target, const TensorImpl& input, const KernelRow& row) {
-  if (target.storage != input.storage) return false;
-  bool identical = target.dl.byte_offset == input.dl.byte_offset && target.dtype == input.dtype &&
-                   same_shape(target, input) &&
-                   std::equal(target.dl.strides, target.dl.strides + target.dl.ndim, input.dl.strides);
-  if (identical) return !(row.def.flags & BP_KERNEL_INPLACE);
-  return overlap(target, input) != Overlap::kNo;
-}
-
 void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
                      Prepared& p) {
   const OpRecord& record = *call.op.record;
@@ -132,8 +123,9 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
       p.copy_back[p.n_copy_back++] = {moved, target, true};
       continue;
     }
+    const bool in_place = row.def.flags & BP_KERNEL_INPLACE;
     if (direct)
-      each_tensor(p.args, call.n_args, [&](TensorImpl* input) { direct = direct && !clashes(*target, *input, row); });
+      each_tensor(p.args, call.n_args, [&](TensorImpl* x) { direct = direct && !clashes(*target, *x, in_place); });
     if (!direct) {
       TensorImpl* temporary = p.temporaries.keep(new_tensor(device, dtype, shape.ndim, shape.sizes));
       slot.u.t = temporary;
@@ -200,11 +192,7 @@ void deliver(const Call& call, Prepared& p) {
       restore_span(*p.copy_back[i].from, *p.copy_back[i].to, device_of(*p.copy_back[i].to));
       continue;
     }
-    bool cast = p.copy_back[i].from->dtype != p.copy_back[i].to->dtype;
-    bp_value args[] = {tensor_value(p.copy_back[i].from), dtype_value(p.copy_back[i].to->dtype)};
-    bp_value to = tensor_value(p.copy_back[i].to);
-    to.flags = BP_VALUE_GIVEN;
-    core::call(role_op(cast ? Role::kCast : Role::kCopy), args, cast ? 2 : 1, &to, 1, 0);
+    roles::cast_into(p.copy_back[i].from, p.copy_back[i].to, 0);
   }
   for (int32_t i = 0; i < call.n_outs; ++i) {
     if (call.outs[i].flags & BP_VALUE_GIVEN) {

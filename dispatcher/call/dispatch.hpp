@@ -22,7 +22,7 @@ struct Call {
   uint64_t mask;  // keys that may still intercept
 };
 
-// Told of a copy between devices; the tape's, by a static initialiser.
+// Called for each copy between devices; the tape's, by a static initialiser.
 using Moved = void (*)(const Tensor& from, const Tensor& to);
 extern constinit Moved moved;
 
@@ -58,6 +58,9 @@ inline bp_value tensor_value(TensorImpl* tensor) {
   v.u.t = tensor;
   return v;
 }
+
+// A value that owns the reference.
+inline bp_value owned_value(Tensor tensor) { return tensor_value(impl(tensor.detach_handle())); }
 
 // Releases what empty slots received, for a call that failed half-way.
 void release_outputs(bp_value* outs, int32_t n_outs, const bp_value* before);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "memory/overlap.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
 #include "record/resolved_args.hpp"
@@ -28,21 +29,15 @@ bp_status run_resolved(const bp_frame* given, const bp_value* args, int32_t n_ar
   return row.def.fn(&frame, copies, n_args, outs, n_outs);
 }
 
-// May the row write straight into it? It has the operands' shape and no gaps, so an operand in the same memory is
-// either the same elements or overlaps it.
+// May the row write straight into it?
 bool takes_result(const TensorImpl& target, const OpEntry& op, const FastRow& row, const bp_value* args,
                   const TensorImpl& first) {
   constexpr uint32_t kForm = BP_TENSOR_CONTIGUOUS | BP_TENSOR_NUMBER;
   if (!target.storage || target.storage->read_only || (target.flags & kForm) != BP_TENSOR_CONTIGUOUS) return false;
   if (!same_device(target, first) || !same_shape(target, first)) return false;
   if (result_dtype(*op.record, args, op.n_args, 0, first.dtype) != target.dtype) return false;
-  for (int32_t i = 0; i < op.n_args; ++i) {
-    if (args[i].tag != BP_TAG_TENSOR) continue;
-    const TensorImpl& operand = *impl(args[i].u.t);
-    if (operand.storage != target.storage) continue;
-    const bool same = operand.dl.byte_offset == target.dl.byte_offset && operand.dtype == target.dtype;
-    if (!same || !row.inplace) return false;
-  }
+  for (int32_t i = 0; i < op.n_args; ++i)
+    if (args[i].tag == BP_TAG_TENSOR && clashes(target, *impl(args[i].u.t), row.inplace)) return false;
   return true;
 }
 

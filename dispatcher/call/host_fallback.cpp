@@ -6,6 +6,7 @@
 
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
+#include "call/role_calls.hpp"
 #include "call/warn_once.hpp"
 #include "memory/device.hpp"
 #include "record/mapped_value.hpp"
@@ -59,10 +60,9 @@ void call_host_fallback(const Call& call, Device& device) {
     if (outs[i].tag != BP_TAG_TENSOR) continue;
     Tensor moved = to_device(Tensor::adopt(outs[i].u.t), id_of(device));
     if (call.outs[i].flags & BP_VALUE_GIVEN) {
-      bp_value from = value(moved), target = call.outs[i];
-      core::call(role_op(Role::kCopy), &from, 1, &target, 1, 0);
+      roles::copy_into(value(moved), call.outs[i], 0);
     } else {
-      call.outs[i] = tensor_value(impl(moved.detach_handle()));
+      call.outs[i] = owned_value(std::move(moved));
     }
   }
 }

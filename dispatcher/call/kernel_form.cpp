@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "call/role_calls.hpp"
 #include "memory/device.hpp"
 #include "memory/realign.hpp"
 #include "record/number_range.hpp"
@@ -42,14 +43,8 @@ uint64_t alignment_of(const KernelRow& row, const Device& device) {
 
 TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, bool in_compute, bp_dtype compute,
                            Temporaries& temporaries) {
-  if (in_compute && t->dtype != compute) {
-    bp_value args[] = {tensor_value(t), dtype_value(compute)};
-    t = temporaries.keep(call_one(role_op(Role::kCast), args, 2, 0));
-  }
-  if (!fits_layout(*t, row)) {
-    bp_value arg = tensor_value(t);
-    t = temporaries.keep(call_one(role_op(Role::kCopy), &arg, 1, 0));
-  }
+  if (in_compute && t->dtype != compute) t = temporaries.keep(roles::cast(t, compute, 0));
+  if (!fits_layout(*t, row)) t = temporaries.keep(roles::copy(t, 0));
   if (!is_aligned(*t, alignment_of(row, device)))
     t = temporaries.keep(realigned(*t, device, alignment_of(row, device)));
   return t;

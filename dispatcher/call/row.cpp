@@ -6,6 +6,7 @@
 #include <string>
 
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/expand.hpp"
@@ -111,16 +112,9 @@ const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compu
   return nullptr;
 }
 
-TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Device& device, uint64_t mask) {
-  bp_value args[4] = {};
-  args[0].tag = BP_TAG_INT_LIST;
-  args[1] = number;
-  args[1].flags &= BP_VALUE_UINT64;
-  args[2].tag = BP_TAG_DTYPE;
-  args[2].u.i = dtype;
-  args[3].tag = BP_TAG_DEVICE;
-  args[3].u.d = id_of(device);
-  return call_one(role_op(Role::kFull), args, 4, mask);
+Tensor tensor_of_number(bp_value number, bp_dtype dtype, const Device& device, uint64_t mask) {
+  number.flags &= BP_VALUE_UINT64;
+  return roles::full({}, number, dtype, id_of(device), mask);
 }
 
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,

@@ -21,8 +21,8 @@ const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compu
 bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute);
 [[noreturn]] void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why);
 
-// The number as a tensor without axes; the caller owns it.
-TensorImpl* tensor_of_number(const bp_value& number, bp_dtype dtype, const Device& device, uint64_t mask);
+// The number as a tensor without axes.
+Tensor tensor_of_number(bp_value number, bp_dtype dtype, const Device& device, uint64_t mask);
 // A number in a tensor position: in the compute dtype's kind for rows that take immediates, else a tensor.
 bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& device, bp_dtype compute,
                         double (&complex_storage)[2], Temporaries& temporaries);

@@ -1,6 +1,7 @@
 #include "call/run_formula.hpp"
 
 #include "backplane/device.hpp"
+#include "call/call_errors.hpp"
 
 namespace backplane::core {
 namespace {
@@ -38,7 +39,13 @@ void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inp
   frame.keys = keys;
   inputs.frame = &frame;
   const FormulaDevice device(op, inputs.args);
-  evaluate(*op.record, formula, inputs, results, native_formulas.load(std::memory_order_relaxed));
+  const bool native = native_formulas.load(std::memory_order_relaxed);
+  if (formula.rule == BP_RULE_DECOMPOSE) return evaluate(*op.record, formula, inputs, results, native);
+  try {
+    evaluate(*op.record, formula, inputs, results, native);
+  } catch (const Error& error) {
+    fail_rule(error, op, formula.rule, inputs.args);
+  }
 }
 
 Tensor run_put(const OpEntry& op, const bp_formula& put, const bp_value* args, const bp_value& piece) {

@@ -22,6 +22,7 @@ class Temporaries {
       more_.push_back(t);
     return t;
   }
+  TensorImpl* keep(Tensor t) { return keep(impl(t.detach_handle())); }
 
  private:
   static constexpr int kInline = 8;

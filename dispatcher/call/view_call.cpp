@@ -5,6 +5,7 @@
 
 #include "call/fast_call.hpp"
 #include "call/operand_checks.hpp"
+#include "call/role_calls.hpp"
 #include "call/view_record.hpp"
 #include "memory/new_tensor.hpp"
 #include "record/dtype_rules.hpp"
@@ -70,11 +71,10 @@ void call_view(const Call& call) {
   }
   // A maybe-view whose strides do not allow one: a row-major copy has the elements in the order asked for.
   BP_CHECK(call.op.flags & BP_OP_MAYBE_VIEW, INTERNAL, record.name, ": its shape rule gives no view");
-  bp_value arg = tensor_value(base);
-  TensorImpl* copy = call_one(role_op(Role::kCopy), &arg, 1, 0);
-  retain(copy->storage);
-  call.outs[0] = tensor_value(new_tensor_over(copy->storage, copy->dtype, shape.ndim, shape.sizes, nullptr, 0));
-  release(copy);
+  const Tensor copy = roles::copy(base, 0);
+  bp_storage* storage = copy.get()->storage;
+  retain(storage);
+  call.outs[0] = tensor_value(new_tensor_over(storage, copy.dtype(), shape.ndim, shape.sizes, nullptr, 0));
 }
 
 }  // namespace backplane::core

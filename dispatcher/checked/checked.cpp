@@ -25,10 +25,10 @@ struct CheckedRow {
   void* context;
   const PluginRecord* owner;
   uint32_t flags;
-  std::vector<RetiredScratch> retired{};
+  std::vector<RetiredBlock> retired{};
 
   ~CheckedRow() {
-    for (const RetiredScratch& block : retired) {
+    for (const RetiredBlock& block : retired) {
       const CallGuard guard;  // the backend stays until it is left
       const BackendRecord& backend = *block.device->backend;
       std::lock_guard lock(block.device->lock);
@@ -36,11 +36,11 @@ struct CheckedRow {
       backend.def.deallocate(backend.def.context, block.device->ordinal, block.data, block.size);
     }
   }
-  std::vector<RetiredScratch> take_retired() {
+  std::vector<RetiredBlock> take_retired() {
     std::lock_guard lock(retired_lock);
     return std::exchange(retired, {});
   }
-  void give_retired(std::vector<RetiredScratch> blocks) {
+  void give_retired(std::vector<RetiredBlock> blocks) {
     std::lock_guard lock(retired_lock);
     retired.insert(retired.end(), blocks.begin(), blocks.end());
   }
@@ -83,14 +83,14 @@ class InnermostGuarded {
 bp_status run_checked(CheckedRow& row, const bp_frame& frame, const bp_value* args, int32_t n_args, bp_value* outs,
                       int32_t n_outs) {
   Device& device = device_at({frame.backend, frame.ordinal});
-  std::vector<RetiredScratch> retired = row.take_retired();
+  std::vector<RetiredBlock> retired = row.take_retired();
   GuardedCall call(device, frame, row.owner->name.c_str(), retired);
-  call.begin(args, n_args, outs, n_outs);
+  const bp_value* lent = call.begin(args, n_args, outs, n_outs);
   take_error();
   bp_status status;
   {
     InnermostGuarded scope(&call);
-    status = row.fn(&frame, args, n_args, outs, n_outs);
+    status = row.fn(&frame, lent, n_args, outs, n_outs);
   }
   const std::string said = take_error();
   const std::string fault = call.end(outs, n_outs);

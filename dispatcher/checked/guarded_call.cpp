@@ -2,6 +2,8 @@
 #include "checked/guarded_call.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 
 #include "memory/epoch.hpp"
 #include "memory/storage.hpp"
@@ -11,15 +13,43 @@ namespace backplane::core {
 namespace {
 
 constexpr unsigned char kMarginByte = 0xc9;
+// Of arguments: what a kernel reads there and writes beyond a result is seen as such.
+constexpr unsigned char kArgumentMarginByte = 0x97;
 constexpr unsigned char kPoison = 0xff;  // a NaN in every floating dtype, -1 in integers, no bool
 constexpr unsigned char kRetiredByte = 0xfb;
 constexpr uint64_t kMargin = 256;                     // bytes
 constexpr uint64_t kMaxCompared = uint64_t{1} << 20;  // of an argument: more would take longer than it tells
 
+// A kernel that stores into given tensors alone gives no view of an argument.
+bool may_give_views(const bp_value* outs, int32_t n_outs) {
+  return !std::all_of(outs, outs + n_outs, [](const bp_value& out) {
+    return (out.flags & BP_VALUE_NOT_WANTED) || (out.tag == BP_TAG_TENSOR && (out.flags & BP_VALUE_GIVEN));
+  });
+}
+
+void free_block(const RetiredBlock& block) {
+  const bp_backend_def& table = block.device->backend->def;
+  table.deallocate(table.context, block.device->ordinal, block.data, block.size);
+}
+
+// Of a kernel that kept its argument, when it gives it back.
+void drop_block(void* owner) {
+  const std::unique_ptr<RetiredBlock> block(static_cast<RetiredBlock*>(owner));
+  if (block->data) free_block(*block);
+}
+
+// "": the bytes of a margin are as they were.
+std::string written_to(std::span<const unsigned char> margin, unsigned char byte, const std::string& where) {
+  const auto changed = static_cast<ptrdiff_t>(margin.size()) - std::count(margin.begin(), margin.end(), byte);
+  if (changed == 0) return "";
+  return "wrote " + std::to_string(changed) + " bytes " + where + "; expected it to write inside alone";
+}
+
+constexpr uint32_t kOwnReferences = 2;  // to the stand-in of an argument
+
 }  // namespace
 
-GuardedCall::GuardedCall(Device& device, const bp_frame& frame, const char* plugin,
-                         std::vector<RetiredScratch>& retired)
+GuardedCall::GuardedCall(Device& device, const bp_frame& frame, const char* plugin, std::vector<RetiredBlock>& retired)
     : device_(device),
       table_(device.backend->def),
       frame_(frame),
@@ -32,15 +62,26 @@ GuardedCall::~GuardedCall() {
     release(result.stand_in);
     release(result.memory);
   }
+  for (const Input& input : inputs_) {
+    if (!input.stand_in) continue;
+    for (uint32_t held = std::min(input.stand_in->refs.load(), kOwnReferences); held > 0; --held)
+      release(input.stand_in);
+  }
 }
 
-void GuardedCall::begin(const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+const bp_value* GuardedCall::begin(const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  args_.assign(args, args + n_args);
   for (int32_t i = 0; i < n_args; ++i) {
-    if (args[i].tag == BP_TAG_TENSOR) remember_input(i, *args[i].u.t, outs, n_outs);
-    for (uint32_t k = 0; args[i].tag == BP_TAG_TENSOR_LIST && k < args[i].count; ++k)
-      if (args[i].u.tensors[k]) remember_input(i, *args[i].u.tensors[k], outs, n_outs);
+    bp_value& arg = args_[static_cast<size_t>(i)];
+    if (arg.tag == BP_TAG_TENSOR) arg.u.t = guard_input(i, arg.u.t, outs, n_outs);
+    if (arg.tag != BP_TAG_TENSOR_LIST || arg.count == 0) continue;
+    std::vector<bp_tensor*>& list = lists_.emplace_back(arg.u.tensors, arg.u.tensors + arg.count);
+    for (bp_tensor*& one : list)
+      if (one) one = guard_input(i, one, outs, n_outs);
+    arg.u.tensors = list.data();
   }
   for (int32_t i = 0; i < n_outs; ++i) guard_result(i, outs[i]);
+  return args_.data();
 }
 
 void GuardedCall::guard_result(int32_t index, bp_value& slot) {
@@ -62,17 +103,44 @@ void GuardedCall::guard_result(int32_t index, bp_value& slot) {
 }
 
 // What is changed through a result that shares its memory is not the kernel's fault.
-void GuardedCall::remember_input(int32_t index, const bp_tensor& tensor, const bp_value* outs, int32_t n_outs) {
-  if (!is_contiguous(tensor) || !tensor.nbytes || tensor.nbytes > kMaxCompared) return;
+bp_tensor* GuardedCall::guard_input(int32_t index, bp_tensor* given, const bp_value* outs, int32_t n_outs) {
+  if (!is_contiguous(*given) || !given->nbytes || given->nbytes > kMaxCompared) return given;
+  if (&device_at({given->backend, given->ordinal}) != &device_) return given;
   for (int32_t i = 0; i < n_outs; ++i)
-    if (outs[i].tag == BP_TAG_TENSOR && outs[i].u.t->storage == tensor.storage) return;
-  inputs_.push_back({index, &tensor, read(tensor.dl.data, tensor.dl.byte_offset, tensor.nbytes)});
+    if (outs[i].tag == BP_TAG_TENSOR && outs[i].u.t->storage == given->storage) return given;
+  inputs_.push_back({index, given, read(given->dl.data, given->dl.byte_offset, given->nbytes)});
+  if (!may_give_views(outs, n_outs)) lend_copy(inputs_.back());
+  return inputs_.back().tensor;
+}
+
+// Between margins, in a block that nobody else has and that outlives the call.
+void GuardedCall::lend_copy(Input& input) {
+  const bp_tensor& given = *input.tensor;
+  const uint64_t size = given.nbytes + 2 * margin_;
+  void* data = nullptr;
+  if (table_.allocate(table_.context, device_.ordinal, size, &data) != BP_OK || !data) {
+    take_error();  // there is no room for it: the kernel gets the argument itself
+    return;
+  }
+  input.block = new RetiredBlock{&device_, data, size, true};
+  bp_storage* storage = wrap_storage(device_, data, size, input.block, drop_block);
+  input.stand_in = new_tensor_over(storage, given.dtype, given.dl.ndim, given.dl.shape, nullptr, margin_);
+  retain(input.stand_in);  // so that it lives on where a kernel releases what it was lent
+  write(data, 0, kArgumentMarginByte, size);
+  copy(data, margin_, given.dl.data, given.dl.byte_offset, given.nbytes);
+  input.tensor = input.stand_in;
+}
+
+void GuardedCall::take_back(Input& input) {
+  if (!input.stand_in || input.stand_in->refs.load() > kOwnReferences) return;
+  lent_.push_back(*input.block);
+  input.block->data = nullptr;
 }
 
 bp_status GuardedCall::scratch(uint64_t size, void** data) {
   size = std::max<uint64_t>(size, 1);
   if (const bp_status status = table_.allocate(table_.context, device_.ordinal, size + margin_, data)) return status;
-  scratch_.push_back({&device_, *data, size + margin_});
+  lent_.push_back({&device_, *data, size + margin_});
   write(*data, 0, kPoison, size);
   write(*data, size, kMarginByte, margin_);
   margins_.push_back({"behind the end of scratch memory of " + std::to_string(size) + " bytes", *data, size, margin_});
@@ -82,7 +150,8 @@ bp_status GuardedCall::scratch(uint64_t size, void** data) {
 std::string GuardedCall::end(bp_value* outs, int32_t n_outs) {
   for (const Result& result : results_) {
     if (result.index < n_outs) outs[result.index].u.t = result.given;
-    copy_back(result);
+    copy(result.given->dl.data, result.given->dl.byte_offset, result.stand_in->dl.data, result.stand_in->dl.byte_offset,
+         result.given->nbytes);
   }
   std::string fault;
   const auto look = [&](const auto& parts) {
@@ -93,23 +162,24 @@ std::string GuardedCall::end(bp_value* outs, int32_t n_outs) {
   look(inputs_);
   look(results_);
   look(retired_);
-  retire_scratch();
+  for (Input& input : inputs_) take_back(input);
+  retire_lent();
   wait();
+  free_oldest();
   return fault.empty() ? fault : "the kernel of plugin \"" + std::string(plugin_) + "\" " + fault;
 }
 
-// The oldest blocks go back to the device: a kernel that keeps one uses it in its next call.
-void GuardedCall::retire_scratch() {
-  constexpr size_t kMaxRetired = 4;
-  for (const RetiredScratch& block : scratch_) {
+void GuardedCall::retire_lent() {
+  for (const RetiredBlock& block : lent_) {
     write(block.data, 0, kRetiredByte, block.size);
     retired_.push_back(block);
   }
-  for (; retired_.size() > kMaxRetired; retired_.erase(retired_.begin())) {
-    const RetiredScratch& oldest = retired_.front();
-    const bp_backend_def& table = oldest.device->backend->def;
-    table.deallocate(table.context, oldest.device->ordinal, oldest.data, oldest.size);
-  }
+}
+
+// A kernel that keeps a block uses it in its next call.
+void GuardedCall::free_oldest() {
+  const size_t kept = std::max<size_t>(lent_.size(), 4);  // each is read in each call
+  for (; retired_.size() > kept; retired_.erase(retired_.begin())) free_block(retired_.front());
 }
 
 void GuardedCall::write(void* data, uint64_t offset, unsigned char byte, uint64_t size) {
@@ -128,17 +198,16 @@ std::vector<unsigned char> GuardedCall::read(void* data, uint64_t offset, uint64
   return bytes;
 }
 
-void GuardedCall::copy_back(const Result& result) {
-  const bp_tensor &from = *result.stand_in, &to = *result.given;
+void GuardedCall::copy(void* to, uint64_t to_offset, void* from, uint64_t from_offset, uint64_t size) {
   if (!device_.synchronous()) {
-    if (const bp_status status = table_.copy(table_.context, device_.ordinal, frame_.stream, frame_.ticket, to.dl.data,
-                                             to.dl.byte_offset, from.dl.data, from.dl.byte_offset, from.nbytes))
+    if (const bp_status status = table_.copy(table_.context, device_.ordinal, frame_.stream, frame_.ticket, to,
+                                             to_offset, from, from_offset, size))
       throw_device_error(device_, status, "copy");
     return;
   }
-  const std::vector<unsigned char> bytes = read(from.dl.data, from.dl.byte_offset, from.nbytes);
-  if (const bp_status status = table_.copy_from_host(table_.context, device_.ordinal, frame_.stream, frame_.ticket,
-                                                     to.dl.data, to.dl.byte_offset, bytes.data(), bytes.size()))
+  const std::vector<unsigned char> bytes = read(from, from_offset, size);
+  if (const bp_status status = table_.copy_from_host(table_.context, device_.ordinal, frame_.stream, frame_.ticket, to,
+                                                     to_offset, bytes.data(), bytes.size()))
     throw_device_error(device_, status, "copy_from_host");
 }
 
@@ -151,23 +220,29 @@ void GuardedCall::wait() {
 }
 
 std::string GuardedCall::fault_of(const Margin& margin) {
-  const std::vector<unsigned char> bytes = read(margin.data, margin.offset, margin.size);
-  const auto first = std::find_if(bytes.begin(), bytes.end(), [](unsigned char byte) { return byte != kMarginByte; });
-  if (first == bytes.end()) return "";
-  const auto changed = margin.size - static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), kMarginByte));
-  return "wrote " + std::to_string(changed) + " bytes " + margin.what + "; expected it to write inside alone";
+  return written_to(read(margin.data, margin.offset, margin.size), kMarginByte, margin.what);
 }
 
 std::string GuardedCall::fault_of(const Input& input) {
+  const std::string what = "argument " + std::to_string(input.index + 1);
+  const std::string written = "wrote into its " + what + "; arguments are for reading";
   const bp_tensor& tensor = *input.tensor;
-  if (read(tensor.dl.data, tensor.dl.byte_offset, tensor.nbytes) == input.before) return "";
-  return "wrote into its argument " + std::to_string(input.index + 1) + "; arguments are for reading";
+  if (!input.stand_in) return read(tensor.dl.data, tensor.dl.byte_offset, tensor.nbytes) == input.before ? "" : written;
+  if (input.stand_in->refs.load() < kOwnReferences)
+    return "released its " + what + ", which it borrows: release what you retain";
+  const std::vector<unsigned char> all = read(input.block->data, 0, input.block->size);
+  const std::span<const unsigned char> bytes(all);
+  if (!std::ranges::equal(bytes.subspan(margin_, tensor.nbytes), input.before)) return written;
+  const std::string before = written_to(bytes.first(margin_), kArgumentMarginByte, "before the start of " + what);
+  return before.empty() ? written_to(bytes.last(margin_), kArgumentMarginByte, "behind the end of " + what) : before;
 }
 
-std::string GuardedCall::fault_of(const RetiredScratch& scratch) {
-  if (scratch.device != &device_) return "";
-  const std::vector<unsigned char> bytes = read(scratch.data, 0, scratch.size);
+std::string GuardedCall::fault_of(const RetiredBlock& block) {
+  if (block.device != &device_) return "";
+  const std::vector<unsigned char> bytes = read(block.data, 0, block.size);
   if (std::count(bytes.begin(), bytes.end(), kRetiredByte) == static_cast<ptrdiff_t>(bytes.size())) return "";
+  if (block.was_argument)
+    return "wrote into the memory of an argument of an earlier call; arguments are lent for the call's own work";
   return "wrote into scratch memory of an earlier call; it lasts as long as the call's work: ask for it in every call";
 }
 

@@ -4,6 +4,7 @@
 // goes under the call's own ticket: before the kernel's work the patterns, behind it the copies to the real results.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -12,22 +13,24 @@
 
 namespace backplane::core {
 
-// Scratch memory of calls that are over, which holds a pattern.
-struct RetiredScratch {
+// Memory that a call which is over lent to the kernel; it holds a pattern.
+struct RetiredBlock {
   Device* device;
   void* data;
   uint64_t size;
+  bool was_argument = false;  // or scratch memory
 };
 
 class GuardedCall {
  public:
   // `retired`: of earlier calls of the kernel; what it writes there now is a fault. It gets this call's at its end.
-  GuardedCall(Device& device, const bp_frame& frame, const char* plugin, std::vector<RetiredScratch>& retired);
+  GuardedCall(Device& device, const bp_frame& frame, const char* plugin, std::vector<RetiredBlock>& retired);
   ~GuardedCall();
   GuardedCall(const GuardedCall&) = delete;
 
-  // `outs` then hold stand-ins for the given results.
-  void begin(const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs);
+  // What the kernel is called with: stand-ins of arguments, where no result may be a view of one. `outs` then hold
+  // stand-ins for the given results.
+  const bp_value* begin(const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs);
   bp_status scratch(uint64_t size, void** data);
   // The given results are in `outs` again. What the kernel did wrong, or "".
   std::string end(bp_value* outs, int32_t n_outs);
@@ -45,20 +48,26 @@ class GuardedCall {
   };
   struct Input {
     int32_t index;
-    const bp_tensor* tensor;
+    bp_tensor* tensor;  // that the kernel got
     std::vector<unsigned char> before;
+    TensorImpl* stand_in = nullptr;  // in a block of its own, held twice
+    RetiredBlock* block = nullptr;   // its storage owns it
   };
   void guard_result(int32_t index, bp_value& slot);
-  void remember_input(int32_t index, const bp_tensor& tensor, const bp_value* outs, int32_t n_outs);
+  // The tensor that the kernel gets for it.
+  bp_tensor* guard_input(int32_t index, bp_tensor* given, const bp_value* outs, int32_t n_outs);
+  void lend_copy(Input& input);
+  void take_back(Input& input);
   void write(void* data, uint64_t offset, unsigned char byte, uint64_t size);
   std::vector<unsigned char> read(void* data, uint64_t offset, uint64_t size);
-  void copy_back(const Result& result);
+  void copy(void* to, uint64_t to_offset, void* from, uint64_t from_offset, uint64_t size);
   void wait();
   std::string fault_of(const Margin& margin);
   std::string fault_of(const Result& result);
   std::string fault_of(const Input& input);
-  std::string fault_of(const RetiredScratch& scratch);
-  void retire_scratch();
+  std::string fault_of(const RetiredBlock& block);
+  void retire_lent();
+  void free_oldest();
 
   Device& device_;
   const bp_backend_def& table_;
@@ -68,8 +77,10 @@ class GuardedCall {
   std::vector<Margin> margins_;
   std::vector<Result> results_;
   std::vector<Input> inputs_;
-  std::vector<RetiredScratch> scratch_;  // in use
-  std::vector<RetiredScratch>& retired_;
+  std::vector<bp_value> args_;
+  std::deque<std::vector<bp_tensor*>> lists_;  // that args_ point to
+  std::vector<RetiredBlock> lent_;             // scratch memory and arguments in use
+  std::vector<RetiredBlock>& retired_;
 };
 
 }  // namespace backplane::core

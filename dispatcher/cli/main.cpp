@@ -60,7 +60,9 @@ int main(int argc, char** argv) {
   made->add_option("KIND", kind, "backend or op")->required();
   made->add_option("NAME", name, "its name; of an op also NAMESPACE::NAME")->required();
   made->add_option("FOLDER", folder, "a new folder to write it to")->required();
-  made->add_option("--language", language, "in which it is written")->capture_default_str();
+  made->add_option("--language", language,
+                   "c++, c, or for a backend that of its devices; an unknown one lists those that there are")
+      ->capture_default_str();
   made->callback([&] { command = [&] { return cli::scaffold(kind, name, folder, language); }; });
 
   conformance::Options tried;

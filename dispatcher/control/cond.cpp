@@ -70,10 +70,7 @@ class Cond final : public Structured {
     }
     Tensors chosen = bodies[0]->call(args.subspan(1)), others = bodies[1]->call(args.subspan(1));
     for (size_t j = 0; j < chosen.size(); ++j) {
-      std::vector<int64_t> shape(static_cast<size_t>(chosen[j].ndim()), 1);
-      shape[0] = size;
-      bp_value reshape[] = {value(args[0]), value(Shape(shape))};
-      const Tensor mask = Tensor::adopt(call_one(role_op(Role::kReshape), reshape, 2));
+      const Tensor mask = row_mask(args[0], chosen[j]);
       chosen[j] = call_tagged("role:where", {value(mask), value(chosen[j]), value(others[j])});
     }
     std::vector<bool> all(chosen.size(), true);

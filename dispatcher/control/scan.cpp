@@ -4,6 +4,7 @@
 // through one slice, and returns what it carries on and one slice of each further result. A backward pass keeps what
 // was carried into each step, and computes the rest of the step again.
 #include "backplane/transforms.hpp"
+#include "call/role_calls.hpp"
 #include "control/structured.hpp"
 #include "memory/device.hpp"
 #include "memory/interrupt.hpp"
@@ -112,10 +113,7 @@ class Scan final : public Structured {
     std::vector<bool> have = batched;
     for (size_t i = 0; i < sizes_.carried; ++i) {
       if (have[i]) continue;
-      std::vector<int64_t> shape{size};
-      shape.insert(shape.end(), args[i].shape().begin(), args[i].shape().end());
-      bp_value expand[] = {value(args[i]), value(Shape(shape))};
-      rows[i] = Tensor::adopt(call_one(role_op(Role::kExpand), expand, 2));
+      rows[i] = roles::repeated(impl(args[i]), size);
       have[i] = true;
     }
     for (size_t i = sizes_.carried; i < sizes_.carried + sizes_.through; ++i)
@@ -168,10 +166,8 @@ class Scan final : public Structured {
       const Tensors g = joined({all.first(c.size()), all.subspan(first + n + p, y.size())});
       const Tensors found = vjp(of_moving, picked(values, moving)).pullback(g, false);  // of c, x, k
       Tensors next(found.begin(), found.begin() + static_cast<ptrdiff_t>(c.size()));
-      for (size_t i = 0; i < k.size(); ++i) {
-        bp_value add[] = {value(all[c.size() + i]), value(found[c.size() + x.size() + i])};
-        next.push_back(Tensor::adopt(call_one(role_op(Role::kAdd), add, 2)));
-      }
+      for (size_t i = 0; i < k.size(); ++i)
+        next.push_back(roles::add(impl(all[c.size() + i]), impl(found[c.size() + x.size() + i])));
       return joined({next, Args(found).subspan(c.size(), x.size())});
     });
   }
@@ -205,10 +201,7 @@ class Scan final : public Structured {
 
   Tensors slice(Args args, int64_t index) const {
     Tensors slices;
-    for (const Tensor& t : group(args, 1)) {
-      bp_value select[] = {value(t), value(int64_t{0}), value(index)};
-      slices.push_back(Tensor::adopt(call_one(role_op(Role::kSelect), select, 3)));
-    }
+    for (const Tensor& t : group(args, 1)) slices.push_back(roles::select(impl(t), 0, index));
     return slices;
   }
 
@@ -227,18 +220,14 @@ class Scan final : public Structured {
       return whole;
     }
     for (size_t j = 0; j < slices[0].size(); ++j) {
-      Tensors pieces;
+      Tensors rows;
+      std::vector<bp_tensor*> pieces;
       for (const Tensors& step : slices) {
         std::vector<int64_t> shape{1};
         shape.insert(shape.end(), step[j].shape().begin(), step[j].shape().end());
-        bp_value reshape[] = {value(step[j]), value(Shape(shape))};
-        pieces.push_back(Tensor::adopt(call_one(role_op(Role::kReshape), reshape, 2)));
+        pieces.push_back(rows.emplace_back(roles::reshape(impl(step[j]), shape)).get());
       }
-      bp_value list{};
-      list.tag = BP_TAG_TENSOR_LIST;
-      list.count = static_cast<uint32_t>(pieces.size());
-      list.u.tensors = reinterpret_cast<bp_tensor* const*>(pieces.data());
-      whole.push_back(Tensor::adopt(call_one(role_op(Role::kConcat), &list, 1)));
+      whole.push_back(roles::concat(pieces));
     }
     return whole;
   }
@@ -259,8 +248,7 @@ class Scan final : public Structured {
     std::vector<int64_t> axes(static_cast<size_t>(t.ndim()));
     for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
     std::swap(axes[0], axes[1]);
-    bp_value permute[] = {value(t), value(Shape(axes))};
-    return Tensor::adopt(call_one(role_op(Role::kPermute), permute, 2));
+    return roles::permute(impl(t), axes);
   }
 
   void check_lengths(Args args) const {

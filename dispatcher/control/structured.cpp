@@ -4,6 +4,7 @@
 
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
+#include "call/role_calls.hpp"
 #include "memory/device.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
@@ -112,6 +113,12 @@ Tensors joined(std::initializer_list<Args> lists) {
 }
 
 Tensor zeros_of(Shape shape, const Tensor& like) { return filled(shape, 0.0, like.dtype(), like.device()); }
+
+Tensor row_mask(const Tensor& rows, const Tensor& like) {
+  std::vector<int64_t> shape(static_cast<size_t>(like.ndim()), 1);
+  shape[0] = rows.shape()[0];
+  return roles::reshape(impl(rows), shape);
+}
 
 Tensors filled_up(Args tensors, Args like) {
   Tensors full(tensors.begin(), tensors.end());

@@ -61,6 +61,8 @@ std::vector<size_t> inexact_of(Args tensors);
 Tensors picked(Args tensors, const std::vector<size_t>& which);
 Tensors joined(std::initializer_list<Args> lists);
 Tensor zeros_of(Shape shape, const Tensor& like);
+// A bool per row, as a mask of what has `like`'s shape with the rows at axis 0.
+Tensor row_mask(const Tensor& rows, const Tensor& like);
 // Zeros like the tensors of `like` in place of those that are empty.
 Tensors filled_up(Args tensors, Args like);
 bool read_condition(const Tensor& condition, const std::string& who);

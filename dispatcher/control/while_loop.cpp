@@ -1,5 +1,6 @@
 // while_loop: a body, as long as a condition holds of what it carries.
 #include "backplane/transforms.hpp"
+#include "call/role_calls.hpp"
 #include "control/structured.hpp"
 #include "memory/interrupt.hpp"
 
@@ -73,24 +74,18 @@ class While final : public Structured {
     std::vector<bool> have = batched;
     for (size_t i = 0; i < n; ++i) {
       if (have[i]) continue;
-      std::vector<int64_t> shape{size};
-      shape.insert(shape.end(), args[i].shape().begin(), args[i].shape().end());
-      bp_value expand[] = {value(args[i]), value(Shape(shape))};
-      rows[i] = Tensor::adopt(call_one(role_op(Role::kExpand), expand, 2));
+      rows[i] = roles::repeated(impl(args[i]), size);
       have[i] = true;
     }
     const Body condition = batched_body(bodies_[0], size, have), body = batched_body(bodies_[1], size, have);
     std::vector<Body> bodies{
         make_body(condition->name(),
                   [condition](Args all) { return Tensors{call_tagged("role:any", {value(condition->call(all)[0])})}; }),
-        make_body(body->name(), [condition, body, size, n](Args all) {
+        make_body(body->name(), [condition, body, n](Args all) {
           const Tensor going = condition->call(all)[0];
           Tensors next = body->call(all);
           for (size_t i = 0; i < n; ++i) {
-            std::vector<int64_t> shape(static_cast<size_t>(next[i].ndim()), 1);
-            shape[0] = size;
-            bp_value reshape[] = {value(going), value(Shape(shape))};
-            const Tensor mask = Tensor::adopt(call_one(role_op(Role::kReshape), reshape, 2));
+            const Tensor mask = row_mask(going, next[i]);
             next[i] = call_tagged("role:where", {value(mask), value(next[i]), value(all[i])});
           }
           return next;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "functions/closed_function.hpp"
 #include "functions/graph_levels.hpp"
 #include "record/dtype_rules.hpp"
@@ -14,22 +15,10 @@ namespace {
 
 bool any(const std::vector<bool>& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
 
-// What a tensor without a batch is to every row.
-Tensor repeated(const Tensor& t, int64_t size) {
-  std::vector<int64_t> shape{size};
-  shape.insert(shape.end(), t.shape().begin(), t.shape().end());
-  bp_value args[] = {value(t), value(Shape(shape))};
-  return Tensor::adopt(call_one(role_op(Role::kExpand), args, 2));
-}
-
 // The sum over the batch, and where there is none that of equal rows.
 Tensor summed(const Tensor& t, bool batched, int64_t size) {
-  if (batched) {
-    int64_t first = 0;
-    bp_value args[] = {value(t), value(Shape(&first, 1))};
-    return Tensor::adopt(call_one(role_op(Role::kSum), args, 2));
-  }
-  return summed(repeated(t, size), true, size);
+  constexpr int64_t kRows[] = {0};
+  return roles::sum(impl(batched ? t : roles::repeated(impl(t), size)), kRows);
 }
 
 bool is_batched(const Level& level, const Tensor& t) {
@@ -59,7 +48,7 @@ void give_batch(const Level& level, std::vector<Tensor>& inner, std::vector<bool
                 const std::vector<bool>& wanted, int64_t size) {
   BelowLevel below(level);
   for (size_t j = 0; j < inner.size(); ++j)
-    if (wanted[j] && !batched[j] && inner[j]) inner[j] = repeated(inner[j], size);
+    if (wanted[j] && !batched[j] && inner[j]) inner[j] = roles::repeated(impl(inner[j]), size);
   batched = wanted;
 }
 
@@ -113,7 +102,7 @@ std::vector<Tensor> OverRows::backward(const Residuals& residuals, Args cotangen
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i]) continue;
     if (batched_[i])
-      found[i] = have[i] ? found[i] : repeated(found[i], size_);
+      found[i] = have[i] ? found[i] : roles::repeated(impl(found[i]), size_);
     else if (have[i] || rows_differ)
       found[i] = summed(found[i], have[i], size_);
   }

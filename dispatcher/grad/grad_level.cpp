@@ -160,13 +160,18 @@ std::vector<Tensor> Pullback::of_one() const {
   return (*this)({&one, 1}, false);
 }
 
+static std::vector<Tensor> entered(GradScope& scope, std::span<const Tensor> inputs) {
+  std::vector<Tensor> all;
+  for (const Tensor& input : inputs) all.push_back(scope.enter(input));
+  return all;
+}
+
 ValuesAndPullback vjp(const Function& function, std::span<const Tensor> inputs) {
   check_function(function, "vjp");
   GradScope scope("vjp");
-  std::vector<Tensor> entered;
-  for (const Tensor& input : inputs) entered.push_back(scope.enter(input));
   ValuesAndPullback result;
-  result.values = function(entered);
+  const std::vector<Tensor> inside = entered(scope, inputs);
+  result.values = function(inside);
   result.pullback = scope.leave(result.values, result.values.size());
   return result;
 }
@@ -174,10 +179,9 @@ ValuesAndPullback vjp(const Function& function, std::span<const Tensor> inputs) 
 ValuesAndGradients value_and_grad(const Function& function, std::span<const Tensor> inputs) {
   check_function(function, "grad");
   GradScope scope("grad");
-  std::vector<Tensor> entered;
-  for (const Tensor& input : inputs) entered.push_back(scope.enter(input));
   ValuesAndGradients result;
-  result.values = function(entered);
+  const std::vector<Tensor> inside = entered(scope, inputs);
+  result.values = function(inside);
   BP_CHECK(!result.values.empty(), VALUE, "grad: the function returned nothing to differentiate");
   const Tensor& loss = result.values[0];
   BP_CHECK(loss.ndim() == 0, SHAPE, "grad: the function returned a tensor of ", loss.ndim(),

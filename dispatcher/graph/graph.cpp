@@ -10,7 +10,16 @@
 namespace backplane::core::graph {
 
 struct Graph::Held {
-  std::unordered_map<const OpEntry*, std::shared_ptr<const bp_op_def>> ops;
+  struct Op {
+    std::shared_ptr<const bp_op_def> record;
+    PluginRecord* owner = nullptr;  // which a lease keeps
+  };
+  Held() = default;
+  Held(const Held&) = delete;
+  ~Held() {
+    for (const auto& [entry, op] : ops) unlease(op.owner, LeaseKind::kGraph);
+  }
+  std::unordered_map<const OpEntry*, Op> ops;
   const OpEntry* latest = nullptr;
   std::vector<std::unique_ptr<std::max_align_t[]>> blocks;
   char* next = nullptr;
@@ -108,12 +117,13 @@ uint32_t Graph::add_location(Location location) {
   return index;
 }
 
-// The record of an op that is redefined would be freed under the graph.
+// The record of an op that is redefined would be freed under the graph, and so would that of a plugin's.
 void Graph::hold(const OpEntry& op) {
   if (held_->latest == &op) return;
   held_->latest = &op;
-  auto& held = held_->ops[&op];
-  if (!held) held = hold_op_def(op.handle);
+  if (held_->ops.count(&op) != 0) return;
+  held_->ops.emplace(&op, Held::Op{hold_op_def(op.handle), op.owner});
+  lease(op.owner, LeaseKind::kGraph);
 }
 
 NodeId Graph::add_node(const OpEntry& op, std::span<const Argument> arguments, std::span<const Type> results,

@@ -5,6 +5,7 @@
 
 #include "call/call_errors.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "call/scratch.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -46,10 +47,7 @@ TensorImpl* copy_handle(Device& device, const bp_tensor& t, bp_storage* storage)
   return copy;
 }
 
-TensorImpl* row_major_copy(TensorImpl* t) {
-  bp_value arg = tensor_value(t);
-  return call_one(role_op(Role::kCopy), &arg, 1, 0);
-}
+TensorImpl* row_major_copy(TensorImpl* t) { return impl(roles::copy(t, 0).detach_handle()); }
 
 }  // namespace
 
@@ -285,12 +283,12 @@ std::vector<Tensor> Run::outputs(std::span<const Tensor> inputs, std::span<const
 }  // namespace
 
 Plan::Plan(std::unique_ptr<PlanData> data) : data_(std::move(data)) {
-  for (PluginRecord* plugin : data_->plugins) lease(plugin, LeaseKind::kHandle);
+  for (PluginRecord* plugin : data_->plugins) lease(plugin, LeaseKind::kGraph);
 }
 
 Plan::~Plan() {
   delete idle_.load(std::memory_order_acquire);
-  for (PluginRecord* plugin : data_->plugins) unlease(plugin, LeaseKind::kHandle);
+  for (PluginRecord* plugin : data_->plugins) unlease(plugin, LeaseKind::kGraph);
 }
 
 bool Plan::fits(std::span<const Tensor> inputs) const {

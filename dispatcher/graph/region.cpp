@@ -34,19 +34,10 @@ std::vector<ValueId> outputs_of(const Graph& graph, std::span<const NodeId> node
 
 }  // namespace
 
-const bp_extension_compiler* compiler_of(const Device& device) {
-  const bp_backend_def& def = device.backend->def;
-  if (!BP_HAS(&def, bp_backend_def, extension) || !def.extension) return nullptr;
-  const auto* table = static_cast<const bp_extension_compiler*>(def.extension(def.context, BP_EXTENSION_COMPILER, 1));
-  const bool whole = table && BP_HAS(table, bp_extension_compiler, destroy) && table->partition && table->compile &&
-                     table->execute && table->destroy;
-  return whole ? table : nullptr;
-}
-
 Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector<NodeId> nodes, Device& device,
                std::vector<ValueId> outputs, std::string name)
     : device_(device),
-      compiler_(compiler_of(device)),
+      compiler_(device.backend->extensions.compiler),
       name_(std::move(name)),
       nodes_(std::move(nodes)),
       outputs_(std::move(outputs)) {
@@ -70,13 +61,13 @@ Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector
       compiler_->compile(frame_.context, &host_table, id_of(device), &crossing.get(), &info, &executable_);
   if (status != BP_OK) throw Error(status, name_ + ": " + take_error());
   BP_CHECK(executable_, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
-  lease(device.backend->owner, LeaseKind::kHandle);
+  lease(device.backend->owner, LeaseKind::kGraph);
 }
 
 Region::~Region() {
   if (!executable_) return;
   compiler_->destroy(frame_.context, executable_);
-  unlease(device_.backend->owner, LeaseKind::kHandle);
+  unlease(device_.backend->owner, LeaseKind::kGraph);
 }
 
 bool Region::may_share(size_t output, size_t input) const {
@@ -128,7 +119,7 @@ void Partition::ask_all(std::vector<std::string>* reasons) {
 }
 
 void Partition::ask(Device& device, std::vector<std::string>* reasons) {
-  const bp_extension_compiler* compiler = compiler_of(device);
+  const bp_extension_compiler* compiler = device.backend->extensions.compiler;
   if (!compiler) return;
   // Of values on this device alone, which no other compiler has claimed.
   std::vector<NodeId> nodes;

@@ -4,14 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "backplane/abi/extensions.h"
 #include "graph/graph.hpp"
 #include "memory/device.hpp"
 
 namespace backplane::core::graph {
-
-// The compiler of a device's backend; nullptr: it has none.
-const bp_extension_compiler* compiler_of(const Device& device);
 
 // A compiled part of a graph. Holds a lease on the backend's plugin.
 class Region {

@@ -4,6 +4,7 @@
 
 #include "call/decomposition.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "call/row.hpp"
 #include "call/run_formula.hpp"
 #include "levels/inplace.hpp"
@@ -97,13 +98,9 @@ class Tangents {
 
 // An addend in the result's dtype and shape, into which it may broadcast.
 Tensor fitted(Tensor addend, const bp_tensor& result) {
-  if (addend.dtype() != result.dtype) {
-    bp_value args[] = {value(addend), dtype_value(result.dtype)};
-    addend = Tensor::adopt(call_one(role_op(Role::kCast), args, 2));
-  }
+  if (addend.dtype() != result.dtype) addend = roles::cast(impl(addend), result.dtype);
   if (same_shape(*addend.get(), result)) return addend;
-  bp_value args[] = {value(addend), value(Shape(result.dl.shape, static_cast<size_t>(result.dl.ndim)))};
-  return Tensor::adopt(call_one(role_op(Role::kExpand), args, 2));
+  return roles::expand(impl(addend), {result.dl.shape, static_cast<size_t>(result.dl.ndim)});
 }
 
 // One per result; empty where it is zero.
@@ -116,14 +113,9 @@ struct ResultTangents {
     if (addend.tag == BP_TAG_TENSOR)
       given = Tensor::share(addend.u.t);
     else  // a constant slope
-      given = Tensor::adopt(
-          tensor_of_number(addend, result.dtype, device_at({result.backend, result.ordinal}), ~uint64_t{0}));
+      given = tensor_of_number(addend, result.dtype, device_at({result.backend, result.ordinal}), roles::kAllKeys);
     Tensor t = fitted(std::move(given), result);
-    if (of[j]) {
-      bp_value args[] = {value(of[j]), value(t)};
-      t = Tensor::adopt(call_one(role_op(Role::kAdd), args, 2));
-    }
-    of[j] = std::move(t);
+    of[j] = of[j] ? roles::add(impl(of[j]), impl(t)) : std::move(t);
   }
 };
 

@@ -3,6 +3,7 @@
 #include "levels/inplace.hpp"
 
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "call/run_formula.hpp"
 #include "call/view_record.hpp"
 #include "record/dtype_rules.hpp"
@@ -77,8 +78,7 @@ Tensor fitted(const Call& call, const TensorImpl& target, Tensor result) {
   BP_CHECK(dtype_kind(result.dtype()) <= dtype_kind(target.dtype), DTYPE, name, ": a result of dtype ",
            kDtypeNames[result.dtype()], " cannot be written into a tensor of dtype ", kDtypeNames[target.dtype],
            "; cast it first");
-  bp_value args[] = {value(result), dtype_value(target.dtype)};
-  return Tensor::adopt(call_one(role_op(Role::kCast), args, 2));
+  return roles::cast(impl(result), target.dtype);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ core::PluginRecord* find_record(std::string_view name);  // nullptr: none
 core::PluginRecord* add_record(std::string name);
 core::PluginRecord* record_at_path(std::string_view real_path);  // the one that was last loaded from there
 
-// "3 tensor storages, 1 op handles"; "" without leases.
+// "3 tensor storages, 1 autograd nodes"; "" without leases.
 std::string lease_list(const core::PluginRecord& record);
 uint64_t lease_count(const core::PluginRecord& record);
 

@@ -1,5 +1,7 @@
 #include "memory/extensions.hpp"
 
+#include <cstddef>
+
 #include "backplane/error.hpp"
 
 namespace backplane::core {
@@ -9,13 +11,15 @@ template <class Struct>
 const Struct* ask(const bp_backend_def& def, const char* name, size_t needed) {
   const auto* found = static_cast<const Struct*>(def.extension(def.context, name, 1));
   if (!found) return nullptr;
-  BP_CHECK(found->header.struct_size >= needed && found->header.struct_size <= BP_MAX_STRUCT_SIZE, VERSION,
-           "its extension \"", name, "\" has a struct_size of ", found->header.struct_size, "; expected ", needed,
-           " to ", BP_MAX_STRUCT_SIZE);
+  const uint32_t size = found->header.struct_size;
+  BP_CHECK(size >= needed && size <= BP_MAX_STRUCT_SIZE && size % 8 == 0, VERSION, "its extension \"", name,
+           "\" has a struct_size of ", size, "; expected a multiple of 8 from ", needed, " to ", BP_MAX_STRUCT_SIZE);
   return found;
 }
 
-#define BP_ASK(name) ask<bp_extension_##name>(def, #name, sizeof(bp_extension_##name))
+// `last`: the last slot that every writer of version 1 has; those behind it are read where the size says that they are.
+#define BP_ASK(name, last) \
+  ask<bp_extension_##name>(def, #name, offsetof(bp_extension_##name, last) + sizeof(bp_extension_##name::last))
 
 void need(bool filled, const char* name, const char* slots) {
   BP_CHECK(filled, VALUE, "its extension \"", name, "\" must fill ", slots);
@@ -26,23 +30,27 @@ void need(bool filled, const char* name, const char* slots) {
 BackendExtensions extensions_of(const bp_backend_def& def) {
   BackendExtensions e;
   if (!BP_HAS(&def, bp_backend_def, extension) || !def.extension) return e;
-  if ((e.features = BP_ASK(features)))
+  if ((e.features = BP_ASK(features, property)))
     need(e.features->feature && e.features->property, "features", "feature, property");
-  if ((e.reset = BP_ASK(reset))) need(e.reset->reset, "reset", "reset");
-  if ((e.profiler = BP_ASK(profiler))) need(e.profiler->begin && e.profiler->end, "profiler", "begin, end");
-  if ((e.memory = BP_ASK(memory)))
+  if ((e.reset = BP_ASK(reset, reset))) need(e.reset->reset, "reset", "reset");
+  if ((e.profiler = BP_ASK(profiler, end))) need(e.profiler->begin && e.profiler->end, "profiler", "begin, end");
+  if ((e.memory = BP_ASK(memory, give)))
     need(e.memory->kind && e.memory->allocate && e.memory->deallocate && !e.memory->take == !e.memory->give, "memory",
          "kind, allocate and deallocate, and both or none of take and give");
+  if ((e.compiler = BP_ASK(compiler, destroy)))
+    need(e.compiler->partition && e.compiler->compile && e.compiler->execute && e.compiler->destroy, "compiler",
+         "partition, compile, execute, destroy");
   if (def.flags & BP_BACKEND_SYNCHRONOUS) return e;  // the rest is about streams
-  if ((e.streams = BP_ASK(streams))) need(e.streams->priorities && e.streams->create, "streams", "priorities, create");
-  if ((e.time = BP_ASK(time))) need(e.time->stamp && e.time->read && e.time->drop, "time", "stamp, read, drop");
-  if ((e.callbacks = BP_ASK(callbacks))) need(e.callbacks->notify, "callbacks", "notify");
-  if ((e.pinned = BP_ASK(pinned)))
+  if ((e.streams = BP_ASK(streams, handle)))
+    need(e.streams->priorities && e.streams->create, "streams", "priorities, create");
+  if ((e.time = BP_ASK(time, drop))) need(e.time->stamp && e.time->read && e.time->drop, "time", "stamp, read, drop");
+  if ((e.callbacks = BP_ASK(callbacks, notify))) need(e.callbacks->notify, "callbacks", "notify");
+  if ((e.pinned = BP_ASK(pinned, copy_to_host)))
     need(e.pinned->allocate && e.pinned->deallocate && e.pinned->copy_from_host && e.pinned->copy_to_host, "pinned",
          "allocate, deallocate, copy_from_host, copy_to_host");
-  if ((e.peer = BP_ASK(peer)))
+  if ((e.peer = BP_ASK(peer, copy)))
     need(e.peer->agrees && e.peer->stream_wait && e.peer->copy, "peer", "agrees, stream_wait, copy");
-  if ((e.capture = BP_ASK(capture)))
+  if ((e.capture = BP_ASK(capture, destroy)))
     need(e.capture->begin && e.capture->end && e.capture->replay && e.capture->destroy, "capture",
          "begin, end, replay, destroy");
   return e;

@@ -1,8 +1,8 @@
-// What a backend offers beyond its device table (backplane/abi/device_extensions.h), asked for once, when its devices
-// start. nullptr: it does not offer it.
+// What a backend offers beyond its device table (backplane/abi/extensions.h), asked for once, when its devices start.
+// nullptr: it does not offer it.
 #pragma once
 
-#include "backplane/abi/device_extensions.h"
+#include "backplane/abi/extensions.h"
 
 namespace backplane::core {
 
@@ -17,6 +17,7 @@ struct BackendExtensions {
   const bp_extension_capture* capture = nullptr;
   const bp_extension_reset* reset = nullptr;
   const bp_extension_profiler* profiler = nullptr;
+  const bp_extension_compiler* compiler = nullptr;
 };
 
 // Throws where one of them lacks a slot that it must fill.
@@ -27,6 +28,7 @@ template <class F>
 void each_extension(const BackendExtensions& e, F f) {
   f(BP_EXTENSION_CALLBACKS, e.callbacks != nullptr);
   f(BP_EXTENSION_CAPTURE, e.capture != nullptr);
+  f(BP_EXTENSION_COMPILER, e.compiler != nullptr);
   f(BP_EXTENSION_MEMORY, e.memory != nullptr);
   f(BP_EXTENSION_PEER, e.peer != nullptr);
   f(BP_EXTENSION_PINNED, e.pinned != nullptr);

@@ -140,6 +140,10 @@ Overlap overlap(const bp_tensor& a, const bp_tensor& b) {
   return Search({unknowns, static_cast<size_t>(n)}).run(low, high);
 }
 
+bool clashes_within(const bp_tensor& target, const bp_tensor& input, bool in_place) {
+  return same_layout(target, input) ? !in_place : overlap(target, input) != Overlap::kNo;
+}
+
 bool self_overlaps(const bp_tensor& a) {
   if (is_empty(a)) return false;
   struct Dim {

@@ -11,4 +11,14 @@ Overlap overlap(const bp_tensor& a, const bp_tensor& b);  // of one storage, by 
                                                           // all but tangled strides
 bool self_overlaps(const bp_tensor& a);                   // two indices may address one element (zero strides, windows)
 
+// Of one storage: see clashes.
+bool clashes_within(const bp_tensor& target, const bp_tensor& input, bool in_place);
+
+// Would a kernel that writes `target` spoil what it reads of `input`? Where both are the same elements, only one that
+// does not run in place.
+inline bool clashes(const bp_tensor& target, const bp_tensor& input, bool in_place) {
+  if (target.storage != input.storage) return false;
+  return &target == &input ? !in_place : clashes_within(target, input, in_place);
+}
+
 }  // namespace backplane::core

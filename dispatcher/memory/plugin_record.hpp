@@ -2,7 +2,7 @@
 //
 // Records are never freed, so that a lease may be dropped at any time. A lease is held by whatever points into the
 // plugin: storages of its devices, autograd nodes with its formulas' native code or its kernels, exported capsules,
-// op handles held by Python. The core itself (built-in ops) is record 0 and is never unloaded.
+// graphs with its ops, and what was compiled of them. The core itself (built-in ops) is record 0 and is never unloaded.
 #pragma once
 
 #include <atomic>
@@ -39,10 +39,13 @@ namespace backplane::core {
 
 using PluginRecord = bp_plugin_record;
 
-enum class LeaseKind : uint8_t { kStorage, kNode, kCapsule, kHandle, kStream, kPinned };
-inline constexpr const char* kLeaseNames[] = {
-    "tensor storages",        "autograd nodes", "exported capsules", "op handles", "streams, events and recordings",
-    "blocks of pinned memory"};
+enum class LeaseKind : uint8_t { kStorage, kNode, kCapsule, kGraph, kStream, kPinned };
+inline constexpr const char* kLeaseNames[] = {"tensor storages",
+                                              "autograd nodes",
+                                              "exported capsules",
+                                              "graphs and what was compiled of them",
+                                              "streams, events and recordings",
+                                              "blocks of pinned memory"};
 
 inline void add_leases(PluginRecord* owner, LeaseKind kind, int64_t n) {
   auto k = static_cast<uint32_t>(kind);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "backplane/error.hpp"
 #include "memory/allocate.hpp"
@@ -96,7 +97,10 @@ void throw_deferred(Stream& stream, bp_status status) {
   std::string op = "an earlier op";
   for (const auto& [ticket, name] : stream.unfinished)
     if (ticket == error.ticket) op = name;
-  std::string text = op + " on device " + name_of(device) + ": " + error.message;
+  std::string_view said = error.message;
+  if (said.starts_with(op + ": "))
+    said.remove_prefix(op.size() + 2);  // kernels that run at once name the op themselves
+  const std::string text = op + " on device " + name_of(device) + ": " + std::string(said);
   if (error.code == BP_ERROR_DEVICE_LOST) mark_lost(device, text);
   detail::fail(error.code, text);
 }

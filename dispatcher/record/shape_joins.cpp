@@ -32,7 +32,7 @@ std::span<bp_tensor* const> joined(const ShapeArgs& in) {
 int32_t taken_axis(const ShapeArgs& in, int32_t ndim) {
   BP_CHECK(ndim > 0, SHAPE, in.op.name, ": argument '", in.name(0), "' has no dims to take from");
   BP_CHECK(in.has(2) || ndim == 1, VALUE, in.op.name, ": the axis may be left out only for one dim, and '", in.name(0),
-           "' has ", ndim);
+           "' has ", ndim, "; use reshape(x, (-1,)) for all elements in row-major order");
   return in.has(2) ? normalize_axis(in.op, in.value(2).u.i, ndim) : 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
+#include "call/role_calls.hpp"
 #include "memory/epoch.hpp"
 #include "memory/interrupt.hpp"
 #include "memory/pool.hpp"
@@ -19,8 +20,7 @@
 namespace backplane::core {
 
 Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device) {
-  bp_value args[] = {value(shape), value(fill), dtype_value(dtype), value(device)};
-  return Tensor::adopt(call_one(role_op(Role::kFull), args, 4));
+  return roles::full(shape, value(fill), dtype, device);
 }
 
 namespace {
@@ -47,18 +47,10 @@ bool earlier(const Pending* a, const Pending* b) {
   return a->node->depth != b->node->depth ? a->node->depth < b->node->depth : a->order > b->order;
 }
 
-Tensor added(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value(a), value(b)};
-  return Tensor::adopt(call_one(role_op(Role::kAdd), args, 2));
-}
+Tensor added(const Tensor& a, const Tensor& b) { return roles::add(impl(a), impl(b)); }
 
 // a += b, of a buffer that only this pass knows.
-void add_into(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value(a), value(b)};
-  bp_value out = value(a);
-  out.flags = BP_VALUE_GIVEN;
-  call(role_op(Role::kAdd), args, 2, &out, 1);
-}
+void add_into(const Tensor& a, const Tensor& b) { roles::add_into(impl(a), impl(b)); }
 
 bool uniquely_owned(const Tensor& t) {
   return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage && !impl(t)->view &&
@@ -146,10 +138,7 @@ void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Tensor before;  // outlives the guard
   std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
-    if (!create_graph && !uniquely_owned(cotangent)) {
-      bp_value arg = value(cotangent);
-      before = std::exchange(cotangent, Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1)));
-    }
+    if (!create_graph && !uniquely_owned(cotangent)) before = std::exchange(cotangent, roles::copy(impl(cotangent)));
     autograd.grad = impl(cotangent.detach_handle());
   } else if (create_graph) {
     Tensor sum = added(Tensor::share(autograd.grad), cotangent);

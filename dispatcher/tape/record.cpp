@@ -6,6 +6,7 @@
 
 #include "call/decomposition.hpp"
 #include "call/fast_call.hpp"
+#include "call/role_calls.hpp"
 #include "call/view_record.hpp"
 #include "levels/level.hpp"
 #include "memory/epoch.hpp"
@@ -182,8 +183,7 @@ struct BeforeChange {
     }
     const FreeNames names = call.n_args <= 3 ? call.op.reads[needs & 7] : formulas_read(call.op, needs);
     if (!(names.args & changed)) return;
-    bp_value arg = tensor_value(target);
-    copy = Tensor::adopt(call_one(role_op(Role::kCopy), &arg, 1, call.mask));
+    copy = roles::copy(target, call.mask);
     for (int32_t i = 0; i < call.n_args; ++i)
       if (args[i].tag == BP_TAG_TENSOR && impl(args[i].u.t) == target) args[i] = value(copy);
   }

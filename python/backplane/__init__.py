@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _streams, _syntax, _system, _tensor, _tensor_methods
+from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -96,6 +96,7 @@ from ._profile import *
 from ._quantiles import *
 from ._searching_functions import *
 from ._set_functions import *
+from ._settings import *
 from ._statistical_functions import *
 from ._streams import *
 from ._system import *
@@ -110,11 +111,13 @@ _core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
 _tensor.add_methods()
 _functions = _ops.functions()
+_refuse = _ops.refuse_names(__name__)
 _ops.add_methods(Tensor, _functions)
 _op_methods.add_methods()
 _tensor_methods.add_methods()
 _dim_forms.add_forms()
 _other_forms.add_forms()
+_settings.add_methods()
 _system.add_methods()
 _streams.add_methods()
 globals().update(DTYPES)
@@ -138,7 +141,7 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op
             return op
-        raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+        _refuse(name)
 
 
 del TYPE_CHECKING

@@ -7,6 +7,7 @@ transform. What they use from outside, tensors of transforms too, is handed to t
 from __future__ import annotations
 
 from . import _core, tree
+from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
 
 TYPE_CHECKING = False
@@ -121,6 +122,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     leaves, structure = _tensors(elems)
     if not leaves:
         return elems
+    for leaf in leaves:
+        normalized_axis("associative_scan", axis, leaf.ndim)
     moved = [op.moveaxis(leaf, axis, 0) for leaf in leaves]
     if len({leaf.shape[0] for leaf in moved}) != 1:
         raise _core.ShapeError(f"associative_scan: the tensors have different sizes along axis {axis}")

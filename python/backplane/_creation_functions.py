@@ -40,8 +40,11 @@ __all__ = [
 ]
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Coordinates on a grid: for each vector a tensor that varies along its axis alone; 'xy' exchanges the first two axes."""
+def meshgrid(*arrays: Tensor, indexing: str = "xy", sparse: bool = False) -> tuple[Tensor, ...]:
+    """Coordinates on a grid: for each vector a tensor that varies along its axis alone; 'xy' exchanges the first two axes.
+
+    sparse: of size 1 along all other axes, so that they broadcast to the grid.
+    """
     if indexing not in ("xy", "ij"):
         raise _core.ArgumentValueError(f"meshgrid: argument indexing: found {indexing!r}, expected 'xy' or 'ij'")
     for x in arrays:
@@ -56,7 +59,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         shape = [1] * len(arrays)
         shape[place] = x.size
         rows.append(op.reshape(x, shape))
-    return tuple(op.copy(x) for x in broadcast_arrays(*rows))
+    return tuple(op.copy(x) for x in (rows if sparse else broadcast_arrays(*rows)))
 
 
 def array(
@@ -142,7 +145,7 @@ def tri(
     n: int, m: int | None = None, /, k: int = 0, *, dtype: DType | None = None, device: Device | str | None = None
 ) -> Tensor:
     """The n by m matrix (m is n unless stated) of ones at and below diagonal k, zeros above."""
-    ones = op.full([n, n if m is None else m], 1, dtype=_core.float32 if dtype is None else dtype, device=device)
+    ones = op.full([n, n if m is None else m], 1, dtype=_core.default_float() if dtype is None else dtype, device=device)
     return op.tril(ones, k=k)
 
 
@@ -164,7 +167,7 @@ def vander(x: Tensor, /, n: int | None = None, increasing: bool = False) -> Tens
 
 
 def _spaced(values, dtype, device):
-    return _core.asarray(values, dtype=_core.float32 if dtype is None else dtype, device=device)
+    return _core.asarray(values, dtype=_core.default_float() if dtype is None else dtype, device=device)
 
 
 def _steps(function, start, stop, num, endpoint):
@@ -183,9 +186,10 @@ def _power(base, exponent):
 @takes_requires_grad
 def logspace(
     start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
-    device: Device | str | None = None
+    device: Device | str | None = None, steps: int | None = None
 ) -> Tensor:
-    """num powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
+    """num (PyTorch's steps) powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
+    num = num if steps is None else steps
     return _spaced([_power(base, exponent) for exponent in _steps("logspace", start, stop, num, endpoint)], dtype, device)
 
 
@@ -214,7 +218,7 @@ def empty(
     """A tensor whose elements are whatever its memory holds: empty((2, 3)) or empty(2, 3)."""
     shape = (shape, *sizes) if sizes else shape
     device = _core.default_device() if device is None else device
-    return _core.empty(shape, _core.float32 if dtype is None else dtype, device)
+    return _core.empty(shape, _core.default_float() if dtype is None else dtype, device)
 
 
 @takes_requires_grad

@@ -8,22 +8,29 @@ from ._tensor import cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import builtins
+
     from ._core import Device, Number, Tensor
 
 __all__ = [
     "DTYPES",
     "astype",
     "can_cast",
+    "double",
     "e",
     "finfo",
+    "half",
     "iinfo",
     "inf",
     "isdtype",
+    "long",
     "nan",
     "newaxis",
     "pi",
     "promote_types",
     "result_type",
+    "short",
+    "single",
 ]
 
 e = 2.718281828459045
@@ -34,6 +41,8 @@ newaxis = None
 DTYPES = {
     name: value for name, value in vars(_core).items() if isinstance(value, _core.DType)
 }
+# Names that NumPy and PyTorch have for them.
+double, single, half, long, short = _core.float64, _core.float32, _core.float16, _core.int64, _core.int16
 # Bits of fraction and exponent of the floating types; complex types have those of their parts.
 _FRACTION_BITS = {"float16": (10, 5), "bfloat16": (7, 8), "float32": (23, 8), "float64": (52, 11)}
 KINDS = {
@@ -69,6 +78,11 @@ def _dtype_of(value, who):
     return value
 
 
+def _dtype_of_limits(value, who):
+    """Of a tensor, a dtype, its name, or a type of Python's or NumPy's."""
+    return _core.promote(value, value) if isinstance(value, (type, str)) else _dtype_of(value, who)
+
+
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Is dtype of a kind ('bool', 'integral', 'real floating', ...), equal to a dtype, or either for one of a tuple?"""
     if isinstance(kind, tuple):
@@ -87,7 +101,7 @@ def _with_number(dtype, number):
         return dtype
     if number is complex and dtype.kind == "real floating":
         return _core.promote(dtype, _core.complex64)
-    return {int: _core.int64, float: _core.float32, complex: _core.complex64}[number]
+    return {int: _core.int64, float: _core.default_float(), complex: _core.default_complex()}[number]
 
 
 def _number_type(value):
@@ -118,16 +132,17 @@ def can_cast(from_: Tensor | DType, to: DType, /) -> bool:
 
 
 class finfo:
-    """Limits of a floating dtype: bits, eps, max, min, smallest_normal."""
+    """Limits of a floating dtype: bits, eps, max, min, smallest_normal (also called tiny)."""
     dtype: DType
     bits: int
     eps: float
     max: float
     min: float
     smallest_normal: float
+    tiny: float
 
-    def __init__(self, type: DType | Tensor, /) -> None:
-        dtype = _dtype_of(type, "finfo")
+    def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
+        dtype = _dtype_of_limits(type, "finfo")
         part = {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
         if part.name not in _FRACTION_BITS:
             raise _core.DtypeError(f"finfo: found {dtype.name}, expected a floating or complex dtype")
@@ -138,7 +153,7 @@ class finfo:
         self.eps = 2.0**-fraction
         self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
         self.min = -self.max
-        self.smallest_normal = 2.0 ** (2 - top)
+        self.smallest_normal = self.tiny = 2.0 ** (2 - top)
 
     def __repr__(self):
         return f"finfo({self.dtype.name}: eps={self.eps}, max={self.max}, smallest_normal={self.smallest_normal})"
@@ -151,8 +166,8 @@ class iinfo:
     max: int
     min: int
 
-    def __init__(self, type: DType | Tensor, /) -> None:
-        dtype = _dtype_of(type, "iinfo")
+    def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
+        dtype = _dtype_of_limits(type, "iinfo")
         if not isdtype(dtype, "integral"):
             raise _core.DtypeError(f"iinfo: found {dtype.name}, expected an integer dtype")
         signed = dtype.kind == "signed integer"

@@ -1,4 +1,4 @@
-"""Elementwise functions in NumPy's forms that no op has: rounding to decimals, closeness."""
+"""Elementwise functions in NumPy's forms that no op has: rounding to decimals, closeness, quotients and parts of numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor
+from ._tensor_argument import given_tensor, require_real, require_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["isclose", "round"]
+__all__ = ["around", "divmod", "fabs", "float_power", "isclose", "iscomplex", "isreal", "modf", "round"]
 
 
 def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -32,6 +32,51 @@ def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tens
     if decimals < 0:
         x = op.cast(up(op.round(down(op.cast(x, _core.float64), scale)), scale), x.dtype)
     return op.round(x, out=out)
+
+
+around = round
+
+
+@takes_tensor
+def divmod(x: Operand, y: Operand, /) -> tuple[Tensor, Tensor]:
+    """The quotient rounded down, and the remainder."""
+    return op.floor_divide(x, y), op.remainder(x, y)
+
+
+@takes_tensor
+def fabs(x: Tensor, /) -> Tensor:
+    """Absolute value of real numbers, in floating point."""
+    require_real("fabs", "x", x)
+    return op.abs(x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float()))
+
+
+@takes_tensor
+def float_power(x: Tensor, y: Operand, /) -> Tensor:
+    """x to the power of y in float64 or complex128, whatever the dtypes are."""
+    y = given_tensor("float_power", "y", y)
+    wide = _core.complex128 if "complex floating" in (x.dtype.kind, y.dtype.kind) else _core.float64
+    return op.pow(op.cast(x, wide), op.cast(y, wide))
+
+
+@takes_tensor
+def iscomplex(x: Tensor, /) -> Tensor:
+    """Has the element an imaginary part other than 0?"""
+    return op.not_equal(op.imag(x), 0) if x.dtype.kind == "complex floating" else op.zeros_like(x, dtype=_core.bool)
+
+
+@takes_tensor
+def isreal(x: Tensor, /) -> Tensor:
+    """Has the element no imaginary part, or one of 0?"""
+    return op.logical_not(iscomplex(x))
+
+
+@takes_tensor
+def modf(x: Tensor, /) -> tuple[Tensor, Tensor]:
+    """The fraction and the whole part, both with x's sign, in floating point."""
+    require_real("modf", "x", x)
+    x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())
+    whole = op.trunc(x)
+    return op.copysign(op.where(op.isinf(x), 0, op.subtract(x, whole)), x), whole
 
 
 def as_tensors(x, y):

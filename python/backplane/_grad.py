@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._system import Setting, changed
+from ._settings import Setting, changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
     from ._core import Function, Tensor
 
-__all__ = ["enable_grad", "grad_enabled", "gradients", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "grad_enabled", "gradients", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 
 def grad_enabled() -> bool:
     """Are calls recorded on this thread?"""
     return _core.grad_enabled()
+
+
+is_grad_enabled = grad_enabled
 
 
 def set_grad_enabled(enabled: bool) -> Setting:
@@ -55,6 +58,9 @@ class no_grad(_GradMode):
     """Calls inside are not recorded: `with no_grad(): ...` or `@no_grad()`."""
 
     _enabled = False
+
+
+inference_mode = no_grad
 
 
 class enable_grad(_GradMode):

@@ -33,8 +33,8 @@ class Info:
         """The dtypes that numbers get where none is stated; they are those of every device."""
         _check_device("default_dtypes", device)
         return {
-            "real floating": _core.float32,
-            "complex floating": _core.complex64,
+            "real floating": _core.default_float(),
+            "complex floating": _core.default_complex(),
             "integral": _core.int64,
             "indexing": _core.int64,
         }

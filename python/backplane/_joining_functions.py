@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, names_errors, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def parts_along(function, x, axis):
     return tuple(op.select(x, axis, position) for position in range(x.shape[axis]))
 
 
+@names_errors
 def cat(tensors: Sequence[Tensor], dim: int | None = 0) -> Tensor:
     """Joins tensors along dim."""
     return concat(tensors, axis=dim)
@@ -74,9 +75,10 @@ def append(x: Tensor, values: Any, /, axis: int | None = None) -> Tensor:
     return concat([x, tensor_like(values, x)], axis=axis)
 
 
+@names_errors
 def column_stack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors along axis 1, vectors as columns."""
-    arrays = [atleast_1d(x) for x in arrays]
+    arrays = [atleast_1d(given_tensor("column_stack", "arrays", x)) for x in arrays]
     return op.concat([op.expand_dims(x, [1]) if x.ndim == 1 else x for x in arrays], axis=1)
 
 
@@ -118,23 +120,26 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return parts_along("unbind", x, normalized_axis("unbind", dim, x.ndim, "dim"))
 
 
+@names_errors
 def vstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors of at least two axes along axis 0."""
-    return op.concat([atleast_2d(x) for x in arrays], axis=0)
+    return op.concat([atleast_2d(given_tensor("vstack", "arrays", x)) for x in arrays], axis=0)
 
 
 row_stack = vstack
 
 
+@names_errors
 def hstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors along axis 1; vectors along axis 0."""
-    arrays = [atleast_1d(x) for x in arrays]
+    arrays = [atleast_1d(given_tensor("hstack", "arrays", x)) for x in arrays]
     return op.concat(arrays, axis=1 if arrays and arrays[0].ndim > 1 else 0)
 
 
+@names_errors
 def dstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors of at least three axes along axis 2."""
-    return op.concat([atleast_3d(x) for x in arrays], axis=2)
+    return op.concat([atleast_3d(given_tensor("dstack", "arrays", x)) for x in arrays], axis=2)
 
 
 def _pieces(x, axis, bounds):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, require_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 op = getattr(ops, NAMESPACE)
 
 __all__ = [
+    "ascontiguousarray",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -34,6 +35,7 @@ __all__ = [
     "repeat",
     "repeat_interleave",
     "reshape",
+    "rollaxis",
     "rot90",
     "squeeze",
     "swapaxes",
@@ -73,11 +75,14 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 broadcast_tensors = broadcast_arrays
 
 
-def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tensor:
-    """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor.
+@takes_tensor
+def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, /, axis: int | None = None) -> Tensor:
+    """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor or list.
 
     A tensor is read to know the result's size. Once each, a view of x.
     """
+    if isinstance(repeats, (list, tuple)):
+        repeats = _core.asarray(repeats, device=x.device)
     if not isinstance(repeats, _core.Tensor):
         if hasattr(repeats, "__index__") and repeats < 0:
             raise _core.ArgumentValueError(f"repeat: argument repeats: found {repeats}, expected a count from 0 on")
@@ -93,8 +98,13 @@ def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tens
     return op.repeat_each(x, repeats, int(total), axis=axis)
 
 
-def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
-    """x's elements in row-major order at another shape; a view where strides allow, unless copy is True; False refuses a copy."""
+def reshape(x: Tensor, /, shape: int | Sequence[int], *, order: str = "C", copy: bool | None = None) -> Tensor:
+    """x's elements in row-major order at another shape; a view where strides allow, unless copy is True; False refuses a copy.
+
+    order 'F': both read and written in column-major order.
+    """
+    if order != "C":
+        return reshape_by_columns(x, shape, order, copy)
     result = op.reshape(x, shape)
     if copy is None:
         return result
@@ -104,6 +114,14 @@ def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = Non
     if not shared:
         raise _core.ArgumentValueError("reshape: argument copy: found False, but these strides need a copy")
     return result
+
+
+def reshape_by_columns(x, shape, order, copy=None):
+    """reshape with order 'F'; refuses other words but 'C'."""
+    if _is_row_major("reshape", order):
+        return reshape(x, shape, copy=copy)
+    sizes = list(shape)[::-1] if hasattr(shape, "__iter__") else shape
+    return transpose(reshape(transpose(x), sizes, copy=copy))
 
 
 @takes_tensor
@@ -205,8 +223,10 @@ def normalized_axes(function, axes, ndim, argument="axes"):
 
 
 @takes_tensor
-def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
-    """x with its axes in reverse order, or in the order of axes; a view."""
+def transpose(x: Tensor, /, axes: Sequence[int] | None = None, *more: int) -> Tensor:
+    """x with its axes in reverse order, or in the order of axes; a view. Two ints are refused: NumPy and PyTorch read them differently."""
+    if more:
+        raise _core.ArgumentTypeError("transpose: found several ints, expected the order of the axes as one sequence; use swapaxes to exchange two axes")
     return op.permute_dims(x, list(range(x.ndim))[::-1] if axes is None else axes)
 
 
@@ -223,26 +243,47 @@ swapdims = swapaxes
 
 
 @takes_tensor
-def ravel(x: Tensor, /) -> Tensor:
-    """x's elements in row-major order as a vector; a view where strides allow."""
-    return op.reshape(x, [-1])
+def rollaxis(x: Tensor, /, axis: int, start: int = 0) -> Tensor:
+    """x with an axis moved before the one at start; a view. moveaxis says it more plainly."""
+    axis = normalized_axis("rollaxis", axis, x.ndim)
+    start = normalized_axis("rollaxis", start, x.ndim + 1, "start") if start != x.ndim else x.ndim
+    order = [place for place in range(x.ndim) if place != axis]
+    order.insert(start - (axis < start), axis)
+    return op.permute_dims(x, order)
 
 
-def _each(function, arrays):
-    for x in arrays:
-        require_tensor("atleast", "arrays", x)
-    found = tuple(function(x) for x in arrays)
+@takes_tensor
+def ascontiguousarray(x: Tensor, /) -> Tensor:
+    """x itself where its elements lie in row-major order without gaps, else a copy that does; with at least one axis."""
+    x = x if x.ndim else op.reshape(x, [1])
+    return x if x.is_contiguous else op.copy(x)
+
+
+@takes_tensor
+def ravel(x: Tensor, /, order: str = "C") -> Tensor:
+    """x's elements in row-major order ('C'), or in column-major order ('F'), as a vector; a view where strides allow."""
+    return op.reshape(x if _is_row_major("ravel", order) else transpose(x), [-1])
+
+
+def _is_row_major(function, order):
+    if order not in ("C", "F"):
+        raise _core.ArgumentValueError(f"{function}: argument order: found {order!r}, expected 'C' or 'F'")
+    return order == "C"
+
+
+def _each(name, function, arrays):
+    found = tuple(function(given_tensor(name, "arrays", x)) for x in arrays)
     return found[0] if len(found) == 1 else found
 
 
 def atleast_1d(*arrays: Tensor) -> Any:
     """Each tensor with at least one axis; a tuple where there are several."""
-    return _each(lambda x: x if x.ndim else op.reshape(x, [1]), arrays)
+    return _each("atleast_1d", lambda x: x if x.ndim else op.reshape(x, [1]), arrays)
 
 
 def atleast_2d(*arrays: Tensor) -> Any:
     """Each tensor with at least two axes, new ones in front; a tuple where there are several."""
-    return _each(lambda x: x if x.ndim > 1 else op.reshape(x, [1, *x.shape] if x.ndim else [1, 1]), arrays)
+    return _each("atleast_2d", lambda x: x if x.ndim > 1 else op.reshape(x, [1, *x.shape] if x.ndim else [1, 1]), arrays)
 
 
 def _three_axes(x):
@@ -255,7 +296,7 @@ def _three_axes(x):
 
 def atleast_3d(*arrays: Tensor) -> Any:
     """Each tensor with at least three axes: (n) becomes (1, n, 1), (n, m) becomes (n, m, 1); a tuple where there are several."""
-    return _each(_three_axes, arrays)
+    return _each("atleast_3d", _three_axes, arrays)
 
 
 @takes_tensor

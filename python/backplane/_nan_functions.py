@@ -1,21 +1,21 @@
-"""NumPy's reductions that leave NaN out."""
+"""NumPy's reductions that leave NaN out and that no entry says: variances, running sums of what has no axis, and positions, which look at values."""
 
 from __future__ import annotations
 
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import takes_dim, takes_tensor
+from ._tensor_argument import takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._core import DType, Tensor
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
+__all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanstd", "nanvar"]
 
 
 def _may_be_nan(x):
@@ -38,33 +38,6 @@ def _real_dtype(dtype):
     return {_core.complex64: _core.float32, _core.complex128: _core.float64}.get(dtype, dtype)
 
 
-@takes_dim
-@takes_tensor
-def nansum(
-    x: Tensor, /, axis: int | Sequence[int] | None = None, *, dtype: DType | None = None, keepdims: bool = False
-) -> Tensor:
-    """Sum over axes of the elements that are no NaN, 0 of none."""
-    return op.sum(_filled(x, 0), _axes(axis), dtype=dtype, keepdims=keepdims)
-
-
-@takes_tensor
-def nanprod(
-    x: Tensor, /, axis: int | Sequence[int] | None = None, *, dtype: DType | None = None, keepdims: bool = False
-) -> Tensor:
-    """Product over axes of the elements that are no NaN, 1 of none."""
-    return op.prod(_filled(x, 1), _axes(axis), dtype=dtype, keepdims=keepdims)
-
-
-@takes_dim
-@takes_tensor
-def nanmean(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
-    """Mean over axes of the elements that are no NaN, NaN of none."""
-    if not _may_be_nan(x):
-        return op.mean(x, _axes(axis), keepdims=keepdims)
-    total = op.sum(_filled(x, 0), _axes(axis), dtype=x.dtype, keepdims=keepdims)
-    return op.divide(total, _count(x, axis, keepdims, _real_dtype(x.dtype)))
-
-
 @takes_tensor
 def nanvar(
     x: Tensor, /, axis: int | Sequence[int] | None = None, *, correction: float = 0, keepdims: bool = False
@@ -73,7 +46,7 @@ def nanvar(
     if not _may_be_nan(x):
         return op.var(x, _axes(axis), correction=correction, keepdims=keepdims)
     # NaN that comes of an infinity less the mean stays.
-    away = op.where(op.isnan(x), 0, op.subtract(x, nanmean(x, axis, keepdims=True)))
+    away = op.where(op.isnan(x), 0, op.subtract(x, op.nanmean(x, _axes(axis), keepdims=True)))
     squares = op.real(op.multiply(away, op.conj(away))) if isdtype(x.dtype, "complex floating") else op.square(away)
     left = op.subtract(_count(x, axis, keepdims, squares.dtype), correction)
     found = op.divide(op.sum(squares, _axes(axis), dtype=squares.dtype, keepdims=keepdims), left)
@@ -86,25 +59,6 @@ def nanstd(
 ) -> Tensor:
     """Standard deviation over axes of the elements that are no NaN, the square root of nanvar."""
     return op.sqrt(nanvar(x, axis, correction=correction, keepdims=keepdims))
-
-
-def _nan_extreme(x, axis, keepdims, reduce, beyond):
-    if not _may_be_nan(x):
-        return reduce(x, _axes(axis), keepdims=keepdims)
-    none = op.all(op.isnan(x), _axes(axis), keepdims=keepdims)
-    return op.where(none, float("nan"), reduce(_filled(x, beyond), _axes(axis), keepdims=keepdims))
-
-
-@takes_tensor
-def nanmax(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
-    """Largest over axes of the elements that are no NaN, NaN where all are."""
-    return _nan_extreme(x, axis, keepdims, op.max, -float("inf"))
-
-
-@takes_tensor
-def nanmin(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
-    """Smallest over axes of the elements that are no NaN, NaN where all are."""
-    return _nan_extreme(x, axis, keepdims, op.min, float("inf"))
 
 
 def _nan_position(function, x, axis, keepdims, locate, extreme):
@@ -121,10 +75,22 @@ def _nan_position(function, x, axis, keepdims, locate, extreme):
 @takes_tensor
 def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first largest element that is no NaN. Errors: ValueError where all along axis are NaN."""
-    return _nan_position("nanargmax", x, axis, keepdims, op.argmax, nanmax)
+    return _nan_position("nanargmax", x, axis, keepdims, op.argmax, op.nanmax)
 
 
 @takes_tensor
 def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first smallest element that is no NaN. Errors: ValueError where all along axis are NaN."""
-    return _nan_position("nanargmin", x, axis, keepdims, op.argmin, nanmin)
+    return _nan_position("nanargmin", x, axis, keepdims, op.argmin, op.nanmin)
+
+
+@takes_tensor
+def nancumsum(x: Tensor, /, axis: int | None = None) -> Tensor:
+    """Running sums along axis (of x flattened, without one) with NaN taken for 0."""
+    return op.cumsum(_filled(x, 0), axis=axis) if axis is not None else op.cumsum(op.reshape(_filled(x, 0), [-1]), axis=0)
+
+
+@takes_tensor
+def nancumprod(x: Tensor, /, axis: int | None = None) -> Tensor:
+    """Running products along axis (of x flattened, without one) with NaN taken for 1."""
+    return op.cumprod(_filled(x, 1), axis=axis) if axis is not None else op.cumprod(op.reshape(_filled(x, 1), [-1]), axis=0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from . import _core
 from ._data_type_functions import isdtype, result_type
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["convolve", "correlate", "ediff1d", "gradient", "interp", "polyval", "trapezoid"]
+__all__ = ["convolve", "correlate", "ediff1d", "gradient", "interp", "polyval", "trapezoid", "unwrap"]
 
 _MODES = ("full", "same", "valid")
 
@@ -53,12 +55,11 @@ def interp(
 
     period: xp and x count modulo it, and xp need not rise.
     """
-    require_tensor("interp", "xp", xp)
-    require_tensor("interp", "fp", fp)
+    xp, fp = given_tensor("interp", "xp", xp), given_tensor("interp", "fp", fp)
     if xp.ndim != 1 or xp.shape != fp.shape or xp.size == 0:
         raise _core.ShapeError(f"interp: found shapes {tuple(xp.shape)} of xp and {tuple(fp.shape)} of fp, expected vectors of one size, not 0")
     x = tensor_like(x, xp)
-    x, xp, fp = (v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.float32) for v in (x, xp, fp))
+    x, xp, fp = (v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.default_float()) for v in (x, xp, fp))
     dtype = result_type(x, xp)
     x, xp = op.cast(x, dtype), op.cast(xp, dtype)
     if period is not None:
@@ -135,7 +136,7 @@ def gradient(
     spacing: nothing (1), one number for all axes, or for each axis a number or the vector of coordinates. edge_order: 1 or 2.
     One tensor for one axis, else a list.
     """
-    f = f if isdtype(f.dtype, ("real floating", "complex floating")) else op.cast(f, _core.float32)
+    f = f if isdtype(f.dtype, ("real floating", "complex floating")) else op.cast(f, _core.default_float())
     stated = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
     axes = [normalized_axis("gradient", one, f.ndim) for one in stated]
     steps = list(spacing) * len(axes) if len(spacing) == 1 and not getattr(spacing[0], "ndim", 0) else list(spacing) or [1.0] * len(axes)
@@ -163,7 +164,7 @@ def gradient(
 def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx."""
     axis = normalized_axis("trapezoid", axis, y.ndim)
-    y = y if isdtype(y.dtype, ("real floating", "complex floating")) else op.cast(y, _core.float32)
+    y = y if isdtype(y.dtype, ("real floating", "complex floating")) else op.cast(y, _core.default_float())
     n = y.shape[axis]
     pairs = op.add(_part(y, axis, 1, None), _part(y, axis, 0, max(n - 1, 0)))
     if x is None:
@@ -178,6 +179,7 @@ def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int 
 def _checked(function, x, y, mode):
     if mode not in _MODES:
         raise _core.ArgumentValueError(f"{function}: argument mode: found {mode!r}, expected one of {', '.join(_MODES)}")
+    y = given_tensor(function, "y", y)
     for v in (x, y):
         if v.ndim > 1 or v.size == 0:
             raise _core.ShapeError(f"{function}: found shape {tuple(v.shape)}, expected a vector of at least one element")
@@ -218,3 +220,17 @@ def correlate(x: Tensor, y: Tensor, /, mode: str = "valid") -> Tensor:
         return found
     start = (m - 1) // 2 if x.size >= y.size else m // 2
     return found[start : start + n] if mode == "same" else found[m - 1 : n]
+
+
+@takes_tensor
+def unwrap(x: Tensor, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> Tensor:
+    """x with whole periods added along axis, so that no step is larger than half of one (or than discont, where that is more)."""
+    axis = normalized_axis("unwrap", axis, x.ndim)
+    x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())
+    if x.shape[axis] < 2:
+        return x
+    step, half = op.diff(x, axis=axis), period / 2
+    wrapped = op.subtract(op.remainder(op.add(step, half), period), half)
+    wrapped = op.where(op.logical_and(op.equal(wrapped, -half), op.greater(step, 0)), half, wrapped)
+    away = op.where(op.less(op.abs(step), half if discont is None else max(discont, half)), 0, op.subtract(wrapped, step))
+    return op.concat([_part(x, axis, 0, 1), op.add(_part(x, axis, 1, None), op.cumsum(away, axis))], axis=axis)

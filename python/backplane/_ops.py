@@ -39,9 +39,15 @@ _HELPERS = frozenset(
 )
 
 
+def is_helper(name):
+    """Is the op of that name, bp::relu_grad or repeat_all, no function for users?"""
+    own = name.removeprefix(f"{NAMESPACE}::")
+    return own in _HELPERS or (own != name and own.endswith(_HELPER_ENDS))
+
+
 def helpers(functions):
     """Those of the ops, by name, that are no functions for users."""
-    return {name for name in functions if name in _HELPERS or name.endswith(_HELPER_ENDS)}
+    return {name for name in functions if is_helper(f"{NAMESPACE}::{name}")}
 
 
 def add_methods(tensor_type, functions):
@@ -56,6 +62,19 @@ def add_methods(tensor_type, functions):
                 setattr(tensor_type, word, functions[word])
             if inplace:
                 setattr(tensor_type, word + "_", changing)
+
+
+def refuse_names(module):
+    """The `__getattr__` of a module of the package: an error that says what to write for the name."""
+
+    def refused(name):
+        import sys
+
+        from ._hints import no_attribute
+
+        raise no_attribute(sys.modules[module], name)
+
+    return refused
 
 
 class _Namespace:

@@ -5,25 +5,22 @@ An Op hands a call here once it has refused it; a form that returns NotImplement
 
 from . import _core
 from ._data_type_functions import result_type
+from ._manipulation_functions import broadcast_shapes, reshape_by_columns
 from ._ops import NAMESPACE, ops
 from ._searching_functions import nonzero
+from ._tensor_argument import name_function
 
 op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
-_ALIASES = {"permute_dims": ("permute",)}
-_WORDS = {"flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"}, "roll": {"shifts": "shift", "dims": "axis"}, "tril": {"diagonal": "k"},
-          "triu": {"diagonal": "k"}}  # fmt: skip
+_ALIASES = {"add": ("add_",), "divide": ("div", "true_divide"), "permute_dims": ("permute",), "subtract": ("sub", "subtract_")}
+_WORDS = {"clip": {"a_min": "min", "a_max": "max"}, "flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"},
+          "roll": {"shifts": "shift", "dims": "axis"}, "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
+_POINTS = 50  # of linspace where no number is named, as in NumPy
 
 
 def _is_tensor(x):
     return isinstance(x, _core.Tensor)
-
-
-def _names(text, name):
-    """Whether the name stands in the text as a word."""
-    words = "".join(c if c.isalnum() or c == "_" else " " for c in text)
-    return name in words.split()
 
 
 def _as_refused(name, form):
@@ -33,8 +30,7 @@ def _as_refused(name, form):
         try:
             return form(*args, **more)
         except _core.BackplaneError as error:
-            if not _names(str(error), name):
-                error.args = (f"{name}: {error}", *error.args[1:])
+            name_function(error, name)
             raise
         except TypeError:  # Python's own, of the form's parameters
             return NotImplemented
@@ -54,10 +50,14 @@ def _full_like(x, fill_value, dtype=None, *, device=None):
     return _full(x.shape, fill_value, x.dtype if dtype is None else dtype, device=x.device if device is None else device)
 
 
-def _linspace(start, stop, num, dtype=None, *, device=None, endpoint=True):
+def _linspace(start, stop, num=_MISSING, dtype=None, *, steps=_MISSING, device=None, endpoint=True):
+    """Of tensors, of PyTorch's steps, or of NumPy's 50 points where no number is named."""
     ends = [x for x in (start, stop) if _is_tensor(x)]
-    if not ends:
+    if not ends and num is not _MISSING:
         return NotImplemented
+    num = (_POINTS if steps is _MISSING else steps) if num is _MISSING else num
+    if not ends:
+        return op.linspace(start, stop, num, dtype=dtype, device=device, endpoint=endpoint)
     device = ends[0].device if device is None else device
     start, stop = (x if _is_tensor(x) else op.full([], x, device=device) for x in (start, stop))
     dtype = result_type(start, stop, 0.0) if dtype is None else dtype
@@ -134,6 +134,89 @@ def _renamed(name, words):
     return form
 
 
+def _scaled(name):
+    """PyTorch's alpha=, a factor of the second operand."""
+
+    def form(x, y, *, alpha=_MISSING, **more):
+        return NotImplemented if alpha is _MISSING else getattr(op, name)(x, op.multiply(y, alpha), **more)
+
+    return form
+
+
+def _divide(x, y, *, rounding_mode=_MISSING, **more):
+    if rounding_mode is _MISSING:
+        return NotImplemented
+    if rounding_mode == "floor":
+        return op.floor_divide(x, y, **more)
+    if rounding_mode not in (None, "trunc"):
+        raise _core.ArgumentValueError(f"divide: argument rounding_mode: found {rounding_mode!r}, expected None, 'floor' or 'trunc'")
+    if rounding_mode is None:
+        return op.divide(x, y, **more)
+    if all(_whole(v) for v in (x, y)):
+        return op.add(op.floor_divide(x, y), op.logical_and(op.not_equal(op.remainder(x, y), 0), op.not_equal(op.less(x, 0), op.less(y, 0))))
+    return op.trunc(op.divide(x, y), **more)
+
+
+def _whole(x):
+    return x.dtype.kind in ("bool", "signed integer", "unsigned integer") if _is_tensor(x) else isinstance(x, int)
+
+
+def _randint(*args, size=_MISSING, **more):
+    """PyTorch's randint(high, size), NumPy's randint(low, high, size=...)."""
+    if size is _MISSING:
+        if len(args) != 2 or not isinstance(args[1], (list, tuple)):
+            return NotImplemented
+        *args, size = args
+    low, high = args if len(args) == 2 else (0, *args)
+    return op.randint(low, high, size, **more)
+
+
+def _normal(mean=0.0, std=1.0, size=_MISSING, *, generator=None, **more):
+    """Of PyTorch's size=, or of means and standard deviations in tensors."""
+    if isinstance(mean, tuple) and len(mean) == 2:  # gathered, as a shape's sizes are
+        mean, std = mean
+    if size is not _MISSING:
+        return op.normal(size, mean=mean, std=std, generator=generator, **more)
+    tensors = [x for x in (mean, std) if _is_tensor(x)]
+    if not tensors:
+        return NotImplemented
+    shape = broadcast_shapes(*(x.shape for x in tensors))
+    noise = op.normal(shape, generator=generator, dtype=result_type(*tensors, 0.0), device=tensors[0].device)
+    return op.add(op.multiply(noise, std), mean)
+
+
+def _bernoulli(p, *, generator=None):
+    """PyTorch's, of probabilities in a tensor, in its dtype."""
+    if not _is_tensor(p):
+        return NotImplemented
+    return op.cast(op.less(op.uniform(p.shape, dtype=_core.float64, device=p.device, generator=generator), p), p.dtype)
+
+
+def _angle(x, *, deg=_MISSING, **more):
+    if deg is _MISSING:
+        return NotImplemented
+    found = op.angle(x, **more)
+    return op.rad2deg(found) if deg else found
+
+
+def _reshape(x, *shape, order=_MISSING):
+    if order is _MISSING:
+        return NotImplemented
+    return reshape_by_columns(x, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _select(condlist, choicelist, default=0):
+    """NumPy's: of each place the first choice whose condition holds."""
+    if not isinstance(condlist, (list, tuple)) or not isinstance(choicelist, (list, tuple)):
+        return NotImplemented
+    if len(condlist) != len(choicelist):
+        raise _core.ArgumentValueError(f"select: found {len(condlist)} conditions and {len(choicelist)} choices, expected as many")
+    found = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
+        found = op.where(condition, choice, found)
+    return found
+
+
 def _tile(x, *repetitions):
     return op.tile(x, repetitions) if len(repetitions) > 1 else NotImplemented
 
@@ -157,11 +240,19 @@ def add_forms():
         **{name: _spread(name) for name in ("std", "var")},
         **{name: _running(name) for name in ("cumprod", "cumsum")},
         **{name: _renamed(name, words) for name, words in _WORDS.items()},
+        **{name: _scaled(name) for name in ("add", "subtract")},
+        "angle": _angle,
+        "bernoulli": _bernoulli,
+        "divide": _divide,
         "mean": _mean,
+        "normal": _normal,
+        "randint": _randint,
+        "reshape": _reshape,
+        "select": _select,
         "tile": _tile,
         "where": _where,
     }
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
-            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, form))
+            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, _scaled(word) if word.endswith("_") else form))

@@ -81,7 +81,7 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
     if method not in _METHODS:
         raise _core.ArgumentValueError(f"{function}: argument method: found {method!r}, expected one of {', '.join(_METHODS)}")
     require_real(function, "x", x)
-    x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.float32)
+    x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())
     axes = _axes(function, axis, x.ndim)
     q = _fractions(function, q, x, scale)
     lanes = _lanes(function, x, axes)

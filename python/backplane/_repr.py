@@ -3,7 +3,13 @@
 from . import _core
 
 # edgeitems: elements shown at each end of a long axis; threshold: elements above which axes are cut.
-OPTIONS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+# PyTorch's names for sets of them.
+PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
+}
+OPTIONS = {**PROFILES["default"], "sci_mode": None}
 MOST_DIGITS = 1074  # after the point: the least float64 above 0, 2 ** -1074, has as many
 
 
@@ -45,8 +51,8 @@ def _nested(transforms):
 
 
 def _suffix(x):
-    defaults = ("bool", "int64", "float32")
-    parts = [] if x.dtype.name in defaults else [f"dtype={x.dtype.name}"]
+    defaults = (_core.bool, _core.int64, _core.default_float())
+    parts = [] if x.dtype in defaults else [f"dtype={x.dtype.name}"]
     if x.device != "cpu":
         parts.append(f"device='{x.device}'")
     if x.grad_op:

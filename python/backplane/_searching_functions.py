@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 from . import _core
 from ._joining_functions import unstack
-from ._manipulation_functions import ravel
+from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, require_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,12 +18,17 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["bucketize", "flatnonzero", "nonzero", "topk"]
+__all__ = ["bucketize", "compress", "flatnonzero", "kthvalue", "nonzero", "topk"]
 
 
 @takes_tensor
-def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The positions of the elements other than 0: for each axis a vector, together in row-major order."""
+def nonzero(x: Tensor, /, *, as_tuple: bool = True) -> tuple[Tensor, ...]:
+    """The positions of the elements other than 0: for each axis a vector, together in row-major order.
+
+    as_tuple: PyTorch's word for that; the positions as rows of one tensor, which it gives without, are argwhere's.
+    """
+    if not as_tuple:
+        raise _core.ArgumentValueError("nonzero: argument as_tuple: found False, expected True; use argwhere for the positions as rows")
     if x.ndim == 0:
         raise _core.ShapeError("nonzero: found a tensor of no dimensions, expected one or more; use backplane.reshape(x, (1,))")
     return unstack(op.argwhere(x), axis=1)
@@ -52,3 +59,29 @@ def topk(x: Tensor, k: int, axis: int | None = None, largest: bool = True, sorte
         axis = dim
     found = op.topk(x if x.ndim else op.reshape(x, [1]), k, -1 if axis is None else axis, largest)
     return found if x.ndim or k != 1 else type(found)(op.reshape(part, []) for part in found)
+
+
+_Kth = namedtuple("kthvalue", ("values", "indices"))
+
+
+@takes_tensor
+def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """PyTorch's k-th smallest elements along dim, counted from 1, and their positions: a pair with values and indices."""
+    axis = normalized_axis("kthvalue", dim, x.ndim, "dim")
+    if not hasattr(k, "__index__") or not 1 <= k.__index__() <= x.shape[axis]:
+        raise _core.ArgumentValueError(f"kthvalue: argument k: found {k!r}, expected 1 to {x.shape[axis]}, the size of axis {axis}")
+    place = op.slice(op.argsort(x, axis), [axis], [k - 1], [k.__index__()], [1])
+    found = (op.take_along_axis(x, place, axis=axis), place)
+    return _Kth(*(found if keepdim else (op.squeeze(part, [axis]) for part in found)))
+
+
+@takes_tensor
+def compress(condition: Tensor, x: Tensor, /, axis: int | None = None) -> Tensor:
+    """The parts of x along axis (its elements, without one) where the vector condition is true."""
+    x = given_tensor("compress", "x", x)
+    if condition.ndim != 1:
+        raise _core.ShapeError(f"compress: argument condition: found {condition.ndim} dimensions, expected a vector")
+    x, axis = (ravel(x), 0) if axis is None else (x, normalized_axis("compress", axis, x.ndim))
+    if condition.size > x.shape[axis]:
+        raise _core.ShapeError(f"compress: argument condition: found {condition.size} elements for an axis of size {x.shape[axis]}")
+    return op.take(x, flatnonzero(condition), axis=axis)

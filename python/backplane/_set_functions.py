@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["intersect1d", "setdiff1d", "union1d", "unique"]
+__all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 
 
 def _unique_parts(x, axis):
@@ -37,9 +37,9 @@ def _unique_parts(x, axis):
 @takes_tensor
 def unique(
     x: Tensor, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
-    *, dim: int | None = None
+    *, dim: int | None = None, sorted: bool = True
 ) -> Any:
-    """The elements of x, or its parts along axis (dim), each once and in rising order; each NaN is one of its own.
+    """The elements of x, or its parts along axis (dim), each once and in rising order, whether or not sorted asks for it; each NaN is one of its own.
 
     On request a tuple with them: the first positions of each in x flattened (along axis), positions that rebuild x from them, and
     how often each occurs.
@@ -59,6 +59,7 @@ def unique(
 @takes_tensor
 def union1d(x: Tensor, y: Tensor, /) -> Tensor:
     """The elements of x or y, each once and in rising order."""
+    require_tensor("union1d", "y", y)
     return op.unique_values(op.concat([ravel(x), ravel(y)], axis=0))
 
 
@@ -76,3 +77,10 @@ def setdiff1d(x: Tensor, y: Tensor, /) -> Tensor:
     require_tensor("setdiff1d", "y", y)
     once = op.unique_values(x)
     return once[op.isin(once, y, invert=True)]
+
+
+@takes_tensor
+def setxor1d(x: Tensor, y: Tensor, /) -> Tensor:
+    """The elements of one of x and y that the other has not, each once and in rising order."""
+    require_tensor("setxor1d", "y", y)
+    return union1d(setdiff1d(x, y), setdiff1d(y, x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 
 from . import _core
 from ._data_type_functions import isdtype
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["average", "bincount", "corrcoef", "cov", "digitize", "histogram"]
+__all__ = ["aminmax", "average", "bincount", "corrcoef", "cov", "digitize", "histogram", "std_mean", "var_mean"]
 
 
 @takes_tensor
@@ -39,10 +40,35 @@ def average(
                 )
             weights = op.moveaxis(op.broadcast_to(weights, [*_without(x.shape, axis % x.ndim), x.shape[axis]]), -1, axis)
         total = op.multiply(x, weights)
-        total = total if isdtype(total.dtype, ("real floating", "complex floating")) else op.cast(total, _core.float32)
+        total = total if isdtype(total.dtype, ("real floating", "complex floating")) else op.cast(total, _core.default_float())
         share = op.sum(weights, axes, dtype=total.dtype, keepdims=keepdims)
         found = op.divide(op.sum(total, axes, dtype=total.dtype, keepdims=keepdims), share)
     return (found, share) if returned else found
+
+
+_Extremes = namedtuple("aminmax", ("min", "max"))
+
+
+@takes_tensor
+def aminmax(x: Tensor, /, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """PyTorch's pair of the least and the greatest element, along dim where it is named."""
+    return _Extremes(op.min(x, dim, keepdims=keepdim), op.max(x, dim, keepdims=keepdim))
+
+
+@takes_tensor
+def std_mean(
+    x: Tensor, /, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """PyTorch's pair of the standard deviation, unbiased unless correction says otherwise, and the mean, over dim."""
+    return op.std(x, dim, correction=correction, keepdims=keepdim), op.mean(x, dim, keepdims=keepdim)
+
+
+@takes_tensor
+def var_mean(
+    x: Tensor, /, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """PyTorch's pair of the variance, unbiased unless correction says otherwise, and the mean, over dim."""
+    return op.var(x, dim, correction=correction, keepdims=keepdim), op.mean(x, dim, keepdims=keepdim)
 
 
 def _without(shape, axis):
@@ -55,7 +81,7 @@ def _variables(x, y, rowvar):
     for v in (x,) if y is None else (x, y):
         if v.ndim > 2:
             raise _core.ShapeError(f"cov: found {v.ndim} dimensions, expected at most 2")
-        v = v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.float32)
+        v = v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.default_float())
         if v.ndim < 2:
             rows.append(op.reshape(v, [1, v.size]))
         else:

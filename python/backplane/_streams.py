@@ -221,7 +221,7 @@ def empty_in(
 
     NotImplementedError where the device has one kind alone; MemoryError where there is too little of it.
     """
-    return _core.empty_in(kind, list(shape), _core.float32 if dtype is None else dtype, _device(device), alignment)
+    return _core.empty_in(kind, list(shape), _core.default_float() if dtype is None else dtype, _device(device), alignment)
 
 
 def _is_pinned(x: Tensor) -> bool:

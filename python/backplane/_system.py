@@ -8,9 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
 
-    from typing import Any
-
-    from ._core import Device, DType, Generator, Op
+    from ._core import Device, Generator, Op
 
 __all__ = [
     "CallCounts",
@@ -19,18 +17,10 @@ __all__ = [
     "PlacementRow",
     "PluginInfo",
     "add_plugin_path",
-    "allow_batch_loop",
-    "allow_host_fallback",
     "call_counts",
-    "default_device",
-    "default_dtype",
     "devices",
     "empty_cache",
     "explain",
-    "get_default_dtype",
-    "get_num_threads",
-    "get_printoptions",
-    "host_fallback",
     "load_plugin",
     "manual_seed",
     "memory_stats",
@@ -38,11 +28,7 @@ __all__ = [
     "plugins",
     "reset_call_counts",
     "reset_peak_memory_stats",
-    "set_default_device",
-    "set_default_dtype",
     "set_memory_limit",
-    "set_num_threads",
-    "set_printoptions",
     "synchronize",
     "unload_plugin",
 ]
@@ -147,65 +133,6 @@ def reset_call_counts() -> None:
     _core.reset_call_counts()
 
 
-class Setting(int):
-    """What a setting was before it was changed, True or False; `with` sets it back at the end of the block."""
-
-    _restore: Any
-
-    def __enter__(self) -> Setting:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._restore(bool(self))
-
-    def __repr__(self):
-        return repr(bool(self))
-
-
-def changed(function, argument, change, allowed):
-    if not isinstance(allowed, int):
-        raise _core.ArgumentTypeError(f"{function}: argument {argument}: found a value of type {type(allowed).__name__}, expected a bool")
-    before = Setting(change(bool(allowed)))
-    before._restore = change
-    return before
-
-
-def allow_host_fallback(allowed: bool = True) -> Setting:
-    """Whether an op without a kernel may run on the host, this process over; returns the old setting.
-
-    `with allow_host_fallback(False): ...` sets it for a block.
-    """
-    return changed("allow_host_fallback", "allowed", _core.allow_host_fallback, allowed)
-
-
-class FallbackSetting(str):
-    """What host_fallback found, 'allow', 'warn' or 'forbid'; `with` sets the thread's policy back at the end of the block."""
-
-    _before: str | None
-
-    def __enter__(self) -> FallbackSetting:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        _core.set_thread_host_fallback(self._before)
-
-
-def host_fallback(policy: str | None = None) -> FallbackSetting:
-    """What becomes of this thread's calls of ops that a device has no kernel for and that may run on the host: 'allow', 'warn' (once per
-    op, as long as nothing else is said) or 'forbid' (an error). Sets the thread's policy where one is given; returns the old one.
-
-    `with host_fallback('forbid'): ...` sets it for a block. The environment variable BACKPLANE_HOST_FALLBACK sets that of threads
-    without a policy of their own.
-    """
-    if not isinstance(policy, (str, type(None))):
-        raise _core.ArgumentTypeError(f"host_fallback: argument policy: found a value of type {type(policy).__name__}, expected 'allow', 'warn' or 'forbid'")
-    old = FallbackSetting(_core.host_fallback())
-    old._before = _core.set_thread_host_fallback(policy)
-    if policy is None:
-        _core.set_thread_host_fallback(old._before)
-    return old
-
-
 class PlacementRow(_Record):
     """How an op's calls on a device were served: how is 'kernel' (of the plugin), 'decomposition' (by other ops, which have rows of
     their own) or 'host fallback'; calls is their number."""
@@ -245,101 +172,6 @@ def placement() -> PlacementReport:
     Ops that are made of other ops, and views, have no rows of their own. Calls are slower meanwhile.
     """
     return PlacementReport()
-
-
-def allow_batch_loop(allowed: bool = True) -> Setting:
-    """Whether vmap may run an op without a batch rule row by row, this process over; returns the old setting.
-
-    `with allow_batch_loop(False): ...` sets it for a block.
-    """
-    return changed("allow_batch_loop", "allowed", _core.allow_batch_loop, allowed)
-
-
-def default_device() -> Device:
-    """Where tensors are made that name no device. `with backplane.device("cpu"): ...` sets it for a block, this process over."""
-    return _core.default_device()
-
-
-def set_default_device(device: Device | str, /) -> None:
-    """From now on tensors that name no device are made there, this process over."""
-    _core.set_default_device(device)
-
-
-_outer_devices: list[Device] = []
-
-
-def _enter_device(self: Device) -> Device:
-    """Makes it the default device until the block's end, this process over."""
-    before = _core.default_device()
-    _core.set_default_device(self)
-    _outer_devices.append(before)
-    return self
-
-
-def _exit_device(self: Device, *failure: object) -> None:
-    _core.set_default_device(_outer_devices.pop())
-
-
-def get_num_threads() -> int:
-    """How many threads the host computes with: what set_num_threads or BACKPLANE_NUM_THREADS says, else the processors."""
-    return _core.get_num_threads()
-
-
-def set_num_threads(count: int) -> None:
-    """The host computes with so many threads from now on, 1 to 1024; waits for running calls."""
-    if not hasattr(count, "__index__"):
-        raise _core.ArgumentTypeError(f"set_num_threads: argument count: found a value of type {type(count).__name__}, expected an int from 1 to 1024")
-    count = count.__index__()
-    if not 1 <= count <= 1024:
-        raise _core.ArgumentValueError(f"set_num_threads: argument count: found {count}, expected 1 to 1024")
-    _core.set_num_threads(count)
-
-
-def default_dtype() -> DType:
-    """The dtype of floats that name none: float32."""
-    return _core.float32
-
-
-get_default_dtype = default_dtype
-
-
-def set_default_dtype(dtype: DType | str, /) -> None:
-    """Takes float32, which it is; another is refused: name dtype= where tensors are made."""
-    if dtype not in (_core.float32, "float32", float):
-        raise _core.ArgumentValueError(
-            f"set_default_dtype: found {dtype}, expected float32, which floats without a dtype are; name dtype= where tensors are made"
-        )
-
-
-def get_printoptions() -> dict[str, Any]:
-    """How tensors are printed: what set_printoptions takes."""
-    from ._repr import OPTIONS
-
-    return dict(OPTIONS)
-
-
-def set_printoptions(
-    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, linewidth: int | None = None,
-    *, sci_mode: bool | None = None, suppress: bool | None = None
-) -> None:
-    """How tensors are printed from now on; what is None stays.
-
-    precision: digits after the point. threshold: elements above which long axes are cut to edgeitems at both ends. linewidth:
-    characters per line. sci_mode: always with an exponent, or (False, as NumPy's suppress=True) never.
-    """
-    from ._repr import MOST_DIGITS, OPTIONS
-
-    counts = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    for name, value in counts.items():
-        if value is None:
-            continue
-        if not hasattr(value, "__index__") or value < 0:
-            raise _core.ArgumentValueError(f"set_printoptions: argument {name}: found {value!r}, expected an integer from 0 on")
-        if name == "precision" and value > MOST_DIGITS:
-            raise _core.ArgumentValueError(f"set_printoptions: argument precision: found {value}, expected at most {MOST_DIGITS}, the digits that a float64 can have")
-        OPTIONS[name] = value.__index__()
-    if sci_mode is not None or suppress is not None:
-        OPTIONS["sci_mode"] = sci_mode if suppress is None else False if suppress else None
 
 
 def call_counts() -> CallCounts:
@@ -391,4 +223,3 @@ def add_methods():
     from ._entry_points import offer
 
     offer()
-    _core.Device.__enter__, _core.Device.__exit__ = _enter_device, _exit_device

@@ -6,6 +6,7 @@ import functools
 
 from . import _core
 from ._data_type_functions import result_type
+from ._ops import is_helper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,8 +79,39 @@ def _named_in(function, args, more):
     return None
 
 
+def _is_word(text, name):
+    words = "".join(c if c.isalnum() or c == "_" else " " for c in text)
+    return name in words.split()
+
+
+def name_function(error, function):
+    """Puts the function before an error of a step of its own; an op that is none of users' is not named."""
+    text = str(error)
+    if _is_word(text, function) or not text:
+        return
+    step, colon, rest = text.partition(": ")
+    error.args = (f"{function}: {rest if colon and is_helper(step) else text}", *error.args[1:])
+
+
+def names_errors(function: Function) -> Function:
+    """An error of a step names the function."""
+
+    @functools.wraps(function)
+    def named(*args, **more):
+        try:
+            return function(*args, **more)
+        except _core.BackplaneError as error:
+            name_function(error, function.__name__)
+            raise
+
+    return named
+
+
 def takes_tensor(function: Function) -> Function:
-    """Takes lists, arrays and numbers for the first argument, as ops do, and refuses what is none of them by name."""
+    """Takes lists, arrays and numbers for the first argument, as ops do, and refuses what is none of them by name.
+
+    An error of a step names the function.
+    """
     name = next(iter(function.__code__.co_varnames))
 
     @functools.wraps(function)
@@ -93,6 +125,9 @@ def takes_tensor(function: Function) -> Function:
             if misnamed is None:
                 raise
             raise misnamed from error
+        except _core.BackplaneError as error:
+            name_function(error, function.__name__)
+            raise
 
     return checked
 

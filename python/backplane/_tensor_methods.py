@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 
 from . import (
+    _array_edits,
     _core,
     _indexing_functions,
     _joining_functions,
@@ -21,30 +22,32 @@ from . import (
 )
 from ._elementwise_functions import round
 from ._manipulation_functions import reshape
-from ._nan_functions import nanmean, nansum
 from ._ops import NAMESPACE, ops
 from ._searching_functions import nonzero
-from ._tensor_argument import require_real, require_tensor
+from ._tensor_argument import name_function, require_real, require_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._core import Operand, Tensor
+    from typing import Any
+
+    from ._core import Device, DType, Generator, Operand, Tensor
 
 op = getattr(ops, NAMESPACE)
 
 _CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8",
           "short": "int16", "int": "int32", "long": "int64"}  # fmt: skip
 _FUNCTIONS = {
+    _array_edits: "argpartition",
     _indexing_functions: "gather index_copy index_fill index_select scatter scatter_add take_along_dim",
     _joining_functions: "chunk tensor_split unbind",
     _linear_algebra_functions: "dot inner norm vdot",
     _manipulation_functions: "diag diagflat expand flatten fliplr flipud narrow pad ravel repeat_interleave rot90 squeeze swapaxes swapdims t unflatten",
     _quantiles: "median nanmedian nanquantile quantile",
-    _searching_functions: "flatnonzero topk",
+    _searching_functions: "flatnonzero kthvalue topk",
     _set_functions: "unique",
-    _statistical_functions: "bincount corrcoef cov",
+    _statistical_functions: "aminmax bincount corrcoef cov",
     _utility_functions: "is_complex is_floating_point numel",
 }
 
@@ -70,10 +73,16 @@ def _transpose(x: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
 
 
 def _view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """x's elements in row-major order at another shape, over the same memory; refused where strides do not allow it."""
+    """x's elements in row-major order at another shape, over the same memory; refused where strides do not allow it. Without one x itself."""
     if any(isinstance(size, _core.DType) for size in shape):
         raise _core.ArgumentTypeError("view: found a dtype, expected sizes; use astype, which converts the elements")
-    return reshape(x, shape[0] if len(shape) == 1 else shape, copy=False)
+    if not shape:
+        return x[...]
+    try:
+        return reshape(x, shape[0] if len(shape) == 1 else shape, copy=False)
+    except _core.BackplaneError as error:
+        name_function(error, "view")
+        raise
 
 
 def _like(name, change):
@@ -122,6 +131,92 @@ def _refused(name, numpys, pytorchs):
     return method
 
 
+def _sort(x: Tensor, /, *args: object, **more: object) -> Any:
+    """PyTorch's pair of values and indices, x.sort(dim=-1). Without dim= refused: NumPy's sorts in place, JAX's gives a copy."""
+    if "dim" not in more:
+        raise _core.ArgumentTypeError(
+            "sort: NumPy and PyTorch mean different things by it; use backplane.sort(x) for a sorted copy, x[...] = backplane.sort(x) "
+            "for NumPy's, which sorts x itself, x.sort(dim=-1) for PyTorch's pair of values and indices"
+        )
+    return op.sort(x, *args, **more)
+
+
+def _new(x, shape, value, dtype, device, requires_grad=False):
+    shape = shape[0] if len(shape) == 1 else shape
+    return op.full(shape, value, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device).requires_grad_(requires_grad)
+
+
+def _new_zeros(
+    x: Tensor, /, *size: int | Sequence[int], dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Zeros of this size, and unless stated of x's dtype and on its device."""
+    return _new(x, size, 0, dtype, device, requires_grad)
+
+
+def _new_ones(
+    x: Tensor, /, *size: int | Sequence[int], dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones of this size, and unless stated of x's dtype and on its device."""
+    return _new(x, size, 1, dtype, device, requires_grad)
+
+
+def _new_empty(x: Tensor, /, *size: int | Sequence[int], dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
+    """A tensor of this size whose elements are whatever its memory holds, unless stated of x's dtype and on its device."""
+    shape = size[0] if len(size) == 1 else size
+    return _core.empty(shape, x.dtype if dtype is None else dtype, x.device if device is None else device)
+
+
+def _new_full(
+    x: Tensor, /, size: int | Sequence[int], fill_value: float, *, dtype: DType | None = None, device: Device | str | None = None
+) -> Tensor:
+    """A tensor of this size of fill_value, unless stated of x's dtype and on its device."""
+    return _new(x, (size,), fill_value, dtype, device)
+
+
+def _new_tensor(x: Tensor, /, data: Any, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
+    """A copy of data, unless stated of x's dtype and on its device."""
+    return _core.asarray(data, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device, copy=True)
+
+
+def _where(x: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """PyTorch's: x where the condition holds, other elsewhere."""
+    require_tensor("where", "condition", condition)
+    return op.where(condition, x, other)
+
+
+def _uniform(x: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Writes uniform random numbers in [low, high) into x; returns x."""
+    x[...] = op.uniform(x.shape, low=low, high=high, dtype=x.dtype, device=x.device, generator=generator)
+    return x
+
+
+def _normal(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Writes random numbers of a normal distribution into x; returns x."""
+    x[...] = op.normal(x.shape, mean=mean, std=std, dtype=x.dtype, device=x.device, generator=generator)
+    return x
+
+
+def _stride(x: Tensor, dim: int | None = None) -> Any:
+    """PyTorch's: the steps along the axes, in elements, as a tuple; of one axis a number."""
+    return x.strides if dim is None else x.strides[dim]
+
+
+def _tobytes(x: Tensor) -> bytes:
+    """The elements in row-major order, in this machine's representation."""
+    return _core.to_bytes(_core.exportable(x, "tobytes").detach())
+
+
+def _absent(kind, name):
+    """What no object of the kind has: reading it says what to write instead. An AttributeError, so that hasattr says False."""
+
+    def get(x):
+        from ._hints import of_object
+
+        raise AttributeError(f"'backplane.{kind}' object has no attribute '{name}'{of_object(kind, name)}")
+
+    return property(get)
+
+
 def _imag(x):
     return op.imag(x) if x.dtype.kind == "complex floating" else op.zeros_like(x)
 
@@ -129,6 +224,7 @@ def _imag(x):
 _PROPERTIES = {
     "data": property(_core.Tensor.detach, doc="The same memory without the history."),
     "imag": property(_imag, doc="The imaginary part; zeros for a real tensor."),
+    "H": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated, as mH."),
     "mH": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated."),
     "real": property(op.real, doc="The real part; of a real tensor itself."),
 }
@@ -142,6 +238,14 @@ def _reflected_divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
     return other // x, other % x
 
 
+# Names of NumPy and PyTorch that _hints.py answers.
+_ABSENT = {
+    "Tensor": "addr apply_ as_strided at block_until_ready byteswap clamp_max clamp_min compress ctypes cuda data_ptr dump dumps flags flat ger "
+    "grad_fn indices is_cuda map_ masked_scatter newbyteorder partition put resize resize_ retain_grad setflags squeeze_ storage t_ tofile "
+    "transpose_ type unsqueeze_ untyped_storage values",
+    "Op": "accumulate at outer reduce reduceat",
+}
+
 _METHODS = {
     "__divmod__": _divmod,
     "__rdivmod__": _reflected_divmod,
@@ -151,22 +255,37 @@ _METHODS = {
     "cpu": lambda x: x.to("cpu"),
     "dim": lambda x: x.ndim,
     "expand_as": _like("expand_as", lambda x, other: op.broadcast_to(x, other.shape)),
+    "element_size": lambda x: x.itemsize,
+    "fill": _filled,
     "fill_": _filled,
-    "nanmean": nanmean,
-    "nansum": nansum,
+    "ndimension": lambda x: x.ndim,
+    "nelement": lambda x: x.size,
+    "new_empty": _new_empty,
+    "new_full": _new_full,
+    "new_ones": _new_ones,
+    "new_tensor": _new_tensor,
+    "new_zeros": _new_zeros,
+    "normal_": _normal,
     "index_copy_": _inplace(_indexing_functions.index_copy),
     "index_fill_": _inplace(_indexing_functions.index_fill),
     "nonzero": nonzero,
+    "outer": op.outer,
     "repeat": _refused("repeat", "backplane.repeat(x, n)", "x.tile(n, m)"),
     "round": round,
     "reshape_as": _like("reshape_as", lambda x, other: op.reshape(x, other.shape)),
     "scatter_": _inplace(_indexing_functions.scatter),
+    "scatter_reduce": _indexing_functions.scatter,
     "scatter_add_": _inplace(_indexing_functions.scatter_add),
+    "sort": _sort,
     "split": _refused("split", "backplane.split(x, sections)", "x.tensor_split(sections) or a list of slices"),
+    "stride": _stride,
+    "tobytes": _tobytes,
     "transpose": _transpose,
+    "uniform_": _uniform,
     "type_as": _like("type_as", lambda x, other: x.astype(other.dtype, copy=False)),
     "view": _view,
     "view_as": _like("view_as", lambda x, other: _view(x, other.shape)),
+    "where": _where,
     "zero_": lambda x: _filled(x, 0),
 }
 
@@ -183,3 +302,6 @@ def add_methods():
             setattr(_core.Tensor, name, getattr(module, name))
     for name, value in _PROPERTIES.items():
         setattr(_core.Tensor, name, value)
+    for kind, names in _ABSENT.items():
+        for name in names.split():
+            setattr(getattr(_core, kind), name, _absent(kind, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._core import Tensor, asarray
+from ._core import ShapeError, Tensor, asarray
 from ._data_type_functions import isdtype
 from ._elementwise_functions import as_tensors, isclose
 from ._manipulation_functions import normalized_axis
@@ -20,9 +20,11 @@ op = getattr(ops, NAMESPACE)
 __all__ = [
     "allclose",
     "array_equal",
+    "array_equiv",
     "is_complex",
     "is_floating_point",
     "is_tensor",
+    "isscalar",
     "ndim",
     "numel",
     "shape",
@@ -85,6 +87,20 @@ def array_equal(x: Operand, y: Operand, /, equal_nan: bool = False) -> bool:
         both = [op.isnan(v) if isdtype(v.dtype, "numeric") else op.not_equal(v, v) for v in (x, y)]
         same = op.logical_or(same, op.logical_and(*both))
     return bool(op.all(same))
+
+
+def array_equiv(x: Operand, y: Operand, /) -> bool:
+    """Do x and y broadcast to one another, with equal elements? A Python bool."""
+    x, y = as_tensors(x, y)
+    try:
+        return bool(op.all(op.equal(x, y)))
+    except ShapeError:
+        return False
+
+
+def isscalar(x: object, /) -> bool:
+    """Is x a number or a text of Python's or NumPy's? A tensor is none."""
+    return isinstance(x, (int, float, complex, str, bytes)) or (hasattr(x, "dtype") and hasattr(x, "item") and not hasattr(x, "__setitem__"))
 
 
 def to_numpy(x: Tensor, /) -> Any:

@@ -9,7 +9,7 @@ and trim along the transformed axes and choose the op.
 from __future__ import annotations
 
 from . import _core
-from ._ops import ops
+from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
 from ._tensor_argument import require_tensor as _require_tensor, takes_tensor as _takes_tensor
 
@@ -59,7 +59,10 @@ def _complex(x):
 
 
 def _floating(x):
-    return x if x.dtype in (_core.float32, _core.float64) else _bp.cast(x, _core.float32)
+    if x.dtype in (_core.float32, _core.float64):
+        return x
+    wide = x.dtype.kind != "real floating" and _core.default_float() is _core.float64
+    return _bp.cast(x, _core.float64 if wide else _core.float32)
 
 
 def _axes_and_sizes(name, x, s, axes):
@@ -123,20 +126,20 @@ def _one(n):
 
 
 @_takes_tensor
-def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
     return _c2c("fft", x, _one(n), axis, norm, True)
 
 
 @_takes_tensor
-def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of fft."""
     return _c2c("ifft", x, _one(n), axis, norm, False)
 
 
 @_takes_tensor
 def fftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The discrete Fourier transform over axes (all, or the last len(s)), of s elements."""
     return _c2c("fftn", x, s, axes, norm, True)
@@ -144,27 +147,27 @@ def fftn(
 
 @_takes_tensor
 def ifftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The inverse of fftn."""
     return _c2c("ifftn", x, s, axes, norm, False)
 
 
 @_takes_tensor
-def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
     return _r2c("rfft", x, _one(n), axis, norm)
 
 
 @_takes_tensor
-def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
     return _c2r("irfft", x, _one(n), axis, norm)
 
 
 @_takes_tensor
 def rfftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The transform of real x over axes; the last of them keeps s // 2 + 1 values."""
     return _r2c("rfftn", x, s, axes, norm)
@@ -172,21 +175,21 @@ def rfftn(
 
 @_takes_tensor
 def irfftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The inverse of rfftn."""
     return _c2r("irfftn", x, s, axes, norm)
 
 
 @_takes_tensor
-def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
     _check_norm("hfft", norm)
     return _c2r("hfft", _bp.conj(x), _one(n), axis, _OPPOSITE[norm])
 
 
 @_takes_tensor
-def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of hfft."""
     _check_norm("ihfft", norm)
     return _bp.conj(_r2c("ihfft", x, _one(n), axis, _OPPOSITE[norm]))
@@ -194,7 +197,7 @@ def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "ba
 
 @_takes_tensor
 def fft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """fftn over two axes."""
     return _c2c("fft2", x, s, axes, norm, True)
@@ -202,7 +205,7 @@ def fft2(
 
 @_takes_tensor
 def ifft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """The inverse of fft2."""
     return _c2c("ifft2", x, s, axes, norm, False)
@@ -210,7 +213,7 @@ def ifft2(
 
 @_takes_tensor
 def rfft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """rfftn over two axes."""
     return _r2c("rfft2", x, s, axes, norm)
@@ -218,7 +221,7 @@ def rfft2(
 
 @_takes_tensor
 def irfft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """The inverse of rfft2."""
     return _c2r("irfft2", x, s, axes, norm)
@@ -227,19 +230,19 @@ def irfft2(
 def _frequencies(name, n, d, count, dtype, device, positions):
     if n < 1:
         raise _core.ArgumentValueError(f"{name}: argument n: found {n}, expected one or more")
-    dtype = _core.float32 if dtype is None else dtype
+    dtype = _core.default_float() if dtype is None else dtype
     if dtype.kind not in ("real floating", "complex floating"):
         raise _core.DtypeError(f"{name}: argument dtype: found {dtype.name}, expected a floating dtype")
     return _bp.divide(_bp.cast(positions(_bp.iota(count, device=device)), dtype), n * d)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None) -> Tensor:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """The frequencies of fft's values, for n elements d apart, in cycles per unit of d."""
     half = (n - 1) // 2
     return _frequencies("fftfreq", n, d, n, dtype, device, lambda i: _bp.subtract(_bp.remainder(_bp.add(i, n // 2), n), n - 1 - half))
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None) -> Tensor:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """The frequencies of rfft's values, for n elements d apart."""
     return _frequencies("rfftfreq", n, d, n // 2 + 1, dtype, device, lambda i: i)
 
@@ -256,11 +259,15 @@ def _shifted(name, x, axes, shift):
     return x
 
 
-def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """x with the frequency 0 moved to the middle of each axis."""
     return _shifted("fftshift", x, axes, lambda size: (size + 1) // 2)
 
 
-def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted("ifftshift", x, axes, lambda size: size // 2)
+
+
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
+    __getattr__ = _refuse_names(__name__)

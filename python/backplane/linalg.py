@@ -12,14 +12,14 @@ import math
 from collections import namedtuple
 
 from . import _core
-from ._ops import ops
+from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes
-from ._tensor_argument import given_tensor as _given_tensor, takes_tensor as _takes_tensor
+from ._tensor_argument import given_tensor as _given_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
+    from typing import Any, Literal, NamedTuple, overload
 
     from ._core import Device, DType, Tensor
 else:
@@ -37,6 +37,7 @@ _bp = ops.bp
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -125,8 +126,22 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
     return QRResult(*_bp.qr(x, mode=_word("qr", "mode", mode, ("reduced", "complete"))))
 
 
-def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
-    """U, S, Vh with U diag(S) Vh = x; full_matrices gives square U and Vh."""
+if TYPE_CHECKING:
+
+    @overload
+    def svd(x: Tensor, /, full_matrices: bool = True, compute_uv: Literal[True] = True) -> SVDResult: ...
+
+    @overload
+    def svd(x: Tensor, /, full_matrices: bool, compute_uv: Literal[False]) -> Tensor: ...
+
+    @overload
+    def svd(x: Tensor, /, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Tensor: ...
+
+
+def svd(x: Tensor, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """U, S, Vh with U diag(S) Vh = x; full_matrices gives square U and Vh. Without compute_uv S alone, as svdvals."""
+    if not compute_uv:
+        return svdvals(x)
     return SVDResult(*_bp.svd(x, full_matrices=full_matrices))
 
 
@@ -179,9 +194,11 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
 
 @_takes_tensor
-def lstsq(a: Tensor, b: Tensor, /, *, rtol: float | Tensor | None = None) -> LstsqResult:
+def lstsq(a: Tensor, b: Tensor, /, rcond: float | Tensor | None = None, *, rtol: float | Tensor | None = None) -> LstsqResult:
     """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank and more rows
-    than columns), a's rank and its singular values. b is a vector where it has one axis."""
+    than columns), a's rank and its singular values. b is a vector where it has one axis. rcond is NumPy's and PyTorch's word for rtol."""
+    rtol = rcond if rtol is None else rtol
+    b = _given_tensor("lstsq", "b", b)
     columns = _bp.expand_dims(b, (-1,)) if b.ndim == 1 else b
     found = _bp.matmul(_bp.pinv(a, rtol=rtol), columns)
     rank = _bp.matrix_rank(a, rtol=rtol)
@@ -286,8 +303,13 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 @_takes_tensor
-def tensordot(x1: Tensor, x2: Tensor, /, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2) -> Tensor:
-    """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes`."""
+def tensordot(
+    x1: Tensor, x2: Tensor, /, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2, *,
+    dims: int | tuple[int | Sequence[int], int | Sequence[int]] | None = None
+) -> Tensor:
+    """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes` (PyTorch's dims)."""
+    axes = axes if dims is None else dims
+    x2 = _given_tensor("tensordot", "x2", x2)
     if hasattr(axes, "__index__"):
         n = axes.__index__()
         if not 0 <= n <= min(x1.ndim, x2.ndim):
@@ -306,8 +328,10 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: int | tuple[int | Sequence[int], 
 # ---- norms, and parts of matrices ----
 
 
+@_takes_dim
+@_takes_tensor
 def vector_norm(
-    x: Tensor, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: float = 2
+    x: Tensor, /, ord: float = 2, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Tensor:
     """The ord-norm over axes, or of all elements."""
     return _bp.vector_norm(x, axis=(axis,) if hasattr(axis, "__index__") else axis, keepdims=keepdims, ord=ord)
@@ -322,6 +346,8 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str = "fro
     return _bp.matrix_norm(x, keepdims=keepdims, ord=str(ord))
 
 
+@_takes_dim
+@_takes_tensor
 def norm(
     x: Tensor, ord: float | str | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Tensor:
@@ -340,6 +366,16 @@ def norm(
     return _bp.expand_dims(found, sorted((rows, columns))) if keepdims else found
 
 
+@_takes_tensor
+def cond(x: Tensor, p: float | str | None = None) -> Tensor:
+    """The condition number of each matrix in a norm: the ratio of the singular values (None, 2, -2), or norm(x) norm(inv(x))."""
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        first, last = s[..., 0], s[..., -1]
+        return _bp.divide(last, first) if p == -2 else _bp.divide(first, last)
+    return _bp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+
+
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """The matrices with rows and columns exchanged."""
     return _bp.matrix_transpose(x)
@@ -353,3 +389,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix."""
     return _bp.trace(x, offset=offset, dtype=dtype)
+
+
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
+    __getattr__ = _refuse_names(__name__)

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from . import (
+    _array_edits,
     _elementwise_functions,
     _indexing_functions,
     _joining_functions,
     _linear_algebra_functions,
     _manipulation_functions,
-    _nan_functions,
     _op_methods,
     _quantiles,
     _searching_functions,
     _set_functions,
+    _settings,
     _statistical_functions,
     _streams,
-    _system,
     _tensor,
     _tensor_methods,
     _utility_functions,
@@ -35,6 +35,8 @@ class DType:
     def itemsize(self) -> int: ...
     @property
     def kind(self) -> str: ...
+    def __eq__(self, other: object, /) -> builtins.bool: ...
+    def __hash__(self) -> int: ...
 
 class Device:
     def __init__(self, name: str) -> None: ...
@@ -42,6 +44,10 @@ class Device:
     def backend(self) -> str: ...
     @property
     def ordinal(self) -> int: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> int: ...
     def __eq__(self, other: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
     @property
@@ -50,24 +56,10 @@ class Device:
     def properties(self) -> dict[str, builtins.bool | int | float | str]: ...
     has = _streams._has
     reset = _streams._reset
-    __enter__ = _system._enter_device
-    __exit__ = _system._exit_device
+    __enter__ = _settings._enter_device
+    __exit__ = _settings._exit_device
 
-bool: DType
-int8: DType
-int16: DType
-int32: DType
-int64: DType
-uint8: DType
-uint16: DType
-uint32: DType
-uint64: DType
-float16: DType
-bfloat16: DType
-float32: DType
-float64: DType
-complex64: DType
-complex128: DType
+# BP_DTYPES: each as a DType.
 
 class Tensor(TensorMethods):
     @property
@@ -93,6 +85,8 @@ class Tensor(TensorMethods):
     @property
     def mT(self) -> Tensor: ...
     @property
+    def H(self) -> Tensor: ...
+    @property
     def mH(self) -> Tensor: ...
     @property
     def data(self) -> Tensor: ...
@@ -108,7 +102,7 @@ class Tensor(TensorMethods):
     def grad_op(self) -> str | None: ...
     requires_grad: builtins.bool
     grad: Tensor | None
-    def item(self) -> Any: ...
+    def item(self, *position: builtins.int) -> Any: ...
     def tolist(self) -> Any: ...
     def detach(self) -> Tensor: ...
     def requires_grad_(self, wanted: builtins.bool = True) -> Tensor: ...
@@ -126,6 +120,10 @@ class Tensor(TensorMethods):
     def short(self) -> Tensor: ...
     def cpu(self) -> Tensor: ...
     def dim(self) -> builtins.int: ...
+    def element_size(self) -> builtins.int: ...
+    def ndimension(self) -> builtins.int: ...
+    def nelement(self) -> builtins.int: ...
+    def outer(self, x2: Tensor) -> Tensor: ...
     def expand_as(self, other: Tensor) -> Tensor: ...
     def reshape_as(self, other: Tensor) -> Tensor: ...
     def type_as(self, other: Tensor) -> Tensor: ...
@@ -208,9 +206,23 @@ class Tensor(TensorMethods):
     __contains__ = _tensor._contains
     contiguous = _tensor_methods._contiguous
     copy_ = _tensor_methods._copied
+    fill = _tensor_methods._filled
     fill_ = _tensor_methods._filled
+    new_empty = _tensor_methods._new_empty
+    new_full = _tensor_methods._new_full
+    new_ones = _tensor_methods._new_ones
+    new_tensor = _tensor_methods._new_tensor
+    new_zeros = _tensor_methods._new_zeros
+    normal_ = _tensor_methods._normal
+    sort = _tensor_methods._sort  # type: ignore[assignment]
+    stride = _tensor_methods._stride
+    tobytes = _tensor_methods._tobytes
+    uniform_ = _tensor_methods._uniform
+    where = _tensor_methods._where
     transpose = _tensor_methods._transpose
     view = _tensor_methods._view
+    aminmax = _statistical_functions.aminmax
+    argpartition = _array_edits.argpartition
     bincount = _statistical_functions.bincount
     chunk = _joining_functions.chunk
     corrcoef = _statistical_functions.corrcoef
@@ -219,6 +231,7 @@ class Tensor(TensorMethods):
     diagflat = _manipulation_functions.diagflat
     dot = _linear_algebra_functions.dot
     flatnonzero = _searching_functions.flatnonzero
+    kthvalue = _searching_functions.kthvalue
     topk = _searching_functions.topk
     flatten = _manipulation_functions.flatten
     fliplr = _manipulation_functions.fliplr
@@ -233,10 +246,8 @@ class Tensor(TensorMethods):
     is_complex = _utility_functions.is_complex
     is_floating_point = _utility_functions.is_floating_point
     median = _quantiles.median
-    nanmean = _nan_functions.nanmean
     nanmedian = _quantiles.nanmedian
     nanquantile = _quantiles.nanquantile
-    nansum = _nan_functions.nansum
     narrow = _manipulation_functions.narrow
     nonzero = _searching_functions.nonzero
     numel = _utility_functions.numel
@@ -247,6 +258,7 @@ class Tensor(TensorMethods):
     rot90 = _manipulation_functions.rot90
     round = _elementwise_functions.round
     scatter = _indexing_functions.scatter
+    scatter_reduce = _indexing_functions.scatter
     scatter_add = _indexing_functions.scatter_add
     squeeze = _manipulation_functions.squeeze  # type: ignore[assignment]
     swapaxes = _manipulation_functions.swapaxes

@@ -46,7 +46,7 @@ TEST(Reuse, TheResultTakesTheMemoryOfASpentOperand) {
   }
 }
 
-TEST(Reuse, OnlyWhatIsNamedIsSpent) {
+TEST(Reuse, OnlyWhatIsNamedIsDonated) {
   Tensor x = tensor({1, 2}, {2}), y = tensor({3, 4}, {2});
   const Tensor second = donating("bp::add", {value(x), value(y)}, 2);
   EXPECT_EQ(second.get(), y.get());
@@ -56,7 +56,7 @@ TEST(Reuse, OnlyWhatIsNamedIsSpent) {
   EXPECT_NE(none.get(), second.get());
 }
 
-TEST(Reuse, AnOperandThatIsGivenTwiceMayBeSpent) {
+TEST(Reuse, AnOperandThatIsGivenTwiceMayBeDonated) {
   Tensor x = tensor({1, 2, 3}, {3});
   EXPECT_EQ(values(donating("bp::multiply", {value(x), value(x)}, 1)), (std::vector<double>{1, 4, 9}));
 }

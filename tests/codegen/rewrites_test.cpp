@@ -39,6 +39,27 @@ TEST(Rewrites, ARegistryWithoutAnyHasNoTable) {
   EXPECT_TRUE(out.files().empty());
 }
 
+TEST(Rewrites, AnOperatorIsACallOfItsOp) {
+  const std::pair<const char*, const char*> forms[] = {
+      {"{from: x + -0.0, to: x}", "{from: 'add(x, -0.0)', to: x}"},
+      {"{from: 2 * --x, to: x * 2}", "{from: 'multiply(2, negative(negative(x)))', to: 'multiply(x, 2)'}"},
+      {"{from: x / c, to: x * reciprocal(c)}", "{from: 'divide(x, c)', to: 'multiply(x, reciprocal(c))'}"},
+  };
+  for (const auto& [operators, calls] : forms) {
+    const Checked a = check_rules(std::string("  - ") + operators + "\n"),
+                  b = check_rules(std::string("  - ") + calls + "\n");
+    ASSERT_EQ(a.report() + b.report(), "");
+    const std::vector<PatternNode>&of = a.registry.rewrites[0].nodes, &like = b.registry.rewrites[0].nodes;
+    ASSERT_EQ(of.size(), like.size()) << operators;
+    for (size_t i = 0; i < of.size(); ++i) {
+      EXPECT_EQ(of[i].kind, like[i].kind) << operators;
+      EXPECT_EQ(of[i].op, like[i].op) << operators;
+      EXPECT_EQ(of[i].inputs, like[i].inputs) << operators;
+      EXPECT_EQ(of[i].number, like[i].number) << operators;
+    }
+  }
+}
+
 struct Mistake {
   const char *rule, *words;
 };
@@ -57,7 +78,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"{from: conjj(x), to: x}", "unknown op 'conjj'; did you mean 'conj'"},
                     Mistake{"{from: add(x), to: x}", "argument 'y' of 'add' is missing"},
                     Mistake{"{from: 'add(x, y, z)', to: x}", "has no such argument"},
-                    Mistake{"{from: x + y, to: x}", "write an operator as its op's call"},
+                    Mistake{"{from: not x, to: x}", "calls and operators of ops, names, numbers and dtypes alone"},
+                    Mistake{"{from: x & y, to: x}", "'&' is no operator"},
+                    Mistake{"{from: x + y, to: x * z}", "'z' does not stand in 'from'"},
                     Mistake{"{from: 'add(x, 0)', to: x, when: integral(x)}", "a condition is one of"},
                     Mistake{"{from: 'add(x, 0)', to: x, when: 'integer(x, x)'}", "takes 1 names"},
                     Mistake{"{from: conj(x), to: conj(conj(x))}", "leads to a name of its 'from', or to one call"},

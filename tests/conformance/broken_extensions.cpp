@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -15,6 +16,8 @@ std::string fault() {
   const char* named = std::getenv("BROKEN_FAULT");
   return named ? named : "";
 }
+
+bp_kernel_fn negative_kernel = nullptr;
 
 bool needs_handles() { return fault() == "pool_early"; }
 
@@ -99,6 +102,11 @@ bp_status callback_late(void* context, int32_t ordinal, bp_stream* stream, uint6
     }).detach();
   };
   return RIGHT(callbacks).notify(context, ordinal, stream, ticket, start, new Later{function, argument});
+}
+
+// It returns while work is still to do.
+void ends_later(void* context, int32_t ordinal, bp_stream* stream) {
+  std::thread([=] { right->stream_destroy(context, ordinal, stream); }).detach();
 }
 
 // ---- pinned
@@ -200,6 +208,28 @@ bp_status copies_the_input(const bp_frame* frame, bp_executable*, const bp_value
 }
 void destroys_nothing(void*, bp_executable*) {}
 
+void pauses(void*) { std::this_thread::sleep_for(std::chrono::microseconds(300)); }
+
+// What it is to negate goes by way of one block for all executions: in order on one stream, not on two.
+bp_status negates_by_way_of_one_block(const bp_frame* frame, bp_executable*, const bp_value* inputs, int32_t,
+                                      bp_value* outs, int32_t n_outs) {
+  constexpr uint64_t kSize = 1 << 20;
+  static void* block = nullptr;
+  static std::once_flag made;
+  std::call_once(made, [&] { right->allocate(right->context, frame->ordinal, kSize, &block); });
+  bp_tensor between = *inputs[0].u.t;
+  right->copy(right->context, frame->ordinal, frame->stream, frame->ticket, block, 0, between.dl.data,
+              between.dl.byte_offset, between.nbytes);
+  RIGHT(callbacks).notify(right->context, frame->ordinal, frame->stream, frame->ticket, pauses, nullptr);
+  between.dl.data = block;
+  between.dl.byte_offset = 0;
+  bp_value from = inputs[0];
+  from.u.t = &between;
+  bp_frame of_row = *frame;
+  of_row.compute = between.dtype;
+  return negative_kernel(&of_row, &from, 1, outs, n_outs);
+}
+
 // ----
 
 const bp_extension_time kTimeOfTheHost{BP_HEADER(bp_extension_time), stamp_of_the_host, read_stamp_of_the_host,
@@ -213,6 +243,16 @@ const bp_extension_compiler kCompiler{.header = BP_HEADER(bp_extension_compiler)
                                       .cache_key = nullptr,
                                       .serialize = nullptr,
                                       .deserialize = nullptr};
+
+const bp_extension_compiler kSharingCompiler{.header = BP_HEADER(bp_extension_compiler),
+                                             .partition = claims_negative,
+                                             .compile = compiles_nothing,
+                                             .execute = negates_by_way_of_one_block,
+                                             .destroy = destroys_nothing,
+                                             .may_share = nullptr,
+                                             .cache_key = nullptr,
+                                             .serialize = nullptr,
+                                             .deserialize = nullptr};
 
 struct Fault {
   const char* extension;
@@ -257,6 +297,7 @@ const std::map<std::string, Fault> kFaults = {
     {"profiler_ticket", but(BP_EXTENSION_PROFILER, &bp_extension_profiler::end, marks_with_a_ticket)},
     {"reset_keeps", but(BP_EXTENSION_RESET, &bp_extension_reset::reset, resets_nothing)},
     {"compiler", whole(BP_EXTENSION_COMPILER, kCompiler)},
+    {"compiler_shares", whole(BP_EXTENSION_COMPILER, kSharingCompiler)},
 };
 
 const void* faulty_extension(void* context, const char* name, uint32_t version) {
@@ -269,4 +310,5 @@ const void* faulty_extension(void* context, const char* name, uint32_t version) 
 void break_extensions(const bp_backend_def& table, bp_backend_def& faulty) {
   right = &table;
   if (kFaults.count(fault()) != 0) faulty.extension = faulty_extension;
+  if (fault() == "ends_later") faulty.stream_destroy = ends_later;
 }

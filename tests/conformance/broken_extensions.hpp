@@ -7,6 +7,8 @@
 
 // What BROKEN_FAULT names; "": none.
 std::string fault();
+// The right kernel of bp::negative, once its row is registered.
+extern bp_kernel_fn negative_kernel;
 // Does the fault need a device whose memory is handles, which keeps a pool of its own?
 bool needs_handles();
 // Puts the extensions with the fault, where it is one of theirs, in the place of the right ones. `right` lives on.

@@ -2,168 +2,32 @@
 //
 // Each fault is one that a backend's author may well make. The kit has to find it: see test_faults.py.
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "broken_extensions.hpp"
+#include "broken_kernels.hpp"
 #include "device.hpp"
 #include "kernels/kernels.hpp"
-#include "kernels/loops.hpp"
 
 namespace {
 
-using sim::Call;
-
-// What the faulty kernel and the faulty table call: the right ones.
-bp_kernel_fn right_kernel = nullptr;
-bp_backend_def right{};
-
-// ---- kernels ----
-
-// The loop with changed strides, for kernels that walk it wrongly.
-template <class Change>
-bp_status with_loop(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
-                    Change change) {
-  if (!frame->loop) return right_kernel(frame, args, n_args, outs, n_outs);
-  bp_loop loop = *frame->loop;
-  std::vector<int64_t> strides(loop.strides, loop.strides + loop.rank * loop.n_operands);
-  change(loop, strides);
-  loop.strides = strides.data();
-  bp_frame changed = *frame;
-  changed.loop = &loop;
-  return right_kernel(&changed, args, n_args, outs, n_outs);
-}
-
-// A broadcast operand is taken for one element.
-bp_status broadcast(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
-  return with_loop(frame, args, n_args, outs, n_outs, [](const bp_loop& loop, std::vector<int64_t>& strides) {
-    for (int32_t k = 1; k < loop.n_operands; ++k) {
-      const auto first = strides.begin() + k * loop.rank;
-      if (std::find(first, first + loop.rank, 0) != first + loop.rank) std::fill_n(first, loop.rank, 0);
-    }
-  });
-}
-
-// Operands are taken for dense ones.
-bp_status stride(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
-  return with_loop(frame, args, n_args, outs, n_outs, [&](const bp_loop& loop, std::vector<int64_t>& strides) {
-    for (int32_t k = 1; k < loop.n_operands && loop.rank == 1; ++k)
-      if (strides[static_cast<size_t>(k)])
-        strides[static_cast<size_t>(k)] = backplane::plugin::kItemSize[frame->compute];
-  });
-}
-
-// A flat call that writes `more` elements beyond the result's.
-bp_status flat_count(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
-                     int64_t more) {
-  bp_tensor out = *outs[0].u.t;
-  const auto item = static_cast<int64_t>(backplane::plugin::kItemSize[out.dtype]);
-  if (frame->loop || static_cast<int64_t>(out.nbytes) < 16 * item)
-    return right_kernel(frame, args, n_args, outs, n_outs);
-  out.nbytes += static_cast<uint64_t>(more * item);
-  bp_value changed = outs[0];
-  changed.u.t = &out;
-  return right_kernel(frame, args, n_args, &changed, n_outs);
-}
-bp_status tail(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
-  return flat_count(frame, args, n_args, outs, n_outs, -1);
-}
-bp_status past_end(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
-  return flat_count(frame, args, n_args, outs, n_outs, 1);
-}
-
-void maximum_without_nan(const Call& call) {
-  backplane::plugin::dispatch_dtype<BP_MASK_FLOATING>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] { sim::map_two<T, T>(loop, [](T x, T y) { return x > y ? x : y; }); });
-  });
-}
-
-void exp_in_half_precision(const Call& call) {
-  backplane::plugin::dispatch_dtype<BP_MASK_FLOATING>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] {
-      sim::map_one<T, T>(loop, [](T x) {
-        const float rounded = backplane::plugin::float16(std::exp(static_cast<float>(x)));
-        return static_cast<T>(rounded);
-      });
-    });
-  });
-}
-
-void less_in_bytes(const Call& call) {
-  backplane::plugin::dispatch_dtype<BP_MASK_FLOATING>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] {
-      sim::map_two<uint8_t, T>(loop, [](T x, T y) { return x < y ? uint8_t{0xff} : uint8_t{0}; });
-    });
-  });
-}
-
-bp_status empty(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
-  if (outs[0].u.t->nbytes) return right_kernel(frame, args, n_args, outs, n_outs);
-  frame->host->set_error(BP_ERROR_VALUE, "there is nothing to launch");
-  return BP_ERROR_VALUE;
-}
-
-bp_status no_message(const bp_frame*, const bp_value*, int32_t, bp_value*, int32_t) { return BP_ERROR_DEVICE; }
-
-bp_status leak(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
-  frame->host->retain(outs[0].u.t);
-  return right_kernel(frame, args, n_args, outs, n_outs);
-}
-
-// Computes into the result, then into the argument too.
-bp_status writes_argument(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
-  const bp_status status = right_kernel(frame, args, n_args, outs, n_outs);
-  if (status != BP_OK || frame->loop || args[0].tag != BP_TAG_TENSOR) return status;
-  bp_value into = args[0];
-  into.flags = BP_VALUE_GIVEN;
-  return right_kernel(frame, args, n_args, &into, 1);
-}
-
-// Computes in scratch memory, which it asks for in its first call alone.
-void negative_in_scratch(const Call& call) {
-  static char* kept = nullptr;
-  constexpr uint64_t kSize = 1 << 16;
-  if (!kept) kept = call.scratch(kSize);
-  backplane::plugin::dispatch_dtype<BP_MASK_FLOATING>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop(), memory = kept] {
-      sim::map_one<T, T>(loop, [memory](T x) {
-        std::memcpy(memory, &x, sizeof x);
-        T read;
-        std::memcpy(&read, memory, sizeof read);
-        return static_cast<T>(-read);
-      });
-    });
-  });
-}
-
-struct KernelFault {
-  const char* op;
-  bp_kernel_fn fn;
-  bp_dtype_mask only = BP_MASK_ANY;
-  uint32_t more_flags = 0;
-};
-const std::map<std::string, KernelFault> kKernelFaults = {
-    {"broadcast", {"bp::add", broadcast}},
-    {"stride", {"bp::subtract", stride}},
-    {"tail", {"bp::multiply", tail}},
-    {"past_end", {"bp::negative", past_end}},
-    {"nan", {"bp::maximum", sim::kernel<maximum_without_nan>, BP_MASK_FLOATING}},
-    {"promotion", {"bp::atan2", nullptr, BP_MASK_ANY, BP_KERNEL_CASTS}},
-    {"accuracy", {"bp::exp", sim::kernel<exp_in_half_precision>, BP_MASK_FLOATING}},
-    {"bool_bytes", {"bp::less", sim::kernel<less_in_bytes>, BP_MASK_FLOATING}},
-    {"empty", {"bp::sin", empty}},
-    {"no_message", {"bp::tanh", no_message}},
-    {"leak", {"bp::floor", leak}},
-    {"writes_argument", {"bp::ceil", writes_argument}},
-    {"scratch_kept", {"bp::negative", sim::kernel<negative_in_scratch>, BP_MASK_FLOATING}},
-};
+bp_backend_def right{};  // which the faulty table calls
 
 // ---- the table ----
 
 bp_status no_stream_wait(void*, int32_t, bp_stream*, bp_stream*, uint64_t) { return BP_OK; }
+// The wait is work under the first ticket.
+bp_status wait_with_a_ticket(void*, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
+  reinterpret_cast<sim::Queue*>(stream)->record(1, [waited = reinterpret_cast<sim::Queue*>(other), ticket] {
+    while (waited->completed() < ticket) std::this_thread::yield();
+  });
+  return BP_OK;
+}
 bp_status no_deferred_error(void*, int32_t, bp_stream*, bp_deferred_error*) { return BP_OK; }
 bp_status silent_wait(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
   right.wait(context, ordinal, stream, ticket);
@@ -185,7 +49,48 @@ bp_status copy_to_start(void* context, int32_t ordinal, bp_stream* stream, uint6
   return right.copy(context, ordinal, stream, ticket, dst, 0, src, src_offset, size);
 }
 
+bp_status no_memory_stated(void* context, int32_t ordinal, bp_device_properties* out) {
+  const bp_status status = right.properties(context, ordinal, out);
+  out->total_memory = 0;
+  return status;
+}
+// No fault: a device that does not compute in float64 and complex128.
+bp_status lacks_float64(void* context, int32_t ordinal, bp_device_properties* out) {
+  const bp_status status = right.properties(context, ordinal, out);
+  out->lacks = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
+  return status;
+}
+// Rounded down to what the device allocates by.
+bp_status short_blocks(void* context, int32_t ordinal, uint64_t size, void** data) {
+  return right.allocate(context, ordinal, std::max<uint64_t>(size & ~uint64_t{63}, 1), data);
+}
+// Large sources are read when the stream comes to the copy.
+bp_status reads_late(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t dst_offset,
+                     const void* src, uint64_t size) {
+  constexpr uint64_t kLarge = 4 << 20;
+  if (size < kLarge) return right.copy_from_host(context, ordinal, stream, ticket, dst, dst_offset, src, size);
+  auto& backend = *static_cast<sim::Backend*>(context);
+  char* to = backend.device(ordinal).memory.resolve(dst, dst_offset, size);
+  reinterpret_cast<sim::Queue*>(stream)->record(ticket, [=] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::memcpy(to, src, size);
+  });
+  return BP_OK;
+}
+// More than there is, is promised up to what an address can have.
+bp_status promises_memory(void* context, int32_t ordinal, uint64_t size, void** data) {
+  constexpr uint64_t kAddresses = uint64_t{1} << 57;
+  const bool promised = size > sim::device_memory() && size < kAddresses;
+  return right.allocate(context, ordinal, promised ? 1 << 20 : size, data);
+}
+
 const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults = {
+    {"no_memory_stated", [](bp_backend_def& def) { def.properties = no_memory_stated; }},
+    {"short_blocks", [](bp_backend_def& def) { def.allocate = short_blocks; }},
+    {"reads_late", [](bp_backend_def& def) { def.copy_from_host = reads_late; }},
+    {"promises_memory", [](bp_backend_def& def) { def.allocate = promises_memory; }},
+    {"wait_with_a_ticket", [](bp_backend_def& def) { def.stream_wait = wait_with_a_ticket; }},
+    {"lacks", [](bp_backend_def& def) { def.properties = lacks_float64; }},
     {"stream_wait", [](bp_backend_def& def) { def.stream_wait = no_stream_wait; }},
     {"lost_error",
      [](bp_backend_def& def) {
@@ -216,9 +121,10 @@ void register_row(const backplane::plugin::Registrar& registrar, sim::Backend& b
     registrar.kernel(backplane::plugin::kernel_row(one.op, backend.name(), one.fn, table.file, one.line,
                                                    {.dtypes = one.dtypes, .flags = one.flags, .context = &backend}));
   };
-  const auto found = kKernelFaults.find(fault());
-  if (found == kKernelFaults.end() || std::strcmp(found->second.op, row.op) != 0) return add(row);
-  const KernelFault& faulty = found->second;
+  if (std::strcmp(row.op, "bp::negative") == 0) negative_kernel = row.fn;
+  const KernelFault* found = kernel_fault(fault());
+  if (!found || std::strcmp(found->op, row.op) != 0) return add(row);
+  const KernelFault& faulty = *found;
   right_kernel = row.fn;
   sim::Row rest = row;
   rest.dtypes &= ~faulty.only;

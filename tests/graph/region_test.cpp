@@ -112,13 +112,10 @@ class Regions : public ::testing::Test {
                                                      nullptr,
                                                      nullptr,
                                                      nullptr};
-    bp_backend_def& def = backend_at(backplane::testing::null_backend().backend).def;
-    def.extension = [](void*, const char* name, uint32_t) -> const void* {
-      return std::string_view(name) == BP_EXTENSION_COMPILER ? &kTable : nullptr;
-    };
+    backend_at(backplane::testing::null_backend().backend).extensions.compiler = &kTable;
     compiled = destroyed = executed = refused = 0;
   }
-  void TearDown() override { backend_at(backplane::testing::null_backend().backend).def.extension = nullptr; }
+  void TearDown() override { backend_at(backplane::testing::null_backend().backend).extensions.compiler = nullptr; }
 };
 
 // A run with the claims against one without any.

@@ -59,7 +59,7 @@ TEST(Discovery, APluginThatRegistersWhatItsManifestDoesNotNameIsRefused) {
   EXPECT_EQ(core::find_backend("second"), nullptr);
 }
 
-TEST(Discovery, ARefusalIsToldToWhoAsksAndKept) {
+TEST(Discovery, ARefusalIsReportedToWhoAsksAndKept) {
   const Folder folder;
   const std::string path = folder.plant("half_way", "half", "\"backends\": [\"broken\"], \"ops\": [\"broken::op\"]");
   add_plugin_path(folder.path());

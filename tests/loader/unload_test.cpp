@@ -118,16 +118,16 @@ TEST(Unload, ARefusalAtTheLastMomentRestoresEverything) {
   std::thread unloader([&] {
     const Failure failure = failure_of([] { unload_plugin("first"); });
     EXPECT_EQ(failure.code, BP_ERROR_BUSY);
-    EXPECT_THAT(failure.text, HasSubstr("op handles"));
+    EXPECT_THAT(failure.text, HasSubstr("graphs and what was compiled of them"));
   });
   while (Loaded::state_of("first") != "unloading") std::this_thread::yield();
   for (core::PluginRecord* record : loader::all_records())
     if (record->name == "first") owner = record;
-  core::lease(owner, core::LeaseKind::kHandle);
+  core::lease(owner, core::LeaseKind::kGraph);
   release = true;
   caller.join();
   unloader.join();
-  core::unlease(owner, core::LeaseKind::kHandle);
+  core::unlease(owner, core::LeaseKind::kGraph);
 
   EXPECT_EQ(find_op("first::scale"), op);
   const bp_device after = parse_device("first");

@@ -39,7 +39,7 @@ TEST(Memory, WhatABackendDoesNotOfferIsRefusedByName) {
   }
 }
 
-TEST(Memory, AFailedAllocationSaysWhatWasAskedForAndHowToMendIt) {
+TEST(Memory, AFailedAllocationSaysWhatWasAskedForAndHowToFixIt) {
   const int64_t before = live_blocks();
   const int64_t shape[] = {int64_t{1} << 40};
   const Failure failure = failure_of([&] { empty(shape, BP_FLOAT64, null_backend()); });

@@ -51,6 +51,7 @@ def cuda():
 
 @pytest.fixture(autouse=True)
 def _has_device(request):
-    """Skips a case whose parameter `device` is "cuda" where there is none."""
-    if getattr(request.node, "callspec", None) and request.node.callspec.params.get("device") == "cuda":
-        request.getfixturevalue("cuda")
+    """Skips a case whose parameter `device` is "cuda" or "vulkan" where there is none."""
+    device = request.node.callspec.params.get("device") if getattr(request.node, "callspec", None) else None
+    if device in ("cuda", "vulkan"):
+        request.getfixturevalue(device)

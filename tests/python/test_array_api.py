@@ -31,7 +31,7 @@ def test_the_namespace_is_that_of_the_versions_that_it_meets():
         (bp.broadcast_to, "(x, /, shape)"),
         (bp.moveaxis, "(x, source, destination, /)"),
         (bp.Tensor.sqrt_, "(x, /)"),
-        (bp.reshape, "(x, /, shape, *, copy)"),
+        (bp.reshape, "(x, /, shape, *, order, copy)"),
     ],
 )
 def test_signatures_show_what_goes_by_position_and_what_by_name(function, signature):

@@ -2,6 +2,7 @@
 
 import inspect
 import operator
+import re
 
 import backplane as bp
 import backplane.nn.functional as F
@@ -114,6 +115,12 @@ def functions_of_axes():
                     yield pytest.param(function, axis, id=f"{namespace.__name__}.{name}-{axis}")
 
 
+def names_of(function):
+    """Under which an error may name it: its own, as users and as the registry know it."""
+    name = function.__name__
+    return [name, *(other for other in dir(bp) if getattr(bp, other) is function)]
+
+
 def argument_in_place_of(parameter):
     """A good one for a parameter without a default."""
     if parameter.name in ("arrays", "tensors", "xs"):
@@ -135,6 +142,7 @@ def test_what_is_no_axis_is_refused_by_us_or_means_all(function, axis):
             function(*by_position, **given)
         except bp.BackplaneError as error:
             assert "incompatible function arguments" not in str(error)
+            assert re.search(rf"\b({'|'.join(names_of(function))})\b", str(error)), str(error)
 
 
 def test_an_error_of_an_arguments_own_passes_as_it_is():
@@ -161,8 +169,8 @@ NO_TENSORS = {
     "no weight of conv2d": (lambda: F.conv2d(IMAGES, None), "conv2d: argument weight: found NoneType"),
     "target of cross_entropy": (lambda: F.cross_entropy(X, [0, 1]), "cross_entropy: argument target: found list"),
     "operand of einsum": (lambda: bp.einsum("ij,j->i", X, [1.0, 2.0, 3.0]), r"einsum: argument operands\[1\]: found list"),
-    "points of interp": (lambda: bp.interp(X, [0.0, 1.0], bp.ones(2)), "interp: argument xp: found list"),
-    "values of interp": (lambda: bp.interp(X, bp.ones(2), [0.0, 1.0]), "interp: argument fp: found list"),
+    "points of interp": (lambda: bp.interp(X, ["0", "1"], bp.ones(2)), "interp: argument xp: found list"),
+    "values of interp": (lambda: bp.interp(X, bp.ones(2), None), "interp: argument fp: found NoneType"),
 }
 
 

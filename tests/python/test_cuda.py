@@ -63,6 +63,18 @@ def test_running_sums_of_long_lines(cuda):
     same(lambda x: bp.cumulative_sum(x, axis=1), cuda, x, rtol=0)
 
 
+@pytest.mark.parametrize("op", ["floor_divide", "remainder", "fmod", "pow"])
+@pytest.mark.parametrize("dtype", [bp.int8, bp.int64, bp.uint8], ids=str)
+def test_the_device_refuses_the_integers_that_the_host_refuses(cuda, op, dtype):
+    values = [0, 3] if op != "pow" else [-1, 3]
+    if op == "pow" and dtype == bp.uint8:
+        pytest.skip("no exponent is negative")
+    x, y = bp.asarray([7, 8]).astype(dtype), bp.asarray(values).astype(dtype)
+    for device in ("cpu", cuda):
+        with pytest.raises(bp.DataError, match=op):
+            getattr(bp, op)(x.to(device), y.to(device)).tolist()
+
+
 def test_an_error_of_the_data_names_the_op_and_leaves_the_device_usable(cuda):
     x = bp.asarray([7, 8], device=cuda)
     with pytest.raises(Exception, match="floor_divide: an integer divisor is 0"):

@@ -145,3 +145,23 @@ def test_what_depends_on_the_call_is_refused_by_the_op(entries):
         with pytest.raises((ValueError, IndexError), match=f"entries::portion: .* in its formula.*|{found}") as refused:
             entries.portion(x, *call)
         assert all(word in str(refused.value) for word in ("entries::portion", "in its formula"))
+
+
+# ---- errors of rules ---------------------------------------------------------------------------------------------
+
+
+RULES = {
+    "gradient": (lambda f, x: bp.grad(lambda x: f(x).sum())(x), "derivative"),
+    "backward": (lambda f, x: f(x.requires_grad_()).sum().backward(), "derivative"),
+    "tangent": (lambda f, x: bp.jvp(f, (x,), (bp.ones_like(x),)), "derivative"),
+    "batch": (lambda f, x: bp.vmap(f)(x), "batch rule"),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_a_rule_refuses_names_the_op_that_was_called(entries, x, rule):
+    run, words = RULES[rule]
+    with pytest.raises((ValueError, IndexError), match=rf"^entries::sided: found x.*sizes=\(5,\).*, for which its {words} has no result; its documentation"):
+        run(lambda x: entries.sided(x, sizes=[5]), x)
+    with pytest.raises(ValueError, match=rf"^entries::sided: its {words}: bp::reshape: "):
+        run(lambda x: entries.sided(x, rows=[2]), x)

@@ -77,9 +77,26 @@ def test_options_of_printing():
         assert bp.get_printoptions()["linewidth"] == 20
         bp.set_printoptions(precision=1074)
         assert float(repr(bp.asarray(5e-324, dtype=bp.float64)).split(",")[0][len("tensor("):]) == 5e-324
+        bp.set_printoptions(threshold=float("inf"), linewidth=float("inf"))
+        assert repr(bp.arange(2000)).count(",") == 1999 and "\n" not in repr(bp.arange(2000))
+        bp.set_printoptions(profile="short")
+        assert repr(bp.asarray([1.23456])) == "tensor([1.23])"
         for bad in ({"precision": -1}, {"precision": 2**31 - 1}, {"threshold": 1.5}, {"edgeitems": "3"}):
             with pytest.raises(ValueError, match="set_printoptions: argument"):
                 bp.set_printoptions(**bad)
     finally:
         bp.set_printoptions(**{**before, "sci_mode": False, "suppress": False})
+    assert bp.get_printoptions() == before
+
+
+def test_options_of_a_block():
+    before = bp.get_printoptions()
+    with bp.printoptions(precision=2) as options:
+        assert repr(bp.asarray([1.23456])) == "tensor([1.23])" and options["precision"] == 2
+        with bp.printoptions(profile="full", sci_mode=True):
+            assert repr(bp.asarray([1.5])) == "tensor([1.5000e+00])"
+    assert bp.get_printoptions() == before
+    with pytest.raises(ValueError, match="set_printoptions: argument profile: found 'long', expected one of default, short, full"):
+        with bp.printoptions(profile="long"):
+            pass
     assert bp.get_printoptions() == before

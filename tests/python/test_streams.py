@@ -1,6 +1,6 @@
 """Streams, events, pinned memory, copies between devices and completions, on the simulated devices: "sim" hands out addresses,
-"simh" handles and keeps a pool of its own; and on the CUDA device where there is one (`./dev test cuda`). On the CPU, which has no
-streams, the same programs run."""
+"simh" handles and keeps a pool of its own; on Vulkan; and on the CUDA device where there is one (`./dev test cuda`). On the CPU, which
+has no streams, the same programs run."""
 
 import gc
 import sys
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 DEVICES = ["sim", "simh", "cuda"]
+ORDERED = [*DEVICES, "vulkan"]  # of what is asked of any device with streams
 pytestmark = pytest.mark.usefixtures("simulator")
 
 
@@ -22,7 +23,7 @@ def work(device, rounds=20, size=20000):
     return x
 
 
-@pytest.mark.parametrize("device", [*DEVICES, "cpu"])
+@pytest.mark.parametrize("device", [*ORDERED, "cpu"])
 def test_results_are_the_same_on_any_streams(device):
     expected = work(device, 3).numpy()
     first, second = bp.Stream(device), bp.Stream(device)
@@ -36,7 +37,7 @@ def test_results_are_the_same_on_any_streams(device):
     np.testing.assert_array_equal(x.numpy(), expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ORDERED)
 def test_with_makes_it_this_threads_current_stream(device):
     stream, inner = bp.Stream(device), bp.Stream(device)
     default = bp.current_stream(device)
@@ -53,7 +54,7 @@ def test_with_makes_it_this_threads_current_stream(device):
     assert stream.device == device
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ORDERED)
 def test_a_gradient_is_the_same_on_another_stream(device):
     x = bp.asarray([0.5, 2.0], device=device).requires_grad_()
     with bp.Stream(device):
@@ -63,7 +64,7 @@ def test_a_gradient_is_the_same_on_another_stream(device):
     np.testing.assert_allclose(x.grad.numpy(), np.sin([0.5, 2]) + np.cos([0.5, 2]) * [0.5, 2], rtol=2e-6)
 
 
-@pytest.mark.parametrize("device", [*DEVICES, "cpu"])
+@pytest.mark.parametrize("device", [*ORDERED, "cpu"])
 def test_events_are_passed_in_order_and_tell_the_time_between(device):
     stream = bp.Stream(device)
     assert bp.Event().query(), "one that was not recorded is done"
@@ -84,7 +85,7 @@ def test_events_of_two_devices_have_no_time_between():
         bp.Event().elapsed(3)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ORDERED)
 def test_a_stream_waits_for_events_and_streams(device):
     slow, quick = bp.Stream(device), bp.Stream(device)
     with slow:

@@ -91,7 +91,8 @@ def test_every_function_is_annotated(module):
 
 
 # PyTorch's and NumPy's words for arguments, which calls take beside the entry's: backplane/_other_forms.py.
-SPELLINGS = {"dim", "keepdim", "dims", "shifts", "diagonal", "ddof", "unbiased", "requires_grad"}
+SPELLINGS = {"dim", "keepdim", "dims", "shifts", "diagonal", "ddof", "unbiased", "requires_grad", "alpha", "deg", "a_min", "a_max", "rounding_mode", "order",
+             "size"}  # fmt: skip
 
 
 def test_every_op_is_stubbed_with_its_arguments():
@@ -105,7 +106,7 @@ def test_every_op_is_stubbed_with_its_arguments():
 
 def test_every_member_of_tensor_is_stubbed():
     stubbed = names_in(class_in(body_of("_core.pyi"), "Tensor")) | names_in(class_in(body_of("_registry.pyi"), "TensorMethods"))
-    public = {name for name in dir(bp.Tensor) if not name.startswith("_")}
+    public = {name for name in dir(bp.Tensor) if not name.startswith("_") and hasattr(bp.ones((1, 1)), name)}  # the others say what to write instead
     assert public <= stubbed, public - stubbed
     assert stubbed <= public, stubbed - public
 

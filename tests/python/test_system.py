@@ -133,13 +133,6 @@ def test_the_number_of_threads_of_the_environment():
     assert done.stdout.strip() == "3 host processor", done.stderr
 
 
-def test_the_default_dtype_is_read_and_kept():
-    assert bp.default_dtype() is bp.get_default_dtype() is bp.ones(1).dtype
-    bp.set_default_dtype(bp.float32)
-    with pytest.raises(ValueError, match="set_default_dtype: found .*float64.*dtype="):
-        bp.set_default_dtype(bp.float64)
-
-
 def test_the_directory_has_what_users_call():
     names = dir(bp)
     assert {"nn", "fft", "linalg", "add", "asarray", "grad", "Tensor", "float32"} <= set(names)

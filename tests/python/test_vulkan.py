@@ -77,6 +77,34 @@ def test_products_with_a_long_inner_dimension_or_many_blocks(vulkan, shapes):
     same(bp.matmul, vulkan, *(normal(*shape) for shape in shapes), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int32], ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("sizes", [(48, 512, 10), (3, 33, 5), (17, 64, 9), (1, 40, 70), (33, 2, 1)])
+def test_products_of_transposed_views(vulkan, dtype, sizes):
+    """The inner dimension lies in order on either side, on both or on none."""
+    rows, inner, columns = sizes
+    x, y = (RNG.integers(-9, 9, shape).astype(dtype) for shape in ((rows, inner), (inner, columns)))
+    for left, right in ((x, y), (x.T.copy().T, y), (x, y.T.copy().T), (x.T.copy().T, y.T.copy().T)):
+        found = bp.matmul(*(bp.asarray(a.T.copy(), device=vulkan).T if a.flags.f_contiguous else bp.asarray(a, device=vulkan)
+                            for a in (left, right)))
+        np.testing.assert_array_equal(found.numpy(), x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "int64"])
+@pytest.mark.parametrize("size", [1, 2, 5, 8, 514])
+def test_neighbours_in_pairs(vulkan, dtype, size):
+    """Even and odd counts, operands that begin inside of a word, numbers, results that are wider or narrower than operands."""
+    host = bp.asarray(RNG.integers(0, 2 if dtype == "bool" else 100, (2, size + 1))).astype(dtype)
+    there = host.to(vulkan)
+    for begin in (0, 1):
+        x, y, a, b = (t[begin:begin + size] for t in (*host, *there))
+        pairs = [(x == y, a == b), (bp.where(x == y, x, y), bp.where(a == b, a, b)), (bp.where(x == y, x, 1), bp.where(a == b, a, 1))]
+        if dtype != "bool":
+            pairs += [(x < 50, a < 50), (x * y, a * b), (3 - x, 3 - a), (bp.maximum(x, y), bp.maximum(a, b))]
+        for expected, found in pairs:
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found.to("cpu").astype("float64").numpy(), expected.astype("float64").numpy())
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 6])
 def test_elementwise_loops_of_any_rank(vulkan, rank):
     """What the push constants hold, and what stands in memory."""

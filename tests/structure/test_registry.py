@@ -15,8 +15,10 @@ import source_tree
 
 COLUMNS = 110
 LINES = 500  # of a file
-FORMULAS = {"let", "shape", "partial", "vjp", "jvp", "batch", "decompose", "put"}
-REPEATED = 60  # columns from which a line of a formula is worth a name: `let`, `define`, `like vjp` or an alias
+FORMULAS = {"let", "shape", "partial", "vjp", "jvp", "batch", "decompose", "put", "scalar", "rewrites"}
+REPEATED = 50  # columns from which a line of a formula is worth a name: `let`, `define`, `like vjp` or an alias
+PASSED_ON = re.compile(r"(\w+=\w+(, |,$|$))+")  # arguments of a call, each to one of its name
+TEXT = re.compile(r"(?<=[,=] )'[^']*'")  # within a formula; the quotes around one are YAML's
 SHAPE_WORD = re.compile(r"[\w.]+\([\w, ]*\)$")  # which may be an op as well
 
 
@@ -55,7 +57,7 @@ def wide(lines):
 def repeated(lines):
     seen, found = {}, []
     for path, number, text in formula_lines(lines):
-        if len(text) < REPEATED:
+        if len(text) < REPEATED or PASSED_ON.fullmatch(text):
             continue
         if text in seen:
             found.append(f"{path}:{number}: stands in {seen[text]} too: {text}")
@@ -68,7 +70,7 @@ def prefixed(lines):
     names = operators(lines)
     call = re.compile(rf"\b({'|'.join(names)})\(([^=]*)$") if names else None
     return [f"{path}:{number}: {names[called[1]]} says {called[1]}: {text}"
-            for path, number, text in formula_lines(lines) if call and (called := call.search(re.sub(r"'[^']*'", "", text)))]
+            for path, number, text in formula_lines(lines) if call and (called := call.search(TEXT.sub("", text)))]
 
 
 REGISTRY = list(source_tree.registry_lines())
@@ -117,13 +119,19 @@ def test_a_repeated_line_is_found(rules):
 def test_what_may_stand_twice_does():
     word = "conv(x, the_weights_of_this_one, stride, padding, dilation, groups)"
     reason = "{none: " + "the vectors are not determined by what is given, " * 2 + "}"
-    for rule in (f"shape: {word}", f"vjp: {reason}", "jvp: linear", f"doc: {LONG}", f"# {LONG}"):
+    passed = "vjp:\n      x: |\n        " + ", ".join(f"argument{i}=argument{i}" for i in range(4)) + ","
+    for rule in (passed, f"shape: {word}", f"vjp: {reason}", "jvp: linear", f"doc: {LONG}", f"# {LONG}"):
         assert repeated(entry(rule, rule)) == []
 
 
-@pytest.mark.parametrize("formula", ["multiply(x, y)", "x + multiply(x,", "let a = multiply(x, 2); a"])
+@pytest.mark.parametrize("formula", ["multiply(x, y)", "x + multiply(x,", "let a = multiply(x, 2); a", "'multiply(x, y)'", "{x: 'multiply(x, g)'}"])
 def test_a_prefix_call_is_found(formula):
     assert len(prefixed(entry(f"decompose: {formula}"))) == 1
+
+
+def test_a_prefix_call_of_a_rewrite_is_found():
+    rules = "rewrites:\n  - {from: 'multiply(x, 1)', to: x}\n  - {from: x * 1, to: x}"
+    assert len(prefixed(entry() + [("b.yaml", number, line) for number, line in enumerate(rules.splitlines(), 1)])) == 1
 
 
 def test_a_name_that_holds_one_is_none():

@@ -15,7 +15,7 @@ CODE = [name for name in source_tree.tracked_files()
         and name.startswith(("dispatcher/", "codegen/", "python/"))]
 HOMES = {"dispatcher/abi/backplane/abi/base.h", "dispatcher/abi/backplane/abi/op.h", "dispatcher/abi/backplane/abi/vocabulary.h"}
 TRACES = {
-    "dtypes": r'"u?int16"[^"\w]{1,6}"u?int32"|"float32"[^"\w]{1,6}"float64"',
+    "dtypes": r'"u?int16"[^"\w]{1,6}"u?int32"|"float32"[^"\w]{1,6}"float64"|int16: DType\s+int32: DType',
     "item sizes": r"\b1, 1, 2, 4, 8, 1, 2, 4, 8\b",
     "types of arguments": r'"Axis"[^"]{1,24}"Axes"[^"]{1,24}"Shape"',
     "shape words": r'"take"[^}]{0,60}\}[^"]{0,80}"take_along"',

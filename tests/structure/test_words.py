@@ -27,9 +27,9 @@ OWN_WORDS = {
     r"\balone\(": "uniquely_owned",
     r"\bgive_history\b": "attach_history",
     r"\bdefin\w+ anew\b": "redefined",
-    r"\b[Ww]ork(s|ed|ing)? out\b": "computed",
-    r"\b[Ss]hapely\b": "what it is",
-    r"\b[Mm]end(s|ed|ing)?\b": "fix; in an error, Fix: ...",
+    r"\bwork(s|ed|ing)? out\b": "computed",
+    r"\bshapely\b": "what it is",
+    r"\bmend(s|ed|ing)?\b": "fix; in an error, Fix: ...",
     r"\bis no (matrix|vector)\b": "is not a matrix",
     r"\bhas not full rank\b": "is rank-deficient",
 }
@@ -76,11 +76,22 @@ def test_no_merge_is_left_half_way():
     assert list(lines_with(re.compile(r"^(<{7}|>{7}) "), TEXTS)) == []
 
 
+def own_words(text):
+    """Whatever their case, and as words of a name too: HowToSpend."""
+    apart = text + " " + re.sub(r"(?<=[a-z])(?=[A-Z])|[_(]", " ", text)
+    return [f"{match[0]} (write {better})" for own, better in OWN_WORDS.items() if (match := re.search(own, apart, re.IGNORECASE))]
+
+
 def test_words_are_those_of_the_field():
-    own_list = "tests/structure/test_words.py"
-    found = [f"{line} (write {better})" for own, better in OWN_WORDS.items()
-             for line in lines_with(re.compile(own), [name for name in TEXTS if name != own_list])]
+    found = [f"{name}:{number}: {word}" for name in TEXTS if name != "tests/structure/test_words.py"
+             for number, line in enumerate((source_tree.ROOT / name).read_text(encoding="utf-8").splitlines(), 1) for word in own_words(line)]
     assert found == []
+
+
+def test_a_word_of_our_own_is_caught():
+    for text in ("// Told of it.", "void spend_it();", "TEST(A, SaysHowToMendIt)", "x is no matrix", "  MEND=1", "the Long Way"):
+        assert len(own_words(text)) == 1, text
+    assert own_words("cannot tell, amends, a wayward vector") == []
 
 
 def test_file_names_say_what_is_in_them():

@@ -4,7 +4,7 @@
 
 #include "fuse/columns.hpp"
 #include "fuse/walk.hpp"
-#include "kernels/elementwise/cast.hpp"
+#include "loops/cast_row.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu::fuse {

@@ -3,7 +3,7 @@
 // A small flat call touches no heap, no lock and no exception: it fills a few words on the stack and enters the loop.
 #include "loops/elementwise.hpp"
 
-#include "kernels/elementwise/cast.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise_ops.hpp"
 #include "loops/loop.hpp"
 #include "loops/tiles.hpp"

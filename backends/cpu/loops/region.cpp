@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "kernels/elementwise/cast.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/loop.hpp"
 

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "fuse/compiler.hpp"
 #include "runtime/allocator.hpp"
 
 namespace backplane::cpu {
@@ -91,8 +90,10 @@ bp_status BP_CALL set_memory_limit(void*, int32_t, uint64_t limit) {
   return BP_OK;
 }
 
+const bp_extension_compiler* (*compiler_of)(uint32_t version) = nullptr;
+
 const void* BP_CALL extension(void*, const char* name, uint32_t version) {
-  return std::string_view(name) == BP_EXTENSION_COMPILER ? fuse::compiler(version) : nullptr;
+  return std::string_view(name) == BP_EXTENSION_COMPILER ? compiler_of(version) : nullptr;
 }
 
 bp_status BP_CALL after_fork(void*) {
@@ -102,7 +103,8 @@ bp_status BP_CALL after_fork(void*) {
 
 }  // namespace
 
-bp_backend_def backend_def(const bp_host* host) {
+bp_backend_def backend_def(const bp_host* host, const bp_extension_compiler* (*compiler)(uint32_t version)) {
+  compiler_of = compiler;
   bp_backend_def def{};
   def.header = BP_HEADER(bp_backend_def);
   def.name = "cpu";

@@ -89,7 +89,7 @@ struct JoinDecimal {
 
 // y is the logarithm of `argument`, computed for positive ones.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V mend_log(D d, V argument, V y) {
+HWY_INLINE V with_special_values(D d, V argument, V y) {
   using T = hn::TFromD<D>;
   const V infinity = hn::Set(d, std::numeric_limits<T>::infinity()), zero = hn::Zero(d);
   V result = hn::IfThenElse(hn::Eq(argument, zero), hn::Neg(infinity), y);
@@ -107,7 +107,7 @@ struct Logarithm {
     const auto subnormal = hn::Lt(x, least);
     LogParts<V> p = reduce_log(d, hn::IfThenElse(subnormal, hn::Mul(x, hn::Set(d, kUp)), x));
     p.k = hn::IfThenElse(subnormal, hn::Sub(p.k, hn::Set(d, T(kFraction<T>))), p.k);
-    return mend_log(d, x, Join::call(d, p));
+    return with_special_values(d, x, Join::call(d, p));
   }
 };
 using VectorLog = Logarithm<JoinNatural>;
@@ -132,7 +132,7 @@ struct VectorLog1p {
     const V one = hn::Set(d, T(1)), most = hn::Set(d, std::numeric_limits<T>::max());
     V y = log1p_ordinary(d, x);
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::And(hn::Gt(x, hn::Neg(one)), hn::Le(x, most)))))
-      y = mend_log(d, hn::Add(x, one), y);
+      y = with_special_values(d, hn::Add(x, one), y);
     return hn::IfThenElse(hn::Le(hn::Abs(x), hn::Set(d, kTiny<T>)), x, y);
   }
 };

@@ -55,16 +55,20 @@ char* Call::aligned_scratch(uint64_t bytes) const {
   return reinterpret_cast<char*>((at + kAlignment - 1) / kAlignment * kAlignment);
 }
 
-void Call::launch_pointers(const std::string& module, const std::string& function, Grid grid, void** pointers) const {
-  const driver::Result result =
-      the_driver().cuLaunchKernel(device_.modules().function(module, function), grid.x, grid.y, grid.z, grid.threads, 1,
-                                  1, 0, as_stream(frame_.stream).handle(), pointers, nullptr);
-  check(result, function.c_str());
+void launch_kernel(driver::Function function, Grid grid, const Stream& stream, void** parameters, const char* name) {
+  check(the_driver().cuLaunchKernel(function, grid.x, grid.y, grid.z, grid.threads, 1, 1, 0, stream.handle(),
+                                    parameters, nullptr),
+        name);
 }
 
-Grid Call::grid_for(uint64_t count) const {
+void Call::launch_pointers(const std::string& module, const std::string& function, Grid grid, void** pointers) const {
+  launch_kernel(device_.modules().function(module, function), grid, as_stream(frame_.stream), pointers,
+                function.c_str());
+}
+
+Grid grid_for(const Device& device, uint64_t count) {
   const uint64_t needed = (count + kThreads - 1) / kThreads;
-  return {static_cast<uint32_t>(std::clamp<uint64_t>(needed, 1, uint64_t{device_.multiprocessors()} * 32)), 1, 1,
+  return {static_cast<uint32_t>(std::clamp<uint64_t>(needed, 1, uint64_t{device.multiprocessors()} * 32)), 1, 1,
           kThreads};
 }
 

@@ -24,6 +24,11 @@ struct Grid {
   uint32_t threads = kThreads;
 };
 
+// Enough threads for `count` elements, and no more blocks than keep the device busy.
+Grid grid_for(const Device& device, uint64_t count);
+// `name` for messages. The device's context is current.
+void launch_kernel(driver::Function function, Grid grid, const Stream& stream, void** parameters, const char* name);
+
 // Operands over one shape, outermost dimension first; the result is operand 0. Strides in bytes.
 struct Strided {
   std::vector<int64_t> sizes;
@@ -71,8 +76,7 @@ class Call {
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
     launch_pointers(module, function, grid, pointers);
   }
-  // Enough threads for `count` elements, and no more blocks than keep the device busy.
-  Grid grid_for(uint64_t count) const;
+  Grid grid_for(uint64_t count) const { return cuda::grid_for(device_, count); }
 
  private:
   const char* short_name() const;

@@ -6,6 +6,7 @@
 #include "backplane/scalar.hpp"
 #include "kernels/call.hpp"
 #include "kernels/families.hpp"
+#include "kernels/refused.hpp"
 
 namespace backplane::cuda {
 namespace {
@@ -31,10 +32,11 @@ void elementwise(const Call& call) {
   const bool flat = is_flat(operands, items);
   const std::string module = std::string("elementwise_") + plugin::dtype_name(call.compute());
   const std::string function = std::string(call.row().name) + (flat ? "_flat" : "_strided");
-  const bool integers = (BP_DTYPE_BIT(call.compute()) & BP_MASK_INTEGER) != 0;
+  const bool refuses =
+      (BP_DTYPE_BIT(call.compute()) & BP_MASK_INTEGER) != 0 && refused_integer(call.row().name) != DataFault::kNone;
   DataError* error = nullptr;
   for_each_loop(operands, [&](Loop& loop) {
-    if (integers && operands.data.size() == 3 && !error) error = call.expect_error();
+    if (refuses && !error) error = call.expect_error();
     loop.error = error;
     call.launch(module, function, call.grid_for(flat ? (loop.count + 3) / 4 : loop.count), loop);
   });

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "libraries/nvrtc.hpp"
+
 namespace backplane::cuda {
 namespace {
 
@@ -34,9 +36,19 @@ std::string cufft_text() {
   return dotted(version / 1000, version / 100 % 10, version % 100);
 }
 
+std::string nvrtc_text() {
+  std::string reason;
+  const nvrtc::Functions* library = find_nvrtc(&reason);
+  if (!library) return reason;
+  int major = 0, minor = 0;
+  (void)library->nvrtcVersion(&major, &minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
 // Made once, since the host reads names and text where they lie. Opens every library, which may take seconds.
 const std::vector<Found>& all() {
-  static const auto* found = new std::vector<Found>{{"cublaslt", cublaslt_text()}, {"cufft", cufft_text()}};
+  static const auto* found =
+      new std::vector<Found>{{"cublaslt", cublaslt_text()}, {"cufft", cufft_text()}, {"nvrtc", nvrtc_text()}};
   return *found;
 }
 

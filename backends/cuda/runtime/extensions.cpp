@@ -5,6 +5,7 @@
 
 #include "backplane/abi/device_extensions.h"
 #include "backplane/plugin/backend.hpp"
+#include "fuse/compiler.hpp"
 #include "runtime/backend.hpp"
 
 namespace backplane::cuda {
@@ -98,10 +99,11 @@ struct Offer {
   const char* name;
   const void* functions;
 };
-const Offer kOffers[] = {
-    {BP_EXTENSION_STREAMS, &kStreams},   {BP_EXTENSION_TIME, &kTime},       {BP_EXTENSION_CALLBACKS, &kCallbacks},
-    {BP_EXTENSION_FEATURES, &kFeatures}, {BP_EXTENSION_PINNED, &kPinned},   {BP_EXTENSION_PEER, &kPeer},
-    {BP_EXTENSION_MEMORY, &kMemory},     {BP_EXTENSION_CAPTURE, &kCapture}, {BP_EXTENSION_RESET, &kReset}};
+const Offer kOffers[] = {{BP_EXTENSION_STREAMS, &kStreams},     {BP_EXTENSION_TIME, &kTime},
+                         {BP_EXTENSION_CALLBACKS, &kCallbacks}, {BP_EXTENSION_FEATURES, &kFeatures},
+                         {BP_EXTENSION_PINNED, &kPinned},       {BP_EXTENSION_PEER, &kPeer},
+                         {BP_EXTENSION_MEMORY, &kMemory},       {BP_EXTENSION_CAPTURE, &kCapture},
+                         {BP_EXTENSION_RESET, &kReset},         {BP_EXTENSION_COMPILER, &kCompiler}};
 
 }  // namespace
 

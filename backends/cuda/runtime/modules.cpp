@@ -37,13 +37,13 @@ void Modules::unload() {
   loaded_.clear(), functions_.clear();
 }
 
-driver::Function Modules::function(const std::string& module, const std::string& name) {
+driver::Function Modules::function(const std::string& module, const std::string& name, const char* text) {
   std::lock_guard lock(mutex_);
   driver::Function& found = functions_[{module, name}];
   if (found) return found;
   driver::Module& loaded = loaded_[module];
   if (!loaded) {
-    const char* text = module_text(module.c_str());
+    if (text == nullptr) text = module_text(module.c_str());
     BP_CHECK(text != nullptr, INTERNAL, "cuda: no module ", module);
     check(driver_.cuModuleLoadData(&loaded, text), "cuModuleLoadData");
   }

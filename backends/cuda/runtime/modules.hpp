@@ -20,7 +20,11 @@ class Modules {
   Modules(const Modules&) = delete;
 
   void unload();
-  driver::Function function(const std::string& module, const std::string& name);
+  // Of the plugin's own PTX; and of a module that the caller names and has the text of, which no other text shares.
+  driver::Function function(const std::string& module, const std::string& name) {
+    return function(module, name, nullptr);
+  }
+  driver::Function function(const std::string& module, const std::string& name, const char* text);
 
  private:
   const Driver& driver_;

@@ -167,11 +167,13 @@ void Stream::give_capture_up() {
   captured_.reset();
 }
 
-void Stream::capture_copy(driver::Pointer to, const void* from, size_t bytes) {
-  captured_->sources.push_back(std::make_unique<HostBlock>(driver_, bytes));
-  void* kept = captured_->sources.back()->data();
-  std::memcpy(kept, from, bytes);
-  check(driver_.cuMemcpyHtoDAsync_v2(to, kept, bytes, stream_), "cuMemcpyHtoDAsync");
+// What a capture copies is read at each replay: it stays.
+void Stream::copy_from_host(driver::Pointer to, const void* from, size_t bytes) {
+  if (captured_) {
+    captured_->sources.push_back(std::make_unique<HostBlock>(driver_, bytes));
+    from = std::memcpy(captured_->sources.back()->data(), from, bytes);
+  }
+  check(driver_.cuMemcpyHtoDAsync_v2(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
 }
 
 }  // namespace backplane::cuda

@@ -56,8 +56,8 @@ class Stream {
   std::unique_ptr<Recording> end_capture();
   void give_capture_up();
   bool is_capturing() const { return captured_ != nullptr; }
-  // A copy from the host whose source has been read when this returns.
-  void capture_copy(driver::Pointer to, const void* from, size_t bytes);
+  // A copy of memory that is not locked, which has been read when this returns.
+  void copy_from_host(driver::Pointer to, const void* from, size_t bytes);
 
  private:
   using Event = std::shared_ptr<CUevent_st>;

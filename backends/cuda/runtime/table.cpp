@@ -51,10 +51,8 @@ void deallocate(Backend& backend, int32_t ordinal, void* data, uint64_t size) {
 void copy_from_host(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset,
                     const void* src, uint64_t size) {
   const DeviceScope scope(backend.device(ordinal));
-  if (as_stream(stream).is_capturing()) return as_stream(stream).capture_copy(at(dst, dst_offset), src, size);
-  check(the_driver().cuMemcpyHtoDAsync_v2(at(dst, dst_offset), src, size, as_stream(stream).handle()),
-        "cuMemcpyHtoDAsync");
-  as_stream(stream).synchronize();
+  as_stream(stream).copy_from_host(at(dst, dst_offset), src, size);
+  if (!as_stream(stream).is_capturing()) as_stream(stream).synchronize();
 }
 
 void copy_to_host(Backend& backend, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,

@@ -1,68 +1,45 @@
-// The functions of bp_extension_compiler, which turn exceptions into statuses.
+// Which nodes are claimed, by the registry's lists of scalar functions; see compiler.hpp.
 #include "fuse/compiler.hpp"
 
-#include "backplane/plugin/regions.hpp"
+#include "backplane/plugin/compiler.hpp"
+#include "backplane/plugin/scalar_ops.hpp"
 #include "fuse/executable.hpp"
-#include "fuse/fused_ops.hpp"
+#include "kernels/refused.hpp"
 
 namespace backplane::vulkan {
 namespace {
 
-Backend& backend_of(void* context) { return *static_cast<Backend*>(context); }
-Executable* as_executable(bp_executable* executable) { return reinterpret_cast<Executable*>(executable); }
-
-plugin::FusedRules rules_of(Backend& backend, bp_device device, const plugin::GraphView& graph) {
-  return {graph, device, fused_ops(), Device::lacks(backend.physical(device.ordinal))};
+bool refuses(std::string_view op, bp_dtype dtype) {
+  return refused(op.substr(op.rfind(':') + 1), dtype) != FaultKind::kNone;
 }
 
-bp_status BP_CALL claim(void* context, const bp_host* host, bp_device device, const bp_graph* graph, uint32_t* regions,
-                        uint32_t* n_regions, const char** reasons) {
-  return plugin::guard(host, [&] {
-    const plugin::GraphView view(graph);
-    const plugin::Partition found = plugin::grow_regions(view, rules_of(backend_of(context), device, view));
-    std::copy(found.regions.begin(), found.regions.end(), regions);
-    if (reasons != nullptr) std::copy(found.reasons.begin(), found.reasons.end(), reasons);
-    *n_regions = found.n_regions;
-  });
-}
+struct Compiler {
+  using Executable = vulkan::Executable;
 
-bp_status BP_CALL compile(void* context, const bp_host* host, bp_device device, const bp_graph* region,
-                          bp_executable_info* info, bp_executable** executable) {
-  return plugin::guard(host, [&] {
-    const plugin::GraphView view(region);
-    Backend& backend = backend_of(context);
-    auto made =
-        std::make_unique<Executable>(host, backend.device(device.ordinal), view, rules_of(backend, device, view));
-    *executable = reinterpret_cast<bp_executable*>(made.release());
-    if (BP_HAS(info, bp_executable_info, scratch)) info->scratch = 0;
-  });
-}
+  static plugin::FusedRules rules(void* context, bp_device device, const plugin::GraphView& graph) {
+    static const plugin::FusedOps ops{plugin::scalar_ops(),
+                                      {"bp::cast", "bp::copy"},
+                                      {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
+                                      refuses};
+    Backend& backend = *static_cast<Backend*>(context);
+    return {graph, device, ops, Device::lacks(backend.physical(device.ordinal))};
+  }
 
-bp_status BP_CALL run(const bp_frame* frame, bp_executable* executable, const bp_value* inputs, int32_t n_inputs,
-                      bp_value* outs, int32_t n_outs) {
-  return plugin::guard(frame, [&] { as_executable(executable)->run(frame, inputs, n_inputs, outs, n_outs); });
-}
+  static plugin::Partition partition(void* context, bp_device device, const plugin::GraphView& graph) {
+    return plugin::grow_regions(graph, rules(context, device, graph));
+  }
 
-void BP_CALL destroy(void*, bp_executable* executable) { delete as_executable(executable); }
+  static std::unique_ptr<Executable> compile(const bp_host* host, void* context, bp_device device,
+                                             const plugin::GraphView& region) {
+    return std::make_unique<Executable>(host, static_cast<Backend*>(context)->device(device.ordinal), region,
+                                        rules(context, device, region));
+  }
+};
 
-int32_t BP_CALL sharing(void*, const bp_executable* executable, int32_t out, int32_t in) {
-  return reinterpret_cast<const Executable*>(executable)->may_share(static_cast<size_t>(out), static_cast<size_t>(in));
-}
+constexpr bp_extension_compiler kCompiler = plugin::compiler_extension<Compiler>();
 
 }  // namespace
 
-const bp_extension_compiler* compiler(uint32_t version) {
-  static constexpr bp_extension_compiler kCompiler = [] {
-    bp_extension_compiler table{};
-    table.header = BP_HEADER(bp_extension_compiler);
-    table.partition = claim;
-    table.compile = compile;
-    table.execute = run;
-    table.destroy = destroy;
-    table.may_share = sharing;
-    return table;
-  }();
-  return version <= 1 ? &kCompiler : nullptr;
-}
+const bp_extension_compiler* compiler(uint32_t version) { return version <= 1 ? &kCompiler : nullptr; }
 
 }  // namespace backplane::vulkan

@@ -37,13 +37,12 @@ Executable::~Executable() {
   for (bp_tensor* constant : program_.constants) host_->release(constant);
 }
 
-VkPipeline Executable::pipeline(const Layout& layout) {
+SharedPipeline Executable::pipeline(const Layout& layout) {
   const std::string key = layout.key();
   std::lock_guard lock(mutex_);
-  auto [found, fresh] = pipelines_.try_emplace(key, VK_NULL_HANDLE);
-  if (found->second == VK_NULL_HANDLE)
-    found->second = device_.pipeline(link_region(program_, layout, device_.has_float64()));
-  return found->second;
+  SharedPipeline& found = pipelines_[key];
+  if (!found) found = device_.pipeline(link_region(program_, layout, device_.has_float64()));
+  return found;
 }
 
 void Executable::run(const bp_frame* frame, const bp_value* inputs, int32_t n_inputs, bp_value* outs, int32_t n_outs) {
@@ -88,7 +87,7 @@ void Executable::run(const bp_frame* frame, const bp_value* inputs, int32_t n_in
   push.skipped = static_cast<uint32_t>(table.size());
   const auto rows = std::as_bytes(std::span(layout.rows));
   table.insert(table.end(), rows.begin(), rows.end());
-  const VkPipeline shader = pipeline(layout);
+  const SharedPipeline shader = pipeline(layout);
   push.table = call.stage(table);
   const std::span all(ranges);
   call.stream().dispatch(shader, std::as_bytes(std::span(&push, 1)), groups_for(layout.count),

@@ -23,7 +23,7 @@ class Executable {
   bool may_share(size_t out, size_t in) const;
 
  private:
-  VkPipeline pipeline(const Layout& layout);
+  SharedPipeline pipeline(const Layout& layout);
   const bp_tensor& constant(const plugin::FusedOperand& load) const {
     return *program_.constants[load.input - n_inputs_];
   }
@@ -32,8 +32,8 @@ class Executable {
   Device& device_;
   plugin::FusedProgram program_;
   uint32_t n_inputs_;
-  std::mutex mutex_;                             // guards what follows
-  std::map<std::string, VkPipeline> pipelines_;  // by the layout's key; the device's
+  std::mutex mutex_;                                 // guards what follows
+  std::map<std::string, SharedPipeline> pipelines_;  // by the layout's key
 };
 
 }  // namespace backplane::vulkan

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backplane/plugin/fused_program.hpp"
+#include "backplane/plugin/fused_layout.hpp"
 #include "kernels/call.hpp"
 
 namespace backplane::vulkan {

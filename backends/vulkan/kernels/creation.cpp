@@ -1,5 +1,9 @@
 // full, iota and random_bits.
+#include <algorithm>
+#include <array>
 #include <complex>
+#include <cstring>
+#include <optional>
 
 #include "backplane/scalar.hpp"
 #include "kernels/kernels.hpp"
@@ -7,9 +11,33 @@
 namespace backplane::vulkan {
 namespace {
 
+// The 32 bits that a number's elements repeat in memory, where they do.
+std::optional<uint32_t> repeated_word(const bp_value& number, bp_dtype dtype) {
+  return plugin::dispatch_dtype<BP_MASK_ANY>(dtype, [&]<class T>() -> std::optional<uint32_t> {
+    const T element = plugin::number_as<T>(number);
+    std::array<uint32_t, 4> words;
+    const size_t size = std::max(sizeof(T), sizeof(uint32_t));
+    for (size_t at = 0; at < size; at += sizeof(T))
+      std::memcpy(reinterpret_cast<char*>(&words) + at, &element, sizeof(T));
+    for (size_t k = 1; k < size / sizeof(uint32_t); ++k)
+      if (words[k] != words[0]) return std::nullopt;
+    return words[0];
+  });
+}
+
+// vkCmdFillBuffer takes whole words alone.
+bool fills(const Operand& out) {
+  const uint64_t bytes = static_cast<uint64_t>(out.count()) * plugin::kItemSize[out.dtype];
+  return out.data % sizeof(uint32_t) == 0 && bytes % sizeof(uint32_t) == 0;
+}
+
 void full(const Call& call) {
   const Operand out = call.output(0);
   if (out.count() == 0) return;
+  if (const auto word = repeated_word(call.value(1), out.dtype); word && fills(out)) {
+    const auto bytes = static_cast<uint64_t>(out.count()) * plugin::kItemSize[out.dtype];
+    return call.stream().fill(call.stream().device().place(out.data, bytes), *word, bytes);
+  }
   Push push = call.push();
   push.at = {out.data, call.stage_number(call.value(1), out.dtype)};
   push.n = {static_cast<uint32_t>(out.count()), 0, 1u << 1};
@@ -65,7 +93,8 @@ void random_bits(const Call& call) {
   Push push = call.push();
   push.at = {out.data, state.key, state.counter};
   push.n[0] = static_cast<uint32_t>(words);
-  call.dispatch({Module::random}, push, groups_for((words + 3) / 4), {out.range()}, {});
+  const auto aligned = static_cast<uint8_t>(out.data % sizeof(uint64_t) == 0 ? 1 : 0);
+  call.dispatch({Module::random, {0, 0, 0, aligned}}, push, groups_for((words + 3) / 4), {out.range()}, {});
 }
 
 constexpr Row kRows[] = {

@@ -146,6 +146,22 @@ bool make_loop(Loop& loop, const Call& call, size_t inputs, bp_dtype first) {
   return true;
 }
 
+// Where a flat loop may go by two neighbours at a time, it does (kPairs in shaders/loop.glsl). `sizes`: bytes of an
+// element of each operand. What others than software drivers gain by it is not known.
+void pair_up(Loop& loop, const Call& call, std::initializer_list<uint32_t> sizes) {
+  constexpr uint8_t kPairs = 4;
+  uint32_t& count = loop.push.n[0];
+  if (!call.stream().device().is_software() || loop.push.n[1] > 0 || count % 2 != 0) return;
+  size_t k = 0;
+  for (const uint32_t size : sizes) {
+    const bool single = (loop.push.n[2] >> k & 1) != 0;
+    if (size > 4 || (!single && loop.push.at[k] % (2 * size) != 0)) return;
+    ++k;
+  }
+  loop.rank = kPairs;
+  count /= 2;
+}
+
 void dispatch(const Call& call, const Loop& loop, Shader shader) {
   shader.constants[3] |= static_cast<uint8_t>(loop.rank << 5);
   call.stream().dispatch(shader, loop.push, groups_for(loop.push.n[0]), {loop.ranges.data(), 1},
@@ -157,14 +173,20 @@ void elementwise(const Call& call) {
   Loop loop;
   const size_t inputs = shader.constants[3] & 1 ? 2 : 1;  // lists of odd numbers are binary
   if (!make_loop(loop, call, inputs, call.compute())) return;
-  shader.constants[2] = static_cast<uint8_t>(call.outs()[0].u.t->dtype);
+  const bp_dtype out = call.outs()[0].u.t->dtype;
+  shader.constants[2] = static_cast<uint8_t>(out);
+  const uint32_t each = plugin::kItemSize[call.compute()];
+  const bool refuses = (shader.constants[3] >> 3 & 3) != 0;
+  if (!refuses) pair_up(loop, call, {plugin::kItemSize[out], each, inputs == 2 ? each : 1u});
   dispatch(call, loop, shader);
 }
 
 void where(const Call& call) {
   Loop loop;
-  if (make_loop(loop, call, 3, BP_BOOL))
-    dispatch(call, loop, {Module::where, {0, static_cast<uint8_t>(call.compute()), 0, 0}});
+  if (!make_loop(loop, call, 3, BP_BOOL)) return;
+  const uint32_t each = plugin::kItemSize[call.compute()];
+  pair_up(loop, call, {each, 1, each, each});
+  dispatch(call, loop, {Module::where, {0, static_cast<uint8_t>(call.compute()), 0, 0}});
 }
 
 void copy(const Call& call) {
@@ -182,6 +204,7 @@ void cast(const Call& call) {
   const bp_dtype in = call.compute(), out = call.outs()[0].u.t->dtype;
   const bp_dtype_mask wide = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
   const bool doubles = (wide & (BP_DTYPE_BIT(in) | BP_DTYPE_BIT(out))) != 0;
+  pair_up(loop, call, {plugin::kItemSize[out], plugin::kItemSize[in]});
   dispatch(
       call, loop,
       {doubles ? Module::cast_float64 : Module::cast, {0, static_cast<uint8_t>(in), static_cast<uint8_t>(out), 0}});

@@ -50,7 +50,8 @@ bool in_words(const Matrices& m, int64_t stride) {
 uint8_t pairs_of(const Matrices& x, const Matrices& y, const Product& p) {
   const bool left = x.column_stride == 1 && p.inner % 2 == 0 && in_words(x, x.row_stride);
   const bool right = y.column_stride == 1 && p.columns % 2 == 0 && in_words(y, y.row_stride);
-  return static_cast<uint8_t>((left ? 16 : 0) | (right ? 32 : 0) | (p.inner % 2 ? 64 : 0));
+  const bool runs = y.row_stride == 1 && p.inner % 2 == 0 && in_words(y, y.column_stride);
+  return static_cast<uint8_t>((left ? 16 : 0) | (runs ? 128 : right ? 32 : 0) | (p.inner % 2 ? 64 : 0));
 }
 
 void matmul(const Call& call) {

@@ -22,6 +22,15 @@ void record_loop(const Call& call, Shader shader, const Operand& to, const Opera
   call.dispatch(shader, push, groups_for(to.count()), {to.range()}, {from.range()});
 }
 
+// Do the elements of both follow each other in one order?
+bool is_one_piece(const Operand& to, const Sizes& from_strides) {
+  Rows rows;
+  rows.add(to.shape, {&to.strides, &from_strides});
+  const auto row = rows.values();
+  return rows.rank() == 0 || (rows.rank() == 1 && row[Rows::kHead] == 1 && row[Rows::kHead + 1] == 1);
+}
+bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+
 // The part of `whole` from `start` on along one axis, `size` elements that are `step` apart.
 Operand part_of(const Operand& whole, size_t axis, int64_t start, int64_t size, int64_t step) {
   Operand part = whole;
@@ -68,8 +77,13 @@ constexpr Row kRows[] = {
 
 void record_move(const Call& call, const Operand& to, const Operand& from) {
   if (to.count() == 0) return;
-  record_loop(call, {Module::move, {0, static_cast<uint8_t>(to.dtype), 0, 0}}, to, from,
-              broadcast_strides(from, to.shape));
+  const Sizes strides = broadcast_strides(from, to.shape);
+  if (is_one_piece(to, strides) && !overlap(to.range(), from.range())) {
+    const Device& device = call.stream().device();
+    const auto bytes = static_cast<uint64_t>(to.count()) * plugin::kItemSize[to.dtype];
+    return call.stream().copy(device.place(to.data, bytes), device.place(from.data, bytes), bytes);
+  }
+  record_loop(call, {Module::move, {0, static_cast<uint8_t>(to.dtype), 0, 0}}, to, from, strides);
 }
 
 void record_cast(const Call& call, const Operand& to, const Operand& from) {

@@ -28,6 +28,8 @@ Shader shader_of(Module first, bp_dtype in, bp_dtype out, uint8_t function, bool
           {function, static_cast<uint8_t>(in), static_cast<uint8_t>(out), static_cast<uint8_t>(by_rows ? 1 : 0)}};
 }
 
+constexpr int64_t kJoined = 64;  // parts, by one invocation
+
 // Does an invocation take whole rows of rest, pair by pair?
 bool by_rows(const Call& call, const Image& image, const Operand& x, const Operand& g, const Operand& out) {
   const bool words = x.dtype == BP_FLOAT32 && (x.data | g.data | out.data) % 8 == 0;
@@ -36,15 +38,14 @@ bool by_rows(const Call& call, const Image& image, const Operand& x, const Opera
 
 // Parts of a channel: enough invocations for the device, elements enough for each, and few enough to be joined by one.
 int64_t parts_of(const Image& image, bool rows) {
-  constexpr int64_t kInvocations = 16384, kLeast = 16, kJoined = 64;
+  constexpr int64_t kInvocations = 16384, kLeast = 16;
   const int64_t elements = image.pieces * image.rest;
   const int64_t wanted = std::min(kInvocations / image.channels, elements / kLeast);
   return std::clamp<int64_t>(wanted, 1, rows ? std::min(image.pieces, kJoined) : kJoined * kJoined);
 }
 
-// One part per channel. Without a cotangent `g` is of no elements.
+// A few parts per channel, along the second axis. Without a cotangent `g` is of no elements.
 Operand record_moments(const Call& call, const Image& image, const Operand& x, const Operand& g) {
-  constexpr int64_t kJoined = 64;
   const bp_dtype dtype = partial_dtype(x.dtype);
   const bool rows = by_rows(call, image, x, g, {});
   int64_t parts = parts_of(image, rows);
@@ -55,7 +56,7 @@ Operand record_moments(const Call& call, const Image& image, const Operand& x, c
   divide_by(image.rest, push.n.data() + 4);
   call.dispatch(shader_of(Module::moments_float32, x.dtype, dtype, g.data ? 1 : 0, rows), push,
                 groups_for(image.channels * parts), {moments.range()}, {x.range(), g.range()});
-  while (parts > 1) {
+  while (parts > kJoined) {
     const int64_t fewer = (parts + kJoined - 1) / kJoined;
     const Operand joined = call.scratch(dtype, {image.channels, fewer, kMoments});
     push.at = {joined.data, moments.data};
@@ -89,7 +90,8 @@ Operand record_factors(const Call& call, Pass pass, const Image& image, bp_dtype
   Push push = call.push();
   push.at = {factors.data, of.source.data, of.weight.data, of.bias.data};
   push.dims = of.first.data;
-  push.n = {n(image.channels), 0,           doubles ? low(bits) : std::bit_cast<uint32_t>(static_cast<float>(eps)),
+  const int64_t parts = pass == kGiven ? 0 : of.source.shape[1];
+  push.n = {n(image.channels), n(parts),    doubles ? low(bits) : std::bit_cast<uint32_t>(static_cast<float>(eps)),
             high(bits),        low(second), high(second)};
   call.stream().dispatch(shader_of(Module::norm_factors_float32, dtype, dtype, pass), push, groups_for(image.channels),
                          std::array{factors.range(), of.first.range(), of.second.range()},

@@ -71,6 +71,7 @@ void Backend::start() {
   }
   std::stable_sort(physical_.begin(), physical_.end(), [](auto a, auto b) { return rank_of(a) < rank_of(b); });
   devices_.resize(physical_.size());
+  facts_.resize(physical_.size());
 }
 
 int32_t Backend::count(std::string& reason) {
@@ -94,6 +95,14 @@ Device& Backend::device(int32_t ordinal) {
   auto& device = devices_[static_cast<size_t>(ordinal)];
   if (!device) device = std::make_unique<Device>(found);
   return *device;
+}
+
+const Facts& Backend::facts(int32_t ordinal) {
+  const VkPhysicalDevice found = physical(ordinal);
+  std::lock_guard lock(mutex_);
+  auto& facts = facts_[static_cast<size_t>(ordinal)];
+  if (!facts) facts = std::make_unique<Facts>(found);
+  return *facts;
 }
 
 }  // namespace backplane::vulkan

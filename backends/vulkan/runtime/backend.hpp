@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backplane/plugin.hpp"
+#include "runtime/features.hpp"
 #include "runtime/stream.hpp"
 
 namespace backplane::vulkan {
@@ -31,6 +32,7 @@ class Backend {
   int32_t count(std::string& reason);
   VkPhysicalDevice physical(int32_t ordinal);                           // throws Error(BP_ERROR_VALUE)
   Device& device(int32_t ordinal);                                      // likewise; starts it
+  const Facts& facts(int32_t ordinal);                                  // likewise; does not start it
   void keep(std::shared_ptr<void> table) { kept_ = std::move(table); }  // what rows of kernels point into
 
  private:
@@ -44,6 +46,7 @@ class Backend {
   VkInstance instance_ = VK_NULL_HANDLE;
   std::vector<VkPhysicalDevice> physical_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Facts>> facts_;
 };
 
 }  // namespace backplane::vulkan

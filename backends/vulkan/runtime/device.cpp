@@ -12,12 +12,17 @@ namespace {
 
 constexpr uint32_t kNoFamily = UINT32_MAX;
 
-uint32_t compute_family(VkPhysicalDevice physical) {
+std::vector<VkQueueFamilyProperties> families_of(VkPhysicalDevice physical) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
-  for (uint32_t i = 0; i < count; ++i)
+  return families;
+}
+
+uint32_t compute_family(VkPhysicalDevice physical) {
+  const std::vector<VkQueueFamilyProperties> families = families_of(physical);
+  for (uint32_t i = 0; i < families.size(); ++i)
     if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) return i;
   return kNoFamily;
 }
@@ -49,13 +54,10 @@ struct Need {
 #name, [](Features & f) -> VkBool32& { return f.part.name; } \
   }
 constexpr Need kNeeds[] = {
-    BACKPLANE_NEED(in12, timelineSemaphore),
-    BACKPLANE_NEED(in12, bufferDeviceAddress),
-    BACKPLANE_NEED(base.features, shaderInt64),
-    BACKPLANE_NEED(base.features, shaderInt16),
-    BACKPLANE_NEED(in12, shaderInt8),
-    BACKPLANE_NEED(in11, storageBuffer16BitAccess),
-    BACKPLANE_NEED(in12, storageBuffer8BitAccess),
+    BACKPLANE_NEED(in12, timelineSemaphore),        BACKPLANE_NEED(in12, bufferDeviceAddress),
+    BACKPLANE_NEED(in12, hostQueryReset),           BACKPLANE_NEED(base.features, shaderInt64),
+    BACKPLANE_NEED(base.features, shaderInt16),     BACKPLANE_NEED(in12, shaderInt8),
+    BACKPLANE_NEED(in11, storageBuffer16BitAccess), BACKPLANE_NEED(in12, storageBuffer8BitAccess),
 };
 #undef BACKPLANE_NEED
 
@@ -113,6 +115,11 @@ bp_dtype_mask Device::lacks(VkPhysicalDevice physical) {
   return offers_float64(physical) ? 0 : BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
 }
 
+uint32_t Device::timestamp_bits(VkPhysicalDevice physical) {
+  const uint32_t family = compute_family(physical);
+  return family == kNoFamily ? 0 : families_of(physical)[family].timestampValidBits;
+}
+
 Device::Device(VkPhysicalDevice physical)
     : physical_(physical),
       family_(compute_family(physical)),
@@ -125,7 +132,8 @@ Device::Device(VkPhysicalDevice physical)
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   try {
     pipelines_ = std::make_unique<Pipelines>(physical, device_);
-    region_pipelines_ = std::make_unique<RegionPipelines>(device_, *pipelines_);
+    region_pipelines_ = std::make_unique<RegionPipelines>(device_, *pipelines_, counts.region_pipelines);
+    clock_ = std::make_unique<Clock>(physical, device_);
   } catch (...) {
     release();
     throw;
@@ -136,6 +144,7 @@ Device::~Device() { release(); }
 
 void Device::release() noexcept {
   for (const auto& [address, block] : blocks_) destroy(block);
+  clock_.reset();
   region_pipelines_.reset();
   pipelines_.reset();
   vkDestroyDevice(device_, nullptr);
@@ -149,9 +158,9 @@ VkPipeline Device::pipeline(const Shader& shader) {
   return pipeline;
 }
 
-VkPipeline Device::pipeline(std::vector<uint32_t> words) {
+SharedPipeline Device::pipeline(std::vector<uint32_t> words) {
   bool made = false;
-  const VkPipeline pipeline = region_pipelines_->get(std::move(words), made);
+  SharedPipeline pipeline = region_pipelines_->get(std::move(words), made);
   if (made) ++counts.objects;
   return pipeline;
 }

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "backplane/plugin/dtype.hpp"
+#include "runtime/clock.hpp"
 #include "runtime/region_pipelines.hpp"
 
 namespace backplane::vulkan {
@@ -44,7 +45,8 @@ struct Counts {
   std::atomic<uint64_t> submissions{0};
   std::atomic<uint64_t> commands{0};
   std::atomic<uint64_t> barriers{0};
-  std::atomic<uint64_t> objects{0};  // buffers, pipelines, command buffers
+  std::atomic<uint64_t> objects{0};           // buffers, pipelines, command buffers
+  std::atomic<uint64_t> region_pipelines{0};  // that there are now
 };
 
 class Device {
@@ -59,6 +61,7 @@ class Device {
   static uint64_t total_memory(VkPhysicalDevice physical);
   // Dtypes whose arithmetic it does not offer.
   static bp_dtype_mask lacks(VkPhysicalDevice physical);
+  static uint32_t timestamp_bits(VkPhysicalDevice physical);  // of what its compute queue writes; 0: it writes none
 
   VkPhysicalDevice physical() const { return physical_; }
   VkDevice handle() const { return device_; }
@@ -72,12 +75,12 @@ class Device {
   uint32_t most_groups() const { return most_groups_; }
 
   VkPipelineLayout layout() const { return pipelines_->layout(); }
-  VkPipeline pipeline(const Shader& shader);         // takes the mutex
-  VkPipeline pipeline(std::vector<uint32_t> words);  // of a region's shader in SPIR-V; does not take the mutex
+  VkPipeline pipeline(const Shader& shader);             // takes the mutex
+  SharedPipeline pipeline(std::vector<uint32_t> words);  // of a region's shader in SPIR-V; does not take the mutex
 
-  // Take the mutex.
-  uint64_t allocate(uint64_t size);
-  void deallocate(uint64_t address);
+  // Take the mutex. `host_visible`: in memory that the host reaches, whatever the device's own is.
+  uint64_t allocate(uint64_t size, bool host_visible = false);
+  void deallocate(uint64_t address);                   // of a block, or inside one
   Place place(uint64_t address, uint64_t size) const;  // throws Error(BP_ERROR_VALUE) where they do not lie in a block
   uint64_t reserved() const { return reserved_; }
   uint64_t peak() const { return peak_; }  // of reserved
@@ -85,6 +88,8 @@ class Device {
   // Memory that the host writes and kernels read; its owner destroys it.
   Block make_staging(uint64_t size);
   void destroy(const Block& block);
+
+  Clock& clock() { return *clock_; }
 
   mutable std::mutex mutex;
   Counts counts;
@@ -108,6 +113,7 @@ class Device {
   std::map<uint64_t, Block> blocks_;  // by address
   std::atomic<uint64_t> reserved_{0}, peak_{0};
   std::unique_ptr<RegionPipelines> region_pipelines_;
+  std::unique_ptr<Clock> clock_;
 };
 
 }  // namespace backplane::vulkan

@@ -1,5 +1,6 @@
 // A device's blocks of memory; see device.hpp.
 #include <algorithm>
+#include <iterator>
 
 #include "runtime/check.hpp"
 #include "runtime/device.hpp"
@@ -70,11 +71,13 @@ Block Device::make_block(uint64_t size, VkMemoryPropertyFlags needed, VkMemoryPr
   return block;
 }
 
-uint64_t Device::allocate(uint64_t size) {
-  const VkMemoryPropertyFlags reached =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+uint64_t Device::allocate(uint64_t size, bool host_visible) {
+  constexpr VkMemoryPropertyFlags kReached = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  constexpr VkMemoryPropertyFlags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   std::lock_guard lock(mutex);
-  const Block block = make_block(size, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, unified_ ? reached : 0);
+  const Block block = host_visible ? make_block(size, kReached, kCached)
+                                   : make_block(size, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                                unified_ ? kReached | kCached : VkMemoryPropertyFlags{0});
   blocks_.emplace(block.address, block);
   reserved_ += block.size;
   peak_ = std::max(peak_.load(), reserved_.load());
@@ -83,8 +86,10 @@ uint64_t Device::allocate(uint64_t size) {
 
 void Device::deallocate(uint64_t address) {
   std::lock_guard lock(mutex);
-  const auto found = blocks_.find(address);
-  BP_CHECK(found != blocks_.end(), VALUE, "vulkan: deallocate: ", address, " is no block of this device");
+  auto found = blocks_.upper_bound(address);
+  BP_CHECK(found != blocks_.begin() && address - std::prev(found)->first < std::prev(found)->second.size, VALUE,
+           "vulkan: deallocate: ", address, " lies in no block of this device");
+  --found;
   reserved_ -= found->second.size;
   destroy(found->second);
   blocks_.erase(found);

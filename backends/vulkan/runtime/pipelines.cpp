@@ -5,16 +5,13 @@
 // Cache Header"), else it is passed over and replaced.
 #include "runtime/pipelines.hpp"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "backplane/plugin/cache_file.hpp"
 #include "runtime/check.hpp"
 
 namespace backplane::vulkan {
@@ -33,6 +30,29 @@ constexpr Words kWords[] = {
 #undef BACKPLANE_SHADER
 };
 
+// A module with its constants filled in, whose switches on them lead to the chosen case alone, and to the default,
+// which phis of what follows may name: a driver that inlines all functions before it knows constants, as lavapipe 22.3
+// does, would compile what is never run. Which words hold an instruction's operands says the SPIR-V specification, 3.52
+// "Instructions".
+std::vector<uint32_t> specialised(const Shader& shader) {
+  constexpr uint32_t kSpecConstant = 50, kDecorate = 71, kSwitch = 251, kSpecId = 1, kHeader = 5;
+  const Words& module = kWords[static_cast<size_t>(shader.module)];
+  std::vector<uint32_t> words(module.data, module.data + module.bytes / sizeof(uint32_t));
+  std::map<uint32_t, uint32_t> values;  // by a constant's id; decorations come first
+  for (size_t at = kHeader; at < words.size(); at += words[at] >> 16) {
+    uint32_t* const word = &words[at];
+    const uint32_t opcode = word[0] & 0xffff, length = word[0] >> 16;
+    if (opcode == kDecorate && word[2] == kSpecId) values[word[1]] = shader.constants[word[3]];
+    if (opcode == kSpecConstant && values.contains(word[2])) word[3] = values[word[2]];
+    if (opcode != kSwitch || !values.contains(word[1])) continue;
+    uint32_t chosen = word[2];  // the default
+    for (uint32_t k = 3; k + 1 < length; k += 2)
+      if (word[k] == values[word[1]]) chosen = word[k + 1];
+    for (uint32_t k = 4; k < length; k += 2) word[k] = chosen;
+  }
+  return words;
+}
+
 VkPipelineLayout make_layout(VkDevice device) {
   const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
   VkPipelineLayoutCreateInfo info{};
@@ -44,16 +64,8 @@ VkPipelineLayout make_layout(VkDevice device) {
   return layout;
 }
 
-std::filesystem::path cache_folder() {
-  if (const char* named = std::getenv("BACKPLANE_VULKAN_CACHE")) return named;
-  if (const char* caches = std::getenv("XDG_CACHE_HOME"); caches && *caches)
-    return std::filesystem::path(caches) / "backplane";
-  const char* home = std::getenv("HOME");
-  return home && *home ? std::filesystem::path(home) / ".cache" / "backplane" : std::filesystem::path();
-}
-
 std::string cache_file(const VkPhysicalDeviceProperties& properties) {
-  const std::filesystem::path folder = cache_folder();
+  const std::filesystem::path folder = plugin::cache_folder("BACKPLANE_VULKAN_CACHE");
   if (folder.empty()) return {};
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string name = "vulkan-";
@@ -83,7 +95,6 @@ Pipelines::Pipelines(VkPhysicalDevice physical, VkDevice device) : device_(devic
 Pipelines::~Pipelines() {
   if (grown_) write_cache();
   for (const auto& [key, pipeline] : pipelines_) vkDestroyPipeline(device_, pipeline, nullptr);
-  for (VkShaderModule module : modules_) vkDestroyShaderModule(device_, module, nullptr);
   vkDestroyPipelineCache(device_, cache_, nullptr);
   vkDestroyPipelineLayout(device_, layout_, nullptr);
 }
@@ -92,9 +103,7 @@ void Pipelines::read_cache(VkPhysicalDevice physical) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical, &properties);
   file_ = cache_file(properties);
-  std::vector<char> bytes;
-  if (std::ifstream in(file_, std::ios::binary); !file_.empty() && in)
-    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  const std::string bytes = file_.empty() ? std::string() : plugin::read_cache_file(file_);
   VkPipelineCacheCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
   if (is_of(bytes, properties)) {
@@ -105,54 +114,33 @@ void Pipelines::read_cache(VkPhysicalDevice physical) {
   if (vkCreatePipelineCache(device_, &info, nullptr, &cache_) != VK_SUCCESS) cache_ = VK_NULL_HANDLE;
 }
 
-// Beside the file and then over it, so that another process never reads half of one. A file that cannot be written
-// costs time at the next start and nothing else.
 void Pipelines::write_cache() noexcept try {
   size_t size = 0;
   if (file_.empty() || !cache_ || vkGetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS) return;
-  std::vector<char> bytes(size);
-  if (vkGetPipelineCacheData(device_, cache_, &size, bytes.data()) != VK_SUCCESS) return;
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), failed);
-  const std::string beside = file_ + "." + std::to_string(getpid());
-  std::ofstream out(beside, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(size));
-  out.close();
-  if (out.good()) std::filesystem::rename(beside, file_, failed);
-  std::filesystem::remove(beside, failed);
+  std::string bytes(size, '\0');
+  if (vkGetPipelineCacheData(device_, cache_, &size, bytes.data()) == VK_SUCCESS)
+    plugin::write_cache_file(file_, bytes);
 } catch (const std::exception&) {
-}
-
-VkShaderModule Pipelines::module(Module module) {
-  const auto number = static_cast<size_t>(module);
-  if (modules_[number]) return modules_[number];
-  VkShaderModuleCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  info.codeSize = kWords[number].bytes;
-  info.pCode = kWords[number].data;
-  check(vkCreateShaderModule(device_, &info, nullptr, &modules_[number]), "vkCreateShaderModule");
-  return modules_[number];
 }
 
 VkPipeline Pipelines::get(const Shader& shader, bool& made) {
   VkPipeline& pipeline = pipelines_[shader.key()];
   if (pipeline != VK_NULL_HANDLE) return pipeline;
-  std::array<uint32_t, 4> values{};
-  std::array<VkSpecializationMapEntry, 4> entries{};
-  for (uint32_t i = 0; i < 4; ++i) {
-    values[i] = shader.constants[i];
-    entries[i] = {i, i * uint32_t{sizeof(uint32_t)}, sizeof(uint32_t)};
-  }
-  const VkSpecializationInfo special{4, entries.data(), sizeof(values), values.data()};
+  const std::vector<uint32_t> words = specialised(shader);
+  VkShaderModuleCreateInfo code{};
+  code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  code.codeSize = words.size() * sizeof(uint32_t);
+  code.pCode = words.data();
   VkComputePipelineCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  info.stage.module = module(shader.module);
+  check(vkCreateShaderModule(device_, &code, nullptr, &info.stage.module), "vkCreateShaderModule");
   info.stage.pName = "main";
-  info.stage.pSpecializationInfo = &special;
   info.layout = layout_;
-  check(vkCreateComputePipelines(device_, cache_, 1, &info, nullptr, &pipeline), "vkCreateComputePipelines");
+  const VkResult result = vkCreateComputePipelines(device_, cache_, 1, &info, nullptr, &pipeline);
+  vkDestroyShaderModule(device_, info.stage.module, nullptr);
+  check(result, "vkCreateComputePipelines");
   made = grown_ = true;
   return pipeline;
 }

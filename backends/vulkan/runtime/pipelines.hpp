@@ -52,7 +52,6 @@ class Pipelines {
   }
 
  private:
-  VkShaderModule module(Module module);
   void read_cache(VkPhysicalDevice physical);
   void write_cache() noexcept;
 
@@ -61,7 +60,6 @@ class Pipelines {
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::string file_;  // empty: none
   std::atomic<bool> grown_ = false;
-  std::array<VkShaderModule, static_cast<size_t>(Module::kCount)> modules_{};
   std::unordered_map<uint64_t, VkPipeline> pipelines_;
 };
 

@@ -1,17 +1,27 @@
 // Making and keeping them; see region_pipelines.hpp.
 #include "runtime/region_pipelines.hpp"
 
+#include <algorithm>
+
 #include "runtime/check.hpp"
 
 namespace backplane::vulkan {
 
-RegionPipelines::~RegionPipelines() {
-  for (const auto& [words, pipeline] : pipelines_) vkDestroyPipeline(device_, pipeline, nullptr);
+SharedPipeline RegionPipelines::get(std::vector<uint32_t> words, bool& made) {
+  std::lock_guard lock(mutex_);
+  auto found = pipelines_.find(words);
+  made = found == pipelines_.end();
+  if (made) {
+    SharedPipeline pipeline = make(words);
+    found = pipelines_.emplace(std::move(words), Kept{std::move(pipeline)}).first;
+  }
+  found->second.asked = ++asked_;
+  SharedPipeline pipeline = found->second.pipeline;
+  if (made) drop_idle();
+  return pipeline;
 }
 
-VkPipeline RegionPipelines::get(std::vector<uint32_t> words, bool& made) {
-  std::lock_guard lock(mutex_);
-  if (const auto found = pipelines_.find(words); found != pipelines_.end()) return found->second;
+SharedPipeline RegionPipelines::make(const std::vector<uint32_t>& words) {
   VkShaderModuleCreateInfo code{};
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   code.codeSize = words.size() * sizeof(uint32_t);
@@ -27,8 +37,17 @@ VkPipeline RegionPipelines::get(std::vector<uint32_t> words, bool& made) {
   const VkResult result = vkCreateComputePipelines(device_, kernels_.cache_to_fill(), 1, &info, nullptr, &pipeline);
   vkDestroyShaderModule(device_, info.stage.module, nullptr);
   check(result, "vkCreateComputePipelines");
-  made = true;
-  return pipelines_.emplace(std::move(words), pipeline).first->second;
+  return std::make_shared<const RegionPipeline>(device_, pipeline, alive_);
+}
+
+// Under the mutex, which all need who take one from the map: what the map alone holds then nobody else comes to hold.
+void RegionPipelines::drop_idle() {
+  std::vector<ByContent::iterator> idle;
+  for (auto at = pipelines_.begin(); at != pipelines_.end(); ++at)
+    if (at->second.pipeline.use_count() == 1) idle.push_back(at);
+  if (idle.size() <= kMostIdle) return;
+  std::sort(idle.begin(), idle.end(), [](auto a, auto b) { return a->second.asked < b->second.asked; });
+  for (size_t i = 0; i + kMostIdle < idle.size(); ++i) pipelines_.erase(idle[i]);
 }
 
 }  // namespace backplane::vulkan

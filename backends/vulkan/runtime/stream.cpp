@@ -139,6 +139,11 @@ VkCommandBuffer Stream::record() {
   return commands;
 }
 
+void Stream::write_timestamp(VkQueryPool pool, uint32_t query) {
+  vkCmdWriteTimestamp(open(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool, query);
+  ++commands_;
+}
+
 Place Stream::stage(uint64_t size) {
   open();
   open_.staged_bytes += size;
@@ -148,11 +153,18 @@ Place Stream::stage(uint64_t size) {
 
 void Stream::dispatch(const Shader& shader, const Push& push, uint32_t groups, std::span<const Range> writes,
                       std::span<const Range> reads) {
-  dispatch(device_.pipeline(shader), std::as_bytes(std::span(&push, 1)), groups, writes, reads);
+  record_dispatch(device_.pipeline(shader), std::as_bytes(std::span(&push, 1)), groups, writes, reads);
 }
 
-void Stream::dispatch(VkPipeline pipeline, std::span<const std::byte> push, uint32_t groups,
+void Stream::dispatch(const SharedPipeline& pipeline, std::span<const std::byte> push, uint32_t groups,
                       std::span<const Range> writes, std::span<const Range> reads) {
+  open();
+  open_.pipelines.push_back(pipeline);
+  record_dispatch(pipeline->handle(), push, groups, writes, reads);
+}
+
+void Stream::record_dispatch(VkPipeline pipeline, std::span<const std::byte> push, uint32_t groups,
+                             std::span<const Range> writes, std::span<const Range> reads) {
   const VkCommandBuffer commands = behind_hazards(writes, reads);
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
   vkCmdPushConstants(commands, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes, push.data());
@@ -164,6 +176,12 @@ void Stream::copy(const Place& target, const Place& source, uint64_t size) {
   const Range write{target.address, target.address + size}, read{source.address, source.address + size};
   const VkBufferCopy region{source.offset, target.offset, size};
   vkCmdCopyBuffer(behind_hazards({&write, 1}, {&read, 1}), source.buffer, target.buffer, 1, &region);
+  submit_if_large();
+}
+
+void Stream::fill(const Place& target, uint32_t word, uint64_t size) {
+  const Range write{target.address, target.address + size};
+  vkCmdFillBuffer(behind_hazards({&write, 1}, {}), target.buffer, target.offset, size, word);
   submit_if_large();
 }
 

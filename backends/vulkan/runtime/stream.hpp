@@ -40,12 +40,14 @@ class Stream {
   Place stage(uint64_t size);
   void dispatch(const Shader& shader, const Push& push, uint32_t groups, std::span<const Range> writes,
                 std::span<const Range> reads);
-  // Of kPushBytes of push constants.
-  void dispatch(VkPipeline pipeline, std::span<const std::byte> push, uint32_t groups, std::span<const Range> writes,
-                std::span<const Range> reads);
+  // Of kPushBytes of push constants. Holds the pipeline until the batch has ended.
+  void dispatch(const SharedPipeline& pipeline, std::span<const std::byte> push, uint32_t groups,
+                std::span<const Range> writes, std::span<const Range> reads);
   void copy(const Place& target, const Place& source, uint64_t size);
+  void fill(const Place& target, uint32_t word, uint64_t size);  // place and size are of whole words
   void upload(const Place& target, const char* source, uint64_t size);
   void download(char* target, const Place& source, uint64_t size);  // returns when the bytes have arrived
+  void write_timestamp(VkQueryPool pool, uint32_t query);           // once what was recorded has ended
   // The open batch, behind a barrier, for commands of others.
   VkCommandBuffer record();
 
@@ -65,6 +67,7 @@ class Stream {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     uint64_t number = 0;
     std::vector<Block> staging;
+    std::vector<SharedPipeline> pipelines;
     uint64_t staged_bytes = 0;
   };
   struct Wait {
@@ -72,6 +75,8 @@ class Stream {
     uint64_t value;
   };
   VkCommandBuffer open();
+  void record_dispatch(VkPipeline pipeline, std::span<const std::byte> push, uint32_t groups,
+                       std::span<const Range> writes, std::span<const Range> reads);
   VkCommandBuffer behind_hazards(std::span<const Range> writes, std::span<const Range> reads);
   void host_barrier();
   bool idle();

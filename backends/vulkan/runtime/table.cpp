@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "backplane/plugin/backend.hpp"
-#include "fuse/compiler.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/extensions.hpp"
 
 namespace backplane::vulkan {
 namespace {
@@ -116,10 +116,6 @@ void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* ki
   }
 }
 
-const void* BP_CALL extension(void*, const char* name, uint32_t version) {
-  return std::string_view(name) == BP_EXTENSION_COMPILER ? compiler(version) : nullptr;
-}
-
 }  // namespace
 
 bp_backend_def Backend::table() {
@@ -144,7 +140,7 @@ bp_backend_def Backend::table() {
   def.deferred_error = plugin::backend_slot<deferred_error>;
   def.memory_stats = plugin::backend_slot<memory_stats>;
   def.native = plugin::backend_slot<native>;
-  def.extension = extension;
+  def.extension = find_extension;
   return def;
 }
 

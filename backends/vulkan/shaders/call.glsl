@@ -124,6 +124,24 @@ void store(uint64_t a, uint format, int64_t v) { store_word(a, format, uint64_t(
 void store(uint64_t a, uint format, uint64_t v) { store_word(a, format, v); }
 void store(uint64_t a, uint format, float v) { store_word(a, format, word_of(v, format)); }
 void store(uint64_t a, uint format, vec2 v) { Ref64(a).v = packUint2x32(floatBitsToUint(v)); }
+// An element of up to 32 bits of its word, and back.
+bool value_bool(uint64_t w, uint format) { return w != 0ul; }
+int8_t value_int8(uint64_t w, uint format) { return int8_t(w); }
+uint8_t value_uint8(uint64_t w, uint format) { return uint8_t(w); }
+int16_t value_int16(uint64_t w, uint format) { return int16_t(w); }
+uint16_t value_uint16(uint64_t w, uint format) { return uint16_t(w); }
+int value_int32(uint64_t w, uint format) { return int(uint(w)); }
+uint value_uint32(uint64_t w, uint format) { return uint(w); }
+float value_float32(uint64_t w, uint format) { return float32_of(w, format); }
+uint64_t word(bool v, uint format) { return v ? 1ul : 0ul; }
+uint64_t word(int8_t v, uint format) { return uint64_t(uint8_t(v)); }
+uint64_t word(uint8_t v, uint format) { return uint64_t(v); }
+uint64_t word(int16_t v, uint format) { return uint64_t(uint16_t(v)); }
+uint64_t word(uint16_t v, uint format) { return uint64_t(v); }
+uint64_t word(int v, uint format) { return uint64_t(uint(v)); }
+uint64_t word(uint v, uint format) { return uint64_t(v); }
+uint64_t word(float v, uint format) { return word_of(v, format); }
+uint64_t word(vec2 v, uint format) { return packUint2x32(floatBitsToUint(v)); }
 #ifdef BACKPLANE_FLOAT64
 double load_float64(uint64_t a, uint format) { return packDouble2x32(unpackUint2x32(Ref64(a).v)); }
 dvec2 load_complex128(uint64_t a, uint format) { return dvec2(load_float64(a, format), load_float64(a + 8ul, format)); }

@@ -2,15 +2,15 @@
 // specialisation constants leave one. Any strides, broadcasting included.
 //
 // at: result, x, y. n: as in loop.glsl. kFunction: the number in a list. kOption: which list, what is refused of y times
-// 8, and what loop.glsl says.
+// 8, and what loop.glsl says; what may be refused is never paired.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "loop.glsl"
 #include "fault.glsl"
 
 #define LOAD JOIN(load_, DTYPE)
-#define BACKPLANE_UNARY(op, function, number) case number: store(to, kOut, function(x)); break;
-#define BACKPLANE_BINARY(op, function, number) case number: store(to, kOut, function(x, y)); break;
+#define BACKPLANE_UNARY(op, function, number) case number: PUT(function(x)); break;
+#define BACKPLANE_BINARY(op, function, number) case number: PUT(function(x, y)); break;
 
 // As kernels/elementwise.cpp counts them.
 const uint kUnarySame = 0, kBinarySame = 1, kUnaryBool = 2, kBinaryBool = 3, kUnaryReal = 4, kBinaryComplex = 5;
@@ -25,6 +25,19 @@ void refuse(uint64_t a) {
 }
 #endif
 
+// BACKPLANE_NARROW: elements that are read are of 32 bits at most, so that two may be one word.
+#ifdef BACKPLANE_NARROW
+const uint kEach = kPaired ? 2u : 1u;
+#define PUT(value) \
+  if (kPaired) \
+    pair |= word(value, kOut) << (e * (8u << shift_of(kOut))); \
+  else \
+    store(to, kOut, value);
+#else
+const uint kEach = 1u;
+#define PUT(value) store(to, kOut, value);
+#endif
+
 void main() {
   receive();
   const uint count = n[0];
@@ -32,30 +45,47 @@ void main() {
     int offsets[4];
     loop_offsets(i, kHasY ? 3u : 2u, offsets);
     const uint64_t to = element(at[0], offsets[0], kOut);
-    const TYPE x = LOAD(element(at[1], offsets[1], kIn), kIn);
-    TYPE y = x;
-    if (kHasY) y = LOAD(element(at[2], offsets[2], kIn), kIn);
-#ifdef BACKPLANE_INTEGER
-    if (kRefused != 0u) refuse(element(at[2], offsets[2], kIn));
+    uint64_t xs = 0ul, ys = 0ul, pair = 0ul;
+    if (kPaired) {
+      xs = pair_at(i, 1u, kIn);
+      if (kHasY) ys = pair_at(i, 2u, kIn);
+    }
+    for (uint e = 0u; e < kEach; ++e) {
+      TYPE x, y;
+#ifdef BACKPLANE_NARROW
+      if (kPaired) {
+        x = JOIN(value_, DTYPE)(half_of(xs, e, 1u, kIn), kIn);
+        y = JOIN(value_, DTYPE)(half_of(ys, e, 2u, kIn), kIn);
+      } else
 #endif
-    if (kList == kUnarySame) {
-      switch (kFunction) { UNARY_SAME(BACKPLANE_UNARY) }
-    } else if (kList == kBinarySame) {
-      switch (kFunction) { BINARY_SAME(BACKPLANE_BINARY) }
+      {
+        x = LOAD(element(at[1], offsets[1], kIn), kIn);
+        y = x;
+        if (kHasY) y = LOAD(element(at[2], offsets[2], kIn), kIn);
+#ifdef BACKPLANE_INTEGER
+        if (kRefused != 0u) refuse(element(at[2], offsets[2], kIn));
+#endif
+      }
+      if (kList == kUnarySame) {
+        switch (kFunction) { UNARY_SAME(BACKPLANE_UNARY) }
+      } else if (kList == kBinarySame) {
+        switch (kFunction) { BINARY_SAME(BACKPLANE_BINARY) }
 #ifdef UNARY_BOOL
-    } else if (kList == kUnaryBool) {
-      switch (kFunction) { UNARY_BOOL(BACKPLANE_UNARY) }
-    } else if (kList == kBinaryBool) {
-      switch (kFunction) { BINARY_BOOL(BACKPLANE_BINARY) }
+      } else if (kList == kUnaryBool) {
+        switch (kFunction) { UNARY_BOOL(BACKPLANE_UNARY) }
+      } else if (kList == kBinaryBool) {
+        switch (kFunction) { BINARY_BOOL(BACKPLANE_BINARY) }
 #endif
 #ifdef UNARY_REAL
-    } else if (kList == kUnaryReal) {
-      switch (kFunction) { UNARY_REAL(BACKPLANE_UNARY) }
+      } else if (kList == kUnaryReal) {
+        switch (kFunction) { UNARY_REAL(BACKPLANE_UNARY) }
 #endif
 #ifdef BINARY_COMPLEX
-    } else if (kList == kBinaryComplex) {
-      switch (kFunction) { BINARY_COMPLEX(BACKPLANE_BINARY) }
+      } else if (kList == kBinaryComplex) {
+        switch (kFunction) { BINARY_COMPLEX(BACKPLANE_BINARY) }
 #endif
+      }
     }
+    if (kPaired) store_pair_at(i, kOut, pair);
   }
 }

@@ -1,12 +1,14 @@
 // Products of matrices, block by block.
 //
-// at, n, dims: as in matmul.comp. kOption: bits 0 to 3 as in blocks.glsl; 4, 5: two neighbours of x along the inner
-// dimension, of y along a row, lie in one aligned word; 6: the inner dimension is odd. Two steps of it are made at a time.
+// at, n, dims: as in matmul.comp. kOption: bits 0 to 3 as in blocks.glsl; 4, 5, 7: two neighbours of x along the inner
+// dimension, of y along a row, of y along the inner dimension lie in one aligned word; 6: the inner dimension is odd. Two
+// steps of it are made at a time.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "blocks.glsl"
 
-const bool kLeftPairs = (kOption & 16u) != 0u, kRightPairs = (kOption & 32u) != 0u, kOdd = (kOption & 64u) != 0u;
+const bool kLeftPairs = (kOption & 16u) != 0u, kRightPairs = (kOption & 32u) != 0u, kOdd = (kOption & 64u) != 0u,
+           kRightRuns = (kOption & 128u) != 0u;
 
 void main() {
   receive();
@@ -40,7 +42,9 @@ void main() {
         if (lone) left_next[a] = T(0);
       }
       for (uint b = 0u; b < kAcross; b += 2u) {
-        if (kRightPairs && kAcross > 1u) {
+        if (kRightRuns) {
+          for (uint c = b; c < min(b + 2u, kAcross); ++c) load_pair(element(y[c], int(k * n[9]), kIn), right[c], right_next[c]);
+        } else if (kRightPairs && kAcross > 1u) {
           load_pair(element(y[b], int(k * n[9]), kIn), right[b], right[b + 1u]);
           load_pair(element(y[b], int(next * n[9]), kIn), right_next[b], right_next[b + 1u]);
         } else {

@@ -1,8 +1,8 @@
 // From the moments of a channel what norm.comp applies to its elements, four numbers of the class, and the results that are
 // of one element per channel.
 //
-// at: factors, moments or (kFunction 2) means, weight, bias (0: none). n: channels; 2, 3: eps; 4, 5: address of the
-// variances. dims: means. Of the gradient (kFunction 1) dims and n[4] are those of the weight's and the bias's (0: none).
+// at: factors, moments or (kFunction 2) means, weight, bias (0: none). n: channels, parts of each, which are joined; 2, 3:
+// eps; 4, 5: address of the variances. dims: means. Of the gradient (kFunction 1) dims and n[4] are those of the weight's and the bias's (0: none).
 // kIn: of the weight and of given means, kOut: of what is made.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -32,7 +32,8 @@ void main() {
       m.mean = LOAD(element(at[1], int(i), kIn), kIn);
       variance = LOAD(element(variances, int(i), kIn), kIn);
     } else {
-      m = load_moments(at[1], i);
+      m = load_moments(at[1], i * n[1]);
+      for (uint part = 1u; part < n[1]; ++part) m = joined(m, load_moments(at[1], i * n[1] + part));
       variance = m.squares / m.count;
     }
     const T r = T(1) / sqrt(variance + eps());

@@ -3,8 +3,8 @@
 import functools
 import inspect
 
-from .. import ArgumentTypeError, ArgumentValueError, Tensor
-from .._tensor_argument import no_tensor
+from .. import ArgumentTypeError, ArgumentValueError, BackplaneError, Tensor
+from .._tensor_argument import name_function, no_tensor
 
 _ABSENT = object()
 
@@ -40,7 +40,7 @@ TENSORS = frozenset(
 
 
 def names_tensors(function):
-    """The function; where it fails over an argument that should be a tensor and is none, the error names that argument."""
+    """The function; where it fails over an argument that should be a tensor and is none, the error names that argument, and every error the function."""
     names = inspect.signature(function).parameters
     tensors = TENSORS - {"value"} if "pad" in names else TENSORS
 
@@ -53,6 +53,11 @@ def names_tensors(function):
                 absent = value is None and names[name].default is None
                 if name in tensors and not absent and not isinstance(value, Tensor):
                     raise no_tensor(function.__name__, name, value) from error
+            if isinstance(error, BackplaneError):
+                name_function(error, function.__name__)
+            raise
+        except BackplaneError as error:
+            name_function(error, function.__name__)
             raise
 
     return named

@@ -87,7 +87,7 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
   dim_form_ = form_of(dim_forms(), def_->name, name_);
-  if (variant == Variant::Functional) other_form_ = form_of(other_forms(), def_->name, name_);
+  other_form_ = form_of(other_forms(), def_->name, name_);
   makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {

@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "bindings/ops/op_describe.hpp"
@@ -141,6 +142,13 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return out ? Py_NewRef(out) : wrap_results(self, signature, outs);
 }
 
+// Where floats that name no dtype are not the core's.
+[[gnu::cold, gnu::noinline]] PyObject* run_with_default(OpObject* self, const OpSignature& signature,
+                                                        const bp_value* values, int32_t count, PyObject* out) {
+  const StatedArguments stated(self->op, values, count);
+  return run_functional(self, signature, stated.values(), stated.count(), out);
+}
+
 // After a call that could not be read: what answers it instead, or its error, which is set.
 [[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
                                        PyObject* keywords) {
@@ -173,7 +181,11 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   const int32_t count = signature.read(given, arguments);
   if (count < 0) [[unlikely]]
     return run_other_form(signature, args, n_positional, keywords);
-  if (self->variant == Variant::Functional) return run_functional(self, signature, arguments.values(), count, out);
+  if (self->variant == Variant::Functional) {
+    if (!is_core_default()) [[unlikely]]
+      return run_with_default(self, signature, arguments.values(), count, out);
+    return run_functional(self, signature, arguments.values(), count, out);
+  }
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);
   }
@@ -240,7 +252,10 @@ PyObject* op_infer(PyObject* callable, PyObject* const* args, Py_ssize_t n_posit
     if (!signature.match(args, static_cast<size_t>(n_positional), keywords, given.data(), &out)) return nullptr;
     const int32_t count = signature.read(given.data(), arguments);
     if (count < 0) return nullptr;
-    const std::vector<InferredResult> results = infer(self->op, arguments.values(), count);
+    std::optional<StatedArguments> stated;
+    if (!is_core_default()) stated.emplace(self->op, arguments.values(), count);
+    const std::vector<InferredResult> results =
+        stated ? infer(self->op, stated->values(), stated->count()) : infer(self->op, arguments.values(), count);
     PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(results.size())));
     for (size_t i = 0; list && i < results.size(); ++i) {
       PyObject* row = wrap_inferred(results[i]);

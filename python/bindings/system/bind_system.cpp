@@ -15,6 +15,7 @@
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/system/device_argument.hpp"
+#include "bindings/tensor/default_float.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 
@@ -24,6 +25,7 @@ namespace {
 namespace py = pybind11;
 
 py::object device_object(bp_device device) { return py::reinterpret_steal<py::object>(wrap_device(device)); }
+py::object dtype_object(bp_dtype dtype) { return py::reinterpret_steal<py::object>(wrap_dtype(dtype)); }
 
 // Rule -> ops, for each backend that is open.
 using Reach = std::map<std::string, std::map<std::string, int64_t>>;
@@ -223,7 +225,18 @@ py::object promoted(const py::object& a, const py::object& b) {
   const bp_dtype result = promote(left, right);
   BP_CHECK(result != BP_DTYPE_NONE, DTYPE, "promote: found ", dtype_name(left), " and ", dtype_name(right),
            ", expected dtypes that promote; cast one of them");
-  return py::reinterpret_steal<py::object>(wrap_dtype(result));
+  return dtype_object(result);
+}
+
+py::object change_default_float(const py::object& object) {
+  bp_dtype dtype = BP_DTYPE_NONE;
+  const int read = read_dtype(object.ptr(), &dtype);
+  if (read < 0) throw py::error_already_set();
+  BP_CHECK(read == 1, TYPE, "default_dtype: argument dtype: found a value of type ", Py_TYPE(object.ptr())->tp_name,
+           ", expected a floating dtype such as backplane.float64");
+  BP_CHECK(BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING, DTYPE, "default_dtype: argument dtype: found ", dtype_name(dtype),
+           ", expected float16, bfloat16, float32 or float64");
+  return dtype_object(g_default_float.exchange(dtype, std::memory_order_relaxed));
 }
 
 }  // namespace
@@ -286,6 +299,9 @@ void bind_system(py::module_& module) {
     return empty(shape_argument(shape, "empty"), dtype, device_argument(device, "empty"));
   });
   module.def("promote", &promoted);
+  module.def("default_float", [] { return dtype_object(default_float()); });
+  module.def("default_complex", [] { return dtype_object(default_complex()); });
+  module.def("set_default_float", &change_default_float);
   module.def("get_num_threads", &get_num_threads);
   module.def("set_num_threads", &set_num_threads, py::call_guard<WithoutGil>());
 

@@ -33,7 +33,29 @@ PyObject* get_strides(PyObject* self, void*) {
   return shape_tuple(handle_of(self)->dl.strides, handle_of(self)->dl.ndim);
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(handle_of(self)->dl.ndim); }
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(element_count(handle_of(self))); }
+
+// size is an int, of which a call says what to write: PyTorch's size() is the shape.
+PyTypeObject* g_count_type = nullptr;
+
+PyObject* call_count(PyObject*, PyObject*, PyObject*) {
+  return raise(BP_ERROR_TYPE,
+               "size: NumPy and PyTorch mean different things by it; use x.size for NumPy's, the number of elements, "
+               "x.shape and x.shape[axis] for PyTorch's");
+}
+
+PyObject* reduce_count(PyObject* self, PyObject*) { return Py_BuildValue("O(N)", &PyLong_Type, PyNumber_Long(self)); }
+
+PyMethodDef count_methods[] = {{"__reduce__", reduce_count, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyType_Slot count_slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_count)},
+                             {Py_tp_methods, count_methods},
+                             {Py_tp_doc, const_cast<char*>("How many elements a tensor has: an int.")},
+                             {0, nullptr}};
+PyType_Spec count_spec = {"backplane.ElementCount", 0, 0, Py_TPFLAGS_DEFAULT, count_slots};
+
+PyObject* get_size(PyObject* self, void*) {
+  const PyRef count = PyRef::steal(PyLong_FromLongLong(element_count(handle_of(self))));
+  return count ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(g_count_type), count.get()) : nullptr;
+}
 PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(handle_of(self)->nbytes); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_size(handle_of(self)->dtype)); }
 PyObject* get_dtype(PyObject* self, void*) { return wrap_dtype(handle_of(self)->dtype); }
@@ -96,7 +118,10 @@ PyGetSetDef getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef methods[] = {
-    {"item", tensor_item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python number."},
+    {"item", method(tensor_item), METH_FASTCALL,
+     "item($self, /, *position)\n--\n\nThe only element, as a Python number; with one int that at a place in row-major "
+     "order, "
+     "with an int per axis that at a position."},
     {"tolist", tensor_tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as nested lists of Python numbers."},
     {"detach", tensor_detach, METH_NOARGS,
      "detach($self, /)\n--\n\nThe same memory without the history; inside transforms a constant, copied."},
@@ -114,6 +139,12 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+bool add_count_type() noexcept {
+  const PyRef bases = PyRef::steal(PyTuple_Pack(1, &PyLong_Type));
+  g_count_type = bases ? reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&count_spec, bases.get())) : nullptr;
+  return g_count_type != nullptr;
+}
 
 void append_attribute_slots(std::vector<PyType_Slot>& slots) {
   slots.push_back({Py_tp_getset, getset});

@@ -8,12 +8,14 @@
 
 #include "backplane/device.hpp"
 #include "bindings/system/errors.hpp"
+#include "bindings/tensor/default_float.hpp"
 
 namespace backplane::python {
 namespace {
 
 struct DTypeObject {
   PyObject_HEAD bp_dtype code;
+  Py_hash_t hash;  // of the name, since a dtype equals its name
 };
 struct DeviceObject {
   PyObject_HEAD bp_device device;
@@ -40,6 +42,22 @@ PyObject* dtype_get_kind(PyObject* self, void*) {
   return PyUnicode_FromString(kind);
 }
 
+// Equal to what asarray would take for it: its name, Python's and NumPy's types.
+PyObject* dtype_compare(PyObject* self, PyObject* other, int operation) {
+  if (operation != Py_EQ && operation != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+  bool equal = self == other;
+  if (Py_TYPE(other) != g_dtype_type) {
+    bp_dtype code = BP_DTYPE_NONE;
+    const int read = read_dtype(other, &code);
+    if (read < 0) PyErr_Clear();  // a text that names none
+    if (read == 0) Py_RETURN_NOTIMPLEMENTED;
+    equal = read == 1 && code == code_of(self);
+  }
+  return PyBool_FromLong(equal == (operation == Py_EQ));
+}
+
+Py_hash_t dtype_hash(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->hash; }
+
 // The name under which the package has the object: pickle and copy then keep one object per dtype.
 PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(dtype_name(code_of(self))); }
 
@@ -51,6 +69,8 @@ PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr
 PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
                              {Py_tp_getset, dtype_getset},
                              {Py_tp_methods, dtype_methods},
+                             {Py_tp_richcompare, reinterpret_cast<void*>(dtype_compare)},
+                             {Py_tp_hash, reinterpret_cast<void*>(dtype_hash)},
                              {Py_tp_doc, const_cast<char*>("The type of a tensor's elements.")},
                              {0, nullptr}};
 PyType_Spec dtype_spec = {"backplane.DType", sizeof(DTypeObject), 0,
@@ -153,6 +173,9 @@ bool add_dtype_and_device(PyObject* module) {
     auto* object = PyObject_New(DTypeObject, g_dtype_type);
     if (!object) return false;
     object->code = code;
+    const PyRef name = PyRef::steal(PyUnicode_FromString(dtype_name(code)));
+    object->hash = name ? PyObject_Hash(name.get()) : -1;
+    if (object->hash == -1) return false;
     g_dtypes[code] = reinterpret_cast<PyObject*>(object);
     if (PyModule_AddObjectRef(module, dtype_name(code), g_dtypes[code]) < 0) return false;
   }
@@ -183,7 +206,7 @@ int read_dtype(PyObject* object, bp_dtype* dtype) noexcept {
     return -1;
   }
   if (PyType_Check(object)) {
-    const bp_dtype defaults[] = {BP_BOOL, BP_INT64, BP_FLOAT32, BP_COMPLEX64};
+    const bp_dtype defaults[] = {BP_BOOL, BP_INT64, default_float(), default_complex()};
     PyTypeObject* const builtins[] = {&PyBool_Type, &PyLong_Type, &PyFloat_Type, &PyComplex_Type};
     for (int i = 0; i < 4; ++i) {
       if (object == reinterpret_cast<PyObject*>(builtins[i])) {

@@ -233,7 +233,20 @@ PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {
   });
 }
 
-PyObject* tensor_item(PyObject* self, PyObject*) { return single_element(handle_of(self), "item"); }
+// item() of one element; item(i) in row-major order; item(i, j) or item((i, j)) by its position.
+PyObject* tensor_item(PyObject* self, PyObject* const* args, Py_ssize_t n_args) {
+  if (n_args == 0) [[likely]]
+    return single_element(handle_of(self), "item");
+  const bool in_order = n_args == 1 && !PyTuple_Check(args[0]);
+  const PyRef of = in_order ? PyRef::steal(PyObject_CallMethod(self, "reshape", "i", -1)) : PyRef::borrow(self);
+  PyRef place = PyRef::borrow(args[0]);
+  if (n_args > 1) {
+    place = PyRef::steal(PyTuple_New(n_args));
+    for (Py_ssize_t i = 0; place && i < n_args; ++i) PyTuple_SET_ITEM(place.get(), i, Py_NewRef(args[i]));
+  }
+  const PyRef element = of && place ? PyRef::steal(get_item(of.get(), place.get())) : PyRef{};
+  return element ? single_element(handle_of(element.get()), "item") : nullptr;
+}
 
 namespace {
 

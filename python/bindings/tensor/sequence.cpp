@@ -7,6 +7,7 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "bindings/ops/convert.hpp"
+#include "bindings/ops/slots.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -169,7 +170,8 @@ void check_numbers(const Reading& reading, bp_dtype dtype) {
 
 PyObject* to_tensor(const Reading& reading, const Numbers& wanted) {
   // A float's digits beyond float32 matter to those dtypes that can hold them, and to the casts of integers.
-  const bool wide = wanted.dtype != BP_DTYPE_NONE && wanted.dtype != BP_FLOAT32 && wanted.dtype != BP_COMPLEX64;
+  const bp_dtype dtype = wanted.dtype != BP_DTYPE_NONE ? wanted.dtype : default_float();
+  const bool wide = dtype != BP_FLOAT32 && dtype != BP_COMPLEX64;
   const auto integer = [](const Number& number, size_t) { return number.integer; };
   const auto floating = [](const Number& number, size_t part) { return part ? number.imaginary : number.real; };
   switch (reading.tag) {
@@ -185,6 +187,17 @@ PyObject* to_tensor(const Reading& reading, const Numbers& wanted) {
       return wide ? make_tensor<double>(reading, BP_FLOAT64, 1, floating)
                   : make_tensor<float>(reading, BP_FLOAT32, 1, floating);
   }
+}
+
+// Floats that were read with all their digits.
+PyObject* in_default_float(PyObject* made) {
+  const Tensor tensor = tensor_of(made);
+  const bp_dtype_mask bit = BP_DTYPE_BIT(tensor.dtype());
+  const bp_dtype wanted = bit & BP_MASK_FLOATING  ? default_float()
+                          : bit & BP_MASK_COMPLEX ? default_complex()
+                                                  : tensor.dtype();
+  if (wanted == tensor.dtype()) return Py_NewRef(made);
+  return wrap_tensor(call(op_of(Slot::Cast), {value(tensor), dtype_value(wanted)}));
 }
 
 }  // namespace
@@ -209,7 +222,8 @@ PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
     }
     BP_CHECK(!of_integers || !reading.wide || numbers.dtype != BP_DTYPE_NONE, VALUE,
              "asarray: found an int above 2**63 - 1, which int64 does not hold; name dtype=backplane.uint64");
-    return to_tensor(reading, numbers);
+    PyRef made = PyRef::steal(to_tensor(reading, numbers));
+    return made && numbers.dtype == BP_DTYPE_NONE && !is_core_default() ? in_default_float(made.get()) : made.release();
   });
 }
 

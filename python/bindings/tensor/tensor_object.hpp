@@ -7,6 +7,7 @@
 #include "backplane/op.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/system/py_ref.hpp"
+#include "bindings/tensor/default_float.hpp"
 
 namespace backplane::python {
 
@@ -84,12 +85,18 @@ inline PyObject* call_to_view(OpHandle op, const bp_value* args, int32_t n_args)
 }
 
 // An op with one result: a new Python tensor, or nullptr with the Python error.
-inline PyObject* call_to_tensor(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
+inline PyObject* call_as_given(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
   bp_value out{};
   if (bp_status status = call_op(op, args, n_args, &out, 1, bytes_of(args, n_args))) [[unlikely]] {
     return raise_status(status);
   }
   return wrap_tensor(out.u.t);
+}
+PyObject* call_with_default(OpHandle op, const bp_value* args, int32_t n_args) noexcept;
+inline PyObject* call_to_tensor(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
+  if (!is_core_default()) [[unlikely]]
+    return call_with_default(op, args, n_args);
+  return call_as_given(op, args, n_args);
 }
 
 }  // namespace backplane::python

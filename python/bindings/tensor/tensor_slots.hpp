@@ -10,6 +10,7 @@ namespace backplane::python {
 void append_number_slots(std::vector<PyType_Slot>& slots);     // numbers.cpp
 void append_index_slots(std::vector<PyType_Slot>& slots);      // indexing.cpp
 void append_attribute_slots(std::vector<PyType_Slot>& slots);  // attributes.cpp
+bool add_count_type() noexcept;                                // attributes.cpp: of x.size; before the first tensor
 void append_buffer_slots(std::vector<PyType_Slot>& slots);     // buffer.cpp
 
 // x[key] and x[key] = value, and the length of the first axis.
@@ -17,7 +18,7 @@ PyObject* get_item(PyObject* self, PyObject* key);             // indexing.cpp
 int set_item(PyObject* self, PyObject* key, PyObject* value);  // indexing.cpp
 
 // Methods outside the registry, each with CPython's METH_* convention in the comment.
-PyObject* tensor_item(PyObject* self, PyObject*);                                      // NOARGS, scalars.cpp
+PyObject* tensor_item(PyObject* self, PyObject* const* args, Py_ssize_t n_args);       // FASTCALL, scalars.cpp
 PyObject* tensor_tolist(PyObject* self, PyObject*);                                    // NOARGS, scalars.cpp
 PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs);             // KEYWORDS, dlpack.cpp
 PyObject* tensor_dlpack_device(PyObject* self, PyObject*);                             // NOARGS, dlpack.cpp

@@ -83,6 +83,13 @@ PyObject* wrap_tensor(bp_tensor* handle) noexcept {
   return reinterpret_cast<PyObject*>(object);
 }
 
+PyObject* call_with_default(OpHandle op, const bp_value* args, int32_t n_args) noexcept {
+  return guarded([&] {
+    const StatedArguments stated(op, args, n_args);
+    return call_as_given(op, stated.values(), stated.count());
+  });
+}
+
 void track_tensor(PyObject* object) noexcept {
   auto* tensor = reinterpret_cast<TensorObject*>(object);
   if (std::exchange(tensor->tracked, true)) return;
@@ -90,6 +97,7 @@ void track_tensor(PyObject* object) noexcept {
 }
 
 bool add_tensor_type(PyObject* module) {
+  if (!add_count_type()) return false;
   std::vector<PyType_Slot> slots = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
                                     {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
                                     {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},

@@ -168,6 +168,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   auto traced = std::make_shared<TracedCall>();
   traced->keep_inputs(inputs);
   traced->default_device_ = default_device();
+  traced->default_float_ = default_float();
   GeneratorNotes notes;
   TraceScope scope(call.name, user_line);
   InlineVector<PyObject*, 8> leaves;
@@ -263,6 +264,11 @@ int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
   const bp_device device = default_device();
   if (device.backend != default_device_.backend || device.ordinal != default_device_.ordinal) {
     if (why) *why = "default device: found " + device_name(device) + ", had " + device_name(default_device_);
+    return 0;
+  }
+  if (default_float() != default_float_) {
+    if (why)
+      *why = std::string("default dtype: found ") + dtype_name(default_float()) + ", had " + dtype_name(default_float_);
     return 0;
   }
   const int same = same_arguments(inputs, why);

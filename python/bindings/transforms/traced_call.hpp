@@ -108,6 +108,7 @@ class TracedCall {
   size_t n_traces_ = 1;
   mutable std::vector<int64_t> accepted_;  // dynamic sizes, in order, which the constraints were found to take
   bp_device default_device_{};             // where the function made tensors of no other device
+  bp_dtype default_float_ = BP_FLOAT32;    // of which dtype its floats without another were
 };
 
 // "x['w']": the place of a leaf, by the name of the function's parameter where that is known.

@@ -70,7 +70,7 @@ bool spread(PyObject* prefix, const Tree& tree, const MatchNames& names, InlineV
   });
 }
 
-constexpr char kPrefixMend[] = "an int or None there stands for all that is below";
+constexpr char kPrefixFix[] = "an int or None there stands for all that is below";
 
 // The arguments of one call: their leaves with the axis along which each is mapped.
 class BatchInputs {
@@ -134,7 +134,7 @@ class BatchInputs {
         continue;
       }
       const std::string position = "[" + std::to_string(i) + "]";
-      const MatchNames names{"vmap", "in_axes" + position, "args" + position, kPrefixMend};
+      const MatchNames names{"vmap", "in_axes" + position, "args" + position, kPrefixFix};
       PyObject* entry = PySequence_Fast_GET_ITEM(prefix, i);
       if (!spread(entry, inputs_.entries[static_cast<size_t>(i)].tree, names, axes_)) return false;
     }
@@ -224,7 +224,7 @@ PyObject* take_out(BatchScope& scope, const BatchOptions& options, PyObject* ret
   if (!outputs.read("vmap", returned, false)) return nullptr;
   InlineVector<int64_t, 8> axes;
   if (options.out.prefix) {
-    const MatchNames names{"vmap", "out_axes", "the function's result", kPrefixMend};
+    const MatchNames names{"vmap", "out_axes", "the function's result", kPrefixFix};
     if (!spread(options.out.prefix.get(), outputs.tree(), names, axes)) return nullptr;
   } else {
     for (size_t i = 0; i < outputs.n_values; ++i) axes.push_back(options.out.single);

@@ -80,6 +80,36 @@ class Chain {
   bp_graph graph_{};
 };
 
+// y = second(first(x)) of float32 vectors, by ops of one operand.
+class Pair {
+ public:
+  Pair(const char* first, const char* second, int64_t size) : dims_{size} {
+    const char* ops[2] = {first, second};
+    for (bp_graph_value& value : values_) value = {BP_FLOAT32, 0, 1, dims_, {0, 0}, nullptr};
+    for (uint32_t i = 0; i < 2; ++i) {
+      args_[i].tag = BP_TAG_REF;
+      args_[i].u.i = i;
+      nodes_[i] = {ops[i], 0, 1, &args_[i], &values_made_[i], 1, 1, BP_FLOAT32, 0, 0, ~uint64_t{0}, 0, nullptr};
+    }
+    graph_ = {BP_HEADER(bp_graph),
+              {values_, 3, sizeof(bp_graph_value)},
+              {nodes_, 2, sizeof(bp_graph_node)},
+              inputs_,
+              outputs_,
+              1,
+              1};
+  }
+  const bp_graph* graph() const { return &graph_; }
+
+ private:
+  int64_t dims_[1];
+  bp_graph_value values_[3];
+  bp_value args_[2] = {};
+  uint32_t values_made_[2] = {1, 2}, inputs_[1] = {0}, outputs_[1] = {2};
+  bp_graph_node nodes_[2];
+  bp_graph graph_{};
+};
+
 class FuseTest : public DeviceTest {
  protected:
   void SetUp() override {
@@ -98,16 +128,24 @@ class FuseTest : public DeviceTest {
     void* handle = nullptr;
     ASSERT_EQ(table.native(table.context, kOrdinal, stream, "Counts", &handle), BP_OK);
     counts = static_cast<Counts*>(handle);
-    bp_executable_info info{BP_HEADER(bp_executable_info), 0};
-    ASSERT_EQ(compiler->compile(table.context, &host.table, here, chain.graph(), &info, &executable), BP_OK)
-        << last_error;
+    executable = compile(chain.graph());
+    ASSERT_NE(executable, nullptr);
   }
   void TearDown() override {
     if (executable != nullptr) compiler->destroy(table.context, executable);
     DeviceTest::TearDown();
   }
 
+  bp_executable* compile(const bp_graph* graph) {
+    bp_executable_info info{BP_HEADER(bp_executable_info), 0};
+    bp_executable* made = nullptr;
+    EXPECT_EQ(compiler->compile(table.context, &host.table, here, graph, &info, &made), BP_OK) << last_error;
+    return made;
+  }
   bp_status execute(Vector& x, Vector* y, Vector* square, uint64_t ticket) {
+    return execute(executable, x, {y, square}, ticket);
+  }
+  bp_status execute(bp_executable* what, Vector& x, const std::vector<Vector*>& given, uint64_t ticket) {
     const bp_op_info info{BP_HEADER(bp_op_info), "a region", 0, 1, nullptr};
     bp_frame frame{};
     frame.header = BP_HEADER(bp_frame);
@@ -117,17 +155,17 @@ class FuseTest : public DeviceTest {
     frame.stream = stream;
     frame.ordinal = kOrdinal;
     frame.ticket = ticket;
-    bp_value in{}, outs[2] = {};
+    bp_value in{};
+    std::vector<bp_value> outs(given.size());
     in.tag = BP_TAG_TENSOR;
     in.u.t = &x.tensor;
-    Vector* given[2] = {y, square};
-    for (int k = 0; k < 2; ++k) {
+    for (size_t k = 0; k < given.size(); ++k) {
       if (given[k] == nullptr) continue;
       outs[k].tag = BP_TAG_TENSOR;
       outs[k].flags = BP_VALUE_GIVEN;
       outs[k].u.t = &given[k]->tensor;
     }
-    return compiler->execute(&frame, executable, &in, 1, outs, 2);
+    return compiler->execute(&frame, what, &in, 1, outs.data(), static_cast<int32_t>(outs.size()));
   }
 
   static constexpr int64_t kSize = 5000;
@@ -153,11 +191,33 @@ TEST_F(FuseTest, AChainOfFiveOpsIsOneDispatchAndNoObjects) {
 TEST_F(FuseTest, TheSameRegionCompiledAgainIsTheSamePipeline) {
   const uint64_t objects = counts->objects;
   const Chain other(7);  // of another size
-  bp_executable_info info{BP_HEADER(bp_executable_info), 0};
-  bp_executable* again = nullptr;
-  ASSERT_EQ(compiler->compile(table.context, &host.table, here, other.graph(), &info, &again), BP_OK) << last_error;
+  bp_executable* again = compile(other.graph());
   EXPECT_EQ(counts->objects - objects, 0u);
   compiler->destroy(table.context, again);
+}
+
+TEST_F(FuseTest, PipelinesThatNobodyRunsGoButForTheLast) {
+  using backplane::vulkan::RegionPipelines;
+  Vector &x = new_vector(kSize, 0.3f, stream, 1), &y = new_vector(kSize, 0, stream, 2);
+  const Pair used("bp::exp", "bp::negative", kSize);
+  bp_executable* gone = compile(used.graph());
+  ASSERT_EQ(execute(gone, x, {&y}, 3), BP_OK) << last_error;
+  compiler->destroy(table.context, gone);  // before the device has run it
+  const char* ops[] = {"bp::sin", "bp::cos", "bp::tanh", "bp::sqrt", "bp::negative", "bp::abs", "bp::square"};
+  uint64_t made = 0;
+  for (const char* first : ops)
+    for (const char* second : ops) {
+      const uint64_t objects = counts->objects;
+      compiler->destroy(table.context, compile(Pair(first, second, kSize).graph()));
+      made += counts->objects - objects;
+    }
+  EXPECT_GT(made, RegionPipelines::kMostIdle + 3);
+  // With that of the fixture, the one that a batch holds, and the last, which its executable held.
+  EXPECT_LE(counts->region_pipelines, RegionPipelines::kMostIdle + 3);
+  EXPECT_NEAR(read(y, stream).back(), -std::exp(0.3f), 1e-6);
+  const uint64_t objects = counts->objects;
+  compiler->destroy(table.context, compile(Pair("bp::square", "bp::square", kSize).graph()));
+  EXPECT_EQ(counts->objects - objects, 0u);  // the last one is still there
 }
 
 TEST_F(FuseTest, AnOutputMayTakeTheInputsMemory) {

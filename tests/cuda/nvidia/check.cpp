@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cufft.h>
 #include <dlfcn.h>
+#include <nvrtc.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include "declarations.hpp"
 #include "libraries/cublaslt.hpp"
 #include "libraries/cufft.hpp"
+#include "libraries/nvrtc.hpp"
 
 namespace {
 
@@ -71,12 +73,17 @@ BACKPLANE_SAME_VALUE(cufft::kComplexToReal64, CUFFT_Z2D)
 BACKPLANE_SAME_VALUE(cufft::kForward, CUFFT_FORWARD)
 BACKPLANE_SAME_VALUE(cufft::kInverse, CUFFT_INVERSE)
 
+BP_NVRTC(BACKPLANE_SAME_FORM)
+BACKPLANE_SAME_VALUE(nvrtc::kSuccess, NVRTC_SUCCESS)
+BACKPLANE_SAME_VALUE(nvrtc::kCompilation, NVRTC_ERROR_COMPILATION)
+
 struct Symbol {
   const char* name;
 };
 #define BACKPLANE_SYMBOL(result, name, parameters) {#name},
 constexpr Symbol kCublaslt[] = {BP_CUBLASLT(BACKPLANE_SYMBOL)};
 constexpr Symbol kCufft[] = {BP_CUFFT(BACKPLANE_SYMBOL)};
+constexpr Symbol kNvrtc[] = {BP_NVRTC(BACKPLANE_SYMBOL)};
 
 template <size_t n>
 bool has_all(const char* file, const Symbol (&symbols)[n]) {
@@ -97,5 +104,6 @@ bool has_all(const char* file, const Symbol (&symbols)[n]) {
 int main() {
   bool good = has_all("libcublasLt.so.13", kCublaslt);
   good &= has_all("libcufft.so.12", kCufft);
+  good &= has_all("libnvrtc.so.13", kNvrtc);
   return good ? 0 : 1;
 }

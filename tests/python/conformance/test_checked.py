@@ -24,7 +24,10 @@ FAULTS = {
     "past_end": ("negative", 'bp::negative: the kernel of plugin "broken" wrote 4 bytes behind the end of result 0'),
     "writes_argument": ("ceil", 'bp::ceil: the kernel of plugin "broken" wrote into its argument 1'),
     "scratch_kept": ("negative", 'bp::negative: the kernel of plugin "broken" wrote into scratch memory of an earlier call'),
+    "argument_reused": ("round", 'bp::round: the kernel of plugin "broken" wrote into the memory of an argument of an earlier call'),
+    "argument_released": ("round", 'bp::round: the kernel of plugin "broken" released its argument 1, which it borrows'),
 }
+NOTICED = ("argument_released",)  # without checks, too: it is the end of a tensor that is in use
 
 
 def run(fault, checked):
@@ -39,7 +42,7 @@ def test_what_a_kernel_wrote_is_said(fault):
     assert done.returncode == 1 and FAULTS[fault][1] in done.stderr
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", sorted(set(FAULTS) - set(NOTICED)))
 def test_without_it_nothing_is_looked_at(fault):
     done = run(fault, "0")
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr

@@ -17,7 +17,7 @@ PLUGIN = BUILD / "tests" / "conformance" / "files" / "broken.so"
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 ENDED_BY_SANITIZER = ("promotion", "bool_bytes")  # before the kit looks: it reads beyond a smaller dtype's elements, or such a bool
 
-# fault -> the op that is called (*: the laws of the device too), where it is found, the check that finds it first, what it says
+# fault -> the op that is called, where it is found, the checks that find it, one of them first, what that says, the mode if it is not `test`
 FAULTS = {
     "broadcast": ("add", "bp::add", "values|broadcast", "found .*, expected"),
     "stride": ("subtract", "bp::subtract", "strided", "found .*, expected"),
@@ -32,12 +32,26 @@ FAULTS = {
     "leak": ("floor", "bp::floor", "leak", "tensors of the device alive"),
     "writes_argument": ("ceil", "bp::ceil", "values", "wrote into its argument 1"),
     "scratch_kept": ("negative", "bp::negative", "values|broadcast", "scratch memory of an earlier call"),
+    "dense_result": ("expm1", "bp::expm1", "strided out", "written outside of it, into the gap"),
+    "row_major": ("log", "bp::log", "transposed", "found .*, expected"),
+    "no_negative_strides": ("trunc", "bp::trunc", "backward", "found .*, expected"),
+    "aligned_argument": ("cos", "bp::cos", "offset", "found .*, expected"),
+    "aligned_result": ("log1p", "bp::log1p", "out", "found .*, expected|written outside of it"),
+    "argument_kept": ("round", "bp::round", "out", "found .*, expected"),
+    "argument_reused": ("round", "bp::round", "offset", "its buffer was written to"),
+    "one_place": ("atan", "bp::atan", "threads|streams", "found .*, expected", "stress"),
+    "derivative": ("sin", "bp::sin", "gradient", "found .*, expected", "grad"),
     "lost_error": ("index", "bp::index", "error", "found a result, expected DataError"),
     "stream_wait": ("(device)", "(device)", "stream_wait", "a stream read"),
+    "wait_with_a_ticket": ("(device)", "(device)", "tickets of waits", "completed fell from [1-9].* behind stream_wait"),
     "completed_falls": ("(device)", "(device)", "tickets", "completed fell from"),
     "deallocate": ("(device)", "(device)", "deallocate", "."),
     "null_memory": ("(device)", "(device)", "out of memory", "BP_OK"),
     "copy_offset": ("(device)", "(device)", "offsets", "copy from an offset"),
+    "no_memory_stated": ("(device)", "(device)", "properties", "total_memory is 0"),
+    "short_blocks": ("(device)", "(device)", "blocks", "lie outside a block of"),
+    "reads_late": ("(device)", "(device)", "copy_from_host", "whose source changed after it returned"),
+    "promises_memory": ("(device)", "(device)", "a tensor too large", "a tensor of 2.50 bytes was made", "stress"),
     "priority_range": ("(device)", "(device) streams", "priorities", "found 1 to 3, expected a range that holds 0"),
     "foreign_order": ("(device)", "(device) streams", "streams of others", "read through the one that import_handle made"),
     "time_unit": ("(device)", "(device) time", "stamps", "expected nanoseconds"),
@@ -46,12 +60,13 @@ FAULTS = {
     "callback_early": ("(device)", "(device) callbacks", "order", "expected it after [0-9]+, the work before it"),
     "callback_twice": ("(device)", "(device) callbacks", "order", "2 calls of a function that was given once"),
     "callback_late": ("(device)", "(device) callbacks", "ticket", "complete before the function was over"),
+    "ends_later": ("(device)", "(device) callbacks", "end", "stream_destroy returned before"),
     "pinned_offset": ("(device)", "(device) pinned", "copies", "pinned.copy_from_host to an offset"),
     "pinned_order": ("(device)", "(device) pinned", "copies", "pinned.copy_to_host from an offset, behind other work"),
     "peer_agrees": ("(device)", "(device) peer", "strangers", "no_such_backend"),
     "peer_wait": ("(device)", "(device) peer", "copies", "behind peer.stream_wait"),
     "kind_alignment": ("(device)", "(device) memory", "kinds", "expected a multiple of"),
-    "kind_leak": ("(device)", "(device) memory", "deallocate|kinds", "bytes are in use after|there are [0-9]+ bytes"),
+    "kind_leak": ("(device)", "(device) memory", "deallocate", "bytes are in use after|there are [0-9]+ bytes"),
     "pool_early": ("(device)", "(device) memory", "pool", "a block that was given"),
     "feature_endless": ("(device)", "(device) features", "features", "comes twice"),
     "property_tag": ("(device)", "(device) features", "properties", "expected a bool, an int, a float or a string"),
@@ -61,12 +76,13 @@ FAULTS = {
     "profiler_ticket": ("(device)", "(device) profiler", "ranges", "is complete after ranges"),
     "reset_keeps": ("(device)", "(device) reset", "reset", "bytes are in use after it"),
     "compiler": ("(device)", "(device) compiler", "graphs", "a compiled graph of float32 of .*found"),
+    "compiler_shares": ("(device)", "(device) compiler", "threads", "that four threads run: .*found"),
 }  # fmt: skip
 
 
-def conformance(tmp_path, fault, op):
+def conformance(tmp_path, fault, op, mode="test", *more):
     out = tmp_path / "report.json"
-    words = ["conformance", "--device", "broken", "--plugin", PLUGIN, "--op", op, "--json", out]
+    words = ["conformance", "--device", "broken", "--plugin", PLUGIN, "--op", op, "--mode", mode, "--json", out, *more]
     environment = {**os.environ, "BROKEN_FAULT": fault}
     done = subprocess.run([BUILD / "bin" / "backplane", *words], capture_output=True, text=True, timeout=120, env=environment)
     return done, json.loads(out.read_text()) if out.exists() else done.stderr
@@ -83,8 +99,8 @@ def test_without_a_fault_all_pass(tmp_path, op):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_by_name(tmp_path, fault):
-    op, where, check, says = FAULTS[fault]
-    done, report = conformance(tmp_path, fault, op)
+    op, where, check, says, *mode = FAULTS[fault]
+    done, report = conformance(tmp_path, fault, op, *mode)
     assert done.returncode == 1, done.stdout + done.stderr
     # What a fault does to memory the sanitizer may see before the kit does; of these it is known to.
     ended = SANITIZED and re.search("AddressSanitizer|runtime error", done.stderr)
@@ -94,5 +110,24 @@ def test_a_fault_is_found_by_name(tmp_path, fault):
     failures = [case for case in report["cases"] if case["verdict"] == "fail"]
     # A fault of the table shows in the extensions that stand on it, too; the first failure names the law that is about it.
     assert {case["op"].split()[0] for case in failures} == {where.split()[0]} and failures[0]["op"] == where
+    assert set(check.split("|")) <= {case["check"] for case in failures}
     assert re.fullmatch(check, failures[0]["check"]) and re.search(says, failures[0]["text"]), failures[0]
     assert re.search(rf"{re.escape(where)} .*\n  FAIL ", done.stdout)
+
+
+@pytest.mark.parametrize("mode", ["test", "grad", "stress", "support"])
+def test_a_device_that_lacks_dtypes_passes(tmp_path, mode):
+    done, report = conformance(tmp_path, "lacks", "*", mode, "--short")
+    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "FAIL" in line)
+    assert {"pass", "unsupported"} <= {case["verdict"] for case in report["cases"]} <= {"pass", "unsupported", "not offered"}
+
+
+def test_every_check_is_seen_to_fail(tmp_path):
+    """Of a check that no planted fault trips, nothing shows that it can fail."""
+    tried = set()
+    for mode in ("test", "grad", "stress"):
+        done, report = conformance(tmp_path, "", "*", mode, "--short")
+        assert done.returncode == 0, done.stdout
+        tried |= {(case["op"] if case["op"].startswith("(device)") else "an op", case["check"]) for case in report["cases"]}
+    seen = {(where if where.startswith("(device)") else "an op", one) for _, where, check, *_ in FAULTS.values() for one in check.split("|")}
+    assert tried - seen == set()

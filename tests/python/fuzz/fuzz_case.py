@@ -145,9 +145,10 @@ class Case:
             return f"no memory for a small call: {text}"
         if INTERNALS.search(text):
             return f"a formula's steps are shown: {text}"
-        if self.way in ("vmap", "jvp", "gradient"):
-            return None  # a formula of the op, or the transform itself, may be what refuses
-        if not re.search(rf"\b{re.escape(self.entry.python_name)}_?\b", text.replace(".", "_")):
+        if self.way in ("vmap", "jvp"):
+            return None  # the transform itself may be what refuses
+        part = r"(_\w+)?" if self.way == "gradient" else "_?"  # the tape has nodes of a composite's parts: svd_full of svd
+        if not re.search(rf"\b{re.escape(self.entry.python_name)}{part}\b", text.replace(".", "_")):
             return f"the op is not named: {text}"
         return None
 

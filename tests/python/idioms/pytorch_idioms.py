@@ -27,7 +27,7 @@ torch.empty_like(a).shape == a.shape -> True
 torch.rand(2, 3).shape == (2, 3) -> True
 torch.randn(2, 3).shape == (2, 3) -> True
 torch.randint(0, 5, (4,)).dtype == torch.int64 -> True
-torch.randperm(6).sort().tolist() -> list(range(6))
+torch.randperm(6).sort(dim=0).values.tolist() -> list(range(6))
 torch.rand_like(a).shape == a.shape -> True
 torch.manual_seed(3); x = torch.rand(2); torch.manual_seed(3); torch.equal(x, torch.rand(2)).all() -> True
 torch.bernoulli(torch.ones(3)) -> np.ones(3)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from idiom_running import arrays, lines, outcome, result
 from numpy_idioms import IDIOMS as NUMPY
+from numpy_lines import IDIOMS as NUMPY_LINES
 from pytorch_idioms import IDIOMS as PYTORCH
 
 SHARE = 0.95
@@ -25,7 +26,7 @@ def of_pytorch(line):
     return outcome(code, {"torch": bp, "F": bp.nn.functional, **tensors()}, result(expected, {"np": np, **arrays()}))
 
 
-FAMILIES = {"NumPy": (of_numpy, lines(NUMPY)), "PyTorch": (of_pytorch, lines(PYTORCH))}
+FAMILIES = {"NumPy": (of_numpy, lines(NUMPY)), "NumPy, further": (of_numpy, lines(NUMPY_LINES)), "PyTorch": (of_pytorch, lines(PYTORCH))}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -268,6 +268,7 @@ REFERENCE = {
     **by_name("positive", "signbit", "exp2", "log10", "cbrt", "sinh", "cosh", "hypot", "copysign", "nextafter", "logaddexp"),
     **by_name("sinc", "deg2rad", "rad2deg", "fmod", "fmax", "fmin", "gcd", "lcm", "heaviside", "ldexp", "isposinf", "isneginf"),
     **{name: reduction(name) for name in ("sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin")},
+    **{name: reduction(name) for name in ("nansum", "nanprod", "nanmean", "nanmax", "nanmin")},
     "copy": lambda x: np.copy(x),
     "cast": lambda x, dtype: x.astype(dtype),
     "sum_to": lambda x, shape: adjoint(lambda s: np.broadcast_to(s, x.shape), tuple(shape), x) if x.size else np.zeros(shape),

@@ -217,7 +217,7 @@ def has_shapes(case):
 
 
 @pytest.mark.parametrize("case", cases("errors", has_shapes))
-def test_a_bad_shape_is_told_in_the_terms_of_the_op_that_was_called(case):
+def test_a_bad_shape_is_reported_in_the_terms_of_the_op_that_was_called(case):
     """What the shape rule refuses, the call refuses in its words. What an op further down refuses, names the argument found."""
     arrays = arrays_of(case, first_dtype(case))
     for name in [name for name, value in arrays.items() if is_array(value) and case.entry.arg(name).is_tensor]:

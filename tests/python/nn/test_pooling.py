@@ -40,7 +40,7 @@ def test_without_a_batch_is_a_batch_of_one(axes):
         np.testing.assert_array_equal(getattr(F, name)(x, 2).numpy(), getattr(F, name)(bp.expand_dims(x, [0]), 2)[0].numpy())
 
 
-def test_padding_counts_unless_it_is_told_not_to():
+def test_padding_counts_unless_it_is_asked_not_to():
     x = bp.ones((1, 1, 4, 4))
     assert F.avg_pool2d(x, 2, 2, 1)[0, 0, 0, 0].item() == 0.25
     assert F.avg_pool2d(x, 2, 2, 1, count_include_pad=False)[0, 0, 0, 0].item() == 1

@@ -74,7 +74,7 @@ def test_without_a_rule_it_is_refused_by_name():
     assert bp.vmap(lambda x: bp.add(op(bp.asarray(X[0])), x))(bp.asarray(X)).shape == X.shape
 
 
-def test_a_rule_whose_result_lacks_the_batch_is_told_so():
+def test_a_rule_whose_result_lacks_the_batch_is_reported():
     op = centred()
 
     @op.register_batch

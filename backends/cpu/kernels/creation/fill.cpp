@@ -3,8 +3,8 @@
 #include <complex>
 #include <cstring>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/strided.hpp"
 #include "simd/half_rounding.hpp"

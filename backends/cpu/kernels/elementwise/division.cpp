@@ -12,7 +12,7 @@
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
-#include "simd/vector_math-inl.hpp"
+#include "loops/vector_math-inl.hpp"
 #include "simd/vector_pow-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/elementwise/cast.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/item_type.hpp"
 
 namespace backplane::cpu {

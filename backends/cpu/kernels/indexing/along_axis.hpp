@@ -1,10 +1,10 @@
 // What kernels share that read or write at positions of one axis, where the other axes broadcast.
 #pragma once
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/indexing/accumulate.hpp"
 #include "kernels/indexing/positions.hpp"
 #include "kernels/indexing/widened.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/lanes.hpp"
 #include "loops/region.hpp"
 

@@ -4,12 +4,12 @@
 // last value stays and sums do not depend on the number of threads.
 #include <cstring>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/indexing/accumulate.hpp"
 #include "kernels/indexing/along_axis.hpp"
 #include "kernels/indexing/index_space.hpp"
 #include "kernels/indexing/widened.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/item_type.hpp"
 #include "loops/lanes.hpp"

@@ -28,6 +28,15 @@ int64_t position_of(const bp_frame* frame, T given, int64_t size) {
   return at;
 }
 
+// visit(position) for each, counted from the front.
+template <class T, class Visit>
+void each_position(const bp_frame* frame, const Lanes<1>& lanes, int64_t size, Visit visit) {
+  lanes.for_each(0, lanes.count(), [&](char* const* p) -> const char* {
+    visit(position_of(frame, *reinterpret_cast<const T*>(p[0]), size));
+    return nullptr;
+  });
+}
+
 // Of positions in one piece of memory that have the joint shape: a loop that vectorises. False where one is out of
 // range: then position_of names it, and the offsets, which wrap around, are of no use.
 template <class T>
@@ -62,10 +71,7 @@ void IndexSpace::add_offsets(const bp_frame* frame, const Positions& positions) 
         add_neighbours(data, count, size, stride, offsets.data()))
       return;
     int64_t* offset = offsets.data();
-    lanes.for_each(0, lanes.count(), [&](char* const* p) -> const char* {
-      *offset++ += position_of(frame, *reinterpret_cast<const T*>(p[0]), size) * stride;
-      return nullptr;
-    });
+    each_position<T>(frame, lanes, size, [&](int64_t at) { *offset++ += at * stride; });
   });
 }
 
@@ -116,12 +122,8 @@ void check_positions(const bp_frame* frame, const bp_value& list) {
   for (const bp_loop_index& index : indices) {
     const bp_tensor* tensor = of(index);
     const Lanes<1> lanes(tensor->dl.shape, tensor->dl.ndim, -1, {lane_operand(tensor)});
-    plugin::dispatch_dtype<BP_MASK_INTEGER>(tensor->dtype, [&]<class T>() {
-      lanes.for_each(0, lanes.count(), [&](char* const* p) -> const char* {
-        position_of(frame, *reinterpret_cast<const T*>(p[0]), index.size);
-        return nullptr;
-      });
-    });
+    plugin::dispatch_dtype<BP_MASK_INTEGER>(
+        tensor->dtype, [&]<class T>() { each_position<T>(frame, lanes, index.size, [](int64_t) {}); });
   }
 }
 

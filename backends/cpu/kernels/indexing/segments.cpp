@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/indexing/accumulate.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 

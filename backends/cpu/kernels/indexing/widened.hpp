@@ -2,7 +2,7 @@
 // once. In memory of its own, contiguous, as the tensor that is widened must be; `round_to` writes the result.
 #pragma once
 
-#include "kernels/elementwise/cast.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 

@@ -18,8 +18,6 @@
 namespace backplane::cpu {
 namespace {
 
-using lapack::Int;
-
 template <class T>
 auto size_of(T value) {
   if constexpr (plugin::kIsComplex<T>)
@@ -170,15 +168,15 @@ class Eliminated {
 
 // The factors `a` become determinant times inverse. False where digits may be lost on the way.
 template <class T>
-bool multiplied_inverse(Int n, T* a, const Int* pivots, T* work, Int work_count) {
-  const int64_t count = int64_t{n} * n;
+bool multiplied_inverse(int64_t n, T* a, Inverter<T>& inverter) {
+  const int64_t count = n * n;
   T det = 1;
   bool whole = true;
   for (int64_t d = 0; d < n; ++d) {
-    det *= pivots[d] == d + 1 ? a[d * n + d] : -a[d * n + d];
+    det *= inverter.pivots()[d] == d + 1 ? a[d * n + d] : -a[d * n + d];
     whole &= det != T(0) && has_all_digits(det);
   }
-  lapack::getri(n, a, pivots, work, work_count);
+  inverter.invert(a);
   for (int64_t k = 0; k < count; ++k) {
     whole &= has_all_digits(a[k]);
     a[k] *= det;
@@ -193,23 +191,19 @@ struct Adjugate {
   static void run(const bp_frame* frame, const bp_value* args, bp_value* outs) {
     const MatrixBatch x(frame, plugin::as_tensor(args[0])), out(frame, outs[0].u.t);
     x.require_square(frame);
-    const auto n = static_cast<Int>(x.rows);
+    const int64_t n = x.rows;
     if (n == 0) return;
-    T query = 0;
-    lapack::getri(n, static_cast<T*>(nullptr), nullptr, &query, -1);
     for_matrices(frame, x.count, 2 * x.size() * n, [&](int64_t begin, int64_t end) {
-      const Scratch<T> work(work_size(query));
-      std::vector<Int> pivots(static_cast<size_t>(n));
+      Inverter<T> inverter(n);
       for (int64_t i = begin; i < end; ++i) {
         T* a = out.at<T>(i);
         std::memcpy(a, x.at<T>(i), static_cast<size_t>(x.size()) * sizeof(T));
-        if (lapack::getrf(n, a, pivots.data()) != 0) {
+        if (!inverter.factor(a)) {
           Eliminated<T>(x.at<T>(i), n).store_adjugate(a);
           continue;
         }
-        if (multiplied_inverse(n, a, pivots.data(), work.get(), work_size(query))) continue;
-        if (std::all_of(x.at<T>(i), x.at<T>(i) + x.size(), is_finite<T>))
-          Eliminated<T>(x.at<T>(i), n).store_adjugate(a);
+        if (multiplied_inverse(n, a, inverter)) continue;
+        if (all_finite(x.at<T>(i), x.size())) Eliminated<T>(x.at<T>(i), n).store_adjugate(a);
       }
     });
   }

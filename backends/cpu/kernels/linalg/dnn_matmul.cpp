@@ -9,7 +9,7 @@
 #include <string>
 
 #include "kernels/linalg/plan_cache.hpp"
-#include "kernels/nn/dnn_plan.hpp"
+#include "runtime/dnn.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu {

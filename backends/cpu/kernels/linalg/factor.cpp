@@ -171,16 +171,13 @@ struct Inverse {
   static void run(const bp_frame* frame, const bp_value* args, bp_value* outs) {
     const MatrixBatch x(frame, plugin::as_tensor(args[0])), out(frame, outs[0].u.t);
     x.require_square(frame);
-    const auto n = static_cast<Int>(x.rows);
-    if (n == 0) return;
-    T query = 0;
-    lapack::getri(n, static_cast<T*>(nullptr), nullptr, &query, -1);
-    for_matrices(frame, x.count, 2 * x.size() * n, [&](int64_t begin, int64_t end) {
-      const Scratch<T> work(work_size(query));
-      std::vector<Int> pivots(static_cast<size_t>(n));
+    if (x.rows == 0) return;
+    for_matrices(frame, x.count, 2 * x.size() * x.rows, [&](int64_t begin, int64_t end) {
+      Inverter<T> inverter(x.rows);
       for (int64_t i = begin; i < end; ++i) {
-        require(frame, factor(x, i, out.at<T>(i), pivots.data()), x, i, kSingular);
-        lapack::getri(n, out.at<T>(i), pivots.data(), work.get(), work_size(query));
+        std::memcpy(out.at<T>(i), x.at<T>(i), static_cast<size_t>(x.size()) * sizeof(T));
+        require(frame, inverter.factor(out.at<T>(i)), x, i, kSingular);
+        inverter.invert(out.at<T>(i));
       }
     });
   }

@@ -8,9 +8,9 @@
 #include <complex>
 #include <memory>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/linalg/int_gemm.hpp"
 #include "kernels/linalg/small_gemm.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 

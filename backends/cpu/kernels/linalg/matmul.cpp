@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/linalg/dnn_matmul.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/half_dots.hpp"
 #include "kernels/linalg/small_gemm.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/loop.hpp"
 

@@ -105,6 +105,31 @@ lapack::Int work_size(T query) {
   return static_cast<lapack::Int>(std::real(query));
 }
 
+// Inverts n x n matrices, n > 0, by their LU factors. For one thread at a time.
+template <class T>
+class Inverter {
+ public:
+  explicit Inverter(int64_t n) : n_(static_cast<lapack::Int>(n)), pivots_(n), size_(size_of(n_)), work_(size_) {}
+
+  // False where the matrix is singular.
+  bool factor(T* a) { return lapack::getrf(n_, a, pivots_.get()) == 0; }
+  const lapack::Int* pivots() const { return pivots_.get(); }
+  // `a` holds the factors.
+  void invert(T* a) { lapack::getri(n_, a, pivots_.get(), work_.get(), size_); }
+
+ private:
+  static lapack::Int size_of(lapack::Int n) {
+    T query = 0;
+    lapack::getri(n, static_cast<T*>(nullptr), nullptr, &query, -1);
+    return work_size(query);
+  }
+
+  lapack::Int n_;
+  Scratch<lapack::Int> pivots_;
+  lapack::Int size_;
+  Scratch<T> work_;
+};
+
 // Op::run<T>(frame, args, outs) for the type that the call computes in.
 template <class Op>
 bp_status BP_CALL lapack_kernel(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {

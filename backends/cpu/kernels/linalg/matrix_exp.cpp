@@ -15,8 +15,6 @@
 namespace backplane::cpu {
 namespace {
 
-using lapack::Int;
-
 // The diagonal approximant of a degree: coefficients of the even and odd powers, and the norm up to which it is exact
 // to rounding (Higham's table 2.3).
 struct Pade {
@@ -36,11 +34,7 @@ class Exponential {
  public:
   using R = lapack::Real<T>;
   explicit Exponential(int64_t n)
-      : n_(n), square_(n * n), power_(n * n), next_(n * n), odd_(n * n), even_(n * n), pivots_(static_cast<size_t>(n)) {
-    T query{};
-    lapack::getri(static_cast<Int>(n), static_cast<T*>(nullptr), nullptr, &query, -1);
-    work_size_ = work_size(query);
-  }
+      : n_(n), square_(n * n), power_(n * n), next_(n * n), odd_(n * n), even_(n * n), inverter_(n) {}
 
   // out = exp(x); a matrix that is not finite gives NaN.
   void run(const T* x, T* out) {
@@ -105,17 +99,15 @@ class Exponential {
       even[i] = v + u;
       odd[i] = v - u;
     }
-    lapack::getrf(static_cast<Int>(n_), odd, pivots_.data());
-    const Scratch<T> work(work_size_);
-    lapack::getri(static_cast<Int>(n_), odd, pivots_.data(), work.get(), work_size_);
+    inverter_.factor(odd);
+    inverter_.invert(odd);
     product(odd, even, a);
   }
 
   int64_t n_;
   Pade pade_ = pade<R>();
   Scratch<T> square_, power_, next_, odd_, even_;
-  std::vector<Int> pivots_;
-  Int work_size_;
+  Inverter<T> inverter_;
 };
 
 struct MatrixExp {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/linalg/gemm.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/nn/columns.hpp"
 #include "kernels/nn/direct_conv2d.hpp"
 #include "kernels/nn/dnn_conv2d.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 

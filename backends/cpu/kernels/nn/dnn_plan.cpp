@@ -3,8 +3,6 @@
 
 #include "kernels/nn/dnn_plan.hpp"
 
-#include <omp.h>
-
 #include <array>
 #include <map>
 #include <string_view>
@@ -144,11 +142,6 @@ std::shared_ptr<const Plan> make_plan(const Problem& p) {
 
 }  // namespace
 
-const dnnl::engine& dnn_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
 std::shared_ptr<const Plan> plan_of(const Problem& problem) {
   thread_local std::map<Key, std::shared_ptr<const Plan>> kept;
   const Key key = key_of(problem);
@@ -166,13 +159,6 @@ std::shared_ptr<const Plan> plan_of(const Problem& problem) {
     found = kept.emplace(key, std::move(made)).first;
   }
   return found->second;
-}
-
-OneThread::OneThread() : before_(omp_get_max_threads()) {
-  if (before_ != 1) omp_set_num_threads(1);
-}
-OneThread::~OneThread() {
-  if (before_ != 1) omp_set_num_threads(before_);
 }
 
 }  // namespace backplane::cpu

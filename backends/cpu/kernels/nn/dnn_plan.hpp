@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "kernels/nn/convolution.hpp"
+#include "runtime/dnn.hpp"
 
 namespace backplane::cpu {
 
@@ -34,20 +35,7 @@ struct Plan {
   dnnl::memory::desc scratchpad;
 };
 
-const dnnl::engine& dnn_engine();
 // The plan from this thread's cache, made where it is not there; NULL where oneDNN has no compiled kernel.
 std::shared_ptr<const Plan> plan_of(const Problem& problem);
-
-// oneDNN's loops in OpenMP run on the calling thread alone while one of these lives.
-class OneThread {
- public:
-  OneThread();
-  ~OneThread();
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 }  // namespace backplane::cpu

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "kernels/elementwise/cast.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 

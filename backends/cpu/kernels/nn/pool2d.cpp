@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/nn/pool_lanes.hpp"
 #include "kernels/nn/windows.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "kernels/families.hpp"
 #include "kernels/nn/attention_operands.hpp"
+#include "loops/vector_math-inl.hpp"
 #include "simd/chosen_table.hpp"
-#include "simd/vector_math-inl.hpp"
 
 #ifndef BACKPLANE_CPU_RECURRENT_GATES
 #define BACKPLANE_CPU_RECURRENT_GATES

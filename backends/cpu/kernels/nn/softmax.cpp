@@ -2,10 +2,10 @@
 // decomposition.
 //
 // A lane is read into a buffer of the type that it is computed in, unless it is contiguous float32 or float64.
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/nn/softmax_lanes.hpp"
 #include "loops/axis_block.hpp"
+#include "loops/cast_row.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu {

@@ -11,9 +11,9 @@
 #include <tuple>
 
 #include "kernels/nn/softmax_lanes.hpp"
+#include "loops/vector_math-inl.hpp"
 #include "simd/chosen_table.hpp"
 #include "simd/exp_down-inl.hpp"
-#include "simd/vector_math-inl.hpp"
 
 #ifndef BACKPLANE_CPU_SOFTMAX
 #define BACKPLANE_CPU_SOFTMAX

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/reduction/reduce_plan.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/column_reduction.hpp"
 #include "loops/row_reduction.hpp"
 #include "loops/strided.hpp"

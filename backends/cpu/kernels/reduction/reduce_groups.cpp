@@ -10,8 +10,8 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/reduction/reduce_plan.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/column_reduction.hpp"
 #include "runtime/scratch.hpp"
 

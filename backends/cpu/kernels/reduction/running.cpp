@@ -1,9 +1,9 @@
 // cummax, cummin, logcumsumexp: scans along an axis that keep more than a sum.
 #include <cmath>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
 #include "kernels/sorting/sort_keys.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/lanes.hpp"
 
 namespace backplane::cpu {

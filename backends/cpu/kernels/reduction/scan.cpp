@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/elementwise/cast.hpp"
 #include "kernels/families.hpp"
+#include "loops/cast_row.hpp"
 #include "loops/lanes.hpp"
 
 namespace backplane::cpu {

@@ -172,6 +172,12 @@ __device__ void place(const Loop& loop, uint32_t i, int64_t (&at)[N]) {
   }
 }
 
+// Elements that lie side by side; one alone is aligned as it is elsewhere.
+template <class T, int kCount>
+struct alignas(kCount == 1 ? alignof(T) : sizeof(T) * kCount) Pack {
+  T at[kCount];
+};
+
 struct Offsets {
   int64_t out, x;
 };

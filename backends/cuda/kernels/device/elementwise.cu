@@ -4,6 +4,7 @@
 //
 // A kernel for any strides, and one for contiguous operands that moves up to 16 bytes at a time.
 #include "kernels/device/element.cuh"
+#include "kernels/refused.hpp"
 
 namespace backplane::cuda {
 namespace {
@@ -11,17 +12,8 @@ namespace {
 using In = BP_CUDA_ELEMENT;
 using C = Compute<In>;
 
-__device__ constexpr bool same_text(const char* a, const char* b) {
-  while (*a != 0 && *a == *b) ++a, ++b;
-  return *a == *b;
-}
-
 // What a kernel refuses where the function over elements has some value.
-__device__ constexpr DataFault refusal_of(const char* op) {
-  if (!kIsInteger<In>) return DataFault::kNone;
-  if (same_text(op, "floor_divide") || same_text(op, "remainder")) return DataFault::kDivisorZero;
-  return same_text(op, "pow") ? DataFault::kNegativeExponent : DataFault::kNone;
-}
+__device__ constexpr DataFault refusal_of(const char* op) { return kIsInteger<In> ? refused_integer(op) : DataFault::kNone; }
 template <DataFault kRefused, class Y>
 __device__ void refuse(DataError* error, Y y) {
   if constexpr (kRefused == DataFault::kDivisorZero) {
@@ -48,11 +40,6 @@ __device__ void strided(const Loop& loop, F f) {
     *reinterpret_cast<Result*>(loop.data[0] + at[0]) = narrow<Result>(f(x, y));
   }
 }
-
-template <class T, int kCount>
-struct alignas(sizeof(T) * kCount) Pack {
-  T at[kCount];
-};
 
 template <int kOperands, class Result, class F>
 __device__ void flat(const Loop& loop, F f) {

@@ -1,0 +1,31 @@
+// What NVRTC has made of the sources of regions: once per process, and kept in files by content.
+//
+// A file is $BACKPLANE_CUDA_CACHE/cuda-<hash>.ptx (backplane/plugin/cache_file.hpp says where without that variable);
+// it repeats all that the PTX follows from, so no other text is taken for it. Any thread may call.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace backplane::cuda {
+
+struct RegionKernel {
+  std::string module;  // a name that no other text has
+  std::string ptx;
+};
+
+class KernelCache {
+ public:
+  // Throws backplane::Error where there is no NVRTC, or what it says of the source.
+  std::shared_ptr<const RegionKernel> find(const std::string& source);
+
+ private:
+  std::mutex mutex_;                                                  // guards what follows
+  std::map<std::string, std::weak_ptr<const RegionKernel>> kernels_;  // by source
+};
+
+KernelCache& kernel_cache();  // the process's
+
+}  // namespace backplane::cuda

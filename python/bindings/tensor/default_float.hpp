@@ -1,0 +1,38 @@
+// The dtype of floats that name none: a setting of the module, of the whole process.
+//
+// The core's own is float32, and graphs and formulas know no other: where another is set, a call in which that dtype
+// would be taken states it before it leaves here, as a dtype argument or by operands cast to it.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "backplane/op.hpp"
+
+namespace backplane::python {
+
+inline constinit std::atomic<bp_dtype> g_default_float{BP_FLOAT32};
+
+inline bp_dtype default_float() noexcept { return g_default_float.load(std::memory_order_relaxed); }
+inline bp_dtype default_complex() noexcept {
+  return default_float() == BP_FLOAT64 ? bp_dtype{BP_COMPLEX128} : bp_dtype{BP_COMPLEX64};
+}
+inline bool is_core_default() noexcept { return default_float() == BP_FLOAT32; }
+
+// A call's arguments with the default stated where it is taken. Throws Error.
+class StatedArguments {
+ public:
+  StatedArguments(OpHandle op, const bp_value* args, int32_t n_args);
+
+  const bp_value* values() const noexcept { return values_.data(); }
+  int32_t count() const noexcept { return static_cast<int32_t>(values_.size()); }
+
+ private:
+  bool state_result(const bp_result_dtype& rule, bool takes_float, bool complex);
+  void state_operands(const bp_op_def& def, uint64_t promoted);
+
+  std::vector<bp_value> values_;
+  std::vector<Tensor> made_;
+};
+
+}  // namespace backplane::python

@@ -1,0 +1,213 @@
+"""Names of NumPy, PyTorch and JAX: what they compute, or the words that say what to write where they are not had or mean two things."""
+
+import pickle
+
+import backplane as bp
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(31)
+A = RNG.standard_normal((3, 4))
+V = RNG.standard_normal(6)
+I = RNG.integers(-5, 6, (3, 4))
+Z = RNG.standard_normal(4) * 1j * np.array([1, 0, 1, 0]) + RNG.standard_normal(4)
+N = np.array([1.0, np.nan, -2.5, np.inf, -np.inf, -0.0])
+
+
+def same(found, expected):
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            same(one, other)
+    else:
+        assert np.shape(found) == np.shape(expected) and np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-14)
+
+
+def given(value):
+    return bp.asarray(value) if isinstance(value, np.ndarray) else value
+
+
+# A function of NumPy's name, and its arguments.
+AS_NUMPY = [
+    ("around", A, 1), ("divmod", V, 0.7), ("divmod", I, 3), ("fabs", A), ("float_power", abs(A), 1.5), ("float_power", I, 2), ("iscomplex", Z),
+    ("isreal", Z), ("isreal", A), ("modf", A), ("modf", N[2:]), ("setxor1d", I, I + 2), ("nancumsum", N[:3]), ("nancumsum", A, 1), ("nancumprod", N[:3]),
+    ("compress", np.array([True, False, True]), A, 0), ("compress", np.array([True, False, True]), A), ("unwrap", V * 4), ("unwrap", A * 9, None, 0),
+    ("unwrap", np.array([0.0, np.pi, 2 * np.pi, 0.0])), ("rollaxis", A, 1), ("rollaxis", A[None], 0, 3), ("rollaxis", A[None], 2, 1), ("ascontiguousarray", A.T),
+    ("array_equiv", A, A[:1]), ("array_equiv", A, np.broadcast_to(A[:1], (3, 4))), ("array_equiv", A, V), ("isscalar", 3), ("isscalar", "x"), ("isscalar", A),
+    ("ravel", A, "F"), ("convolve", [1.0, 2, 3], [0, 1.0, 0.5]), ("interp", 2.5, [1.0, 2, 3], [3.0, 2, 0]),
+    ("atleast_2d", 3), ("hstack", [1, 2]), ("vstack", [V, [1.0] * 6]), ("repeat", A, [1, 2, 0], 0), ("linspace", np.float64(0), np.array(10.0)),
+    ("select", [V > 0.5, V < -0.5], [V, -V], 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, args", [(row[0], row[1:]) for row in AS_NUMPY], ids=lambda value: value if isinstance(value, str) else "")
+def test_functions_of_numpys_names_do_what_numpys_do(name, args):
+    def handed(value):
+        return [handed(one) for one in value] if isinstance(value, list) and isinstance(value[0], np.ndarray) else given(value)
+
+    with bp.default_dtype(bp.float64):
+        same(getattr(bp, name)(*map(handed, args)), getattr(np, name)(*args))
+
+
+# NumPy's and PyTorch's words for arguments, and methods.
+CASES = {
+    "fft of a length": (lambda x: bp.fft.fft(x, 8, 0), lambda x: np.fft.fft(x, 8, 0)),
+    "fftn of sizes": (lambda x: bp.fft.fftn(x, (2, 5)), lambda x: np.fft.fftn(x, (2, 5), (0, 1))),
+    "fftfreq of a step": (lambda x: bp.fft.fftfreq(6, 0.5, dtype=bp.float64), lambda x: np.fft.fftfreq(6, 0.5)),
+    "fftshift of axes": (lambda x: bp.fft.fftshift(x, 1), lambda x: np.fft.fftshift(x, 1)),
+    "svd without vectors": (lambda x: bp.linalg.svd(x, compute_uv=False), lambda x: np.linalg.svd(x, compute_uv=False)),
+    "lstsq with rcond": (lambda x: bp.linalg.lstsq(x, x[:, 0], rcond=None)[0], lambda x: np.linalg.lstsq(x, x[:, 0], rcond=None)[0]),
+    "cond": (lambda x: bp.linalg.cond(x), lambda x: np.linalg.cond(x)),
+    "cond of a norm": (lambda x: bp.linalg.cond(x[:, :3], 1), lambda x: np.linalg.cond(x[:, :3], 1)),
+    "norm over dim": (lambda x: bp.linalg.norm(x, dim=1, keepdim=True), lambda x: np.linalg.norm(x, axis=1, keepdims=True)),
+    "vector_norm over dim": (lambda x: bp.linalg.vector_norm(x, 1, dim=0), lambda x: abs(x).sum(0)),
+    "tensordot over dims": (lambda x: bp.tensordot(x, x, dims=([0, 1], [0, 1])), lambda x: np.tensordot(x, x)),
+    "clip": (lambda x: bp.clip(x, a_min=-0.5, a_max=0.5), lambda x: np.clip(x, -0.5, 0.5)),
+    "add with alpha": (lambda x: x.add(x, alpha=2), lambda x: x + 2 * x),
+    "add in place with alpha": (lambda x: (x + 0).add_(x, alpha=-0.1), lambda x: x * 0.9),
+    "sub in place with alpha": (lambda x: (x + 0).sub_(x, alpha=0.1), lambda x: x * 0.9),
+    "sub with alpha": (lambda x: bp.sub(x, 1, alpha=0.5), lambda x: x - 0.5),
+    "div rounded down": (lambda x: bp.div(x, 0.3, rounding_mode="floor"), lambda x: x // 0.3),
+    "div rounded to zero": (lambda x: bp.div(x, 0.3, rounding_mode="trunc"), lambda x: np.trunc(x / 0.3)),
+    "angle in degrees": (lambda x: bp.angle(x * 1j, deg=True), lambda x: np.angle(x * 1j, deg=True)),
+    "reshape by columns": (lambda x: x.reshape(4, 3, order="F"), lambda x: x.reshape(4, 3, order="F")),
+    "reshape by columns, as a function": (lambda x: bp.reshape(x, (2, -1), order="F"), lambda x: np.reshape(x, (2, -1), order="F")),
+    "ravel by columns": (lambda x: x.ravel(order="F"), lambda x: x.ravel(order="F")),
+    "a sparse grid": (lambda x: bp.meshgrid(x[0], x[1], sparse=True), lambda x: list(np.meshgrid(x[0], x[1], sparse=True))),
+    "linspace in steps": (lambda x: bp.linspace(0, 1, steps=5, dtype=bp.float64), lambda x: np.linspace(0, 1, 5)),
+    "logspace in steps": (lambda x: bp.logspace(0, 2, steps=3, dtype=bp.float64), lambda x: np.logspace(0, 2, 3)),
+    "unique, sorted": (lambda x: bp.unique(x, sorted=True), lambda x: np.unique(x)),
+    "nonzero as a tuple": (lambda x: bp.nonzero(x > 0, as_tuple=True), lambda x: np.nonzero(x > 0)),
+    "fill": (lambda x: (x + 0).fill(3), lambda x: np.full((3, 4), 3.0)),
+    "where": (lambda x: x.where(x > 0, 0.0), lambda x: np.where(x > 0, x, 0)),
+    "outer": (lambda x: x[0].outer(x[1]), lambda x: np.outer(x[0], x[1])),
+    "H": (lambda x: (x * 1j).H, lambda x: (x * 1j).conj().T),
+    "aminmax": (lambda x: tuple(x.aminmax(dim=1)), lambda x: (x.min(1), x.max(1))),
+    "std_mean": (lambda x: bp.std_mean(x, 1), lambda x: (x.std(1, ddof=1), x.mean(1))),
+    "var_mean": (lambda x: bp.var_mean(x, dim=0, correction=0, keepdim=True), lambda x: (x.var(0, keepdims=True), x.mean(0, keepdims=True))),
+    "kthvalue": (lambda x: tuple(x.kthvalue(2, 1)), lambda x: (np.sort(x, 1)[:, 1], np.argsort(x, 1)[:, 1])),
+    "kthvalue kept": (lambda x: bp.kthvalue(x, 3, dim=0, keepdim=True).values, lambda x: np.sort(x, 0)[2:]),
+    "argpartition": (lambda x: x.argpartition(1)[:, 1], lambda x: np.argsort(x)[:, 1]),
+    "scatter_reduce": (lambda x: bp.zeros(3, dtype=bp.float64).scatter_reduce(0, bp.asarray([0, 2, 2]), x[0, :3], reduce="sum"), lambda x: np.array([x[0, 0], 0, x[0, 1] + x[0, 2]])),
+    "new_zeros": (lambda x: x.new_zeros(2, 3), lambda x: np.zeros((2, 3))),
+    "new_ones": (lambda x: x.new_ones((2,), dtype=bp.int32), lambda x: np.ones(2, np.int32)),
+    "new_full": (lambda x: x.new_full((2,), 1.5), lambda x: np.full(2, 1.5)),
+    "new_tensor": (lambda x: x.new_tensor([1, 2]), lambda x: np.array([1.0, 2.0])),
+    "new_empty": (lambda x: x.new_empty(0, 2), lambda x: np.empty((0, 2))),
+    "view": (lambda x: x.view(), lambda x: x.view()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_words_and_methods(name):
+    ours, numpys = CASES[name]
+    same(ours(bp.asarray(A)), numpys(A))
+
+
+@pytest.mark.parametrize("x", [7, -7, 8, 0])
+@pytest.mark.parametrize("y", [2, -2, 3])
+def test_integers_divide_toward_zero(x, y):
+    assert bp.div(bp.asarray(x), y, rounding_mode="trunc").item() == int(x / y)
+
+
+def test_numbers_and_sizes():
+    x = bp.asarray(A)
+    assert (x.ndimension(), x.nelement(), x.element_size(), x.stride(), x.stride(0)) == (2, 12, 8, (4, 1), 4)
+    assert x.tobytes() == A.tobytes() and bp.finfo(float).eps == bp.finfo("float32").eps and bp.finfo(bp.float32).tiny == np.finfo(np.float32).tiny
+    assert bp.iinfo(int).max == 2**63 - 1 and (x.device.type, x.device.index) == ("cpu", 0)
+    assert (bp.long, bp.double, bp.single, bp.half, bp.short) == (bp.int64, bp.float64, bp.float32, bp.float16, bp.int16)
+    assert bp.is_grad_enabled() and not bp.inference_mode()(bp.is_grad_enabled)()
+
+
+def test_an_item_at_a_place():
+    x = bp.asarray(A)
+    assert (x.item(5), x.item(-1), x.item(1, 2), x.item((2, 0))) == (A.item(5), A.item(-1), A.item(1, 2), A.item((2, 0)))
+    for bad in ((12,), (3, 0), (0, 0, 0)):
+        with pytest.raises(IndexError):
+            x.item(*bad)
+    with pytest.raises(ValueError, match="item: found a tensor of shape"):
+        x.item()
+
+
+def test_random_numbers_under_the_others_names():
+    bp.manual_seed(5)
+    assert bp.randint(5, (200,)).max().item() == 4 and bp.randint(2, 4, size=(50,)).min().item() == 2
+    assert bp.bernoulli(bp.asarray([0.0, 1.0])).tolist() == [0, 1]
+    x = bp.zeros(2000, dtype=bp.float64)
+    assert x.normal_(3, 2) is x and abs(x.mean().item() - 3) < 0.3 and abs(x.std().item() - 2) < 0.3
+    assert x.uniform_(-1, 1) is x and -1 <= x.min().item() < -0.9 and 0.9 < x.max().item() < 1
+    found = bp.normal(bp.asarray([0.0, 100.0]), bp.asarray([0.0, 1.0]))
+    assert found[0].item() == 0 and abs(found[1].item() - 100) < 10 and bp.normal(0.0, 1.0, size=(2, 3)).shape == (2, 3)
+
+
+def test_a_dtype_equals_what_names_it():
+    for name in ("bool", "int8", "uint64", "float32", "float64", "complex64"):
+        dtype = getattr(bp, name)
+        assert dtype == name and name == dtype and hash(dtype) == hash(name) and dtype == np.dtype(name) == dtype and dtype == np.dtype(name).type
+        assert dtype != "float16" and not dtype != name and dtype in {name: 1}
+    assert bp.float32 == float and bp.int64 == int and bp.bool == bool and bp.complex64 == complex and bp.float64 != float
+    with bp.default_dtype(bp.float64):
+        assert bp.float64 == float and bp.asarray([1.0]).dtype == float
+    for other in (None, 3, "nothing", object(), [], bp.device("cpu")):
+        assert bp.float32 != other and not bp.float32 == other
+    with pytest.raises(TypeError):
+        bp.float32 < bp.float64
+
+
+def test_the_size_is_an_int_whose_call_says_both_spellings():
+    size = bp.ones((2, 3)).size
+    assert size == 6 and isinstance(size, int) and repr(size) == "6" and size + 1 == 7 and [0] * size == [0] * 6 and type(pickle.loads(pickle.dumps(size))) is int
+    for call in (lambda: bp.ones(2).size(), lambda: bp.ones(2).size(0)):
+        with pytest.raises(TypeError, match=r"size: .*NumPy.*PyTorch.*x.size .*x.shape\[axis\]"):
+            call()
+
+
+def test_sorting_by_a_method_says_all_spellings():
+    x = bp.asarray([2.0, 1.0])
+    for call in (lambda: x.sort(), lambda: x.sort(0), lambda: x.sort(axis=0), lambda: x.sort(descending=True)):
+        with pytest.raises(TypeError, match=r"sort: .*NumPy.*backplane.sort\(x\).*x.sort\(dim=-1\)"):
+            call()
+    assert x.sort(dim=0).values.tolist() == [1, 2] and x.sort(dim=-1, descending=True).indices.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("get, words", [
+    (lambda x: bp.lax, "use cond, while_loop"), (lambda x: bp.autograd.grad, "x.backward"), (lambda x: bp.random.rand, "manual_seed"),
+    (lambda x: bp.histogram2d, "bincount"), (lambda x: bp.packbits, "use numpy.packbits on x.numpy"), (lambda x: bp.int, "int32"), (lambda x: x.flat, r"x.reshape\(-1\)"),
+    (lambda x: bp.nn.relu, "backplane.nn.functional.relu"), (lambda x: bp.linalg.expm, "matrix_exp"), (lambda x: x.grad_fn, "x.grad_op"), (lambda x: x.at[0], "assignment"), (lambda x: bp.add.reduce, "sum"), (lambda x: x.resize_(3), "reshape"),
+])  # fmt: skip
+def test_what_is_not_had_says_what_to_write(get, words):
+    with pytest.raises(AttributeError, match=f"has no attribute '.*'; use .*{words}|has no attribute '.*'; {words}"):
+        get(bp.ones(3))
+
+
+def test_every_hint_is_of_a_name_that_is_not_had():
+    from backplane import _hints
+
+    for name, hint in _hints.rows(_hints._OF_PACKAGE):
+        assert hint and not hasattr(bp, name), name
+    for name, hint in _hints.rows(_hints._OF_LINALG):
+        assert hint and not hasattr(bp.linalg, name), name
+    for owner, text in ((bp.ones(1), _hints.OF_TENSORS), (bp.add, _hints.OF_OPS)):
+        for name, hint in _hints.rows(text):
+            with pytest.raises(AttributeError, match=f"'{name}'; use "):
+                getattr(owner, name)
+
+
+def test_an_unknown_name_is_an_attribute_error_with_its_name():
+    with pytest.raises(AttributeError, match="module 'backplane' has no attribute 'softmx'") as raised:
+        bp.softmx
+    assert raised.value.name == "softmx" and raised.value.obj is bp
+
+
+# Functions in Python whose steps refuse: the function is named first, an op that is no user's not at all.
+@pytest.mark.parametrize("call, words", [
+    (lambda x: bp.hstack([x, bp.ones(2)]), "^hstack: "), (lambda x: bp.repeat(x, 1.5), "^repeat: argument 'repeats'"), (lambda x: bp.pad(bp.ones((0, 3)), 1, mode="edge"), "^pad: "),
+    (lambda x: x.view(5), "^view: "), (lambda x: bp.median(x, axis=7), "^median: "), (lambda x: bp.nansum(x, axis=9), "^nansum: "),
+    (lambda x: bp.fft.fft(x, axis=5), "^fft: "), (lambda x: bp.nn.functional.conv2d(x[None, None], bp.ones((1, 2, 2, 2))), "conv2d"),
+    (lambda x: bp.nn.functional.layer_norm(x, (9,)), "layer_norm"), (lambda x: bp.corrcoef(bp.ones((2, 3, 4))), "^corrcoef: "),
+])  # fmt: skip
+def test_an_error_of_a_step_names_the_function(call, words):
+    with pytest.raises(bp.BackplaneError, match=words) as raised:
+        call(bp.ones((2, 3)))
+    assert not any(f"{name}:" in str(raised.value) for name in ("repeat_all", "pad_edges", "fft_c2c"))
