@@ -43,6 +43,14 @@ def test_numbers_and_fills(vulkan):
     assert bp.zeros((0, 4), device=vulkan).shape == (0, 4)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint64", "float16", "float64", "complex64", "complex128"])
+def test_a_fill_converts_its_number(vulkan, dtype):
+    """Of words that repeat, and of others; over counts that are no whole words."""
+    for number in (0, 1, 2.5, 7):
+        for size in (1, 3, 8, 1001):
+            np.testing.assert_array_equal(bp.full(size, number, dtype=dtype, device=vulkan).numpy(), bp.full(size, number, dtype=dtype).numpy())
+
+
 @pytest.mark.parametrize(
     "shapes",
     [((3, 4), (4, 5)), ((16, 16), (16, 16)), ((17, 33), (33, 19)), ((1, 100), (100, 1)), ((4,), (4,)), ((4,), (4, 3)),

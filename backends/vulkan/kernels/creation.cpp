@@ -4,45 +4,55 @@
 #include <complex>
 #include <cstring>
 #include <optional>
+#include <span>
 
+#include "backplane/plugin/element.hpp"
 #include "backplane/scalar.hpp"
 #include "kernels/kernels.hpp"
 
 namespace backplane::vulkan {
 namespace {
 
-// The 32 bits that a number's elements repeat in memory, where they do.
-std::optional<uint32_t> repeated_word(const bp_value& number, bp_dtype dtype) {
-  return plugin::dispatch_dtype<BP_MASK_ANY>(dtype, [&]<class T>() -> std::optional<uint32_t> {
-    const T element = plugin::number_as<T>(number);
-    std::array<uint32_t, 4> words;
-    const size_t size = std::max(sizeof(T), sizeof(uint32_t));
-    for (size_t at = 0; at < size; at += sizeof(T))
-      std::memcpy(reinterpret_cast<char*>(&words) + at, &element, sizeof(T));
-    for (size_t k = 1; k < size / sizeof(uint32_t); ++k)
-      if (words[k] != words[0]) return std::nullopt;
-    return words[0];
-  });
+// full's number in the dtype of its result, as the registry's casts convert it.
+template <class T>
+T converted(const bp_value& number) {
+  if (number.tag == BP_TAG_FLOAT) return plugin::convert<T>(number.u.f);
+  if (number.tag == BP_TAG_COMPLEX) return plugin::convert<T>(plugin::as_complex(number));
+  if ((number.flags & BP_VALUE_UINT64) != 0) return plugin::convert<T>(static_cast<uint64_t>(number.u.i));
+  return plugin::convert<T>(number.u.i);
+}
+
+// The 32 bits that elements of these bytes repeat in memory, where they do.
+std::optional<uint32_t> repeated_word(std::span<const std::byte> element) {
+  std::array<uint32_t, 4> words;
+  const size_t size = std::max(element.size(), sizeof(uint32_t));
+  for (size_t at = 0; at < size; at += element.size())
+    std::memcpy(reinterpret_cast<std::byte*>(&words) + at, element.data(), element.size());
+  for (size_t k = 1; k < size / sizeof(uint32_t); ++k)
+    if (words[k] != words[0]) return std::nullopt;
+  return words[0];
 }
 
 // vkCmdFillBuffer takes whole words alone.
-bool fills(const Operand& out) {
-  const uint64_t bytes = static_cast<uint64_t>(out.count()) * plugin::kItemSize[out.dtype];
-  return out.data % sizeof(uint32_t) == 0 && bytes % sizeof(uint32_t) == 0;
+void fill(const Call& call, const Operand& out, std::span<const std::byte> element) {
+  const uint64_t bytes = static_cast<uint64_t>(out.count()) * element.size();
+  const auto word = repeated_word(element);
+  if (word && out.data % sizeof(uint32_t) == 0 && bytes % sizeof(uint32_t) == 0)
+    return call.stream().fill(call.stream().device().place(out.data, bytes), *word, bytes);
+  Push push = call.push();
+  push.at = {out.data, call.stage(element)};
+  push.n = {static_cast<uint32_t>(out.count()), 0, 1u << 1};
+  const Shader shader{Module::move, {0, static_cast<uint8_t>(out.dtype), 0, 0}};
+  call.dispatch(shader, push, groups_for(out.count()), {out.range()}, {});
 }
 
 void full(const Call& call) {
   const Operand out = call.output(0);
   if (out.count() == 0) return;
-  if (const auto word = repeated_word(call.value(1), out.dtype); word && fills(out)) {
-    const auto bytes = static_cast<uint64_t>(out.count()) * plugin::kItemSize[out.dtype];
-    return call.stream().fill(call.stream().device().place(out.data, bytes), *word, bytes);
-  }
-  Push push = call.push();
-  push.at = {out.data, call.stage_number(call.value(1), out.dtype)};
-  push.n = {static_cast<uint32_t>(out.count()), 0, 1u << 1};
-  const Shader shader{Module::move, {0, static_cast<uint8_t>(out.dtype), 0, 0}};
-  call.dispatch(shader, push, groups_for(out.count()), {out.range()}, {});
+  plugin::dispatch_dtype<BP_MASK_ANY>(out.dtype, [&]<class T>() {
+    const T element = converted<T>(call.value(1));
+    fill(call, out, std::as_bytes(std::span(&element, 1)));
+  });
 }
 
 bool is_whole(const bp_value& number) { return number.tag == BP_TAG_INT || number.tag == BP_TAG_BOOL; }
