@@ -98,6 +98,8 @@ class Torch:
 
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
+        # All cases are functions of one code object: beyond the limit, of 8, torch.compile would run them as they are.
+        torch._dynamo.config.recompile_limit = 1000
         self.torch = torch
 
         def scan(step, carry, xs):
@@ -153,17 +155,81 @@ class Torch:
         return run
 
 
+class Mlx:
+    """Its own loops are unrolled, as it has no scan; derivatives are of lists of arrays."""
+
+    def __init__(self):
+        import mlx.core as mx
+
+        mx.set_default_device(mx.cpu)
+        self.mx = mx
+
+        def scan(step, carry, xs):
+            found = []
+            for i in range(xs.shape[0]):
+                carry, y = step(carry, xs[i])
+                found.append(y)
+            return carry, mx.stack(found)
+
+        self.names = types.SimpleNamespace(
+            exp=mx.exp, log=mx.log, tanh=mx.tanh, sqrt=mx.sqrt, sum=mx.sum, mean=mx.mean, max=mx.max, reshape=mx.reshape,
+            permute=mx.transpose, relu=lambda x: mx.maximum(x, 0), sigmoid=mx.sigmoid, scan=scan)
+
+    def take(self, array):
+        return self.mx.array(array)
+
+    def call(self, case, args, compiles):
+        mx = self.mx
+        args = tree_map(self.take, args)
+
+        def function(*values):
+            return case.function(self.names, *values)
+
+        def differentiated(*values):
+            n = case.differentiated
+
+            def of_leaves(*primals):
+                return function(*filled(values[:n], primals), *(values[n:] if case.step else values[n:-1]))
+
+            cotangent = mx.array(1.0) if case.step else values[-1]
+            (value,), gradients = mx.vjp(of_leaves, leaves(values[:n]), [cotangent])
+            gradients = filled(values[:n], gradients)
+            return value, (zipped(case.step, values[0], gradients[0]) if case.step else gradients)
+
+        made = differentiated if case.differentiated else function
+        made = mx.compile(made) if compiles else made
+
+        def run():
+            result = made(*args)
+            mx.eval(result)
+            return result
+
+        return run
+
+
+def filled(tree, values):
+    """The tree with these leaves in place of its own."""
+    rest = iter(values)
+    return tree_map(lambda _: next(rest), tree)
+
+
+def zipped(function, first, second):
+    rest = iter(leaves(second))
+    return tree_map(lambda value: function(value, next(rest)), first)
+
+
 WAYS = {"ours, eager": ("ours", False), "ours": ("ours", True), "torch, eager": ("torch", False), "torch.compile": ("torch", True),
-        "jax.jit": ("jax", True)}
+        "jax.jit": ("jax", True), "mlx.compile": ("mlx", True)}
 
 
 def load(threads):
     """{way: call(case, args)} of the libraries that are there."""
     libraries = {"ours": Ours(), "torch": Torch(threads)}
-    try:
-        libraries["jax"] = Jax()
-    except ImportError:
-        pass
+    for name, library in (("jax", Jax), ("mlx", Mlx)):
+        try:
+            libraries[name] = library()
+        except ImportError:
+            pass
 
     def caller(library, compiles):
         return lambda case, args: library.call(case, args, compiles)

@@ -5,7 +5,8 @@ A cell is one case at one number of threads. Limits are the project's promises f
 
 import report
 
-PEERS = ("torch.compile", "jax.jit")
+PEERS = ("torch.compile", "jax.jit")  # those of which the limits speak
+SHOWN = (*PEERS, "mlx.compile")
 LOOP_LIMIT = 1.15
 SHARES = {"memory": 1 / 3, "adam": 1 / 5, "compute": 1.0}  # of our eager time, per group
 WORDS = {"memory": "memory-bound formulas", "adam": "Adam", "compute": "products, attention, steps"}
@@ -52,10 +53,10 @@ def besides_rows(results):
         ours, fifty = result["one op"], result["fifty ops"]
         compiling = {way: (times["first"] - times["next"]) * 1e3 for way, times in fifty.items()}
         rows.append(report.Row(f"compiling a function of 50 ops, {threads}", compiling["ours"], "ms", 50))
-        rows += [report.Row(f"the same, {threads}", compiling["ours"], "ms", None, compiling[way], way) for way in PEERS if way in compiling]
+        rows += [report.Row(f"the same, {threads}", compiling["ours"], "ms", None, compiling[way], way) for way in SHOWN if way in compiling]
         rows.append(report.Row(f"a call of one op, compiled over eager, {threads}", (ours["ours"] - ours["ours, eager"]) * 1e6, "µs", 2))
         rows += [report.Row(f"a call of one op, compiled, {threads}", ours["ours"] * 1e6, "µs", None, ours[way] * 1e6, way)
-                 for way in PEERS if way in ours]
+                 for way in SHOWN if way in ours]
     return rows
 
 
@@ -89,12 +90,12 @@ def milliseconds(cell, way):
 
 def markdown(cells):
     """A line per cell: times in ms, ours over the best peer's and over the loop's, and the first results."""
-    ways = ["ours", "ours, eager", "torch, eager", *PEERS, "loop"]
-    headings = ["case", "threads", *ways, "of the best peer", "of the loop", "first result: ours", *PEERS]
+    ways = ["ours", "ours, eager", "torch, eager", *SHOWN, "loop"]
+    headings = ["case", "threads", *ways, "of the best peer", "of the loop", "first result: ours", *SHOWN]
     lines = [headings, ["---"] * len(headings)]
     for cell in cells:
         ratios = [f"{ratio:.2f}" if (ratio := against(cell, *peers)) is not None else "" for peers in (PEERS, ("loop",))]
-        first = [f"{cell['first'][way] * 1e3:.3g}" if way in cell["first"] else "" for way in ("ours", *PEERS)]
+        first = [f"{cell['first'][way] * 1e3:.3g}" if way in cell["first"] else "" for way in ("ours", *SHOWN)]
         lines.append([cell["name"], str(cell["threads"]), *(milliseconds(cell, way) for way in ways), *ratios, *first])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

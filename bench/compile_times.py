@@ -23,7 +23,7 @@ import numpy as np
 from compile_libraries import leaves
 from cpu_times import measure, stay_on
 
-COMPILED = ["ours", "torch.compile", "jax.jit"]
+COMPILED = ["ours", "torch.compile", "jax.jit", "mlx.compile"]
 
 
 class Loops:

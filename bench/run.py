@@ -2,8 +2,8 @@
 
 overhead      calls, ours beside NumPy's and PyTorch's in the same run, and the cost of importing
 transforms    vmap, grad and per-sample gradients beside PyTorch's and JAX's, and what recording costs
-compile       compiled functions beside our eager mode, PyTorch's, torch.compile, jax.jit and loops written by hand, on 1 and 2 threads, and
-              what graphs of up to a million nodes cost; words choose cases, --quick leaves out the slow ones, --without names ways to leave out
+compile       compiled functions beside our eager mode, PyTorch's, torch.compile, jax.jit, mlx.compile and loops written by hand, on 1 and 2
+              threads, and what graphs of up to a million nodes cost; words choose cases, --quick leaves out the slow ones, --without names ways to leave out
 sources       time to compile a plugin source, and the size of the library
 cpu           kernels beside NumPy's, PyTorch's and JAX's on 1 and 2 threads; words after it choose cases (cpu softmax "64 Ki"),
               --quick takes fewer sizes and turns
