@@ -8,6 +8,7 @@
 #include <complex>
 #include <memory>
 
+#include "kernels/linalg/dnn_sgemm.hpp"
 #include "kernels/linalg/int_gemm.hpp"
 #include "kernels/linalg/small_gemm.hpp"
 #include "loops/cast_row.hpp"
@@ -17,32 +18,26 @@
 namespace backplane::cpu {
 namespace {
 
-struct BlasOperand {
-  CBLAS_TRANSPOSE transpose;
-  blasint leading;
-};
-BlasOperand operand(const Matrix& m) {
-  if (m.col_stride == 1 || m.cols == 1)
-    return {CblasNoTrans, static_cast<blasint>(std::max<int64_t>({m.rows > 1 ? m.row_stride : 1, m.cols, 1}))};
-  return {CblasTrans, static_cast<blasint>(std::max<int64_t>({m.col_stride, m.rows, 1}))};
-}
+CBLAS_TRANSPOSE transpose_of(const BlasOperand& operand) { return operand.transposed ? CblasTrans : CblasNoTrans; }
 
 // y = A x for a column or a row of C: OpenBLAS's product of matrices packs its operands first, which costs more than
 // the product itself where one side is a vector. k > 0, as gemv leaves y alone otherwise.
 void gemv_blas(bp_dtype dtype, const Matrix& a, const char* x, int64_t x_stride, char* y, int64_t y_stride,
                bool accumulate) {
-  const BlasOperand left = operand(a);
-  const bool by_rows = left.transpose == CblasNoTrans;
+  const BlasOperand left = blas_operand(a);
+  const CBLAS_TRANSPOSE transpose = transpose_of(left);
+  const bool by_rows = !left.transposed;
+  const auto leading = static_cast<blasint>(left.leading);
   const auto rows = static_cast<blasint>(by_rows ? a.rows : a.cols),
              cols = static_cast<blasint>(by_rows ? a.cols : a.rows);
   const auto step_x = static_cast<blasint>(std::max<int64_t>(x_stride, 1)),
              step_y = static_cast<blasint>(std::max<int64_t>(y_stride, 1));
   if (dtype == BP_FLOAT32)
-    cblas_sgemv(CblasRowMajor, left.transpose, rows, cols, 1.0f, reinterpret_cast<const float*>(a.data), left.leading,
+    cblas_sgemv(CblasRowMajor, transpose, rows, cols, 1.0f, reinterpret_cast<const float*>(a.data), leading,
                 reinterpret_cast<const float*>(x), step_x, accumulate ? 1.0f : 0.0f, reinterpret_cast<float*>(y),
                 step_y);
   else
-    cblas_dgemv(CblasRowMajor, left.transpose, rows, cols, 1.0, reinterpret_cast<const double*>(a.data), left.leading,
+    cblas_dgemv(CblasRowMajor, transpose, rows, cols, 1.0, reinterpret_cast<const double*>(a.data), leading,
                 reinterpret_cast<const double*>(x), step_x, accumulate ? 1.0 : 0.0, reinterpret_cast<double*>(y),
                 step_y);
 }
@@ -56,27 +51,28 @@ void gemm_blas(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c
     if (c.cols == 1) return gemv_blas(dtype, a, b.data, b.row_stride, c.data, c.row_stride, accumulate);
     if (c.rows == 1) return gemv_blas(dtype, transposed(b), a.data, a.col_stride, c.data, c.col_stride, accumulate);
   }
+  if (dtype == BP_FLOAT32 && a.cols > 0 && dnn_sgemm(a, b, c, accumulate)) return;
   const auto m = static_cast<blasint>(c.rows), n = static_cast<blasint>(c.cols), k = static_cast<blasint>(a.cols);
-  const BlasOperand x = operand(a), y = operand(b);
-  const auto ldc = static_cast<blasint>(std::max<int64_t>(c.rows > 1 ? c.row_stride : 1, std::max<int64_t>(c.cols, 1)));
+  const BlasOperand x = blas_operand(a), y = blas_operand(b);
+  const auto lda = static_cast<blasint>(x.leading), ldb = static_cast<blasint>(y.leading),
+             ldc = static_cast<blasint>(leading_of_rows(c));
+  const CBLAS_TRANSPOSE of_a = transpose_of(x), of_b = transpose_of(y);
   switch (dtype) {
     case BP_FLOAT32:
-      return cblas_sgemm(CblasRowMajor, x.transpose, y.transpose, m, n, k, 1.0f, reinterpret_cast<float*>(a.data),
-                         x.leading, reinterpret_cast<float*>(b.data), y.leading, accumulate ? 1.0f : 0.0f,
+      return cblas_sgemm(CblasRowMajor, of_a, of_b, m, n, k, 1.0f, reinterpret_cast<float*>(a.data), lda,
+                         reinterpret_cast<float*>(b.data), ldb, accumulate ? 1.0f : 0.0f,
                          reinterpret_cast<float*>(c.data), ldc);
     case BP_FLOAT64:
-      return cblas_dgemm(CblasRowMajor, x.transpose, y.transpose, m, n, k, 1.0, reinterpret_cast<double*>(a.data),
-                         x.leading, reinterpret_cast<double*>(b.data), y.leading, accumulate ? 1.0 : 0.0,
+      return cblas_dgemm(CblasRowMajor, of_a, of_b, m, n, k, 1.0, reinterpret_cast<double*>(a.data), lda,
+                         reinterpret_cast<double*>(b.data), ldb, accumulate ? 1.0 : 0.0,
                          reinterpret_cast<double*>(c.data), ldc);
     case BP_COMPLEX64: {
       const std::complex<float> one = 1, beta = accumulate ? 1 : 0;
-      return cblas_cgemm(CblasRowMajor, x.transpose, y.transpose, m, n, k, &one, a.data, x.leading, b.data, y.leading,
-                         &beta, c.data, ldc);
+      return cblas_cgemm(CblasRowMajor, of_a, of_b, m, n, k, &one, a.data, lda, b.data, ldb, &beta, c.data, ldc);
     }
     default: {
       const std::complex<double> one = 1, beta = accumulate ? 1 : 0;
-      return cblas_zgemm(CblasRowMajor, x.transpose, y.transpose, m, n, k, &one, a.data, x.leading, b.data, y.leading,
-                         &beta, c.data, ldc);
+      return cblas_zgemm(CblasRowMajor, of_a, of_b, m, n, k, &one, a.data, lda, b.data, ldb, &beta, c.data, ldc);
     }
   }
 }
@@ -152,6 +148,13 @@ bool fits_blas(const Matrix& m) {
       (m.row_stride == 1 || m.rows == 1) && (m.cols == 1 || m.col_stride >= std::max<int64_t>(m.rows, 1));
   return by_rows || by_columns;
 }
+
+BlasOperand blas_operand(const Matrix& m) {
+  if (m.col_stride == 1 || m.cols == 1) return {false, leading_of_rows(m)};
+  return {true, std::max<int64_t>({m.col_stride, m.rows, 1})};
+}
+
+int64_t leading_of_rows(const Matrix& m) { return std::max<int64_t>({m.rows > 1 ? m.row_stride : 1, m.cols, 1}); }
 
 bool is_blas_type(bp_dtype dtype) { return dtype >= BP_FLOAT32 && dtype <= BP_COMPLEX128; }
 

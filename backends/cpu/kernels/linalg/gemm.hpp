@@ -18,6 +18,15 @@ struct Matrix {
 // OpenBLAS takes it as it is: one of the strides is 1, the other a leading dimension.
 bool fits_blas(const Matrix& m);
 
+// How BLAS takes one that fits: by rows, or as the transpose of a matrix by rows; how far the rows are apart.
+struct BlasOperand {
+  bool transposed;
+  int64_t leading;
+};
+BlasOperand blas_operand(const Matrix& m);
+// Of a matrix that lies by rows, whatever its sizes.
+int64_t leading_of_rows(const Matrix& m);
+
 // Makes OpenBLAS use the calling thread alone: the host's pool is the only one on the cores.
 void keep_blas_on_one_thread();
 

@@ -52,6 +52,7 @@ TYPED_TEST(CpuMatmul, Layouts) {
                                 {20, 16, 33},
                                 {1, 37, 6},
                                 {400, 90, 1},
+                                {70, 65, 90},
                                 {7, 300, 601}}) {
     Array out(kDtypeOf<T>, {m, n});
     const Array x = filled<T>({m, k}), y = filled<T>({k, n}), xt = filled<T>({k, m}), yt = filled<T>({n, k});

@@ -1,0 +1,17 @@
+// Products of float32 through oneDNN, where the build found that library, the processor has AVX-512 and OpenBLAS has
+// chosen kernels without it, as it does for processors that are newer than itself.
+#pragma once
+
+#include "kernels/linalg/gemm.hpp"
+
+namespace backplane::cpu {
+
+#ifdef BACKPLANE_ONEDNN
+// C = A B or C += A B of matrices that fit_blas, C by rows, of any sizes but 0. False, and nothing done, where OpenBLAS
+// is no slower.
+bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+#else
+inline bool dnn_sgemm(const Matrix&, const Matrix&, const Matrix&, bool) { return false; }
+#endif
+
+}  // namespace backplane::cpu
