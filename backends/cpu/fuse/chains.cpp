@@ -4,7 +4,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include <algorithm>
+#include <cstring>
 
 #include "fuse/chains.hpp"
 #include "simd/chosen_table.hpp"
@@ -34,67 +34,82 @@ HWY_INLINE V linked(V so_far, V next) {
   return so_far;
 }
 
-// Of whole vectors: n is a multiple of their lanes.
-template <class T>
-using Vectors = void (*)(const T* const* x, const int64_t* step, T* out, int64_t n);
+// Rows of whole vectors: `columns` is a multiple of their lanes. What is the same in a row is read from its first
+// place.
+using Vectors = void (*)(const ChainRows& rows);
 
 template <class T, Link A, Link B, Link C>
-void chain_vectors(const T* const* x, const int64_t* step, T* out, int64_t n) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const T *a = x[0], *b = x[1], *c = x[2], *e = x[3];
-  const auto value = [&](const T* p, const T* q, const T* r, const T* s) HWY_ATTR {
-    auto v = linked<A>(hn::LoadU(d, p), hn::LoadU(d, q));
-    if constexpr (B != Link::kNone) v = linked<B>(v, hn::LoadU(d, r));
-    if constexpr (C != Link::kNone) v = linked<C>(v, hn::LoadU(d, s));
-    return v;
-  };
-  int64_t i = 0;
-  // Two at a time: a third of the work is the moving of pointers.
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    const auto first = value(a, b, c, e), second = value(a + step[0], b + step[1], c + step[2], e + step[3]);
-    hn::StoreU(first, d, out + i);
-    hn::StoreU(second, d, out + i + lanes);
-    a += 2 * step[0], b += 2 * step[1], c += 2 * step[2], e += 2 * step[3];
-  }
-  if (i < n) hn::StoreU(value(a, b, c, e), d, out + i);
-}
-
-// Apart from the loops, of which there are hundreds: a row's last elements go through them on copies.
-template <class T>
-HWY_NOINLINE void chain_row(const T* const* x, const int64_t* step, T* out, int64_t n, Vectors<T> vectors) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-  const int64_t whole = n - n % lanes;
-  vectors(x, step, out, whole);
-  if (whole == n) return;
-  HWY_ALIGN T rest[kLongestChain + 2][HWY_MAX_BYTES / sizeof(T)] = {};
-  const T* last[kLongestChain + 1];
-  for (int k = 0; k <= kLongestChain; ++k) {
-    const T* at = x[k] == nullptr ? nullptr : x[k] + whole / lanes * step[k];
-    for (int64_t j = 0; j < n - whole && at != nullptr; ++j) rest[k][j] = at[j];
-    last[k] = rest[k];
-  }
-  vectors(last, step, rest[kLongestChain + 1], lanes);
-  std::copy_n(rest[kLongestChain + 1], n - whole, out + whole);
-}
-
-template <class T>
-HWY_NOINLINE void chain_rows(const ChainRows& rows, int operands, Vectors<T> vectors) {
+void chain_vectors(const ChainRows& rows) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN T repeated[kLongestChain + 1][HWY_MAX_BYTES / sizeof(T)];
-  const T* x[kLongestChain + 1] = {};
-  int64_t step[kLongestChain + 1] = {};
-  for (int k = 0; k < operands; ++k) step[k] = rows.same[k + 1] ? 0 : lanes;
-  for (int64_t i = 0; i < rows.rows; ++i) {
-    for (int k = 0; k < operands; ++k) {
-      x[k] = reinterpret_cast<const T*>(rows.p[k + 1] + i * rows.row[k + 1]);
+  const T* x[kLongestChain + 1];
+  int64_t step[kLongestChain + 1];
+  constexpr int kOperands = C != Link::kNone ? 4 : B != Link::kNone ? 3 : 2;
+  const int64_t n = rows.columns;
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    for (int k = 0; k < kOperands; ++k) {
+      x[k] = reinterpret_cast<const T*>(rows.p[k + 1] + row * rows.row[k + 1]);
+      step[k] = lanes;
       if (!rows.same[k + 1]) continue;
       hn::Store(hn::Set(d, *x[k]), d, repeated[k]);
       x[k] = repeated[k];
+      step[k] = 0;
     }
-    chain_row<T>(x, step, reinterpret_cast<T*>(rows.p[0] + i * rows.row[0]), rows.columns, vectors);
+    T* out = reinterpret_cast<T*>(rows.p[0] + row * rows.row[0]);
+    const T *a = x[0], *b = x[1], *c = kOperands > 2 ? x[2] : a, *e = kOperands > 3 ? x[3] : a;
+    const int64_t of_a = step[0], of_b = step[1], of_c = kOperands > 2 ? step[2] : 0,
+                  of_e = kOperands > 3 ? step[3] : 0;
+    const auto value = [&](const T* p, const T* q, const T* r, const T* s) HWY_ATTR {
+      auto v = linked<A>(hn::LoadU(d, p), hn::LoadU(d, q));
+      if constexpr (B != Link::kNone) v = linked<B>(v, hn::LoadU(d, r));
+      if constexpr (C != Link::kNone) v = linked<C>(v, hn::LoadU(d, s));
+      return v;
+    };
+    int64_t i = 0;
+    // Two at a time: a third of the work is the moving of pointers.
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      const auto first = value(a, b, c, e), second = value(a + of_a, b + of_b, c + of_c, e + of_e);
+      hn::StoreU(first, d, out + i);
+      hn::StoreU(second, d, out + i + lanes);
+      a += 2 * of_a, b += 2 * of_b, c += 2 * of_c, e += 2 * of_e;
+    }
+    if (i < n) hn::StoreU(value(a, b, c, e), d, out + i);
   }
+}
+
+// Apart from the loops, of which there are hundreds: the rows' last elements go through them on copies.
+template <class T>
+HWY_NOINLINE void chain_rests(const ChainRows& rows, int64_t whole, int operands, Vectors vectors) {
+  HWY_ALIGN T rest[kLongestChain + 2][HWY_MAX_BYTES / sizeof(T)] = {};
+  const auto count = static_cast<size_t>(rows.columns - whole) * sizeof(T);
+  ChainRows last = rows;
+  last.rows = 1;
+  last.columns = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    for (int k = 1; k <= operands; ++k) {
+      const char* at = rows.p[k] + row * rows.row[k];
+      std::memcpy(rest[k], rows.same[k] ? at : at + static_cast<size_t>(whole) * sizeof(T),
+                  rows.same[k] ? sizeof(T) : count);
+      last.p[k] = reinterpret_cast<char*>(rest[k]);
+    }
+    last.p[0] = reinterpret_cast<char*>(rest[0]);
+    vectors(last);
+    std::memcpy(rows.p[0] + row * rows.row[0] + static_cast<size_t>(whole) * sizeof(T), rest[0], count);
+  }
+}
+
+template <class T>
+HWY_NOINLINE void chain_rows(const ChainRows& rows, int operands, Vectors vectors) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const int64_t whole = rows.columns - rows.columns % lanes;
+  if (whole == rows.columns) return vectors(rows);
+  if (whole > 0) {
+    ChainRows vector_rows = rows;
+    vector_rows.columns = whole;
+    vectors(vector_rows);
+  }
+  chain_rests<T>(rows, whole, operands, vectors);
 }
 
 template <class T, Link A, Link B, Link C>

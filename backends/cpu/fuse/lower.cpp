@@ -1,14 +1,21 @@
-// From a region's nodes to instructions: casts that the core would make are made explicit, every value gets a slot, and
-// buffers are shared by values that do not live at one time.
+// From a region's nodes to instructions: casts that the core would make are made explicit, and every value gets a slot.
 #include <map>
 
 #include "fuse/partition.hpp"
 #include "fuse/program.hpp"
+#include "fuse/schedule.hpp"
 
 namespace backplane::cpu::fuse {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
+
+bp_value float_number(double x) {
+  bp_value value{};
+  value.tag = BP_TAG_FLOAT;
+  value.u.f = x;
+  return value;
+}
 
 class Lowering {
  public:
@@ -34,10 +41,7 @@ class Lowering {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) emit(i);
     for (uint32_t k = 0; k < program_->n_outputs; ++k)
       if (output_slot_[k] == kNone) copy_to_output(k);
-    join_chains();
-    assign_buffers();
-    for (Instruction& instruction : code_)
-      (instruction.extent == Extent::kUniform ? program_->uniform : program_->tiled).push_back(std::move(instruction));
+    schedule(*program_, std::move(code_));
     return std::move(program_);
   }
 
@@ -131,13 +135,13 @@ class Lowering {
     Instruction& added = code_.emplace_back();
     added.kind = kind;
     added.extent = extent;
+    added.weight = 1;
     for (const uint32_t each : slots) added.slots[added.n_slots++] = each;
     return added;
   }
 
   void emit_cast(uint32_t from, uint32_t to) {
     push(Instruction::Kind::kCast, slot(to).extent, {to, from}).in_place = true;
-    program_->weight += 1;
   }
   uint32_t cast_to(uint32_t from, bp_dtype dtype) {
     if (slot(from).dtype == dtype) return from;
@@ -162,7 +166,8 @@ class Lowering {
       case NodeKind::kReduce:
         return emit_reduction(i);
       case NodeKind::kColumns:
-        return emit_columns(i);
+      case NodeKind::kWhole:
+        return emit_over_tiles(i);
       default:
         slot_of_value_[result] =
             operand(plans_[i].operand, space().form_of(graph_.dims(plans_[i].operand)) == Form::kPrefix);
@@ -190,18 +195,21 @@ class Lowering {
     const uint32_t to = slot_of_value_[result] = result_slot(result, extent);
     const bool through_float = loop != node.compute && is_half(slot(to).dtype);
     const uint32_t made = through_float ? temporary(extent, loop) : to;
-    program_->weight += kCheapGrain / table.grain;
     const bool plain = extent == Extent::kFull && (loop == BP_FLOAT32 || loop == BP_FLOAT64);
     if (const ChainLink* link = plain ? ChainLink::find(node.op) : nullptr) {
-      Instruction& chain =
-          push(Instruction::Kind::kChain, extent, {made, operands[0], operands[link->squares ? 0 : 1]});
+      const uint32_t second = link->second == ChainLink::Second::kOperand ? operands[1]
+                              : link->second == ChainLink::Second::kFirst ? operands[0]
+                                                                          : number(loop, float_number(link->number));
+      Instruction& chain = push(Instruction::Kind::kChain, extent, {made, operands[0], second});
       chain.links[0] = link->link;
       chain.in_place = true;
+      chain.weight = kCheapGrain / table.grain;
       return;
     }
     Instruction& map = push(Instruction::Kind::kMap, extent, {made});
     for (int k = 0; k < op.tensors + op.scalars; ++k) map.slots[map.n_slots++] = operands[k];
     map.loop = table.inner[loop];
+    map.weight = kCheapGrain / table.grain;
     map.in_place = (op.row->flags & BP_KERNEL_INPLACE) != 0;
     map.op = node.op;
     if (made != to) emit_cast(made, to);
@@ -219,7 +227,6 @@ class Lowering {
       reduction.numbers.push_back(kept ? arg : bp_value{});
     }
     read_as_rows(from);
-    program_->weight += 1;
   }
   // What reads rows of neighbours may find something else.
   void read_as_rows(uint32_t from) {
@@ -227,103 +234,24 @@ class Lowering {
       program_->spill_bytes = std::max(program_->spill_bytes, static_cast<uint32_t>(slot(from).item()));
   }
 
-  void emit_columns(uint32_t i) {
+  // A reduction whose result is there when the last tile is.
+  void emit_over_tiles(uint32_t i) {
     const bp_dtype dtype = reduced_dtype(graph_, i);
     const int64_t result = graph_.node(i).results[0];
+    const bool whole = plans_[i].kind == NodeKind::kWhole;
     for (uint32_t k = 0; k < program_->n_outputs; ++k) {
       if (graph_.outputs()[k] != result) continue;
       const uint32_t from = cast_to(operand(plans_[i].operand, false), dtype);
-      program_->columns.push_back({plans_[i].columns, dtype, k});
-      const auto at = static_cast<uint32_t>(program_->columns.size() - 1);
-      output_slot_[k] = add({Slot::Kind::kColumns, Extent::kFull, dtype, at});
-      push(Instruction::Kind::kColumns, Extent::kFull, {output_slot_[k], from}).op = graph_.node(i).op;
+      if (whole)
+        program_->wholes.push_back({plans_[i].whole, dtype, k});
+      else
+        program_->columns.push_back({plans_[i].columns, dtype, k});
+      const size_t at = (whole ? program_->wholes.size() : program_->columns.size()) - 1;
+      output_slot_[k] =
+          add({whole ? Slot::Kind::kWhole : Slot::Kind::kColumns, Extent::kFull, dtype, static_cast<uint32_t>(at)});
+      push(whole ? Instruction::Kind::kWhole : Instruction::Kind::kColumns, Extent::kFull, {output_slot_[k], from}).op =
+          graph_.node(i).op;
       read_as_rows(from);
-      program_->weight += 1;
-    }
-  }
-
-  // A chain that only another one reads becomes its beginning.
-  void join_chains() {
-    std::vector<uint32_t> reads(program_->slots.size(), 0);
-    std::vector<size_t> maker(program_->slots.size(), code_.size());
-    for (size_t t = 0; t < code_.size(); ++t) {
-      if (code_[t].kind == Instruction::Kind::kChain) maker[code_[t].slots[0]] = t;
-      for (int k = 1; k < code_[t].n_slots; ++k) ++reads[code_[t].slots[k]];
-    }
-    std::vector<bool> joined(code_.size(), false);
-    for (Instruction& later : code_) {
-      if (later.kind != Instruction::Kind::kChain) continue;
-      const auto length = [&](int side) {
-        const uint32_t read = later.slots[1 + side];
-        const bool alone = slot(read).kind == Slot::Kind::kBuffer && reads[read] == 1 && maker[read] < code_.size();
-        return alone ? code_[maker[read]].n_slots - 2 : 0;
-      };
-      const int lengths[2] = {length(0), length(1)};
-      const auto usable = [&](int side) { return lengths[side] > 0 && lengths[side] < kLongestChain; };
-      if (!usable(0) && !usable(1)) continue;
-      const int side = usable(0) && (!usable(1) || lengths[0] >= lengths[1]) ? 0 : 1;
-      const size_t earlier = maker[later.slots[1 + side]];
-      join(code_[earlier], later, side);
-      joined[earlier] = true;
-    }
-    std::vector<Instruction> kept;
-    for (size_t t = 0; t < code_.size(); ++t)
-      if (!joined[t]) kept.push_back(std::move(code_[t]));
-    code_ = std::move(kept);
-    for (Instruction& each : code_)
-      if (each.kind == Instruction::Kind::kChain) {
-        const auto item = static_cast<uint32_t>(slot(each.slots[0]).item());
-        program_->spill_bytes = std::max(program_->spill_bytes, each.n_slots * item);
-        each.chain = find_chain(slot(each.slots[0]).dtype, each.links);
-      }
-  }
-  // `later` has one link, of which `side` is what `earlier` makes.
-  static void join(const Instruction& earlier, Instruction& later, int side) {
-    const Link link = later.links[0];
-    const Link swapped = link == Link::kSubtract ? Link::kSubtractSwapped
-                         : link == Link::kDivide ? Link::kDivideSwapped
-                                                 : link;
-    const uint32_t other = later.slots[2 - side];
-    const int links = earlier.n_slots - 2;
-    std::copy_n(earlier.links, links, later.links);
-    std::copy_n(earlier.slots + 1, links + 1, later.slots + 1);
-    later.links[links] = side == 0 ? link : swapped;
-    later.slots[links + 2] = other;
-    later.n_slots = static_cast<uint8_t>(links + 3);
-  }
-
-  // ---- buffers
-
-  void assign_buffers() {
-    std::vector<size_t> last(program_->slots.size(), 0);
-    for (size_t t = 0; t < code_.size(); ++t)
-      for (int k = 0; k < code_[t].n_slots; ++k) last[code_[t].slots[k]] = t;
-    // Free ones by extent and size; the latest used is taken first, since it is in the nearest cache.
-    std::map<std::pair<Extent, int64_t>, std::vector<uint32_t>> free;
-    for (size_t t = 0; t < code_.size(); ++t) {
-      const Instruction& code = code_[t];
-      const auto give_back = [&] {
-        for (int k = 1; k < code.n_slots; ++k) {
-          Slot& used = slot(code.slots[k]);
-          if (used.kind != Slot::Kind::kBuffer || last[code.slots[k]] != t) continue;
-          free[{used.extent, used.item()}].push_back(used.at);
-          last[code.slots[k]] = code_.size();  // given back once, if it is read twice
-        }
-      };
-      if (code.in_place) give_back();
-      if (Slot& made = slot(code.slots[0]); made.kind == Slot::Kind::kBuffer) {
-        auto& fitting = free[{made.extent, made.item()}];
-        if (fitting.empty()) {
-          uint32_t& bytes = made.extent == Extent::kFull ? program_->full_bytes : program_->row_bytes;
-          made.at = bytes;
-          bytes += static_cast<uint32_t>(made.item());
-        } else {
-          made.at = fitting.back();
-          fitting.pop_back();
-        }
-        if (last[code.slots[0]] == t) fitting.push_back(made.at);
-      }
-      if (!code.in_place) give_back();
     }
   }
 
@@ -342,35 +270,6 @@ class Lowering {
 
 std::unique_ptr<Program> lower(const bp_host* host, bp_device device, const GraphView& region) {
   return Lowering(host, device, region).run();
-}
-
-bool may_share(const Program& program, uint32_t out, uint32_t in) {
-  size_t written = 0, read = 0, t = 0;
-  bool both = false, written_once = false, same_axes = true;
-  const Slot* to = nullptr;
-  for (const Slot& slot : program.slots)
-    if (slot.kind == Slot::Kind::kOutput && slot.at == out) to = &slot;
-  if (to == nullptr) return false;
-  const auto look = [&](const std::vector<Instruction>& code) {
-    for (const Instruction& each : code) {
-      ++t;
-      for (int k = 0; k < each.n_slots; ++k) {
-        const Slot& slot = program.slots[each.slots[k]];
-        if (slot.kind == Slot::Kind::kInput && slot.at == in) {
-          read = t;
-          same_axes = same_axes && slot.axes == to->axes && slot.dtype == to->dtype && slot.extent == to->extent;
-        }
-        if (&slot == to && k == 0) {
-          written = t;
-          written_once = true;
-          both = each.in_place;
-        }
-      }
-    }
-  };
-  look(program.uniform);
-  look(program.tiled);
-  return written_once && same_axes && (read < written || (read == written && both));
 }
 
 }  // namespace backplane::cpu::fuse

@@ -88,6 +88,17 @@ NodePlan columns_of(const GraphView& graph, uint32_t i, NodePlan plan) {
   return plan;
 }
 
+// Of more elements than stay in the cache.
+NodePlan whole_of(const GraphView& graph, uint32_t i, NodePlan plan) {
+  plan.kind = NodeKind::kWhole;
+  plan.whole = WholeReduction::find(graph.node(i).op);
+  plan.reduced = 0;
+  const bp_dtype dtype = reduced_dtype(graph, i);
+  if (plan.whole == nullptr || !plan.whole->takes(dtype, graph.value(graph.node(i).results[0]).dtype))
+    return none("the cpu has no loop for the dtype over all axes of so many elements");
+  return plan;
+}
+
 NodePlan reduction_of(const GraphView& graph, uint32_t i, const RowReduction* reduction) {
   const auto args = graph.args(i);
   if (args.size() < 2 || args[0].tag != BP_TAG_REF) return none("it reduces no tensor");
@@ -101,7 +112,8 @@ NodePlan reduction_of(const GraphView& graph, uint32_t i, const RowReduction* re
   if (!reduction->takes(reduced_dtype(graph, i))) return none("the cpu has no loop for the dtype");
   const int64_t count = row_length(dims.last(plan.reduced));
   if (count == 0) return none("its rows are empty, or of a size that is not known yet");
-  if (count > kLongestRow) return none("its rows are too long to stay in the cache");
+  if (count > kLongestRow)
+    return plan.reduced == dims.size() ? whole_of(graph, i, plan) : none("its rows are too long to stay in the cache");
   return plan;
 }
 

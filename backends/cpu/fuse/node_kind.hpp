@@ -5,6 +5,7 @@
 #include "loops/column_reduction.hpp"
 #include "loops/elementwise_ops.hpp"
 #include "loops/row_reduction.hpp"
+#include "loops/whole_reduction.hpp"
 
 namespace backplane::cpu::fuse {
 
@@ -17,6 +18,7 @@ enum class NodeKind {
   kCast,     // cast and copy
   kReduce,   // a reduction over the last axes
   kColumns,  // a reduction over the first axes: its result leaves the region
+  kWhole,    // one over all axes of many elements: likewise
   kSame      // the same elements in the same order, or repeated: no work in a region
 };
 
@@ -26,12 +28,16 @@ struct NodePlan {
   ElementwiseOp map{};
   const RowReduction* reduction = nullptr;
   const ColumnReduction* columns = nullptr;
+  const WholeReduction* whole = nullptr;
   int64_t operand = -1;  // the value read by a node of the other kinds
   size_t reduced = 0;    // of kReduce: how many of the last axes; of kColumns: how many it keeps
 };
 
 // `device`: the only one whose values are taken.
 NodePlan plan_of(const GraphView& graph, uint32_t node, bp_device device);
+
+// Its result is there when the last tile is, so nobody in the region reads it.
+inline bool ends_region(NodeKind kind) { return kind == NodeKind::kColumns || kind == NodeKind::kWhole; }
 
 // The dtype of the elements that a reduction reads, to which its operand is cast where it has another.
 bp_dtype reduced_dtype(const GraphView& graph, uint32_t node);

@@ -16,6 +16,7 @@ bool form_fits(NodeKind kind, Form operand, Form result) {
     case NodeKind::kReduce:
       return operand == Form::kFull || operand == Form::kOnes;
     case NodeKind::kColumns:
+    case NodeKind::kWhole:
       return operand == Form::kFull;
     case NodeKind::kSame: {
       const bool row = operand == Form::kKept || operand == Form::kPrefix;
@@ -34,8 +35,7 @@ int64_t count_of(Dims dims) {
 }
 
 Space own_space(const GraphView& graph, uint32_t node, const NodePlan& plan) {
-  if (plan.kind == NodeKind::kReduce || plan.kind == NodeKind::kColumns)
-    return Space(graph.dims(plan.operand), plan.reduced);
+  if (plan.kind == NodeKind::kReduce || ends_region(plan.kind)) return Space(graph.dims(plan.operand), plan.reduced);
   return Space(graph.dims(graph.node(node).results[0]));
 }
 
@@ -54,19 +54,18 @@ class Rules {
 
   const char* reason(uint32_t i) const { return plans_[i].reason; }
   bool is_view(uint32_t i) const { return plans_[i].kind == NodeKind::kSame; }
-  bool begins_region(uint32_t i) const { return plans_[i].kind != NodeKind::kColumns; }
-  bool may_follow(uint32_t i) const { return plans_[i].kind != NodeKind::kColumns || computed(plans_[i].operand); }
+  bool begins_region(uint32_t i) const { return !ends_region(plans_[i].kind); }
+  bool may_follow(uint32_t i) const { return !ends_region(plans_[i].kind) || computed(plans_[i].operand); }
   Space own_space(uint32_t i) const { return fuse::own_space(graph_, i, plans_[i]); }
   std::optional<Space> unite(const Space& a, const Space& b) const { return fuse::unite(a, b); }
 
   template <class Inside>
   bool fits(uint32_t i, const Space& space, Inside&& inside) const {
     const Form result = space.form_of(graph_.dims(graph_.node(i).results[0]));
-    bool right = result != Form::kOther || plans_[i].kind == NodeKind::kColumns;
+    bool right = result != Form::kOther || ends_region(plans_[i].kind);
     graph_.for_each_read(i, [&](int64_t value) {
       if (!inside(value)) return;
-      // Columns are done when the last row is: nobody inside can read them.
-      right = right && plans_[producer_[value]].kind != NodeKind::kColumns &&
+      right = right && !ends_region(plans_[producer_[value]].kind) &&
               form_fits(plans_[i].kind, space.form_of(graph_.dims(value)), result);
     });
     return right;
@@ -97,7 +96,7 @@ Space space_of(const GraphView& region, const std::vector<NodePlan>& plans) {
   // The largest first: a small one may fit a space of rows in more than one way.
   for (const bool reductions : {true, false})
     for (uint32_t i = 0; i < region.n_nodes(); ++i) {
-      if ((plans[i].kind == NodeKind::kReduce || plans[i].kind == NodeKind::kColumns) != reductions) continue;
+      if ((plans[i].kind == NodeKind::kReduce || ends_region(plans[i].kind)) != reductions) continue;
       const Space own = own_space(region, i, plans[i]);
       space = space ? unite(*space, own) : own;
       BP_CHECK(space, VALUE, "the cpu's compiler: ", region.node(i).op,

@@ -18,12 +18,12 @@ namespace backplane::cpu::fuse {
 enum class Extent : uint8_t { kUniform, kRow, kFull };
 
 struct Slot {
-  enum class Kind : uint8_t { kInput, kOutput, kConstant, kNumber, kUniform, kBuffer, kColumns };
+  enum class Kind : uint8_t { kInput, kOutput, kConstant, kNumber, kUniform, kBuffer, kColumns, kWhole };
   Kind kind;
   Extent extent;
   bp_dtype dtype;
   // Of the tensors: which one. A number's or uniform value's place. A buffer's, in bytes per element (or row) of a
-  // tile. Which of the program's columns.
+  // tile. Which of the program's columns, or wholes.
   uint32_t at = 0;
   std::vector<int32_t> axes{};  // of the tensors: per dim of the space, the tensor's axis; -1: all elements are one
 
@@ -35,9 +35,11 @@ inline constexpr int kMostOperands =
     7;  // a result, tensors and Scalars of elementwise_with_scalars<2, 3>, and one more
 
 struct Instruction {
-  enum class Kind : uint8_t { kMap, kChain, kCast, kReduce, kColumns };
+  enum class Kind : uint8_t { kMap, kChain, kCast, kReduce, kColumns, kWhole };
   Kind kind;
   Extent extent;          // over what it runs; a reduction: kFull
+  int64_t weight = 0;     // of an element, in those of cheap instructions
+  size_t part = 0;        // from 1 on; 0: uniform
   bool in_place = false;  // its result may lie on an operand of the same size
   uint8_t n_slots = 0;
   uint32_t slots[kMostOperands];   // the result, then the operands
@@ -56,25 +58,44 @@ struct Columns {
   uint32_t output;
 };
 
+// Instructions that share a tensor or a buffer with one another, and with no others but uniform values. Parts are
+// walked one after the other: the more tensors a tile touches, the more the processor's prefetching loses sight of
+// them.
+struct Part {
+  std::vector<Instruction> code;
+  std::vector<uint32_t> tensors;  // those that it touches, as places in Program::tensors
+  std::vector<uint32_t> buffers;  // slots
+  int64_t weight = 0;
+};
+
 struct alignas(16) Number {
   char bytes[16];
+};
+
+// The same over all elements of the space.
+struct Whole {
+  const WholeReduction* reduction;
+  bp_dtype dtype;
+  uint32_t output;
 };
 
 struct Program {
   Space space;
   std::vector<Slot> slots;
-  std::vector<Instruction> uniform;  // run once
-  std::vector<Instruction> tiled;    // run for each tile
+  std::vector<uint32_t> tensors;  // those of the slots that are tensors
+  Part uniform;                   // run once
+  std::vector<Part> tiled;        // run for each tile; one where something is reduced over all of them
   std::vector<Number> numbers;
   std::vector<Columns> columns;
+  std::vector<Whole> wholes;
   std::vector<bp_tensor*> constants;  // retained
   uint32_t n_inputs = 0, n_outputs = 0, n_uniform = 0;
   uint32_t full_bytes = 0, row_bytes = 0;  // of buffers, per element and per row of a tile
   uint32_t spill_bytes = 0;                // per element, for operands that a loop does not take as they lie
   int64_t widest = 1;                      // bytes of the largest element
-  int64_t weight = 0;                      // of an element, in those of cheap instructions
   const bp_host* host = nullptr;
 
+  bool reduces_tiles() const { return !columns.empty() || !wholes.empty(); }
   Program() = default;
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

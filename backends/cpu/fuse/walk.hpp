@@ -33,6 +33,12 @@ class Walk {
   // tiles where there is no such number.
   int64_t tiles_of_part(int64_t rows, int64_t leaf) const;
 
+  // Elements of the space before the tile's, row by row.
+  int64_t offset(int64_t tile) const {
+    const int64_t piece = by_rows_ ? rows_ * total_columns_ : columns_;
+    return tile / pieces_ * total_rows_ * total_columns_ + tile % pieces_ * piece;
+  }
+
   // body(rows, columns) for each of the tiles [begin, end), with the places of the tensors set.
   template <class Body>
   void for_each_tile(int64_t begin, int64_t end, Place* tensors, Body&& body) const {

@@ -14,8 +14,10 @@ enum class Link : uint8_t { kNone, kAdd, kMultiply, kSubtract, kDivide, kSubtrac
 // Lives as long as the process.
 class ChainLink {
  public:
-  // squares: the op has one operand, which is both of the link's.
-  ChainLink(const char* op, Link link, bool squares = false) : squares(squares), link(link), op_(op), next_(first_) {
+  // What the link's second operand is: the op's second one, the first again, or a number.
+  enum class Second : uint8_t { kOperand, kFirst, kNumber };
+  ChainLink(const char* op, Link link_of_op, Second second_operand = Second::kOperand, double second_number = 0)
+      : link(link_of_op), second(second_operand), number(second_number), op_(op), next_(first_) {
     first_ = this;
   }
   ChainLink(const ChainLink&) = delete;
@@ -26,8 +28,9 @@ class ChainLink {
     while (each != nullptr && each->op_ != op) each = each->next_;
     return each;
   }
-  const bool squares;
   const Link link;
+  const Second second;
+  const double number;
 
  private:
   static inline constinit const ChainLink* first_ = nullptr;

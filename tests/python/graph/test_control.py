@@ -280,6 +280,12 @@ def test_what_does_not_fit_is_an_error(call, says):
         call()
 
 
+@pytest.mark.parametrize("length", [-1, -(2**63)])
+def test_a_negative_length_is_refused(length):
+    with pytest.raises(bp.OutOfRangeError, match="scan: argument length: found -.*, expected 0 or more"):
+        bp.scan(lambda carry, _: (carry, carry), bp.asarray(1.0), None, length=length)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_whose_results_no_memory_holds_ends_after_a_step(reverse):
     steps = []

@@ -175,7 +175,8 @@ HWY_AFTER_NAMESPACE();
 namespace backplane::cpu {
 HWY_EXPORT(signs_rows);
 
-const ChainLink kSquare("bp::square", Link::kMultiply, true);
+const ChainLink kSquare("bp::square", Link::kMultiply, ChainLink::Second::kFirst);
+const ChainLink kNegative("bp::negative", Link::kMultiply, ChainLink::Second::kNumber, -1);
 
 const Family kSigns([](const Registrar& registrar) {
   register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(signs_rows)(), __FILE__, __LINE__);

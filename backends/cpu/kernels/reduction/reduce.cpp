@@ -4,10 +4,12 @@
 
 #include "kernels/families.hpp"
 #include "kernels/reduction/reduce_plan.hpp"
+#include "kernels/reduction/whole.hpp"
 #include "loops/cast_row.hpp"
 #include "loops/column_reduction.hpp"
 #include "loops/row_reduction.hpp"
 #include "loops/strided.hpp"
+#include "loops/whole_reduction.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -123,6 +125,23 @@ constexpr ColumnReduction::Loops kColumnLoops = {
           store_columns(plan, accumulators, n, out, step);
         }};
 
+constexpr WholeReduction::Loops kWholeLoops = {
+    .takes =
+        [](const void* context, bp_dtype x, bp_dtype out) {
+          return (BP_DTYPE_BIT(x) & (BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64))) != 0 &&
+                 kColumnLoops.takes(context, x, out);
+        },
+    .leaf = [](const void* context, bp_dtype dtype, const char* x, int64_t n,
+               char* made) { reducer_of(context, dtype).row(x, kItemSize[dtype], n, made); },
+    .store =
+        [](const void* context, bp_dtype dtype, char* leaves, int64_t n, char* out) {
+          fold_leaves(reducer_of(context, dtype), kItemSize[dtype], leaves, n);
+          ReducePlan plan;
+          begin_plan(plan, nullptr, op_of(context), dtype, dtype);
+          plan.divisor = n;
+          store_columns(plan, leaves, 1, out, 0);
+        }};
+
 // Rows of the registry carry no pointers to constants; nothing changes them.
 ReduceOp reduce_ops[] = {
     {Reduction::kSum}, {Reduction::kProd}, {Reduction::kMax, false, true}, {Reduction::kMin, false, true},
@@ -141,6 +160,12 @@ const ColumnReduction kColumns[] = {{"bp::sum", &kColumnLoops, &reduce_ops[0]},
                                     {"bp::max", &kColumnLoops, &reduce_ops[2]},
                                     {"bp::min", &kColumnLoops, &reduce_ops[3]},
                                     {"bp::mean", &kColumnLoops, &reduce_ops[6]}};
+
+const WholeReduction kWholes[] = {{"bp::sum", &kWholeLoops, &reduce_ops[0]},
+                                  {"bp::prod", &kWholeLoops, &reduce_ops[1]},
+                                  {"bp::max", &kWholeLoops, &reduce_ops[2]},
+                                  {"bp::min", &kWholeLoops, &reduce_ops[3]},
+                                  {"bp::mean", &kWholeLoops, &reduce_ops[6]}};
 
 }  // namespace
 

@@ -18,8 +18,7 @@
 namespace backplane::cpu {
 namespace {
 
-constexpr int64_t kChunk = 512;            // elements converted to the accumulator's dtype at a time
-constexpr int64_t kPieceElements = 65536;  // of a long group that is cut: about 20 microseconds
+constexpr int64_t kChunk = 512;  // elements converted to the accumulator's dtype at a time
 
 // Merges equal-sized parts pairwise: level l holds the merger of 2^l parts, each `width` accumulators in at most Bytes.
 // Untouched levels of its memory, kMemory bytes, cost nothing.

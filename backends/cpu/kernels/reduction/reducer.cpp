@@ -20,7 +20,6 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kLanes = 32;
-constexpr int64_t kPairwiseBlock = 1024;  // 32 additions in a lane, then 5 levels of a tree
 
 template <class Op, class T>
 T reduce_strided(const char* x, int64_t stride, int64_t n) {
@@ -61,9 +60,27 @@ T reduce_contiguous(const T* x, int64_t n) {
   return lane[0];
 }
 
+#if HWY_TARGET == HWY_SCALAR
+template <class Op, class D, class T = hn::TFromD<D>>
+HWY_INLINE T fold_vector(D, hn::Vec<D> v) {
+  return hn::GetLane(v);
+}
+#else
+template <class Op, class D, class T = hn::TFromD<D>>
+HWY_INLINE T fold_vector(D, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> half;
+    return fold_vector<Op>(half, Op::vector(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+#endif
+
 // The lanes of v, and fewer elements than those.
 template <class Op, class D, class T = hn::TFromD<D>>
 HWY_INLINE T fold_lanes(D d, hn::Vec<D> v, const T* rest, int64_t n) {
+  if (n == 0) return fold_vector<Op>(d, v);
   HWY_ALIGN T lane[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(v, d, lane);
   for (int64_t j = 0; j < n; ++j) lane[j] = Op::call(lane[j], rest[j]);

@@ -9,6 +9,10 @@
 
 namespace backplane::cpu {
 
+// Rows of floats that are longer than two of these are halved, at multiples of it: the error of a sum grows with the
+// logarithm of its length.
+inline constexpr int64_t kPairwiseBlock = 1024;
+
 struct Reducer {
   // *accumulator = the reduction of n >= 1 elements of the accumulator's dtype; floating sums pairwise.
   void (*row)(const char* x, int64_t stride, int64_t n, char* accumulator) = nullptr;

@@ -197,11 +197,45 @@ TEST(CpuFuse, SeveralOutputsOfOnePass) {
   EXPECT_EQ(check(g).count, 1u);
 }
 
+// Steps of many tensors that have a number in common: one region, whose parts share no tensor.
+TEST(CpuFuse, TensorsOfOneSpaceThatShareANumber) {
+  std::mt19937 random(7);
+  RegionGraph g;
+  const int64_t rate = g.map("bp::exp", {ref(g.input(random_array(random, BP_FLOAT32, {1}, false)))});
+  for (int i = 0; i < 20; ++i) {
+    const int64_t p = g.input(random_layout(random, BP_FLOAT32, {50, 90})),
+                  slope = g.input(random_layout(random, BP_FLOAT32, {50, 90}));
+    const int64_t moved = g.map("bp::multiply", {ref(g.map("bp::tanh", {ref(slope)})), ref(rate)});
+    g.outputs.push_back(static_cast<uint32_t>(g.map("bp::subtract", {ref(p), ref(moved)})));
+    if (i % 3 == 0) g.outputs.push_back(static_cast<uint32_t>(g.map("bp::add", {ref(p), ref(rate)})));
+  }
+  EXPECT_EQ(check(g).count, 1u);
+}
+
+// Two makers of one level, of which one is read elsewhere already: what reads both joins both.
+TEST(CpuFuse, WhatReadsSeveralRegionsOfOneLevelMakesThemOne) {
+  std::mt19937 random(8);
+  RegionGraph g;
+  const Shape shape = {30, 40};
+  const int64_t x = g.input(random_array(random, BP_FLOAT32, shape)),
+                y = g.input(random_array(random, BP_FLOAT32, shape));
+  const int64_t a = g.map("bp::tanh", {ref(g.map("bp::abs", {ref(x)}))});
+  const int64_t product = g.node("bp::matmul", {ref(a), ref(g.input(random_array(random, BP_FLOAT32, {40, 3})))},
+                                 BP_FLOAT32, {30, 3}, BP_FLOAT32);
+  const int64_t b = g.map("bp::exp", {ref(g.map("bp::negative", {ref(y)}))});
+  const int64_t both = g.map("bp::add", {ref(b), ref(a)});
+  g.outputs = {static_cast<uint32_t>(product), static_cast<uint32_t>(both)};
+  const Regions regions = check(g);
+  EXPECT_EQ(regions.count, 1u);
+  EXPECT_EQ(regions.of_node[0], regions.of_node.back());
+}
+
 // A graph of random ops over a space, of every form, layout and dtype.
 class RandomGraph {
  public:
   RandomGraph(uint32_t seed) : random_(seed) {
-    const Shape spaces[] = {{7}, {33, 65}, {5, 3, 70}, {4, 1, 9}, {2, 3000}, {40, 6}, {1, 12}, {3, 2, 2, 11}};
+    const Shape spaces[] = {{7},     {33, 65}, {5, 3, 70},    {4, 1, 9}, {2, 3000},
+                            {40, 6}, {1, 12},  {3, 2, 2, 11}, {130, 140}};
     space_ = spaces[random_() % std::size(spaces)];
     dtype_ = random_() % 2 != 0 ? kFloats[random_() % std::size(kFloats)] : kIntegers[random_() % std::size(kIntegers)];
     axes_ = random_() % (space_.size() + 1);
@@ -268,12 +302,13 @@ class RandomGraph {
       }
       case 4: {
         if (axes_ == 0 || !computed || graph.shape(x) != space_) return;
+        const size_t axes = random_() % 4 == 0 ? space_.size() : axes_;
         const size_t which = random_() % (floating ? 5 : 3);
         const bp_dtype sum = floating ? graph.dtype(x) : bp_dtype{is_unsigned ? BP_UINT64 : BP_INT64};
         std::vector<bp_value> more;
         if (which == 4) more = {integer(0)};
         return keep(
-            graph.reduce(kReductions[which], x, axes_, random_() % 2 != 0, which == 0 ? sum : graph.dtype(x), more));
+            graph.reduce(kReductions[which], x, axes, random_() % 2 != 0, which == 0 ? sum : graph.dtype(x), more));
       }
       case 5:
         if (graph.shape(x).size() != space_.size()) return;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <optional>
+#include <random>
 #include <set>
 
 #include "backends/cpu/fake_host.hpp"
@@ -289,6 +291,27 @@ inline Arrays run_by_regions(RegionGraph& graph, const Regions& regions) {
     if (left == before) ADD_FAILURE() << "regions wait for one another";
   }
   return arrays;
+}
+
+inline Array normal_array(std::mt19937& random, bp_dtype dtype, const Shape& shape) {
+  Array wide(BP_FLOAT64, shape), result(dtype, shape);
+  std::normal_distribution<double> normal(1, 40);
+  for (int64_t i = 0; i < wide.count(); ++i) wide.at<double>()[i] = normal(random);
+  EXPECT_EQ(cpu().call("bp::cast", {tensor(wide)}, {tensor(result)}, BP_FLOAT64), BP_OK);
+  return result;
+}
+
+// The outputs, by regions and op by op.
+inline void expect_same_bytes(RegionGraph& g) {
+  Arrays expected = run_op_by_op(g);
+  Arrays found = run_by_regions(g, regions_of(g));
+  for (const uint32_t v : g.outputs) {
+    ASSERT_TRUE(found.contains(v));
+    Array &a = found.at(v), &b = expected.at(v);
+    ASSERT_EQ(a.count(), b.count());
+    EXPECT_EQ(std::memcmp(a.at<char>(), b.at<char>(), static_cast<size_t>(a.count() * kItemSize[a.dtype()])), 0)
+        << "value " << v;
+  }
 }
 
 }  // namespace backplane::testing
