@@ -18,7 +18,7 @@ namespace {
 [[gnu::always_inline]] inline TensorImpl* make_view(const OpEntry& op, const bp_value* args, int32_t n_args,
                                                     TensorImpl* base, const ShapeResult& shape) {
   TensorImpl* view = new_view(*base, shape);
-  if (thread_state.grad_disabled || !(op.flags & BP_OP_VIEW)) {
+  if (thread_state.grad_disabled) {
     retain(base->storage);
   } else if (ViewRecord* same = base->view ? same_view(*view, *base) : nullptr) [[unlikely]] {
     remember_view(*same->op, same->args(), static_cast<int32_t>(same->n_args), view);

@@ -41,11 +41,6 @@ void assign(Level& level, TensorImpl* target, TensorImpl* source) {
 Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   ViewRecord& record = *view.view;
   const OpRecord& op = *record.op->record;
-  if (record.op == &role_op(Role::kReshape)) {
-    const bp_value args[] = {value(piece),
-                             value(Shape(record.base->dl.shape, static_cast<size_t>(record.base->dl.ndim)))};
-    return Tensor::adopt(call_one(*record.op, args, 2));
-  }
   const bp_formula* put = op.find_formula(BP_RULE_PUT);
   BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, op.name, ": its result cannot be written through inside ",
            view.wrapper->transform, put && put->text ? ": " : "", put && put->text ? put->text : "", "; copy it first");

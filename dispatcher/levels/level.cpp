@@ -46,12 +46,17 @@ Level* highest_level(const Call& call) {
   return highest;
 }
 
-// Does what may be a view or a copy give a copy?
-bool is_copy(const Level& level, const Call& call, const TensorImpl& base) {
+// Did what may be a view or a copy give a copy? A level without strides of its own computed it below, where what ops
+// make is row-major as it would be without the level: what was given there, a copy or a view, is the answer.
+bool is_copy(const Level& level, const Call& call, const TensorImpl& base, const TensorImpl& result) {
   if (!(call.op.flags & BP_OP_MAYBE_VIEW)) return false;
   const TensorImpl* whole = &base;
   while (whole->view) whole = whole->view->base;
-  if (!level.knows_strides(*whole)) return false;
+  if (!level.knows_strides(*whole)) {
+    const TensorImpl *base_below = unwrap(level, &base), *below = result.wrapper->inner;
+    if (base_below->storage) return below->storage != base_below->storage;
+    return base_below->wrapper && !below->view;
+  }
   ShapeResult shape;
   infer_shape(*call.op.record, call.args, call.n_args, 0, shape);
   return !shape.is_view;
@@ -153,7 +158,7 @@ void call_level(const Call& call) {
   if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
     const TensorImpl* base = impl(call.args[call.op.record->def.alias].u.t);
     TensorImpl* view = impl(call.outs[0].u.t);
-    if (base->wrapper && wrapper_of(*level, view) && !is_copy(*level, call, *base))
+    if (base->wrapper && wrapper_of(*level, view) && !is_copy(*level, call, *base, *view))
       remember_view(call.op, call.args, call.n_args, view);
   }
 }

@@ -2,6 +2,7 @@
 #include "memory/storage.hpp"
 
 #include <new>
+#include <utility>
 
 #include "memory/allocate.hpp"
 #include "memory/device.hpp"
@@ -47,17 +48,39 @@ bp_storage* wrap_storage(Device& device, void* data, uint64_t size, void* owner,
   return storage;
 }
 
-void destroy(bp_storage* storage) noexcept {
-  Device& device = *storage->device;
-  if (storage->owner == bp_storage::Owner::kExternal) {
-    if (storage->release_external) storage->release_external(storage->external);
-  } else if (storage->owner == bp_storage::Owner::kDevice && storage->data &&
-             storage->generation == device.generation.load(std::memory_order_relaxed)) {
-    deallocate(device, storage->data, storage->size, storage->uses);
-  }
-  unlease(device.backend->owner, LeaseKind::kStorage);
+namespace {
+
+void end(bp_storage* storage) noexcept {
+  unlease(storage->device->backend->owner, LeaseKind::kStorage);
   storage->~bp_storage();
   StoragePool::give(storage);
+}
+
+// The lender may hold a tensor over memory that was lent as well, as an array of NumPy over a tensor over an array
+// does. A chain of these would end in as many frames, so on each thread one ends after the other; `data` links those to
+// come.
+void end_borrowed(bp_storage* storage) noexcept {
+  thread_local bool ending = false;
+  thread_local bp_storage* waiting = nullptr;
+  storage->data = std::exchange(waiting, storage);
+  if (ending) return;
+  ending = true;
+  while (bp_storage* next = waiting) {
+    waiting = static_cast<bp_storage*>(next->data);
+    if (next->release_external) next->release_external(next->external);
+    end(next);
+  }
+  ending = false;
+}
+
+}  // namespace
+
+void destroy(bp_storage* storage) noexcept {
+  if (storage->owner == bp_storage::Owner::kExternal) return end_borrowed(storage);
+  if (storage->owner == bp_storage::Owner::kDevice && storage->data &&
+      storage->generation == storage->device->generation.load(std::memory_order_relaxed))
+    deallocate(*storage->device, storage->data, storage->size, storage->uses);
+  end(storage);
 }
 
 }  // namespace backplane::core

@@ -155,10 +155,6 @@ void check_target(const Call& call, const TensorImpl* target) {
              t == target ? "tensor" : "view of a tensor",
              " that requires a gradient and is a leaf; use the out-of-place form, or change it with gradients off "
              "(no_grad)");
-    const bool maybe_view = t->node && t->node->op && (t->node->op->flags & BP_OP_MAYBE_VIEW);
-    BP_CHECK(!maybe_view || t->storage->refs.load(std::memory_order_acquire) == 1, VALUE, name,
-             ": writing through the result of ", t->node->op->record->name,
-             ", which may be a view or a copy, is refused while a gradient is recorded; copy it first");
     if (!t->view) continue;
     const bp_formula* put = t->view->op->record->find_formula(BP_RULE_PUT);
     BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, name, ": writing through the result of ",

@@ -177,4 +177,7 @@ def _length(name, slices, length):
     sizes = {x.shape[0] if x.ndim else None for x in slices} | ({length} if length is not None else set())
     if len(sizes) != 1 or None in sizes:
         raise _core.ShapeError(f"{name}: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
-    return sizes.pop()
+    found = sizes.pop()
+    if found < 0:
+        raise _core.OutOfRangeError(f"{name}: argument length: found {found}, expected 0 or more")
+    return found

@@ -223,7 +223,7 @@ def test_an_in_place_change_differentiates_twice():
     assert first.item() == 27.0 and bp.gradients(first, x).item() == 18.0
 
 
-@pytest.mark.parametrize("view", [lambda b: b.reshape((4, 1)), lambda b: bp.unfold(b, 0, 2, 1)[0], lambda b: bp.broadcast_to(b, (2, 4))[0]])
+@pytest.mark.parametrize("view", [lambda b: bp.unfold(b, 0, 2, 1)[0], lambda b: bp.broadcast_to(b, (2, 4))[0]])
 def test_writing_through_what_cannot_be_written_back_is_refused(view):
     base = bp.ones((4,)).requires_grad_() * 1
     with pytest.raises(ValueError, match="copy it first"):

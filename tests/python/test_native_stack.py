@@ -104,6 +104,34 @@ def test_a_container_without_end_is_an_error(call, kind):
     assert found in ("OutOfMemoryError\n[2.0, 2.0]\n", "RecursionError\n[2.0, 2.0]\n"), found
 
 
+@pytest.mark.parametrize("link", ["bp.from_numpy(x.numpy())", "bp.asarray(np.asarray(x)[:])", "bp.from_dlpack(np.from_dlpack(x))"])
+def test_long_chains_of_borrowed_memory_end_one_after_the_other(link):
+    """Each array holds the tensor before it, whose memory it shows."""
+    found = run(f"""
+        x = bp.ones(3)
+        for _ in range(200_000):
+            x = {link}
+        print(x.tolist())
+        del x
+        print("ended")
+        """)
+    assert found == "[1.0, 1.0, 1.0]\nended\n"
+
+
+def test_functions_compiled_again_and_again_are_refused():
+    found = run("""
+        f = lambda x: x * 2
+        for _ in range(200_000):
+            f = bp.compile(f)
+        try:
+            f(bp.ones(()))
+        except (RecursionError, MemoryError):
+            print("refused")
+        print(f.__name__)
+        """)
+    assert found == "refused\n<lambda>\n"
+
+
 def test_a_kernel_may_nest_as_deep_as_python_allows():
     found = run("""
         @bp.custom_op("own::down")

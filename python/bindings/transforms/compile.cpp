@@ -96,6 +96,7 @@ PyObject* run_untraced(const TransformCall& call, const CompileOptions& options)
 
 PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) {
   const auto& options = static_cast<const CompileOptions&>(base);
+  check_stack_left("compile");  // a compiled function may call itself, and no frame of Python lie between
   if (options.untraceable || every_call_taken()) return call_itself(call);
   CallInputs inputs(call);
   if (!inputs.read()) return nullptr;

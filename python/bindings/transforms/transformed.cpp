@@ -64,13 +64,17 @@ PyObject* transformed_bind(PyObject* self, PyObject* instance, PyObject*) {
 
 PyObject* get_wrapped(PyObject* self, void*) { return Py_NewRef(object_of(self)->function); }
 
-// What the user set, else what the function has.
+// What the user set, else what the function has: of transforms of transforms without a frame for each.
 PyObject* get_forwarded(PyObject* self, void* attribute) {
   const auto* name = static_cast<const char*>(attribute);
-  if (PyObject* own = object_of(self)->attributes) {
-    if (PyObject* found = PyDict_GetItemString(own, name)) return Py_NewRef(found);
+  PyObject* function = self;
+  while (Py_TYPE(function) == Py_TYPE(self)) {
+    if (PyObject* own = object_of(function)->attributes) {
+      if (PyObject* found = PyDict_GetItemString(own, name)) return Py_NewRef(found);
+    }
+    function = object_of(function)->function;
   }
-  return PyObject_GetAttrString(object_of(self)->function, name);
+  return PyObject_GetAttrString(function, name);
 }
 
 int set_forwarded(PyObject* self, PyObject* value, void* attribute) {

@@ -106,8 +106,10 @@ class RegionGrowth {
     std::sort(makers.begin(), makers.end(), [&](uint32_t a, uint32_t b) {
       return regions_[a].level != regions_[b].level ? regions_[a].level > regions_[b].level : a < b;
     });
+    merge_level(i, makers);
     uint32_t joined = kNone;
     for (const uint32_t candidate : makers) {
+      if (root(candidate) != candidate) continue;
       if (joined == kNone)
         joined = join(i, candidate) ? candidate : kNone;
       else
@@ -119,6 +121,23 @@ class RegionGrowth {
     graph_.for_each_read(
         i, [&](int64_t value) { regions_[fresh].level = std::max(regions_[fresh].level, level_of(value) + 1); });
     return fresh;
+  }
+
+  // Makers of one level do not depend on one another: what reads from several of the highest finds them in one region,
+  // though others read from each already. `makers`: the highest level first.
+  void merge_level(uint32_t i, const std::vector<uint32_t>& makers) {
+    if (makers.size() < 2 || !rules_.may_follow(i)) return;
+    const uint32_t level = regions_[makers[0]].level;
+    uint32_t needed = level;  // for the node to join them
+    graph_.for_each_read(i, [&](int64_t value) {
+      if (maker(value) == kNone || regions_[maker(value)].level != level)
+        needed = std::max(needed, level_of(value) + 1);
+    });
+    for (size_t k = 1; k < makers.size() && regions_[makers[k]].level == level; ++k) {
+      const Region &into = regions_[makers[0]], &from = regions_[makers[k]];
+      if (needed > level && (into.read_outside || from.read_outside)) return;
+      if (std::min(into.first, from.first) >= since_[i]) merge(i, makers[0], makers[k]);
+    }
   }
 
   bool join(uint32_t i, uint32_t candidate) {
@@ -137,14 +156,15 @@ class RegionGrowth {
     return true;
   }
 
-  // Takes `other` into the region that node i has joined, where that makes no cycle.
+  // Takes `other` into the region that node i has joined, or will, where that makes no cycle and leaves room for i.
   void merge(uint32_t i, uint32_t joined, uint32_t other) {
     Region &into = regions_[joined], &from = regions_[other];
     const uint32_t since = std::max(into.since, from.since);
     if (std::min(into.first, from.first) < since) return;
     const uint32_t level = std::max(into.level, from.level);
     if ((into.level < level && into.read_outside) || (from.level < level && from.read_outside)) return;
-    const auto space = rules_.unite(into.space, from.space);
+    std::optional<Space> space = rules_.unite(into.space, from.space);
+    if (space) space = rules_.unite(*space, rules_.own_space(i));
     if (!space || into.nodes + from.nodes >= Rules::kMostNodes) return;
     if (!rules_.fits(i, *space, [&](int64_t value) { return maker(value) == joined || maker(value) == other; })) return;
     into.space = *space;
