@@ -9,7 +9,7 @@
 #include <dnnl.hpp>
 #include <string_view>
 
-#include "kernels/nn/dnn_plan.hpp"
+#include "runtime/dnn.hpp"
 
 namespace backplane::cpu {
 namespace {

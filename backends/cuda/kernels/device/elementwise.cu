@@ -13,7 +13,9 @@ using In = BP_CUDA_ELEMENT;
 using C = Compute<In>;
 
 // What a kernel refuses where the function over elements has some value.
-__device__ constexpr DataFault refusal_of(const char* op) { return kIsInteger<In> ? refused_integer(op) : DataFault::kNone; }
+__device__ constexpr DataFault refusal_of(const char* op) {
+  return kIsInteger<In> ? refused_integer(op) : DataFault::kNone;
+}
 template <DataFault kRefused, class Y>
 __device__ void refuse(DataError* error, Y y) {
   if constexpr (kRefused == DataFault::kDivisorZero) {
