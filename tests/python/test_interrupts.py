@@ -93,6 +93,25 @@ def test_a_handler_that_does_not_raise_lets_the_call_go_on(threads):
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
+def test_signals_leave_a_product_as_it_is(dtype):
+    """Whatever library computes it: one of them kept values where the kernel puts a handler's frame."""
+    program = textwrap.dedent(f"""
+        import signal
+        import backplane as bp
+        a, b = (bp.randint(-4, 4, (400, 400), generator=bp.Generator(seed)).astype("{dtype}") for seed in (1, 2))
+        alone = a @ b
+        handled = []
+        signal.signal(signal.SIGALRM, lambda *_: handled.append(None))
+        signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+        while len(handled) < 50:
+            assert bool(bp.all(a @ b == alone))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_other_threads_run_beside_a_loop():
     """However small its steps are: a thread that ticks every 10 ms does so while the loop runs."""
     program = textwrap.dedent("""

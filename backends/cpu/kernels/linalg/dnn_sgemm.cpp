@@ -4,8 +4,10 @@
 #include "kernels/linalg/dnn_sgemm.hpp"
 
 #include <cblas.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <csignal>
 #include <dnnl.hpp>
 #include <string_view>
 
@@ -15,7 +17,7 @@ namespace backplane::cpu {
 namespace {
 
 // Multiply-adds below which a call costs more than faster kernels gain.
-constexpr int64_t kLeastWork = int64_t{1} << 15;
+constexpr int64_t kLeastWork = int64_t{1} << 17;
 // With both operands transposed oneDNN packs both, which few rows do not pay for.
 constexpr int64_t kFewRows = 32;
 
@@ -31,6 +33,27 @@ bool blas_lacks_avx512() {
   return lacks;
 }
 
+// oneDNN 2.6's product keeps values below the stack's red zone, where a handler's frame overwrites them: while one of
+// these lives, the thread takes no signals but its own faults.
+class NoSignals {
+ public:
+  NoSignals() {
+    static const sigset_t all_but_faults = [] {
+      sigset_t set;
+      sigfillset(&set);
+      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&set, fault);
+      return set;
+    }();
+    pthread_sigmask(SIG_BLOCK, &all_but_faults, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
@@ -38,6 +61,8 @@ bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulat
   const BlasOperand x = blas_operand(a), y = blas_operand(b);
   if (x.transposed && y.transposed && c.rows < kFewRows) return false;
   const OneThread alone;
+  const NoSignals undisturbed;
+
   return dnnl_sgemm(x.transposed ? 'T' : 'N', y.transposed ? 'T' : 'N', c.rows, c.cols, a.cols, 1.0F,
                     reinterpret_cast<const float*>(a.data), x.leading, reinterpret_cast<const float*>(b.data),
                     y.leading, accumulate ? 1.0F : 0.0F, reinterpret_cast<float*>(c.data),
