@@ -47,14 +47,14 @@ int transformed_clear(PyObject* self) {
 // The function behind it may be a transform too, and so on: Python's trashcan ends them without a frame for each.
 void transformed_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  Py_TRASHCAN_BEGIN(self, transformed_dealloc)
+  Py_TRASHCAN_BEGIN(self, transformed_dealloc);
   if (object_of(self)->weak_references) PyObject_ClearWeakRefs(self);
   transformed_clear(self);
   object_of(self)->options.~unique_ptr();
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_Del(self);
   Py_DECREF(type);
-  Py_TRASHCAN_END
+  Py_TRASHCAN_END;
 }
 
 PyObject* transformed_repr(PyObject* self) {
