@@ -125,6 +125,10 @@ TEST(Fork, TheChildWorksBesideNewLeaves) {
 }
 
 TEST(Fork, TheChildWorksBesideRegistrations) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer of gcc 12 and 13 does not hold its allocator's locks at a fork, and the other thread "
+                  "allocates most of the time";
+#endif
   expect_children_work_beside([] {
     ToyRecord toy("toy::beside");
     toy.arg("x");
