@@ -191,8 +191,11 @@ bp_status argument_reused(const bp_frame* frame, const bp_value* args, int32_t n
   static bp_tensor before{};
   const bp_status status = right_kernel(frame, args, n_args, outs, n_outs);
   if (status != BP_OK || frame->loop || args[0].tag != BP_TAG_TENSOR) return status;
-  bp_tensor into = std::exchange(before, *args[0].u.t);
-  if (into.nbytes != before.nbytes || into.dtype != before.dtype) return status;
+  const bp_tensor last = std::exchange(before, *args[0].u.t);
+  if (last.nbytes != before.nbytes || last.dtype != before.dtype) return status;
+  bp_tensor into = before;
+  into.dl.data = last.dl.data;
+  into.dl.byte_offset = last.dl.byte_offset;
   bp_value changed = outs[0];
   changed.u.t = &into;
   return right_kernel(frame, args, n_args, &changed, 1);
