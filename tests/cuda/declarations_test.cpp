@@ -7,7 +7,7 @@
 #endif
 
 #include "declarations.hpp"
-#include "runtime/driver.hpp"
+#include "driver/driver.hpp"
 
 namespace {
 

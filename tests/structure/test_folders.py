@@ -11,8 +11,6 @@ import source_tree
 # Folders that lean on each other by design, with the reason; an entry that is no longer needed fails.
 KNOWN = {
     "python/bindings": "chapters of one extension module: arrays are made by ops, and ops take arrays",
-    "backends/cuda": "a backend's stream keeps what its kernels were given, and its table names its libraries",
-    "backends/vulkan": "the device table names the compiler, which records into the device's streams",
 }
 
 

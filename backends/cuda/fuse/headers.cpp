@@ -15,7 +15,7 @@
       ".popsection\n");               \
   extern "C" __attribute__((visibility("hidden"))) const char backplane_cuda_text_##symbol[];
 BP_CUDA_HEADER(scalar, BACKPLANE_CUDA_SCALAR)
-BP_CUDA_HEADER(arguments, BACKPLANE_CUDA_SOURCE "/kernels/arguments.hpp")
+BP_CUDA_HEADER(arguments, BACKPLANE_CUDA_SOURCE "/runtime/arguments.hpp")
 BP_CUDA_HEADER(element, BACKPLANE_CUDA_SOURCE "/kernels/device/element.cuh")
 BP_CUDA_HEADER(region, BACKPLANE_CUDA_SOURCE "/fuse/region.cuh")
 #undef BP_CUDA_HEADER
@@ -25,7 +25,7 @@ namespace backplane::cuda {
 const std::vector<SourceHeader>& region_headers() {
   static const std::vector<SourceHeader> headers{
       {"backplane/scalar.cuh", backplane_cuda_text_scalar},
-      {"kernels/arguments.hpp", backplane_cuda_text_arguments},
+      {"runtime/arguments.hpp", backplane_cuda_text_arguments},
       {"kernels/device/element.cuh", backplane_cuda_text_element},
       {"fuse/region.cuh", backplane_cuda_text_region},
       {"stdint.h",

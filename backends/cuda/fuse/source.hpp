@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fuse/layout.hpp"
-#include "kernels/arguments.hpp"
 #include "libraries/nvrtc.hpp"
+#include "runtime/arguments.hpp"
 
 namespace backplane::cuda {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backplane/plugin.hpp"
-#include "kernels/arguments.hpp"
+#include "runtime/arguments.hpp"
 #include "runtime/backend.hpp"
 
 namespace backplane::cuda {

@@ -1,7 +1,7 @@
 // What an elementwise kernel refuses of its data; the same text for nvcc, which asks while it compiles.
 #pragma once
 
-#include "kernels/arguments.hpp"
+#include "runtime/arguments.hpp"
 
 namespace backplane::cuda {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "driver/driver.hpp"
 #include "libraries/library.hpp"
-#include "runtime/driver.hpp"
 
 // NVIDIA's own name, so that handles can be passed on.
 struct cublasLtContext;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "driver/driver.hpp"
 #include "libraries/library.hpp"
-#include "runtime/driver.hpp"
 
 namespace backplane::cuda {
 

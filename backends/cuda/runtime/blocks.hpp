@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "runtime/driver.hpp"
+#include "driver/driver.hpp"
 
 namespace backplane::cuda {
 

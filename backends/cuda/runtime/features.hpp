@@ -4,7 +4,7 @@
 #include <string>
 
 #include "backplane/abi/device_extensions.h"
-#include "runtime/driver.hpp"
+#include "driver/driver.hpp"
 
 namespace backplane::cuda {
 

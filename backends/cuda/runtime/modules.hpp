@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "runtime/driver.hpp"
+#include "driver/driver.hpp"
 
 namespace backplane::cuda {
 

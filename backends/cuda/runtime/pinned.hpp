@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "runtime/driver.hpp"
+#include "driver/driver.hpp"
 
 namespace backplane::cuda {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/arguments.hpp"
+#include "runtime/arguments.hpp"
 #include "runtime/blocks.hpp"
 
 namespace backplane::cuda {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "backplane/plugin.hpp"
-#include "kernels/arguments.hpp"
+#include "runtime/arguments.hpp"
 #include "runtime/recording.hpp"
 
 namespace backplane::cuda {

@@ -7,7 +7,7 @@
 
 #include "backplane/abi/device_extensions.h"
 #include "device_fixture.hpp"
-#include "runtime/driver.hpp"
+#include "driver/driver.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "device.hpp"
+#include "driver/driver.hpp"
 #include "memory.hpp"
-#include "runtime/driver.hpp"
 
 namespace driver = backplane::cuda::driver;
 

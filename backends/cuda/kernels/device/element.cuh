@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backplane/scalar.cuh"
-#include "kernels/arguments.hpp"
+#include "runtime/arguments.hpp"
 
 namespace backplane::cuda {
 
@@ -47,10 +47,12 @@ template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
 // The dtypes by the contract's numbers.
-#define BP_CUDA_DTYPES(X)                                                                                           \
-  X(0, bool)                                                                                                        \
-  X(1, int8_t) X(2, int16_t) X(3, int32_t) X(4, int64_t) X(5, uint8_t) X(6, uint16_t) X(7, uint32_t) X(8, uint64_t) \
-      X(9, float16) X(10, bfloat16) X(11, float) X(12, double) X(13, complex64) X(14, complex128)
+#define BP_CUDA_DTYPES(X)                                                                                              \
+  X(0, bool)                                                                                                           \
+  X(1, int8_t)                                                                                                         \
+  X(2, int16_t)                                                                                                        \
+  X(3, int32_t) X(4, int64_t) X(5, uint8_t) X(6, uint16_t) X(7, uint32_t) X(8, uint64_t) X(9, float16) X(10, bfloat16) \
+      X(11, float) X(12, double) X(13, complex64) X(14, complex128)
 
 template <class T>
 __device__ Compute<T> widen(T x) {

@@ -1,7 +1,7 @@
 // The extensions about recorded work: capture and replay as CUDA graphs, and the reset of a device.
 #include "backplane/plugin/backend.hpp"
+#include "extensions.hpp"
 #include "runtime/backend.hpp"
-#include "runtime/extensions.hpp"
 
 namespace backplane::cuda {
 namespace {

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "backplane/plugin/backend.hpp"
+#include "extensions.hpp"
 #include "runtime/backend.hpp"
-#include "runtime/extensions.hpp"
 
 namespace backplane::cuda {
 namespace {

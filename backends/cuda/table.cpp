@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "backplane/plugin/backend.hpp"
+#include "extensions.hpp"
 #include "runtime/backend.hpp"
-#include "runtime/extensions.hpp"
 
 namespace backplane::cuda {
 namespace {

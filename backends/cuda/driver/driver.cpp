@@ -1,5 +1,5 @@
 // Opening the driver, and which of its errors are fatal; see driver.hpp.
-#include "runtime/driver.hpp"
+#include "driver/driver.hpp"
 
 #include <dlfcn.h>
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "backplane/plugin/backend.hpp"
+#include "extensions.hpp"
 #include "runtime/backend.hpp"
-#include "runtime/extensions.hpp"
 
 namespace backplane::vulkan {
 namespace {

@@ -1,5 +1,5 @@
 // The extensions about streams and about what a device is, and the list of all; see extensions.hpp.
-#include "runtime/extensions.hpp"
+#include "extensions.hpp"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // The extensions about time, about what a device is and about its kinds of memory, and the list of all; see
 // extensions.hpp.
-#include "runtime/extensions.hpp"
+#include "extensions.hpp"
 
 #include <iterator>
 #include <string_view>
