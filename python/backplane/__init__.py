@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_methods
+from . import _core, _dim_forms, _forks, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -120,6 +120,7 @@ _other_forms.add_forms()
 _settings.add_methods()
 _system.add_methods()
 _streams.add_methods()
+_forks.watch()
 globals().update(DTYPES)
 
 from . import fft as fft  # these call ops

@@ -121,6 +121,7 @@ def cov(
         else:
             squares = op.sum(op.multiply(weights, op.cast(aweights, real)), dtype=real)
             divisor = op.subtract(total, op.divide(op.multiply(squares, ddof), total))
+    divisor = op.maximum(divisor, 0)  # as NumPy: fewer observations than ddof are none, not a negative number
     found = op.divide(op.matmul(weighted, op.conj(op.matrix_transpose(away))), divisor)
     return op.reshape(found, []) if found.shape == (1, 1) else found
 

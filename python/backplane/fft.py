@@ -121,20 +121,22 @@ def _c2r(name, x, s, axes, norm):
     return _bp.fft_c2r(x, axes, sizes[-1], norm=norm)
 
 
-def _one(n):
+def _one(name, n):
+    if n is not None and n < 1:  # -1 stands for the axis's own size in fftn alone
+        raise _core.ArgumentValueError(f"{name}: argument n: found {n}, expected one or more")
     return None if n is None else (n,)
 
 
 @_takes_tensor
 def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
-    return _c2c("fft", x, _one(n), axis, norm, True)
+    return _c2c("fft", x, _one("fft", n), axis, norm, True)
 
 
 @_takes_tensor
 def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of fft."""
-    return _c2c("ifft", x, _one(n), axis, norm, False)
+    return _c2c("ifft", x, _one("ifft", n), axis, norm, False)
 
 
 @_takes_tensor
@@ -156,13 +158,13 @@ def ifftn(
 @_takes_tensor
 def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
-    return _r2c("rfft", x, _one(n), axis, norm)
+    return _r2c("rfft", x, _one("rfft", n), axis, norm)
 
 
 @_takes_tensor
 def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
-    return _c2r("irfft", x, _one(n), axis, norm)
+    return _c2r("irfft", x, _one("irfft", n), axis, norm)
 
 
 @_takes_tensor
@@ -185,14 +187,14 @@ def irfftn(
 def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
     _check_norm("hfft", norm)
-    return _c2r("hfft", _bp.conj(x), _one(n), axis, _OPPOSITE[norm])
+    return _c2r("hfft", _bp.conj(x), _one("hfft", n), axis, _OPPOSITE[norm])
 
 
 @_takes_tensor
 def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of hfft."""
     _check_norm("ihfft", norm)
-    return _bp.conj(_r2c("ihfft", x, _one(n), axis, _OPPOSITE[norm]))
+    return _bp.conj(_r2c("ihfft", x, _one("ihfft", n), axis, _OPPOSITE[norm]))
 
 
 @_takes_tensor

@@ -11,7 +11,7 @@ CASES = [
     ((1,), None, 2), ((1, 4), 0, 1), ((4, 1), 1, 3), ((2,), None, 2), ((2,), None, 3), ((2, 3), 0, 2), ((2, 3), 0, 5), ((2, 3), 1, 3), ((2, 2, 2), (0, 2), 9),
     ((), None, 1), ((), None, 0), ((3,), None, 2.5),
 ]  # fmt: skip
-pytestmark = pytest.mark.filterwarnings("ignore:.*(Degrees of freedom|invalid value|divide by zero).*")
+pytestmark = pytest.mark.filterwarnings("ignore:.*(Degrees of freedom|Mean of empty slice|invalid value|divide by zero).*")
 
 
 @pytest.fixture(params=[False, True], ids=["kernels", "primitives"], autouse=True)
@@ -49,6 +49,17 @@ def test_gradients_are_never_finite_where_the_value_is_not(shape, axis, correcti
         if x.size:
             _, tangent = bp.jvp(function, (x,), (bp.ones_like(x),))
             assert bool(bp.isfinite(tangent)) == (finite and (name == "var" or bool(bp.isfinite(bp.sum(slope)))))
+
+
+@pytest.mark.parametrize("weights", [{}, {"fweights": 1}, {"aweights": 1}, {"fweights": 2, "aweights": 0.5}], ids=str)
+@pytest.mark.parametrize("observations, ddof", [(0, None), (0, 0), (1, None), (1, 3), (2, 2), (2, 3), (3, 7)])
+def test_covariances_are_numpy_s(observations, ddof, weights):
+    array = np.arange(2.0 * observations).reshape(2, observations)
+    array[1] *= -2
+    integers = {name: np.full(observations, value) for name, value in weights.items()}
+    expected = np.cov(array, ddof=ddof, **integers) if observations or not weights else np.full((2, 2), np.nan)
+    found = bp.cov(bp.asarray(array), ddof=ddof, **{name: bp.asarray(value) for name, value in integers.items()})
+    np.testing.assert_allclose(found.numpy(), expected)
 
 
 def test_a_variance_is_never_negative_nor_a_negative_zero():

@@ -67,6 +67,7 @@ def test_bad_arguments_are_refused():
     for call in (
         lambda: bp.fft.fft(x, norm="none"),
         lambda: bp.fft.fft(x, n=0),
+        *[lambda f=f, n=n: f(x, n=n) for n in (-1, -5) for f in (bp.fft.fft, bp.fft.ifft, bp.fft.rfft, bp.fft.irfft, bp.fft.hfft, bp.fft.ihfft)],
         lambda: bp.fft.irfft(bp.ones((1,))),
         lambda: bp.fft.fftn(x, s=(2, 2), axes=(0,)),
         lambda: bp.fft.fftn(bp.ones((2, 2)), axes=(0, -2)),

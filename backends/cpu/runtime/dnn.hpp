@@ -1,4 +1,4 @@
-// What every use of oneDNN shares: its engine, and the threads of its loops, which are the host's. Any thread.
+// What every use of oneDNN shares: its engine, and what its calls stand in. Any thread.
 #pragma once
 
 #include <omp.h>
@@ -12,20 +12,18 @@ inline const dnnl::engine& dnn_engine() {
   return engine;
 }
 
-// oneDNN's loops in OpenMP run on the calling thread alone while one of these lives.
-class OneThread {
+// Stands around calls of oneDNN, and may stand around another one. While it lives, loops in OpenMP run on the calling
+// thread alone, and no fork begins: oneDNN has locks that nobody could give back in the child. The thread does nothing
+// meanwhile that waits for another.
+class DnnCall {
  public:
-  OneThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  DnnCall();
+  ~DnnCall();
+  DnnCall(const DnnCall&) = delete;
+  DnnCall& operator=(const DnnCall&) = delete;
 
  private:
-  int before_;
+  int threads_before_;
 };
 
 }  // namespace backplane::cpu

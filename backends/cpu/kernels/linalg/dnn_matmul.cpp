@@ -75,7 +75,7 @@ bool dnn_matmul(const Matrix& a, const Matrix& b, const Matrix& c) {
   // A vector as a row: as a column it took four times as long.
   if (c.cols == 1 && c.rows > 1 && c.row_stride == 1) return dnn_matmul(transposed(b), transposed(a), transposed(c));
   if (!dnn_has_bfloat16() || c.rows * c.cols * a.cols < kLeastWork) return false;
-  const OneThread alone;
+  const DnnCall call;
   const Product* product = product_of(a, b, c);
   if (!product) return false;
   const auto memory_at = [](const memory::desc& desc, char* data) { return memory(desc, dnn_engine(), data); };

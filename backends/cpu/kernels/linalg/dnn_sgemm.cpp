@@ -60,9 +60,8 @@ bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulat
   if (!blas_lacks_avx512() || c.rows * c.cols * a.cols < kLeastWork) return false;
   const BlasOperand x = blas_operand(a), y = blas_operand(b);
   if (x.transposed && y.transposed && c.rows < kFewRows) return false;
-  const OneThread alone;
+  const DnnCall call;
   const NoSignals undisturbed;
-
   return dnnl_sgemm(x.transposed ? 'T' : 'N', y.transposed ? 'T' : 'N', c.rows, c.cols, a.cols, 1.0F,
                     reinterpret_cast<const float*>(a.data), x.leading, reinterpret_cast<const float*>(b.data),
                     y.leading, accumulate ? 1.0F : 0.0F, reinterpret_cast<float*>(c.data),

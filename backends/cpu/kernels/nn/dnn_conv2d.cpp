@@ -132,7 +132,7 @@ void prepare(const bp_frame* frame, const Operand& operand, float* from, const m
   while (parts > 1 && rows % (parts * block) != 0) --parts;
   shape[0] = rows / parts;
   const auto range = [&](int64_t begin, int64_t end) {
-    const OneThread alone;
+    const DnnCall call;
     dnnl::stream stream(dnn_engine());
     for (int64_t part = begin; part < end; ++part) {
       memory::dims offsets(shape.size());
@@ -180,7 +180,7 @@ void run(const bp_frame* frame, const Problem& problem, const Cut& cut, const Pl
     prepare(frame, operand, pass == Pass::kWeight ? whole.x : whole.w, prepared, pass == Pass::kWeight ? 1 : kBlock);
   }
   const auto range = [&](int64_t begin, int64_t end) {
-    const OneThread alone;
+    const DnnCall call;
     std::optional<Worker> worker;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t piece = i / cut.slices;

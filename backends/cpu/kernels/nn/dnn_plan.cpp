@@ -148,7 +148,7 @@ std::shared_ptr<const Plan> plan_of(const Problem& problem) {
   auto found = kept.find(key);
   if (found == kept.end()) {
     if (kept.size() >= kKept) kept.clear();
-    const OneThread alone;
+    const DnnCall call;
     std::shared_ptr<const Plan> made;
     try {
       made = make_plan(problem);
