@@ -30,7 +30,8 @@ struct Reading {
   uint16_t tag = BP_TAG_ABSENT;  // the widest of BOOL < INT < FLOAT < COMPLEX
   bool wide = false;             // an int among them is one that only uint64 holds
   bool negative = false;
-  bool tensors = false;  // found among the numbers, which are then not complete
+  bool tensors = false;            // found among the numbers, which are then not complete
+  bp_dtype named = BP_DTYPE_NONE;  // to which the dtypes of other libraries' arrays and numbers promote
 };
 
 bool is_sequence(PyObject* object) {
@@ -127,16 +128,34 @@ bool read_element(PyObject* object, Reading& reading) {
   return true;
 }
 
-bool read_level(PyObject* object, size_t depth, Reading& reading) {
+// An array with axes among the sequences names a dtype, which the tensor keeps. One whose elements are none is refused
+// when they are read.
+bool note_dtype(PyObject* array, Reading& reading) {
+  PyRef tensor = PyRef::steal(tensor_of_data(array));
+  if (!tensor) return PyErr_ExceptionMatches(PyExc_MemoryError) ? false : (PyErr_Clear(), true);
+  const bp_dtype dtype = handle_of(tensor.get())->dtype, before = reading.named;
+  reading.named = before == BP_DTYPE_NONE ? dtype : promote(before, dtype);
+  if (reading.named != BP_DTYPE_NONE) return true;
+  raise(BP_ERROR_DTYPE,
+        "asarray: found arrays of %s and %s, which have no common dtype; name one with dtype=", dtype_name(before),
+        dtype_name(dtype));
+  return false;
+}
+
+bool read_level(PyObject* object, size_t depth, Reading& reading, bool in_array = false) {
   const bool sequence = is_sequence(object);
   if (sequence != (depth < reading.shape.size())) return raise_ragged(object, depth, reading.shape);
   if (!sequence) return read_element(object, reading);
+  if (!in_array && !PyList_Check(object) && !PyTuple_Check(object) && is_foreign_array(object)) {
+    in_array = true;
+    if (!note_dtype(object, reading)) return false;
+  }
   PyRef elements = PyRef::steal(PySequence_Tuple(object));
   if (!elements) return false;
   const Py_ssize_t length = PyTuple_GET_SIZE(elements.get());
   if (length != reading.shape[depth]) return raise_ragged(object, depth, reading.shape);
   for (Py_ssize_t i = 0; i < length; ++i) {
-    if (!read_level(PyTuple_GET_ITEM(elements.get(), i), depth + 1, reading)) return false;
+    if (!read_level(PyTuple_GET_ITEM(elements.get(), i), depth + 1, reading, in_array)) return false;
   }
   return true;
 }
@@ -189,6 +208,24 @@ PyObject* to_tensor(const Reading& reading, const Numbers& wanted) {
   }
 }
 
+// The dtype of numbers of this tag beside arrays of `named`.
+bp_dtype dtype_beside(bp_dtype named, uint16_t tag) {
+  const bp_dtype_mask bit = BP_DTYPE_BIT(named);
+  bp_dtype dtype = named;
+  if (tag == BP_TAG_INT && named == BP_BOOL) dtype = BP_INT64;
+  if (tag == BP_TAG_FLOAT && !(bit & (BP_MASK_FLOATING | BP_MASK_COMPLEX))) dtype = default_float();
+  if (tag == BP_TAG_COMPLEX && !(bit & BP_MASK_COMPLEX)) dtype = default_complex();
+  if (tag == BP_TAG_COMPLEX && named == BP_FLOAT64) dtype = BP_COMPLEX128;
+  return dtype;
+}
+
+PyObject* in_dtype(const Reading& reading, bp_dtype dtype) {
+  check_numbers(reading, dtype);
+  PyRef made = PyRef::steal(to_tensor(reading, {.dtype = dtype}));
+  if (!made || handle_of(made.get())->dtype == dtype) return made.release();
+  return wrap_tensor(call(op_of(Slot::Cast), {value(tensor_of(made.get())), dtype_value(dtype)}));
+}
+
 // Floats that were read with all their digits.
 PyObject* in_default_float(PyObject* made) {
   const Tensor tensor = tensor_of(made);
@@ -220,6 +257,8 @@ PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
       PyRef shape = PyRef::steal(shape_tuple(reading.shape.data(), static_cast<int32_t>(reading.shape.size())));
       return module && shape ? PyObject_CallMethod(module.get(), "stacked", "OO", object, shape.get()) : nullptr;
     }
+    if (reading.named != BP_DTYPE_NONE && numbers.dtype == BP_DTYPE_NONE)
+      return in_dtype(reading, dtype_beside(reading.named, reading.tag));
     BP_CHECK(!of_integers || !reading.wide || numbers.dtype != BP_DTYPE_NONE, VALUE,
              "asarray: found an int above 2**63 - 1, which int64 does not hold; name dtype=backplane.uint64");
     PyRef made = PyRef::steal(to_tensor(reading, numbers));
