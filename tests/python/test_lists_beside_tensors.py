@@ -79,6 +79,7 @@ def test_arrays_promote_with_what_stands_beside_them(values, dtype):
 def test_arrays_that_do_not_promote_are_refused():
     with pytest.raises(bp.DtypeError, match="asarray: found arrays of uint64 and int64"):
         bp.asarray([np.asarray([1], np.uint64), np.asarray([1])])
+    assert bp.asarray([np.asarray([1], np.uint64), np.asarray([1])], dtype=bp.float64).tolist() == [[1.0], [1.0]]
     with pytest.raises(OverflowError, match="300"):
         bp.asarray([np.asarray([1], np.uint8), [300]])
 
@@ -91,3 +92,18 @@ def test_astype_of_a_name_is_astype_of_the_dtype():
     assert z.astype("complex64", copy=False) is z and z.astype("complex64") is not z
     with pytest.raises(bp.DtypeError, match="foo"):
         z.astype("foo")
+
+
+def test_arrays_in_a_list_are_read_as_their_elements_are():
+    rng = np.random.default_rng(3)
+    grid = rng.standard_normal((4, 6, 5))
+    for rows in (list(grid), list(grid[:, ::2]), list(grid.transpose(2, 0, 1)), [list(part) for part in grid], [grid[::-1]], [grid[:, :0]],
+                 list(grid.astype(">f8")), [np.ma.masked_array(grid)]):  # fmt: skip
+        found = bp.asarray(rows)
+        np.testing.assert_array_equal(np.asarray(found, np.float64), np.asarray(rows).astype(found.dtype.name))
+    assert bp.asarray([np.asarray([True, False]), [2, 0.5]]).tolist() == [[1.0, 0.0], [2.0, 0.5]]
+    assert bp.asarray([np.asarray([2**63 + 5], np.uint64), [7]]).tolist() == [[2**63 + 5], [7]]
+    with pytest.raises(bp.ShapeError, match="expected a sequence of 5"):
+        bp.asarray([grid[0, 0], grid[0, 0, :3]])
+    with pytest.raises((TypeError, ValueError), match="asarray: found"):
+        bp.asarray([np.asarray(["a"]), np.asarray(["b"])])
