@@ -1,6 +1,5 @@
 """What to write for names of NumPy, PyTorch and JAX that this package has not; read once such a name was asked for in vain."""
 
-import re
 import sys
 
 # Of the package: a name or several, and what does the same.
@@ -206,7 +205,8 @@ def _function_of(layer):
     functional = sys.modules["backplane.nn.functional"]
     names = {name.replace("_", ""): name for name in vars(functional)}
     word = layer.lower()
-    return next((names[w] for w in (word, word.removesuffix("loss"), re.sub(r"\dd$", "", word)) if w in names), None)
+    without_axes = word[:-2] if word[-2:] in ("1d", "2d", "3d") else word  # BatchNorm2d
+    return next((names[w] for w in (word, word.removesuffix("loss"), without_axes) if w in names), None)
 
 
 def of_object(kind, name):

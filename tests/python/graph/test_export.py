@@ -87,3 +87,9 @@ def test_a_model_takes_arrays_and_refuses_what_is_no_tensor(exported):
             call(x, scale)
     with pytest.raises(TypeError, match="Model: input 0: found a value of type NoneType"):
         loaded(None, scale["by"])
+
+
+@pytest.mark.parametrize("args", [bp.ones((2,)), {"x": bp.ones((2,))}], ids=["tensor", "dict"])
+def test_the_arguments_are_a_sequence(args, tmp_path):
+    with pytest.raises(bp.ArgumentTypeError, match=r"export: argument args: found a (Tensor|dict), expected the sequence .* write \[x\] for one"):
+        bp.export(lambda x: x, args, tmp_path / "model.safetensors")
