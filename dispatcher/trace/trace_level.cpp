@@ -4,6 +4,7 @@
 
 #include "call/decomposition.hpp"
 #include "call/operand_checks.hpp"
+#include "call/role_calls.hpp"
 #include "control/structured.hpp"
 #include "graph/graph_body.hpp"
 #include "levels/inplace.hpp"
@@ -194,6 +195,21 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) const {
            " is refused. Fix: make that tensor an argument of the function, or copy it first");
 }
 
+// Is it a tensor, or a view of one, that nobody holds but the graph and `results`? It was made inside the function,
+// which would make it anew at each call.
+bool TraceLevel::is_own_constant(ValueId value, std::span<const Tensor> results) const {
+  while (graph_->value(value).node != graph::kNone) {
+    const graph::Node& node = graph_->node(graph_->value(value).node);
+    if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) return false;
+    value = graph_->arguments(node)[static_cast<size_t>(node.op->record->def.alias)].value();
+  }
+  if (graph_->value(value).kind != graph::Value::Kind::kConstant) return false;
+  const Tensor& constant = graph_->constants()[graph_->value(value).index].tensor;
+  const auto given =
+      std::count_if(results.begin(), results.end(), [&](const Tensor& t) { return t.get() == constant.get(); });
+  return impl(constant)->refs.load(std::memory_order_relaxed) == 1 + given;
+}
+
 std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
   check_innermost();
   for (size_t i = 0; i < inputs_.size(); ++i)
@@ -204,7 +220,9 @@ std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results
   for (const Tensor& result : results) {
     TensorImpl* t = impl(result);
     if (t->view && wrapper_of(*this, t)) refresh(t);
-    graph_->outputs.push_back(value_of(t));
+    const ValueId value = value_of(t);
+    const bool is_copied = !lifted_ && is_own_constant(value, results);
+    graph_->outputs.push_back(is_copied ? value_of(impl(roles::copy(t))) : value);
   }
   end();
   return graph_;

@@ -41,6 +41,7 @@ class TraceLevel final : public Level {
   TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
                      const int64_t* strides = nullptr);
   uint32_t location();
+  bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;
   void record(const Call& call);
   std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);
 

@@ -24,12 +24,16 @@ def export(
     fun is traced (see make_graph) with args, a sequence of its positional arguments; tensors within containers become the inputs, in
     order. Tensors that it uses from outside are written with their elements. Every reader of safetensors opens the file.
     dynamic: sizes of args that may differ from run to run, as make_graph takes them.
-    Errors: as make_graph; ArgumentValueError where the file cannot be written.
+    Errors: as make_graph; ArgumentTypeError for args that are no sequence, ArgumentValueError where the file cannot be written.
 
     Example:
         >>> w = bp.ones((3, 2))
         >>> bp.export(lambda x: bp.tanh(x @ w), [bp.ones((4, 3))], "model.safetensors")
     """
+    if isinstance(args, (_core.Tensor, dict, str)):
+        raise _core.ArgumentTypeError(
+            f"export: argument args: found a {type(args).__name__}, expected the sequence of the function's positional arguments; write [x] for one"
+        )
     _core.make_graph(fun, dynamic=dynamic)(*args).save(os.fspath(path))
 
 

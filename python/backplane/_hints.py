@@ -22,7 +22,12 @@ lax: cond, while_loop, scan, map and the functions of backplane itself
 random: rand, randn, randint, uniform, normal, permutation, with generator=Generator(seed) or after manual_seed(seed)
 seed: manual_seed(seed)
 default_rng: Generator(seed), as generator= of the random functions
-choice multinomial: take(x, randint(0, n, shape)), or argsort of random numbers
+dtype: DType, the type of x.dtype, which names such as "float32" and NumPy's dtypes equal
+bool_: bool, as a dtype backplane.bool
+choice: take(x, randint(0, n, shape)), or argsort of random numbers
+multinomial categorical: argmax(log(p) - log(-log(rand(count, n))), axis=-1), which draws with replacement
+shuffle: take(x, permutation(n), axis=0), or randperm(n)
+sliding_window_view: x.unfold(axis, size, 1)
 special: the functions of backplane itself: erf, sigmoid, logit, lgamma, digamma, …
 expit: sigmoid(x)
 gammaln: lgamma(x)
@@ -156,7 +161,24 @@ tensorsolve tensorinv: solve or inv of reshaped matrices
 matrix_norms: matrix_norm(x)
 """
 
-_TEXTS = {"": _OF_PACKAGE, ".linalg": _OF_LINALG}
+# Of backplane.nn; layers that are functions of their own names are found by these.
+_OF_NN = """
+Module: a class of your own, or a dict, that holds tensors; its call is a function of them
+Parameter: x.requires_grad_() of a tensor, or transforms such as grad of a function of the weights
+Sequential ModuleList ModuleDict: a list or dict of functions, called one after the other
+Linear: functional.linear(x, weight, bias), of tensors that are the weights
+MultiheadAttention: functional.scaled_dot_product_attention(q, k, v), of projections by functional.linear
+LSTM GRU RNN: scan over functional.lstm_cell, gru_cell or rnn_tanh_cell
+Identity: the value itself
+Flatten: x.flatten(1)
+Upsample: functional.interpolate
+BCELoss: functional.binary_cross_entropy
+BCEWithLogitsLoss: functional.binary_cross_entropy_with_logits
+init: randn(shape) * scale, or uniform
+utils: the formula itself: g * minimum(1, most / norm) clips gradients
+"""
+
+_TEXTS = {"": _OF_PACKAGE, ".linalg": _OF_LINALG, ".nn": _OF_NN}
 
 
 def no_attribute(module, name):
@@ -170,13 +192,21 @@ def _hint(part, name):
     hint = dict(rows(_TEXTS.get(part, ""))).get(name)
     if hint:
         return f"; use {hint}"
-    functional = sys.modules["backplane.nn.functional"] if part == ".nn" else None
-    if hasattr(functional, name):
-        return f"; use backplane.nn.functional.{name}"
+    if part == ".nn" and (function := _function_of(name)):
+        return f"; use backplane.nn.functional.{function}"
     home = sys.modules.get("numpy")
     for word in part.split(".")[1:]:
         home = getattr(home, word, None)
     return f"; use numpy{part}.{name} on x.numpy(), on the host" if callable(getattr(home, name, None)) else ""
+
+
+def _function_of(layer):
+    """The function of nn.functional that does what PyTorch's class of a layer or a loss does; None where there is none."""
+    functional = sys.modules["backplane.nn.functional"]
+    names = {name.replace("_", ""): name for name in vars(functional)}
+    word = layer.lower()
+    without_axes = word[:-2] if word[-2:] in ("1d", "2d", "3d") else word  # BatchNorm2d
+    return next((names[w] for w in (word, word.removesuffix("loss"), without_axes) if w in names), None)
 
 
 def of_object(kind, name):

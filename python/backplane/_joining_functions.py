@@ -75,10 +75,15 @@ def append(x: Tensor, values: Any, /, axis: int | None = None) -> Tensor:
     return concat([x, tensor_like(values, x)], axis=axis)
 
 
+def _given(function, arrays):
+    arrays = list(arrays)
+    return [given_tensor(function, "arrays", x, arrays) for x in arrays]
+
+
 @names_errors
 def column_stack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors along axis 1, vectors as columns."""
-    arrays = [atleast_1d(given_tensor("column_stack", "arrays", x)) for x in arrays]
+    arrays = [atleast_1d(x) for x in _given("column_stack", arrays)]
     return op.concat([op.expand_dims(x, [1]) if x.ndim == 1 else x for x in arrays], axis=1)
 
 
@@ -123,7 +128,7 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 @names_errors
 def vstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors of at least two axes along axis 0."""
-    return op.concat([atleast_2d(given_tensor("vstack", "arrays", x)) for x in arrays], axis=0)
+    return op.concat([atleast_2d(x) for x in _given("vstack", arrays)], axis=0)
 
 
 row_stack = vstack
@@ -132,14 +137,14 @@ row_stack = vstack
 @names_errors
 def hstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors along axis 1; vectors along axis 0."""
-    arrays = [atleast_1d(given_tensor("hstack", "arrays", x)) for x in arrays]
+    arrays = [atleast_1d(x) for x in _given("hstack", arrays)]
     return op.concat(arrays, axis=1 if arrays and arrays[0].ndim > 1 else 0)
 
 
 @names_errors
 def dstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joins tensors of at least three axes along axis 2."""
-    return op.concat([atleast_3d(given_tensor("dstack", "arrays", x)) for x in arrays], axis=2)
+    return op.concat([atleast_3d(x) for x in _given("dstack", arrays)], axis=2)
 
 
 def _pieces(x, axis, bounds):

@@ -109,11 +109,29 @@ def reshape(x: Tensor, /, shape: int | Sequence[int], *, order: str = "C", copy:
     if copy is None:
         return result
     shared = x.size == 0 or _core.shares_memory(x, result)
+    if not shared and not _core.shares_memory(x, x):  # a tensor of a trace has no memory, but strides
+        shared = _merge(x.shape, x.strides, result.shape)
     if copy:
         return op.copy(result) if shared else result
     if not shared:
         raise _core.ArgumentValueError("reshape: argument copy: found False, but these strides need a copy")
     return result
+
+
+def _merge(shape, strides, sizes):
+    """Are elements of this shape and these strides seen at other sizes without a copy?"""
+    runs = []  # [elements, stride] of axes that follow on each other in memory
+    for size, stride in ((size, stride) for size, stride in zip(shape, strides) if size != 1):
+        merged = runs and runs[-1][1] == size * stride
+        runs.append([runs.pop()[0] * size if merged else size, stride])
+    left = iter([size for size in sizes if size != 1])
+    for count, _ in runs:
+        while count != 1:
+            size = next(left)
+            if count % size:
+                return False
+            count //= size
+    return True
 
 
 def reshape_by_columns(x, shape, order, copy=None):

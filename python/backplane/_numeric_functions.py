@@ -55,7 +55,7 @@ def interp(
 
     period: xp and x count modulo it, and xp need not rise.
     """
-    xp, fp = given_tensor("interp", "xp", xp), given_tensor("interp", "fp", fp)
+    xp, fp = given_tensor("interp", "xp", xp, (x, fp)), given_tensor("interp", "fp", fp, (x, xp))
     if xp.ndim != 1 or xp.shape != fp.shape or xp.size == 0:
         raise _core.ShapeError(f"interp: found shapes {tuple(xp.shape)} of xp and {tuple(fp.shape)} of fp, expected vectors of one size, not 0")
     x = tensor_like(x, xp)
@@ -169,6 +169,7 @@ def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int 
     pairs = op.add(_part(y, axis, 1, None), _part(y, axis, 0, max(n - 1, 0)))
     if x is None:
         return op.multiply(op.sum(pairs, [axis], dtype=pairs.dtype), dx / 2)
+    x = given_tensor("trapezoid", "x", x, (y,))
     if x.ndim == 1:
         steps = op.reshape(op.diff(x), [-1 if place == axis else 1 for place in range(y.ndim)])
     else:
@@ -179,7 +180,7 @@ def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int 
 def _checked(function, x, y, mode):
     if mode not in _MODES:
         raise _core.ArgumentValueError(f"{function}: argument mode: found {mode!r}, expected one of {', '.join(_MODES)}")
-    y = given_tensor(function, "y", y)
+    y = given_tensor(function, "y", y, (x,))
     for v in (x, y):
         if v.ndim > 1 or v.size == 0:
             raise _core.ShapeError(f"{function}: found shape {tuple(v.shape)}, expected a vector of at least one element")

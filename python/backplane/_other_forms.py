@@ -103,12 +103,15 @@ def _created(name, of_tensors):
 
 
 def _spread(name):
-    def form(*args, ddof=_MISSING, **more):
-        if ddof is _MISSING:
+    def form(*args, ddof=_MISSING, unbiased=_MISSING, **more):
+        """NumPy's ddof, or PyTorch's unbiased beside no dim."""
+        words = [word for word, given in (("ddof", ddof), ("unbiased", unbiased)) if given is not _MISSING]
+        if not words:
             return NotImplemented
-        if "correction" in more:
-            raise _core.ArgumentTypeError(f"{name}: found ddof and correction, expected one of them")
-        return getattr(op, name)(*args, correction=ddof, **more)
+        words += ["correction"] if "correction" in more else []
+        if len(words) > 1:
+            raise _core.ArgumentTypeError(f"{name}: found {' and '.join(words)}, expected one of them")
+        return getattr(op, name)(*args, correction=int(bool(unbiased)) if ddof is _MISSING else ddof, **more)
 
     return form
 
@@ -171,10 +174,21 @@ def _randint(*args, size=_MISSING, **more):
     return op.randint(low, high, size, **more)
 
 
+def _parameters(first, second, size):
+    """NumPy's order, two parameters and the size: what came by position is gathered, as a shape's sizes are."""
+    if isinstance(first, tuple) and len(first) == 3 and isinstance(first[2], (tuple, list)):
+        return first
+    return (*first, size) if isinstance(first, tuple) and len(first) == 2 else (first, second, size)
+
+
+def _uniform(low=0.0, high=1.0, size=_MISSING, **more):
+    low, high, size = _parameters(low, high, size)
+    return NotImplemented if size is _MISSING else op.uniform(size, low=low, high=high, **more)
+
+
 def _normal(mean=0.0, std=1.0, size=_MISSING, *, generator=None, **more):
     """Of PyTorch's size=, or of means and standard deviations in tensors."""
-    if isinstance(mean, tuple) and len(mean) == 2:  # gathered, as a shape's sizes are
-        mean, std = mean
+    mean, std, size = _parameters(mean, std, size)
     if size is not _MISSING:
         return op.normal(size, mean=mean, std=std, generator=generator, **more)
     tensors = [x for x in (mean, std) if _is_tensor(x)]
@@ -250,6 +264,7 @@ def add_forms():
         "reshape": _reshape,
         "select": _select,
         "tile": _tile,
+        "uniform": _uniform,
         "where": _where,
     }
     for name, form in forms.items():

@@ -8,7 +8,7 @@ from collections import namedtuple
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_real, require_room, takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, require_real, require_room, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def average(
         found = op.mean(x, axes, keepdims=keepdims)
         share = op.full_like(found, x.size / found.size if found.size else 0)
     else:
+        weights = given_tensor("average", "weights", weights, (x,))
         if weights.shape != x.shape:
             if not hasattr(axis, "__index__") or weights.shape != (x.shape[axis],):
                 raise _core.ShapeError(

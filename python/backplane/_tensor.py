@@ -81,9 +81,10 @@ def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleT
 
 def _astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
     """The tensor in another dtype, and on another device where one is named; itself where nothing changes and copy is False."""
-    if device is None and type(dtype) is DType and x.dtype is not dtype:
-        return cast(x, dtype)
-    return _core.asarray(x, dtype=dtype, device=device, copy=True if copy else None)
+    if dtype is None or x.dtype == dtype:
+        return _core.asarray(x, device=device, copy=True if copy else None)
+    made = cast(x, dtype)
+    return made if device is None else _core.asarray(made, device=device)
 
 
 def _to_device(x: Tensor, device: Device | str, /, *, stream: None = None, non_blocking: bool = False) -> Tensor:

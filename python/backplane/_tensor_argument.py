@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._core import Function
 
+_WIDER = {"float32": _core.float64, "complex64": _core.complex128}
+_WIDE = {dtype.name for dtype in _WIDER.values()}
 _ZEROS = {"bool": False, "real floating": 0.0, "complex floating": 0j}
 
 
@@ -53,12 +55,17 @@ def tensor_like(x, like):
     return _core.asarray(x, dtype=result_type(like, number), device=like.device)
 
 
-def given_tensor(function, name, value):
-    """The value, or the list, array or number as a tensor; refuses what is none of them by name."""
+def given_tensor(function, name, value, beside=()):
+    """The value, or the list, array or number as a tensor; refuses what is none of them by name.
+
+    Floats, those of a list too, keep their digits where a tensor of the values `beside` holds them.
+    """
     if isinstance(value, _core.Tensor):
         return value
     try:
-        return _core.asarray(value)
+        made = _core.asarray(value)
+        wide = isinstance(value, (list, tuple, float, complex)) and any(isinstance(v, _core.Tensor) and v.dtype.name in _WIDE for v in beside)
+        return _core.asarray(value, dtype=_WIDER[made.dtype.name]) if wide and made.dtype.name in _WIDER else made
     except (TypeError, ValueError, AttributeError):
         raise no_tensor(function, name, value) from None
 
@@ -117,7 +124,7 @@ def takes_tensor(function: Function) -> Function:
     @functools.wraps(function)
     def checked(*args, **more):
         if args and not isinstance(args[0], _core.Tensor):
-            args = (given_tensor(function.__name__, name, args[0]), *args[1:])
+            args = (given_tensor(function.__name__, name, args[0], args[1:]), *args[1:])
         try:
             return function(*args, **more)
         except AttributeError as error:

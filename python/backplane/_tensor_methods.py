@@ -21,6 +21,7 @@ from . import (
     _utility_functions,
 )
 from ._elementwise_functions import round
+from ._grad import no_grad
 from ._manipulation_functions import reshape
 from ._ops import NAMESPACE, ops
 from ._searching_functions import nonzero
@@ -160,6 +161,18 @@ def _new_ones(
     return _new(x, size, 1, dtype, device, requires_grad)
 
 
+def _set_data(x, value):
+    """Writes the elements, as x.data -= step has done already; the history stays, and does not see it."""
+    require_tensor("data", "value", value)
+    if value.shape != x.shape or value.dtype is not x.dtype:
+        raise _core.ArgumentValueError(
+            f"data: found a {value.dtype.name} tensor of shape {tuple(value.shape)}, expected {x.dtype.name} of shape {tuple(x.shape)}, as the "
+            "tensor's own; make a new tensor for another shape or dtype"
+        )
+    with no_grad():
+        x[...] = op.copy(value) if _core.shares_memory(x, value) else value
+
+
 def _new_empty(x: Tensor, /, *size: int | Sequence[int], dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """A tensor of this size whose elements are whatever its memory holds, unless stated of x's dtype and on its device."""
     shape = size[0] if len(size) == 1 else size
@@ -222,7 +235,7 @@ def _imag(x):
 
 
 _PROPERTIES = {
-    "data": property(_core.Tensor.detach, doc="The same memory without the history."),
+    "data": property(_core.Tensor.detach, _set_data, doc="The same memory without the history; what is assigned is written into it."),
     "imag": property(_imag, doc="The imaginary part; zeros for a real tensor."),
     "H": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated, as mH."),
     "mH": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated."),

@@ -130,6 +130,11 @@ def test_unbiased_is_pytorchs_other_word(name):
     assert float(getattr(bp, name)(x, dim=0, unbiased=False)) == pytest.approx(biased)
     assert float(getattr(x, name)(dim=0, unbiased=True)) == pytest.approx(unbiased)
     assert float(getattr(x, name)(dim=0)) == pytest.approx(unbiased)
+    assert float(getattr(x, name)(unbiased=False)) == float(getattr(bp, name)(x, unbiased=0)) == pytest.approx(biased)
+    assert float(getattr(x, name)(unbiased=True)) == pytest.approx(unbiased) == float(getattr(bp, name)(x, axis=0, unbiased=True))
+    for more in ({"correction": 1}, {"ddof": 1}):
+        with pytest.raises(TypeError, match=f"{name}: found .*unbiased.*, expected one of them"):
+            getattr(bp, name)(x, unbiased=True, **more)
 
 
 def test_a_wrong_argument_is_reported_in_the_functions_name():

@@ -219,3 +219,27 @@ def test_what_numpy_takes_by_position_is_taken_so(name):
     for one, other in zip(*((value,) if isinstance(value, bp.Tensor) else value for value in (found, expected))):
         assert one.dtype is other.dtype
         np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_data_is_written_as_pytorchs_is():
+    w = bp.asarray([1.0, 2.0, 3.0]).requires_grad_()
+    (w * w).sum().backward()
+    w.data -= 0.5 * w.grad
+    assert w.tolist() == [0.0, 0.0, 0.0] and w.requires_grad and w.is_leaf and w.grad.tolist() == [2.0, 4.0, 6.0]
+    kept = w.data
+    w.data = bp.asarray([4.0, 5.0, 6.0])
+    w.data = bp.flip(w.data)
+    assert w.tolist() == kept.tolist() == [6.0, 5.0, 4.0]
+    for value in (bp.ones(2), bp.ones(3, dtype=bp.float64)):
+        with pytest.raises(bp.ArgumentValueError, match="data: found a float.* expected float32 of shape"):
+            w.data = value
+    with pytest.raises(bp.ArgumentTypeError, match="data: argument value: found float"):
+        w.data = 1.0
+
+    def stepped(x):
+        x = x * 1.0
+        x.data += 2.0
+        return (x * x).sum()
+
+    x = bp.asarray([1.0])
+    assert bp.compile(stepped)(x).item() == stepped(x).item() == 9.0

@@ -138,3 +138,15 @@ def test_what_is_no_probability_is_refused(p):
         bp.bernoulli(p, (2,))
     with pytest.raises(ValueError, match="bp::dropout: found .*, expected p from 0 to 1"):
         bp.dropout(bp.ones(2), p=p)
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+def test_numpys_order_of_arguments(name):
+    draw, words = getattr(bp, name), {"uniform": ("low", "high"), "normal": ("mean", "std")}[name]
+    expected = draw((2, 3), **dict(zip(words, (5.0, 7.0))), generator=bp.Generator(3)).tolist()
+    for args, more in [((5.0, 7.0, (2, 3)), {}), ((5, 7, [2, 3]), {}), ((5.0, 7.0), {"size": (2, 3)}), ((), {**dict(zip(words, (5, 7))), "size": (2, 3)})]:
+        assert draw(*args, **more, generator=bp.Generator(3)).tolist() == expected
+    assert draw(2, 3).shape == (2, 3) == draw(size=(2, 3)).shape and draw(2, 3, 4).shape == (2, 3, 4)
+    for shape in ((4.0, 3, 4), (4.0, 3), (2, (3,))):
+        with pytest.raises(bp.ArgumentTypeError, match=f"{name}: argument 'shape'"):
+            draw(shape)

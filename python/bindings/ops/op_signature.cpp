@@ -225,6 +225,8 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
       values[i] = parameter.spec.default_value;
     }
   }
+  if (!arguments.made_of_data().empty() && !keep_digits(arguments, used)) [[unlikely]]
+    return -1;
   if (generator_ < 0) [[likely]]
     return used;
   if (!reserve(given, arguments)) return -1;

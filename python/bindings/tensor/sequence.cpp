@@ -30,7 +30,9 @@ struct Reading {
   uint16_t tag = BP_TAG_ABSENT;  // the widest of BOOL < INT < FLOAT < COMPLEX
   bool wide = false;             // an int among them is one that only uint64 holds
   bool negative = false;
-  bool tensors = false;  // found among the numbers, which are then not complete
+  bool tensors = false;                        // found among the numbers, which are then not complete
+  bp_dtype named = BP_DTYPE_NONE;              // to which the dtypes of other libraries' arrays promote
+  bp_dtype without_promotion = BP_DTYPE_NONE;  // of an array that does not promote with those
 };
 
 bool is_sequence(PyObject* object) {
@@ -54,12 +56,26 @@ int read_element_number(PyObject* object, bp_value* value, double* pair) {
   return element ? read_number(element.get(), value, pair) : -1;
 }
 
+// One whose elements may be read at once.
+bool is_array(PyObject* sequence) {
+  return !PyList_Check(sequence) && !PyTuple_Check(sequence) && stands_for_tensor(sequence);
+}
+
 bool discover_shape(PyObject* object, std::vector<int64_t>& shape) {
   PyRef current = PyRef::borrow(object);
   while (is_sequence(current.get())) {
     if (shape.size() == kMaxDepth) {
       raise(BP_ERROR_SHAPE, "asarray: found more than %zu levels of sequences", kMaxDepth);
       return false;
+    }
+    if (is_array(current.get())) {
+      PyRef array = PyRef::steal(tensor_of_data(current.get()));
+      if (array) {
+        const Tensor tensor = tensor_of(array.get());
+        shape.insert(shape.end(), tensor.shape().begin(), tensor.shape().end());
+        return true;
+      }
+      PyErr_Clear();
     }
     const Py_ssize_t length = PySequence_Size(current.get());
     if (length < 0) return false;
@@ -127,10 +143,63 @@ bool read_element(PyObject* object, Reading& reading) {
   return true;
 }
 
+// A row of BP_TAG_BOOL < BP_TAG_INT < BP_TAG_FLOAT < BP_TAG_COMPLEX.
+uint16_t tag_of(bp_dtype dtype) {
+  const bp_dtype_mask bit = BP_DTYPE_BIT(dtype);
+  if (bit & BP_MASK_COMPLEX) return BP_TAG_COMPLEX;
+  if (bit & BP_MASK_FLOATING) return BP_TAG_FLOAT;
+  return dtype == BP_BOOL ? BP_TAG_BOOL : BP_TAG_INT;
+}
+
+template <class T, class Add>
+void for_elements(const Tensor& tensor, bp_dtype dtype, size_t parts, Add add) {
+  const bool same = tensor.dtype() == dtype;
+  const Tensor cast = same ? tensor : call(op_of(Slot::Cast), {value(tensor), dtype_value(dtype)});
+  size_t count = parts;
+  for (const int64_t size : cast.shape()) count *= static_cast<size_t>(size);
+  std::vector<T> elements(count);
+  if (!elements.empty()) to_host(cast, elements.data());
+  for (size_t i = 0; i < elements.size(); i += parts) add(&elements[i]);
+}
+
+// An array with axes among the sequences: its elements, and its dtype, which the tensor keeps. False for one that is to
+// be read as a sequence: its elements are none, or its shape is not that of the rest.
+bool read_array(PyObject* array, size_t depth, Reading& reading) {
+  PyRef made = PyRef::steal(tensor_of_data(array));
+  if (!made) return PyErr_Clear(), false;
+  const Tensor tensor = tensor_of(made.get());
+  if (!std::equal(tensor.shape().begin(), tensor.shape().end(), reading.shape.begin() + static_cast<ptrdiff_t>(depth),
+                  reading.shape.end()))
+    return false;
+  std::vector<Number>& numbers = reading.numbers;
+  const uint16_t tag = tag_of(tensor.dtype());
+  if (tag == BP_TAG_COMPLEX) {
+    for_elements<double>(tensor, BP_COMPLEX128, 2, [&](const double* e) { numbers.push_back({e[0], e[1], 0}); });
+  } else if (tag == BP_TAG_FLOAT) {
+    for_elements<double>(tensor, BP_FLOAT64, 1, [&](const double* e) { numbers.push_back({*e, 0, 0}); });
+  } else if (tensor.dtype() == BP_UINT64) {
+    for_elements<uint64_t>(tensor, BP_UINT64, 1, [&](const uint64_t* e) {
+      reading.wide |= *e > static_cast<uint64_t>(INT64_MAX);
+      numbers.push_back({static_cast<double>(*e), 0, static_cast<int64_t>(*e)});
+    });
+  } else {
+    for_elements<int64_t>(tensor, BP_INT64, 1, [&](const int64_t* e) {
+      reading.negative |= *e < 0;
+      numbers.push_back({static_cast<double>(*e), 0, *e});
+    });
+  }
+  if (tag > reading.tag) reading.tag = tag;
+  const bp_dtype named = reading.named == BP_DTYPE_NONE ? tensor.dtype() : promote(reading.named, tensor.dtype());
+  if (named == BP_DTYPE_NONE) reading.without_promotion = tensor.dtype();
+  if (named != BP_DTYPE_NONE) reading.named = named;
+  return true;
+}
+
 bool read_level(PyObject* object, size_t depth, Reading& reading) {
   const bool sequence = is_sequence(object);
   if (sequence != (depth < reading.shape.size())) return raise_ragged(object, depth, reading.shape);
   if (!sequence) return read_element(object, reading);
+  if (is_array(object) && read_array(object, depth, reading)) return true;
   PyRef elements = PyRef::steal(PySequence_Tuple(object));
   if (!elements) return false;
   const Py_ssize_t length = PyTuple_GET_SIZE(elements.get());
@@ -189,6 +258,24 @@ PyObject* to_tensor(const Reading& reading, const Numbers& wanted) {
   }
 }
 
+// The dtype of numbers of this tag beside arrays of `named`.
+bp_dtype dtype_beside(bp_dtype named, uint16_t tag) {
+  const bp_dtype_mask bit = BP_DTYPE_BIT(named);
+  bp_dtype dtype = named;
+  if (tag == BP_TAG_INT && named == BP_BOOL) dtype = BP_INT64;
+  if (tag == BP_TAG_FLOAT && !(bit & (BP_MASK_FLOATING | BP_MASK_COMPLEX))) dtype = default_float();
+  if (tag == BP_TAG_COMPLEX && !(bit & BP_MASK_COMPLEX)) dtype = default_complex();
+  if (tag == BP_TAG_COMPLEX && named == BP_FLOAT64) dtype = BP_COMPLEX128;
+  return dtype;
+}
+
+PyObject* in_dtype(const Reading& reading, bp_dtype dtype) {
+  check_numbers(reading, dtype);
+  PyRef made = PyRef::steal(to_tensor(reading, {.dtype = dtype}));
+  if (!made || handle_of(made.get())->dtype == dtype) return made.release();
+  return wrap_tensor(call(op_of(Slot::Cast), {value(tensor_of(made.get())), dtype_value(dtype)}));
+}
+
 // Floats that were read with all their digits.
 PyObject* in_default_float(PyObject* made) {
   const Tensor tensor = tensor_of(made);
@@ -220,6 +307,11 @@ PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
       PyRef shape = PyRef::steal(shape_tuple(reading.shape.data(), static_cast<int32_t>(reading.shape.size())));
       return module && shape ? PyObject_CallMethod(module.get(), "stacked", "OO", object, shape.get()) : nullptr;
     }
+    BP_CHECK(reading.without_promotion == BP_DTYPE_NONE || numbers.dtype != BP_DTYPE_NONE, DTYPE,
+             "asarray: found arrays of ", dtype_name(reading.named), " and ", dtype_name(reading.without_promotion),
+             ", which have no common dtype; name one with dtype=");
+    if (reading.named != BP_DTYPE_NONE && numbers.dtype == BP_DTYPE_NONE)
+      return in_dtype(reading, dtype_beside(reading.named, reading.tag));
     BP_CHECK(!of_integers || !reading.wide || numbers.dtype != BP_DTYPE_NONE, VALUE,
              "asarray: found an int above 2**63 - 1, which int64 does not hold; name dtype=backplane.uint64");
     PyRef made = PyRef::steal(to_tensor(reading, numbers));

@@ -1,8 +1,10 @@
 // Models: graphs from files, as callables over tensors.
 #include "backplane/device.hpp"
 #include "bindings/system/errors.hpp"
+#include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -25,9 +27,26 @@ Model load_model(const std::string& path, const py::object& device) {
   return {load_graph(path, where)};
 }
 
-py::tuple call_model(const Model& model, const py::args& args, uint64_t seed) {
+// Arrays of other libraries are taken as asarray takes them; a container is none of a model's inputs, which are flat.
+std::vector<Tensor> inputs_of(const py::args& args) {
   std::vector<Tensor> inputs;
-  for (const py::handle argument : args) inputs.push_back(argument.cast<Tensor>());
+  for (const py::handle argument : args) {
+    if (is_tensor(argument.ptr())) {
+      inputs.push_back(tensor_of(argument.ptr()));
+      continue;
+    }
+    BP_CHECK(is_foreign_array(argument.ptr()), TYPE, "Model: input ", inputs.size(), ": found a value of type ",
+             Py_TYPE(argument.ptr())->tp_name,
+             ", expected a Tensor. Fix: give one per input, in the order of model.inputs, for a container its tensors");
+    PyRef made = PyRef::steal(tensor_of_data(argument.ptr()));
+    if (!made) throw py::error_already_set();
+    inputs.push_back(tensor_of(made.get()));
+  }
+  return inputs;
+}
+
+py::tuple call_model(const Model& model, const py::args& args, uint64_t seed) {
+  const std::vector<Tensor> inputs = inputs_of(args);
   std::vector<bp_generator_state> states(model.graph.generators().size());
   std::vector<bp_generator_state*> generators;
   for (size_t i = 0; i < states.size(); ++i) {
@@ -53,12 +72,7 @@ void bind_model_file(py::module_& module) {
       .def("__str__", [](const Model& m) { return m.graph.text(); })
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
-          "explain",
-          [](const Model& m, const py::args& args) {
-            std::vector<Tensor> inputs;
-            for (const py::handle argument : args) inputs.push_back(argument.cast<Tensor>());
-            return m.graph.explain(inputs);
-          },
+          "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },
           "Who runs which node for inputs of these sizes, and how memory is reused.")
       .def_property_readonly("inputs", [](const Model& m) { return m.graph.inputs(); })
       .def_property_readonly("outputs", [](const Model& m) { return m.graph.outputs(); })

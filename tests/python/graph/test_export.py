@@ -75,3 +75,21 @@ def test_the_runner_gives_the_same(exported, tmp_path):
     assert "memory between nodes" in done.stdout
     wrong = subprocess.run(command[:5], capture_output=True, text=True)
     assert wrong.returncode == 1 and "takes 2 inputs, found 1" in wrong.stderr
+
+
+def test_a_model_takes_arrays_and_refuses_what_is_no_tensor(exported):
+    path, (x, scale) = exported
+    loaded = bp.load(path)
+    for ours, eager in zip(loaded(np.asarray(x), scale["by"].numpy()), model(x, scale), strict=True):
+        np.testing.assert_array_equal(ours.numpy(), eager.numpy())
+    for call in (loaded, loaded.explain):
+        with pytest.raises(bp.ArgumentTypeError, match="Model: input 1: found a value of type dict, expected a Tensor. Fix: give one per input"):
+            call(x, scale)
+    with pytest.raises(TypeError, match="Model: input 0: found a value of type NoneType"):
+        loaded(None, scale["by"])
+
+
+@pytest.mark.parametrize("args", [bp.ones((2,)), {"x": bp.ones((2,))}], ids=["tensor", "dict"])
+def test_the_arguments_are_a_sequence(args, tmp_path):
+    with pytest.raises(bp.ArgumentTypeError, match=r"export: argument args: found a (Tensor|dict), expected the sequence .* write \[x\] for one"):
+        bp.export(lambda x: x, args, tmp_path / "model.safetensors")

@@ -1,0 +1,128 @@
+"""What a compiled function gives belongs to its caller, as what the function itself gives: a change of it is not seen by the next call."""
+
+import backplane as bp
+import numpy as np
+import pytest
+
+
+def direct(x):
+    return bp.asarray([1.0, 2.0, 3.0])
+
+
+def in_containers(x):
+    return x, {"m": bp.tensor([0.0, 0.0]), "t": bp.asarray(0.0)}
+
+
+def used_beside(x):
+    start = bp.asarray([1.0, 2.0, 3.0])
+    return x + start, start
+
+
+def view(x):
+    return bp.asarray([1.0, 2.0, 3.0])[1:]
+
+
+def view_of_a_view(x):
+    return bp.asarray([1.0, 2.0, 3.0, 4.0]).reshape(2, 2).T[0]
+
+
+def the_tensor_and_its_view(x):
+    made = bp.asarray([1.0, 2.0, 3.0])
+    return made, made[:2]
+
+
+def of_numpy(x):
+    return bp.asarray(np.zeros(3, np.float32))
+
+
+def under_a_gradient(x):
+    return bp.grad(lambda y: (y * x).sum())(bp.asarray([1.0, 2.0, 3.0])), bp.asarray([5.0])
+
+
+FUNCTIONS = [direct, in_containers, used_beside, view, view_of_a_view, the_tensor_and_its_view, of_numpy, under_a_gradient]
+
+
+OF_ANY_SIZE = [function for function in FUNCTIONS if function not in (used_beside, under_a_gradient)]
+
+
+@pytest.mark.parametrize("function, dynamic", [(f, None) for f in FUNCTIONS] + [(f, {"x": {0: "n"}}) for f in OF_ANY_SIZE])
+def test_tensors_that_it_makes_are_new_at_each_call(function, dynamic):
+    x = bp.asarray([1.0, 1.0, 1.0])
+    compiled = bp.compile(function, dynamic=dynamic)
+    expected = [leaf.numpy().copy() for leaf in bp.tree.leaves(function(x))]
+    for _ in range(3):
+        found = bp.tree.leaves(compiled(x))
+        for ours, eager in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours.numpy(), eager)
+        for ours in found:
+            if ours is not x:
+                ours += 7.0
+        x = bp.asarray([1.0, 1.0, 1.0])
+
+
+def test_a_tensor_from_outside_is_given_itself():
+    w = bp.asarray([1.0, 2.0])
+    whole, part = bp.compile(lambda x: (w, w[1:]))(bp.ones(1))
+    whole += 1.0
+    part *= 10.0
+    assert w.tolist() == [2.0, 30.0]
+
+
+def test_a_tensor_that_the_function_keeps_is_given_itself():
+    kept = []
+
+    @bp.compile
+    def function(x):
+        kept.append(bp.asarray([1.0]))
+        return kept[-1]
+
+    found = function(bp.ones(1))
+    found += 1.0
+    assert kept[0].tolist() == [2.0] == function(bp.ones(1)).tolist()
+
+
+# `view` is PyTorch's reshape, and refuses a copy: what a trace shows has strides, and no memory.
+def heads(x, w):
+    return (x @ w).view(x.shape[0], 2, -1).permute(1, 0, 2)
+
+
+@pytest.mark.parametrize("dynamic", [None, {"x": {0: "batch"}}], ids=["static", "dynamic"])
+def test_view_reshapes_what_is_computed(dynamic):
+    x, w = bp.reshape(bp.arange(12.0), (4, 3)), bp.reshape(bp.arange(18.0), (3, 6))
+    compiled = bp.compile(heads, dynamic=dynamic)
+    for rows in (4, 2):
+        assert compiled(x[:rows], w).tolist() == heads(x[:rows], w).tolist()
+    gradient = bp.compile(bp.grad(lambda x, w: (heads(x, w) ** 2).sum(), argnums=1))(x, w)
+    assert gradient.tolist() == bp.grad(lambda x, w: (heads(x, w) ** 2).sum(), argnums=1)(x, w).tolist()
+    assert bp.compile(bp.vmap(lambda row: (row * 2).view(3, 1)))(x).shape == (4, 3, 1)
+
+
+VIEWS = [(lambda y: y, (12,)), (lambda y: y, (2, 3, 2)), (lambda y: y[:2], (6,)), (lambda y: y[:, None], (4, 3)), (lambda y: y.T[:, None], (3, 2, 2)),
+         (lambda y: bp.expand(y[:, :1], 4, 3), (2, 2, 3)), (lambda y: y[::2], (2, 3, 1)), (lambda y: y[:0], (3, 0))]  # fmt: skip
+COPIES = [(lambda y: y.T, (12,)), (lambda y: y[:, 1:], (8,)), (lambda y: y[::2], (6,)), (lambda y: bp.expand(y[:, :1], 4, 3), (12,)),
+          (lambda y: y.T[:, None], (12,))]  # fmt: skip
+
+
+@pytest.mark.parametrize("part, shape", VIEWS + COPIES)
+def test_view_in_a_trace_is_refused_where_it_is_refused_without(part, shape):
+    def function(x):
+        return part(x + 1).view(*shape)
+
+    x = bp.reshape(bp.arange(12.0), (4, 3))
+    if (part, shape) in VIEWS:
+        assert bp.compile(function)(x).tolist() == function(x).tolist()
+    else:
+        for call in (function, bp.compile(function)):
+            with pytest.raises(bp.ArgumentValueError, match="view: .*these strides need a copy"):
+                call(x)
+
+
+def test_a_copying_reshape_in_a_trace_is_no_view():
+    def function(x):
+        y = x + 1
+        z = bp.reshape(y, (4,), copy=True)
+        z *= 10
+        return y, z
+
+    x = bp.ones((2, 2))
+    assert [t.tolist() for t in bp.compile(function)(x)] == [t.tolist() for t in function(x)] == [[[2.0, 2.0]] * 2, [20.0] * 4]
