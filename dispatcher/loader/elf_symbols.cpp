@@ -72,13 +72,19 @@ bool holds(const Elf64_Phdr& segment, const Elf64_Shdr& section) {
          section.sh_offset - segment.p_offset == section.sh_addr - segment.p_vaddr;
 }
 
+// Every loaded section is read, be it by the system's loader alone.
+uint32_t rights_for(const Elf64_Shdr& section) {
+  return PF_R | (section.sh_flags & SHF_WRITE ? PF_W : 0u) | (section.sh_flags & SHF_EXECINSTR ? PF_X : 0u);
+}
+
 // What is in memory when the file runs is stated twice, by sections and by segments: one that was damaged shows.
 std::string problem_of_sections(const ElfBytes& file, const Elf64_Ehdr& header,
                                 const std::vector<Elf64_Phdr>& segments) {
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return "is damaged: its table of sections has entries of another size";
-  const auto in_segment = [&](const Elf64_Shdr& section, uint32_t type) {
-    return std::any_of(segments.begin(), segments.end(),
-                       [&](const Elf64_Phdr& p) { return p.p_type == type && holds(p, section); });
+  const auto in_segment = [&](const Elf64_Shdr& section, uint32_t type, uint32_t rights = 0) {
+    return std::any_of(segments.begin(), segments.end(), [&](const Elf64_Phdr& p) {
+      return p.p_type == type && (p.p_flags & rights) == rights && holds(p, section);
+    });
   };
   bool dynamic = false;
   for (uint16_t i = 0; i < header.e_shnum; ++i) {
@@ -87,8 +93,8 @@ std::string problem_of_sections(const ElfBytes& file, const Elf64_Ehdr& header,
     if (section.sh_type == SHT_NOBITS || section.sh_type == SHT_NULL) continue;
     if (!file.holds(section.sh_offset, section.sh_size))
       return "is damaged or truncated: section " + std::to_string(i) + " ends beyond the file";
-    if ((section.sh_flags & SHF_ALLOC) && !in_segment(section, PT_LOAD))
-      return "is damaged: section " + std::to_string(i) + " is in no segment that is loaded";
+    if ((section.sh_flags & SHF_ALLOC) && !in_segment(section, PT_LOAD, rights_for(section)))
+      return "is damaged: section " + std::to_string(i) + " is in no segment that is loaded with its rights";
     if (section.sh_type == SHT_GNU_HASH && !fits_hash_table(file, section))
       return "is damaged: its table of hashed symbols does not fit its section";
     if (section.sh_type == SHT_DYNAMIC) dynamic = in_segment(section, PT_DYNAMIC);

@@ -109,6 +109,7 @@ TEST(DamagedPlugin, WithHostileHeadersIsRefusedOrLoads) {
     const uint64_t begin = header.e_phoff + i * sizeof(Elf64_Phdr);
     const uint32_t type = at<Elf64_Phdr>(whole, begin).p_type;
     if (type != PT_LOAD && type != PT_DYNAMIC && type != PT_GNU_RELRO) continue;
+    for (const uint64_t member : {0, 4}) fields.push_back({begin + member, 4});
     for (const uint64_t member : {8, 16, 32, 40}) fields.push_back({begin + member, 8});
   }
   // Numbers of buckets and of filter words in the table of hashed symbols.
