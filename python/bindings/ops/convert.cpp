@@ -1,7 +1,6 @@
 // The readers, in one table by meaning type.
 #include "bindings/ops/convert.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "backplane/device.hpp"
@@ -17,17 +16,12 @@ namespace {
 
 using Reader = int (*)(PyObject* object, CallArguments& arguments, bp_value* value);
 
-// Lists and arrays of numbers as asarray takes them, on the default device; null with or without a Python error.
-PyRef tensor_of_argument(PyObject* object, bp_dtype dtype) {
-  PyRef made = PyRef::steal(tensor_of_data(object, dtype));
-  if (!made) return made;
-  return PyRef::steal(guarded([&] { return wrap_tensor(to_device(tensor_of(made.get()), default_device())); }));
-}
-
-// 0 for what is no data. `place`: where the handle will stand.
-[[gnu::cold]] int read_data(PyObject* object, CallArguments& arguments, bp_tensor** place) {
+// 2 for lists and arrays of numbers, as asarray takes them; 0 for what is neither.
+[[gnu::cold]] int read_data(PyObject* object, CallArguments& arguments, bp_value* value) {
   if (!PyList_Check(object) && !PyTuple_Check(object) && !stands_for_tensor(object)) return 0;
-  PyRef made = tensor_of_argument(object, BP_DTYPE_NONE);
+  PyRef made = PyRef::steal(tensor_of_data(object));
+  if (made)
+    made = PyRef::steal(guarded([&] { return wrap_tensor(to_device(tensor_of(made.get()), default_device())); }));
   if (!made) {
     const bool worded = PyErr_ExceptionMatches(PyExc_OverflowError) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
                         !PyErr_ExceptionMatches(PyExc_Exception);
@@ -35,10 +29,9 @@ PyRef tensor_of_argument(PyObject* object, bp_dtype dtype) {
     PyErr_Clear();  // dates, objects, texts, ragged rows: the caller words what was expected
     return 0;
   }
-  *place = handle_of(made.get());
+  *value = tensor_value(handle_of(made.get()));
   arguments.keep_alive(std::move(made));
-  arguments.made_of_data().push_back({object, place});
-  return 1;
+  return 2;
 }
 
 int read_tensor(PyObject* object, CallArguments& arguments, bp_value* value) {
@@ -47,10 +40,8 @@ int read_tensor(PyObject* object, CallArguments& arguments, bp_value* value) {
     return 1;
   }
   const int read = read_number(object, value, arguments.allocate<double>(2));
-  if (read == 0) [[unlikely]] {
-    *value = tensor_value(nullptr);
-    return read_data(object, arguments, &value->u.t);
-  }
+  if (read == 0) [[unlikely]]
+    return read_data(object, arguments, value);
   value->flags |= BP_VALUE_NUMBER;
   return read;
 }
@@ -183,13 +174,17 @@ const TypeRow& row_of(uint16_t type) noexcept { return kTypes[type < BP_TYPE_COU
 int read_tensor_list(PyRef tuple, bool may_be_absent, CallArguments& arguments, bp_value* value) {
   const Py_ssize_t count = PyTuple_GET_SIZE(tuple.get());
   auto* tensors = arguments.allocate<bp_tensor*>(static_cast<size_t>(count));
+  int read = 1;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* element = PyTuple_GET_ITEM(tuple.get(), i);
     if (is_tensor(element)) {
       tensors[i] = handle_of(element);
     } else if (may_be_absent && element == Py_None) {
       tensors[i] = nullptr;
-    } else if (element == Py_None || read_data(element, arguments, &tensors[i]) != 1) {
+    } else if (bp_value made{}; element != Py_None && read_data(element, arguments, &made) == 2) {
+      tensors[i] = made.u.t;
+      read = 2;
+    } else {
       return PyErr_Occurred() ? -1 : 0;
     }
   }
@@ -197,7 +192,7 @@ int read_tensor_list(PyRef tuple, bool may_be_absent, CallArguments& arguments, 
   value->count = static_cast<uint32_t>(count);
   value->u.tensors = tensors;
   arguments.keep_alive(std::move(tuple));
-  return 1;
+  return read;
 }
 
 int read_value_list(const TypeRow& row, PyRef tuple, CallArguments& arguments, bp_value* value) {
@@ -259,35 +254,7 @@ int read_list(const bp_arg_def& spec, PyObject* object, CallArguments& arguments
   return 0;
 }
 
-bool is_wide(bp_dtype dtype) { return dtype == BP_FLOAT64 || dtype == BP_COMPLEX128; }
-
-bool has_wide(const CallArguments::Made* first, const CallArguments::Made* last, bp_tensor* const* begin, size_t n) {
-  return std::any_of(begin, begin + n, [&](bp_tensor* const& t) {
-    return t && is_wide(t->dtype) && std::none_of(first, last, [&](const auto& made) { return made.place == &t; });
-  });
-}
-
 }  // namespace
-
-bool keep_digits(CallArguments& arguments, int32_t count) {
-  const std::vector<CallArguments::Made>& made = arguments.made_of_data();
-  const CallArguments::Made *first = made.data(), *last = first + made.size();
-  const bp_value* values = arguments.values();
-  const bool wide = std::any_of(values, values + count, [&](const bp_value& v) {
-    if (v.tag == BP_TAG_TENSOR_LIST) return has_wide(first, last, v.u.tensors, v.count);
-    return v.tag == BP_TAG_TENSOR && has_wide(first, last, &v.u.t, 1);
-  });
-  for (const auto& [data, place] : made) {
-    const bp_dtype dtype = (*place)->dtype;
-    if (!wide || (!PyList_Check(data) && !PyTuple_Check(data)) || (dtype != BP_FLOAT32 && dtype != BP_COMPLEX64))
-      continue;
-    PyRef again = tensor_of_argument(data, dtype == BP_FLOAT32 ? BP_FLOAT64 : BP_COMPLEX128);
-    if (!again) return false;
-    *place = handle_of(again.get());
-    arguments.keep_alive(std::move(again));
-  }
-  return true;
-}
 
 int read_argument(const bp_arg_def& spec, PyObject* object, CallArguments& arguments, bp_value* value) {
   if (object == Py_None) {

@@ -34,13 +34,6 @@ class CallArguments {
   }
   void keep_alive(PyRef object) { kept_.push_back(std::move(object)); }
 
-  // A list of numbers, or an array, in a tensor's place, where the handle of the tensor that was made of it stands.
-  struct Made {
-    PyObject* data;
-    bp_tensor** place;
-  };
-  std::vector<Made>& made_of_data() noexcept { return made_of_data_; }
-
  private:
   template <class T>
   T* spill(size_t count) {
@@ -50,20 +43,15 @@ class CallArguments {
 
   std::vector<std::unique_ptr<std::byte[]>> spilled_;
   std::vector<PyRef> kept_;
-  std::vector<Made> made_of_data_;
   size_t used_ = 0;
   bp_value inline_values_[kInline];
   bp_value* values_;
   alignas(16) std::byte room_[512];
 };
 
-// Reads `object` as the argument that `spec` describes. Returns 1; 0 where it is not of the kind (no Python error set);
-// -1 with a Python error that needs no more words.
+// Reads `object` as the argument that `spec` describes. Returns 1, or 2 where a list or array became a tensor; 0 where
+// it is not of the kind (no Python error set); -1 with a Python error that needs no more words.
 int read_argument(const bp_arg_def& spec, PyObject* object, CallArguments& arguments, bp_value* value);
-
-// Floats of lists were read in the default dtype. Beside a tensor of float64 or complex128 they are read again in it,
-// so that none loses its digits. False with a Python error.
-bool keep_digits(CallArguments& arguments, int32_t count);
 
 // What an argument takes, in words for an error message: "an axis or a sequence of axes, or None".
 const char* expected_kind(const bp_arg_def& spec) noexcept;

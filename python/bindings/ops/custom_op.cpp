@@ -88,7 +88,7 @@ void RecordBuilder::read_arguments() {
       const py::object object = fields[3];
       const int read = read_argument(arg, object.ptr(), constants_, &arg.default_value);
       if (read < 0) throw py::error_already_set();
-      BP_CHECK(read == 1, TYPE, definition_.name, ": the default of '", arg.name, "' is a value of type ",
+      BP_CHECK(read >= 1, TYPE, definition_.name, ": the default of '", arg.name, "' is a value of type ",
                Py_TYPE(object.ptr())->tp_name, "; expected ", expected_kind(arg));
     }
     args_.push_back(arg);

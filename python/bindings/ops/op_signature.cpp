@@ -6,9 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "backplane/device.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/system/generator.hpp"
+#include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
 namespace {
@@ -206,8 +210,49 @@ PyObject* OpSignature::raise_gathered_bool(PyObject* object) const {
                last.name, expected_kind(last), names.c_str());
 }
 
+namespace {
+
+bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+// Calls visit(object, handle) for each tensor that was read of `given`.
+template <class Visit>
+void for_tensors(PyObject* given, bp_value& value, Visit visit) {
+  if (value.tag == BP_TAG_TENSOR) visit(given, value.u.t);
+  if (value.tag != BP_TAG_TENSOR_LIST || !is_sequence(given)) return;
+  auto* handles = const_cast<bp_tensor**>(value.u.tensors);  // of the call's own room
+  for (uint32_t k = 0; k < value.count && k < PySequence_Fast_GET_SIZE(given); ++k) {
+    PyRef element = PyRef::borrow(PySequence_Fast_GET_ITEM(given, k));  // another thread may change the list
+    if (handles[k]) visit(element.get(), handles[k]);
+  }
+}
+
+// Floats of lists were read in the default dtype. Beside a tensor of float64 or complex128 they are read again in it,
+// so that none loses its digits. False with a Python error.
+[[gnu::cold, gnu::noinline]] bool keep_digits(PyObject* const* given, CallArguments& arguments, int32_t count) {
+  bool wide = false, made = true;
+  const auto look = [&](PyObject*, bp_tensor* t) { wide |= t->dtype == BP_FLOAT64 || t->dtype == BP_COMPLEX128; };
+  const auto read_again = [&](PyObject* data, bp_tensor*& t) {
+    if (!made || !is_sequence(data) || (t->dtype != BP_FLOAT32 && t->dtype != BP_COMPLEX64)) return;
+    PyRef tensor = PyRef::steal(tensor_of_data(data, t->dtype == BP_FLOAT32 ? BP_FLOAT64 : BP_COMPLEX128));
+    if (tensor)
+      tensor = PyRef::steal(guarded([&] { return wrap_tensor(to_device(tensor_of(tensor.get()), default_device())); }));
+    made = static_cast<bool>(tensor);
+    if (!made) return;
+    t = handle_of(tensor.get());
+    arguments.keep_alive(std::move(tensor));
+  };
+  for (int32_t i = 0; i < count; ++i)
+    if (given[i]) for_tensors(given[i], arguments.values()[i], look);
+  for (int32_t i = 0; wide && i < count; ++i)
+    if (given[i]) for_tensors(given[i], arguments.values()[i], read_again);
+  return made;
+}
+
+}  // namespace
+
 int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) const {
   int32_t used = 0;
+  bool of_data = false;
   bp_value* values = arguments.values();
   for (int32_t i = 0; i < count(); ++i) {
     const Parameter& parameter = parameters_[static_cast<size_t>(i)];
@@ -216,6 +261,7 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
       if (read < 0 && (def_->dtype_flags & BP_DTYPE_COMPARES) && read_compared(given[i], &values[i])) read = 1;
       if (read == 0) return raise_unread(parameter, given[i]), -1;
       if (read < 0) return place_error(name_, parameter.spec.name), -1;
+      of_data |= read == 2;
       used = i + 1;
     } else if (parameter.required) {
       raise(BP_ERROR_TYPE, "%s: missing argument '%s', expected %s", name_, parameter.spec.name,
@@ -225,7 +271,7 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
       values[i] = parameter.spec.default_value;
     }
   }
-  if (!arguments.made_of_data().empty() && !keep_digits(arguments, used)) [[unlikely]]
+  if (of_data && !keep_digits(given, arguments, used)) [[unlikely]]
     return -1;
   if (generator_ < 0) [[likely]]
     return used;
