@@ -56,21 +56,26 @@ void end(bp_storage* storage) noexcept {
   StoragePool::give(storage);
 }
 
+void give_back(bp_storage* storage) noexcept {
+  if (storage->release_external) storage->release_external(storage->external);
+  end(storage);
+}
+
 // The lender may hold a tensor over memory that was lent as well, as an array of NumPy over a tensor over an array
-// does. A chain of these would end in as many frames, so on each thread one ends after the other; `data` links those to
-// come.
+// does. Each ends at once, as a lender's code may count on; of a chain of many the rest ends when these have, or it
+// would take as many frames. `data` links those to come.
 void end_borrowed(bp_storage* storage) noexcept {
-  thread_local bool ending = false;
+  constexpr int kNested = 16;
+  thread_local int nested = 0;
   thread_local bp_storage* waiting = nullptr;
-  storage->data = std::exchange(waiting, storage);
-  if (ending) return;
-  ending = true;
-  while (bp_storage* next = waiting) {
-    waiting = static_cast<bp_storage*>(next->data);
-    if (next->release_external) next->release_external(next->external);
-    end(next);
+  if (nested == kNested) {
+    storage->data = std::exchange(waiting, storage);
+    return;
   }
-  ending = false;
+  ++nested;
+  give_back(storage);
+  while (nested == 1 && waiting) give_back(std::exchange(waiting, static_cast<bp_storage*>(waiting->data)));
+  --nested;
 }
 
 }  // namespace

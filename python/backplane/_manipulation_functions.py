@@ -264,7 +264,7 @@ swapdims = swapaxes
 def rollaxis(x: Tensor, /, axis: int, start: int = 0) -> Tensor:
     """x with an axis moved before the one at start; a view. moveaxis says it more plainly."""
     axis = normalized_axis("rollaxis", axis, x.ndim)
-    start = normalized_axis("rollaxis", start, x.ndim + 1, "start") if start != x.ndim else x.ndim
+    start = start if start == x.ndim else normalized_axis("rollaxis", start, x.ndim, "start")
     order = [place for place in range(x.ndim) if place != axis]
     order.insert(start - (axis < start), axis)
     return op.permute_dims(x, order)

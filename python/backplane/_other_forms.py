@@ -156,7 +156,8 @@ def _divide(x, y, *, rounding_mode=_MISSING, **more):
     if rounding_mode is None:
         return op.divide(x, y, **more)
     if all(_whole(v) for v in (x, y)):
-        return op.add(op.floor_divide(x, y), op.logical_and(op.not_equal(op.remainder(x, y), 0), op.not_equal(op.less(x, 0), op.less(y, 0))))
+        is_below = op.logical_and(op.not_equal(op.remainder(x, y), 0), op.not_equal(op.less(x, 0), op.less(y, 0)))
+        return op.add(op.floor_divide(x, y), is_below, **more)
     return op.trunc(op.divide(x, y), **more)
 
 
@@ -209,8 +210,7 @@ def _bernoulli(p, *, generator=None):
 def _angle(x, *, deg=_MISSING, **more):
     if deg is _MISSING:
         return NotImplemented
-    found = op.angle(x, **more)
-    return op.rad2deg(found) if deg else found
+    return op.rad2deg(op.angle(x), **more) if deg else op.angle(x, **more)
 
 
 def _reshape(x, *shape, order=_MISSING):

@@ -24,6 +24,8 @@ def put(x, indices, values):
 
 # Case -> (call, error, words of its message).
 CASES = {
+    **{f"a negative number of segments of {name}": (lambda call=getattr(bp, name): call(bp.ones(3), POSITIONS, -1), bp.ShapeError, f"{name}: .*-1")
+       for name in ("segment_sum", "segment_prod", "segment_max", "segment_min")},
     "elements beyond 64 bits": (lambda: bp.zeros((2**40, 2**40)), MemoryError, "zeros: .*1099511627776, 1099511627776"),
     "bytes beyond 64 bits": (lambda: bp.ops.bp.iota(2**62), MemoryError, "iota: .*4611686018427387904"),
     "bytes beyond any memory": (lambda: bp.zeros((2**50,)), MemoryError, "zeros: .*no memory for 4503599627370496 bytes"),

@@ -77,8 +77,11 @@ print(sorted(set(ends)))
 """
 
 
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""),
-                    reason="the address sanitizer of GCC 12 does not take its allocator's locks before a fork")  # fmt: skip
+ALLOCATOR_KNOWS_FORKS = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""),
+                                           reason="the address sanitizer of GCC 12 does not take its allocator's locks before a fork")  # fmt: skip
+
+
+@ALLOCATOR_KNOWS_FORKS
 @pytest.mark.parametrize("what", WORK)
 def test_a_child_works_whatever_other_threads_did(what):
     program = PROGRAM.replace("WORK", WORK[what]).replace("ROUNDS", "50")
@@ -142,6 +145,7 @@ print(end)
 """
 
 
+@ALLOCATOR_KNOWS_FORKS
 def test_a_child_computes_products_whatever_locks_a_library_has():
     ended = subprocess.run([sys.executable, "-c", PRODUCTS], capture_output=True, text=True, timeout=150)
     assert (ended.returncode, ended.stdout) == (0, "0\n"), ended.stderr

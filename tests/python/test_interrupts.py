@@ -112,6 +112,24 @@ def test_signals_leave_a_product_as_it_is(dtype):
     assert done.returncode == 0, done.stderr
 
 
+def test_signals_leave_a_convolution_as_it_is():
+    program = textwrap.dedent("""
+        import signal
+        import backplane as bp
+        x, w = (bp.ones(shape).requires_grad_() for shape in ((2, 100, 64, 64), (100, 100, 3, 3)))
+        handled = []
+        signal.signal(signal.SIGALRM, lambda *_: handled.append(None))
+        signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+        while len(handled) < 50:
+            x.grad = w.grad = None
+            bp.nn.functional.conv2d(x, w, stride=2, dilation=2).sum().backward()
+            assert x.grad.max().item() == 900
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_other_threads_run_beside_a_loop():
     """However small its steps are: a thread that ticks every 10 ms does so while the loop runs."""
     program = textwrap.dedent("""

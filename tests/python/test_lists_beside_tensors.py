@@ -105,5 +105,7 @@ def test_arrays_in_a_list_are_read_as_their_elements_are():
     assert bp.asarray([np.asarray([2**63 + 5], np.uint64), [7]]).tolist() == [[2**63 + 5], [7]]
     with pytest.raises(bp.ShapeError, match="expected a sequence of 5"):
         bp.asarray([grid[0, 0], grid[0, 0, :3]])
+    with pytest.raises(bp.ShapeError, match="expected a sequence of 0"):
+        bp.asarray([grid[:0], grid[:0, :3]])
     with pytest.raises((TypeError, ValueError), match="asarray: found"):
         bp.asarray([np.asarray(["a"]), np.asarray(["b"])])

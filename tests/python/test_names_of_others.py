@@ -33,7 +33,7 @@ AS_NUMPY = [
     ("around", A, 1), ("divmod", V, 0.7), ("divmod", I, 3), ("fabs", A), ("float_power", abs(A), 1.5), ("float_power", I, 2), ("iscomplex", Z),
     ("isreal", Z), ("isreal", A), ("modf", A), ("modf", N[2:]), ("setxor1d", I, I + 2), ("nancumsum", N[:3]), ("nancumsum", A, 1), ("nancumprod", N[:3]),
     ("compress", np.array([True, False, True]), A, 0), ("compress", np.array([True, False, True]), A), ("unwrap", V * 4), ("unwrap", A * 9, None, 0),
-    ("unwrap", np.array([0.0, np.pi, 2 * np.pi, 0.0])), ("rollaxis", A, 1), ("rollaxis", A[None], 0, 3), ("rollaxis", A[None], 2, 1), ("ascontiguousarray", A.T),
+    ("unwrap", np.array([0.0, np.pi, 2 * np.pi, 0.0])), ("rollaxis", A, 1), ("rollaxis", A[None], 0, 3), ("rollaxis", A[None], 2, 1), ("rollaxis", A[None], 0, -1), ("rollaxis", A[None], 2, -3), ("ascontiguousarray", A.T),
     ("array_equiv", A, A[:1]), ("array_equiv", A, np.broadcast_to(A[:1], (3, 4))), ("array_equiv", A, V), ("isscalar", 3), ("isscalar", "x"), ("isscalar", A),
     ("ravel", A, "F"), ("convolve", [1.0, 2, 3], [0, 1.0, 0.5]), ("interp", 2.5, [1.0, 2, 3], [3.0, 2, 0]),
     ("atleast_2d", 3), ("hstack", [1, 2]), ("vstack", [V, [1.0] * 6]), ("repeat", A, [1, 2, 0], 0), ("linspace", np.float64(0), np.array(10.0)),
@@ -207,6 +207,13 @@ def test_an_unknown_name_is_an_attribute_error_with_its_name():
 
 
 # Functions in Python whose steps refuse: the function is named first, an op that is no user's not at all.
+def test_forms_write_into_out():
+    whole, degrees = bp.zeros(2, dtype=bp.int64), bp.zeros(2)
+    bp.divide(bp.asarray([-7, 7]), bp.asarray([2, 2]), rounding_mode="trunc", out=whole)
+    bp.angle(bp.asarray([1j, 1.0]), deg=True, out=degrees)
+    assert whole.tolist() == [-3, 3] and degrees.tolist() == [90.0, 0.0]
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda x: bp.hstack([x, bp.ones(2)]), "^hstack: "), (lambda x: bp.repeat(x, 1.5), "^repeat: argument 'repeats'"), (lambda x: bp.pad(bp.ones((0, 3)), 1, mode="edge"), "^pad: "),
     (lambda x: x.view(5), "^view: "), (lambda x: bp.median(x, axis=7), "^median: "), (lambda x: bp.nanmedian(x, axis=9), "^nanmedian: "),

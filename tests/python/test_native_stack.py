@@ -118,6 +118,26 @@ def test_long_chains_of_borrowed_memory_end_one_after_the_other(link):
     assert found == "[1.0, 1.0, 1.0]\nended\n"
 
 
+def test_what_a_lender_holds_ends_at_once():
+    """Its own code may count on it, as one that closes the file whose memory it lent does."""
+    found = run("""
+        import mmap
+        class Table(np.ndarray):
+            def __del__(self):
+                if getattr(self, "file", None) is not None:
+                    self.tensor = None
+                    self.file.close()
+                    print("closed")
+        file = mmap.mmap(-1, 4096)
+        table = np.ones(3).view(Table)
+        table.file, table.tensor = file, bp.asarray(np.frombuffer(file, np.float64, 4), copy=False)
+        x = bp.asarray(table, copy=False)
+        del table
+        del x
+        """)
+    assert found == "closed\n"
+
+
 def test_functions_compiled_again_and_again_are_refused():
     found = run("""
         f = lambda x: x * 2

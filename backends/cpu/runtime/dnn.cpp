@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <mutex>
 
@@ -16,6 +17,16 @@ std::mutex fork_in_turn;  // held from before a fork to after it
 std::atomic<int32_t> calls{0};
 std::atomic<int32_t> closed{0};  // 1: a fork waits, or is under way
 thread_local int32_t nested = 0;
+thread_local sigset_t signals_before;
+
+// All but what a fault of the thread itself raises.
+sigset_t signals_of_others() {
+  sigset_t set;
+  sigfillset(&set);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&set, fault);
+  return set;
+}
+const sigset_t kOfOthers = signals_of_others();
 
 void leave() {
   if (calls.fetch_sub(1) == 1 && closed.load() != 0) calls.notify_all();
@@ -55,13 +66,19 @@ void after_fork_in_child() {
 }  // namespace
 
 DnnCall::DnnCall() : threads_before_(omp_get_max_threads()) {
-  if (nested++ == 0) enter();
+  if (nested++ == 0) {
+    enter();
+    pthread_sigmask(SIG_BLOCK, &kOfOthers, &signals_before);
+  }
   if (threads_before_ != 1) omp_set_num_threads(1);
 }
 
 DnnCall::~DnnCall() {
   if (threads_before_ != 1) omp_set_num_threads(threads_before_);
-  if (--nested == 0) leave();
+  if (--nested == 0) {
+    pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
+    leave();
+  }
 }
 
 }  // namespace backplane::cpu

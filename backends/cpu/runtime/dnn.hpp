@@ -13,8 +13,9 @@ inline const dnnl::engine& dnn_engine() {
 }
 
 // Stands around calls of oneDNN, and may stand around another one. While it lives, loops in OpenMP run on the calling
-// thread alone, and no fork begins: oneDNN has locks that nobody could give back in the child. The thread does nothing
-// meanwhile that waits for another.
+// thread alone; no fork begins, for oneDNN has locks that nobody could give back in the child; and signals wait, for
+// oneDNN 2.6's products, which some convolutions run too, keep values below the stack's red zone, where a handler's
+// frame overwrites them. The thread does nothing meanwhile that waits for another.
 class DnnCall {
  public:
   DnnCall();

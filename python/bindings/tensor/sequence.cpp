@@ -163,14 +163,14 @@ void for_elements(const Tensor& tensor, bp_dtype dtype, size_t parts, Add add) {
 }
 
 // An array with axes among the sequences: its elements, and its dtype, which the tensor keeps. False for one that is to
-// be read as a sequence: its elements are none, or its shape is not that of the rest.
+// be read as a sequence; with an exception set where its shape is not that of the rest.
 bool read_array(PyObject* array, size_t depth, Reading& reading) {
   PyRef made = PyRef::steal(tensor_of_data(array));
   if (!made) return PyErr_Clear(), false;
   const Tensor tensor = tensor_of(made.get());
   if (!std::equal(tensor.shape().begin(), tensor.shape().end(), reading.shape.begin() + static_cast<ptrdiff_t>(depth),
                   reading.shape.end()))
-    return false;
+    return raise_ragged(array, depth, reading.shape);
   std::vector<Number>& numbers = reading.numbers;
   const uint16_t tag = tag_of(tensor.dtype());
   if (tag == BP_TAG_COMPLEX) {
@@ -199,7 +199,7 @@ bool read_level(PyObject* object, size_t depth, Reading& reading) {
   const bool sequence = is_sequence(object);
   if (sequence != (depth < reading.shape.size())) return raise_ragged(object, depth, reading.shape);
   if (!sequence) return read_element(object, reading);
-  if (is_array(object) && read_array(object, depth, reading)) return true;
+  if (is_array(object) && (read_array(object, depth, reading) || PyErr_Occurred())) return !PyErr_Occurred();
   PyRef elements = PyRef::steal(PySequence_Tuple(object));
   if (!elements) return false;
   const Py_ssize_t length = PyTuple_GET_SIZE(elements.get());

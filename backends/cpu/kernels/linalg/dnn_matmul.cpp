@@ -59,17 +59,16 @@ const Product* product_of(const Matrix& a, const Matrix& b, const Matrix& c) {
   return product && *product ? &**product : nullptr;
 }
 
+const bool kHasBfloat16 = [] {
+  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}();
+
 Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
 
 }  // namespace
 
-bool dnn_has_bfloat16() {
-  static const bool has = [] {
-    const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
-  }();
-  return has;
-}
+bool dnn_has_bfloat16() { return kHasBfloat16; }
 
 bool dnn_matmul(const Matrix& a, const Matrix& b, const Matrix& c) {
   // A vector as a row: as a column it took four times as long.

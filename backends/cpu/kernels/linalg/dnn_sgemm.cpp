@@ -4,10 +4,8 @@
 #include "kernels/linalg/dnn_sgemm.hpp"
 
 #include <cblas.h>
-#include <pthread.h>
 
 #include <algorithm>
-#include <csignal>
 #include <dnnl.hpp>
 #include <string_view>
 
@@ -22,46 +20,21 @@ constexpr int64_t kLeastWork = int64_t{1} << 17;
 constexpr int64_t kFewRows = 32;
 
 // OpenBLAS says what it has chosen by name alone.
-bool blas_lacks_avx512() {
-  static const bool lacks = [] {
-    const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-    if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) != needed) return false;
-    const std::string_view chosen = openblas_get_corename();
-    constexpr std::string_view kWith[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
-    return std::find(std::begin(kWith), std::end(kWith), chosen) == std::end(kWith);
-  }();
-  return lacks;
-}
-
-// oneDNN 2.6's product keeps values below the stack's red zone, where a handler's frame overwrites them: while one of
-// these lives, the thread takes no signals but its own faults.
-class NoSignals {
- public:
-  NoSignals() {
-    static const sigset_t all_but_faults = [] {
-      sigset_t set;
-      sigfillset(&set);
-      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&set, fault);
-      return set;
-    }();
-    pthread_sigmask(SIG_BLOCK, &all_but_faults, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
+const bool kBlasLacksAvx512 = [] {
+  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) != needed) return false;
+  const std::string_view chosen = openblas_get_corename();
+  constexpr std::string_view kWith[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+  return std::find(std::begin(kWith), std::end(kWith), chosen) == std::end(kWith);
+}();
 
 }  // namespace
 
 bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  if (!blas_lacks_avx512() || c.rows * c.cols * a.cols < kLeastWork) return false;
+  if (!kBlasLacksAvx512 || c.rows * c.cols * a.cols < kLeastWork) return false;
   const BlasOperand x = blas_operand(a), y = blas_operand(b);
   if (x.transposed && y.transposed && c.rows < kFewRows) return false;
   const DnnCall call;
-  const NoSignals undisturbed;
   return dnnl_sgemm(x.transposed ? 'T' : 'N', y.transposed ? 'T' : 'N', c.rows, c.cols, a.cols, 1.0F,
                     reinterpret_cast<const float*>(a.data), x.leading, reinterpret_cast<const float*>(b.data),
                     y.leading, accumulate ? 1.0F : 0.0F, reinterpret_cast<float*>(c.data),
