@@ -108,3 +108,33 @@ def test_wrapped_memory_dies_on_any_thread():
         return True
 
     assert all(run(6, work))
+
+
+def test_devices_are_listed_beside_ops_that_are_replaced():
+    errors, stop = [], threading.Event()
+
+    def work():
+        while not stop.is_set():
+            try:
+                bp.devices()
+            except bp.BackplaneError as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(300):
+
+            @bp.custom_op("threads::replaced", replace=True)
+            def of_one(x: bp.Tensor) -> bp.Tensor:
+                return x
+
+            @bp.custom_op("threads::replaced", replace=True)
+            def of_two(x: bp.Tensor, n: int) -> bp.Tensor:
+                return x
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert errors == []

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backplane/device.hpp"
+#include "backplane/error.hpp"
 #include "backplane/op.hpp"
 #include "backplane/placement.hpp"
 #include "backplane/plugins.hpp"
@@ -32,8 +33,13 @@ using Reach = std::map<std::string, std::map<std::string, int64_t>>;
 
 Reach reach_of_backends() {
   Reach reach;
-  for (const OpHandle op : all_ops())
-    for (const BackendRule& rule : backend_rules(op)) ++reach[rule.backend][rule.rule];
+  for (const OpHandle op : all_ops()) {
+    try {
+      for (const BackendRule& rule : backend_rules(op)) ++reach[rule.backend][rule.rule];
+    } catch (const Error& error) {
+      if (error.code() != BP_ERROR_NOT_IMPLEMENTED) throw;  // another thread has replaced or withdrawn the op
+    }
+  }
   return reach;
 }
 
