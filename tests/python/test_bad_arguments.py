@@ -24,6 +24,9 @@ def put(x, indices, values):
 
 # Case -> (call, error, words of its message).
 CASES = {
+    **{f"an index of {name} into no elements": (lambda call=getattr(bp.ops.bp, name): call(X[:, :0], POSITIONS[:2, None], X[:, :1], axis=1),
+                                                bp.DataError, f"{name}: index 0 is out of range for an axis of size 0")
+       for name in ("put_along_axis", "scatter_max", "scatter_min", "scatter_prod")},
     **{f"a negative number of segments of {name}": (lambda call=getattr(bp, name): call(bp.ones(3), POSITIONS, -1), bp.ShapeError, f"{name}: .*-1")
        for name in ("segment_sum", "segment_prod", "segment_max", "segment_min")},
     "elements beyond 64 bits": (lambda: bp.zeros((2**40, 2**40)), MemoryError, "zeros: .*1099511627776, 1099511627776"),

@@ -1,6 +1,8 @@
 // What kernels share that read or write at positions of one axis, where the other axes broadcast.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/indexing/accumulate.hpp"
 #include "kernels/indexing/positions.hpp"
 #include "kernels/indexing/widened.hpp"
@@ -129,6 +131,12 @@ inline Put checked_put(const bp_frame* frame, const bp_value* args, const bp_ten
   BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
   put.axis = axis_of(args[3]);
   check_put(frame, *x, *put.indices, *put.values, put.axis);
+  const int64_t* shape = x->dl.shape;
+  if (shape[put.axis] == 0 && put.indices->nbytes != 0 && std::count(shape, shape + x->dl.ndim, 0) == 1) {
+    int64_t first = 0;  // none fits, and no lane has an element whose walk would find that
+    cast_row(put.indices->dtype, data_of(put.indices), 0, BP_INT64, reinterpret_cast<char*>(&first), 0, 1);
+    refuse_index(frame, first, 0, put.indices->dtype);
+  }
   return put;
 }
 
