@@ -141,7 +141,7 @@ class Case:
             return f"not an error of Backplane: {text}"
         if isinstance(error, bp.InternalError):
             return f"a broken invariant: {text}"
-        if isinstance(error, bp.OutOfMemoryError) and not self.asks_for_much():
+        if isinstance(error, bp.OutOfMemoryError) and self.way != "vmap" and not self.asks_for_much():  # a batch makes a result of each slice
             return f"no memory for a small call: {text}"
         if INTERNALS.search(text):
             return f"a formula's steps are shown: {text}"
