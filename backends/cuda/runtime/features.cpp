@@ -1,6 +1,7 @@
 // Attributes of the driver by the words of the contract; see features.hpp.
 #include "runtime/features.hpp"
 
+#include "backplane/plugin/device_properties.hpp"
 #include "libraries/libraries.hpp"
 
 namespace backplane::cuda {
@@ -38,27 +39,15 @@ constexpr Feature kWords[] = {{"cooperative_launch", [](const Facts& facts) { re
                               {"tensor_cores_bf16", [](const Facts& facts) { return facts.capability >= 80; }},
                               {"tensor_cores_f8", [](const Facts& facts) { return facts.capability >= 89; }}};
 
-struct Property {
-  const char* name;
-  void (*get)(const Facts& facts, bp_value& value);
-};
-void set(bp_value& value, int number) { value.tag = BP_TAG_INT, value.u.i = number; }
-void set(bp_value& value, bool flag) { value.tag = BP_TAG_BOOL, value.u.i = flag; }
-void set(bp_value& value, const std::string& text) {
-  value.tag = BP_TAG_STRING, value.u.s = text.c_str(), value.count = static_cast<uint32_t>(text.size());
-}
-template <auto Member>
-void get(const Facts& facts, bp_value& value) {
-  set(value, facts.*Member);
-}
-constexpr Property kProperties[] = {{"compute_capability", get<&Facts::capability_name>},
-                                    {"driver_version", get<&Facts::driver_version>},
-                                    {"integrated", get<&Facts::integrated>},
-                                    {"l2_cache", get<&Facts::cache_size>},
-                                    {"multiprocessors", get<&Facts::multiprocessors>},
-                                    {"pci_bus", get<&Facts::bus>},
-                                    {"shared_memory_per_block", get<&Facts::shared_memory_per_block>},
-                                    {"subgroup_size", get<&Facts::warp_size>}};
+constexpr plugin::DeviceProperty<Facts> kProperties[] = {
+    {"compute_capability", plugin::property<&Facts::capability_name>},
+    {"driver_version", plugin::property<&Facts::driver_version>},
+    {"integrated", plugin::property<&Facts::integrated>},
+    {"l2_cache", plugin::property<&Facts::cache_size>},
+    {"multiprocessors", plugin::property<&Facts::multiprocessors>},
+    {"pci_bus", plugin::property<&Facts::bus>},
+    {"shared_memory_per_block", plugin::property<&Facts::shared_memory_per_block>},
+    {"subgroup_size", plugin::property<&Facts::warp_size>}};
 
 }  // namespace
 

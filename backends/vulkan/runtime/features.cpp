@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "backplane/plugin/device_properties.hpp"
 #include "runtime/check.hpp"
 #include "runtime/device.hpp"
 
@@ -76,29 +77,17 @@ constexpr Feature kWords[] = {{"cooperative_matrix", &Facts::cooperative_matrix}
                               {"subgroups", &Facts::subgroups},
                               {"timestamps", &Facts::timestamps}};
 
-struct Property {
-  const char* name;
-  void (*get)(const Facts& facts, bp_value& value);
-};
-void set(bp_value& value, int64_t number) { value.tag = BP_TAG_INT, value.u.i = number; }
-void set(bp_value& value, bool flag) { value.tag = BP_TAG_BOOL, value.u.i = flag; }
-void set(bp_value& value, const std::string& text) {
-  value.tag = BP_TAG_STRING, value.u.s = text.c_str(), value.count = static_cast<uint32_t>(text.size());
-}
-template <auto Member>
-void get(const Facts& facts, bp_value& value) {
-  set(value, facts.*Member);
-}
-constexpr Property kProperties[] = {{"api_version", get<&Facts::api_version>},
-                                    {"device_id", get<&Facts::device_id>},
-                                    {"device_type", get<&Facts::type>},
-                                    {"driver", get<&Facts::driver>},
-                                    {"driver_version", get<&Facts::driver_version>},
-                                    {"integrated", get<&Facts::integrated>},
-                                    {"largest_block", get<&Facts::largest_block>},
-                                    {"shared_memory_per_block", get<&Facts::shared_memory>},
-                                    {"subgroup_size", get<&Facts::subgroup_size>},
-                                    {"vendor_id", get<&Facts::vendor_id>}};
+constexpr plugin::DeviceProperty<Facts> kProperties[] = {
+    {"api_version", plugin::property<&Facts::api_version>},
+    {"device_id", plugin::property<&Facts::device_id>},
+    {"device_type", plugin::property<&Facts::type>},
+    {"driver", plugin::property<&Facts::driver>},
+    {"driver_version", plugin::property<&Facts::driver_version>},
+    {"integrated", plugin::property<&Facts::integrated>},
+    {"largest_block", plugin::property<&Facts::largest_block>},
+    {"shared_memory_per_block", plugin::property<&Facts::shared_memory>},
+    {"subgroup_size", plugin::property<&Facts::subgroup_size>},
+    {"vendor_id", plugin::property<&Facts::vendor_id>}};
 
 }  // namespace
 
