@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 
 namespace backplane::core {
@@ -21,16 +22,18 @@ class Pool {
   struct Block {
     Block* next;
   };
-  // Plain data, so that the hot path needs no initialisation guard; `Closer` empties it when the thread ends.
+  // Plain data, so that the hot path needs no initialisation guard; `Closer` empties it when the thread ends. A list has
+  // room from its first block on, for which the thread's Closer is made, until that ran: one question for three.
+  enum class Life : uint8_t { kUnused, kOpen, kClosed };
   struct List {
     Block* head;
-    int count;
-    bool armed;   // the thread's Closer exists
-    bool closed;  // the thread is ending: later frees go to the system
+    int room;
+    Life life;
   };
   struct Closer {
     ~Closer() {
-      list_.closed = true;
+      list_.room = 0;
+      list_.life = Life::kClosed;
       while (list_.head) {
         Block* next = list_.head->next;
         ::operator delete(list_.head, kAlign);
@@ -39,11 +42,20 @@ class Pool {
     }
   };
   static inline thread_local constinit List list_
-      __attribute__((tls_model("initial-exec"))) = {nullptr, 0, false, false};
-  [[gnu::noinline]] static void arm() {
+      __attribute__((tls_model("initial-exec"))) = {nullptr, 0, Life::kUnused};
+  static void keep(void* memory) noexcept {
+    auto* block = static_cast<Block*>(memory);
+    block->next = list_.head;
+    list_.head = block;
+    --list_.room;
+  }
+  [[gnu::noinline]] static void give_without_room(void* memory) noexcept {
+    if (!kPooling || list_.life != Life::kUnused) return ::operator delete(memory, kAlign);
     static thread_local Closer closer;
     (void)&closer;
-    list_.armed = true;
+    list_.life = Life::kOpen;
+    list_.room = Limit;
+    keep(memory);
   }
 
  public:
@@ -56,25 +68,16 @@ class Pool {
     if constexpr (kPooling) {
       if (Block* block = list_.head) {
         list_.head = block->next;
-        --list_.count;
+        ++list_.room;
         return block;
       }
     }
     return nullptr;
   }
   static void give(void* memory) noexcept {
-    if constexpr (kPooling) {
-      if (list_.count < Limit && !list_.closed) {
-        if (!list_.armed) [[unlikely]]
-          arm();
-        auto* block = static_cast<Block*>(memory);
-        block->next = list_.head;
-        list_.head = block;
-        ++list_.count;
-        return;
-      }
-    }
-    ::operator delete(memory, kAlign);
+    if (list_.room > 0) [[likely]]
+      return keep(memory);
+    give_without_room(memory);
   }
 };
 

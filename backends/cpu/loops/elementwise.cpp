@@ -3,6 +3,8 @@
 // A small flat call touches no heap, no lock and no exception: it fills a few words on the stack and enters the loop.
 #include "loops/elementwise.hpp"
 
+#include <bit>
+
 #include "loops/cast_row.hpp"
 #include "loops/elementwise_ops.hpp"
 #include "loops/loop.hpp"
@@ -141,14 +143,15 @@ inline bp_status run(const bp_frame* frame, const bp_value* args, bp_value* outs
     call.pointers[i + 1] = call.numbers[i];
     call.strides[i + 1] = 0;
   }
-  const int64_t count =
-      frame->loop != nullptr ? frame->loop->count : static_cast<int64_t>(out->nbytes / kItemSize[out->dtype]);
-  if (count == 0) return BP_OK;
-  if (frame->loop == nullptr && count <= call.op->grain && !call.through_float) [[likely]] {
-    const char* fault = call.inner(call.pointers, call.strides, count);
+  if (frame->loop != nullptr) return frame->loop->count == 0 ? BP_OK : run_strided(frame, call, frame->loop->count);
+  // A division takes longer than the rest of this function; the sizes of all dtypes are powers of two.
+  const uint64_t count = out->nbytes >> std::countr_zero(static_cast<uint64_t>(kItemSize[out->dtype]));
+  if (count - 1 < static_cast<uint64_t>(call.op->grain) && !call.through_float) [[likely]] {
+    const char* fault = call.inner(call.pointers, call.strides, static_cast<int64_t>(count));
     return fault == nullptr ? BP_OK : refuse(frame, fault);
   }
-  return run_strided(frame, call, count);
+  if (count == 0) return BP_OK;
+  return run_strided(frame, call, static_cast<int64_t>(count));
 }
 
 bp_dtype_mask dtypes_of(const Elementwise& table) {
