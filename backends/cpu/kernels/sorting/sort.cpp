@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/families.hpp"
+#include "kernels/sorting/radix_sort.hpp"
 #include "kernels/sorting/short_sort.hpp"
 #include "kernels/sorting/sort_keys.hpp"
 #include "loops/lanes.hpp"
@@ -25,7 +26,8 @@ auto element(const char* at) {
     return *reinterpret_cast<const Given*>(at);
 }
 
-// Longer lanes go to vqsort: Highway 1.0.3 sorts 64 bits four times as fast as 32, so their keys are widened.
+// By vqsort. Highway 1.0.3 sorts 64 bits four times as fast as 32, so that keys of 32 bits would be widened: such come
+// here where there are too many for a radix sort.
 template <class Given>
 struct ValueLane {
   using T = decltype(element<Given>(nullptr));
@@ -33,6 +35,7 @@ struct ValueLane {
   int64_t n, x_stride, out_stride;
   bool descending;
 
+  int64_t room() const { return sorting_room(n); }
   void sort(const char* x, char* out, uint64_t* keys) const {
     const auto flip = static_cast<SortKey<T>>(descending ? ~SortKey<T>{0} : 0);
     for (int64_t i = 0; i < n; ++i) keys[i] = sort_key(element<Given>(x + i * x_stride)) ^ flip;
@@ -47,10 +50,41 @@ struct PositionLane {
   int64_t n, x_stride, out_stride;
   bool descending;
 
+  int64_t room() const { return sorting_room(n); }
   void sort(const char* x, char* out, Packed* keys) const {
     for (int64_t i = 0; i < n; ++i) keys[i] = pack<Packed>(element<Given>(x + i * x_stride), i, descending);
     sort_keys(frame, keys, n);
     for (int64_t i = 0; i < n; ++i) *reinterpret_cast<int64_t*>(out + i * out_stride) = position_of(keys[i]);
+  }
+};
+
+// By a radix sort of keys of 32 bits (Item uint32_t), or of such above their positions (uint64_t).
+template <class Given, class Item>
+struct RadixLane {
+  using T = decltype(element<Given>(nullptr));
+  static constexpr bool kPositions = sizeof(Item) == 8;
+  const bp_frame* frame;
+  int64_t n, x_stride, out_stride;
+  bool descending;
+
+  int64_t room() const { return 2 * n; }
+  void sort(const char* x, char* out, Item* items) const {
+    const auto flip = static_cast<uint32_t>(descending ? ~uint32_t{0} : 0);
+    const auto read = [&](int64_t i) -> Item {
+      const T value = element<Given>(x + i * x_stride);
+      if constexpr (kPositions)
+        return pack<uint64_t>(value, i, descending);
+      else
+        return sort_key(value) ^ flip;
+    };
+    const auto write = [&](int64_t place, Item item) {
+      char* to = out + place * out_stride;
+      if constexpr (kPositions)
+        *reinterpret_cast<int64_t*>(to) = position_of(item);
+      else
+        *reinterpret_cast<T*>(to) = value_of_key<T>(item ^ flip);
+    };
+    RadixSort<Item>(frame, n)(items, items + n, read, write);
   }
 };
 
@@ -59,6 +93,7 @@ struct ShortLane {
   int64_t n, x_stride, out_stride;
   bool descending;
 
+  int64_t room() const { return sorting_room(n); }
   void sort(const char* x, char* out, uint64_t* keys) const {
     sort_short_lane(plugin::kDtypeOf<T>, x, x_stride, out, out_stride, n, descending, keys);
   }
@@ -68,7 +103,7 @@ template <class Key, class Lane>
 void sort_tensor(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, int32_t axis, const Lane& lane) {
   const Lanes<2> lanes(x->dl.shape, x->dl.ndim, axis, {lane_operand(out), lane_operand(x)});
   const auto range = [&](int64_t begin, int64_t end) {
-    const Scratch<Key> keys(sorting_room(lane.n));
+    const Scratch<Key> keys(lane.room());
     lanes.for_each(begin, end, [&](char* const* p) -> const char* {
       lane.sort(p[1], p[0], keys.get());
       return nullptr;
@@ -92,16 +127,19 @@ bp_status BP_CALL sort_kernel(const bp_frame* frame, const bp_value* args, int32
     const bool descending = plugin::as_bool(args[2]);
     plugin::dispatch_dtype<kSortable>(x->dtype, [&]<class Given>() {
       using T = std::conditional_t<std::is_same_v<Given, bool>, uint8_t, Given>;
-      if (!Positions && n <= kShortKeys)
-        sort_tensor<uint64_t>(frame, x, out, axis, ShortLane<T>{n, x_stride, out_stride, descending});
-      else if (!Positions)
-        sort_tensor<uint64_t>(frame, x, out, axis, ValueLane<Given>{frame, n, x_stride, out_stride, descending});
-      else if (sizeof(T) == 8 || n > UINT32_MAX)
-        sort_tensor<WidePacked>(frame, x, out, axis,
-                                PositionLane<Given, WidePacked>{frame, n, x_stride, out_stride, descending});
-      else if constexpr (sizeof(T) < 8)
-        sort_tensor<uint64_t>(frame, x, out, axis,
-                              PositionLane<Given, uint64_t>{frame, n, x_stride, out_stride, descending});
+      const auto run = [&]<class Key, class Lane>(Key, Lane lane) { sort_tensor<Key>(frame, x, out, axis, lane); };
+      if (!Positions && n <= kShortKeys) return run(uint64_t{}, ShortLane<T>{n, x_stride, out_stride, descending});
+      if constexpr (sizeof(T) < 8) {
+        using Item = std::conditional_t<Positions, uint64_t, uint32_t>;
+        if (n > kShortKeys && n <= UINT32_MAX)
+          return run(Item{}, RadixLane<Given, Item>{frame, n, x_stride, out_stride, descending});
+        if (Positions && n <= kShortKeys)
+          return run(uint64_t{}, PositionLane<Given, uint64_t>{frame, n, x_stride, out_stride, descending});
+      }
+      if constexpr (Positions)
+        run(WidePacked{}, PositionLane<Given, WidePacked>{frame, n, x_stride, out_stride, descending});
+      else
+        run(uint64_t{}, ValueLane<Given>{frame, n, x_stride, out_stride, descending});
     });
   });
 }

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "backplane/plugin.hpp"
@@ -20,18 +21,17 @@ using BitsOf =
     std::conditional_t<Bytes == 1, uint8_t,
                        std::conditional_t<Bytes == 2, uint16_t, std::conditional_t<Bytes == 4, uint32_t, uint64_t>>>;
 
-// Half floats by arithmetic alone: signs of no order would mispredict a branch, and a loop of them would not vectorise.
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, plugin::float16> || std::is_same_v<T, plugin::bfloat16>;
 template <class T>
-[[gnu::always_inline]] inline uint16_t half_key(T value) {
-  constexpr uint16_t kInfinity = std::is_same_v<T, plugin::float16> ? 0x7c00 : 0x7f80;
-  const auto negative = static_cast<uint16_t>(-(value.bits >> 15));
-  const auto nan = static_cast<uint16_t>(-int{(value.bits & 0x7fff) > kInfinity});
-  return static_cast<uint16_t>((value.bits ^ (negative | 0x8000)) | nan);
-}
+constexpr auto kInfinityBits = std::bit_cast<BitsOf<sizeof(T)>>(std::numeric_limits<T>::infinity());
+template <>
+inline constexpr uint16_t kInfinityBits<plugin::float16> = 0x7c00;
+template <>
+inline constexpr uint16_t kInfinityBits<plugin::bfloat16> = 0x7f80;
 
-// Floating numbers are sign and magnitude: negative ones are inverted, others get the highest bit.
+// Floating numbers are sign and magnitude: negative ones are inverted, others get the highest bit. By arithmetic alone:
+// signs of no order would mispredict a branch.
 // Always inlined: loops that are compiled for each Highway target vectorise them.
 template <class T>
 [[gnu::always_inline]] inline SortKey<T> sort_key(T value) {
@@ -42,11 +42,10 @@ template <class T>
     return bits;
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<Bits>(bits ^ kTop);
-  } else if constexpr (kIsHalf<T>) {
-    return half_key(value);
   } else {
-    if (value != value) return static_cast<Bits>(~Bits{0});
-    return static_cast<Bits>((bits & kTop) != 0 ? ~bits : bits | kTop);
+    const auto negative = static_cast<Bits>(-(bits >> (8 * sizeof(T) - 1)));
+    const auto nan = static_cast<Bits>(-Bits{static_cast<Bits>(bits & ~kTop) > kInfinityBits<T>});
+    return static_cast<Bits>((bits ^ (negative | kTop)) | nan);
   }
 }
 // Zeros of both signs count as equal where positions break ties.
@@ -55,8 +54,8 @@ SortKey<T> tie_key(T value) {
   if constexpr (std::is_integral_v<T>) {
     return sort_key(value);
   } else if constexpr (kIsHalf<T>) {
-    const uint16_t key = half_key(value);
-    return SortKey<T>{key} + (key == 0x7fff);  // the key of -0, next below that of 0
+    const SortKey<T> key = sort_key(value);
+    return key + (key == 0x7fff);  // the key of -0, next below that of 0
   } else {
     return value == 0 ? sort_key(T(0)) : sort_key(value);
   }
@@ -70,10 +69,8 @@ template <class T>
     return static_cast<T>(bits);
   else if constexpr (std::is_integral_v<T>)
     return std::bit_cast<T>(static_cast<Bits>(bits ^ kTop));
-  else if constexpr (kIsHalf<T>)
-    return std::bit_cast<T>(static_cast<Bits>(bits ^ (kTop | ((bits >> 15) - 1))));
   else
-    return std::bit_cast<T>(static_cast<Bits>((bits & kTop) != 0 ? bits ^ kTop : ~bits));
+    return std::bit_cast<T>(static_cast<Bits>(bits ^ (kTop | ((bits >> (8 * sizeof(T) - 1)) - 1))));
 }
 
 // The key above the position; Packed is uint64_t or WidePacked. Inverted keys sort in descending order.
@@ -91,7 +88,7 @@ int64_t position_of(Packed packed) {
 }
 
 // Sorts in place, in ascending order, in memory for sorting_room(n) keys: by networks where there are few, else by
-// Highway's vectorised quicksort, on the host's threads where it is long.
+// Highway's vectorised quicksort, on the host's threads where it is long. Longer lanes of 32 bits have radix_sort.hpp.
 void sort_keys(const bp_frame* frame, uint64_t* keys, int64_t n);
 void sort_keys(const bp_frame* frame, WidePacked* keys, int64_t n);
 
