@@ -40,7 +40,7 @@ MORE = {
     "permute_dims": "dims: Sequence[int] = ...",
     "reshape": 'order: str = "C"',
     "roll": "shifts: int | Sequence[int] = ..., dims: int | Sequence[int] | None = None",
-    **dict.fromkeys(("std", "var"), "ddof: float = 0, unbiased: bool = True"),
+    **dict.fromkeys(("nanstd", "nanvar", "std", "var"), "ddof: float = 0, unbiased: bool = True"),
     **dict.fromkeys(("tril", "triu"), "diagonal: int = 0"),
 }
 NUMBERS = {"full": ("fill_value",), "full_like": ("fill_value",), "linspace": ("start", "stop"), "arange": ("start", "stop", "step")}
