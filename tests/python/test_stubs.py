@@ -120,6 +120,13 @@ def test_every_member_of_tensor_is_stubbed():
     assert stubbed <= public, stubbed - public
 
 
+@pytest.mark.parametrize("owner", ["DType", "Device", "Generator", "Op", "Graph", "GraphNode", "GraphValue", "Model", "Structure"])
+def test_every_member_of_the_other_types_is_stubbed(owner):
+    stubbed = names_in(class_in(body_of("_core.pyi"), owner)) | {name for _, names, _ in given_to(owner) for name in names}
+    kind = getattr(bp._core, owner)
+    assert {name for name in dir(kind) if not name.startswith("_") and (kind is not bp.Op or hasattr(bp.add, name))} == stubbed
+
+
 @pytest.mark.parametrize("owner", ["Tensor", "Device", "Op"])
 def test_what_python_gives_to_a_type_is_a_base_of_its_stub(owner):
     found = list(given_to(owner))

@@ -1,6 +1,6 @@
-// Documentation that opens with a declaration as Python's types write it, "Generator.manual_seed(self, seed: int, /) ->
-// Generator", then "--" in a line of its own and the text. python/stubs reads it in the source; CPython, whose text
-// signatures hold no types, is given the rest: manual_seed($self, seed, /).
+// Documentation that opens with a declaration, types included, "Tensor.item(self, *position: int) -> Any", then "--" in
+// a line of its own and the text. python/stubs reads it in the source; CPython, whose text signatures hold no types, is
+// given what is left without them: item($self, *position).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,6 @@ template <size_t kSize>
 struct Declared {
   char text[kSize]{};
 
-  // NOLINTNEXTLINE(google-explicit-constructor): a constant is written as its text.
   consteval Declared(const char (&declared)[kSize]) {
     const std::string_view all(declared, kSize - 1);
     const size_t open = all.find('('), docs = all.find("\n--\n");
