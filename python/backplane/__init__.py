@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _forks, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_methods
+from . import _core, _dim_forms, _forks, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_functions, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -109,17 +109,13 @@ device = Device
 
 _core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
-_tensor.add_methods()
 _functions = _ops.functions()
 _refuse = _ops.refuse_names(__name__)
 _ops.add_methods(Tensor, _functions)
-_op_methods.add_methods()
-_tensor_methods.add_methods()
+_tensor_methods.refuse_names()
 _dim_forms.add_forms()
 _other_forms.add_forms()
-_settings.add_methods()
 _system.add_methods()
-_streams.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["around", "divmod", "fabs", "float_power", "isclose", "iscomplex", "isreal", "modf", "round"]
+__all__ = ["around", "divmod", "fabs", "float_power", "iscomplex", "isreal", "modf", "round"]
 
 
 def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -81,14 +81,3 @@ def modf(x: Tensor, /) -> tuple[Tensor, Tensor]:
 
 def as_tensors(x, y):
     return tuple(v if isinstance(v, _core.Tensor) else _core.asarray(v) for v in (x, y))
-
-
-def isclose(x: Operand, y: Operand, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Is |x - y| at most atol + rtol |y|? Infinities are close to themselves, NaN to itself with equal_nan."""
-    x, y = as_tensors(x, y)
-    if not isdtype(x.dtype, ("real floating", "complex floating")) and not isdtype(y.dtype, ("real floating", "complex floating")):
-        # In floating point a difference of integers cannot overflow.
-        x, y = op.cast(x, _core.float64), op.cast(y, _core.float64)
-    near = op.less_equal(op.abs(op.subtract(x, y)), op.add(op.multiply(op.abs(y), rtol), atol))
-    close = op.logical_or(op.logical_and(near, op.isfinite(y)), op.equal(x, y))
-    return op.logical_or(close, op.logical_and(op.isnan(x), op.isnan(y))) if equal_nan else close

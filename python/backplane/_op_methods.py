@@ -6,6 +6,7 @@ What they do stands in _custom_op.py and _opcheck.py, which are imported when th
 from __future__ import annotations
 
 from . import _core
+from ._members import extend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,66 +73,6 @@ def _rule(op, name, function):
     return _custom_op.register_rule(op, name, function)
 
 
-def register_kernel(self: Op, *devices: Any, dtypes: str | Sequence[DType] = "any") -> Any:
-    """The op's kernel for devices, "cpu"; for all without their own where none is named.
-
-    `@op.register_kernel("cpu")` over a function of the op's arguments. It returns the results as new tensors, made
-    by ops or from other libraries' memory; with mutates_args it changes its first argument and returns None.
-    """
-    from . import _custom_op
-
-    if len(devices) == 1 and callable(devices[0]) and not isinstance(devices[0], _core.Device):
-        return _custom_op.register_kernel(self, (), dtypes)(devices[0])
-    return _custom_op.register_kernel(self, devices, dtypes)
-
-
-def register_shape(self: Op, function: Function, /) -> Function:
-    """The shape and dtype of the results, from those of the arguments: `@op.register_shape`.
-
-    Its parameters are names of the op's arguments, any of them; tensors come as bp.types.TensorSpec, with shape and
-    dtype alone. It returns a TensorSpec, or a shape (with the dtype of the first tensor); a list of them for
-    several results.
-    """
-    return _rule(self, "shape", function)
-
-
-def register_vjp(self: Op, function: Function, /) -> Function:
-    """The reverse derivative: `@op.register_vjp` over a function from cotangents to cotangents.
-
-    Its parameters say by their names what is kept for it: `g`, the result's cotangent (a tuple for several results);
-    names of arguments; `out`, the result (or its name); `needs`, whose attributes say which are wanted. It returns a
-    cotangent per tensor argument in order, or a dict by name; None is a zero. Each is summed to its argument's
-    shape and cast to its dtype. For complex numbers it is the adjoint under Re sum(conj(a) * b).
-    """
-    return _rule(self, "vjp", function)
-
-
-def register_jvp(self: Op, function: Function | str, /) -> Function | str:
-    """The forward derivative: `@op.register_jvp` over a function from tangents to tangents; "linear" where it is so.
-
-    Parameters: `t_x` for the tangent of argument x (a zero where it has none), arguments, `out`. It returns a
-    tangent per result, None for a zero.
-    """
-    return _rule(self, "jvp", function)
-
-
-def register_batch(self: Op, function: Function | str, /) -> Function | str:
-    """The batch rule, for vmap: `@op.register_batch`; or "loop", to call the op row by row, which is counted.
-
-    Parameters: arguments, of which those that differ from row to row have the batch as axis 0; `batched`, whose
-    attributes say which do. It returns the results with the batch as axis 0.
-    """
-    return _rule(self, "batch", function)
-
-
-def register_decomposition(self: Op, function: Function, /) -> Function:
-    """The same result from other ops: `@op.register_decomposition`, for devices without a kernel.
-
-    What has no rule of its own is differentiated and batched through it. A function of arguments, by name.
-    """
-    return _rule(self, "decomposition", function)
-
-
 def opcheck(
     op: Op | str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None, *,
     devices: str | Device | Sequence[str | Device] | None = None, raise_exception: bool = True
@@ -151,7 +92,62 @@ def opcheck(
     return _opcheck.check_op(op, args, dict(kwargs or {}), devices, raise_exception)
 
 
-def add_methods():
-    """Gives Op its register_ methods."""
-    for method in (register_kernel, register_shape, register_vjp, register_jvp, register_batch, register_decomposition):
-        setattr(_core.Op, method.__name__, method)
+class OpMembers:
+    """Kernels and rules of an op that Python defined."""
+
+    def register_kernel(self: Op, *devices: Any, dtypes: str | Sequence[DType] = "any") -> Any:
+        """The op's kernel for devices, "cpu"; for all without their own where none is named.
+
+        `@op.register_kernel("cpu")` over a function of the op's arguments. It returns the results as new tensors, made
+        by ops or from other libraries' memory; with mutates_args it changes its first argument and returns None.
+        """
+        from . import _custom_op
+
+        if len(devices) == 1 and callable(devices[0]) and not isinstance(devices[0], _core.Device):
+            return _custom_op.register_kernel(self, (), dtypes)(devices[0])
+        return _custom_op.register_kernel(self, devices, dtypes)
+
+    def register_shape(self: Op, function: Function, /) -> Function:
+        """The shape and dtype of the results, from those of the arguments: `@op.register_shape`.
+
+        Its parameters are names of the op's arguments, any of them; tensors come as bp.types.TensorSpec, with shape and
+        dtype alone. It returns a TensorSpec, or a shape (with the dtype of the first tensor); a list of them for
+        several results.
+        """
+        return _rule(self, "shape", function)
+
+    def register_vjp(self: Op, function: Function, /) -> Function:
+        """The reverse derivative: `@op.register_vjp` over a function from cotangents to cotangents.
+
+        Its parameters say by their names what is kept for it: `g`, the result's cotangent (a tuple for several results);
+        names of arguments; `out`, the result (or its name); `needs`, whose attributes say which are wanted. It returns a
+        cotangent per tensor argument in order, or a dict by name; None is a zero. Each is summed to its argument's
+        shape and cast to its dtype. For complex numbers it is the adjoint under Re sum(conj(a) * b).
+        """
+        return _rule(self, "vjp", function)
+
+    def register_jvp(self: Op, function: Function | str, /) -> Function | str:
+        """The forward derivative: `@op.register_jvp` over a function from tangents to tangents; "linear" where it is so.
+
+        Parameters: `t_x` for the tangent of argument x (a zero where it has none), arguments, `out`. It returns a
+        tangent per result, None for a zero.
+        """
+        return _rule(self, "jvp", function)
+
+    def register_batch(self: Op, function: Function | str, /) -> Function | str:
+        """The batch rule, for vmap: `@op.register_batch`; or "loop", to call the op row by row, which is counted.
+
+        Parameters: arguments, of which those that differ from row to row have the batch as axis 0; `batched`, whose
+        attributes say which do. It returns the results with the batch as axis 0.
+        """
+        return _rule(self, "batch", function)
+
+    def register_decomposition(self: Op, function: Function, /) -> Function:
+        """The same result from other ops: `@op.register_decomposition`, for devices without a kernel.
+
+        What has no rule of its own is differentiated and batched through it. A function of arguments, by name.
+        """
+        return _rule(self, "decomposition", function)
+
+
+extend(_core.Op, OpMembers)

@@ -251,7 +251,7 @@ def add_forms():
     creations = ("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like")
     forms = {
         **{name: _created(name, of_tensors.get(name)) for name in creations},
-        **{name: _spread(name) for name in ("std", "var")},
+        **{name: _spread(name) for name in ("nanstd", "nanvar", "std", "var")},
         **{name: _running(name) for name in ("cumprod", "cumsum")},
         **{name: _renamed(name, words) for name, words in _WORDS.items()},
         **{name: _scaled(name) for name in ("add", "subtract")},

@@ -6,6 +6,7 @@ What a setting returns, or a word of its own (`device`, `printoptions`), sets it
 from __future__ import annotations
 
 from . import _core
+from ._members import extend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -248,7 +249,21 @@ def printoptions(
                          "sci_mode": sci_mode, "suppress": suppress, "profile": profile})  # fmt: skip
 
 
-def add_methods():
-    _core.Device.__enter__, _core.Device.__exit__ = _enter_device, _exit_device
-    _core.Device.type = property(lambda device: device.backend, doc="The backend's name: PyTorch's word for it.")
-    _core.Device.index = property(lambda device: device.ordinal, doc="The ordinal: PyTorch's word for it.")
+class DeviceMembers:
+    """PyTorch's words for the parts of its name, and the block in which it is the default."""
+
+    __enter__ = _enter_device
+    __exit__ = _exit_device
+
+    @property
+    def type(self: Device) -> str:
+        """The backend's name: PyTorch's word for it."""
+        return self.backend
+
+    @property
+    def index(self: Device) -> int:
+        """The ordinal: PyTorch's word for it."""
+        return self.ordinal
+
+
+extend(_core.Device, DeviceMembers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from . import _core
+from ._members import extend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,32 +230,38 @@ def _is_pinned(x: Tensor) -> bool:
     return _core.is_pinned(x)
 
 
-def _has(self: Device, name: str, /) -> bool:
-    """Does the device have a feature: a dtype that it computes in ("float16", "f16"), an extension ("capture", "pinned"), or a word
-    of its backend's? `features` lists them."""
-    if not isinstance(name, str):
-        raise _core.ArgumentTypeError(f"Device.has: found a value of type {type(name).__name__}, expected a str")
-    return _core.has_feature(self, name)
+class TensorMembers:
+    """Pinned memory."""
+
+    pin_memory = pin
+    is_pinned = _is_pinned
 
 
-def _features(self: Device) -> list[str]:
-    """What the device can do, by name: what `has` is true for."""
-    return _core.features(self)
+class DeviceMembers:
+    """What a device is and can do."""
+
+    def has(self: Device, name: str, /) -> bool:
+        """Does the device have a feature: a dtype that it computes in ("float16", "f16"), an extension ("capture", "pinned"), or a word
+        of its backend's? `features` lists them."""
+        if not isinstance(name, str):
+            raise _core.ArgumentTypeError(f"Device.has: found a value of type {type(name).__name__}, expected a str")
+        return _core.has_feature(self, name)
+
+    @property
+    def features(self: Device) -> list[str]:
+        """What the device can do, by name: what `has` is true for."""
+        return _core.features(self)
+
+    @property
+    def properties(self: Device) -> dict[str, bool | int | float | str]:
+        """What the device is: name, backend, ordinal, plugin, total_memory, alignment, and what its backend adds."""
+        return _core.properties(self)
+
+    def reset(self: Device) -> None:
+        """Makes a lost device usable again, where its backend can: its work and its memory are dropped, and tensors of before raise
+        DeviceLostError from then on."""
+        _core.reset_device(self)
 
 
-def _properties(self: Device) -> dict[str, bool | int | float | str]:
-    """What the device is: name, backend, ordinal, plugin, total_memory, alignment, and what its backend adds."""
-    return _core.properties(self)
-
-
-def _reset(self: Device) -> None:
-    """Makes a lost device usable again, where its backend can: its work and its memory are dropped, and tensors of before raise
-    DeviceLostError from then on."""
-    _core.reset_device(self)
-
-
-def add_methods():
-    device = _core.Device
-    device.has, device.reset = _has, _reset
-    device.features, device.properties = property(_features, doc=_features.__doc__), property(_properties, doc=_properties.__doc__)
-    _core.Tensor.pin_memory, _core.Tensor.is_pinned = pin, _is_pinned
+extend(_core.Tensor, TensorMembers)
+extend(_core.Device, DeviceMembers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._core import DType, Tensor
+from ._members import extend
 from ._numpy_protocol import array_function, array_ufunc
 
 TYPE_CHECKING = False
@@ -118,7 +119,7 @@ def _to(
     return _core.asarray(found, copy=True) if copy and found is x else found
 
 
-def _complex(x):
+def _complex(x: Tensor) -> complex:
     """The only element of a tensor without axes, as Python's complex."""
     if x.ndim:
         raise TypeError(f"complex: found a tensor of {x.ndim} dimensions, expected one of none; select an element")
@@ -130,13 +131,13 @@ def _contains(x: Tensor, value: Operand) -> bool:
     return bool((x == value).any())
 
 
-def _repr(x):
+def _repr(x: Tensor) -> str:
     from ._repr import tensor_repr
 
     return tensor_repr(x)
 
 
-def _format(x, spec):
+def _format(x: Tensor, spec: str) -> str:
     return format(x.item(), spec) if spec else str(x)
 
 
@@ -160,17 +161,17 @@ def _leaf(x, who):
     return plain
 
 
-def _reduce(x):
+def _reduce(x: Tensor) -> tuple[Any, ...]:
     x = _leaf(x, "pickle")
     return _rebuild, (_core.to_bytes(x), x.shape, x.dtype, str(x.device), x.requires_grad)
 
 
-def _copy(x):
+def _copy(x: Tensor) -> Tensor:
     """The same memory under a new object."""
     return x[...]
 
 
-def _deepcopy(x, memo):
+def _deepcopy(x: Tensor, memo: dict[int, Any]) -> Tensor:
     plain = _leaf(x, "deepcopy")
     copied = _core.asarray(plain.detach(), copy=True)
     if plain.requires_grad:
@@ -200,28 +201,25 @@ def _register_hook(x: Tensor, function: Callable[[Tensor], Tensor | None]) -> Ho
     return HookHandle(x, _core.add_hook(x, function))
 
 
-_METHODS = {
-    "numpy": _numpy,
-    "__array__": _array,
-    "__array_namespace__": _array_namespace,
-    "__array_ufunc__": array_ufunc,
-    "__array_function__": array_function,
-    "astype": _astype,
-    "to_device": _to_device,
-    "to": _to,
-    "register_hook": _register_hook,
-    "__complex__": _complex,
-    "__contains__": _contains,
-    "__repr__": _repr,
-    "__format__": _format,
-    "__reduce__": _reduce,
-    "__copy__": _copy,
-    "__deepcopy__": _deepcopy,
-}
+class TensorMembers:
+    """Conversions, printing, copying and pickling."""
+
+    numpy = _numpy
+    astype = _astype
+    to = _to
+    to_device = _to_device
+    register_hook = _register_hook
+    __array__ = _array
+    __array_namespace__ = _array_namespace
+    __array_ufunc__ = array_ufunc
+    __array_function__ = array_function
+    __complex__ = _complex
+    __contains__ = _contains
+    __repr__ = _repr
+    __format__ = _format
+    __reduce__ = _reduce
+    __copy__ = _copy
+    __deepcopy__ = _deepcopy
 
 
-def add_methods():
-    for name, method in _METHODS.items():
-        method.__name__ = name
-        method.__qualname__ = "Tensor." + name
-        setattr(Tensor, name, method)
+extend(Tensor, TensorMembers)

@@ -1,63 +1,35 @@
-"""Methods of Tensor under NumPy's and PyTorch's names that no single op has: functions of the package, casts, fillings.
+"""Methods of Tensor under NumPy's and PyTorch's names that neither an op nor a function of the package has: casts, fillings.
 
 Names whose meaning differs between the two are refused with both spellings: repeat, split, and x.transpose(0, 1).
 """
 
 from __future__ import annotations
 
-import functools
-
-from . import (
-    _array_edits,
-    _core,
-    _indexing_functions,
-    _joining_functions,
-    _linear_algebra_functions,
-    _manipulation_functions,
-    _quantiles,
-    _searching_functions,
-    _set_functions,
-    _statistical_functions,
-    _utility_functions,
-)
+from . import _core
 from ._elementwise_functions import round
 from ._grad import no_grad
 from ._manipulation_functions import reshape
+from ._members import extend
 from ._ops import NAMESPACE, ops
-from ._searching_functions import nonzero
 from ._tensor_argument import name_function, require_real, require_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn
 
     from ._core import Device, DType, Generator, Operand, Tensor
 
 op = getattr(ops, NAMESPACE)
 
-_CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8",
-          "short": "int16", "int": "int32", "long": "int64"}  # fmt: skip
-_FUNCTIONS = {
-    _array_edits: "argpartition",
-    _indexing_functions: "gather index_copy index_fill index_select scatter scatter_add take_along_dim",
-    _joining_functions: "chunk tensor_split unbind",
-    _linear_algebra_functions: "dot inner norm vdot",
-    _manipulation_functions: "diag diagflat expand flatten fliplr flipud narrow pad ravel repeat_interleave rot90 squeeze swapaxes swapdims t unflatten",
-    _quantiles: "median nanmedian nanquantile quantile",
-    _searching_functions: "flatnonzero kthvalue topk",
-    _set_functions: "unique",
-    _statistical_functions: "aminmax bincount corrcoef cov",
-    _utility_functions: "is_complex is_floating_point numel",
-}
 
+def _cast(name: str) -> Callable[[Tensor], Tensor]:
+    dtype = getattr(_core, name)
 
-def _cast(dtype):
     def cast(x):
         return x if x.dtype is dtype else op.cast(x, dtype)
 
-    cast.__doc__ = f"The tensor in {dtype.name}; itself where it is of that dtype."
+    cast.__doc__ = f"The tensor in {name}; itself where it is of that dtype."
     return cast
 
 
@@ -86,12 +58,53 @@ def _view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
         raise
 
 
-def _like(name, change):
-    def method(x, other):
-        require_tensor(name, "other", other)
-        return change(x, other)
+def _expand_as(x: Tensor, other: Tensor) -> Tensor:
+    """x broadcast to the shape of other; a view."""
+    require_tensor("expand_as", "other", other)
+    return op.broadcast_to(x, other.shape)
 
-    return method
+
+def _reshape_as(x: Tensor, other: Tensor) -> Tensor:
+    """x's elements in row-major order at the shape of other."""
+    require_tensor("reshape_as", "other", other)
+    return op.reshape(x, other.shape)
+
+
+def _view_as(x: Tensor, other: Tensor) -> Tensor:
+    """x at the shape of other, over the same memory."""
+    require_tensor("view_as", "other", other)
+    return _view(x, other.shape)
+
+
+def _type_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the dtype of other; itself where it is of that dtype."""
+    require_tensor("type_as", "other", other)
+    return x.astype(other.dtype, copy=False)
+
+
+def _cpu(x: Tensor) -> Tensor:
+    """The tensor on the host; itself where it is there."""
+    return x.to("cpu")
+
+
+def _dim(x: Tensor) -> int:
+    """How many axes it has."""
+    return x.ndim
+
+
+def _element_size(x: Tensor) -> int:
+    """Bytes of one element."""
+    return x.itemsize
+
+
+def _nelement(x: Tensor) -> int:
+    """How many elements it has."""
+    return x.size
+
+
+def _round(x: Tensor, ndigits: int | None = None) -> Tensor:
+    """Python's round: to whole numbers where ndigits is None."""
+    return round(x, ndigits or 0)
 
 
 def _contiguous(x: Tensor) -> Tensor:
@@ -105,6 +118,11 @@ def _filled(x: Tensor, value: Operand) -> Tensor:
     return x
 
 
+def _zero(x: Tensor) -> Tensor:
+    """Writes zero to every element; returns x."""
+    return _filled(x, 0)
+
+
 def _copied(x: Tensor, src: Tensor) -> Tensor:
     """Writes src, broadcast and cast to x's dtype, into x; returns x."""
     require_tensor("copy_", "src", src)
@@ -114,17 +132,7 @@ def _copied(x: Tensor, src: Tensor) -> Tensor:
     return x
 
 
-def _inplace(function):
-    @functools.wraps(function)
-    def method(x, *args, **more):
-        x[...] = function(x, *args, **more)
-        return x
-
-    method.__doc__ = f"Writes what {function.__name__} gives into x; returns x."
-    return method
-
-
-def _refused(name, numpys, pytorchs):
+def _refused(name: str, numpys: str, pytorchs: str) -> Callable[..., NoReturn]:
     def method(x, *args, **more):
         raise _core.ArgumentTypeError(f"{name}: NumPy and PyTorch mean different things by it; use {numpys} for NumPy's, {pytorchs} for PyTorch's")
 
@@ -230,17 +238,6 @@ def _absent(kind, name):
     return property(get)
 
 
-def _imag(x):
-    return op.imag(x) if x.dtype.kind == "complex floating" else op.zeros_like(x)
-
-
-_PROPERTIES = {
-    "data": property(_core.Tensor.detach, _set_data, doc="The same memory without the history; what is assigned is written into it."),
-    "imag": property(_imag, doc="The imaginary part; zeros for a real tensor."),
-    "H": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated, as mH."),
-    "mH": property(lambda x: op.conj(x).mT, doc="The matrices transposed and conjugated."),
-    "real": property(op.real, doc="The real part; of a real tensor itself."),
-}
 def _divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
     """The quotient rounded down, and the remainder."""
     return x // other, x % other
@@ -259,62 +256,87 @@ _ABSENT = {
     "Op": "accumulate at outer reduce reduceat",
 }
 
-_METHODS = {
-    "__divmod__": _divmod,
-    "__rdivmod__": _reflected_divmod,
-    "__round__": lambda x, ndigits=None: round(x, ndigits or 0),
-    "contiguous": _contiguous,
-    "copy_": _copied,
-    "cpu": lambda x: x.to("cpu"),
-    "dim": lambda x: x.ndim,
-    "expand_as": _like("expand_as", lambda x, other: op.broadcast_to(x, other.shape)),
-    "element_size": lambda x: x.itemsize,
-    "fill": _filled,
-    "fill_": _filled,
-    "ndimension": lambda x: x.ndim,
-    "nelement": lambda x: x.size,
-    "new_empty": _new_empty,
-    "new_full": _new_full,
-    "new_ones": _new_ones,
-    "new_tensor": _new_tensor,
-    "new_zeros": _new_zeros,
-    "normal_": _normal,
-    "index_copy_": _inplace(_indexing_functions.index_copy),
-    "index_fill_": _inplace(_indexing_functions.index_fill),
-    "nonzero": nonzero,
-    "outer": op.outer,
-    "repeat": _refused("repeat", "backplane.repeat(x, n)", "x.tile(n, m)"),
-    "round": round,
-    "reshape_as": _like("reshape_as", lambda x, other: op.reshape(x, other.shape)),
-    "scatter_": _inplace(_indexing_functions.scatter),
-    "scatter_reduce": _indexing_functions.scatter,
-    "scatter_add_": _inplace(_indexing_functions.scatter_add),
-    "sort": _sort,
-    "split": _refused("split", "backplane.split(x, sections)", "x.tensor_split(sections) or a list of slices"),
-    "stride": _stride,
-    "tobytes": _tobytes,
-    "transpose": _transpose,
-    "uniform_": _uniform,
-    "type_as": _like("type_as", lambda x, other: x.astype(other.dtype, copy=False)),
-    "view": _view,
-    "view_as": _like("view_as", lambda x, other: _view(x, other.shape)),
-    "where": _where,
-    "zero_": lambda x: _filled(x, 0),
-}
+
+class TensorMembers:
+    """Casts, fillings and words of NumPy and PyTorch that no function of the package says."""
+
+    __divmod__ = _divmod
+    __rdivmod__ = _reflected_divmod
+    __round__ = _round
+    bfloat16 = _cast("bfloat16")
+    bool = _cast("bool")
+    byte = _cast("uint8")
+    contiguous = _contiguous
+    copy_ = _copied
+    cpu = _cpu
+    dim = _dim
+    double = _cast("float64")
+    element_size = _element_size
+    expand_as = _expand_as
+    fill = _filled
+    fill_ = _filled
+    float = _cast("float32")
+    half = _cast("float16")
+    int = _cast("int32")
+    long = _cast("int64")
+    ndimension = _dim
+    nelement = _nelement
+    new_empty = _new_empty
+    new_full = _new_full
+    new_ones = _new_ones
+    new_tensor = _new_tensor
+    new_zeros = _new_zeros
+    normal_ = _normal
+    repeat = _refused("repeat", "backplane.repeat(x, n)", "x.tile(n, m)")
+    reshape_as = _reshape_as
+    short = _cast("int16")
+    sort = _sort
+    split = _refused("split", "backplane.split(x, sections)", "x.tensor_split(sections) or a list of slices")
+    stride = _stride
+    tobytes = _tobytes
+    transpose = _transpose
+    type_as = _type_as
+    uniform_ = _uniform
+    view = _view
+    view_as = _view_as
+    where = _where
+    zero_ = _zero
+
+    @property
+    def data(x: Tensor) -> Tensor:
+        """The same memory without the history; what is assigned is written into it."""
+        return x.detach()
+
+    @data.setter
+    def data(x: Tensor, value: Tensor) -> None:
+        _set_data(x, value)
+
+    @property
+    def real(x: Tensor) -> Tensor:
+        """The real part; of a real tensor itself."""
+        return op.real(x)
+
+    @property
+    def imag(x: Tensor) -> Tensor:
+        """The imaginary part; zeros for a real tensor."""
+        return op.imag(x) if x.dtype.kind == "complex floating" else op.zeros_like(x)
+
+    @property
+    def H(x: Tensor) -> Tensor:
+        """The matrices transposed and conjugated, as mH."""
+        return op.conj(x).mT
+
+    @property
+    def mH(x: Tensor) -> Tensor:
+        """The matrices transposed and conjugated."""
+        return op.conj(x).mT
 
 
-def add_methods():
-    dtypes = {name: getattr(_core, dtype) for name, dtype in _CASTS.items()}
-    own = {**_METHODS, **{name: _cast(dtype) for name, dtype in dtypes.items()}}
-    for name, method in own.items():
-        if getattr(method, "__module__", None) == __name__:
-            method.__name__, method.__qualname__ = name, "Tensor." + name
-        setattr(_core.Tensor, name, method)
-    for module, names in _FUNCTIONS.items():
-        for name in names.split():
-            setattr(_core.Tensor, name, getattr(module, name))
-    for name, value in _PROPERTIES.items():
-        setattr(_core.Tensor, name, value)
+extend(_core.Tensor, TensorMembers)
+
+
+def refuse_names():
+    """Last: what the registry has under these names is no method."""
     for kind, names in _ABSENT.items():
         for name in names.split():
             setattr(getattr(_core, kind), name, _absent(kind, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._core import ShapeError, Tensor, asarray
 from ._data_type_functions import isdtype
-from ._elementwise_functions import as_tensors, isclose
+from ._elementwise_functions import as_tensors
 from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_tensor, takes_tensor
@@ -74,7 +74,7 @@ def size(x: Any, /, axis: int | None = None) -> int:
 
 def allclose(x: Operand, y: Operand, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Are all elements close, by isclose? A Python bool."""
-    return bool(op.all(isclose(x, y, rtol, atol, equal_nan)))
+    return bool(op.all(op.isclose(x, y, rtol, atol, equal_nan)))
 
 
 def array_equal(x: Operand, y: Operand, /, equal_nan: bool = False) -> bool:

@@ -4,79 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-
 #include "backplane/plugin/regions.hpp"
+#include "include/tiny_graph.hpp"
 
 namespace backplane::plugin {
 namespace {
-
-class TinyGraph {
- public:
-  int64_t value(bp_dtype dtype, std::vector<int64_t> dims) {
-    const auto& kept = dims_.emplace_back(std::move(dims));
-    values_.push_back({dtype, 0, static_cast<int32_t>(kept.size()), kept.data(), {2, 0}, nullptr});
-    return static_cast<int64_t>(values_.size()) - 1;
-  }
-  int64_t input(bp_dtype dtype, std::vector<int64_t> dims) {
-    inputs_.push_back(static_cast<uint32_t>(value(dtype, std::move(dims))));
-    return inputs_.back();
-  }
-  int64_t node(const char* op, std::vector<bp_value> args, bp_dtype compute, bp_dtype dtype,
-               std::vector<int64_t> dims) {
-    const int64_t made = value(dtype, std::move(dims));
-    const auto& kept = args_.emplace_back(std::move(args));
-    const auto& result = results_.emplace_back(static_cast<uint32_t>(made));
-    nodes_.push_back({op, 0, 1, kept.data(), &result, static_cast<uint32_t>(kept.size()), 1, compute, 0, 0,
-                      ~uint64_t{0}, 0, nullptr});
-    return made;
-  }
-  void recompute(std::initializer_list<size_t> nodes) {
-    for (const size_t i : nodes) nodes_[i].flags |= BP_GRAPH_NODE_RECOMPUTED;
-  }
-  const bp_graph* crossing(std::vector<uint32_t> outputs) {
-    outputs_ = std::move(outputs);
-    graph_ = {BP_HEADER(bp_graph),
-              {values_.data(), static_cast<uint32_t>(values_.size()), sizeof(bp_graph_value)},
-              {nodes_.data(), static_cast<uint32_t>(nodes_.size()), sizeof(bp_graph_node)},
-              inputs_.data(),
-              outputs_.data(),
-              static_cast<uint32_t>(inputs_.size()),
-              static_cast<uint32_t>(outputs_.size())};
-    return &graph_;
-  }
-
- private:
-  std::deque<std::vector<int64_t>> dims_;
-  std::deque<std::vector<bp_value>> args_;
-  std::deque<uint32_t> results_;
-  std::vector<bp_graph_value> values_;
-  std::vector<bp_graph_node> nodes_;
-  std::vector<uint32_t> inputs_, outputs_;
-  bp_graph graph_{};
-};
-
-bp_value ref(int64_t value) {
-  bp_value made{};
-  made.tag = BP_TAG_REF;
-  made.u.i = value;
-  return made;
-}
-bp_value number(double value) {
-  bp_value made{};
-  made.tag = BP_TAG_FLOAT;
-  made.u.f = value;
-  return made;
-}
-
-const FusedOps kOps{{{{"t::plus", BP_FLOAT32}, {"plus_f", 2, BP_FLOAT32}},
-                     {{"t::less", BP_FLOAT32}, {"less_f", 2, BP_BOOL}},
-                     {{"t::divide", BP_INT32}, {"divide_i", 2, BP_INT32}},
-                     {{"t::choose", BP_FLOAT32}, {"choose_f", 3, BP_FLOAT32}}},
-                    {"t::cast"},
-                    {"t::view"},
-                    [](std::string_view op, bp_dtype) { return op == "t::divide"; }};
-constexpr bp_device kHere{2, 0};
 
 std::vector<std::string> functions(const FusedProgram& program) {
   std::vector<std::string> names;

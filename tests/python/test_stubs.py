@@ -1,7 +1,7 @@
 """What a type checker sees is what the package has, no more and no less, and stands once.
 
 Python functions are annotated where they are defined; ops come from the registry (_registry.pyi), and what is written in
-C++ from bindings/core.pyi with the documentation of the C++ sources (_core.pyi). No stub repeats a Python source.
+C++ from the C++ sources (_core.pyi). No stub repeats a Python source, and none is kept by hand.
 """
 
 import ast
@@ -60,6 +60,14 @@ def test_no_stub_repeats_a_python_source():
     assert {path.name for path in PACKAGE.glob("**/*.pyi")} <= {"_core.pyi", "_registry.pyi"}
 
 
+def given_to(owner):
+    """(name of the class, names of its members, the class) of each that Python gives to a type: its bases in the stub."""
+    node = next(node for node in body_of("_core.pyi") if isinstance(node, ast.ClassDef) and node.name == owner)
+    for base in node.bases:
+        if isinstance(base, ast.Attribute):
+            yield ast.unparse(base), names_in(class_in(body_of(f"{base.value.id}.py"), base.attr)), getattr(getattr(bp, base.value.id), base.attr)
+
+
 def test_every_public_name_is_seen_by_a_type_checker():
     body = body_of("__init__.py")
     seen = imported_in(body) | names_in(body) - {"TYPE_CHECKING"}
@@ -106,18 +114,37 @@ def test_every_op_is_stubbed_with_its_arguments():
 
 def test_every_member_of_tensor_is_stubbed():
     stubbed = names_in(class_in(body_of("_core.pyi"), "Tensor")) | names_in(class_in(body_of("_registry.pyi"), "TensorMethods"))
+    stubbed |= {name for _, names, _ in given_to("Tensor") for name in names}
     public = {name for name in dir(bp.Tensor) if not name.startswith("_") and hasattr(bp.ones((1, 1)), name)}  # the others say what to write instead
     assert public <= stubbed, public - stubbed
     assert stubbed <= public, stubbed - public
 
 
-@pytest.mark.parametrize("owner", ["Tensor", "Op"])
-def test_a_method_that_is_a_function_of_the_package_is_that_function(owner):
-    same = [node for node in class_in(body_of("_core.pyi"), owner) if isinstance(node, ast.Assign)]
-    assert len(same) >= 6
-    for node in same:
-        function = getattr(__import__(f"backplane.{node.value.value.id}", fromlist=["_"]), node.value.attr)
-        assert getattr(getattr(bp, owner), node.targets[0].id) is function, node.targets[0].id
+@pytest.mark.parametrize("owner", ["DType", "Device", "Generator", "Op", "Graph", "GraphNode", "GraphValue", "Model", "Structure"])
+def test_every_member_of_the_other_types_is_stubbed(owner):
+    stubbed = names_in(class_in(body_of("_core.pyi"), owner)) | {name for _, names, _ in given_to(owner) for name in names}
+    kind = getattr(bp._core, owner)
+    assert {name for name in dir(kind) if not name.startswith("_") and (kind is not bp.Op or hasattr(bp.add, name))} == stubbed
+
+
+@pytest.mark.parametrize("owner", ["Tensor", "Device", "Op"])
+def test_what_python_gives_to_a_type_is_a_base_of_its_stub(owner):
+    found = list(given_to(owner))
+    assert found
+    for base, names, members in found:
+        assert names, base
+        for name in names:
+            assert vars(getattr(bp, owner))[name] is vars(members)[name], f"{base}.{name}"
+
+
+@pytest.mark.parametrize("owner", ["Tensor", "Device", "Op"])
+def test_a_member_of_a_type_is_stubbed_once(owner):
+    stubs = [(owner, names_in(class_in(body_of("_core.pyi"), owner))), *((base, names) for base, names, _ in given_to(owner))]
+    if owner == "Tensor":
+        stubs.append(("_registry", names_in(class_in(body_of("_registry.pyi"), "TensorMethods"))))
+    for place, (one, names) in enumerate(stubs):
+        for other, others in stubs[place + 1 :]:
+            assert names & others == set(), (one, other)
 
 
 def test_functions_of_the_extension_module_have_the_stubs_parameters():
@@ -139,11 +166,25 @@ def test_functions_of_the_extension_module_have_the_stubs_parameters():
     assert checked >= 15
 
 
-def test_documentation_in_stubs_is_that_of_the_function():
-    documented = [node for node in body_of("_core.pyi") if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)]
-    assert len(documented) >= 5
-    for node in documented:
-        assert ast.get_docstring(node) == inspect.cleandoc(getattr(bp, node.name).__doc__), node.name
+def documented_in(body, owner):
+    """(where, what is documented, its text in the stub), the members of classes included."""
+    for node in body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        name = node.name
+        if isinstance(node, ast.ClassDef):
+            yield from ((f"{name}.{inner}", found, text) for inner, found, text in documented_in(node.body, getattr(owner, name)))
+        if (text := ast.get_docstring(node)) is not None:
+            yield name, owner if name == "__init__" else getattr(owner, name), text
+
+
+def test_documentation_in_stubs_is_that_of_the_object():
+    documented = list(documented_in(body_of("_core.pyi"), bp._core))
+    assert len(documented) >= 70
+    for where, found, text in documented:
+        own = inspect.cleandoc(found.__doc__)
+        assert own.endswith(text), where  # behind its type, where it is an attribute
+        assert own == text or isinstance(found, property) or inspect.isgetsetdescriptor(found), where
 
 
 def module_names(body):

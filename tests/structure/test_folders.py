@@ -8,11 +8,6 @@ import pathlib
 import pytest
 import source_tree
 
-# Folders that lean on each other by design, with the reason; an entry that is no longer needed fails.
-KNOWN = {
-    "python/bindings": "chapters of one extension module: arrays are made by ops, and ops take arrays",
-}
-
 
 def folder(path):
     return pathlib.PurePosixPath(path).parent
@@ -51,17 +46,9 @@ def cycles(includes):
     return [(source, target, where) for source in graph for target, where in graph[source].items() if source in far.get(target, ())]
 
 
-FOUND = cycles(source_tree.includes(source_tree.tracked_files()))
-
-
 def test_no_two_folders_include_each_other():
-    assert [f"{where}: {source} includes {target}, which leads back" for source, target, where in FOUND
-            if not any(pathlib.PurePosixPath(known) in source.parents for known in KNOWN)] == []
-
-
-@pytest.mark.parametrize("known", KNOWN)
-def test_a_known_cycle_is_there(known):
-    assert any(pathlib.PurePosixPath(known) in source.parents for source, _, _ in FOUND)
+    found = cycles(source_tree.includes(source_tree.tracked_files()))
+    assert [f"{where}: {source} includes {target}, which leads back" for source, target, where in found] == []
 
 
 @pytest.mark.parametrize(("sources", "caught"), [

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "backplane/device.hpp"
-#include "bindings/system/errors.hpp"
-#include "bindings/system/generator.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/ops/generator.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
@@ -269,19 +269,6 @@ int read_argument(const bp_arg_def& spec, PyObject* object, CallArguments& argum
 const char* expected_kind(const bp_arg_def& spec) noexcept {
   const TypeRow& row = row_of(spec.type);
   return spec.flags & BP_ARG_LIST ? row.expected_list : row.expected;
-}
-
-PyRef found_kind(PyObject* object) noexcept {
-  if (object == Py_None) return PyRef::steal(PyUnicode_FromString("None"));
-  const char* name = Py_TYPE(object)->tp_name;
-  if (PyUnicode_Check(object) || PyTuple_Check(object) || PyList_Check(object)) {
-    PyRef text = PyRef::steal(PyObject_Repr(object));
-    if (text && PyUnicode_GetLength(text.get()) <= 60) {
-      return PyRef::steal(PyUnicode_FromFormat("the %s %U", name, text.get()));
-    }
-    PyErr_Clear();
-  }
-  return PyRef::steal(PyUnicode_FromFormat("a value of type %s", name));
 }
 
 const char* type_word(uint16_t type) noexcept { return row_of(type).word; }

@@ -10,7 +10,7 @@
 
 #include "backplane/abi/host.h"
 #include "backplane/op.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 
@@ -55,9 +55,6 @@ int read_argument(const bp_arg_def& spec, PyObject* object, CallArguments& argum
 
 // What an argument takes, in words for an error message: "an axis or a sequence of axes, or None".
 const char* expected_kind(const bp_arg_def& spec) noexcept;
-
-// What was given, in words: "a str", "a Tensor", "None".
-PyRef found_kind(PyObject* object) noexcept;
 
 // The spelling of the argument's type in signatures: "Axes | None".
 const char* type_word(uint16_t type) noexcept;

@@ -10,8 +10,8 @@
 
 #include "backplane/abi/vocabulary.h"
 #include "backplane/transforms.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/convert.hpp"
-#include "bindings/system/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

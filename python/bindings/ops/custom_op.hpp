@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backplane/registration.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

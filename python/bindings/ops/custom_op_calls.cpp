@@ -5,12 +5,12 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/custom_op.hpp"
-#include "bindings/ops/slots.hpp"
 #include "bindings/ops/value_objects.hpp"
-#include "bindings/system/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/value_objects.hpp"
-#include "bindings/system/errors.hpp"
 
 namespace backplane::python {
 namespace {

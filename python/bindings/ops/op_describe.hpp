@@ -1,8 +1,8 @@
 // What an op says of itself to help(), inspect and the tools, all from its record. New references; needs the lock.
 #pragma once
 
+#include "bindings/interpreter/py_ref.hpp"
 #include "bindings/ops/op_signature.hpp"
-#include "bindings/system/py_ref.hpp"
 
 namespace backplane::python {
 

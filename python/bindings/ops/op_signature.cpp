@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "backplane/device.hpp"
-#include "bindings/system/errors.hpp"
-#include "bindings/system/generator.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/ops/generator.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"

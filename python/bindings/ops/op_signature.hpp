@@ -10,8 +10,8 @@
 #include "backplane/abi/host.h"
 #include "backplane/abi/signature.h"
 #include "backplane/op.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 #include "bindings/ops/convert.hpp"
-#include "bindings/system/py_ref.hpp"
 
 namespace backplane::python {
 

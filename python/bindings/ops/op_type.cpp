@@ -7,8 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "bindings/interpreter/declared.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/op_describe.hpp"
-#include "bindings/system/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -211,6 +212,7 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
   return run(self, gathered.data(), fixed + 1, keywords);
 }
 
+// Python: Op.__call__(self, *args: Any, **kwargs: Any) -> Any
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagged_count, PyObject* keywords) {
   return guarded([&] {
     OpObject* self = op_object(callable);
@@ -270,7 +272,8 @@ PyObject* op_bind(PyObject* self, PyObject* instance, PyObject*) {
   return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
-// Op(full name, name in Python, in place): the package makes one per record at import.
+// Python: Op(full_name: str, name: str, inplace: bool = False)
+// The package makes one per record at import.
 PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* keywords[] = {"full_name", "name", "inplace", nullptr};
   const char* full_name = nullptr;
@@ -326,22 +329,28 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
                        op_object(self)->variant == Variant::InPlace ? Py_True : Py_False);
 }
 
+constexpr Declared kInferDoc = R"(Op.infer(self, *args: Any, **kwargs: Any) -> list[tuple[DType, tuple[int, ...]]]
+--
+
+The (dtype, shape) of each result of a call with these arguments, by the entry's rules alone: nothing runs.)";
+
 PyGetSetDef op_getset[] = {
     {"__name__", op_get_name, nullptr, nullptr, nullptr},
     {"__qualname__", op_get_name, nullptr, nullptr, nullptr},
     {"__doc__", op_get_doc, nullptr, nullptr, nullptr},
     {"__text_signature__", op_get_text_signature, nullptr, nullptr, nullptr},
     {"__signature__", op_get_signature, nullptr, nullptr, nullptr},
-    {"full_name", op_get_full_name, nullptr, "The name in the registry, namespace::name.", nullptr},
+    {"full_name", op_get_full_name, nullptr, "str: The name in the registry, namespace::name.", nullptr},
     {"parameters", op_get_parameters, nullptr,
-     "(name, keyword only, has default, default, type, positional only) per argument.", nullptr},
+     "tuple[tuple[str, bool, bool, Any, str, bool], ...]: (name, keyword only, has default, default, type, positional "
+     "only) "
+     "per argument.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef op_methods[] = {
-    {"__reduce__", op_reduce, METH_NOARGS, nullptr},
-    {"infer", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_infer)), METH_FASTCALL | METH_KEYWORDS,
-     "infer($self, /, *args, **kwargs)\n--\n\n"
-     "The (dtype, shape) of each result of a call with these arguments, by the entry's rules alone: nothing runs."},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr},
+                            {"infer", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_infer)),
+                             METH_FASTCALL | METH_KEYWORDS, kInferDoc.text},
+                            {nullptr, nullptr, 0, nullptr}};
 PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
                             {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot op_slots[] = {{Py_tp_new, reinterpret_cast<void*>(op_new)},

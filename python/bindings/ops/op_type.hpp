@@ -2,8 +2,8 @@
 // method.
 #pragma once
 
+#include "bindings/interpreter/py_ref.hpp"
 #include "bindings/ops/op_signature.hpp"
-#include "bindings/system/py_ref.hpp"
 
 namespace backplane::python {
 

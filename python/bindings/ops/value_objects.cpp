@@ -1,8 +1,8 @@
 // One case per tag of the contract.
 #include "bindings/ops/value_objects.hpp"
 
-#include "bindings/system/errors.hpp"
-#include "bindings/system/generator.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 

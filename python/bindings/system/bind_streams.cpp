@@ -12,8 +12,8 @@
 #include "backplane/memory_kinds.hpp"
 #include "backplane/profile.hpp"
 #include "backplane/stream.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 #include "bindings/system/device_argument.hpp"
-#include "bindings/system/py_ref.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 

@@ -4,19 +4,20 @@
 #include <pybind11/pybind11.h>
 
 #include "backplane/plugins.hpp"
+#include "bindings/interpreter/declared.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/interrupts.hpp"
 #include "bindings/ops/custom_op.hpp"
+#include "bindings/ops/generator.hpp"
 #include "bindings/ops/op_facts.hpp"
 #include "bindings/ops/op_signature.hpp"
 #include "bindings/ops/op_type.hpp"
-#include "bindings/ops/slots.hpp"
 #include "bindings/system/bind_streams.hpp"
 #include "bindings/system/bind_system.hpp"
-#include "bindings/system/errors.hpp"
-#include "bindings/system/generator.hpp"
-#include "bindings/system/interrupts.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/bind_autograd.hpp"
 #include "bindings/transforms/bind_graph_function.hpp"
@@ -31,15 +32,22 @@ PyCFunction with_keywords(PyCFunctionWithKeywords function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
+constexpr Declared kAsarrayDoc =
+    R"(asarray(obj: Any, /, *, dtype: DType | None = None, device: Device | str | None = None, copy: bool | None = None) -> Tensor
+--
+
+A tensor of a number, of nested sequences of numbers, or over the memory of an array (buffer protocol or DLPack).
+Memory is shared unless dtype, device, layout or copy=True needs a copy; with copy=False such a need is an error.)";
+
+constexpr Declared kFromDlpackDoc =
+    R"(from_dlpack(x: Any, /, *, device: Device | str | None = None, copy: bool | None = None) -> Tensor
+--
+
+A tensor over the memory that x.__dlpack__() exports.)";
+
 PyMethodDef functions[] = {
-    {"asarray", with_keywords(asarray_object), METH_VARARGS | METH_KEYWORDS,
-     "asarray(obj, /, *, dtype=None, device=None, copy=None)\n--\n\n"
-     "A tensor of a number, of nested sequences of numbers, or over the memory of an array (buffer protocol or "
-     "DLPack).\n"
-     "Memory is shared unless dtype, device, layout or copy=True needs a copy; with copy=False such a need is an "
-     "error."},
-    {"from_dlpack", with_keywords(from_dlpack_object), METH_VARARGS | METH_KEYWORDS,
-     "from_dlpack(x, /, *, device=None, copy=None)\n--\n\nA tensor over the memory that x.__dlpack__() exports."},
+    {"asarray", with_keywords(asarray_object), METH_VARARGS | METH_KEYWORDS, kAsarrayDoc.text},
+    {"from_dlpack", with_keywords(from_dlpack_object), METH_VARARGS | METH_KEYWORDS, kFromDlpackDoc.text},
     {"bind_slot", bind_slot, METH_VARARGS, "bind_slot(slot, op)\n--\n\nMakes an op serve a piece of Python's syntax."},
     {"set_dim_form", set_dim_form, METH_VARARGS,
      "set_dim_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name with dim= or "
@@ -71,6 +79,7 @@ PYBIND11_MODULE(_core_of_main, module) {
   pybind11::register_exception_translator(translate);
   // Where no slot is left for it, an exit while other threads open libraries may hang, as it may without us.
   Py_AtExit([] { backplane::end_loading(); });
+  // Python: __version__: str
   module.attr("__version__") = BACKPLANE_VERSION;
   watch_interrupts();
   bind_autograd(module);

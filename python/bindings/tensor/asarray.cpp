@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "backplane/device.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/ops/slots.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/sequence.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

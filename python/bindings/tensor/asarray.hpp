@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backplane/abi/base.h"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

@@ -3,8 +3,9 @@
 #include <utility>
 
 #include "backplane/device.hpp"
-#include "bindings/ops/slots.hpp"
+#include "bindings/interpreter/declared.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
@@ -97,45 +98,72 @@ PyCFunction method(Function* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-PyGetSetDef getset[] = {
-    {"shape", get_shape, nullptr, "Sizes of the axes.", nullptr},
-    {"strides", get_strides, nullptr, "Steps along the axes, in elements.", nullptr},
-    {"ndim", get_ndim, nullptr, "How many axes it has.", nullptr},
-    {"size", get_size, nullptr, "How many elements it has.", nullptr},
-    {"nbytes", get_nbytes, nullptr, "Bytes of its elements.", nullptr},
-    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
-    {"dtype", get_dtype, nullptr, "The type of its elements.", nullptr},
-    {"device", get_device, nullptr, "Where its elements are.", nullptr},
-    {"is_contiguous", get_is_contiguous, nullptr, "Are the elements row-major without gaps?", nullptr},
-    {"T", get_transposed, nullptr, "A view with the axes in reverse order.", nullptr},
-    {"mT", get_matrix_transposed, nullptr, "A view with the last two axes exchanged.", nullptr},
+PyGetSetDef tensor_getset[] = {
+    {"shape", get_shape, nullptr, "tuple[int, ...]: Sizes of the axes.", nullptr},
+    {"strides", get_strides, nullptr, "tuple[int, ...]: Steps along the axes, in elements.", nullptr},
+    {"ndim", get_ndim, nullptr, "int: How many axes it has.", nullptr},
+    {"size", get_size, nullptr, "int: How many elements it has.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "int: Bytes of its elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "int: Bytes of one element.", nullptr},
+    {"dtype", get_dtype, nullptr, "DType: The type of its elements.", nullptr},
+    {"device", get_device, nullptr, "Device: Where its elements are.", nullptr},
+    {"is_contiguous", get_is_contiguous, nullptr, "bool: Are the elements row-major without gaps?", nullptr},
+    {"T", get_transposed, nullptr, "Tensor: A view with the axes in reverse order.", nullptr},
+    {"mT", get_matrix_transposed, nullptr, "Tensor: A view with the last two axes exchanged.", nullptr},
     {"requires_grad", tensor_get_requires_grad, tensor_put_requires_grad,
-     "Are gradients wanted for it? Leaves can be set.", nullptr},
-    {"grad", tensor_get_grad, tensor_put_grad, "What backward() accumulated; None at first.", nullptr},
-    {"is_leaf", tensor_is_leaf, nullptr, "Was it made by no recorded op?", nullptr},
-    {"version", tensor_version, nullptr, "How often its memory was changed in place.", nullptr},
-    {"grad_op", tensor_node_name, nullptr, "The recorded op that made it; None for a leaf.", nullptr},
+     "bool: Are gradients wanted for it? Leaves can be set.", nullptr},
+    {"grad", tensor_get_grad, tensor_put_grad, "Tensor | None: What backward() accumulated; None at first.", nullptr},
+    {"is_leaf", tensor_is_leaf, nullptr, "bool: Was it made by no recorded op?", nullptr},
+    {"version", tensor_version, nullptr, "int: How often its memory was changed in place.", nullptr},
+    {"grad_op", tensor_node_name, nullptr, "str | None: The recorded op that made it; None for a leaf.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyMethodDef methods[] = {
-    {"item", method(tensor_item), METH_FASTCALL,
-     "item($self, /, *position)\n--\n\nThe only element, as a Python number; with one int that at a place in row-major "
-     "order, "
-     "with an int per axis that at a position."},
-    {"tolist", tensor_tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as nested lists of Python numbers."},
-    {"detach", tensor_detach, METH_NOARGS,
-     "detach($self, /)\n--\n\nThe same memory without the history; inside transforms a constant, copied."},
-    {"backward", method(tensor_backward), METH_VARARGS | METH_KEYWORDS,
-     "backward($self, /, gradient=None, retain_graph=False, create_graph=False)\n--\n\n"
-     "Adds the gradients of this tensor to the grad of every leaf that it was computed from.\n"
-     "gradient: the cotangent to start from; ones for a tensor of one element."},
-    {"requires_grad_", method(tensor_set_requires_grad), METH_VARARGS | METH_KEYWORDS,
-     "requires_grad_($self, /, wanted=True)\n--\n\nSets requires_grad and returns the tensor."},
-    {"__dlpack__", method(tensor_dlpack), METH_VARARGS | METH_KEYWORDS,
-     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-     "A DLPack capsule over the same memory."},
-    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS,
-     "__dlpack_device__($self, /)\n--\n\nThe pair (DLPack device type, ordinal)."},
+constexpr Declared kItemDoc = R"(Tensor.item(self, *position: int) -> Any
+--
+
+The only element, as a Python number; with one int that at a place in row-major order, with an int per axis that at a position.)";
+
+constexpr Declared kToListDoc = R"(Tensor.tolist(self) -> Any
+--
+
+The elements as nested lists of Python numbers.)";
+
+constexpr Declared kDetachDoc = R"(Tensor.detach(self) -> Tensor
+--
+
+The same memory without the history; inside transforms a constant, copied.)";
+
+constexpr Declared kBackwardDoc =
+    R"(Tensor.backward(self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False) -> None
+--
+
+Adds the gradients of this tensor to the grad of every leaf that it was computed from.
+gradient: the cotangent to start from; ones for a tensor of one element.)";
+
+constexpr Declared kRequiresGradDoc = R"(Tensor.requires_grad_(self, wanted: bool = True) -> Tensor
+--
+
+Sets requires_grad and returns the tensor.)";
+
+constexpr Declared kDlpackDoc =
+    R"(Tensor.__dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any
+--
+
+A DLPack capsule over the same memory.)";
+
+constexpr Declared kDlpackDeviceDoc = R"(Tensor.__dlpack_device__(self) -> tuple[int, int]
+--
+
+The pair (DLPack device type, ordinal).)";
+
+PyMethodDef tensor_methods[] = {
+    {"item", method(tensor_item), METH_FASTCALL, kItemDoc.text},
+    {"tolist", tensor_tolist, METH_NOARGS, kToListDoc.text},
+    {"detach", tensor_detach, METH_NOARGS, kDetachDoc.text},
+    {"backward", method(tensor_backward), METH_VARARGS | METH_KEYWORDS, kBackwardDoc.text},
+    {"requires_grad_", method(tensor_set_requires_grad), METH_VARARGS | METH_KEYWORDS, kRequiresGradDoc.text},
+    {"__dlpack__", method(tensor_dlpack), METH_VARARGS | METH_KEYWORDS, kDlpackDoc.text},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, kDlpackDeviceDoc.text},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -147,8 +175,8 @@ bool add_count_type() noexcept {
 }
 
 void append_attribute_slots(std::vector<PyType_Slot>& slots) {
-  slots.push_back({Py_tp_getset, getset});
-  slots.push_back({Py_tp_methods, methods});
+  slots.push_back({Py_tp_getset, tensor_getset});
+  slots.push_back({Py_tp_methods, tensor_methods});
 }
 
 }  // namespace backplane::python

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "backplane/device.hpp"
-#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/slots.hpp"
 
 namespace backplane::python {
 namespace {

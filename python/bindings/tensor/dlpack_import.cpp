@@ -1,9 +1,8 @@
 // DLPack in: what is asked of an exporter, by its version of the protocol, and the tensor over the capsule's memory.
 #include "backplane/device.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/ops/slots.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

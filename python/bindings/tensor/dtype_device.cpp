@@ -7,7 +7,8 @@
 #include <string>
 
 #include "backplane/device.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/declared.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/default_float.hpp"
 
 namespace backplane::python {
@@ -42,6 +43,7 @@ PyObject* dtype_get_kind(PyObject* self, void*) {
   return PyUnicode_FromString(kind);
 }
 
+// Python: DType.__eq__(self, other: object, /) -> bool
 // Equal to what asarray would take for it: its name, Python's and NumPy's types.
 PyObject* dtype_compare(PyObject* self, PyObject* other, int operation) {
   if (operation != Py_EQ && operation != Py_NE) Py_RETURN_NOTIMPLEMENTED;
@@ -56,14 +58,15 @@ PyObject* dtype_compare(PyObject* self, PyObject* other, int operation) {
   return PyBool_FromLong(equal == (operation == Py_EQ));
 }
 
+// Python: DType.__hash__(self) -> int
 Py_hash_t dtype_hash(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->hash; }
 
 // The name under which the package has the object: pickle and copy then keep one object per dtype.
 PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(dtype_name(code_of(self))); }
 
-PyGetSetDef dtype_getset[] = {{"name", dtype_get_name, nullptr, "The name, as in the array API.", nullptr},
-                              {"itemsize", dtype_get_itemsize, nullptr, "Bytes of an element.", nullptr},
-                              {"kind", dtype_get_kind, nullptr, "The array API's kind of the dtype.", nullptr},
+PyGetSetDef dtype_getset[] = {{"name", dtype_get_name, nullptr, "str: The name, as in the array API.", nullptr},
+                              {"itemsize", dtype_get_itemsize, nullptr, "int: Bytes of an element.", nullptr},
+                              {"kind", dtype_get_kind, nullptr, "str: The array API's kind of the dtype.", nullptr},
                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
@@ -92,6 +95,7 @@ PyObject* device_get_ordinal(PyObject* self, void*) { return PyLong_FromLong(dev
 
 bool same_device(bp_device a, bp_device b) { return a.backend == b.backend && a.ordinal == b.ordinal; }
 
+// Python: Device.__eq__(self, other: object, /) -> bool
 PyObject* device_compare(PyObject* self, PyObject* other, int operation) {
   if (operation != Py_EQ && operation != Py_NE) Py_RETURN_NOTIMPLEMENTED;
   bool equal = false;
@@ -107,6 +111,7 @@ PyObject* device_compare(PyObject* self, PyObject* other, int operation) {
   return PyBool_FromLong(equal == (operation == Py_EQ));
 }
 
+// Python: Device.__hash__(self) -> int
 // Equal to the hash of the name, since a device equals its name.
 Py_hash_t device_hash(PyObject* self) {
   PyRef name = PyRef::steal(device_str(self));
@@ -128,8 +133,13 @@ PyObject* device_reduce(PyObject* self, PyObject*) {
   return name ? Py_BuildValue("O(O)", g_device_type, name.get()) : nullptr;
 }
 
-PyGetSetDef device_getset[] = {{"backend", device_get_backend, nullptr, "The name of its backend.", nullptr},
-                               {"ordinal", device_get_ordinal, nullptr, "Its number within the backend.", nullptr},
+constexpr Declared kDeviceDoc = R"(Device(name: str)
+--
+
+A device by name: 'cpu', 'cuda:1'.)";
+
+PyGetSetDef device_getset[] = {{"backend", device_get_backend, nullptr, "str: The name of its backend.", nullptr},
+                               {"ordinal", device_get_ordinal, nullptr, "int: Its number within the backend.", nullptr},
                                {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
@@ -139,7 +149,7 @@ PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
                               {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
                               {Py_tp_getset, device_getset},
                               {Py_tp_methods, device_methods},
-                              {Py_tp_doc, const_cast<char*>("device(name)\n--\n\nA device by name: 'cpu', 'cuda:1'.")},
+                              {Py_tp_doc, const_cast<char*>(kDeviceDoc.text)},
                               {0, nullptr}};
 PyType_Spec device_spec = {"backplane.Device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
 

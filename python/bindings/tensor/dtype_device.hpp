@@ -5,7 +5,7 @@
 #pragma once
 
 #include "backplane/abi/value.h"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

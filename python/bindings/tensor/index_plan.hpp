@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backplane/tensor.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

@@ -4,10 +4,10 @@
 
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
-#include "bindings/ops/slots.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/index_plan.hpp"
 #include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
@@ -213,6 +213,7 @@ int set_planned(PyObject* self, PyObject* key, PyObject* object) {
   return done;
 }
 
+// Python: Tensor.__len__(self) -> int
 Py_ssize_t length(PyObject* self) {
   const bp_tensor* tensor = handle_of(self);
   if (tensor->dl.ndim == 0) {
@@ -234,6 +235,7 @@ PyObject* get_in_order(PyObject* self, Py_ssize_t index) {
 
 }  // namespace
 
+// Python: Tensor.__getitem__(self, key: Any, /) -> Tensor
 PyObject* get_item(PyObject* self, PyObject* key) {
   bp_tensor* tensor = handle_of(self);
   if (tensor->dl.ndim > 0) [[likely]] {
@@ -246,6 +248,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   return get_planned(self, key);
 }
 
+// Python: Tensor.__setitem__(self, key: Any, value: Any, /) -> None
 int set_item(PyObject* self, PyObject* key, PyObject* object) {
   if (!object) {
     raise(BP_ERROR_TYPE, "del: elements of a tensor cannot be deleted");

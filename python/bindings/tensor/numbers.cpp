@@ -2,9 +2,9 @@
 //
 // One template per arity; which op serves which operator is read from the slot array, so no op is named here.
 #include "backplane/device.hpp"
-#include "bindings/ops/slots.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
@@ -157,21 +157,25 @@ PyObject* compare_slot(PyObject* self, PyObject* other, int operation) {
   return binary(kSlots[operation], self, other);
 }
 
+// Python: Tensor.__bool__(self) -> bool
 int bool_slot(PyObject* self) {
   PyRef element = PyRef::steal(single_element(handle_of(self), "bool"));
   return element ? PyObject_IsTrue(element.get()) : -1;
 }
 
+// Python: Tensor.__float__(self) -> float
 PyObject* float_slot(PyObject* self) {
   PyRef element = PyRef::steal(single_element(handle_of(self), "float"));
   return element ? PyNumber_Float(element.get()) : nullptr;
 }
 
+// Python: Tensor.__int__(self) -> int
 PyObject* int_slot(PyObject* self) {
   PyRef element = PyRef::steal(single_element(handle_of(self), "int"));
   return element ? PyNumber_Long(element.get()) : nullptr;
 }
 
+// Python: Tensor.__index__(self) -> int
 PyObject* index_slot(PyObject* self) {
   const bp_tensor* tensor = handle_of(self);
   if (!(BP_DTYPE_BIT(tensor->dtype) & BP_MASK_INTEGER) || tensor->dl.ndim != 0) {

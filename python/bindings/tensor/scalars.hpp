@@ -4,7 +4,7 @@
 #pragma once
 
 #include "backplane/tensor.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

@@ -6,10 +6,10 @@
 
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/ops/slots.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

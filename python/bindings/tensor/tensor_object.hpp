@@ -5,8 +5,8 @@
 #pragma once
 
 #include "backplane/op.hpp"
-#include "bindings/system/errors.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 #include "bindings/tensor/default_float.hpp"
 
 namespace backplane::python {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

@@ -4,7 +4,7 @@
 
 #include <structmember.h>
 
-#include "bindings/system/owned_objects.hpp"
+#include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
 namespace backplane::python {
@@ -49,6 +49,7 @@ PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
                "backplane.zeros(shape)");
 }
 
+// Python: Tensor.__iter__(self) -> Iterator[Tensor]
 PyObject* tensor_iter(PyObject* self) {
   if (handle_of(self)->dl.ndim == 0)
     return raise(BP_ERROR_TYPE, "iter: a tensor of no dimensions has no elements to iterate over");
@@ -103,6 +104,7 @@ bool add_tensor_type(PyObject* module) {
                                     {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
                                     {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
                                     {Py_tp_iter, reinterpret_cast<void*>(tensor_iter)},
+                                    // Python: Tensor.__hash__(self) -> int
                                     {Py_tp_hash, reinterpret_cast<void*>(PyBaseObject_Type.tp_hash)},
                                     {Py_tp_members, tensor_members},
                                     {Py_tp_doc, const_cast<char*>(tensor_doc)}};

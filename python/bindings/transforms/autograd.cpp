@@ -3,7 +3,7 @@
 // backward runs without the interpreter lock; hooks (bind_autograd.cpp) take it back.
 #include "backplane/autograd.hpp"
 
-#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
-#include "bindings/system/owned_objects.hpp"
+#include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 

@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "backplane/transforms.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/traced_call.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "backplane/graph.hpp"
 #include "backplane/operand.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/user_line.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {

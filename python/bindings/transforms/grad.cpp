@@ -1,10 +1,10 @@
 // grad and value_and_grad: the function's arguments become inputs of a reverse-mode scope, its value the root.
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/ops/slots.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"
 

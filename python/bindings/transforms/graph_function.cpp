@@ -6,7 +6,7 @@
 #include "backplane/graph_function.hpp"
 
 #include "backplane/operand.hpp"
-#include "bindings/system/owned_objects.hpp"
+#include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/bind_graph_function.hpp"
 

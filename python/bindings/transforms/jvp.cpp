@@ -3,9 +3,9 @@
 
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/ops/slots.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "backplane/device.hpp"
 #include "backplane/graph_picture.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/declared.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
@@ -75,6 +75,32 @@ py::list costs_of(const GraphObject& self, const py::args& args) {
   return costs;
 }
 
+constexpr Declared kCallDoc = R"(Graph.__call__(self, *args: Any, **kwargs: Any) -> Any
+--
+
+Runs it with arguments like those that were traced.)";
+
+constexpr Declared kSaveDoc = R"(Graph.save(self, path: str) -> None
+--
+
+Writes it to a safetensors file, which load reads.)";
+
+constexpr Declared kExplainDoc = R"(Graph.explain(self, *inputs: Tensor, memory_budget: int | None = None) -> str
+--
+
+Who runs which node for inputs of these sizes, a tensor each, and how memory is reused.)";
+
+constexpr Declared kDotDoc = R"(Graph.dot(self, *inputs: Tensor, color: str = 'backend') -> str
+--
+
+Text for Graphviz of how it runs for inputs of these sizes, a tensor each: by "backend", "bytes" or "flops".)";
+
+constexpr Declared kCostsDoc = R"(Graph.costs(self, *inputs: Tensor) -> list[tuple[str, int | None, int]]
+--
+
+Of each node, as it runs for inputs of these sizes, a tensor each: its op, its operations (None: unknown) and the bytes
+that it reads and writes.)";
+
 std::string type_text(const Graph::Value& value) {
   std::string text = std::string(dtype_name(value.dtype)) + "[";
   for (size_t i = 0; i < value.dims.size(); ++i) text += (i ? ", " : "") + value.dims[i];
@@ -100,46 +126,58 @@ PyObject* make_graph_function(PyObject*, PyObject* args, PyObject* kwargs) {
 }
 
 void bind_graph(py::module_& module) {
+  py::options options;
+  options.disable_function_signatures();
   py::class_<Graph::Value>(module, "GraphValue", "A tensor of a graph: its name, dtype, and dims.")
-      .def_readonly("name", &Graph::Value::name)
-      .def_property_readonly("dtype", [](const Graph::Value& v) { return std::string(dtype_name(v.dtype)); })
-      .def_readonly("dims", &Graph::Value::dims)
+      .def_readonly("name", &Graph::Value::name, "str: Its name in the text.")
+      .def_property_readonly(
+          "dtype", [](const Graph::Value& v) { return std::string(dtype_name(v.dtype)); },
+          "str: The name of its dtype.")
+      .def_readonly("dims", &Graph::Value::dims, "list[str]: Its sizes, numbers or names.")
       .def("__repr__", [](const Graph::Value& v) { return v.name + ": " + type_text(v); });
   py::class_<Graph::Node>(module, "GraphNode", "A call of an op in a graph.")
-      .def_readonly("op", &Graph::Node::op_name)
-      .def_readonly("inputs", &Graph::Node::inputs)
-      .def_readonly("results", &Graph::Node::results)
-      .def_property_readonly("file", [](const Graph::Node& n) { return n.line.file; })
-      .def_property_readonly("function", [](const Graph::Node& n) { return n.line.function; })
-      .def_property_readonly("line", [](const Graph::Node& n) { return n.line.line; })
+      .def_readonly("op", &Graph::Node::op_name, "str: The full name of the op.")
+      .def_readonly("inputs", &Graph::Node::inputs, "list[str]: The names of the tensors that it takes.")
+      .def_readonly("results", &Graph::Node::results, "list[GraphValue]: What it makes.")
+      .def_property_readonly(
+          "file", [](const Graph::Node& n) { return n.line.file; }, "str: The user's file that called it.")
+      .def_property_readonly(
+          "function", [](const Graph::Node& n) { return n.line.function; }, "str: The function there.")
+      .def_property_readonly(
+          "line", [](const Graph::Node& n) { return n.line.line; }, "int: The line there.")
       .def("__repr__", [](const Graph::Node& n) { return "<GraphNode " + n.op_name + ">"; });
   py::class_<GraphObject>(module, "Graph", "What a function does with tensors, as nodes that are calls of ops.")
-      .def("__call__", &call_graph, "Runs it with arguments like those that were traced.")
+      .def("__call__", &call_graph, kCallDoc.text)
       .def("__str__", [](const GraphObject& g) { return g.call->graph().text(); })
       .def("__repr__",
            [](const GraphObject& g) { return "<Graph of " + std::to_string(g.call->graph().size()) + " nodes>"; })
       .def(
           "save", [](const GraphObject& g, const std::string& path) { save_graph(g.call->graph(), path); },
-          py::arg("path"), "Writes it to a safetensors file, which load reads.")
+          py::arg("path"), kSaveDoc.text)
       .def(
           "explain",
           [](const GraphObject& g, const py::args& args, std::optional<uint64_t> memory_budget) {
             return g.call->graph().with_options({{}, memory_budget}).explain(tensors_of(args));
           },
-          py::arg("memory_budget") = py::none(),
-          "Who runs which node for inputs of these sizes, a tensor each, and how memory is reused.")
-      .def("dot", &dot_of, py::arg("color") = "backend",
-           "Text for Graphviz of how it runs for inputs of these sizes, a tensor each: by \"backend\", \"bytes\" or "
-           "\"flops\".")
-      .def("costs", &costs_of,
-           "Of each node, as it runs for inputs of these sizes, a tensor each: its op, its operations (None: unknown) "
-           "and the bytes that it reads and writes.")
+          py::arg("memory_budget") = py::none(), kExplainDoc.text)
+      .def("dot", &dot_of, py::arg("color") = "backend", kDotDoc.text)
+      .def("costs", &costs_of, kCostsDoc.text)
+      // Python: Graph.__len__(self) -> int
       .def("__len__", [](const GraphObject& g) { return g.call->graph().size(); })
+      // Python: Graph.__iter__(self) -> Iterator[GraphNode]
       .def("__iter__", [](const GraphObject& g) { return py::iter(nodes_of(g.call->graph())); })
-      .def_property_readonly("nodes", [](const GraphObject& g) { return nodes_of(g.call->graph()); })
-      .def_property_readonly("inputs", [](const GraphObject& g) { return g.call->graph().inputs(); })
-      .def_property_readonly("outputs", [](const GraphObject& g) { return g.call->graph().outputs(); })
-      .def_property_readonly("constants", [](const GraphObject& g) { return g.call->graph().constants(); });
+      .def_property_readonly(
+          "nodes", [](const GraphObject& g) { return nodes_of(g.call->graph()); },
+          "list[GraphNode]: Its nodes, in the order in which they run.")
+      .def_property_readonly(
+          "inputs", [](const GraphObject& g) { return g.call->graph().inputs(); },
+          "list[GraphValue]: The tensors that it takes.")
+      .def_property_readonly(
+          "outputs", [](const GraphObject& g) { return g.call->graph().outputs(); },
+          "list[GraphValue]: The tensors that it gives.")
+      .def_property_readonly(
+          "constants", [](const GraphObject& g) { return g.call->graph().constants(); },
+          "list[Tensor]: The tensors from outside that it uses.");
 }
 
 }  // namespace backplane::python

@@ -1,6 +1,7 @@
 // Models: graphs from files, as callables over tensors.
 #include "backplane/device.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/declared.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
@@ -63,20 +64,34 @@ py::tuple call_model(const Model& model, const py::args& args, uint64_t seed) {
   return given;
 }
 
+constexpr Declared kCallDoc = R"(Model.__call__(self, *inputs: Tensor, seed: int = 0) -> tuple[Tensor, ...]
+--
+
+Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws.)";
+
+constexpr Declared kExplainDoc = R"(Model.explain(self, *inputs: Tensor) -> str
+--
+
+Who runs which node for inputs of these sizes, and how memory is reused.)";
+
 }  // namespace
 
 void bind_model_file(py::module_& module) {
+  py::options options;
+  options.disable_function_signatures();
   py::class_<Model>(module, "Model", "A graph from a file.")
-      .def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0,
-           "Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws.")
+      .def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0, kCallDoc.text)
       .def("__str__", [](const Model& m) { return m.graph.text(); })
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
           "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },
-          "Who runs which node for inputs of these sizes, and how memory is reused.")
-      .def_property_readonly("inputs", [](const Model& m) { return m.graph.inputs(); })
-      .def_property_readonly("outputs", [](const Model& m) { return m.graph.outputs(); })
-      .def_property_readonly("constants", [](const Model& m) { return m.graph.constants(); });
+          kExplainDoc.text)
+      .def_property_readonly(
+          "inputs", [](const Model& m) { return m.graph.inputs(); }, "list[GraphValue]: The tensors that it takes.")
+      .def_property_readonly(
+          "outputs", [](const Model& m) { return m.graph.outputs(); }, "list[GraphValue]: The tensors that it gives.")
+      .def_property_readonly(
+          "constants", [](const Model& m) { return m.graph.constants(); }, "list[Tensor]: The tensors that it brings.");
   module.def("load_model", &load_model, py::arg("path"), py::arg("device") = py::none());
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backplane/device.hpp"
-#include "bindings/ops/convert.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/transform_values.hpp"

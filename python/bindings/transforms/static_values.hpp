@@ -3,7 +3,7 @@
 // All functions need the interpreter lock.
 #pragma once
 
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

@@ -4,9 +4,8 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/system/errors.hpp"
-#include "bindings/system/generator.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/user_line.hpp"

@@ -1,7 +1,7 @@
 // Traces of one call at several sizes, and which sizes a replay takes.
 #include <algorithm>
 
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/traced_call.hpp"

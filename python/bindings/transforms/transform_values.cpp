@@ -2,7 +2,7 @@
 #include "bindings/transforms/transform_values.hpp"
 
 #include "backplane/device.hpp"
-#include "bindings/ops/convert.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 

@@ -5,8 +5,7 @@
 
 #include <new>
 
-#include "bindings/ops/convert.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {

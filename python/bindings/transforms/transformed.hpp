@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

@@ -1,6 +1,6 @@
-// The transforms as functions of the module, with their documentation: the contract that a Python user reads, also in
-// the stub, which takes it from here (python/stubs.py).
-#include "bindings/system/errors.hpp"
+// The transforms as functions of the module, with their documentation: the contract that a Python user reads.
+#include "bindings/interpreter/declared.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
 #include "bindings/transforms/user_line.hpp"
@@ -8,7 +8,8 @@
 namespace backplane::python {
 namespace {
 
-constexpr char kGradDoc[] = R"(grad(fun, argnums=0, has_aux=False, holomorphic=False)
+constexpr Declared kGradDoc =
+    R"(grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]
 --
 
 The gradient of a function, as a function of the same arguments.
@@ -27,14 +28,15 @@ Errors: DtypeError for integer and boolean arguments or values, and for complex 
     for a value with dimensions; ArgumentValueError where argnums names no positional argument.
 Source: reverse mode, Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2.)";
 
-constexpr char kValueAndGradDoc[] = R"(value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False)
+constexpr Declared kValueAndGradDoc =
+    R"(value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]
 --
 
 A function's value and its gradient, as a function of the same arguments.
 
 Arguments and errors are those of grad. The result is the pair (value, gradient), with has_aux ((value, aux), gradient).)";
 
-constexpr char kVjpDoc[] = R"(vjp(fun, *primals, has_aux=False)
+constexpr Declared kVjpDoc = R"(vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
 --
 
 The value of fun(*primals), and its pullback: from a cotangent of the value to cotangents of the primals.
@@ -49,7 +51,8 @@ inside other transforms. It is the adjoint under the product <a, b> = Re sum(con
 Errors: DtypeError for integer and boolean primals; ValueError, ShapeError and DtypeError for a cotangent that does not fit.
 Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2.)";
 
-constexpr char kJvpDoc[] = R"(jvp(fun, primals, tangents, has_aux=False)
+constexpr Declared kJvpDoc =
+    R"(jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]
 --
 
 The value of fun(*primals), and its derivative along tangents, in one forward pass.
@@ -64,7 +67,8 @@ where it does not depend on primals.
 Errors: DtypeError for integer and boolean primals; ValueError, ShapeError and DtypeError for a tangent that does not fit.
 Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.)";
 
-constexpr char kVmapDoc[] = R"(vmap(fun, in_axes=0, out_axes=0, axis_size=None, *, randomness='error')
+constexpr Declared kVmapDoc =
+    R"(vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None, *, randomness: str = 'error') -> Callable[..., Any]
 --
 
 A function for batches: fun sees one element, the result is called with all of them at once.
@@ -84,7 +88,8 @@ shape depends on values.
 Errors: OutOfRangeError for an axis that a tensor lacks; ShapeError where the mapped axes differ in size;
     ArgumentValueError where in_axes or out_axes is no prefix, naming the place.)";
 
-constexpr char kMakeGraphDoc[] = R"(make_graph(fun, *, dynamic=None)
+constexpr Declared kMakeGraphDoc =
+    R"(make_graph(fun: Callable[..., Any], *, dynamic: DynamicSizes | None = None) -> Callable[..., Graph]
 --
 
 A function that traces fun: called with fun's arguments, it returns the Graph of what fun does with them.
@@ -103,7 +108,8 @@ graph, of which a replay sees in-place changes. Random numbers are drawn anew at
 Errors: ArgumentValueError where fun reads the value of a traced tensor (bool, float, item, numpy) or writes into a tensor from
     outside; ShapeError naming a dynamic size that fun has to know; MissingRuleError for an op whose result's shape depends on values, and where fun changes an argument in place.)";
 
-constexpr char kCompileDoc[] = R"(compile(fun, *, dynamic=None, donate=None, fullgraph=True, memory_budget=None)
+constexpr Declared kCompileDoc =
+    R"(compile(fun: Function, *, dynamic: DynamicSizes | None = None, donate: int | Sequence[int] | None = None, fullgraph: bool = True, memory_budget: int | None = None) -> Function
 --
 
 fun as a function that is traced once for each kind of call, and then run from its graph.
@@ -126,7 +132,7 @@ checkpoint, no_grad; the log says so.
 
 Errors: those of make_graph.)";
 
-constexpr char kCompileLogDoc[] = R"(compile_log()
+constexpr Declared kCompileLogDoc = R"(compile_log() -> list[str]
 --
 
 What compile has traced, the latest last: a list of lines, each with the function's name and the guard that failed.)";
@@ -139,14 +145,14 @@ PyCFunction fast_with_keywords(_PyCFunctionFastWithKeywords function) {
 }
 
 PyMethodDef functions[] = {
-    {"grad", with_keywords(grad_function), METH_VARARGS | METH_KEYWORDS, kGradDoc},
-    {"value_and_grad", with_keywords(value_and_grad_function), METH_VARARGS | METH_KEYWORDS, kValueAndGradDoc},
-    {"vjp", fast_with_keywords(vjp_function), METH_FASTCALL | METH_KEYWORDS, kVjpDoc},
-    {"jvp", with_keywords(jvp_function), METH_VARARGS | METH_KEYWORDS, kJvpDoc},
-    {"vmap", with_keywords(vmap_function), METH_VARARGS | METH_KEYWORDS, kVmapDoc},
-    {"compile", with_keywords(compile_function), METH_VARARGS | METH_KEYWORDS, kCompileDoc},
-    {"compile_log", compile_log, METH_NOARGS, kCompileLogDoc},
-    {"make_graph", with_keywords(make_graph_function), METH_VARARGS | METH_KEYWORDS, kMakeGraphDoc},
+    {"grad", with_keywords(grad_function), METH_VARARGS | METH_KEYWORDS, kGradDoc.text},
+    {"value_and_grad", with_keywords(value_and_grad_function), METH_VARARGS | METH_KEYWORDS, kValueAndGradDoc.text},
+    {"vjp", fast_with_keywords(vjp_function), METH_FASTCALL | METH_KEYWORDS, kVjpDoc.text},
+    {"jvp", with_keywords(jvp_function), METH_VARARGS | METH_KEYWORDS, kJvpDoc.text},
+    {"vmap", with_keywords(vmap_function), METH_VARARGS | METH_KEYWORDS, kVmapDoc.text},
+    {"compile", with_keywords(compile_function), METH_VARARGS | METH_KEYWORDS, kCompileDoc.text},
+    {"compile_log", compile_log, METH_NOARGS, kCompileLogDoc.text},
+    {"make_graph", with_keywords(make_graph_function), METH_VARARGS | METH_KEYWORDS, kMakeGraphDoc.text},
     {"set_package_folder", set_package_folder, METH_O, nullptr},
     {"vjp_as", vjp_as_function, METH_VARARGS, nullptr},
     {"jvp_as", jvp_as_function, METH_VARARGS, nullptr},

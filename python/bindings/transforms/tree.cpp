@@ -4,7 +4,7 @@
 #include <structmember.h>
 
 #include "backplane/transforms.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

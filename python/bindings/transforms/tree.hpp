@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bindings/system/inline_vector.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
+#include "bindings/transforms/inline_vector.hpp"
 
 namespace backplane::python {
 

@@ -1,7 +1,6 @@
 // Comparing structures with each other and with containers; places of leaves in words.
 #include "backplane/transforms.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/tree.hpp"
 
 namespace backplane::python {

@@ -1,7 +1,7 @@
 // backplane.tree for Python: the Structure type, and flatten, unflatten and map over it.
 #include <new>
 
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/tree.hpp"
 
 namespace backplane::python {
@@ -28,6 +28,7 @@ void structure_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+// Python: Structure.__eq__(self, other: object, /) -> bool
 PyObject* structure_compare(PyObject* self, PyObject* other, int operation) {
   if (Py_TYPE(other) != g_structure_type || (operation != Py_EQ && operation != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
   const int same = same_tree(tree_of(self), tree_of(other));
@@ -110,7 +111,7 @@ PyObject* tree_map(PyObject*, PyObject* args) {
   });
 }
 
-PyGetSetDef structure_getset[] = {{"n_leaves", structure_n_leaves, nullptr, "The number of leaves.", nullptr},
+PyGetSetDef structure_getset[] = {{"n_leaves", structure_n_leaves, nullptr, "int: The number of leaves.", nullptr},
                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot structure_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(structure_dealloc)},

@@ -1,5 +1,6 @@
 // vjp: a function's value, and its pullback as a Python function that may be called often and later.
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 #include <structmember.h>
 
@@ -8,9 +9,8 @@
 
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
-#include "bindings/ops/convert.hpp"
-#include "bindings/ops/slots.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/slots.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"
 

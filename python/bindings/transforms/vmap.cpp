@@ -8,7 +8,7 @@
 
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
-#include "bindings/ops/convert.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"

@@ -41,6 +41,14 @@ T reduce_strided(const char* x, int64_t stride, int64_t n) {
   return result;
 }
 
+// `width` elements, a power of two, by halves; they are overwritten.
+template <class Op, class T>
+HWY_INLINE T fold_array(T* lane, int64_t width) {
+  for (width /= 2; width > 0; width /= 2)
+    for (int64_t j = 0; j < width; ++j) lane[j] = Op::call(lane[j], lane[j + width]);
+  return lane[0];
+}
+
 template <class Op, class T>
 T reduce_contiguous(const T* x, int64_t n) {
   if (n < kLanes) return reduce_strided<Op, T>(reinterpret_cast<const char*>(x), sizeof(T), n);
@@ -55,27 +63,27 @@ T reduce_contiguous(const T* x, int64_t n) {
   for (; i + kLanes <= n; i += kLanes)
     for (int64_t j = 0; j < kLanes; ++j) lane[j] = Op::call(lane[j], x[i + j]);
   for (int64_t j = 0; i + j < n; ++j) lane[j] = Op::call(lane[j], x[i + j]);
-  for (int64_t width = kLanes / 2; width > 0; width /= 2)
-    for (int64_t j = 0; j < width; ++j) lane[j] = Op::call(lane[j], lane[j + width]);
-  return lane[0];
+  return fold_array<Op>(lane, kLanes);
 }
 
+template <class Op, class D, class T = hn::TFromD<D>>
+HWY_INLINE T fold_vector([[maybe_unused]] D d, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_SCALAR
-template <class Op, class D, class T = hn::TFromD<D>>
-HWY_INLINE T fold_vector(D, hn::Vec<D> v) {
   return hn::GetLane(v);
-}
+#elif HWY_HAVE_SCALABLE
+  // A vector may have fewer lanes than its type, so that its halves are not those of the type.
+  HWY_ALIGN T lane[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(v, d, lane);
+  return fold_array<Op>(lane, static_cast<int64_t>(hn::Lanes(d)));
 #else
-template <class Op, class D, class T = hn::TFromD<D>>
-HWY_INLINE T fold_vector(D, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) == 1) {
     return hn::GetLane(v);
   } else {
     const hn::Half<D> half;
     return fold_vector<Op>(half, Op::vector(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
-}
 #endif
+}
 
 // The lanes of v, and fewer elements than those.
 template <class Op, class D, class T = hn::TFromD<D>>
@@ -84,9 +92,7 @@ HWY_INLINE T fold_lanes(D d, hn::Vec<D> v, const T* rest, int64_t n) {
   HWY_ALIGN T lane[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(v, d, lane);
   for (int64_t j = 0; j < n; ++j) lane[j] = Op::call(lane[j], rest[j]);
-  for (auto width = static_cast<int64_t>(hn::Lanes(d)) / 2; width > 0; width /= 2)
-    for (int64_t j = 0; j < width; ++j) lane[j] = Op::call(lane[j], lane[j + width]);
-  return lane[0];
+  return fold_array<Op>(lane, static_cast<int64_t>(hn::Lanes(d)));
 }
 
 // Two to seven vectors.

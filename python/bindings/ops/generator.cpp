@@ -1,10 +1,11 @@
 // The Generator type and the process's default one.
-#include "bindings/system/generator.hpp"
+#include "bindings/ops/generator.hpp"
 
 #include <random>
 
 #include "backplane/graph_function.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/declared.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {
@@ -97,26 +98,34 @@ PyObject* generator_repr(PyObject* self) {
                               static_cast<unsigned long long>(state.counter));
 }
 
-PyGetSetDef generator_getset[] = {
-    {"state", generator_get_state, generator_set_state, "The pair (key, counter); set it to go back.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef generator_methods[] = {
-    {"manual_seed", generator_manual_seed, METH_O, "manual_seed($self, seed, /)\n--\n\nStarts the sequence of `seed`."},
-    {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
-    {"__setstate__", generator_setstate, METH_O, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
-PyType_Slot generator_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(generator_new)},
-    {Py_tp_repr, reinterpret_cast<void*>(generator_repr)},
-    {Py_tp_getset, generator_getset},
-    {Py_tp_methods, generator_methods},
-    {Py_tp_doc,
-     const_cast<char*>("Generator(seed=None)\n--\n\nA sequence of random bits; without a seed, a fresh one.")},
-    {0, nullptr}};
+PyGetSetDef generator_getset[] = {{"state", generator_get_state, generator_set_state,
+                                   "tuple[int, int]: The pair (key, counter); set it to go back.", nullptr},
+                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
+constexpr Declared kGeneratorDoc = R"(Generator(seed: int | None = None)
+--
+
+A sequence of random bits; without a seed, a fresh one.)";
+
+constexpr Declared kManualSeedDoc = R"(Generator.manual_seed(self, seed: int, /) -> Generator
+--
+
+Starts the sequence of `seed`.)";
+
+PyMethodDef generator_methods[] = {{"manual_seed", generator_manual_seed, METH_O, kManualSeedDoc.text},
+                                   {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
+                                   {"__setstate__", generator_setstate, METH_O, nullptr},
+                                   {nullptr, nullptr, 0, nullptr}};
+PyType_Slot generator_slots[] = {{Py_tp_new, reinterpret_cast<void*>(generator_new)},
+                                 {Py_tp_repr, reinterpret_cast<void*>(generator_repr)},
+                                 {Py_tp_getset, generator_getset},
+                                 {Py_tp_methods, generator_methods},
+                                 {Py_tp_doc, const_cast<char*>(kGeneratorDoc.text)},
+                                 {0, nullptr}};
 PyType_Spec generator_spec = {"backplane.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT, generator_slots};
 
 }  // namespace
 
+// Python: default_generator: Generator
 bool add_generator(PyObject* module) {
   g_generator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&generator_spec));
   if (!g_generator_type) return false;

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "backplane/error.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 
@@ -25,6 +25,9 @@ PyObject* raise_text(bp_status code, const char* text) noexcept;
 
 // A text that may hold the bytes of somebody's file: those that are not UTF-8 stand as escapes.
 PyObject* text_of(std::string_view text) noexcept;
+
+// What was given, in words: "a str", "a Tensor", "None".
+PyRef found_kind(PyObject* object) noexcept;
 
 // The pending error of an op that takes positions alone as data is an IndexError too where it is about data.
 PyObject* as_bad_index() noexcept;

@@ -1,11 +1,11 @@
 // The array of slot handles and its one writer.
-#include "bindings/ops/slots.hpp"
+#include "bindings/tensor/slots.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {

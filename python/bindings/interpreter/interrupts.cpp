@@ -1,9 +1,9 @@
-#include "bindings/system/interrupts.hpp"
+#include "bindings/interpreter/interrupts.hpp"
 
 #include <chrono>
 
 #include "backplane/threads.hpp"
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 extern "C" {
 

@@ -8,7 +8,7 @@
 
 #include "backplane/abi/host.h"
 #include "backplane/op.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

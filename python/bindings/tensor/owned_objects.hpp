@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "backplane/autograd.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

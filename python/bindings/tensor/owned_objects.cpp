@@ -1,6 +1,6 @@
 // See owned_objects.hpp. An object that something beside the tensor holds as well is passed over: to the collector it
 // is alive.
-#include "bindings/system/owned_objects.hpp"
+#include "bindings/tensor/owned_objects.hpp"
 
 #include <vector>
 

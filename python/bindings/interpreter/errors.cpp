@@ -1,5 +1,5 @@
 // The exception classes, made from one table, and the passage of a callback's own exception through libbackplane.
-#include "bindings/system/errors.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 #include <cstdarg>
 #include <cstdio>
@@ -62,6 +62,7 @@ bool add_exceptions(PyObject* module) {
        &PyExc_ValueError},
       {BP_ERROR_INTERNAL, "InternalError", &PyExc_RuntimeError, "An invariant of Backplane is broken."},
   };
+  // Python: class BackplaneError(Exception)
   g_base = make_class("BackplaneError", nullptr, "Every error that Backplane raises.");
   if (!g_base || PyModule_AddObjectRef(module, "BackplaneError", g_base) < 0) return false;
   for (const ExceptionRow& row : rows) {
@@ -71,6 +72,7 @@ bool add_exceptions(PyObject* module) {
     g_classes[row.code] = make_class(row.name, bases.get(), row.doc);
     if (!g_classes[row.code] || PyModule_AddObjectRef(module, row.name, g_classes[row.code]) < 0) return false;
   }
+  // Python: class IndexDataError(DataError, OutOfRangeError)
   // An index tensor's bad element is bad data, and out of range.
   PyRef both = PyRef::steal(PyTuple_Pack(2, g_classes[BP_ERROR_DATA], g_classes[BP_ERROR_INDEX]));
   g_bad_index =
@@ -89,6 +91,19 @@ PyObject* raise_text(bp_status code, const char* text) noexcept {
 
 PyObject* text_of(std::string_view text) noexcept {
   return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+}
+
+PyRef found_kind(PyObject* object) noexcept {
+  if (object == Py_None) return PyRef::steal(PyUnicode_FromString("None"));
+  const char* name = Py_TYPE(object)->tp_name;
+  if (PyUnicode_Check(object) || PyTuple_Check(object) || PyList_Check(object)) {
+    PyRef text = PyRef::steal(PyObject_Repr(object));
+    if (text && PyUnicode_GetLength(text.get()) <= 60) {
+      return PyRef::steal(PyUnicode_FromFormat("the %s %U", name, text.get()));
+    }
+    PyErr_Clear();
+  }
+  return PyRef::steal(PyUnicode_FromFormat("a value of type %s", name));
 }
 
 PyObject* raise_status(bp_status status) noexcept { return raise_text(status, last_error()); }

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "backplane/op.hpp"
-#include "bindings/system/py_ref.hpp"
+#include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 

@@ -1,59 +1,30 @@
-"""Writes the two stubs of the package from where each fact stands once; all else is annotated in the Python sources.
-
-    python stubs.py core bindings/core.pyi OUT SOURCE...    the extension module's, with the documentation of the C++ sources and
-                                                            the dtypes of the contract's list
-    python stubs.py registry REGISTRY.pyi OUT __init__.py   the ops', without those that the package has a function for
-"""
+"""The stub of the ops: codegen's, without what the package has a function or a method for, and with what calls take beyond the entry."""
 
 import ast
 import copy
-import pathlib
-import re
-import sys
-
-DOC = re.compile(r'R"\((\w+)\([^\n]*\)\n--\n\n(.*?)\)";', re.DOTALL)
-DTYPES = "# BP_DTYPES: each as a DType."
-DTYPE = re.compile(r'^  X\([A-Z0-9]+, \d+, "(\w+)",', re.MULTILINE)
-FUNCTION = re.compile(r"^(def (\w+)\((?:[^()]|\([^()]*\))*\) -> [^\n]*:) \.\.\.\n", re.MULTILINE)
 
 
-def core(stub, sources):
-    texts = [source.read_text(encoding="utf-8") for source in sources]
-    docs = {name: text for source in texts for name, text in DOC.findall(source)}
-    dtypes = [name for source in texts for name in DTYPE.findall(source)]
-    if not dtypes or DTYPES not in stub:
-        raise SystemExit(f"stubs.py: found {len(dtypes)} dtypes in the sources, expected BP_DTYPES among them and '{DTYPES}' in core.pyi")
-    stub = stub.replace(DTYPES, "\n".join(f"{name}: DType" for name in dtypes))
-
-    def documented(match):
-        if match[2] not in docs:
-            return match[0]
-        text = "\n".join("    " + line if line else "" for line in docs.pop(match[2]).split("\n"))
-        text = text.strip()
-        return f'{match[1]}\n    """{text}' + ("\n    " if "\n" in text else "") + '"""\n'
-
-    stub = FUNCTION.sub(documented, stub)
-    if docs:
-        raise SystemExit(f"stubs.py: found documentation of {', '.join(docs)}, expected functions of these names in core.pyi")
-    return stub
-
-
-def public(path):
-    """What `from MODULE import *` gives."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "__all__":
+def assigned(module, name):
+    for node in ast.parse(module).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
             return ast.literal_eval(node.value)
-    raise SystemExit(f"stubs.py: {path}: found no __all__, expected one in a module that __init__.py imports with *")
+    raise SystemExit(f"python/stubs: found no {name}, expected one in a module that __init__.py imports with *")
 
 
-def imported(init):
+def imported(modules):
     """The names that the package's __init__.py imports from its modules."""
     names = set()
-    for node in ast.parse(init.read_text(encoding="utf-8")).body:
+    for node in ast.parse(modules["__init__"]).body:
         if isinstance(node, ast.ImportFrom) and node.module:
             found = [alias.name for alias in node.names]
-            names.update(public(init.parent / f"{node.module}.py") if found == ["*"] else found)
+            names.update(assigned(modules[node.module], "__all__") if found == ["*"] else found)
     return names
+
+
+def members(text, kind):
+    """What a class defines."""
+    body = [node for owner in ast.parse(text).body if isinstance(owner, ast.ClassDef) and owner.name == kind for node in owner.body]
+    return {node.name if isinstance(node, ast.FunctionDef) else node.targets[0].id for node in body if isinstance(node, (ast.FunctionDef, ast.Assign))}
 
 
 # What calls take beyond the entry: backplane/_other_forms.py.
@@ -69,7 +40,7 @@ MORE = {
     "permute_dims": "dims: Sequence[int] = ...",
     "reshape": 'order: str = "C"',
     "roll": "shifts: int | Sequence[int] = ..., dims: int | Sequence[int] | None = None",
-    **dict.fromkeys(("std", "var"), "ddof: float = 0, unbiased: bool = True"),
+    **dict.fromkeys(("nanstd", "nanvar", "std", "var"), "ddof: float = 0, unbiased: bool = True"),
     **dict.fromkeys(("tril", "triu"), "diagonal: int = 0"),
 }
 NUMBERS = {"full": ("fill_value",), "full_like": ("fill_value",), "linspace": ("start", "stop"), "arange": ("start", "stop", "step")}
@@ -146,11 +117,12 @@ def spelled(node):
     return [ast.parse(f"@overload\n{ast.unparse(one)}").body[0] for one in (plain, paired)]
 
 
-def registry(stub, init):
-    """The ops without those that the package has a function for: a type checker takes either the first or the last of two definitions."""
-    module, own = ast.parse(stub), imported(init)
+def stub(text, modules, core):
+    """A type checker takes either the first or the last of two definitions, so the ops' give way to the package's."""
+    module, own = ast.parse(text), imported(modules)
+    methods = members(core, "Tensor").union(*(members(of, "TensorMembers") for of in modules.values()))
     for owner in [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]:
-        taken = own if owner is module else set()
+        taken = own if owner is module else methods
         ops = {node.name: copy.deepcopy(node) for node in owner.body if isinstance(node, ast.FunctionDef)}
         body = []
         for node in owner.body:
@@ -165,11 +137,5 @@ def registry(stub, init):
         owner.body = body
     last_import = max(place for place, node in enumerate(module.body) if isinstance(node, ast.ImportFrom))
     module.body[last_import + 1 : last_import + 1] = ast.parse(f"from typing import Any, NamedTuple, Protocol, overload\n{TYPES}").body
-    banner = "".join(line + "\n" for line in stub.split("\n\n")[0].split("\n") if line.startswith("#"))
+    banner = "".join(line + "\n" for line in text.split("\n\n")[0].split("\n") if line.startswith("#"))
     return banner + ast.unparse(ast.fix_missing_locations(module)) + "\n"
-
-
-if __name__ == "__main__":
-    _, kind, given, out, *rest = sys.argv
-    text, paths = pathlib.Path(given).read_text(encoding="utf-8"), [pathlib.Path(name) for name in rest]
-    pathlib.Path(out).write_text(core(text, paths) if kind == "core" else registry(text, paths[0]), encoding="utf-8")
