@@ -8,6 +8,7 @@
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
+#include "bindings/transforms/graph_members.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -81,10 +82,8 @@ std::string type_text(const Graph::Value& value) {
   return text + "]";
 }
 
-py::list nodes_of(const Graph& graph) {
-  py::list nodes;
-  for (size_t i = 0; i < graph.size(); ++i) nodes.append(graph.node(i));
-  return nodes;
+py::object edit(const GraphObject& self, const py::function& visit) {
+  return py::cast(GraphObject{self.call->with_graph(edited(self.call->graph(), visit))});
 }
 
 }  // namespace
@@ -113,14 +112,11 @@ void bind_graph(py::module_& module) {
       .def_property_readonly("function", [](const Graph::Node& n) { return n.line.function; })
       .def_property_readonly("line", [](const Graph::Node& n) { return n.line.line; })
       .def("__repr__", [](const Graph::Node& n) { return "<GraphNode " + n.op_name + ">"; });
-  py::class_<GraphObject>(module, "Graph", "What a function does with tensors, as nodes that are calls of ops.")
-      .def("__call__", &call_graph, "Runs it with arguments like those that were traced.")
-      .def("__str__", [](const GraphObject& g) { return g.call->graph().text(); })
+  py::class_<GraphObject> graph_class(module, "Graph",
+                                      "What a function does with tensors, as nodes that are calls of ops.");
+  graph_class.def("__call__", &call_graph, "Runs it with arguments like those that were traced.")
       .def("__repr__",
            [](const GraphObject& g) { return "<Graph of " + std::to_string(g.call->graph().size()) + " nodes>"; })
-      .def(
-          "save", [](const GraphObject& g, const std::string& path) { save_graph(g.call->graph(), path); },
-          py::arg("path"), "Writes it to a safetensors file, which load reads.")
       .def(
           "explain",
           [](const GraphObject& g, const py::args& args, std::optional<uint64_t> memory_budget) {
@@ -134,12 +130,8 @@ void bind_graph(py::module_& module) {
       .def("costs", &costs_of,
            "Of each node, as it runs for inputs of these sizes, a tensor each: its op, its operations (None: unknown) "
            "and the bytes that it reads and writes.")
-      .def("__len__", [](const GraphObject& g) { return g.call->graph().size(); })
-      .def("__iter__", [](const GraphObject& g) { return py::iter(nodes_of(g.call->graph())); })
-      .def_property_readonly("nodes", [](const GraphObject& g) { return nodes_of(g.call->graph()); })
-      .def_property_readonly("inputs", [](const GraphObject& g) { return g.call->graph().inputs(); })
-      .def_property_readonly("outputs", [](const GraphObject& g) { return g.call->graph().outputs(); })
-      .def_property_readonly("constants", [](const GraphObject& g) { return g.call->graph().constants(); });
+      .def("edit", &edit, py::arg("visit"), kEditDoc);
+  bind_reading(graph_class, [](const GraphObject& g) -> const Graph& { return g.call->graph(); });
 }
 
 }  // namespace backplane::python

@@ -1,10 +1,13 @@
-// Models: graphs from files, as callables over tensors.
+// Models: graphs from files and texts, as callables over tensors.
+#include <map>
+
 #include "backplane/device.hpp"
 #include "bindings/system/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/graph_members.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -16,15 +19,27 @@ struct Model {
   Graph graph;
 };
 
+std::optional<bp_device> device_or_none(const py::object& device) {
+  if (device.is_none()) return {};
+  bp_device found{};
+  if (read_device(device.ptr(), &found) < 0) throw py::error_already_set();
+  return found;
+}
+
 Model load_model(const std::string& path, const py::object& device) {
-  std::optional<bp_device> where;
-  if (!device.is_none()) {
-    bp_device found{};
-    if (read_device(device.ptr(), &found) < 0) throw py::error_already_set();
-    where = found;
-  }
+  const std::optional<bp_device> where = device_or_none(device);
   py::gil_scoped_release released;
   return {load_graph(path, where)};
+}
+
+Model parse_model(const std::string& text, const std::map<std::string, Tensor>& constants, const py::object& device) {
+  const auto find = [&](const std::string& name) {
+    const auto known = constants.find(name);
+    return known == constants.end() ? Tensor() : known->second;
+  };
+  const std::optional<bp_device> where = device_or_none(device);
+  py::gil_scoped_release released;
+  return {parse_graph(text, find, where)};
 }
 
 // Arrays of other libraries are taken as asarray takes them; a container is none of a model's inputs, which are flat.
@@ -66,18 +81,20 @@ py::tuple call_model(const Model& model, const py::args& args, uint64_t seed) {
 }  // namespace
 
 void bind_model_file(py::module_& module) {
-  py::class_<Model>(module, "Model", "A graph from a file.")
+  py::class_<Model> model(module, "Model", "A graph from a file or a text.");
+  model
       .def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0,
            "Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws.")
-      .def("__str__", [](const Model& m) { return m.graph.text(); })
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
           "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },
           "Who runs which node for inputs of these sizes, and how memory is reused.")
-      .def_property_readonly("inputs", [](const Model& m) { return m.graph.inputs(); })
-      .def_property_readonly("outputs", [](const Model& m) { return m.graph.outputs(); })
-      .def_property_readonly("constants", [](const Model& m) { return m.graph.constants(); });
+      .def(
+          "edit", [](const Model& m, const py::function& visit) { return Model{edited(m.graph, visit)}; },
+          py::arg("visit"), kEditDoc);
+  bind_reading(model, [](const Model& m) -> const Graph& { return m.graph; });
   module.def("load_model", &load_model, py::arg("path"), py::arg("device") = py::none());
+  module.def("parse_model", &parse_model, py::arg("text"), py::arg("constants"), py::arg("device") = py::none());
 }
 
 }  // namespace backplane::python

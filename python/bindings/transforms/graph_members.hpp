@@ -1,0 +1,35 @@
+// What the types Graph and Model of Python have in common: their nodes, values and text, and editing.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "backplane/graph.hpp"
+
+namespace backplane::python {
+
+// The graph with what `visit(node, *tensors)` gives in the place of each node: None leaves it, else a tensor, or a list
+// of them. With the interpreter lock.
+Graph edited(const Graph& graph, const pybind11::function& visit);
+
+inline constexpr const char* kEditDoc =
+    "The graph with other calls in the place of some nodes. visit(node, *tensors) is called for each, with the tensors "
+    "that it reads; what it returns, a tensor or a list of them, stands in place of its results; None leaves it.";
+
+pybind11::list nodes_of(const Graph& graph);
+
+template <class Object, class Read>
+void bind_reading(pybind11::class_<Object>& type, Read read) {
+  type.def("__str__", [read](const Object& o) { return read(o).text(); })
+      .def(
+          "save", [read](const Object& o, const std::string& path) { save_graph(read(o), path); },
+          pybind11::arg("path"), "Writes it to a safetensors file, which load reads.")
+      .def("__len__", [read](const Object& o) { return read(o).size(); })
+      .def("__iter__", [read](const Object& o) { return pybind11::iter(nodes_of(read(o))); })
+      .def_property_readonly("nodes", [read](const Object& o) { return nodes_of(read(o)); })
+      .def_property_readonly("inputs", [read](const Object& o) { return read(o).inputs(); })
+      .def_property_readonly("outputs", [read](const Object& o) { return read(o).outputs(); })
+      .def_property_readonly("constants", [read](const Object& o) { return read(o).constants(); });
+}
+
+}  // namespace backplane::python
