@@ -78,7 +78,8 @@ class Cond final : public Structured {
   }
 
   Tensors body_examples(size_t, Args args) const override { return {args.begin() + 1, args.end()}; }
-  Tensors result_examples(Args, const std::vector<Tensors>& of_bodies) const override {
+  Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const override {
+    check_condition(args[0], name());
     check_alike(of_bodies[0], of_bodies[1]);
     return of_bodies[0];
   }

@@ -125,13 +125,13 @@ class Scan final : public Structured {
   }
 
   Tensors body_examples(size_t, Args args) const override {
+    check_lengths(args);
     Tensors examples(args.begin(), args.end());
     for (size_t i = sizes_.carried; i < sizes_.carried + sizes_.through; ++i)
       examples[i] = example_of(args[i].shape().subspan(1), args[i]);
     return examples;
   }
   Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const override {
-    check_lengths(args);
     check_carry(args.first(sizes_.carried), of_bodies[0]);
     Tensors examples = of_bodies[0];
     for (size_t j = sizes_.carried; j < examples.size(); ++j) {
@@ -252,6 +252,7 @@ class Scan final : public Structured {
   }
 
   void check_lengths(Args args) const {
+    BP_CHECK(length_ >= 0, VALUE, name(), ": argument length: found ", length_, ", expected 0 or more");
     for (const Tensor& t : group(args, 1))
       BP_CHECK(t.ndim() > 0 && t.shape()[0] == length_, SHAPE, name(), ": goes through tensors along axis 0, of size ",
                length_, "; found one ", t.ndim() == 0 ? "without dimensions" : "of another size");

@@ -35,6 +35,13 @@ void Structured::check_carry(Args carried, Args found) const {
   }
 }
 
+Tensors Structured::result_forms(Args args) const {
+  std::vector<Tensors> of_bodies;
+  for (size_t b = 0; b < bodies_.size(); ++b)
+    of_bodies.push_back(static_cast<const ClosedFunction&>(*bodies_[b]).result_forms(body_examples(b, args)));
+  return result_examples(args, of_bodies);
+}
+
 std::vector<Body> bodies_of(const Call& call) {
   std::vector<Body> bodies;
   for (int32_t i = 0; i < call.n_args; ++i) {
@@ -127,10 +134,14 @@ Tensors filled_up(Args tensors, Args like) {
   return full;
 }
 
-bool read_condition(const Tensor& condition, const std::string& who) {
+void check_condition(const Tensor& condition, const std::string& who) {
   BP_CHECK(condition.dtype() == BP_BOOL && element_count(*condition.get()) == 1, TYPE, who,
            ": its condition is a tensor of dtype ", dtype_name(condition.dtype()), " with ",
            element_count(*condition.get()), " elements; expected one bool. Fix: compare, or reduce with all or any");
+}
+
+bool read_condition(const Tensor& condition, const std::string& who) {
+  check_condition(condition, who);
   uint8_t byte = 0;
   to_host(condition, &byte);
   return byte != 0;

@@ -32,6 +32,7 @@ class Structured : public ClosedFunction {
   virtual Tensors body_examples(size_t b, Args args) const = 0;
   // The results, likewise, where the bodies give these.
   virtual Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const = 0;
+  Tensors result_forms(Args args) const override;
 
  protected:
   Args group(Args args, size_t k) const;
@@ -65,6 +66,7 @@ Tensor zeros_of(Shape shape, const Tensor& like);
 Tensor row_mask(const Tensor& rows, const Tensor& like);
 // Zeros like the tensors of `like` in place of those that are empty.
 Tensors filled_up(Args tensors, Args like);
+void check_condition(const Tensor& condition, const std::string& who);
 bool read_condition(const Tensor& condition, const std::string& who);
 // "float32 of shape (2, 3)".
 std::string form_text(const Tensor& tensor);

@@ -18,8 +18,7 @@ class While final : public Structured {
     for (;;) {
       check_interrupt();
       const Tensors condition = bodies_[0]->call(all);
-      BP_CHECK(condition.size() == 1, TYPE, name(), ": its condition returns ", condition.size(),
-               " tensors, expected one bool");
+      check_one(condition);
       if (!read_condition(condition[0], name())) break;
       Tensors next = bodies_[1]->call(all);
       check_next(args, next);
@@ -96,11 +95,17 @@ class While final : public Structured {
 
   Tensors body_examples(size_t, Args args) const override { return {args.begin(), args.end()}; }
   Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const override {
+    check_one(of_bodies[0]);
+    check_condition(of_bodies[0][0], name());
     check_next(args, of_bodies[1]);
     return of_bodies[1];
   }
 
  private:
+  void check_one(Args condition) const {
+    BP_CHECK(condition.size() == 1, TYPE, name(), ": its condition returns ", condition.size(),
+             " tensors, expected one bool");
+  }
   void check_next(Args args, Args next) const {
     BP_CHECK(next.size() == counts_[0], TYPE, name(), ": its body returns ", next.size(), " tensors, expected ",
              counts_[0], ", those that it carries");

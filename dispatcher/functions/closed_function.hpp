@@ -11,6 +11,9 @@ namespace backplane::core {
 class ClosedFunction : public GraphFunction {
  public:
   using GraphFunction::GraphFunction;
+  // Handles of the results' forms, without data, for arguments of these forms. Throws Error where the function does not
+  // take these, or the functions that it is made of do not fit each other. Of graphs and of control flow alone.
+  virtual std::vector<Tensor> result_forms(std::span<const Tensor> args) const;
 };
 
 inline bool is_closed(const GraphFunction& function) {

@@ -1,6 +1,8 @@
 #include "graph/graph_body.hpp"
 
+#include "backplane/transforms.hpp"
 #include "memory/device.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core::graph {
 
@@ -14,6 +16,20 @@ Tensor example_of_value(const Graph& graph, ValueId value) {
   }
   return Tensor::adopt(
       new_handle(device_at(type.device), type.dtype, static_cast<int32_t>(sizes.size()), sizes.data()));
+}
+
+std::vector<Tensor> GraphBody::call(std::span<const Tensor> args) {
+  check_own_rules(*graph_, args);
+  return executable_.run(args);
+}
+
+void check_own_rules(const Graph& graph, std::span<const Tensor> args) {
+  if (graph.own_rules.empty()) return;
+  for (const Tensor& t : args)
+    BP_CHECK(!differentiated_by(t) && !wants_grad(impl(t)), NOT_IMPLEMENTED, "graph ", graph.name,
+             ": holds the ops of ", graph.own_rules,
+             ", a function with derivative rules of its own, which the graph would differentiate without them. Fix: "
+             "differentiate the function, and trace what that gives");
 }
 
 std::vector<Tensor> GraphBody::result_examples() const {

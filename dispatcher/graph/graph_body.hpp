@@ -9,14 +9,19 @@ namespace backplane::core::graph {
 // A handle of the value's form, without data. Throws where a size is no number.
 Tensor example_of_value(const Graph& graph, ValueId value);
 
+// Throws where the graph holds the ops of a function with rules of its own, and somebody would differentiate them.
+void check_own_rules(const Graph& graph, std::span<const Tensor> args);
+
 class GraphBody final : public ClosedFunction {
  public:
   explicit GraphBody(std::shared_ptr<const Graph> graph)
       : ClosedFunction(graph->name, true), graph_(graph), executable_(std::move(graph)) {}
-  std::vector<Tensor> call(std::span<const Tensor> args) override { return executable_.run(args); }
+  // Refuses to be differentiated where the rules of a function would be lost (Graph::own_rules).
+  std::vector<Tensor> call(std::span<const Tensor> args) override;
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
   // Handles of the results' forms, without data. Throws where a size is no number.
   std::vector<Tensor> result_examples() const;
+  std::vector<Tensor> result_forms(std::span<const Tensor>) const override { return result_examples(); }
 
  private:
   std::shared_ptr<const Graph> graph_;

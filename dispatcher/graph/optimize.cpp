@@ -5,14 +5,15 @@
 #include "graph/dead_code.hpp"
 #include "graph/decompose.hpp"
 #include "graph/rewrite.hpp"
+#include "graph/transposes.hpp"
 #include "graph/verify.hpp"
 
 namespace backplane::core::graph {
 namespace {
 
 using Pass = size_t (*)(Graph&);
-constexpr Pass kPasses[] = {remove_dead_code, decompose_without_kernel, fold_constants, merge_common_subexpressions,
-                            rewrite,          remove_dead_code};
+constexpr Pass kPasses[] = {remove_dead_code, decompose_without_kernel, fold_constants,  merge_common_subexpressions,
+                            rewrite,          sink_transposes,          remove_dead_code};
 
 }  // namespace
 

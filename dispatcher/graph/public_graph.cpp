@@ -3,10 +3,11 @@
 
 #include "graph/draws.hpp"
 #include "graph/executable.hpp"
+#include "graph/graph_body.hpp"
 #include "graph/model_file.hpp"
+#include "graph/parse.hpp"
 #include "graph/print.hpp"
 #include "memory/epoch.hpp"
-#include "tape/node.hpp"
 
 namespace backplane {
 namespace {
@@ -106,11 +107,7 @@ std::vector<std::string> Graph::generators() const { return held(graph_).generat
 std::vector<Tensor> Graph::call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators) const {
   core::CallGuard guard;
   const Core& graph = held(graph_);
-  for (const Tensor& input : inputs)
-    BP_CHECK(graph.own_rules.empty() || !(differentiated_by(input) || core::wants_grad(core::impl(input))),
-             NOT_IMPLEMENTED, "graph ", graph.name, ": holds the ops of ", graph.own_rules,
-             ", a function with derivative rules of its own, which the graph would differentiate without them. Fix: "
-             "differentiate the function, and trace what that gives");
+  core::graph::check_own_rules(graph, inputs);
   if (graph.draws.empty() && generators.empty()) return executable_->run(inputs);
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
@@ -138,6 +135,13 @@ void save_graph(const Graph& graph, const std::string& path) {
   core::CallGuard guard;
   held(graph.get());
   core::graph::save(*graph.get(), path);
+}
+
+Graph parse_graph(std::string_view text, const std::function<Tensor(const std::string&)>& constant,
+                  std::optional<bp_device> device) {
+  core::graph::FindConstant find;
+  if (constant) find = [&](const core::graph::WantedConstant& wanted) { return constant(wanted.name); };
+  return Graph(core::graph::parse(text, find, device));
 }
 
 Graph load_graph(const std::string& path, std::optional<bp_device> device) {

@@ -110,24 +110,29 @@ std::optional<Dim> SizeFit::two_products(const std::vector<int64_t>& values) {
   return {};
 }
 
-// (a * s + b) // q: q and a from the slope over the widest range, b from what every value leaves for it.
+// (a * s + b) // q: q and a from the slope over the widest range, b from what every value leaves for it. Over a short
+// range, which tells no slopes apart, the division has to come out even at every size.
 std::optional<Dim> SizeFit::quotient(const std::vector<int64_t>& values) {
   for (SymbolId s = 0; s < symbols_.size(); ++s) {
     const std::vector<int64_t> of = symbols_[s];
     const auto low = static_cast<size_t>(std::min_element(of.begin(), of.end()) - of.begin());
     const auto high = static_cast<size_t>(std::max_element(of.begin(), of.end()) - of.begin());
     const int64_t run = of[high] - of[low], rise = values[high] - values[low];
-    if (run < 2 * kMaxDivisor) continue;  // too little to tell slopes apart
+    const bool is_short = run < 2 * kMaxDivisor;
+    if (run == 0 || (is_short && values.size() < 3)) continue;
     for (int64_t q = 2; q <= kMaxDivisor; ++q) {
       const auto a = static_cast<int64_t>((Wide{2} * q * rise + (rise < 0 ? -run : run)) / (Wide{2} * run));
       if (a == 0 || std::gcd(a, q) != 1) continue;
       Wide least = -kLargest, most = kLargest;
+      bool even = true;
+      const auto rest_of = [&](size_t i) { return Wide{q} * values[i] - Wide{a} * of[i]; };
       for (size_t i = 0; i < values.size(); ++i) {
-        const Wide rest = Wide{q} * values[i] - Wide{a} * of[i];
+        const Wide rest = rest_of(i);
+        even = even && rest == rest_of(0);
         least = std::max(least, rest);
         most = std::min(most, rest + q - 1);
       }
-      if (least > most) continue;
+      if (least > most || (is_short && !even)) continue;
       const auto b = static_cast<int64_t>(std::clamp(Wide{0}, least, most));
       const Dim made = graph_.quotient(graph_.sizes.from({{a, {s}}, {b, {}}}), q);
       if (symbols_.size() < graph_.symbols().size()) add_symbol(values);

@@ -145,6 +145,23 @@ bp_value evaluated(const Graph& graph, const Argument& argument, std::span<const
 
 // ---- The whole graph
 
+std::vector<int64_t> symbols_within(const Graph& outer, std::span<const int64_t> symbols, const Graph& inner) {
+  std::vector<int64_t> numbers;
+  const std::span<const std::string> names = outer.symbol_names();
+  for (SymbolId s = 0; s < inner.symbols().size(); ++s) {
+    const Symbol& symbol = inner.symbols()[s];
+    if (symbol.divisor != 0) {
+      numbers.push_back(floor_divide(inner.sizes.evaluate(symbol.numerator, numbers), symbol.divisor));
+      continue;
+    }
+    const auto of_outer = std::find(names.begin(), names.end(), inner.symbol_names()[s]);
+    BP_CHECK(of_outer != names.end(), VALUE, "graph ", inner.name, ": its size ", inner.symbol_names()[s],
+             " is none of graph ", outer.name, ", around it");
+    numbers.push_back(symbols[static_cast<size_t>(of_outer - names.begin())]);
+  }
+  return numbers;
+}
+
 bool is_sized_by_inputs(const Graph& graph) {
   return !graph.symbols().empty() && std::all_of(graph.symbols().begin(), graph.symbols().end(), [&](const Symbol& s) {
     return s.value == kNone || graph.value(s.value).kind == Value::Kind::kInput;
@@ -163,8 +180,11 @@ class Specialization {
       draw.count = number(draw.count);
       draw.offset = number(draw.offset);
     }
-    for (auto& inner : made_->graphs)
-      if (!inner->symbols().empty()) inner = specialize_inner(*inner);
+    for (auto& inner : made_->graphs) {
+      if (inner->symbols().empty()) continue;
+      const std::vector<int64_t> numbers = symbols_within(whole_, symbols_, *inner);
+      inner = Specialization(*inner, numbers).run();
+    }
     for (ValueId v = 0; v < whole_.values().size(); ++v) add(v);
     add_nodes(whole_.nodes().size());
     made_->outputs = whole_.outputs;
@@ -218,22 +238,6 @@ class Specialization {
     for (uint32_t i = 0; i < node.n_results; ++i) types.push_back(type(node.first_result + i));
     const uint32_t location = node.location == kNone ? kNone : made_->add_location(whole_.locations()[node.location]);
     made_->add_node(*node.op, arguments, types, location, node.flags);
-  }
-
-  // Its symbols are those of the same name here.
-  std::shared_ptr<const Graph> specialize_inner(const Graph& inner) const {
-    std::vector<int64_t> numbers;
-    for (SymbolId s = 0; s < inner.symbols().size(); ++s) {
-      const Symbol& symbol = inner.symbols()[s];
-      const auto names = whole_.symbol_names();
-      const auto outer = std::find(names.begin(), names.end(), inner.symbol_names()[s]);
-      BP_CHECK(symbol.divisor != 0 || outer != names.end(), VALUE, "graph ", inner.name, ": its size ",
-               inner.symbol_names()[s], " is none of graph ", whole_.name, ", around it");
-      numbers.push_back(symbol.divisor != 0
-                            ? floor_divide(inner.sizes.evaluate(symbol.numerator, numbers), symbol.divisor)
-                            : symbols_[static_cast<size_t>(outer - names.begin())]);
-    }
-    return Specialization(inner, numbers).run();
   }
 
   const Graph& whole_;

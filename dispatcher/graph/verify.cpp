@@ -6,6 +6,7 @@
 #include "backplane/device.hpp"
 #include "graph/print.hpp"
 #include "graph/sizes.hpp"
+#include "graph/verify_functions.hpp"
 #include "memory/epoch.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/shape_rules.hpp"
@@ -74,9 +75,8 @@ bool has_type(const bp_value& v, const bp_arg_def& arg) {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph) {
-    for (const Symbol& s : graph.symbols()) examples_.push_back(s.example);
-  }
+  // `examples`: the symbols' numbers.
+  Verifier(const Graph& graph, std::vector<int64_t> examples) : graph_(graph), examples_(std::move(examples)) {}
   void run();
 
  private:
@@ -89,6 +89,8 @@ class Verifier {
   void check_use(NodeId id, ValueId used) const;
   void check_argument(NodeId id, size_t index, const Argument& a) const;
   void check_results(NodeId id);
+  std::vector<InferredResult> results_by_rules(NodeId id);
+  void check_function(const Graph& inner);
   std::vector<int64_t> sizes(ValueId id) const;
   std::string shape_of(ValueId id) const { return shape_text(sizes(id)); }
   bp_tensor* handle(ValueId id);
@@ -98,6 +100,7 @@ class Verifier {
   const Graph& graph_;
   std::vector<int64_t> examples_;
   std::vector<Tensor> handles_;  // without data, by value
+  std::vector<std::shared_ptr<StatedFunction>> functions_;
   bp_generator_state state_{};
 };
 
@@ -161,32 +164,46 @@ void Verifier::fill(const Argument& a, bp_value& v, std::vector<std::vector<bp_t
     v.count = 0;
     v.u.g = &state_;
   }
+  if (a.is_graph()) v = backplane::value(*functions_[a.graph()]);
   if (a.is_symbolic()) v = evaluated(graph_, a, examples_, ints);
+}
+
+std::vector<InferredResult> Verifier::results_by_rules(NodeId id) {
+  const Node& node = graph_.node(id);
+  const std::span<const Argument> arguments = graph_.arguments(node);
+  const auto n_args = static_cast<int32_t>(arguments.size());
+  bp_value args[kMaxArgs];
+  std::vector<std::vector<bp_tensor*>> tensors;
+  std::deque<std::vector<int64_t>> ints;
+  try {
+    for (size_t i = 0; i < arguments.size(); ++i) fill(arguments[i], args[i], tensors, ints);
+    if (!(node.op->flags & BP_OP_HIGHER_ORDER)) return infer(node.op->handle, args, n_args);
+    std::vector<InferredResult> results;
+    for (const Tensor& t : result_forms(*node.op, args, n_args))
+      results.push_back({t.dtype(), {t.shape().begin(), t.shape().end()}});
+    return results;
+  } catch (const Error& error) {
+    throw Error(error.code(), "graph " + graph_.name + ": node " + node_text(graph_, id) + "\n  " + error.what());
+  }
 }
 
 void Verifier::check_results(NodeId id) {
   const Node& node = graph_.node(id);
   const OpRecord& record = *node.op->record;
+  const bool takes_functions = (node.op->flags & BP_OP_HIGHER_ORDER) != 0;
   const bool lists = std::any_of(record.results.begin(), record.results.end(),
                                  [](const bp_result_def& r) { return (r.flags & BP_ARG_LIST) != 0; });
   if (!lists && node.n_results != record.results.size())
     fail(id, "has ", node.n_results, " results, the op ", record.results.size());
-  if (lists || (node.op->flags & (BP_OP_DYNAMIC | BP_OP_HIGHER_ORDER))) return;
-  const std::span<const Argument> arguments = graph_.arguments(node);
-  bp_value args[kMaxArgs];
-  std::vector<std::vector<bp_tensor*>> tensors;
-  std::deque<std::vector<int64_t>> ints;
-  std::vector<InferredResult> inferred;
-  try {
-    for (size_t i = 0; i < arguments.size(); ++i) fill(arguments[i], args[i], tensors, ints);
-    inferred = infer(node.op->handle, args, static_cast<int32_t>(arguments.size()));
-  } catch (const Error& error) {
-    throw Error(error.code(), "graph " + graph_.name + ": node " + node_text(graph_, id) + "\n  " + error.what());
-  }
+  if (!takes_functions && (lists || (node.op->flags & BP_OP_DYNAMIC))) return;
+  const std::vector<InferredResult> inferred = results_by_rules(id);
+  if (node.n_results != inferred.size())
+    fail(id, "has ", node.n_results, " results; its functions give ", inferred.size());
   for (uint32_t i = 0; i < node.n_results; ++i) {
     const ValueId result = node.first_result + i;
     if (inferred[i].dtype != graph_.value(result).dtype || inferred[i].shape != sizes(result))
-      fail(id, "result ", i, " is ", type_text(graph_, graph_.type(result)), "; by the op's rules it has dtype ",
+      fail(id, "result ", i, " is ", type_text(graph_, graph_.type(result)), "; by ",
+           takes_functions ? "its functions" : "the op's rules", " it has dtype ",
            backplane::dtype_name(inferred[i].dtype), " and shape ", shape_text(inferred[i].shape));
   }
 }
@@ -212,9 +229,19 @@ void Verifier::check_value(ValueId id) const {
   BP_CHECK(held, INTERNAL, "graph ", graph_.name, ": %", id, " is not where its record says");
 }
 
+// Its sizes are numbers, or follow from its inputs, or are those of the graph around it.
+void Verifier::check_function(const Graph& inner) {
+  std::vector<int64_t> of_outer, examples;
+  if (!graph_.symbols().empty()) of_outer = symbols_within(graph_, examples_, inner);
+  for (const Symbol& s : inner.symbols()) examples.push_back(s.example);
+  Verifier(inner, of_outer.empty() ? examples : of_outer).run();
+  functions_.push_back(std::make_shared<StatedFunction>(inner, std::move(of_outer)));
+}
+
 void Verifier::run() {
   CallGuard guard;
   handles_.resize(graph_.values().size());
+  for (const auto& inner : graph_.graphs) check_function(*inner);
   for (ValueId id = 0; id < graph_.values().size(); ++id) check_value(id);
   for (const Input& input : graph_.inputs()) handle(input.value);
   for (NodeId id = 0; id < graph_.nodes().size(); ++id)
@@ -233,11 +260,14 @@ void Verifier::run() {
     BP_CHECK(good, VALUE, "graph ", graph_.name, ": draw ", i,
              " is of a generator or a draw that there is not, or takes a negative number of counters");
   }
-  for (const auto& inner : graph_.graphs) verify(*inner);
 }
 
 }  // namespace
 
-void verify(const Graph& graph) { Verifier(graph).run(); }
+void verify(const Graph& graph) {
+  std::vector<int64_t> examples;
+  for (const Symbol& s : graph.symbols()) examples.push_back(s.example);
+  Verifier(graph, std::move(examples)).run();
+}
 
 }  // namespace backplane::core::graph

@@ -25,6 +25,7 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
     const auto body = graph_of(call.bodies()[b], call.body_examples(b, args));
     arguments.push_back(Argument::of_graph(static_cast<uint32_t>(graph_->graphs.size())));
     graph_->graphs.push_back(body->graph());
+    if (!body->graph()->own_rules.empty()) graph_->own_rules = graph_->not_of_ops = body->graph()->own_rules;
     of_bodies.push_back(body->result_examples());
   }
   size_t next = 0, group = 0;

@@ -8,12 +8,12 @@ from . import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from ._core import Device, DynamicSizes, Model
+    from ._core import Device, DynamicSizes, Model, Tensor
 
-__all__ = ["export", "load"]
+__all__ = ["export", "load", "parse_graph"]
 
 
 def export(
@@ -44,3 +44,18 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Mo
     Errors: ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer backplane wrote.
     """
     return _core.load_model(os.fspath(path), device)
+
+
+def parse_graph(text: str, constants: Mapping[str, Tensor] | None = None, device: Device | str | None = None) -> Model:
+    """The model that a graph's text describes: str(graph), and what is edited in it.
+
+    constants: the tensors of constants whose elements are not in the text (those above 16 elements), by their names there.
+    device: where it runs, in place of the devices of the text.
+    Errors: ArgumentValueError for a text that is none, with line and column, or for a node that its op refuses, with the node.
+
+    Example:
+        >>> graph = bp.make_graph(lambda x: bp.tanh(x) * 2)(bp.ones((3,)))
+        >>> bp.parse_graph(str(graph).replace("bp::tanh", "bp::sin"))(bp.zeros((3,)))[0].tolist()
+        [0.0, 0.0, 0.0]
+    """
+    return _core.parse_model(text, dict(constants or {}), device)

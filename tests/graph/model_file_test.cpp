@@ -139,7 +139,7 @@ TEST_F(ModelFiles, DocumentsThatAreNoneAreNamed) {
   EXPECT_NE(refusal_of(std::string(100000, '[')).find("deep"), std::string::npos);
 }
 
-// The file was written by this version, and is read by every later one. BACKPLANE_WRITE_KEPT=1 writes it anew.
+// A file that one version has written is read by every later one. BACKPLANE_WRITE_KEPT=1 writes them anew.
 TEST_F(ModelFiles, AKeptFileLoads) {
   const std::string kept = BACKPLANE_GRAPH_TESTS "/kept/version_1.safetensors";
   if (std::getenv("BACKPLANE_WRITE_KEPT")) save(*parse(kGraph), kept);
@@ -150,6 +150,53 @@ TEST_F(ModelFiles, AKeptFileLoads) {
             (std::vector<double>{17.5, low, (3 + 1e-05) * 2.5 + (6 + 1e-05) * 2.5}));
   EXPECT_EQ(backplane::testing::values(out[1])[5], (6 + 1e-05) * 2.5);
   EXPECT_EQ(out[2].dtype(), BP_COMPLEX64);
+}
+
+constexpr const char* kGraphOfVersion2 = R"(graph "f" {
+  symbol n of %0 axis 0 example 4
+  input %0 "x": float64[n, 2] "null"
+  constant %1 "w": float64[2] "null" = {1.0, 3.0}
+  graph "step" {
+    input %0 "a": float64[2] "null"
+    input %1 "b": float64[2] "null"
+    input %2 "c": float64[2] "null"
+    %3: float64[2] "null" = bp::multiply(%1, %2)
+    %4: float64[2] "null" = bp::add(%0, %3)
+    output %4, %3
+  }
+  %2: float64[2] "null", %3: float64[n, 2] "null" = bp::scan(graph(0), [%1], [%0], [%1], length=n)
+  %4: float64[((n + 1)//2), 2] "null" = bp::slice(%3, [0], [0], [n], [2])
+  output %2, %4
+}
+)";
+
+// With quotients of sizes and control flow.
+TEST_F(ModelFiles, AKeptFileOfVersion2Loads) {
+  const std::string kept = BACKPLANE_GRAPH_TESTS "/kept/version_2.safetensors";
+  if (std::getenv("BACKPLANE_WRITE_KEPT")) save(*parse(kGraphOfVersion2), kept);
+  Executable executable(load(kept, backplane::testing::null_backend()));
+  const std::vector<Tensor> out = executable.run(std::vector{backplane::testing::tensor({1, 2, 3, 4, 5, 6}, {3, 2})});
+  EXPECT_EQ(backplane::testing::values(out[0]), (std::vector<double>{1 + 1 + 3 + 5, 3 + 6 + 12 + 18}));
+  EXPECT_EQ(backplane::testing::values(out[1]), (std::vector<double>{1, 6, 5, 18}));
+}
+
+TEST_F(ModelFiles, DamageOfControlFlowIsAnErrorOrAGraph) {
+  const std::string whole = document_of(*parse(kGraphOfVersion2));
+  std::mt19937 random = fuzz_random();
+  const int rounds = fuzz_rounds(1500);
+  int refused = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::string damaged = whole;
+    for (uint32_t edits = 1 + random() % 3; edits > 0; --edits) {
+      const size_t at = random() % whole.size();
+      if (random() % 2)
+        damaged[at % damaged.size()] = static_cast<char>('0' + random() % 10);
+      else
+        damaged.replace(at % damaged.size(), random() % 8, whole.substr(random() % whole.size(), random() % 8));
+    }
+    refused += !refusal_of(damaged).empty();
+  }
+  EXPECT_GT(refused, rounds / 2);
 }
 
 TEST_F(ModelFiles, TensorsAloneAreNoModel) {

@@ -41,12 +41,22 @@ constexpr const char* kWhole = R"(graph "f" {
     %1: float64[] "null" = bp::negative(%0)  # inner.py:3
     output %1
   }
+  graph "step" {
+    symbol batch example 4
+    input %0 "a": float64[] "null"
+    input %1 "b": float64[] "null"
+    input %2 "c": float64[batch, 3] "null"
+    %3: float64[] "null" = bp::add(%0, %1)
+    output %3, %2
+  }
   %6: float64[batch, 3] "null" = bp::add(%0, %2)  # model.py:12 in f
   %7: float64[batch, 3] "null" = recomputed bp::multiply(%6, 2.5)
   %8: float64[3, batch] "null" = bp::permute_dims(%7, [1, 0])
   %9: float64[3*batch] "null" = bp::reshape(%8, [3*batch])
   %10: float64[3] "null" = bp::sum(%7, [0])  # model.py:14 in f
   %11: float64[3, batch + 3] "null" = bp::concat([%8, %8], 1)
+  %12: float64[] "null" = bp::sum(%10)
+  %13: float64[] "null", %14: float64[3, batch, 3] "null" = bp::scan(graph(1), [%12], [%10], [%7], length=3)
   constraint batch <= 100 "the table has 100 rows"  # model.py:9
   constraint 3*batch divisible by 3 "reshape"
   output %9, %10, %0, %10
@@ -103,7 +113,7 @@ TEST_F(GraphText, RoundTrips) {
   text.replace(text.find("[3, batch + 3]"), 14, "[3, 2*batch]");
   const std::unique_ptr<Graph> graph = parse(text);
   EXPECT_EQ(print(*graph), text);
-  EXPECT_EQ(graph->nodes().size(), 6u);
+  EXPECT_EQ(graph->nodes().size(), 8u);
   EXPECT_EQ(graph->locations().size(), 3u);
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backplane/graph_function.hpp"
@@ -149,6 +150,18 @@ BACKPLANE_API Bodies make_bodies(std::span<const BodyOf> functions, std::span<co
 BACKPLANE_API void save_graph(const Graph& graph, const std::string& path);
 // Opens the plugins of the ops and devices that the file names. `device`: where it is to run in their place.
 BACKPLANE_API Graph load_graph(const std::string& path, std::optional<bp_device> device = {});
+
+// The graph of a text (docs/reference/graph-format.md), as Graph::text writes it. `constant`: the tensor of a constant
+// whose elements are not in the text, by its name; an empty one: there is none. `device`: as in load_graph.
+BACKPLANE_API Graph parse_graph(std::string_view text, const std::function<Tensor(const std::string&)>& constant = {},
+                                std::optional<bp_device> device = {});
+
+// The graph with other calls in the place of some of its nodes. `edit` is called for each, in their order, inside a
+// trace, with the node's index and the tensors that it reads: what it returns, or calls ops to make, stands in place
+// of the node's results; nullopt: the node stays. An edit that adds, drops or moves nodes is one of these. What nobody
+// reads is dropped before a run. `where`: as TraceScope's. Of a graph whose sizes are numbers.
+using EditNode = std::function<std::optional<std::vector<Tensor>>(size_t node, std::span<const Tensor> inputs)>;
+BACKPLANE_API Graph edit_graph(const Graph& graph, const EditNode& edit, const std::function<SourceLine()>& where = {});
 
 // A size with a name, that of these axes of inputs, which may differ from call to call.
 struct DynamicSize {

@@ -8,6 +8,7 @@
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
+#include "bindings/transforms/graph_members.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -80,11 +81,6 @@ constexpr Declared kCallDoc = R"(Graph.__call__(self, *args: Any, **kwargs: Any)
 
 Runs it with arguments like those that were traced.)";
 
-constexpr Declared kSaveDoc = R"(Graph.save(self, path: str) -> None
---
-
-Writes it to a safetensors file, which load reads.)";
-
 constexpr Declared kExplainDoc = R"(Graph.explain(self, *inputs: Tensor, memory_budget: int | None = None) -> str
 --
 
@@ -107,10 +103,8 @@ std::string type_text(const Graph::Value& value) {
   return text + "]";
 }
 
-py::list nodes_of(const Graph& graph) {
-  py::list nodes;
-  for (size_t i = 0; i < graph.size(); ++i) nodes.append(graph.node(i));
-  return nodes;
+py::object edit(const GraphObject& self, const py::function& visit) {
+  return py::cast(GraphObject{self.call->with_graph(edited(self.call->graph(), visit))});
 }
 
 }  // namespace
@@ -146,14 +140,11 @@ void bind_graph(py::module_& module) {
       .def_property_readonly(
           "line", [](const Graph::Node& n) { return n.line.line; }, "int: The line there.")
       .def("__repr__", [](const Graph::Node& n) { return "<GraphNode " + n.op_name + ">"; });
-  py::class_<GraphObject>(module, "Graph", "What a function does with tensors, as nodes that are calls of ops.")
-      .def("__call__", &call_graph, kCallDoc.text)
-      .def("__str__", [](const GraphObject& g) { return g.call->graph().text(); })
+  py::class_<GraphObject> graph_class(module, "Graph",
+                                      "What a function does with tensors, as nodes that are calls of ops.");
+  graph_class.def("__call__", &call_graph, kCallDoc.text)
       .def("__repr__",
            [](const GraphObject& g) { return "<Graph of " + std::to_string(g.call->graph().size()) + " nodes>"; })
-      .def(
-          "save", [](const GraphObject& g, const std::string& path) { save_graph(g.call->graph(), path); },
-          py::arg("path"), kSaveDoc.text)
       .def(
           "explain",
           [](const GraphObject& g, const py::args& args, std::optional<uint64_t> memory_budget) {
@@ -162,22 +153,9 @@ void bind_graph(py::module_& module) {
           py::arg("memory_budget") = py::none(), kExplainDoc.text)
       .def("dot", &dot_of, py::arg("color") = "backend", kDotDoc.text)
       .def("costs", &costs_of, kCostsDoc.text)
-      // Python: Graph.__len__(self) -> int
-      .def("__len__", [](const GraphObject& g) { return g.call->graph().size(); })
-      // Python: Graph.__iter__(self) -> Iterator[GraphNode]
-      .def("__iter__", [](const GraphObject& g) { return py::iter(nodes_of(g.call->graph())); })
-      .def_property_readonly(
-          "nodes", [](const GraphObject& g) { return nodes_of(g.call->graph()); },
-          "list[GraphNode]: Its nodes, in the order in which they run.")
-      .def_property_readonly(
-          "inputs", [](const GraphObject& g) { return g.call->graph().inputs(); },
-          "list[GraphValue]: The tensors that it takes.")
-      .def_property_readonly(
-          "outputs", [](const GraphObject& g) { return g.call->graph().outputs(); },
-          "list[GraphValue]: The tensors that it gives.")
-      .def_property_readonly(
-          "constants", [](const GraphObject& g) { return g.call->graph().constants(); },
-          "list[Tensor]: The tensors from outside that it uses.");
+      // Python: Graph.edit(self, visit: Callable[..., Tensor | Sequence[Tensor] | None]) -> Graph
+      .def("edit", &edit, py::arg("visit"), kEditDoc);
+  bind_reading(graph_class, [](const GraphObject& g) -> const Graph& { return g.call->graph(); });
 }
 
 }  // namespace backplane::python

@@ -1,4 +1,6 @@
-// Models: graphs from files, as callables over tensors.
+// Models: graphs from files and texts, as callables over tensors.
+#include <map>
+
 #include "backplane/device.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -6,6 +8,7 @@
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/graph_members.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -17,15 +20,27 @@ struct Model {
   Graph graph;
 };
 
+std::optional<bp_device> device_or_none(const py::object& device) {
+  if (device.is_none()) return {};
+  bp_device found{};
+  if (read_device(device.ptr(), &found) < 0) throw py::error_already_set();
+  return found;
+}
+
 Model load_model(const std::string& path, const py::object& device) {
-  std::optional<bp_device> where;
-  if (!device.is_none()) {
-    bp_device found{};
-    if (read_device(device.ptr(), &found) < 0) throw py::error_already_set();
-    where = found;
-  }
+  const std::optional<bp_device> where = device_or_none(device);
   py::gil_scoped_release released;
   return {load_graph(path, where)};
+}
+
+Model parse_model(const std::string& text, const std::map<std::string, Tensor>& constants, const py::object& device) {
+  const auto find = [&](const std::string& name) {
+    const auto known = constants.find(name);
+    return known == constants.end() ? Tensor() : known->second;
+  };
+  const std::optional<bp_device> where = device_or_none(device);
+  py::gil_scoped_release released;
+  return {parse_graph(text, find, where)};
 }
 
 // Arrays of other libraries are taken as asarray takes them; a container is none of a model's inputs, which are flat.
@@ -79,20 +94,20 @@ Who runs which node for inputs of these sizes, and how memory is reused.)";
 void bind_model_file(py::module_& module) {
   py::options options;
   options.disable_function_signatures();
-  py::class_<Model>(module, "Model", "A graph from a file.")
+  py::class_<Model> model(module, "Model", "A graph from a file or a text.");
+  model
       .def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0, kCallDoc.text)
-      .def("__str__", [](const Model& m) { return m.graph.text(); })
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
           "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },
           kExplainDoc.text)
-      .def_property_readonly(
-          "inputs", [](const Model& m) { return m.graph.inputs(); }, "list[GraphValue]: The tensors that it takes.")
-      .def_property_readonly(
-          "outputs", [](const Model& m) { return m.graph.outputs(); }, "list[GraphValue]: The tensors that it gives.")
-      .def_property_readonly(
-          "constants", [](const Model& m) { return m.graph.constants(); }, "list[Tensor]: The tensors that it brings.");
+      // Python: Model.edit(self, visit: Callable[..., Tensor | Sequence[Tensor] | None]) -> Model
+      .def(
+          "edit", [](const Model& m, const py::function& visit) { return Model{edited(m.graph, visit)}; },
+          py::arg("visit"), kEditDoc);
+  bind_reading(model, [](const Model& m) -> const Graph& { return m.graph; });
   module.def("load_model", &load_model, py::arg("path"), py::arg("device") = py::none());
+  module.def("parse_model", &parse_model, py::arg("text"), py::arg("constants"), py::arg("device") = py::none());
 }
 
 }  // namespace backplane::python

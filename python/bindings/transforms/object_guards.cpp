@@ -1,6 +1,7 @@
 #include "bindings/transforms/object_guards.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "backplane/device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -25,59 +26,7 @@ bool is_value(PyObject* object) noexcept {
          PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object);
 }
 
-// The dict of an instance of a class that Python code made; nullptr for everything else.
-PyRef attributes_of(PyObject* object) {
-  if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyType_Check(object) || is_tensor(object)) return {};
-  PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
-  PyErr_Clear();
-  return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
-}
-
 }  // namespace
-
-// ---- names -----------------------------------------------------------------------------------------------------
-
-NamesOfRun::NamesOfRun() : all_(PyThreadState_Get()->c_profilefunc != nullptr) {
-  if (all_) return;
-  PyRef self = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
-  if (self) PyEval_SetProfile(on_event, self.get());
-  all_ = !self;
-  PyErr_Clear();
-}
-
-NamesOfRun::~NamesOfRun() { stop(); }
-
-void NamesOfRun::stop() {
-  if (PyThreadState_Get()->c_profilefunc == on_event) PyEval_SetProfile(nullptr, nullptr);
-}
-
-int NamesOfRun::on_event(PyObject* self, PyFrameObject* frame, int what, PyObject*) {
-  if (what != PyTrace_CALL) return 0;
-  PyRef code = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  static_cast<NamesOfRun*>(PyCapsule_GetPointer(self, nullptr))->add(code.get());
-  return 0;
-}
-
-void NamesOfRun::add(PyObject* code) {
-  if (!codes_.insert(code).second) return;
-  kept_.push_back(PyRef::borrow(code));
-  for (const char* list : {"co_names", "co_consts"}) {
-    PyRef words = PyRef::steal(PyObject_GetAttrString(code, list));
-    for (Py_ssize_t i = 0; words && i < PyTuple_GET_SIZE(words.get()); ++i) {
-      PyObject* word = PyTuple_GET_ITEM(words.get(), i);
-      const char* text = PyUnicode_Check(word) ? PyUnicode_AsUTF8(word) : nullptr;
-      if (text) names_.insert(text);
-    }
-  }
-  PyErr_Clear();
-  for (const char* word : {"getattr", "attrgetter", "__dict__", "vars"}) all_ = all_ || names_.count(word) > 0;
-}
-
-bool NamesOfRun::has(PyObject* name) const {
-  const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
-  PyErr_Clear();
-  return text && (all_ || names_.count(text) > 0);
-}
 
 // ---- tensors ---------------------------------------------------------------------------------------------------
 
@@ -113,17 +62,30 @@ class ObjectGuards::Walk {
     keep(std::move(of_class));
   }
 
+  // As it was before the trace, which may have changed it.
+  void variable(const Variable& variable) {
+    PyObject* value = variable.found();
+    if (!value || value != variable.value.get()) return;
+    Watch own{variable.is_cell() ? Watch::kCell : Watch::kGlobal, variable.holder, -1, "", {}};
+    own.items.push_back(item(variable.name.get(), value));
+    const std::string path = place(own, own.items[0]);
+    keep(std::move(own));
+    if (!is_tensor(value)) descend(value, path, variable.before.get());
+  }
+
   // Watches of what the newest ones lead to.
   void go_on() {
     for (; next_ < watches_.size() && watches_.size() < kMostWatches; ++next_) {
       std::vector<std::pair<PyRef, std::string>> inner;
       for (const Item& i : watches_[next_].items)
         if (i.value) inner.emplace_back(i.value, place(watches_[next_], i));
-      for (const auto& [value, path] : inner) descend(value.get(), path);
+      for (const auto& [value, path] : inner) descend(value.get(), path, nullptr);
     }
   }
 
   static std::string place(const Watch& watch, const Item& i) {
+    if (watch.kind == Watch::kGlobal) return "global " + text_of(i.key.get(), PyObject_Str);
+    if (watch.kind == Watch::kCell) return "variable " + text_of(i.key.get(), PyObject_Str);
     const bool attribute = watch.path.back() == '.';
     return watch.path + (attribute ? text_of(i.key.get(), PyObject_Str) : "[" + text_of(i.key.get()) + "]");
   }
@@ -163,22 +125,29 @@ class ObjectGuards::Walk {
     }
   }
 
-  void descend(PyObject* value, const std::string& path) {
+  // `before`, if given: only what is still as it was there.
+  void descend(PyObject* value, const std::string& path, PyObject* before) {
     if (PyDict_Check(value) && is_new(value)) {
       Watch watch{Watch::kDict, PyRef::borrow(value), PyDict_GET_SIZE(value), path, {}};
+      if (before && PyDict_GET_SIZE(before) != watch.size) watch.size = -1;
       PyObject *key = nullptr, *inner = nullptr;
-      for (Py_ssize_t at = 0; watch.size <= kMostElements && PyDict_Next(value, &at, &key, &inner);)
-        watch.items.push_back(item(key, inner));
+      const bool is_short = PyDict_GET_SIZE(value) <= kMostElements;
+      for (Py_ssize_t at = 0; is_short && PyDict_Next(value, &at, &key, &inner);)
+        if (!before || PyDict_GetItem(before, key) == inner) watch.items.push_back(item(key, inner));
       keep(std::move(watch));
     } else if ((PyList_Check(value) || PyTuple_Check(value)) && is_new(value)) {
-      Watch watch{Watch::kList, PyRef::borrow(value), PySequence_Fast_GET_SIZE(value), path, {}};
-      for (Py_ssize_t i = 0; watch.size <= kMostElements && i < watch.size; ++i) {
+      const Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
+      Watch watch{Watch::kList, PyRef::borrow(value), size, path, {}};
+      // One that the trace appends to is a list of notes, not an input.
+      if (before && PyList_GET_SIZE(before) != size) return;
+      for (Py_ssize_t i = 0; size <= kMostElements && i < size; ++i) {
+        PyObject* inner = PySequence_Fast_GET_ITEM(value, i);
         PyRef key = PyRef::steal(PyLong_FromSsize_t(i));
-        if (key) watch.items.push_back(item(key.get(), PySequence_Fast_GET_ITEM(value, i)));
+        if (key && (!before || PyList_GET_ITEM(before, i) == inner)) watch.items.push_back(item(key.get(), inner));
       }
       keep(std::move(watch));
     } else {
-      object(value, path, nullptr);
+      object(value, path, before);
     }
   }
 
@@ -197,9 +166,11 @@ void ObjectGuards::add(PyObject* object, std::string name) {
   roots_.push_back({PyRef::borrow(object), std::move(before), std::move(name)});
 }
 
-bool ObjectGuards::close(const NamesOfRun& names, std::span<const Tensor> used) {
+bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used) {
   Walk walk(watches_, names, used);
   for (const Root& root : roots_) walk.object(root.object.get(), root.name, root.before.get());
+  if (guards_variables)
+    for (const Variable* variable : names.variables_read()) walk.variable(*variable);
   walk.go_on();
   roots_.clear();
   return !PyErr_Occurred();
@@ -210,6 +181,10 @@ bool ObjectGuards::close(const NamesOfRun& names, std::span<const Tensor> used) 
 int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) const {
   PyObject* found = nullptr;  // borrowed
   switch (watch.kind) {
+    case Watch::kCell:
+      found = PyCell_GET(watch.holder.get());
+      break;
+    case Watch::kGlobal:
     case Watch::kDict:
       found = PyDict_GetItemWithError(watch.holder.get(), item.key.get());
       if (!found && PyErr_Occurred()) return -1;
@@ -232,7 +207,7 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
   else if (found && item.value && is_value(found) && is_value(item.value.get()))
     same = same_static(item.value.get(), found);
   if (same != 0 || !why) return same;
-  *why = "static argument " + Walk::place(watch, item) + ": found " +
+  *why = Walk::place(watch, item) + ": found " +
          (tensor  ? "another tensor"
           : found ? text_of(found)
                   : "none") +

@@ -7,6 +7,7 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/transforms/python_function.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/user_line.hpp"
 
@@ -18,28 +19,6 @@ std::string text_of(PyObject* object) {
   const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
   if (!chars) PyErr_Clear();
   return chars ? chars : "?";
-}
-
-// The Python function behind methods, transforms, decorators and objects that are called; each `self` counts a
-// position.
-PyRef python_function(PyObject* callable, Py_ssize_t* position) {
-  PyRef function = PyRef::borrow(callable);
-  for (int depth = 0; depth < 100; ++depth) {
-    if (PyMethod_Check(function.get())) {
-      ++*position;
-      function = PyRef::borrow(PyMethod_GET_FUNCTION(function.get()));
-      continue;
-    }
-    PyRef inner = PyRef::steal(PyObject_GetAttrString(function.get(), "__wrapped__"));
-    if (!inner && !PyObject_HasAttrString(function.get(), "__code__")) {
-      inner = PyRef::steal(PyObject_GetAttrString(function.get(), "__call__"));
-      if (inner && !PyMethod_Check(inner.get())) inner = PyRef{};
-    }
-    PyErr_Clear();
-    if (!inner) break;
-    function = std::move(inner);
-  }
-  return function;
 }
 
 // Empty where the function does not say.
@@ -149,13 +128,15 @@ GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOption
   return made;
 }
 
-// `names`: those of the code that ran, where there are objects to guard.
-PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names) {
+// `names`: those of the code that ran, where there is something to guard.
+PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, bool guards_variables,
+                                  std::optional<NamesOfRun>& names) {
   const TransformCall& call = inputs.call;
   for (size_t i = 0; i < statics_.size(); ++i)
-    if (statics_[i]) guards_.add(statics_[i].get(), leaf_name(i));
-  guards_.add(PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function, "self");
-  if (!guards_.is_empty()) names.emplace();
+    if (statics_[i]) guards_.add(statics_[i].get(), "static argument " + leaf_name(i));
+  guards_.add(PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function, "static argument self");
+  if (guards_variables || !guards_.is_empty()) names.emplace();
+  if (guards_variables) names->add_cells(call.function);
   PyObject* returned = array.call(call.function, call.n_args, call.keywords);
   if (names) names->stop();
   return returned;
@@ -188,14 +169,22 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   std::vector<Tensor> results;
   std::optional<NamesOfRun> names;
   {
-    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, names));
+    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, options.guards_variables, names));
     if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
   traced->constants_ = traced->graph_.constants();
-  if (names && !traced->guards_.close(*names, traced->constants_)) return nullptr;
+  if (names && !traced->guards_.close(*names, options.guards_variables, traced->constants_)) return nullptr;
   return traced;
+}
+
+std::shared_ptr<const TracedCall> TracedCall::with_graph(Graph graph) const {
+  auto other = std::make_shared<TracedCall>(*this);
+  other->graph_ = std::move(graph);
+  other->constants_ = other->graph_.constants();
+  other->transformable_.clear();
+  return other;
 }
 
 std::string TracedCall::leaf_name(size_t leaf) const {

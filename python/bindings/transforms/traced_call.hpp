@@ -37,6 +37,7 @@ class CallInputs {
 struct RunOptions {
   std::vector<Py_ssize_t> donated;  // positions of arguments whose tensors a run may overwrite
   std::optional<uint64_t> memory_budget;
+  bool guards_variables = false;  // another value of a variable that the function reads makes another kind of call
 };
 
 class TracedCall {
@@ -48,6 +49,8 @@ class TracedCall {
   size_t trace_count() const noexcept { return n_traces_; }
 
   const Graph& graph() const noexcept { return graph_; }
+  // The same kind of call with another graph, of the same inputs, results and draws.
+  std::shared_ptr<const TracedCall> with_graph(Graph graph) const;
   // 1: a replay with these inputs does what the function would do. 0: not, and `why` says the first reason, where it is
   // not nullptr. -1: a comparison of static arguments raised.
   int fits(const CallInputs& inputs, std::string* why) const;
@@ -83,7 +86,8 @@ class TracedCall {
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
-  PyObject* call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names);
+  PyObject* call_traced(const CallInputs& inputs, CallArray& array, bool guards_variables,
+                        std::optional<NamesOfRun>& names);
   std::string leaf_name(size_t leaf) const;
   GraphOptions graph_options(const CallInputs& inputs, const RunOptions& options) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;

@@ -1,0 +1,32 @@
+#include "bindings/transforms/graph_members.hpp"
+
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/transforms/user_line.hpp"
+
+namespace backplane::python {
+
+namespace py = pybind11;
+
+py::list nodes_of(const Graph& graph) {
+  py::list nodes;
+  for (size_t i = 0; i < graph.size(); ++i) nodes.append(graph.node(i));
+  return nodes;
+}
+
+Graph edited(const Graph& graph, const py::function& visit) {
+  const auto edit = [&](size_t node, std::span<const Tensor> inputs) -> std::optional<std::vector<Tensor>> {
+    py::tuple args(inputs.size() + 1);
+    args[0] = graph.node(node);
+    for (size_t i = 0; i < inputs.size(); ++i) args[i + 1] = py::cast(inputs[i]);
+    const py::object found = visit(*args);
+    if (found.is_none()) return std::nullopt;
+    std::vector<Tensor> tensors;
+    if (!py::isinstance<py::list>(found) && !py::isinstance<py::tuple>(found)) return std::vector{found.cast<Tensor>()};
+    for (const py::handle one : found) tensors.push_back(one.cast<Tensor>());
+    return tensors;
+  };
+  return edit_graph(graph, edit, user_line);
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,51 @@
+// What the types Graph and Model of Python have in common: their nodes, values and text, and editing.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "backplane/graph.hpp"
+
+namespace backplane::python {
+
+// The graph with what `visit(node, *tensors)` gives in the place of each node: None leaves it, else a tensor, or a list
+// of them. With the interpreter lock.
+Graph edited(const Graph& graph, const pybind11::function& visit);
+
+inline constexpr const char* kEditDoc =
+    "edit($self, visit)\n--\n\n"
+    "The graph with other calls in the place of some nodes. visit(node, *tensors) is called for each, with the tensors "
+    "that it reads; what it returns, a tensor or a list of them, stands in place of its results; None leaves it.";
+
+pybind11::list nodes_of(const Graph& graph);
+
+// What python/stubs cannot see in a template:
+// Python: Graph.nodes: list[GraphNode]
+// Python: Graph.inputs: list[GraphValue]
+// Python: Graph.outputs: list[GraphValue]
+// Python: Graph.constants: list[Tensor]
+// Python: Graph.save(self, path: str) -> None
+// Python: Graph.__len__(self) -> int
+// Python: Graph.__iter__(self) -> Iterator[GraphNode]
+// Python: Model.nodes: list[GraphNode]
+// Python: Model.inputs: list[GraphValue]
+// Python: Model.outputs: list[GraphValue]
+// Python: Model.constants: list[Tensor]
+// Python: Model.save(self, path: str) -> None
+// Python: Model.__len__(self) -> int
+// Python: Model.__iter__(self) -> Iterator[GraphNode]
+template <class Object, class Read>
+void bind_reading(pybind11::class_<Object>& type, Read read) {
+  type.def("__str__", [read](const Object& o) { return read(o).text(); })
+      .def(
+          "save", [read](const Object& o, const std::string& path) { save_graph(read(o), path); },
+          pybind11::arg("path"), "save($self, path)\n--\n\nWrites it to a safetensors file, which load reads.")
+      .def("__len__", [read](const Object& o) { return read(o).size(); })
+      .def("__iter__", [read](const Object& o) { return pybind11::iter(nodes_of(read(o))); })
+      .def_property_readonly("nodes", [read](const Object& o) { return nodes_of(read(o)); }, "The calls, in the order in which they run.")
+      .def_property_readonly("inputs", [read](const Object& o) { return read(o).inputs(); }, "The tensors that it takes.")
+      .def_property_readonly("outputs", [read](const Object& o) { return read(o).outputs(); }, "The tensors that it gives.")
+      .def_property_readonly("constants", [read](const Object& o) { return read(o).constants(); }, "The tensors from outside that it uses.");
+}
+
+}  // namespace backplane::python
