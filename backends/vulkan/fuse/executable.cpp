@@ -41,7 +41,7 @@ SharedPipeline Executable::pipeline(const Layout& layout) {
   const std::string key = layout.key();
   std::lock_guard lock(mutex_);
   SharedPipeline& found = pipelines_[key];
-  if (!found) found = device_.pipeline(link_region(program_, layout, device_.has_float64()));
+  if (!found || !found->usable()) found = device_.pipeline(link_region(program_, layout, device_.has_float64()));
   return found;
 }
 
