@@ -36,8 +36,8 @@ const bp_extension_time kTime{BP_HEADER(bp_extension_time), backend_slot<stamp>,
 
 // ---- callbacks
 
-void notify(Backend&, int32_t, bp_stream* stream, uint64_t, bp_completion_fn function, void* argument) {
-  as_stream(stream).notify(function, argument);
+void notify(Backend&, int32_t, bp_stream* stream, uint64_t ticket, bp_completion_fn function, void* argument) {
+  as_stream(stream).notify(ticket, function, argument);
 }
 
 const bp_extension_callbacks kCallbacks{BP_HEADER(bp_extension_callbacks), backend_slot<notify>};

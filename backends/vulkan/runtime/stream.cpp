@@ -197,7 +197,8 @@ void Stream::flush(uint64_t ticket) {
   last_flushed_ = ticket;
 }
 
-void Stream::notify(bp_completion_fn function, void* argument) {
+void Stream::notify(uint64_t ticket, bp_completion_fn function, void* argument) {
+  flush(ticket - 1);  // which completes before the function
   if (open_.commands || !waits_.empty()) submit();
   if (!callbacks_) callbacks_ = std::make_unique<Callbacks>(device_.handle(), batches_);
   waits_.push_back({batches_, batch_ + 1});

@@ -56,8 +56,8 @@ class Stream {
   VkCommandBuffer record();
 
   void flush(uint64_t ticket);
-  // `function` runs when what was put here has ended; what is put here next waits for it.
-  void notify(bp_completion_fn function, void* argument);
+  // `function` runs when what was put here before `ticket` has ended; what is put here next waits for it.
+  void notify(uint64_t ticket, bp_completion_fn function, void* argument);
   void wait_behind(const Stream& other, uint64_t ticket);
 
   uint64_t fault_address() const { return fault_block_.address; }
