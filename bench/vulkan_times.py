@@ -1,5 +1,5 @@
-"""What the Vulkan backend takes, as JSON: host time per small op, bandwidths, the rate of products, a chain of ops fused and
-one by one, steps of training.
+"""What the Vulkan backend takes, as JSON: what a hundred small ops and a step of training make the driver do, host time per small
+op, bandwidths, the rate of products, a chain of ops fused and one by one, steps of training.
 
 Times are the best of several turns; those of training are processor time too, which a busy machine distorts less.
 """
@@ -44,6 +44,32 @@ def host_time_of_small_op(device):
             x + x
         times.append((time.perf_counter() - start) / SMALL_OPS)
     return min(times)
+
+
+COUNTS = ("submissions", "recorded_commands", "recorded_barriers", "driver_objects_made")
+
+
+def counted(device, work, warm_up=3):
+    """What `work` makes the driver do, once all that it needs is made."""
+    for _ in range(warm_up):
+        work()
+        bp.synchronize(device)
+    before = bp.device(device).properties
+    work()
+    bp.synchronize(device)
+    after = bp.device(device).properties
+    return {name: after[name] - before[name] for name in COUNTS}
+
+
+def counts_of_small_ops(device):
+    x = bp.ones(1000, dtype=bp.float32, device=device)
+
+    def work():
+        y = x
+        for _ in range(SMALL_OPS):
+            y = y + x
+
+    return counted(device, work)
 
 
 def bandwidths(device, size):
@@ -124,7 +150,8 @@ def training_steps(device):
         loss, weights = update(weights, bp.asarray(images, device=device), labels)
         loss.item()
 
-    return {how: {"wall": best(step, 20), "processor": best(step, 20, processor_time)}
+    return {how: {"wall": best(step, 20), "processor": best(step, 20, processor_time),
+                  "counts": None if str(device) == "cpu" else counted(device, step)}
             for how, step in (("eager", eager), ("compiled", compiled))}
 
 
@@ -133,6 +160,7 @@ def main():
     (info,) = [info for info in bp.devices() if info.device == device]
     software = "llvmpipe" in info.description
     print(json.dumps({"device": info.description, "software": software, "host": host_time_of_small_op(device),
+                      "small ops": counts_of_small_ops(device),
                       "bandwidths": bandwidths(device, (1 if software else 64) << 20),
                       "product": product_rate(device, 512 if software else 4096),
                       "chain": fused_chain(device, (1 if software else 16) << 20),

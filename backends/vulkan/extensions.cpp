@@ -1,5 +1,4 @@
-// The extensions about time, about what a device is and about its kinds of memory, and the list of all; see
-// extensions.hpp.
+// The extensions that are tables of a few calls of the runtime's each, and the list of all; see extensions.hpp.
 #include "extensions.hpp"
 
 #include <iterator>
@@ -20,7 +19,7 @@ using plugin::backend_slot;
 Stamp* as_stamp(bp_time_stamp* stamp) { return reinterpret_cast<Stamp*>(stamp); }
 
 void stamp(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, bp_time_stamp** out) {
-  *out = reinterpret_cast<bp_time_stamp*>(backend.device(ordinal).clock().stamp(as_stream(stream)).release());
+  *out = reinterpret_cast<bp_time_stamp*>(&backend.device(ordinal).clock().stamp(as_stream(stream)));
 }
 
 void read(Backend& backend, int32_t ordinal, bp_time_stamp* stamp, uint64_t* nanoseconds) {
@@ -29,12 +28,54 @@ void read(Backend& backend, int32_t ordinal, bp_time_stamp* stamp, uint64_t* nan
 
 void BP_CALL drop(void* context, int32_t ordinal, bp_time_stamp* stamp) {
   Backend& backend = *static_cast<Backend*>(context);
-  std::unique_ptr<Stamp> taken(as_stamp(stamp));
   // The status is dropped: the slot gives none, and the device was there when the stamp was made.
-  (void)plugin::guard(backend.host(), [&] { backend.device(ordinal).clock().drop(std::move(taken)); });
+  (void)plugin::guard(backend.host(), [&] { backend.device(ordinal).clock().drop(*as_stamp(stamp)); });
 }
 
 const bp_extension_time kTime{BP_HEADER(bp_extension_time), backend_slot<stamp>, backend_slot<read>, drop};
+
+// ---- callbacks
+
+void notify(Backend&, int32_t, bp_stream* stream, uint64_t ticket, bp_completion_fn function, void* argument) {
+  as_stream(stream).notify(ticket, function, argument);
+}
+
+const bp_extension_callbacks kCallbacks{BP_HEADER(bp_extension_callbacks), backend_slot<notify>};
+
+// ---- pinned
+
+bp_status BP_CALL allocate_pinned(void* context, uint64_t size, void** data) {
+  Backend& backend = *static_cast<Backend*>(context);
+  return plugin::guard(backend.host(), [&] { *data = backend.allocate_pinned(size); });
+}
+
+bp_status BP_CALL release_pinned(void* context, void* data, uint64_t) {
+  Backend& backend = *static_cast<Backend*>(context);
+  return plugin::guard(backend.host(), [&] { backend.release_pinned(data); });
+}
+
+void copy_from_pinned(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, uint64_t dst_offset,
+                      const void* src, uint64_t size) {
+  const Place target = backend.device(ordinal).place(reinterpret_cast<uint64_t>(dst) + dst_offset, size);
+  const auto pages = backend.pinned().block_of(src, size);
+  as_stream(stream).upload_pinned(target, static_cast<const char*>(src), size, pages);
+}
+
+void copy_to_pinned(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* dst, void* src,
+                    uint64_t src_offset, uint64_t size) {
+  const Place source = backend.device(ordinal).place(reinterpret_cast<uint64_t>(src) + src_offset, size);
+  const auto pages = backend.pinned().block_of(dst, size);
+  as_stream(stream).download_pinned(static_cast<char*>(dst), source, size, pages);
+}
+
+const bp_extension_pinned kPinned{BP_HEADER(bp_extension_pinned), allocate_pinned, release_pinned,
+                                  backend_slot<copy_from_pinned>, backend_slot<copy_to_pinned>};
+
+// ---- reset
+
+void reset(Backend& backend, int32_t ordinal) { backend.device(ordinal).reset(); }
+
+const bp_extension_reset kReset{BP_HEADER(bp_extension_reset), backend_slot<reset>};
 
 // ---- features
 
@@ -42,8 +83,24 @@ void feature(Backend& backend, int32_t ordinal, uint32_t index, const char** nam
   *name = feature_of(backend.facts(ordinal), index);
 }
 
+struct Count {
+  const char* name;
+  std::atomic<uint64_t> Counts::*of;
+};
+constexpr Count kCounts[] = {{"submissions", &Counts::submissions},
+                             {"recorded_commands", &Counts::commands},
+                             {"recorded_barriers", &Counts::barriers},
+                             {"driver_objects_made", &Counts::objects}};
+
+// What the device is, then what it has been given to do so far, of which nothing before it is started.
 void property(Backend& backend, int32_t ordinal, uint32_t index, const char** name, bp_value* value) {
-  *name = property_of(backend.facts(ordinal), index, *value);
+  if ((*name = property_of(backend.facts(ordinal), index, *value))) return;
+  const uint32_t at = index - count_of_properties();
+  if (at >= std::size(kCounts)) return;
+  const Device* device = backend.started(ordinal);
+  *name = kCounts[at].name;
+  value->tag = BP_TAG_INT;
+  value->u.i = device ? static_cast<int64_t>((device->counts.*kCounts[at].of).load()) : 0;
 }
 
 const bp_extension_features kFeatures{BP_HEADER(bp_extension_features), backend_slot<feature>, backend_slot<property>};
@@ -81,6 +138,9 @@ const void* BP_CALL find_extension(void*, const char* name, uint32_t version) {
   if (wanted == BP_EXTENSION_COMPILER) return compiler(version);
   if (version > 1) return nullptr;
   if (wanted == BP_EXTENSION_TIME) return &kTime;
+  if (wanted == BP_EXTENSION_CALLBACKS) return &kCallbacks;
+  if (wanted == BP_EXTENSION_PINNED) return &kPinned;
+  if (wanted == BP_EXTENSION_RESET) return &kReset;
   if (wanted == BP_EXTENSION_FEATURES) return &kFeatures;
   return wanted == BP_EXTENSION_MEMORY ? &kMemory : nullptr;
 }

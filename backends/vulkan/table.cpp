@@ -55,10 +55,12 @@ void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* 
 }
 
 void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
-  *stream = reinterpret_cast<bp_stream*>(new Stream(backend.device(ordinal)));
+  *stream = reinterpret_cast<bp_stream*>(&backend.device(ordinal).make_stream());
 }
 
-void BP_CALL stream_destroy(void*, int32_t, bp_stream* stream) { delete &as_stream(stream); }
+void BP_CALL stream_destroy(void*, int32_t, bp_stream* stream) {
+  as_stream(stream).device().destroy_stream(as_stream(stream));
+}
 
 void flush(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { as_stream(stream).flush(ticket); }
 

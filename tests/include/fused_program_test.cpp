@@ -50,6 +50,28 @@ TEST(FusedProgram, AnOperandIsLoadedOnceForEachWayInWhichItLies) {
   EXPECT_EQ(program.stores[1].variable, program.calls[0].result);
 }
 
+TEST(FusedRules, FewElementsThatShareNoValueAreOneRegionWhereTheBackendSaysSo) {
+  TinyGraph g;
+  const int64_t x = g.input(BP_FLOAT32, {6}), y = g.input(BP_FLOAT32, {6}), z = g.input(BP_FLOAT32, {7}),
+                n = g.input(BP_INT32, {6});
+  g.node("t::plus", {ref(x), number(1)}, BP_FLOAT32, BP_FLOAT32, {6});
+  const int64_t b = g.node("t::plus", {ref(y), number(2)}, BP_FLOAT32, BP_FLOAT32, {6});
+  g.node("t::plus", {ref(z), number(2)}, BP_FLOAT32, BP_FLOAT32, {7});
+  const int64_t c = g.node("t::divide", {ref(b), ref(n)}, BP_INT32, BP_INT32, {6});  // of another's kernel
+  const int64_t d = g.node("t::plus", {ref(c), number(3)}, BP_FLOAT32, BP_FLOAT32, {6});
+  const int64_t e = g.node("t::plus", {ref(d), number(3)}, BP_FLOAT32, BP_FLOAT32, {6});
+  const GraphView view(g.crossing({0, 1, static_cast<uint32_t>(e)}));
+  FusedOps ops = kOps;
+  const auto regions = [&](int64_t most) {
+    ops.most_alike = most;
+    return grow_regions(view, FusedRules(view, kHere, ops, 0)).regions;
+  };
+  constexpr uint32_t kNone = BP_NO_REGION;
+  EXPECT_EQ(regions(5), (std::vector<uint32_t>{kNone, kNone, kNone, kNone, 0, 0}));
+  // The first one is read by nobody, so it waits for the last; the second is what the last depends on.
+  EXPECT_EQ(regions(6), (std::vector<uint32_t>{0, kNone, kNone, kNone, 0, 0}));
+}
+
 TEST(FusedRules, ChainsOfOneShapeAreOneRegionAndWhatIsNotTakenHasAReason) {
   TinyGraph g;
   const int64_t x = g.input(BP_FLOAT32, {6}), n = g.input(BP_INT32, {6}), flag = g.input(BP_BOOL, {6});

@@ -80,6 +80,29 @@ def test_an_index_along_an_axis_out_of_range_is_named(vulkan):
         bp.take_along_axis(bp.zeros((2, 3), device=vulkan), bp.asarray([[0], [3]], device=vulkan), axis=1).numpy()
 
 
+EMPTY = {
+    "take_along_axis": lambda x, at, y: bp.take_along_axis(x, at, axis=1),
+    "put_along_axis": lambda x, at, y: bp.ops.bp.put_along_axis(x, at, y, axis=1),
+    "put_along_axis, broadcast": lambda x, at, y: bp.ops.bp.put_along_axis(x, at[:1], y, axis=1),
+    "take": lambda x, at, y: bp.take(x, at[0], axis=1),
+    "take_put": lambda x, at, y: bp.ops.bp.take_put(x, at[0], y, axis=1),
+    "index": lambda x, at, y: bp.ops.bp.index(x.T, [at[0]]),
+    "index_put": lambda x, at, y: bp.ops.bp.index_put(x.T, [at[0]], y.T),
+    "index of nothing": lambda x, at, y: bp.ops.bp.index(x, [at[0] + 2]),
+    "index_put of nothing": lambda x, at, y: bp.ops.bp.index_put(x, [at[0] + 2], x[:1]),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "vulkan"])
+@pytest.mark.parametrize("case", EMPTY)
+def test_an_index_into_no_elements_is_refused(vulkan, device, case):
+    x, at, y = (array.to(device) for array in (bp.zeros((2, 0)), bp.asarray([[0], [0]]), bp.ones((2, 1))))
+    with pytest.raises(bp.DataError, match="index [02]"):
+        EMPTY[case](x, at, y)
+        bp.synchronize(vulkan)
+    assert EMPTY[case](x, at[:, :0], y[:, :0]).numpy().size == 0
+
+
 @pytest.mark.parametrize("shapes", [((1, 5001), (5001, 1)), ((3, 4097), (4097, 5)), ((2, 33, 65), (2, 65, 31)), ((70, 66), (66, 130))])
 def test_products_with_a_long_inner_dimension_or_many_blocks(vulkan, shapes):
     same(bp.matmul, vulkan, *(normal(*shape) for shape in shapes), rtol=1e-3, atol=1e-3)

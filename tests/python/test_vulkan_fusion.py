@@ -2,7 +2,7 @@
 
 import backplane as bp
 import pytest
-from device_regions import RegionLaws, fused, tensor
+from device_regions import RegionLaws, fused, regions, tensor
 
 
 class TestRegions(RegionLaws):
@@ -27,3 +27,15 @@ def test_more_operands_than_push_constants_hold(vulkan):
         return total, total * 2
 
     fused(39, function, *tensors)
+
+
+def test_small_updates_of_one_shape_are_one_region(vulkan):
+    """They share no value; those of another shape, and large ones, are left alone."""
+    def updates(*tensors):
+        return tuple(weight - 0.01 * gradient for weight, gradient in zip(tensors[::2], tensors[1::2]))
+
+    small = [tensor(vulkan, bp.float32, (5, 3)) for _ in range(8)]
+    fused(8, updates, *small)
+    large = [tensor(vulkan, bp.float32, (130, 130)) for _ in range(4)]
+    assert regions(updates, *large) == (2, 4)
+    assert regions(updates, *small, *large) == (3, 12)

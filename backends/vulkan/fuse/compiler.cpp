@@ -13,6 +13,9 @@ bool refuses(std::string_view op, bp_dtype dtype) {
   return refused(op.substr(op.rfind(':') + 1), dtype) != FaultKind::kNone;
 }
 
+// What a dispatch costs, elements of this number hardly do; of larger ones no memory is to live until the last is there.
+constexpr int64_t kMostAlike = 16384;
+
 struct Compiler {
   using Executable = vulkan::Executable;
 
@@ -20,7 +23,8 @@ struct Compiler {
     static const plugin::FusedOps ops{plugin::scalar_ops(),
                                       {"bp::cast", "bp::copy"},
                                       {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
-                                      refuses};
+                                      refuses,
+                                      kMostAlike};
     Backend& backend = *static_cast<Backend*>(context);
     return {graph, device, ops, Device::lacks(backend.physical(device.ordinal))};
   }

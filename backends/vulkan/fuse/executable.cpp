@@ -4,6 +4,7 @@
 #include <cstring>
 
 namespace backplane::vulkan {
+
 Executable::Executable(const bp_host* host, Device& device, const plugin::GraphView& region,
                        const plugin::FusedRules& rules)
     : FusedRegion(host, region, rules), device_(device) {
@@ -20,7 +21,7 @@ SharedPipeline Executable::pipeline(const Layout& layout) {
   const std::string key = layout.key();
   std::lock_guard lock(mutex_);
   SharedPipeline& found = pipelines_[key];
-  if (!found) found = device_.pipeline(link_region(program(), layout, device_.has_float64()));
+  if (!found || !found->usable()) found = device_.pipeline(link_region(program(), layout, device_.has_float64()));
   return found;
 }
 

@@ -25,16 +25,19 @@ void record(const Call& call, Function function, const Operand& out, const Opera
 }
 
 void take_along_axis(const Call& call) {
-  const Operand out = call.output(0);
-  if (out.count() > 0) record(call, kTake, out, call.input(0), call.input(1), static_cast<size_t>(call.integer(2)));
+  const Operand out = call.output(0), x = call.input(0);
+  const int64_t axis = call.integer(2);
+  if (x.count() == 0) return record_check(call, *call.value(1).u.t, static_cast<int32_t>(axis), 0);
+  if (out.count() > 0) record(call, kTake, out, x, call.input(1), static_cast<size_t>(axis));
 }
 
 void put_along_axis(const Call& call) {
   const Operand out = call.output(0), indices = call.input(1);
-  if (out.count() == 0) return;
+  const int64_t axis = call.integer(3);
+  if (out.count() == 0) return record_check(call, *call.value(1).u.t, static_cast<int32_t>(axis), 0);
   record_move(call, out, call.input(0));
   if (indices.count() > 0)
-    record(call, call.flag(4) ? kAdd : kPut, out, call.input(2), indices, static_cast<size_t>(call.integer(3)));
+    record(call, call.flag(4) ? kAdd : kPut, out, call.input(2), indices, static_cast<size_t>(axis));
 }
 
 bp_status declined(const bp_frame* frame, const char* reason) {

@@ -120,6 +120,8 @@ void record_move(const Call& call, const Operand& to, const Operand& from);  // 
 void record_cast(const Call& call, const Operand& to, const Operand& from);  // both contiguous, or of one loop
 // Positions that sort lines along `axis` of x (ndim > 0), into `to` of x's shape, of int64 or int32.
 void record_sort(const Call& call, const Operand& to, const Operand& x, size_t axis, bool descending);
+// Refuses positions outside an axis of `size`.
+void record_check(const Call& call, const bp_tensor& indices, int32_t axis, int64_t size);
 // The sums of `from` along its first axis; both contiguous.
 void record_sum(const Call& call, const Operand& to, const Operand& from);
 
@@ -131,9 +133,11 @@ struct Tiles {
 };
 Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest);
 
-// Likewise shaders/blocks.glsl, on software drivers: blocks of at most 8 a side, kBlockGroup to a workgroup.
-Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_across);
-inline constexpr int64_t kBlockGroup = 32;
+// Likewise shaders/blocks.glsl, on software drivers: blocks of a subgroup of `lanes` invocations, with at
+// most 4 rows and `most_across` columns for each of these.
+Tiles blocks_for(int64_t rows, int64_t columns, int64_t lanes, int64_t most_across);
+// The workgroups that `parts` tiles or blocks have.
+int64_t groups_of(const Device& device, int64_t parts);
 
 // In how many slices an inner dimension is cut, so that a product of few parts keeps the device busy.
 int64_t slices_for(int64_t parts, int64_t inner);

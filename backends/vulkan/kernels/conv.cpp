@@ -97,9 +97,10 @@ bool in_words(Pass pass, const Geometry& g, const Operand& left) {
 void record(const Call& call, Pass pass, const Geometry& g, const Operand& result, const Operand& left_tensor,
             const Operand& right) {
   const Product p = product_of(pass, g);
-  const bool blocks = call.stream().device().is_software();
+  const Device& device = call.stream().device();
+  const bool blocks = device.uses_blocks();
   const Operand left = blocks && pass == kOfImages ? turned(call, g, left_tensor) : left_tensor;
-  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 8, 4) : tiles_for(p.rows, p.columns, 4);
+  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, device.subgroup_size(), result.dtype == BP_FLOAT64 ? 1 : 4) : tiles_for(p.rows, p.columns, 4);
   const int64_t slices = slices_for(tiles.count * g.groups, p.inner);
   Operand partial = result;
   if (slices > 1) {
@@ -119,9 +120,7 @@ void record(const Call& call, Pass pass, const Geometry& g, const Operand& resul
       module_of(blocks ? Module::conv2d_blocks_float32 : Module::conv2d_float32, class_of(result.dtype)),
       {pass, static_cast<uint8_t>(left.dtype), static_cast<uint8_t>(partial.dtype), static_cast<uint8_t>(option)}};
   const int64_t parts = tiles.count * g.groups * slices;
-  const int64_t groups = blocks ? (parts + kBlockGroup - 1) / kBlockGroup : parts;
-  call.dispatch(shader, push, n(std::min<int64_t>(groups, kMaxGroups)), {partial.range()},
-                {left.range(), right.range()});
+  call.dispatch(shader, push, n(groups_of(device, parts)), {partial.range()}, {left.range(), right.range()});
   if (slices > 1) record_sum(call, result, partial);
 }
 

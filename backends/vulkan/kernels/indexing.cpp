@@ -50,6 +50,13 @@ Operand record_positions(const Call& call, const IndexPlan& plan, bp_dtype dtype
   return offsets;
 }
 
+// Of a call that selects nothing.
+void record_checks(const Call& call, bp_dtype dtype) {
+  const bp_value& list = call.value(1);
+  for (const IndexPlan& check : plugin::checks_of_nothing(*call.loop(), {list.u.tensors, list.count}))
+    record_positions(call, check, dtype);
+}
+
 // Rows of the joint positions (of what is selected), then of the kept elements (of that and of the indexed tensor).
 Push push_over(const Call& call, const IndexPlan& plan, bp_dtype dtype) {
   const Sizes place = in_elements(plan.joint.selected, dtype), kept = in_elements(plan.kept.selected, dtype),
@@ -68,8 +75,9 @@ Push push_over(const Call& call, const IndexPlan& plan, bp_dtype dtype) {
 void index(const Call& call) {
   const Operand out = call.output(0), x = call.input(0);
   const IndexPlan plan = plan_of(call);
-  if (plan.count == 0) return;
+  if (plan.count == 0) return record_checks(call, x.dtype);
   const Operand offsets = record_positions(call, plan, x.dtype);
+  if (x.count() == 0) return;  // no position is one of its
   Push push = push_over(call, plan, x.dtype);
   push.at = {out.data, x.data, offsets.data};
   call.dispatch({Module::gather, {0, static_cast<uint8_t>(out.dtype), 0, 0}}, push, groups_for(plan.count),
@@ -90,13 +98,16 @@ Operand kept_apart(const Call& call, const Operand& operand) {
 
 void index_put(const Call& call) {
   const Operand out = call.output(0), x = call.input(0);
-  if (out.count() == 0) return;
   const IndexPlan plan = plan_of(call);
+  if (plan.count > 0 && out.count() == 0) {  // no position is one of its
+    record_positions(call, plan, out.dtype);
+    return;
+  }
   Operand values = call.input(2);
   // In place, the values may be the very tensor that is written.
   if (values.data == out.data && plan.count > 0) values = kept_apart(call, values);
   if (x.data != out.data) record_move(call, out, x);
-  if (plan.count == 0) return;
+  if (plan.count == 0) return record_checks(call, out.dtype);
   const Operand offsets = record_positions(call, plan, out.dtype);
   const Operand order = call.scratch(BP_INT32, offsets.shape);
   record_sort(call, order, offsets, 0, false);
@@ -114,6 +125,12 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+void record_check(const Call& call, const bp_tensor& indices, int32_t axis, int64_t size) {
+  if (indices.nbytes == 0) return;
+  const bp_loop_index index{.operand = 0, .axis = axis, .size = size, .stride = 0};
+  record_positions(call, {index, &indices}, indices.dtype);
+}
 
 void register_indexing(const plugin::Registrar& registrar, Backend&) { register_rows(registrar, kRows, __FILE__); }
 

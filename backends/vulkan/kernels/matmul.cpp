@@ -61,8 +61,9 @@ void matmul(const Call& call) {
   const Matrices x(left, row, false), y(right, false, column), whole(result, row, column);
   const Class c = class_of(call.compute());
   const Product p{whole.rows, x.columns, whole.columns, whole.batch.count()};
-  const bool blocks = call.stream().device().is_software();
-  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, 4, c == Class::kFloat32 ? 8 : 4)
+  const Device& device = call.stream().device();
+  const bool blocks = device.uses_blocks();
+  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, device.subgroup_size(), c == Class::kFloat32 ? 4 : 1)
                              : tiles_for(p.rows, p.columns, largest_of(c));
   const int64_t slices = slices_for(tiles.count * p.matrices, p.inner);
   Operand target = result;
@@ -87,9 +88,7 @@ void matmul(const Call& call) {
   const Shader shader{module_of(blocks ? Module::matmul_blocks_float32 : Module::matmul_float32, c),
                       {0, static_cast<uint8_t>(call.compute()), static_cast<uint8_t>(target.dtype), option}};
   const int64_t parts = tiles.count * p.matrices * slices;
-  const int64_t groups = blocks ? (parts + kBlockGroup - 1) / kBlockGroup : parts;
-  call.dispatch(shader, push, n(std::min<int64_t>(groups, kMaxGroups)), {target.range()},
-                {left.range(), right.range()});
+  call.dispatch(shader, push, n(groups_of(device, parts)), {target.range()}, {left.range(), right.range()});
   if (slices > 1) record_sum(call, result, target);
 }
 
@@ -106,15 +105,25 @@ Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest) {
   return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>(down | across << 2)};
 }
 
-Tiles blocks_for(int64_t rows, int64_t columns, int64_t most_down, int64_t most_across) {
-  const auto doublings = [](int64_t size, int64_t most) {
-    int doubled = 0;
-    while ((1 << doubled) < std::min(size, most)) ++doubled;
-    return doubled;
+Tiles blocks_for(int64_t rows, int64_t columns, int64_t lanes, int64_t most_across) {
+  constexpr int64_t kMostDown = 4;
+  const auto pieces = [&](int64_t size, int doubled) { return (size + (lanes << doubled) - 1) / (lanes << doubled); };
+  // A piece costs what its lines cost, and one line more.
+  const auto doublings = [&](int64_t size, int64_t most) {
+    const auto cost = [&](int doubled) { return pieces(size, doubled) * ((1 << doubled) + 1); };
+    int best = 0;
+    for (int doubled = 1; (1 << doubled) <= most; ++doubled)
+      if (cost(doubled) < cost(best)) best = doubled;
+    return best;
   };
-  const int down = doublings(rows, most_down), across = doublings(columns, most_across);
-  const auto pieces = [](int64_t size, int doubled) { return (size + (1 << doubled) - 1) >> doubled; };
+  const int down = doublings(rows, kMostDown), across = doublings(columns, most_across);
   return {pieces(rows, down) * pieces(columns, across), static_cast<uint8_t>(down | across << 2)};
+}
+
+int64_t groups_of(const Device& device, int64_t parts) {
+  constexpr int64_t kInvocations = 32;  // of shaders/blocks.glsl
+  const int64_t each = device.uses_blocks() ? std::max<int64_t>(kInvocations / device.subgroup_size(), 1) : 1;
+  return std::min<int64_t>((parts + each - 1) / each, kMaxGroups);
 }
 
 int64_t slices_for(int64_t parts, int64_t inner) {

@@ -97,6 +97,28 @@ Device& Backend::device(int32_t ordinal) {
   return *device;
 }
 
+const Device* Backend::started(int32_t ordinal) {
+  (void)physical(ordinal);
+  std::lock_guard lock(mutex_);
+  return devices_[static_cast<size_t>(ordinal)].get();
+}
+
+void* Backend::allocate_pinned(uint64_t size) {
+  constexpr uint64_t kPage = 4096;
+  std::lock_guard lock(mutex_);
+  start();
+  uint64_t alignment = kPage;  // all are powers of two
+  for (VkPhysicalDevice each : physical_) alignment = std::max(alignment, Device::import_alignment(each));
+  return pinned_.allocate(size, alignment);
+}
+
+void Backend::release_pinned(void* data) {
+  std::lock_guard lock(mutex_);
+  for (const auto& device : devices_)
+    if (device) device->forget(static_cast<const char*>(data));
+  pinned_.release(data);
+}
+
 const Facts& Backend::facts(int32_t ordinal) {
   const VkPhysicalDevice found = physical(ordinal);
   std::lock_guard lock(mutex_);

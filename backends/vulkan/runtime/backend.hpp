@@ -11,6 +11,7 @@
 
 #include "backplane/plugin.hpp"
 #include "runtime/features.hpp"
+#include "runtime/pinned.hpp"
 #include "runtime/stream.hpp"
 
 namespace backplane::vulkan {
@@ -32,6 +33,10 @@ class Backend {
   int32_t count(std::string& reason);
   VkPhysicalDevice physical(int32_t ordinal);                           // throws Error(BP_ERROR_VALUE)
   Device& device(int32_t ordinal);                                      // likewise; starts it
+  const Device* started(int32_t ordinal);                               // nullptr: it is not
+  void* allocate_pinned(uint64_t size);
+  void release_pinned(void* data);
+  PinnedMemory& pinned() { return pinned_; }
   const Facts& facts(int32_t ordinal);                                  // likewise; does not start it
   void keep(std::shared_ptr<void> table) { kept_ = std::move(table); }  // what rows of kernels point into
 
@@ -40,6 +45,7 @@ class Backend {
 
   const bp_host* host_;
   std::shared_ptr<void> kept_;
+  PinnedMemory pinned_;
   std::mutex mutex_;  // guards what follows
   bool started_ = false;
   std::string reason_;

@@ -49,11 +49,12 @@ bool Clock::is_over(const Stamp& stamp, uint64_t& ticks) const {
   return found[1] != 0;
 }
 
-std::unique_ptr<Stamp> Clock::stamp(Stream& stream) {
+Stamp& Clock::stamp(Stream& stream) {
   BP_CHECK(bits_ > 0, NOT_IMPLEMENTED,
            "vulkan: the device writes no timestamps on its compute queue. Fix: synchronize, "
            "and use the host's clock");
-  auto made = std::make_unique<Stamp>();
+  auto owned = std::make_unique<Stamp>();
+  Stamp* const made = owned.get();
   {
     std::lock_guard lock(mutex_);
     uint64_t ticks = 0;
@@ -62,12 +63,13 @@ std::unique_ptr<Stamp> Clock::stamp(Stream& stream) {
     spare_.insert(spare_.end(), dropped_.begin(), running);
     dropped_.erase(dropped_.begin(), running);
     if (spare_.empty()) add_pool();
+    given_.emplace(made, std::move(owned));
     *made = spare_.back();
     spare_.pop_back();
   }
   vkResetQueryPool(device_, made->pool, made->query, 1);
   stream.write_timestamp(made->pool, made->query);
-  return made;
+  return *made;
 }
 
 uint64_t Clock::read(const Stamp& stamp) {
@@ -82,9 +84,10 @@ uint64_t Clock::read(const Stamp& stamp) {
   return static_cast<uint64_t>(kFirst + std::llround(since * period_));
 }
 
-void Clock::drop(std::unique_ptr<Stamp> stamp) {
+void Clock::drop(Stamp& stamp) {
   std::lock_guard lock(mutex_);
-  dropped_.push_back(*stamp);
+  dropped_.push_back(stamp);
+  given_.erase(&stamp);
 }
 
 }  // namespace backplane::vulkan

@@ -6,6 +6,7 @@
 #include <vulkan/vulkan.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,9 +28,9 @@ class Clock {
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
 
-  std::unique_ptr<Stamp> stamp(Stream& stream);  // throws backplane::Error where the device has no timestamps
-  uint64_t read(const Stamp& stamp);             // nanoseconds; its work has ended
-  void drop(std::unique_ptr<Stamp> stamp);       // its work may still run
+  Stamp& stamp(Stream& stream);       // throws backplane::Error where the device has no timestamps
+  uint64_t read(const Stamp& stamp);  // nanoseconds; its work has ended
+  void drop(Stamp& stamp);            // its work may still run
 
  private:
   void add_pool();
@@ -42,6 +43,7 @@ class Clock {
   uint64_t ticks_ = 0;  // of the stamp read last, beyond the width of a timestamp
   std::optional<uint64_t> first_;
   std::vector<VkQueryPool> pools_;
+  std::map<Stamp*, std::unique_ptr<Stamp>> given_;
   std::vector<Stamp> spare_, dropped_;  // those of `dropped_` may still be written
 };
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/check.hpp"
+#include "runtime/stream.hpp"
 
 namespace backplane::vulkan {
 namespace {
@@ -73,7 +75,25 @@ bool offers_float64(VkPhysicalDevice physical) {
   return features.shaderFloat64;
 }
 
-VkDevice make_device(VkPhysicalDevice physical, uint32_t family, bool float64) {
+VkPhysicalDeviceSubgroupProperties subgroups_of(VkPhysicalDevice physical) {
+  VkPhysicalDeviceSubgroupProperties subgroups{};
+  subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &subgroups;
+  vkGetPhysicalDeviceProperties2(physical, &properties);
+  return subgroups;
+}
+
+// From an invocation whose number is no constant of the shader as written.
+bool broadcasts(VkPhysicalDevice physical, const VkPhysicalDeviceSubgroupProperties& subgroups) {
+  Features offered;
+  vkGetPhysicalDeviceFeatures2(physical, &offered.base);
+  return offered.in12.subgroupBroadcastDynamicId && (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+         (subgroups.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT);
+}
+
+VkDevice make_device(VkPhysicalDevice physical, uint32_t family, bool float64, bool broadcasts, bool imports) {
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{};
   queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -83,11 +103,15 @@ VkDevice make_device(VkPhysicalDevice physical, uint32_t family, bool float64) {
   Features features;
   for (const Need& need : kNeeds) need.of(features) = VK_TRUE;
   features.base.features.shaderFloat64 = float64;
+  features.in12.subgroupBroadcastDynamicId = broadcasts;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features.base;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
+  const char* const extension = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+  info.enabledExtensionCount = imports ? 1 : 0;
+  info.ppEnabledExtensionNames = &extension;
   VkDevice device = VK_NULL_HANDLE;
   check(vkCreateDevice(physical, &info, nullptr, &device), "vkCreateDevice");
   return device;
@@ -128,26 +152,60 @@ Device::Device(VkPhysicalDevice physical)
       unified_(software_ || type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) {
   if (software_) most_groups_ = 4 * std::max(std::thread::hardware_concurrency(), 1u);
   vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
-  device_ = make_device(physical, family_, float64_);
+  const VkPhysicalDeviceSubgroupProperties subgroups = subgroups_of(physical);
+  subgroup_size_ = subgroups.subgroupSize;
+  blocks_products_ = software_ && broadcasts(physical, subgroups);
+  imports_ = import_alignment(physical) > 0;
+  open();
+}
+
+Device::~Device() { close(); }
+
+void Device::open() {
+  device_ = make_device(physical_, family_, float64_, blocks_products_, imports_);
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   try {
-    pipelines_ = std::make_unique<Pipelines>(physical, device_);
+    pipelines_ = std::make_unique<Pipelines>(physical_, device_, subgroup_size_);
     region_pipelines_ = std::make_unique<RegionPipelines>(device_, *pipelines_, counts.region_pipelines);
-    clock_ = std::make_unique<Clock>(physical, device_);
+    clock_ = std::make_unique<Clock>(physical_, device_);
   } catch (...) {
-    release();
+    close();
     throw;
   }
 }
 
-Device::~Device() { release(); }
-
-void Device::release() noexcept {
+void Device::close() noexcept {
+  streams_.clear();
   for (const auto& [address, block] : blocks_) destroy(block);
+  for (const auto& [pages, block] : imported_) destroy(block);
+  blocks_.clear();
+  imported_.clear();
   clock_.reset();
   region_pipelines_.reset();
   pipelines_.reset();
-  vkDestroyDevice(device_, nullptr);
+  if (device_) vkDestroyDevice(std::exchange(device_, VK_NULL_HANDLE), nullptr);
+}
+
+void Device::reset() {
+  close();
+  reserved_ = peak_ = 0;
+  open();
+}
+
+Stream& Device::make_stream() {
+  auto made = std::make_unique<Stream>(*this);
+  Stream& stream = *made;
+  std::lock_guard lock(mutex);
+  streams_.emplace(&stream, std::move(made));
+  return stream;
+}
+
+void Device::destroy_stream(Stream& stream) {
+  std::unique_ptr<Stream> ends;  // after the mutex, which it takes
+  std::lock_guard lock(mutex);
+  const auto found = streams_.find(&stream);
+  ends = std::move(found->second);
+  streams_.erase(found);
 }
 
 VkPipeline Device::pipeline(const Shader& shader) {

@@ -1,4 +1,4 @@
-// One logical device: its queue, its memory and the pipelines of the kernels.
+// One logical device: its queue, its memory, its streams and the pipelines of the kernels.
 //
 // A block's name, which the host keeps as `data`, is its 64-bit device address (bufferDeviceAddress), so the host may
 // cut blocks into parts, and kernels add byte offsets themselves. Owns all that it makes. `mutex` guards the queue, the
@@ -12,6 +12,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "backplane/plugin/dtype.hpp"
@@ -32,6 +34,13 @@ struct Block {
   char* mapped = nullptr;  // where the host reaches it
 };
 
+// What Vulkan's structs are chained with where memory is not the device's to make, and the kinds that it may be of.
+struct Foreign {
+  const void* buffer = nullptr;
+  const void* import = nullptr;
+  uint32_t kinds = UINT32_MAX;
+};
+
 // A part of a block, as copy commands name it.
 struct Place {
   VkBuffer buffer;
@@ -49,10 +58,12 @@ struct Counts {
   std::atomic<uint64_t> region_pipelines{0};  // that there are now
 };
 
+class Stream;
+
 class Device {
  public:
   explicit Device(VkPhysicalDevice physical);  // throws backplane::Error
-  ~Device();                                   // no stream is left, no work is running
+  ~Device();                                   // no work is running
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -63,6 +74,10 @@ class Device {
   static bp_dtype_mask lacks(VkPhysicalDevice physical);
   static uint32_t timestamp_bits(VkPhysicalDevice physical);  // of what its compute queue writes; 0: it writes none
 
+  // Gives up all that it has, streams with their work too, and starts anew: a lost device comes back. Nobody else is
+  // calling. What is of before is gone; pipelines of regions that others hold are no longer usable().
+  void reset();
+
   VkPhysicalDevice physical() const { return physical_; }
   VkDevice handle() const { return device_; }
   VkQueue queue() const { return queue_; }
@@ -70,6 +85,9 @@ class Device {
   bool has_float64() const { return float64_; }
   // Is it the processor? Then shared memory is no nearer than other memory.
   bool is_software() const { return software_; }
+  // Do products go by shaders/blocks.glsl? Its subgroups broadcast.
+  bool uses_blocks() const { return blocks_products_; }
+  uint32_t subgroup_size() const { return subgroup_size_; }
   // Of one dispatch, whose shaders take turns over what is left: on the processor a few per core, so that what a
   // workgroup costs before its first element is paid seldom.
   uint32_t most_groups() const { return most_groups_; }
@@ -85,6 +103,15 @@ class Device {
   uint64_t reserved() const { return reserved_; }
   uint64_t peak() const { return peak_; }  // of reserved
 
+  // Pages of the host's as copies of this device name them, imported when they are first asked for; none: the device
+  // imports no memory. `forget`: before the host frees them.
+  std::optional<Place> imported(std::span<char> pages);
+  void forget(const char* pages);
+  static uint64_t import_alignment(VkPhysicalDevice physical);  // 0: it imports no memory
+
+  Stream& make_stream();
+  void destroy_stream(Stream& stream);
+
   // Memory that the host writes and kernels read; its owner destroys it.
   Block make_staging(uint64_t size);
   void destroy(const Block& block);
@@ -95,22 +122,29 @@ class Device {
   Counts counts;
 
  private:
-  Block make_block(uint64_t size, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked);
-  void bind_memory(Block& block, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked);
+  Block make_block(uint64_t size, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked,
+                   const Foreign& foreign = {});
+  void bind_memory(Block& block, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked, const Foreign& foreign);
+  Block import_pages(std::span<char> pages);
   uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked) const;
-  void release() noexcept;
+  void open();
+  void close() noexcept;
 
   const VkPhysicalDevice physical_;
   VkPhysicalDeviceMemoryProperties memory_{};
   uint32_t family_ = 0;
   bool float64_ = false;
-  bool software_ = false;
+  bool software_ = false, blocks_products_ = false;
+  uint32_t subgroup_size_ = 1;
   uint32_t most_groups_ = kMaxGroups;
   bool unified_ = false;  // the host reaches the device's memory as fast as its own
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   std::unique_ptr<Pipelines> pipelines_;
   std::map<uint64_t, Block> blocks_;  // by address
+  bool imports_ = false;
+  std::map<const char*, Block> imported_;
+  std::map<Stream*, std::unique_ptr<Stream>> streams_;
   std::atomic<uint64_t> reserved_{0}, peak_{0};
   std::unique_ptr<RegionPipelines> region_pipelines_;
   std::unique_ptr<Clock> clock_;

@@ -36,17 +36,6 @@ struct Answers {
   Answers(const Answers&) = delete;
 };
 
-bool offers_extension(VkPhysicalDevice physical, const char* name) {
-  uint32_t count = 0;
-  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr),
-        "vkEnumerateDeviceExtensionProperties");
-  std::vector<VkExtensionProperties> found(count);
-  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, found.data()),
-        "vkEnumerateDeviceExtensionProperties");
-  return std::any_of(found.begin(), found.end(),
-                     [&](const VkExtensionProperties& each) { return std::strcmp(each.extensionName, name) == 0; });
-}
-
 const char* name_of(VkPhysicalDeviceType type) {
   switch (type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
@@ -91,6 +80,17 @@ constexpr plugin::DeviceProperty<Facts> kProperties[] = {
 
 }  // namespace
 
+bool offers_extension(VkPhysicalDevice physical, const char* name) {
+  uint32_t count = 0;
+  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr),
+        "vkEnumerateDeviceExtensionProperties");
+  std::vector<VkExtensionProperties> found(count);
+  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, found.data()),
+        "vkEnumerateDeviceExtensionProperties");
+  return std::any_of(found.begin(), found.end(),
+                     [&](const VkExtensionProperties& each) { return std::strcmp(each.extensionName, name) == 0; });
+}
+
 Facts::Facts(VkPhysicalDevice physical) {
   const Answers found(physical);
   const VkPhysicalDeviceProperties& base = found.properties.properties;
@@ -117,6 +117,8 @@ const char* feature_of(const Facts& facts, uint32_t index) {
     if (facts.*one.has && index-- == 0) return one.word;
   return nullptr;
 }
+
+uint32_t count_of_properties() { return static_cast<uint32_t>(std::size(kProperties)); }
 
 const char* property_of(const Facts& facts, uint32_t index, bp_value& value) {
   if (index >= std::size(kProperties)) return nullptr;

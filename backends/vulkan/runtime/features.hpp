@@ -17,8 +17,11 @@ struct Facts {
   std::string type, api_version, driver, driver_version;
 };
 
+bool offers_extension(VkPhysicalDevice physical, const char* name);
+
 // nullptr past the last.
 const char* feature_of(const Facts& facts, uint32_t index);
 const char* property_of(const Facts& facts, uint32_t index, bp_value& value);
+uint32_t count_of_properties();
 
 }  // namespace backplane::vulkan

@@ -34,7 +34,7 @@ constexpr Words kWords[] = {
 // which phis of what follows may name: a driver that inlines all functions before it knows constants, as lavapipe 22.3
 // does, would compile what is never run. Which words hold an instruction's operands says the SPIR-V specification, 3.52
 // "Instructions".
-std::vector<uint32_t> specialised(const Shader& shader) {
+std::vector<uint32_t> specialised(const Shader& shader, uint32_t subgroup_size) {
   constexpr uint32_t kSpecConstant = 50, kDecorate = 71, kSwitch = 251, kSpecId = 1, kHeader = 5;
   const Words& module = kWords[static_cast<size_t>(shader.module)];
   std::vector<uint32_t> words(module.data, module.data + module.bytes / sizeof(uint32_t));
@@ -42,7 +42,8 @@ std::vector<uint32_t> specialised(const Shader& shader) {
   for (size_t at = kHeader; at < words.size(); at += words[at] >> 16) {
     uint32_t* const word = &words[at];
     const uint32_t opcode = word[0] & 0xffff, length = word[0] >> 16;
-    if (opcode == kDecorate && word[2] == kSpecId) values[word[1]] = shader.constants[word[3]];
+    if (opcode == kDecorate && word[2] == kSpecId)
+      values[word[1]] = word[3] < shader.constants.size() ? shader.constants[word[3]] : subgroup_size;
     if (opcode == kSpecConstant && values.contains(word[2])) word[3] = values[word[2]];
     if (opcode != kSwitch || !values.contains(word[1])) continue;
     uint32_t chosen = word[2];  // the default
@@ -88,7 +89,8 @@ bool is_of(std::span<const char> bytes, const VkPhysicalDeviceProperties& proper
 
 }  // namespace
 
-Pipelines::Pipelines(VkPhysicalDevice physical, VkDevice device) : device_(device), layout_(make_layout(device)) {
+Pipelines::Pipelines(VkPhysicalDevice physical, VkDevice device, uint32_t subgroup_size)
+    : device_(device), subgroup_size_(subgroup_size), layout_(make_layout(device)) {
   read_cache(physical);
 }
 
@@ -126,7 +128,7 @@ void Pipelines::write_cache() noexcept try {
 VkPipeline Pipelines::get(const Shader& shader, bool& made) {
   VkPipeline& pipeline = pipelines_[shader.key()];
   if (pipeline != VK_NULL_HANDLE) return pipeline;
-  const std::vector<uint32_t> words = specialised(shader);
+  const std::vector<uint32_t> words = specialised(shader, subgroup_size_);
   VkShaderModuleCreateInfo code{};
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   code.codeSize = words.size() * sizeof(uint32_t);

@@ -22,7 +22,7 @@ enum class Module : uint8_t {
   kCount
 };
 
-// A module with its four specialisation constants; what they mean stands in the shader.
+// A module with its four specialisation constants; what they mean stands in the shader. A fifth is a subgroup's size.
 struct Shader {
   Module module;
   std::array<uint8_t, 4> constants{};
@@ -38,8 +38,8 @@ inline constexpr uint32_t kPushBytes = 128;  // what every Vulkan device offers
 
 class Pipelines {
  public:
-  Pipelines(VkPhysicalDevice physical, VkDevice device);  // throws backplane::Error
-  ~Pipelines();                                           // writes the file
+  Pipelines(VkPhysicalDevice physical, VkDevice device, uint32_t subgroup_size);  // throws backplane::Error
+  ~Pipelines();                                                                   // writes the file
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
 
@@ -56,6 +56,7 @@ class Pipelines {
   void write_cache() noexcept;
 
   VkDevice device_;
+  uint32_t subgroup_size_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::string file_;  // empty: none

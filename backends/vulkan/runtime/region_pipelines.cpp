@@ -7,6 +7,27 @@
 
 namespace backplane::vulkan {
 
+void RegionHandles::add(VkPipeline handle) {
+  std::lock_guard lock(mutex_);
+  handles_.insert(handle);
+  ++alive_;
+}
+
+void RegionHandles::destroy(VkPipeline handle) noexcept {
+  std::lock_guard lock(mutex_);
+  if (closed_) return;
+  vkDestroyPipeline(device_, handle, nullptr);
+  handles_.erase(handle);
+  --alive_;
+}
+
+void RegionHandles::close() noexcept {
+  std::lock_guard lock(mutex_);
+  for (VkPipeline handle : handles_) vkDestroyPipeline(device_, handle, nullptr);
+  alive_ -= handles_.size();
+  closed_ = true;
+}
+
 SharedPipeline RegionPipelines::get(std::vector<uint32_t> words, bool& made) {
   std::lock_guard lock(mutex_);
   auto found = pipelines_.find(words);
@@ -37,7 +58,13 @@ SharedPipeline RegionPipelines::make(const std::vector<uint32_t>& words) {
   const VkResult result = vkCreateComputePipelines(device_, kernels_.cache_to_fill(), 1, &info, nullptr, &pipeline);
   vkDestroyShaderModule(device_, info.stage.module, nullptr);
   check(result, "vkCreateComputePipelines");
-  return std::make_shared<const RegionPipeline>(device_, pipeline, alive_);
+  try {
+    handles_->add(pipeline);
+  } catch (...) {
+    vkDestroyPipeline(device_, pipeline, nullptr);
+    throw;
+  }
+  return std::make_shared<const RegionPipeline>(handles_, pipeline);
 }
 
 // Under the mutex, which all need who take one from the map: what the map alone holds then nobody else comes to hold.

@@ -9,31 +9,48 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "runtime/pipelines.hpp"
 
 namespace backplane::vulkan {
 
+// The handles that there are: they end with the device, whoever still holds a pipeline.
+class RegionHandles {
+ public:
+  RegionHandles(VkDevice device, std::atomic<uint64_t>& alive) : device_(device), alive_(alive) {}
+  RegionHandles(const RegionHandles&) = delete;
+  RegionHandles& operator=(const RegionHandles&) = delete;
+
+  void add(VkPipeline handle);
+  void destroy(VkPipeline handle) noexcept;
+  void close() noexcept;  // destroys all, of a device that ends
+  bool closed() const { return closed_; }
+
+ private:
+  VkDevice device_;
+  std::atomic<uint64_t>& alive_;
+  std::atomic<bool> closed_ = false;
+  std::mutex mutex_;  // guards what follows
+  std::set<VkPipeline> handles_;
+};
+
 class RegionPipeline {
  public:
-  RegionPipeline(VkDevice device, VkPipeline handle, std::atomic<uint64_t>& alive)
-      : device_(device), handle_(handle), alive_(alive) {
-    ++alive_;
-  }
-  ~RegionPipeline() {
-    vkDestroyPipeline(device_, handle_, nullptr);
-    --alive_;
-  }
+  RegionPipeline(std::shared_ptr<RegionHandles> handles, VkPipeline handle)
+      : handles_(std::move(handles)), handle_(handle) {}
+  ~RegionPipeline() { handles_->destroy(handle_); }
   RegionPipeline(const RegionPipeline&) = delete;
   RegionPipeline& operator=(const RegionPipeline&) = delete;
 
   VkPipeline handle() const { return handle_; }
+  bool usable() const { return !handles_->closed(); }
 
  private:
-  VkDevice device_;
+  std::shared_ptr<RegionHandles> handles_;
   VkPipeline handle_;
-  std::atomic<uint64_t>& alive_;
 };
 using SharedPipeline = std::shared_ptr<const RegionPipeline>;
 
@@ -41,9 +58,10 @@ class RegionPipelines {
  public:
   static constexpr size_t kMostIdle = 32;
 
-  // `alive` counts them, and outlives them.
+  // `alive` counts them, and outlives this.
   RegionPipelines(VkDevice device, Pipelines& kernels, std::atomic<uint64_t>& alive)
-      : device_(device), kernels_(kernels), alive_(alive) {}
+      : device_(device), kernels_(kernels), handles_(std::make_shared<RegionHandles>(device, alive)) {}
+  ~RegionPipelines() { handles_->close(); }
   RegionPipelines(const RegionPipelines&) = delete;
   RegionPipelines& operator=(const RegionPipelines&) = delete;
 
@@ -60,7 +78,7 @@ class RegionPipelines {
 
   VkDevice device_;
   Pipelines& kernels_;
-  std::atomic<uint64_t>& alive_;
+  std::shared_ptr<RegionHandles> handles_;
   std::mutex mutex_;  // guards what follows
   ByContent pipelines_;
   uint64_t asked_ = 0;

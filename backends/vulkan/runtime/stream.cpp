@@ -81,6 +81,7 @@ void Stream::make_objects() {
 }
 
 Stream::~Stream() {
+  callbacks_.reset();
   // The whole queue, not this stream's last batch: Mesa's submission thread still touches the semaphores of a batch,
   // awaited ones included, after it has signalled them. A lost device fails here and has ended all its work.
   {
@@ -194,6 +195,15 @@ void Stream::flush(uint64_t ticket) {
   std::lock_guard lock(mutex_);
   flushed_.push_back({ticket, batch_});
   last_flushed_ = ticket;
+}
+
+void Stream::notify(uint64_t ticket, bp_completion_fn function, void* argument) {
+  flush(ticket - 1);  // which completes before the function
+  if (open_.commands || !waits_.empty()) submit();
+  if (!callbacks_) callbacks_ = std::make_unique<Callbacks>(device_.handle(), batches_);
+  waits_.push_back({batches_, batch_ + 1});
+  callbacks_->add(batch_ + 1, function, argument);
+  ++batch_;
 }
 
 void Stream::wait_behind(const Stream& other, uint64_t ticket) {

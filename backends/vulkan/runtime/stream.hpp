@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/arena.hpp"
+#include "runtime/callbacks.hpp"
 #include "runtime/fault.hpp"
 #include "runtime/hazards.hpp"
 
@@ -47,11 +48,16 @@ class Stream {
   void fill(const Place& target, uint32_t word, uint64_t size);  // place and size are of whole words
   void upload(const Place& target, const char* source, uint64_t size);
   void download(char* target, const Place& source, uint64_t size);  // returns when the bytes have arrived
+  // Likewise of pinned memory, which is touched when the stream comes to the copy. `pages`: the block in which it lies.
+  void upload_pinned(const Place& target, const char* source, uint64_t size, std::span<char> pages);
+  void download_pinned(char* target, const Place& source, uint64_t size, std::span<char> pages);
   void write_timestamp(VkQueryPool pool, uint32_t query);           // once what was recorded has ended
   // The open batch, behind a barrier, for commands of others.
   VkCommandBuffer record();
 
   void flush(uint64_t ticket);
+  // `function` runs when what was put here before `ticket` has ended; what is put here next waits for it.
+  void notify(uint64_t ticket, bp_completion_fn function, void* argument);
   void wait_behind(const Stream& other, uint64_t ticket);
 
   uint64_t fault_address() const { return fault_block_.address; }
@@ -82,6 +88,7 @@ class Stream {
   bool idle();
   void submit();
   void submit_if_large();
+  void end_all();
   void recycle();
   void wait_batch(uint64_t batch) const;
   void make_objects();
@@ -99,7 +106,8 @@ class Stream {
   std::deque<Batch> submitted_;
   uint64_t staged_bytes_ = 0;  // of submitted_ and open_
   std::vector<VkCommandBuffer> free_;
-  uint64_t batch_ = 0;  // the last submitted
+  uint64_t batch_ = 0;  // the last submitted, or the last of callbacks_
+  std::unique_ptr<Callbacks> callbacks_;
 
   struct Flushed {
     uint64_t ticket, batch;

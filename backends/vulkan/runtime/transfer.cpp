@@ -58,4 +58,23 @@ void Stream::download(char* target, const Place& source, uint64_t size) {
   }
 }
 
+void Stream::upload_pinned(const Place& target, const char* source, uint64_t size, std::span<char> pages) {
+  if (const auto place = device_.imported(pages))
+    return copy(target, part(*place, static_cast<uint64_t>(source - pages.data())), size);
+  end_all();  // what is put here or awaited may write the source
+  upload(target, source, size);
+}
+
+void Stream::download_pinned(char* target, const Place& source, uint64_t size, std::span<char> pages) {
+  if (const auto place = device_.imported(pages))
+    return copy(part(*place, static_cast<uint64_t>(target - pages.data())), source, size);
+  end_all();  // what is put here or awaited may read the target
+  download(target, source, size);
+}
+
+void Stream::end_all() {
+  if (open_.commands || !waits_.empty()) submit();
+  wait_batch(batch_);
+}
+
 }  // namespace backplane::vulkan

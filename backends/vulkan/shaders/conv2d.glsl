@@ -83,7 +83,7 @@ uint group_start_of(uint group, uint run) {
 uvec2 inner_sizes_of() { return kFunction == kOfKernels ? result() : kernel(); }
 uvec2 column_sizes_of() { return kFunction == kForward ? result() : kFunction == kOfImages ? image() : kernel(); }
 
-// Where the sum of a row and a column belongs; column_digits: the column's.
+// Where the sum of a row and a column belongs, and how far from it that of the next row; column_digits: the column's.
 uint target_of(uint row, uint column, uvec3 column_digits, uint group, uint slice) {
   const uint groups = n[1], rows = rows_of(), columns = columns_of();
   if (kFunction == kOfKernels) return ((slice * groups + group) * rows + row) * columns + column;
@@ -91,3 +91,4 @@ uint target_of(uint row, uint column, uvec3 column_digits, uint group, uint slic
   const uint within = column_digits.y * sizes.y + column_digits.z;
   return slice * groups * rows * columns + ((column_digits.x * groups + group) * rows + row) * area(sizes) + within;
 }
+uint target_step() { return kFunction == kOfKernels ? columns_of() : area(column_sizes_of()); }

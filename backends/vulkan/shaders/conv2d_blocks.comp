@@ -26,16 +26,18 @@ void advance(inout Inner at_inner, uint run, uvec2 sizes) {
 void main() {
   receive();
   const uint groups = n[1], slices = n[16], rows = rows_of(), inner = inner_of(), columns = columns_of();
-  const uint across = (columns + kAcross - 1u) / kAcross, down = (rows + kDown - 1u) / kDown;
+  const uint across = (columns + kBlockColumns - 1u) / kBlockColumns, down = (rows + kBlockRows - 1u) / kBlockRows;
   const uint run = run_of(), next_run = next_run_of(run), length = ((inner + slices - 1u) / slices + 1u) / 2u * 2u;
   const uvec2 inner_sizes = inner_sizes_of(), column_sizes = column_sizes_of();
+  const uint lane = gl_SubgroupInvocationID, blocks = across * down * groups * slices;
 
-  for (uint i = gl_GlobalInvocationID.x; i < across * down * groups * slices; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
-    const uint column = i % across * kAcross, row = i / across % down * kDown;
+  for (uint i = first_block(); i < blocks; i += all_subgroups()) {
+    const uint column = (i % across * kLanes + lane) * kAcross, row = i / across % down * kBlockRows;
     const uint group = i / (across * down) % groups, slice = i / (across * down * groups);
     const uint begin = slice * length, end = min(begin + length, inner);
     uint left_row[kDown];  // beyond the edge the last row is taken again
-    for (uint a = 0u; a < kDown; ++a) left_row[a] = group_start_of(group, run) + min(row + a, rows - 1u) * run;
+    for (uint a = 0u; a < kDown; ++a)
+      left_row[a] = group_start_of(group, run) + min(row + a * kLanes + lane, rows - 1u) * run;
     uvec3 at_column[kAcross];
     for (uint b = 0u; b < kAcross; ++b) at_column[b] = digits(min(column + b, columns - 1u), column_sizes);
     Inner at_inner = Inner(begin / run, begin % run, digits(begin, inner_sizes));
@@ -68,10 +70,14 @@ void main() {
       add_product(left, right);
       add_product(left_next, right_next);
     }
-    for (uint a = 0u; a < kDown; ++a)
-      for (uint b = 0u; b < kAcross; ++b)
-        if (row + a < rows && column + b < columns)
-          store(element(at[0], int(target_of(row + a, column + b, at_column[b], group, slice)), kOut), kOut,
-                sums[a * kAcross + b]);
+    for (uint b = 0u; b < kAcross; ++b) {
+      uint target = target_of(row, column + b, at_column[b], group, slice);
+      for (uint a = 0u; a < kDown; ++a)
+        for (uint l = 0u; l < kLanes; ++l) {
+          if (row + a * kLanes + l < rows && column + b < columns)
+            store(element(at[0], int(target), kOut), kOut, sums[a][l][b]);
+          target += target_step();
+        }
+    }
   }
 }

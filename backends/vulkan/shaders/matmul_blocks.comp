@@ -13,16 +13,18 @@ const bool kLeftPairs = (kOption & 16u) != 0u, kRightPairs = (kOption & 32u) != 
 void main() {
   receive();
   const uint rows = n[0], inner = n[1], columns = n[2], slices = n[11];
-  const uint across = (columns + kAcross - 1u) / kAcross, down = (rows + kDown - 1u) / kDown, blocks = across * down * n[3];
-  const uint length = ((inner + slices - 1u) / slices + 1u) / 2u * 2u;
-  for (uint i = gl_GlobalInvocationID.x; i < blocks * slices; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  const uint across = (columns + kBlockColumns - 1u) / kBlockColumns, down = (rows + kBlockRows - 1u) / kBlockRows;
+  const uint blocks = across * down * n[3], length = ((inner + slices - 1u) / slices + 1u) / 2u * 2u;
+  const uint lane = gl_SubgroupInvocationID;
+  for (uint i = first_block(); i < blocks * slices; i += all_subgroups()) {
     const uint block = i % blocks, slice = i / blocks, begin = slice * length, end = min(begin + length, inner);
     int batch[4];
     offsets_of(block / (across * down), dims, n[4], 3u, batch);
-    const uint row = block / across % down * kDown, column = block % across * kAcross;
+    const uint row = block / across % down * kBlockRows, column = (block % across * kLanes + lane) * kAcross;
     // Beyond an edge the last row or column, or pair of columns, is taken again.
     uint64_t x[kDown], y[kAcross];
-    for (uint a = 0u; a < kDown; ++a) x[a] = element(at[1], batch[1] + int(min(row + a, rows - 1u) * n[7]), kIn);
+    for (uint a = 0u; a < kDown; ++a)
+      x[a] = element(at[1], batch[1] + int(min(row + a * kLanes + lane, rows - 1u) * n[7]), kIn);
     for (uint b = 0u; b < kAcross; ++b) {
       const uint last = kRightPairs && kAcross > 1u ? columns - 2u + b % 2u : columns - 1u;
       y[b] = element(at[2], batch[2] + int(min(column + b, last) * n[10]), kIn);
@@ -60,10 +62,14 @@ void main() {
       add_product(left_next, right_next);
     }
     const int result = batch[0] + (slices > 1u ? int(slice * n[3] * rows * columns) : 0);
-    for (uint a = 0u; a < kDown; ++a)
-      for (uint b = 0u; b < kAcross; ++b)
-        if (row + a < rows && column + b < columns)
-          store(element(at[0], result + int((row + a) * n[5] + (column + b) * n[6]), kOut), kOut,
-                sums[a * kAcross + b]);
+    for (uint b = 0u; b < kAcross; ++b) {
+      int target = result + int(row * n[5] + (column + b) * n[6]);
+      for (uint a = 0u; a < kDown; ++a)
+        for (uint l = 0u; l < kLanes; ++l) {
+          if (row + a * kLanes + l < rows && column + b < columns)
+            store(element(at[0], target, kOut), kOut, sums[a][l][b]);
+          target += int(n[5]);
+        }
+    }
   }
 }

@@ -52,6 +52,7 @@ struct FusedOps {
   ScalarOps scalars;
   std::vector<std::string_view> casts, views;            // full names; casts: copies too
   bool (*refuses)(std::string_view op, bp_dtype dtype);  // may a kernel of it find an error in its data?
+  int64_t most_alike = 0;  // elements, up to which regions that share no value are worth one call
 };
 
 // Which nodes can be fused, and which fit each other: the rules of grow_regions (backplane/plugin/regions.hpp).
@@ -75,6 +76,15 @@ class FusedRules {
   std::optional<Space> unite(const Space& a, const Space& b) const {
     if (a == b || b.empty()) return a;
     return a.empty() ? std::optional(b) : std::nullopt;
+  }
+  bool joins_alike(const Space& space) const {
+    int64_t elements = 1;
+    for (const int64_t size : space) {
+      if (size < 0 || size > ops_.most_alike) return false;  // below 0: it is not known
+      elements *= size;
+      if (elements > ops_.most_alike) return false;
+    }
+    return elements <= ops_.most_alike;
   }
   template <class Inside>
   bool fits(uint32_t i, const Space& space, Inside&& inside) const {

@@ -46,11 +46,33 @@ struct IndexPlan {
     }
   }
 
+  // One index by itself, over the dims of its tensor.
+  IndexPlan(const bp_loop_index& index, const bp_tensor* tensor) : count(0) {
+    for (int32_t d = 0; d < tensor->dl.ndim; ++d) {
+      joint.sizes.push_back(tensor->dl.shape[d]);
+      joint.selected.push_back(tensor->dl.strides[d] * kItemSize[tensor->dtype]);
+    }
+    joint.indexed.assign(joint.sizes.size(), 0);
+    indices.push_back({tensor, tensor->dtype, joint.selected, index.axis, index.size, 0});
+  }
+
   int64_t count;  // of all that is selected
   Part joint;     // the dims of the index tensors
   Part kept;      // those of axes that no index names
   std::vector<Index> indices;
 };
+
+// What a call that selects nothing still refuses: where all its index tensors have elements, each by itself, whose
+// positions must be in range.
+inline std::vector<IndexPlan> checks_of_nothing(const bp_loop& loop, std::span<bp_tensor* const> list) {
+  std::vector<IndexPlan> checks;
+  for (const bp_loop_index& index : std::span(loop.indices, static_cast<size_t>(loop.n_indices))) {
+    const bp_tensor* tensor = list[static_cast<size_t>(index.axis)];
+    if (tensor->nbytes == 0) return {};
+    checks.emplace_back(index, tensor);
+  }
+  return checks;
+}
 
 // Adds to each joint position, in row-major order, the byte offset in the indexed tensor that one index asks for; its
 // elements lie at `data`. Throws Error(BP_ERROR_DATA) for one that is out of range.
@@ -84,13 +106,20 @@ void for_each_selected(const IndexPlan& plan, const std::vector<int64_t>& offset
 // The same of elements T, in offsets of elements.
 template <class T, class Body>
 void for_each_indexed(Context call, std::span<bp_tensor* const> list, Body&& body) {
+  const auto offsets_of = [&](const IndexPlan& plan) {
+    std::vector<int64_t> offsets(static_cast<size_t>(plan.joint.count()), 0);
+    for (const IndexPlan::Index& index : plan.indices)
+      add_index_offsets(call.op_name(), plan, index,
+                        static_cast<const char*>(index.tensor->dl.data) + index.tensor->dl.byte_offset, offsets);
+    return offsets;
+  };
   const IndexPlan plan(*call.frame->loop, list);
-  if (plan.count == 0) return;
+  if (plan.count == 0) {
+    for (const IndexPlan& check : checks_of_nothing(*call.frame->loop, list)) offsets_of(check);
+    return;
+  }
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
-  std::vector<int64_t> offsets(static_cast<size_t>(plan.joint.count()), 0);
-  for (const IndexPlan::Index& index : plan.indices)
-    add_index_offsets(call.op_name(), plan, index,
-                      static_cast<const char*>(index.tensor->dl.data) + index.tensor->dl.byte_offset, offsets);
+  const std::vector<int64_t> offsets = offsets_of(plan);
   for_each_selected(plan, offsets, [&](int64_t indexed, int64_t selected) { body(indexed / kItem, selected / kItem); });
 }
 

@@ -15,9 +15,11 @@
 //   Space own_space(node)              of a node alone
 //   std::optional<Space> unite(a, b)   of regions or nodes that become one
 //   bool fits(node, space, inside)     is it right there, where inside(value) says what is made there?
+//   bool joins_alike(space)            do regions of it that share no value become one? Rules may leave it out: none do
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -52,6 +54,7 @@ class RegionGrowth {
       place(i, reasons_[i] != nullptr ? kNone : choose(i));
       for (uint32_t k = 0; k < graph_.node(i).n_results; ++k) producer_[graph_.node(i).results[k]] = i;
     }
+    if constexpr (requires(const Rules& r, const Space& space) { r.joins_alike(space); }) merge_alike();
     drop_last_views();
     return result();
   }
@@ -168,6 +171,35 @@ class RegionGrowth {
     if (!space || into.nodes + from.nodes >= Rules::kMostNodes) return;
     if (!rules_.fits(i, *space, [&](int64_t value) { return maker(value) == joined || maker(value) == other; })) return;
     into.space = *space;
+    take(into, from, joined, since, level);
+  }
+
+  // Takes `other` into `joined`, which depend on each other nowhere where their levels are equal, or become so.
+  bool merge_whole(uint32_t joined, uint32_t other) {
+    Region &into = regions_[joined], &from = regions_[other];
+    const uint32_t since = std::max(into.since, from.since), level = std::max(into.level, from.level);
+    if (std::min(into.first, from.first) < since || into.nodes + from.nodes > Rules::kMostNodes) return false;
+    if ((into.level < level && into.read_outside) || (from.level < level && from.read_outside)) return false;
+    take(into, from, joined, since, level);
+    return true;
+  }
+
+  // Each goes to the one of the highest level, or else to the last that did not.
+  void merge_alike() {
+    std::map<Space, std::vector<uint32_t>> alike;
+    for (uint32_t region = 0; region < regions_.size(); ++region)
+      if (root(region) == region && rules_.joins_alike(regions_[region].space))
+        alike[regions_[region].space].push_back(region);
+    for (auto& [space, all] : alike) {
+      std::stable_sort(all.begin(), all.end(),
+                       [&](uint32_t a, uint32_t b) { return regions_[a].level > regions_[b].level; });
+      uint32_t last = all[0];
+      for (size_t k = 1; k < all.size(); ++k)
+        if (!merge_whole(all[0], all[k]) && (last == all[0] || !merge_whole(last, all[k]))) last = all[k];
+    }
+  }
+
+  void take(Region& into, Region& from, uint32_t joined, uint32_t since, uint32_t level) {
     into.first = std::min(into.first, from.first);
     into.since = since;
     into.level = level;
