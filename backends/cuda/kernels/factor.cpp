@@ -32,7 +32,7 @@ struct Lu {
   int32_t* infos;
 
   explicit Lu(Factoring& x) : factors(x.by_rows()), pivots(x.pivots()), infos(x.infos()) {
-    for (int64_t i = 0; i < x.stack().count; ++i)
+    for (int64_t i = 0; i < x.stack().count && x.stack().rows > 0; ++i)
       x.solver().getrf(x.stack().rows, of(x, i), pivots_of(x, i), infos + i);
   }
   char* of(const Factoring& x, int64_t i) const { return factors + i * x.stack().size() * x.item(); }

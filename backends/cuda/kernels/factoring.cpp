@@ -56,8 +56,9 @@ int64_t* Factoring::pivots() const {
 char* Factoring::by_rows() const {
   const uint64_t bytes = static_cast<uint64_t>(stack_.count * stack_.size() * item_);
   char* made = call_.aligned_scratch(bytes);
-  check(the_driver().cuMemcpyDtoDAsync_v2(at(made, 0), at(data_of(call_.input(0)), 0), bytes, call_.stream()),
-        "cuMemcpyDtoDAsync");
+  if (made)
+    check(the_driver().cuMemcpyDtoDAsync_v2(at(made, 0), at(data_of(call_.input(0)), 0), bytes, call_.stream()),
+          "cuMemcpyDtoDAsync");
   return made;
 }
 

@@ -5,30 +5,33 @@
 namespace backplane::cuda {
 namespace {
 
-using T = BP_CUDA_ELEMENT;
-
+template <class T>
 __device__ T conjugate(T x) {
   if constexpr (kIsComplex<T>) x.im = -x.im;
   return x;
 }
+template <class T>
 __device__ T half_of(T x) {
   if constexpr (kIsComplex<T>)
     return T{x.re / 2, x.im / 2};
   else
     return x / 2;
 }
+template <class T>
 __device__ T negative(T x) {
   if constexpr (kIsComplex<T>)
     return T{-x.re, -x.im};
   else
     return -x;
 }
+template <class T>
 __device__ T number(int x) {
   if constexpr (kIsComplex<T>)
     return T{static_cast<decltype(T{}.re)>(x), 0};
   else
     return static_cast<T>(x);
 }
+template <class T>
 __device__ bool is_zero(T x) {
   if constexpr (kIsComplex<T>)
     return x.re == 0 && x.im == 0;
@@ -36,12 +39,36 @@ __device__ bool is_zero(T x) {
     return x == 0;
 }
 // Not of NaN and infinity, of which a zeroth part is NaN.
+template <class T>
 __device__ bool is_finite(T x) {
   if constexpr (kIsComplex<T>)
     return x.re * 0 == 0 && x.im * 0 == 0;
   else
     return x * 0 == 0;
 }
+
+template <class T, class Real>
+__device__ T divided(T x, Real by) {
+  if constexpr (kIsComplex<T>)
+    return T{x.re / by, x.im / by};
+  else
+    return x / by;
+}
+
+// The sum of a warp's lanes, for all of them; in an order of its own.
+template <class T>
+__device__ T sum_of_lanes(T x) {
+#pragma unroll
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    if constexpr (kIsComplex<T>)
+      x = add(x, T{__shfl_xor_sync(0xffffffffu, x.re, step), __shfl_xor_sync(0xffffffffu, x.im, step)});
+    else
+      x = add(x, __shfl_xor_sync(0xffffffffu, x, step));
+  }
+  return x;
+}
+
+using T = BP_CUDA_ELEMENT;
 
 // body(matrix, row, column, its result) for the elements of all results; rows of blocks take matrices in turn.
 template <class Body>
@@ -55,22 +82,10 @@ __device__ T given(const Matrices& call, int64_t matrix, int64_t row, int64_t co
   return reinterpret_cast<const T*>(call.x)[matrix * call.x_matrix + row * call.x_row + column * call.x_column];
 }
 
-// The sum of a warp's lanes, for all of them; in an order of its own.
-__device__ T sum_of_lanes(T x) {
-#pragma unroll
-  for (int step = kWarp / 2; step > 0; step /= 2) {
-    if constexpr (kIsComplex<T>)
-      x = add(x, T{__shfl_xor_sync(0xffffffffu, x.re, step), __shfl_xor_sync(0xffffffffu, x.im, step)});
-    else
-      x = add(x, __shfl_xor_sync(0xffffffffu, x, step));
-  }
-  return x;
-}
-
 // The system of one row: what the rows before have given is in y.
 __device__ void substitute_row(const Substitution& call, const T* a, T* y, int64_t k) {
   const int64_t n = call.n, i = call.upper ? n - 1 - k : k;
-  T sum = number(0);
+  T sum = number<T>(0);
   for (int64_t before = threadIdx.x % kWarp; before < k; before += kWarp) {
     const int64_t j = call.upper ? n - 1 - before : before;
     sum = add(sum, multiply(a[i * n + j], y[j]));
@@ -84,9 +99,6 @@ __device__ void substitute_row(const Substitution& call, const T* a, T* y, int64
 }
 
 }  // namespace
-}  // namespace backplane::cuda
-
-using namespace backplane::cuda;
 
 // The Hermitian part: half of x and its adjoint.
 extern "C" __global__ void hermitian(const __grid_constant__ Matrices call) {
@@ -101,12 +113,12 @@ extern "C" __global__ void hermitian(const __grid_constant__ Matrices call) {
 extern "C" __global__ void triangle(const __grid_constant__ Matrices call) {
   for_each_element(call, [&](int64_t matrix, int64_t row, int64_t column, T& out) {
     const bool kept = call.upper ? row <= column : column <= row;
-    out = kept ? given(call, matrix, row, column) : number(0);
+    out = kept ? given(call, matrix, row, column) : number<T>(0);
   });
 }
 
 extern "C" __global__ void identity(const __grid_constant__ Matrices call) {
-  for_each_element(call, [&](int64_t, int64_t row, int64_t column, T& out) { out = number(row == column); });
+  for_each_element(call, [&](int64_t, int64_t row, int64_t column, T& out) { out = number<T>(row == column); });
 }
 
 // info: which of the matrices, that are both operand and result, hold what is not finite; those become 0 after that.
@@ -117,7 +129,7 @@ extern "C" __global__ void find_infinite(const __grid_constant__ Matrices call) 
 }
 extern "C" __global__ void blank(const __grid_constant__ Matrices call) {
   for_each_element(call, [&](int64_t matrix, int64_t, int64_t, T& out) {
-    if (call.info[matrix] != 0) out = number(0);
+    if (call.info[matrix] != 0) out = number<T>(0);
   });
 }
 
@@ -147,7 +159,7 @@ extern "C" __global__ void determinant(const __grid_constant__ Determinants call
     const T* a = reinterpret_cast<const T*>(call.factors) + matrix * call.n * call.n;
     const int64_t* pivots = call.pivots + matrix * call.n;
     const int64_t last = call.info[matrix] > 0 ? call.info[matrix] : call.n;
-    T value = number(1);
+    T value = number<T>(1);
     for (int64_t d = 0; d < last; ++d) {
       const T pivot = a[d * call.n + d];
       value = multiply(value, pivots[d] == d + 1 ? pivot : negative(pivot));
@@ -161,20 +173,17 @@ extern "C" __global__ void sign_and_log(const __grid_constant__ Determinants cal
   for (int64_t matrix = first_index(); matrix < call.count; matrix += index_step()) {
     const T* a = reinterpret_cast<const T*>(call.factors) + matrix * call.n * call.n;
     const int64_t* pivots = call.pivots + matrix * call.n;
-    T sign = number(1);
+    T sign = number<T>(1);
     Real log = 0;
     for (int64_t d = 0; d < call.n; ++d) {
-      T pivot = a[d * call.n + d];
+      const T pivot = a[d * call.n + d];
       const Real size = scalar::abs::of(pivot);
       if (size == 0) {
-        sign = number(0), log = -INFINITY;
+        sign = number<T>(0), log = -INFINITY;
         break;
       }
-      if constexpr (kIsComplex<T>)
-        pivot.re /= size, pivot.im /= size;
-      else
-        pivot /= size;
-      sign = multiply(sign, pivots[d] == d + 1 ? pivot : negative(pivot));
+      const T direction = divided(pivot, size);
+      sign = multiply(sign, pivots[d] == d + 1 ? direction : negative(direction));
       log += scalar::log::of(size);
     }
     if (call.value) reinterpret_cast<T*>(call.value)[matrix] = sign;
@@ -193,3 +202,5 @@ extern "C" __global__ void substitute(const __grid_constant__ Substitution call)
     }
   }
 }
+
+}  // namespace backplane::cuda
