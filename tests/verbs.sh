@@ -144,13 +144,13 @@ cuda_on_the_emulator() {
   local mode ops status=0 driver=$root/build/$preset/emulated_driver libraries=$root/build/$preset/emulated_libraries
   [ -e "$driver/libcuda.so.1" ] || { say "cuda: not built, for there is no nvcc: its tests are left out"; return 0; }
   python_environment+=("LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda tests/python/test_cuda.py tests/python/test_cuda_products.py tests/python/test_cuda_fusion.py tests/python/test_streams.py \
+  pytest_in cuda tests/python/test_cuda.py tests/python/test_cuda_products.py tests/python/test_cuda_linalg.py tests/python/test_cuda_fusion.py tests/python/test_streams.py \
     tests/python/test_capture.py || status=1
   venv .venv-cuda "${cuda_packages[@]}"
   cuda_fusion || status=1
   python_environment+=("LD_LIBRARY_PATH=$driver:$libraries")
-  pytest_in cuda-libraries tests/python/test_cuda_products.py || status=1
-  for ops in matmul '*linear*' '*fft*'; do # what NVIDIA's libraries compute, on their stand-ins
+  pytest_in cuda-libraries tests/python/test_cuda_products.py tests/python/test_cuda_linalg.py || status=1
+  for ops in matmul '*linear*' '*fft*' cholesky 'solve*' inv '*det' 'qr*' 'svd*' 'eig*h' pinv; do # what NVIDIA's libraries compute, on their stand-ins
     run env "LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --op "$ops" \
       >"$results/conformance-cuda-libraries.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-libraries.txt" | head -n 60 >&2; }
     tail -n 1 "$results/conformance-cuda-libraries.txt" >&2

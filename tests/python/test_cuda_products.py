@@ -153,6 +153,7 @@ def test_what_the_library_has_no_algorithm_for_goes_to_the_own_kernel(cuda, monk
 LIBRARIES = {
     "cublaslt": ("libcublasLt.so.13", "products go by the backend's own kernel"),
     "cufft": ("libcufft.so.12", "Fourier transforms run on the host"),
+    "cusolver": ("libcusolver.so.12", "factorisations of matrices run on the host"),
 }
 
 

@@ -66,7 +66,13 @@ class Call {
   Libraries& libraries() const { return device_.libraries(); }
   driver::Stream stream() const { return as_stream(frame_.stream).handle(); }
   uint32_t multiprocessors() const { return device_.multiprocessors(); }
-  DataError* expect_error() const { return as_stream(frame_.stream).expect_error(frame_.ticket, short_name()); }
+  // `stack`: the shape in which a fault counts matrices.
+  DataError* expect_error(std::span<const int64_t> stack = {}) const {
+    return as_stream(frame_.stream).expect_error(frame_.ticket, {short_name(), {stack.begin(), stack.end()}});
+  }
+  // Memory of the host, until the call's work has ended.
+  void* host_scratch(uint64_t bytes) const { return as_stream(frame_.stream).host_scratch(frame_.ticket, bytes); }
+  bool wants(size_t result) const { return outs_[result].tag == BP_TAG_TENSOR; }
 
   // The operands of an elementwise call or a reduction: results, then arguments. Numbers are elements of
   // `number_dtype`, the first argument's of `first_dtype`.

@@ -32,9 +32,11 @@ struct Registration {
 
 void register_creation(const Registration& registration);
 void register_elementwise(const Registration& registration);
+void register_factorizations(const Registration& registration);
 void register_fourier(const Registration& registration);
 void register_indexing(const Registration& registration);
 void register_matmul(const Registration& registration);
+void register_orthogonal(const Registration& registration);
 void register_placement(const Registration& registration);
 void register_reductions(const Registration& registration);
 void register_sorting(const Registration& registration);

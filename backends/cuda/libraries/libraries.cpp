@@ -36,6 +36,16 @@ std::string cufft_text() {
   return dotted(version / 1000, version / 100 % 10, version % 100);
 }
 
+std::string cusolver_text() {
+  std::string reason;
+  const cusolver::Functions* library = find_cusolver(&reason);
+  if (!library) return reason;
+  int found = 0;  // 12004: 12.0.4
+  (void)library->cusolverGetVersion(&found);
+  const auto version = static_cast<size_t>(found);
+  return dotted(version / 1000, version / 100 % 10, version % 100);
+}
+
 std::string nvrtc_text() {
   std::string reason;
   const nvrtc::Functions* library = find_nvrtc(&reason);
@@ -47,8 +57,10 @@ std::string nvrtc_text() {
 
 // Made once, since the host reads names and text where they lie. Opens every library, which may take seconds.
 const std::vector<Found>& all() {
-  static const auto* found =
-      new std::vector<Found>{{"cublaslt", cublaslt_text()}, {"cufft", cufft_text()}, {"nvrtc", nvrtc_text()}};
+  static const auto* found = new std::vector<Found>{{"cublaslt", cublaslt_text()},
+                                                    {"cufft", cufft_text()},
+                                                    {"cusolver", cusolver_text()},
+                                                    {"nvrtc", nvrtc_text()}};
   return *found;
 }
 
@@ -68,9 +80,17 @@ Transforms* Libraries::transforms() {
   return transforms_.get();
 }
 
+Factorizations* Libraries::factorizations() {
+  std::lock_guard lock(mutex_);
+  if (!factorizations_)
+    if (const cusolver::Functions* library = find_cusolver())
+      factorizations_ = std::make_unique<Factorizations>(*library);
+  return factorizations_.get();
+}
+
 void Libraries::close() {
   std::lock_guard lock(mutex_);
-  products_.reset(), transforms_.reset();
+  products_.reset(), transforms_.reset(), factorizations_.reset();
 }
 
 const char* library_property(uint32_t index, bp_value& value) {

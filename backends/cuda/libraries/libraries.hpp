@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "backplane/abi/value.h"
+#include "libraries/factorizations.hpp"
 #include "libraries/products.hpp"
 #include "libraries/transforms.hpp"
 
@@ -13,14 +14,16 @@ namespace backplane::cuda {
 // Any thread; the device's context is the thread's current one.
 class Libraries {
  public:
-  Products* products();      // nullptr: there is no cuBLASLt
-  Transforms* transforms();  // nullptr: there is no cuFFT
+  Products* products();              // nullptr: there is no cuBLASLt
+  Transforms* transforms();          // nullptr: there is no cuFFT
+  Factorizations* factorizations();  // nullptr: there is no cuSOLVER
   void close();
 
  private:
   std::mutex mutex_;  // guards what follows
   std::unique_ptr<Products> products_;
   std::unique_ptr<Transforms> transforms_;
+  std::unique_ptr<Factorizations> factorizations_;
 };
 
 // Of the extension "features": a property for each library, which says its version or what is done without it; nullptr

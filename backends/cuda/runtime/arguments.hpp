@@ -32,7 +32,17 @@ struct alignas(8) Number {
 
 // What is wrong with the data of one call; in host memory, which the device writes and the host reads when the call's
 // work has ended.
-enum class DataFault : uint32_t { kNone = 0, kDivisorZero = 1, kNegativeExponent = 2, kIndexOutOfRange = 3 };
+enum class DataFault : uint32_t {
+  kNone = 0,
+  kDivisorZero = 1,
+  kNegativeExponent = 2,
+  kIndexOutOfRange = 3,
+  kNotPositive = 4,  // of a matrix, as are those that follow: `value` says which of the stack
+  kSingular = 5,
+  kNotFinite = 6,
+  kNoEigenvalues = 7,
+  kNoSingularValues = 8
+};
 struct DataError {
   uint32_t taken;  // by the first thread that found one
   uint32_t fault;  // DataFault
@@ -109,6 +119,37 @@ struct Product {
   const char* y;
   int64_t rows, depth, columns;
   int64_t x_row, x_column, y_row, y_column, out_row, out_column;
+};
+
+// Contiguous matrices by rows, one behind the other, that are made of others, whose steps are in elements. `info`: one
+// for each matrix; not 0 says that something is wrong with it.
+struct Matrices {
+  int64_t count, rows, columns;
+  char* out;
+  const char* x;
+  int64_t x_matrix, x_row, x_column;
+  int32_t* info;
+  int32_t upper;       // of triangles
+  int32_t conjugated;  // what is made
+};
+
+// Of n x n matrices' LU factors, as cuSOLVER leaves them.
+struct Determinants {
+  int64_t count, n;
+  const char* factors;
+  const int64_t* pivots;
+  const int32_t* info;
+  char* value;  // the determinant, or its sign
+  char* log;
+};
+
+// Triangular systems: y holds the right sides, and then the solutions, [matrix][column][row].
+struct Substitution {
+  Dimensions stack;  // x: bytes in a
+  const char* a;     // by rows
+  char* y;
+  int64_t n, columns;
+  int32_t upper, unit;
 };
 
 // Elements of x at positions that index tensors name. The dimensions are those of the picked elements: first those that

@@ -2,6 +2,7 @@
 #include "runtime/recording.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/stream.hpp"
 
@@ -9,10 +10,10 @@ namespace backplane::cuda {
 
 constexpr size_t kBytes = kErrorsPerBlock * sizeof(DataError);
 
-DataError* Captured::expect_error(const Driver& driver, const char* op) {
-  const size_t place = ops.size() % kErrorsPerBlock;
+DataError* Captured::expect_error(const Driver& driver, Checked call) {
+  const size_t place = calls.size() % kErrorsPerBlock;
   if (place == 0) errors.push_back(std::make_unique<DeviceBlock>(driver, kBytes));
-  ops.emplace_back(op);
+  calls.push_back(std::move(call));
   return reinterpret_cast<DataError*>(errors.back()->device()) + place;
 }
 
@@ -34,8 +35,8 @@ void Recording::replay(Stream& on, uint64_t ticket) {
   for (size_t k = 0; k < readbacks.size(); ++k) {
     check(driver_.cuMemcpyDtoHAsync_v2(readbacks[k]->data(), captured_->errors[k]->device(), kBytes, on.handle()),
           "cuMemcpyDtoHAsync");
-    const size_t first = k * kErrorsPerBlock, last = std::min(first + kErrorsPerBlock, captured_->ops.size());
-    on.expect_errors(ticket, readbacks[k], {captured_->ops.data() + first, last - first});
+    const size_t first = k * kErrorsPerBlock, last = std::min(first + kErrorsPerBlock, captured_->calls.size());
+    on.expect_errors(ticket, readbacks[k], {captured_->calls.data() + first, last - first});
   }
 }
 

@@ -18,13 +18,19 @@ class Stream;
 
 inline constexpr size_t kErrorsPerBlock = 64;
 
+// A call that may find something wrong with its data; `stack`: the shape in which it counts matrices.
+struct Checked {
+  std::string op;
+  std::vector<int64_t> stack;
+};
+
 // While it is captured.
 struct Captured {
   std::vector<std::unique_ptr<HostBlock>> sources;   // copies of what was copied from the host
   std::vector<std::unique_ptr<DeviceBlock>> errors;  // of kErrorsPerBlock records each
-  std::vector<std::string> ops;                      // that may write them, in order
+  std::vector<Checked> calls;                        // that may write them, in order
 
-  DataError* expect_error(const Driver& driver, const char* op);
+  DataError* expect_error(const Driver& driver, Checked call);
 };
 
 class Recording {

@@ -7,13 +7,33 @@
 namespace backplane::cuda {
 namespace {
 
-std::string message_of(const std::string& op, const DataError& error) {
+// "the matrix", or "matrix [1, 3] of the stack".
+std::string name_of_matrix(std::span<const int64_t> stack, int64_t i) {
+  std::string position;
+  for (size_t d = stack.size(); d-- > 0; i /= stack[d])
+    position = std::to_string(i % stack[d]) + (position.empty() ? "" : ", ") + position;
+  return position.empty() ? "the matrix" : "matrix [" + position + "] of the stack";
+}
+
+std::string message_of(const Checked& call, const DataError& error) {
+  const std::string& op = call.op;
   const std::string value = std::to_string(error.value), size = std::to_string(error.size);
+  const auto of_matrix = [&](const char* what) { return op + ": " + name_of_matrix(call.stack, error.value) + " " + what; };
   switch (static_cast<DataFault>(error.fault)) {
     case DataFault::kDivisorZero:
       return op + ": an integer divisor is 0; expected every divisor to differ from 0";
     case DataFault::kNegativeExponent:
       return op + ": an integer exponent is " + value + "; expected 0 or more, or a floating dtype";
+    case DataFault::kNotPositive:
+      return of_matrix("is not positive definite, as was expected");
+    case DataFault::kSingular:
+      return of_matrix("is singular; a regular one was expected");
+    case DataFault::kNotFinite:
+      return of_matrix("holds NaN or infinity; finite elements were expected");
+    case DataFault::kNoEigenvalues:
+      return of_matrix("has eigenvalues that did not converge");
+    case DataFault::kNoSingularValues:
+      return of_matrix("has singular values that did not converge");
     default:
       return op + ": found index " + value + " along axis " + std::to_string(error.axis) + ", expected one in [-" +
              size + ", " + size + ")";
@@ -106,21 +126,21 @@ void Stream::add_slots() {
     free_.push_back({static_cast<DataError*>(block.data()) + k, reinterpret_cast<DataError*>(block.device()) + k});
 }
 
-DataError* Stream::expect_error(uint64_t ticket, const char* op) {
-  if (captured_) return captured_->expect_error(driver_, op);
+DataError* Stream::expect_error(uint64_t ticket, Checked call) {
+  if (captured_) return captured_->expect_error(driver_, std::move(call));
   std::lock_guard lock(mutex_);
   if (free_.empty()) add_slots();
   const Slot slot = free_.back();
   free_.pop_back();
   std::memset(slot.host, 0, sizeof(DataError));
-  expected_.push_back({ticket, slot, op, nullptr});
+  expected_.push_back({ticket, slot, std::move(call), nullptr});
   return slot.device;
 }
 
-void Stream::expect_errors(uint64_t ticket, const std::shared_ptr<HostBlock>& block, std::span<const std::string> ops) {
+void Stream::expect_errors(uint64_t ticket, const std::shared_ptr<HostBlock>& block, std::span<const Checked> calls) {
   std::lock_guard lock(mutex_);
   auto* record = static_cast<DataError*>(block->data());
-  for (const std::string& op : ops) expected_.push_back({ticket, {record++, nullptr}, op, block});
+  for (const Checked& call : calls) expected_.push_back({ticket, {record++, nullptr}, call, block});
 }
 
 // What the calls up to a completed ticket have found.
@@ -129,9 +149,16 @@ void Stream::collect(uint64_t ticket) {
   while (!expected_.empty() && expected_.front().ticket <= ticket) {
     const Expected done = std::move(expected_.front());
     expected_.pop_front();
-    if (done.slot.host->taken != 0) errors_.push_back({done.ticket, message_of(done.op, *done.slot.host)});
+    if (done.slot.host->taken != 0) errors_.push_back({done.ticket, message_of(done.call, *done.slot.host)});
     if (!done.replays) free_.push_back(done.slot);
   }
+  while (!kept_.empty() && kept_.front().first <= ticket) kept_.pop_front();
+}
+
+void* Stream::host_scratch(uint64_t ticket, size_t bytes) {
+  if (bytes == 0) return nullptr;
+  std::lock_guard lock(mutex_);
+  return kept_.emplace_back(ticket, std::make_unique<char[]>(bytes)).second.get();
 }
 
 std::optional<DeferredError> Stream::take_error() {

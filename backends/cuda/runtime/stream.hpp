@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backplane/plugin.hpp"
@@ -46,10 +47,12 @@ class Stream {
 
   // Where the kernel of a call writes what is wrong with its data: an address of the device, valid until the ticket
   // completes, or as long as the recording.
-  DataError* expect_error(uint64_t ticket, const char* op);
-  // The same of a replay, whose records the block holds in the order of the ops.
-  void expect_errors(uint64_t ticket, const std::shared_ptr<HostBlock>& block, std::span<const std::string> ops);
+  DataError* expect_error(uint64_t ticket, Checked call);
+  // The same of a replay, whose records the block holds in the order of the calls.
+  void expect_errors(uint64_t ticket, const std::shared_ptr<HostBlock>& block, std::span<const Checked> calls);
   std::optional<DeferredError> take_error();
+  // Memory of the host that work up to the ticket may read.
+  void* host_scratch(uint64_t ticket, size_t bytes);
 
   // From begin to end what is put on the stream is kept and does not run.
   void begin_capture();
@@ -72,7 +75,7 @@ class Stream {
   struct Expected {
     uint64_t ticket;
     Slot slot;
-    std::string op;
+    Checked call;
     std::shared_ptr<HostBlock> replays;  // the block of a replay, whose slots are not this stream's
   };
   Event take_event();
@@ -93,6 +96,7 @@ class Stream {
   std::vector<Slot> free_;
   std::deque<Expected> expected_;
   std::deque<DeferredError> errors_;
+  std::deque<std::pair<uint64_t, std::unique_ptr<char[]>>> kept_;  // with the ticket that may read it
 };
 
 inline driver::Pointer at(void* data, uint64_t offset) { return reinterpret_cast<driver::Pointer>(data) + offset; }

@@ -2,6 +2,7 @@
 // libraries on LD_LIBRARY_PATH have what our tables ask for. `./dev check cuda` does both; neither needs a GPU.
 #include <cublasLt.h>
 #include <cufft.h>
+#include <cusolverDn.h>
 #include <dlfcn.h>
 #include <nvrtc.h>
 
@@ -11,6 +12,7 @@
 #include "declarations.hpp"
 #include "libraries/cublaslt.hpp"
 #include "libraries/cufft.hpp"
+#include "libraries/cusolver.hpp"
 #include "libraries/nvrtc.hpp"
 
 namespace {
@@ -73,6 +75,24 @@ BACKPLANE_SAME_VALUE(cufft::kComplexToReal64, CUFFT_Z2D)
 BACKPLANE_SAME_VALUE(cufft::kForward, CUFFT_FORWARD)
 BACKPLANE_SAME_VALUE(cufft::kInverse, CUFFT_INVERSE)
 
+BP_CUSOLVER(BACKPLANE_SAME_FORM)
+static_assert(CUSOLVER_VER_MAJOR == 12);  // as in the library's file name
+BACKPLANE_SAME_VALUE(cusolver::kSuccess, CUSOLVER_STATUS_SUCCESS)
+BACKPLANE_SAME_VALUE(cusolver::kAllocFailed, CUSOLVER_STATUS_ALLOC_FAILED)
+BACKPLANE_SAME_VALUE(cusolver::kInvalidValue, CUSOLVER_STATUS_INVALID_VALUE)
+BACKPLANE_SAME_VALUE(cusolver::kExecutionFailed, CUSOLVER_STATUS_EXECUTION_FAILED)
+BACKPLANE_SAME_VALUE(cusolver::kNotSupported, CUSOLVER_STATUS_NOT_SUPPORTED)
+BACKPLANE_SAME_VALUE(cusolver::kReal32, CUDA_R_32F)
+BACKPLANE_SAME_VALUE(cusolver::kReal64, CUDA_R_64F)
+BACKPLANE_SAME_VALUE(cusolver::kComplex32, CUDA_C_32F)
+BACKPLANE_SAME_VALUE(cusolver::kComplex64, CUDA_C_64F)
+BACKPLANE_SAME_VALUE(cusolver::kLower, CUBLAS_FILL_MODE_LOWER)
+BACKPLANE_SAME_VALUE(cusolver::kUpper, CUBLAS_FILL_MODE_UPPER)
+BACKPLANE_SAME_VALUE(cusolver::kAsStored, CUBLAS_OP_N)
+BACKPLANE_SAME_VALUE(cusolver::kTransposed, CUBLAS_OP_T)
+BACKPLANE_SAME_VALUE(cusolver::kNoVectors, CUSOLVER_EIG_MODE_NOVECTOR)
+BACKPLANE_SAME_VALUE(cusolver::kVectors, CUSOLVER_EIG_MODE_VECTOR)
+
 BP_NVRTC(BACKPLANE_SAME_FORM)
 BACKPLANE_SAME_VALUE(nvrtc::kSuccess, NVRTC_SUCCESS)
 BACKPLANE_SAME_VALUE(nvrtc::kCompilation, NVRTC_ERROR_COMPILATION)
@@ -83,6 +103,7 @@ struct Symbol {
 #define BACKPLANE_SYMBOL(result, name, parameters) {#name},
 constexpr Symbol kCublaslt[] = {BP_CUBLASLT(BACKPLANE_SYMBOL)};
 constexpr Symbol kCufft[] = {BP_CUFFT(BACKPLANE_SYMBOL)};
+constexpr Symbol kCusolver[] = {BP_CUSOLVER(BACKPLANE_SYMBOL)};
 constexpr Symbol kNvrtc[] = {BP_NVRTC(BACKPLANE_SYMBOL)};
 
 template <size_t n>
@@ -104,6 +125,7 @@ bool has_all(const char* file, const Symbol (&symbols)[n]) {
 int main() {
   bool good = has_all("libcublasLt.so.13", kCublaslt);
   good &= has_all("libcufft.so.12", kCufft);
+  good &= has_all("libcusolver.so.12", kCusolver);
   good &= has_all("libnvrtc.so.13", kNvrtc);
   return good ? 0 : 1;
 }
