@@ -63,7 +63,7 @@ x = bp.ones((16384,), device=device)
 y, failed = -x, 0
 for _ in range(200):
     bp.empty_cache(device)
-    bp.set_memory_limit(bp.memory_stats(device)["reserved_bytes"] + 70000, device)
+    bp.set_memory_limit(bp.memory_stats(device)["allocated_bytes"] + 70000, device)
     try:
         bp.negative(x, out=y)
         kept = -x
