@@ -16,8 +16,8 @@ namespace backplane::core {
 
 class GuardedCall {
  public:
-  // `retired`: of earlier calls of the kernel on the device; what it writes there now is a fault. It gets this call's at
-  // its end.
+  // `retired`: of earlier calls of the kernel on the device; what it writes there now is a fault. It gets this call's
+  // at its end.
   GuardedCall(Device& device, const bp_frame& frame, const char* plugin, std::vector<RetiredBlock>& retired);
   ~GuardedCall();
   GuardedCall(const GuardedCall&) = delete;

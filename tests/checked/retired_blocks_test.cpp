@@ -1,5 +1,5 @@
-// A block that a kernel was lent goes back to the device that gave it, and to no other: not to one that was lost, reset or
-// registered anew meanwhile, whose addresses are others' by now.
+// A block that a kernel was lent goes back to the device that gave it, and to no other: not to one that was lost, reset
+// or registered anew meanwhile, whose addresses are others' by now.
 #include "checked/retired_blocks.hpp"
 
 #include <gtest/gtest.h>

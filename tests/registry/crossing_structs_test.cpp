@@ -1,5 +1,6 @@
-// Every struct that crosses and may grow has its place in a table of tests, by who writes it: what the plugin gives, what
-// stands in its arrays, what it fills for the host, and what the host gives. A struct that nobody tries is found here.
+// Every struct that crosses and may grow has its place in a table of tests, by who writes it: what the plugin gives,
+// what stands in its arrays, what it fills for the host, and what the host gives. A struct that nobody tries is found
+// here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,7 +103,7 @@ TEST(CrossingStructs, InArraysAreReadByTheirStride) {
     EXPECT_EQ(read->dtypes[0].kind, BP_RESULT_DTYPE_COMPUTE);
     EXPECT_STREQ(read->formulas[0].text, "crossing_part(x, y)");
   }
-  for (bp_array bp_op_def::* array :
+  for (bp_array bp_op_def::*array :
        {&bp_op_def::args, &bp_op_def::results, &bp_op_def::shapes, &bp_op_def::dtypes, &bp_op_def::formulas})
     for (const uint32_t stride : {0u, 4u, (plain.*array).stride + 2, BP_MAX_STRUCT_SIZE + 4u}) {
       bp_op_def def = toy.def();
@@ -158,23 +159,32 @@ std::vector<Given> given() {
   if (toy.args.empty()) toy.arg("x");
 #define AT(type, member) offsetof(type, member)
   return {
-      {"a backend", bytes_of(testing::host_backend("slots")),
+      {"a backend",
+       bytes_of(testing::host_backend("slots")),
        {AT(bp_backend_def, name), AT(bp_backend_def, device_count), AT(bp_backend_def, properties),
         AT(bp_backend_def, allocate), AT(bp_backend_def, deallocate), AT(bp_backend_def, copy_from_host),
-        AT(bp_backend_def, copy_to_host)}, backend},
-      {"a backend with streams", bytes_of(queued),
+        AT(bp_backend_def, copy_to_host)},
+       backend},
+      {"a backend with streams",
+       bytes_of(queued),
        {AT(bp_backend_def, stream_create), AT(bp_backend_def, stream_destroy), AT(bp_backend_def, flush),
-        AT(bp_backend_def, completed), AT(bp_backend_def, wait), AT(bp_backend_def, stream_wait)}, backend},
-      {"a row", bytes_of(testing::kernel_row("bp::exp", "null", no_kernel)),
+        AT(bp_backend_def, completed), AT(bp_backend_def, wait), AT(bp_backend_def, stream_wait)},
+       backend},
+      {"a row",
+       bytes_of(testing::kernel_row("bp::exp", "null", no_kernel)),
        {AT(bp_kernel_def, op), AT(bp_kernel_def, backend), AT(bp_kernel_def, fn), AT(bp_kernel_def, dtypes)},
        [](bp_plugin_record* record, const void* def) {
          return host_table.register_kernel(record, static_cast<const bp_kernel_def*>(def));
        }},
-      {"a key", bytes_of(key), {AT(bp_key_def, name)},
+      {"a key",
+       bytes_of(key),
+       {AT(bp_key_def, name)},
        [](bp_plugin_record* record, const void* def) {
          return host_table.register_key(record, static_cast<const bp_key_def*>(def));
        }},
-      {"an op", bytes_of(toy.def()), {AT(bp_op_def, name)},
+      {"an op",
+       bytes_of(toy.def()),
+       {AT(bp_op_def, name)},
        [](bp_plugin_record* record, const void* def) {
          return host_table.register_op(record, static_cast<const bp_op_def*>(def));
        }},
