@@ -77,13 +77,25 @@ sdk_tests() {
   pytest_in sdk tests/sdk -s
 }
 
-# Every mode of the kit that judges, on each device of this tree that runs anywhere. The tables are kept with the results.
+# Is a driver registered with OpenCL's loader?
+has_opencl() { compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null; }
+
+# Every mode of the kit, on each device of this tree that runs anywhere, and on OpenCL where there is a driver. The tables
+# are kept with the results.
 whole_conformance() {
-  local device mode words status=0
-  for device in cpu sim simh; do
-    words=()
-    [ "$device" = cpu ] || words=(--plugin "$BACKPLANE_EXAMPLE_PLUGINS/simulator.so")
-    for mode in test grad stress; do
+  local device mode words status=0 devices=(cpu sim simh)
+  if has_opencl; then
+    build_project opencl && devices+=(opencl) || status=1
+  else
+    say "conformance: no OpenCL driver (Debian: pocl-opencl-icd): plugins/opencl is left out"
+  fi
+  for device in "${devices[@]}"; do
+    case $device in
+      cpu) words=() ;;
+      opencl) words=(--plugin "$root/build/$preset/opencl/lib/backplane/plugins/opencl.so") ;;
+      *) words=(--plugin "$BACKPLANE_EXAMPLE_PLUGINS/simulator.so") ;;
+    esac
+    for mode in test grad support stress; do
       run backplane conformance --device "$device" --mode "$mode" "${words[@]}" >"$results/conformance-$device-$mode.txt" ||
         { status=1; grep -B 1 '^  FAIL' "$results/conformance-$device-$mode.txt" | head -n 60 >&2; }
       tail -n 1 "$results/conformance-$device-$mode.txt" >&2

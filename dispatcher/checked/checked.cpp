@@ -4,12 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "checked/guarded_call.hpp"
+#include "checked/retired_blocks.hpp"
 #include "memory/epoch.hpp"
-#include "memory/lock.hpp"
 #include "record/host_table.hpp"
 #include "registry/plan.hpp"
 
@@ -17,7 +16,6 @@ namespace backplane::core {
 namespace {
 
 std::atomic<bool> checking{false};
-StaticLock retired_lock{LockRank::kPool};  // of the lists of all rows
 
 // What the row was before.
 struct CheckedRow {
@@ -25,25 +23,7 @@ struct CheckedRow {
   void* context;
   const PluginRecord* owner;
   uint32_t flags;
-  std::vector<RetiredBlock> retired{};
-
-  ~CheckedRow() {
-    for (const RetiredBlock& block : retired) {
-      const CallGuard guard;  // the backend stays until it is left
-      const BackendRecord& backend = *block.device->backend;
-      std::lock_guard lock(block.device->lock);
-      if (block.device->lost || backend.withdrawn) continue;  // it takes all its memory with it
-      backend.def.deallocate(backend.def.context, block.device->ordinal, block.data, block.size);
-    }
-  }
-  std::vector<RetiredBlock> take_retired() {
-    std::lock_guard lock(retired_lock);
-    return std::exchange(retired, {});
-  }
-  void give_retired(std::vector<RetiredBlock> blocks) {
-    std::lock_guard lock(retired_lock);
-    retired.insert(retired.end(), blocks.begin(), blocks.end());
-  }
+  RetiredBlocks retired{};
 };
 
 thread_local GuardedCall* guarded = nullptr;  // the innermost one that runs on this thread
@@ -83,8 +63,8 @@ class InnermostGuarded {
 bp_status run_checked(CheckedRow& row, const bp_frame& frame, const bp_value* args, int32_t n_args, bp_value* outs,
                       int32_t n_outs) {
   Device& device = device_at({frame.backend, frame.ordinal});
-  std::vector<RetiredBlock> retired = row.take_retired();
-  GuardedCall call(device, frame, row.owner->name.c_str(), retired);
+  RetiredBlocks::Taken retired(row.retired, device);
+  GuardedCall call(device, frame, row.owner->name.c_str(), retired.blocks);
   const bp_value* lent = call.begin(args, n_args, outs, n_outs);
   take_error();
   bp_status status;
@@ -93,8 +73,7 @@ bp_status run_checked(CheckedRow& row, const bp_frame& frame, const bp_value* ar
     status = row.fn(&frame, lent, n_args, outs, n_outs);
   }
   const std::string said = take_error();
-  const std::string fault = call.end(outs, n_outs);
-  row.give_retired(std::move(retired));
+  const std::string fault = call.end();
   if (!fault.empty()) {
     report(BP_ERROR_INTERNAL, frame, fault);
     return BP_ERROR_INTERNAL;

@@ -27,15 +27,10 @@ bool may_give_views(const bp_value* outs, int32_t n_outs) {
   });
 }
 
-void free_block(const RetiredBlock& block) {
-  const bp_backend_def& table = block.device->backend->def;
-  table.deallocate(table.context, block.device->ordinal, block.data, block.size);
-}
-
 // Of a kernel that kept its argument, when it gives it back.
 void drop_block(void* owner) {
   const std::unique_ptr<RetiredBlock> block(static_cast<RetiredBlock*>(owner));
-  if (block->data) free_block(*block);
+  if (block->data) give_back(*block);
 }
 
 // "": the bytes of a margin are as they were.
@@ -57,7 +52,19 @@ GuardedCall::GuardedCall(Device& device, const bp_frame& frame, const char* plug
       margin_(std::max<uint64_t>(kMargin, device.properties.alignment)),
       retired_(retired) {}
 
+// Where begin or end threw, the kernel's work ends before the memory does. A device that was lost takes it along.
+void GuardedCall::abandon() noexcept {
+  try {
+    wait();
+  } catch (const Error&) {
+    return;
+  }
+  for (const RetiredBlock& block : lent_) give_back(block);
+}
+
 GuardedCall::~GuardedCall() {
+  restore_results();
+  if (!ended_) abandon();
   for (const Result& result : results_) {
     release(result.stand_in);
     release(result.memory);
@@ -70,6 +77,7 @@ GuardedCall::~GuardedCall() {
 }
 
 const bp_value* GuardedCall::begin(const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  outs_ = outs;
   args_.assign(args, args + n_args);
   for (int32_t i = 0; i < n_args; ++i) {
     bp_value& arg = args_[static_cast<size_t>(i)];
@@ -122,7 +130,7 @@ void GuardedCall::lend_copy(Input& input) {
     take_error();  // there is no room for it: the kernel gets the argument itself
     return;
   }
-  input.block = new RetiredBlock{&device_, data, size, true};
+  input.block = new RetiredBlock(lent_block(device_, data, size, true));
   bp_storage* storage = wrap_storage(device_, data, size, input.block, drop_block);
   input.stand_in = new_tensor_over(storage, given.dtype, given.dl.ndim, given.dl.shape, nullptr, margin_);
   retain(input.stand_in);  // so that it lives on where a kernel releases what it was lent
@@ -140,19 +148,24 @@ void GuardedCall::take_back(Input& input) {
 bp_status GuardedCall::scratch(uint64_t size, void** data) {
   size = std::max<uint64_t>(size, 1);
   if (const bp_status status = table_.allocate(table_.context, device_.ordinal, size + margin_, data)) return status;
-  lent_.push_back({&device_, *data, size + margin_});
+  lent_.push_back(lent_block(device_, *data, size + margin_, false));
   write(*data, 0, kPoison, size);
   write(*data, size, kMarginByte, margin_);
   margins_.push_back({"behind the end of scratch memory of " + std::to_string(size) + " bytes", *data, size, margin_});
   return BP_OK;
 }
 
-std::string GuardedCall::end(bp_value* outs, int32_t n_outs) {
-  for (const Result& result : results_) {
-    if (result.index < n_outs) outs[result.index].u.t = result.given;
+void GuardedCall::restore_results() {
+  if (outs_)
+    for (const Result& result : results_) outs_[result.index].u.t = result.given;
+  outs_ = nullptr;
+}
+
+std::string GuardedCall::end() {
+  restore_results();
+  for (const Result& result : results_)
     copy(result.given->dl.data, result.given->dl.byte_offset, result.stand_in->dl.data, result.stand_in->dl.byte_offset,
          result.given->nbytes);
-  }
   std::string fault;
   const auto look = [&](const auto& parts) {
     for (const auto& part : parts)
@@ -163,23 +176,24 @@ std::string GuardedCall::end(bp_value* outs, int32_t n_outs) {
   look(results_);
   look(retired_);
   for (Input& input : inputs_) take_back(input);
+  const size_t kept = std::max<size_t>(lent_.size(), 4);  // each is read in each call
   retire_lent();
   wait();
-  free_oldest();
+  free_oldest(kept);
+  ended_ = true;
   return fault.empty() ? fault : "the kernel of plugin \"" + std::string(plugin_) + "\" " + fault;
 }
 
 void GuardedCall::retire_lent() {
-  for (const RetiredBlock& block : lent_) {
-    write(block.data, 0, kRetiredByte, block.size);
-    retired_.push_back(block);
+  for (; !lent_.empty(); lent_.pop_back()) {
+    write(lent_.back().data, 0, kRetiredByte, lent_.back().size);
+    retired_.push_back(lent_.back());
   }
 }
 
 // A kernel that keeps a block uses it in its next call.
-void GuardedCall::free_oldest() {
-  const size_t kept = std::max<size_t>(lent_.size(), 4);  // each is read in each call
-  for (; retired_.size() > kept; retired_.erase(retired_.begin())) free_block(retired_.front());
+void GuardedCall::free_oldest(size_t kept) {
+  for (; retired_.size() > kept; retired_.erase(retired_.begin())) give_back(retired_.front());
 }
 
 void GuardedCall::write(void* data, uint64_t offset, unsigned char byte, uint64_t size) {
@@ -238,7 +252,6 @@ std::string GuardedCall::fault_of(const Input& input) {
 }
 
 std::string GuardedCall::fault_of(const RetiredBlock& block) {
-  if (block.device != &device_) return "";
   const std::vector<unsigned char> bytes = read(block.data, 0, block.size);
   if (std::count(bytes.begin(), bytes.end(), kRetiredByte) == static_cast<ptrdiff_t>(bytes.size())) return "";
   if (block.was_argument)

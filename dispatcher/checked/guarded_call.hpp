@@ -8,32 +8,26 @@
 #include <string>
 #include <vector>
 
+#include "checked/retired_blocks.hpp"
 #include "memory/device.hpp"
 #include "memory/tensor_impl.hpp"
 
 namespace backplane::core {
 
-// Memory that a call which is over lent to the kernel; it holds a pattern.
-struct RetiredBlock {
-  Device* device;
-  void* data;
-  uint64_t size;
-  bool was_argument = false;  // or scratch memory
-};
-
 class GuardedCall {
  public:
-  // `retired`: of earlier calls of the kernel; what it writes there now is a fault. It gets this call's at its end.
+  // `retired`: of earlier calls of the kernel on the device; what it writes there now is a fault. It gets this call's
+  // at its end.
   GuardedCall(Device& device, const bp_frame& frame, const char* plugin, std::vector<RetiredBlock>& retired);
   ~GuardedCall();
   GuardedCall(const GuardedCall&) = delete;
 
   // What the kernel is called with: stand-ins of arguments, where no result may be a view of one. `outs` then hold
-  // stand-ins for the given results.
+  // stand-ins for the given results, which are there again after `end`, and where either throws.
   const bp_value* begin(const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs);
   bp_status scratch(uint64_t size, void** data);
-  // The given results are in `outs` again. What the kernel did wrong, or "".
-  std::string end(bp_value* outs, int32_t n_outs);
+  // What the kernel did wrong, or "".
+  std::string end();
 
  private:
   struct Margin {  // bytes with a pattern, beside `what`
@@ -66,8 +60,10 @@ class GuardedCall {
   std::string fault_of(const Result& result);
   std::string fault_of(const Input& input);
   std::string fault_of(const RetiredBlock& block);
+  void restore_results();
   void retire_lent();
-  void free_oldest();
+  void free_oldest(size_t kept);
+  void abandon() noexcept;
 
   Device& device_;
   const bp_backend_def& table_;
@@ -79,8 +75,10 @@ class GuardedCall {
   std::vector<Input> inputs_;
   std::vector<bp_value> args_;
   std::deque<std::vector<bp_tensor*>> lists_;  // that args_ point to
+  bp_value* outs_ = nullptr;                   // of begin, until the given results are in them again
   std::vector<RetiredBlock> lent_;             // scratch memory and arguments in use
   std::vector<RetiredBlock>& retired_;
+  bool ended_ = false;
 };
 
 }  // namespace backplane::core

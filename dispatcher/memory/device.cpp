@@ -95,7 +95,6 @@ void start_device(BackendRecord& backend, int32_t ordinal, Device& device) {
   device.flags = backend.def.flags;
   device.lost = false;
   device.lost_cause.clear();
-  device.generation = 0;
   device.memory_limit = BP_NO_MEMORY_LIMIT;
   device.fork_generation = fork_generation();
   device.properties = {};
@@ -192,6 +191,7 @@ BackendRecord* revive(BackendRecord& record, const bp_backend_def& def) {
     record.started = false;
     record.start_error.clear();
     record.extensions = {};
+    for (auto& device : record.devices) ++device->generation;  // nothing of before is its memory
   }
   backends.host = nullptr;  // may be one of its devices, which starts anew
   record.withdrawn = false;

@@ -19,7 +19,7 @@ std::string fault() {
 
 bp_kernel_fn negative_kernel = nullptr;
 
-bool needs_handles() { return fault() == "pool_early"; }
+bool needs_handles() { return fault() == "pool_early" || fault() == "handles"; }
 
 namespace {
 

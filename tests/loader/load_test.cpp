@@ -140,6 +140,24 @@ TEST(Load, ATakenNameNamesItsOwner) {
   EXPECT_EQ(call_on("first", "first::scale", {1, 2}), (std::vector<float>{2, 4}));
 }
 
+TEST(Load, OfTwoVersionsOneIsThereAtATime) {
+  const Loaded first("first");
+  const auto is_version = [](const char* file, const char* version, float factor) {
+    const PluginInfo info = load_plugin(plugin_file(file));
+    EXPECT_EQ(info.version, version);
+    EXPECT_EQ(info.path, plugin_file(file));
+    const char* other = std::string(file) == "extra" ? "extra_2" : "extra";
+    EXPECT_THAT(failure_of([&] { load_plugin(plugin_file(other)); }).text,
+                AllOf(HasSubstr("the name \"extra\" is taken"), HasSubstr(plugin_file(file)), HasSubstr("unload")));
+    EXPECT_EQ(call_on("first", "extra::scale", {1}), (std::vector<float>{factor}));
+    unload_plugin("extra");
+  };
+  for (int again = 0; again < 2; ++again) {
+    is_version("extra", "1.0", 3);
+    is_version("extra_2", "2.0", 7);
+  }
+}
+
 TEST(Load, HoldsTheManifestAgainstTheFile) {
   const Folder folder;
   const std::string path = folder.plant("larger", "somebody_else");

@@ -3,6 +3,7 @@
 Needs an installed SDK (BACKPLANE_PREFIX, set by ./dev); BACKPLANE_SDK_WHOLE=1 runs all of it, every sample.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -78,6 +79,33 @@ def test_no_word_of_the_template_is_left(tmp_path, kind, language, words):
         assert not path.is_symlink()
         left = [word for word in words if word in path.read_text(encoding="utf-8").lower() or word in path.name]
         assert left == [], path
+
+
+@needs_prefix
+def test_a_plugin_is_built_for_an_older_host(tmp_path):
+    """NEEDS_MINOR: manifest and table say it, and the headers hide what came later."""
+    status, text = new(tmp_path, "op", "older::ripple", "made", "--language", "c")
+    assert status == 0, text
+    folder = tmp_path / "made"
+    cmake, source, command = folder / "CMakeLists.txt", folder / "plugin.c", pathlib.Path(PREFIX) / "bin/backplane"
+    cmake.write_text(cmake.read_text().replace("UNLOADABLE)", "UNLOADABLE NEEDS_MINOR 1)"))
+
+    def run(*words):
+        done = subprocess.run(words, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    for words in (["-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}"], ["--build", folder / "build"]):
+        status, text = run("cmake", *words)
+        assert status == 0, text
+    plugin, = (folder / "build").rglob("*.so")
+    assert json.loads(plugin.with_suffix(".backplane.json").read_text())["contract"]["minor"] == 1
+    status, text = run(command, "lint", plugin)
+    assert status == 0 and "minor" not in text, text
+    status, text = run(command, "conformance", "--device", "cpu", "--plugin", plugin, "--op", "older::*", "--short")
+    assert status == 0, text
+    source.write_text(source.read_text() + "const void* later(const bp_host* host) { return host->extension(\"keys\", 1); }\n")
+    status, text = run("cmake", "--build", folder / "build")
+    assert status != 0 and "extension" in text, text
 
 
 def test_the_device_tables_are_short():

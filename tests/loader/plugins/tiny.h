@@ -11,10 +11,14 @@
 
 #include "backplane/abi/plugin.h"
 
+#ifndef TINY_VERSION
+#define TINY_VERSION "1.0"
+#endif
+
 #define TINY_PLUGIN(plugin_name, plugin_flags, register_function, stop_function)                          \
   BP_EXPORT bp_status BP_CALL bp_plugin_query(uint32_t host_major, uint32_t host_minor, bp_plugin* out) { \
     const bp_plugin answer = {BP_HEADER(bp_plugin), BP_ABI_MAJOR, BP_ABI_MINOR, 1,                        \
-                              plugin_flags,         plugin_name,  "1.0",        NULL,                     \
+                              plugin_flags,         plugin_name,  TINY_VERSION, NULL,                     \
                               register_function,    stop_function};                                       \
     (void)host_minor;                                                                                     \
     if (host_major != BP_ABI_MAJOR) return BP_ERROR_VERSION;                                              \
