@@ -83,8 +83,18 @@ def _dtype_of_limits(value, who):
     return _core.promote(value, value) if isinstance(value, (type, str)) else _dtype_of(value, who)
 
 
+def named_dtype(function, dtype):
+    """The dtype that a DType or a type of Python names; refuses anything else in the function's name."""
+    try:
+        return _core.empty([0], dtype, _core.default_device()).dtype
+    except _core.ArgumentTypeError:
+        raise _core.ArgumentTypeError(f"{function}: argument dtype: found {dtype!r}, expected a dtype") from None
+
+
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Is dtype of a kind ('bool', 'integral', 'real floating', ...), equal to a dtype, or either for one of a tuple?"""
+    if not isinstance(dtype, _core.DType):
+        raise _core.ArgumentTypeError(f"isdtype: argument dtype: found {dtype!r}, expected a dtype")
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):

@@ -7,6 +7,7 @@ import math
 from . import _core
 from ._creation_functions import tri
 from ._data_type_functions import iinfo, isdtype
+from ._integer_argument import given_ints
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_tensor, takes_tensor
@@ -62,7 +63,7 @@ def indices(
     dimensions: Sequence[int], dtype: DType | None = None, sparse: bool = False, *, device: Device | str | None = None
 ) -> Any:
     """For each axis of a grid the position along it: one tensor (len(dimensions), *dimensions), or with sparse a tuple that broadcasts."""
-    sizes = [size.__index__() for size in dimensions]
+    sizes = given_ints("indices", "dimensions", dimensions)
     dtype = _core.int64 if dtype is None else dtype
     rows = []
     for axis, size in enumerate(sizes):
@@ -99,7 +100,7 @@ def unravel_index(
     """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis."""
     _check_order("unravel_index", order)
     positions = op.cast(_integers("unravel_index", "positions", positions), _core.int64)
-    shape = [shape.__index__()] if hasattr(shape, "__index__") else [size.__index__() for size in shape]
+    shape = given_ints("unravel_index", "shape", shape)
     if min(shape, default=0) < 0 or math.prod(shape) >= 2**63:
         raise _core.ArgumentValueError(
             f"unravel_index: argument shape: found {tuple(shape)}, expected sizes from 0 on whose product is below 2**63"

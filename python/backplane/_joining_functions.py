@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._integer_argument import given_ints
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, names_errors, takes_tensor, tensor_like
@@ -168,9 +169,9 @@ def _check_positive(function, argument, count):
         raise _core.ArgumentValueError(f"{function}: argument {argument}: found {count}, expected more than 0")
 
 
-def _at(x, axis, places):
+def _at(function, x, axis, places):
     """The pieces between positions, which count from the end where they are negative, as in a slice."""
-    bounds = [0, *(place.__index__() for place in places), x.shape[axis]]
+    bounds = [0, *given_ints(function, "indices_or_sections", places), x.shape[axis]]
     return _pieces(x, axis, bounds)
 
 
@@ -179,7 +180,7 @@ def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: in
     """Pieces of x along axis, views: so many, the first ones longer by one where sizes differ, or those between positions."""
     axis = normalized_axis("array_split", axis, x.ndim)
     if not hasattr(indices_or_sections, "__index__"):
-        return _at(x, axis, indices_or_sections)
+        return _at("array_split", x, axis, indices_or_sections)
     count = indices_or_sections.__index__()
     _check_positive("array_split", "indices_or_sections", count)
     _check_count("array_split", "indices_or_sections", count, x, axis)
@@ -192,13 +193,14 @@ def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: in
 def split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
     """Pieces of x along axis, views: so many of one size, or those between positions."""
     axis = normalized_axis("split", axis, x.ndim)
-    if hasattr(indices_or_sections, "__index__"):
-        count = indices_or_sections.__index__()
-        if count <= 0 or x.shape[axis] % count:
-            raise _core.ArgumentValueError(
-                f"split: argument indices_or_sections: found {count} for an axis of size {x.shape[axis]}, expected a divisor of it"
-            )
-    return array_split(x, indices_or_sections, axis=axis)
+    if not hasattr(indices_or_sections, "__index__"):
+        return _at("split", x, axis, indices_or_sections)
+    count = indices_or_sections.__index__()
+    if count <= 0 or x.shape[axis] % count:
+        raise _core.ArgumentValueError(
+            f"split: argument indices_or_sections: found {count} for an axis of size {x.shape[axis]}, expected a divisor of it"
+        )
+    return array_split(x, count, axis=axis)
 
 
 @takes_tensor

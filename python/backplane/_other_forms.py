@@ -204,6 +204,8 @@ def _bernoulli(p, *, generator=None):
     """PyTorch's, of probabilities in a tensor, in its dtype."""
     if not _is_tensor(p):
         return NotImplemented
+    if p.size and _core.has_values(p) and not bool(op.all(op.logical_and(op.greater_equal(p, 0), op.less_equal(p, 1)))):
+        raise _core.ArgumentValueError("bernoulli: argument p: found a number that is NaN or outside of 0 to 1, expected probabilities")
     return op.cast(op.less(op.uniform(p.shape, dtype=_core.float64, device=p.device, generator=generator), p), p.dtype)
 
 

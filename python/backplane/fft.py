@@ -122,6 +122,8 @@ def _c2r(name, x, s, axes, norm):
 
 
 def _one(name, n):
+    if n is not None and not hasattr(n, "__index__"):
+        raise _core.ArgumentTypeError(f"{name}: argument n: found {n!r}, expected an int")
     if n is not None and n < 1:  # -1 stands for the axis's own size in fftn alone
         raise _core.ArgumentValueError(f"{name}: argument n: found {n}, expected one or more")
     return None if n is None else (n,)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import backplane as bp
 from backplane import Tensor
 
+from .._integer_argument import given_ints
 from ._arguments import sizes
 
 __all__ = ["affine_grid", "channel_shuffle", "fold", "grid_sample", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
@@ -15,7 +16,7 @@ _PADDING = ("constant", "reflect", "replicate", "circular")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """input with pad = (left, right, top, bottom, ...) elements added around its last axes, the last one first; negative counts take
     elements away. mode: 'constant' (value, or 0), 'reflect', 'replicate' or 'circular'."""
-    counts = [count.__index__() for count in pad]
+    counts = given_ints("pad", "pad", pad)
     if len(counts) % 2 or len(counts) > 2 * input.ndim:
         raise bp.ArgumentValueError(f"pad: argument pad: found {len(counts)} numbers, expected a pair for each of up to {input.ndim} axes")
     if mode not in _PADDING:
@@ -102,7 +103,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample of affine maps theta (n, 2, 3) or (n, 3, 4), for results of the given size (n, c, *spatial)."""
-    size = [part.__index__() for part in size]
+    size = given_ints("affine_grid", "size", size)
     if len(size) not in (4, 5) or tuple(theta.shape) != (size[0], len(size) - 2, len(size) - 1):
         raise bp.ShapeError(
             f"affine_grid: argument theta: found shape {tuple(theta.shape)} with size {size}, expected (n, 2, 3) with four sizes or (n, 3, 4) with five"
