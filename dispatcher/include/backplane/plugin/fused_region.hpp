@@ -58,7 +58,7 @@ class FusedRegion {
     std::vector<FusedPlace> places;
     for (const FusedOperand& load : program_.loads) {
       if (const bp_tensor* own = constant(load))
-        places.push_back(place_of(*own));
+        places.push_back(constant_place(*own));
       else
         places.push_back(contiguous(region.dims(region.inputs()[load.input])));
     }
@@ -77,7 +77,7 @@ class FusedRegion {
   }
 
  private:
-  static FusedPlace place_of(const bp_tensor& tensor) {
+  static FusedPlace constant_place(const bp_tensor& tensor) {
     const DLTensor& dl = tensor.dl;
     return {{dl.shape, dl.shape + dl.ndim}, {dl.strides, dl.strides + dl.ndim}, &tensor};
   }
