@@ -8,6 +8,7 @@
 #include "tape/captures.hpp"
 #include "tape/engine.hpp"
 #include "tape/record.hpp"
+#include "tape/sites.hpp"
 
 namespace backplane::core {
 namespace {
@@ -78,6 +79,8 @@ void GradLevel::handle(const Call& call) {
     call.outs[j].u.t = results[j];
   }
   if (wanted) record_node({call.op, inner.args, outs, call.args, results, nullptr, 0, false, this});
+  for (int32_t j = 0; wanted && trace_sites && j < call.n_outs; ++j)
+    if (results[j] && results[j]->node) trace_sites->note(*results[j]->node);
 }
 
 }  // namespace backplane::core

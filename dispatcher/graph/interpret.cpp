@@ -1,6 +1,7 @@
 #include "graph/interpret.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "call/dispatch.hpp"
 #include "graph/graph_body.hpp"
@@ -53,7 +54,34 @@ void rethrow_with_node(const Graph& graph, NodeId node) {
   }
 }
 
+namespace {
+
+struct Calling {
+  const Graph* graph;
+  NodeId node;
+};
+constinit thread_local Calling calling{nullptr, kNone};
+
+class CallOf {
+ public:
+  CallOf(const Graph& graph, NodeId node) : before_(std::exchange(calling, {&graph, node})) {}
+  ~CallOf() { calling = before_; }
+  CallOf(const CallOf&) = delete;
+
+ private:
+  const Calling before_;
+};
+
+}  // namespace
+
+const Location* line_of_call() {
+  if (!calling.graph) return nullptr;
+  const uint32_t location = calling.graph->node(calling.node).location;
+  return location == kNone ? nullptr : &calling.graph->locations()[location];
+}
+
 void call_node(const Environment& e, NodeId id, Tensor* results) {
+  const CallOf call_of(e.graph, id);
   const Node& node = e.graph.node(id);
   const NodeArguments arguments(e, node);
   bp_value outs[kMaxResults] = {};

@@ -32,6 +32,9 @@ class NodeArguments {
   std::vector<bp_generator_state> states_;
 };
 
+// The line of the node that this thread calls now; nullptr: there is none, or it is unknown.
+const Location* line_of_call();
+
 // Calls the node's op; its results, those of a list one by one, go to `results`. Throws Error with the node. Under a
 // CallGuard of the caller.
 void call_node(const Environment& environment, NodeId node, Tensor* results);

@@ -11,6 +11,7 @@
 #include "levels/level.hpp"
 #include "record/owned_value.hpp"
 #include "tape/engine.hpp"
+#include "tape/sites.hpp"
 
 namespace backplane::core {
 namespace {
@@ -133,6 +134,7 @@ void make_absent_cotangents(Node* node, const bp_formula& formula, Environment& 
 }  // namespace
 
 void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph) {
+  const AtSite at(*node);
   if (node->kind == Node::Kind::kPut) return put_vjp(node, cotangents, out);
   if (node->kind == Node::Kind::kGraph) return node->graph->backward(node, cotangents, out, create_graph);
   if (node->kind == Node::Kind::kMove) {

@@ -6,6 +6,7 @@
 #include "graph/draws.hpp"
 #include "graph/extract.hpp"
 #include "graph/graph_body.hpp"
+#include "graph/interpret.hpp"
 #include "graph/optimize.hpp"
 #include "graph/recompute.hpp"
 #include "memory/epoch.hpp"
@@ -65,7 +66,10 @@ Tensors DerivedGraphs::input_examples() const {
 // Its draws are those of this graph, so that both take the same states.
 std::shared_ptr<graph::Graph> DerivedGraphs::trace(const char* transform, Args examples, const Traced& function) const {
   CallGuard guard;
-  TraceLevel level(transform, {});
+  TraceLevel level(transform, [] {
+    const graph::Location* at = graph::line_of_call();
+    return at ? SourceLine{at->file, at->function, at->line} : SourceLine{};
+  });
   Tensors entered;
   for (size_t i = 0; i < examples.size(); ++i) entered.push_back(level.enter(examples[i], "x" + std::to_string(i)));
   const DrawStates states = level.random().take_draws(graph());

@@ -47,9 +47,9 @@ class Edit {
     std::vector<Tensor> inputs;
     graph::Graph::each_value(whole_.arguments(node), [&](graph::ValueId v) { inputs.push_back(values_[v]); });
     if (std::optional<std::vector<Tensor>> other = edit_(id, inputs)) return replace(id, std::move(*other));
-    copied_ = id;
+    copies_ = true;
     graph::call_node({whole_, values_, {}, draws, functions}, id, &values_[node.first_result]);
-    copied_ = graph::kNone;
+    copies_ = false;
   }
 
   void replace(graph::NodeId id, std::vector<Tensor> other) {
@@ -64,18 +64,16 @@ class Edit {
 
   // A node that stays keeps its line.
   SourceLine line() const {
-    if (copied_ == graph::kNone) return where_ ? where_() : SourceLine{};
-    const uint32_t at = whole_.node(copied_).location;
-    if (at == graph::kNone) return {};
-    const graph::Location& location = whole_.locations()[at];
-    return {location.file, location.function, location.line};
+    if (!copies_) return where_ ? where_() : SourceLine{};
+    const graph::Location* at = graph::line_of_call();
+    return at ? SourceLine{at->file, at->function, at->line} : SourceLine{};
   }
 
   const graph::Graph& whole_;
   const EditNode& edit_;
   const std::function<SourceLine()>& where_;
   std::vector<Tensor> values_;
-  graph::NodeId copied_ = graph::kNone;
+  bool copies_ = false;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "trace/trace_level.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "call/decomposition.hpp"
 #include "call/operand_checks.hpp"
@@ -25,8 +26,24 @@ TraceLevel::TraceLevel(const char* name, std::function<SourceLine()> where)
     : Level(name, Takes::kEveryCall),
       graph_(std::make_shared<graph::Graph>()),
       random_(*graph_, serial),
-      where_(std::move(where)) {
+      where_(std::move(where)),
+      outer_sites_(trace_sites) {
   graph_->name = name;
+  trace_sites = this;
+}
+
+TraceLevel::~TraceLevel() {
+  if (trace_sites == this) trace_sites = outer_sites_;
+}
+
+void TraceLevel::note(const Node& node) {
+  if (!graph_->nodes().empty()) noted_[&node] = {node.op, graph_->nodes().back().location};
+}
+
+uint32_t TraceLevel::enter(const Node& node) {
+  const auto noted = noted_.find(&node);
+  const bool known = noted != noted_.end() && noted->second.op == node.op;
+  return std::exchange(derived_, known ? noted->second.location : graph::kNone);
 }
 
 TensorImpl* TraceLevel::traced(ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
@@ -108,6 +125,7 @@ void TraceLevel::lift(std::vector<Tensor>& lifted) {
 }
 
 uint32_t TraceLevel::location() {
+  if (derived_ != graph::kNone) return derived_;
   if (!where_) return graph::kNone;
   SourceLine line = where_();
   if (line.line == 0) return graph::kNone;
@@ -224,6 +242,7 @@ std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results
     const bool is_copied = !lifted_ && is_own_constant(value, results);
     graph_->outputs.push_back(is_copied ? value_of(impl(roles::copy(t))) : value);
   }
+  trace_sites = outer_sites_;
   end();
   return graph_;
 }

@@ -12,15 +12,17 @@
 #include "backplane/graph.hpp"
 #include "graph/graph.hpp"
 #include "levels/level.hpp"
+#include "tape/sites.hpp"
 #include "trace/trace_random.hpp"
 
 namespace backplane::core {
 
 class Structured;  // control/structured.hpp
 
-class TraceLevel final : public Level {
+class TraceLevel final : public Level, private Sites {
  public:
   TraceLevel(const char* transform, std::function<SourceLine()> where);
+  ~TraceLevel() override;
   void handle(const Call& call) override;
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
   void check_write(const Call& call, const TensorImpl& target) const override;
@@ -41,6 +43,9 @@ class TraceLevel final : public Level {
   TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
                      const int64_t* strides = nullptr);
   uint32_t location();
+  void note(const Node& node) override;
+  uint32_t enter(const Node& node) override;
+  void leave(uint32_t before) override { derived_ = before; }
   bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;
   void record(const Call& call);
   std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);
@@ -52,7 +57,14 @@ class TraceLevel final : public Level {
   std::vector<Tensor> inputs_;
   std::vector<Tensor> of_control_flow_;  // results, whose strides are those of whatever a body returns
   std::vector<Tensor>* lifted_ = nullptr;
-  bool recording_ = true;  // the function's no_grad; a graph has none
+  Sites* const outer_sites_;
+  struct Site {
+    const OpEntry* op;  // of the node: another one may come to lie where it was
+    uint32_t location;
+  };
+  std::unordered_map<const Node*, Site> noted_;
+  uint32_t derived_ = graph::kNone;  // the line of the op whose derivative runs now
+  bool recording_ = true;            // the function's no_grad; a graph has none
 };
 
 }  // namespace backplane::core

@@ -66,27 +66,32 @@ def cost_analysis(fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     return analyse
 
 
-def draw_graph(fun: Callable[..., Any], color: str = "backend") -> Callable[..., str]:
-    """A function of fun's arguments that draws how compile would run it: an SVG, or the text for Graphviz where its `dot` is missing.
+def draw_graph(fun: Callable[..., Any], color: str = "backend", format: str = "svg") -> Callable[..., Any]:
+    """A function of fun's arguments that draws how compile would run it: a picture, or the text for Graphviz where its `dot` is missing.
 
     color: "backend", who runs each node; "bytes", how much each reads and writes, or "flops", how much each computes, from white to red.
-    Errors: as make_graph; ArgumentValueError for another color.
+    format: "svg", a string, or "png", bytes.
+    Errors: as make_graph; ArgumentValueError for another color or format.
     """
+    if format not in ("svg", "png"):
+        raise _core.ArgumentValueError(f'draw_graph: argument format: found "{format}", expected "svg" or "png"')
 
     def draw(*args, **kwargs):
         graph, tensors = _traced(fun, args, kwargs)
         text = graph.dot(*tensors, color=color)
-        return _svg(text) or text
+        return _picture(text, format) or text
 
     return draw
 
 
-def _svg(text):
+def _picture(text, format):
     import shutil
     import subprocess
 
     program = shutil.which("dot")
     if program is None:
         return None
-    done = subprocess.run([program, "-Tsvg"], input=text, capture_output=True, text=True, check=False)
-    return done.stdout if done.returncode == 0 else None
+    done = subprocess.run([program, f"-T{format}"], input=text.encode(), capture_output=True, check=False)
+    if done.returncode != 0:
+        return None
+    return done.stdout.decode() if format == "svg" else done.stdout

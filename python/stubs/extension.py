@@ -98,7 +98,7 @@ def operators(syntax):
             yield f"def {name}(self) -> Tensor: ..."
         elif name in ("__eq__", "__ne__"):
             yield f"def {name}(self, other: object, /) -> Tensor: ...  # type: ignore[override]"
-        elif name == "__matmul__":  # a number is no matrix
+        elif name == "__matmul__":  # numbers have none
             yield f"def {name}(self, other: Tensor, /) -> Tensor: ..."
         else:
             reflected = [] if name in COMPARISONS else [f"__r{name[2:]}"]

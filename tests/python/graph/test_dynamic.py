@@ -324,3 +324,17 @@ def test_names_are_those_of_the_function_behind():
         for n in (3, 5):
             compiled(bp.ones((n, 2)))
         assert "traced for any size" in bp.compile_log()[-1]
+
+
+def test_a_quotient_is_found_where_few_sizes_are_allowed():
+    def halves(x):
+        if x.shape[0] > 100:
+            return x.sum(0)
+        return x.reshape((x.shape[0] // 2, 2, -1)).sum(0).sum(0)
+
+    graph = bp.make_graph(halves, dynamic={"x": {0: "n"}})(bp.ones((6, 3)))
+    for n in (2, 8, 100):
+        assert graph(bp.ones((n, 3))).tolist() == [float(n)] * 3
+    for n, says in ((7, "divisible by 2"), (102, "n <= 100")):
+        with pytest.raises(bp.ShapeError, match=says):
+            graph(bp.ones((n, 3)))

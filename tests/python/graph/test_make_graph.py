@@ -288,3 +288,22 @@ def test_a_change_through_reshape_reaches_what_it_reaches_eagerly(make, write):
 def test_a_change_through_reshape_is_refused_where_it_may_be_a_copy(function):
     with pytest.raises(bp.ArgumentValueError, match="may be a view or a copy.*copy it first"):
         bp.make_graph(function)(tensor(3, 4))
+
+
+def test_nodes_of_a_derivative_stand_at_the_line_of_what_is_derived():
+    def model(x):
+        hidden = bp.tanh(x @ PARAMETERS["w"])
+        return (hidden * bp.exp(x).sum()).sum()
+
+    second = bp.grad(lambda x: bp.grad(model)(x).sum())
+    for transformed in (bp.grad(model), lambda x: bp.vjp(model, x)[1](bp.asarray(1.0)), second, bp.compile(bp.grad(model))):
+        nodes = bp.make_graph(transformed)(tensor(2, 3)).nodes
+        assert {node.line - model.__code__.co_firstlineno for node in nodes if node.op == "bp::tanh_grad"} == {1}
+
+
+def test_an_error_of_a_compiled_derivative_names_the_line():
+    def inverse(x):
+        return bp.linalg.inv(x).sum()
+
+    with pytest.raises(bp.DataError, match=rf"{__file__}:{inverse.__code__.co_firstlineno + 1}\)"):
+        bp.grad(bp.compile(inverse))(bp.zeros((2, 2)))

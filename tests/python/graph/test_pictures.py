@@ -43,6 +43,20 @@ def test_a_picture_without_graphviz_is_its_text(monkeypatch):
     assert bp.draw_graph(layer, color="bytes")(PARAMETERS, bp.ones((2, 3))).startswith('digraph "')
 
 
+def test_the_format_is_handed_to_graphviz(monkeypatch, tmp_path):
+    dot = tmp_path / "dot"
+    dot.write_text("#!/bin/sh\n/bin/cat > /dev/null\nprintf '%s' \"$1\"\n")
+    dot.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert bp.draw_graph(layer, format="png")(PARAMETERS, bp.ones((2, 3))) == b"-Tpng"
+    assert bp.draw_graph(layer)(PARAMETERS, bp.ones((2, 3))) == "-Tsvg"
+
+
+def test_another_format_is_refused():
+    with pytest.raises(bp.ArgumentValueError, match='argument format: found "pdf", expected "svg" or "png"'):
+        bp.draw_graph(layer, format="pdf")
+
+
 def test_another_color_is_refused():
     with pytest.raises(bp.ArgumentValueError, match='expected "backend", "bytes" or "flops"'):
         bp.draw_graph(layer, color="pink")(PARAMETERS, bp.ones((2, 3)))

@@ -108,3 +108,18 @@ def test_a_constant_result_is_made_anew():
     compiled = bp.compile(lambda x: (x, bp.zeros((2,)) + 1))
     compiled(bp.ones((2,)))[1].__iadd__(1)
     assert compiled(bp.ones((2,)))[1].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (2, 5, 7)])
+def test_elementwise_ops_of_transposes_run_as_these_lie(shape):
+    x, w = (bp.asarray(np.random.default_rng(3).standard_normal(sizes).astype("float32")) for sizes in (shape, (5, 3)))
+
+    def function(x):
+        turned = x.mT
+        return bp.tanh(turned * 2 + turned) @ w
+
+    np.testing.assert_array_equal(bp.compile(function)(x).numpy(), function(x).numpy())
+    text = bp.explain_plan(function)(x)
+    assert text.index("bp::tanh") < text.index("bp::permute_dims"), text
+    gradient = bp.grad(lambda x: function(x).sum())
+    np.testing.assert_allclose(bp.compile(gradient)(x).numpy(), gradient(x).numpy(), rtol=1e-5, atol=1e-6)
