@@ -54,11 +54,11 @@ class Cusolver : public testing::Test {
   }
   Status factor_positive(Fill fill, int64_t n, double* a, int64_t lda, size_t missing = 0) {
     size_t device = 0, on_host = 0;
-    if (const Status status = cusolverDnXpotrf_bufferSize(handle, parameters, fill, n, kReal64, a, lda, kReal64,
-                                                          &device, &on_host))
+    if (const Status status =
+            cusolverDnXpotrf_bufferSize(handle, parameters, fill, n, kReal64, a, lda, kReal64, &device, &on_host))
       return status;
-    return cusolverDnXpotrf(handle, parameters, fill, n, kReal64, a, lda, kReal64, block<char>(std::vector<char>(device)),
-                            device - missing, nullptr, 0, info);
+    return cusolverDnXpotrf(handle, parameters, fill, n, kReal64, a, lda, kReal64,
+                            block<char>(std::vector<char>(device)), device - missing, nullptr, 0, info);
   }
   Status factor_lu(int64_t n, double* a, int64_t* pivots) {
     size_t device = 0, on_host = 0;

@@ -23,15 +23,11 @@ Stack::Stack(const Call& call, const bp_tensor& x) {
 }
 
 void Stack::require_square(const Call& call) const {
-  BP_CHECK(rows == columns, SHAPE, call.op_name(), ": found ", rows, " x ", columns,
-           " matrices, expected square ones");
+  BP_CHECK(rows == columns, SHAPE, call.op_name(), ": found ", rows, " x ", columns, " matrices, expected square ones");
 }
 
 Factoring::Factoring(const Call& call, const bp_tensor& x)
-    : call_(call),
-      stack_(call, x),
-      item_(item_of(x)),
-      module_(std::string("linalg_") + plugin::dtype_name(x.dtype)) {}
+    : call_(call), stack_(call, x), item_(item_of(x)), module_(std::string("linalg_") + plugin::dtype_name(x.dtype)) {}
 
 Factorizing& Factoring::solver() {
   if (!solver_)

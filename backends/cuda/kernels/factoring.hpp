@@ -1,5 +1,5 @@
-// Stacks of matrices between tensors, where they lie by rows, and cuSOLVER, which takes columns. A matrix by rows is its
-// transpose by columns, so that kernels choose routines with few copies.
+// Stacks of matrices between tensors, where they lie by rows, and cuSOLVER, which takes columns. A matrix by rows is
+// its transpose by columns, so that kernels choose routines with few copies.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ class Factoring {
   Factorizing& solver();
 
   char* elements(int64_t count) const { return call_.aligned_scratch(static_cast<uint64_t>(count * item_)); }
-  int32_t* infos() const;  // for each matrix; 0 at first
+  int32_t* infos() const;   // for each matrix; 0 at first
   int64_t* pivots() const;  // of square matrices
 
   // x as it lies; each matrix by columns, of which `between` begin one behind the other, by default all.

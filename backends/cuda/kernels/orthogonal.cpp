@@ -79,7 +79,7 @@ void svd(const Call& call) {
     u = x.elements(count * u_size), v = x.elements(count * v_size);
   int32_t* infos = x.infos();
   for (int64_t i = 0; i < count; ++i)
-    x.solver().gesvd(kValues                    ? 'N'
+    x.solver().gesvd(kValues                  ? 'N'
                      : kind == Vectors::kFull ? 'A'
                                               : 'S',
                      rows, k, a + i * m * n * x.item(), s + i * k * real_item(x), u ? u + i * u_size * x.item() : u,

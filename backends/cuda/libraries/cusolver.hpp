@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string>
 
-#include "libraries/library.hpp"
 #include "driver/driver.hpp"
+#include "libraries/library.hpp"
 
 namespace backplane::cuda {
 

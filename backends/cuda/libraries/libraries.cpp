@@ -57,10 +57,8 @@ std::string nvrtc_text() {
 
 // Made once, since the host reads names and text where they lie. Opens every library, which may take seconds.
 const std::vector<Found>& all() {
-  static const auto* found = new std::vector<Found>{{"cublaslt", cublaslt_text()},
-                                                    {"cufft", cufft_text()},
-                                                    {"cusolver", cusolver_text()},
-                                                    {"nvrtc", nvrtc_text()}};
+  static const auto* found = new std::vector<Found>{
+      {"cublaslt", cublaslt_text()}, {"cufft", cufft_text()}, {"cusolver", cusolver_text()}, {"nvrtc", nvrtc_text()}};
   return *found;
 }
 

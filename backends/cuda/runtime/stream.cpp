@@ -18,7 +18,9 @@ std::string name_of_matrix(std::span<const int64_t> stack, int64_t i) {
 std::string message_of(const Checked& call, const DataError& error) {
   const std::string& op = call.op;
   const std::string value = std::to_string(error.value), size = std::to_string(error.size);
-  const auto of_matrix = [&](const char* what) { return op + ": " + name_of_matrix(call.stack, error.value) + " " + what; };
+  const auto of_matrix = [&](const char* what) {
+    return op + ": " + name_of_matrix(call.stack, error.value) + " " + what;
+  };
   switch (static_cast<DataFault>(error.fault)) {
     case DataFault::kDivisorZero:
       return op + ": an integer divisor is 0; expected every divisor to differ from 0";

@@ -207,7 +207,8 @@ Status cusolverDnXgetrf(Handle handle, Parameters parameters, int64_t m, int64_t
     const auto given = matrix<T>(a, m, n, lda);
     auto values = given.load();
     std::vector<int> exchanged(static_cast<size_t>(std::min(m, n)));
-    const int found = lapack::getrf(given.rows, given.columns, values.data(), std::max(given.rows, 1), exchanged.data());
+    const int found =
+        lapack::getrf(given.rows, given.columns, values.data(), std::max(given.rows, 1), exchanged.data());
     given.store(values);
     line<int64_t>(pivots, std::min(m, n)).store({exchanged.begin(), exchanged.end()});
     emulator::store_info(info, found);
@@ -216,8 +217,7 @@ Status cusolverDnXgetrf(Handle handle, Parameters parameters, int64_t m, int64_t
 Status cusolverDnXgetrs(Handle handle, Parameters parameters, Operation operation, int64_t n, int64_t columns,
                         DataType type, const void* a, int64_t lda, const int64_t* pivots, DataType b_type, void* b,
                         int64_t ldb, int* info) {
-  if (const Status status =
-          check_call(handle, parameters, type, b_type, {{"A", n, n, lda}, {"B", n, columns, ldb}}))
+  if (const Status status = check_call(handle, parameters, type, b_type, {{"A", n, n, lda}, {"B", n, columns, ldb}}))
     return status;
   if (operation != kAsStored && operation != kTransposed) return refuse(kNotSupported, "another transposition");
   return record_for(handle, type, {}, [=]<class T>() {
@@ -239,14 +239,15 @@ Status cusolverDnXgetrs(Handle handle, Parameters parameters, Operation operatio
 Status cusolverDnXgeqrf_bufferSize(Handle handle, Parameters parameters, int64_t m, int64_t n, DataType type,
                                    const void*, int64_t lda, DataType tau_type, const void*, DataType computed,
                                    size_t* device, size_t* host) {
-  return sizes(first_of(check_call(handle, parameters, type, computed, {{"A", m, n, lda}}), check_types(type, tau_type)),
-               device, host, device_need(m, n, type), host_need(n));
+  return sizes(
+      first_of(check_call(handle, parameters, type, computed, {{"A", m, n, lda}}), check_types(type, tau_type)), device,
+      host, device_need(m, n, type), host_need(n));
 }
 Status cusolverDnXgeqrf(Handle handle, Parameters parameters, int64_t m, int64_t n, DataType type, void* a, int64_t lda,
                         DataType tau_type, void* tau, DataType computed, void* work, size_t work_bytes, void* host,
                         size_t host_bytes, int* info) {
-  if (const Status status = first_of(check_call(handle, parameters, type, computed, {{"A", m, n, lda}}),
-                                     check_types(type, tau_type)))
+  if (const Status status =
+          first_of(check_call(handle, parameters, type, computed, {{"A", m, n, lda}}), check_types(type, tau_type)))
     return status;
   const Workspace workspace{work, work_bytes, host, host_bytes};
   if (!workspace.is_enough(device_need(m, n, type), host_need(n))) return too_little();
@@ -261,13 +262,13 @@ Status cusolverDnXgeqrf(Handle handle, Parameters parameters, int64_t m, int64_t
   });
 }
 
-#define BP_COLUMNS(name, T, type)                                                                                      \
-  Status name##_bufferSize(Handle, int, int n, int, const T*, int, const T*, int* elements) {                          \
-    *elements = n * 2;                                                                                                 \
-    return kSuccess;                                                                                                   \
-  }                                                                                                                    \
-  Status name(Handle handle, int m, int n, int k, T* a, int lda, const T* tau, T* work, int elements, int* info) {     \
-    return columns_of(handle, type, m, n, k, a, lda, tau, work, elements, info);                                       \
+#define BP_COLUMNS(name, T, type)                                                                                  \
+  Status name##_bufferSize(Handle, int, int n, int, const T*, int, const T*, int* elements) {                      \
+    *elements = n * 2;                                                                                             \
+    return kSuccess;                                                                                               \
+  }                                                                                                                \
+  Status name(Handle handle, int m, int n, int k, T* a, int lda, const T* tau, T* work, int elements, int* info) { \
+    return columns_of(handle, type, m, n, k, a, lda, tau, work, elements, info);                                   \
   }
 BP_COLUMNS(cusolverDnSorgqr, float, kReal32)
 BP_COLUMNS(cusolverDnDorgqr, double, kReal64)
@@ -278,9 +279,9 @@ BP_COLUMNS(cusolverDnZungqr, cusolver::Complex128, cusolver::kComplex64)
 Status cusolverDnXsyevd_bufferSize(Handle handle, Parameters parameters, Vectors, Fill, int64_t n, DataType type,
                                    const void*, int64_t lda, DataType w_type, const void*, DataType computed,
                                    size_t* device, size_t* host) {
-  return sizes(first_of(check_call(handle, parameters, type, computed, {{"A", n, n, lda}}),
-                        check_types(w_type, real_of(type))),
-               device, host, device_need(n, n, type), host_need(n));
+  return sizes(
+      first_of(check_call(handle, parameters, type, computed, {{"A", n, n, lda}}), check_types(w_type, real_of(type))),
+      device, host, device_need(n, n, type), host_need(n));
 }
 Status cusolverDnXsyevd(Handle handle, Parameters parameters, Vectors vectors, Fill fill, int64_t n, DataType type,
                         void* a, int64_t lda, DataType w_type, void* w, DataType computed, void* work,

@@ -103,8 +103,7 @@ __device__ void substitute_row(const Substitution& call, const T* a, T* y, int64
 // The Hermitian part: half of x and its adjoint.
 extern "C" __global__ void hermitian(const __grid_constant__ Matrices call) {
   for_each_element(call, [&](int64_t matrix, int64_t row, int64_t column, T& out) {
-    const T part =
-        add(half_of(conjugate(given(call, matrix, column, row))), half_of(given(call, matrix, row, column)));
+    const T part = add(half_of(conjugate(given(call, matrix, column, row))), half_of(given(call, matrix, row, column)));
     out = call.conjugated ? conjugate(part) : part;
   });
 }
@@ -196,7 +195,8 @@ extern "C" __global__ void substitute(const __grid_constant__ Substitution call)
   const int64_t warps = blockDim.x / kWarp;
   for (uint32_t matrix = blockIdx.y; matrix < call.stack.count; matrix += gridDim.y) {
     const T* a = reinterpret_cast<const T*>(call.a + place(call.stack, matrix).x);
-    for (int64_t column = blockIdx.x * warps + threadIdx.x / kWarp; column < call.columns; column += gridDim.x * warps) {
+    for (int64_t column = blockIdx.x * warps + threadIdx.x / kWarp; column < call.columns;
+         column += gridDim.x * warps) {
       T* y = reinterpret_cast<T*>(call.y) + (matrix * call.columns + column) * call.n;
       for (int64_t k = 0; k < call.n; ++k) substitute_row(call, a, y, k);
     }
