@@ -250,9 +250,9 @@ TEST(CrossingStructs, ThatABackendFillsAreOfEitherMinor) {
   EXPECT_EQ(device.properties.alignment, 1u);
   EXPECT_EQ(device.properties.lacks & BP_MASK_ANY, 0u);
   const MemoryStats stats = memory_stats(id);
-  EXPECT_EQ(stats.in_use, 7u);
+  EXPECT_EQ(stats.allocated, 7u);
   EXPECT_EQ(stats.peak, 0u);
-  EXPECT_EQ(stats.limit, BP_NO_MEMORY_LIMIT);
+  EXPECT_FALSE(stats.limit.has_value());
   withdraw(&record);
 }
 
