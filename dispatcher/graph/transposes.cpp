@@ -29,6 +29,7 @@ class Transposes {
     const Node& node = graph_.node(id);
     return is_elementwise(node) && turned_[node.first_result].axes && only_products_[node.first_result];
   }
+  bool has_bases(NodeId id) const;
   void turn(NodeId id);
 
   static bool is_elementwise(const Node& node) {
@@ -87,6 +88,14 @@ void Transposes::ask_readers(NodeId id) {
   Graph::each_value(graph_.arguments(graph_.node(id)), [&](ValueId v) { only_products_[v] = false; });
 }
 
+// An operand may be one that somebody else reads too, so that it stays as it was.
+bool Transposes::has_bases(NodeId id) const {
+  bool all = true;
+  Graph::each_value(graph_.arguments(graph_.node(id)),
+                    [&](ValueId v) { all = all && (!turned_[v].axes || turned_[v].base != kNone); });
+  return all;
+}
+
 void Transposes::turn(NodeId id) {
   const Node node = graph_.node(id);
   const Axes& axes = *turned_[node.first_result].axes;
@@ -119,7 +128,7 @@ size_t Transposes::run() {
     if (!graph_.is_erased(id)) ask_readers(id);
   size_t count = 0;
   for (NodeId id = 0; id < n; ++id) {
-    if (graph_.is_erased(id) || !is_turned(id)) continue;
+    if (graph_.is_erased(id) || !is_turned(id) || !has_bases(id)) continue;
     turn(id);
     ++count;
   }
