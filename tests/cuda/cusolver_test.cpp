@@ -82,7 +82,7 @@ TEST_F(Cusolver, ReadsAndWritesOneTriangleOfColumnsALeadingDimensionApart) {
   // [[4, ?], [2, 5]] with a row of padding: L = [[2, ?], [1, 2]].
   double* a = block<double>({4, 2, -9, 77, 5, -9});
   ASSERT_EQ(factor_positive(kLower, 2, a, 3), kSuccess);
-  EXPECT_EQ(a[0], 4) << "before the stream's turn";
+  EXPECT_NE(a[0], 2) << "before the stream's turn";
   ASSERT_EQ(cuStreamSynchronize(stream), 0);
   EXPECT_EQ(std::vector<double>(a, a + 6), (std::vector<double>{2, 1, -9, 77, 2, -9}));
   EXPECT_EQ(*info, 0);
