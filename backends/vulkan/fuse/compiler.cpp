@@ -13,7 +13,8 @@ bool refuses(std::string_view op, bp_dtype dtype) {
   return refused(op.substr(op.rfind(':') + 1), dtype) != FaultKind::kNone;
 }
 
-// What a dispatch costs, elements of this number hardly do; of larger ones no memory is to live until the last is there.
+// What a dispatch costs, elements of this number hardly do; of larger ones no memory is to live until the last is
+// there.
 constexpr int64_t kMostAlike = 16384;
 
 struct Compiler {

@@ -100,7 +100,8 @@ void record(const Call& call, Pass pass, const Geometry& g, const Operand& resul
   const Device& device = call.stream().device();
   const bool blocks = device.uses_blocks();
   const Operand left = blocks && pass == kOfImages ? turned(call, g, left_tensor) : left_tensor;
-  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, device.subgroup_size(), result.dtype == BP_FLOAT64 ? 1 : 4) : tiles_for(p.rows, p.columns, 4);
+  const Tiles tiles = blocks ? blocks_for(p.rows, p.columns, device.subgroup_size(), result.dtype == BP_FLOAT64 ? 1 : 4)
+                             : tiles_for(p.rows, p.columns, 4);
   const int64_t slices = slices_for(tiles.count * g.groups, p.inner);
   Operand partial = result;
   if (slices > 1) {

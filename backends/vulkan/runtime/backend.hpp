@@ -31,9 +31,9 @@ class Backend {
 
   // How many devices can serve; where there are none, `reason` says why.
   int32_t count(std::string& reason);
-  VkPhysicalDevice physical(int32_t ordinal);                           // throws Error(BP_ERROR_VALUE)
-  Device& device(int32_t ordinal);                                      // likewise; starts it
-  const Device* started(int32_t ordinal);                               // nullptr: it is not
+  VkPhysicalDevice physical(int32_t ordinal);  // throws Error(BP_ERROR_VALUE)
+  Device& device(int32_t ordinal);             // likewise; starts it
+  const Device* started(int32_t ordinal);      // nullptr: it is not
   void* allocate_pinned(uint64_t size);
   void release_pinned(void* data);
   PinnedMemory& pinned() { return pinned_; }

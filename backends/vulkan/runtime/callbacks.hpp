@@ -1,8 +1,8 @@
 // Functions of the host's that run when a stream has come to a position, as the extension "callbacks" asks for them.
 //
 // A position is a value of the stream's timeline that nothing on the device signals: a thread, started at the first
-// function, waits for the value before it, runs the function and signals it. So what the stream does next, and who waits
-// for it, waits for the function as for any batch.
+// function, waits for the value before it, runs the function and signals it. So what the stream does next, and who
+// waits for it, waits for the function as for any batch.
 #pragma once
 
 #include <vulkan/vulkan.h>

@@ -51,7 +51,7 @@ class Stream {
   // Likewise of pinned memory, which is touched when the stream comes to the copy. `pages`: the block in which it lies.
   void upload_pinned(const Place& target, const char* source, uint64_t size, std::span<char> pages);
   void download_pinned(char* target, const Place& source, uint64_t size, std::span<char> pages);
-  void write_timestamp(VkQueryPool pool, uint32_t query);           // once what was recorded has ended
+  void write_timestamp(VkQueryPool pool, uint32_t query);  // once what was recorded has ended
   // The open batch, behind a barrier, for commands of others.
   VkCommandBuffer record();
 

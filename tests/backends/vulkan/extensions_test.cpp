@@ -100,7 +100,8 @@ TEST_F(VulkanExtensions, OnlyPinnedMemoryIsReadAndWrittenLaterAndInOrder) {
   ASSERT_EQ(pinned.allocate(table.context, 16, &memory), BP_OK) << last_error;
   std::memcpy(memory, numbers, sizeof numbers);
   for (uint64_t ticket = 2; ticket < 20; ticket += 3) {  // each copy reads what the one before it wrote
-    ASSERT_EQ(pinned.copy_from_host(table.context, kOrdinal, stream, ticket, x.data, 0, memory, 16), BP_OK) << last_error;
+    ASSERT_EQ(pinned.copy_from_host(table.context, kOrdinal, stream, ticket, x.data, 0, memory, 16), BP_OK)
+        << last_error;
     ASSERT_EQ(add(x, x, x, stream, ticket + 1), BP_OK) << last_error;
     ASSERT_EQ(pinned.copy_to_host(table.context, kOrdinal, stream, ticket + 2, memory, x.data, 0, 16), BP_OK);
   }
