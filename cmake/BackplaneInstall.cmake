@@ -1,6 +1,6 @@
 # What `cmake --install` puts into a prefix: the SDK that a plugin author builds against, and the runtime.
 # Relocatable: every path in the package files is relative to the file that holds it.
-# Components: runtime (library, command), plugins (see BackplanePlugin.cmake), sdk (all else).
+# Components: runtime (the library), command (`backplane`), plugins (see BackplanePlugin.cmake), sdk (all else).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -19,7 +19,9 @@ if(TARGET backplane-cli)
   file(RELATIVE_PATH BACKPLANE_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(backplane-cli PROPERTIES INSTALL_RPATH "\$ORIGIN/${BACKPLANE_LIB_FROM_BIN}")
   set_target_properties(backplane-cli PROPERTIES EXPORT_NAME command)
-  install(TARGETS backplane-cli EXPORT BackplaneTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+  # An export of its own: a prefix without the command is a package too.
+  install(TARGETS backplane-cli EXPORT BackplaneCommandTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+  install(EXPORT BackplaneCommandTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT command)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/dispatcher/abi/backplane ${PROJECT_SOURCE_DIR}/dispatcher/include/backplane

@@ -11,7 +11,7 @@ import json
 import pathlib
 import random
 import time
-from typing import Any
+from typing import Any, cast
 
 import digits_pictures
 import tqdm
@@ -86,7 +86,7 @@ def load_digits(seed: int) -> Any:
     """(training images, labels), (held-out images, labels): NumPy arrays, images (n, 1, 8, 8) in [0, 1]."""
     from sklearn.datasets import load_digits as load
 
-    data = load()
+    data = cast(Any, load())  # its own hints name the tuple that another argument asks for
     images = (data.images / 16).astype("float32")[:, None]
     labels = data.target.astype("int64")
     order = list(range(len(images)))

@@ -287,7 +287,7 @@ https://github.com/data-apis/array-api-tests FOLDER, then export ARRAY_API_TESTS
 ecosystem() { # OPTION...
   local status=0
   case $preset in release | debug) ;; *) die "ecosystem runs with the presets release and debug" ;; esac
-  build
+  build "${package_targets[@]}"
   venv .venv-ecosystem "${ecosystem_packages[@]}"
   environment
   results=$root/build/$preset/results-ecosystem

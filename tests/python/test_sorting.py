@@ -100,3 +100,21 @@ def test_searchsorted_takes_a_number_that_only_uint64_holds(dtype, x1, side):
     for number in (2**63, 2**63 + 3):
         found = bp.searchsorted(bp.asarray(x1, dtype=getattr(bp, dtype)), number, side=side)
         assert found.item() == np.searchsorted(np.array(x1, dtype), np.array(number, dtype), side=side)
+
+
+def same_signs(found, expected):
+    return np.array_equal(found, expected, equal_nan=True) and np.array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 17, 100, 1000, 70_001])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_zeros_of_both_signs_keep_their_order(dtype, n, descending):
+    x = np.random.default_rng(n).choice([0.0, -0.0, -0.0, 1.0, -1.0, np.nan], n).astype(dtype)
+    x[:2] = [0.0, -0.0]
+    places = np.asarray(bp.argsort(bp.asarray(x), descending=descending))
+    assert same_signs(np.asarray(bp.sort(bp.asarray(x), descending=descending)), x[places])
+    strided = bp.asarray(np.stack([x, x[::-1]], axis=1))
+    assert same_signs(np.asarray(bp.sort(strided, axis=0, descending=descending))[:, 0], x[places])
+    values, where = bp.topk(bp.asarray(x), n, largest=descending)
+    assert same_signs(np.asarray(values), x[np.asarray(where)])

@@ -1,5 +1,7 @@
 // argsort and sort along one axis; NaN counts as largest. Sorting is stable, by keys that hold the positions.
 #include <algorithm>
+#include <bit>
+#include <type_traits>
 
 #include "kernels/families.hpp"
 #include "kernels/sorting/radix_sort.hpp"
@@ -26,6 +28,35 @@ auto element(const char* at) {
     return *reinterpret_cast<const Given*>(at);
 }
 
+// Keys put -0 before 0, which are equal and keep their order: those of a sorted lane are written again as they come in x.
+// A search per lane finds out whether there is a -0 at all.
+template <class T>
+void keep_order_of_zeros(const char* x, int64_t x_stride, char* out, int64_t out_stride, int64_t n, bool descending) {
+  using Bits = BitsOf<sizeof(T)>;
+  const SortKey<T> zero = sort_key(T{}), minus_zero = zero - 1;
+  const auto key = [&](int64_t i) { return sort_key(*reinterpret_cast<const T*>(out + i * out_stride)); };
+  const auto before = [&](int64_t i, bool zeros_too) {
+    return descending ? key(i) > (zeros_too ? minus_zero - 1 : zero) : key(i) < minus_zero + 2 * zeros_too;
+  };
+  const auto first_after = [&](int64_t begin, bool zeros_too) {
+    for (int64_t size = n - begin; size > 0;) {
+      const int64_t half = size / 2;
+      const bool right = before(begin + half, zeros_too);
+      begin = right ? begin + half + 1 : begin;
+      size = right ? size - half - 1 : half;
+    }
+    return begin;
+  };
+  const int64_t begin = first_after(0, false);
+  if (begin == n || key(begin) != (descending ? zero : minus_zero)) return;
+  const int64_t end = first_after(begin, true);
+  if (key(end - 1) == key(begin)) return;
+  for (int64_t i = 0, to = begin; to < end; ++i) {
+    const T value = *reinterpret_cast<const T*>(x + i * x_stride);
+    if (static_cast<Bits>(std::bit_cast<Bits>(value) << 1) == 0) *reinterpret_cast<T*>(out + to++ * out_stride) = value;
+  }
+}
+
 // By vqsort. Highway 1.0.3 sorts 64 bits four times as fast as 32, so that keys of 32 bits would be widened: such come
 // here where there are too many for a radix sort.
 template <class Given>
@@ -42,6 +73,7 @@ struct ValueLane {
     sort_keys(frame, keys, n);
     for (int64_t i = 0; i < n; ++i)
       *reinterpret_cast<T*>(out + i * out_stride) = value_of_key<T>(static_cast<SortKey<T>>(keys[i]) ^ flip);
+    if constexpr (!std::is_integral_v<T>) keep_order_of_zeros<T>(x, x_stride, out, out_stride, n, descending);
   }
 };
 template <class Given, class Packed>
@@ -85,6 +117,8 @@ struct RadixLane {
         *reinterpret_cast<T*>(to) = value_of_key<T>(item ^ flip);
     };
     RadixSort<Item>(frame, n)(items, items + n, read, write);
+    if constexpr (!kPositions && !std::is_integral_v<T>)
+      keep_order_of_zeros<T>(x, x_stride, out, out_stride, n, descending);
   }
 };
 
@@ -96,6 +130,7 @@ struct ShortLane {
   int64_t room() const { return sorting_room(n); }
   void sort(const char* x, char* out, uint64_t* keys) const {
     sort_short_lane(plugin::kDtypeOf<T>, x, x_stride, out, out_stride, n, descending, keys);
+    if constexpr (!std::is_integral_v<T>) keep_order_of_zeros<T>(x, x_stride, out, out_stride, n, descending);
   }
 };
 
