@@ -82,8 +82,7 @@ TEST(FusedRegion, OtherCountsOfOperandsAreRefused) {
   const int64_t a = g.node("t::plus", {ref(x), number(1)}, BP_FLOAT32, BP_FLOAT32, {6});
   const GraphView view(g.crossing({static_cast<uint32_t>(a)}));
   const Region region(&host, view);
-  bp_op_def op{};
-  op.name = "t::region";
+  const bp_op_info op{BP_HEADER(bp_op_info), "t::region", 0, 0, nullptr};
   bp_frame frame{};
   frame.op = &op;
   region.check_counts(&frame, 1, 1);
