@@ -123,3 +123,24 @@ def test_elementwise_ops_of_transposes_run_as_these_lie(shape):
     assert text.index("bp::tanh") < text.index("bp::permute_dims"), text
     gradient = bp.grad(lambda x: function(x).sum())
     np.testing.assert_allclose(bp.compile(gradient)(x).numpy(), gradient(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_transposes_before_products_keep_the_meaning(seed):
+    x, y = (bp.asarray(np.random.default_rng(seed + k).standard_normal((4, 4)).astype("float32")) for k in range(2))
+
+    def function(x, y):
+        choose = random.Random(seed)
+        values, results = [x, y, x.mT, y.mT], []
+        for _ in range(choose.randrange(5, 25)):
+            a, b = choose.choice(values), choose.choice(values)
+            made = [lambda: a + b, lambda: a * b, lambda: -a, lambda: a * 0.5, lambda: a.mT, lambda: bp.maximum(a, b)][choose.randrange(6)]()
+            values.append(made)
+            if choose.random() < 0.3:
+                results.append(made @ choose.choice(values))
+            if choose.random() < 0.1:
+                results.append(made)
+        return results
+
+    for ours, eager in zip(bp.compile(function)(x, y), function(x, y), strict=True):
+        np.testing.assert_allclose(ours.numpy(), eager.numpy(), rtol=1e-5, atol=1e-6)
