@@ -58,4 +58,8 @@ def parse_graph(text: str, constants: Mapping[str, Tensor] | None = None, device
         >>> bp.parse_graph(str(graph).replace("bp::tanh", "bp::sin"))(bp.zeros((3,)))[0].tolist()
         [0.0, 0.0, 0.0]
     """
+    if constants is not None and not hasattr(constants, "keys"):
+        raise _core.ArgumentTypeError(
+            f"parse_graph: argument constants: found a {type(constants).__name__}, expected a dict of tensors by their names in the text"
+        )
     return _core.parse_model(text, dict(constants or {}), device)

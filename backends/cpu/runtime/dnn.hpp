@@ -5,6 +5,8 @@
 
 #include <dnnl.hpp>
 
+#include "runtime/library_call.hpp"
+
 namespace backplane::cpu {
 
 inline const dnnl::engine& dnn_engine() {
@@ -12,10 +14,9 @@ inline const dnnl::engine& dnn_engine() {
   return engine;
 }
 
-// Stands around calls of oneDNN, and may stand around another one. While it lives, loops in OpenMP run on the calling
-// thread alone; no fork begins, for oneDNN has locks that nobody could give back in the child; and signals wait, for
-// oneDNN 2.6's products, which some convolutions run too, keep values below the stack's red zone, where a handler's
-// frame overwrites them. The thread does nothing meanwhile that waits for another.
+// Stands around calls of oneDNN, and may stand around another one: a LibraryCall. While it lives, loops in OpenMP run on
+// the calling thread alone; and signals wait, for oneDNN 2.6's products, which some convolutions run too, keep values
+// below the stack's red zone, where a handler's frame overwrites them.
 class DnnCall {
  public:
   DnnCall();
@@ -24,6 +25,7 @@ class DnnCall {
   DnnCall& operator=(const DnnCall&) = delete;
 
  private:
+  LibraryCall call_;
   int threads_before_;
 };
 

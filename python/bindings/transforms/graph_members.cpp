@@ -8,6 +8,22 @@ namespace backplane::python {
 
 namespace py = pybind11;
 
+// What bind_reading gives to both types:
+// Python: Graph.nodes: list[GraphNode]
+// Python: Graph.inputs: list[GraphValue]
+// Python: Graph.outputs: list[GraphValue]
+// Python: Graph.constants: list[Tensor]
+// Python: Graph.save(self, path: str) -> None
+// Python: Graph.__len__(self) -> int
+// Python: Graph.__iter__(self) -> Iterator[GraphNode]
+// Python: Model.nodes: list[GraphNode]
+// Python: Model.inputs: list[GraphValue]
+// Python: Model.outputs: list[GraphValue]
+// Python: Model.constants: list[Tensor]
+// Python: Model.save(self, path: str) -> None
+// Python: Model.__len__(self) -> int
+// Python: Model.__iter__(self) -> Iterator[GraphNode]
+
 py::list nodes_of(const Graph& graph) {
   py::list nodes;
   for (size_t i = 0; i < graph.size(); ++i) nodes.append(graph.node(i));

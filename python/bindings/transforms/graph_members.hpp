@@ -19,21 +19,6 @@ inline constexpr const char* kEditDoc =
 
 pybind11::list nodes_of(const Graph& graph);
 
-// What python/stubs cannot see in a template:
-// Python: Graph.nodes: list[GraphNode]
-// Python: Graph.inputs: list[GraphValue]
-// Python: Graph.outputs: list[GraphValue]
-// Python: Graph.constants: list[Tensor]
-// Python: Graph.save(self, path: str) -> None
-// Python: Graph.__len__(self) -> int
-// Python: Graph.__iter__(self) -> Iterator[GraphNode]
-// Python: Model.nodes: list[GraphNode]
-// Python: Model.inputs: list[GraphValue]
-// Python: Model.outputs: list[GraphValue]
-// Python: Model.constants: list[Tensor]
-// Python: Model.save(self, path: str) -> None
-// Python: Model.__len__(self) -> int
-// Python: Model.__iter__(self) -> Iterator[GraphNode]
 template <class Object, class Read>
 void bind_reading(pybind11::class_<Object>& type, Read read) {
   type.def("__str__", [read](const Object& o) { return read(o).text(); })

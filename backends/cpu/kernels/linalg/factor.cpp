@@ -35,6 +35,7 @@ void solve_rows(CBLAS_UPLO uplo, CBLAS_DIAG diag, int64_t n, int64_t cols, const
   if (n <= 32 && cols <= 8) return substitute(uplo == CblasLower, diag == CblasUnit, n, cols, a, b);
   const auto size = static_cast<blasint>(n), width = static_cast<blasint>(cols);
   const T one = 1;
+  const LibraryCall call;
   if constexpr (std::is_same_v<T, float>)
     cblas_strsm(CblasRowMajor, CblasLeft, uplo, CblasNoTrans, diag, size, width, 1, a, size, b, width);
   else if constexpr (std::is_same_v<T, double>)

@@ -13,6 +13,7 @@
 #include "kernels/linalg/small_gemm.hpp"
 #include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
+#include "runtime/library_call.hpp"
 #include "runtime/scratch.hpp"
 
 namespace backplane::cpu {
@@ -47,6 +48,7 @@ void gemm_blas(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c
   BP_CHECK(std::max({c.rows, c.cols, a.cols, a.row_stride, a.col_stride, b.row_stride, b.col_stride, c.row_stride}) <=
                INT_MAX,
            VALUE, "matmul: a size exceeds 2^31 - 1, which BLAS cannot address");
+  const LibraryCall call;
   if (a.cols > 0 && (dtype == BP_FLOAT32 || dtype == BP_FLOAT64)) {
     if (c.cols == 1) return gemv_blas(dtype, a, b.data, b.row_stride, c.data, c.row_stride, accumulate);
     if (c.rows == 1) return gemv_blas(dtype, transposed(b), a.data, a.col_stride, c.data, c.col_stride, accumulate);

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/library_call.hpp"
+
 namespace backplane::cpu::lapack {
 
 using Int = int32_t;
@@ -37,27 +39,32 @@ using Complex128 = std::complex<double>;
   void orthogonal##glq_(const Int*, const Int*, const Int*, T*, const Int*, const T*, T*, const Int*, Int*); \
   }                                                                                                          \
   inline Int potrf(char uplo, Int n, T* a) {                                                                 \
+    const LibraryCall call;                                                                                  \
     Int info = 0;                                                                                            \
     t##potrf_(&uplo, &n, a, &n, &info, 1);                                                                   \
     return info;                                                                                             \
   }                                                                                                          \
   inline Int getrf(Int n, T* a, Int* pivots) {                                                               \
+    const LibraryCall call;                                                                                  \
     Int info = 0;                                                                                            \
     t##getrf_(&n, &n, a, &n, pivots, &info);                                                                 \
     return info;                                                                                             \
   }                                                                                                          \
   inline Int getri(Int n, T* a, const Int* pivots, T* work, Int lwork) {                                     \
+    const LibraryCall call;                                                                                  \
     Int info = 0;                                                                                            \
     t##getri_(&n, a, &n, pivots, work, &lwork, &info);                                                       \
     return info;                                                                                             \
   }                                                                                                          \
   inline Int gelqf(Int m, Int n, T* a, T* tau, T* work, Int lwork) {                                         \
+    const LibraryCall call;                                                                                  \
     Int info = 0;                                                                                            \
     t##gelqf_(&m, &n, a, &m, tau, work, &lwork, &info);                                                      \
     return info;                                                                                             \
   }                                                                                                          \
   /* The first m rows, of n, of the unitary matrix that k reflectors make. */                                \
   inline Int unglq(Int m, Int n, Int k, T* a, const T* tau, T* work, Int lwork) {                            \
+    const LibraryCall call;                                                                                  \
     Int info = 0;                                                                                            \
     orthogonal##glq_(&m, &n, &k, a, &m, tau, work, &lwork, &info);                                           \
     return info;                                                                                             \
@@ -79,11 +86,13 @@ BP_LAPACK_ROUTINES(Complex128, z, zun)
                 const Int*, Int*, size_t, size_t);                                                                  \
   }                                                                                                                 \
   inline Int gesdd(char job, Int m, Int n, T* a, T* s, T* u, T* vt, Int ldvt, T* work, Int lwork, T*, Int* iwork) { \
+    const LibraryCall call;                                                                                         \
     Int info = 0;                                                                                                   \
     t##gesdd_(&job, &m, &n, a, &m, s, u, &m, vt, &ldvt, work, &lwork, iwork, &info, 1);                             \
     return info;                                                                                                    \
   }                                                                                                                 \
   inline Int heevd(char job, Int n, T* a, T* w, T* work, Int lwork, T*, Int, Int* iwork, Int liwork) {              \
+    const LibraryCall call;                                                                                         \
     Int info = 0;                                                                                                   \
     const char uplo = 'L';                                                                                          \
     t##syevd_(&job, &uplo, &n, a, &n, w, work, &lwork, iwork, &liwork, &info, 1, 1);                                \
@@ -91,6 +100,7 @@ BP_LAPACK_ROUTINES(Complex128, z, zun)
   }                                                                                                                 \
   /* `w`: n real parts, then n imaginary parts; eigenvectors as LAPACK packs them. */                               \
   inline Int geev(char job, Int n, T* a, T* w, T* v, T* work, Int lwork, T*) {                                      \
+    const LibraryCall call;                                                                                         \
     Int info = 0;                                                                                                   \
     const char left = 'N';                                                                                          \
     const Int one = 1;                                                                                              \
@@ -112,17 +122,20 @@ BP_LAPACK_REAL(double, d)
   }                                                                                                                 \
   inline Int gesdd(char job, Int m, Int n, T* a, R* s, T* u, T* vt, Int ldvt, T* work, Int lwork, R* rwork,         \
                    Int* iwork) {                                                                                    \
+    const LibraryCall call;                                                                                         \
     Int info = 0;                                                                                                   \
     t##gesdd_(&job, &m, &n, a, &m, s, u, &m, vt, &ldvt, work, &lwork, rwork, iwork, &info, 1);                      \
     return info;                                                                                                    \
   }                                                                                                                 \
   inline Int heevd(char job, Int n, T* a, R* w, T* work, Int lwork, R* rwork, Int lrwork, Int* iwork, Int liwork) { \
+    const LibraryCall call;                                                                                         \
     Int info = 0;                                                                                                   \
     const char uplo = 'L';                                                                                          \
     t##heevd_(&job, &uplo, &n, a, &n, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info, 1, 1);                \
     return info;                                                                                                    \
   }                                                                                                                 \
   inline Int geev(char job, Int n, T* a, T* w, T* v, T* work, Int lwork, R* rwork) {                                \
+    const LibraryCall call;                                                                                         \
     Int info = 0;                                                                                                   \
     const char left = 'N';                                                                                          \
     const Int one = 1;                                                                                              \
