@@ -22,8 +22,8 @@ class Pool {
   struct Block {
     Block* next;
   };
-  // Plain data, so that the hot path needs no initialisation guard; `Closer` empties it when the thread ends. A list has
-  // room from its first block on, for which the thread's Closer is made, until that ran: one question for three.
+  // Plain data, so that the hot path needs no initialisation guard; `Closer` empties it when the thread ends. A list
+  // has room from its first block on, for which the thread's Closer is made, until that ran: one question for three.
   enum class Life : uint8_t { kUnused, kOpen, kClosed };
   struct List {
     Block* head;

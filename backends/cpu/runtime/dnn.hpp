@@ -14,9 +14,9 @@ inline const dnnl::engine& dnn_engine() {
   return engine;
 }
 
-// Stands around calls of oneDNN, and may stand around another one: a LibraryCall. While it lives, loops in OpenMP run on
-// the calling thread alone; and signals wait, for oneDNN 2.6's products, which some convolutions run too, keep values
-// below the stack's red zone, where a handler's frame overwrites them.
+// Stands around calls of oneDNN, and may stand around another one: a LibraryCall. While it lives, loops in OpenMP run
+// on the calling thread alone; and signals wait, for oneDNN 2.6's products, which some convolutions run too, keep
+// values below the stack's red zone, where a handler's frame overwrites them.
 class DnnCall {
  public:
   DnnCall();

@@ -6,7 +6,8 @@
 
 namespace backplane::cpu {
 
-// Stands around such a call, and may stand around another one. The thread does nothing meanwhile that waits for another.
+// Stands around such a call, and may stand around another one. The thread does nothing meanwhile that waits for
+// another.
 class LibraryCall {
  public:
   LibraryCall();

@@ -27,10 +27,15 @@ void bind_reading(pybind11::class_<Object>& type, Read read) {
           pybind11::arg("path"), "save($self, path)\n--\n\nWrites it to a safetensors file, which load reads.")
       .def("__len__", [read](const Object& o) { return read(o).size(); })
       .def("__iter__", [read](const Object& o) { return pybind11::iter(nodes_of(read(o))); })
-      .def_property_readonly("nodes", [read](const Object& o) { return nodes_of(read(o)); }, "The calls, in the order in which they run.")
-      .def_property_readonly("inputs", [read](const Object& o) { return read(o).inputs(); }, "The tensors that it takes.")
-      .def_property_readonly("outputs", [read](const Object& o) { return read(o).outputs(); }, "The tensors that it gives.")
-      .def_property_readonly("constants", [read](const Object& o) { return read(o).constants(); }, "The tensors from outside that it uses.");
+      .def_property_readonly(
+          "nodes", [read](const Object& o) { return nodes_of(read(o)); }, "The calls, in the order in which they run.")
+      .def_property_readonly(
+          "inputs", [read](const Object& o) { return read(o).inputs(); }, "The tensors that it takes.")
+      .def_property_readonly(
+          "outputs", [read](const Object& o) { return read(o).outputs(); }, "The tensors that it gives.")
+      .def_property_readonly(
+          "constants", [read](const Object& o) { return read(o).constants(); },
+          "The tensors from outside that it uses.");
 }
 
 }  // namespace backplane::python

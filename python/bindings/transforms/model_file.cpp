@@ -95,8 +95,7 @@ void bind_model_file(py::module_& module) {
   py::options options;
   options.disable_function_signatures();
   py::class_<Model> model(module, "Model", "A graph from a file or a text.");
-  model
-      .def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0, kCallDoc.text)
+  model.def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0, kCallDoc.text)
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
           "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },

@@ -28,8 +28,8 @@ auto element(const char* at) {
     return *reinterpret_cast<const Given*>(at);
 }
 
-// Keys put -0 before 0, which are equal and keep their order: those of a sorted lane are written again as they come in x.
-// A search per lane finds out whether there is a -0 at all.
+// Keys put -0 before 0, which are equal and keep their order: those of a sorted lane are written again as they come in
+// x. A search per lane finds out whether there is a -0 at all.
 template <class T>
 void keep_order_of_zeros(const char* x, int64_t x_stride, char* out, int64_t out_stride, int64_t n, bool descending) {
   using Bits = BitsOf<sizeof(T)>;
