@@ -74,10 +74,12 @@ class CallOf {
 
 }  // namespace
 
-const Location* line_of_call() {
-  if (!calling.graph) return nullptr;
+SourceLine line_of_call() {
+  if (!calling.graph) return {};
   const uint32_t location = calling.graph->node(calling.node).location;
-  return location == kNone ? nullptr : &calling.graph->locations()[location];
+  if (location == kNone) return {};
+  const Location& at = calling.graph->locations()[location];
+  return {at.file, at.function, at.line};
 }
 
 void call_node(const Environment& e, NodeId id, Tensor* results) {

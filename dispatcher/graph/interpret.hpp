@@ -2,6 +2,7 @@
 // transform or a tape, whose calls are recorded and intercepted like a program's.
 #pragma once
 
+#include "backplane/graph.hpp"
 #include "backplane/graph_function.hpp"
 #include "graph/graph.hpp"
 
@@ -32,8 +33,8 @@ class NodeArguments {
   std::vector<bp_generator_state> states_;
 };
 
-// The line of the node that this thread calls now; nullptr: there is none, or it is unknown.
-const Location* line_of_call();
+// The line of the node that this thread calls now; line 0: there is none, or it is unknown.
+SourceLine line_of_call();
 
 // Calls the node's op; its results, those of a list one by one, go to `results`. Throws Error with the node. Under a
 // CallGuard of the caller.

@@ -66,10 +66,7 @@ Tensors DerivedGraphs::input_examples() const {
 // Its draws are those of this graph, so that both take the same states.
 std::shared_ptr<graph::Graph> DerivedGraphs::trace(const char* transform, Args examples, const Traced& function) const {
   CallGuard guard;
-  TraceLevel level(transform, [] {
-    const graph::Location* at = graph::line_of_call();
-    return at ? SourceLine{at->file, at->function, at->line} : SourceLine{};
-  });
+  TraceLevel level(transform, graph::line_of_call);
   Tensors entered;
   for (size_t i = 0; i < examples.size(); ++i) entered.push_back(level.enter(examples[i], "x" + std::to_string(i)));
   const DrawStates states = level.random().take_draws(graph());

@@ -64,9 +64,8 @@ class Edit {
 
   // A node that stays keeps its line.
   SourceLine line() const {
-    if (!copies_) return where_ ? where_() : SourceLine{};
-    const graph::Location* at = graph::line_of_call();
-    return at ? SourceLine{at->file, at->function, at->line} : SourceLine{};
+    if (copies_) return graph::line_of_call();
+    return where_ ? where_() : SourceLine{};
   }
 
   const graph::Graph& whole_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/check.hpp"
+#include "runtime/features.hpp"
 #include "runtime/stream.hpp"
 
 namespace backplane::vulkan {
@@ -76,13 +77,8 @@ bool offers_float64(VkPhysicalDevice physical) {
 }
 
 VkPhysicalDeviceSubgroupProperties subgroups_of(VkPhysicalDevice physical) {
-  VkPhysicalDeviceSubgroupProperties subgroups{};
-  subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
-  VkPhysicalDeviceProperties2 properties{};
-  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-  properties.pNext = &subgroups;
-  vkGetPhysicalDeviceProperties2(physical, &properties);
-  return subgroups;
+  return properties_of<VkPhysicalDeviceSubgroupProperties>(physical,
+                                                           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
 }
 
 // From an invocation whose number is no constant of the shader as written.

@@ -19,6 +19,19 @@ struct Facts {
 
 bool offers_extension(VkPhysicalDevice physical, const char* name);
 
+// A structure of properties that the device fills.
+template <class Properties>
+Properties properties_of(VkPhysicalDevice physical, VkStructureType type) {
+  Properties wanted{};
+  wanted.sType = type;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &wanted;
+  vkGetPhysicalDeviceProperties2(physical, &properties);
+  wanted.pNext = nullptr;
+  return wanted;
+}
+
 // nullptr past the last.
 const char* feature_of(const Facts& facts, uint32_t index);
 const char* property_of(const Facts& facts, uint32_t index, bp_value& value);

@@ -116,13 +116,9 @@ Place Device::place(uint64_t address, uint64_t size) const {
 
 uint64_t Device::import_alignment(VkPhysicalDevice physical) {
   if (!offers_extension(physical, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)) return 0;
-  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host{};
-  host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
-  VkPhysicalDeviceProperties2 properties{};
-  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-  properties.pNext = &host;
-  vkGetPhysicalDeviceProperties2(physical, &properties);
-  return host.minImportedHostPointerAlignment;
+  constexpr VkStructureType kType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
+  return properties_of<VkPhysicalDeviceExternalMemoryHostPropertiesEXT>(physical, kType)
+      .minImportedHostPointerAlignment;
 }
 
 Block Device::import_pages(std::span<char> pages) {
