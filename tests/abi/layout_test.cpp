@@ -79,7 +79,7 @@ TEST(Layout, StructsThatCarryTheirSizeAreMultiplesOfEight) {
 TEST(Layout, ListsEverythingThatTheHeadersDeclare) {
   const Layout layout = parse(layout_now());
   const std::regex comment(R"(/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)"), type(R"(struct (bp_\w+) \{)"),
-      value(R"(\b(BP_\w+) = )");
+      value(R"(\b((?:BP_|kDL)\w+) = )");
   for (const auto& header : fs::directory_iterator(kAbi / "backplane/abi")) {
     const std::string text = std::regex_replace(content(header), comment, "");
     for (std::sregex_iterator found(text.begin(), text.end(), type), end; found != end; ++found)

@@ -8,15 +8,13 @@
 namespace opencl {
 namespace {
 
-constexpr int32_t kDlpackOpenCL = 4;  // kDLOpenCL in DLPack's own header
-
 void device_count(Backend& backend, int32_t* count) { *count = backend.driver.count(); }
 
 void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
   const Device& device = backend.driver.device(ordinal);
   std::snprintf(out->name, sizeof(out->name), "%s", device.name().c_str());
   out->total_memory = device.memory();
-  out->dl_device_type = kDlpackOpenCL;
+  out->dl_device_type = kDLOpenCL;
   out->lacks = device.has_float64() ? 0 : BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
 }
 
