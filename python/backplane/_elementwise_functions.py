@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["around", "divmod", "fabs", "float_power", "iscomplex", "isreal", "modf", "round"]
+__all__ = ["around", "divmod", "float_power", "modf", "round"]
 
 
 def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -44,30 +44,11 @@ def divmod(x: Operand, y: Operand, /) -> tuple[Tensor, Tensor]:
 
 
 @takes_tensor
-def fabs(x: Tensor, /) -> Tensor:
-    """Absolute value of real numbers, in floating point."""
-    require_real("fabs", "x", x)
-    return op.abs(x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float()))
-
-
-@takes_tensor
 def float_power(x: Tensor, y: Operand, /) -> Tensor:
     """x to the power of y in float64 or complex128, whatever the dtypes are."""
     y = given_tensor("float_power", "y", y)
     wide = _core.complex128 if "complex floating" in (x.dtype.kind, y.dtype.kind) else _core.float64
     return op.pow(op.cast(x, wide), op.cast(y, wide))
-
-
-@takes_tensor
-def iscomplex(x: Tensor, /) -> Tensor:
-    """Has the element an imaginary part other than 0?"""
-    return op.not_equal(op.imag(x), 0) if x.dtype.kind == "complex floating" else op.zeros_like(x, dtype=_core.bool)
-
-
-@takes_tensor
-def isreal(x: Tensor, /) -> Tensor:
-    """Has the element no imaginary part, or one of 0?"""
-    return op.logical_not(iscomplex(x))
 
 
 @takes_tensor

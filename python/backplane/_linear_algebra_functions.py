@@ -1,11 +1,11 @@
-"""Products of vectors in NumPy's forms; what the array API has under linalg is in linalg.py."""
+"""PyTorch's norm; what the array API has under linalg is in linalg.py."""
 
 from __future__ import annotations
 
 from . import _core
-from ._manipulation_functions import normalized_axes, ravel
+from ._manipulation_functions import normalized_axes
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, takes_tensor
+from ._tensor_argument import takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,34 +15,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["dot", "inner", "norm", "vdot"]
-
-
-@takes_tensor
-def dot(x: Tensor, y: Tensor, /) -> Tensor:
-    """NumPy's product: of vectors their sum of products (without conjugates), of matrices matmul, with a number multiply.
-
-    Of more axes the sums over x's last and y's last but one.
-    """
-    y = given_tensor("dot", "y", y)
-    if x.ndim == 0 or y.ndim == 0:
-        return op.multiply(x, y)
-    if y.ndim <= 2:
-        return op.matmul(x, y)
-    from .linalg import tensordot
-
-    return tensordot(x, y, axes=((-1,), (-2,)))
-
-
-@takes_tensor
-def inner(x: Tensor, y: Tensor, /) -> Tensor:
-    """Sums of products over the last axes of x and y, without conjugates; with a number multiply."""
-    y = given_tensor("inner", "y", y)
-    if x.ndim == 0 or y.ndim == 0:
-        return op.multiply(x, y)
-    from .linalg import tensordot
-
-    return tensordot(x, y, axes=((-1,), (-1,)))
+__all__ = ["norm"]
 
 
 @takes_tensor
@@ -63,10 +36,3 @@ def norm(
         return linalg.norm(x, "nuc", tuple(range(x.ndim)) if dim is None else dim, keepdims=keepdim)
     axes = list(range(x.ndim)) if dim is None else normalized_axes("norm", dim, x.ndim, "dim")
     return linalg.vector_norm(x, axis=tuple(axes), keepdims=keepdim, ord=2 if p in (None, "fro") else p)
-
-
-@takes_tensor
-def vdot(x: Tensor, y: Tensor, /) -> Tensor:
-    """The sum of products of x's conjugate and y, both flattened."""
-    y = given_tensor("vdot", "y", y)
-    return op.vecdot(ravel(x), ravel(y))

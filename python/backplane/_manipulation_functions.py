@@ -27,8 +27,6 @@ __all__ = [
     "diagflat",
     "expand",
     "flatten",
-    "fliplr",
-    "flipud",
     "narrow",
     "pad",
     "ravel",
@@ -330,22 +328,6 @@ def rot90(x: Tensor, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     if k == 2:
         return op.flip(x, [first, second])
     return swapaxes(op.flip(x, [second]), first, second) if k == 1 else op.flip(swapaxes(x, first, second), [second])
-
-
-@takes_tensor
-def fliplr(x: Tensor, /) -> Tensor:
-    """x in reverse order along axis 1."""
-    if x.ndim < 2:
-        raise _core.ShapeError(f"fliplr: argument x: found {x.ndim} dimensions, expected at least 2")
-    return op.flip(x, [1])
-
-
-@takes_tensor
-def flipud(x: Tensor, /) -> Tensor:
-    """x in reverse order along axis 0."""
-    if x.ndim < 1:
-        raise _core.ShapeError("flipud: argument x: found no dimensions, expected at least 1")
-    return op.flip(x, [0])
 
 
 @takes_tensor

@@ -14,7 +14,7 @@ _OWN_MEANING = ("amax", "amin")  # aliases that mean something else than the op'
 def split(full_name):
     """The namespace and the Python name of an op: 'bp::sum' -> ('bp', 'sum')."""
     namespace, _, name = full_name.partition("::")
-    return namespace, name.replace(".", "_")
+    return namespace, name.replace(".", "_") if "." in name else name
 
 
 def functions():
@@ -84,20 +84,26 @@ class _Namespace:
         self._name = name
 
     def __getattr__(self, name):
-        if not name.startswith("__"):
-            for full_name, inplace, _, aliases in _core.ops():
-                namespace, own = split(full_name)
-                if namespace != self._name:
-                    continue
-                if name in (own, *aliases):
-                    op = _core.Op(full_name, name if name in _OWN_MEANING else own)
-                elif inplace and name.endswith("_") and name[:-1] in (own, *aliases):
-                    op = _core.Op(full_name, own + "_", inplace=True)
-                else:
-                    continue
-                setattr(self, name, op)
-                return op
-        raise AttributeError(f"no op '{self._name}::{name}' is registered; is its plugin loaded?")
+        op = None if name.startswith("__") else self._registered(name)
+        if op is None:
+            raise AttributeError(f"no op '{self._name}::{name}' is registered; is its plugin loaded?")
+        setattr(self, name, op)
+        return op
+
+    def _registered(self, name):
+        try:
+            return _core.Op(f"{self._name}::{name}", name)
+        except _core.ArgumentValueError:  # no op's own name
+            pass
+        for full_name, inplace, _, aliases in _core.ops():
+            namespace, own = split(full_name)
+            if namespace != self._name:
+                continue
+            if name in (own, *aliases):
+                return _core.Op(full_name, name if name in _OWN_MEANING else own)
+            if inplace and name.endswith("_") and name[:-1] in (own, *aliases):
+                return _core.Op(full_name, own + "_", inplace=True)
+        return None
 
     def __dir__(self):
         rows = ((*split(full_name), inplace, aliases) for full_name, inplace, _, aliases in _core.ops())

@@ -1,4 +1,4 @@
-"""Order statistics: quantile, percentile, median, and their forms that leave NaN out; ptp."""
+"""Order statistics: quantile, percentile, median, and their forms that leave NaN out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "ptp", "quantile"]
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
 _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
 
@@ -156,10 +156,3 @@ def nanpercentile(
 def nanmedian(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """median of the elements that are no NaN, NaN of none; over dim a pair, as median's."""
     return _quantile("nanmedian", x, 0.5, axis, "midpoint", keepdims, True)
-
-
-@takes_tensor
-def ptp(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
-    """The largest less the smallest element over axes."""
-    axes = list(axis) if isinstance(axis, (tuple, list)) else axis
-    return op.subtract(op.max(x, axes, keepdims=keepdims), op.min(x, axes, keepdims=keepdims))

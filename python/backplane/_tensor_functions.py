@@ -54,19 +54,15 @@ class TensorMembers:
     cov = _statistical_functions.cov
     diag = _manipulation_functions.diag
     diagflat = _manipulation_functions.diagflat
-    dot = _linear_algebra_functions.dot
     expand = _manipulation_functions.expand
     flatnonzero = _searching_functions.flatnonzero
     flatten = _manipulation_functions.flatten
-    fliplr = _manipulation_functions.fliplr
-    flipud = _manipulation_functions.flipud
     gather = _indexing_functions.gather
     index_copy = _indexing_functions.index_copy
     index_copy_ = _inplace(_indexing_functions.index_copy)
     index_fill = _indexing_functions.index_fill
     index_fill_ = _inplace(_indexing_functions.index_fill)
     index_select = _indexing_functions.index_select
-    inner = _linear_algebra_functions.inner
     is_complex = _utility_functions.is_complex
     is_floating_point = _utility_functions.is_floating_point
     kthvalue = _searching_functions.kthvalue
@@ -99,7 +95,6 @@ class TensorMembers:
     unbind = _joining_functions.unbind
     unflatten = _manipulation_functions.unflatten
     unique = _set_functions.unique
-    vdot = _linear_algebra_functions.vdot
 
 
 extend(_core.Tensor, TensorMembers)

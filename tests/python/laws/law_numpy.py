@@ -269,7 +269,7 @@ REFERENCE = {
     **by_name("sinc", "deg2rad", "rad2deg", "fmod", "fmax", "fmin", "gcd", "lcm", "heaviside", "ldexp", "isposinf", "isneginf"),
     **by_name("nancumsum", "nancumprod"),
     **{name: reduction(name) for name in ("sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin")},
-    **{name: reduction(name) for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin")},
+    **{name: reduction(name) for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin", "ptp")},
     "isclose": lambda x, y, **options: np.isclose(x, y, **options),
     "copy": lambda x: np.copy(x),
     "cast": lambda x, dtype: x.astype(dtype),
