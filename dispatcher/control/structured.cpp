@@ -151,16 +151,6 @@ std::string form_text(const Tensor& tensor) {
   return std::string(kDtypeNames[tensor.dtype()]) + " of shape " + shape_text(tensor.shape());
 }
 
-const OpEntry& tagged_op(std::string_view tag) {
-  for (uint32_t i = 0; i < op_count(); ++i) {
-    const OpEntry& op = *op_entry(i);
-    if (!op.withdrawn && op.record->def.tags &&
-        std::string_view(op.record->def.tags).find(tag) != std::string_view::npos)
-      return op;
-  }
-  detail::fail(BP_ERROR_NOT_IMPLEMENTED, "no op of the registry has the tag ", tag, ", which control flow needs");
-}
-
 Tensor call_tagged(const char* tag, std::initializer_list<bp_value> args) {
   return Tensor::adopt(call_one(tagged_op(tag), args.begin(), static_cast<int32_t>(args.size())));
 }

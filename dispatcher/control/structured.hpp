@@ -12,6 +12,7 @@
 #include "call/dispatch.hpp"
 #include "functions/closed_function.hpp"
 #include "functions/graph_call.hpp"
+#include "registry/tagged_op.hpp"
 
 namespace backplane::core {
 
@@ -70,8 +71,6 @@ void check_condition(const Tensor& condition, const std::string& who);
 bool read_condition(const Tensor& condition, const std::string& who);
 // "float32 of shape (2, 3)".
 std::string form_text(const Tensor& tensor);
-// The op of the registry with this tag.
-const OpEntry& tagged_op(std::string_view tag);
 // The op with this tag, with one result.
 Tensor call_tagged(const char* tag, std::initializer_list<bp_value> args);
 

@@ -185,6 +185,7 @@ void Comparison::run() {
          graph_.node(static_cast<NodeId>(common)).op->record->name, " is lacking");
   location_ = kNone;
   constants();
+  if (graph_.updates != trace_.updates) fail("changes other tensors in place");
   if (graph_.outputs != trace_.outputs) fail("gives other results");
   if (graph_.own_rules != trace_.own_rules || graph_.not_of_ops != trace_.not_of_ops)
     fail("calls another function with rules of its own");

@@ -32,7 +32,16 @@ bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
 }  // namespace
 
 Executable::Executable(std::shared_ptr<const Graph> graph, ExecutableOptions options)
-    : graph_(std::move(graph)), options_(std::move(options)), sized_by_inputs_(is_sized_by_inputs(*graph_)) {
+    : graph_(std::move(graph)),
+      updates_(*graph_),
+      options_(std::move(options)),
+      sized_by_inputs_(is_sized_by_inputs(*graph_)) {
+  // What is changed has its old value until the end.
+  for (const Update& update : graph_->updates) {
+    const Value& target = graph_->value(update.target);
+    if (target.kind == Value::Kind::kInput && target.index < options_.donated.size())
+      options_.donated[target.index] = false;
+  }
   if (!sized_by_inputs_) functions_ = functions_of(graph_);
   plannable_ = options_.plans && graph_->symbols().empty();
 }
@@ -141,6 +150,15 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
   if (sized_by_inputs_) return at_symbols(bind(inputs))->run(inputs, draws);
   if (!plannable_ || intercepted(*graph_, inputs)) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
   return plan_for(inputs)->run(inputs, draws);
+}
+
+std::vector<Tensor> Executable::run_and_update(std::span<const Tensor> inputs,
+                                               std::span<const bp_generator_state> draws) {
+  if (updates_.empty()) return run(inputs, draws);
+  check_inputs(inputs);
+  if (sized_by_inputs_) return at_symbols(bind(inputs))->run_and_update(inputs, draws);
+  updates_.check(inputs);
+  return updates_.carry_out(inputs, run(inputs, draws));
 }
 
 std::vector<uint64_t> Executable::draw_counts(std::span<const Tensor> inputs) const {

@@ -11,6 +11,7 @@
 
 #include "backplane/graph.hpp"
 #include "graph/plan.hpp"
+#include "graph/updates.hpp"
 
 namespace backplane::core::graph {
 
@@ -29,7 +30,11 @@ class Executable {
   // caller has reserved.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {});
 
+  // The same, with the graph's updates carried out: what is left are the results.
+  std::vector<Tensor> run_and_update(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {});
+
   const Graph& graph() const { return *graph_; }
+  const Updates& updates() const { return updates_; }
   const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }
   const GraphOptions& options() const { return options_; }
   // Counters that each draw takes for inputs of these shapes: what the caller reserves.
@@ -52,6 +57,7 @@ class Executable {
   std::unique_ptr<PlanData> build_within_budget(const std::vector<int64_t>& symbols, std::span<const Tensor> inputs);
 
   std::shared_ptr<const Graph> graph_;
+  Updates updates_;
   ExecutableOptions options_;
   std::vector<std::shared_ptr<GraphFunction>> functions_;
   bool sized_by_inputs_;  // its symbols are numbers once the inputs are there

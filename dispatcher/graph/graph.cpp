@@ -233,6 +233,7 @@ void Graph::compact() {
   const auto use = [&](ValueId v) { used[v] = true; };
   for (NodeId id : running) each_value(arguments(nodes_[id]), use);
   std::for_each(outputs.begin(), outputs.end(), use);
+  for (const Update& u : updates) use(u.target);
 
   Renumbering renumbered{std::vector<ValueId>(values_.size(), kNone), std::vector<NodeId>(nodes_.size(), kNone)};
   std::vector<Value> old_values = std::exchange(values_, {});
@@ -282,6 +283,7 @@ void Graph::compact() {
     for (uint32_t i = 0; i < node.n_results; ++i) move_value(results + i, i, id);
   }
   for (ValueId& v : outputs) v = renumber(v);
+  for (Update& u : updates) u.target = renumber(u.target);
   for (Symbol& s : symbols_) s.value = s.value == kNone ? kNone : renumbered.values[s.value];
 }
 
@@ -298,6 +300,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>();
   copy->copy_facts(*this);
   copy->outputs = outputs;
+  copy->updates = updates;
   copy->constraints = constraints;
   copy->sizes = sizes;
   copy->values_ = values_;

@@ -176,6 +176,15 @@ struct Draw {
   bp_generator_state state{};
 };
 
+// A tensor that is changed in place: an input or a constant, which has another value after a run. These values are the
+// graph's last outputs, one per update, in their order. An output before them that is such a value, or a view of one,
+// is the tensor itself, or a view of it, after the change (updates.hpp).
+struct Update {
+  ValueId target;
+  bool recorded;  // a change was made with recording on, so that it belongs to the tensor's history
+  bool operator==(const Update&) const = default;
+};
+
 class Graph {
  public:
   Graph();
@@ -198,6 +207,8 @@ class Graph {
   const std::vector<Input>& inputs() const { return inputs_; }
   const std::vector<Constant>& constants() const { return constants_; }
   std::vector<ValueId> outputs;  // an output may be an input or a constant, and the same as another one
+  std::vector<Update> updates;
+  size_t n_results() const { return outputs.size() - updates.size(); }
   std::vector<Constraint> constraints;
   std::vector<Draw> draws;
   std::vector<std::string> generators;  // a name each; a replay is given one for each

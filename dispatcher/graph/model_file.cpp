@@ -5,6 +5,7 @@
 #include "graph/dead_code.hpp"
 #include "graph/document.hpp"
 #include "graph/safetensors.hpp"
+#include "graph/updates.hpp"
 
 namespace backplane::core::graph {
 namespace {
@@ -30,6 +31,11 @@ void name_constants(Graph& graph, const std::string& prefix, std::set<std::strin
 }  // namespace
 
 void save(const Graph& graph, const std::string& path) {
+  if (!graph.updates.empty())
+    detail::fail(BP_ERROR_NOT_IMPLEMENTED, "export: graph ", graph.name, ": changes ",
+                 name_of_target(graph, graph.updates[0]),
+                 " in place, and a file has no caller whose tensor that would be. Fix: copy it first, and return the "
+                 "new value; running statistics are not updated outside of training");
   const std::unique_ptr<Graph> written = graph.clone();
   remove_dead_code(*written);
   written->compact();

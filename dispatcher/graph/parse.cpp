@@ -50,6 +50,7 @@ class Parser {
   Argument default_of(const bp_arg_def& arg, const OpRecord& record, const Token& at);
   std::vector<Argument> call_arguments(const OpEntry& op, const Token& at);
   void constraint();
+  void update();
   void output();
   void new_value(size_t expected);
   void check_symbols() const;
@@ -61,7 +62,8 @@ class Parser {
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   ArgumentParser arguments_;
   Token begin_;
-  bool ended_ = false;  // the outputs have been read
+  bool ended_ = false;               // the outputs have been read
+  std::vector<ValueId> new_values_;  // of the updates
 };
 
 // Values are numbered as they come.
@@ -262,11 +264,20 @@ void Parser::constraint() {
   graph_->constraints.push_back(std::move(c));
 }
 
+void Parser::update() {
+  const bool recorded = !lexer_.accept("unrecorded");
+  graph_->updates.push_back({arguments_.value(), recorded});
+  lexer_.expect("=");
+  new_values_.push_back(arguments_.value());
+}
+
 void Parser::output() {
   ended_ = true;
-  if (lexer_.at("}")) return;
-  do graph_->outputs.push_back(arguments_.value());
-  while (lexer_.accept(","));
+  if (!lexer_.at("}")) {
+    do graph_->outputs.push_back(arguments_.value());
+    while (lexer_.accept(","));
+  }
+  graph_->outputs.insert(graph_->outputs.end(), new_values_.begin(), new_values_.end());
 }
 
 void Parser::statement() {
@@ -284,6 +295,7 @@ void Parser::statement() {
     return;
   }
   if (lexer_.accept("constraint")) return constraint();
+  if (lexer_.accept("update")) return update();
   if (lexer_.accept("output")) return output();
   if (!lexer_.at("graph")) lexer_.fail_expected("a statement: input, constant, symbol, a node, output");
   if (depth_ >= kMaxDepth) lexer_.fail(lexer_.peek(), "graphs within graphs more than ", kMaxDepth, " deep");

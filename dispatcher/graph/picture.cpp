@@ -7,6 +7,7 @@
 #include "backplane/device.hpp"
 #include "graph/cost.hpp"
 #include "graph/print.hpp"
+#include "graph/updates.hpp"
 #include "memory/device.hpp"
 #include "registry/registry.hpp"
 
@@ -69,7 +70,10 @@ class Drawing {
         Graph::each_value(graph_.arguments(graph_.node(id)), [&](ValueId v) { edge(v, "n" + std::to_string(id)); });
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const std::string name = "o" + std::to_string(i);
-      out_ += "  " + name + " [shape=ellipse, label=" + quoted("result " + std::to_string(i)) + "];\n";
+      const size_t n = graph_.n_results();
+      const std::string label =
+          i < n ? "result " + std::to_string(i) : "new " + name_of_target(graph_, graph_.updates[i - n]);
+      out_ += "  " + name + " [shape=ellipse, label=" + quoted(label) + "];\n";
       edge(graph_.outputs[i], name);
     }
     return out_ + "}\n";

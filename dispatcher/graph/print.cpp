@@ -246,8 +246,11 @@ std::string Printer::whole() {
   for (NodeId id = 0; id < graph_.nodes().size(); ++id)
     if (!graph_.is_erased(id)) line(node(graph_.node(id)));
   for (const Constraint& c : graph_.constraints) line("constraint " + constraint(c));
-  line("output " + joined(graph_.outputs.data(), static_cast<uint32_t>(graph_.outputs.size()),
-                          [&](ValueId v) { return value(v); }));
+  for (size_t i = 0; i < graph_.updates.size(); ++i)
+    line("update " + std::string(graph_.updates[i].recorded ? "" : "unrecorded ") + value(graph_.updates[i].target) +
+         " = " + value(graph_.outputs[graph_.n_results() + i]));
+  line("output " +
+       joined(graph_.outputs.data(), static_cast<uint32_t>(graph_.n_results()), [&](ValueId v) { return value(v); }));
   return text_ + indent_ + "}\n";
 }
 

@@ -92,8 +92,24 @@ std::vector<Graph::Value> Graph::inputs() const {
 
 std::vector<Graph::Value> Graph::outputs() const {
   std::vector<Value> values;
-  for (ValueId v : held(graph_).outputs) values.push_back(described(*graph_, v));
+  const std::vector<ValueId>& outputs = held(graph_).outputs;
+  for (size_t i = 0; i < graph_->n_results(); ++i) values.push_back(described(*graph_, outputs[i]));
   return values;
+}
+
+std::vector<Graph::Value> Graph::updates() const {
+  std::vector<Value> values;
+  for (const core::graph::Update& update : held(graph_).updates) {
+    const core::graph::Value& target = graph_->value(update.target);
+    values.push_back(described(*graph_, update.target));
+    if (target.kind == core::graph::Value::Kind::kInput) values.back().name = graph_->inputs()[target.index].name;
+  }
+  return values;
+}
+
+std::string Graph::shared_memory(std::span<const Tensor> inputs) const {
+  held(graph_);
+  return executable_->updates().shared_memory(inputs);
 }
 
 std::vector<Tensor> Graph::constants() const {
@@ -108,12 +124,12 @@ std::vector<Tensor> Graph::call(std::span<const Tensor> inputs, std::span<bp_gen
   core::CallGuard guard;
   const Core& graph = held(graph_);
   core::graph::check_own_rules(graph, inputs);
-  if (graph.draws.empty() && generators.empty()) return executable_->run(inputs);
+  if (graph.draws.empty() && generators.empty()) return executable_->run_and_update(inputs);
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
   const std::vector<int64_t> symbols = graph.bind(shapes);
   graph.check(symbols);
-  return executable_->run(inputs, core::graph::reserve_draws(graph, generators, symbols));
+  return executable_->run_and_update(inputs, core::graph::reserve_draws(graph, generators, symbols));
 }
 
 std::string Graph::explain(std::span<const Tensor> inputs) const {

@@ -188,6 +188,7 @@ class Specialization {
     for (ValueId v = 0; v < whole_.values().size(); ++v) add(v);
     add_nodes(whole_.nodes().size());
     made_->outputs = whole_.outputs;
+    made_->updates = whole_.updates;
     return made_;
   }
 

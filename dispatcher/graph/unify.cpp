@@ -46,6 +46,7 @@ class Unification {
     for (ValueId v = 0; v < first_.values().size(); ++v) value(v);
     nodes(first_.nodes().size());
     made_->outputs = first_.outputs;
+    made_->updates = first_.updates;
     return std::move(made_);
   }
 

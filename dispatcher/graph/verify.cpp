@@ -90,6 +90,7 @@ class Verifier {
   void check_argument(NodeId id, size_t index, const Argument& a) const;
   void check_results(NodeId id);
   std::vector<InferredResult> results_by_rules(NodeId id);
+  void check_updates() const;
   void check_function(const Graph& inner);
   std::vector<int64_t> sizes(ValueId id) const;
   std::string shape_of(ValueId id) const { return shape_text(sizes(id)); }
@@ -229,9 +230,28 @@ void Verifier::check_value(ValueId id) const {
   BP_CHECK(held, INTERNAL, "graph ", graph_.name, ": %", id, " is not where its record says");
 }
 
+void Verifier::check_updates() const {
+  BP_CHECK(graph_.updates.size() <= graph_.outputs.size(), INTERNAL, "graph ", graph_.name, ": has ",
+           graph_.updates.size(), " updates and ", graph_.outputs.size(), " outputs, the last of which are theirs");
+  for (size_t i = 0; i < graph_.updates.size(); ++i) {
+    const ValueId target = graph_.updates[i].target, value = graph_.outputs[graph_.n_results() + i];
+    BP_CHECK(target < graph_.values().size() && graph_.value(target).kind != Value::Kind::kResult, VALUE, "graph ",
+             graph_.name, ": updates %", target, ", which is neither an input nor a constant");
+    for (size_t k = 0; k < i; ++k)
+      BP_CHECK(graph_.updates[k].target != target, VALUE, "graph ", graph_.name, ": updates %", target, " twice");
+    const Type was = graph_.type(target), is = graph_.type(value);
+    BP_CHECK(was.dtype == is.dtype && was.device.backend == is.device.backend &&
+                 was.device.ordinal == is.device.ordinal && sizes(target) == sizes(value),
+             VALUE, "graph ", graph_.name, ": updates %", target, ", which is ", type_text(graph_, was), ", with %",
+             value, ", which is ", type_text(graph_, is));
+  }
+}
+
 // Its sizes are numbers, or follow from its inputs, or are those of the graph around it.
 void Verifier::check_function(const Graph& inner) {
   std::vector<int64_t> of_outer, examples;
+  BP_CHECK(inner.updates.empty(), VALUE, "graph ", graph_.name, ": the graph ", inner.name,
+           " within it updates a tensor in place, which only the outermost may. Fix: return the new value");
   if (!graph_.symbols().empty()) of_outer = symbols_within(graph_, examples_, inner);
   for (const Symbol& s : inner.symbols()) examples.push_back(s.example);
   Verifier(inner, of_outer.empty() ? examples : of_outer).run();
@@ -252,6 +272,7 @@ void Verifier::run() {
     BP_CHECK(v.kind != Value::Kind::kResult || !graph_.is_erased(v.node), VALUE, "graph ", graph_.name, ": gives %", id,
              ", whose node is erased");
   }
+  check_updates();
   for (size_t i = 0; i < graph_.draws.size(); ++i) {
     const Draw& draw = graph_.draws[i];
     const bool good = draw.kind == Draw::Kind::kReserved ? draw.generator < graph_.generators.size() &&

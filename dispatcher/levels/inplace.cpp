@@ -80,9 +80,19 @@ Tensor fitted(const Call& call, const TensorImpl& target, Tensor result) {
 
 namespace {
 
-void take_anew(TensorImpl* view) {
+// `may_be_unknown`: whether the view is a copy.
+void take_anew(TensorImpl* view, bool may_be_unknown) {
   ViewRecord& record = *view->view;
   if (record.base_stamp == record.base->wrapper->version) return;
+  const TensorImpl* whole = record.base;
+  while (whole->view) whole = whole->view->base;
+  Level* every_call = thread_state.level ? thread_state.level->every_call : nullptr;
+  BP_CHECK(record.op->flags & BP_OP_VIEW || !every_call || !wrapper_of(*every_call, view) || may_be_unknown ||
+               every_call->knows_strides(*whole),
+           VALUE, record.op->record->name, ": its tensor was changed in place since, and inside ",
+           view->wrapper->transform,
+           " nothing says whether this is a view, which changes too, or a copy. Fix: call it after the change, or copy "
+           "the tensor first");
   Tensor again = Tensor::adopt(call_one(*record.op, record.args(), static_cast<int32_t>(record.n_args)));
   Level* level = thread_state.level;
   while (level && level->serial != view->wrapper->serial) level = level->below;
@@ -95,7 +105,15 @@ void take_anew(TensorImpl* view) {
 
 }  // namespace
 
-void refresh(TensorImpl* view) { refresh_chain(view, take_anew); }
+void refresh(TensorImpl* view) {
+  refresh_chain(view, [](TensorImpl* t) { take_anew(t, false); });
+}
+
+void take_view_anew(TensorImpl* view) {
+  for (TensorImpl* t = view; t->view; t = t->view->base) t->view->base_stamp = ~uint64_t{0};
+  inplace_changes.fetch_add(1, std::memory_order_release);
+  refresh_chain(view, [](TensorImpl* t) { take_anew(t, true); });
+}
 
 void change_in_place(Level& level, const Call& call) {
   const std::string_view name = call.op.record->name;

@@ -1,5 +1,6 @@
 #include "levels/level.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -95,7 +96,7 @@ void Level::end() noexcept {
   active_ = false;
 }
 
-void Level::check_write(const Call&, const TensorImpl&) const {}
+void Level::check_write(const Call&, const TensorImpl&) {}
 bool Level::knows_strides(const TensorImpl&) const { return false; }
 
 void Level::check_active() const {
@@ -143,24 +144,57 @@ Unwrapped::Unwrapped(const Level& level, const Call& call) {
   }
 }
 
+namespace {
+
+// A call that writes or makes a view, at a level that takes every call, with what stands for tensors from outside.
+class WithStandIns {
+ public:
+  WithStandIns(Level& level, const Call& call) {
+    const auto place = [&](bp_value& v) {
+      if (v.tag == BP_TAG_TENSOR && !impl(v.u.t)->wrapper) v.u.t = level.stand_in(impl(v.u.t));
+    };
+    std::copy_n(call.args, call.n_args, args);
+    std::copy_n(call.outs, call.n_outs, outs);
+    if (call.outs[0].flags & BP_VALUE_GIVEN) {
+      place(outs[0]);
+      for (int32_t i = 0; i < call.n_args; ++i)
+        if (args[i].tag == BP_TAG_TENSOR && args[i].u.t == call.outs[0].u.t) args[i].u.t = outs[0].u.t;
+    } else {
+      place(args[call.op.record->def.alias]);
+    }
+  }
+  bp_value args[kMaxArgs], outs[kMaxResults];
+};
+
+void call_at(Level& level, const Call& call) {
+  bool writes = false;
+  for (int32_t i = 0; i < call.n_outs; ++i) writes = writes || (call.outs[i].flags & BP_VALUE_GIVEN);
+  if (writes) return change_in_place(level, call);
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+    if (t->view && wrapper_of(level, t)) refresh(t);
+  });
+  level.handle(call);
+  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
+    const TensorImpl* base = impl(call.args[call.op.record->def.alias].u.t);
+    TensorImpl* view = impl(call.outs[0].u.t);
+    if (base->wrapper && wrapper_of(level, view) && !is_copy(level, call, *base, *view))
+      remember_view(call.op, call.args, call.n_args, view);
+  }
+}
+
+}  // namespace
+
 void call_level(const Call& call) {
   Level* level = highest_level(call);
   Level* every_call = thread_state.level ? thread_state.level->every_call : nullptr;
   if (!level) level = every_call && !(call.op.flags & kCreates) ? every_call : thread_state.level;
   if (every_call && every_call->depth > level->depth) level = every_call;
-  bool writes = false;
-  for (int32_t i = 0; i < call.n_outs; ++i) writes = writes || (call.outs[i].flags & BP_VALUE_GIVEN);
-  if (writes) return change_in_place(*level, call);
-  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
-    if (t->view && wrapper_of(*level, t)) refresh(t);
-  });
-  level->handle(call);
-  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
-    const TensorImpl* base = impl(call.args[call.op.record->def.alias].u.t);
-    TensorImpl* view = impl(call.outs[0].u.t);
-    if (base->wrapper && wrapper_of(*level, view) && !is_copy(*level, call, *base, *view))
-      remember_view(call.op, call.args, call.n_args, view);
-  }
+  const bool writes = call.n_outs > 0 && (call.outs[0].flags & BP_VALUE_GIVEN);
+  if (level != every_call || !(writes || (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))))
+    return call_at(*level, call);
+  WithStandIns with(*level, call);
+  call_at(*level, {call.op, with.args, call.n_args, with.outs, call.n_outs, call.mask});
+  if (!writes) std::copy_n(with.outs, call.n_outs, call.outs);
 }
 
 namespace {
@@ -222,6 +256,23 @@ Tensor plain_value(const Tensor& tensor, const char* who) {
              transform,
              " is writing down, so it has no value yet. Fix: choose elementwise with where, branch with cond, "
              "loop with while_loop or scan, or read the value outside of the traced function");
+  }
+  if (const core::Level* level = core::thread_state.level; level && level->every_call)
+    level->every_call->check_read(*t, who);
+  return Tensor::share(t);
+}
+
+Tensor value_beside(const Tensor& tensor, const Tensor& other, const char* who) {
+  const core::Level* level = core::thread_state.level;
+  const core::Wrapper* beside = core::impl(other)->wrapper;
+  const uint32_t depth =
+      std::max(level && level->every_call ? level->every_call->depth : 0u, beside ? beside->depth : 0u);
+  core::TensorImpl* t = core::impl(tensor);
+  while (t->wrapper && t->wrapper->depth > depth) {
+    if (t->view) core::refresh(t);
+    BP_CHECK(!t->wrapper->batched, VALUE, who, ": the tensor differs from row to row of the batch of ",
+             t->wrapper->transform, ", so it has no single value");
+    t = t->wrapper->inner;
   }
   return Tensor::share(t);
 }

@@ -36,7 +36,12 @@ class Level {
   virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
 
   // Throws where an in-place change of this wrapper, which is no view of another, would be lost.
-  virtual void check_write(const Call& call, const TensorImpl& target) const;
+  virtual void check_write(const Call& call, const TensorImpl& target);
+  // Of a level that takes every call: the wrapper that stands for a tensor from outside, as long as it is active, in
+  // calls that write into it or make views of it; or the tensor itself.
+  virtual TensorImpl* stand_in(TensorImpl* tensor) { return tensor; }
+  // Throws where a tensor without wrapper has, by what the level has seen, another value than its memory holds.
+  virtual void check_read(const TensorImpl&, const char* /*who*/) const {}
 
   // Has this wrapper, which is no view, the strides that the tensor would have without the level, and so have its
   // views? Then what may be a view or a copy is known to be the one or the other.

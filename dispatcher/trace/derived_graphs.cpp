@@ -9,6 +9,7 @@
 #include "graph/interpret.hpp"
 #include "graph/optimize.hpp"
 #include "graph/recompute.hpp"
+#include "graph/updates.hpp"
 #include "memory/epoch.hpp"
 #include "tape/node.hpp"
 #include "trace/trace_level.hpp"
@@ -303,8 +304,10 @@ std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,
   CallGuard guard;
   std::vector<Tensor> args(inputs.begin(), inputs.end());
   for (const graph::Constant& c : graph_.get()->constants()) args.push_back(c.tensor);
+  const graph::Updates updates(*graph_.get());
+  updates.check(inputs);
   const auto states = std::make_shared<const DrawStates>(graph::reserve_draws(*graph_.get(), generators, {}));
-  return call_derived(derived_, args, states);
+  return updates.carry_out(inputs, call_derived(derived_, args, states));
 }
 
 const std::string& TransformableGraph::refusal(const Graph& graph) { return graph.get()->not_of_ops; }

@@ -1,5 +1,7 @@
 // A graph written down anew, node by node, with what somebody puts in the place of some: the calls are traced again, so
 // that every op's rules are asked again.
+#include <algorithm>
+
 #include "backplane/graph.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/interpret.hpp"
@@ -29,6 +31,9 @@ class Edit {
     for (const graph::ValueId v : whole_.outputs) results.push_back(values_[v]);
     values_.clear();
     std::shared_ptr<graph::Graph> made = level.finish(results);
+    BP_CHECK(made->updates.empty(), NOT_IMPLEMENTED, "edit: graph ", whole_.name,
+             ": what stands in the place of a node changes a tensor in place. Fix: copy it first");
+    take_updates(*made);
     BP_CHECK(made->draws.size() == whole_.draws.size(), NOT_IMPLEMENTED, "edit: graph ", whole_.name,
              ": what stands in the place of a node draws random numbers. Fix: make them an input of the graph");
     made->name = whole_.name;
@@ -41,6 +46,23 @@ class Edit {
   }
 
  private:
+  // The last results are those of the updates. Inputs keep their places.
+  void take_updates(graph::Graph& made) const {
+    for (graph::Update update : whole_.updates) {
+      const graph::Value& target = whole_.value(update.target);
+      if (target.kind == graph::Value::Kind::kInput) {
+        update.target = made.inputs()[target.index].value;
+      } else {
+        const graph::Constant& old = whole_.constants()[target.index];
+        const auto known = std::find_if(made.constants().begin(), made.constants().end(),
+                                        [&](const graph::Constant& c) { return c.tensor.get() == old.tensor.get(); });
+        update.target =
+            known != made.constants().end() ? known->value : made.add_constant(old.tensor, old.name, old.live);
+      }
+      made.updates.push_back(update);
+    }
+  }
+
   void node(graph::NodeId id, std::span<const bp_generator_state> draws,
             std::span<const std::shared_ptr<GraphFunction>> functions) {
     const graph::Node& node = whole_.node(id);

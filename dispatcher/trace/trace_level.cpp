@@ -91,6 +91,9 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
     if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) return inner->node_output;
     tensor = wrapper->inner;  // an in-place change gave it a value from outside
   }
+  if (const auto known = stand_in_of_.find(tensor); known != stand_in_of_.end())
+    if (const TensorImpl* t = impl(stand_ins_[known->second].wrapper); t->wrapper->version != 0)
+      return value_of(impl(stand_ins_[known->second].wrapper));
   const auto [place, is_new] = constants_.try_emplace(tensor, 0);
   if (!is_new) return place->second;
   if (lifted_) {
@@ -197,56 +200,6 @@ std::vector<Tensor> TraceLevel::call_graph(const OpEntry&, GraphFunction& functi
   return function.call(args);
 }
 
-// Views of tensors from outside are no views of traced ones, so nothing would carry the change to their base.
-void TraceLevel::check_write(const Call& call, const TensorImpl& target) const {
-  if (!wrapper_of(*this, &target)) return;
-  const graph::Value& value = graph_->value(target.wrapper->inner->node_output);
-  if (value.node == graph::kNone) return;
-  const graph::Node& node = graph_->node(value.node);
-  const OpEntry& maker = *node.op;
-  bool is_view = maker.flags & BP_OP_VIEW;
-  // Of a traced tensor it would have a record, were it a view and not a copy.
-  if (maker.flags & BP_OP_MAYBE_VIEW)
-    is_view = graph_->value(graph_->arguments(node)[maker.record->def.alias].value()).node == graph::kNone;
-  BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view (", maker.record->name,
-           ") of a tensor from outside of ", transform,
-           " is refused. Fix: make that tensor an argument of the function, or copy it first");
-}
-
-// Is it a tensor, or a view of one, that nobody holds but the graph and `results`? It was made inside the function,
-// which would make it anew at each call.
-bool TraceLevel::is_own_constant(ValueId value, std::span<const Tensor> results) const {
-  while (graph_->value(value).node != graph::kNone) {
-    const graph::Node& node = graph_->node(graph_->value(value).node);
-    if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) return false;
-    value = graph_->arguments(node)[static_cast<size_t>(node.op->record->def.alias)].value();
-  }
-  if (graph_->value(value).kind != graph::Value::Kind::kConstant) return false;
-  const Tensor& constant = graph_->constants()[graph_->value(value).index].tensor;
-  const auto given =
-      std::count_if(results.begin(), results.end(), [&](const Tensor& t) { return t.get() == constant.get(); });
-  return impl(constant)->refs.load(std::memory_order_relaxed) == 1 + given;
-}
-
-std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
-  check_innermost();
-  for (size_t i = 0; i < inputs_.size(); ++i)
-    BP_CHECK(impl(inputs_[i])->wrapper->version == 0, NOT_IMPLEMENTED, transform,
-             ": the function changes its argument ", graph_->inputs()[i].name,
-             " in place, which a graph cannot do to its caller's tensor. Fix: copy it first, "
-             "and return the new value");
-  for (const Tensor& result : results) {
-    TensorImpl* t = impl(result);
-    if (t->view && wrapper_of(*this, t)) refresh(t);
-    const ValueId value = value_of(t);
-    const bool is_copied = !lifted_ && is_own_constant(value, results);
-    graph_->outputs.push_back(is_copied ? value_of(impl(roles::copy(t))) : value);
-  }
-  trace_sites = outer_sites_;
-  end();
-  return graph_;
-}
-
 }  // namespace backplane::core
 
 namespace backplane {
@@ -271,6 +224,7 @@ std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, std::vector<Tensor>
   }
   level.lift(lifted);
   auto graph = level.finish(body.function(entered));
+  check_no_updates(*graph, body.name);
   BP_CHECK(graph->draws.empty(), NOT_IMPLEMENTED, body.name,
            ": its function draws random numbers. Fix: draw them before, all at once, and give them as an argument");
   return graph;

@@ -2,12 +2,15 @@
 //
 // A traced tensor is a wrapper whose inner tensor is a handle without data; which value of the graph it is stands in
 // that handle (its `node_output`, which no tensor without a node uses). In-place changes and views of traced tensors
-// arrive as functional calls (levels/inplace.cpp). Tensors from outside become live constants.
+// arrive as functional calls (levels/inplace.cpp). Tensors from outside become live constants; for one that is written
+// into, or of which a view is made, stands a wrapper whose first value is that constant. What the function leaves in
+// its arguments and in tensors from outside are the graph's updates (trace_updates.cpp).
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "backplane/graph.hpp"
 #include "graph/graph.hpp"
@@ -25,7 +28,9 @@ class TraceLevel final : public Level, private Sites {
   ~TraceLevel() override;
   void handle(const Call& call) override;
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
-  void check_write(const Call& call, const TensorImpl& target) const override;
+  void check_write(const Call& call, const TensorImpl& target) override;
+  TensorImpl* stand_in(TensorImpl* tensor) override;
+  void check_read(const TensorImpl& tensor, const char* who) const override;
   bool knows_strides(const TensorImpl& whole) const override;
   bool* recording() override { return &recording_; }
 
@@ -46,7 +51,19 @@ class TraceLevel final : public Level, private Sites {
   void note(const Node& node) override;
   uint32_t enter(const Node& node) override;
   void leave(uint32_t before) override { derived_ = before; }
+  // ---- trace_updates.cpp
+  struct Changed {
+    TensorImpl* tensor;  // the wrapper
+    graph::Update update;
+    graph::ValueId value = graph::kNone;  // what it is in the end
+  };
+  std::vector<Changed> changes(std::span<const Tensor> results) const;
+  void settle(std::vector<Changed>& changed);
+  graph::ValueId alias_of(graph::ValueId value) const;
+  bool is_of(graph::ValueId value, std::span<const Changed> changed) const;
+  graph::ValueId output(const Tensor& result, std::span<const Changed> changed, std::span<const Tensor> results);
   bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;
+
   void record(const Call& call);
   std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);
 
@@ -55,6 +72,13 @@ class TraceLevel final : public Level, private Sites {
   std::function<SourceLine()> where_;
   std::unordered_map<const TensorImpl*, graph::ValueId> constants_;
   std::vector<Tensor> inputs_;
+  struct StandIn {
+    Tensor wrapper;
+    graph::ValueId constant;
+  };
+  std::vector<StandIn> stand_ins_;
+  std::unordered_map<const TensorImpl*, size_t> stand_in_of_;  // by the tensor from outside, which the graph holds
+  std::unordered_set<const TensorImpl*> recorded_;             // what was changed while recording was on
   std::vector<Tensor> of_control_flow_;  // results, whose strides are those of whatever a body returns
   std::vector<Tensor>* lifted_ = nullptr;
   Sites* const outer_sites_;
@@ -66,5 +90,8 @@ class TraceLevel final : public Level, private Sites {
   uint32_t derived_ = graph::kNone;  // the line of the op whose derivative runs now
   bool recording_ = true;            // the function's no_grad; a graph has none
 };
+
+// Of a function of control flow. Throws, naming the tensor.
+void check_no_updates(const graph::Graph& graph, std::string_view who);
 
 }  // namespace backplane::core

@@ -15,7 +15,9 @@ std::shared_ptr<const graph::GraphBody> graph_of(const Body& body, std::span<con
   TraceLevel level(body->name().c_str(), {});
   std::vector<Tensor> entered;
   for (size_t i = 0; i < examples.size(); ++i) entered.push_back(level.enter(examples[i], "x" + std::to_string(i)));
-  return std::make_shared<graph::GraphBody>(level.finish(body->call(entered)));
+  auto graph = level.finish(body->call(entered));
+  check_no_updates(*graph, body->name());
+  return std::make_shared<graph::GraphBody>(std::move(graph));
 }
 
 std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::span<const Tensor> args) {

@@ -69,13 +69,19 @@ class BACKPLANE_API Graph {
   Node node(size_t i) const;
   std::vector<Value> inputs() const;
   std::vector<Value> outputs() const;
+  // What a call changes in place, as the function did: inputs, by their names, and constants.
+  std::vector<Value> updates() const;
   std::vector<Tensor> constants() const;
   std::vector<std::string> generators() const;
 
   // Runs it from a plan that is made ready once for each of the latest sizes; where a transform or the tape follows an
   // input, as ordinary calls, one op after the other, so that it can be differentiated and batched. `generators`: as
-  // many as `generators()` names, each moved on as the function would have done.
+  // many as `generators()` names, each moved on as the function would have done. Throws before it runs where an update
+  // would change memory that something else shares (shared_memory).
   std::vector<Tensor> call(std::span<const Tensor> inputs, std::span<bp_generator_state* const> generators = {}) const;
+  // Which input or constant that a call changes shares memory with another one, so that the function itself would do
+  // something else. Empty: none does.
+  std::string shared_memory(std::span<const Tensor> inputs) const;
   // Has it sizes that differ from call to call?
   bool is_dynamic() const;
   // Where inputs of these sizes break a constraint: which, and why it is one. Empty: they do not.

@@ -134,6 +134,9 @@ BACKPLANE_API Tensor innermost_value(const Tensor& tensor);
 // The tensor's value as one without transforms: through grad and jvp levels. Throws where it differs from row to row of
 // a batch, naming `who` asks.
 BACKPLANE_API Tensor plain_value(const Tensor& tensor, const char* who);
+// The tensor's value as `other`, and a trace around both, see it: without the transforms that began later. Throws where
+// it differs from row to row of a batch of theirs.
+BACKPLANE_API Tensor value_beside(const Tensor& tensor, const Tensor& other, const char* who);
 // The transforms that the tensor belongs to, innermost first; empty for a plain one.
 BACKPLANE_API std::vector<const char*> transforms_of(const Tensor& tensor);
 // The transform that differentiates the tensor, "grad" or "jvp", for which whatever is made of its data outside of ops

@@ -41,17 +41,17 @@ def _follow(running, value, momentum):
     if running is None:
         return
     value = value.detach()
-    if _core.transforms_of(value) and not _core.transforms_of(running):
-        value = _primal(value)
+    if _core.transforms_of(value):
+        value = _primal(value, running)
     with bp.no_grad():
         running *= 1 - momentum
         running += momentum * bp.cast(value, running.dtype)
 
 
-def _primal(value):
-    """The statistic without the transforms it was computed in, which a tensor from outside knows nothing of."""
+def _primal(value, running):
+    """The statistic without the transforms it was computed in, of which the running one, from outside, knows nothing."""
     try:
-        return _core.plain_value(value, "running statistics").detach()
+        return _core.value_beside(value, running, "running statistics").detach()
     except bp.BackplaneError:
         raise bp.ArgumentValueError(
             "running statistics: found one tensor for all rows of vmap, each of which has a mean of its own; map over it (in_axes=0), "

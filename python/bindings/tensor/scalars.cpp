@@ -192,7 +192,7 @@ PyObject* element_to_python(bp_dtype dtype, const void* address) noexcept {
 
 Tensor plain_tensor(bp_tensor* tensor, const char* who) {
   Tensor shared = Tensor::share(tensor);
-  return tensor->flags & BP_TENSOR_WRAPPER ? plain_value(shared, who) : shared;
+  return (tensor->flags & BP_TENSOR_WRAPPER) || every_call_taken() ? plain_value(shared, who) : shared;
 }
 
 Tensor readable_tensor(bp_tensor* tensor, const char* who) {

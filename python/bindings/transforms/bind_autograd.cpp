@@ -47,6 +47,8 @@ void bind_autograd(py::module_& module) {
   module.def(
       "has_values", [](const Tensor& x) { return !is_transformed(x) && !every_call_taken(); }, py::arg("tensor"),
       "Can what is computed from the tensor be read at once, without a transform?");
+  module.def("value_beside", &value_beside, py::arg("tensor"), py::arg("other"), py::arg("who"),
+             "The tensor without the transforms that began later than those of other, and than a trace around both.");
   module.def("plain_value", &plain_value, py::arg("tensor"), py::arg("who"),
              "The primal value of a tensor inside transforms; an error where a batch has no single one.");
   module.def("bytes_per_node", &bytes_per_node, "Bytes that one recorded call takes.");

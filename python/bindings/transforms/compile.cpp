@@ -106,6 +106,11 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
     if (!traced && !options.fullgraph && PyErr_ExceptionMatches(PyExc_Exception)) return run_untraced(call, options);
   }
   if (!traced) return nullptr;
+  if (const std::string shared = traced->shared_memory(inputs); !shared.empty()) {
+    const std::string line = name_of(call.function) + ": runs as it is where tensors overlap: " + shared;
+    if (log_lines().empty() || log_lines().back() != line) log_line(line);
+    return call_itself(call);
+  }
   if (!transforms_active() && inputs.are_plain() && !traced->wants_tape()) return traced->run(inputs);
   if (traced->transform_refusal().empty()) return traced->run_transformed(inputs);
   return call_itself(call);

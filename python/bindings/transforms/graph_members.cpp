@@ -12,6 +12,7 @@ namespace py = pybind11;
 // Python: Graph.nodes: list[GraphNode]
 // Python: Graph.inputs: list[GraphValue]
 // Python: Graph.outputs: list[GraphValue]
+// Python: Graph.updates: list[GraphValue]
 // Python: Graph.constants: list[Tensor]
 // Python: Graph.save(self, path: str) -> None
 // Python: Graph.__len__(self) -> int
@@ -19,6 +20,7 @@ namespace py = pybind11;
 // Python: Model.nodes: list[GraphNode]
 // Python: Model.inputs: list[GraphValue]
 // Python: Model.outputs: list[GraphValue]
+// Python: Model.updates: list[GraphValue]
 // Python: Model.constants: list[Tensor]
 // Python: Model.save(self, path: str) -> None
 // Python: Model.__len__(self) -> int

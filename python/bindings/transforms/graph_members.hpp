@@ -34,6 +34,9 @@ void bind_reading(pybind11::class_<Object>& type, Read read) {
       .def_property_readonly(
           "outputs", [read](const Object& o) { return read(o).outputs(); }, "The tensors that it gives.")
       .def_property_readonly(
+          "updates", [read](const Object& o) { return read(o).updates(); },
+          "The tensors that a call changes in place: inputs, by their names, and constants.")
+      .def_property_readonly(
           "constants", [read](const Object& o) { return read(o).constants(); },
           "The tensors from outside that it uses.");
 }

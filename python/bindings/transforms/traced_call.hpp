@@ -54,6 +54,10 @@ class TracedCall {
   // 1: a replay with these inputs does what the function would do. 0: not, and `why` says the first reason, where it is
   // not nullptr. -1: a comparison of static arguments raised.
   int fits(const CallInputs& inputs, std::string* why) const;
+  // Which tensors that a run changes in place share memory, so that it would do something else; empty: none do.
+  std::string shared_memory(const CallInputs& inputs) const {
+    return graph_.shared_memory({inputs.tensors.data(), inputs.tensors.size()});
+  }
   PyObject* run(const CallInputs& inputs) const;
   // Where a transform is active or the tape follows: its derivatives and batches are graphs, made when first needed.
   PyObject* run_transformed(const CallInputs& inputs);

@@ -1,0 +1,137 @@
+#include "graph/updates.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "backplane/autograd.hpp"
+#include "backplane/operand.hpp"
+#include "call/role_calls.hpp"
+#include "graph/interpret.hpp"
+#include "memory/overlap.hpp"
+#include "registry/tagged_op.hpp"
+#include "tape/node.hpp"
+
+namespace backplane::core::graph {
+namespace {
+
+// The setting of the innermost level that has one, for a scope.
+class WithoutRecording {
+ public:
+  explicit WithoutRecording(bool wanted) : wanted_(wanted), before_(wanted && set_grad_enabled(false)) {}
+  ~WithoutRecording() {
+    if (wanted_) set_grad_enabled(before_);
+  }
+  WithoutRecording(const WithoutRecording&) = delete;
+
+ private:
+  const bool wanted_, before_;
+};
+
+// A copy into a given output has no history; an in-place call has one.
+void write(const Tensor& target, const Tensor& value, bool recorded) {
+  const WithoutRecording without(!recorded);
+  if (!grad_enabled() || !(wants_grad(impl(target)) || wants_grad(impl(value))))
+    return roles::cast_into(impl(value), impl(target), roles::kAllKeys);
+  static const OpHandle assign = tagged_op("role:assign").handle;
+  const Shape none;
+  const bp_value args[] = {backplane::value(target), backplane::value(value), backplane::value(none),
+                           backplane::value(none),   backplane::value(none),  backplane::value(none)};
+  detail::call_in_place(assign, args);
+}
+
+// Whose memory it is: its storage, or the tensor of a transform that it is a view of.
+const void* memory_of(const Tensor& tensor) {
+  const TensorImpl* t = impl(tensor);
+  if (!t->wrapper) return t->storage;
+  while (t->view) t = t->view->base;
+  return t;
+}
+
+}  // namespace
+
+std::string name_of_target(const Graph& graph, const Update& update) {
+  const Value& value = graph.value(update.target);
+  if (value.kind == Value::Kind::kInput) return "its argument " + graph.inputs()[value.index].name;
+  const std::string& name = graph.constants()[value.index].name;
+  return "a tensor from outside" + (name.empty() ? "" : " (" + name + ")");
+}
+
+Updates::Updates(const Graph& graph) : graph_(graph) {
+  if (empty()) return;
+  std::unordered_map<ValueId, size_t> updates;
+  for (size_t i = 0; i < graph.updates.size(); ++i) updates.emplace(graph.outputs[graph.n_results() + i], i);
+  for (size_t k = 0; k < graph.n_results(); ++k) {
+    View view{k, 0, {}};
+    ValueId v = graph.outputs[k];
+    auto found = updates.find(v);
+    while (found == updates.end() && graph.value(v).kind == Value::Kind::kResult) {
+      const Node& node = graph.node(graph.value(v).node);
+      if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) break;
+      view.nodes.insert(view.nodes.begin(), graph.value(v).node);
+      v = graph.arguments(node)[static_cast<size_t>(node.op->record->def.alias)].value();
+      found = updates.find(v);
+    }
+    if (found == updates.end()) continue;
+    view.update = found->second;
+    views_.push_back(std::move(view));
+  }
+}
+
+const Tensor& Updates::target(std::span<const Tensor> inputs, size_t update) const {
+  const Value& value = graph_.value(graph_.updates[update].target);
+  return value.kind == Value::Kind::kInput ? inputs[value.index] : graph_.constants()[value.index].tensor;
+}
+
+std::string Updates::name_of_value(ValueId value) const { return name_of_target(graph_, {value, true}); }
+
+std::string Updates::shared_memory(std::span<const Tensor> inputs) const {
+  struct Place {
+    const void* memory;
+    ValueId value;
+    const Tensor* tensor;
+  };
+  if (empty()) return "";
+  std::vector<Place> places;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    places.push_back({memory_of(inputs[i]), graph_.inputs()[i].value, &inputs[i]});
+  for (const Constant& c : graph_.constants()) places.push_back({memory_of(c.tensor), c.value, &c.tensor});
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.memory < b.memory; });
+  for (const Update& update : graph_.updates) {
+    const auto own =
+        std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.value == update.target; });
+    const auto [first, last] = std::equal_range(places.begin(), places.end(), *own,
+                                                [](const Place& a, const Place& b) { return a.memory < b.memory; });
+    for (auto other = first; other != last; ++other)
+      if (other != own && own->memory &&
+          (impl(*own->tensor)->wrapper || overlap(*own->tensor->get(), *other->tensor->get()) != Overlap::kNo))
+        return "graph " + graph_.name + ": changes " + name_of_target(graph_, update) + " in place, with which " +
+               name_of_value(other->value) + " shares memory";
+  }
+  return "";
+}
+
+void Updates::check(std::span<const Tensor> inputs) const {
+  const std::string shared = shared_memory(inputs);
+  BP_CHECK(shared.empty(), VALUE, shared, ". Fix: give it a copy, or call the function itself");
+}
+
+// The calls of views are made anew, of the tensor itself.
+Tensor Updates::taken(const View& view, const Tensor& base) const {
+  if (view.nodes.empty()) return base;
+  std::vector<Tensor> values(graph_.values().size());
+  values[graph_.outputs[graph_.n_results() + view.update]] = base;
+  for (const NodeId id : view.nodes) call_node({graph_, values, {}, {}, {}}, id, &values[graph_.node(id).first_result]);
+  return values[graph_.outputs[view.result]];
+}
+
+std::vector<Tensor> Updates::carry_out(std::span<const Tensor> inputs, std::vector<Tensor> outputs) const {
+  if (empty()) return outputs;
+  const size_t n = graph_.n_results();
+  for (size_t i = 0; i < graph_.updates.size(); ++i)
+    write(target(inputs, i), outputs[n + i], graph_.updates[i].recorded);
+  outputs.resize(n);
+  for (const View& view : views_) outputs[view.result] = taken(view, target(inputs, view.update));
+  return outputs;
+}
+
+}  // namespace backplane::core::graph

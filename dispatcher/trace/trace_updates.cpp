@@ -1,0 +1,132 @@
+// What a traced function does to tensors beside giving results: writes into its arguments and into tensors from
+// outside.
+#include <algorithm>
+
+#include "call/role_calls.hpp"
+#include "graph/updates.hpp"
+#include "levels/inplace.hpp"
+#include "memory/device.hpp"
+#include "trace/trace_level.hpp"
+
+namespace backplane::core {
+
+using graph::ValueId;
+
+// Tensors of other levels are those levels' to change, and a body's are further arguments.
+TensorImpl* TraceLevel::stand_in(TensorImpl* tensor) {
+  if (lifted_ || tensor->wrapper) return tensor;
+  if (const auto known = stand_in_of_.find(tensor); known != stand_in_of_.end())
+    return impl(stand_ins_[known->second].wrapper);
+  const ValueId constant = value_of(tensor);
+  const bp_tensor& like = *tensor;
+  TensorImpl* t = traced(constant, device_of(like), like.dtype, like.dl.ndim, like.dl.shape, like.dl.strides);
+  stand_in_of_.emplace(tensor, stand_ins_.size());
+  stand_ins_.push_back({Tensor::adopt(t), constant});
+  return t;
+}
+
+void TraceLevel::check_read(const TensorImpl& tensor, const char* who) const {
+  const auto known = stand_in_of_.find(&tensor);
+  BP_CHECK(
+      known == stand_in_of_.end() || impl(stand_ins_[known->second].wrapper)->wrapper->version == 0, VALUE, who,
+      ": the tensor was changed in place by a function that ", transform,
+      " is writing down, so it has no value yet. Fix: choose elementwise with where, branch with cond, or read the "
+      "value outside of the traced function");
+}
+
+// What was kept of a tensor from outside for a derivative is out of date, as if it had been changed.
+void TraceLevel::check_write(const Call&, const TensorImpl& target) {
+  if (!wrapper_of(*this, &target)) return;
+  if (recording_) recorded_.insert(&target);
+  for (const auto& [outside, index] : stand_in_of_)
+    if (stand_ins_[index].wrapper.get() == &target && outside->storage) ++outside->storage->version;
+}
+
+// What the value is a view of, or may be; kNone: of nothing.
+ValueId TraceLevel::alias_of(ValueId value) const {
+  const graph::NodeId id = graph_->value(value).node;
+  if (id == graph::kNone) return graph::kNone;
+  const graph::Node& node = graph_->node(id);
+  if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) return graph::kNone;
+  return graph_->arguments(node)[static_cast<size_t>(node.op->record->def.alias)].value();
+}
+
+// Is it a tensor, or a view of one, that nobody holds but the graph and `results`? It was made inside the function,
+// which would make it anew at each call.
+bool TraceLevel::is_own_constant(ValueId value, std::span<const Tensor> results) const {
+  for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
+  if (graph_->value(value).kind != graph::Value::Kind::kConstant) return false;
+  const Tensor& constant = graph_->constants()[graph_->value(value).index].tensor;
+  const auto given =
+      std::count_if(results.begin(), results.end(), [&](const Tensor& t) { return t.get() == constant.get(); });
+  return impl(constant)->refs.load(std::memory_order_relaxed) == 1 + given;
+}
+
+std::vector<TraceLevel::Changed> TraceLevel::changes(std::span<const Tensor> results) const {
+  std::vector<Changed> changed;
+  const auto add = [&](const Tensor& t, ValueId target) {
+    if (impl(t)->wrapper->version != 0) changed.push_back({impl(t), {target, recorded_.contains(impl(t))}});
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], graph_->inputs()[i].value);
+  for (const StandIn& s : stand_ins_)
+    if (!is_own_constant(s.constant, results)) add(s.wrapper, s.constant);
+  return changed;
+}
+
+// The new value becomes one that a node computes for this tensor alone.
+void TraceLevel::settle(std::vector<Changed>& changed) {
+  for (size_t i = 0; i < changed.size(); ++i) {
+    TensorImpl* t = changed[i].tensor;
+    const ValueId value = value_of(t);
+    const bool shared = graph_->value(value).node == graph::kNone || alias_of(value) != graph::kNone ||
+                        std::any_of(changed.begin(), changed.begin() + static_cast<ptrdiff_t>(i),
+                                    [&](const Changed& other) { return other.value == value; });
+    if (shared) roles::copy_into(tensor_value(t), tensor_value(t), roles::kAllKeys);
+    changed[i].value = shared ? value_of(t) : value;
+  }
+}
+
+// Does the value share memory with a tensor that is changed, before or after?
+bool TraceLevel::is_of(ValueId value, std::span<const Changed> changed) const {
+  for (; value != graph::kNone; value = alias_of(value))
+    for (const Changed& c : changed)
+      if (value == c.value || value == c.update.target) return true;
+  return false;
+}
+
+ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> changed, std::span<const Tensor> results) {
+  TensorImpl* t = impl(result);
+  if (const auto known = stand_in_of_.find(t); known != stand_in_of_.end()) t = impl(stand_ins_[known->second].wrapper);
+  if (t->view && wrapper_of(*this, t)) refresh(t);
+  const TensorImpl* whole = t;
+  while (whole->view) whole = whole->view->base;
+  if (std::any_of(changed.begin(), changed.end(), [&](const Changed& c) { return c.tensor == whole; })) {
+    if (t->view) take_view_anew(t);
+    return value_of(t);
+  }
+  const ValueId value = value_of(t);
+  const bool is_copied = is_of(value, changed) || (!lifted_ && is_own_constant(value, results));
+  return is_copied ? value_of(impl(roles::copy(t))) : value;
+}
+
+std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
+  check_innermost();
+  std::vector<Changed> changed = changes(results);
+  settle(changed);
+  for (const Tensor& result : results) graph_->outputs.push_back(output(result, changed, results));
+  for (const Changed& c : changed) {
+    graph_->outputs.push_back(c.value);
+    graph_->updates.push_back(c.update);
+  }
+  trace_sites = outer_sites_;
+  end();
+  return graph_;
+}
+
+void check_no_updates(const graph::Graph& graph, std::string_view who) {
+  if (graph.updates.empty()) return;
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, who, ": its function changes ", name_of_target(graph, graph.updates[0]),
+               " in place, which no tensor of the caller would see. Fix: copy it first, and return the new value");
+}
+
+}  // namespace backplane::core
