@@ -7,7 +7,6 @@
 #include "backplane/device.hpp"
 #include "graph/cost.hpp"
 #include "graph/print.hpp"
-#include "graph/updates.hpp"
 #include "memory/device.hpp"
 #include "registry/registry.hpp"
 
@@ -70,16 +69,21 @@ class Drawing {
         Graph::each_value(graph_.arguments(graph_.node(id)), [&](ValueId v) { edge(v, "n" + std::to_string(id)); });
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const std::string name = "o" + std::to_string(i);
-      const size_t n = graph_.n_results();
-      const std::string label =
-          i < n ? "result " + std::to_string(i) : "new " + name_of_target(graph_, graph_.updates[i - n]);
-      out_ += "  " + name + " [shape=ellipse, label=" + quoted(label) + "];\n";
+      out_ += "  " + name + " [shape=ellipse, label=" + quoted(name_of_output(i)) + "];\n";
       edge(graph_.outputs[i], name);
     }
     return out_ + "}\n";
   }
 
  private:
+  std::string name_of_output(size_t i) const {
+    const size_t n = graph_.n_results();
+    if (i < n) return "result " + std::to_string(i);
+    const Value& target = graph_.value(graph_.updates[i - n].target);
+    if (target.kind == Value::Kind::kInput) return "new " + graph_.inputs()[target.index].name;
+    const std::string& name = graph_.constants()[target.index].name;
+    return "new " + (name.empty() ? "constant" : name);
+  }
   std::string maker(ValueId v) const {
     const Value& value = graph_.value(v);
     return value.node == kNone ? "v" + std::to_string(v) : "n" + std::to_string(value.node);

@@ -84,28 +84,60 @@ const Tensor& Updates::target(std::span<const Tensor> inputs, size_t update) con
 
 std::string Updates::name_of_value(ValueId value) const { return name_of_target(graph_, {value, true}); }
 
+namespace {
+
+struct Place {
+  const void* memory;
+  ValueId value;
+  const Tensor* tensor;
+};
+
+bool is_external(const bp_storage* s) { return s && s->owner == bp_storage::Owner::kExternal; }
+
+// Of several storages, over another library's memory.
+bool share_bytes(const bp_storage* a, const bp_storage* b) {
+  if (!a || !b || a->device != b->device || !(is_external(a) || is_external(b))) return false;
+  const auto begin = [](const bp_storage* s) { return reinterpret_cast<uintptr_t>(s->data); };
+  return begin(a) < begin(b) + b->size && begin(b) < begin(a) + a->size;
+}
+
+bool share(const Place& a, const Place& b) {
+  const TensorImpl *s = impl(*a.tensor), *t = impl(*b.tensor);
+  if (s->wrapper || t->wrapper) return a.memory == b.memory;
+  return s->storage == t->storage ? overlap(*s, *t) != Overlap::kNo : share_bytes(s->storage, t->storage);
+}
+
+}  // namespace
+
 std::string Updates::shared_memory(std::span<const Tensor> inputs) const {
-  struct Place {
-    const void* memory;
-    ValueId value;
-    const Tensor* tensor;
-  };
   if (empty()) return "";
   std::vector<Place> places;
   for (size_t i = 0; i < inputs.size(); ++i)
     places.push_back({memory_of(inputs[i]), graph_.inputs()[i].value, &inputs[i]});
   for (const Constant& c : graph_.constants()) places.push_back({memory_of(c.tensor), c.value, &c.tensor});
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.memory < b.memory; });
+  const auto number = [&](ValueId v) {
+    const Value& value = graph_.value(v);
+    return value.index + (value.kind == Value::Kind::kConstant ? graph_.inputs().size() : 0);
+  };
+  std::vector<const Place*> of_value(places.size(), nullptr), external;
+  for (const Place& p : places) {
+    of_value[number(p.value)] = &p;
+    if (!impl(*p.tensor)->wrapper && is_external(impl(*p.tensor)->storage)) external.push_back(&p);
+  }
   for (const Update& update : graph_.updates) {
-    const auto own =
-        std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.value == update.target; });
-    const auto [first, last] = std::equal_range(places.begin(), places.end(), *own,
+    const Place& own = *of_value[number(update.target)];
+    const auto refuse = [&](const Place& other) {
+      return "graph " + graph_.name + ": changes " + name_of_target(graph_, update) + " in place, with which " +
+             name_of_value(other.value) + " shares memory";
+    };
+    const auto [first, last] = std::equal_range(places.begin(), places.end(), own,
                                                 [](const Place& a, const Place& b) { return a.memory < b.memory; });
     for (auto other = first; other != last; ++other)
-      if (other != own && own->memory &&
-          (impl(*own->tensor)->wrapper || overlap(*own->tensor->get(), *other->tensor->get()) != Overlap::kNo))
-        return "graph " + graph_.name + ": changes " + name_of_target(graph_, update) + " in place, with which " +
-               name_of_value(other->value) + " shares memory";
+      if (&*other != &own && share(own, *other)) return refuse(*other);
+    if (external.empty()) continue;
+    for (const Place& other : places)
+      if (other.memory != own.memory && share(own, other)) return refuse(other);
   }
   return "";
 }

@@ -68,8 +68,12 @@ std::vector<TraceLevel::Changed> TraceLevel::changes(std::span<const Tensor> res
     if (impl(t)->wrapper->version != 0) changed.push_back({impl(t), {target, recorded_.contains(impl(t))}});
   };
   for (size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], graph_->inputs()[i].value);
-  for (const StandIn& s : stand_ins_)
-    if (!is_own_constant(s.constant, results)) add(s.wrapper, s.constant);
+  // What is made anew over another library's memory changes that.
+  for (const StandIn& s : stand_ins_) {
+    const bp_storage* storage = impl(graph_->constants()[graph_->value(s.constant).index].tensor)->storage;
+    const bool is_others = storage && storage->owner == bp_storage::Owner::kExternal;
+    if (is_others || !is_own_constant(s.constant, results)) add(s.wrapper, s.constant);
+  }
   return changed;
 }
 
