@@ -14,6 +14,7 @@
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
+#include "trace/body_draws.hpp"
 
 namespace backplane::core {
 
@@ -208,11 +209,14 @@ using namespace core;
 
 namespace {
 
-// What it uses from outside, and `lifted` lacks, is appended there.
-std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, std::vector<Tensor>& lifted,
-                                         const std::function<SourceLine()>& where) {
+using MadeInside = std::function<bool(const bp_generator_state*)>;
+
+// What it uses from outside, and `bodies.lifted` lacks, is appended there.
+std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, Bodies& bodies, const std::function<SourceLine()>& where,
+                                         const MadeInside& made_inside) {
   CallGuard guard;
-  TraceLevel level(body.name, where);
+  std::optional<TraceLevel> scope(std::in_place, body.name, where);
+  TraceLevel& level = *scope;
   std::vector<Tensor> entered;
   for (size_t i = 0; i < body.examples.size(); ++i) {
     Tensor example = body.examples[i];
@@ -222,12 +226,15 @@ std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, std::vector<Tensor>
     if (row) example = example_of(example.shape().subspan(1), example);
     entered.push_back(level.enter(example, "x" + std::to_string(i)));
   }
-  level.lift(lifted);
-  auto graph = level.finish(body.function(entered));
+  level.lift(bodies.lifted);
+  const std::vector<Tensor> results = body.function(entered);
+  const std::vector<bp_generator_state*> generators = level.random().generators();
+  for (size_t i = 0; made_inside && i < generators.size(); ++i)
+    if (made_inside(generators[i])) level.random().fix(i);
+  auto graph = level.finish(results);
+  scope.reset();
   check_no_updates(*graph, body.name);
-  BP_CHECK(graph->draws.empty(), NOT_IMPLEMENTED, body.name,
-           ": its function draws random numbers. Fix: draw them before, all at once, and give them as an argument");
-  return graph;
+  return draw_outside(std::move(graph), body, generators, bodies);
 }
 
 }  // namespace
@@ -251,15 +258,18 @@ std::span<bp_generator_state* const> TraceScope::generators() const { return lev
 void TraceScope::fix_generator(size_t index) { level_->random().fix(index); }
 
 Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far,
-                   const std::function<SourceLine()>& where) {
+                   const std::function<SourceLine()>& where, const MadeInside& made_inside) {
   Bodies bodies;
   bodies.lifted.assign(lifted_so_far.begin(), lifted_so_far.end());
   // Each is traced once: a tensor that its function makes of numbers is another one at every run.
   std::vector<std::shared_ptr<graph::Graph>> graphs;
-  for (const BodyOf& body : functions) graphs.push_back(trace_body(body, bodies.lifted, where));
+  std::vector<size_t> n_lifted;
+  for (const BodyOf& body : functions) {
+    graphs.push_back(trace_body(body, bodies, where, made_inside));
+    n_lifted.push_back(bodies.lifted.size());
+  }
   for (size_t b = 0; b < graphs.size(); ++b) {
-    for (size_t i = graphs[b]->inputs().size() - functions[b].examples.size(); i < bodies.lifted.size(); ++i)
-      add_lifted(*graphs[b], bodies.lifted[i], i);
+    for (size_t i = n_lifted[b]; i < bodies.lifted.size(); ++i) add_lifted(*graphs[b], bodies.lifted[i], i);
     bodies.functions.push_back(std::make_shared<graph::GraphBody>(std::move(graphs[b])));
   }
   return bodies;

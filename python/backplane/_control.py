@@ -25,8 +25,8 @@ op = getattr(ops, NAMESPACE)
 def cond(pred: Tensor | bool, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """true_fun(*operands) where pred holds, else false_fun(*operands); one of the two runs.
 
-    pred: a bool, or a bool tensor of one element. Both functions return tensors of the same structure, shapes and dtypes, and
-    draw no random numbers. operands: containers of tensors; other leaves are passed through. Under vmap with a batched pred both
+    pred: a bool, or a bool tensor of one element. Both functions return tensors of the same structure, shapes and dtypes. Random
+    numbers that they draw are drawn whichever runs. operands: containers of tensors; other leaves are passed through. Under vmap with a batched pred both
     run, and where chooses.
     Errors: ArgumentTypeError and ShapeError where the two return different things.
     """
@@ -47,7 +47,7 @@ def cond(pred: Tensor | bool, true_fun: Callable[..., Any], false_fun: Callable[
 
         return run, tensors
 
-    found = _core.call_control("cond", "bp::cond", [flat(true_fun), flat(false_fun)], [_core.asarray(pred), tensors])
+    found = _core.call_control("cond", "bp::cond", [flat(true_fun), flat(false_fun)], [_core.asarray(pred), tensors], draws="once")
     return tree.unflatten(returned[0], found)
 
 
@@ -55,7 +55,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """value = body_fun(value), from init_val on, as long as cond_fun(value) holds; the last value.
 
     value: a container of tensors (numbers become some), whose structure, shapes and dtypes body_fun keeps. cond_fun returns one bool.
-    Neither draws random numbers.
+    Neither draws random numbers, as nobody knows how often it will run.
     There is forward mode and no reverse mode: the number of steps is not known; use scan for that.
     Errors: ShapeError where body_fun changes a shape or a dtype; MissingRuleError in reverse mode.
     """
@@ -80,8 +80,8 @@ def scan(
 
     init: a container of tensors (numbers become some), whose structure, shapes and dtypes f keeps. xs: a container of tensors of one
     first size, or None with length. reverse: from the last x to the first; each y stands where its x does.
-    f draws no random numbers: draw them before, all at once, and give them as a part of xs. A gradient keeps the carry of each
-    step, and computes the step again.
+    Random numbers that f draws are others for each step; those of all steps are drawn before the first one, and kept. A gradient
+    keeps the carry of each step, and computes the step again.
     Errors: ShapeError where f changes a shape or a dtype of the carry, or the first sizes of xs differ.
     """
     return _scan("scan", f, init, xs, length, reverse)
@@ -90,7 +90,7 @@ def scan(
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """f of each element along axis 0 of xs, stacked: one after the other, where vmap takes all at once.
 
-    f draws no random numbers: draw them before, all at once, and give them as a part of xs.
+    Random numbers that f draws are others for each element.
     """
     return _scan("map", lambda _, x: ((), f(x)), (), xs, None, False)[1]
 
@@ -108,7 +108,7 @@ def _scan(name, f, init, xs, length, reverse):
         return _results(result[0], returned) + _results(result[1], returned)
 
     rows = (len(carry), len(slices))
-    found = _core.call_control(name, "bp::scan", [(body, carry + slices)], [carry, slices, []], rows, length, reverse)
+    found = _core.call_control(name, "bp::scan", [(body, carry + slices)], [carry, slices, []], rows, length, reverse, "per row")
     _check_structure(name, returned[0], structure)
     return tree.unflatten(structure, found[: len(carry)]), tree.unflatten(returned[1], found[len(carry) :])
 

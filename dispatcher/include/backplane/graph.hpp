@@ -136,20 +136,29 @@ class BACKPLANE_API TraceScope {
 
 // Functions as arguments of control flow (the ops cond, while_loop, scan): each traced for arguments like its examples.
 // Tensors that they use from outside become further arguments of all of them, behind their own: `lifted`, of which some
-// may be known before. Bodies draw no random numbers.
+// may be known before. Random numbers that they draw are drawn here, before the op is called, and arguments too.
 struct BodyOf {
   const char* name;  // of what the user called, for messages
   Function function;
   std::vector<Tensor> examples;
   size_t first_row = 0;  // `n_rows` examples from there on are gone through along axis 0: the function sees an element
   size_t n_rows = 0;
+  // May it draw random numbers? Those of one run, which are `lifted`; or others for each of `length` rows, which are
+  // further rows behind the `n_rows` ones. kNone: an error.
+  enum class Draws : uint8_t { kNone, kOnce, kPerRow };
+  Draws draws = Draws::kNone;
+  int64_t length = 0;
 };
 struct Bodies {
   std::vector<std::shared_ptr<GraphFunction>> functions;
   std::vector<Tensor> lifted;
+  std::vector<Tensor> rows;  // random numbers to go through
 };
+// `made_inside`: was the generator made by the function, which makes it anew at each run? So that it gives the same
+// numbers each time.
 BACKPLANE_API Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far = {},
-                                 const std::function<SourceLine()>& where = {});
+                                 const std::function<SourceLine()>& where = {},
+                                 const std::function<bool(const bp_generator_state*)>& made_inside = {});
 
 // One file that every reader of safetensors opens (docs/reference/graph-format.md): the constants as tensors, the graph
 // in the metadata.

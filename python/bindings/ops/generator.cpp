@@ -153,6 +153,15 @@ PyRef GeneratorNotes::take(const bp_generator_state* state) noexcept {
   return {};
 }
 
+bool GeneratorNotes::is_noting() noexcept { return notes != nullptr; }
+
+bool GeneratorNotes::holds_alone(const bp_generator_state* state) noexcept {
+  if (!notes) return false;
+  for (const PyRef& noted : notes->noted_)
+    if (noted && &state_of(noted.get()) == state) return Py_REFCNT(noted.get()) == 1;
+  return false;
+}
+
 void GeneratorNotes::note(PyObject* generator) {
   for (const PyRef& noted : noted_)
     if (noted.get() == generator) return;

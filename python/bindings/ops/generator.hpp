@@ -28,6 +28,9 @@ class GeneratorNotes {
   GeneratorNotes(const GeneratorNotes&) = delete;
   // The noted object of this state, which is noted no more; empty where there is none.
   PyRef take(const bp_generator_state* state) noexcept;
+  // Does any note on this thread? Does nobody else hold the Generator of this state?
+  static bool is_noting() noexcept;
+  static bool holds_alone(const bp_generator_state* state) noexcept;
 
  private:
   friend bool reserve_positions(PyObject*, OpHandle, std::span<const bp_value>, bp_generator_state*) noexcept;

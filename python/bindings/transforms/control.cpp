@@ -4,6 +4,7 @@
 #include "backplane/graph.hpp"
 #include "backplane/operand.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/ops/generator.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/user_line.hpp"
@@ -25,22 +26,30 @@ Function function_of(py::object callable) {
   };
 }
 
+constexpr size_t kRows = 1;  // which group is gone through, of an op that goes through one
+
 // `name`: the function that the user called. `groups`: what the op's tensor arguments are; the last is a list, which
-// what the bodies use from outside joins.
+// what the bodies use from outside joins. `draws`: may they draw random numbers, "none", "once" or "per row".
 std::vector<Tensor> call_control(const std::string& name, const std::string& op,
                                  const std::vector<std::pair<py::object, std::vector<Tensor>>>& of,
                                  const std::vector<py::object>& groups, std::pair<size_t, size_t> rows, int64_t length,
-                                 bool reverse) {
+                                 bool reverse, const std::string& draws) {
   const OpHandle handle = detail::op_named(op.c_str());
+  const auto may_draw = draws == "once"      ? BodyOf::Draws::kOnce
+                        : draws == "per row" ? BodyOf::Draws::kPerRow
+                                             : BodyOf::Draws::kNone;
   std::vector<BodyOf> functions;
   for (const auto& [callable, examples] : of)
-    functions.push_back({name.c_str(), function_of(callable), examples, rows.first, rows.second});
-  const Bodies bodies = make_bodies(functions, {}, user_line);
+    functions.push_back({name.c_str(), function_of(callable), examples, rows.first, rows.second, may_draw, length});
+  std::optional<GeneratorNotes> notes;  // a Generator that the function makes lives as long as it is asked for
+  if (!GeneratorNotes::is_noting()) notes.emplace();
+  const Bodies bodies = make_bodies(functions, {}, user_line, GeneratorNotes::holds_alone);
   std::vector<std::vector<Tensor>> lists;
   for (const py::object& group : groups)
     lists.push_back(py::isinstance<py::list>(group) ? group.cast<std::vector<Tensor>>()
                                                     : std::vector<Tensor>{group.cast<Tensor>()});
   lists.back().insert(lists.back().end(), bodies.lifted.begin(), bodies.lifted.end());
+  if (!bodies.rows.empty()) lists[kRows].insert(lists[kRows].end(), bodies.rows.begin(), bodies.rows.end());
   std::vector<bp_value> args;
   for (const auto& function : bodies.functions) args.push_back(value(*function));
   for (size_t k = 0; k < groups.size(); ++k)
@@ -64,6 +73,7 @@ std::vector<Tensor> call_control(const std::string& name, const std::string& op,
 void bind_control(py::module_& module) {
   module.def("call_control", &call_control, py::arg("name"), py::arg("op"), py::arg("bodies"), py::arg("groups"),
              py::arg("rows") = std::pair<size_t, size_t>{0, 0}, py::arg("length") = 0, py::arg("reverse") = false,
+             py::arg("draws") = "none",
              "Calls an op of control flow for the function `name`: bodies as (callable over lists of tensors, "
              "examples), of which `rows`, first and "
              "number, stand for an element along axis 0.");
