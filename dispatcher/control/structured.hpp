@@ -2,7 +2,7 @@
 //
 // A call is one list of tensors, grouped as the op's signature says. A derivative or a batch of a call is a call of the
 // same op with other bodies, which the transforms make of the first ones; so each is traced, differentiated and batched
-// again by the same rules. Bodies draw no random numbers.
+// again by the same rules. What a body draws was drawn before it (trace/body_draws.hpp).
 #pragma once
 
 #include <functional>
