@@ -5,6 +5,7 @@
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
 #include "graph/explain.hpp"
+#include "graph/kept_inputs.hpp"
 #include "graph/optimize.hpp"
 #include "graph/plan_build.hpp"
 #include "graph/print.hpp"
@@ -158,7 +159,7 @@ std::vector<Tensor> Executable::run_and_update(std::span<const Tensor> inputs,
   check_inputs(inputs);
   if (sized_by_inputs_) return at_symbols(bind(inputs))->run_and_update(inputs, draws);
   updates_.check(inputs);
-  return updates_.carry_out(inputs, run(inputs, draws));
+  return updates_.carry_out(inputs, run(inputs_to_keep(*graph_, inputs), draws));
 }
 
 std::vector<uint64_t> Executable::draw_counts(std::span<const Tensor> inputs) const {

@@ -7,6 +7,7 @@
 #include "graph/extract.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/interpret.hpp"
+#include "graph/kept_inputs.hpp"
 #include "graph/optimize.hpp"
 #include "graph/recompute.hpp"
 #include "graph/updates.hpp"
@@ -302,7 +303,7 @@ TransformableGraph::TransformableGraph(const Graph& graph) : graph_(graph) {
 std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,
                                              std::span<bp_generator_state* const> generators) const {
   CallGuard guard;
-  std::vector<Tensor> args(inputs.begin(), inputs.end());
+  std::vector<Tensor> args = graph::inputs_to_keep(*graph_.get(), inputs);
   for (const graph::Constant& c : graph_.get()->constants()) args.push_back(c.tensor);
   const graph::Updates updates(*graph_.get());
   updates.check(inputs);

@@ -104,10 +104,10 @@ ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> change
   if (t->view && wrapper_of(*this, t)) refresh(t);
   const TensorImpl* whole = t;
   while (whole->view) whole = whole->view->base;
-  if (std::any_of(changed.begin(), changed.end(), [&](const Changed& c) { return c.tensor == whole; })) {
-    if (t->view) take_view_anew(t);
+  // A view through which its base was changed has a value of its own: as a result it is one of the base again.
+  if (t->view && wrapper_of(*this, whole) && whole->wrapper->version != 0) take_view_anew(t);
+  if (std::any_of(changed.begin(), changed.end(), [&](const Changed& c) { return c.tensor == whole; }))
     return value_of(t);
-  }
   const ValueId value = value_of(t);
   const bool is_copied = is_of(value, changed) || (!lifted_ && is_own_constant(value, results));
   return is_copied ? value_of(impl(roles::copy(t))) : value;

@@ -486,13 +486,13 @@ class Program:
             elif what == 1:
                 first *= 0.5
                 pool.append(first * 2)
-            elif what == 2 and first.ndim == 2:
+            elif what == 2 and first.ndim == 2 and first.shape[0] > i:
                 pool.append(first[i])
             elif what == 3 and first.ndim == 2:
                 pool.append(first.T)
             elif what == 4 and first.shape == second.shape:
                 first -= second.copy()
-            elif what == 5:
+            elif what == 5 and first.shape[0] > 0:
                 first[0] = i
             elif what == 6:
                 pool.append(bp.tanh(first) + second.sum())
