@@ -1,8 +1,9 @@
 // A graph written down anew, node by node, with what somebody puts in the place of some: the calls are traced again, so
 // that every op's rules are asked again.
+#include "backplane/graph.hpp"
+
 #include <algorithm>
 
-#include "backplane/graph.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/interpret.hpp"
 #include "memory/epoch.hpp"

@@ -15,6 +15,7 @@
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 #include "trace/body_draws.hpp"
+#include "trace/trace_updates.hpp"
 
 namespace backplane::core {
 

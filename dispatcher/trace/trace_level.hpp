@@ -91,7 +91,4 @@ class TraceLevel final : public Level, private Sites {
   bool recording_ = true;            // the function's no_grad; a graph has none
 };
 
-// Of a function of control flow. Throws, naming the tensor.
-void check_no_updates(const graph::Graph& graph, std::string_view who);
-
 }  // namespace backplane::core

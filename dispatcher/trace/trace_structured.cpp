@@ -2,6 +2,7 @@
 
 #include "memory/device.hpp"
 #include "trace/trace_level.hpp"
+#include "trace/trace_updates.hpp"
 
 namespace backplane::core {
 

@@ -1,5 +1,5 @@
-// What a traced function does to tensors beside giving results: writes into its arguments and into tensors from
-// outside.
+#include "trace/trace_updates.hpp"
+
 #include <algorithm>
 
 #include "call/role_calls.hpp"
@@ -8,6 +8,8 @@
 #include "memory/device.hpp"
 #include "trace/trace_level.hpp"
 
+// What a function leaves in its arguments and in tensors from outside is found when it has returned: those wrappers
+// whose versions have grown.
 namespace backplane::core {
 
 using graph::ValueId;
