@@ -266,7 +266,10 @@ void Parser::constraint() {
 
 void Parser::update() {
   const bool recorded = !lexer_.accept("unrecorded");
-  graph_->updates.push_back({arguments_.value(), recorded});
+  const ValueId target = arguments_.value();
+  graph_->updates.push_back({target, recorded});
+  if (target < graph_->values().size() && graph_->value(target).kind == Value::Kind::kConstant)
+    graph_->make_live(graph_->value(target).index);
   lexer_.expect("=");
   new_values_.push_back(arguments_.value());
 }
