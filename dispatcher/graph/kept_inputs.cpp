@@ -15,7 +15,8 @@ std::vector<Tensor> inputs_to_keep(const Graph& graph, std::span<const Tensor> i
   if (std::none_of(kept.begin(), kept.end(), is_followed)) return kept;
   for (const Update& update : graph.updates) {
     const Value& target = graph.value(update.target);
-    if (target.kind == Value::Kind::kInput) kept[target.index] = roles::copy(impl(inputs[target.index]));
+    if (target.kind == Value::Kind::kInput && target.index < kept.size())
+      kept[target.index] = roles::copy(impl(inputs[target.index]));
   }
   return kept;
 }

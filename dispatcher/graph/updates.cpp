@@ -67,8 +67,10 @@ Updates::Updates(const Graph& graph) : graph_(graph) {
     while (found == updates.end() && graph.value(v).kind == Value::Kind::kResult) {
       const Node& node = graph.node(graph.value(v).node);
       if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) break;
+      const Argument& viewed = graph.arguments(node)[static_cast<size_t>(node.op->record->def.alias)];
+      if (!viewed.is_value()) break;  // a number
       view.nodes.insert(view.nodes.begin(), graph.value(v).node);
-      v = graph.arguments(node)[static_cast<size_t>(node.op->record->def.alias)].value();
+      v = viewed.value();
       found = updates.find(v);
     }
     if (found == updates.end()) continue;
@@ -96,7 +98,7 @@ bool is_external(const bp_storage* s) { return s && s->owner == bp_storage::Owne
 
 // Of several storages, over another library's memory.
 bool share_bytes(const bp_storage* a, const bp_storage* b) {
-  if (!a || !b || a->device != b->device || !(is_external(a) || is_external(b))) return false;
+  if (a->device != b->device || !(is_external(a) || is_external(b))) return false;
   const auto begin = [](const bp_storage* s) { return reinterpret_cast<uintptr_t>(s->data); };
   return begin(a) < begin(b) + b->size && begin(b) < begin(a) + a->size;
 }
@@ -104,13 +106,14 @@ bool share_bytes(const bp_storage* a, const bp_storage* b) {
 bool share(const Place& a, const Place& b) {
   const TensorImpl *s = impl(*a.tensor), *t = impl(*b.tensor);
   if (s->wrapper || t->wrapper) return a.memory == b.memory;
+  if (!s->storage || !t->storage) return false;
   return s->storage == t->storage ? overlap(*s, *t) != Overlap::kNo : share_bytes(s->storage, t->storage);
 }
 
 }  // namespace
 
 std::string Updates::shared_memory(std::span<const Tensor> inputs) const {
-  if (empty()) return "";
+  if (empty() || inputs.size() != graph_.inputs().size()) return "";  // a run says the latter
   std::vector<Place> places;
   for (size_t i = 0; i < inputs.size(); ++i)
     places.push_back({memory_of(inputs[i]), graph_.inputs()[i].value, &inputs[i]});

@@ -50,7 +50,8 @@ ValueId TraceLevel::alias_of(ValueId value) const {
   if (id == graph::kNone) return graph::kNone;
   const graph::Node& node = graph_->node(id);
   if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) return graph::kNone;
-  return graph_->arguments(node)[static_cast<size_t>(node.op->record->def.alias)].value();
+  const graph::Argument& viewed = graph_->arguments(node)[static_cast<size_t>(node.op->record->def.alias)];
+  return viewed.is_value() ? viewed.value() : graph::kNone;
 }
 
 // Is it a tensor, or a view of one, that nobody holds but the graph and `results`? It was made inside the function,
