@@ -36,9 +36,20 @@ void TraceLevel::check_read(const TensorImpl& tensor, const char* who) const {
       "value outside of the traced function");
 }
 
-// What was kept of a tensor from outside for a derivative is out of date, as if it had been changed.
-void TraceLevel::check_write(const Call&, const TensorImpl& target) {
+// A view of another level's tensor, or of one that becomes an argument, is no view of a traced one: nothing would carry
+// the change to its base. What was kept of a tensor from outside for a derivative is out of date, as if that had been
+// changed.
+void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
   if (!wrapper_of(*this, &target)) return;
+  const TensorImpl* inner = target.wrapper->inner;
+  if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) {
+    const ValueId of = alias_of(inner->node_output);
+    const bool is_view =
+        of != graph::kNone && (graph_->value(of).node == graph::kNone ||
+                               graph_->node(graph_->value(inner->node_output).node).op->flags & BP_OP_VIEW);
+    BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view of a tensor from outside of ", transform,
+             " is refused. Fix: make that tensor an argument of the function, or copy it first");
+  }
   if (recording_) recorded_.insert(&target);
   for (const auto& [outside, index] : stand_in_of_)
     if (stand_ins_[index].wrapper.get() == &target && outside->storage) ++outside->storage->version;

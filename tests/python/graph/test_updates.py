@@ -328,6 +328,15 @@ def test_functions_of_control_flow_refuse():
             call(lambda x: bp.scan(step, x[0], x))(tensor(3, 2))
 
 
+@pytest.mark.parametrize("write", [lambda w, x: w.__iadd__(x), lambda w, x: w[1:].__imul__(2.0), lambda w, x: w.reshape((-1,)).__imul__(x)])
+def test_functions_of_control_flow_write_into_nothing_from_outside(write):
+    held = tensor(2)
+    for call in (lambda f: f, bp.compile):
+        with pytest.raises(bp.ArgumentValueError, match="outside"):
+            call(lambda x: bp.map(lambda row: (write(held, row), row)[1], x))(tensor(3, 2))
+    np.testing.assert_array_equal(held.numpy(), tensor(2).numpy())
+
+
 # ---- the tape
 
 
