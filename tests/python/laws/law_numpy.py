@@ -268,6 +268,7 @@ REFERENCE = {
     **by_name("positive", "signbit", "exp2", "log10", "cbrt", "sinh", "cosh", "hypot", "copysign", "nextafter", "logaddexp"),
     **by_name("sinc", "deg2rad", "rad2deg", "fmod", "fmax", "fmin", "gcd", "lcm", "heaviside", "ldexp", "isposinf", "isneginf"),
     **by_name("nancumsum", "nancumprod"),
+    **by_name("dot", "inner", "vdot", "flipud", "fliplr", "fabs", "iscomplex", "isreal"),
     **{name: reduction(name) for name in ("sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin")},
     **{name: reduction(name) for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin", "ptp")},
     "isclose": lambda x, y, **options: np.isclose(x, y, **options),
