@@ -39,6 +39,16 @@ bp_status falling_completed(void* context, int32_t ordinal, bp_stream* stream, u
   if (++calls % 2 && *ticket > 0) --*ticket;
   return status;
 }
+// Work goes to the queue when something waits for it.
+bp_status no_flush(void*, int32_t, bp_stream*, uint64_t) { return BP_OK; }
+bp_status never_completed(void*, int32_t, bp_stream*, uint64_t* ticket) {
+  *ticket = 0;
+  return BP_OK;
+}
+bp_status null_stream(void*, int32_t, bp_stream** stream) {
+  *stream = nullptr;
+  return BP_OK;
+}
 bp_status no_deallocate(void*, int32_t, void*, uint64_t) { return BP_OK; }
 bp_status null_memory(void* context, int32_t ordinal, uint64_t size, void** data) {
   if (right.allocate(context, ordinal, size, data) != BP_OK) *data = nullptr;
@@ -98,6 +108,12 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
        def.deferred_error = no_deferred_error;
      }},
     {"completed_falls", [](bp_backend_def& def) { def.completed = falling_completed; }},
+    {"flush",
+     [](bp_backend_def& def) {
+       def.flush = no_flush;
+       def.completed = never_completed;
+     }},
+    {"null_stream", [](bp_backend_def& def) { def.stream_create = null_stream; }},
     {"deallocate", [](bp_backend_def& def) { def.deallocate = no_deallocate; }},
     {"null_memory", [](bp_backend_def& def) { def.allocate = null_memory; }},
     {"copy_offset", [](bp_backend_def& def) { def.copy = copy_to_start; }},

@@ -68,6 +68,12 @@ bp_backend_def definition() {
     std::memcpy(dst, at(src, offset), size);
     return BP_OK;
   };
+  d.copy = [](void*, int32_t, bp_stream*, uint64_t, void* dst, uint64_t dst_offset, void* src, uint64_t src_offset,
+              uint64_t size) -> bp_status {
+    const Inside inside("copy");
+    std::memmove(at(dst, dst_offset), at(src, src_offset), size);
+    return BP_OK;
+  };
   d.stream_create = [](void*, int32_t, bp_stream** s) -> bp_status {
     *s = reinterpret_cast<bp_stream*>(new char);
     return BP_OK;

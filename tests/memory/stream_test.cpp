@@ -73,6 +73,11 @@ bp_backend_def definition() {
     std::memcpy(dst, at(src, offset), size);
     return BP_OK;
   };
+  d.copy = [](void*, int32_t, bp_stream* s, uint64_t ticket, void* dst, uint64_t dst_offset, void* src,
+              uint64_t src_offset, uint64_t size) -> bp_status {
+    stream_of(s).queue.push_back({ticket, [=] { std::memmove(at(dst, dst_offset), at(src, src_offset), size); }});
+    return BP_OK;
+  };
   d.stream_create = [](void*, int32_t, bp_stream** s) -> bp_status {
     *s = reinterpret_cast<bp_stream*>(new LazyStream);
     return BP_OK;
@@ -342,6 +347,25 @@ TEST(Stream, AStreamIsLentAndGivenBack) {
   const size_t streams = d.streams.size();
   for (int i = 0; i < 2000; ++i) backplane::Stream again(lazy_backend());
   EXPECT_EQ(d.streams.size(), streams);
+}
+
+TEST(Stream, ThatIsNullIsRefused) {
+  lazy_backend();
+  auto* record = new bp_plugin_record;
+  record->name = "streamless";
+  record->index = 5;
+  bp_backend_def backend = definition();
+  backend.name = "streamless";
+  backend.stream_create = [](void*, int32_t, bp_stream** s) -> bp_status { return *s = nullptr, BP_OK; };
+  ASSERT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
+  const double numbers[] = {1};
+  const int64_t shape[] = {1};
+  try {
+    from_host(numbers, shape, {}, BP_FLOAT64, parse_device("streamless"));
+    FAIL() << "no stream was taken for one";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "device streamless: stream_create gave BP_OK and NULL; expected a stream");
+  }
 }
 
 // Its slot `stamp` is missing.

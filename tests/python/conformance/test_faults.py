@@ -42,6 +42,8 @@ FAULTS = {
     "one_place": ("atan", "bp::atan", "threads|streams", "found .*, expected", "stress"),
     "derivative": ("sin", "bp::sin", "gradient", "found .*, expected", "grad"),
     "lost_error": ("index", "bp::index", "error", "found a result, expected DataError"),
+    "flush": ("(device)", "(device)", "first work", "completed stays at 0 ten seconds after flush"),
+    "null_stream": ("(device)", "(device)", "first work", "stream_create gave BP_OK and NULL"),
     "stream_wait": ("(device)", "(device)", "stream_wait", "a stream read"),
     "wait_with_a_ticket": ("(device)", "(device)", "tickets of waits", "completed fell from [1-9].* behind stream_wait"),
     "completed_falls": ("(device)", "(device)", "tickets", "completed fell from"),
