@@ -84,8 +84,9 @@ void write_json(const Options& options, const std::string& device, const std::ve
                        {"check", outcome.check},
                        {"dtype", dtype_text(outcome.dtype)},
                        {"sample", outcome.sample},
-                       {"verdict", kVerdicts[static_cast<size_t>(outcome.verdict)]},
-                       {"runs", kRouteNames[static_cast<size_t>(outcome.route)]}};
+                       {"verdict", kVerdicts[static_cast<size_t>(outcome.verdict)]}};
+    if (outcome.route != Route::kNone || outcome.verdict == Verdict::kUnsupported)
+      row["runs"] = kRouteNames[static_cast<size_t>(outcome.route)];
     if (!outcome.text.empty()) row["text"] = outcome.text;
     if (outcome.seconds > 0) row["seconds"] = outcome.seconds;
     if (outcome.ratio > 0) row["ratio"] = outcome.ratio;
