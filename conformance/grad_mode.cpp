@@ -156,9 +156,11 @@ void run_forward(const Subject& subject, const Entry& entry, const Options& opti
   outcome.check = "forward";
   const Running running(outcome);
   std::vector<Array> wide, narrow;
+  Inputs own = inputs;
+  const std::vector<Array*> arrays = arrays_of(own);
   for (size_t i = 0; i < reverse.gradients.size(); ++i) {
     wide.push_back(random_like(reverse.gradients[i], 5 + i));
-    narrow.push_back(as_dtype(wide.back(), outcome.dtype));
+    narrow.push_back(as_dtype(wide.back(), arrays[reverse.of[i]]->dtype));
   }
   const Transformed expected = tangents(entry, widened(inputs), subject.reference, reverse.of, wide);
   if (expected.status == BP_ERROR_NOT_IMPLEMENTED) return;
