@@ -33,8 +33,7 @@ bool differentiates(const Entry& entry, size_t argument) {
   const Argument& arg = entry.args[argument];
   if (!arg.is_tensor() || !(arg.accepts & (BP_MASK_FLOATING | BP_MASK_COMPLEX))) return false;
   const auto stated = entry.vjp.find(arg.name);
-  return entry.has("composite") ||
-         (stated != entry.vjp.end() && (stated->second == "formula" || stated->second == "zero"));
+  return entry.has("composite") || (stated != entry.vjp.end() && stated->second != "none");
 }
 
 Array random_like(const Array& array, uint64_t seed) {

@@ -349,25 +349,6 @@ TEST(Stream, AStreamIsLentAndGivenBack) {
   EXPECT_EQ(d.streams.size(), streams);
 }
 
-TEST(Stream, ThatIsNullIsRefused) {
-  lazy_backend();
-  auto* record = new bp_plugin_record;
-  record->name = "streamless";
-  record->index = 5;
-  bp_backend_def backend = definition();
-  backend.name = "streamless";
-  backend.stream_create = [](void*, int32_t, bp_stream** s) -> bp_status { return *s = nullptr, BP_OK; };
-  ASSERT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
-  const double numbers[] = {1};
-  const int64_t shape[] = {1};
-  try {
-    from_host(numbers, shape, {}, BP_FLOAT64, parse_device("streamless"));
-    FAIL() << "no stream was taken for one";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "device streamless: stream_create gave BP_OK and NULL; expected a stream");
-  }
-}
-
 // Its slot `stamp` is missing.
 const void* half_an_extension(void*, const char* name, uint32_t) {
   static const bp_extension_time kTime{BP_HEADER(bp_extension_time), nullptr, nullptr, nullptr};
