@@ -35,9 +35,10 @@ bp_dtype widest_of(bp_dtype_mask mask) {
 
 }  // namespace
 
-Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_mask computes, bool own_dtype) {
+Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_mask computes, bool own_dtype,
+                   size_t row) {
   Inputs inputs(entry.args.size());
-  const std::string name = entry.name + "-" + std::to_string(sample);
+  const std::string name = entry.name + "-" + std::to_string(sample) + (row ? "-" + std::to_string(row) + "-" : "");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Argument& arg = entry.args[i];
     const auto found = entry.samples[sample].values.find(arg.name);
@@ -164,10 +165,11 @@ bp_value Arguments::list(const Json& items) {
   return made;
 }
 
-std::vector<std::string> Arguments::changed(const Entry& entry) const {
+std::vector<std::string> Arguments::changed(const Entry& entry, int but) const {
   std::vector<std::string> names;
   for (const Held& held : held_)
-    if (!held.placed.is_untouched()) names.push_back(entry.args[held.argument].name);
+    if (static_cast<int>(held.argument) != but && !held.placed.is_untouched())
+      names.push_back(entry.args[held.argument].name);
   return names;
 }
 

@@ -42,9 +42,13 @@ void check_around(const Placed& out, size_t i, std::vector<std::string>& touched
   }
 }
 
+bool every_call_checked = false;
+
 class Checked {
  public:
-  explicit Checked(bool checked) : before_(check_kernels(checked)) {}
+  // Of a result that shares its memory with an argument, checked mode makes two.
+  explicit Checked(const CallOptions& options)
+      : before_(check_kernels(options.into < 0 && (options.checked || every_call_checked))) {}
   ~Checked() { check_kernels(before_); }
   Checked(const Checked&) = delete;
 
@@ -66,6 +70,8 @@ void collect(const Entry& entry, std::vector<bp_value>& slots, std::vector<Array
 }
 
 }  // namespace
+
+void check_every_call() { every_call_checked = true; }
 
 void call_once(const Entry& entry, const Arguments& arguments) {
   std::vector<bp_value> slots(entry.list_results.size());
@@ -93,7 +99,11 @@ CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, 
       slots[i] = value(outs[i].tensor);
       slots[i].flags = BP_VALUE_GIVEN;
     }
-    const Checked checked(options.checked);
+    if (options.into >= 0) {
+      slots[0] = args[static_cast<size_t>(options.into)];
+      slots[0].flags = BP_VALUE_GIVEN;
+    }
+    const Checked checked(options);
     const CallCounts before = call_counts();
     std::optional<StreamScope> on;
     if (options.stream) on.emplace(*options.stream);
@@ -102,12 +112,15 @@ CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, 
       throw_last_error(status);
     on.reset();
     made.counts = since(before);
-    if (outs.empty()) collect(entry, slots, made.results);
+    if (options.into >= 0)
+      made.results.push_back(from_tensor(Tensor::share(slots[0].u.t)));
+    else if (outs.empty())
+      collect(entry, slots, made.results);
     for (size_t i = 0; i < outs.size(); ++i) {
       made.results.push_back(from_tensor(outs[i].tensor));
       check_around(outs[i], i, made.touched);
     }
-    for (const std::string& name : arguments.changed(entry))
+    for (const std::string& name : arguments.changed(entry, options.into))
       made.touched.push_back("argument " + name + ": its buffer was written to");
     synchronize(device);
   } catch (const Error& error) {

@@ -28,8 +28,9 @@ struct Input {
 using Inputs = std::vector<Input>;  // by argument
 
 // The arguments of the sample. `dtype`: of those that promote and take it; of other tensors, the widest in `computes`.
-// `own_dtype`: where the sample states dtypes, they count.
-Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_mask computes, bool own_dtype);
+// `own_dtype`: where the sample states dtypes, they count. `row`: other numbers of the same kind.
+Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_mask computes, bool own_dtype,
+                   size_t row = 0);
 // The arrays of promoting arguments in the widest dtype of their kind.
 Inputs widened(const Inputs& inputs);
 
@@ -38,6 +39,7 @@ struct CallOptions {
   bool as_sampled = true;  // no layout stated: the sample's own
   bool checked = false;    // in checked mode (backplane/checked.hpp)
   const char* outs = "";   // "packed", "strided": results are written into buffers that the kit gives
+  int into = -1;           // the argument whose tensor the result is written into, never in checked mode
   const backplane::Stream* stream = nullptr;  // that the call is made on; arguments and results are of the usual one
 };
 
@@ -49,6 +51,9 @@ struct CallResult {
   std::vector<std::string> touched;  // what the call changed that was not its to change
   CallCounts counts;                 // how it reached kernels
 };
+
+// From now on all calls run in checked mode, but for those that write into an argument.
+void check_every_call();
 
 // Runs the call and waits for its results. Never throws for what the op or the device reports.
 CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, const CallOptions& options = {});
@@ -67,8 +72,8 @@ class Arguments {
   Arguments(const Entry& entry, const Inputs& inputs, bp_device device, const CallOptions& options);
   const std::vector<bp_value>& values() const { return values_; }
   std::vector<bp_value>& values() { return values_; }
-  // Names of the arguments whose buffers differ from what was put there.
-  std::vector<std::string> changed(const Entry& entry) const;
+  // Names of the arguments whose buffers differ from what was put there; `but`: of the one that is to change, or -1.
+  std::vector<std::string> changed(const Entry& entry, int but) const;
   struct Held {
     size_t argument;
     Placed placed;

@@ -12,6 +12,7 @@
 #include "backplane/checked.hpp"
 #include "backplane/device.hpp"
 #include "backplane/plugins.hpp"
+#include "running.hpp"
 #include "trial.hpp"
 
 namespace backplane::conformance {
@@ -125,8 +126,11 @@ std::vector<Placement> placement_of(OpHandle op, bp_device device) {
 int run(const Options& options) {
   const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
   BP_CHECK(mode != std::end(kModes), VALUE, "conformance: there is no mode \"", options.mode, "\"");
+  const bool checked = check_kernels(false);  // on where the environment asks for it
   enable_checked_kernels();
-  check_kernels(false);  // those of the calls that ask for it
+  check_kernels(checked);  // else those of the calls that ask for it
+  if (checked) check_every_call();
+  report_crashes();
   for (const std::string& plugin : options.plugins) load_plugin(plugin);
   const Subject subject = subject_of(parse_device(options.device));
   warn_of_rows_for_nobody();
@@ -135,7 +139,7 @@ int run(const Options& options) {
   const Progress progress = terminal ? Progress(show_progress) : [](size_t, size_t, const std::string&) {};
   std::vector<Outcome> outcomes;
   const auto start = std::chrono::steady_clock::now();
-  mode->run(subject, entries, options, progress, outcomes);
+  if (work_ends(subject, outcomes)) mode->run(subject, entries, options, progress, outcomes);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (terminal) fmt::print(stderr, "\r{:80}\r", "");
   const std::string device = described(subject);

@@ -7,11 +7,32 @@
 #include <thread>
 
 #include "backplane/device.hpp"
+#include "running.hpp"
 #include "subject.hpp"
 #include "table.hpp"
 
 namespace backplane::conformance {
 namespace {
+
+// Of what does not end, nothing is given back: that would wait for it.
+void one_ticket_completes(const Table& table) {
+  constexpr uint64_t kTicket = 1, kSize = 64;
+  const Bytes bytes = pattern(kSize, 1);
+  bp_stream* const stream = make_stream(table);
+  auto block = std::make_unique<Block>(table, kSize);
+  table.call("copy_from_host", &bp_backend_def::copy_from_host, stream, kTicket, block->data(), uint64_t{0},
+             static_cast<const void*>(bytes.data()), kSize);
+  table.call("flush", &bp_backend_def::flush, stream, kTicket);
+  const auto start = std::chrono::steady_clock::now();
+  for (uint64_t now = 0; now < kTicket; std::this_thread::yield()) {
+    table.call("completed", &bp_backend_def::completed, stream, &now);
+    if (now >= kTicket || std::chrono::steady_clock::now() - start < std::chrono::seconds(10)) continue;
+    block.release();
+    detail::fail(BP_ERROR_DEVICE, "completed stays at ", now, " ten seconds after flush(", kTicket,
+                 "); flush submits what is recorded, so that it ends without further calls. Nothing else was tried");
+  }
+  table.def().stream_destroy(table.def().context, table.ordinal(), stream);
+}
 
 void blocks_are_apart(const Table& table) {
   Stream stream(table);
@@ -158,6 +179,24 @@ void properties_are_sound(const DeviceInfo& info) {
 
 }  // namespace
 
+bool work_ends(const Subject& subject, std::vector<Outcome>& outcomes) {
+  const Table table(subject.device);
+  if (table.synchronous()) return true;
+  Outcome outcome;
+  outcome.op = kDeviceLaws;
+  outcome.check = "first work";
+  outcome.verdict = Verdict::kFail;
+  const Running running(outcome);
+  try {
+    one_ticket_completes(table);
+    return true;
+  } catch (const Error& error) {
+    outcome.text = error.what();
+  }
+  outcomes.push_back(std::move(outcome));
+  return false;
+}
+
 void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes) {
   const Table table(subject.device);
   const std::vector<DeviceInfo> all = devices();
@@ -184,6 +223,7 @@ void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes) {
     outcome.op = row;
     outcome.check = check;
     if (!holds) outcome.verdict = Verdict::kNotOffered;
+    const Running running(outcome);
     try {
       if (holds) holds();
     } catch (const Error& error) {

@@ -1,11 +1,14 @@
-// Mode grad: a gradient on the device = the CPU's in float64, and that = the central finite difference along a
-// direction. Under <a, b> = Re sum conj(a) b.
+// Mode grad, under <a, b> = Re sum conj(a) b: a gradient on the device = the CPU's in float64, and that = the central
+// finite difference along a direction; tangents on the device = the CPU's, and <cotangents, tangents> = <gradients,
+// directions>; a batch = its rows.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "backplane/autograd.hpp"
 #include "compare.hpp"
+#include "running.hpp"
+#include "transform_checks.hpp"
 #include "trial.hpp"
 
 namespace backplane::conformance {
@@ -30,8 +33,7 @@ bool differentiates(const Entry& entry, size_t argument) {
   const Argument& arg = entry.args[argument];
   if (!arg.is_tensor() || !(arg.accepts & (BP_MASK_FLOATING | BP_MASK_COMPLEX))) return false;
   const auto stated = entry.vjp.find(arg.name);
-  return entry.has("composite") ||
-         (stated != entry.vjp.end() && (stated->second == "formula" || stated->second == "zero"));
+  return entry.has("composite") || (stated != entry.vjp.end() && stated->second != "none");
 }
 
 Array random_like(const Array& array, uint64_t seed) {
@@ -137,6 +139,64 @@ std::string against_differences(const Entry& entry, const Inputs& inputs, const 
   return "";
 }
 
+// <cotangents, tangents> = <gradients, directions>
+std::string against_tangents(const Differentiated& reverse, const std::vector<Array>& directions,
+                             const std::vector<Array>& forward) {
+  long double by_forward = 0, by_reverse = 0;
+  for (size_t i = 0; i < forward.size(); ++i) by_forward += inner(random_like(reverse.results[i], 11 + i), forward[i]);
+  for (size_t i = 0; i < directions.size(); ++i) by_reverse += inner(reverse.gradients[i], directions[i]);
+  if (std::fabs(by_forward - by_reverse) <= 2e-6L * (1 + std::fabs(by_reverse))) return "";
+  return fmt::format("the tangent along a direction: found {:.9g}, the gradient says {:.9g}", by_forward, by_reverse);
+}
+
+// Differentiates forward what `reverse` differentiated; of an op without that nothing is said.
+void run_forward(const Subject& subject, const Entry& entry, const Options& options, const Inputs& inputs,
+                 const Differentiated& reverse, Outcome outcome, std::vector<Outcome>& outcomes) {
+  outcome.check = "forward";
+  const Running running(outcome);
+  std::vector<Array> wide, narrow;
+  Inputs own = inputs;
+  const std::vector<Array*> arrays = arrays_of(own);
+  for (size_t i = 0; i < reverse.gradients.size(); ++i) {
+    wide.push_back(random_like(reverse.gradients[i], 5 + i));
+    narrow.push_back(as_dtype(wide.back(), arrays[reverse.of[i]]->dtype));
+  }
+  const Transformed expected = tangents(entry, widened(inputs), subject.reference, reverse.of, wide);
+  if (expected.status == BP_ERROR_NOT_IMPLEMENTED) return;
+  const Transformed found = tangents(entry, inputs, subject.device, reverse.of, narrow);
+  if (found.status != BP_OK || expected.status != BP_OK) {
+    judge_failure(options, found.status, found.message.empty() ? expected.message : found.message, outcome);
+  } else {
+    Entry judged = entry;
+    judged.compare = "close";
+    outcome.text = difference(judged, found.results, expected.results, kSlack);
+    if (outcome.text.empty() && subject.is_reference()) outcome.text = against_tangents(reverse, wide, found.results);
+    if (!outcome.text.empty()) outcome.verdict = Verdict::kFail;
+  }
+  outcomes.push_back(std::move(outcome));
+}
+
+// A batch of the sample against its rows, one by one, on the device.
+void run_batch(const Subject& subject, const Entry& entry, const Options& options, size_t sample, bp_dtype dtype,
+               std::vector<Outcome>& outcomes) {
+  constexpr size_t kRows = 3;
+  std::vector<Inputs> rows;
+  for (size_t row = 0; row < kRows; ++row)
+    rows.push_back(draw_inputs(entry, sample, dtype, subject.computes, dtype == BP_DTYPE_NONE, row));
+  if (!batches(entry, rows.front())) return;
+  Outcome outcome{entry.name, "batch", dtype, sample, elements_of(rows.front())};
+  const Running running(outcome);
+  const Transformed expected = one_by_one(entry, rows, subject.device);
+  if (expected.status != BP_OK && !is_lacking(expected.message)) return;  // mode test says why
+  const Transformed found = batched(entry, rows, subject.device);
+  if (found.status != BP_OK)
+    judge_failure(options, found.status, found.message, outcome);
+  else
+    outcome.text = difference(entry, found.results, expected.results);
+  if (found.status == BP_OK && !outcome.text.empty()) outcome.verdict = Verdict::kFail;
+  outcomes.push_back(std::move(outcome));
+}
+
 void run_sample(const Subject& subject, const Entry& entry, const Options& options, size_t sample, bp_dtype wide,
                 std::vector<Outcome>& outcomes) {
   const bool complex = wide == BP_COMPLEX128;
@@ -146,9 +206,11 @@ void run_sample(const Subject& subject, const Entry& entry, const Options& optio
   const Differentiated expected = differentiated(entry, widened(inputs), subject.reference);
   if (expected.gradients.empty() && expected.status == BP_OK) return;
   Outcome outcome{entry.name, "gradient", dtype, sample, elements_of(inputs)};
+  const Running running(outcome);
   const Differentiated found = differentiated(entry, inputs, subject.device);
   if (found.status != BP_OK) {
-    if (found.status != expected.status) judge_failure(options, found.status, found.message, outcome);
+    judge_failure(options, found.status, found.message, outcome);
+    if (outcome.verdict == Verdict::kFail && expected.status != BP_OK) outcome.text = nowhere_text(found.message);
   } else {
     Entry judged = entry;
     judged.compare = "close";  // the derivative of what moves elements adds them, in the device's dtype
@@ -157,7 +219,23 @@ void run_sample(const Subject& subject, const Entry& entry, const Options& optio
       outcome.text = against_differences(entry, widened(inputs), expected, subject.reference);
     if (!outcome.text.empty()) outcome.verdict = Verdict::kFail;
   }
-  outcomes.push_back(std::move(outcome));
+  outcomes.push_back(outcome);
+  if (outcome.verdict == Verdict::kPass) run_forward(subject, entry, options, inputs, expected, outcome, outcomes);
+}
+
+void run_entry(const Subject& subject, const Entry& entry, const Options& options, std::vector<Outcome>& outcomes) {
+  // Vectors with a phase of their own have the gradient of the phase that was chosen.
+  const bool gradients = !entry.exempt("gradient") && entry.is_repeatable() && entry.compare != "up_to_phase";
+  for (size_t sample = 0; sample < entry.samples.size(); ++sample) {
+    if (!entry.samples[sample].error.empty()) continue;
+    const std::vector<bp_dtype> dtypes = dtypes_of(entry, entry.samples[sample]);
+    for (const bp_dtype dtype : dtypes)
+      if (gradients && (dtype == BP_FLOAT64 || dtype == BP_COMPLEX128))
+        run_sample(subject, entry, options, sample, dtype, outcomes);
+    const std::vector<bp_dtype> first = representatives(dtypes);
+    run_batch(subject, entry, options, sample, first.empty() ? bp_dtype{BP_DTYPE_NONE} : first.front(), outcomes);
+    if (options.brief) break;
+  }
 }
 
 }  // namespace
@@ -165,18 +243,8 @@ void run_sample(const Subject& subject, const Entry& entry, const Options& optio
 void run_gradients(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
                    const Progress& progress, std::vector<Outcome>& outcomes) {
   for (size_t i = 0; i < entries.size(); ++i) {
-    const Entry& entry = entries[i];
-    progress(i, entries.size(), entry.name);
-    // Vectors with a phase of their own have the gradient of the phase that was chosen.
-    if (entry.has("higher_order") || entry.exempt("gradient") || !entry.is_repeatable() ||
-        entry.compare == "up_to_phase")
-      continue;
-    for (size_t sample = 0; sample < entry.samples.size(); ++sample) {
-      if (!entry.samples[sample].error.empty()) continue;
-      for (const bp_dtype dtype : dtypes_of(entry, entry.samples[sample]))
-        if (dtype == BP_FLOAT64 || dtype == BP_COMPLEX128) run_sample(subject, entry, options, sample, dtype, outcomes);
-      if (options.brief) break;
-    }
+    progress(i, entries.size(), entries[i].name);
+    if (!entries[i].has("higher_order")) run_entry(subject, entries[i], options, outcomes);
   }
 }
 

@@ -45,7 +45,13 @@ std::string escaped(const std::string& text) {
 }
 
 struct Cell {
+  std::string text() const {
+    return unsupported == 0 || unsupported == cases ? word
+                                                    : fmt::format("{}, {} of {} unsupported", word, unsupported, cases);
+  }
+
   std::string word, why;
+  size_t cases = 0, unsupported = 0;
 };
 
 using Cells = std::map<bp_dtype, Cell>;
@@ -54,14 +60,17 @@ std::map<std::string, Cells> cells_of(const std::vector<Outcome>& outcomes) {
   std::map<std::string, Cells> rows;
   for (const Outcome& outcome : outcomes) {
     Cell& cell = rows[outcome.op][outcome.dtype];
-    const bool failed = outcome.verdict == Verdict::kFail;
-    if (cell.word == "fail" || (!failed && !cell.word.empty())) continue;
+    const bool failed = outcome.verdict == Verdict::kFail, refused = outcome.verdict == Verdict::kUnsupported;
+    ++cell.cases, cell.unsupported += refused;
+    if (refused && cell.why.empty()) cell.why = outcome.check + ": " + outcome.text;
+    const bool settled = !cell.word.empty() && (refused || cell.word != kRouteNames[static_cast<size_t>(Route::kNone)]);
+    if (cell.word == "fail" || (!failed && settled)) continue;
     const Route route = outcome.verdict == Verdict::kUnsupported ? Route::kNone : outcome.route;
     cell.word = failed                                                       ? "fail"
                 : outcome.verdict == Verdict::kNotOffered                    ? "not offered"
                 : route == Route::kNone && outcome.verdict == Verdict::kPass ? "pass"
                                                                              : kRouteNames[static_cast<size_t>(route)];
-    cell.why = outcome.text.empty() ? "" : outcome.check + ": " + outcome.text;
+    if (failed) cell.why = outcome.check + ": " + outcome.text;
   }
   return rows;
 }
@@ -86,7 +95,7 @@ void write_html(const Options& options, const std::string& device, const std::ve
         file << "<td></td>";
       else
         file << "<td class=\"" << found->second.word << "\" title=\"" << escaped(found->second.why) << "\">"
-             << found->second.word << "</td>";
+             << found->second.text() << "</td>";
     }
     file << "</tr>\n";
   }

@@ -7,6 +7,7 @@
 #include "backplane/checked.hpp"
 #include "backplane/device.hpp"
 #include "compare.hpp"
+#include "running.hpp"
 #include "trial.hpp"
 #include "variants.hpp"
 
@@ -76,6 +77,7 @@ void run_support(const Subject& subject, const std::vector<Entry>& entries, cons
   each_case(entries, progress, all, [&](const Entry& entry, size_t sample, bp_dtype dtype) {
     const Inputs inputs = inputs_of(subject, entry, sample, dtype);
     Outcome outcome{entry.name, "values", dtype, sample, elements_of(inputs)};
+    const Running running(outcome);
     const CallResult found = run_call(entry, inputs, subject.device);
     if (found.ok())
       outcome.route = route_of(entry, found.counts);
@@ -113,6 +115,7 @@ void run_stress(const Subject& subject, const std::vector<Entry>& entries, const
         const Task& task = tasks[(i + t * tasks.size() / count) % tasks.size()];
         Outcome outcome = task.outcome;
         if (call.stream) outcome.check = "streams";
+        const Running running(outcome);
         judge(*task.entry, options, run_call(*task.entry, task.inputs, subject.device, call), task.expected, outcome);
         found[t].push_back(std::move(outcome));
       }
@@ -135,6 +138,7 @@ void run_timing(const Subject& subject, const std::vector<Entry>& entries, const
         std::find_if(variants.begin(), variants.end(), [](const Variant& v) { return v.check == "long"; });
     const Inputs& inputs = longer == variants.end() ? variants.front().inputs : longer->inputs;
     Outcome outcome{entry.name, "values", dtype, sample, elements_of(inputs)};
+    const Running running(outcome);
     try {
       outcome.route = route_of(entry, run_call(entry, inputs, subject.device).counts);
       outcome.seconds = seconds_of(entry, inputs, subject.device);

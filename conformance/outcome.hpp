@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,9 +51,9 @@ void write_html(const Options& options, const std::string& device, const std::ve
 // Counts and the failure to show, per op.
 struct Row {
   size_t passed = 0, failed = 0, unsupported = 0, not_offered = 0;
-  std::map<bp_dtype, Route> routes;
-  const Outcome* worst = nullptr;    // the failure with the fewest elements
-  const Outcome* refusal = nullptr;  // the first reason of the plugin
+  std::map<bp_dtype, std::set<Route>> routes;  // what a device lacks may be met in some samples of a dtype alone
+  const Outcome* worst = nullptr;              // the failure with the fewest elements
+  const Outcome* refusal = nullptr;            // the first reason of the plugin
   double seconds = 0, ratio = 0;
 };
 std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes);

@@ -30,8 +30,12 @@ std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
     if (outcome.verdict == Verdict::kFail && ++row.failed)
       if (!row.worst || outcome.elements < row.worst->elements) row.worst = &outcome;
     // The first call of a dtype says how it runs: the sample as it is written.
-    if (outcome.check == "values" || outcome.verdict == Verdict::kUnsupported)
-      row.routes.emplace(outcome.dtype, outcome.route);
+    std::set<Route>& routes = row.routes[outcome.dtype];
+    if (outcome.verdict == Verdict::kUnsupported)
+      routes.insert(Route::kNone);
+    else if (outcome.check == "values" && (routes.empty() || *routes.begin() == Route::kNone))
+      routes.insert(outcome.route);
+    if (routes.empty()) row.routes.erase(outcome.dtype);
     row.seconds = std::max(row.seconds, outcome.seconds);
     row.ratio = std::max(row.ratio, outcome.ratio);
   }
@@ -41,8 +45,9 @@ std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
 std::string routes_text(const Row& row) {
   if (row.not_offered > 0) return row.passed + row.failed > 0 ? "offered in part" : "not offered";
   std::map<Route, std::string> dtypes;
-  for (const auto& [dtype, route] : row.routes)
-    dtypes[route] += dtype == BP_DTYPE_NONE ? "" : std::string(" ") + dtype_name(dtype);
+  for (const auto& [dtype, routes] : row.routes)
+    for (const Route route : routes)
+      dtypes[route] += dtype == BP_DTYPE_NONE ? "" : std::string(" ") + dtype_name(dtype);
   std::string text;
   for (const auto& [route, names] : dtypes)
     text += fmt::format("{}{}{}", text.empty() ? "" : "; ", kRouteNames[static_cast<size_t>(route)],
@@ -54,11 +59,11 @@ int report(const Options& options, const std::string& device, const std::vector<
   size_t passed = 0, failed = 0, unsupported = 0, ops = 0, width = 4;
   const std::map<std::string, Row> rows = rows_of(outcomes);
   for (const auto& [op, row] : rows) width = std::max(width, op.size());
-  fmt::print("{:<{}}  {:>6} {:>6}  runs\n", "op", width, "pass", "fail");
+  fmt::print("{:<{}}  {:>6} {:>6} {:>6}  runs\n", "op", width, "pass", "fail", "unsup.");
   for (const auto& [op, row] : rows) {
     passed += row.passed, failed += row.failed, unsupported += row.unsupported;
     ops += row.passed + row.failed + row.unsupported > 0;
-    fmt::print("{:<{}}  {:>6} {:>6}  {}", op, width, row.passed, row.failed, routes_text(row));
+    fmt::print("{:<{}}  {:>6} {:>6} {:>6}  {}", op, width, row.passed, row.failed, row.unsupported, routes_text(row));
     if (row.ratio > 0) fmt::print("  {:.1f} us, {:.2f} of the CPU's time", row.seconds * 1e6, row.ratio);
     fmt::print("\n");
     if (row.worst) fmt::print("  FAIL {}: {}\n", place_text(*row.worst), row.worst->text);
@@ -79,8 +84,9 @@ void write_json(const Options& options, const std::string& device, const std::ve
                        {"check", outcome.check},
                        {"dtype", dtype_text(outcome.dtype)},
                        {"sample", outcome.sample},
-                       {"verdict", kVerdicts[static_cast<size_t>(outcome.verdict)]},
-                       {"runs", kRouteNames[static_cast<size_t>(outcome.route)]}};
+                       {"verdict", kVerdicts[static_cast<size_t>(outcome.verdict)]}};
+    if (outcome.route != Route::kNone || outcome.verdict == Verdict::kUnsupported)
+      row["runs"] = kRouteNames[static_cast<size_t>(outcome.route)];
     if (!outcome.text.empty()) row["text"] = outcome.text;
     if (outcome.seconds > 0) row["seconds"] = outcome.seconds;
     if (outcome.ratio > 0) row["ratio"] = outcome.ratio;

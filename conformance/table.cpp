@@ -36,6 +36,13 @@ const void* Table::extension_named(const char* name) const {
   return def_.extension(def_.context, name, 1);
 }
 
+bp_stream* make_stream(const Table& table) {
+  bp_stream* made = nullptr;
+  table.call("stream_create", &bp_backend_def::stream_create, &made);
+  BP_CHECK(made, DEVICE, "stream_create gave BP_OK and NULL; expected a stream");
+  return made;
+}
+
 bool Table::counts_memory() const { return BP_HAS(&def_, bp_backend_def, memory_stats) && def_.memory_stats; }
 
 uint64_t Table::memory_in_use() const {
@@ -46,7 +53,7 @@ uint64_t Table::memory_in_use() const {
 }
 
 Stream::Stream(const Table& table) : table_(table) {
-  if (!table.synchronous()) table.call("stream_create", &bp_backend_def::stream_create, &handle_);
+  if (!table.synchronous()) handle_ = make_stream(table);
 }
 
 Stream::~Stream() {

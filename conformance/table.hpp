@@ -64,6 +64,9 @@ class Table {
   const bp_backend_def& def_;
 };
 
+// Throws where there is none.
+bp_stream* make_stream(const Table& table);
+
 class Stream {
  public:
   explicit Stream(const Table& table);

@@ -21,8 +21,11 @@ Inputs inputs_of(const Subject& subject, const Entry& entry, size_t sample, bp_d
 CallResult reference_call(const Subject& subject, const Entry& entry, const Inputs& inputs, bp_dtype dtype);
 
 Route route_of(const Entry& entry, const CallCounts& counts);
-// The outcome of a call that failed where the reference does not: unsupported where the device says so, else a failure.
+// The outcome of a call that failed: unsupported where the device lacks the dtype, else a failure.
+bool is_lacking(const std::string& message);
 void judge_failure(const Options& options, bp_status status, const std::string& message, Outcome& outcome);
+// Of a sample that fails on the device and the reference, and is not one that is to fail.
+std::string nowhere_text(const std::string& message);
 // The outcome of a call that the reference answers with `expected`.
 void judge(const Entry& entry, const Options& options, const CallResult& found, const CallResult& expected,
            Outcome& outcome);

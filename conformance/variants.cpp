@@ -116,14 +116,18 @@ void add_elementwise(const Entry& entry, const Inputs& inputs, bp_dtype dtype, s
 
 }  // namespace
 
+bool takes_outs(const Entry& entry) {
+  const bool lists = std::count(entry.list_results.begin(), entry.list_results.end(), true) != 0;
+  return !lists && !entry.has("view") && !entry.has("maybe_view") && !entry.has("dynamic") &&
+         !entry.has("higher_order");
+}
+
 std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dtype dtype) {
   std::vector<Variant> variants;
   variants.push_back({"values", inputs, {.checked = true}, true});
-  const bool lists = std::count(entry.list_results.begin(), entry.list_results.end(), true) != 0;
-  const bool gives =
-      !lists && !entry.has("view") && !entry.has("maybe_view") && !entry.has("dynamic") && !entry.has("higher_order");
-  if (gives) variants.push_back({"out", inputs, {.as_sampled = false, .outs = "packed"}, true});
-  if (gives) variants.push_back({"strided out", inputs, {.as_sampled = false, .outs = "strided"}, true});
+  const bool takes = takes_outs(entry);
+  if (takes) variants.push_back({"out", inputs, {.as_sampled = false, .outs = "packed"}, true});
+  if (takes) variants.push_back({"strided out", inputs, {.as_sampled = false, .outs = "strided"}, true});
   if (rank_of(inputs) > 0)
     for (const char* layout : {"strided", "transposed", "offset", "backward"})
       variants.push_back({layout, inputs, {.layout = layout}, true});

@@ -16,6 +16,9 @@ struct Variant {
   bool same_inputs = false;  // those of the first variant, so that its reference serves
 };
 
+// Can results be written into given tensors?
+bool takes_outs(const Entry& entry);
+
 // The first is the sample as it is written.
 std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dtype dtype);
 

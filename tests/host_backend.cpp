@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace backplane::testing {
 namespace {
@@ -23,6 +24,11 @@ bp_status no_copy_in(void*, int32_t, bp_stream*, uint64_t, void*, uint64_t, cons
   return BP_ERROR_INTERNAL;
 }
 bp_status no_copy_out(void*, int32_t, bp_stream*, void*, void*, uint64_t, uint64_t) { return BP_ERROR_INTERNAL; }
+bp_status copy(void*, int32_t, bp_stream*, uint64_t, void* dst, uint64_t dst_offset, void* src, uint64_t src_offset,
+               uint64_t size) {
+  std::memmove(static_cast<char*>(dst) + dst_offset, static_cast<char*>(src) + src_offset, size);
+  return BP_OK;
+}
 
 }  // namespace
 
@@ -43,6 +49,7 @@ bp_backend_def host_backend(const char* name) {
   backend.deallocate = deallocate;
   backend.copy_from_host = no_copy_in;
   backend.copy_to_host = no_copy_out;
+  backend.copy = copy;
   return backend;
 }
 

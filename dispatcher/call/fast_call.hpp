@@ -132,6 +132,7 @@ bp_status call_packed_fast(const OpEntry& op, const bp_value* args, bp_value* ou
 
 template <FastPath kPath>
 bool attempt_fast(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t mask) {
+  if (kPath != FastPath::kLikeOperands && outs->flags != 0) return false;  // before the operands are read for nothing
   return dispatch_fast<kPath>(op, args, outs, mask);
 }
 

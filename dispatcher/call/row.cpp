@@ -161,7 +161,8 @@ void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, co
   std::string others;
   const Plan& plan = call.op.plan();
   for (uint32_t b = 0; b < plan.n_devices; ++b)
-    if (!plan.devices[b].rows.empty()) others += (others.empty() ? "" : ", ") + backend_at(b).name;
+    if (b != device.backend->index && !plan.devices[b].rows.empty())
+      others += (others.empty() ? "" : ", ") + backend_at(b).name;
   if (!others.empty()) text += "\n  kernels exist on: " + others + "; move the tensors there with to(device)";
   text += "\n  a plugin provides one with: BP_KERNEL(\"" + std::string(record.name) + "\", \"" + device.backend->name +
           "\", your_function)\n  Python provides one with: @op.register_kernel(\"" + device.backend->name + "\")";

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -75,6 +76,59 @@ Template template_for(const std::string& kind, const std::string& language) {
                             "\". Fix: --language with one of ", offered);
 }
 
+// Those of C and C++ that are names otherwise, and what CMake makes targets of by itself.
+bool is_reserved(const std::string& name) {
+  static const std::set<std::string> kReserved = {"alignas",     "alignof",
+                                                  "and",         "asm",
+                                                  "auto",        "bitand",
+                                                  "bitor",       "bool",
+                                                  "break",       "case",
+                                                  "catch",       "char",
+                                                  "class",       "co_await",
+                                                  "co_return",   "co_yield",
+                                                  "compl",       "concept",
+                                                  "const",       "const_cast",
+                                                  "consteval",   "constexpr",
+                                                  "constinit",   "continue",
+                                                  "decltype",    "default",
+                                                  "delete",      "do",
+                                                  "double",      "dynamic_cast",
+                                                  "else",        "enum",
+                                                  "explicit",    "export",
+                                                  "extern",      "false",
+                                                  "float",       "for",
+                                                  "friend",      "goto",
+                                                  "if",          "inline",
+                                                  "int",         "long",
+                                                  "main",        "mutable",
+                                                  "namespace",   "new",
+                                                  "noexcept",    "not",
+                                                  "nullptr",     "operator",
+                                                  "or",          "private",
+                                                  "protected",   "public",
+                                                  "register",    "reinterpret_cast",
+                                                  "requires",    "restrict",
+                                                  "return",      "short",
+                                                  "signed",      "sizeof",
+                                                  "static",      "static_assert",
+                                                  "static_cast", "struct",
+                                                  "switch",      "template",
+                                                  "this",        "thread_local",
+                                                  "throw",       "true",
+                                                  "try",         "typedef",
+                                                  "typeid",      "typename",
+                                                  "union",       "unsigned",
+                                                  "using",       "virtual",
+                                                  "void",        "volatile",
+                                                  "while",       "xor",
+                                                  "all",         "clean",
+                                                  "help",        "install",
+                                                  "package",     "test",
+                                                  "bp",          "backplane",
+                                                  "std"};
+  return kReserved.count(name) != 0;
+}
+
 void check_name(const std::string& what, const std::string& name) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   const bool fits =
@@ -83,8 +137,8 @@ void check_name(const std::string& what, const std::string& name) {
       std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
   BP_CHECK(fits, VALUE, "new: found the ", what, " \"", name,
            "\", expected a lower-case letter, then letters, digits and single _, at most ", kLongestName);
-  BP_CHECK(name != "bp" && name != "backplane" && name != "std", VALUE, "new: the ", what, " \"", name,
-           "\" is taken. Fix: choose another");
+  BP_CHECK(!is_reserved(name), VALUE, "new: the ", what, " \"", name,
+           "\" is taken by C++, CMake or backplane. Fix: choose another");
   for (const PluginInfo& plugin : plugins())
     BP_CHECK(plugin.name != name && std::count(plugin.backends.begin(), plugin.backends.end(), name) == 0, VALUE,
              "new: the ", what, " \"", name, "\" is that of ", plugin.path, ". Fix: choose another");
@@ -101,21 +155,30 @@ Words words_of(const Template& made_of, const std::string& name) {
   }
   const std::string space = colons == std::string::npos ? "my_" + last : name.substr(0, colons);
   check_name("namespace", space);
+  const std::string entry = text_of(made_of.folder / "ops.yaml");
+  BP_CHECK(!std::regex_search(entry, std::regex("\\b" + last + "\\b")), VALUE, "new: the name \"", last,
+           "\" means something else in the op that is written. Fix: choose another, as in my_", last);
   BP_CHECK(space != last, VALUE, "new: the namespace and the op are both \"", last,
            "\". Fix: choose another namespace, as in my_", last, "::", last);
   words.emplace_back(made_of.namespace_word, space);
   return words;
 }
 
-// Every word at once, so that no new name is taken for another's word. Beside a hyphen a word is part of another name,
-// as of a package.
+// Is the word, in that place, part of another name? It is beside a hyphen, as in a package's, and in capitals behind
+// an underscore, as in CL_TARGET_OPENCL_VERSION.
+bool is_part(const std::string& text, size_t at, const std::string& word) {
+  const char before = at == 0 ? ' ' : text[at - 1];
+  const size_t end = at + word.size();
+  return before == '-' || (end < text.size() && text[end] == '-') ||
+         (before == '_' && std::isupper(static_cast<unsigned char>(word[0])) != 0);
+}
+
+// Every word at once, so that no new name is taken for another's word.
 std::string renamed(const std::string& text, const Words& words) {
   std::string made;
   for (size_t at = 0; at < text.size();) {
     const auto found = std::find_if(words.begin(), words.end(), [&](const auto& word) {
-      const size_t end = at + word.first.size();
-      return text.compare(at, word.first.size(), word.first) == 0 && (at == 0 || text[at - 1] != '-') &&
-             (end == text.size() || text[end] != '-');
+      return text.compare(at, word.first.size(), word.first) == 0 && !is_part(text, at, word.first);
     });
     if (found == words.end()) {
       made += text[at++];

@@ -72,12 +72,6 @@ void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storag
   check_current(*dst);
   check_current(*src);
   const bp_backend_def& def = device.backend->def;
-  if (!BP_HAS(&def, bp_backend_def, copy) || !def.copy) {
-    std::vector<char> bytes(size);
-    copy_to_host(device, src, src_offset, bytes.data(), size);
-    copy_from_host(device, dst, dst_offset, bytes.data(), size);
-    return;
-  }
   bp_status status;
   if (device.synchronous()) {
     CallGuard guard;

@@ -45,6 +45,28 @@ void enlist(Device& device) {
 
 constexpr uint64_t kBackendFlags = flags_up_to(BP_BACKEND_HOST_DEVICE);
 
+#define BP_SLOT(name) \
+  { #name, BP_HAS(&def, bp_backend_def, name) && def.name }
+// Before one of them is called.
+void check_slots(std::string_view name, const bp_backend_def& def) {
+  struct Slot {
+    const char* name;
+    bool filled;
+  };
+  for (const Slot& slot :
+       {Slot BP_SLOT(device_count), Slot BP_SLOT(properties), Slot BP_SLOT(allocate), Slot BP_SLOT(deallocate),
+        Slot BP_SLOT(copy_from_host), Slot BP_SLOT(copy_to_host), Slot BP_SLOT(copy)})
+    BP_CHECK(slot.filled, VALUE, "register_backend: \"", name, "\" leaves ", slot.name,
+             " empty, which every backend must fill");
+  if (def.flags & BP_BACKEND_SYNCHRONOUS) return;
+  for (const Slot& slot :
+       {Slot BP_SLOT(stream_create), Slot BP_SLOT(stream_destroy), Slot BP_SLOT(flush), Slot BP_SLOT(completed),
+        Slot BP_SLOT(wait), Slot BP_SLOT(stream_wait), Slot BP_SLOT(deferred_error)})
+    BP_CHECK(slot.filled, VALUE, "register_backend: \"", name, "\" leaves ", slot.name,
+             " empty, which a backend that is not BP_BACKEND_SYNCHRONOUS must fill");
+}
+#undef BP_SLOT
+
 void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
   BP_CHECK(def.name && *def.name, VALUE, "register_backend: plugin \"", owner->name,
            "\" gives a backend without a name");
@@ -56,15 +78,10 @@ void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
   constexpr uint32_t kHost = BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS;
   BP_CHECK(!(def.flags & BP_BACKEND_HOST_DEVICE) || (def.flags & kHost) == kHost, VALUE, "register_backend: \"", name,
            "\" is BP_BACKEND_HOST_DEVICE, which needs BP_BACKEND_HOST_MEMORY and BP_BACKEND_SYNCHRONOUS");
-  BP_CHECK(
-      def.device_count && def.properties && def.allocate && def.deallocate && def.copy_from_host && def.copy_to_host,
-      VALUE, "register_backend: \"", def.name,
-      "\" must fill device_count, properties, allocate, deallocate, copy_from_host and copy_to_host");
-  bool streams = BP_HAS(&def, bp_backend_def, deferred_error) && def.stream_create && def.stream_destroy && def.flush &&
-                 def.completed && def.wait && def.stream_wait;
-  BP_CHECK(streams || (def.flags & BP_BACKEND_SYNCHRONOUS), VALUE, "register_backend: \"", def.name,
-           "\" is not BP_BACKEND_SYNCHRONOUS and must fill stream_create, stream_destroy, flush, completed, wait and "
-           "stream_wait");
+  BP_CHECK(!(def.flags & BP_BACKEND_HOST_MEMORY) || (def.flags & BP_BACKEND_ADDRESSABLE), VALUE, "register_backend: \"",
+           name,
+           "\" is BP_BACKEND_HOST_MEMORY, which the host reads at data + offset: it needs BP_BACKEND_ADDRESSABLE");
+  check_slots(name, def);
 }
 
 void check_properties(const BackendRecord& backend, int32_t ordinal, bp_device_properties& found) {

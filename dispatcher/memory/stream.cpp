@@ -30,6 +30,8 @@ Stream& make_stream(Device& device, int32_t priority, Stream::Kind kind) {
   if (bp_status status = priority && streams ? streams->create(def.context, device.ordinal, priority, &stream->handle)
                                              : def.stream_create(def.context, device.ordinal, &stream->handle))
     throw_device_error(device, status, "stream_create");
+  BP_CHECK(stream->handle, DEVICE, "device ", name_of(device),
+           ": stream_create gave BP_OK and NULL; expected a stream");
   device.streams.push_back(std::move(stream));
   return *device.streams.back();
 }

@@ -87,6 +87,16 @@ constexpr auto kBuiltins = [] {
   return table;
 }();
 
+// Where in the table the names begin whose first byte is not below a given one: the record of every op names many.
+constexpr auto kStarts = [] {
+  std::array<uint8_t, 257> starts{};
+  static_assert(kBuiltins.size() < 256);
+  for (size_t byte = 0; byte < starts.size(); ++byte)
+    starts[byte] = static_cast<uint8_t>(std::ranges::count_if(
+        kBuiltins, [&](const Builtin& b) { return static_cast<unsigned char>(b.name[0]) < byte; }));
+  return starts;
+}();
+
 }  // namespace
 
 namespace builtin {
@@ -126,9 +136,10 @@ bp_value in_range(const BuiltinCall& call) {
 }  // namespace builtin
 
 const Builtin* find_builtin(std::string_view name) noexcept {
-  const auto* end = kBuiltins.end();
-  const auto* found = std::ranges::lower_bound(kBuiltins, name, {}, &Builtin::name);
-  return found != end && found->name == name ? found : nullptr;
+  const auto byte = static_cast<unsigned char>(name.empty() ? '\0' : name[0]);
+  for (size_t i = kStarts[byte]; i < kStarts[byte + 1u]; ++i)
+    if (kBuiltins[i].name == name) return &kBuiltins[i];
+  return nullptr;
 }
 
 bp_value list_element(const bp_value& list, uint32_t i) {

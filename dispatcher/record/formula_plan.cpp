@@ -4,6 +4,8 @@
 #include "record/formula_plan.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <memory>
 
 #include "record/builtins.hpp"
 #include "record/op_record.hpp"
@@ -77,16 +79,51 @@ class Planner {
   FormulaPlan plan_;
 };
 
-void Planner::renumber() {
-  std::vector<uint32_t> number(program_.n_nodes, kUnreached);
-  for (uint32_t i = 0; i < formula_.n_roots; ++i) number[formula_.roots[i]] = 0;
-  for (uint32_t i = program_.n_nodes; i-- > 0;) {
-    if (number[i] == kUnreached) continue;
-    const bp_node& node = program_.nodes[i];
-    for (uint32_t k = 0; k < node.n_inputs; ++k) number[program_.inputs[node.first_input + k]] = 0;
+// Of a program's nodes one formula reaches few, so a bit for each says which; a word of them is passed over at once.
+class Reached {
+ public:
+  explicit Reached(uint32_t n_nodes) : words_((n_nodes + 63) / 64, 0) {}
+
+  void add(uint32_t node) { words_[node / 64] |= uint64_t{1} << (node % 64); }
+
+  // From the last to the first. `visit` may add nodes before the one that it is given.
+  template <class Visit>
+  void backwards(Visit&& visit) const {
+    for (size_t w = words_.size(); w-- > 0;) {
+      uint64_t seen = 0;
+      while (const uint64_t left = words_[w] & ~seen) {
+        const auto bit = static_cast<uint32_t>(std::bit_width(left) - 1);
+        seen |= uint64_t{1} << bit;
+        visit(static_cast<uint32_t>(w * 64) + bit);
+      }
+    }
   }
-  for (uint32_t i = 0; i < program_.n_nodes; ++i) {
-    if (number[i] == kUnreached) continue;
+  template <class Visit>
+  void forwards(Visit&& visit) const {
+    for (size_t w = 0; w < words_.size(); ++w)
+      for (uint64_t left = words_[w]; left; left &= left - 1)
+        visit(static_cast<uint32_t>(w * 64) + static_cast<uint32_t>(std::countr_zero(left)));
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+void Planner::renumber() {
+  Reached reached(program_.n_nodes);
+  for (uint32_t i = 0; i < formula_.n_roots; ++i) reached.add(formula_.roots[i]);
+  size_t n_nodes = 0, n_inputs = 0;
+  reached.backwards([&](uint32_t i) {
+    const bp_node& node = program_.nodes[i];
+    ++n_nodes;
+    n_inputs += node.n_inputs;
+    for (uint32_t k = 0; k < node.n_inputs; ++k) reached.add(program_.inputs[node.first_input + k]);
+  });
+  plan_.nodes.reserve(n_nodes);
+  plan_.inputs.reserve(n_inputs);
+  plan_.roots.reserve(formula_.n_roots);
+  const std::unique_ptr<uint32_t[]> number(new uint32_t[program_.n_nodes]);  // set where a node is reached
+  reached.forwards([&](uint32_t i) {
     number[i] = static_cast<uint32_t>(plan_.nodes.size());
     const bp_node& node = program_.nodes[i];
     require(may_read(formula_.rule, node.kind), " holds a node of kind ", node.kind, ", which that rule cannot read");
@@ -96,13 +133,13 @@ void Planner::renumber() {
         PlanNode{node.kind, node.n_inputs, static_cast<uint32_t>(plan_.inputs.size()), node.imm, 0, 0});
     for (uint32_t k = 0; k < node.n_inputs; ++k) plan_.inputs.push_back(number[program_.inputs[node.first_input + k]]);
     if (node.kind == BP_NODE_BUILTIN) {
-      const std::string_view name = program_.names[node.imm];
+      const std::string_view name = op_.builtins[static_cast<size_t>(node.imm)]->name;
       if (name == "and") copy.kind = kPlanAnd;
       if (name == "or") copy.kind = kPlanOr;
     }
     const bool plain = copy.kind <= BP_NODE_FIT && copy.kind != BP_NODE_IF && !binds(copy.kind);
     plan_.straight = plan_.straight && plain;
-  }
+  });
   for (uint32_t i = 0; i < formula_.n_roots; ++i) plan_.roots.push_back(number[formula_.roots[i]]);
 }
 

@@ -189,7 +189,8 @@ void verify_node(OpRecord& op, uint32_t index) {
             " is a FIT, which needs fit_names and a tensor argument");
   if (node.kind != BP_NODE_BUILTIN && node.kind != BP_NODE_CALL) return;
   const char* name = program.names[node.imm];
-  const Builtin* builtin = find_builtin(name);
+  const Builtin*& known = op.builtins[static_cast<size_t>(node.imm)];
+  const Builtin* builtin = known ? known : find_builtin(name);
   if (node.kind == BP_NODE_CALL) {
     require(op, !builtin, "node ", index, " calls the builtin ", name, " as an op");
     return;
@@ -197,7 +198,7 @@ void verify_node(OpRecord& op, uint32_t index) {
   require(op, builtin != nullptr, "there is no builtin '", name, "'");
   require(op, node.n_inputs >= builtin->min_args && node.n_inputs <= builtin->max_args, "the builtin ", name, " takes ",
           int{builtin->min_args}, " to ", int{builtin->max_args}, " values, not ", node.n_inputs);
-  op.builtins[static_cast<size_t>(node.imm)] = builtin;
+  known = builtin;
 }
 
 }  // namespace

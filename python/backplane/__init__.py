@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _dim_forms, _forks, _op_methods, _ops, _other_forms, _settings, _streams, _syntax, _system, _tensor, _tensor_functions, _tensor_methods
+from . import _core, _forks, _op_methods, _ops, _settings, _streams, _syntax, _system, _tensor, _tensor_functions, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -51,6 +51,8 @@ from ._core import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what is put into the namespace below, where type checkers do not see it
+    from . import fft as fft
+    from . import linalg as linalg
     from . import nn as nn
     from . import types as types
     from ._core import (
@@ -71,6 +73,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
         complex128 as complex128,
     )
     from ._registry import *
+    from .linalg import tensordot as tensordot
 
 from ._array_edits import *
 from ._control import *
@@ -109,31 +112,32 @@ device = Device
 
 _core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
-_functions = _ops.functions()
+_rows = _core.ops()
+_functions = _ops.functions(_rows)
 _refuse = _ops.refuse_names(__name__)
-_ops.add_methods(Tensor, _functions)
+_ops.add_methods(Tensor, _rows, _functions)
 _tensor_methods.refuse_names()
-_dim_forms.add_forms()
-_other_forms.add_forms()
 _system.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 
-from . import fft as fft  # these call ops
-from . import linalg as linalg
-from .linalg import tensordot as tensordot
-
-globals().update({name: op for name, op in _functions.items() if name not in globals()})
+_LATER = {"fft": "", "linalg": "", "nn": "", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+globals().update({name: op for name, op in _functions.items() if name not in globals() and name not in _LATER})
 
 
 if not TYPE_CHECKING:  # to whom a name that is in no list is an error
 
     def __getattr__(name):
         """Ops of our namespace that a plugin registered after the import, and what takes time to import."""
-        if name in ("nn", "types"):
+        if name in _LATER:
             import importlib
 
-            return importlib.import_module("." + name, __name__)
+            found = importlib.import_module("." + (_LATER[name] or name), __name__)
+            if _LATER[name]:
+                found = globals()[name] = getattr(found, name)
+            return found
+        if name == "__all__":  # of a star import, which takes all of them
+            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"nn", "types"})
         if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op
@@ -147,4 +151,4 @@ del TYPE_CHECKING
 def __dir__():
     """What users call: without the ops of which others are made."""
     names = {name for name in globals() if not name.startswith("_")}
-    return sorted(names - _ops.helpers(_functions) - {"DTYPES"} | {"nn", "types"})
+    return sorted(names - _ops.helpers(_functions) - {"DTYPES"} | _LATER.keys())

@@ -1,19 +1,18 @@
 """What ops mean under PyTorch's `dim=` and `keepdim=`, where that differs from their meaning under NumPy's `axis=`.
 
 Of a call that spells one of the two, the Op hands its arguments to the form here: var and std are unbiased, max, min, sort and the
-medians give pairs. All other ops take the words as axis and keepdims.
+medians give pairs. All other ops take the words as axis and keepdims. The first such call imports this module.
 """
-
-import functools
-from collections import namedtuple
 
 from . import _core
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_real, require_tensor
+from ._wraps import named_tuple
 
 op = getattr(ops, NAMESPACE)
 
-_PAIRS = {name: namedtuple(name, ("values", "indices")) for name in ("max", "median", "min", "nanmedian", "sort")}
+def _named(function, values, indices):
+    return named_tuple(function, ("values", "indices"))(values, indices)
 
 
 def _one_axis(function, dim, several):
@@ -25,7 +24,7 @@ def _one_axis(function, dim, several):
 def _pair(function, x, indices, dim, keepdim):
     """The elements at `indices`, whose axis dim has one place."""
     values = op.take_along_axis(x, indices, axis=dim)
-    return _PAIRS[function](*((values, indices) if keepdim else (op.squeeze(values, dim), op.squeeze(indices, dim))))
+    return _named(function, *((values, indices) if keepdim else (op.squeeze(values, dim), op.squeeze(indices, dim))))
 
 
 def _extreme(name, locate, reduce):
@@ -35,7 +34,7 @@ def _extreme(name, locate, reduce):
             return reduce(x, keepdims=keepdim)
         dim = _one_axis(name, dim, f"a{name} takes several, and gives values alone")
         if x.ndim == 0:
-            return _PAIRS[name](x, locate(x))
+            return _named(name, x, locate(x))
         return _pair(name, x, locate(x, dim, keepdims=True), dim, keepdim)
 
     return form
@@ -44,9 +43,9 @@ def _extreme(name, locate, reduce):
 def _sort(x, /, dim=-1, descending=False, stable=True):
     require_tensor("sort", "x", x)
     if x.ndim == 0:
-        return _PAIRS["sort"](x, op.full([], 0, dtype=_core.int64, device=x.device))
+        return _named("sort", x, op.full([], 0, dtype=_core.int64, device=x.device))
     indices = op.argsort(x, _one_axis("sort", dim, "sort along one after the other"), descending=descending, stable=stable)
-    return _PAIRS["sort"](op.take_along_axis(x, indices, axis=dim), indices)
+    return _named("sort", op.take_along_axis(x, indices, axis=dim), indices)
 
 
 def _spread(reduce):
@@ -59,27 +58,13 @@ def _spread(reduce):
     return form
 
 
-def medians(function):
-    """Gives NumPy's median or nanmedian PyTorch's form: over dim a pair, of two middle elements the smaller."""
-
-    @functools.wraps(function)
-    def median(*args, dim=None, keepdim=False, **more):
-        if dim is None:
-            return function(*args, **more, keepdims=True) if keepdim else function(*args, **more)
-        if len(args) != 1 or more:
-            raise _core.ArgumentTypeError(f"{function.__name__}: found other arguments beside dim, expected x, dim and keepdim alone")
-        return _lower_median(function.__name__, args[0], dim, keepdim)
-
-    return median
-
-
-def _lower_median(function, x, dim, keepdim):
+def lower_median(function, x, dim, keepdim):
     """The middle element along dim, of two the smaller, and its position: NaN where there is one, or (nanmedian) of the others."""
     require_tensor(function, "x", x)
     require_real(function, "x", x)
     dim = _one_axis(function, dim, "axis takes several, for the mean of the two middle elements")
     if x.ndim == 0:
-        return _PAIRS[function](x, op.full([], 0, dtype=_core.int64, device=x.device))
+        return _named(function, x, op.full([], 0, dtype=_core.int64, device=x.device))
     size = x.shape[dim] if -x.ndim <= dim < x.ndim else 1
     if size == 0:
         raise _core.ArgumentValueError(f"{function}: argument x: found no elements along axis {dim}, expected at least one")
@@ -92,9 +77,12 @@ def _lower_median(function, x, dim, keepdim):
     return _pair(function, x, op.take_along_axis(order, at, axis=dim), dim, keepdim)
 
 
-def add_forms():
+def _add_forms():
     forms = {"max": _extreme("max", op.argmax, op.max), "min": _extreme("min", op.argmin, op.min), "sort": _sort,
              "std": _spread(op.std), "var": _spread(op.var)}  # fmt: skip
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name  # as errors of a wrong argument call it
         _core.set_dim_form(f"{NAMESPACE}::{name}", name, form)
+
+
+_add_forms()

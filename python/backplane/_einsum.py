@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 
@@ -49,8 +48,20 @@ def _axes_of(term, ndim, dots):
     return [*head, *(dots[len(dots) - covered :] if ellipsis else []), *tail]
 
 
-@functools.lru_cache(maxsize=256)
-def _parsed(subscripts, ranks):
+_parsed = {}  # what _parse gave, of the last 256 at most
+
+
+def _labels(subscripts, ranks):
+    """What _parse gives, which is kept."""
+    found = _parsed.get((subscripts, ranks))
+    if found is None:
+        if len(_parsed) == 256:
+            _parsed.clear()
+        found = _parsed[subscripts, ranks] = _parse(subscripts, ranks)
+    return found
+
+
+def _parse(subscripts, ranks):
     """Per operand of this rank the labels of its axes, and those of the result. Axes of the ellipsis are numbers."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -171,7 +182,7 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
     bools = all(x.dtype is _core.bool for x in operands)
     if bools:
         operands = [op.cast(x, _core.int64) for x in operands]
-    labels, out = _parsed(subscripts, tuple(x.ndim for x in operands))
+    labels, out = _labels(subscripts, tuple(x.ndim for x in operands))
     terms = [_diagonal(x, axes) for x, axes in zip(operands, labels)]
     sizes = _sizes(terms)
     terms = [_without_ones(x, axes, sizes) for x, axes in terms]

@@ -2,14 +2,17 @@
 parent has begun, and waits for it without end.
 """
 
-import importlib
 import os
 
-_AT_FIRST_USE = ("_custom_op", "_nested", "_repr", "_signature", "nn", "types")
+_AT_FIRST_USE = ("_custom_op", "_dim_forms", "_nested", "_other_forms", "_repr", "_signature", "fft", "linalg", "nn", "types")
 
 
 def watch():
     def import_all():
+        import collections
+        import importlib
+        import threading
+
         for name in _AT_FIRST_USE:
             importlib.import_module("." + name, __package__)
 

@@ -17,10 +17,10 @@ def split(full_name):
     return namespace, name.replace(".", "_") if "." in name else name
 
 
-def functions():
-    """Name -> Op, of the ops in our own namespace."""
+def functions(rows):
+    """Name -> Op, of the ops in our own namespace. rows: what _core.ops() gives."""
     found = {}
-    for full_name, _, _, aliases in _core.ops():
+    for full_name, _, _, aliases in rows:
         namespace, name = split(full_name)
         if namespace == NAMESPACE:
             op = _core.Op(full_name, name)
@@ -50,9 +50,9 @@ def helpers(functions):
     return {name for name in functions if is_helper(f"{NAMESPACE}::{name}")}
 
 
-def add_methods(tensor_type, functions):
+def add_methods(tensor_type, rows, functions):
     """Gives Tensor its methods; what the type already has stays."""
-    for full_name, inplace, first_argument, aliases in _core.ops():
+    for full_name, inplace, first_argument, aliases in rows:
         namespace, name = split(full_name)
         if namespace != NAMESPACE or first_argument != "x":
             continue
@@ -127,7 +127,7 @@ class _Ops:
     """`backplane.ops`: a namespace per attribute."""
 
     def __getattr__(self, name):
-        if name.startswith("__") or name not in dir(self):
+        if name.startswith("__") or (name != NAMESPACE and name not in dir(self)):
             raise AttributeError(f"no ops of a namespace '{name}' are registered; is their plugin loaded?")
         namespace = _Namespace(name)
         setattr(self, name, namespace)

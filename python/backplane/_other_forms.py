@@ -1,6 +1,7 @@
 """What calls of ops mean whose arguments their entries do not take: further spellings of NumPy and PyTorch, tensors for numbers.
 
-An Op hands a call here once it has refused it; a form that returns NotImplemented leaves the call its error.
+An Op hands a call here once it has refused it; a form that returns NotImplemented leaves the call its error. The first call that is
+refused imports this module.
 """
 
 from . import _core
@@ -248,7 +249,7 @@ def _mean(*args, dtype=_MISSING, **more):
     return op.mean(x, *args[1:], **more)
 
 
-def add_forms():
+def _add_forms():
     of_tensors = {"arange": _arange, "full": _full, "full_like": _full_like, "linspace": _linspace}
     creations = ("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like")
     forms = {
@@ -273,3 +274,6 @@ def add_forms():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
             _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, _scaled(word) if word.endswith("_") else form))
+
+
+_add_forms()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from . import _core, _dim_forms
+from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._manipulation_functions import normalized_axis
 from ._tensor_argument import require_real, takes_dim, takes_tensor
+from ._wraps import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +101,22 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
     return op.reshape(op.moveaxis(found, -1, 0), [*q.shape, *shape])
 
 
+def _medians(function):
+    """Gives NumPy's median or nanmedian PyTorch's form: over dim a pair, of two middle elements the smaller."""
+
+    @wraps(function)
+    def median(*args, dim=None, keepdim=False, **more):
+        if dim is None:
+            return function(*args, **more, keepdims=True) if keepdim else function(*args, **more)
+        if len(args) != 1 or more:
+            raise _core.ArgumentTypeError(f"{function.__name__}: found other arguments beside dim, expected x, dim and keepdim alone")
+        from ._dim_forms import lower_median
+
+        return lower_median(function.__name__, args[0], dim, keepdim)
+
+    return median
+
+
 @takes_dim
 @takes_tensor
 def quantile(
@@ -122,7 +139,7 @@ def percentile(
     return _quantile("percentile", x, q, axis, method, keepdims, False, 100)
 
 
-@_dim_forms.medians
+@_medians
 @takes_tensor
 def median(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """The middle element over axes, or the mean of the two middle ones; NaN where there is one.
@@ -151,7 +168,7 @@ def nanpercentile(
     return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100)
 
 
-@_dim_forms.medians
+@_medians
 @takes_tensor
 def nanmedian(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """median of the elements that are no NaN, NaN of none; over dim a pair, as median's."""

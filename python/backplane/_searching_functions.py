@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from . import _core
-from ._joining_functions import unstack
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, require_tensor, takes_tensor
+from ._wraps import named_tuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,13 +29,14 @@ def nonzero(x: Tensor, /, *, as_tuple: bool = True) -> tuple[Tensor, ...]:
         raise _core.ArgumentValueError("nonzero: argument as_tuple: found False, expected True; use argwhere for the positions as rows")
     if x.ndim == 0:
         raise _core.ShapeError("nonzero: found a tensor of no dimensions, expected one or more; use backplane.reshape(x, (1,))")
-    return unstack(op.argwhere(x), axis=1)
+    rows = op.argwhere(x)
+    return tuple(op.select(rows, 1, axis) for axis in range(x.ndim))
 
 
 @takes_tensor
 def flatnonzero(x: Tensor, /) -> Tensor:
     """The positions, in row-major order, of the elements other than 0."""
-    return nonzero(ravel(x))[0]
+    return op.select(op.argwhere(op.reshape(x, [-1])), 1, 0)
 
 
 @takes_tensor
@@ -61,9 +60,6 @@ def topk(x: Tensor, k: int, axis: int | None = None, largest: bool = True, sorte
     return found if x.ndim or k != 1 else type(found)(op.reshape(part, []) for part in found)
 
 
-_Kth = namedtuple("kthvalue", ("values", "indices"))
-
-
 @takes_tensor
 def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """PyTorch's k-th smallest elements along dim, counted from 1, and their positions: a pair with values and indices."""
@@ -72,7 +68,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
         raise _core.ArgumentValueError(f"kthvalue: argument k: found {k!r}, expected 1 to {x.shape[axis]}, the size of axis {axis}")
     place = op.slice(op.argsort(x, axis), [axis], [k - 1], [k.__index__()], [1])
     found = (op.take_along_axis(x, place, axis=axis), place)
-    return _Kth(*(found if keepdim else (op.squeeze(part, [axis]) for part in found)))
+    return named_tuple("kthvalue", ("values", "indices"))(*(found if keepdim else (op.squeeze(part, [axis]) for part in found)))
 
 
 @takes_tensor

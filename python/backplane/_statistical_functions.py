@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, require_real, require_room, takes_tensor, tensor_like
+from ._wraps import named_tuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,13 +47,10 @@ def average(
     return (found, share) if returned else found
 
 
-_Extremes = namedtuple("aminmax", ("min", "max"))
-
-
 @takes_tensor
 def aminmax(x: Tensor, /, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """PyTorch's pair of the least and the greatest element, along dim where it is named."""
-    return _Extremes(op.min(x, dim, keepdims=keepdim), op.max(x, dim, keepdims=keepdim))
+    return named_tuple("aminmax", ("min", "max"))(op.min(x, dim, keepdims=keepdim), op.max(x, dim, keepdims=keepdim))
 
 
 @takes_tensor

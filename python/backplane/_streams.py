@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 
 from . import _core
 from ._members import extend
@@ -17,7 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "Recording", "Stream", "capture", "current_stream", "empty_in", "memory_kinds", "pin", "stream_priorities"]
 
-_scopes = threading.local()  # .open: what the `with` blocks of a thread entered, the innermost last
+_kept = {}
+
+
+def _scopes():
+    """A thread's own; .open: what its `with` blocks entered, the innermost last."""
+    if "scopes" not in _kept:
+        from threading import local
+
+        _kept.setdefault("scopes", local())
+    return _kept["scopes"]
 
 
 def _device(device):
@@ -90,13 +98,14 @@ class Stream:
         self._core.on_complete(lambda: function())
 
     def __enter__(self) -> Stream:
-        if not hasattr(_scopes, "open"):
-            _scopes.open = []
-        _scopes.open.append(self._core.scope())
+        scopes = _scopes()
+        if not hasattr(scopes, "open"):
+            scopes.open = []
+        scopes.open.append(self._core.scope())
         return self
 
     def __exit__(self, *failure: object) -> None:
-        _scopes.open.pop().close()
+        _scopes().open.pop().close()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self._core.same(other._core)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 from . import _core
 from ._data_type_functions import result_type
 from ._ops import is_helper
+from ._wraps import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def name_function(error, function):
 def names_errors(function: Function) -> Function:
     """An error of a step names the function."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def named(*args, **more):
         try:
             return function(*args, **more)
@@ -121,7 +120,7 @@ def takes_tensor(function: Function) -> Function:
     """
     name = next(iter(function.__code__.co_varnames))
 
-    @functools.wraps(function)
+    @wraps(function)
     def checked(*args, **more):
         if args and not isinstance(args[0], _core.Tensor):
             args = (given_tensor(function.__name__, name, args[0], args[1:]), *args[1:])
@@ -142,7 +141,7 @@ def takes_tensor(function: Function) -> Function:
 def takes_requires_grad(function: Function) -> Function:
     """Takes PyTorch's requires_grad= of functions that make tensors."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def made(*args, requires_grad=False, **more):
         tensor = function(*args, **more)
         return tensor.requires_grad_() if requires_grad else tensor
@@ -153,7 +152,7 @@ def takes_requires_grad(function: Function) -> Function:
 def takes_dim(function: Function) -> Function:
     """Takes PyTorch's dim and keepdim for axis and keepdims, where they mean the same."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def named(*args, **more):
         for word, own in (("dim", "axis"), ("keepdim", "keepdims")):
             if word in more:

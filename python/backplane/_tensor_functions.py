@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 from . import (
     _array_edits,
     _core,
@@ -20,6 +18,7 @@ from . import (
 )
 from ._members import extend
 from ._ops import NAMESPACE, ops
+from ._wraps import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ op = getattr(ops, NAMESPACE)
 
 
 def _inplace(function: Function) -> Function:
-    @functools.wraps(function)
+    @wraps(function)
     def method(x, *args, **more):
         x[...] = function(x, *args, **more)
         return x

@@ -14,7 +14,9 @@ def assigned(module, name):
 def imported(modules):
     """The names that the package's __init__.py imports from its modules."""
     names = set()
-    for node in ast.parse(modules["__init__"]).body:
+    body = ast.parse(modules["__init__"]).body
+    later = [node for branch in body if isinstance(branch, ast.If) for node in branch.body]  # what checkers alone see
+    for node in body + [node for node in later if getattr(node, "module", None) in modules]:
         if isinstance(node, ast.ImportFrom) and node.module:
             found = [alias.name for alias in node.names]
             names.update(assigned(modules[node.module], "__all__") if found == ["*"] else found)

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -232,6 +234,23 @@ void atan_by_way_of_one_place(const Call& call) {
       });
 }
 
+// "The result is overwritten anyway": and so is the argument that it shares its memory with.
+void negative_over_zeros(const Call& call) {
+  backplane::plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(
+      call.compute(), [&]<class T>() {
+        call.record([loop = call.loop()] {
+          sim::map_one<T, T>(loop, [](T) { return T(0); });
+          sim::map_one<T, T>(loop, [](T x) { return static_cast<T>(-x); });
+        });
+      });
+}
+
+bp_status segfault(const bp_frame*, const bp_value*, int32_t, bp_value*, int32_t) {
+  std::raise(SIGSEGV);
+  return BP_OK;
+}
+bp_status aborts(const bp_frame*, const bp_value*, int32_t, bp_value*, int32_t) { std::abort(); }
+
 // Computes in scratch memory, which it asks for in its first call alone.
 void negative_in_scratch(const Call& call) {
   static char* kept = nullptr;
@@ -253,6 +272,13 @@ const std::map<std::string, KernelFault> kKernelFaults = {
     {"broadcast", {"bp::add", broadcast}},
     {"stride", {"bp::subtract", stride}},
     {"tail", {"bp::multiply", tail}},
+    {"tail_of_batches", {"bp::floor", tail}},
+    {"broadcast_of_tangents", {"bp::add", broadcast}},
+    {"in_place",
+     {"bp::negative", sim::kernel<negative_over_zeros>, BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64),
+      BP_KERNEL_INPLACE}},
+    {"segfault", {"bp::negative", segfault}},
+    {"abort", {"bp::negative", aborts}},
     {"past_end", {"bp::negative", past_end}},
     {"nan", {"bp::maximum", sim::kernel<maximum_without_nan>, BP_MASK_FLOATING}},
     {"promotion", {"bp::atan2", nullptr, BP_MASK_ANY, BP_KERNEL_CASTS}},

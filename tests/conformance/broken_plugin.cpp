@@ -39,6 +39,16 @@ bp_status falling_completed(void* context, int32_t ordinal, bp_stream* stream, u
   if (++calls % 2 && *ticket > 0) --*ticket;
   return status;
 }
+// Work goes to the queue when something waits for it.
+bp_status no_flush(void*, int32_t, bp_stream*, uint64_t) { return BP_OK; }
+bp_status never_completed(void*, int32_t, bp_stream*, uint64_t* ticket) {
+  *ticket = 0;
+  return BP_OK;
+}
+bp_status null_stream(void*, int32_t, bp_stream** stream) {
+  *stream = nullptr;
+  return BP_OK;
+}
 bp_status no_deallocate(void*, int32_t, void*, uint64_t) { return BP_OK; }
 bp_status null_memory(void* context, int32_t ordinal, uint64_t size, void** data) {
   if (right.allocate(context, ordinal, size, data) != BP_OK) *data = nullptr;
@@ -58,6 +68,12 @@ bp_status no_memory_stated(void* context, int32_t ordinal, bp_device_properties*
 bp_status lacks_float64(void* context, int32_t ordinal, bp_device_properties* out) {
   const bp_status status = right.properties(context, ordinal, out);
   out->lacks = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
+  return status;
+}
+// No fault: nor in any complex dtype.
+bp_status lacks_complex(void* context, int32_t ordinal, bp_device_properties* out) {
+  const bp_status status = right.properties(context, ordinal, out);
+  out->lacks = BP_DTYPE_BIT(BP_FLOAT64) | BP_MASK_COMPLEX;
   return status;
 }
 // Rounded down to what the device allocates by.
@@ -90,6 +106,7 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
     {"reads_late", [](bp_backend_def& def) { def.copy_from_host = reads_late; }},
     {"promises_memory", [](bp_backend_def& def) { def.allocate = promises_memory; }},
     {"wait_with_a_ticket", [](bp_backend_def& def) { def.stream_wait = wait_with_a_ticket; }},
+    {"lacks_more", [](bp_backend_def& def) { def.properties = lacks_complex; }},
     {"lacks", [](bp_backend_def& def) { def.properties = lacks_float64; }},
     {"stream_wait", [](bp_backend_def& def) { def.stream_wait = no_stream_wait; }},
     {"lost_error",
@@ -98,6 +115,12 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
        def.deferred_error = no_deferred_error;
      }},
     {"completed_falls", [](bp_backend_def& def) { def.completed = falling_completed; }},
+    {"flush",
+     [](bp_backend_def& def) {
+       def.flush = no_flush;
+       def.completed = never_completed;
+     }},
+    {"null_stream", [](bp_backend_def& def) { def.stream_create = null_stream; }},
     {"deallocate", [](bp_backend_def& def) { def.deallocate = no_deallocate; }},
     {"null_memory", [](bp_backend_def& def) { def.allocate = null_memory; }},
     {"copy_offset", [](bp_backend_def& def) { def.copy = copy_to_start; }},

@@ -68,6 +68,12 @@ bp_backend_def definition() {
     std::memcpy(dst, at(src, offset), size);
     return BP_OK;
   };
+  d.copy = [](void*, int32_t, bp_stream*, uint64_t, void* dst, uint64_t dst_offset, void* src, uint64_t src_offset,
+              uint64_t size) -> bp_status {
+    const Inside inside("copy");
+    std::memmove(at(dst, dst_offset), at(src, src_offset), size);
+    return BP_OK;
+  };
   d.stream_create = [](void*, int32_t, bp_stream** s) -> bp_status {
     *s = reinterpret_cast<bp_stream*>(new char);
     return BP_OK;
@@ -141,6 +147,25 @@ TEST(StreamCalls, OneAtATimeFromAnyThread) {
       holder.join();
       EXPECT_FALSE(watch.met) << other << " came while " << held << " was inside";
     }
+}
+
+TEST(StreamCalls, AStreamThatIsNullIsRefused) {
+  watched_backend();
+  auto* record = new bp_plugin_record;
+  record->name = "streamless";
+  record->index = 5;
+  bp_backend_def backend = definition();
+  backend.name = "streamless";
+  backend.stream_create = [](void*, int32_t, bp_stream** s) -> bp_status { return *s = nullptr, BP_OK; };
+  ASSERT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
+  const double numbers[] = {1};
+  const int64_t shape[] = {1};
+  try {
+    from_host(numbers, shape, {}, BP_FLOAT64, parse_device("streamless"));
+    FAIL() << "no stream was taken for one";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "device streamless: stream_create gave BP_OK and NULL; expected a stream");
+  }
 }
 
 }  // namespace

@@ -73,6 +73,11 @@ bp_backend_def definition() {
     std::memcpy(dst, at(src, offset), size);
     return BP_OK;
   };
+  d.copy = [](void*, int32_t, bp_stream* s, uint64_t ticket, void* dst, uint64_t dst_offset, void* src,
+              uint64_t src_offset, uint64_t size) -> bp_status {
+    stream_of(s).queue.push_back({ticket, [=] { std::memmove(at(dst, dst_offset), at(src, src_offset), size); }});
+    return BP_OK;
+  };
   d.stream_create = [](void*, int32_t, bp_stream** s) -> bp_status {
     *s = reinterpret_cast<bp_stream*>(new LazyStream);
     return BP_OK;

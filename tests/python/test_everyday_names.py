@@ -173,7 +173,7 @@ def test_tensors_of_data():
         (lambda x: bp.vsplit(x[0], 1), ValueError, "at least 2"),
         (lambda x: bp.hsplit(x, 2), ValueError, "divisor"),
         (lambda x: bp.polyval(x, 1.0), ValueError, "expected a vector"),
-        (lambda x: bp.dot(x, ["1.0"]), TypeError, "argument y"),
+        (lambda x: bp.dot(x, ["1.0"]), TypeError, "argument 'y'"),
         (lambda x: x[None].t(), ValueError, "at most 2"),
         (lambda x: x.copy_([1.0]), TypeError, "argument src"),
         (lambda x: x.view_as([1.0]), TypeError, "argument other"),

@@ -30,7 +30,24 @@ def after_import():
 
 def test_imports_nothing_slow():
     slow = {"numpy", "inspect", "typing", "dataclasses", "logging", "re", "string", "enum", "ast", "asyncio", "torch"}
-    assert slow.isdisjoint(after_import()["modules"])
+    slow |= {"collections", "functools", "importlib", "threading"}
+    later = {"backplane." + name for name in ("_dim_forms", "_other_forms", "fft", "linalg", "nn", "types")}
+    assert (slow | later).isdisjoint(after_import()["modules"])
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["bp.linalg.norm(x)", "bp.fft.fft(x)", "bp.tensordot(x, x, axes=1)", "bp.types.TensorSpec", "bp.max(x, dim=0).values", "bp.full((2,), x[0])",
+     "bp.median(x, dim=0).indices", "x.max(dim=0)", "bp.topk(x, 1)", "bp.einsum('i,i', x, x)"],
+)  # fmt: skip
+def test_what_is_imported_at_first_use_is_there(use):
+    """In a process of its own, where nothing else has imported it."""
+    subprocess.run([sys.executable, "-c", f"import backplane as bp\nx = bp.ones(3)\n{use}"], check=True)
+
+
+def test_star_import_takes_what_is_imported_later():
+    program = "from backplane import *\nlinalg.norm, fft.fft, tensordot.__module__, add, Tensor, float32"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_compiles_nothing():

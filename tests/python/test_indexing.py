@@ -141,6 +141,33 @@ def test_assignment_broadcasts_and_casts_within_a_kind():
     assert x[0].tolist() == [7, 8, 9]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("key", [1, -1, (0, 2), (-2, -3), slice(None), (slice(None), 1)], ids=str)
+def test_numbers_are_written_in_every_dtype(dtype, key):
+    x = bp.zeros((2, 3), dtype=dtype)
+    mask = np.zeros((2, 3), dtype=bool)
+    x[key], mask[key] = True if dtype == "bool" else 3, True
+    assert x.tolist() == [[(True if dtype == "bool" else 3) if hit else 0 for hit in row] for row in mask.tolist()]
+
+
+@pytest.mark.parametrize("key", [(0, 5), (2, 0), (-3, 0), (0, -4), 2, -3], ids=str)
+def test_a_position_out_of_range_writes_nothing(key):
+    x = bp.zeros((2, 3))
+    with pytest.raises(IndexError, match="expected an int from|out of range"):
+        x[key] = 1.0
+    assert x.tolist() == [[0] * 3] * 2
+
+
+def test_a_tensor_is_written_over_itself():
+    x = bp.arange(4)
+    x[::-1] = x
+    assert x.tolist() == [3, 2, 1, 0]
+    x[1:] = x[:-1]
+    assert x.tolist() == [3, 3, 2, 1]
+    x[:] = x
+    assert x.tolist() == [3, 3, 2, 1]
+
+
 @pytest.mark.parametrize(
     "key, text",
     [

@@ -31,6 +31,26 @@ LONG = {
     "scan": """
         call = lambda: bp.scan(lambda c, _: (c + 1, None), bp.asarray(0), None, length=10**9)
         """,
+    "nonzero": """
+        bp.set_num_threads(1)
+        x = bp.broadcast_to(bp.zeros(1), (2**37,))
+        call = lambda: bp.nonzero(x)
+        """,
+    "flatnonzero": """
+        bp.set_num_threads(1)
+        x = bp.broadcast_to(bp.zeros(1), (2**37,))
+        call = lambda: bp.flatnonzero(x)
+        """,
+    "argmax": """
+        bp.set_num_threads(1)
+        x = bp.broadcast_to(bp.zeros(1), (2**37,))
+        call = lambda: bp.argmax(x)
+        """,
+    "argmax along an axis": """
+        bp.set_num_threads(1)
+        x = bp.broadcast_to(bp.zeros((2, 1)), (2, 2**36))
+        call = lambda: bp.argmax(x, axis=1)
+        """,
     "stack of matrices": """
         a = bp.ones((60, 1300, 1300), dtype=bp.float64)
         call = lambda: a @ a

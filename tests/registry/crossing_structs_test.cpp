@@ -163,12 +163,13 @@ std::vector<Given> given() {
        bytes_of(testing::host_backend("slots")),
        {AT(bp_backend_def, name), AT(bp_backend_def, device_count), AT(bp_backend_def, properties),
         AT(bp_backend_def, allocate), AT(bp_backend_def, deallocate), AT(bp_backend_def, copy_from_host),
-        AT(bp_backend_def, copy_to_host)},
+        AT(bp_backend_def, copy_to_host), AT(bp_backend_def, copy)},
        backend},
       {"a backend with streams",
        bytes_of(queued),
        {AT(bp_backend_def, stream_create), AT(bp_backend_def, stream_destroy), AT(bp_backend_def, flush),
-        AT(bp_backend_def, completed), AT(bp_backend_def, wait), AT(bp_backend_def, stream_wait)},
+        AT(bp_backend_def, completed), AT(bp_backend_def, wait), AT(bp_backend_def, stream_wait),
+        AT(bp_backend_def, deferred_error)},
        backend},
       {"a row",
        bytes_of(testing::kernel_row("bp::exp", "null", no_kernel)),
@@ -211,6 +212,24 @@ TEST(CrossingStructs, WithASlotMissingAreRefused) {
       EXPECT_NE(refusal(one, bytes), "") << one.name << " without what stands at " << slot;
     }
   }
+}
+
+// A list of all would leave the author to look which.
+TEST(CrossingStructs, OfABackendNameTheSlotThatIsMissing) {
+  PluginRecord& record = plugin_of("slots");
+  const auto said = [&](const bp_backend_def& def) {
+    return host_table.register_backend(&record, &def) == BP_OK ? "" : std::string(host_table.get_error());
+  };
+  bp_backend_def def = testing::host_backend("slots");
+  def.copy = nullptr;
+  EXPECT_EQ(said(def), "register_backend: \"slots\" leaves copy empty, which every backend must fill");
+  def = testing::host_backend("slots");
+  def.flags = 0;
+  EXPECT_EQ(said(def),
+            "register_backend: \"slots\" leaves stream_create empty, which a backend that is not "
+            "BP_BACKEND_SYNCHRONOUS must fill");
+  def.flags = BP_BACKEND_HOST_MEMORY | BP_BACKEND_SYNCHRONOUS;
+  EXPECT_NE(said(def).find("needs BP_BACKEND_ADDRESSABLE"), std::string::npos);
 }
 
 TEST(CrossingStructs, OfZerosAreRefused) {

@@ -46,6 +46,11 @@ def new(tmp_path, *words):
     (["backend", "a-b", "made"], "lower-case"),
     (["backend", "cpu", "made"], "is that of"),
     (["backend", "std", "made"], "is taken"),
+    (["backend", "class", "made"], "is taken"),
+    (["backend", "test", "made"], "is taken"),
+    (["op", "mine::int", "made"], "is taken"),
+    (["op", "namespace::x", "made"], "is taken"),
+    (["op", "mine::sin", "made"], "means something else"),
     (["backend", "my::acme", "made"], "is in no namespace"),
     (["op", "same::same", "made"], "are both"),
     (["op", "::x", "made"], "found the namespace"),
@@ -53,6 +58,30 @@ def new(tmp_path, *words):
 def test_new_refuses_what_would_not_build(tmp_path, words, why):
     status, text = new(tmp_path, *words)
     assert status == 1 and why in text and not (tmp_path / "made").exists()
+
+
+@needs_prefix
+def test_new_renames_no_part_of_another_name(tmp_path):
+    status, text = new(tmp_path, "backend", "acme", "made", "--language", "opencl")
+    assert status == 0, text
+    made = (tmp_path / "made/CMakeLists.txt").read_text(encoding="utf-8")
+    assert "CL_TARGET_OPENCL_VERSION" in made and "ACME_WHOLE" in made
+
+
+@needs_prefix
+@pytest.mark.parametrize(("words", "why"), [
+    ("SOURCES p.c BACKEND acme", "unknown argument: BACKEND"),
+    ("SOURCES p.c NEEDS_MINOR 0", "NEEDS_MINOR: found 0, expected a number from 1"),
+    ("SOURCES p.c NEEDS_MINOR x", "NEEDS_MINOR: found x"),
+    ("SOURCES p.c)\nbackplane_add_conformance_test(acme DEVICES acme MODES tset", "MODES: found tset"),
+])  # fmt: skip
+def test_a_word_that_cmake_does_not_know_is_refused(tmp_path, words, why):
+    (tmp_path / "p.c").touch()
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.25)\nproject(acme LANGUAGES C CXX)\nfind_package(Backplane REQUIRED)\nbackplane_add_plugin(acme {words})\n",
+        encoding="utf-8")  # fmt: skip
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}"], capture_output=True, text=True)
+    assert done.returncode != 0 and why in " ".join(done.stderr.split()), done.stderr
 
 
 @needs_prefix

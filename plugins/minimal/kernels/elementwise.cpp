@@ -21,15 +21,16 @@ void check_second(const Context& call, T y) {
 
 template <class Op>
 void unary(Context call, bp_value x, MutTensor<void> out) {
-  dispatch_dtype<accepted<Op, 1>>(call.compute(), [&]<class T>() {
-    map_elements<ResultOf<Op, T, 1>, T>(Loop<2>(call, out, x), [](T a) { return apply<Op>(a); });
-  });
+  const Loop<2> loop(call, out, x);
+  dispatch_dtype<accepted<Op, 1>>(
+      call.compute(), [&]<class T>() { map_elements<ResultOf<Op, T, 1>, T>(loop, [](T a) { return apply<Op>(a); }); });
 }
 
 template <class Op>
 void binary(Context call, bp_value x, bp_value y, MutTensor<void> out) {
+  const Loop<3> loop(call, out, x, y);
   dispatch_dtype<accepted<Op, 2>>(call.compute(), [&]<class T>() {
-    map_elements<ResultOf<Op, T, 2>, T, T>(Loop<3>(call, out, x, y), [&call](T a, T b) {
+    map_elements<ResultOf<Op, T, 2>, T, T>(loop, [&call](T a, T b) {
       check_second<Op>(call, b);
       return apply<Op>(a, b);
     });

@@ -30,8 +30,13 @@ PyObject* out_keyword() {
 
 bool same_name(PyObject* a, PyObject* b) noexcept { return a == b || PyUnicode_Compare(a, b) == 0; }
 
-bool is_dim(PyObject* name) noexcept { return PyUnicode_CompareWithASCIIString(name, "dim") == 0; }
-bool is_keepdim(PyObject* name) noexcept { return PyUnicode_CompareWithASCIIString(name, "keepdim") == 0; }
+// Each keyword of each call is asked, so the length first.
+bool is_dim(PyObject* name) noexcept {
+  return PyUnicode_GET_LENGTH(name) == 3 && PyUnicode_CompareWithASCIIString(name, "dim") == 0;
+}
+bool is_keepdim(PyObject* name) noexcept {
+  return PyUnicode_GET_LENGTH(name) == 7 && PyUnicode_CompareWithASCIIString(name, "keepdim") == 0;
+}
 
 // An empty sequence for axes that may be absent, which then mean all.
 bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
@@ -40,35 +45,58 @@ bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
           (PyList_Check(value) && PyList_GET_SIZE(value) == 0));
 }
 
-// By full name and name in Python; the functions live as long as the process.
-using Forms = std::map<std::pair<std::string, std::string>, PyObject*>;
+// By full name and name in Python, what the package's module of them sets, which is imported when one is first looked
+// for. The functions live as long as the process.
+class Forms {
+ public:
+  explicit Forms(const char* module) : module_(module) {}
+
+  // Borrowed; throws Error.
+  PyObject* find(const char* full_name, const char* name) {
+    if (!imported_ && !PyRef::steal(PyImport_ImportModule(module_))) throw keep_python_error();
+    imported_ = true;
+    const auto form = by_name_.find({full_name, name});
+    return form == by_name_.end() ? nullptr : form->second;
+  }
+
+  PyObject* set(PyObject* args) {
+    const char *full_name = nullptr, *name = nullptr;
+    PyObject* function = nullptr;
+    if (!PyArg_ParseTuple(args, "ssO:set_form", &full_name, &name, &function)) return nullptr;
+    return guarded([&] {
+      by_name_[std::pair(std::string(full_name), std::string(name))] = Py_NewRef(function);
+      Py_RETURN_NONE;
+    });
+  }
+
+ private:
+  const char* module_;
+  bool imported_ = false;
+  std::map<std::pair<std::string, std::string>, PyObject*> by_name_;
+};
 Forms& dim_forms() {
-  static auto* forms = new Forms;
+  static auto* forms = new Forms("backplane._dim_forms");
   return *forms;
 }
 Forms& other_forms() {
-  static auto* forms = new Forms;
+  static auto* forms = new Forms("backplane._other_forms");
   return *forms;
-}
-PyObject* form_of(const Forms& forms, const char* full_name, const char* name) {
-  const auto form = forms.find({full_name, name});
-  return form == forms.end() ? nullptr : form->second;
-}
-
-PyObject* set_form(Forms& forms, PyObject* args) {
-  const char *full_name = nullptr, *name = nullptr;
-  PyObject* function = nullptr;
-  if (!PyArg_ParseTuple(args, "ssO:set_form", &full_name, &name, &function)) return nullptr;
-  return guarded([&] {
-    forms[std::pair(std::string(full_name), std::string(name))] = Py_NewRef(function);
-    Py_RETURN_NONE;
-  });
 }
 
 }  // namespace
 
-PyObject* set_dim_form(PyObject*, PyObject* args) { return set_form(dim_forms(), args); }
-PyObject* set_other_form(PyObject*, PyObject* args) { return set_form(other_forms(), args); }
+PyObject* set_dim_form(PyObject*, PyObject* args) { return dim_forms().set(args); }
+PyObject* set_other_form(PyObject*, PyObject* args) { return other_forms().set(args); }
+
+PyObject* OpSignature::dim_form() const {
+  if (!dim_form_) dim_form_ = dim_forms().find(def_->name, name_);
+  return *dim_form_;
+}
+
+PyObject* OpSignature::other_form() const {
+  if (!other_form_) other_form_ = other_forms().find(def_->name, name_);
+  return *other_form_;
+}
 
 bool spells_dim(PyObject* keywords) noexcept {
   const Py_ssize_t count = keywords ? PyTuple_GET_SIZE(keywords) : 0;
@@ -90,8 +118,6 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
-  dim_form_ = form_of(dim_forms(), def_->name, name_);
-  other_form_ = form_of(other_forms(), def_->name, name_);
   makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {
@@ -203,7 +229,7 @@ PyObject* OpSignature::raise_gathered_bool(PyObject* object) const {
     names += (names.empty() ? "; by name it would be one of: " : ", ") + std::string(parameter.spec.name);
     corrects = corrects || std::string_view(parameter.spec.name) == "correction";
   }
-  if (dim_form_)
+  if (dim_form())
     names += "; PyTorch's is x." + std::string(name_) + "(dim=0, " + (corrects ? "unbiased" : "keepdim") + "=True)";
   const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
   return raise(BP_ERROR_TYPE, "%s: found %R by position among the ints of argument '%s', expected %s%s", name_, object,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backplane/abi/host.h"
@@ -35,10 +36,10 @@ class OpSignature {
   bool takes_out() const noexcept { return takes_out_; }
   bool makes_view() const noexcept { return makes_view_; }
   // What answers a call that spells `dim` or `keepdim`, where that has a meaning of its own (borrowed); nullptr:
-  // nothing.
-  PyObject* dim_form() const noexcept { return dim_form_; }
+  // nothing. Throws Error, as other_form() does: the first imports the module of the forms.
+  PyObject* dim_form() const;
   // What answers a call whose arguments the entry does not take as they are (borrowed); nullptr: nothing.
-  PyObject* other_form() const noexcept { return other_form_; }
+  PyObject* other_form() const;
   const char* result_name(int32_t result) const noexcept;
 
   // The number of a parameter by name, -1 where there is none.
@@ -71,12 +72,12 @@ class OpSignature {
   bool takes_out_ = false;
   bool makes_view_ = false;
   bool gathers_ints_ = false;
-  PyObject* dim_form_ = nullptr;
-  PyObject* other_form_ = nullptr;
+  // Once they were looked for.
+  mutable std::optional<PyObject*> dim_form_;
+  mutable std::optional<PyObject*> other_form_;
 };
 
-// set_dim_form(full_name, name, function): what dim_form() is of the op under this name in Python, from its first call
-// on.
+// set_dim_form(full_name, name, function): what dim_form() is of the op under this name in Python.
 PyObject* set_dim_form(PyObject*, PyObject* args);
 // set_other_form(full_name, name, function): likewise of other_form(). The function may return NotImplemented.
 PyObject* set_other_form(PyObject*, PyObject* args);

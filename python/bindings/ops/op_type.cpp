@@ -153,12 +153,12 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
 // After a call that could not be read: what answers it instead, or its error, which is set.
 [[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
                                        PyObject* keywords) {
-  if (!signature.other_form()) return nullptr;
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);
-  PyObject* result = PyObject_Vectorcall(signature.other_form(), args, n_positional, keywords);
-  if (result == Py_NotImplemented) {
-    Py_DECREF(result);
+  PyObject* form = signature.other_form();
+  PyObject* result = form ? PyObject_Vectorcall(form, args, n_positional, keywords) : nullptr;
+  if (!form || result == Py_NotImplemented) {
+    Py_XDECREF(result);
     PyErr_Restore(type, error, trace);
     return nullptr;
   }
@@ -218,8 +218,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagge
     OpObject* self = op_object(callable);
     const auto n_positional = static_cast<size_t>(PyVectorcall_NARGS(flagged_count));
     const OpSignature& signature = *signature_of(self);
-    if (signature.dim_form() && spells_dim(keywords)) [[unlikely]]
-      return PyObject_Vectorcall(signature.dim_form(), args, flagged_count, keywords);
+    if (spells_dim(keywords)) [[unlikely]]
+      if (PyObject* form = signature.dim_form()) return PyObject_Vectorcall(form, args, flagged_count, keywords);
     if (signature.gathers_ints() && n_positional > static_cast<size_t>(signature.positional())) [[unlikely]] {
       return run_gathering(self, args, n_positional, keywords);
     }

@@ -195,6 +195,11 @@ bool same_place(const Tensor& tensor, bp_device device) {
 
 bool is_complex(bp_dtype dtype) { return (BP_DTYPE_BIT(dtype) & BP_MASK_COMPLEX) != 0; }
 
+bool is_as_wished(const Tensor& tensor, const Wishes& wishes, bool fresh) {
+  return (wishes.dtype == BP_DTYPE_NONE || wishes.dtype == tensor.dtype()) &&
+         (!wishes.has_device || same_place(tensor, wishes.device)) && (!wishes.copy || fresh);
+}
+
 // The tensor in the dtype and on the device that were asked for; throws Error.
 Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
   const bool cast = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != tensor.dtype();
@@ -254,6 +259,7 @@ PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
       wishes.device = default_device();
     }
     const Tensor before = tensor_of(found.get());
+    if (is_as_wished(before, wishes, numbers.fresh)) return found.release();
     Tensor after;
     {
       WithoutGil unlocked;

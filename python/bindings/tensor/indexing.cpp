@@ -1,5 +1,5 @@
-// x[key] and x[key] = value: an int, a slice, None and x[:, int] go straight to their view op; every other key is
-// planned first.
+// x[key] and x[key] = value: an int or two, a slice, None and x[:, int] go straight to their view op; every other key
+// is planned first.
 #include <optional>
 
 #include "backplane/device.hpp"
@@ -42,6 +42,27 @@ PyObject* select(bp_tensor* tensor, int64_t axis, int64_t index) {
   if (op == BP_NO_OP) return nullptr;
   const bp_value args[] = {tensor_value(tensor), value(axis), value(index)};
   return call_to_view(op, args, 3);
+}
+
+// How many ints the key is, 1 or 2, each in range for its axis; 0 for every other key.
+int plain_ints(const bp_tensor* tensor, PyObject* key, int64_t* indices) {
+  const bool several = PyTuple_CheckExact(key);
+  const Py_ssize_t count = several ? PyTuple_GET_SIZE(key) : 1;
+  if (count < 1 || count > 2 || count > tensor->dl.ndim) return 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const int64_t size = tensor->dl.shape[i];
+    if (!plain_int(several ? PyTuple_GET_ITEM(key, i) : key, &indices[i])) return 0;
+    if (indices[i] < -size || indices[i] >= size) return 0;
+  }
+  return static_cast<int>(count);
+}
+
+// The last axis first: the one before it keeps its number.
+Tensor selected(const Tensor& tensor, const int64_t* indices, int count) {
+  Tensor view = tensor;
+  for (int64_t axis = count; axis-- > 0;)
+    view = call(op_of(Slot::Select), {value(view), value(axis), value(indices[axis])});
+  return view;
 }
 
 PyObject* insert_first(bp_tensor* tensor) {
@@ -198,6 +219,11 @@ std::optional<int> fill_masked(const Tensor& tensor, PyObject* key, PyObject* ob
 
 int set_planned(PyObject* self, PyObject* key, PyObject* object) {
   const Tensor tensor = tensor_of(self);
+  int64_t indices[2];
+  if (const int count = plain_ints(tensor.get(), key, indices)) {
+    if (require_op(Slot::Select) == BP_NO_OP) return -1;
+    return assign(selected(tensor, indices, count), object);
+  }
   if (transforms_active())
     if (const std::optional<int> done = fill_masked(tensor, key, object)) return *done;
   IndexPlan plan;
@@ -243,6 +269,9 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     if (plain_int(key, &index)) return select(tensor, 0, index);
     if (PySlice_Check(key)) return slice_first(tensor, key);
     if (is_column(tensor, key, &index)) return select(tensor, 1, index);
+    int64_t indices[2];
+    if (const int count = plain_ints(tensor, key, indices); count && require_op(Slot::Select) != BP_NO_OP)
+      return guarded_index([&] { return wrap_tensor(selected(BorrowedTensor(self).get(), indices, count)); });
   }
   if (key == Py_None) return insert_first(tensor);
   return get_planned(self, key);

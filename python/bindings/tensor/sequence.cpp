@@ -1,4 +1,5 @@
-// Reads nested sequences in two steps: shape from the first elements of each level, then every number in order.
+// Reads nested sequences in two steps: shape from the first elements of each level, then every number in order, where
+// the plain way (plain_sequence.hpp) does not serve.
 #include "bindings/tensor/sequence.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "backplane/op.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/plain_sequence.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -293,6 +295,10 @@ PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
   return guarded([&]() -> PyObject* {
     Reading reading;
     if (!discover_shape(object, reading.shape)) return nullptr;
+    if (Tensor plain = tensor_of_plain_numbers(object, reading.shape, numbers.dtype)) {
+      numbers.fresh = true;
+      return wrap_tensor(std::move(plain));
+    }
     if (!read_level(object, 0, reading)) return nullptr;
     const bool of_integers =
         reading.tag == BP_TAG_INT &&

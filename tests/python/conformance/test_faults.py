@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import signal as signals
 import subprocess
 
 import pytest
@@ -41,7 +42,12 @@ FAULTS = {
     "argument_reused": ("round", "bp::round", "offset", "its buffer was written to"),
     "one_place": ("atan", "bp::atan", "threads|streams", "found .*, expected", "stress"),
     "derivative": ("sin", "bp::sin", "gradient", "found .*, expected", "grad"),
+    "broadcast_of_tangents": ("add", "bp::add", "forward", "found .*, expected", "grad"),
+    "tail_of_batches": ("floor", "bp::floor", "batch", "found .*, expected", "grad"),
+    "in_place": ("negative", "bp::negative", "in place", "found .*, expected"),
     "lost_error": ("index", "bp::index", "error", "found a result, expected DataError"),
+    "flush": ("(device)", "(device)", "first work", "completed stays at 0 ten seconds after flush"),
+    "null_stream": ("(device)", "(device)", "first work", "stream_create gave BP_OK and NULL"),
     "stream_wait": ("(device)", "(device)", "stream_wait", "a stream read"),
     "wait_with_a_ticket": ("(device)", "(device)", "tickets of waits", "completed fell from [1-9].* behind stream_wait"),
     "completed_falls": ("(device)", "(device)", "tickets", "completed fell from"),
@@ -80,10 +86,10 @@ FAULTS = {
 }  # fmt: skip
 
 
-def conformance(tmp_path, fault, op, mode="test", *more):
+def conformance(tmp_path, fault, op, mode="test", *more, checked="0"):
     out = tmp_path / "report.json"
     words = ["conformance", "--device", "broken", "--plugin", PLUGIN, "--op", op, "--mode", mode, "--json", out, *more]
-    environment = {**os.environ, "BROKEN_FAULT": fault}
+    environment = {**os.environ, "BROKEN_FAULT": fault, "BACKPLANE_CHECKED": checked}
     done = subprocess.run([BUILD / "bin" / "backplane", *words], capture_output=True, text=True, timeout=120, env=environment)
     return done, json.loads(out.read_text()) if out.exists() else done.stderr
 
@@ -115,11 +121,45 @@ def test_a_fault_is_found_by_name(tmp_path, fault):
     assert re.search(rf"{re.escape(where)} .*\n  FAIL ", done.stdout)
 
 
+@pytest.mark.parametrize("fault, signal", [("segfault", "SIGSEGV"), ("abort", "SIGABRT")])
+@pytest.mark.parametrize("checked", ["0", "1"])
+def test_a_signal_that_ends_the_run_comes_with_the_case(tmp_path, fault, signal, checked):
+    if SANITIZED:
+        pytest.skip("the sanitizer handles the signals")
+    done, _ = conformance(tmp_path, fault, "negative", checked=checked)
+    assert done.returncode == -getattr(signals, signal)
+    assert re.search(rf'ended by {signal} in bp::negative, check "values", sample 0, [a-z]+[0-9]+', done.stderr), done.stderr
+    assert ("run it again with BACKPLANE_CHECKED=1" in done.stderr) == (checked == "0")
+
+
+@pytest.mark.parametrize("checked", ["0", "1"])
+def test_the_environment_puts_all_checks_into_checked_mode(tmp_path, checked):
+    done, report = conformance(tmp_path, "writes_argument", "ceil", checked=checked)
+    assert done.returncode == 1
+    texts = [case["text"] for case in report["cases"] if case["verdict"] == "fail" and case["check"] == "out"]
+    assert texts and all(("the kernel of plugin" in text) == (checked == "1") for text in texts), texts
+
+
+@pytest.mark.parametrize("fault", ["", "handles"])
+def test_a_right_device_passes_in_checked_mode(tmp_path, fault):
+    done, _ = conformance(tmp_path, fault, "m*", checked="1")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("fault", ["lacks", "lacks_more"])
 @pytest.mark.parametrize("mode", ["test", "grad", "stress", "support"])
-def test_a_device_that_lacks_dtypes_passes(tmp_path, mode):
-    done, report = conformance(tmp_path, "lacks", "*", mode, "--short")
+def test_a_device_that_lacks_dtypes_passes(tmp_path, fault, mode):
+    done, report = conformance(tmp_path, fault, "*", mode, "--short")
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "FAIL" in line)
     assert {"pass", "unsupported"} <= {case["verdict"] for case in report["cases"]} <= {"pass", "unsupported", "not offered"}
+
+
+def test_what_is_unsupported_in_part_is_counted(tmp_path):
+    done, report = conformance(tmp_path, "lacks_more", "linspace")
+    verdicts = [case["verdict"] for case in report["cases"]]
+    counts = [verdicts.count(word) for word in ("pass", "fail", "unsupported")]
+    assert counts[0] > 0 and counts[1] == 0 and counts[2] > 0
+    assert re.search("bp::linspace +{} +{} +{}  native; unsupported\n  unsupported .*does not compute in".format(*counts), done.stdout, re.S), done.stdout
 
 
 def test_every_check_is_seen_to_fail(tmp_path):

@@ -46,7 +46,7 @@ def test_what_a_device_need_not_offer_has_rows_of_its_own(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = {case["op"]: case["verdict"] for case in json.loads(report.read_text())["cases"]}
     assert verdicts["(device) compiler"] == "pass" and verdicts["(device) streams"] == "not offered"
-    assert re.search(r"\(device\) streams +0 +0  not offered", done.stdout)
+    assert re.search(r"\(device\) streams +0 +0 +0  not offered", done.stdout)
     assert re.search(r"\(device\) streams<.*>not offered<", page.read_text())
 
 

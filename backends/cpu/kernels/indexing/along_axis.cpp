@@ -1,4 +1,4 @@
-// take_along_axis, put_along_axis, and argwhere.
+// take_along_axis and put_along_axis.
 //
 // The axes other than `axis` broadcast; a lane is what lies along it.
 #include "kernels/indexing/along_axis.hpp"
@@ -6,7 +6,6 @@
 #include "kernels/families.hpp"
 #include "kernels/indexing/accumulate.hpp"
 #include "loops/item_type.hpp"
-#include "loops/strided.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -69,59 +68,11 @@ bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, in
   });
 }
 
-// argwhere(Tensor x): one row of coordinates per element other than 0; how many is found out by a first pass.
-bp_status BP_CALL argwhere(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
-  return plugin::guard(frame, [&] {
-    const bp_tensor* x = plugin::as_tensor(args[0]);
-    const int32_t rank = x->dl.ndim;
-    constexpr int64_t kBlock = 512;
-    uint8_t block[kBlock];
-    // visit(number of the first element, count) with the block marking the elements that are other than 0.
-    const auto for_each_block = [&](auto&& visit) {
-      int64_t number = 0;
-      for_each_strided_row(*x, [&](char* row, int64_t stride, int64_t n) {
-        for (int64_t first = 0; first < n; first += kBlock) {
-          const int64_t count = std::min(kBlock, n - first);
-          cast_row(x->dtype, row + first * stride, stride, BP_BOOL, reinterpret_cast<char*>(block), 1, count);
-          visit(number, count);
-          number += count;
-        }
-      });
-    };
-    int64_t hits = 0;
-    for_each_block([&](int64_t, int64_t count) {
-      uint32_t sum = 0;
-      for (int64_t i = 0; i < count; ++i) sum += block[i] != 0;
-      hits += sum;
-    });
-    const int64_t shape[2] = {hits, rank};
-    int64_t* row = static_cast<int64_t*>(plugin::OutSlot(frame, &outs[0]).allocate(BP_INT64, shape).data());
-    for_each_block([&](int64_t number, int64_t count) {
-      int64_t found[kBlock + 1], n = 0;
-      // Without a branch, which would be guessed wrong half the time.
-      for (int64_t i = 0; i < count; ++i) {
-        found[n] = number + i;
-        n += block[i] != 0;
-      }
-      if (rank == 1) {
-        row = std::copy_n(found, n, row);
-        return;
-      }
-      for (int64_t i = 0; i < n; ++i, row += rank)
-        for (int32_t d = rank - 1; d >= 0; --d) {
-          row[d] = found[i] % x->dl.shape[d];
-          found[i] /= x->dl.shape[d];
-        }
-    });
-  });
-}
-
 }  // namespace
 
 const Family kAlongAxis([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::take_along_axis", "cpu", take_along_axis, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::put_along_axis", "cpu", put_along_axis, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::argwhere", "cpu", argwhere, .flags = BP_KERNEL_STRIDED));
 });
 
 }  // namespace backplane::cpu

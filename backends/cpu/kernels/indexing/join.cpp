@@ -1,6 +1,7 @@
 // concat, and slice_put: whole regions copied to their place.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
@@ -55,14 +56,64 @@ bp_status BP_CALL concat(const bp_frame* frame, const bp_value* args, int32_t, b
   });
 }
 
+// A tensor to copy from, or a number as one without axes.
+class Source {
+ public:
+  Source(const bp_value& v, bp_dtype dtype) {
+    if (v.tag == BP_TAG_TENSOR) {
+      rank_ = v.u.t->dl.ndim;
+      shape_ = v.u.t->dl.shape;
+      from_ = {data_of(v.u.t), v.u.t->dl.strides};
+    } else {
+      store_number(dtype, v, number_);
+    }
+  }
+  Source(const Source&) = delete;
+
+  const char* data() const { return from_.data; }
+
+  // Broadcasts to `shape`, which the shape rule has seen to fit.
+  void copy_to(const bp_frame* frame, bp_dtype dtype, int32_t rank, const int64_t* shape, Region to) const {
+    int64_t strides[kMaxRank];
+    const int32_t missing = rank - rank_;
+    for (int32_t d = 0; d < rank; ++d) {
+      const int64_t size = d < missing ? 1 : shape_[d - missing];
+      strides[d] = size == 1 ? 0 : from_.strides[d - missing];
+    }
+    copy_region(frame, dtype, rank, shape, {from_.data, strides}, to);
+  }
+
+  // Goes on with a copy in `room`, where its own elements will be written over.
+  void set_apart(const bp_frame* frame, bp_dtype dtype, std::vector<char>& room) {
+    int64_t count = 1;
+    for (int32_t d = rank_; d-- > 0; count *= shape_[d]) own_strides_[d] = count;
+    room.resize(static_cast<size_t>(count * kItemSize[dtype]));
+    const Region to{room.data(), own_strides_};
+    copy_region(frame, dtype, rank_, shape_, from_, to);
+    from_ = to;
+  }
+
+ private:
+  alignas(16) char number_[16];
+  int32_t rank_ = 0;
+  const int64_t* shape_ = nullptr;
+  Region from_{number_, nullptr};
+  int64_t own_strides_[kMaxRank];
+};
+
 // slice_put(Tensor x, Tensor value, Axes axes, Index?[] starts, Index?[] stops, Index[] steps): per axis start, count
-// and step have arrived, and the shape rule has seen that the value broadcasts.
+// and step have arrived, and the shape rule has seen that the value broadcasts. The result may lie where x does, whose
+// elements then stay, or where the value does.
 bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *value = plugin::as_tensor(args[1]), *out = outs[0].u.t;
+    const bp_tensor* out = outs[0].u.t;
     const int32_t rank = out->dl.ndim;
-    copy_region(frame, x->dtype, rank, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
-    int64_t shape[kMaxRank], strides[kMaxRank], sources[kMaxRank];
+    const Source x(args[0], out->dtype);
+    Source value(args[1], out->dtype);
+    std::vector<char> room;
+    if (value.data() == data_of(out) && out->nbytes != 0) value.set_apart(frame, out->dtype, room);
+    if (x.data() != data_of(out)) x.copy_to(frame, out->dtype, rank, out->dl.shape, {data_of(out), out->dl.strides});
+    int64_t shape[kMaxRank], strides[kMaxRank];
     std::copy(out->dl.shape, out->dl.shape + rank, shape);
     std::copy(out->dl.strides, out->dl.strides + rank, strides);
     char* to = data_of(out);
@@ -72,12 +123,7 @@ bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t
       shape[axis] = args[4].u.ints[i];
       if (shape[axis] > 1) strides[axis] *= step;  // else nobody steps, and the product may not be a number
     }
-    const int32_t missing = rank - value->dl.ndim;
-    for (int32_t d = 0; d < rank; ++d) {
-      const int64_t size = d < missing ? 1 : value->dl.shape[d - missing];
-      sources[d] = size == 1 ? 0 : value->dl.strides[d - missing];
-    }
-    copy_region(frame, out->dtype, rank, shape, {data_of(value), sources}, {to, strides});
+    value.copy_to(frame, out->dtype, rank, shape, {to, strides});
   });
 }
 
@@ -85,7 +131,8 @@ bp_status BP_CALL slice_put(const bp_frame* frame, const bp_value* args, int32_t
 
 const Family kJoin([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::concat", "cpu", concat, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::slice_put", "cpu", slice_put, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::slice_put", "cpu", slice_put,
+                             .flags = BP_KERNEL_STRIDED | BP_KERNEL_IMMEDIATES | BP_KERNEL_INPLACE));
 });
 
 }  // namespace backplane::cpu

@@ -3,23 +3,13 @@
 #include <cstring>
 
 #include "kernels/families.hpp"
+#include "kernels/indexing/marks.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/item_type.hpp"
 #include "loops/loop.hpp"
 
 namespace backplane::cpu {
 namespace {
-
-int64_t count_true(const uint8_t* mask, int64_t n) {
-  int64_t hits = 0;
-  for (int64_t first = 0; first < n; first += 255) {  // as many as a byte can count
-    const int64_t last = std::min(first + 255, n);
-    uint8_t some = 0;
-    for (int64_t i = first; i < last; ++i) some = static_cast<uint8_t>(some + (mask[i] != 0));
-    hits += some;
-  }
-  return hits;
-}
 
 // Each element is written, and stays where its mask is true: a branch would be guessed wrong half the time.
 template <class Item>

@@ -37,8 +37,8 @@ Int info_of(Routine routine) {
   return info;
 }
 
-// Those whose arguments are the same for all types but for T. `orthogonal` is the prefix of orthogonal and symmetric routines,
-// which have names of their own for complex matrices.
+// Those whose arguments are the same for all types but for T. `orthogonal` is the prefix of orthogonal and symmetric
+// routines, which have names of their own for complex matrices.
 #define BP_LAPACK_ROUTINES(T, t, orthogonal)                                                                 \
   extern "C" {                                                                                               \
   void t##potrf_(const char*, const Int*, T*, const Int*, Int*, size_t);                                     \

@@ -2,6 +2,7 @@
 //
 // Neighbours go block by block: the block's largest by the vector loops of the reductions, its place only for the block
 // that wins. Along another axis, lanes side by side keep their best in vectors (arg_columns.cpp).
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "kernels/reduction/reducer.hpp"
 #include "loops/lanes.hpp"
 #include "loops/region.hpp"
-#include "loops/strided.hpp"
+#include "loops/row_major.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -85,38 +86,41 @@ bool contiguous(const bp_tensor* x) {
   return true;
 }
 
-// Pieces of fixed size, merged in order.
-template <class T, bool Largest>
-void over_neighbours(const bp_frame* frame, const bp_tensor* x, int64_t* out) {
-  const int64_t n = static_cast<int64_t>(x->nbytes / sizeof(T)), pieces = (n + kPiece - 1) / kPiece;
-  Best<T, Largest> best;
-  if (pieces == 1) {
-    best.look(data_of(x), sizeof(T), 0, n);
-  } else {
-    std::vector<Best<T, Largest>> found(static_cast<size_t>(pieces));
-    plugin::parallel_for(frame, 0, pieces, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i * kPiece;
-        found[static_cast<size_t>(i)].look(data_of(x) + first * int64_t{sizeof(T)}, sizeof(T), first,
-                                           std::min(kPiece, n - first));
-      }
-    });
-    for (const auto& piece : found)
-      if (best.beaten_by(piece.value)) best = piece;
+// The best of each of `lines` lines of n elements, in order to store(its position): in pieces of fixed size, so that a
+// long line is shared among threads and can be interrupted. look(line, first, count) is the best of a piece.
+template <class Found, class Look, class Store>
+void in_pieces(const bp_frame* frame, int64_t lines, int64_t n, Look&& look, Store&& store) {
+  const int64_t pieces = (n + kPiece - 1) / kPiece;
+  std::vector<Found> found(static_cast<size_t>(lines * pieces));
+  plugin::parallel_for(frame, 0, lines * pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % pieces * kPiece;
+      found[static_cast<size_t>(i)] = look(i / pieces, first, std::min(kPiece, n - first));
+    }
+  });
+  for (size_t i = 0; i < found.size();) {
+    Found best = found[i++];
+    for (int64_t more = 1; more < pieces; ++more, ++i)
+      if (best.beaten_by(found[i].value)) best = found[i];
+    store(best.position);
   }
-  *out = best.position;
 }
 
 template <class T, bool Largest>
 void over_all(const bp_frame* frame, const bp_tensor* x, int64_t* out) {
-  if (contiguous(x)) return over_neighbours<T, Largest>(frame, x, out);
-  Best<T, Largest> best;
-  int64_t first = 0;
-  for_each_strided_row(*x, [&](char* row, int64_t stride, int64_t n) {
-    best.look(row, stride, first, n);
-    first += n;
-  });
-  *out = best.position;
+  const RowMajor elements(x);
+  const auto look = [&](int64_t, int64_t first, int64_t n) {
+    Best<T, Largest> best;
+    elements.for_each(first, n, [&](const char* row, int64_t stride, int64_t length) {
+      best.look(row, stride, first, length);
+      first += length;
+    });
+    return best;
+  };
+  if (elements.count() <= kPiece)
+    *out = look(0, 0, elements.count()).position;
+  else
+    in_pieces<Best<T, Largest>>(frame, 1, elements.count(), look, [&](int64_t position) { *out = position; });
 }
 
 // Floating elements in one piece of memory, not along the last axis. True where it did the work.
@@ -161,11 +165,29 @@ void along_axis(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out,
   const LaneOperand target{data_of(out), strides, sizeof(int64_t)};
   const int64_t n = x->dl.shape[axis], stride = x->dl.strides[axis] * kItemSize[x->dtype];
   const Lanes<2> lanes(x->dl.shape, x->dl.ndim, axis, {target, lane_operand(x)});
-  lanes.run(frame, 2 * n, [&](char* const* p) -> const char* {
+  if (n <= kPiece) {
+    lanes.run(frame, 2 * n, [&](char* const* p) -> const char* {
+      Best<T, Largest> best;
+      best.look(p[1], stride, 0, n);
+      *reinterpret_cast<int64_t*>(p[0]) = best.position;
+      return nullptr;
+    });
+    return;
+  }
+  const auto with_lane = [&](int64_t lane, auto&& use) {
+    lanes.for_each(lane, lane + 1, [&](char* const* p) -> const char* {
+      use(p);
+      return nullptr;
+    });
+  };
+  const auto look = [&](int64_t lane, int64_t first, int64_t count) {
     Best<T, Largest> best;
-    best.look(p[1], stride, 0, n);
-    *reinterpret_cast<int64_t*>(p[0]) = best.position;
-    return nullptr;
+    with_lane(lane, [&](char* const* p) { best.look(p[1] + first * stride, stride, first, count); });
+    return best;
+  };
+  int64_t lane = 0;
+  in_pieces<Best<T, Largest>>(frame, lanes.count(), n, look, [&](int64_t position) {
+    with_lane(lane++, [&](char* const* p) { *reinterpret_cast<int64_t*>(p[0]) = position; });
   });
 }
 
@@ -173,19 +195,16 @@ void along_axis(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out,
 class ByteBools {
  public:
   ByteBools(const bp_frame* frame, const bp_tensor* x) : tensor_(*x) {
-    const auto is_odd = [](const uint8_t* bytes, uint64_t n) {
-      uint8_t all = 0;
-      for (uint64_t i = 0; i < n; ++i) all |= bytes[i];
-      return all > 1;
-    };
     tensor_.dtype = BP_UINT8;
-    if (contiguous(x) && !is_odd(reinterpret_cast<const uint8_t*>(data_of(x)), x->nbytes)) return;
+    if (contiguous(x) && !has_others(frame, reinterpret_cast<const uint8_t*>(data_of(x)), x->nbytes)) return;
     bytes_.resize(x->nbytes);
     int64_t step = 1;
     for (int32_t d = x->dl.ndim; d-- > 0; step *= x->dl.shape[d]) strides_[d] = step;
     copy_region(frame, BP_UINT8, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides},
                 {reinterpret_cast<char*>(bytes_.data()), strides_});
-    for (uint8_t& byte : bytes_) byte = byte != 0;
+    plugin::parallel_for(frame, 0, static_cast<int64_t>(bytes_.size()), kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) bytes_[static_cast<size_t>(i)] = bytes_[static_cast<size_t>(i)] != 0;
+    });
     tensor_.dl.data = bytes_.data();
     tensor_.dl.byte_offset = 0;
     tensor_.dl.strides = strides_;
@@ -196,6 +215,16 @@ class ByteBools {
   const bp_tensor* get() const { return &tensor_; }
 
  private:
+  static bool has_others(const bp_frame* frame, const uint8_t* bytes, uint64_t n) {
+    std::atomic<bool> found{false};
+    plugin::parallel_for(frame, 0, static_cast<int64_t>(n), kPiece, [&](int64_t begin, int64_t end) {
+      uint8_t all = 0;
+      for (int64_t i = begin; i < end; ++i) all |= bytes[i];
+      if (all > 1) found.store(true, std::memory_order_relaxed);
+    });
+    return found.load(std::memory_order_relaxed);
+  }
+
   bp_tensor tensor_;
   int64_t strides_[kMaxRank];
   std::vector<uint8_t> bytes_;

@@ -9,6 +9,10 @@
 #include "backplane/plugin/context.hpp"
 #include "backplane/plugin/walk.hpp"
 
+#if BP_TARGET_MINOR < 2
+#error "plugin/indexing.hpp: index tensors arrive as a loop from minor 2 of the contract on. Fix: NEEDS_MINOR 2"
+#endif
+
 namespace backplane::plugin {
 
 // `indexed` is the tensor that is read (index), or written once it holds x (index_put); `selected` the one with an

@@ -81,10 +81,11 @@ class Loop {
   std::array<Number, N> numbers_{};
 };
 
-// body(addresses, steps in bytes, length) for each run of the innermost dimension, over the positions [begin, end) of
-// the loop: pieces of one loop may run on several threads.
-template <size_t N, class Body>
-void for_each_run(const Loop<N>& loop, int64_t begin, int64_t end, Body&& body) {
+namespace detail {
+// Once for all bodies: a kernel has some hundred, and this walk would be compiled anew in each.
+template <size_t N>
+void walk_runs(const Loop<N>& loop, int64_t begin, int64_t end, void* body,
+               void (*call)(void*, const std::array<char*, N>&, const std::array<int64_t, N>&, int64_t)) {
   if (begin >= end) return;
   const int32_t inner = loop.rank() - 1;  // -1: one element, without dimensions
   const int64_t length = inner < 0 ? 1 : loop.size(inner);
@@ -105,7 +106,7 @@ void for_each_run(const Loop<N>& loop, int64_t begin, int64_t end, Body&& body) 
     const int64_t n = std::min(left, length - first);
     std::array<char*, N> from = at;
     for (size_t k = 0; k < N; ++k) from[k] += first * step[k];
-    body(from, step, n);
+    call(body, from, step, n);
     if ((left -= n) == 0) return;
     for (int32_t d = inner - 1; d >= 0; --d) {
       const bool wraps = ++index[static_cast<size_t>(d)] == loop.size(d);
@@ -114,6 +115,18 @@ void for_each_run(const Loop<N>& loop, int64_t begin, int64_t end, Body&& body) 
       index[static_cast<size_t>(d)] = 0;
     }
   }
+}
+}  // namespace detail
+
+// body(addresses, steps in bytes, length) for each run of the innermost dimension, over the positions [begin, end) of
+// the loop: pieces of one loop may run on several threads.
+template <size_t N, class Body>
+void for_each_run(const Loop<N>& loop, int64_t begin, int64_t end, Body&& body) {
+  using Erased = std::remove_reference_t<Body>;
+  detail::walk_runs<N>(loop, begin, end, const_cast<void*>(static_cast<const void*>(&body)),
+                       [](void* erased, const std::array<char*, N>& at, const std::array<int64_t, N>& step, int64_t n) {
+                         (*static_cast<Erased*>(erased))(at, step, n);
+                       });
 }
 template <size_t N, class Body>
 void for_each_run(const Loop<N>& loop, Body&& body) {

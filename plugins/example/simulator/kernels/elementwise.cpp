@@ -40,15 +40,16 @@ struct Remainder {
 
 template <class Op>
 void unary(const Call& call) {
-  dispatch_dtype<accepted<Op, 1>>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] { map_one<ResultOf<Op, T, 1>, T>(loop, [](T x) { return apply<Op>(x); }); });
+  call.record([loop = call.loop(), dtype = call.compute()] {
+    dispatch_dtype<accepted<Op, 1>>(
+        dtype, [&]<class T>() { map_one<ResultOf<Op, T, 1>, T>(loop, [](T x) { return apply<Op>(x); }); });
   });
 }
 
 template <class Op, class Refused>
 void binary(const Call& call) {
-  dispatch_dtype<accepted<Op, 2>>(call.compute(), [&]<class T>() {
-    call.record([loop = call.loop()] {
+  call.record([loop = call.loop(), dtype = call.compute()] {
+    dispatch_dtype<accepted<Op, 2>>(dtype, [&]<class T>() {
       map_two<ResultOf<Op, T, 2>, T>(loop, [](T x, T y) {
         Refused::refuse(y);
         return apply<Op>(x, y);

@@ -10,22 +10,27 @@
 
 namespace sim {
 
-// body(pointers, strides of the innermost dimension in bytes, length), once per run.
-template <size_t N, class Body>
-void for_each_run(const Loop& loop, Body&& body) {
+template <size_t N>
+using Pointers = std::array<char*, N>;
+template <size_t N>
+using Steps = std::array<int64_t, N>;
+
+// Once for all bodies: elementwise ops have some hundred, and the walk would be compiled anew in each.
+template <size_t N>
+void walk_runs(const Loop& loop, void* body, void (*call)(void*, const Pointers<N>&, const Steps<N>&, int64_t)) {
   if (loop.count == 0) return;
   const int32_t rank = loop.rank();
-  std::array<char*, N> at;
-  std::array<int64_t, N> inner{};
+  Pointers<N> at;
+  Steps<N> inner{};
   for (size_t k = 0; k < N; ++k) {
     at[k] = loop.data[k] ? loop.data[k] : const_cast<char*>(loop.numbers[k].bytes.data());
     if (rank > 0) inner[k] = loop.strides[k * static_cast<size_t>(rank) + static_cast<size_t>(rank - 1)];
   }
-  if (rank <= 1) return body(at, inner, loop.count);
+  if (rank <= 1) return call(body, at, inner, loop.count);
 
   std::vector<int64_t> index(static_cast<size_t>(rank - 1), 0);
   while (true) {
-    body(at, inner, loop.sizes.back());
+    call(body, at, inner, loop.sizes.back());
     int32_t d = rank - 2;
     for (; d >= 0; --d) {
       const auto dim = static_cast<size_t>(d);
@@ -37,6 +42,14 @@ void for_each_run(const Loop& loop, Body&& body) {
     }
     if (d < 0) return;
   }
+}
+
+// body(pointers, strides of the innermost dimension in bytes, length), once per run.
+template <size_t N, class Body>
+void for_each_run(const Loop& loop, Body&& body) {
+  walk_runs<N>(loop, &body, [](void* erased, const Pointers<N>& at, const Steps<N>& step, int64_t n) {
+    (*static_cast<std::remove_reference_t<Body>*>(erased))(at, step, n);
+  });
 }
 
 template <class Out, class In, class F>

@@ -72,12 +72,15 @@ struct Product {
   template <class T>
   void run() const {
     const int64_t rows = x.shape[x.shape.size() - 2], depth = x.shape.back(), columns = y.shape.back();
+    if (rows == 0 || columns == 0) return;  // no memory to walk
     std::vector<int64_t> out_strides(batch.size());
     int64_t stride = rows * columns;
     for (size_t d = batch.size(); d-- > 0; stride *= batch[d]) out_strides[d] = stride;
     walk<3>(batch, {out_strides, batch_strides(x), batch_strides(y)}, [&](const auto& at) {
-      multiply_into(reinterpret_cast<const T*>(x.data) + at[1], reinterpret_cast<const T*>(y.data) + at[2],
-                    reinterpret_cast<T*>(out.data) + at[0], rows, depth, columns);
+      const auto operand = [&](const Operand& of, int64_t offset) {  // sums of nothing have operands without memory
+        return depth == 0 ? nullptr : reinterpret_cast<const T*>(of.data) + offset;
+      };
+      multiply_into(operand(x, at[1]), operand(y, at[2]), reinterpret_cast<T*>(out.data) + at[0], rows, depth, columns);
     });
   }
 };

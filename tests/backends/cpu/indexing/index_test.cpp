@@ -50,6 +50,32 @@ TEST(CpuJoin, SlicePutWritesAPieceByStartCountAndStep) {
   EXPECT_THAT(out.values<int32_t>(), ElementsAre(0, -3, 2, -2, 4, -1, 6, -3, 8, -2, 10, -1));
 }
 
+TEST(CpuJoin, SlicePutTakesNumbers) {
+  Array x = counting({2, 3}), out(BP_INT32, {2, 3});
+  const Shape axes{1}, starts{0}, counts{2}, steps{2};
+  ASSERT_EQ(cpu().call("bp::slice_put", {tensor(x), integer(7), ints(axes), ints(starts), ints(counts), ints(steps)},
+                       {tensor(out)}, BP_INT32),
+            BP_OK);
+  EXPECT_THAT(out.values<int32_t>(), ElementsAre(7, 1, 7, 7, 4, 7));
+}
+
+TEST(CpuJoin, SlicePutWritesWhereAnOperandLies) {
+  Array x = counting({4}), value = Array::of<int32_t>({10, 20, 30, 40}, {4}), both = counting({4});
+  const Shape axes{0}, starts{3}, counts{4}, steps{-1}, first{0}, two{2}, one{1};
+  const auto put = [](Array& to, Array& from, const Shape& axes, const Shape& starts, const Shape& counts,
+                      const Shape& steps, Array& out) {
+    return cpu().call("bp::slice_put", {tensor(to), tensor(from), ints(axes), ints(starts), ints(counts), ints(steps)},
+                      {tensor(out)}, BP_INT32);
+  };
+  Array pair = Array::of<int32_t>({-1, -2}, {2});
+  ASSERT_EQ(put(x, pair, axes, first, two, one, x), BP_OK);
+  EXPECT_THAT(x.values<int32_t>(), ElementsAre(-1, -2, 2, 3));
+  ASSERT_EQ(put(x, value, axes, starts, counts, steps, value), BP_OK);
+  EXPECT_THAT(value.values<int32_t>(), ElementsAre(40, 30, 20, 10));
+  ASSERT_EQ(put(both, both, axes, starts, counts, steps, both), BP_OK);
+  EXPECT_THAT(both.values<int32_t>(), ElementsAre(3, 2, 1, 0));
+}
+
 TEST(CpuIndex, PutsAddAndReadsUndoThem) {
   Array x = counting({4, 3}), at = Array::of<int64_t>({2, 0, 2}, {3}),
         values = Array::of<int32_t>({10, 20, 30}, {3, 1});
