@@ -42,7 +42,8 @@ void TraceLevel::check_read(const TensorImpl& tensor, const char* who) const {
 void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
   if (!wrapper_of(*this, &target)) return;
   const TensorImpl* inner = target.wrapper->inner;
-  if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) {
+  const bool is_as_made = target.wrapper->version == 0;  // what it was given since is its own
+  if (is_as_made && inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) {
     const ValueId of = alias_of(inner->node_output);
     const bool is_view =
         of != graph::kNone && (graph_->value(of).node == graph::kNone ||

@@ -184,7 +184,7 @@ def test_parts_of_one_tensor_that_do_not_overlap_are_compiled():
 
 def test_strided_arguments_are_updated_where_they_are():
     def function(x):
-        x += x.sum()
+        x += x.max()  # a sum rounds by the order in memory
         return x[0]
 
     compiled = bp.compile(function)
@@ -240,7 +240,7 @@ def test_a_leaf_is_refused_as_it_is_eagerly():
         w = tensor(3).requires_grad_()
         with pytest.raises(bp.ArgumentValueError, match="requires a gradient and is a leaf"):
             call(function)(w)
-        np.testing.assert_array_equal(w.numpy(), tensor(3).numpy())
+        np.testing.assert_array_equal(w.detach().numpy(), tensor(3).numpy())
         with bp.no_grad():
             call(function)(w)
         call(quiet)(w)
