@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "broken_extensions.hpp"
 #include "broken_kernels.hpp"
@@ -23,7 +24,8 @@ bp_backend_def right{};  // which the faulty table calls
 bp_status no_stream_wait(void*, int32_t, bp_stream*, bp_stream*, uint64_t) { return BP_OK; }
 // The wait is work under the first ticket.
 bp_status wait_with_a_ticket(void*, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
-  reinterpret_cast<sim::Queue*>(stream)->record(1, [waited = reinterpret_cast<sim::Queue*>(other), ticket] {
+  auto waited = reinterpret_cast<sim::Queue*>(other)->shared_from_this();  // it may be destroyed meanwhile
+  reinterpret_cast<sim::Queue*>(stream)->record(1, [waited = std::move(waited), ticket] {
     while (waited->completed() < ticket) std::this_thread::yield();
   });
   return BP_OK;
