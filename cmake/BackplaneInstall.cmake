@@ -36,6 +36,12 @@ foreach(file IN LISTS registry) # each where the file that includes it will look
 endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/samples.json DESTINATION ${BACKPLANE_SHARE_DIR} COMPONENT sdk)
 
+# The pages for users, with those that codegen makes of the registry where their links look for them.
+set(BACKPLANE_DOC_DIR ${CMAKE_INSTALL_DATADIR}/doc/backplane)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${BACKPLANE_DOC_DIR} COMPONENT sdk
+  PATTERN dev EXCLUDE PATTERN "*.py" EXCLUDE PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/dispatcher/generated/docs/ops DESTINATION ${BACKPLANE_DOC_DIR} COMPONENT sdk)
+
 # The projects of plugins/ that `backplane new` makes a project of one's own of. They link to each other where they share
 # a folder, so all lie in one; a build has them where an installation has them.
 file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/*/template.json)

@@ -33,6 +33,15 @@ def test_an_outsider_gets_from_nothing_to_green(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@needs_prefix
+def test_the_pages_lie_in_the_prefix():
+    pages = pathlib.Path(PREFIX) / "share/doc/backplane"
+    guide = pages / "guides/backend.md"
+    to_ops = re.findall(r"\]\((\.\./ops/[^)#]*)\)", guide.read_text(encoding="utf-8"))
+    assert to_ops and all((guide.parent / page).is_file() for page in to_ops)
+    assert len(list((pages / "ops").glob("*.md"))) > 300
+
+
 def new(tmp_path, *words):
     done = subprocess.run([pathlib.Path(PREFIX) / "bin/backplane", "new", *words], capture_output=True, text=True, cwd=tmp_path)
     return done.returncode, done.stdout + done.stderr
