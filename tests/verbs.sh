@@ -39,8 +39,8 @@ cpp_tests() {
 pytest_in() {
   local name=$1 status=0
   shift
-  (cd "$root" && run env "${python_environment[@]}" .venv/bin/python -m pytest -q -p no:cacheprovider \
-    --junitxml="$results/$name.xml" "$@" >&2) || status=$?
+  (cd "$root" && run env "BACKPLANE_CRASH_REPORTS=$results" "${python_environment[@]}" .venv/bin/python -m pytest -q \
+    -p no:cacheprovider --junitxml="$results/$name.xml" "$@" >&2) || status=$?
   [ $status -eq 0 ] || [ $status -eq 5 ]
 }
 

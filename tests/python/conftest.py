@@ -1,5 +1,7 @@
 """What the tests of the Python package share: one seed, grad mode and default device as they were found, the simulated accelerator."""
 
+import ctypes
+import faulthandler
 import os
 import pathlib
 
@@ -7,8 +9,19 @@ import backplane as bp
 import pytest
 
 
+@pytest.hookimpl(trylast=True)  # after pytest's own handler of crashes
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: it measures its own process, and runs in one without workers")
+    if hasattr(config, "workerinput") and "BACKPLANE_CRASH_REPORTS" in os.environ:
+        _report_crashes(pathlib.Path(os.environ["BACKPLANE_CRASH_REPORTS"]))
+
+
+def _report_crashes(folder):
+    """What ends a worker goes to files crash-*, of which count_results.py shows the beginning. What a worker prints is lost."""
+    report = str(folder / f"crash-{os.getpid()}")
+    faulthandler.enable(open(report, "w"))
+    if set_path := getattr(ctypes.CDLL(None), "__sanitizer_set_report_path", None):
+        set_path(report.encode())
 
 
 @pytest.fixture(autouse=True)
