@@ -38,6 +38,33 @@ def test_as_numpy(dtype, n):
             assert np.array_equal(np.asarray(values), x[order[:k]], equal_nan=True)
 
 
+PATTERNS = {
+    "alike": lambda n: np.zeros(n),
+    "alike but the last": lambda n: np.arange(n) == n - 1,
+    "ascending": np.arange,
+    "descending": lambda n: np.arange(n)[::-1],
+    "two values": lambda n: np.random.default_rng(0).integers(0, 2, n),
+    "sawtooth": lambda n: np.arange(n) % 97,
+    "mostly the greatest": lambda n: np.minimum(np.random.default_rng(0).integers(0, 2000, n), 100),
+    "a sample of zeros": lambda n: np.where(np.arange(n) % (n // 256) == n // 256 // 2, 0, np.arange(n)),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "uint64"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_long_lanes_of_patterns(pattern, dtype, threads):
+    before = bp.get_num_threads()
+    bp.set_num_threads(threads)
+    try:
+        for n in (2049, 3 * 2048 + 5, 70_003):
+            x = PATTERNS[pattern](n).astype(dtype)
+            assert np.array_equal(np.asarray(bp.sort(bp.asarray(x))), np.sort(x))
+            assert np.array_equal(np.asarray(bp.sort(bp.asarray(x), descending=True)), np.sort(x)[::-1])
+    finally:
+        bp.set_num_threads(before)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_topk_along_an_axis(axis):
     x = np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32)

@@ -249,10 +249,17 @@ struct Network {
 template <class Key>
 HWY_INLINE void sort_network(Key* keys, int64_t n) {
   if (n < 2) return;
+  // AVX2 compares lanes of 64 bits with a sign only.
+  using Lane = std::conditional_t<sizeof(Key) == 8, int64_t, Key>;
+  constexpr Key kFlip = std::is_signed_v<Lane> ? Key{1} << (8 * sizeof(Key) - 1) : Key{0};
   const int64_t room =
-      std::max<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))), Network<Key>::kLanes);
-  std::fill(keys + n, keys + room, static_cast<Key>(~Key{0}));
-  Network<Key>::sort(keys, room);
+      std::max<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))), Network<Lane>::kLanes);
+  if constexpr (kFlip != 0)
+    for (int64_t i = 0; i < n; ++i) keys[i] ^= kFlip;
+  std::fill(keys + n, keys + room, static_cast<Key>(std::numeric_limits<Lane>::max()));
+  Network<Lane>::sort(reinterpret_cast<Lane*>(keys), room);
+  if constexpr (kFlip != 0)
+    for (int64_t i = 0; i < n; ++i) keys[i] ^= kFlip;
 }
 #endif
 

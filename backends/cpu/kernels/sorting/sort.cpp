@@ -57,8 +57,7 @@ void keep_order_of_zeros(const char* x, int64_t x_stride, char* out, int64_t out
   }
 }
 
-// By vqsort. Highway 1.0.3 sorts 64 bits four times as fast as 32, so that keys of 32 bits would be widened: such come
-// here where there are too many for a radix sort.
+// Elements of 32 bits or 64, longer than networks sort.
 template <class Given>
 struct ValueLane {
   using T = decltype(element<Given>(nullptr));
@@ -67,12 +66,16 @@ struct ValueLane {
   bool descending;
 
   int64_t room() const { return sorting_room(n); }
-  void sort(const char* x, char* out, uint64_t* keys) const {
+  void sort(const char* x, char* out, SortKey<T>* keys) const {
     const auto flip = static_cast<SortKey<T>>(descending ? ~SortKey<T>{0} : 0);
-    for (int64_t i = 0; i < n; ++i) keys[i] = sort_key(element<Given>(x + i * x_stride)) ^ flip;
+    plugin::parallel_for(frame, 0, n, kCheapGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) keys[i] = sort_key(element<Given>(x + i * x_stride)) ^ flip;
+    });
     sort_keys(frame, keys, n);
-    for (int64_t i = 0; i < n; ++i)
-      *reinterpret_cast<T*>(out + i * out_stride) = value_of_key<T>(static_cast<SortKey<T>>(keys[i]) ^ flip);
+    plugin::parallel_for(frame, 0, n, kCheapGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        *reinterpret_cast<T*>(out + i * out_stride) = value_of_key<T>(keys[i] ^ flip);
+    });
     if constexpr (!std::is_integral_v<T>) keep_order_of_zeros<T>(x, x_stride, out, out_stride, n, descending);
   }
 };
@@ -163,18 +166,22 @@ bp_status BP_CALL sort_kernel(const bp_frame* frame, const bp_value* args, int32
     plugin::dispatch_dtype<kSortable>(x->dtype, [&]<class Given>() {
       using T = std::conditional_t<std::is_same_v<Given, bool>, uint8_t, Given>;
       const auto run = [&]<class Key, class Lane>(Key, Lane lane) { sort_tensor<Key>(frame, x, out, axis, lane); };
-      if (!Positions && n <= kShortKeys) return run(uint64_t{}, ShortLane<T>{n, x_stride, out_stride, descending});
-      if constexpr (sizeof(T) < 8) {
-        using Item = std::conditional_t<Positions, uint64_t, uint32_t>;
-        if (n > kShortKeys && n <= UINT32_MAX)
-          return run(Item{}, RadixLane<Given, Item>{frame, n, x_stride, out_stride, descending});
-        if (Positions && n <= kShortKeys)
-          return run(uint64_t{}, PositionLane<Given, uint64_t>{frame, n, x_stride, out_stride, descending});
-      }
-      if constexpr (Positions)
+      if constexpr (Positions) {
+        if constexpr (sizeof(T) < 8) {
+          if (n <= kShortKeys)
+            return run(uint64_t{}, PositionLane<Given, uint64_t>{frame, n, x_stride, out_stride, descending});
+          if (n <= UINT32_MAX)
+            return run(uint64_t{}, RadixLane<Given, uint64_t>{frame, n, x_stride, out_stride, descending});
+        }
         run(WidePacked{}, PositionLane<Given, WidePacked>{frame, n, x_stride, out_stride, descending});
-      else
-        run(uint64_t{}, ValueLane<Given>{frame, n, x_stride, out_stride, descending});
+      } else {
+        if (n <= kShortKeys) return run(uint64_t{}, ShortLane<T>{n, x_stride, out_stride, descending});
+        if constexpr (sizeof(T) < 4) {
+          if (n <= UINT32_MAX)
+            return run(uint32_t{}, RadixLane<Given, uint32_t>{frame, n, x_stride, out_stride, descending});
+        }
+        run(SortKey<T>{}, ValueLane<Given>{frame, n, x_stride, out_stride, descending});
+      }
     });
   });
 }

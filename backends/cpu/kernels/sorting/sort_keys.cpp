@@ -1,11 +1,13 @@
-// See sort_keys.hpp. A long run of keys is cut into as many parts as there are threads; the sorted parts are merged two
-// by two, each merger cut at places that a binary search finds. Equal keys are alike, so the result depends on neither.
+// See sort_keys.hpp. Packed keys of 128 bits go to Highway's vectorised quicksort: a long run of them is cut into as
+// many parts as there are threads; the sorted parts are merged two by two, each merger cut at places that a binary
+// search finds. Equal keys are alike, so the result depends on neither.
 #include "kernels/sorting/sort_keys.hpp"
 
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
 
+#include "kernels/sorting/quick_sort.hpp"
 #include "kernels/sorting/short_sort.hpp"
 #include "runtime/scratch.hpp"
 
@@ -15,9 +17,6 @@ namespace {
 constexpr int64_t kSmall = 16;
 constexpr int64_t kPart = 32768;  // the least that is worth a thread
 
-void sort_part(const hwy::Sorter& sorter, uint64_t* keys, int64_t n) {
-  sorter(keys, static_cast<size_t>(n), hwy::SortAscending());
-}
 void sort_part(const hwy::Sorter& sorter, WidePacked* keys, int64_t n) {
   static_assert(std::endian::native == std::endian::little);  // uint128_t has its low half first
   sorter(reinterpret_cast<hwy::uint128_t*>(keys), static_cast<size_t>(n), hwy::SortAscending());
@@ -76,9 +75,11 @@ void sort_all(const bp_frame* frame, Key* keys, int64_t n) {
 
 }  // namespace
 
+void sort_keys(const bp_frame* frame, uint32_t* keys, int64_t n) {
+  n <= kShortKeys ? sort_short(keys, n) : quick_sort(frame, keys, n);
+}
 void sort_keys(const bp_frame* frame, uint64_t* keys, int64_t n) {
-  if (n <= kShortKeys) return sort_short(keys, n);
-  sort_all(frame, keys, n);
+  n <= kShortKeys ? sort_short(keys, n) : quick_sort(frame, keys, n);
 }
 void sort_keys(const bp_frame* frame, WidePacked* keys, int64_t n) { sort_all(frame, keys, n); }
 

@@ -87,8 +87,8 @@ int64_t position_of(Packed packed) {
   return static_cast<int64_t>(packed & kMask);
 }
 
-// Sorts in place, in ascending order, in memory for sorting_room(n) keys: by networks where there are few, else by
-// Highway's vectorised quicksort, on the host's threads where it is long. Longer lanes of 32 bits have radix_sort.hpp.
+// Sorts in place, in ascending order, in memory for sorting_room(n) keys, on the host's threads where they are many.
+void sort_keys(const bp_frame* frame, uint32_t* keys, int64_t n);
 void sort_keys(const bp_frame* frame, uint64_t* keys, int64_t n);
 void sort_keys(const bp_frame* frame, WidePacked* keys, int64_t n);
 
