@@ -4,6 +4,7 @@
 #include "functions/closed_function.hpp"
 #include "functions/graph_node.hpp"
 #include "functions/graph_rules.hpp"
+#include "levels/inplace.hpp"
 #include "record/owned_value.hpp"
 #include "tape/node.hpp"
 
@@ -66,8 +67,11 @@ std::vector<Tensor> call_on_tape(const OpEntry& op, GraphFunction& function, Arg
 }  // namespace
 
 std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, Args args) {
-  if (Level* level = thread_state.level) return level->call_graph(op, function, args);
-  return call_on_tape(op, function, args);
+  Level* level = thread_state.level;
+  if (!level) return call_on_tape(op, function, args);
+  for (const Tensor& t : args)
+    if (impl(t)->wrapper && impl(t)->view) refresh(impl(t));
+  return level->call_graph(op, function, args);
 }
 
 void call_higher_order(const Call& call) {

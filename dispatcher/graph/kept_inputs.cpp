@@ -21,4 +21,14 @@ std::vector<Tensor> inputs_to_keep(const Graph& graph, std::span<const Tensor> i
   return kept;
 }
 
+std::vector<Tensor> constants_to_keep(const Graph& graph) {
+  std::vector<Tensor> kept;
+  for (const Constant& c : graph.constants()) kept.push_back(c.tensor);
+  for (const Update& update : graph.updates) {
+    const Value& target = graph.value(update.target);
+    if (target.kind == Value::Kind::kConstant) kept[target.index] = roles::copy(impl(kept[target.index]));
+  }
+  return kept;
+}
+
 }  // namespace backplane::core::graph

@@ -304,7 +304,7 @@ std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,
                                              std::span<bp_generator_state* const> generators) const {
   CallGuard guard;
   std::vector<Tensor> args = graph::inputs_to_keep(*graph_.get(), inputs);
-  for (const graph::Constant& c : graph_.get()->constants()) args.push_back(c.tensor);
+  for (Tensor& constant : graph::constants_to_keep(*graph_.get())) args.push_back(std::move(constant));
   const graph::Updates updates(*graph_.get());
   updates.check(inputs);
   const auto states = std::make_shared<const DrawStates>(graph::reserve_draws(*graph_.get(), generators, {}));

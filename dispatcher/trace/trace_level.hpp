@@ -60,6 +60,7 @@ class TraceLevel final : public Level, private Sites {
   std::vector<Changed> changes(std::span<const Tensor> results) const;
   void settle(std::vector<Changed>& changed);
   graph::ValueId alias_of(graph::ValueId value) const;
+  bool is_detached(graph::ValueId value) const;
   bool is_of(graph::ValueId value, std::span<const Changed> changed) const;
   graph::ValueId output(const Tensor& result, std::span<const Changed> changed, std::span<const Tensor> results);
   bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;

@@ -6,6 +6,7 @@
 #include "graph/updates.hpp"
 #include "levels/inplace.hpp"
 #include "memory/device.hpp"
+#include "registry/tagged_op.hpp"
 #include "trace/trace_level.hpp"
 
 // What a function leaves in its arguments and in tensors from outside is found when it has returned: those wrappers
@@ -50,10 +51,19 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
                                graph_->node(graph_->value(inner->node_output).node).op->flags & BP_OP_VIEW);
     BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view of a tensor from outside of ", transform,
              " is refused. Fix: make that tensor an argument of the function, or copy it first");
+    BP_CHECK(!is_detached(inner->node_output), VALUE, call.op.record->name,
+             ": writing through the result of detach, data or stop_gradient is refused inside ", transform,
+             ", where that is a copy. Fix: change the tensor itself, under no_grad");
   }
   if (recording_) recorded_.insert(&target);
   for (const auto& [outside, index] : stand_in_of_)
     if (stand_ins_[index].wrapper.get() == &target && outside->storage) ++outside->storage->version;
+}
+
+bool TraceLevel::is_detached(ValueId value) const {
+  static const OpHandle stop_gradient = tagged_op("role:stop_gradient").handle;
+  const graph::NodeId id = graph_->value(value).node;
+  return id != graph::kNone && graph_->node(id).op->handle == stop_gradient;
 }
 
 // What the value is a view of, or may be; kNone: of nothing.
@@ -66,15 +76,17 @@ ValueId TraceLevel::alias_of(ValueId value) const {
   return viewed.is_value() ? viewed.value() : graph::kNone;
 }
 
-// Is it a tensor, or a view of one, that nobody holds but the graph and `results`? It was made inside the function,
-// which would make it anew at each call.
+// Is it a tensor, or a view of one, that nobody holds but the graph and `results`, and whose memory is its own? It was
+// made inside the function, which would make it anew at each call.
 bool TraceLevel::is_own_constant(ValueId value, std::span<const Tensor> results) const {
   for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
   if (graph_->value(value).kind != graph::Value::Kind::kConstant) return false;
   const Tensor& constant = graph_->constants()[graph_->value(value).index].tensor;
   const auto given =
       std::count_if(results.begin(), results.end(), [&](const Tensor& t) { return t.get() == constant.get(); });
-  return impl(constant)->refs.load(std::memory_order_relaxed) == 1 + given;
+  const bp_storage* storage = impl(constant)->storage;
+  return impl(constant)->refs.load(std::memory_order_relaxed) == 1 + given &&
+         (!storage || storage->refs.load(std::memory_order_relaxed) == 1);
 }
 
 std::vector<TraceLevel::Changed> TraceLevel::changes(std::span<const Tensor> results) const {

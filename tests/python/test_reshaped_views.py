@@ -133,3 +133,11 @@ def test_a_reshape_of_a_leaf_is_not_changed_while_a_gradient_is_recorded():
         flat = leaf.reshape(-1)
         flat *= 2
     np.testing.assert_array_equal(leaf.detach().numpy(), 2 * X)
+
+
+@pytest.mark.parametrize("op", [lambda x: bp.tile(x, 1), lambda x: bp.repeat(x, 1), lambda x: bp.repeat(x, 1, axis=0), lambda x: bp.tile(x, (1, 1))])
+def test_a_repetition_is_a_copy_in_every_case(op):
+    x = bp.ones((2, 3))
+    y = op(x)
+    y += 1
+    assert x.sum().item() == 6

@@ -2,6 +2,7 @@
 //
 // backward runs without the interpreter lock; hooks (bind_autograd.cpp) take it back.
 #include "backplane/autograd.hpp"
+#include "backplane/transforms.hpp"
 
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -78,6 +79,11 @@ PyObject* tensor_set_requires_grad(PyObject* self, PyObject* args, PyObject* kwa
 }
 
 PyObject* tensor_get_grad(PyObject* self, void*) {
+  if (every_call_taken())
+    return raise(
+        BP_ERROR_VALUE,
+        "grad: a function that is being traced would read it once, and later calls would not see another. Fix: "
+        "give the gradients as arguments, f(parameters, [p.grad for p in parameters])");
   return guarded([&] {
     Tensor grad = grad_of(tensor_of(self));
     if (grad) track_tensor(self);

@@ -53,6 +53,25 @@ PyRef attributes_of(PyObject* object) {
   return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
 }
 
+PyRef slots_of(PyObject* object) {
+  if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyType_Check(object) || is_tensor(object)) return {};
+  PyRef found;
+  const PyRef mro = PyRef::borrow(Py_TYPE(object)->tp_mro);
+  for (Py_ssize_t k = 0; mro && k < PyTuple_GET_SIZE(mro.get()); ++k) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), k));
+    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+    PyObject *name = nullptr, *descriptor = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &name, &descriptor);) {
+      if (!Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) continue;
+      if (!found) found = PyRef::steal(PyDict_New());
+      const PyRef value = PyRef::steal(PyObject_GenericGetAttr(object, name));
+      if (found && value) PyDict_SetItem(found.get(), name, value.get());
+      PyErr_Clear();
+    }
+  }
+  return found;
+}
+
 PyRef snapshot_of(PyObject* object) {
   PyRef copy;
   if (PyList_Check(object))
@@ -61,6 +80,12 @@ PyRef snapshot_of(PyObject* object) {
     copy = PyRef::steal(PyDict_Copy(object));
   else if (const PyRef dict = attributes_of(object))
     copy = PyRef::steal(PyDict_Copy(dict.get()));
+  if (const PyRef slots = slots_of(object)) {
+    if (copy && PyDict_Check(copy.get()))
+      PyDict_Update(copy.get(), slots.get());
+    else
+      copy = slots;
+  }
   PyErr_Clear();
   return copy;
 }

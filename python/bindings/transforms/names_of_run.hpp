@@ -25,6 +25,8 @@ struct Variable {
 
 // The dict of an instance of a class that Python code made; empty for everything else.
 PyRef attributes_of(PyObject* object);
+// A new dict of what such an instance has in __slots__; empty where its classes have none.
+PyRef slots_of(PyObject* object);
 // A copy of a dict, a list, or of an object's attributes; empty for everything else.
 PyRef snapshot_of(PyObject* object);
 

@@ -4,6 +4,8 @@
 #include <unordered_set>
 
 #include "backplane/device.hpp"
+#include "backplane/transforms.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/transform_values.hpp"
@@ -44,21 +46,39 @@ std::string ObjectGuards::Form::text() const {
 
 class ObjectGuards::Walk {
  public:
-  Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used)
-      : watches_(watches), names_(names), used_(used) {}
+  Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used, const char* transform)
+      : watches_(watches), names_(names), used_(used), transform_(transform) {}
+
+  // State that the function replaces by what it computes: no later call would see that.
+  void check_attributes(PyObject* object, const std::string& path, PyObject* before) {
+    const PyRef now = snapshot_of(object);
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; now && PyDict_Next(now.get(), &at, &name, &value);) {
+      PyObject* had = PyDict_GetItem(before, name);
+      if (!is_replaced(had, value)) continue;
+      refuse(path + "." + text_of(name, PyObject_Str));
+      PyObject_GenericSetAttr(object, name, had);
+    }
+  }
+  void check_variable(const Variable& variable) {
+    PyObject* had = variable.value.get();
+    if (!is_replaced(had, variable.found())) return;
+    refuse((variable.is_cell() ? "variable " : "global ") + text_of(variable.name.get(), PyObject_Str));
+    if (variable.is_cell())
+      PyCell_Set(variable.holder.get(), had);
+    else
+      PyDict_SetItem(variable.holder.get(), variable.name.get(), had);
+  }
 
   void object(PyObject* object, const std::string& path, PyObject* before) {
-    PyRef dict = attributes_of(object);
-    if (!dict || !is_new(object)) return;
+    const PyRef dict = attributes_of(object), slots = slots_of(object);
+    if (!(dict || slots) || !is_new(object)) return;
+    if (slots) attributes({Watch::kSlots, PyRef::borrow(object), -1, path + ".", {}}, slots.get(), before);
+    if (!dict) return;
     Watch own{Watch::kDict, dict, -1, path + ".", {}}, of_class{Watch::kType, {}, -1, path + ".", {}};
     of_class.holder = PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
-    PyObject *name = nullptr, *value = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(dict.get(), &at, &name, &value);) {
-      if (!names_.has(name) || (before && PyDict_GetItem(before, name) != value)) continue;
-      own.items.push_back(item(name, value));
-    }
     class_attributes(Py_TYPE(object), dict.get(), own, of_class);
-    keep(std::move(own));
+    attributes(std::move(own), dict.get(), before);
     keep(std::move(of_class));
   }
 
@@ -93,17 +113,40 @@ class ObjectGuards::Walk {
  private:
   bool is_new(PyObject* object) { return seen_.insert(object).second; }
 
+  void attributes(Watch watch, PyObject* found, PyObject* before) {
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(found, &at, &name, &value);) {
+      if (!names_.has(name) || (before && PyDict_GetItem(before, name) != value)) continue;
+      watch.items.push_back(item(name, value));
+    }
+    keep(std::move(watch));
+  }
+
   void keep(Watch watch) {
     if (!watch.items.empty() || watch.size >= 0) watches_.push_back(std::move(watch));
+  }
+
+  bool is_used(PyObject* tensor) const {
+    return std::any_of(used_.begin(), used_.end(), [&](const Tensor& u) { return u.get() == handle_of(tensor); });
+  }
+  bool is_replaced(PyObject* had, PyObject* now) const {
+    if (!had || !now || had == now || !is_tensor(had) || !is_tensor(now) || !is_used(had)) return false;
+    const std::vector<const char*> transforms = transforms_of(tensor_of(now));
+    return !transforms.empty() && std::string_view(transforms.front()) == transform_;
+  }
+  void refuse(const std::string& what) const {
+    raise(BP_ERROR_VALUE,
+          "%s: the function replaces %s, which it reads, by a value that it computes: later calls would read the first "
+          "one again. Fix: change it in place, as in x[...] = value, or give it as an argument and return the new one",
+          transform_, what.c_str());
   }
 
   Item item(PyObject* key, PyObject* value) const {
     if (!is_tensor(value)) return {PyRef::borrow(key), PyRef::borrow(value), {}};
     const Tensor t = tensor_of(value);
-    const bool used = std::any_of(used_.begin(), used_.end(), [&](const Tensor& u) { return u.get() == t.get(); });
     return {PyRef::borrow(key),
             {},
-            Form{used ? t.get() : nullptr, t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}}};
+            Form{is_used(value) ? t.get() : nullptr, t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}}};
   }
 
   // What stands in the class, and is read where the object has none of its own.
@@ -154,20 +197,23 @@ class ObjectGuards::Walk {
   std::vector<Watch>& watches_;
   const NamesOfRun& names_;
   std::span<const Tensor> used_;
+  const char* transform_;
   std::unordered_set<PyObject*> seen_;
   size_t next_ = 0;
 };
 
 void ObjectGuards::add(PyObject* object, std::string name) {
-  PyRef dict = attributes_of(object);
-  if (!dict) return;
-  PyRef before = PyRef::steal(PyDict_Copy(dict.get()));
-  PyErr_Clear();
-  roots_.push_back({PyRef::borrow(object), std::move(before), std::move(name)});
+  if (PyDict_Check(object) || PyList_Check(object)) return;  // part of an argument's structure
+  if (PyRef before = snapshot_of(object)) roots_.push_back({PyRef::borrow(object), std::move(before), std::move(name)});
 }
 
-bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used) {
-  Walk walk(watches_, names, used);
+bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used,
+                         const char* transform) {
+  Walk walk(watches_, names, used, transform);
+  for (const Root& root : roots_) walk.check_attributes(root.object.get(), root.name, root.before.get());
+  if (guards_variables)
+    for (const Variable* variable : names.variables_read()) walk.check_variable(*variable);
+  if (PyErr_Occurred()) return false;
   for (const Root& root : roots_) walk.object(root.object.get(), root.name, root.before.get());
   if (guards_variables)
     for (const Variable* variable : names.variables_read()) walk.variable(*variable);
@@ -180,6 +226,7 @@ bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::sp
 
 int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) const {
   PyObject* found = nullptr;  // borrowed
+  PyRef of_slot;
   switch (watch.kind) {
     case Watch::kCell:
       found = PyCell_GET(watch.holder.get());
@@ -194,6 +241,11 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
       if (i < PySequence_Fast_GET_SIZE(watch.holder.get())) found = PySequence_Fast_GET_ITEM(watch.holder.get(), i);
       break;
     }
+    case Watch::kSlots:
+      of_slot = PyRef::steal(PyObject_GenericGetAttr(watch.holder.get(), item.key.get()));
+      if (!of_slot) PyErr_Clear();
+      found = of_slot.get();
+      break;
     case Watch::kType:
       found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(watch.holder.get()), item.key.get());
   }

@@ -24,8 +24,9 @@ class ObjectGuards {
   void add(PyObject* object, std::string name);
   bool is_empty() const { return roots_.empty() && watches_.empty(); }
   // After it. `guards_variables`: globals and cells too. `used`: tensors that the graph holds; of others the form alone
-  // counts. False: a Python error.
-  bool close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used);
+  // counts. False: a Python error, as where the trace put a value of its own, `transform`'s, in the place of one that
+  // the graph holds: then the latter is there again.
+  bool close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used, const char* transform);
   // As TracedCall::fits.
   int fit(std::string* why) const;
   int traverse(visitproc visit, void* arg) const;
@@ -48,9 +49,9 @@ class ObjectGuards {
     PyRef key, value;  // no value: there is none, or it is a tensor
     std::optional<Form> tensor;
   };
-  // Entries of a dict or a list, attributes of a class, a variable.
+  // Entries of a dict or a list, attributes in an object's __slots__ or of a class, a variable.
   struct Watch {
-    enum Kind { kDict, kList, kType, kGlobal, kCell } kind;
+    enum Kind { kDict, kList, kSlots, kType, kGlobal, kCell } kind;
     PyRef holder;
     Py_ssize_t size;  // -1: entries that are none of the items do not count
     std::string path;

@@ -175,7 +175,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
   traced->constants_ = traced->graph_.constants();
-  if (names && !traced->guards_.close(*names, options.guards_variables, traced->constants_)) return nullptr;
+  if (names && !traced->guards_.close(*names, options.guards_variables, traced->constants_, call.name)) return nullptr;
   return traced;
 }
 

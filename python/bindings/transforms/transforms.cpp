@@ -103,10 +103,11 @@ dynamic: sizes that may differ from call to call, by name: {"x": {0: "batch"}} f
     name have one size. fun then runs some ten times, at other sizes, and the graph states the constraints that were found.
 
 Every op is written down, those of gradients and batches too, and nothing runs. Tensors from outside become constants of the
-graph, of which a replay sees in-place changes. Random numbers are drawn anew at each replay, as fun would draw them.
+graph, of which a replay sees in-place changes. What fun changes in place, of its arguments and of tensors from outside, a replay
+changes likewise (graph.updates). Random numbers are drawn anew at each replay, as fun would draw them.
 
-Errors: ArgumentValueError where fun reads the value of a traced tensor (bool, float, item, numpy) or writes into a tensor from
-    outside; ShapeError naming a dynamic size that fun has to know; MissingRuleError for an op whose result's shape depends on values, and where fun changes an argument in place.)";
+Errors: ArgumentValueError where fun reads the value of a traced tensor (bool, float, item, numpy), a tensor's grad, or writes
+    through what detach gave; ShapeError naming a dynamic size that fun has to know; MissingRuleError for an op whose result's shape depends on values.)";
 
 constexpr Declared kCompileDoc =
     R"(compile(fun: Function, *, dynamic: DynamicSizes | None = None, donate: int | Sequence[int] | None = None, fullgraph: bool = True, memory_budget: int | None = None) -> Function
