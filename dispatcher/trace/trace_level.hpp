@@ -80,6 +80,11 @@ class TraceLevel final : public Level, private Sites {
   std::vector<StandIn> stand_ins_;
   std::unordered_map<const TensorImpl*, size_t> stand_in_of_;  // by the tensor from outside, which the graph holds
   std::unordered_set<const TensorImpl*> recorded_;             // what was changed while recording was on
+  struct Detached {
+    Tensor copy;                      // of a tensor that outside of the trace shares its memory
+    std::string_view unseen_write{};  // the op that changed the copy, which the tensor was not given since
+  };
+  std::vector<Detached> detached_;       // that were changed
   std::vector<Tensor> of_control_flow_;  // results, whose strides are those of whatever a body returns
   std::vector<Tensor>* lifted_ = nullptr;
   Sites* const outer_sites_;

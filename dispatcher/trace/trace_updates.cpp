@@ -51,9 +51,14 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
                                graph_->node(graph_->value(inner->node_output).node).op->flags & BP_OP_VIEW);
     BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view of a tensor from outside of ", transform,
              " is refused. Fix: make that tensor an argument of the function, or copy it first");
-    BP_CHECK(!is_detached(inner->node_output), VALUE, call.op.record->name,
-             ": writing through the result of detach, data or stop_gradient is refused inside ", transform,
-             ", where that is a copy. Fix: change the tensor itself, under no_grad");
+    if (is_detached(inner->node_output)) detached_.push_back({Tensor::share(const_cast<TensorImpl*>(&target))});
+  }
+  for (Detached& d : detached_) {
+    if (d.copy.get() == &target) d.unseen_write = call.op.record->name;
+    // x.data = d, which is the second half of x.data += 1
+    each_tensor(call.args, call.n_args, [&](const TensorImpl* t) {
+      if (d.copy.get() == t && t != &target) d.unseen_write = {};
+    });
   }
   if (recording_) recorded_.insert(&target);
   for (const auto& [outside, index] : stand_in_of_)
@@ -142,6 +147,10 @@ ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> change
 
 std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
   check_innermost();
+  for (const Detached& d : detached_)
+    BP_CHECK(d.unseen_write.empty(), VALUE, d.unseen_write,
+             ": writing through the result of detach, data or stop_gradient is refused inside ", transform,
+             ", where that is a copy. Fix: change the tensor itself, under no_grad");
   std::vector<Changed> changed = changes(results);
   settle(changed);
   for (const Tensor& result : results) graph_->outputs.push_back(output(result, changed, results));

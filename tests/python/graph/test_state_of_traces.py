@@ -121,6 +121,26 @@ def test_writes_through_what_detach_gave_are_not_lost_in_silence(name):
     assert p.tolist() == [1, 2]
 
 
+def test_data_that_is_assigned_is_no_lost_write():
+    def function(p):
+        p.data -= 0.5
+        p.data[...] = p.data * 2
+        return p * 1
+
+    def twice(p):
+        d = p.data
+        d *= 2
+        p.data = d
+        d += 1
+
+    with pytest.raises(bp.ArgumentValueError, match="bp::copy: writing through the result of detach"):
+        bp.compile(function)(bp.ones((2,)))
+    with pytest.raises(bp.ArgumentValueError, match="bp::add: writing through the result of detach"):
+        bp.compile(twice)(bp.ones((2,)))
+    p = bp.ones((2,))
+    assert bp.compile(lambda p: (setattr(p, "data", p.data - 0.5), p * 2)[1])(p).tolist() == [1, 1] and p.tolist() == [0.5, 0.5]
+
+
 def test_a_captured_tensor_is_changed_through_its_data():
     t = bp.asarray([1.0, 2.0])
     add = bp.compile(lambda x: t.data.add_(x).sum())
