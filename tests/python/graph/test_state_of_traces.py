@@ -133,7 +133,7 @@ def test_data_that_is_assigned_is_no_lost_write():
         p.data = d
         d += 1
 
-    with pytest.raises(bp.ArgumentValueError, match="bp::copy: writing through the result of detach"):
+    with pytest.raises(bp.ArgumentValueError, match="bp::slice_put: writing through the result of detach"):
         bp.compile(function)(bp.ones((2,)))
     with pytest.raises(bp.ArgumentValueError, match="bp::add: writing through the result of detach"):
         bp.compile(twice)(bp.ones((2,)))
