@@ -43,9 +43,10 @@ void slice_put(const Call& call) {
     target = part_of(target, static_cast<size_t>(axes[i]), starts[i], counts[i], steps[i]);
   dispatch_width(call.compute(), [&]<class T>() {
     call.record([x = call.input(0), value = call.input(1), out, target] {
-      if (x.data != out.data) copy_elements<T>(x, out);
       std::vector<char> kept;  // in place, the value may be the very tensor that is written
-      copy_elements<T>(value.data == out.data ? copy_of<T>(value, kept) : value, target);
+      const Operand from = value.data == out.data ? copy_of<T>(value, kept) : value;
+      if (x.data != out.data) copy_elements<T>(x, out);
+      copy_elements<T>(from, target);
     });
   });
 }
