@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -96,6 +95,13 @@ int64_t divide(Key* keys, int64_t n, Key pivot) {
   };
 
   const Key *begin = left, *end = right;  // between them lies what has not been read
+  const auto next = [&](int64_t size) __attribute__((always_inline)) {
+    const bool from_end = right - end < begin - left;
+    const Key* from = from_end ? end - size : begin;
+    end -= from_end ? size : 0;
+    begin += from_end ? 0 : size;
+    return from;
+  };
   V first[kRows], last[kRows], rows[kRows];
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) first[i] = hn::LoadU(d, begin + i * kLanes);
@@ -104,22 +110,13 @@ int64_t divide(Key* keys, int64_t n, Key pivot) {
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) last[i] = hn::LoadU(d, end + i * kLanes);
   while (end - begin >= kBlock) {
-    const bool from_end = right - end < begin - left;
-    const Key* from = from_end ? end - kBlock : begin;
-    end -= from_end ? kBlock : 0;
-    begin += from_end ? 0 : kBlock;
+    const Key* from = next(kBlock);
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) rows[i] = hn::LoadU(d, from + i * kLanes);
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) place(rows[i]);
   }
-  while (begin < end) {
-    const bool from_end = right - end < begin - left;
-    const Key* from = from_end ? end - kLanes : begin;
-    end -= from_end ? kLanes : 0;
-    begin += from_end ? 0 : kLanes;
-    place(hn::LoadU(d, from));
-  }
+  while (begin < end) place(hn::LoadU(d, next(kLanes)));
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) place(first[i]);
 #pragma GCC unroll 4
