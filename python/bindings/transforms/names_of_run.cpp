@@ -46,15 +46,23 @@ std::vector<PyRef> globals_read_by(PyObject* code) {
 
 }  // namespace
 
+namespace {
+
+bool is_instance(PyObject* object) {
+  return PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(object) && !is_tensor(object);
+}
+
+}  // namespace
+
 PyRef attributes_of(PyObject* object) {
-  if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyType_Check(object) || is_tensor(object)) return {};
+  if (!is_instance(object)) return {};
   PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
   PyErr_Clear();
   return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
 }
 
 PyRef slots_of(PyObject* object) {
-  if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyType_Check(object) || is_tensor(object)) return {};
+  if (!is_instance(object)) return {};
   PyRef found;
   const PyRef mro = PyRef::borrow(Py_TYPE(object)->tp_mro);
   for (Py_ssize_t k = 0; mro && k < PyTuple_GET_SIZE(mro.get()); ++k) {
@@ -74,17 +82,18 @@ PyRef slots_of(PyObject* object) {
 
 PyRef snapshot_of(PyObject* object) {
   PyRef copy;
-  if (PyList_Check(object))
+  if (PyList_Check(object)) {
     copy = PyRef::steal(PyList_GetSlice(object, 0, PyList_GET_SIZE(object)));
-  else if (PyDict_Check(object))
+  } else if (PyDict_Check(object)) {
     copy = PyRef::steal(PyDict_Copy(object));
-  else if (const PyRef dict = attributes_of(object))
-    copy = PyRef::steal(PyDict_Copy(dict.get()));
-  if (const PyRef slots = slots_of(object)) {
-    if (copy && PyDict_Check(copy.get()))
-      PyDict_Update(copy.get(), slots.get());
-    else
-      copy = slots;
+  } else {
+    copy = slots_of(object);
+    if (const PyRef dict = attributes_of(object)) {
+      if (copy)
+        PyDict_Update(copy.get(), dict.get());
+      else
+        copy = PyRef::steal(PyDict_Copy(dict.get()));
+    }
   }
   PyErr_Clear();
   return copy;

@@ -42,6 +42,24 @@ def test_slots_are_guarded_as_attributes_are():
     assert "static argument self.scale: found 5, had 1" in bp.compile_log()[-1]
 
 
+class Named(list):
+    __slots__ = ["name"]
+
+
+class Table(dict):
+    __slots__ = ["name"]
+
+
+@pytest.mark.parametrize("kind", [Named, Table])
+def test_containers_with_slots_are_guarded_by_what_they_contain(kind):
+    held = kind([1.0, 2.0]) if kind is Named else kind({0: 1.0, 1: 2.0})
+    held.name = "weights"
+    call = bp.compile(lambda x: x * held[0] + held[1])
+    assert call(bp.ones(())).item() == 3
+    held[1] = 5.0
+    assert call(bp.ones(())).item() == 6
+
+
 class Cell:
     def __init__(self):
         self.h = bp.zeros((2,))

@@ -14,10 +14,12 @@
 namespace backplane::cpu {
 namespace {
 
+using Key = WidePacked;
+
 constexpr int64_t kSmall = 16;
 constexpr int64_t kPart = 32768;  // the least that is worth a thread
 
-void sort_part(const hwy::Sorter& sorter, WidePacked* keys, int64_t n) {
+void sort_part(const hwy::Sorter& sorter, Key* keys, int64_t n) {
   static_assert(std::endian::native == std::endian::little);  // uint128_t has its low half first
   sorter(reinterpret_cast<hwy::uint128_t*>(keys), static_cast<size_t>(n), hwy::SortAscending());
 }
@@ -28,7 +30,6 @@ const hwy::Sorter& sorter() {
 }
 
 // How many of the first `total` merged keys come from a.
-template <class Key>
 int64_t share_of(const Key* a, int64_t a_count, const Key* b, int64_t b_count, int64_t total) {
   int64_t low = std::max<int64_t>(0, total - b_count), high = std::min(total, a_count);
   while (low < high) {
@@ -41,7 +42,6 @@ int64_t share_of(const Key* a, int64_t a_count, const Key* b, int64_t b_count, i
   return low;
 }
 
-template <class Key>
 void merge(const bp_frame* frame, const Key* a, int64_t a_count, const Key* b, int64_t b_count, Key* out,
            int64_t pieces) {
   const int64_t total = a_count + b_count;
@@ -52,7 +52,6 @@ void merge(const bp_frame* frame, const Key* a, int64_t a_count, const Key* b, i
   });
 }
 
-template <class Key>
 void sort_all(const bp_frame* frame, Key* keys, int64_t n) {
   if (n <= kSmall) return std::sort(keys, keys + n);
   const int64_t threads = frame->host->worker_count();
