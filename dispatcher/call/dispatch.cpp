@@ -114,20 +114,15 @@ inline void check_arguments(const Call& call) {
              ": the output to write into is an empty tensor; leave it out, or make one with empty()");
 }
 
-inline uint64_t keys_of(const bp_value* values, int32_t n) {
-  uint64_t keys = 0;
-  each_tensor(values, n, [&](TensorImpl* t) { keys |= t->keys; });
-  return keys;
-}
-
 // Whatever the fast path does not serve.
 [[gnu::noinline]] void dispatch_slow(Call call) {
   const OpEntry& op = call.op;
   check_stack(op.record->def.name);
   check_arguments(call);
-  uint64_t keys = thread_state.included_keys | keys_of(call.args, call.n_args);
+  uint64_t keys = thread_state.included_keys;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) { keys |= keys_now(t); });
   for (int32_t i = 0; i < call.n_outs; ++i)
-    if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= impl(call.outs[i].u.t)->keys;
+    if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= keys_now(impl(call.outs[i].u.t));
   const Plan& plan = op.plan();
   keys = intercepting(plan, keys, call.mask);
   if (keys && call.n_outs > 1 && leaves_out(call)) [[unlikely]]

@@ -104,7 +104,11 @@ template <FastPath kPath>
   const Operands operands = read_operands<kPath>(op, args);
   const Plan& plan = op.plan();
   uint64_t keys = operands.keys | thread_state.included_keys;
-  if (keys) keys = intercepting(plan, keys, mask);
+  if (keys) {
+    if ((keys & kViewKey) && has_stale_view(args, op.n_args)) [[unlikely]]
+      return false;
+    keys = intercepting(plan, keys, mask);
+  }
   if (!keys) [[likely]] {
     if (kPath == FastPath::kLikeOperands && outs->flags != 0) [[unlikely]]
       return call_fast_into(op, plan, args, *outs, mask, {operands.first, operands.keys, operands.traits});

@@ -19,11 +19,17 @@ uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
 
 }  // namespace
 
+bool has_stale_view(const bp_value* values, int32_t n) {
+  bool stale = false;
+  each_tensor(values, n, [&](const TensorImpl* t) { stale = stale || is_stale(*t); });
+  return stale;
+}
+
 void read_any_operands(const OpEntry& op, const bp_value* args, Operands& sum) {
   for (int32_t i = 0; i < op.n_args; ++i)
     if ((args[i].tag == BP_TAG_TENSOR || (args[i].tag == BP_TAG_TENSOR_LIST && args[i].count)) && !args[i].u.p)
       return void(sum.traits = 0);  // the slow path refuses it
-  each_tensor(args, op.n_args, [&](TensorImpl* t) { sum.keys |= t->keys; });
+  each_tensor(args, op.n_args, [&](TensorImpl* t) { sum.keys |= t->keys_seen(); });
   for (int32_t i = 0; i < op.n_args; ++i) {
     if (args[i].tag != BP_TAG_TENSOR) {
       sum.traits &= traits_of_other(op, args[i], i);

@@ -1,7 +1,7 @@
 // The one scan of a call's arguments: their keys, and what the fast path needs to know of them.
 #pragma once
 
-#include "memory/tensor_impl.hpp"
+#include "memory/history.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {
@@ -35,6 +35,9 @@ inline void each_tensor(const bp_value* values, int32_t n, Visit visit) {
   }
 }
 
+// Is one of them a view that may have come to a history, which the slow path finds out?
+bool has_stale_view(const bp_value* values, int32_t n);
+
 // An int that only uint64 holds, or no dtype; a complex number: how it reaches a kernel is the slow path's to say.
 inline bool is_special_number(const bp_value& v) noexcept {
   return (v.flags & (BP_VALUE_UINT64 | BP_VALUE_BEYOND)) || v.tag == BP_TAG_COMPLEX;
@@ -54,7 +57,7 @@ template <FastPath kPath>
   if (args[0].tag != BP_TAG_TENSOR) [[unlikely]]
     return read_any_operands(op, args);
   const TensorImpl& first = *impl(args[0].u.t);
-  uint64_t keys = first.keys;
+  uint64_t keys = first.keys_seen();
   uint32_t traits = first.flags | Operands::kPlain | Operands::kNoNumbers;
   if (kPath == FastPath::kView) return {&first, keys, traits};  // its only tensor
   for (int32_t i = 1; i < op.n_args; ++i) {
@@ -64,7 +67,7 @@ template <FastPath kPath>
       return read_any_operands(op, args);
     }
     const TensorImpl& t = *impl(v.u.t);
-    keys |= t.keys;
+    keys |= t.keys_seen();
     traits &= t.flags | Operands::kPlain | Operands::kNoNumbers;
     if (!t.storage || !same_device(t, first) || (t.dtype != first.dtype && i < op.record->n_alike) ||
         (kPath == FastPath::kLikeOperands && !same_shape(t, first)))

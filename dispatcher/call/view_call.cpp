@@ -20,11 +20,13 @@ namespace {
   TensorImpl* view = new_view(*base, shape);
   if (thread_state.grad_disabled) {
     retain(base->storage);
-  } else if (ViewRecord* same = base->view ? same_view(*view, *base) : nullptr) [[unlikely]] {
-    remember_view(*same->op, same->args(), static_cast<int32_t>(same->n_args), view);
-  } else {
-    remember_view(op, args, n_args, view);
+    return view;
   }
+  if (ViewRecord* same = base->view ? same_view(*view, *base) : nullptr) [[unlikely]]
+    remember_view(*same->op, same->args(), static_cast<int32_t>(same->n_args), view);
+  else
+    remember_view(op, args, n_args, view);
+  view->set_keys(kViewKey);
   return view;
 }
 

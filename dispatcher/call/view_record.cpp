@@ -9,8 +9,6 @@
 
 namespace backplane::core {
 
-std::atomic<uint64_t> inplace_changes{1};
-
 namespace {
 
 // Has what lists and the rarest values lack: nothing to point to.
@@ -82,7 +80,10 @@ constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) 
 void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view) {
   TensorImpl* base = impl(args[op.record->def.alias].u.t);
   auto* record = static_cast<ViewRecord*>(ViewRecordPool::take());
-  *record = {base, &op, stamp_of(*base), static_cast<uint32_t>(n_args), kSmallViewRecord};
+  // What it is taken of is as new as its own bases were when that was last looked at.
+  const uint64_t fresh_at = base->view ? std::atomic_ref(base->view->fresh_at).load(std::memory_order_acquire)
+                                       : inplace_changes.load(std::memory_order_acquire);
+  *record = {base, &op, stamp_of(*base), static_cast<uint32_t>(n_args), kSmallViewRecord, fresh_at};
   if (n_args > kMostSmallArguments ||
       !copy_arguments(*record, args, reinterpret_cast<char*>(record) + kSmallViewRecord)) [[unlikely]] {
     const ViewRecord head = *record;

@@ -15,9 +15,6 @@ void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, Tens
 // takes views of views in turn holds no more of them than differ. nullptr: none is found near by.
 ViewRecord* same_view(const TensorImpl& view, const TensorImpl& base) noexcept;
 
-// Grows with every change through which views of a tensor may have to be taken anew. So a chain of views that was found
-// fresh is not walked again before the next one.
-extern std::atomic<uint64_t> inplace_changes;
 // Takes anew, from the base down, what is older than its base: `take_anew(view)` looks at one view and its base.
 template <class TakeAnew>
 void refresh_chain(TensorImpl* view, TakeAnew take_anew) {

@@ -23,9 +23,9 @@ constexpr size_t kMaxPlans = 8;  // and graphs for given sizes
 bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
   const ThreadState& state = thread_state;
   uint64_t keys = state.included_keys;
-  for (const Tensor& t : inputs) keys |= impl(t.get())->keys;
+  for (const Tensor& t : inputs) keys |= keys_now(impl(t.get()));
   for (const Constant& c : graph.constants())
-    if (c.live) keys |= impl(c.tensor.get())->keys;
+    if (c.live) keys |= keys_now(impl(c.tensor.get()));
   if (state.grad_disabled) keys &= ~kTapeKey;
   return (keys & ~state.excluded_keys) != 0 || force_decomposition.load(std::memory_order_relaxed);
 }

@@ -118,7 +118,7 @@ TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched) {
   const int32_t skip = batched ? 1 : 0;
   TensorImpl* t = new_handle(device_of(*inner), inner->dtype, inner->dl.ndim - skip, inner->dl.shape + skip);
   t->flags |= BP_TENSOR_WRAPPER;
-  t->keys = kLevelKey;
+  t->set_keys(kLevelKey);
   t->wrapper =
       new (WrapperPool::take()) Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, level.transform};
   return t;

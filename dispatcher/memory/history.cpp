@@ -2,4 +2,5 @@
 
 namespace backplane::core {
 constinit HistoryOwner history_owner{};
+std::atomic<uint64_t> inplace_changes{1};
 }  // namespace backplane::core

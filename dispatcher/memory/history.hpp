@@ -22,9 +22,17 @@ struct ViewRecord {
   uint64_t base_stamp;  // stamp_of(*base) when this view was taken
   uint32_t n_args;
   uint32_t block_size;
-  uint64_t fresh_at = 0;  // what inplace_changes was when the view was last found as new as its bases
+  uint64_t fresh_at;  // what inplace_changes was when the view was last found as new as its bases
   bp_value* args() { return reinterpret_cast<bp_value*>(this + 1); }
 };
+
+// Of a view that remembers its base, which may come to a history later, and the view with it. No op answers to it:
+// whoever reads keys asks keys_now.
+inline constexpr uint64_t kViewKey = uint64_t{1} << 58;
+
+// Grows with every change through which views of a tensor may have to be taken anew. So a chain of views that was found
+// fresh is not walked again before the next one.
+extern std::atomic<uint64_t> inplace_changes;
 
 inline constexpr size_t kSmallViewRecord = 256;
 using ViewRecordPool = Pool<kSmallViewRecord>;
@@ -78,10 +86,25 @@ struct HistoryOwner {
   void (*retain)(Node* node) noexcept;
   void (*release)(Node* node) noexcept;
   void (*end)(Autograd* autograd) noexcept;
+  void (*refresh)(TensorImpl* view);  // gives a view the history of its base, if that has come to one since
   // The last reference to a tensor with an Autograd was given back, as drop() says. Has a backward pass taken one
   // since? Then the tensor ends with that one.
   bool (*taken_again)(TensorImpl* tensor) noexcept;
 };
 extern constinit HistoryOwner history_owner;
+
+// May the base of this tensor have come to a history since it was taken as a view? Threads that only read it may ask at
+// once.
+inline bool is_stale(const TensorImpl& t) {
+  return (t.keys_seen() & kViewKey) && std::atomic_ref(t.view->fresh_at).load(std::memory_order_acquire) !=
+                                           inplace_changes.load(std::memory_order_acquire);
+}
+
+// The keys of a tensor, those included that a view has by its base's history.
+inline uint64_t keys_now(TensorImpl* t) {
+  if (is_stale(*t)) [[unlikely]]
+    history_owner.refresh(t);
+  return t->keys_seen() & ~kViewKey;
+}
 
 }  // namespace backplane::core

@@ -22,13 +22,17 @@ inline constexpr int kInlineRank = 5;
 
 struct TensorImpl : bp_tensor {
   std::atomic<uint32_t> refs{1};
-  uint32_t node_output = 0;      // which result of `node` this is
-  uint64_t keys = 0;             // functionality keys that it carries
-  Node* node = nullptr;          // owned: the node that made it; nullptr for leaves
-  Autograd* autograd = nullptr;  // owned: grad, hooks; nullptr while there is none
-  ViewRecord* view = nullptr;    // owned: of a view, how it was made
-  Wrapper* wrapper = nullptr;    // owned: of a transform's level
+  uint32_t node_output = 0;       // which result of `node` this is
+  std::atomic<uint64_t> keys{0};  // functionality keys that it carries
+  Node* node = nullptr;           // owned: the node that made it; nullptr for leaves
+  Autograd* autograd = nullptr;   // owned: grad, hooks; nullptr while there is none
+  ViewRecord* view = nullptr;     // owned: of a view, how it was made
+  Wrapper* wrapper = nullptr;     // owned: of a transform's level
   int64_t inline_dims[2 * kInlineRank];
+
+  // A reader of a view may give it its base's history while others read it.
+  uint64_t keys_seen() const { return keys.load(std::memory_order_relaxed); }
+  void set_keys(uint64_t now) { keys.store(now, std::memory_order_relaxed); }
 };
 
 inline TensorImpl* impl(bp_tensor* tensor) { return static_cast<TensorImpl*>(tensor); }

@@ -19,8 +19,9 @@ using Handle = void (*)(const Call& call, const KeySlot* slot);
 // The same for a call that the fast path would serve if it were not for this one key. False: it declines.
 using HandleFast = bool (*)(const Call& call, const Operands& operands);
 
-// Functionality keys. Bits 0 to 58 are given out to plugins; the rest, all of them here, are this library's layers'.
-inline constexpr uint32_t kPluginBits = 59;
+// Functionality keys. Bits 0 to 57 are given out to plugins; the rest are this library's layers', all of them here or,
+// as tensors carry it, in memory/history.hpp.
+inline constexpr uint32_t kPluginBits = 58;
 inline constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
 inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;

@@ -21,6 +21,13 @@ bool* innermost_recording() noexcept {
   return nullptr;
 }
 
+// A view may have come to its base's history since it was taken.
+TensorImpl* with_history(const Tensor& tensor) {
+  TensorImpl* t = impl(tensor);
+  keys_now(t);
+  return t;
+}
+
 // Does a chain of gradients from `grad` meet the tensor?
 bool leads_to(Tensor grad, const Tensor& tensor) {
   while (grad && grad.get() != tensor.get()) grad = grad_of(grad);
@@ -52,26 +59,28 @@ bool set_grad_enabled(bool enabled) noexcept {
 }
 
 bool requires_grad(const Tensor& tensor) {
-  TensorImpl* t = impl(tensor);
-  return wants_grad(t) || (t->keys & kTapeKey);
+  TensorImpl* t = with_history(tensor);
+  return wants_grad(t) || (t->keys_seen() & kTapeKey);
 }
 
 void set_requires_grad(const Tensor& tensor, bool wanted) {
-  TensorImpl* t = impl(tensor);
+  TensorImpl* t = with_history(tensor);
   BP_CHECK(!t->wrapper, VALUE, "requires_grad: the tensor belongs to a ", t->wrapper->transform,
            "; set it outside, or differentiate with grad or jvp");
   BP_CHECK(!t->node, VALUE, "requires_grad: only a leaf's may be set; this tensor was made by ", node_name(tensor),
            ": use detach()");
   BP_CHECK(!wanted || (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)), DTYPE,
            "requires_grad: only floating and complex tensors have gradients, found ", kDtypeNames[t->dtype]);
-  autograd_of(t).requires_grad = wanted;
-  if (wanted)
-    t->keys |= kTapeKey;
-  else
-    t->keys &= ~kTapeKey;
+  Autograd& autograd = autograd_of(t);
+  autograd.requires_grad = wanted;
+  t->set_keys(wanted ? t->keys_seen() | kTapeKey : t->keys_seen() & ~kTapeKey);
+  if (t->refs.load(std::memory_order_relaxed) > 1) {  // views of it, if it has any, hold it
+    ++autograd.stamp;
+    inplace_changes.fetch_add(1, std::memory_order_release);
+  }
 }
 
-bool is_leaf(const Tensor& tensor) { return !has_history(impl(tensor)); }
+bool is_leaf(const Tensor& tensor) { return !has_history(with_history(tensor)); }
 
 Tensor grad_of(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
@@ -109,8 +118,16 @@ uint64_t version_of(const Tensor& tensor) {
   return storage ? storage->version.load(std::memory_order_relaxed) : 0;
 }
 
+bool have_one_base(const Tensor& a, const Tensor& b) {
+  const auto base = [](const TensorImpl* t) {
+    while (t->view) t = t->view->base;
+    return t;
+  };
+  return base(impl(a)) == base(impl(b));
+}
+
 const char* node_name(const Tensor& tensor) {
-  const Node* node = impl(tensor)->node;
+  const Node* node = with_history(tensor)->node;
   return !node ? "" : node->op ? node->op->record->def.name : "a copy between devices";
 }
 

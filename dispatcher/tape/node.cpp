@@ -137,7 +137,7 @@ void end(Autograd* autograd) noexcept {
 
 [[gnu::constructor]] void own_histories() {
   history_owner = {[](Node* node) noexcept { retain(node); }, [](Node* node) noexcept { release(node); }, end,
-                   taken_again};
+                   refresh_view, taken_again};
 }
 
 [[gnu::noinline]] Node* make_leaf_node(TensorImpl* tensor) {
@@ -155,13 +155,14 @@ void end(Autograd* autograd) noexcept {
 }  // namespace
 
 // The base of a view was given a new history since the view was made: the view's history is the view op applied to
-// that.
+// that. A leaf of its own stays one while its base has no history that could reach it.
 void refresh_view(TensorImpl* view) {
   refresh_chain(view, [](TensorImpl* tensor) {
     ViewRecord& record = *tensor->view;
     const uint64_t stamp = stamp_of(*record.base);
     std::atomic_ref seen(record.base_stamp);
     if (stamp == seen.load(std::memory_order_acquire)) return;
+    if (!has_history(record.base) && tensor->autograd && tensor->autograd->requires_grad) return;
     Node* before = nullptr;
     {
       std::lock_guard guard(view_lock);  // threads that only read the view may come here at once
@@ -215,7 +216,7 @@ void attach_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t ke
   tensor->node_output = output;
   std::atomic_ref(tensor->node).store(node, std::memory_order_release);
   // Readers of a view that has them may be under way.
-  if ((tensor->keys & key) != key) tensor->keys |= key;
+  if (const uint64_t keys = tensor->keys_seen(); (keys & key) != key) tensor->set_keys(keys | key);
   if (old) release(old);
 }
 

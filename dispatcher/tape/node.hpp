@@ -121,7 +121,10 @@ void refresh_view(TensorImpl* view);
 inline bool has_history(const TensorImpl* t) {
   return std::atomic_ref(const_cast<TensorImpl*>(t)->node).load(std::memory_order_relaxed) != nullptr;
 }
-inline bool wants_grad(const TensorImpl* t) { return has_history(t) || (t->autograd && t->autograd->requires_grad); }
+inline bool wants_grad(TensorImpl* t) {
+  keys_now(t);
+  return has_history(t) || (t->autograd && t->autograd->requires_grad);
+}
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);
 void attach_history(TensorImpl* tensor, Node* node, uint32_t output,
                     uint64_t key);  // takes over the caller's reference

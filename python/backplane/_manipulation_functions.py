@@ -107,7 +107,7 @@ def reshape(x: Tensor, /, shape: int | Sequence[int], *, order: str = "C", copy:
     if copy is None:
         return result
     shared = x.size == 0 or _core.shares_memory(x, result)
-    if not shared and not _core.shares_memory(x, x):  # a tensor of a trace has no memory, but strides
+    if not shared and not _core.shares_memory(result, result):  # a tensor of a trace has no memory, but strides
         shared = _merge(x.shape, x.strides, result.shape)
     if copy:
         return op.copy(result) if shared else result

@@ -21,6 +21,9 @@ BACKPLANE_API Tensor grad_of(const Tensor& tensor);  // empty where there is non
 BACKPLANE_API void set_grad_of(const Tensor& tensor, const Tensor& grad);
 BACKPLANE_API Tensor detach(const Tensor& tensor);  // shares data and version counter, not history
 BACKPLANE_API uint64_t version_of(const Tensor& tensor);
+// Are they views of one tensor, through any number of views, or that tensor itself? Then a change of one has its
+// history in the other.
+BACKPLANE_API bool have_one_base(const Tensor& a, const Tensor& b);
 BACKPLANE_API const char* node_name(const Tensor& tensor);  // the op that made it; "" for a leaf
 
 struct BackwardOptions {

@@ -85,6 +85,11 @@ def group_norm(
     return bp.group_norm(input, num_groups, weight, bias, eps=eps)
 
 
+def _unbiased(var: Tensor, count: int) -> Tensor:
+    # Not by count / (count - 1): a graph of dynamic sizes takes sums of sizes as numbers, and not their quotients.
+    return var + var / (count - 1)
+
+
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05
@@ -101,7 +106,7 @@ def batch_norm(
         raise bp.ArgumentValueError(f"batch_norm: argument input: found {count} values per channel, expected more than one in training")
     y, mean, var = bp.batch_norm(input, weight, bias, eps=eps)
     _follow(running_mean, mean, momentum)
-    _follow(running_var, var * (count / (count - 1)), momentum)
+    _follow(running_var, _unbiased(var, count), momentum)
     return y
 
 
@@ -122,7 +127,7 @@ def instance_norm(
         _follow(running_mean, bp.mean(input.detach(), axis=[0, *axes]), momentum)
     if running_var is not None:
         spread = bp.mean(bp.var(input.detach(), axis=axes), axis=[0])
-        _follow(running_var, spread * (count / (count - 1)), momentum)
+        _follow(running_var, _unbiased(spread, count), momentum)
     return bp.group_norm(input, channels, weight, bias, eps=eps)
 
 

@@ -2,6 +2,7 @@
 // is planned first.
 #include <optional>
 
+#include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/tensor/asarray.hpp"
@@ -183,9 +184,14 @@ int write(Slot slot, const bp_value* args, int32_t n_args) {
   return 0;
 }
 
-// x[key] op= v ends with x[key] = the view that was changed: it holds the values already.
+// x[key] op= v ends with x[key] = the view that was changed: it holds the values already, and their history.
+bool holds_already(const Tensor& target, const Tensor& source) {
+  return same_memory(target.get(), source.get()) &&
+         (have_one_base(target, source) || !grad_enabled() || !requires_grad(source));
+}
+
 int assign(const Tensor& target, PyObject* object) {
-  if (is_tensor(object) && same_memory(target.get(), handle_of(object))) return 0;
+  if (is_tensor(object) && holds_already(target, tensor_of(object))) return 0;
   PyRef owner;
   double pair[2];
   // Writes where a slice of no axes reads: everywhere.

@@ -191,6 +191,20 @@ def test_running_statistics_with_parameters_on_the_tape():
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("sizes", [{0: "n"}, {0: "n", 2: "length"}], ids=["batch", "batch and length"])
+def test_running_statistics_follow_batches_of_any_size(norm, sizes):
+    def run(wrap):
+        running = Running()
+        call, states = wrap(lambda x: NORMS[norm](x, running.mean, running.var)), []
+        for n, length in ((4, 5), (2, 5), (9, 5), (3, 8)) if 2 in sizes else ((4, 5), (2, 5), (9, 5)):
+            states += [call(tensor(n, 3, length, seed=n)).numpy(), *state_of(running.mean, running.var)]
+        return states
+
+    for found, expected in zip(run(lambda f: bp.compile(f, dynamic={"x": sizes})), run(lambda f: f), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", NORMS)
 def test_running_statistics_that_all_rows_of_vmap_share_are_refused_in_a_trace(norm):
     running = Running()
     with pytest.raises(ValueError, match=r"running statistics: .*vmap.*in_axes=0"):

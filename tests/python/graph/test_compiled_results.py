@@ -117,6 +117,21 @@ def test_view_in_a_trace_is_refused_where_it_is_refused_without(part, shape):
                 call(x)
 
 
+@pytest.mark.parametrize("part, shape", VIEWS + COPIES)
+def test_view_of_a_captured_tensor_is_refused_where_it_is_refused_without(part, shape):
+    held = bp.reshape(bp.arange(12.0), (4, 3))
+
+    def function(x):
+        return part(held).view(*shape) + x
+
+    if (part, shape) in VIEWS:
+        assert bp.compile(function)(bp.ones(())).tolist() == function(bp.ones(())).tolist()
+    else:
+        for call in (function, bp.compile(function)):
+            with pytest.raises(bp.ArgumentValueError, match="view: .*these strides need a copy"):
+                call(bp.ones(()))
+
+
 def test_a_copying_reshape_in_a_trace_is_no_view():
     def function(x):
         y = x + 1
