@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backplane/device.hpp"
+#include "backplane/transforms.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
@@ -214,6 +215,14 @@ Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
   return wishes.copy && !fresh && !cast ? call(op_of(Slot::Copy), {value(tensor)}) : tensor;
 }
 
+// Made of numbers inside a transform: the transform's own, so that its values may be written into it. Not of integers,
+// which are read as indices and sizes, nor in a trace, for which it is a constant.
+bool is_made_inside(const Tensor& tensor, const Numbers& numbers) {
+  constexpr uint32_t kInexact = BP_MASK_FLOATING | BP_MASK_COMPLEX;
+  return numbers.fresh && !numbers.of_tensors && (BP_DTYPE_BIT(tensor.dtype()) & kInexact) && transforms_active() &&
+         !every_call_taken();
+}
+
 }  // namespace
 
 bool is_foreign_array(PyObject* object) noexcept {
@@ -259,11 +268,12 @@ PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
       wishes.device = default_device();
     }
     const Tensor before = tensor_of(found.get());
-    if (is_as_wished(before, wishes, numbers.fresh)) return found.release();
+    if (is_as_wished(before, wishes, numbers.fresh) && !is_made_inside(before, numbers)) return found.release();
     Tensor after;
     {
       WithoutGil unlocked;
       after = as_wished(before, wishes, numbers.fresh);
+      if (is_made_inside(after, numbers)) after = call(op_of(Slot::Copy), {value(after)});
     }
     return after.get() == before.get() ? found.release() : wrap_tensor(std::move(after));
   });

@@ -1,0 +1,43 @@
+"""What a function makes of numbers is its transform's: values of that may be written into it."""
+
+import backplane as bp
+import pytest
+
+MAKERS = {
+    "a list": lambda: bp.asarray([0.0, 0.0, 0.0]),
+    "a list of another dtype": lambda: bp.asarray([0, 0, 0], dtype=bp.float64),
+    "complex numbers": lambda: bp.asarray([0j, 0j, 0j]),
+    "zeros": lambda: bp.zeros(3),
+}
+WRAPS = {
+    "grad": lambda f, x: bp.grad(f)(x),
+    "grad of a checkpoint": lambda f, x: bp.grad(bp.checkpoint(f))(x),
+    "grad of grad": lambda f, x: bp.grad(lambda y: bp.grad(f)(y).sum() / 2 + y.sum() * 0)(x),
+    "vmap of grad": lambda f, x: bp.vmap(bp.grad(f))(bp.stack([x, x]))[1],
+    "jvp": lambda f, x: bp.jvp(f, (x,), (bp.ones(3),))[1],
+    "vmap": lambda f, x: bp.vmap(f)(bp.stack([x, x]))[1],
+    "a compiled function": lambda f, x: bp.grad(bp.compile(f))(x),
+    "nothing": lambda f, x: f(x),
+}
+EXPECTED = {"jvp": 18.0, "vmap": 9.0, "nothing": 9.0, "grad of grad": [1.0, 4.0, 4.0]}
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("make", MAKERS)
+def test_values_are_written_into_what_is_made_inside(make, wrap):
+    def function(x):
+        made = MAKERS[make]()
+        made += x
+        made[1:] *= 2
+        return bp.real(made * made).sum()
+
+    assert WRAPS[wrap](function, bp.ones(3)).tolist() == EXPECTED.get(wrap, [2.0, 8.0, 8.0])
+
+
+def test_what_is_made_of_numbers_can_be_read():
+    def function(x):
+        scale, order = bp.asarray([0.5, 0.25]), bp.asarray([1, 0])
+        return (x[order] * float(scale[0])).sum() * scale.tolist()[1] * bp.asarray(2.0).item()
+
+    assert bp.grad(function)(bp.ones(2)).tolist() == [0.25, 0.25]
+    assert bp.vmap(function)(bp.ones((3, 2))).tolist() == [0.5] * 3
