@@ -26,13 +26,6 @@ bool is_batched(const Level& level, const Tensor& t) {
   return wrapper && wrapper->batched;
 }
 
-std::vector<Tensor> entered(const Level& level, Args inner, const std::vector<bool>& batched) {
-  std::vector<Tensor> rows;
-  for (size_t i = 0; i < inner.size(); ++i)
-    rows.push_back(inner[i] && batched[i] ? wrapped(level, inner[i], true) : inner[i]);
-  return rows;
-}
-
 // Takes results out of the level; `batched` says of each whether it has the batch.
 std::vector<Tensor> left(const Level& level, const std::vector<Tensor>& results, std::vector<bool>& batched) {
   std::vector<Tensor> inner;
@@ -67,8 +60,10 @@ void check_count(const std::string& name, size_t found, size_t expected) {
 
 std::vector<Tensor> OverRows::call(Args args) {
   BatchLevel level(transform_, serial_, size_, randomness_);
+  const Arguments arguments(level, args, batched_);
   std::vector<bool> have;
-  std::vector<Tensor> results = left(level, inner_->call(entered(level, args, batched_)), have);
+  std::vector<Tensor> results = left(level, inner_->call(arguments.tensors), have);
+  arguments.check_unchanged(*this, level);
   if (report_) *report_ = std::move(have);
   return results;
 }
@@ -77,7 +72,9 @@ std::vector<Tensor> OverRows::call(Args args) {
 // exception.
 GraphFunction::Forward OverRows::forward(Args args) {
   BatchLevel level(transform_, serial_, size_, randomness_);
-  Forward rows = inner_->forward(entered(level, args, batched_));
+  const Arguments arguments(level, args, batched_);
+  Forward rows = inner_->forward(arguments.tensors);
+  arguments.check_unchanged(*this, level);
   auto rest = std::make_shared<RowsRest>();
   rest->rest = std::move(rows.residuals.rest);
   std::vector<bool>& have = rest->results_batched;
@@ -111,7 +108,9 @@ std::vector<Tensor> OverRows::backward(const Residuals& residuals, Args cotangen
 
 GraphFunction::Duals OverRows::jvp(Args primals, Args tangents) {
   BatchLevel level(transform_, serial_, size_, randomness_);
-  Duals rows = inner_->jvp(entered(level, primals, batched_), entered(level, tangents, batched_));
+  const Arguments arguments(level, primals, batched_);
+  Duals rows = inner_->jvp(arguments.tensors, entered(level, tangents, batched_));
+  arguments.check_unchanged(*this, level);
   BP_CHECK(rows.results.size() == rows.tangents.size(), VALUE, name(), ": its jvp rule returned ", rows.tangents.size(),
            " tangents for ", rows.results.size(), " results; expected one per result");
   std::vector<bool> of_results, of_tangents;

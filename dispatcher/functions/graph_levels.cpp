@@ -23,9 +23,13 @@ std::vector<Tensor> wrapped(const Level& level, const std::vector<Tensor>& inner
   return outer;
 }
 
+void give_tangent(const Tensor& dual, const Tensor& tangent) {
+  impl(dual)->wrapper->tangent = impl(Tensor(tangent).detach_handle());
+}
+
 Tensor with_tangent(const Level& level, const Tensor& inner, const Tensor& tangent) {
   Tensor dual = core::wrapped(level, inner);
-  impl(dual)->wrapper->tangent = impl(Tensor(tangent).detach_handle());
+  give_tangent(dual, tangent);
   return dual;
 }
 
@@ -64,6 +68,19 @@ Tensor wrapped(const Level& level, const Tensor& inner, bool batched) {
   return Tensor::adopt(wrap(level, impl(inner), batched));
 }
 
+std::vector<Tensor> entered(const Level& level, Args inner, const std::vector<bool>& batched) {
+  std::vector<Tensor> own;
+  for (size_t i = 0; i < inner.size(); ++i)
+    own.push_back(inner[i] ? wrapped(level, inner[i], !batched.empty() && batched[i]) : Tensor());
+  return own;
+}
+
+void Arguments::check_unchanged(const GraphFunction& function, const Level& level) const {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    BP_CHECK(!tensors[i] || version_now(*impl(tensors[i])) == 0, VALUE, function.name(), ": changes its argument ", i,
+             " in place, which ", level.transform, " would lose. Fix: copy it first, and return the new value");
+}
+
 // ---- derived functions -----------------------------------------------------------------------------------------
 
 void Reentered::leave_all(const Level& level, std::vector<Tensor>& results) {
@@ -73,14 +90,18 @@ void Reentered::leave_all(const Level& level, std::vector<Tensor>& results) {
 
 std::vector<Tensor> Reentered::call(Args args) {
   const std::unique_ptr<Level> level = push();
-  std::vector<Tensor> results = inner_->call(args);
+  const Arguments arguments(*level, args);
+  std::vector<Tensor> results = inner_->call(arguments.tensors);
+  arguments.check_unchanged(*this, *level);
   leave_all(*level, results);
   return results;
 }
 
 GraphFunction::Forward Reentered::forward(Args args) {
   const std::unique_ptr<Level> level = push();
-  Forward forward = inner_->forward(args);
+  const Arguments arguments(*level, args);
+  Forward forward = inner_->forward(arguments.tensors);
+  arguments.check_unchanged(*this, *level);
   leave_all(*level, forward.results);
   leave_all(*level, forward.residuals.tensors);
   return forward;
@@ -88,14 +109,17 @@ GraphFunction::Forward Reentered::forward(Args args) {
 
 std::vector<Tensor> Reentered::backward(const Residuals& residuals, Args cotangents) {
   const std::unique_ptr<Level> level = push();
-  std::vector<Tensor> found = inner_->backward(residuals, cotangents);
+  std::vector<Tensor> found =
+      inner_->backward({entered(*level, residuals.tensors), residuals.rest}, entered(*level, cotangents));
   leave_all(*level, found);
   return found;
 }
 
 GraphFunction::Duals Reentered::jvp(Args primals, Args tangents) {
   const std::unique_ptr<Level> level = push();
-  Duals duals = inner_->jvp(primals, tangents);
+  const Arguments arguments(*level, primals);
+  Duals duals = inner_->jvp(arguments.tensors, entered(*level, tangents));
+  arguments.check_unchanged(*this, *level);
   leave_all(*level, duals.results);
   leave_all(*level, duals.tangents);
   return duals;
@@ -103,7 +127,9 @@ GraphFunction::Duals Reentered::jvp(Args primals, Args tangents) {
 
 GraphFunction::Batched Reentered::batch(int64_t size, const std::vector<bool>& batched, Args args) {
   const std::unique_ptr<Level> level = push();
-  Batched result = inner_->batch(size, batched, args);
+  const Arguments arguments(*level, args);
+  Batched result = inner_->batch(size, batched, arguments.tensors);
+  arguments.check_unchanged(*this, *level);
   leave_all(*level, result.results);
   return result;
 }
@@ -134,11 +160,12 @@ Tensor AtJvpLevel::leave(const Level& level, const Tensor& result) {
 
 std::vector<Tensor> ForwardPass::call(Args args) {
   JvpLevel level(transform_, serial_);
-  std::vector<Tensor> duals;
+  const Arguments duals(level, args.first(has_tangent_.size()));
   size_t next = has_tangent_.size();
   for (size_t i = 0; i < has_tangent_.size(); ++i)
-    duals.push_back(has_tangent_[i] ? with_tangent(level, args[i], args[next++]) : args[i]);
-  std::vector<Tensor> results = inner_->call(duals), tangents;
+    if (has_tangent_[i]) give_tangent(duals.tensors[i], args[next++]);
+  std::vector<Tensor> results = inner_->call(duals.tensors), tangents;
+  duals.check_unchanged(*this, level);
   std::vector<bool> with;
   for (Tensor& t : results) {
     Tensor inner = inner_of(level, t);
@@ -166,8 +193,6 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
   }
   if (is_closed(function) && (!wanted || captures)) return wrapped(*this, call_below(*this, op, function, inner));
   RecordRandom random;
-  // What is inside the arguments is the caller's: the function may not change it.
-  const std::vector<Version> before(inner.begin(), inner.end());
   if (wanted && !captures && !function.recompute()) {
     auto rules = std::make_shared<AtGradLevel>(*with_backward(function, transform), *this, &local);
     GraphFunction::Forward forward;
@@ -177,13 +202,11 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
     }
     rules->stop_noting();
     local.refuse(function.name(), transform);
-    for (const Version& argument : before) argument.check(function.name());
     return record_custom({op, std::move(rules), this, args, inner, random.take()}, std::move(forward));
   }
   auto below_it = std::make_shared<AtGradLevel>(function, *this, noted);
   const std::vector<Tensor> results = call_below(*this, op, *below_it, inner);
   below_it->stop_noting();
-  for (const Version& argument : before) argument.check(function.name());
   if (noted == &local && function.recompute()) {
     local.check_unchanged(function.name());
     if (!local.empty())

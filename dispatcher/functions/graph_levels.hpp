@@ -10,7 +10,21 @@
 
 namespace backplane::core {
 
-// Passes every member on, with arguments as seen below the level: to the level they are constants.
+// Tensors from below, as a level that a function runs at has them for its own: what the function makes of them is the
+// level's too, and may be written into what it makes of nothing. `batched`: which have the batch of a batching level.
+std::vector<Tensor> entered(const Level& level, Args inner, const std::vector<bool>& batched = {});
+
+// The arguments of a function, entered. They are its caller's: a change in place would be lost with the level.
+class Arguments {
+ public:
+  Arguments(const Level& level, Args inner, const std::vector<bool>& batched = {})
+      : tensors(entered(level, inner, batched)) {}
+  // Throws where the function has changed one.
+  void check_unchanged(const GraphFunction& function, const Level& level) const;
+  const std::vector<Tensor> tensors;
+};
+
+// Passes every member on, with arguments from below the level: to the level they are constants.
 class Reentered : public GraphFunction {
  public:
   explicit Reentered(GraphFunction& inner)

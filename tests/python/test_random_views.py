@@ -104,3 +104,44 @@ def test_values_and_gradients_are_numpys(first):
             np.testing.assert_allclose(gradient, 0, atol=1e-9, err_msg=f"program {seed}")
         assert float(expected_loss) == pytest.approx(loss.item(), rel=1e-10)
     assert followed > BLOCK / 2
+
+
+# f gives a number of an array x; g is its gradient there, v a direction.
+TRANSFORMS = {
+    "grad": (lambda f, x, v: bp.grad(f)(x), lambda loss, g, v: g),
+    "compile": (lambda f, x, v: bp.compile(f)(x), lambda loss, g, v: loss),
+    "compile of grad": (lambda f, x, v: bp.compile(bp.grad(f))(x), lambda loss, g, v: g),
+    "grad of compile": (lambda f, x, v: bp.grad(bp.compile(f))(x), lambda loss, g, v: g),
+    "jvp": (lambda f, x, v: bp.jvp(f, (x,), (v,))[1], lambda loss, g, v: (g * v).sum()),
+    "vmap of grad": (lambda f, x, v: bp.vmap(bp.grad(f))(bp.stack([v, x]))[1], lambda loss, g, v: g),
+    "grad of a checkpoint": (lambda f, x, v: bp.grad(bp.checkpoint(f))(x), lambda loss, g, v: g),
+    "jvp of a checkpoint": (lambda f, x, v: bp.jvp(bp.checkpoint(f), (x,), (v,))[1], lambda loss, g, v: (g * v).sum()),
+    "vmap of a checkpoint": (lambda f, x, v: bp.vmap(bp.checkpoint(f))(bp.stack([v, x]))[1], lambda loss, g, v: loss),
+    "cond": (lambda f, x, v: bp.grad(lambda y: bp.cond(y.sum() > y.sum() + 1, lambda z: z.sum(), f, y))(x), lambda loss, g, v: g),
+    "scan": (
+        lambda f, x, v: bp.grad(lambda y: bp.scan(lambda c, row: (c + f(row), c), bp.asarray(0.0, dtype=bp.float64), y[None])[0])(x),
+        lambda loss, g, v: g,
+    ),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_transforms_see_every_change(transform):
+    found_by, expected_by = TRANSFORMS[transform]
+    for seed in range(PROGRAMS, PROGRAMS + 25):
+        leaves = []
+
+        def numpys(shape, seed, is_leaf, leaves=leaves):
+            values = of_numpy()(shape, seed, is_leaf)
+            leaves.extend([values.copy()] if is_leaf else [])
+            return values
+
+        _, loss = run(seed, numpys, np)
+
+        def function(x, seed=seed):
+            return run(seed, lambda shape, seed, is_leaf: x if is_leaf else bp.asarray(of_numpy()(shape, seed, False), copy=True), bp)[1]
+
+        direction = np.random.default_rng(seed).uniform(-1, 1, leaves[0].shape)
+        gradient = differences(seed, leaves[0].size).reshape(leaves[0].shape)
+        found = found_by(function, bp.asarray(leaves[0], copy=True), bp.asarray(direction, copy=True))
+        np.testing.assert_allclose(found.numpy(), expected_by(loss, gradient, direction), rtol=1e-4, atol=1e-5, err_msg=f"program {seed}")
