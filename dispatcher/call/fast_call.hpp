@@ -105,8 +105,10 @@ template <FastPath kPath>
   const Plan& plan = op.plan();
   uint64_t keys = operands.keys | thread_state.included_keys;
   if (keys) {
-    if ((keys & kViewKey) && has_stale_view(args, op.n_args)) [[unlikely]]
-      return false;
+    if (keys & kViewKey) [[unlikely]] {
+      keys = keys_of_views(args, op.n_args) | thread_state.included_keys;
+      if (keys & kViewKey) return false;
+    }
     keys = intercepting(plan, keys, mask);
   }
   if (!keys) [[likely]] {

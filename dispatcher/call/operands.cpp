@@ -19,10 +19,14 @@ uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
 
 }  // namespace
 
-bool has_stale_view(const bp_value* values, int32_t n) {
-  bool stale = false;
-  each_tensor(values, n, [&](const TensorImpl* t) { stale = stale || is_stale(*t); });
-  return stale;
+// A view's keys after the question: another reader may be giving it its history.
+uint64_t keys_of_views(const bp_value* values, int32_t n) {
+  uint64_t keys = 0, stale = 0;
+  each_tensor(values, n, [&](const TensorImpl* t) {
+    if (is_stale(*t)) stale = kViewKey;
+    keys |= t->keys_seen();
+  });
+  return (keys & ~kViewKey) | stale;
 }
 
 void read_any_operands(const OpEntry& op, const bp_value* args, Operands& sum) {

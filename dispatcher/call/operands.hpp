@@ -35,8 +35,9 @@ inline void each_tensor(const bp_value* values, int32_t n, Visit visit) {
   }
 }
 
-// Is one of them a view that may have come to a history, which the slow path finds out?
-bool has_stale_view(const bp_value* values, int32_t n);
+// The keys of tensors among which are views; kViewKey among them where one of these may have come to a history, which
+// the slow path finds out.
+uint64_t keys_of_views(const bp_value* values, int32_t n);
 
 // An int that only uint64 holds, or no dtype; a complex number: how it reaches a kernel is the slow path's to say.
 inline bool is_special_number(const bp_value& v) noexcept {

@@ -26,7 +26,7 @@ namespace {
     remember_view(*same->op, same->args(), static_cast<int32_t>(same->n_args), view);
   else
     remember_view(op, args, n_args, view);
-  view->set_keys(kViewKey);
+  if (BP_DTYPE_BIT(base->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) view->set_keys(kViewKey);
   return view;
 }
 

@@ -16,6 +16,7 @@ std::vector<Tensor> call_checkpoint(const OpEntry& op, GraphFunction& function, 
   Captures captures;
   for (const Tensor& t : args)
     if (wants_grad(impl(t))) captures.note(impl(t));
+  const std::vector<Version> before(args.begin(), args.end());
   RecordRandom random;
   std::vector<Tensor> results;
   {
@@ -26,6 +27,7 @@ std::vector<Tensor> call_checkpoint(const OpEntry& op, GraphFunction& function, 
   }
   captures.check_unchanged(function.name());
   if (captures.empty()) return results;
+  for (const Version& argument : before) argument.check(function.name());
   return record_checkpoint({op, function.shared_from_this(), nullptr, args, args, random.take()}, results, captures);
 }
 

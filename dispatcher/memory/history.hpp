@@ -1,7 +1,8 @@
 // What a tensor carries for the layers above, beside its data: how a view was made, what a level put behind it, what
 // the tape keeps of it. The layers fill these and read them; a tensor's end takes them down.
 //
-// A view owns its record, and the record a reference to the base. Any thread; one at a time per tensor.
+// A view owns its record, and the record a reference to the base. Any thread; changes one at a time per tensor. Those
+// who only read a view may come to give it its base's history at once (refresh).
 #pragma once
 
 #include <new>
@@ -66,7 +67,7 @@ struct Autograd {
   TensorImpl* grad = nullptr;             // owned; under gradient_lock
   std::atomic<Node*> leaf_node{nullptr};  // owned; made when first needed
   Hooks hooks;                            // of a leaf
-  uint64_t stamp = 0;                     // grows when an in-place change through a view replaces the history
+  uint64_t stamp = 0;                     // grows whenever views of the tensor come to another history
 };
 
 // How often the tensor was changed in place. A view of a level's tensor knows of its base's changes once it was

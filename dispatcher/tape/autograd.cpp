@@ -72,12 +72,13 @@ void set_requires_grad(const Tensor& tensor, bool wanted) {
   BP_CHECK(!wanted || (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)), DTYPE,
            "requires_grad: only floating and complex tensors have gradients, found ", kDtypeNames[t->dtype]);
   Autograd& autograd = autograd_of(t);
-  autograd.requires_grad = wanted;
+  if (std::exchange(autograd.requires_grad, wanted) == wanted) return;
   t->set_keys(wanted ? t->keys_seen() | kTapeKey : t->keys_seen() & ~kTapeKey);
-  if (t->refs.load(std::memory_order_relaxed) > 1) {  // views of it, if it has any, hold it
-    ++autograd.stamp;
-    inplace_changes.fetch_add(1, std::memory_order_release);
-  }
+  if (wanted) return renew_views(t);
+  if (!t->view) return;
+  // No leaf of its own any more: it asks its base again.
+  std::atomic_ref(t->view->base_stamp).store(~uint64_t{0}, std::memory_order_release);
+  std::atomic_ref(t->view->fresh_at).store(0, std::memory_order_release);
 }
 
 bool is_leaf(const Tensor& tensor) { return !has_history(with_history(tensor)); }

@@ -1,6 +1,7 @@
 // Nodes: their memory, their end without recursion, and the edges that lead to a tensor's history.
 #include "tape/node.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -154,19 +155,37 @@ void end(Autograd* autograd) noexcept {
 
 }  // namespace
 
+namespace {
+bool leads_to(Node* node, const Edge& edge) {
+  return std::any_of(node->edges(), node->edges() + node->n_edges,
+                     [&](const Edge& e) { return e.node == edge.node && e.output == edge.output; });
+}
+
+// Where the base is a leaf, a view that is a leaf of its own stays one, and one that leads there stays as it is, with
+// its hooks.
+bool keeps_history(TensorImpl* view, TensorImpl* base) {
+  if (has_history(base)) return false;
+  if (!view->node) return view->autograd && view->autograd->requires_grad;
+  const Edge leaf = edge_to(base);
+  const bool kept = leaf.node && leads_to(view->node, leaf);
+  release_edge(leaf);
+  return kept;
+}
+}  // namespace
+
 // The base of a view was given a new history since the view was made: the view's history is the view op applied to
-// that. A leaf of its own stays one while its base has no history that could reach it.
+// that.
 void refresh_view(TensorImpl* view) {
   refresh_chain(view, [](TensorImpl* tensor) {
     ViewRecord& record = *tensor->view;
     const uint64_t stamp = stamp_of(*record.base);
     std::atomic_ref seen(record.base_stamp);
     if (stamp == seen.load(std::memory_order_acquire)) return;
-    if (!has_history(record.base) && tensor->autograd && tensor->autograd->requires_grad) return;
     Node* before = nullptr;
     {
       std::lock_guard guard(view_lock);  // threads that only read the view may come here at once
       if (stamp == record.base_stamp) return;
+      if (keeps_history(tensor, record.base)) return seen.store(stamp, std::memory_order_release);
       if ((before = tensor->node)) retain(before);
       ++autograd_of(tensor).stamp;
       bp_value out = tensor_value(tensor);

@@ -117,6 +117,12 @@ void release_edge(const Edge& edge) noexcept;
 // The tensor of a leaf's node, with a reference; empty once it is gone.
 Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
+// The tensor has another history than it had: views of it are to have that too.
+inline void renew_views(TensorImpl* base) {
+  if (base->refs.load(std::memory_order_relaxed) == 1) return;  // they would hold it
+  ++autograd_of(base).stamp;
+  inplace_changes.fetch_add(1, std::memory_order_release);
+}
 // A view's history may be made anew by another reader meanwhile: there is one before and after.
 inline bool has_history(const TensorImpl* t) {
   return std::atomic_ref(const_cast<TensorImpl*>(t)->node).load(std::memory_order_relaxed) != nullptr;

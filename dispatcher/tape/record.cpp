@@ -241,12 +241,10 @@ void record_inplace(const Call& call, TensorImpl* target) {
   if (!wants_any(call)) return;
   bp_value out = tensor_value(target);
   record_node({call.op, before.args, &out, call.args, &target, storage, version});
-  if (target->view) {
+  if (target->view)
     rebase(target);
-  } else if (target->refs.load(std::memory_order_relaxed) > 1) {  // views of it, if it has any, hold it
-    ++autograd_of(target).stamp;
-    inplace_changes.fetch_add(1, std::memory_order_release);
-  }
+  else
+    renew_views(target);
 }
 
 }  // namespace

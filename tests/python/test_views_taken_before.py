@@ -106,6 +106,27 @@ def test_a_view_that_is_a_leaf_of_its_own_stays_one():
     assert view.is_leaf and view.grad.tolist() == [3, 3] and base.grad is None
 
 
+@pytest.mark.parametrize("again", [lambda w: w.requires_grad_(), lambda w: w.requires_grad_(False).requires_grad_()], ids=["set again", "off and on"])
+def test_setting_a_leaf_again_leaves_its_views_as_they_are(again):
+    w = weights()
+    view = w[1:3]
+    view.register_hook(lambda g: g * 10)
+    total = (view * view).sum()
+    again(w)
+    assert bp.gradients(total, [view], retain_graph=True)[0].tolist() == [60, 100]
+    view.sum().backward()
+    assert w.grad.tolist() == [0, 10, 10, 0]
+
+
+def test_a_view_that_was_a_leaf_of_its_own_asks_its_base_again():
+    base = bp.ones(LENGTH)
+    view = base[1:3].requires_grad_()
+    base.requires_grad_()
+    view.requires_grad_(False)
+    (view * 3).sum().backward()
+    assert view.grad is None and base.grad.tolist() == [0, 3, 3, 0]
+
+
 def test_what_shares_no_history_stays_without():
     a, base = weights(), bp.zeros(LENGTH)
     detached, copied, of_ints = base.detach(), bp.asarray(base, copy=True), base.astype(bp.int64)

@@ -295,6 +295,16 @@ def test_a_function_that_changes_its_argument_is_refused(run, change):
     assert x.tolist() == [1.0, 2.0]
 
 
+def test_a_changed_argument_without_a_gradient_is_refused_by_the_tape():
+    def changing(x, n):
+        n += 1
+        return (x * n).sum()
+
+    x = bp.ones(2).requires_grad_()
+    with pytest.raises(ValueError, match="checkpoint: .*changing: .* changed in place"):
+        bp.checkpoint(changing)(x, bp.asarray([1.0, 1.0]))
+
+
 W = bp.asarray([3.0, 5.0])
 
 
