@@ -126,6 +126,28 @@ TEST(Threads, PassesThatRetainShareAGraph) {
   EXPECT_EQ(item(grad_of(x)), 6 * 3 * kRounds);
 }
 
+// Whoever comes first gives the view its history; the others, who may be reading it meanwhile, record too.
+TEST(Threads, AViewThatCameToAHistoryIsReadByManyAtOnce) {
+  Tensor two = tensor({2}, {});
+  for (int round = 0; round < kRounds; ++round) {
+    Tensor x = variable({3, 4}), base = tensor({1, 1}, {2});
+    Tensor view = select(base, 0, 1), other = select(base, 0, 1);
+    bp_value args[] = {value(base), value(x)};
+    ASSERT_EQ(call_inplace(find_op("bp::add"), args, 2), BP_OK) << last_error();
+    std::atomic<int> recorded{0};
+    const auto read = [&] {
+      for (int i = 0; i < 4; ++i) {
+        recorded += requires_grad(multiply(view, two));
+        recorded += requires_grad(multiply(other, two));
+      }
+    };
+    at_once({read, read, read});
+    EXPECT_EQ(recorded, 3 * 4 * 2);
+    run_backward_from(sum(multiply(other, two)));
+    EXPECT_EQ(values(grad_of(x)), (std::vector<double>{0, 2}));
+  }
+}
+
 TEST(Threads, AViewOfAChangedBaseIsReadByManyAtOnce) {
   for (int i = 0; i < kRounds; ++i) {
     Tensor x = variable({1, 2}), two = tensor({2}, {});
