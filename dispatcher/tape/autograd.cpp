@@ -24,7 +24,7 @@ bool* innermost_recording() noexcept {
 // A view may have come to its base's history since it was taken.
 TensorImpl* with_history(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
-  keys_now(t);
+  if (is_stale(*t)) refresh_view(t);
   return t;
 }
 

@@ -128,7 +128,7 @@ inline bool has_history(const TensorImpl* t) {
   return std::atomic_ref(const_cast<TensorImpl*>(t)->node).load(std::memory_order_relaxed) != nullptr;
 }
 inline bool wants_grad(TensorImpl* t) {
-  keys_now(t);
+  if (is_stale(*t)) refresh_view(t);
   return has_history(t) || (t->autograd && t->autograd->requires_grad);
 }
 void set_history(TensorImpl* tensor, Node* node, uint32_t output, uint64_t key);

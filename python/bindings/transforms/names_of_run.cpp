@@ -44,10 +44,6 @@ std::vector<PyRef> globals_read_by(PyObject* code) {
   return names;
 }
 
-}  // namespace
-
-namespace {
-
 bool is_instance(PyObject* object) {
   return PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(object) && !is_tensor(object);
 }
