@@ -1,0 +1,98 @@
+"""Judges and shows what gpu.py found.
+
+    gpu_report.py gpu.json [--write]: prints it; --write: its tables into docs/reference/performance.md
+"""
+
+import json
+import pathlib
+import sys
+
+import gpu_cases
+import report
+
+
+def bandwidth_of_copy(ours):
+    case = next(case for case in gpu_cases.CASES if case.name == "copy")
+    return case.bytes / ours["seconds"]["copy"] if "copy" in ours["seconds"] else None
+
+
+def case_rows(found):
+    """Moving cases against a copy's bandwidth, the others against the peer."""
+    ours, peer = found["ours"]["seconds"], found.get("peer", {}).get("seconds", {})
+    copied = bandwidth_of_copy(found["ours"])
+    rows = []
+    for case in gpu_cases.CASES:
+        if case.name not in ours:
+            continue
+        beside = (peer[case.name] * 1e3, "torch") if case.name in peer else (None, "")
+        rows.append(report.Row(case.name, ours[case.name] * 1e3, "ms", case.ratio, *beside))
+        if case.bytes and copied and case.share:
+            ideal = case.bytes / copied
+            rows.append(report.Row(f"{case.name}: time, of its bytes at a copy's bandwidth", ours[case.name] * 1e3, "ms", 1 / case.share, ideal * 1e3, "copy"))
+        if case.operations:
+            rows.append(report.Row(f"{case.name}: rate", case.operations / ours[case.name] / 1e12, "TFLOP/s"))
+    return rows
+
+
+def small_rows(found):
+    ours, peer = found["ours"].get("small", {}), found.get("peer", {}).get("small", {})
+    limits = {"add, host": 0.4}
+    rows = [report.Row(f"small calls: {name}", ours[name] * 1e6, "µs", limits.get(name) if name in peer else None,
+                       peer[name] * 1e6 if name in peer else None, "torch" if name in peer else "") for name in ours]
+    if "chain, compiled" in ours:
+        rows.append(report.Row("five ops compiled, over one by one", ours["chain, compiled"] * 1e3, "ms", 1 / 3, ours["chain"] * 1e3, "one by one"))
+    training = found["ours"].get("training")
+    if training:
+        other = found.get("peer", {}).get("training")
+        rows.append(report.Row("a training step of a transformer, eager", training["seconds"] * 1e3, "ms", None,
+                               other["seconds"] * 1e3 if other else None, "torch" if other else ""))
+    return rows
+
+
+def rows_of(found):
+    return case_rows(found) + small_rows(found)
+
+
+def failures(found):
+    lines = []
+    for part in found.get("conformance", {}).get("parts", []):
+        if part["status"] != 0:
+            lines.append(f"conformance {part['mode']} {part['pattern']}: status {part['status']}, {len(part['failures'])} failures, {part['seconds']:.0f} s")
+            lines += [f"    {one['op']} {one['dtype']} sample {one['sample']} {one['check']}: {one['text']}"[:300] for one in part["failures"][:3]]
+            lines += [f"    {part['said'][-400:]}"] if part["said"] else []
+    for part in found.get("sanitizer", {}).get("parts", []):
+        if part["status"] != 0:
+            lines.append(f"compute-sanitizer {part['op']}: status {part['status']}: {part['said'][-400:]}")
+    return lines
+
+
+def text(found):
+    parts = [found["device"]["card"] if "device" in found else ""]
+    for mode, counts in found.get("conformance", {}).get("modes", {}).items():
+        parts.append(f"conformance {mode}: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    parts += failures(found)
+    if "demo" in found:
+        parts.append("demo: " + found["demo"]["said"][-900:])
+    if "launch" in found:
+        parts.append(f"launch: {found['launch']}")
+    if "ours" in found:
+        parts.append(report.text_table(rows_of(found)))
+        for kind in ("ours", "peer"):
+            parts += [f"absent, {kind}: {name}: {why[:300]}" for name, why in found.get(kind, {}).get("absent", {}).items()]
+    return "\n".join(parts)
+
+
+def main():
+    found = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    print(text(found))
+    if "--write" in sys.argv:
+        import run
+
+        counted = "; ".join(f"{mode} " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+                            for mode, counts in found["conformance"]["modes"].items())
+        told = f"{found['device']['card']}, {found['device']['date']}, beside {found['peer']['device']}. Conformance: {counted}."
+        run.write_page([("CUDA", f"{told}\n\n{report.markdown_table(rows_of(found))}")])
+
+
+if __name__ == "__main__":
+    main()
