@@ -1,5 +1,5 @@
-/* What a launch costs the host at the least: an empty kernel, by the driver alone. Prints JSON: seconds per launch, and per
- * launch of a graph of 20. */
+/* What a launch costs the host at the least: an empty kernel, by the driver alone. Prints JSON: seconds per launch, and
+ * per launch of a graph of 20. */
 #define _POSIX_C_SOURCE 199309L
 #include <dlfcn.h>
 #include <stdio.h>

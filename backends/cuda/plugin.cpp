@@ -31,7 +31,7 @@ void register_all(plugin::Registrar& registrar) {
   const Registration registration{registrar, registered->backend, registered->rows};
   for (const auto family :
        {register_creation, register_elementwise, register_factorizations, register_fourier, register_indexing,
-        register_matmul, register_orthogonal, register_placement, register_reductions, register_sorting})
+        register_lines, register_matmul, register_orthogonal, register_placement, register_reductions, register_sorting})
     family(registration);
 }
 

@@ -147,6 +147,33 @@ Dimensions dimensions(std::span<const int64_t> sizes, std::span<const int64_t> o
   return made;
 }
 
+bool lies_in_packs(const Strided& operands, std::span<const int64_t> items, int64_t count) {
+  if (operands.sizes.size() != 1) return false;
+  for (size_t k = 0; k < items.size(); ++k) {
+    if (!operands.data[k]) continue;
+    if (operands.strides[k][0] != items[k]) return false;
+    if (reinterpret_cast<uintptr_t>(operands.data[k]) % static_cast<uint64_t>(items[k] * count) != 0) return false;
+  }
+  return true;
+}
+
+int64_t widened(int64_t width, Strided& operands, int64_t widest) {
+  const auto doubles = [&](size_t k) {
+    const std::vector<int64_t>& strides = operands.strides[k];
+    return operands.data[k] != nullptr && strides.back() == width &&
+           reinterpret_cast<uintptr_t>(operands.data[k]) % static_cast<uint64_t>(2 * width) == 0 &&
+           std::all_of(strides.begin(), strides.end() - 1, [&](int64_t step) { return step % (2 * width) == 0; });
+  };
+  while (width < widest && !operands.sizes.empty() && operands.sizes.back() % 2 == 0) {
+    for (size_t k = 0; k < operands.data.size(); ++k)
+      if (!doubles(k)) return width;
+    operands.sizes.back() /= 2;
+    width *= 2;
+    for (auto& strides : operands.strides) strides.back() = width;
+  }
+  return width;
+}
+
 void for_each_loop(const Strided& operands, const std::function<void(Loop&)>& body) {
   const int64_t count = operands.count();
   if (count == 0) return;

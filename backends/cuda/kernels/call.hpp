@@ -98,6 +98,11 @@ class Call {
 inline char* data_of(const bp_tensor& tensor) { return static_cast<char*>(tensor.dl.data) + tensor.dl.byte_offset; }
 inline int64_t item_of(const bp_tensor& tensor) { return plugin::kItemSize[tensor.dtype]; }
 inline int64_t count_of(const bp_tensor& tensor) { return static_cast<int64_t>(tensor.nbytes) / item_of(tensor); }
+// As kPackOf of device/element.cuh: how many elements one access moves.
+inline uint32_t pack_of(bp_dtype dtype) {
+  const int64_t item = plugin::kItemSize[dtype];
+  return item >= 16 ? 1 : item <= 2 ? 8 : static_cast<uint32_t>(16 / item);
+}
 std::vector<int64_t> shape_of(const bp_tensor& tensor);
 std::vector<int64_t> byte_strides_of(const bp_tensor& tensor);
 
@@ -111,8 +116,15 @@ Dimensions dimensions(std::span<const int64_t> sizes, std::span<const int64_t> o
 // body(Loop) for parts that a kernel takes: of at most kMaxRank dimensions and fewer than 2^31 elements.
 void for_each_loop(const Strided& operands, const std::function<void(Loop&)>& body);
 
+// Operands of one dimension, elements of these sizes side by side in each, that begin where `count` of them may be
+// moved together. Numbers lie anywhere.
+bool lies_in_packs(const Strided& operands, std::span<const int64_t> items, int64_t count);
+constexpr int64_t kWidest = 16;  // bytes that one access moves
+// Elements of `width` bytes that lie side by side in all operands become elements of up to `widest`; gives their width.
+int64_t widened(int64_t width, Strided& operands, int64_t widest = kWidest);
+
 // Copies elements between strided tensors of one dtype's width.
-void launch_copy(const Call& call, const Strided& operands, int64_t width);
+void launch_copy(const Call& call, Strided operands, int64_t width);
 Strided copy_operands(char* to, std::vector<int64_t> to_strides, char* from, std::vector<int64_t> from_strides,
                       std::vector<int64_t> shape);
 

@@ -11,25 +11,13 @@
 namespace backplane::cuda {
 namespace {
 
-// Contiguous operands that lie where the flat kernel moves several elements at a time.
-bool is_flat(const Strided& operands, const std::vector<int64_t>& items) {
-  if (operands.sizes.size() != 1) return false;
-  const int64_t largest = *std::max_element(items.begin(), items.end());
-  const int64_t together = largest >= 16 ? 1 : largest == 8 ? 2 : 4;
-  for (size_t k = 0; k < items.size(); ++k) {
-    if (!operands.data[k]) continue;
-    if (operands.strides[k][0] != items[k]) return false;
-    if (reinterpret_cast<uintptr_t>(operands.data[k]) % static_cast<uint64_t>(items[k] * together) != 0) return false;
-  }
-  return true;
-}
-
 void elementwise(const Call& call) {
   const Strided operands = call.operands(call.compute());
   const int64_t item = plugin::kItemSize[call.compute()];
   std::vector<int64_t> items(operands.data.size(), item);
   items[0] = item_of(call.output());
-  const bool flat = is_flat(operands, items);
+  const int64_t largest = *std::max_element(items.begin(), items.end());
+  const bool flat = lies_in_packs(operands, items, largest >= 16 ? 1 : largest == 8 ? 2 : 4);
   const std::string module = std::string("elementwise_") + plugin::dtype_name(call.compute());
   const std::string function = std::string(call.row().name) + (flat ? "_flat" : "_strided");
   const bool refuses =
@@ -44,8 +32,11 @@ void elementwise(const Call& call) {
 
 void where(const Call& call) {
   const int64_t width = plugin::kItemSize[call.compute()];
-  for_each_loop(call.operands(call.compute(), BP_BOOL), [&](Loop& loop) {
-    call.launch("moves", "where_" + std::to_string(width), call.grid_for(loop.count), loop);
+  const Strided operands = call.operands(call.compute(), BP_BOOL);
+  const bool flat = lies_in_packs(operands, std::vector<int64_t>{width, 1, width, width}, kWhereTogether);
+  for_each_loop(operands, [&](Loop& loop) {
+    call.launch("moves", (flat ? "where_flat_" : "where_") + std::to_string(width),
+                call.grid_for(flat ? loop.count / kWhereTogether + 1 : loop.count), loop);
   });
 }
 

@@ -35,6 +35,7 @@ void register_elementwise(const Registration& registration);
 void register_factorizations(const Registration& registration);
 void register_fourier(const Registration& registration);
 void register_indexing(const Registration& registration);
+void register_lines(const Registration& registration);
 void register_matmul(const Registration& registration);
 void register_orthogonal(const Registration& registration);
 void register_placement(const Registration& registration);

@@ -36,12 +36,28 @@ char* kept_apart(const Call& call, const bp_tensor& tensor) {
   return made;
 }
 
+// What is kept of each position may be moved in wider elements, where every position begins at one.
+int64_t widen_kept(plugin::IndexPlan& plan, char* indexed, char* selected, int64_t item) {
+  int64_t widest = kWidest;
+  const auto begins_at_one = [&](int64_t step) {
+    while (step % widest != 0) widest /= 2;
+  };
+  for (const int64_t step : plan.joint.selected) begins_at_one(step);
+  for (const plugin::IndexPlan::Index& index : plan.indices) begins_at_one(index.stride);
+  Strided kept{plan.kept.sizes, {plan.kept.selected, plan.kept.indexed}, {selected, indexed}, {}};
+  const int64_t width = widened(item, kept, widest);
+  plan.kept = {std::move(kept.sizes), std::move(kept.strides[1]), std::move(kept.strides[0])};
+  return width;
+}
+
 void index(const Call& call) {
-  const plugin::IndexPlan plan(*call.loop(), call.tensors(1));
+  plugin::IndexPlan plan(*call.loop(), call.tensors(1));
   if (plan.count == 0) return;
-  const Indexing made = arguments(call, plan, data_of(call.input(0)), data_of(call.output()));
-  call.launch("moves", "index_" + std::to_string(item_of(call.output())),
-              call.grid_for(static_cast<uint64_t>(plan.count)), made);
+  char *x = data_of(call.input(0)), *out = data_of(call.output());
+  const int64_t width = widen_kept(plan, x, out, item_of(call.output()));
+  const Indexing made = arguments(call, plan, x, out);
+  call.launch("moves", "index_" + std::to_string(width),
+              call.grid_for(uint64_t{made.kept.count} * made.positions.count), made);
 }
 
 void index_put(const Call& call) {

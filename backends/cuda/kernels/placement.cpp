@@ -8,8 +8,33 @@ Strided copy_operands(char* to, std::vector<int64_t> to_strides, char* from, std
   return {std::move(shape), {std::move(to_strides), std::move(from_strides)}, {to, from}, {Number{}, Number{}}};
 }
 
-void launch_copy(const Call& call, const Strided& operands, int64_t width) {
+namespace {
+
+// The dimension other than the innermost along which the operand lies side by side, where the result does along the
+// innermost; 0: there is none, or it is short.
+int32_t turned(const Loop& loop, int64_t width) {
+  constexpr uint32_t kShort = 8;
+  if (!loop.data[1] || loop.rank < 2 || loop.strides[0][0] != width || loop.strides[1][0] == width) return 0;
+  for (int32_t d = 1; d < loop.rank; ++d)
+    if (loop.strides[1][d] == width && loop.sizes[d].size >= kShort && loop.sizes[0].size >= kShort) return d;
+  return 0;
+}
+
+void turn(const Call& call, Loop& loop, int32_t dimension, int64_t width) {
+  std::swap(loop.sizes[1], loop.sizes[dimension]);
+  for (auto& strides : loop.strides) std::swap(strides[1], strides[dimension]);
+  const auto squares = [&](int d) { return uint64_t{(loop.sizes[d].size + kSquare - 1) / kSquare}; };
+  const uint64_t blocks = squares(0) * squares(1) * (loop.count / loop.sizes[0].size / loop.sizes[1].size);
+  call.launch("moves", "turn_" + std::to_string(width), {static_cast<uint32_t>(std::min<uint64_t>(blocks, 1 << 20))},
+              loop);
+}
+
+}  // namespace
+
+void launch_copy(const Call& call, Strided operands, int64_t width) {
+  width = widened(width, operands);
   for_each_loop(operands, [&](Loop& loop) {
+    if (const int32_t dimension = turned(loop, width)) return turn(call, loop, dimension, width);
     call.launch("moves", "copy_" + std::to_string(width), call.grid_for(loop.count), loop);
   });
 }
@@ -19,9 +44,13 @@ namespace {
 void copy(const Call& call) { launch_copy(call, call.operands(call.compute()), plugin::kItemSize[call.compute()]); }
 
 void cast(const Call& call) {
-  for_each_loop(call.operands(call.compute()), [&](Loop& loop) {
+  const Strided operands = call.operands(call.compute());
+  const bool flat = lies_in_packs(
+      operands, std::vector<int64_t>{item_of(call.output()), plugin::kItemSize[call.compute()]}, kCastTogether);
+  for_each_loop(operands, [&](Loop& loop) {
     loop.in_dtype = call.compute();
-    call.launch(typed_module(call.output().dtype), "cast", call.grid_for(loop.count), loop);
+    call.launch(typed_module(call.output().dtype), flat ? "cast_flat" : "cast",
+                call.grid_for(flat ? loop.count / kCastTogether + 1 : loop.count), loop);
   });
 }
 

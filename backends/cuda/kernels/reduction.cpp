@@ -1,11 +1,18 @@
 // Reductions, positions of extremes, and running sums. A reduction of many elements to few is cut into chunks, whose
-// totals a second kernel joins in order.
+// totals a second kernel joins.
+#include <bit>
+
 #include "kernels/families.hpp"
 
 namespace backplane::cuda {
 namespace {
 
+constexpr uint32_t kLargestPack = 8;  // chunks begin where packs do
+
 constexpr bp_dtype_mask kOrdered = BP_MASK_FLOATING | BP_MASK_INTEGER | BP_MASK_BOOL;
+
+// Of a block that takes so many packs: some for each thread.
+uint32_t threads_for(uint32_t packs) { return std::clamp(std::bit_floor(packs / 4 | 1), kWarp, kThreads); }
 
 // A few elements are not worth a warp: a thread takes them one after the other.
 bool along_rows(const Reduction& call, bool innermost_reduced) {
@@ -16,10 +23,12 @@ bool along_rows(const Reduction& call, bool innermost_reduced) {
 void set_chunks(const Call& call, Reduction& reduction, bool rows) {
   const uint32_t least = rows ? 4096 : 64;  // elements that are worth a chunk
   const uint64_t blocks = rows ? reduction.kept.count : reduction.kept.count / kThreads + 1;
-  const uint64_t wanted = uint64_t{call.multiprocessors()} * 4 / std::max<uint64_t>(blocks, 1) + 1;
+  const uint64_t wanted = uint64_t{call.multiprocessors()} * 8 / std::max<uint64_t>(blocks, 1) + 1;
   const uint64_t possible = reduction.reduced.count / least + 1;
-  reduction.chunks = static_cast<uint32_t>(std::clamp<uint64_t>(std::min(wanted, possible), 1, 1024));
-  reduction.chunk_size = (reduction.reduced.count + reduction.chunks - 1) / reduction.chunks;
+  const auto most = static_cast<uint32_t>(std::clamp<uint64_t>(std::min(wanted, possible), 1, 1024));
+  const auto parts = [&](uint32_t size) { return (reduction.reduced.count + size - 1) / size; };
+  reduction.chunk_size = (parts(most) + kLargestPack - 1) / kLargestPack * kLargestPack;
+  reduction.chunks = std::max(parts(std::max(reduction.chunk_size, 1u)), 1u);
 }
 
 // `module_dtype` is the dtype that totals are of; the operand is converted as it is read.
@@ -53,13 +62,14 @@ void reduce(const Call& call, bp_dtype module_dtype) {
   if (rows) {
     const uint32_t blocks = std::min(reduction.kept.count, 65535u);
     call.launch(module, name + "_rows",
-                {blocks, reduction.chunks, 1, reduction.chunk_size > 4 * kWarp ? kThreads : kWarp}, reduction);
+                {blocks, reduction.chunks, 1, threads_for(reduction.chunk_size / pack_of(module_dtype))}, reduction);
   } else {
     Grid grid = call.grid_for(reduction.kept.count);
     grid.y = reduction.chunks;
     call.launch(module, name + "_columns", grid, reduction);
   }
-  if (reduction.chunks > 1) call.launch(module, name + "_chunks", call.grid_for(reduction.kept.count), reduction);
+  if (reduction.chunks > 1)
+    call.launch(module, name + "_chunks", {std::min(reduction.kept.count, 65535u), 1, 1, kWarp}, reduction);
 }
 
 void reduce_into(const Call& call) { reduce(call, call.output().dtype); }

@@ -14,7 +14,12 @@ constexpr int kMaxRank = 12;
 constexpr int kMaxOperands = 4;
 constexpr uint32_t kWarp = 32;
 constexpr uint32_t kThreads = 256;         // of a block, in kernels that do not say otherwise
+constexpr uint32_t kLongestBlock = 512;    // threads that share a line
+constexpr int kHeldPacks = 4;              // of a line, that each thread of its block holds
 constexpr uint32_t kSortedInBlock = 1024;  // elements of a line that one block sorts
+constexpr uint32_t kSquare = 32;           // rows and columns that a block turns around at a time
+constexpr int kCastTogether = 4;           // elements that a thread converts at a time
+constexpr int kWhereTogether = 4;          // elements that a thread selects at a time
 constexpr int kTile = 64;                  // rows and columns of a product that one block computes
 constexpr int kTileDepth = 8;              // of x and y in shared memory at a time
 
@@ -95,6 +100,18 @@ struct Lines {
   char* out;
   int32_t in_dtype;
   int32_t item;  // bytes of an element of x
+};
+
+// Contiguous lines along a tensor's last axes. `weight` and `bias`: of one line, or nullptr.
+struct NormalizedLines {
+  uint32_t count;
+  uint32_t length;
+  const char* x;
+  const char* weight;
+  const char* bias;
+  const char* cotangent;
+  char* out;
+  double eps;
 };
 
 // Lines along one axis of strided tensors; `lines` are the other dimensions.

@@ -215,6 +215,7 @@ void Decoder::instruction(std::string_view text) {
   } else {
     plain(made, words, operands);
   }
+  made.collective = made.flow == Flow::kNext && std::find(words.begin(), words.end(), "sync") != words.end();
   if (made.flow == Flow::kNext && !made.run) refuse("unknown instruction: " + std::string(made.text));
   code_.push_back(made);
 }

@@ -66,8 +66,9 @@ struct Instruction {
   uint8_t width = 0;  // bytes of one element of a memory access
   uint8_t count = 1;  // elements
   bool is_signed = false;
-  bool negated = false;  // the guard
-  int32_t guard = -1;    // a predicate
+  bool negated = false;     // the guard
+  bool collective = false;  // of several lanes at once, which wait for each other
+  int32_t guard = -1;       // a predicate
   std::array<uint32_t, 4> out{};
   std::array<Source, 5> in{};
   int64_t offset = 0;

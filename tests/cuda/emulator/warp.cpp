@@ -53,9 +53,20 @@ void Warp::leave(int lane) {
   at.pc = done.return_to;
 }
 
-// The lanes that run next, and what they have in common.
+// Of these lanes those that do not stand at an instruction that waits for other lanes.
+uint32_t Warp::elsewhere(uint32_t lanes) const {
+  uint32_t found = 0;
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const Lane& lane = lanes_[static_cast<size_t>(std::countr_zero(m))];
+    if (!lane.frames.back().function->code[lane.pc].collective) found |= m & (~m + 1);
+  }
+  return found;
+}
+
+// The lanes that run next, and what they have in common. Those that wait for others let all others come as far first.
 uint32_t Warp::select() {
-  const uint32_t ready = live_ & ~waiting_;
+  const uint32_t all = live_ & ~waiting_, moving = elsewhere(all);
+  const uint32_t ready = moving ? moving : all;
   const Lane* best = nullptr;
   for (uint32_t m = ready; m; m &= m - 1) {
     const Lane& lane = lanes_[static_cast<size_t>(std::countr_zero(m))];
@@ -65,7 +76,7 @@ uint32_t Warp::select() {
   stop_ = UINT32_MAX;
   if (!best) return 0;
   const Frame& frame = best->frames.back();
-  for (uint32_t m = ready; m; m &= m - 1) {
+  for (uint32_t m = all; m; m &= m - 1) {
     const Lane& lane = lanes_[static_cast<size_t>(std::countr_zero(m))];
     const Frame& other = lane.frames.back();
     if (lane.depth != best->depth || other.base != frame.base || other.function != frame.function) continue;
@@ -100,6 +111,7 @@ Warp::State Warp::run(uint64_t steps) {
     while (together && steps > 0) {
       --steps;
       const Instruction& instruction = code[pc];
+      if (instruction.collective && elsewhere(live_ & ~waiting_ & ~mask_)) break;
       if (instruction.flow == Flow::kNext && instruction.guard < 0) {
         instruction.run(*this, instruction);
         ++pc;

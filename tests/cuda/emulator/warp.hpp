@@ -86,6 +86,7 @@ class Warp {
 
   void enter(int lane, const Function* function, const Instruction::Call* call, uint32_t return_to);
   void leave(int lane);
+  uint32_t elsewhere(uint32_t lanes) const;
   uint32_t select();
   bool step(const Instruction& instruction, uint32_t& pc);
   uint8_t* bytes(const Instruction& instruction, int lane, uint64_t address, uint32_t size, bool writes);

@@ -180,6 +180,10 @@ struct alignas(kCount == 1 ? alignof(T) : sizeof(T) * kCount) Pack {
   T at[kCount];
 };
 
+// As many as one access of 16 bytes moves, and at most 8.
+template <class T>
+constexpr int kPackOf = sizeof(T) >= 16 ? 1 : sizeof(T) <= 2 ? 8 : 16 / sizeof(T);
+
 struct Offsets {
   int64_t out, x;
 };

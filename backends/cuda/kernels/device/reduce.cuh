@@ -127,6 +127,36 @@ __device__ void store_total(const Reduction& call, uint32_t position, uint32_t c
     *reinterpret_cast<T*>(call.out + at) = narrow<T>(total);
 }
 
+// f(k, element) for this thread's share of elements [begin, end) of the reduced ones, where k counts within a pack of
+// elements that are taken together: pack p is thread p % blockDim.x's, however the elements lie, so that the order of
+// additions is one of sizes alone. `begin` is a multiple of a pack.
+template <class T, int32_t kDtype, class F>
+__device__ void each_reduced(const Reduction& call, const char* line, uint32_t begin, uint32_t end, F f) {
+  using C = Compute<T>;
+  constexpr int kCount = kPackOf<T>;
+  using Together = Pack<T, kCount>;
+  const char* first = line + int64_t{begin} * sizeof(T);
+  const bool dense = call.reduced.rank <= 1 && call.in_dtype == kDtype &&
+                     (call.reduced.x[0] == sizeof(T) || call.reduced.rank == 0) &&
+                     reinterpret_cast<uintptr_t>(first) % alignof(Together) == 0;
+  const uint32_t packs = (end - begin) / kCount;
+  const auto at = [&](uint32_t i) { return load<T, C>(line + place(call.reduced, i).x, call.in_dtype, kDtype); };
+  if (dense) {
+#pragma unroll 4
+    for (uint32_t p = threadIdx.x; p < packs; p += blockDim.x) {
+      const Together together = reinterpret_cast<const Together*>(first)[p];
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) f(k, widen(together.at[k]));
+    }
+  } else {
+    for (uint32_t p = threadIdx.x; p < packs; p += blockDim.x)
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) f(k, at(begin + p * kCount + k));
+  }
+  const uint32_t rest = begin + packs * kCount + threadIdx.x;
+  if (rest < end) f(0, at(rest));
+}
+
 // A block per position and chunk: for operands whose reduced elements lie side by side.
 template <class Op, class T, int32_t kDtype>
 __device__ void reduce_rows(const Reduction& call) {
@@ -135,10 +165,14 @@ __device__ void reduce_rows(const Reduction& call) {
   const uint32_t end = min(call.reduced.count, begin + call.chunk_size);
   for (uint32_t position = blockIdx.x; position < call.kept.count; position += gridDim.x) {
     const Offsets at = place(call.kept, position);
-    C total = Op::template start<C>();
-    for (uint32_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-      total = Op::join(total, load<T, C>(call.x + at.x + place(call.reduced, i).x, call.in_dtype, kDtype));
-    total = join_block<Op>(total);
+    C totals[kPackOf<T>];
+#pragma unroll
+    for (C& total : totals) total = Op::template start<C>();
+    each_reduced<T, kDtype>(call, call.x + at.x, begin, end,
+                            [&](int k, C x) { totals[k] = Op::join(totals[k], x); });
+#pragma unroll
+    for (int k = 1; k < kPackOf<T>; ++k) totals[0] = Op::join(totals[0], totals[k]);
+    const C total = join_block<Op>(totals[0]);
     if (threadIdx.x == 0) store_total<T>(call, position, blockIdx.y, at.out, total);
   }
 }
@@ -149,24 +183,34 @@ __device__ void reduce_columns(const Reduction& call) {
   using C = Compute<T>;
   const uint32_t begin = blockIdx.y * call.chunk_size;
   const uint32_t end = min(call.reduced.count, begin + call.chunk_size);
+  const int64_t step = call.reduced.rank == 0 ? 0 : call.reduced.x[0];
+  const bool plain = call.reduced.rank <= 1 && call.in_dtype == kDtype;
   for (uint32_t position = first_index(); position < call.kept.count; position += index_step()) {
     const Offsets at = place(call.kept, position);
+    const char* line = call.x + at.x;
     C total = Op::template start<C>();
-    for (uint32_t i = begin; i < end; ++i)
-      total = Op::join(total, load<T, C>(call.x + at.x + place(call.reduced, i).x, call.in_dtype, kDtype));
+    if (plain) {
+#pragma unroll 8
+      for (uint32_t i = begin; i < end; ++i)
+        total = Op::join(total, widen(*reinterpret_cast<const T*>(line + i * step)));
+    } else {
+      for (uint32_t i = begin; i < end; ++i)
+        total = Op::join(total, load<T, C>(line + place(call.reduced, i).x, call.in_dtype, kDtype));
+    }
     store_total<T>(call, position, blockIdx.y, at.out, total);
   }
 }
 
-// The chunks' totals, in order.
+// The chunks' totals: a warp per position.
 template <class Op, class T>
 __device__ void reduce_chunks(const Reduction& call) {
   using C = Compute<T>;
-  for (uint32_t position = first_index(); position < call.kept.count; position += index_step()) {
+  for (uint32_t position = blockIdx.x; position < call.kept.count; position += gridDim.x) {
     const C* totals = reinterpret_cast<const C*>(call.partial) + uint64_t{position} * call.chunks;
-    C total = totals[0];
-    for (uint32_t k = 1; k < call.chunks; ++k) total = Op::join(total, totals[k]);
-    *reinterpret_cast<T*>(call.out + place(call.kept, position).out) = narrow<T>(total);
+    C total = Op::template start<C>();
+    for (uint32_t k = threadIdx.x; k < call.chunks; k += kWarp) total = Op::join(total, totals[k]);
+    total = join_block<Op>(total);
+    if (threadIdx.x == 0) *reinterpret_cast<T*>(call.out + place(call.kept, position).out) = narrow<T>(total);
   }
 }
 

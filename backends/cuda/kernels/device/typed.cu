@@ -23,6 +23,32 @@ __device__ void cast(const Loop& loop) {
   }
 }
 
+// Contiguous operands.
+template <class In>
+__device__ void cast_packs(const Loop& loop) {
+  const uint32_t packs = loop.count / kCastTogether;
+  for (uint32_t p = first_index(); p < packs; p += index_step()) {
+    const auto x = reinterpret_cast<const Pack<In, kCastTogether>*>(loop.data[1])[p];
+    Pack<T, kCastTogether> out;
+#pragma unroll
+    for (int k = 0; k < kCastTogether; ++k) out.at[k] = narrow<T>(convert<Compute<T>>(x.at[k]));
+    reinterpret_cast<Pack<T, kCastTogether>*>(loop.data[0])[p] = out;
+  }
+  const uint32_t rest = packs * kCastTogether + first_index();
+  if (rest < loop.count)
+    reinterpret_cast<T*>(loop.data[0])[rest] =
+        narrow<T>(convert<Compute<T>>(reinterpret_cast<const In*>(loop.data[1])[rest]));
+}
+__device__ void cast_flat(const Loop& loop) {
+  switch (loop.in_dtype) {
+#define BP_CUDA_CAST(number, type) \
+  case number:                     \
+    return cast_packs<type>(loop);
+    BP_CUDA_DTYPES(BP_CUDA_CAST)
+#undef BP_CUDA_CAST
+  }
+}
+
 // Integers count exactly, and wrap; else the values are computed in double and rounded once.
 __device__ void iota(T* out, int64_t count, int64_t begin, int64_t step, complex128 real_begin, complex128 real_step,
                      bool exact) {
@@ -81,6 +107,7 @@ BP_CUDA_REDUCTION(all, All, bool, kDtype)
 #endif
 
 extern "C" __global__ void cast(const __grid_constant__ Loop loop) { backplane::cuda::cast(loop); }
+extern "C" __global__ void cast_flat(const __grid_constant__ Loop loop) { backplane::cuda::cast_flat(loop); }
 extern "C" __global__ void iota(T* out, int64_t count, int64_t begin, int64_t step, complex128 real_begin,
                                 complex128 real_step, int exact) {
   backplane::cuda::iota(out, count, begin, step, real_begin, real_step, exact != 0);

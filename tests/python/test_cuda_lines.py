@@ -1,0 +1,100 @@
+"""CUDA's kernels that take several elements at a time, or a line per block: at the sizes and places where they take another way (tails, lines
+that begin off a pack, lines longer than a block holds, matrices turned around), they give what the CPU gives."""
+
+import backplane as bp
+import numpy as np
+import pytest
+from device_calls import RNG, normal
+
+# Of float32 a pack is 4 elements, and a block of 512 threads holds 8,192.
+LENGTHS = [1, 3, 31, 127, 1000, 4099, 8200]
+
+
+def same(function, device, *arrays, rtol=0.0, atol=0.0):
+    def of(device):
+        result = function(*(bp.asarray(array, device=device) for array in arrays))
+        return (bp.astype(result, bp.float32) if result.dtype == bp.bfloat16 else result).numpy()
+
+    np.testing.assert_allclose(of(device), of("cpu"), rtol=rtol, atol=atol, strict=True)
+
+
+def whole(*shape):
+    """Numbers whose sums are exact in any order."""
+    return RNG.integers(-9, 9, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "bool", "complex64"])
+def test_lines_are_summed(cuda, length, dtype):
+    x = (RNG.integers(-2, 3, (3, length)) * (RNG.random((3, length)) < 0.05)).astype(np.float32)  # few, so that halves hold the sums
+
+    same(lambda x: bp.sum(bp.astype(x, getattr(bp, dtype)), axis=1), cuda, x)
+    if dtype != "complex64":
+        same(lambda x: bp.max(bp.astype(x, getattr(bp, dtype)), axis=1), cuda, x)
+
+
+def test_a_line_that_begins_off_a_pack_has_the_same_sum(cuda):
+    x = normal(2 * 4099)
+    aligned = bp.sum(bp.asarray(x[1:4098], device=cuda))
+    assert bp.sum(bp.asarray(x, device=cuda)[1:4098]).item() == aligned.item()
+    assert bp.sum(bp.flip(bp.asarray(x[1:4098][::-1].copy(), device=cuda))).item() == aligned.item()
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype, rtol", [("float32", 2e-6), ("float64", 1e-12), ("float16", 2e-3), ("bfloat16", 2e-2)])
+def test_normalised_lines(cuda, length, dtype, rtol):
+    x, w, b, g = normal(3, length), normal(length), normal(length), normal(3, length)
+
+    def alike(function, *operands, atol=4 * rtol):
+        def called(*operands):
+            return bp.astype(function(*(bp.astype(x, getattr(bp, dtype)) for x in operands)), bp.float64)
+
+        same(called, cuda, *operands, rtol=rtol, atol=atol)
+
+    alike(bp.softmax, 3 * x)
+    alike(bp.log_softmax, 3 * x)
+    alike(lambda x: bp.softmax(x[:, 1:] if length > 1 else x), x)
+    alike(bp.rms_norm, x, w)
+    alike(bp.layer_norm, x)
+    alike(bp.layer_norm, x, w, b)
+    alike(bp.layer_norm_grad, g, x, w, atol=30 * rtol)  # of one element it is a rounding error, times 1 / sqrt(eps)
+
+
+def test_lines_keep_what_is_not_finite(cuda):
+    x = np.array([[-np.inf, -np.inf, -np.inf], [-np.inf, 1, 2], [np.nan, 1, 2], [np.inf, 1, np.inf]], np.float32)
+    same(bp.softmax, cuda, x, rtol=1e-6)
+    same(bp.log_softmax, cuda, x, rtol=1e-6)
+    same(bp.layer_norm, cuda, x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("axes", [(1, 2), (2,), (0, 1, 2), (0,), (1,)])
+def test_lines_over_several_axes(cuda, axes):
+    same(lambda x: bp.softmax(x, axis=axes), cuda, normal(3, 4, 5), rtol=1e-5)
+    same(lambda x: bp.layer_norm(x, axis=axes), cuda, normal(3, 4, 5), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("order", [(1, 0), (0, 2, 1), (2, 0, 1), (2, 1, 0), (0, 3, 1, 2), (3, 1, 2, 0)])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+def test_matrices_are_turned_around(cuda, order, dtype):
+    x = RNG.integers(-9, 9, (33, 9, 41, 8)[: len(order)] if len(order) > 2 else (65, 97)).astype(dtype)
+    same(lambda x: bp.copy(bp.permute_dims(x, order)), cuda, x)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 1000, 1023])
+@pytest.mark.parametrize("start", [0, 1])
+def test_elements_in_packs(cuda, count, start):
+    x, c = whole(count + 1), RNG.random(count + 1) < 0.5
+    for dtype in (bp.float64, bp.bfloat16, bp.int8, bp.bool, bp.complex64):
+        same(lambda x: bp.astype(bp.astype(x[start:], dtype), bp.complex64), cuda, x)
+    same(lambda c, x: bp.where(c[start:], x[start:], 7.0), cuda, c, x)
+    same(lambda c, x: bp.where(c[start:], -x[start:], x[start:]), cuda, c, x)
+    same(lambda x: bp.where(True, x[start:], 0.0), cuda, x)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 8, 12, 33])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+def test_rows_move_in_wider_elements(cuda, width, dtype):
+    x, at = RNG.integers(-9, 9, (50, width)).astype(dtype), RNG.integers(0, 50, (7, 3))
+    same(lambda x, at: x[at], cuda, x, at)
+    same(lambda x, at: bp.take(x[:, 1:], at[0] % width if width > 1 else at[0], axis=0), cuda, x, at)
+    same(lambda x: bp.concat([x, x[:, :1], x], axis=1), cuda, x)
