@@ -98,3 +98,21 @@ def test_rows_move_in_wider_elements(cuda, width, dtype):
     same(lambda x, at: x[at], cuda, x, at)
     same(lambda x, at: bp.take(x[:, 1:], at[0] % width if width > 1 else at[0], axis=0), cuda, x, at)
     same(lambda x: bp.concat([x, x[:, :1], x], axis=1), cuda, x)
+
+
+@pytest.mark.parametrize("inner", [1, 2, 4, 6, 7, 64])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex64"])
+def test_packs_of_operands_that_broadcast(cuda, inner, dtype):
+    x, row, column = whole(3, 5, inner), whole(inner), whole(5, 1)
+
+    def alike(function, *operands):
+        same(lambda *operands: function(*(bp.astype(x, getattr(bp, dtype)) for x in operands)), cuda, *operands)
+
+    alike(lambda x, row: x + row, x, row)
+    alike(lambda x, column: column - x, x, column)
+    alike(lambda row, column: row * column, row, column)
+    alike(lambda x: x[:, :, 1:] + x[:, :, :-1], x)
+    alike(lambda x: x[:, ::2] + 3, x)
+    alike(lambda x, row: x == row, x, row)
+    if dtype not in ("complex64",):
+        alike(lambda x, column: x < column, x, column)

@@ -1,6 +1,7 @@
 // Every op of the registry from one or two elements to one, in every dtype that has a function in codegen's lists: no
 // op is named here.
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "backplane/scalar.hpp"
@@ -11,22 +12,56 @@
 namespace backplane::cuda {
 namespace {
 
+// How many elements of the innermost dimension the kernel moves at a time.
+int64_t together(const std::vector<int64_t>& items) {
+  const int64_t largest = *std::max_element(items.begin(), items.end());
+  return largest >= 16 ? 1 : largest == 8 ? 2 : 4;
+}
+
+// Operands whose innermost dimension can be cut into packs, as the kernel takes them.
+struct Packed {
+  Strided operands;
+  uint32_t repeated = 0, rest = 0;
+};
+std::optional<Packed> packed(const Strided& operands, const std::vector<int64_t>& items) {
+  const int64_t count = together(items), inner = operands.sizes.empty() ? 0 : operands.sizes.back();
+  const bool one = operands.sizes.size() == 1;
+  if (inner < count || (inner % count != 0 && (!one || inner > INT32_MAX))) return std::nullopt;
+  Packed made{operands};
+  made.operands.sizes.back() = inner / count;
+  made.rest = static_cast<uint32_t>(inner % count);
+  for (size_t k = 0; k < items.size(); ++k) {
+    std::vector<int64_t>& strides = made.operands.strides[k];
+    const int64_t pack = items[k] * count;
+    const bool repeated = !operands.data[k] || strides.back() == 0;
+    if (repeated) {
+      made.repeated |= 1u << k;
+      continue;
+    }
+    if (strides.back() != items[k] || reinterpret_cast<uintptr_t>(operands.data[k]) % static_cast<uint64_t>(pack) != 0)
+      return std::nullopt;
+    for (size_t d = 0; d + 1 < strides.size(); ++d)
+      if (strides[d] % pack != 0) return std::nullopt;
+    strides.back() = pack;
+  }
+  return made;
+}
+
 void elementwise(const Call& call) {
   const Strided operands = call.operands(call.compute());
-  const int64_t item = plugin::kItemSize[call.compute()];
-  std::vector<int64_t> items(operands.data.size(), item);
+  std::vector<int64_t> items(operands.data.size(), plugin::kItemSize[call.compute()]);
   items[0] = item_of(call.output());
-  const int64_t largest = *std::max_element(items.begin(), items.end());
-  const bool flat = lies_in_packs(operands, items, largest >= 16 ? 1 : largest == 8 ? 2 : 4);
+  const std::optional<Packed> packs = packed(operands, items);
   const std::string module = std::string("elementwise_") + plugin::dtype_name(call.compute());
-  const std::string function = std::string(call.row().name) + (flat ? "_flat" : "_strided");
+  const std::string function = std::string(call.row().name) + (packs ? "_packs" : "_strided");
   const bool refuses =
       (BP_DTYPE_BIT(call.compute()) & BP_MASK_INTEGER) != 0 && refused_integer(call.row().name) != DataFault::kNone;
   DataError* error = nullptr;
-  for_each_loop(operands, [&](Loop& loop) {
+  for_each_loop(packs ? packs->operands : operands, [&](Loop& loop) {
     if (refuses && !error) error = call.expect_error();
     loop.error = error;
-    call.launch(module, function, call.grid_for(flat ? (loop.count + 3) / 4 : loop.count), loop);
+    if (packs) loop.repeated = packs->repeated, loop.rest = packs->rest;
+    call.launch(module, function, call.grid_for(loop.count), loop);
   });
 }
 

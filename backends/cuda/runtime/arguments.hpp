@@ -65,7 +65,9 @@ struct Loop {
   char* data[kMaxOperands];  // nullptr: the operand is the number of the same place
   Number numbers[kMaxOperands];
   DataError* error;
-  int32_t in_dtype;  // of cast's operand
+  int32_t in_dtype;   // of cast's operand
+  uint32_t repeated;  // where the innermost dimension counts packs: bit k says that operand k has one element for each
+  uint32_t rest;      // elements that fill no pack
 };
 
 // Some of a tensor's dimensions, with the bytes that a step along each moves in the result and in the operand.

@@ -2,7 +2,7 @@
 // dtype: BP_CUDA_ELEMENT is how an element is stored, BP_CUDA_DTYPE names the dtype that it is computed in,
 // BP_CUDA_OTHER, of a float or a complex dtype, the other one of its precision.
 //
-// A kernel for any strides, and one for contiguous operands that moves up to 16 bytes at a time.
+// A kernel for any strides, and one that moves up to 16 bytes at a time where the innermost dimension allows it.
 #include "kernels/device/element.cuh"
 #include "kernels/refused.hpp"
 
@@ -43,32 +43,39 @@ __device__ void strided(const Loop& loop, F f) {
   }
 }
 
+// An operand's pack; or its one element, for all of the pack.
+template <class Ins, int kCount>
+__device__ Ins together(const Loop& loop, int operand, int64_t at) {
+  if ((loop.repeated >> operand & 1) == 0) return *reinterpret_cast<const Ins*>(loop.data[operand] + at);
+  Ins made;
+  const In one = element<In>(loop, operand, at);
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) made.at[k] = one;
+  return made;
+}
+
+// The dimensions count packs, and a few elements may follow them, where there is one dimension.
 template <int kOperands, class Result, class F>
-__device__ void flat(const Loop& loop, F f) {
+__device__ void packs(const Loop& loop, F f) {
   constexpr int kLargest = sizeof(In) > sizeof(Result) ? sizeof(In) : sizeof(Result);
   constexpr int kCount = kLargest >= 16 ? 1 : kLargest == 8 ? 2 : 4;
   using Ins = Pack<In, kCount>;
-  const uint32_t packs = loop.count / kCount;
-  const auto* xs = reinterpret_cast<const Ins*>(loop.data[1]);
-  const auto* ys = reinterpret_cast<const Ins*>(loop.data[kOperands]);
-  Ins fixed_x, fixed_y;
-  for (int k = 0; k < kCount; ++k) {
-    if (xs == nullptr) fixed_x.at[k] = element<In>(loop, 1, 0);
-    if (ys == nullptr) fixed_y.at[k] = element<In>(loop, kOperands, 0);
-  }
-  for (uint32_t i = first_index(); i < packs; i += index_step()) {
-    const Ins x = xs != nullptr ? xs[i] : fixed_x;
-    const Ins y = kOperands == 1 ? x : ys != nullptr ? ys[i] : fixed_y;
+  for (uint32_t i = first_index(); i < loop.count; i += index_step()) {
+    int64_t at[kOperands + 1];
+    place(loop, i, at);
+    const Ins x = together<Ins, kCount>(loop, 1, at[1]);
+    const Ins y = kOperands == 2 ? together<Ins, kCount>(loop, 2, at[kOperands]) : x;
     Pack<Result, kCount> out;
 #pragma unroll
     for (int k = 0; k < kCount; ++k) out.at[k] = narrow<Result>(f(widen(x.at[k]), widen(y.at[k])));
-    reinterpret_cast<Pack<Result, kCount>*>(loop.data[0])[i] = out;
+    *reinterpret_cast<Pack<Result, kCount>*>(loop.data[0] + at[0]) = out;
   }
-  const uint32_t tail = packs * kCount + first_index();
-  if (tail >= loop.count) return;
-  const C x = widen(element<In>(loop, 1, tail * sizeof(In)));
-  const C y = widen(element<In>(loop, kOperands, tail * sizeof(In)));
-  reinterpret_cast<Result*>(loop.data[0])[tail] = narrow<Result>(f(x, y));
+  if (first_index() >= loop.rest) return;
+  const int64_t last = int64_t{loop.count} * kCount + first_index();
+  const auto from = [&](int operand) { return loop.repeated >> operand & 1 ? 0 : last * sizeof(In); };
+  const C x = widen(element<In>(loop, 1, from(1)));
+  const C y = widen(element<In>(loop, kOperands, from(kOperands)));
+  reinterpret_cast<Result*>(loop.data[0])[last] = narrow<Result>(f(x, y));
 }
 
 // The type that a result of type R is stored in.
@@ -92,10 +99,10 @@ struct StoredOf<float> {
     const auto f = [&loop](C x, C y) { return call; };                                          \
     strided<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                 \
   }                                                                                             \
-  extern "C" __global__ void op##_flat(const __grid_constant__ backplane::cuda::Loop loop) {    \
+  extern "C" __global__ void op##_packs(const __grid_constant__ backplane::cuda::Loop loop) {    \
     using namespace backplane::cuda;                                                            \
     const auto f = [&loop](C x, C y) { return call; };                                          \
-    flat<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                    \
+    packs<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                    \
   }
 #define BP_CUDA_UNARY(op, function, number) BP_CUDA_KERNELS(op, 1, function(x))
 #define BP_CUDA_BINARY(op, function, number) \
