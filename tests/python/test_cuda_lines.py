@@ -116,3 +116,17 @@ def test_packs_of_operands_that_broadcast(cuda, inner, dtype):
     alike(lambda x, row: x == row, x, row)
     if dtype not in ("complex64",):
         alike(lambda x, column: x < column, x, column)
+
+
+@pytest.mark.parametrize("kernel, stride, padding, dilation", [((2, 2), (2, 2), (0, 0), (1, 1)), ((3, 2), (1, 2), (1, 1), (1, 1)), ((1, 3), (2, 1), (0, 1), (2, 2))])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_windows_of_images(cuda, kernel, stride, padding, dilation, dtype):
+    x = whole(2, 4, 9, 7)
+    x[0, 1, 3, 3], x[1, 2, :4] = np.nan, -np.inf
+
+    def alike(function):
+        same(lambda x: function(bp.astype(x, getattr(bp, dtype))), cuda, x)
+
+    alike(lambda x: bp.conv2d_columns(x, kernel, stride=stride, padding=padding, dilation=dilation, groups=2))
+    alike(lambda x: bp.max_pool2d_with_indices(x, kernel, stride, padding)[0])
+    alike(lambda x: bp.max_pool2d_with_indices(x, kernel, stride, padding)[1])

@@ -72,23 +72,27 @@ Grid grid_for(const Device& device, uint64_t count) {
           kThreads};
 }
 
+template <class F>
+void Call::each_operand(bp_dtype number_dtype, bp_dtype first_dtype, F f) const {
+  size_t k = 0;
+  for (const bp_value& out : outs_) f(k++, out.u.t, Number{});
+  for (size_t i = 0; i < args_.size(); ++i) {
+    const bp_value& arg = args_[i];
+    if (arg.tag == BP_TAG_TENSOR)
+      f(k++, arg.u.t, Number{});
+    else if (arg.flags & BP_VALUE_NUMBER)
+      f(k++, nullptr, number_of(i == 0 && first_dtype != BP_DTYPE_NONE ? first_dtype : number_dtype, arg));
+  }
+}
+
 Strided Call::operands(bp_dtype number_dtype, bp_dtype first_dtype) const {
   Strided made;
   std::vector<int64_t> items;
-  for (const bp_value& out : outs_) {
-    made.data.push_back(data_of(*out.u.t));
-    made.numbers.emplace_back();
-    items.push_back(item_of(*out.u.t));
-  }
-  for (size_t i = 0; i < args_.size(); ++i) {
-    const bp_value& arg = args_[i];
-    if (arg.tag != BP_TAG_TENSOR && !(arg.flags & BP_VALUE_NUMBER)) continue;
-    const bool tensor = arg.tag == BP_TAG_TENSOR;
-    made.data.push_back(tensor ? data_of(*arg.u.t) : nullptr);
-    made.numbers.push_back(
-        tensor ? Number{} : number_of(i == 0 && first_dtype != BP_DTYPE_NONE ? first_dtype : number_dtype, arg));
-    items.push_back(tensor ? item_of(*arg.u.t) : 0);
-  }
+  each_operand(number_dtype, first_dtype, [&](size_t, const bp_tensor* tensor, const Number& number) {
+    made.data.push_back(tensor ? data_of(*tensor) : nullptr);
+    made.numbers.push_back(number);
+    items.push_back(tensor ? item_of(*tensor) : 0);
+  });
   if (frame_.loop == nullptr) {
     made.sizes = {count_of(output())};
     for (const int64_t item : items) made.strides.push_back({item});
@@ -101,6 +105,34 @@ Strided Call::operands(bp_dtype number_dtype, bp_dtype first_dtype) const {
   for (int32_t k = 0; k < loop.n_operands; ++k)
     made.strides.emplace_back(loop.strides + k * loop.rank, loop.strides + (k + 1) * loop.rank);
   return made;
+}
+
+// Without memory of its own: most calls fit one launch. False: this one does not.
+bool Call::fill(Loop& loop, bp_dtype number_dtype, bp_dtype first_dtype) const {
+  const bp_loop* from = frame_.loop;
+  if (from == nullptr || from->rank > kMaxRank || from->n_operands > kMaxOperands) return false;
+  int64_t count = 1;
+  for (int32_t d = 0; d < from->rank; ++d) count *= from->sizes[d];
+  if (count > kMaxCount) return false;
+  loop.count = static_cast<uint32_t>(count), loop.rank = from->rank;
+  for (int32_t d = 0; d < from->rank; ++d) {
+    loop.sizes[d] = divider(from->sizes[from->rank - 1 - d]);
+    for (int32_t k = 0; k < from->n_operands; ++k)
+      loop.strides[k][d] = from->strides[k * from->rank + from->rank - 1 - d];
+  }
+  each_operand(number_dtype, first_dtype, [&](size_t k, const bp_tensor* tensor, const Number& number) {
+    loop.data[k] = tensor ? data_of(*tensor) : nullptr;
+    loop.numbers[k] = number;
+  });
+  return true;
+}
+
+void Call::for_each_loop(bp_dtype number_dtype, const std::function<void(Loop&)>& body, bp_dtype first_dtype) const {
+  Loop loop{};
+  if (!fill(loop, number_dtype, first_dtype))
+    cuda::for_each_loop(operands(number_dtype, first_dtype), body);
+  else if (loop.count > 0)
+    body(loop);
 }
 
 std::vector<int64_t> shape_of(const bp_tensor& tensor) { return {tensor.dl.shape, tensor.dl.shape + tensor.dl.ndim}; }
@@ -147,8 +179,8 @@ Dimensions dimensions(std::span<const int64_t> sizes, std::span<const int64_t> o
   return made;
 }
 
-bool lies_in_packs(const Strided& operands, std::span<const int64_t> items, int64_t count) {
-  if (operands.sizes.size() != 1) return false;
+bool lies_in_packs(const Loop& operands, std::span<const int64_t> items, int64_t count) {
+  if (operands.rank != 1) return false;
   for (size_t k = 0; k < items.size(); ++k) {
     if (!operands.data[k]) continue;
     if (operands.strides[k][0] != items[k]) return false;

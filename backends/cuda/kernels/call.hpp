@@ -77,6 +77,9 @@ class Call {
   // The operands of an elementwise call or a reduction: results, then arguments. Numbers are elements of
   // `number_dtype`, the first argument's of `first_dtype`.
   Strided operands(bp_dtype number_dtype, bp_dtype first_dtype = BP_DTYPE_NONE) const;
+  // Likewise, part by part: body(Loop).
+  void for_each_loop(bp_dtype number_dtype, const std::function<void(Loop&)>& body,
+                     bp_dtype first_dtype = BP_DTYPE_NONE) const;
   template <class... Arguments>
   void launch(const std::string& module, const std::string& function, Grid grid, const Arguments&... arguments) const {
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
@@ -85,6 +88,10 @@ class Call {
   Grid grid_for(uint64_t count) const { return cuda::grid_for(device_, count); }
 
  private:
+  // f(k, tensor or nullptr, its number) for the operands, results first.
+  template <class F>
+  void each_operand(bp_dtype number_dtype, bp_dtype first_dtype, F f) const;
+  bool fill(Loop& loop, bp_dtype number_dtype, bp_dtype first_dtype) const;
   const char* short_name() const;
   void launch_pointers(const std::string& module, const std::string& function, Grid grid, void** pointers) const;
 
@@ -118,7 +125,7 @@ void for_each_loop(const Strided& operands, const std::function<void(Loop&)>& bo
 
 // Operands of one dimension, elements of these sizes side by side in each, that begin where `count` of them may be
 // moved together. Numbers lie anywhere.
-bool lies_in_packs(const Strided& operands, std::span<const int64_t> items, int64_t count);
+bool lies_in_packs(const Loop& operands, std::span<const int64_t> items, int64_t count);
 constexpr int64_t kWidest = 16;  // bytes that one access moves
 // Elements of `width` bytes that lie side by side in all operands become elements of up to `widest`; gives their width.
 int64_t widened(int64_t width, Strided& operands, int64_t widest = kWidest);

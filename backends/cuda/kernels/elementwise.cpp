@@ -1,7 +1,7 @@
 // Every op of the registry from one or two elements to one, in every dtype that has a function in codegen's lists: no
 // op is named here.
+#include <array>
 #include <map>
-#include <optional>
 #include <string_view>
 
 #include "backplane/scalar.hpp"
@@ -12,67 +12,60 @@
 namespace backplane::cuda {
 namespace {
 
-// How many elements of the innermost dimension the kernel moves at a time.
-int64_t together(const std::vector<int64_t>& items) {
+// Makes the innermost dimension one of packs, as the kernel takes them, where it can be cut so.
+bool cut_into_packs(Loop& loop, std::span<const int64_t> items) {
   const int64_t largest = *std::max_element(items.begin(), items.end());
-  return largest >= 16 ? 1 : largest == 8 ? 2 : 4;
-}
-
-// Operands whose innermost dimension can be cut into packs, as the kernel takes them.
-struct Packed {
-  Strided operands;
-  uint32_t repeated = 0, rest = 0;
-};
-std::optional<Packed> packed(const Strided& operands, const std::vector<int64_t>& items) {
-  const int64_t count = together(items), inner = operands.sizes.empty() ? 0 : operands.sizes.back();
-  const bool one = operands.sizes.size() == 1;
-  if (inner < count || (inner % count != 0 && (!one || inner > INT32_MAX))) return std::nullopt;
-  Packed made{operands};
-  made.operands.sizes.back() = inner / count;
-  made.rest = static_cast<uint32_t>(inner % count);
+  const uint32_t together = largest >= 16 ? 1 : largest == 8 ? 2 : 4;
+  const uint32_t inner = loop.rank > 0 ? loop.sizes[0].size : 0;
+  if (inner < together || (inner % together != 0 && loop.rank > 1)) return false;
+  uint32_t repeated = 0;
   for (size_t k = 0; k < items.size(); ++k) {
-    std::vector<int64_t>& strides = made.operands.strides[k];
-    const int64_t pack = items[k] * count;
-    const bool repeated = !operands.data[k] || strides.back() == 0;
-    if (repeated) {
-      made.repeated |= 1u << k;
+    const int64_t pack = items[k] * together;
+    if (!loop.data[k] || loop.strides[k][0] == 0) {
+      repeated |= 1u << k;
       continue;
     }
-    if (strides.back() != items[k] || reinterpret_cast<uintptr_t>(operands.data[k]) % static_cast<uint64_t>(pack) != 0)
-      return std::nullopt;
-    for (size_t d = 0; d + 1 < strides.size(); ++d)
-      if (strides[d] % pack != 0) return std::nullopt;
-    strides.back() = pack;
+    if (loop.strides[k][0] != items[k]) return false;
+    if (reinterpret_cast<uintptr_t>(loop.data[k]) % static_cast<uint64_t>(pack) != 0) return false;
+    for (int32_t d = 1; d < loop.rank; ++d)
+      if (loop.strides[k][d] % pack != 0) return false;
   }
-  return made;
+  for (size_t k = 0; k < items.size(); ++k) loop.strides[k][0] *= together;
+  loop.sizes[0] = divider(inner / together);
+  loop.count /= together;
+  loop.repeated = repeated, loop.rest = inner % together;
+  return true;
 }
 
 void elementwise(const Call& call) {
-  const Strided operands = call.operands(call.compute());
-  std::vector<int64_t> items(operands.data.size(), plugin::kItemSize[call.compute()]);
+  std::array<int64_t, kMaxOperands> items;
+  items.fill(plugin::kItemSize[call.compute()]);
   items[0] = item_of(call.output());
-  const std::optional<Packed> packs = packed(operands, items);
+  const size_t operands = 1 + call.n_args();
   const std::string module = std::string("elementwise_") + plugin::dtype_name(call.compute());
-  const std::string function = std::string(call.row().name) + (packs ? "_packs" : "_strided");
   const bool refuses =
       (BP_DTYPE_BIT(call.compute()) & BP_MASK_INTEGER) != 0 && refused_integer(call.row().name) != DataFault::kNone;
   DataError* error = nullptr;
-  for_each_loop(packs ? packs->operands : operands, [&](Loop& loop) {
+  call.for_each_loop(call.compute(), [&](Loop& loop) {
     if (refuses && !error) error = call.expect_error();
     loop.error = error;
-    if (packs) loop.repeated = packs->repeated, loop.rest = packs->rest;
-    call.launch(module, function, call.grid_for(loop.count), loop);
+    const bool packs = cut_into_packs(loop, {items.data(), operands});
+    call.launch(module, std::string(call.row().name) + (packs ? "_packs" : "_strided"), call.grid_for(loop.count),
+                loop);
   });
 }
 
 void where(const Call& call) {
   const int64_t width = plugin::kItemSize[call.compute()];
-  const Strided operands = call.operands(call.compute(), BP_BOOL);
-  const bool flat = lies_in_packs(operands, std::vector<int64_t>{width, 1, width, width}, kWhereTogether);
-  for_each_loop(operands, [&](Loop& loop) {
-    call.launch("moves", (flat ? "where_flat_" : "where_") + std::to_string(width),
-                call.grid_for(flat ? loop.count / kWhereTogether + 1 : loop.count), loop);
-  });
+  const int64_t items[] = {width, 1, width, width};
+  call.for_each_loop(
+      call.compute(),
+      [&](Loop& loop) {
+        const bool flat = lies_in_packs(loop, items, kWhereTogether);
+        call.launch("moves", (flat ? "where_flat_" : "where_") + std::to_string(width),
+                    call.grid_for(flat ? loop.count / kWhereTogether + 1 : loop.count), loop);
+      },
+      BP_BOOL);
 }
 
 using Masks = std::map<std::string_view, bp_dtype_mask>;

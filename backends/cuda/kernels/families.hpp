@@ -41,5 +41,6 @@ void register_orthogonal(const Registration& registration);
 void register_placement(const Registration& registration);
 void register_reductions(const Registration& registration);
 void register_sorting(const Registration& registration);
+void register_windows(const Registration& registration);
 
 }  // namespace backplane::cuda

@@ -44,11 +44,10 @@ namespace {
 void copy(const Call& call) { launch_copy(call, call.operands(call.compute()), plugin::kItemSize[call.compute()]); }
 
 void cast(const Call& call) {
-  const Strided operands = call.operands(call.compute());
-  const bool flat = lies_in_packs(
-      operands, std::vector<int64_t>{item_of(call.output()), plugin::kItemSize[call.compute()]}, kCastTogether);
-  for_each_loop(operands, [&](Loop& loop) {
+  const int64_t items[] = {item_of(call.output()), plugin::kItemSize[call.compute()]};
+  call.for_each_loop(call.compute(), [&](Loop& loop) {
     loop.in_dtype = call.compute();
+    const bool flat = lies_in_packs(loop, items, kCastTogether);
     call.launch(typed_module(call.output().dtype), flat ? "cast_flat" : "cast",
                 call.grid_for(flat ? loop.count / kCastTogether + 1 : loop.count), loop);
   });

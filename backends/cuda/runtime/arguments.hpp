@@ -116,6 +116,26 @@ struct NormalizedLines {
   double eps;
 };
 
+// Windows over an axis of images.
+struct WindowAxis {
+  Divider kernel;   // elements of a window
+  Divider windows;  // how many there are
+  int32_t size;     // of the image
+  uint32_t stride;
+  int32_t padding;
+  uint32_t dilation;
+};
+// What is made of the windows of contiguous images (n, c, h, w), an element per thread.
+struct Windows {
+  WindowAxis down, across;
+  Divider images, channels;  // channels of a group
+  uint32_t groups;
+  uint32_t count;  // of results
+  const char* x;
+  char* out;
+  char* indices;  // nullptr: not wanted
+};
+
 // Lines along one axis of strided tensors; `lines` are the other dimensions.
 struct Sorting {
   Dimensions lines;

@@ -39,7 +39,7 @@ void Modules::unload() {
 
 driver::Function Modules::function(const std::string& module, const std::string& name, const char* text) {
   std::lock_guard lock(mutex_);
-  driver::Function& found = functions_[{module, name}];
+  driver::Function& found = functions_[module][name];
   if (found) return found;
   driver::Module& loaded = loaded_[module];
   if (!loaded) {

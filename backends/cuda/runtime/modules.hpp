@@ -30,7 +30,7 @@ class Modules {
   const Driver& driver_;
   std::mutex mutex_;  // guards what follows
   std::map<std::string, driver::Module> loaded_;
-  std::map<std::pair<std::string, std::string>, driver::Function> functions_;
+  std::map<std::string, std::map<std::string, driver::Function>> functions_;  // by module
 };
 
 }  // namespace backplane::cuda
