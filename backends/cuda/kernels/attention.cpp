@@ -2,6 +2,7 @@
 // lie side by side and aligned, and copies of others. What it does not serve is composed.
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kernels/families.hpp"
 
@@ -72,16 +73,12 @@ double scale_of(const bp_value& scale, int64_t features) {
   return scale.tag == BP_TAG_ABSENT ? 1 / std::sqrt(static_cast<double>(features)) : plugin::as_double(scale);
 }
 
-// (query, key, value, mask, *, causal, scale) -> (values, lse)
-void attention(const Call& call) {
-  const bool values_wanted = call.wants(0), lse_wanted = call.wants(1);
-  const bp_tensor& like = call.output(values_wanted ? 0 : 1);
-  if (count_of(like) == 0) return;
-  const std::span<const int64_t> batch(like.dl.shape, static_cast<size_t>(like.dl.ndim - (values_wanted ? 2 : 1)));
+// What the kernel reads, over the results' batch dims.
+Attention inputs_of(const Call& call, std::span<const int64_t> batch, std::span<const int64_t> lse_strides) {
   const Stack query = rows_of(call, 0), key = rows_of(call, 1), value = rows_of(call, 2);
-  const std::vector<int64_t> none(batch.size(), 0);
   Attention made{};
   made.query_and_key = dimensions(batch, key.batch_strides(batch), query.batch_strides(batch));
+  made.value_and_lse = dimensions(batch, lse_strides, value.batch_strides(batch));
   made.query = query.data, made.key = key.data, made.value = value.data;
   made.query_row = query.stride(0), made.key_row = key.stride(0), made.value_row = value.stride(0);
   made.queries = static_cast<int32_t>(query.size(0)), made.keys = static_cast<int32_t>(key.size(0));
@@ -89,29 +86,40 @@ void attention(const Call& call) {
   made.causal = plugin::as_bool(call.value(4));
   const double scale = scale_of(call.value(5), query.size(1));
   made.negative = scale < 0, made.factor = static_cast<float>(std::abs(scale) * kLog2E);
-  std::vector<int64_t> lse_strides = none;
-  if (lse_wanted) {
-    const Stack lse(call.output(1), 1);
-    made.lse = lse.data, made.lse_step = lse.stride(0), lse_strides = lse.batch_strides(batch);
+  return made;
+}
+
+void launch(const Call& call, const Attention& made) {
+  const int64_t blocks = (int64_t{made.queries} + kQueryTile - 1) / kQueryTile * made.query_and_key.count;
+  BP_CHECK(blocks <= std::numeric_limits<int32_t>::max(), NOT_IMPLEMENTED, call.op_name(), ": found ", blocks,
+           " blocks of queries, expected at most 2147483647. Fix: split the query");
+  const char* name = std::max(made.features, made.value_features) <= 64 ? "attention_64" : "attention_128";
+  call.launch(std::string("attention_") + plugin::dtype_name(call.compute()), name,
+              {static_cast<uint32_t>(blocks), 1, 1, 128}, made);
+}
+
+// (query, key, value, mask, *, causal, scale) -> (values, lse)
+void attention(const Call& call) {
+  const bool values_wanted = call.wants(0), lse_wanted = call.wants(1);
+  const bp_tensor& like = call.output(values_wanted ? 0 : 1);
+  if (count_of(like) == 0) return;
+  const std::span<const int64_t> batch(like.dl.shape, static_cast<size_t>(like.dl.ndim - (values_wanted ? 2 : 1)));
+  const std::vector<int64_t> none(batch.size(), 0);
+  const auto lse = lse_wanted ? std::optional<Stack>(std::in_place, call.output(1), 1) : std::nullopt;
+  Attention made = inputs_of(call, batch, lse ? lse->batch_strides(batch) : none);
+  if (lse) made.lse = lse->data, made.lse_step = lse->stride(0);
+  if (!values_wanted) {
+    made.results = dimensions(batch, none, none);
+    return launch(call, made);
   }
-  made.value_and_lse = dimensions(batch, lse_strides, value.batch_strides(batch));
-  made.results = dimensions(batch, none, none);
-  const auto launch = [&] {
-    const int64_t blocks = (query.size(0) + kQueryTile - 1) / kQueryTile * made.query_and_key.count;
-    BP_CHECK(blocks <= std::numeric_limits<int32_t>::max(), NOT_IMPLEMENTED, call.op_name(), ": found ", blocks,
-             " blocks of queries, expected at most 2147483647. Fix: split the query");
-    const bool narrow = std::max(made.features, made.value_features) <= 64;
-    call.launch(std::string("attention_") + plugin::dtype_name(call.compute()),
-                narrow ? "attention_64" : "attention_128", {static_cast<uint32_t>(blocks), 1, 1, 128}, made);
-  };
-  if (!values_wanted) return launch();
   const Stack out(call.output(), 2), to = out.is_ready() ? out : out.made_ready(call);
   made.values = to.data, made.values_row = to.stride(0);
   made.results = dimensions(batch, to.batch_strides(batch), none);
-  launch();
+  launch(call, made);
   if (to.data != out.data) move(call, out, to);
 }
 
+// What is composed instead.
 bp_status BP_CALL takes(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
   return plugin::guard(frame, [&] {
     const int capability = static_cast<const Row*>(frame->context)->backend->device(frame->ordinal).facts().capability;
@@ -136,7 +144,7 @@ bp_status BP_CALL takes(const bp_frame* frame, const bp_value* args, int32_t, bp
 
 void register_attention(const Registration& registration) {
   registration.row("attention_with_lse", kernel<attention>, BP_DTYPE_BIT(BP_FLOAT16) | BP_DTYPE_BIT(BP_BFLOAT16),
-                   BP_KERNEL_STRIDED | BP_KERNEL_CAPTURABLE, __FILE__, __LINE__, takes);
+                   uint32_t{BP_KERNEL_STRIDED} | BP_KERNEL_CAPTURABLE, __FILE__, __LINE__, takes);
 }
 
 }  // namespace backplane::cuda
