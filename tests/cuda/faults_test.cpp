@@ -24,7 +24,7 @@ std::string copy_up_to(const std::string& compare) {  // of 50 elements, by 64 t
          "@%p1 bra $E; mul.wide.u32 %d1, %t, 4; add.u64 %d2, %i, %d1; ld.global.u32 %r1, [%d2];"
          "add.u64 %d3, %o, %d1; st.global.u32 [%d3], %r1;\n$E:";
 }
-const std::string kShared = ".shared .align 4 .b8 s[256];\n";
+const std::string kShared = ".shared .align 16 .b8 s[256];\n";
 
 class PlantedFault : public ::testing::TestWithParam<Planted> {
  protected:
@@ -51,6 +51,13 @@ INSTANTIATE_TEST_SUITE_P(
     Kernels, PlantedFault,
     ::testing::Values(
         Planted{"missing_barrier", exchange(""), exchange("bar.sync 0;"), "race on shared memory", {64, 1, 1}, kShared},
+        Planted{"missing_wait_for_a_copy",
+                "mul.lo.u32 %r1, %t, 16; cp.async.cg.shared.global [%r1], [%i], 16; ld.shared.u32 %r3, [%r1];",
+                "mul.lo.u32 %r1, %t, 16; cp.async.cg.shared.global [%r1], [%i], 16; cp.async.wait_all; ld.shared.u32 "
+                "%r3, [%r1];",
+                "shared memory that nothing has written",
+                {16, 1, 1},
+                kShared},
         Planted{"write_race_on_shared_memory",
                 "st.shared.u32 [s], %t;",
                 "setp.ne.u32 %p1, %t, 0; @!%p1 st.shared.u32 [s], %t;",

@@ -129,6 +129,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"cvt.f64.f32", "u64", {"f32"}, {f(0.5f)}, d(0.5)}, Case{"cvt.f32.f16", "u32", {"b16"}, {0x3c00}, f(1)},
         Case{"cvt.rn.f16.f32", "u16", {"f32"}, {f(65520)}, 0x7c00},
         Case{"cvt.rn.f16.f32", "u16", {"f32"}, {f(1 + 0x1p-11f)}, 0x3c00},
+        Case{"cvt.rn.f16x2.f32", "u32", {"f32", "f32"}, {f(1), f(-2)}, 0x3c00c000},
+        Case{"cvt.rn.f16x2.f32", "u32", {"f32", "f32"}, {kNan, f(65520)}, 0x7fff7c00},
+        Case{"cvt.rn.bf16x2.f32", "u32", {"f32", "f32"}, {f(1), f(-2)}, 0x3f80c000},
+        Case{"cvt.rn.bf16x2.f32", "u32", {"f32", "f32"}, {kNan, f(1 + 0x1p-8f)}, 0x7fff3f80},
+        Case{"cvt.rn.bf16x2.f32", "u32", {"f32", "f32"}, {f(kInf), f(1 + 0x3p-8f)}, 0x7f803f82},
         Case{"cvt.s64.s32", "u64", {"s32"}, {kAll32}, ~0ull}, Case{"cvt.u64.u32", "u64", {"u32"}, {kAll32}, kAll32},
         Case{"cvt.s16.s8", "u16", {"s8"}, {0x80}, 0xff80}, Case{"cvt.u16.u32", "u16", {"u32"}, {0x12345}, 0x2345},
         Case{"mov.b64", "u64", {"b64"}, {42}, 42}));
@@ -169,6 +174,70 @@ TEST(Instructions, AVoteIsOfTheLanesThatTakePart) {
           "setp.lt.u32 %p1, %t, 5; vote.sync.ballot.b32 %r1, %p1, -1; cvt.u64.u32 %d1, %r1; st.global.u64 [%o], %d1;",
           {0}, {32, 1, 1}),
       31u);
+}
+
+// What a register of one lane of a warp is in the end.
+uint64_t of_lane(int lane, const std::string& reg, const std::string& body) {
+  const DeviceBlock from(std::vector<uint64_t>{0}), to(std::vector<uint64_t>{0});
+  run_kernel(kernel_text(body + "setp.ne.u32 %p1, %t, " + std::to_string(lane) + "; @%p1 bra $E; st.global.u32 [%o], " +
+                             reg + ";\n$E:",
+                         ".shared .align 16 .b8 s[512];\n"),
+             to.address, from.address, {32, 1, 1});
+  return to.at(0);
+}
+TEST(Instructions, MatricesAreReadByRowsAndByColumns) {
+  // Half word i of shared memory is i; lane l gives the address of the l-th row of 8.
+  const std::string rows =
+      "mul.lo.u32 %r1, %t, 16; mov.u32 %r2, 0;\n$F: mad.lo.u32 %r3, %t, 8, %r2; cvt.u16.u32 %h1, %r3; mad.lo.u32 %r4, "
+      "%r2, 2, %r1; st.shared.u16 [%r4], %h1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 8; @%p1 bra $F; bar.warp.sync "
+      "-1;";
+  const std::string to = " {%r5, %r6, %r7, %r8}, [%r1];";
+  // Lane 6 of the third matrix, whose rows are 16 to 23: row 1, elements 4 and 5; transposed, of rows 4 and 5
+  // element 1.
+  EXPECT_EQ(of_lane(6, "%r7", rows + "ldmatrix.sync.aligned.m8n8.x4.shared.b16" + to),
+            (17u * 8 + 5) << 16 | (17 * 8 + 4));
+  EXPECT_EQ(of_lane(6, "%r7", rows + "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16" + to),
+            (21u * 8 + 1) << 16 | (20 * 8 + 1));
+}
+// x y + 100 by a warp; the halves of x are in %r1 to %r4, those of y in %r5 and %r6.
+std::string product(const std::string& type) {
+  return "mov.f32 %f1, 0f42C80000; mma.sync.aligned.m16n8k16.row.col.f32." + type + "." + type +
+         ".f32 {%f2, %f3, %f4, %f5}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f1, %f1, %f1};";
+}
+TEST(Instructions, AWarpMultipliesMatrices) {
+  // x by quarters: 1, 2 below, 2 beside and 4; y: 1 above 3.
+  const std::string half =
+      "mov.u32 %r1, 0x3c003c00; mov.u32 %r2, 0x40004000; mov.u32 %r3, %r2; mov.u32 %r4, 0x44004400;"
+      "mov.u32 %r5, %r1; mov.u32 %r6, 0x42004200;";
+  const std::string brain =
+      "mov.u32 %r1, 0x3f803f80; mov.u32 %r2, 0x40004000; mov.u32 %r3, %r2; mov.u32 %r4, 0x40804080;"
+      "mov.u32 %r5, %r1; mov.u32 %r6, 0x40404040;";
+  EXPECT_EQ(of_lane(6, "%f2", half + product("f16")), f(100 + 8 + 48));
+  EXPECT_EQ(of_lane(6, "%f5", half + product("f16")), f(100 + 16 + 96));
+  EXPECT_EQ(of_lane(6, "%f2", brain + product("bf16")), f(100 + 8 + 48));
+  EXPECT_EQ(of_lane(6, "%f5", brain + product("bf16")), f(100 + 16 + 96));
+}
+TEST(Instructions, LanesHaveElementsOfMatricesInOrder) {
+  // Element (1, 5) of x, which lane 6 has, is 2, and (5, 3) of y, which lane 14 has, 3: then (1, 3) of x y, of lane 5.
+  const std::string body =
+      "setp.eq.u32 %p1, %t, 6; selp.u32 %r1, 0x40000000, 0, %p1; setp.eq.u32 %p2, %t, 14; selp.u32 %r5, 0x42000000, 0, "
+      "%p2; mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r4, 0; mov.u32 %r6, 0;" +
+      product("f16");
+  EXPECT_EQ(of_lane(5, "%f3", body), f(106));
+  EXPECT_EQ(of_lane(5, "%f2", body), f(100));
+  EXPECT_EQ(of_lane(4, "%f3", body), f(100));
+}
+TEST(Instructions, CopiesIntoSharedMemoryArriveAtTheWait) {
+  const std::string copy = "mul.lo.u32 %r1, %t, 16; cp.async.cg.shared.global [%r1], [%i], 16, ",
+                    wait = "; cp.async.wait_all; ld.shared.u32 %r3, [%r1+4];";
+  const auto read = [&](const std::string& taken) {
+    const DeviceBlock from(std::vector<uint64_t>{7ull << 32, 0}), to(std::vector<uint64_t>{0});
+    run_kernel(kernel_text(copy + taken + wait + "st.global.u32 [%o], %r3;", ".shared .align 16 .b8 s[512];\n"),
+               to.address, from.address);
+    return to.at(0);
+  };
+  EXPECT_EQ(read("16"), 7u);
+  EXPECT_EQ(read("0"), 0u);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 """Assembles every kernel of the CUDA backend for each target, as the driver would at run time, and says what it takes.
 
 In: --ptx FOLDER of the build, --ptxas PROGRAM, targets (compute capabilities without the dot). Out: a table in Markdown, a row per
-module: kernels, the most registers of a thread, the most shared memory of a block, the most stack, per target. Exit status 1 where a
-kernel spills more than --spills bytes, or a module is not assembled. `./dev check cuda` runs it; it needs no GPU."""
+module: kernels, the most registers of a thread, the most shared memory of a block, the most stack, per target that the module is for.
+Exit status 1 where a kernel spills more than --spills bytes, or a module is not assembled. `./dev check cuda` runs it; it needs no
+GPU."""
 
 import argparse
 import concurrent.futures
@@ -15,6 +16,7 @@ KERNEL = re.compile(r"Compiling entry function '(\w+)'")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
+OLDEST = re.compile(r"^\.target sm_(\d+)", re.M)
 
 
 def kernels_of(text):
@@ -34,6 +36,8 @@ def kernels_of(text):
 
 
 def assemble(ptxas, file, target):
+    if int(target) < int(OLDEST.search(file.read_text()).group(1)):
+        return file.stem, target, None  # the module is for later devices
     done = subprocess.run([ptxas, f"-arch=sm_{target}", "-v", file, "-o", "/dev/null"], capture_output=True, text=True)
     return file.stem, target, kernels_of(done.stderr) if done.returncode == 0 else done.stderr.strip()
 
@@ -53,11 +57,16 @@ def main():
         made = list(pool.map(lambda pair: assemble(given.ptxas, *pair), [(f, t) for f in files for t in given.targets]))
     rows, broken = {}, []
     for module, target, kernels in made:
+        cells = rows.setdefault(module, [0])
+        if kernels is None:
+            cells.append("")
+            continue
         if isinstance(kernels, str) or not kernels:
             broken.append(f"{module} for {target}: {kernels or 'no kernels'}")
             continue
         most = {word: max(kernel[word] for kernel in kernels.values()) for word in ("registers", "shared", "stack")}
-        rows.setdefault(module, [len(kernels)]).append(f"{most['registers']}, {most['shared']}, {most['stack']}")
+        cells[0] = len(kernels)
+        cells.append(f"{most['registers']}, {most['shared']}, {most['stack']}")
         for name, kernel in kernels.items():
             if kernel["spills"] > given.spills:
                 broken.append(f"{module}: {name} for {target} spills {kernel['spills']} bytes, expected at most {given.spills}")

@@ -17,7 +17,7 @@ struct Registration {
 
   // `op` without its namespace. What a kernel does is launch, with its arguments in the launch: it may be captured.
   // With `supports` the row may decline a call, and what a library does for it, plans of its own included, is not
-  // captured.
+  // captured; a row that declines but has a kernel of ours names BP_KERNEL_CAPTURABLE in its flags.
   void row(const char* op, bp_kernel_fn fn, bp_dtype_mask dtypes, uint32_t flags, const char* file, uint32_t line,
            bp_kernel_fn supports = nullptr) const {
     rows.push_back({&backend, op});
@@ -30,6 +30,7 @@ struct Registration {
   }
 };
 
+void register_attention(const Registration& registration);
 void register_creation(const Registration& registration);
 void register_elementwise(const Registration& registration);
 void register_factorizations(const Registration& registration);

@@ -19,6 +19,17 @@ Half half(float x) {
   return {static_cast<uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT))};
 }
 
+uint16_t brain_half(float x) {
+  if (x != x) return 0x7fff;
+  const auto bits = std::bit_cast<uint32_t>(x);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+// The first operand in the upper half.
+template <auto F>
+uint32_t two_halves(float high, float low) {
+  return uint32_t{F(high)} << 16 | F(low);
+}
+
 // Out of range: the nearest that there is. NaN: zero, or the top bit alone where 64 bits take part.
 template <class D, class S>
 D to_integer(S x) {
@@ -147,6 +158,8 @@ void add_conversion_handlers(Handlers& h) {
   add_to<float>(h, "f32"), add_to<double>(h, "f64");
   enter_handler<wide, float, Half>(h, "cvt.f32.f16");
   enter_handler<half, Half, float>(h, "cvt.rn.f16.f32");
+  enter_handler<two_halves<[](float x) { return half(x).bits; }>, uint32_t, float, float>(h, "cvt.rn.f16x2.f32");
+  enter_handler<two_halves<brain_half>, uint32_t, float, float>(h, "cvt.rn.bf16x2.f32");
   for (const char* t : {"b16", "u16", "s16"})
     h[std::string("selp.") + t] = select<uint16_t>, h[std::string("mov.") + t] = move<uint16_t>;
   for (const char* t : {"b32", "u32", "s32", "f32"})

@@ -13,6 +13,11 @@ namespace {
 
 constexpr int kInvalidPtx = 218;
 
+// {a, b, ...} or a.
+std::vector<std::string_view> listed(std::string_view text) {
+  return text.front() == '{' ? split(text.substr(1, text.size() - 2), ',') : std::vector<std::string_view>{text};
+}
+
 class Decoder {
  public:
   Decoder(Module& module, Function& function) : module_(module), function_(function), line_(function.line) {}
@@ -27,6 +32,10 @@ class Decoder {
   void instruction(std::string_view text);
   void memory(Instruction& made, const std::vector<std::string_view>& words,
               const std::vector<std::string_view>& operands);
+  void asynchronous_copy(Instruction& made, const std::vector<std::string_view>& words,
+                         const std::vector<std::string_view>& operands);
+  void matrices(Instruction& made, const std::vector<std::string_view>& words,
+                const std::vector<std::string_view>& operands);
   void call(Instruction& made, std::string_view operands);
   void plain(Instruction& made, std::vector<std::string_view> words, const std::vector<std::string_view>& operands);
 
@@ -212,6 +221,10 @@ void Decoder::instruction(std::string_view text) {
     made.flow = Flow::kBarrier;
   } else if (name == "ld" || name == "st" || name == "atom" || name == "red") {
     memory(made, words, operands);
+  } else if (name == "cp") {
+    asynchronous_copy(made, words, operands);
+  } else if (name == "mma" || name == "ldmatrix") {
+    matrices(made, words, operands);
   } else {
     plain(made, words, operands);
   }
@@ -245,9 +258,6 @@ void Decoder::memory(Instruction& made, const std::vector<std::string_view>& wor
   made.is_signed = words.back()[0] == 's';
   const bool loads = words[0] == "ld", stores = words[0] == "st", gives = words[0] == "atom";
   address(made, operands[loads || gives ? 1 : 0]);
-  const auto listed = [](std::string_view text) {
-    return text.front() == '{' ? split(text.substr(1, text.size() - 2), ',') : std::vector<std::string_view>{text};
-  };
   if (loads) {
     const auto out = listed(operands[0]);
     if (out.size() != made.count) refuse("unknown instruction: " + std::string(made.text));
@@ -262,6 +272,38 @@ void Decoder::memory(Instruction& made, const std::vector<std::string_view>& wor
     for (size_t k = gives ? 2 : 1, to = 1; k < operands.size() && to < 3; ++k, ++to) made.in[to] = source(operands[k]);
   }
   made.run = find_handler(handler);
+}
+
+// cp.async: [to], [from], bytes, and how many of them are read; or a wait.
+void Decoder::asynchronous_copy(Instruction& made, const std::vector<std::string_view>& words,
+                                const std::vector<std::string_view>& operands) {
+  if (!operands.empty()) {
+    if (operands.size() < 3) refuse("unknown instruction: " + std::string(made.text));
+    Instruction from;
+    address(from, operands[1]);
+    address(made, operands[0]);
+    if (from.offset != 0) refuse("an offset of a source: " + std::string(made.text));
+    made.in[1] = from.in[0];
+    made.in[2] = source(operands[2]);
+    made.in[3] = source(operands[operands.size() > 3 ? 3 : 2]);
+  }
+  made.space = Space::kShared;
+  made.run = find_handler(words);
+}
+
+// Registers in braces, and of ldmatrix an address.
+void Decoder::matrices(Instruction& made, const std::vector<std::string_view>& words,
+                       const std::vector<std::string_view>& operands) {
+  made.run = find_handler(words);
+  made.space = Space::kShared;
+  if (!made.run || operands.size() < 2) return;
+  const auto out = listed(operands[0]);
+  for (size_t k = 0; k < out.size() && k < made.out.size(); ++k) made.out[k] = reg(out[k]);
+  if (words[0] == "ldmatrix") return address(made, operands[1]);
+  size_t to = 0;
+  for (size_t k = 1; k < operands.size(); ++k)
+    for (const std::string_view one : listed(operands[k]))
+      if (to < made.in.size()) made.in[to++] = source(one);
 }
 
 // (results), name, (arguments) with the parts that there are.

@@ -66,5 +66,6 @@ void add_conversion_handlers(Handlers& handlers);
 void add_compare_handlers(Handlers& handlers);
 void add_warp_handlers(Handlers& handlers);
 void add_memory_handlers(Handlers& handlers);
+void add_tensor_handlers(Handlers& handlers);
 
 }  // namespace emulator

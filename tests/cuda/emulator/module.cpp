@@ -224,7 +224,7 @@ Handler find_handler(const std::vector<std::string_view>& words) {
   static const Handlers handlers = [] {
     Handlers made;
     add_integer_handlers(made), add_float_handlers(made), add_conversion_handlers(made);
-    add_compare_handlers(made), add_warp_handlers(made), add_memory_handlers(made);
+    add_compare_handlers(made), add_warp_handlers(made), add_memory_handlers(made), add_tensor_handlers(made);
     return made;
   }();
   std::string name;

@@ -70,7 +70,7 @@ struct Instruction {
   bool collective = false;  // of several lanes at once, which wait for each other
   int32_t guard = -1;       // a predicate
   std::array<uint32_t, 4> out{};
-  std::array<Source, 5> in{};
+  std::array<Source, 10> in{};
   int64_t offset = 0;
   uint32_t target = 0;  // of a branch
   uint32_t line = 0;    // of the module's text

@@ -1,6 +1,7 @@
 // How lanes run, part and meet; see warp.hpp.
 #include "warp.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace emulator {
@@ -269,6 +270,17 @@ void Warp::read(const Instruction& instruction, int lane, uint64_t address, void
 }
 void Warp::write(const Instruction& instruction, int lane, uint64_t address, const void* from, uint32_t size) {
   std::memcpy(bytes(instruction, lane, address, size, true), from, size);
+}
+
+void Warp::copy_later(const Instruction& instruction, int lane, uint64_t to, const std::array<uint8_t, 16>& data) {
+  (void)bytes(instruction, lane, to, 16, true);
+  std::fill_n(block_.shared_written.begin() + static_cast<ptrdiff_t>(to), 16, uint8_t{0});
+  copies_[static_cast<size_t>(lane)].push_back({&instruction, to, data});
+}
+void Warp::wait_for_copies(int lane) {
+  auto& copies = copies_[static_cast<size_t>(lane)];
+  for (const Copy& copy : copies) write(*copy.instruction, lane, copy.to, copy.bytes.data(), 16);
+  copies.clear();
 }
 
 }  // namespace emulator

@@ -64,6 +64,9 @@ class Warp {
   uint32_t lane_thread(int lane) const { return number_ * kLanes + static_cast<uint32_t>(lane); }
   void read(const Instruction& instruction, int lane, uint64_t address, void* to, uint32_t size);
   void write(const Instruction& instruction, int lane, uint64_t address, const void* from, uint32_t size);
+  // cp.async of 16 bytes, the last of them zeros: nobody may read there until the lane has waited.
+  void copy_later(const Instruction& instruction, int lane, uint64_t to, const std::array<uint8_t, 16>& bytes);
+  void wait_for_copies(int lane);
   uint64_t local_base() const { return local_base_; }
   uint32_t launched() const { return launched_; }
   void sync_warp() { ++time_; }
@@ -92,11 +95,18 @@ class Warp {
   uint8_t* bytes(const Instruction& instruction, int lane, uint64_t address, uint32_t size, bool writes);
   void touch_shared(const Instruction& instruction, int lane, uint64_t offset, uint32_t size, bool writes);
 
+  struct Copy {
+    const Instruction* instruction;
+    uint64_t to;
+    std::array<uint8_t, 16> bytes;
+  };
+
   Block& block_;
   const uint32_t number_;
   uint32_t launched_ = 0, live_ = 0, waiting_ = 0;
   std::array<Lane, kLanes> lanes_;
   std::array<std::vector<uint8_t>, kLanes> local_;
+  std::array<std::vector<Copy>, kLanes> copies_;  // that have not arrived
   std::vector<uint64_t> registers_;
   // Of the lanes that run now.
   uint32_t mask_ = 0;
