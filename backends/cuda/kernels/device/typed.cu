@@ -99,7 +99,4 @@ BP_CUDA_REDUCTION(min, Min, T, kDtype)
 extern "C" __global__ void argmax(const __grid_constant__ Lines lines) { arg_extreme<Max, T>(lines); }
 extern "C" __global__ void argmin(const __grid_constant__ Lines lines) { arg_extreme<Min, T>(lines); }
 extern "C" __global__ void sort_in_block(const __grid_constant__ Sorting call) { sort_lines<T>(call); }
-extern "C" __global__ void sort_step(const __grid_constant__ Sorting call, uint32_t step, uint32_t run) {
-  backplane::cuda::sort_step<T>(call, step, run);
-}
 #endif
