@@ -1,4 +1,5 @@
-"""Long lines on the CUDA backend, which its radix sort takes: against NumPy's stable order."""
+"""Long lines and many index positions on the CUDA backend, which both go through its radix sort: against NumPy's stable
+order, and against a loop in the order of positions, bit by bit."""
 
 import backplane as bp
 import numpy as np
@@ -76,3 +77,74 @@ def test_several_lines_of_views(cuda, view, axis):
     x = elements("float32", shape[0] * shape[1]).reshape(shape)
     found = bp.argsort(view(bp.asarray(x, device=cuda)), axis=axis, descending=True).numpy()
     np.testing.assert_array_equal(np.moveaxis(found, axis, -1), expected_order(np.moveaxis(view(x), axis, -1), True))
+
+
+def put_in_turn(x, indices, values, accumulate):
+    x = x.copy()
+    for p in range(len(values)):
+        at = tuple(index[p] for index in indices)
+        x[at] = x[at] + values[p] if accumulate else values[p]
+    return x
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "complex64", "complex128", *FLOATS])
+def test_many_positions_are_put_in_their_order(cuda, dtype, accumulate):
+    x, values = ((RNG.standard_normal(shape) * 50).astype(dtype) for shape in ((7, 3, 5), (600, 5)))
+    indices = [RNG.integers(-7, 7, 600), RNG.integers(0, 3, 600)]
+    indices[0][100:300] = 4  # long runs too
+    on_device = [bp.asarray(index, device=cuda) for index in indices]
+    found = bp.index_put(bp.asarray(x, device=cuda), on_device, bp.asarray(values, device=cuda), accumulate=accumulate)
+    assert found.numpy().tobytes() == put_in_turn(x, indices, values, accumulate).tobytes()
+
+
+@pytest.mark.parametrize("kept", [1, 33, 300])
+@pytest.mark.parametrize("count", [32, 33, 5000])
+def test_rows_are_added_where_many_meet(cuda, count, kept):
+    count = min(count, 6000 // kept)
+    x, values = RNG.standard_normal((300, kept)).astype(np.float32), RNG.standard_normal((count, kept)).astype(np.float32)
+    index = RNG.integers(0, 300, count)
+    index[: count // 2] = RNG.integers(0, 4, count // 2)
+    tensors = [bp.asarray(array, device=cuda) for array in (x, index, values)]
+    found = bp.index_add(tensors[0], 0, tensors[1], tensors[2])
+    assert found.numpy().tobytes() == put_in_turn(x, [index], values, True).tobytes()
+
+
+def test_places_that_take_more_than_one_digit(cuda):
+    """70,000 rows: three digits. Into columns of a view, in place."""
+    x, index, values = np.zeros((70_000, 2), np.int32), RNG.integers(0, 70_000, 3000), RNG.integers(-9, 9, 3000, dtype=np.int32)
+    index[::2] = index[0]
+    on_device = bp.asarray(x, device=cuda)
+    on_device[bp.asarray(index, device=cuda), 1] = bp.asarray(values, device=cuda)
+    expected = x.copy()
+    expected[:, 1] = put_in_turn(x[:, 1], [index], values, False)
+    np.testing.assert_array_equal(on_device.numpy(), expected)
+
+
+def test_kept_elements_that_lie_apart(cuda):
+    x, index, values = RNG.standard_normal((40, 70)), RNG.integers(-70, 70, 90), RNG.standard_normal((40, 90))
+    x, values = x.astype(np.float32), values.astype(np.float32)
+    tensors = [bp.asarray(array, device=cuda) for array in (x, index, values)]
+    found = bp.index_add(tensors[0], 1, tensors[1], tensors[2])
+    assert found.numpy().tobytes() == put_in_turn(x.T, [index], values.T, True).T.tobytes()
+
+
+def test_a_position_out_of_range_among_many(cuda):
+    index = RNG.integers(0, 9, 100)
+    index[60] = 9
+    x = bp.zeros(9, device=cuda)
+    with pytest.raises(bp.DataError, match="index_put: found index 9 along axis 0"):
+        bp.index_put(x, [bp.asarray(index, device=cuda)], bp.ones(100, device=cuda), accumulate=True).numpy()
+    assert bp.index_put(x, [bp.asarray(index % 9, device=cuda)], 1.0, accumulate=True).sum().tolist() == 100
+
+
+def test_a_replay_sorts_and_adds_anew(cuda):
+    x, index = bp.zeros(3000, device=cuda), bp.zeros(100, dtype=bp.int64, device=cuda)
+    with bp.capture(cuda) as recording:
+        order, added = bp.argsort(x), bp.index_put(x, [index], x[:100], accumulate=True)
+    for _ in range(2):
+        new, places = elements("float32", 3000), RNG.integers(0, 50, 100)
+        x.copy_(bp.asarray(new, device=cuda)), index.copy_(bp.asarray(places, device=cuda))
+        recording.replay()
+        np.testing.assert_array_equal(order.numpy(), expected_order(new, False))
+        np.testing.assert_array_equal(added.numpy(), put_in_turn(new, [places], new[:100], True))

@@ -197,4 +197,14 @@ struct Indexing {
   DataError* error;
 };
 
+// Index positions in the order of the places that they point to, in a run those that point to one.
+struct Runs {
+  const char* keys;        // of the places, in order: words of 4 bytes, or of 8 where `wide`
+  const uint32_t* order;   // the positions
+  const int64_t* offsets;  // in x, of each position
+  uint64_t nowhere;        // the key, larger than all others, of positions that are out of range
+  uint32_t wide;
+  uint32_t group;  // threads, a power of two, that take a run's kept elements
+};
+
 }  // namespace backplane::cuda
