@@ -25,7 +25,8 @@ import gpu_report
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("test", "grad", "stress")
-CHECKED = ["add", "sum", "matmul", "index*", "sort", "cumsum", "concat", "conv2d"]  # under compute-sanitizer: a family each
+ONE_THREAD = {"BACKPLANE_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # processes beside each other
+CHECKED = ["add", "sum", "matmul", "index*", "sort", "cumsum", "concat", "conv2d", "softmax", "attention*"]  # under compute-sanitizer: a family each
 
 
 def run(command, seconds, **options):
@@ -49,7 +50,8 @@ def device(_):
 def conformance_part(pattern, mode, seconds):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "outcome.json"
-        status, out, err, took = run(["backplane", "conformance", "--device", "cuda", "--op", pattern, "--mode", mode, "--json", path], seconds)
+        status, out, err, took = run(["backplane", "conformance", "--device", "cuda", "--op", pattern, "--mode", mode, "--json", path], seconds,
+                                     env={**os.environ, **ONE_THREAD})
         cases = json.loads(path.read_text())["cases"] if path.exists() else []
     counts = collections.Counter(case["verdict"] for case in cases)
     failures = [{key: case.get(key) for key in ("op", "check", "dtype", "sample", "text")} for case in cases if case["verdict"] == "fail"]
@@ -81,7 +83,7 @@ def sanitizer(options):
     def part(op):
         command = [tool, "--tool", "memcheck", "--error-exitcode", "9", "--print-limit", "3", "backplane", "conformance", "--device", "cuda",
                    "--op", op, "--short"]
-        status, out, err, seconds = run(command, options.limit, env={**os.environ, "BACKPLANE_CUDA_EXACT_MEMORY": "1"})
+        status, out, err, seconds = run(command, options.limit, env={**os.environ, **ONE_THREAD, "BACKPLANE_CUDA_EXACT_MEMORY": "1"})
         return {"op": op, "status": status, "seconds": seconds, "said": "" if status == 0 else out[-1500:] + err[-500:]}
 
     with concurrent.futures.ThreadPoolExecutor(len(CHECKED)) as pool:

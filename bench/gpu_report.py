@@ -90,8 +90,8 @@ def main():
 
         counted = "; ".join(f"{mode} " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
                             for mode, counts in found["conformance"]["modes"].items())
-        told = f"{found['device']['card']}, {found['device']['date']}, beside {found['peer']['device']}. Conformance: {counted}."
-        run.write_page([("CUDA", f"{told}\n\n{report.markdown_table(rows_of(found))}")])
+        measured = f"{found['device']['card']}, {found['device']['date']}, beside {found['peer']['device']}. Conformance: {counted}."
+        run.write_page([("CUDA", f"{measured}\n\n{report.markdown_table(rows_of(found))}")])
 
 
 if __name__ == "__main__":

@@ -2,10 +2,16 @@
 // select. An index out of range is an error of the data.
 #include "backplane/plugin/indexing.hpp"
 
+#include <bit>
+
 #include "kernels/families.hpp"
+#include "kernels/radix.hpp"
 
 namespace backplane::cuda {
 namespace {
+
+// Index positions that a thread takes in turn, where sorting them would take longer.
+constexpr uint32_t kPutInTurn = 32;
 
 // The kernels' argument.
 Indexing arguments(const Call& call, const plugin::IndexPlan& plan, char* indexed, char* selected) {
@@ -60,6 +66,30 @@ void index(const Call& call) {
               call.grid_for(uint64_t{made.kept.count} * made.positions.count), made);
 }
 
+// Positions sorted by the places that they point to; then a group of threads takes each run.
+void put_runs(const Call& call, const Indexing& indexing, const std::string& module, const std::string& kernel) {
+  Runs runs{};
+  runs.nowhere = 1;
+  for (int32_t k = 0; k < indexing.n_indices; ++k) runs.nowhere *= static_cast<uint64_t>(indexing.indices[k].axis_size);
+  const uint32_t count = indexing.positions.count, kept = indexing.kept.count;
+  const auto bits = static_cast<uint32_t>(std::bit_width(runs.nowhere));
+  runs.wide = bits > 32;
+  const RadixSort sort(call, 1, count, runs.wide ? 8 : 4, bits);
+  char *keys = sort.keys(), *offsets = call.aligned_scratch(uint64_t{count} * sizeof(int64_t));
+  call.launch("moves", runs.wide ? "number_places_8" : "number_places_4", call.grid_for(count), indexing, keys, offsets,
+              runs.nowhere);
+  const RadixSort::Sorted sorted = sort.sort();
+  runs.keys = sorted.keys, runs.order = sorted.positions;
+  runs.offsets = reinterpret_cast<const int64_t*>(offsets);
+  // Neighbouring threads take neighbouring elements of a run, or else neighbouring runs.
+  const bool side_by_side = indexing.kept.rank > 0 && indexing.kept.x[0] == item_of(call.output());
+  runs.group = side_by_side ? std::min(std::bit_ceil(kept), kWarp) : 1;
+  Grid grid = call.grid_for(uint64_t{count} * runs.group);
+  const uint32_t busy = call.multiprocessors() * 32;  // blocks; few runs of many elements are cut to have as many
+  grid.y = std::clamp((kept + runs.group - 1) / runs.group, 1u, std::clamp(busy / grid.x, 1u, 65535u));
+  call.launch(module, kernel, grid, indexing, runs);
+}
+
 void index_put(const Call& call) {
   const bp_tensor &x = call.input(0), &values = call.input(2), &out = call.output();
   const plugin::IndexPlan plan(*call.loop(), call.tensors(1));
@@ -71,8 +101,12 @@ void index_put(const Call& call) {
                 item_of(out));
   if (plan.count == 0) return;
   const Indexing made = arguments(call, plan, data_of(out), selected);
-  const bool accumulate = call.has(3) && call.integer(3) != 0;
-  call.launch(typed_module(out.dtype), accumulate ? "put_add" : "put", call.grid_for(made.kept.count), made);
+  const std::string module = std::string("put_") + plugin::dtype_name(out.dtype);
+  const std::string kernel = call.has(3) && call.integer(3) != 0 ? "put_add" : "put";
+  if (made.positions.count <= kPutInTurn)
+    call.launch(module, kernel, call.grid_for(made.kept.count), made);
+  else
+    put_runs(call, made, module, kernel + "_runs");
 }
 
 }  // namespace

@@ -1,10 +1,41 @@
-// argsort: lines that fit are sorted by one block each, longer ones by a launch per step of the network.
+// argsort: lines that fit are sorted by one block each, longer ones by their keys' digits.
 #include <bit>
 
 #include "kernels/families.hpp"
+#include "kernels/radix.hpp"
 
 namespace backplane::cuda {
 namespace {
+
+// How elements of a dtype become keys.
+KeyMaking key_making(bp_dtype dtype) {
+  switch (dtype) {
+    case BP_BOOL:
+      return {nullptr, nullptr, 0, KeyKind::kBool};
+    case BP_FLOAT16:
+      return {nullptr, nullptr, 0x7c00, KeyKind::kFloat};
+    case BP_BFLOAT16:
+      return {nullptr, nullptr, 0x7f80, KeyKind::kFloat};
+    case BP_FLOAT32:
+      return {nullptr, nullptr, 0x7f800000, KeyKind::kFloat};
+    case BP_FLOAT64:
+      return {nullptr, nullptr, 0x7ff0000000000000, KeyKind::kFloat};
+    default:
+      return {nullptr, nullptr, 0, BP_DTYPE_BIT(dtype) & BP_MASK_SIGNED ? KeyKind::kSigned : KeyKind::kUnsigned};
+  }
+}
+
+void sort_long_lines(const Call& call, const Sorting& sorting) {
+  const auto width = static_cast<uint32_t>(item_of(call.input(0)));
+  const uint32_t lines = sorting.lines.count;
+  RadixSort sort(call, lines, sorting.length, width, 8 * width);
+  KeyMaking making = key_making(call.compute());
+  making.keys = sort.keys(), making.varying = sort.varying();
+  Grid grid = call.grid_for(sorting.length);
+  grid.y = std::min(lines, 65535u);
+  call.launch("radix", "make_keys_" + std::to_string(width), grid, sorting, making);
+  sort.sort_into(sorting);
+}
 
 void argsort(const Call& call) {
   const bp_tensor &x = call.input(0), &out = call.output();
@@ -24,21 +55,9 @@ void argsort(const Call& call) {
   sorting.x = data_of(x), sorting.out = data_of(out);
   sorting.length = static_cast<uint32_t>(length), sorting.padded = std::bit_ceil(sorting.length);
   sorting.descending = call.integer(2) != 0;
-  const std::string module = typed_module(call.compute());
-  const uint32_t lines = sorting.lines.count;
-  if (sorting.padded <= kSortedInBlock) {
-    call.launch(module, "sort_in_block", {std::min(lines, 65535u), 1, 1, sorting.padded > 2 * kWarp ? kThreads : kWarp},
-                sorting);
-    return;
-  }
-  sorting.order = reinterpret_cast<uint32_t*>(call.scratch(uint64_t{lines} * sorting.padded * sizeof(uint32_t)));
-  Grid grid = call.grid_for(sorting.padded);
-  grid.y = std::min(lines, 65535u);
-  const auto step = [&](uint32_t by, uint32_t run) { call.launch(module, "sort_step", grid, sorting, by, run); };
-  step(0, 0);
-  for (uint64_t run = 2; run <= sorting.padded; run *= 2)
-    for (uint64_t by = run / 2; by > 0; by /= 2) step(static_cast<uint32_t>(by), static_cast<uint32_t>(run));
-  step(1, 0);
+  if (sorting.padded > kSortedInBlock) return sort_long_lines(call, sorting);
+  call.launch(typed_module(call.compute()), "sort_in_block",
+              {std::min(sorting.lines.count, 65535u), 1, 1, sorting.padded > 2 * kWarp ? kThreads : kWarp}, sorting);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ constexpr uint32_t kSortedInBlock = 1024;  // elements of a line that one block 
 constexpr uint32_t kSquare = 32;           // rows and columns that a block turns around at a time
 constexpr int kCastTogether = 4;           // elements that a thread converts at a time
 constexpr int kWhereTogether = 4;          // elements that a thread selects at a time
+constexpr uint32_t kDigitBits = 8;         // of a radix sort
+constexpr uint32_t kDigits = 256;          // one per thread of a block
 constexpr int kTile = 64;                  // rows and columns of a product that one block computes
 constexpr int kTileDepth = 8;              // of x and y in shared memory at a time
 constexpr int kQueryTile = 128;            // queries of attention that one block takes
@@ -146,9 +148,33 @@ struct Sorting {
   int64_t out_step;
   uint32_t length;
   uint32_t padded;  // the power of two from `length` on
-  uint32_t* order;  // [line][padded], of lines that no block holds
   int32_t descending;
 };
+
+// How elements become keys, whose order as unsigned words is that of the elements.
+enum class KeyKind : uint32_t { kBool, kUnsigned, kSigned, kFloat };
+struct KeyMaking {
+  char* keys;         // [line][length]
+  uint64_t* varying;  // [line], zeros beforehand: the bits in which a line's keys differ
+  uint64_t infinity;  // of floats: the bits of the largest that is a number
+  KeyKind kind;
+};
+
+// A pass of a radix sort: lines of keys, unsigned words, are ordered by one digit, and equal digits stay in order. A
+// line whose keys all have that digit is left as it is. Each pass that is not left out takes the keys from one place to
+// the other, first from place 0; before it the positions are in order.
+struct RadixPass {
+  char* keys[2];            // [line][length]
+  uint32_t* positions[2];   // of the keys
+  const uint64_t* varying;  // [line]; nullptr: no pass is left out
+  uint32_t* counts;         // [line][digit][tile]: first of the tile's keys, then of those in the tiles before it
+  uint32_t* totals;         // [line][digit]
+  uint32_t lines, length;
+  uint32_t tiles;   // of a line; the digits of a single one are not counted beforehand
+  uint32_t number;  // of the pass, and of the digit
+};
+// Keys that a block orders at a time, by their width in bytes: as many as its shared memory holds.
+constexpr uint32_t radix_tile(uint32_t width) { return kThreads * (width == 8 ? 8 : 16); }
 
 // out = x y, a matrix per position of the batch. Strides in elements.
 struct Product {
@@ -222,6 +248,16 @@ struct Indexing {
   char* x;
   char* picked;
   DataError* error;
+};
+
+// Index positions in the order of the places that they point to, in a run those that point to one.
+struct Runs {
+  const char* keys;        // of the places, in order: words of 4 bytes, or of 8 where `wide`
+  const uint32_t* order;   // the positions
+  const int64_t* offsets;  // in x, of each position
+  uint64_t nowhere;        // the key, larger than all others, of positions that are out of range
+  uint32_t wide;
+  uint32_t group;  // threads, a power of two, that take a run's kept elements
 };
 
 }  // namespace backplane::cuda

@@ -5,9 +5,10 @@
 
 namespace backplane::cuda {
 
-// The offset in x of index position p; false, with what was found reported, where an index is out of range.
-__device__ inline bool indexed_offset(const Indexing& indexing, uint32_t p, int64_t& offset) {
-  offset = 0;
+// The offset in x of index position p, and the number of that place among all that indices can name; false, with what
+// was found reported, where an index is out of range.
+__device__ inline bool indexed_place(const Indexing& indexing, uint32_t p, int64_t& offset, uint64_t& number) {
+  offset = 0, number = 0;
 #pragma unroll 1
   for (int k = 0; k < indexing.n_indices; ++k) {
     const Indexing::Index& index = indexing.indices[k];
@@ -24,9 +25,15 @@ __device__ inline bool indexed_offset(const Indexing& indexing, uint32_t p, int6
       report(indexing.error, DataFault::kIndexOutOfRange, found, index.axis, index.axis_size);
       return false;
     }
-    offset += (found < 0 ? found + index.axis_size : found) * index.axis_stride;
+    const int64_t along = found < 0 ? found + index.axis_size : found;
+    offset += along * index.axis_stride;
+    number = number * static_cast<uint64_t>(index.axis_size) + static_cast<uint64_t>(along);
   }
   return true;
+}
+__device__ inline bool indexed_offset(const Indexing& indexing, uint32_t p, int64_t& offset) {
+  uint64_t number;
+  return indexed_place(indexing, p, offset, number);
 }
 
 }  // namespace backplane::cuda

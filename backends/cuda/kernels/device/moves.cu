@@ -108,6 +108,18 @@ __device__ void index(const Indexing& indexing) {
   }
 }
 
+// The number of the place that each index position points to, or `nowhere`; and its offset.
+template <class U>
+__device__ void number_places(const Indexing& indexing, U* numbers, int64_t* offsets, uint64_t nowhere) {
+  for (uint32_t p = first_index(); p < indexing.positions.count; p += index_step()) {
+    int64_t offset;
+    uint64_t number;
+    const bool found = indexed_place(indexing, p, offset, number);
+    numbers[p] = static_cast<U>(found ? number : nowhere);
+    offsets[p] = offset;
+  }
+}
+
 }  // namespace
 }  // namespace backplane::cuda
 
@@ -129,6 +141,15 @@ BP_CUDA_MOVES(2, uint16_t)
 BP_CUDA_MOVES(4, uint32_t)
 BP_CUDA_MOVES(8, uint64_t)
 BP_CUDA_MOVES(16, backplane::cuda::Wide)
+
+extern "C" __global__ void number_places_4(const __grid_constant__ Indexing indexing, uint32_t* numbers,
+                                           int64_t* offsets, uint64_t nowhere) {
+  backplane::cuda::number_places(indexing, numbers, offsets, nowhere);
+}
+extern "C" __global__ void number_places_8(const __grid_constant__ Indexing indexing, uint64_t* numbers,
+                                           int64_t* offsets, uint64_t nowhere) {
+  backplane::cuda::number_places(indexing, numbers, offsets, nowhere);
+}
 
 // Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): words of 32
 // bits, four for each count from `counter` on.

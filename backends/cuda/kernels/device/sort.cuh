@@ -48,21 +48,4 @@ __device__ void sort_lines(const Sorting& call) {
   }
 }
 
-// One step over the lines in memory. step 0 begins, run 0 writes the result.
-template <class T>
-__device__ void sort_step(const Sorting& call, uint32_t step, uint32_t run) {
-  for (uint32_t l = blockIdx.y; l < call.lines.count; l += gridDim.y) {
-    const Offsets at = place(call.lines, l);
-    uint32_t* order = call.order + uint64_t{l} * call.padded;
-    for (uint32_t i = first_index(); i < call.padded; i += index_step()) {
-      if (step == 0)
-        order[i] = i;
-      else if (run != 0)
-        compare<T>(call, call.x + at.x, order, i, step, run);
-      else if (i < call.length)
-        *reinterpret_cast<int64_t*>(call.out + at.out + i * call.out_step) = order[i];
-    }
-  }
-}
-
 }  // namespace backplane::cuda

@@ -1,7 +1,6 @@
 // Kernels that read elements of one dtype, or write them. Compiled once per dtype: BP_CUDA_ELEMENT is how an element is
 // stored, BP_CUDA_NUMBER the contract's number of the dtype.
 #include "kernels/device/element.cuh"
-#include "kernels/device/indexing.cuh"
 #include "kernels/device/matmul.cuh"
 #include "kernels/device/reduce.cuh"
 #include "kernels/device/sort.cuh"
@@ -67,25 +66,6 @@ __device__ void iota(T* out, int64_t count, int64_t begin, int64_t step, complex
   }
 }
 
-// In the order of positions, so that of several values for one element the last one stays, and sums are the same each
-// time: a thread per kept position takes all index positions in turn.
-template <bool kAccumulate>
-__device__ void put(const Indexing& indexing) {
-  for (uint32_t k = first_index(); k < indexing.kept.count; k += index_step()) {
-    const Offsets kept = place(indexing.kept, k);
-    for (uint32_t p = 0; p < indexing.positions.count; ++p) {
-      int64_t offset;
-      if (!indexed_offset(indexing, p, offset)) continue;
-      T& element = *reinterpret_cast<T*>(indexing.x + kept.x + offset);
-      const T value = *reinterpret_cast<const T*>(indexing.picked + kept.out + place(indexing.positions, p).out);
-      if constexpr (kAccumulate)
-        element = narrow<T>(add(widen(element), widen(value)));
-      else
-        element = value;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace backplane::cuda
 
@@ -113,8 +93,6 @@ extern "C" __global__ void iota(T* out, int64_t count, int64_t begin, int64_t st
   backplane::cuda::iota(out, count, begin, step, real_begin, real_step, exact != 0);
 }
 extern "C" __global__ void cumsum(const __grid_constant__ Lines lines) { running_sum<T, kDtype>(lines); }
-extern "C" __global__ void put(const __grid_constant__ Indexing indexing) { backplane::cuda::put<false>(indexing); }
-extern "C" __global__ void put_add(const __grid_constant__ Indexing indexing) { backplane::cuda::put<true>(indexing); }
 
 #if !BP_CUDA_IS_BOOL
 extern "C" __global__ void matmul(const __grid_constant__ Product call) { backplane::cuda::matmul<T>(call); }
@@ -126,7 +104,4 @@ BP_CUDA_REDUCTION(min, Min, T, kDtype)
 extern "C" __global__ void argmax(const __grid_constant__ Lines lines) { arg_extreme<Max, T>(lines); }
 extern "C" __global__ void argmin(const __grid_constant__ Lines lines) { arg_extreme<Min, T>(lines); }
 extern "C" __global__ void sort_in_block(const __grid_constant__ Sorting call) { sort_lines<T>(call); }
-extern "C" __global__ void sort_step(const __grid_constant__ Sorting call, uint32_t step, uint32_t run) {
-  backplane::cuda::sort_step<T>(call, step, run);
-}
 #endif
