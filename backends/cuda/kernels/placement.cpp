@@ -47,7 +47,7 @@ void cast(const Call& call) {
   const int64_t items[] = {item_of(call.output()), plugin::kItemSize[call.compute()]};
   call.for_each_loop(call.compute(), [&](Loop& loop) {
     loop.in_dtype = call.compute();
-    const bool flat = lies_in_packs(loop, items, kCastTogether);
+    const bool flat = loop.data[1] && lies_in_packs(loop, items, kCastTogether);
     call.launch(typed_module(call.output().dtype), flat ? "cast_flat" : "cast",
                 call.grid_for(flat ? loop.count / kCastTogether + 1 : loop.count), loop);
   });

@@ -10,6 +10,8 @@ uint32_t* words(const Call& call, uint64_t count) {
   return reinterpret_cast<uint32_t*>(call.aligned_scratch(count * sizeof(uint32_t)));
 }
 
+uint32_t tile_of(uint32_t width) { return width == 8 ? kWideRadixTile : kRadixTile; }
+
 }  // namespace
 
 RadixSort::RadixSort(const Call& call, uint32_t lines, uint32_t length, uint32_t width, uint32_t bits)
@@ -18,7 +20,7 @@ RadixSort::RadixSort(const Call& call, uint32_t lines, uint32_t length, uint32_t
       length_(length),
       width_(width),
       passes_((bits + kDigitBits - 1) / kDigitBits),
-      tiles_((length + radix_tile(width) - 1) / radix_tile(width)) {
+      tiles_((length + tile_of(width) - 1) / tile_of(width)) {
   const uint64_t count = uint64_t{lines} * length, rows = uint64_t{lines} * kDigits;
   for (char*& keys : keys_) keys = call.aligned_scratch(count * width);
   for (uint32_t*& positions : positions_) positions = words(call, count);

@@ -173,8 +173,9 @@ struct RadixPass {
   uint32_t tiles;   // of a line; the digits of a single one are not counted beforehand
   uint32_t number;  // of the pass, and of the digit
 };
-// Keys that a block orders at a time, by their width in bytes: as many as its shared memory holds.
-constexpr uint32_t radix_tile(uint32_t width) { return kThreads * (width == 8 ? 8 : 16); }
+// Keys that a block orders at a time, as many as its shared memory holds: of up to 4 bytes, and of 8.
+constexpr uint32_t kRadixTile = 16 * kThreads;
+constexpr uint32_t kWideRadixTile = 8 * kThreads;
 
 // out = x y, a matrix per position of the batch. Strides in elements.
 struct Product {

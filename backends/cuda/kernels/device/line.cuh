@@ -24,12 +24,9 @@ class Line {
  public:
   using C = Compute<T>;
 
-  __device__ Line(const char* x, uint32_t length)
-      : x_(reinterpret_cast<const T*>(x)),
-        length_(length),
-        aligned_(reinterpret_cast<uintptr_t>(x) % alignof(Together) == 0) {
+  __device__ Line(const char* x, uint32_t length) : x_(x, length), length_(length) {
 #pragma unroll
-    for (int h = 0; h < kHeld; ++h) fetch(pack(h), held_[h]);
+    for (int h = 0; h < kHeld; ++h) x_.fetch(pack(h), held_[h]);
   }
 
   // f(i, element) for this thread's elements; f may change those that are held.
@@ -39,7 +36,7 @@ class Line {
     for (int h = 0; h < kHeld; ++h) in_pack(pack(h), held_[h], f);
     for (uint32_t p = pack(kHeld); p * kCount < length_; p += blockDim.x) {
       C values[kCount];
-      fetch(p, values);
+      x_.fetch(p, values);
       in_pack(p, values, f);
     }
   }
@@ -51,13 +48,33 @@ class Line {
     for (int h = 0; h < kHeld; ++h) store(pack(h), held_[h], out, of_held);
     for (uint32_t p = pack(kHeld); p * kCount < length_; p += blockDim.x) {
       C values[kCount];
-      fetch(p, values);
+      x_.fetch(p, values);
       store(p, values, out, of_read);
     }
   }
   template <class F>
   __device__ void write(char* out, F f) {
     write(out, f, f);
+  }
+
+  // out[i] = f(element, weight[i], bias[i]), of operands of one line's length; f does not look at one that is nullptr.
+  template <class F>
+  __device__ void write_beside(char* out, const char* weight, const char* bias, F f) {
+    const Elements weights(weight, length_), biases(bias, length_);
+    const auto beside = [&](uint32_t p, C(&values)[kCount]) {
+      C w[kCount]{}, b[kCount]{};
+      if (weight) weights.fetch(p, w);
+      if (bias) biases.fetch(p, b);
+      store(p, values, out, [&](uint32_t i, C value) { return f(value, w[i % kCount], b[i % kCount]); });
+    };
+#pragma unroll
+    for (int h = 0; h < kHeld; ++h)
+      if (pack(h) * kCount < length_) beside(pack(h), held_[h]);
+    for (uint32_t p = pack(kHeld); p * kCount < length_; p += blockDim.x) {
+      C values[kCount];
+      x_.fetch(p, values);
+      beside(p, values);
+    }
   }
 
   // The elements from another line of the same length that lie beside those of a pack: f(i, x, y).
@@ -68,8 +85,8 @@ class Line {
       x.in_pack(pack(h), x.held_[h], [&](uint32_t i, C& value) { f(i, value, y.held_[h][i % kCount]); });
     for (uint32_t p = pack(kHeld); p * kCount < x.length_; p += blockDim.x) {
       C values[kCount], others[kCount];
-      x.fetch(p, values);
-      y.fetch(p, others);
+      x.x_.fetch(p, values);
+      y.x_.fetch(p, others);
       x.in_pack(p, values, [&](uint32_t i, C& value) { f(i, value, others[i % kCount]); });
     }
   }
@@ -79,19 +96,33 @@ class Line {
   static constexpr int kHeld = kHeldPacks;
   using Together = Pack<T, kCount>;
 
-  static __device__ uint32_t pack(int h) { return threadIdx.x + h * blockDim.x; }
+  // Elements in memory, read by packs.
+  class Elements {
+   public:
+    __device__ Elements(const char* x, uint32_t length)
+        : x_(reinterpret_cast<const T*>(x)),
+          length_(length),
+          aligned_(reinterpret_cast<uintptr_t>(x) % alignof(Together) == 0) {}
 
-  __device__ void fetch(uint32_t p, C (&to)[kCount]) const {
-    const uint32_t first = p * kCount;
-    if (aligned_ && first + kCount <= length_) {
-      const Together together = reinterpret_cast<const Together*>(x_)[p];
+    __device__ void fetch(uint32_t p, C (&to)[kCount]) const {
+      const uint32_t first = p * kCount;
+      if (aligned_ && first + kCount <= length_) {
+        const Together together = reinterpret_cast<const Together*>(x_)[p];
 #pragma unroll
-      for (int k = 0; k < kCount; ++k) to[k] = widen(together.at[k]);
-    } else {
+        for (int k = 0; k < kCount; ++k) to[k] = widen(together.at[k]);
+      } else {
 #pragma unroll
-      for (int k = 0; k < kCount; ++k) to[k] = first + k < length_ ? C(widen(x_[first + k])) : C{};
+        for (int k = 0; k < kCount; ++k) to[k] = first + k < length_ ? C(widen(x_[first + k])) : C{};
+      }
     }
-  }
+
+   private:
+    const T* x_;
+    uint32_t length_;
+    bool aligned_;
+  };
+
+  static __device__ uint32_t pack(int h) { return threadIdx.x + h * blockDim.x; }
 
   template <class F>
   __device__ void in_pack(uint32_t p, C (&values)[kCount], F f) const {
@@ -114,9 +145,8 @@ class Line {
     }
   }
 
-  const T* x_;
+  Elements x_;
   uint32_t length_;
-  bool aligned_;
   C held_[kHeld][kCount];
 };
 

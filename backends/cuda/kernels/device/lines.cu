@@ -19,6 +19,18 @@ __device__ C at(const char* elements, uint32_t i) { return widen(reinterpret_cas
 
 __device__ C reciprocal_root(C x) { return scalar::rsqrt::of(x); }
 
+// Of half floats the approximation is nearer than they are to each other.
+__device__ C exponential(C x) {
+  if constexpr (kIsHalf<T>) {
+    constexpr float kLog2E = 1.44269504f;
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(static_cast<float>(x) * kLog2E));
+    return y;
+  } else {
+    return scalar::exp::of(x);
+  }
+}
+
 template <bool kLog>
 __device__ void softmax(const NormalizedLines& lines) {
   each_line(lines, [&](uint64_t offset) {
@@ -28,15 +40,15 @@ __device__ void softmax(const NormalizedLines& lines) {
     top = join_in_all<Max>(top);
     C sum{};
     if constexpr (kLog) {
-      x.each([&](uint32_t, C& value) { sum += scalar::exp::of(value - top); });
+      x.each([&](uint32_t, C& value) { sum += exponential(value - top); });
       const C shift = scalar::log::of(join_in_all<Sum>(sum));
       x.write(lines.out + offset, [=](uint32_t, C value) { return value - top - shift; });
     } else {
-      x.each([&](uint32_t, C& value) { sum += value = scalar::exp::of(value - top); });
+      x.each([&](uint32_t, C& value) { sum += value = exponential(value - top); });
       const C scale = 1 / join_in_all<Sum>(sum);
       x.write(
           lines.out + offset, [=](uint32_t, C value) { return value * scale; },
-          [=](uint32_t, C value) { return scalar::exp::of(value - top) * scale; });
+          [=](uint32_t, C value) { return exponential(value - top) * scale; });
     }
   });
 }
@@ -57,10 +69,10 @@ __device__ void layer_norm(const NormalizedLines& lines) {
   each_line(lines, [&](uint64_t offset) {
     Line<T> x(lines.x + offset, lines.length);
     const Moments m = moments(x, lines);
-    x.write(lines.out + offset, [&](uint32_t i, C value) {
+    x.write_beside(lines.out + offset, lines.weight, lines.bias, [&](C value, C weight, C bias) {
       const C normal = (value - m.mean) * m.scale;
-      const C scaled = lines.weight ? normal * at(lines.weight, i) : normal;
-      return lines.bias ? scaled + at(lines.bias, i) : scaled;
+      const C scaled = lines.weight ? normal * weight : normal;
+      return lines.bias ? scaled + bias : scaled;
     });
   });
 }
@@ -72,8 +84,8 @@ __device__ void rms_norm(const NormalizedLines& lines) {
     x.each([&](uint32_t, C& value) { squares += value * value; });
     const C mean = join_in_all<Sum>(squares) / static_cast<C>(lines.length);
     const C scale = reciprocal_root(mean + static_cast<C>(lines.eps));
-    x.write(lines.out + offset,
-            [&](uint32_t i, C value) { return lines.weight ? value * scale * at(lines.weight, i) : value * scale; });
+    x.write_beside(lines.out + offset, lines.weight, nullptr,
+                   [&](C value, C weight, C) { return lines.weight ? value * scale * weight : value * scale; });
   });
 }
 

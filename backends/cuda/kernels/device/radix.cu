@@ -12,7 +12,7 @@ constexpr uint32_t kBlocks = 3;  // at a time on a multiprocessor: of more, regi
 static_assert(kDigits == kThreads, "a thread per digit");
 
 template <class U>
-constexpr uint32_t kTileKeys = radix_tile(sizeof(U));
+constexpr uint32_t kTileKeys = sizeof(U) == 8 ? kWideRadixTile : kRadixTile;
 template <class U>
 constexpr uint32_t kItems = kTileKeys<U> / kThreads;
 
