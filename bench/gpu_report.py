@@ -11,15 +11,16 @@ import gpu_cases
 import report
 
 
-def bandwidth_of_copy(ours):
+def bandwidth_of_copy(*measured):
+    """Bytes per second of the fastest copy."""
     case = next(case for case in gpu_cases.CASES if case.name == "copy")
-    return case.bytes / ours["seconds"]["copy"] if "copy" in ours["seconds"] else None
+    return max((case.bytes / seconds["copy"] for seconds in measured if "copy" in seconds), default=None)
 
 
 def case_rows(found):
     """Moving cases against a copy's bandwidth, the others against the peer."""
     ours, peer = found["ours"]["seconds"], found.get("peer", {}).get("seconds", {})
-    copied = bandwidth_of_copy(found["ours"])
+    copied = bandwidth_of_copy(ours, peer)
     rows = []
     for case in gpu_cases.CASES:
         if case.name not in ours:
@@ -88,10 +89,13 @@ def main():
     if "--write" in sys.argv:
         import run
 
-        counted = "; ".join(f"{mode} " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-                            for mode, counts in found["conformance"]["modes"].items())
-        measured = f"{found['device']['card']}, {found['device']['date']}, beside {found['peer']['device']}. Conformance: {counted}."
-        run.write_page([("CUDA", f"{measured}\n\n{report.markdown_table(rows_of(found))}")])
+        modes = "; ".join(f"{mode} " + ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
+                          for mode, counts in found["conformance"]["modes"].items())
+        late = [f"{part['mode']} {part['pattern']}" for part in found["conformance"]["parts"] if part["status"] == 124]
+        cut = f"; cut off by the clock: {', '.join(late)}" if late else ""
+        measured = f"Measured on {found['device']['date']}: {found['device']['card']}; the peer is {found['peer']['device'].split(',')[0]}."
+        tables = f"Conformance, cases: {modes}{cut}.\n\n{report.markdown_table(rows_of(found))}"
+        run.write_page([("CUDA", tables)], measured)
 
 
 if __name__ == "__main__":

@@ -44,10 +44,10 @@ def machine():
             f"NumPy {numpy.__version__}, PyTorch {torch.__version__}")
 
 
-def write_page(sections):
-    """Renews these sections of the page, and keeps its others."""
+def write_page(sections, measured=None):
+    """Renews these sections of the page, and keeps its others. `measured`: where and when, if not here and now."""
     kept = dict(part.split("\n", 1) for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]) if PAGE.exists() else {}
-    measured = f"Measured on {datetime.date.today().isoformat()}: {machine()}."
+    measured = measured or f"Measured on {datetime.date.today().isoformat()}: {machine()}."
     kept.update({title: f"\n{measured}\n\n{text}\n" for title, text in sections})
     head = """# Performance
 

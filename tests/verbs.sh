@@ -156,8 +156,8 @@ cuda_on_the_emulator() {
   local mode ops status=0 driver=$root/build/$preset/emulated_driver libraries=$root/build/$preset/emulated_libraries
   [ -e "$driver/libcuda.so.1" ] || { say "cuda: not built, for there is no nvcc: its tests are left out"; return 0; }
   python_environment+=("LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda tests/python/test_cuda.py tests/python/test_cuda_products.py tests/python/test_cuda_linalg.py tests/python/test_cuda_fusion.py tests/python/test_streams.py \
-    tests/python/test_capture.py || status=1
+  pytest_in cuda tests/python/test_cuda{,_attention,_fusion,_linalg,_lines,_products,_sorting}.py tests/python/test_streams.py tests/python/test_capture.py ||
+    status=1
   venv .venv-cuda "${cuda_packages[@]}"
   cuda_fusion || status=1
   python_environment+=("LD_LIBRARY_PATH=$driver:$libraries")

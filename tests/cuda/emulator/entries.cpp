@@ -97,7 +97,8 @@ int cuDriverGetVersion(int* version) {
   *version = 13000;
   return 0;
 }
-// NVRTC asks for tables of the driver's own. Where the driver says that it has none it does without; where nobody answers it crashes.
+// NVRTC asks for tables of the driver's own. Where the driver says that it has none it does without; where nobody
+// answers it crashes.
 int cuGetExportTable(const void** table, const void*) {
   *table = nullptr;
   return 500;
