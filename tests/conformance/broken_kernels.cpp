@@ -220,7 +220,8 @@ bp_status argument_held(const bp_frame* frame, const bp_value* args, int32_t n_a
 }
 
 // Computes by way of memory that all streams have in common. Whoever wrote there waits for another to do so, so that a
-// machine whose threads seldom run at a time shows it too; where nobody else comes, for five seconds of the run at most.
+// machine whose threads seldom run at a time shows it too; where nobody else comes, for five seconds of the run at
+// most.
 void atan_by_way_of_one_place(const Call& call) {
   static std::atomic<double> place;
   static std::atomic<int> patience = 5000;

@@ -47,12 +47,13 @@ template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
 // The dtypes by the contract's numbers.
-#define BP_CUDA_DTYPES(X)                                                                                              \
-  X(0, bool)                                                                                                           \
-  X(1, int8_t)                                                                                                         \
-  X(2, int16_t)                                                                                                        \
-  X(3, int32_t) X(4, int64_t) X(5, uint8_t) X(6, uint16_t) X(7, uint32_t) X(8, uint64_t) X(9, float16) X(10, bfloat16) \
-      X(11, float) X(12, double) X(13, complex64) X(14, complex128)
+#define BP_CUDA_DTYPES(X)                                                                                             \
+  X(0, bool)                                                                                                          \
+  X(1, int8_t)                                                                                                        \
+  X(2, int16_t)                                                                                                       \
+  X(3, int32_t)                                                                                                       \
+  X(4, int64_t) X(5, uint8_t) X(6, uint16_t) X(7, uint32_t) X(8, uint64_t) X(9, float16) X(10, bfloat16) X(11, float) \
+      X(12, double) X(13, complex64) X(14, complex128)
 
 template <class T>
 __device__ Compute<T> widen(T x) {
@@ -182,7 +183,9 @@ struct alignas(kCount == 1 ? alignof(T) : sizeof(T) * kCount) Pack {
 
 // As many as one access of 16 bytes moves, and at most 8.
 template <class T>
-constexpr int kPackOf = sizeof(T) >= 16 ? 1 : sizeof(T) <= 2 ? 8 : 16 / sizeof(T);
+constexpr int kPackOf = sizeof(T) >= 16  ? 1
+                        : sizeof(T) <= 2 ? 8
+                                         : 16 / sizeof(T);
 
 struct Offsets {
   int64_t out, x;

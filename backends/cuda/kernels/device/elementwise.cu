@@ -99,10 +99,10 @@ struct StoredOf<float> {
     const auto f = [&loop](C x, C y) { return call; };                                          \
     strided<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                 \
   }                                                                                             \
-  extern "C" __global__ void op##_packs(const __grid_constant__ backplane::cuda::Loop loop) {    \
+  extern "C" __global__ void op##_packs(const __grid_constant__ backplane::cuda::Loop loop) {   \
     using namespace backplane::cuda;                                                            \
     const auto f = [&loop](C x, C y) { return call; };                                          \
-    packs<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                    \
+    packs<operands, typename StoredOf<decltype(f(C{}, C{}))>::Type>(loop, f);                   \
   }
 #define BP_CUDA_UNARY(op, function, number) BP_CUDA_KERNELS(op, 1, function(x))
 #define BP_CUDA_BINARY(op, function, number) \

@@ -168,8 +168,7 @@ __device__ void reduce_rows(const Reduction& call) {
     C totals[kPackOf<T>];
 #pragma unroll
     for (C& total : totals) total = Op::template start<C>();
-    each_reduced<T, kDtype>(call, call.x + at.x, begin, end,
-                            [&](int k, C x) { totals[k] = Op::join(totals[k], x); });
+    each_reduced<T, kDtype>(call, call.x + at.x, begin, end, [&](int k, C x) { totals[k] = Op::join(totals[k], x); });
 #pragma unroll
     for (int k = 1; k < kPackOf<T>; ++k) totals[0] = Op::join(totals[0], totals[k]);
     const C total = join_block<Op>(totals[0]);
