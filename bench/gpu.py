@@ -37,6 +37,8 @@ def run(command, seconds, **options):
     try:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=seconds, errors="replace", **options)
         status, out, err = done.returncode, done.stdout, done.stderr
+    except OSError as missing:
+        status, out, err = 127, "", str(missing)
     except subprocess.TimeoutExpired as late:
         status, out, err = 124, *((part or b"").decode(errors="replace") for part in (late.stdout, late.stderr))
     return status, out, err, time.perf_counter() - start

@@ -41,7 +41,7 @@ def small_rows(found):
     rows = [report.Row(f"small calls: {name}", ours[name] * 1e6, "µs", limits.get(name) if name in peer else None,
                        peer[name] * 1e6 if name in peer else None, "torch" if name in peer else "") for name in ours]
     if "chain, compiled" in ours:
-        rows.append(report.Row("five ops compiled, over one by one", ours["chain, compiled"] * 1e3, "ms", 1 / 3, ours["chain"] * 1e3, "one by one"))
+        rows.append(report.Row("six ops compiled, over one by one", ours["chain, compiled"] * 1e3, "ms", 1 / 3, ours["chain"] * 1e3, "one by one"))
     training = found["ours"].get("training")
     if training:
         other = found.get("peer", {}).get("training")
@@ -88,6 +88,9 @@ def main():
     print(text(found))
     if "--write" in sys.argv:
         import run
+
+        if missing := {"device", "conformance", "ours", "peer"} - set(found):
+            sys.exit(f"gpu_report: {sys.argv[1]} lacks {', '.join(sorted(missing))}. Fix: ./dev gpu without --steps")
 
         modes = "; ".join(f"{mode} " + ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
                           for mode, counts in found["conformance"]["modes"].items())

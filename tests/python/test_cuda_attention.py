@@ -130,3 +130,9 @@ def test_what_the_kernel_declines_is_composed(cuda):
     mask = bp.asarray(RNG.integers(0, 2, (9, 9)).astype(bool))
     found = bp.attention(*(x.to(cuda) for x in (query, key, value)), mask.to(cuda))
     np.testing.assert_allclose(found.to("cpu").numpy(), bp.attention(query, key, value, mask).numpy(), rtol=1e-2, atol=1e-2)
+
+
+def test_a_single_row_that_lies_between_multiples_of_16_bytes(cuda):
+    query, key, value = halves(bp.float16, 1, 1, 1, 65), halves(bp.float16, 1, 1, 5, 64), halves(bp.float16, 1, 1, 1, 65)
+    check(cuda, query.to(cuda)[..., :64], key, key)
+    check(cuda, key, query.to(cuda)[..., :64], value.to(cuda)[..., :64])

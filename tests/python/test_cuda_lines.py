@@ -130,3 +130,21 @@ def test_windows_of_images(cuda, kernel, stride, padding, dilation, dtype):
     alike(lambda x: bp.conv2d_columns(x, kernel, stride=stride, padding=padding, dilation=dilation, groups=2))
     alike(lambda x: bp.max_pool2d_with_indices(x, kernel, stride, padding)[0])
     alike(lambda x: bp.max_pool2d_with_indices(x, kernel, stride, padding)[1])
+
+
+def test_windows_that_the_op_refuses_are_refused(cuda):
+    def refused(function):
+        for device in ("cpu", cuda):
+            with pytest.raises((bp.ShapeError, ValueError)):
+                function(device)
+
+    refused(lambda device: bp.nn.functional.unfold(bp.zeros((1, 1, 2, 2), device=device), 3))
+    refused(lambda device: bp.nn.functional.unfold(bp.zeros((1, 1, 4, 4), device=device), 2, dilation=0))
+    refused(lambda device: bp.conv2d_columns(bp.zeros((2, 3, 4, 4), device=device), (2, 2), groups=2))
+
+
+def test_windows_of_2_to_the_32_are_no_windows_of_none(cuda):
+    """What a kernel cannot count is composed, and there is no memory for that."""
+    with pytest.raises(bp.OutOfMemoryError):
+        bp.max_pool2d_with_indices(bp.zeros((1, 1, 4, 4), device=cuda), (2**32, 2), (1, 1), (2**31, 1))
+    assert bp.conv2d_columns(bp.zeros((2**32, 0, 3, 3), device=cuda), (3, 3)).shape == (1, 2**32, 1, 1, 0, 3, 3)

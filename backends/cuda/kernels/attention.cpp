@@ -35,10 +35,10 @@ struct Stack {
     return made;
   }
 
-  // As the kernel takes rows.
+  // As the kernel takes rows. It makes addresses of rows that are not there, too.
   bool is_ready() const {
-    if (stride(1) != 1 || reinterpret_cast<uintptr_t>(data) % 16 != 0) return false;
-    for (size_t d = 0; d + 1 < shape.size(); ++d)
+    if (stride(1) != 1 || stride(0) % kPiece != 0 || reinterpret_cast<uintptr_t>(data) % 16 != 0) return false;
+    for (size_t d = 0; d + cores < shape.size(); ++d)
       if (shape[d] != 1 && strides[d] % kPiece != 0) return false;
     return true;
   }

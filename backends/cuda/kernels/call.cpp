@@ -111,6 +111,9 @@ Strided Call::operands(bp_dtype number_dtype, bp_dtype first_dtype) const {
 bool Call::fill(Loop& loop, bp_dtype number_dtype, bp_dtype first_dtype) const {
   const bp_loop* from = frame_.loop;
   if (from == nullptr || from->rank > kMaxRank || from->n_operands > kMaxOperands) return false;
+  int32_t operands = 0;
+  each_operand(number_dtype, first_dtype, [&](size_t, const bp_tensor*, const Number&) { ++operands; });
+  if (operands != from->n_operands) return false;  // operands() says so
   int64_t count = 1;
   for (int32_t d = 0; d < from->rank; ++d) count *= from->sizes[d];
   if (count > kMaxCount) return false;

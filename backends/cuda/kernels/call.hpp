@@ -126,7 +126,7 @@ void for_each_loop(const Strided& operands, const std::function<void(Loop&)>& bo
 // Operands of one dimension, elements of these sizes side by side in each, that begin where `count` of them may be
 // moved together. Numbers lie anywhere.
 bool lies_in_packs(const Loop& operands, std::span<const int64_t> items, int64_t count);
-constexpr int64_t kWidest = 16;  // bytes that one access moves
+constexpr int64_t kWidest = 16;  // bytes of an element that a kernel moves
 // Elements of `width` bytes that lie side by side in all operands become elements of up to `widest`; gives their width.
 int64_t widened(int64_t width, Strided& operands, int64_t widest = kWidest);
 

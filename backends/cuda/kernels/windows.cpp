@@ -1,4 +1,7 @@
 // conv2d_columns and max_pool2d_with_indices: the windows of images (n, c, h, w).
+#include <algorithm>
+#include <optional>
+
 #include "kernels/families.hpp"
 
 namespace backplane::cuda {
@@ -53,20 +56,67 @@ void max_pool(const Call& call) {
   launch(call, "max_pool2d", windows);
 }
 
-// Images with two axes; fewer than 2^31 results and elements of an image.
-template <int kOfPairs>
-bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
-  bool fits = args[0].tag == BP_TAG_TENSOR && args[0].u.t->dl.ndim == 4;
-  for (int k = 1; fits && k <= kOfPairs; ++k) fits = args[k].count == 2 || (k == 2 && args[k].count == 0);
-  if (fits) {
-    const int64_t* shape = args[0].u.t->dl.shape;
-    fits = shape[2] * shape[3] <= INT32_MAX;
+// Products that the kernel counts in 31 bits.
+class Counted {
+ public:
+  Counted& times(int64_t size) {
+    fits_ = fits_ && size >= 0 && size <= INT32_MAX && (count_ *= size) <= INT32_MAX;
+    return *this;
   }
-  if (fits && outs && outs[0].tag == BP_TAG_TENSOR) fits = count_of(*outs[0].u.t) <= INT32_MAX;
-  fits = fits && count_of(*args[0].u.t) <= INT32_MAX;
-  if (fits) return BP_OK;
+  bool fits() const { return fits_; }
+
+ private:
+  int64_t count_ = 1;
+  bool fits_ = true;
+};
+
+// How many windows there are along an axis; nothing where the kernel cannot say, or there is none.
+std::optional<int64_t> windows_along(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+  if (std::min({size, kernel, stride, dilation}) < 1 || padding < 0) return std::nullopt;
+  if (std::max({size, kernel, stride, padding, dilation}) > INT32_MAX / 4) return std::nullopt;
+  const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+  return room < 0 ? std::nullopt : std::optional(room / stride + 1);
+}
+
+// Whether the results of x's windows can be counted; `taps`: each window has one per element. What the op refuses, the
+// decomposition refuses.
+bool are_countable(const bp_tensor& x, const bp_value* args, bool has_dilation, bool taps) {
+  Counted elements, results;
+  elements.times(x.dl.shape[0]).times(x.dl.shape[1]);
+  results = elements;
+  for (int d = 0; d < 2; ++d) {
+    const bp_value& strides = args[2].count == 0 ? args[1] : args[2];
+    const auto windows = windows_along(x.dl.shape[2 + d], args[1].u.ints[d], strides.u.ints[d], args[3].u.ints[d],
+                                       has_dilation ? args[4].u.ints[d] : 1);
+    if (!windows) return false;
+    elements.times(x.dl.shape[2 + d]);
+    results.times(*windows);
+    if (taps) results.times(args[1].u.ints[d]);
+  }
+  return elements.fits() && results.fits();
+}
+
+bp_status decline(const bp_frame* frame) {
   frame->host->set_error(BP_ERROR_NOT_IMPLEMENTED, "takes images (n, c, h, w), and gives fewer than 2^31 elements");
   return BP_ERROR_NOT_IMPLEMENTED;
+}
+
+bool are_images_with_pairs(const bp_value* args, int pairs) {
+  if (args[0].tag != BP_TAG_TENSOR || args[0].u.t->dl.ndim != 4) return false;
+  for (int k = 1; k <= pairs; ++k)
+    if (args[k].count != 2 && (k != 2 || args[k].count != 0)) return false;
+  return true;
+}
+
+bp_status BP_CALL supports_columns(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
+  if (!are_images_with_pairs(args, 4) || args[2].count == 0) return decline(frame);
+  const int64_t groups = args[5].u.i;
+  if (groups < 1 || args[0].u.t->dl.shape[1] % groups != 0) return decline(frame);
+  return are_countable(*args[0].u.t, args, true, true) ? BP_OK : decline(frame);
+}
+
+bp_status BP_CALL supports_pooling(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
+  return are_images_with_pairs(args, 3) && are_countable(*args[0].u.t, args, false, false) ? BP_OK : decline(frame);
 }
 
 }  // namespace
@@ -75,8 +125,8 @@ void register_windows(const Registration& registration) {
   const auto row = [&](const char* op, bp_kernel_fn fn, bp_kernel_fn supported, uint32_t line = __builtin_LINE()) {
     registration.row(op, fn, BP_MASK_FLOATING, BP_KERNEL_CAPTURABLE, __FILE__, line, supported);
   };
-  row("conv2d_columns", kernel<columns>, supports<4>);
-  row("max_pool2d_with_indices", kernel<max_pool>, supports<3>);
+  row("conv2d_columns", kernel<columns>, supports_columns);
+  row("max_pool2d_with_indices", kernel<max_pool>, supports_pooling);
 }
 
 }  // namespace backplane::cuda

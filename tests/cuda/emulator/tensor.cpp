@@ -10,7 +10,7 @@
 namespace emulator {
 namespace {
 
-constexpr int kLaunchFailed = 719;
+constexpr int kMisaligned = 716, kLaunchFailed = 719;
 
 float of_half(uint16_t bits) { return _cvtsh_ss(bits); }
 float of_brain_half(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
@@ -80,6 +80,8 @@ void copy_later(Warp& warp, const Instruction& instruction) {
     const auto count = static_cast<uint32_t>(taken[lane]);
     if (size[lane] != 16 || (count != 0 && count != 16))
       warp.fail(instruction, lane, kLaunchFailed, "copies other than 16 bytes or zeros are not emulated");
+    if (source[lane] % 16 != 0)
+      warp.fail(instruction, lane, kMisaligned, "a copy from an address that is no multiple of 16");
     std::array<uint8_t, 16> bytes{};
     if (count != 0) warp.read(from, lane, source[lane], bytes.data(), count);
     warp.copy_later(instruction, lane, static_cast<uint32_t>(target[lane] + static_cast<uint64_t>(instruction.offset)),

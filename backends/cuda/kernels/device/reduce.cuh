@@ -1,5 +1,5 @@
-// Reductions of one dtype, positions of extremes and running sums. The order of additions depends on sizes alone, so
-// that a result is the same each time.
+// Reductions of one dtype, positions of extremes and running sums. The order of additions depends on sizes, on the
+// order of axes in memory and on the device, so that a result is the same each time.
 #pragma once
 
 #include "kernels/device/element.cuh"
@@ -99,7 +99,7 @@ __device__ C from_lane_above(C x, uint32_t lanes) {
   }
 }
 
-// The total of a block in its first thread; every thread of the block calls, in one block of kThreads or of a warp.
+// The total of a block in its first thread; every thread of the block calls, which has whole warps and at most kThreads.
 template <class Op, class C>
 __device__ C join_block(C total) {
   __shared__ C of_warp[kThreads / kWarp];
@@ -128,8 +128,8 @@ __device__ void store_total(const Reduction& call, uint32_t position, uint32_t c
 }
 
 // f(k, element) for this thread's share of elements [begin, end) of the reduced ones, where k counts within a pack of
-// elements that are taken together: pack p is thread p % blockDim.x's, however the elements lie, so that the order of
-// additions is one of sizes alone. `begin` is a multiple of a pack.
+// elements that are taken together: pack p is thread p % blockDim.x's, however the elements lie, so that a view
+// that begins elsewhere has the same sum. `begin` is a multiple of a pack.
 template <class T, int32_t kDtype, class F>
 __device__ void each_reduced(const Reduction& call, const char* line, uint32_t begin, uint32_t end, F f) {
   using C = Compute<T>;
