@@ -150,17 +150,29 @@ cuda_fusion() {
   pytest_in cuda-fusion tests/python/test_cuda_fusion.py
 }
 
-# The CUDA backend on the emulated driver of tests/cuda: in Python, and every mode of the kit that judges. Each tensor has a
-# block of its own, so that the emulator sees what lies beyond one. Without libraries, and again with their stand-ins.
+has_emulated_driver() {
+  [ -e "$root/build/$preset/emulated_driver/libcuda.so.1" ] && return 0
+  say "cuda: not built, for there is no nvcc: its tests are left out"
+  return 1
+}
+
+# The tests of the CUDA backend in Python, on the emulated driver of tests/cuda. Each tensor has a block of its own, so that
+# the emulator sees what lies beyond one.
+cuda_in_python() {
+  has_emulated_driver || return 0
+  local python_environment=("${python_environment[@]}" "LD_LIBRARY_PATH=$root/build/$preset/emulated_driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
+  pytest_in cuda tests/python/test_cuda{,_attention,_fusion,_linalg,_lines,_products,_sorting}.py tests/python/test_streams.py tests/python/test_capture.py \
+    --numprocesses "$jobs" --dist worksteal
+}
+
+# These, and every mode of the kit that judges. Without libraries, and again with their stand-ins.
 cuda_on_the_emulator() {
   local mode ops status=0 driver=$root/build/$preset/emulated_driver libraries=$root/build/$preset/emulated_libraries
-  [ -e "$driver/libcuda.so.1" ] || { say "cuda: not built, for there is no nvcc: its tests are left out"; return 0; }
-  python_environment+=("LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda tests/python/test_cuda{,_attention,_fusion,_linalg,_lines,_products,_sorting}.py tests/python/test_streams.py tests/python/test_capture.py ||
-    status=1
+  has_emulated_driver || return 0
+  cuda_in_python || status=1
   venv .venv-cuda "${cuda_packages[@]}"
   cuda_fusion || status=1
-  python_environment+=("LD_LIBRARY_PATH=$driver:$libraries")
+  python_environment+=("LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1)
   pytest_in cuda-libraries tests/python/test_cuda_products.py tests/python/test_cuda_linalg.py || status=1
   for ops in matmul '*linear*' '*fft*' cholesky 'solve*' inv '*det' 'qr*' 'svd*' 'eig*h' pinv; do # what NVIDIA's libraries compute, on their stand-ins
     run env "LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --op "$ops" \
@@ -204,6 +216,7 @@ tests_of_preset() {
       cpp_tests "${cpp[@]}" || broken=1
       python_tests || broken=1
       [ "$preset" != release ] || pytest_in structure tests/structure || broken=1
+      [ "$preset" != release ] || cuda_in_python || broken=1
       [ "$preset" != release ] || cuda_fusion || broken=1
       sdk_tests || broken=1
       # Values, variants and errors; the other laws there are ./dev test ops.
