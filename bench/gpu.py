@@ -45,10 +45,10 @@ def run(command, seconds, **options):
 
 
 def device(_):
-    _, card, _, _ = run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], 20)
+    _, card, why, _ = run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], 20)
     status, doctor, err, seconds = run(["backplane", "doctor"], 60)
     return {"card": card.strip().splitlines()[0] if card.strip() else "", "date": datetime.date.today().isoformat(),
-            "seconds": seconds, "passed": status == 0 and bool(card.strip()), "text": doctor + err}
+            "seconds": seconds, "passed": status == 0 and bool(card.strip()), "text": doctor + err, "why": why.strip()}
 
 
 def conformance_part(pattern, mode, seconds):

@@ -68,7 +68,10 @@ def failures(found):
 
 
 def text(found):
-    parts = [found["device"]["card"] if "device" in found else ""]
+    parts = []
+    if device := found.get("device"):
+        parts.append(device["card"] or f"no GPU of NVIDIA's: {device['why']}. Fix: run it on a machine that has one, or `./dev gpu --pack` for another")
+        parts += [device["text"]] if device["card"] and not device["passed"] else []
     for mode, counts in found.get("conformance", {}).get("modes", {}).items():
         parts.append(f"conformance {mode}: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
     parts += failures(found)
