@@ -7,10 +7,14 @@
 namespace backplane::cuda {
 namespace {
 
+// What is left of a padded axis behind its first window.
+int64_t room_of(int64_t size, int64_t kernel, int64_t padding, int64_t dilation) {
+  return size + 2 * padding - dilation * (kernel - 1) - 1;
+}
+
 WindowAxis axis_of(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
-  const int64_t windows = (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
   return {divider(kernel),
-          divider(windows),
+          divider(room_of(size, kernel, padding, dilation) / stride + 1),
           static_cast<int32_t>(size),
           static_cast<uint32_t>(stride),
           static_cast<int32_t>(padding),
@@ -74,7 +78,7 @@ class Counted {
 std::optional<int64_t> windows_along(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
   if (std::min({size, kernel, stride, dilation}) < 1 || padding < 0) return std::nullopt;
   if (std::max({size, kernel, stride, padding, dilation}) > INT32_MAX / 4) return std::nullopt;
-  const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+  const int64_t room = room_of(size, kernel, padding, dilation);
   return room < 0 ? std::nullopt : std::optional(room / stride + 1);
 }
 
