@@ -228,6 +228,7 @@ void on_complete(Stream& stream, std::function<void()> then) {
     stream.pending.emplace_back(stream.issued, std::move(then));
     return;
   }
+  flush(stream);  // or the work before it would end only with the function
   const uint64_t ticket = issue(stream, "callback", nullptr, 0, nullptr, 0);
   auto kept = std::make_unique<std::function<void()>>(std::move(then));
   const auto run = [](void* argument) {

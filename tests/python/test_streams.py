@@ -152,6 +152,19 @@ def test_completions_come_when_the_work_has_ended(device):
     assert end.query() and x is not None
 
 
+@pytest.mark.parametrize("device", [*ORDERED, "cpu"])
+def test_what_lies_before_a_completion_has_ended_while_that_runs(device):
+    stream, seen, asked = bp.Stream(device), threading.Event(), threading.Event()
+    with stream:
+        x = work(device)
+    end = stream.record()
+    stream.on_complete(lambda: (seen.set(), asked.wait(30)))
+    try:
+        assert seen.wait(30) and end.query() and x is not None
+    finally:
+        asked.set()
+
+
 def test_a_completion_that_fails_is_reported_and_harms_nothing(monkeypatch):
     reported, after = [], threading.Event()
     monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append(report.exc_type))
