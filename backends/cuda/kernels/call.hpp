@@ -66,6 +66,7 @@ class Call {
   Libraries& libraries() const { return device_.libraries(); }
   driver::Stream stream() const { return as_stream(frame_.stream).handle(); }
   uint32_t multiprocessors() const { return device_.multiprocessors(); }
+  int capability() const { return device_.facts().capability; }  // 90 is 9.0
   // `stack`: the shape in which a fault counts matrices.
   DataError* expect_error(std::span<const int64_t> stack = {}) const {
     return as_stream(frame_.stream).expect_error(frame_.ticket, {short_name(), {stack.begin(), stack.end()}});

@@ -24,7 +24,6 @@ constexpr uint32_t kDigitBits = 8;         // of a radix sort
 constexpr uint32_t kDigits = 256;          // one per thread of a block
 constexpr int kTile = 64;                  // rows and columns of a product that one block computes
 constexpr int kTileDepth = 8;              // of x and y in shared memory at a time
-constexpr int kQueryTile = 128;            // queries of attention that one block takes
 
 // i / size is (i * magic / 2^32 + i) / 2^shift.
 struct Divider {
@@ -188,19 +187,6 @@ struct Product {
   int64_t x_row, x_column, y_row, y_column, out_row, out_column;
 };
 
-// Attention of half floats. Strides in elements; a row of features lies side by side, and begins at a multiple of 16
-// bytes.
-struct Attention {
-  Dimensions query_and_key;  // the batch: the strides of the query as `x`, of the key as `out`
-  Dimensions value_and_lse;  // of the value as `x`, of lse as `out`
-  Dimensions results;        // of the values as `out`
-  const char *query, *key, *value;
-  char *values, *lse;  // nullptr: not wanted
-  int64_t query_row, key_row, value_row, values_row, lse_step;
-  int32_t queries, keys, features, value_features;
-  int32_t causal, negative;  // negative: the scale
-  float factor;              // what scores are multiplied with, without its sign, in powers of two
-};
 // Contiguous matrices by rows, one behind the other, that are made of others, whose steps are in elements. `info`: one
 // for each matrix; not 0 says that something is wrong with it.
 struct Matrices {

@@ -9,6 +9,8 @@
 // neither rows of one piece nor pieces of one row share banks.
 #pragma once
 
+#include "kernels/attention_arguments.hpp"
+#include "kernels/device/approximate.cuh"
 #include "kernels/device/tensor_core.cuh"
 
 namespace backplane::cuda {

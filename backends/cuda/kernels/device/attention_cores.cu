@@ -1,0 +1,13 @@
+// Attention of half floats with a mask, and its gradient, on tensor cores. BP_CUDA_ELEMENT is how an element is stored.
+#include "kernels/device/attention_tiles.cuh"
+#include "kernels/device/core_tiles.cuh"
+
+namespace backplane::cuda {
+using Tiles64 = CoreTiles<BP_CUDA_ELEMENT, 64>;
+using Tiles128 = CoreTiles<BP_CUDA_ELEMENT, 128>;
+}  // namespace backplane::cuda
+
+using namespace backplane::cuda;
+
+BP_CUDA_ATTENTION_KERNELS(64, Tiles64)
+BP_CUDA_ATTENTION_KERNELS(128, Tiles128)

@@ -1,0 +1,125 @@
+// Tiles of products of matrices of half floats on tensor cores: 4 warps have 16 rows each. As lane_tiles.cuh, which has
+// the same members. Rows of up to kHead elements lie side by side and begin at multiples of 16 bytes.
+//
+// Sides lie in shared memory, a row as pieces of 16 bytes, of which piece c of row r lies at place c ^ (r % 8): neither
+// rows of one piece nor pieces of one row share banks.
+#pragma once
+
+#include "kernels/device/matrix.cuh"
+#include "kernels/device/tensor_core.cuh"
+
+namespace backplane::cuda {
+
+template <class T, int kHead>
+class CoreTiles {
+  static constexpr int kRow = kHead * 2, kPieces = kHead / 8;  // bytes of a row, and pieces
+
+ public:
+  using Element = T;
+  using C = float;
+  static constexpr int kBlock = 128, kRows = 64, kColumns = kHead <= 64 ? 64 : 32, kOutColumns = kHead;
+  static constexpr int kHeldRows = 2, kHeldColumns = kColumns / 4, kHeldOuts = kHead / 4;
+  static constexpr int kLanesOfRow = 4;
+  static constexpr int kShared = 2 * (kRows + kColumns) * kRow;
+
+  // As tensor cores leave 16 by 8 sums.
+  template <int kCount>
+  struct Fragments {
+    float at[kCount / 2][4];
+    __device__ float& operator()(int i, int j) { return at[j / 2][i * 2 + j % 2]; }
+  };
+  using Scores = Fragments<kHeldColumns>;
+  using Sums = Fragments<kHeldOuts>;
+  // Where its rows are in shared memory.
+  struct Side {
+    uint32_t at;
+  };
+
+  static __device__ int row(int i) { return threadIdx.x / kWarp * 16 + i * 8 + threadIdx.x % kWarp / 4; }
+  static __device__ int column(int j) { return j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2; }
+
+  __device__ explicit CoreTiles(unsigned char* memory)
+      : shared_(static_cast<uint32_t>(__cvta_generic_to_shared(memory))) {}
+
+  __device__ Side load_rows(int place, const Matrix<T>& matrix, int32_t first) const {
+    return load<kRows>(shared_ + place * kRows * kRow, matrix, first);
+  }
+  __device__ Side load_columns(int place, const Matrix<T>& matrix, int32_t first) const {
+    return load<kColumns>(shared_ + (2 * kRows + place * kColumns) * kRow, matrix, first);
+  }
+  // What was loaded is there.
+  __device__ void arrive() const {
+    wait_for_copies();
+    __syncthreads();
+  }
+  // Nobody reads any longer what was loaded.
+  __device__ void release() const { __syncthreads(); }
+
+  // scores += x y^T
+  __device__ void add_product(Scores& scores, const Side& x, const Side& y) const {
+    const uint32_t left = x.at + threadIdx.x / kWarp * 16 * kRow + side_by_side(), right = y.at + stacked();
+#pragma unroll
+    for (int k = 0; k < kHead / 16; ++k) {
+      uint32_t rows[4];
+      load_matrices<false>(rows, left ^ k * 32);
+#pragma unroll
+      for (int n = 0; n < kColumns / 16; ++n) {
+        uint32_t pieces[4];
+        load_matrices<false>(pieces, (right ^ k * 32) + n * 16 * kRow);
+        cuda::add_product<T>(scores.at[2 * n], rows, pieces[0], pieces[1]);
+        cuda::add_product<T>(scores.at[2 * n + 1], rows, pieces[2], pieces[3]);
+      }
+    }
+  }
+
+  // sums += weights y; of all of y's columns.
+  __device__ void accumulate(Sums& sums, Scores& weights, const Side& y, int32_t) const {
+    const uint32_t right = y.at + side_by_side();
+#pragma unroll
+    for (int k = 0; k < kColumns / 16; ++k) {
+      uint32_t rows[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* pair = weights.at[2 * k + i / 2] + i % 2 * 2;
+        rows[i] = packed<T>(pair[0], pair[1]);
+      }
+#pragma unroll
+      for (int n = 0; n < kPieces / 2; ++n) {
+        uint32_t pieces[4];
+        load_matrices<true>(pieces, (right ^ n * 32) + k * 16 * kRow);
+        cuda::add_product<T>(sums.at[2 * n], rows, pieces[0], pieces[1]);
+        cuda::add_product<T>(sums.at[2 * n + 1], rows, pieces[2], pieces[3]);
+      }
+    }
+  }
+
+ private:
+  // Where a lane's row of four pieces begins that are two side by side below two others, or the other way round.
+  static __device__ uint32_t side_by_side() {
+    const uint32_t lane = threadIdx.x % kWarp;
+    return ((lane >> 3 & 1) * 8 + (lane & 7)) * kRow + ((lane >> 4) ^ (lane & 7)) * 16;
+  }
+  static __device__ uint32_t stacked() {
+    const uint32_t lane = threadIdx.x % kWarp;
+    return ((lane >> 4) * 8 + (lane & 7)) * kRow + ((lane >> 3 & 1) ^ (lane & 7)) * 16;
+  }
+
+  template <int kCount>
+  static __device__ Side load(uint32_t at, const Matrix<T>& matrix, int32_t first) {
+    constexpr int kAtOnce = kBlock / kPieces;
+    static_assert(kAtOnce % 8 == 0, "a thread copies the same place of all its rows");
+    const int row = threadIdx.x / kPieces, piece = threadIdx.x % kPieces;
+    const bool has_piece = piece * 8 < matrix.columns;
+    const T* from = matrix.data + (first + row) * matrix.row + piece * 8;
+    const uint32_t to = at + row * kRow + (piece ^ (row & 7)) * 16;
+#pragma unroll
+    for (int k = 0; k < kCount / kAtOnce; ++k)
+      copy_later(to + k * kAtOnce * kRow, from + k * kAtOnce * matrix.row,
+                 has_piece && first + row + k * kAtOnce < matrix.rows);
+    return {at};
+  }
+
+  const uint32_t shared_;
+};
+
+}  // namespace backplane::cuda
