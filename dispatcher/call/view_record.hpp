@@ -8,7 +8,8 @@
 
 namespace backplane::core {
 
-// Remembers a call whose result is `view`. For views made while recording is on.
+// Remembers a call whose result is `view`, of the argument that the op says, else of the first. For views made while
+// recording is on.
 void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view);
 
 // The record of `base` or of a view that it is of, where `view`, taken of `base`, shows the same elements: a loop that

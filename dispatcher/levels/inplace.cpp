@@ -1,14 +1,22 @@
 // In-place changes of a level's tensors, as functional calls. A change of a view is written back into its base with the
 // view's `put`, and so on up the chain; other views of a changed base take their value from it when they are next used.
+// What a tensor was detached to is a view of it, too: through that the tensor gets another value under its history.
 #include "levels/inplace.hpp"
 
+#include "backplane/autograd.hpp"
 #include "call/dispatch.hpp"
 #include "call/role_calls.hpp"
 #include "call/run_formula.hpp"
 #include "call/view_record.hpp"
 #include "record/dtype_rules.hpp"
+#include "registry/tagged_op.hpp"
 
 namespace backplane::core {
+
+bool is_detaching(const OpEntry& op) {
+  static const OpHandle stop_gradient = tagged_op("role:stop_gradient").handle;
+  return op.handle == stop_gradient;
+}
 
 namespace {
 
@@ -37,9 +45,78 @@ void assign(Level& level, TensorImpl* target, TensorImpl* source) {
   if (old_tangent) release(old_tangent);
 }
 
+// The level of the thread's stack that the wrapper belongs to; nullptr: it has ended.
+Level* level_of(const TensorImpl& tensor) {
+  Level* level = thread_state.level;
+  while (level && level->serial != tensor.wrapper->serial) level = level->below;
+  return level;
+}
+
+// The innermost level that can record; nullptr: the tape does.
+const Level* recorder() {
+  for (Level* level = thread_state.level; level; level = level->below)
+    if (level->recording()) return level;
+  return nullptr;
+}
+
+// Where a tensor keeps the history that it has, though its value changes.
+struct Kept {
+  bool everywhere;  // with its tangents, or
+  const Level* at;  // at this level alone (nullptr: on the tape)
+
+  bool is_here(const TensorImpl& tensor) const {
+    return everywhere || (at ? wrapper_of(*at, &tensor) != nullptr : !tensor.wrapper);
+  }
+};
+
+// `tensor`, which nobody else has, gets the history of another of its shape.
+void give_history(const Tensor& tensor, const TensorImpl& of) {
+  uint32_t output = 0;
+  if (Node* node = history_owner.edge(const_cast<TensorImpl*>(&of), output)) {
+    impl(tensor)->node = node;
+    impl(tensor)->node_output = output;
+    if (!impl(tensor)->wrapper) impl(tensor)->set_keys(impl(tensor)->keys_seen() | kTapeKey);
+  }
+}
+
+// `value` with the history of `target` where that is kept.
+Tensor keeping(const TensorImpl& target, const Tensor& value, const Kept& kept) {
+  const TensorImpl* source = impl(value);
+  const bool here = kept.is_here(target);
+  if (!target.wrapper) {
+    if (!here || !source->storage || !requires_grad(Tensor::share(const_cast<TensorImpl*>(&target)))) return value;
+    Tensor made = detach(value);
+    give_history(made, target);
+    return made;
+  }
+  Level* level = level_of(target);
+  if (!level) return value;
+  const Wrapper* from = wrapper_of(*level, source);
+  TensorImpl* inner = from ? from->inner : const_cast<TensorImpl*>(source);
+  Tensor below = Tensor::share(inner);
+  if (!here || kept.everywhere) below = keeping(*target.wrapper->inner, below, kept);
+  const bool has_own = here && (target.node || (kept.everywhere && target.wrapper->tangent));
+  if (below.get() == inner && !has_own) return value;
+  const bool batched = from && from->batched;
+  BP_CHECK(
+      batched == target.wrapper->batched, VALUE, level->transform,
+      ": a tensor that is one for all rows would get a value for each, and lose its gradient, as the change is not "
+      "recorded. Fix: make the tensor one per row first, or change it where changes are recorded");
+  Tensor made = Tensor::adopt(wrap(*level, impl(below.detach_handle()), batched));
+  if (here)
+    give_history(made, target);
+  else if (from)
+    give_history(made, *source);
+  TensorImpl* tangent = here && kept.everywhere ? target.wrapper->tangent : from ? from->tangent : nullptr;
+  if (tangent) retain(tangent);
+  impl(made)->wrapper->tangent = tangent;
+  return made;
+}
+
 // The base with the view's value written into it.
 Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   ViewRecord& record = *view.view;
+  if (is_detaching(*record.op)) return keeping(*record.base, piece, {true, nullptr});
   const OpRecord& op = *record.op->record;
   const bp_formula* put = op.find_formula(BP_RULE_PUT);
   BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, op.name, ": its result cannot be written through inside ",
@@ -53,6 +130,8 @@ void write(Level& level, TensorImpl* target, Tensor source) {
   std::vector<std::pair<TensorImpl*, Tensor>> chain{{target, std::move(source)}};
   for (TensorImpl* t = target; t->view; t = t->view->base)
     chain.emplace_back(t->view->base, put_back(*t, chain.back().second));
+  if (!grad_enabled())
+    for (auto& [tensor, value] : chain) value = keeping(*tensor, value, {false, recorder()});
   inplace_changes.fetch_add(1, std::memory_order_release);
   for (size_t i = chain.size(); i-- > 0;) {
     auto& [tensor, value] = chain[i];
@@ -91,6 +170,17 @@ bool is_unknown(const TensorImpl& view) {
   return !every_call->knows_strides(*whole);
 }
 
+// A view has its base's history also where it is looked at under no_grad.
+class WithRecording {
+ public:
+  WithRecording() : before_(set_grad_enabled(true)) {}
+  ~WithRecording() { set_grad_enabled(before_); }
+  WithRecording(const WithRecording&) = delete;
+
+ private:
+  bool before_;
+};
+
 void take_anew(TensorImpl* view, bool may_be_unknown) {
   ViewRecord& record = *view->view;
   if (record.base_stamp == record.base->wrapper->version) return;
@@ -98,9 +188,9 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
            ": its tensor was changed in place since, and inside ", view->wrapper->transform,
            " nothing says whether this is a view, which changes too, or a copy. Fix: call it after the change, or copy "
            "the tensor first");
+  const WithRecording recording;
   Tensor again = Tensor::adopt(call_one(*record.op, record.args(), static_cast<int32_t>(record.n_args)));
-  Level* level = thread_state.level;
-  while (level && level->serial != view->wrapper->serial) level = level->below;
+  Level* level = level_of(*view);
   BP_CHECK(level, VALUE, record.op->record->name, ": a view belongs to a ", view->wrapper->transform,
            " that has ended; return it from the transformed function instead of keeping it");
   assign(*level, view, impl(again));
@@ -136,9 +226,9 @@ void change_in_place(Level& level, const Call& call) {
   level.check_write(call, *whole);
   const bool strides_known = level.knows_strides(*whole);
   for (const TensorImpl* t = target; t->view; t = t->view->base)
-    BP_CHECK(t->view->op->flags & BP_OP_VIEW || strides_known, VALUE, name, ": writing through the result of ",
-             t->view->op->record->name, ", which may be a view or a copy, is refused inside ", level.transform,
-             "; copy it first");
+    BP_CHECK(t->view->op->flags & BP_OP_VIEW || strides_known || is_detaching(*t->view->op), VALUE, name,
+             ": writing through the result of ", t->view->op->record->name,
+             ", which may be a view or a copy, is refused inside ", level.transform, "; copy it first");
   bp_value out{};
   dispatch({call.op, call.args, call.n_args, &out, 1, call.mask});
   Tensor result = fitted(call, *target, Tensor::adopt(out.u.t));

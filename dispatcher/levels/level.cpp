@@ -179,6 +179,10 @@ void call_at(Level& level, const Call& call) {
     TensorImpl* view = impl(call.outs[0].u.t);
     if (base->wrapper && wrapper_of(level, view) && !is_copy(level, call, *base, *view))
       remember_view(call.op, call.args, call.n_args, view);
+  } else if (&level != level.every_call && is_detaching(call.op)) {
+    TensorImpl* detached = impl(call.outs[0].u.t);
+    if (impl(call.args[0].u.t)->wrapper && wrapper_of(level, detached))
+      remember_view(call.op, call.args, call.n_args, detached);
   }
 }
 

@@ -87,6 +87,7 @@ struct HistoryOwner {
   void (*retain)(Node* node) noexcept;
   void (*release)(Node* node) noexcept;
   void (*end)(Autograd* autograd) noexcept;
+  Node* (*edge)(TensorImpl* tensor, uint32_t& output);  // what its gradient goes to, owned by the caller, or nullptr
   void (*refresh)(TensorImpl* view);  // gives a view the history of its base, if that has come to one since
   // The last reference to a tensor with an Autograd was given back, as drop() says. Has a backward pass taken one
   // since? Then the tensor ends with that one.

@@ -137,8 +137,16 @@ void end(Autograd* autograd) noexcept {
 }
 
 [[gnu::constructor]] void own_histories() {
-  history_owner = {[](Node* node) noexcept { retain(node); }, [](Node* node) noexcept { release(node); }, end,
-                   refresh_view, taken_again};
+  history_owner = {[](Node* node) noexcept { retain(node); },
+                   [](Node* node) noexcept { release(node); },
+                   end,
+                   [](TensorImpl* tensor, uint32_t& output) {
+                     const Edge edge = edge_to(tensor);
+                     output = edge.output;
+                     return edge.node;
+                   },
+                   refresh_view,
+                   taken_again};
 }
 
 [[gnu::noinline]] Node* make_leaf_node(TensorImpl* tensor) {

@@ -180,25 +180,41 @@ def _deepcopy(x: Tensor, memo: dict[int, Any]) -> Tensor:
     return copied
 
 
+class _Hook:
+    """What the tape calls. An in-place change gives a tensor another history, and the hook stays with the one before, where the
+    handle does not reach it: so it can be emptied."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, cotangent):
+        return None if self.function is None else self.function(cotangent)
+
+
 class HookHandle:
     """What register_hook returns: removes the hook."""
 
-    __slots__ = ("_tensor", "_id")
+    __slots__ = ("_tensor", "_id", "_hook")
 
-    def __init__(self, tensor, number):
+    def __init__(self, tensor, hook):
         self._tensor = tensor
-        self._id = number
+        self._hook = hook
+        self._id = _core.add_hook(tensor, hook)
 
     def remove(self):
         """Removes the hook; again: does nothing."""
         if self._tensor is not None:
             _core.remove_hook(self._tensor, self._id)
-            self._tensor = None
+            self._hook.function = self._tensor = None
 
 
 def _register_hook(x: Tensor, function: Callable[[Tensor], Tensor | None]) -> HookHandle:
     """Calls function with this tensor's complete cotangent during backward; a Tensor that it returns replaces it."""
-    return HookHandle(x, _core.add_hook(x, function))
+    if not callable(function):
+        raise _core.ArgumentTypeError(f"register_hook: found a value of type {type(function).__name__}, expected a function of the cotangent")
+    return HookHandle(x, _Hook(function))
 
 
 class TensorMembers:

@@ -102,6 +102,19 @@ def test_hooks_see_and_replace_cotangents():
     assert seen == [[1, 1]] and x.grad.tolist() == [30, 30]
 
 
+def test_a_hook_is_removed_also_where_its_tensor_was_changed_since():
+    x = bp.ones(3).requires_grad_()
+    y = x * 2
+    kept, removed = y.register_hook(lambda g: g * 10), y.register_hook(lambda g: g * 100)
+    y += 1
+    removed.remove()
+    removed.remove()
+    y.sum().backward()
+    assert x.grad.tolist() == [20, 20, 20] and kept is not None
+    with pytest.raises(bp.ArgumentTypeError, match="expected a function"):
+        y.register_hook(3)
+
+
 def test_a_hook_s_own_exception_comes_through():
     class Mine(Exception):
         pass
