@@ -19,10 +19,10 @@ class TiledAttention {
   static constexpr int kRows = Tiles::kRows, kColumns = Tiles::kColumns;
 
  public:
-  __device__ TiledAttention(const AttentionTiles& made, unsigned char* memory, int32_t rows)
+  __device__ TiledAttention(const AttentionTiles& made, unsigned char* memory, const int32_t& rows)
       : call_(made),
         tiles_(memory),
-        batch_(blockIdx.x / tiles_of(rows)),
+        rows_(rows),
         first_(static_cast<int32_t>(blockIdx.x % tiles_of(rows)) * kRows),
         first_out_(static_cast<int32_t>(blockIdx.y) * Tiles::kOutColumns),
         factor_(static_cast<C>(made.scale * kLog2E)),
@@ -33,7 +33,6 @@ class TiledAttention {
     const auto query = tiles_.load_rows(0, matrix(kQuery, call_.queries, call_.features), first_);
     const auto keys = matrix(kKey, call_.keys, call_.features);
     const auto values = matrix(kValue, call_.keys, call_.value_features);
-    T* const lse = data(kLse);
     Sums out{};
     C top[Tiles::kHeldRows], sum[Tiles::kHeldRows] = {};
     for (C& highest : top) highest = -infinity();
@@ -64,6 +63,7 @@ class TiledAttention {
       }
       tiles_.accumulate(out, scores, value, first_out_);
     }
+    T* const lse = data(kLse);
 #pragma unroll
     for (int i = 0; i < Tiles::kHeldRows; ++i) {
       for (int lanes = 1; lanes < Tiles::kLanesOfRow; lanes *= 2) sum[i] += __shfl_xor_sync(~0u, sum[i], lanes);
@@ -161,7 +161,7 @@ class TiledAttention {
   }
   __device__ int64_t offset(const AttentionTiles::Operand& operand) const {
     int64_t sum = 0;
-    uint32_t i = batch_;
+    uint32_t i = blockIdx.x / tiles_of(rows_);  // in the batch; it is asked for too seldom to be kept
 #pragma unroll 1
     for (int d = 0; d < call_.rank; ++d) {
       const uint32_t rest = divide(i, call_.sizes[d]);
@@ -239,7 +239,7 @@ class TiledAttention {
 
   const AttentionTiles& call_;
   Tiles tiles_;
-  const uint32_t batch_;
+  const int32_t& rows_;  // that the blocks share
   const int32_t first_, first_out_;
   const C factor_;
   const int64_t mask_offset_;
@@ -249,7 +249,7 @@ class TiledAttention {
 
 // The three kernels with these tiles; `size`: the columns of results that a block has.
 #define BP_CUDA_ATTENTION_KERNEL(name, size, tiles, function, rows)                 \
-  extern "C" __global__ void __launch_bounds__(tiles::kBlock)                       \
+  extern "C" __global__ void __launch_bounds__(tiles::kBlock, tiles::kBlocks)       \
       name##_##size(const __grid_constant__ backplane::cuda::AttentionTiles call) { \
     __shared__ __align__(256) unsigned char memory[tiles::kShared];                 \
     backplane::cuda::TiledAttention<tiles>(call, memory, call.rows).function();     \
