@@ -48,6 +48,20 @@ def product(name, m, k, n, dtype, batch=(), ratio=1.02):
     return Case(name, inputs, "x @ y", "x @ y", operations=2 * m * k * n * (batch[0] if batch else 1), ratio=ratio)
 
 
+def attention(what, dtype, mask=False, backward=False, ratio=None):
+    """Over 4 x 16 heads of 4,096 positions of 64 features. Backward does two and a half times the products of forward."""
+    inputs = {name: ((4, 16, 4096, 64), dtype) for name in "qkv"}
+    if mask:
+        inputs["mask"] = ((4096, 4096), dtype)
+    ours, torch = "bp.attention(q, k, v%s)", "F.scaled_dot_product_attention(q, k, v%s)"
+    ours, torch = ours % (", mask" if mask else ""), torch % (", mask" if mask else "")
+    if backward:
+        ours = f"bp.grad(lambda q, k, v: bp.sum({ours}), argnums=(0, 1, 2))(q, k, v)"
+        torch = f"[x.requires_grad_() for x in (q, k, v)] and torch.autograd.grad({torch}.sum(), (q, k, v))"
+    operations = 4 * 4 * 16 * 4096**2 * 64
+    return Case(f"attention, {what}", inputs, ours, torch, operations=operations * 7 // 2 if backward else operations, ratio=ratio)
+
+
 CASES = [
     moving("copy", {"x": X}, [X], "bp.copy(x)", "x.clone()", None),
     moving("add", {"x": X, "y": X}, [X], "x + y", "x + y"),
@@ -83,8 +97,11 @@ CASES = [
     product("matmul 256 x 512, bfloat16", 512, 512, 512, "bfloat16", (256,)),
     Case("linear, bfloat16", {"x": ((8192, 4096), "bfloat16"), "w": ((4096, 4096), "bfloat16"), "b": ((4096,), "bfloat16")},
          "bp.nn.functional.linear(x, w, b)", "F.linear(x, w, b)", operations=2 * 8192 * 4096 * 4096),
-    Case("attention, bfloat16", {name: ((4, 16, 4096, 64), "bfloat16") for name in "qkv"}, "bp.attention(q, k, v)",
-         "F.scaled_dot_product_attention(q, k, v)", operations=4 * 4 * 16 * 4096**2 * 64, ratio=1.5),
+    attention("bfloat16", "bfloat16", ratio=1.5),
+    attention("float32", "float32"),
+    attention("bfloat16, with a mask", "bfloat16", mask=True),
+    attention("bfloat16, forward and backward", "bfloat16", backward=True),
+    attention("float32, forward and backward", "float32", backward=True),
     Case("conv2d", {"x": ((64, 64, 56, 56), "float32"), "w": ((64, 64, 3, 3), "float32")}, "bp.conv2d(x, w, padding=(1, 1))",
          "F.conv2d(x, w, padding=1)", operations=2 * 64 * 64 * 64 * 9 * 56 * 56),
     Case("max pool", {"x": ((64, 64, 112, 112), "float32")}, "bp.max_pool2d(x, (2, 2))", "F.max_pool2d(x, 2)"),
