@@ -3,19 +3,20 @@
 // What a tensor was detached to is a view of it, too: through that the tensor gets another value under its history.
 #include "levels/inplace.hpp"
 
+#include <string_view>
+
 #include "backplane/autograd.hpp"
 #include "call/dispatch.hpp"
 #include "call/role_calls.hpp"
 #include "call/run_formula.hpp"
 #include "call/view_record.hpp"
 #include "record/dtype_rules.hpp"
-#include "registry/tagged_op.hpp"
 
 namespace backplane::core {
 
 bool is_detaching(const OpEntry& op) {
-  static const OpHandle stop_gradient = tagged_op("role:stop_gradient").handle;
-  return op.handle == stop_gradient;
+  const char* tags = op.record->def.tags;
+  return tags && std::string_view(tags).find("role:stop_gradient") != std::string_view::npos;
 }
 
 namespace {
