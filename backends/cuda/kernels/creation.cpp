@@ -1,4 +1,4 @@
-// full, iota and random bits.
+// full and iota.
 #include "kernels/families.hpp"
 
 namespace backplane::cuda {
@@ -25,23 +25,11 @@ void iota(const Call& call) {
               real_begin, real_step, exact);
 }
 
-// A 64-bit element takes two words, the low one first.
-void random_bits(const Call& call) {
-  const bp_tensor& out = call.output();
-  const bp_generator_state state = *call.value(3).u.g;
-  const int64_t words = count_of(out) * (out.dtype == BP_UINT64 ? 2 : 1);
-  if (words == 0) return;
-  const char* data = data_of(out);
-  call.launch("moves", "random_words", call.grid_for(static_cast<uint64_t>(words + 3) / 4), data, words, state.key,
-              state.counter);
-}
-
 }  // namespace
 
 void register_creation(const Registration& registration) {
   registration.row("full", kernel<full>, BP_MASK_ANY, 0, __FILE__, __LINE__);
   registration.row("iota", kernel<iota>, BP_MASK_ANY, 0, __FILE__, __LINE__);
-  registration.row("random_bits", kernel<random_bits>, BP_MASK_ANY, 0, __FILE__, __LINE__);
 }
 
 }  // namespace backplane::cuda

@@ -40,6 +40,7 @@ void register_lines(const Registration& registration);
 void register_matmul(const Registration& registration);
 void register_orthogonal(const Registration& registration);
 void register_placement(const Registration& registration);
+void register_random(const Registration& registration);
 void register_reductions(const Registration& registration);
 void register_sorting(const Registration& registration);
 void register_windows(const Registration& registration);

@@ -1,4 +1,4 @@
-// Kernels that move elements and do not read them, by the width of an element in bytes; and random bits.
+// Kernels that move elements and do not read them, by the width of an element in bytes.
 #include "kernels/device/element.cuh"
 #include "kernels/device/indexing.cuh"
 
@@ -149,28 +149,4 @@ extern "C" __global__ void number_places_4(const __grid_constant__ Indexing inde
 extern "C" __global__ void number_places_8(const __grid_constant__ Indexing indexing, uint64_t* numbers,
                                            int64_t* offsets, uint64_t nowhere) {
   backplane::cuda::number_places(indexing, numbers, offsets, nowhere);
-}
-
-// Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): words of 32
-// bits, four for each count from `counter` on.
-extern "C" __global__ void random_words(uint32_t* out, int64_t words, uint64_t key, uint64_t counter) {
-  const int64_t blocks = (words + 3) / 4;
-  for (int64_t b = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; b < blocks; b += int64_t{gridDim.x} * blockDim.x) {
-    const uint64_t count = counter + static_cast<uint64_t>(b);
-    uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
-    uint32_t x[4] = {static_cast<uint32_t>(count), static_cast<uint32_t>(count >> 32), 0, 0};
-#pragma unroll
-    for (int round = 0; round < 10; ++round) {
-      const uint32_t first_high = __umulhi(0xD2511F53u, x[0]), first_low = 0xD2511F53u * x[0];
-      const uint32_t second_high = __umulhi(0xCD9E8D57u, x[2]), second_low = 0xCD9E8D57u * x[2];
-      const uint32_t next[4] = {second_high ^ x[1] ^ low, second_low, first_high ^ x[3] ^ high, first_low};
-#pragma unroll
-      for (int k = 0; k < 4; ++k) x[k] = next[k];
-      low += 0x9E3779B9u;
-      high += 0xBB67AE85u;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-      if (4 * b + k < words) out[4 * b + k] = x[k];
-  }
 }
