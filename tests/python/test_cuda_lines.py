@@ -40,7 +40,7 @@ def test_a_line_that_begins_off_a_pack_has_the_same_sum(cuda):
     assert bp.sum(bp.flip(bp.asarray(x[1:4098][::-1].copy(), device=cuda))).item() == aligned.item()
 
 
-@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("length", [*LENGTHS, 64, 4096, 16416])
 @pytest.mark.parametrize("dtype, rtol", [("float32", 2e-6), ("float64", 1e-12), ("float16", 2e-3), ("bfloat16", 2e-2)])
 def test_normalised_lines(cuda, length, dtype, rtol):
     x, w, b, g = normal(3, length), normal(length), normal(length), normal(3, length)
@@ -65,6 +65,36 @@ def test_lines_keep_what_is_not_finite(cuda):
     same(bp.softmax, cuda, x, rtol=1e-6)
     same(bp.log_softmax, cuda, x, rtol=1e-6)
     same(bp.layer_norm, cuda, x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [2048, 2050, 8320])
+def test_warps_join_what_is_not_finite(cuda, length):
+    """Whole warps of a line have nothing but -inf, or one of them a NaN."""
+    x = normal(6, length)
+    x[0, : length // 2] = x[1, length // 3 :] = x[2] = -np.inf
+    x[3, 7], x[4, length - 1], x[5, length // 2] = np.nan, np.inf, -np.inf
+    for dtype, rtol in ((bp.float32, 1e-5), (bp.float16, 2e-3), (bp.bfloat16, 1e-2)):
+        for function in (bp.softmax, bp.log_softmax):
+            same(lambda x: function(bp.astype(x, dtype)).astype(bp.float32), cuda, x, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("length", [30, 2048, 2050, 8320])
+def test_a_mean_far_from_0_costs_no_digits_of_the_variance(cuda, length):
+    """Numbers that float32 holds exactly far from 0, too; in one line a warp's elements are far from the others'."""
+    near = RNG.integers(-8, 9, (3, length)).astype(np.float32)
+    near[2, :30] += 4096
+    x = near + np.array([[0], [2.0**16], [-(2.0**16)]], np.float32)
+    g, exact = normal(3, length), near.astype(np.float64)
+    centred = exact - exact.mean(1, keepdims=True)
+    scale = 1 / np.sqrt(np.mean(centred**2, 1, keepdims=True) + 1e-5)
+    spread = np.array([[0], [2.0**-7], [2.0**-7]])  # what the mean is rounded by, over the deviation
+    found = bp.layer_norm(bp.asarray(x, device=cuda)).numpy()
+    assert (np.abs(found - centred * scale) <= 1e-5 + spread).all()
+    # The distances between elements do not know the mean: they tell the variance alone.
+    np.testing.assert_allclose(found - found[:, :1], (exact - exact[:, :1]) * scale, rtol=4e-5, atol=4e-6)
+    normal_x = centred * scale
+    expected = scale * (g - g.mean(1, keepdims=True) - normal_x * (g * normal_x).mean(1, keepdims=True))
+    np.testing.assert_allclose(bp.layer_norm_grad(bp.asarray(g, device=cuda), bp.asarray(x, device=cuda)).numpy(), expected, rtol=1e-2, atol=2e-3)
 
 
 @pytest.mark.parametrize("axes", [(1, 2), (2,), (0, 1, 2), (0,), (1,)])

@@ -22,10 +22,19 @@ NormalizedLines lines_of(const bp_tensor& x, std::span<const int64_t> axes) {
   return lines;
 }
 
+// Whether each line of each operand is made of whole packs.
+bool lie_in_packs(const NormalizedLines& lines, bp_dtype dtype) {
+  if (lines.length % pack_of(dtype) != 0) return false;
+  for (const char* data : {lines.x, lines.weight, lines.bias, lines.cotangent, static_cast<const char*>(lines.out)})
+    if (reinterpret_cast<uintptr_t>(data) % kWidest != 0) return false;
+  return true;
+}
+
 void launch(const Call& call, const NormalizedLines& lines) {
   if (lines.count == 0) return;
   const bp_dtype dtype = call.output().dtype;
-  call.launch(std::string("lines_") + plugin::dtype_name(dtype), call.row().name,
+  call.launch(std::string("lines_") + plugin::dtype_name(dtype),
+              std::string(call.row().name) + (lie_in_packs(lines, dtype) ? "_packs" : "_elements"),
               {std::min(lines.count, uint32_t{1} << 20), 1, 1, threads_for(lines.length, dtype)}, lines);
 }
 
