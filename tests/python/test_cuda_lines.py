@@ -103,6 +103,75 @@ def test_lines_over_several_axes(cuda, axes):
     same(lambda x: bp.layer_norm(x, axis=axes), cuda, normal(3, 4, 5), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [*LENGTHS, 4096, 100003])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int8", "uint64", "bool"])
+def test_places_of_extremes(cuda, length, dtype):
+    """Of many elements that are alike, and of views that begin off a pack; a line of 100,003 is cut into chunks."""
+    x = RNG.integers(0, 2 if dtype == "bool" else 100, (3, length)).astype(np.float32)
+    x[1] = 0 if dtype in ("uint64", "bool") else -100
+    x[2] = np.sort(x[2])
+
+    def places(find):
+        def of(x):
+            x = bp.astype(x, getattr(bp, dtype))
+            lines = [find(x, axis=1), find(x[:, length // 2 :], axis=1), find(x.T, axis=0), find(x[0]), find(x), find(x, axis=0)]
+            return bp.concat([bp.reshape(line, (-1,)) for line in lines])
+
+        return of
+
+    same(places(bp.argmax), cuda, x)
+    same(places(bp.argmin), cuda, x)
+
+
+@pytest.mark.parametrize("dtype", [bp.float32, bp.float16, bp.float64])
+@pytest.mark.parametrize("length", [5, 1000, 20000])
+def test_places_of_what_is_not_finite(cuda, dtype, length):
+    x = normal(6, length)
+    x[0], x[1] = -np.inf, np.inf
+    x[2, length // 2 :] = x[3, -1] = np.nan
+    x[4, [1, length - 1]] = np.inf
+    x[5, [2, length - 2]] = -np.inf
+    for find in (bp.argmax, bp.argmin):
+        same(lambda x: find(bp.astype(x, dtype), axis=1), cuda, x)
+        same(lambda x: find(bp.astype(x.T, dtype), axis=0), cuda, x)
+        same(lambda x: find(bp.astype(x, dtype)), cuda, x)
+
+
+@pytest.mark.parametrize("length", [*LENGTHS, 4096, 16416])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int8", "uint16", "int64", "bool", "complex64", "complex128"])
+def test_running_sums(cuda, length, dtype):
+    """Of integers, which are exact in any order; of halves few."""
+    x = (RNG.integers(-2, 3, (3, length)) * (RNG.random((3, length)) < 0.01)).astype(np.float32)
+
+    def alike(function):
+        same(lambda x: bp.astype(function(bp.astype(x, getattr(bp, dtype))), bp.complex128), cuda, x)
+
+    alike(lambda x: bp.cumsum(x, axis=1))
+    alike(lambda x: bp.cumsum(x[:, length // 2 :], axis=1))
+    alike(lambda x: bp.cumsum(x.T, axis=0))
+    alike(lambda x: bp.cumsum(x[1]))
+    alike(lambda x: bp.cumsum(bp.broadcast_to(x[:, : length // 50, None], (3, length // 50, 300)), axis=1))  # a thread per line
+
+
+@pytest.mark.parametrize("length", [3, 1000, 4096])
+def test_running_sums_keep_zeros_and_what_is_not_finite(cuda, length):
+    x = np.full((5, length), -0.0, np.float32)
+    x[1, length // 2] = 0.0
+    x[2, length // 2] = np.inf
+    x[3, [length // 2, -1]] = np.inf, -np.inf
+    x[4, 1] = np.nan
+    for axes in ((0, 1), (1, 0)):
+        function = lambda x: bp.cumsum(bp.copy(bp.permute_dims(x, axes)), axis=1 - axes[0])  # noqa: B023, E731
+        same(function, cuda, x)
+        same(lambda x: bp.signbit(function(x)), cuda, x[:2])  # noqa: B023
+
+
+@pytest.mark.parametrize("length", [1000, 4099, 16416])
+def test_running_sums_of_any_numbers(cuda, length):
+    same(lambda x: bp.cumsum(x, axis=1), cuda, normal(3, length), rtol=1e-5, atol=2e-4)
+    same(lambda x: bp.cumsum(bp.astype(x, bp.float16), axis=1), cuda, normal(3, length), rtol=1e-3, atol=4e-2)
+
+
 @pytest.mark.parametrize("order", [(1, 0), (0, 2, 1), (2, 0, 1), (2, 1, 0), (0, 3, 1, 2), (3, 1, 2, 0)])
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
 def test_matrices_are_turned_around(cuda, order, dtype):

@@ -28,7 +28,8 @@ void random_bits(const Call& call) {
 }
 
 bp_dtype part_of(bp_dtype dtype) {
-  return dtype == BP_COMPLEX64 ? BP_FLOAT32 : dtype == BP_COMPLEX128 ? BP_FLOAT64 : dtype;
+  if (dtype == BP_COMPLEX64) return BP_FLOAT32;
+  return dtype == BP_COMPLEX128 ? bp_dtype{BP_FLOAT64} : dtype;
 }
 
 Number number_of(bp_dtype dtype, double value) {
@@ -58,7 +59,7 @@ void normal(const Call& call) {
   const double mean = plugin::as_double(call.value(1)), deviation = plugin::as_double(call.value(2));
   const bp_dtype dtype = call.output().dtype;
   const bool half = dtype == BP_FLOAT16 || dtype == BP_BFLOAT16;
-  const bp_dtype computed = half ? BP_FLOAT32 : dtype;
+  const bp_dtype computed = half ? bp_dtype{BP_FLOAT32} : dtype;
   const NormalDraw made{draw_of(call, 5), number_of(computed, mean), number_of(computed, deviation),
                         mean == 0 && deviation == 1};
   launch_real(call, "normal", made.draw, made);

@@ -1,5 +1,4 @@
-// Reductions, positions of extremes, and running sums. A reduction of many elements to few is cut into chunks, whose
-// totals a second kernel joins.
+// Reductions. One of many elements to few is cut into chunks, whose totals a second kernel joins.
 #include <bit>
 
 #include "kernels/families.hpp"
@@ -84,37 +83,6 @@ void extreme(const Call& call) {
   reduce(call, call.compute());
 }
 
-// Lines along the axis of argument 1; x flattened where it is absent.
-Lines lines_along(const Call& call) {
-  const bp_tensor& x = call.input(0);
-  Lines lines{1, 1, count_of(x), data_of(x), data_of(call.output()), call.compute(), static_cast<int32_t>(item_of(x))};
-  if (!call.has(1) || x.dl.ndim == 0) return lines;
-  const auto axis = static_cast<int32_t>(call.integer(1));
-  lines.length = x.dl.shape[axis];
-  for (int32_t d = 0; d < x.dl.ndim; ++d)
-    if (d != axis) lines.count *= x.dl.shape[d];
-  for (int32_t d = axis + 1; d < x.dl.ndim; ++d) lines.inner *= x.dl.shape[d];
-  return lines;
-}
-
-Grid block_per_line(const Lines& lines) {
-  return {static_cast<uint32_t>(std::min<int64_t>(lines.count, 65535)), 1, 1,
-          lines.length > 2 * kWarp ? kThreads : kWarp};
-}
-
-void arg_extreme(const Call& call) {
-  const Lines lines = lines_along(call);
-  check_not_empty(call, lines.length);
-  if (count_of(call.output()) == 0) return;
-  call.launch(typed_module(call.compute()), call.row().name, block_per_line(lines), lines);
-}
-
-void cumsum(const Call& call) {
-  const Lines lines = lines_along(call);
-  if (count_of(call.output()) == 0) return;
-  call.launch(typed_module(call.output().dtype), "cumsum", block_per_line(lines), lines);
-}
-
 }  // namespace
 
 void register_reductions(const Registration& registration) {
@@ -126,9 +94,6 @@ void register_reductions(const Registration& registration) {
   row("all", kernel<reduce_into>, BP_MASK_ANY, BP_KERNEL_LOOP);
   row("max", kernel<extreme>, kOrdered, BP_KERNEL_LOOP);
   row("min", kernel<extreme>, kOrdered, BP_KERNEL_LOOP);
-  row("argmax", kernel<arg_extreme>, kOrdered, 0);
-  row("argmin", kernel<arg_extreme>, kOrdered, 0);
-  row("cumsum", kernel<cumsum>, BP_MASK_ANY, 0);
 }
 
 }  // namespace backplane::cuda

@@ -6,23 +6,6 @@
 
 namespace backplane::cuda {
 
-// What lane `lane ^ mask` of the warp has; elements of no less than 32 bits.
-template <class C>
-__device__ C from_lane_across(C x, uint32_t mask) {
-  uint32_t words[sizeof(C) / 4];
-  memcpy(words, &x, sizeof(C));
-  for (uint32_t& word : words) word = __shfl_xor_sync(0xffffffffu, word, mask);
-  memcpy(&x, words, sizeof(C));
-  return x;
-}
-
-// The total of each group of so many lanes, a power of two, in all of them.
-template <class Op, class C>
-__device__ C join_lanes(C total, uint32_t lanes = kWarp) {
-  for (uint32_t mask = lanes / 2; mask > 0; mask /= 2) total = Op::join(total, from_lane_across(total, mask));
-  return total;
-}
-
 __device__ inline uint32_t warps_of_block() { return blockDim.x / kWarp; }  // a power of two
 
 // Warps tell each other what they have, with one barrier: of two places that take turns, one is written to again when

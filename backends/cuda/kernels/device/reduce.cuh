@@ -1,8 +1,8 @@
-// Reductions of one dtype, positions of extremes and running sums. The order of additions depends on sizes, on the
-// order of axes in memory and on the device, so that a result is the same each time.
+// Reductions of one dtype. The order of additions depends on sizes, on the order of axes in memory and on the device,
+// so that a result is the same each time.
 #pragma once
 
-#include "kernels/device/element.cuh"
+#include "kernels/device/lanes.cuh"
 
 namespace backplane::cuda {
 
@@ -51,6 +51,10 @@ struct Max {
   static __device__ C join(C best, C x) {
     return x > best || x != x ? x : best;
   }
+  template <class C>
+  static __device__ bool is_better(C x, C best) {
+    return x > best;
+  }
 };
 struct Min {
   template <class C>
@@ -60,6 +64,10 @@ struct Min {
   template <class C>
   static __device__ C join(C best, C x) {
     return x < best || x != x ? x : best;
+  }
+  template <class C>
+  static __device__ bool is_better(C x, C best) {
+    return x < best;
   }
 };
 // Of bools: the operand is converted as it is read.
@@ -84,22 +92,8 @@ struct All {
   }
 };
 
-// A total that moves between the lanes of a warp as words of 32 bits.
-template <class C>
-__device__ C from_lane_above(C x, uint32_t lanes) {
-  if constexpr (sizeof(C) < 4) {
-    const int wide = __shfl_down_sync(0xffffffffu, static_cast<int>(x), lanes);
-    return static_cast<C>(wide);
-  } else {
-    uint32_t words[sizeof(C) / 4];
-    memcpy(words, &x, sizeof(C));
-    for (uint32_t& word : words) word = __shfl_down_sync(0xffffffffu, word, lanes);
-    memcpy(&x, words, sizeof(C));
-    return x;
-  }
-}
-
-// The total of a block in its first thread; every thread of the block calls, which has whole warps and at most kThreads.
+// The total of a block in its first thread; every thread of the block calls, which has whole warps and at most
+// kThreads.
 template <class Op, class C>
 __device__ C join_block(C total) {
   __shared__ C of_warp[kThreads / kWarp];
@@ -210,69 +204,6 @@ __device__ void reduce_chunks(const Reduction& call) {
     for (uint32_t k = threadIdx.x; k < call.chunks; k += kWarp) total = Op::join(total, totals[k]);
     total = join_block<Op>(total);
     if (threadIdx.x == 0) *reinterpret_cast<T*>(call.out + place(call.kept, position).out) = narrow<T>(total);
-  }
-}
-
-// The first of the best elements of a line, or the first NaN; a block per line.
-template <class Op, class T>
-__device__ void arg_extreme(const Lines& lines) {
-  using C = Compute<T>;
-  __shared__ C values[kThreads];
-  __shared__ int64_t places[kThreads];
-  const auto better = [](C x, int64_t at_x, C y, int64_t at_y) {
-    if (at_x < 0 || at_y < 0) return at_y < 0;
-    if (x != x || y != y) return x != x && (y == y || at_x < at_y);
-    return x != y ? Op::join(y, x) == x : at_x < at_y;
-  };
-  for (int64_t line = blockIdx.x; line < lines.count; line += gridDim.x) {
-    const T* x =
-        reinterpret_cast<const T*>(lines.x) + line / lines.inner * lines.length * lines.inner + line % lines.inner;
-    C best{};
-    int64_t found = -1;
-    for (int64_t k = threadIdx.x; k < lines.length; k += blockDim.x) {
-      const C next = widen(x[k * lines.inner]);
-      if (found < 0 || better(next, k, best, found)) best = next, found = k;
-    }
-    values[threadIdx.x] = best;
-    places[threadIdx.x] = found;
-    for (uint32_t half = blockDim.x / 2; half > 0; half /= 2) {
-      __syncthreads();
-      const uint32_t other = threadIdx.x + half;
-      if (threadIdx.x < half && better(values[other], places[other], values[threadIdx.x], places[threadIdx.x])) {
-        values[threadIdx.x] = values[other];
-        places[threadIdx.x] = places[other];
-      }
-    }
-    if (threadIdx.x == 0) reinterpret_cast<int64_t*>(lines.out)[line] = places[0];
-    __syncthreads();
-  }
-}
-
-// Running sums along a line: a block per line takes kThreads elements at a time.
-template <class T, int32_t kDtype>
-__device__ void running_sum(const Lines& lines) {
-  using C = Compute<T>;
-  __shared__ C sums[2][kThreads];
-  for (int64_t line = blockIdx.x; line < lines.count; line += gridDim.x) {
-    const int64_t first = line / lines.inner * lines.length * lines.inner + line % lines.inner;
-    C before{};
-    for (int64_t from = 0; from < lines.length; from += blockDim.x) {
-      const int64_t k = from + threadIdx.x, at = first + k * lines.inner;
-      sums[0][threadIdx.x] = k < lines.length ? load<T, C>(lines.x + at * lines.item, lines.in_dtype, kDtype) : C{};
-      int now = 0;
-      for (uint32_t step = 1; step < blockDim.x; step *= 2) {
-        __syncthreads();
-        const C own = sums[now][threadIdx.x];
-        sums[1 - now][threadIdx.x] = threadIdx.x >= step ? add(sums[now][threadIdx.x - step], own) : own;
-        now = 1 - now;
-      }
-      __syncthreads();
-      // A first element stays as it is: a zero added to -0 would make it +0.
-      const C sum = from == 0 ? sums[now][threadIdx.x] : add(before, sums[now][threadIdx.x]);
-      if (k < lines.length) reinterpret_cast<T*>(lines.out)[at] = narrow<T>(sum);
-      before = from == 0 ? sums[now][blockDim.x - 1] : add(before, sums[now][blockDim.x - 1]);
-      __syncthreads();
-    }
   }
 }
 

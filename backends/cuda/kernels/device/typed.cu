@@ -1,8 +1,10 @@
 // Kernels that read elements of one dtype, or write them. Compiled once per dtype: BP_CUDA_ELEMENT is how an element is
 // stored, BP_CUDA_NUMBER the contract's number of the dtype.
 #include "kernels/device/element.cuh"
+#include "kernels/device/extreme.cuh"
 #include "kernels/device/matmul.cuh"
 #include "kernels/device/reduce.cuh"
+#include "kernels/device/scan.cuh"
 #include "kernels/device/sort.cuh"
 
 namespace backplane::cuda {
@@ -92,7 +94,16 @@ extern "C" __global__ void iota(T* out, int64_t count, int64_t begin, int64_t st
                                 complex128 real_step, int exact) {
   backplane::cuda::iota(out, count, begin, step, real_begin, real_step, exact != 0);
 }
-extern "C" __global__ void cumsum(const __grid_constant__ Lines lines) { running_sum<T, kDtype>(lines); }
+extern "C" __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 4 : sizeof(T) == 16 ? 2 : 3)
+    cumsum_packs(const __grid_constant__ Lines lines) {
+  running_sum_rows<T, kDtype, kPackOf<T>>(lines);
+}
+extern "C" __global__ void cumsum_elements(const __grid_constant__ Lines lines) {
+  running_sum_rows<T, kDtype, 1>(lines);
+}
+extern "C" __global__ void cumsum_columns(const __grid_constant__ Lines lines) {
+  running_sum_columns<T, kDtype>(lines);
+}
 
 #if !BP_CUDA_IS_BOOL
 extern "C" __global__ void matmul(const __grid_constant__ Product call) { backplane::cuda::matmul<T>(call); }
@@ -101,7 +112,13 @@ extern "C" __global__ void matmul(const __grid_constant__ Product call) { backpl
 #if !BP_CUDA_IS_COMPLEX
 BP_CUDA_REDUCTION(max, Max, T, kDtype)
 BP_CUDA_REDUCTION(min, Min, T, kDtype)
-extern "C" __global__ void argmax(const __grid_constant__ Lines lines) { arg_extreme<Max, T>(lines); }
-extern "C" __global__ void argmin(const __grid_constant__ Lines lines) { arg_extreme<Min, T>(lines); }
+#define BP_CUDA_ARG_EXTREME(name, Op)                                                                                \
+  extern "C" __global__ void name##_rows(const __grid_constant__ ArgExtreme call) { arg_extreme_rows<Op, T>(call); } \
+  extern "C" __global__ void name##_columns(const __grid_constant__ ArgExtreme call) {                               \
+    arg_extreme_columns<Op, T>(call);                                                                                \
+  }                                                                                                                  \
+  extern "C" __global__ void name##_chunks(const __grid_constant__ ArgExtreme call) { arg_extreme_chunks<Op, T>(call); }
+BP_CUDA_ARG_EXTREME(argmax, Max)
+BP_CUDA_ARG_EXTREME(argmin, Min)
 extern "C" __global__ void sort_in_block(const __grid_constant__ Sorting call) { sort_lines<T>(call); }
 #endif
