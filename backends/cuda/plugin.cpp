@@ -29,10 +29,10 @@ void register_all(plugin::Registrar& registrar) {
   registered = new Registered(registrar.host());
   registrar.backend(registered->backend.table());
   const Registration registration{registrar, registered->backend, registered->rows};
-  for (const auto family :
-       {register_along_axis, register_attention, register_creation, register_elementwise, register_factorizations,
-        register_fourier, register_indexing, register_lines, register_matmul, register_orthogonal, register_placement,
-        register_random, register_reductions, register_sorting, register_windows})
+  for (const auto family : {register_along_axis, register_attention, register_convolution, register_creation,
+                            register_elementwise, register_factorizations, register_fourier, register_indexing,
+                            register_lines, register_matmul, register_orthogonal, register_placement, register_random,
+                            register_reductions, register_sorting, register_windows})
     family(registration);
 }
 

@@ -32,6 +32,7 @@ struct Registration {
 
 void register_along_axis(const Registration& registration);
 void register_attention(const Registration& registration);
+void register_convolution(const Registration& registration);
 void register_creation(const Registration& registration);
 void register_elementwise(const Registration& registration);
 void register_factorizations(const Registration& registration);

@@ -1,16 +1,10 @@
 // conv2d_columns and max_pool2d_with_indices: the windows of images (n, c, h, w).
-#include <algorithm>
-#include <optional>
+#include "kernels/windows.hpp"
 
 #include "kernels/families.hpp"
 
 namespace backplane::cuda {
 namespace {
-
-// What is left of a padded axis behind its first window.
-int64_t room_of(int64_t size, int64_t kernel, int64_t padding, int64_t dilation) {
-  return size + 2 * padding - dilation * (kernel - 1) - 1;
-}
 
 WindowAxis axis_of(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
   return {divider(kernel),
@@ -58,28 +52,6 @@ void max_pool(const Call& call) {
       static_cast<uint32_t>(x.dl.shape[0] * x.dl.shape[1] * windows.down.windows.size * windows.across.windows.size);
   windows.indices = call.wants(1) ? data_of(call.output(1)) : nullptr;
   launch(call, "max_pool2d", windows);
-}
-
-// Products that the kernel counts in 31 bits.
-class Counted {
- public:
-  Counted& times(int64_t size) {
-    fits_ = fits_ && size >= 0 && size <= INT32_MAX && (count_ *= size) <= INT32_MAX;
-    return *this;
-  }
-  bool fits() const { return fits_; }
-
- private:
-  int64_t count_ = 1;
-  bool fits_ = true;
-};
-
-// How many windows there are along an axis; nothing where the kernel cannot say, or there is none.
-std::optional<int64_t> windows_along(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
-  if (std::min({size, kernel, stride, dilation}) < 1 || padding < 0) return std::nullopt;
-  if (std::max({size, kernel, stride, padding, dilation}) > INT32_MAX / 4) return std::nullopt;
-  const int64_t room = room_of(size, kernel, padding, dilation);
-  return room < 0 ? std::nullopt : std::optional(room / stride + 1);
 }
 
 // Whether the results of x's windows can be counted; `taps`: each window has one per element. What the op refuses, the
