@@ -60,6 +60,8 @@ std::optional<Geometry> geometry_of_call(const bp_value* args, std::span<const i
   if constexpr (kPass == Pass::kOfKernels) return geometry_of(shape(1), result, shape(0), args + 3);
 }
 
+bool is_half(bp_dtype dtype) { return dtype == BP_FLOAT16 || dtype == BP_BFLOAT16; }
+
 int32_t narrow(int64_t counted) { return static_cast<int32_t>(counted); }
 
 // The matrices of a pass, but for where they lie.
@@ -98,13 +100,12 @@ Convolution product_of(Pass pass, const Geometry& g) {
 }
 
 // A few tiles are not enough to keep the device busy: the inner dimension is cut, and the sums of the parts are added.
-void set_slices(const Call& call, Convolution& product, uint64_t tiles) {
+void set_slices(const Call& call, Convolution& product, uint64_t tiles, uint64_t depth) {
   constexpr uint64_t kLeast = 256;  // elements of the inner dimension that are worth a slice
   const uint64_t wanted = uint64_t{call.multiprocessors()} * 3 / std::max<uint64_t>(tiles, 1);
   const uint64_t slices = std::clamp<uint64_t>(std::min(wanted, product.inner / kLeast), 1, 256);
-  const auto steps =
-      static_cast<uint32_t>((product.inner + slices * kConvolutionDepth - 1) / (slices * kConvolutionDepth));
-  product.slice = std::max(steps, 1u) * kConvolutionDepth;
+  const uint64_t steps = (product.inner + slices * depth - 1) / (slices * depth);
+  product.slice = static_cast<uint32_t>(std::max<uint64_t>(steps, 1) * depth);
   product.slices = std::max((product.inner + product.slice - 1) / product.slice, 1u);
 }
 
@@ -121,43 +122,53 @@ void convolution(const Call& call) {
   product.right = data_of(kPass == Pass::kOfKernels ? second : first);
   product.out = data_of(out), product.out_count = static_cast<uint32_t>(count_of(out));
 
-  const bool half_tile = out.dtype == BP_FLOAT64 || (product.rows + 31) / 32 % 2 == 1;
-  const uint32_t tile_rows = half_tile ? 32 : 64;
+  const bool tensor_cores = is_half(out.dtype);
+  const bool small_tile = !tensor_cores && (out.dtype == BP_FLOAT64 || (product.rows + 31) / 32 % 2 == 1);
+  const uint32_t tile_rows = small_tile ? 32 : 64;
   product.row_tiles = divider((product.rows + tile_rows - 1) / tile_rows);
   const uint64_t tiles =
       uint64_t{product.row_tiles.size} * ((product.columns + kConvolutionColumns - 1) / kConvolutionColumns);
-  set_slices(call, product, tiles * static_cast<uint64_t>(g->groups));
+  set_slices(call, product, tiles * static_cast<uint64_t>(g->groups), tensor_cores ? kTensorDepth : kConvolutionDepth);
   product.together = product.area.size % 4 == 0 && reinterpret_cast<uintptr_t>(product.out) % 32 == 0;
   if (product.slices > 1) product.partial = call.aligned_scratch(uint64_t{product.slices} * product.out_count * 8);
 
-  const bool divided = kPass == Pass::kOfImages && (g->stride[0] > 1 || g->stride[1] > 1);
   const std::string module = std::string("convolution_") + plugin::dtype_name(out.dtype);
-  const char* name = kPass == Pass::kOfKernels ? "places_inside_" : divided ? "taps_inside_divided_" : "taps_inside_";
-  call.launch(module, name + std::to_string(tile_rows),
+  std::string name = kPass == Pass::kOfKernels ? "places_inside" : "taps_inside";
+  if (kPass == Pass::kOfImages && (g->stride[0] > 1 || g->stride[1] > 1)) name += "_divided";
+  if (!tensor_cores) name += small_tile ? "_32" : "_64";
+  call.launch(module, name,
               {static_cast<uint32_t>(tiles), static_cast<uint32_t>(g->groups), product.slices, kConvolutionThreads},
               product);
   if (product.slices > 1) call.launch(module, "add_slices", call.grid_for(product.out_count), product);
 }
 
+// The shape that conv2d's rule gives, or one that fits nothing.
+std::vector<int64_t> shape_of_forward(const bp_value* args) {
+  const DLTensor &x = args[0].u.t->dl, &w = args[1].u.t->dl;
+  if (x.ndim != 4 || w.ndim != 4 || args[2].count != 2 || args[3].count != 2 || args[4].count != 2) return {};
+  std::vector<int64_t> shape{x.shape[0], w.shape[0]};
+  for (int d = 0; d < 2; ++d) {
+    const auto windows =
+        windows_along(x.shape[2 + d], w.shape[2 + d], args[2].u.ints[d], args[3].u.ints[d], args[4].u.ints[d]);
+    shape.push_back(windows.value_or(-1));
+  }
+  return shape;
+}
+
 template <Pass kPass>
 bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
-  const bool tensors = args[0].tag == BP_TAG_TENSOR && args[1].tag == BP_TAG_TENSOR;
-  if (tensors) {
+  return plugin::guard(frame, [&] {
+    const int capability = static_cast<const Row*>(frame->context)->backend->device(frame->ordinal).facts().capability;
+    BP_CHECK(!is_half(frame->compute) || capability >= 80, NOT_IMPLEMENTED, "compute capability ", capability / 10, ".",
+             capability % 10, "; the kernel of half floats needs 8.0");
     std::vector<int64_t> result;
-    if constexpr (kPass != Pass::kForward) {
+    if constexpr (kPass == Pass::kForward)
+      result = shape_of_forward(args);
+    else
       result.assign(args[2].u.ints, args[2].u.ints + args[2].count);
-    } else if (args[0].u.t->dl.ndim == 4 && args[1].u.t->dl.ndim == 4 && args[2].count == 2 && args[3].count == 2 &&
-               args[4].count == 2) {
-      const int64_t *x = args[0].u.t->dl.shape, *w = args[1].u.t->dl.shape;
-      result = {x[0], w[0]};
-      for (int d = 0; d < 2; ++d)
-        result.push_back(
-            windows_along(x[2 + d], w[2 + d], args[2].u.ints[d], args[3].u.ints[d], args[4].u.ints[d]).value_or(-1));
-    }
-    if (geometry_of_call<kPass>(args, result)) return BP_OK;
-  }
-  frame->host->set_error(BP_ERROR_NOT_IMPLEMENTED, "takes tensors of one convolution, of fewer than 2^31 elements");
-  return BP_ERROR_NOT_IMPLEMENTED;
+    BP_CHECK(geometry_of_call<kPass>(args, result), NOT_IMPLEMENTED,
+             "takes tensors of one convolution, of fewer than 2^31 elements");
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace backplane::cuda {
 constexpr uint32_t kConvolutionThreads = 128;
 constexpr uint32_t kConvolutionColumns = 128;  // of a tile; its rows are 32 or 64
 constexpr uint32_t kConvolutionDepth = 8;      // of left and right in shared memory at a time
+constexpr uint32_t kTensorDepth = 32;          // likewise, on tensor cores
 
 struct ShownAxis {
   Divider taps, places;  // how many there are

@@ -1,28 +1,14 @@
-// conv2d and its two adjoints. Compiled once per floating dtype: BP_CUDA_ELEMENT is how an element is stored.
+// conv2d and its two adjoints. Compiled for float32 and float64: BP_CUDA_ELEMENT is how an element is stored.
 #include "kernels/device/convolution.cuh"
 
-namespace backplane::cuda {
-namespace {
+using namespace backplane::cuda;
 
-using T = BP_CUDA_ELEMENT;
-
-template <int kEach, bool kPlacesInside, bool kDivided>
-__device__ void convolve(const Convolution& call) {
-  using Here = Convolver<T, kEach, kPlacesInside, kDivided>;
-  __shared__ typename Here::SharedMemory shared;
-  Here convolver(call, shared);
-  convolver();
-}
-
-}  // namespace
-}  // namespace backplane::cuda
-
-using backplane::cuda::Convolution;
-
-#define BP_CUDA_CONVOLUTION(name, each, places_inside, divided)                         \
-  extern "C" __global__ void __launch_bounds__(backplane::cuda::kConvolutionThreads, 3) \
-      name(const __grid_constant__ Convolution call) {                                  \
-    backplane::cuda::convolve<each, places_inside, divided>(call);                      \
+#define BP_CUDA_CONVOLUTION(name, each, places_inside, divided)            \
+  extern "C" __global__ void __launch_bounds__(kConvolutionThreads, 3)     \
+      name(const __grid_constant__ Convolution call) {                     \
+    using Here = Convolver<BP_CUDA_ELEMENT, each, places_inside, divided>; \
+    __shared__ Here::Shared shared;                                        \
+    Here(call, shared)();                                                  \
   }
 #define BP_CUDA_CONVOLUTIONS(rows, each)                             \
   BP_CUDA_CONVOLUTION(taps_inside_##rows, each, false, false)        \
@@ -34,5 +20,5 @@ BP_CUDA_CONVOLUTIONS(64, 8)
 #endif
 
 extern "C" __global__ void add_slices(const __grid_constant__ Convolution call) {
-  backplane::cuda::add_slices<backplane::cuda::T>(call);
+  backplane::cuda::add_slices<BP_CUDA_ELEMENT>(call);
 }
