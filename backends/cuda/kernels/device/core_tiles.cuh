@@ -19,7 +19,7 @@ class CoreTiles {
   using C = float;
   static constexpr int kBlock = 128, kRows = 64, kColumns = kHead <= 64 ? 64 : 32, kOutColumns = kHead;
   static constexpr int kHeldRows = 2, kHeldColumns = kColumns / 4, kHeldOuts = kHead / 4;
-  static constexpr int kLanesOfRow = 4, kBlocks = 0;
+  static constexpr int kLanesOfRow = 4, kBlocks = 2;
   static constexpr int kShared = 2 * (kRows + kColumns) * kRow;
 
   // As tensor cores leave 16 by 8 sums.

@@ -16,8 +16,8 @@ class LaneTiles {
   static constexpr int kBlock = 256, kRows = 64, kColumns = sizeof(C) == 8 ? 32 : 64, kOutColumns = kOut;
   static constexpr int kHeldRows = 4, kHeldColumns = kColumns / 16, kHeldOuts = kOut / 16;
   static constexpr int kLanesOfRow = 16;
-  static constexpr int kBlocks =
-      sizeof(C) == 8 ? 1 : 0;  // at least, on a multiprocessor: doubles do not fit two; 0: as they fit
+  // On a multiprocessor, at least; 0: as the compiler likes, which for others spills rather than leave one alone.
+  static constexpr int kBlocks = kSame<T, float> ? 0 : 1;
 
   struct Scores {
     C at[kHeldRows][kHeldColumns];
