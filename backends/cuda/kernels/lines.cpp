@@ -3,13 +3,15 @@
 #include <bit>
 
 #include "kernels/families.hpp"
+#include "kernels/lines.hpp"
 
 namespace backplane::cuda {
 namespace {
 
-uint32_t threads_for(uint32_t length, bp_dtype dtype) {
-  const uint32_t packs = length / pack_of(dtype);
-  return std::clamp(std::bit_ceil(packs / kHeldPacks | 1), kWarp, kLongestBlock);
+// Of a block: as many as hold a line, if there are so many.
+uint32_t threads_for(uint32_t length, bp_dtype dtype, bool packs) {
+  const uint32_t held = packs ? kHeldPacks * pack_of(dtype) : kHeldElements;
+  return std::clamp(std::bit_ceil(length / held | 1), kWarp, kLongestBlock);
 }
 
 // The lines along the axes of argument `axes`, which are x's last ones.
@@ -33,9 +35,10 @@ bool lie_in_packs(const NormalizedLines& lines, bp_dtype dtype) {
 void launch(const Call& call, const NormalizedLines& lines) {
   if (lines.count == 0) return;
   const bp_dtype dtype = call.output().dtype;
+  const bool packs = lie_in_packs(lines, dtype);
   call.launch(std::string("lines_") + plugin::dtype_name(dtype),
-              std::string(call.row().name) + (lie_in_packs(lines, dtype) ? "_packs" : "_elements"),
-              {std::min(lines.count, uint32_t{1} << 20), 1, 1, threads_for(lines.length, dtype)}, lines);
+              std::string(call.row().name) + (packs ? "_packs" : "_elements"),
+              {std::min(lines.count, uint32_t{1} << 20), 1, 1, threads_for(lines.length, dtype, packs)}, lines);
 }
 
 const char* optional(const Call& call, size_t arg) { return call.has(arg) ? data_of(call.input(arg)) : nullptr; }

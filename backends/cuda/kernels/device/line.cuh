@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/device/reduce.cuh"
+#include "kernels/lines.hpp"
 
 namespace backplane::cuda {
 
@@ -10,17 +11,17 @@ __device__ inline uint32_t warps_of_block() { return blockDim.x / kWarp; }  // a
 
 // Warps tell each other what they have, with one barrier: of two places that take turns, one is written to again when
 // every thread has come to the barrier behind the other's use.
-template <class Told>
+template <class Given>
 class Exchange {
  public:
   // What warp threadIdx.x % warps_of_block() has; every thread calls.
-  __device__ Told operator()(const Told& own) {
-    __shared__ Told told[2][kLongestBlock / kWarp];
+  __device__ Given operator()(const Given& own) {
+    __shared__ Given given[2][kLongestBlock / kWarp];
     if (blockDim.x == kWarp) return own;
     turn_ = 1 - turn_;
-    if (threadIdx.x % kWarp == 0) told[turn_][threadIdx.x / kWarp] = own;
+    if (threadIdx.x % kWarp == 0) given[turn_][threadIdx.x / kWarp] = own;
     __syncthreads();
-    return told[turn_][threadIdx.x % warps_of_block()];
+    return given[turn_][threadIdx.x % warps_of_block()];
   }
 
  private:
@@ -118,7 +119,7 @@ class Line {
   }
 
  private:
-  static constexpr int kHeld = kCount > 1 ? kHeldPacks : kHeldPacks*(kPackOf<T> > 4 ? 4 : kPackOf<T>);
+  static constexpr int kHeld = kCount > 1 ? kHeldPacks : kHeldElements;
   using Together = Words<T, kCount>;
 
   static __device__ uint32_t pack(int h) { return threadIdx.x + h * blockDim.x; }

@@ -61,9 +61,9 @@ __device__ void softmax_or_log(const NormalizedLines& lines) {
       if constexpr (!kLog) value = power;
     });
     own.sum = join_lanes<Sum>(own.sum);
-    const Weight told = exchange(own);
-    const C top = join_lanes<Larger>(told.top, warps_of_block()), last_shift = shift_of(top);
-    const C sum = join_lanes<Sum>(told.sum * exponential(told.top - last_shift), warps_of_block());
+    const Weight given = exchange(own);
+    const C top = join_lanes<Larger>(given.top, warps_of_block()), last_shift = shift_of(top);
+    const C sum = join_lanes<Sum>(given.sum * exponential(given.top - last_shift), warps_of_block());
     if constexpr (kLog) {
       const C logarithm = scalar::log::of(sum);
       const auto result = [=](C value) { return value - last_shift - logarithm; };
@@ -106,7 +106,7 @@ class MomentsOfLines {
       : length_(static_cast<C>(lines.length)),
         eps_(static_cast<C>(lines.eps)),
         own_count_(count_of_warp(lines.length, threadIdx.x / kWarp)),
-        told_count_(count_of_warp(lines.length, threadIdx.x % warps_of_block())) {}
+        given_count_(count_of_warp(lines.length, threadIdx.x % warps_of_block())) {}
 
   __device__ Moments operator()(Line<T, kCount>& x, Exchange<Sums>& exchange) const {
     Sums own{};
@@ -115,10 +115,10 @@ class MomentsOfLines {
     const C near = own.elements / own_count_;
     x.each([&](C& value) { own.squares = fma(value - near, value - near, own.squares); });
     own.squares = join_lanes<Sum>(own.squares);
-    const Sums told = exchange(own);
-    const C mean = join_lanes<Sum>(told.elements, warps_of_block()) / length_;
-    const C off = told.elements / told_count_ - mean;
-    const C squares = join_lanes<Sum>(told.squares + told_count_ * off * off, warps_of_block());
+    const Sums given = exchange(own);
+    const C mean = join_lanes<Sum>(given.elements, warps_of_block()) / length_;
+    const C off = given.elements / given_count_ - mean;
+    const C squares = join_lanes<Sum>(given.squares + given_count_ * off * off, warps_of_block());
     return {mean, reciprocal_root(squares / length_ + eps_)};
   }
 
@@ -128,7 +128,7 @@ class MomentsOfLines {
     return static_cast<C>(Line<T, kCount>::elements_of(length, warp));
   }
 
-  C length_, eps_, own_count_, told_count_;
+  C length_, eps_, own_count_, given_count_;
 };
 
 template <int kCount>
@@ -179,9 +179,9 @@ __device__ void layer_norm_grad(const NormalizedLines& lines) {
       own.sum += g;
       own.along = fma(g, (value - m.mean) * m.scale, own.along);
     });
-    const Gradients told = exchange_gradients({join_lanes<Sum>(own.sum), join_lanes<Sum>(own.along)});
-    const C sum = join_lanes<Sum>(told.sum, warps_of_block()) / count;
-    const C along = join_lanes<Sum>(told.along, warps_of_block()) / count;
+    const Gradients given = exchange_gradients({join_lanes<Sum>(own.sum), join_lanes<Sum>(own.along)});
+    const C sum = join_lanes<Sum>(given.sum, warps_of_block()) / count;
+    const C along = join_lanes<Sum>(given.along, warps_of_block()) / count;
     h.write_beside(lines.out + offset, x, lines.weight, [&](C cotangent, C value, C weight) {
       return m.scale * (weighted(cotangent, weight) - sum - (value - m.mean) * m.scale * along);
     });

@@ -60,7 +60,7 @@ class RunningSum {
   static __device__ int64_t place(int h) { return int64_t{threadIdx.x + h * blockDim.x} * kCount; }
 
   // Warps tell their totals of each round, in one of two places that take turns, so that one barrier is enough.
-  __device__ C& told(uint32_t round, uint32_t warp) const {
+  __device__ C& total_of(uint32_t round, uint32_t warp) const {
     __shared__ C totals[2][kHeldPacks][kWarps];
     return totals[turn_][round][warp];
   }
@@ -70,7 +70,7 @@ class RunningSum {
 #pragma unroll
     for (int k = 1; k < kCount; ++k) values[k] = add(values[k - 1], values[k]);
     const C sum = sum_of_lanes(values[kCount - 1]), below = from_lane_below(sum, 1);
-    if (threadIdx.x % kWarp == kWarp - 1) told(h, threadIdx.x / kWarp) = sum;
+    if (threadIdx.x % kWarp == kWarp - 1) total_of(h, threadIdx.x / kWarp) = sum;
     return threadIdx.x % kWarp == 0 ? no_sum<C>() : below;
   }
 
@@ -78,7 +78,7 @@ class RunningSum {
   __device__ C add_before(C before, const C (&below)[kHeldPacks], C (&values)[kHeldPacks][kCount]) const {
     __syncthreads();
     const uint32_t warps = blockDim.x / kWarp, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    const C sums = sum_of_lanes(lane < kHeldPacks * warps ? told(lane / warps, lane % warps) : no_sum<C>());
+    const C sums = sum_of_lanes(lane < kHeldPacks * warps ? total_of(lane / warps, lane % warps) : no_sum<C>());
 #pragma unroll
     for (uint32_t h = 0; h < kHeldPacks; ++h) {
       const uint32_t place = h * warps + warp;

@@ -94,7 +94,9 @@ extern "C" __global__ void iota(T* out, int64_t count, int64_t begin, int64_t st
                                 complex128 real_step, int exact) {
   backplane::cuda::iota(out, count, begin, step, real_begin, real_step, exact != 0);
 }
-extern "C" __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 4 : sizeof(T) == 16 ? 2 : 3)
+extern "C" __global__ void __launch_bounds__(kThreads, sizeof(T) == 4    ? 4
+                                                       : sizeof(T) == 16 ? 2
+                                                                         : 3)
     cumsum_packs(const __grid_constant__ Lines lines) {
   running_sum_rows<T, kDtype, kPackOf<T>>(lines);
 }
