@@ -15,6 +15,7 @@ void register_lines(const plugin::Registrar& registrar, Backend& backend);
 void register_matmul(const plugin::Registrar& registrar, Backend& backend);
 void register_conv(const plugin::Registrar& registrar, Backend& backend);
 void register_norm(const plugin::Registrar& registrar, Backend& backend);
+void register_layer_norm(const plugin::Registrar& registrar, Backend& backend);
 void register_pool(const plugin::Registrar& registrar, Backend& backend);
 void register_along_axis(const plugin::Registrar& registrar, Backend& backend);
 void register_softmax(const plugin::Registrar& registrar, Backend& backend);
