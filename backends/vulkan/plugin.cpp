@@ -22,9 +22,10 @@ void register_all(plugin::Registrar& registrar) {
   stop(nullptr);  // what an earlier registration that failed has left
   backend = new Backend(registrar.host());
   registrar.backend(backend->table());
-  for (const auto family : {register_elementwise, register_moves, register_creation, register_reductions,
-                            register_lines, register_matmul, register_conv, register_norm, register_layer_norm,
-                            register_pool, register_along_axis, register_softmax, register_indexing})
+  for (const auto family :
+       {register_elementwise, register_moves, register_creation, register_reductions, register_lines, register_matmul,
+        register_conv, register_norm, register_layer_norm, register_pool, register_along_axis, register_softmax,
+        register_attention, register_indexing})
     family(registrar, *backend);
 }
 

@@ -87,3 +87,144 @@ def test_norms_over_other_axes_are_composed(vulkan):
     x = normal(20, 7)
     compare(lambda x: bp.layer_norm(x, axis=0), vulkan, x, rtol=1e-5, atol=1e-5, composed=True)
     compare(bp.layer_norm, vulkan, x, x, rtol=1e-5, atol=1e-5, composed=True)
+
+
+def attention_and_gradients(query, key, value, mask=None, **options):
+    operands = [x.detach().requires_grad_() for x in (query, key, value)]
+    values, lse = bp.attention_with_lse(*operands, mask, **options)
+    bp.sum(bp.sin(values) + bp.where(lse == -bp.inf, 0, lse * 0.1).astype(values.dtype)[..., None]).backward()
+    return values.detach(), lse.detach(), *(x.grad for x in operands)
+
+
+def attend(device, query, key, value, mask=None, dtype="float32", **options):
+    """Checks attention's results and gradients against the CPU's; the mask keeps its dtype."""
+
+    def of(device):
+        operands = [bp.asarray(x, device=device).astype(getattr(bp, dtype)) for x in (query, key, value)]
+        results = attention_and_gradients(*operands, None if mask is None else bp.asarray(mask, device=device), **options)
+        return [result.astype(bp.float64).numpy() for result in results]
+
+    tolerance = max(1e-5, 4 * PRECISIONS[dtype])
+    for ours, expected in zip(of(device), of("cpu"), strict=True):
+        scale = np.abs(expected[np.isfinite(expected)]).max(initial=1)
+        np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance * scale, strict=True)
+
+
+# Queries, keys, their features, values'. A block has up to 32 rows, which meet 16 others at a time; more than 64 features are slices.
+SIZES = {
+    "several blocks and tiles": (70, 45, 32, 24),
+    "more keys than queries": (9, 70, 32, 24),
+    "odd features": (33, 50, 7, 9),
+    "slices": (20, 40, 66, 130),
+    "one query": (1, 90, 32, 24),
+    "one key": (40, 1, 32, 24),
+    "no keys": (5, 0, 32, 24),
+    "no queries": (0, 5, 32, 24),
+    "no features": (5, 6, 0, 24),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(vulkan, size, causal):
+    queries, keys, features, value_features = SIZES[size]
+    attend(vulkan, normal(2, queries, features), normal(2, keys, features), normal(2, keys, value_features), causal=causal)
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_attention_in_every_dtype(vulkan, dtype):
+    attend(vulkan, normal(2, 20, 10), normal(2, 40, 10), normal(2, 40, 12), normal(20, 40), dtype=dtype, causal=True, scale=-0.7)
+
+
+# Over 3 batches of 2 heads of 20 queries and 40 keys.
+MASKS = {
+    "bools": RNG.random((3, 2, 20, 40)) < 0.3,
+    "bools per key": RNG.random(40) < 0.3,
+    "bools per query and head": RNG.random((2, 20, 1)) < 0.5,
+    "one bool": np.array(True),
+    "numbers": normal(3, 1, 20, 40),
+    "numbers per query": normal(20, 1),
+    "numbers of another dtype": RNG.standard_normal((3, 1, 1, 40)),
+    "numbers that repeat": np.broadcast_to(RNG.standard_normal((20, 1)).astype(np.float16), (3, 2, 20, 40)),
+    "numbers that hide keys": np.where(RNG.random((20, 40)) < 0.9, -np.inf, 0).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks(vulkan, mask):
+    attend(vulkan, normal(3, 2, 20, 8), normal(3, 2, 40, 8), normal(3, 2, 40, 8), MASKS[mask], causal="keys" in mask)
+
+
+@pytest.mark.parametrize(
+    "query, key, value, mask",
+    [((2, 3), (3,), (2, 1), (1, 1)), ((), (4,), (), ()), ((2, 1), (2, 3), (1,), (2, 1)), ((2,), (), (), (3, 1)), ((0,), (), (), ())],
+)
+def test_batch_dims_broadcast(vulkan, query, key, value, mask):
+    attend(vulkan, normal(*query, 9, 8), normal(*key, 12, 8), normal(*value, 12, 8), normal(*mask, 9, 12))
+
+
+# How operands of 2 batches of 3 heads of 20 rows of 8 features may lie.
+LAYOUTS = {
+    "heads inside": lambda x: bp.permute_dims(bp.copy(bp.permute_dims(x, (0, 2, 1, 3))), (0, 2, 1, 3)),
+    "rows of padding": lambda x: bp.concat([x, x], axis=-1)[..., :8],
+    "rows that begin between words": lambda x: bp.concat([x[..., :1], x, x[..., :1]], axis=-1)[..., 1:9],
+    "transposed": lambda x: bp.copy(x.mT).mT,
+    "backward": lambda x: bp.copy(x[:, ::-1, ::-1])[:, ::-1, ::-1],
+    "every second": lambda x: bp.repeat(x, 2, axis=3)[..., ::2],
+    "repeated": lambda x: bp.broadcast_to(x[:, :1, :1], x.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_operands_in_any_layout(vulkan, layout):
+    def laid(*operands):
+        return bp.attention_with_lse(*(LAYOUTS[layout](x) for x in operands[:3]))
+
+    def laid_gradient(query, key, value, *rest):
+        return bp.ops.bp.attention_grad(*(LAYOUTS[layout](x) for x in (query, key, value, rest[0])), *rest[1:])
+
+    operands = [normal(2, 3, 20, 8) for _ in range(4)] + [normal(2, 3, 20), normal(3, 20)]
+    compare(laid, vulkan, *operands[:3], rtol=1e-5, atol=1e-5, composed=True)  # repeat is
+    compare(laid_gradient, vulkan, *operands, rtol=1e-4, atol=1e-4, composed=True)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_scores_that_grow_and_shrink(vulkan, order):
+    key = normal(150, 8) * np.linspace(0, 40, 150, dtype=np.float32)[::order, None]
+    attend(vulkan, normal(17, 8), key, normal(150, 8))
+
+
+def test_what_is_not_finite_stays_in_its_query_and_feature(vulkan):
+    value = normal(70, 8)
+    value[69, 2] = np.inf  # of a tile that ends behind it
+    query = normal(20, 8)
+    query[3, 1] = np.nan
+    compare(bp.attention_with_lse, vulkan, query, normal(70, 8), value, rtol=1e-5, atol=1e-5)
+
+
+def test_results_that_are_not_wanted(vulkan):
+    operands = normal(2, 20, 8), normal(2, 40, 8), normal(2, 40, 8)
+    compare(lambda *x: bp.vjp(lambda *x: bp.attention_with_lse(*x)[1], *x)[1](bp.ones((2, 20), device=x[0].device)), vulkan,
+            *operands, rtol=1e-4, atol=1e-5, composed=True)
+    compare(lambda *x: bp.attention_with_lse(*x)[1], vulkan, *operands, rtol=1e-5, atol=1e-5)
+    compare(bp.attention, vulkan, *operands, rtol=1e-5, atol=1e-5, composed=True)
+
+
+def test_attention_and_its_gradient_are_kernels_of_linear_memory(vulkan):
+    query, key, value, g = (bp.asarray(normal(3000, 4), device=vulkan) for _ in range(4))
+    values, lse = bp.attention_with_lse(query, key, value, causal=True)
+    bp.reset_peak_memory_stats(vulkan)
+    before = bp.memory_stats(vulkan)["allocated_bytes"]
+    bp.reset_call_counts()
+    bp.attention_with_lse(query, key, value)[0].numpy()
+    bp.ops.bp.attention_grad(query, key, value, g, lse, lse, causal=True)[0].numpy()
+    assert bp.call_counts().decompositions == 0
+    assert bp.memory_stats(vulkan)["peak_bytes"] - before < 2**20  # a matrix of scores takes 34 MiB
+
+
+def test_a_gradient_of_shapes_that_are_not_of_one_attention_is_refused(vulkan):
+    query, line = bp.zeros((5, 4), device=vulkan), bp.zeros(5, device=vulkan)
+    for operands in ([query, query[:, :3], query, query, line, line], [query, query, query, query[:, :3], line, line],
+                     [query, query, query, query, line[:4], line], [bp.zeros((2, 5, 4), device=vulkan), query, query, query, line, line]):
+        with pytest.raises(bp.ShapeError):
+            bp.ops.bp.attention_grad(*operands)

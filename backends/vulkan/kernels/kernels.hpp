@@ -1,5 +1,5 @@
-// The kernel families, one registering function each: primitives, every elementwise op of the registry, and
-// convolutions. All else reaches the device by decomposition.
+// The kernel families, one registering function each: primitives, every elementwise op of the registry, convolutions,
+// and the layers of networks. All else reaches the device by decomposition.
 #pragma once
 
 #include "kernels/call.hpp"
@@ -19,13 +19,19 @@ void register_layer_norm(const plugin::Registrar& registrar, Backend& backend);
 void register_pool(const plugin::Registrar& registrar, Backend& backend);
 void register_along_axis(const plugin::Registrar& registrar, Backend& backend);
 void register_softmax(const plugin::Registrar& registrar, Backend& backend);
+void register_attention(const plugin::Registrar& registrar, Backend& backend);
 void register_indexing(const plugin::Registrar& registrar, Backend& backend);
 
-inline void register_rows(const plugin::Registrar& registrar, std::span<const Row> rows, const char* file) {
+// `context` comes back in the frame.
+inline void register_rows(const plugin::Registrar& registrar, std::span<const Row> rows, const char* file,
+                          void* context = nullptr) {
   for (const Row& row : rows)
-    registrar.kernel(plugin::kernel_row(
-        row.op, "vulkan", row.fn, file, row.line,
-        {.dtypes = row.dtypes, .flags = row.flags, .max_elements = kMaxElements, .supports = row.supports}));
+    registrar.kernel(plugin::kernel_row(row.op, "vulkan", row.fn, file, row.line,
+                                        {.dtypes = row.dtypes,
+                                         .flags = row.flags,
+                                         .context = context,
+                                         .max_elements = kMaxElements,
+                                         .supports = row.supports}));
 }
 
 }  // namespace backplane::vulkan
