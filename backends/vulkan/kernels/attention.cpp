@@ -132,7 +132,7 @@ uint64_t stage_operands(const Call& call, const Sizes& batch, const std::array<c
     const Stack& stack = *operands[k];
     const Lines lines{stack.at(), narrow(stack.step, call.op_name()), narrow(stack.along, call.op_name())};
     std::memcpy(bytes.data() + k * sizeof(Lines), &lines, sizeof(Lines));
-    narrow(stack.rows * stack.step, call.op_name());
+    narrow(stack.rows * stack.step, call.op_name()), narrow(stack.columns * stack.along, call.op_name());
     strides[k] = broadcast_strides(stack.batch, batch);
   }
   Rows rows;

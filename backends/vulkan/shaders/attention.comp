@@ -1,5 +1,5 @@
-// Attention and its gradients by a workgroup per block of rows; see attention.glsl. The tile's others pass through shared
-// memory, kChunk features at a time, where all lanes read the same element at once.
+// Attention and its gradients by a workgroup per block of rows; see attention.glsl. The tile's others pass through
+// shared memory, kChunk features at a time, where all lanes read the same element at once.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BACKPLANE_GROUP_SHAPE
@@ -40,7 +40,8 @@ void add_products(inout T products[kDown][kTile], Lines rows, Lines others, uint
     share(others, tile, begin, count);
     for (uint k = 0u; k < count; ++k) {
       T mine[kDown];
-      [[unroll]] for (uint a = 0u; a < kDown; ++a) mine[a] = LOAD(element(lines[a], int(begin + k) * rows.along, kIn), kIn);
+      [[unroll]] for (uint a = 0u; a < kDown; ++a)
+        mine[a] = LOAD(element(lines[a], int(begin + k) * rows.along, kIn), kIn);
       [[unroll]] for (uint l = 0u; l < kTile; ++l)
         [[unroll]] for (uint a = 0u; a < kDown; ++a) products[a][l] += mine[a] * chunk[l * kChunk + k];
     }
@@ -50,7 +51,8 @@ void add_products(inout T products[kDown][kTile], Lines rows, Lines others, uint
 uint feature_of(uint part, uint m) { return part * kPart + m; }
 
 void of_others(Lines line, uint tile, out T elements[kTile]) {
-  [[unroll]] for (uint l = 0u; l < kTile; ++l) elements[l] = LOAD(line_of(line, min(tile + l, other_count() - 1u)), kIn);
+  [[unroll]] for (uint l = 0u; l < kTile; ++l)
+    elements[l] = LOAD(line_of(line, min(tile + l, other_count() - 1u)), kIn);
 }
 
 void add_others(T scores[kDown][kTile], T slopes[kDown][kTile], Lines others, uint tile, uint feature) {
@@ -60,7 +62,8 @@ void add_others(T scores[kDown][kTile], T slopes[kDown][kTile], Lines others, ui
   if (n[4] > 0u) share(others, tile, feature, min(kFeatures, n[4] - feature));
   OVER_TILE for (uint l = 0u; l < kTile; ++l) {
     T weights[kDown];
-    [[unroll]] for (uint a = 0u; a < kDown; ++a) weights[a] = weight_of(a, scores[a][l], slopes[a][l], lse[l], delta[l]);
+    [[unroll]] for (uint a = 0u; a < kDown; ++a)
+      weights[a] = weight_of(a, scores[a][l], slopes[a][l], lse[l], delta[l]);
     if (n[4] == 0u) continue;
     [[unroll]] for (uint b = 0u; b < kParts; ++b)
       [[unroll]] for (uint m = 0u; m < kPart; ++m) {

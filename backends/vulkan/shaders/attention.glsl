@@ -1,19 +1,19 @@
-// Attention and its gradients without a matrix of scores (Dao and others, FlashAttention, 2022): an invocation has kDown rows
-// and meets the others, kTile at a time; what it weighs them with, it adds them up by, kFeatures features in one go. More
-// features are slices, each of which makes the weights anew.
+// Attention and its gradients without a matrix of scores (Dao and others, FlashAttention, 2022): an invocation has
+// kDown rows and meets the others, kTile at a time. What it weighs them with, it adds them up by, kFeatures
+// features in one go; more features are slices, each of which makes the weights anew.
 //
-// kFunction 0: rows are queries, others keys, values are added up; the largest score so far is the reference of the
-// exponentials, and what was added shrinks when it grows. 1: likewise for the query's gradient, of keys, with the weights that
-// lse gives again. 2, 3: rows are keys, others queries; the key's gradient of queries, the value's of cotangents. kOption, bits
-// 0 and 1, 2 and 3: the binary logarithms of kDown and kParts; 4, 5: what is multiplied, and what is added up with the result,
-// have two features in an aligned word; 6, 7: the mask is of bools, or added.
+// kFunction 0: rows are queries, others keys, and values are added up. The largest score so far is the reference of the
+// exponentials; what was added shrinks when it grows. 1: the query's gradient, of keys, with weights that lse gives
+// again. 2, 3: rows are keys, others queries: the key's gradient, of queries, and the value's, of cotangents.
+// kOption, bits 0 and 1, 2 and 3: the binary logarithms of kDown and kParts; 4, 5: what is multiplied, and what is
+// added up with the result, have two features in an aligned word; 6, 7: the mask is of bools, or added.
 //
-// n: rows, others, features of a query, of a value and of the result; matrices, slices, rank of the batch; 1: causal; 9, 10:
-// scale. dims: per operand, in the order below, an address and two strides, from row to row and along it (of the mask from
-// other to other); then rows with their strides of the batch.
+// n: rows, others, features of a query, of a value and of the result; matrices, slices, rank of the batch; causal;
+// 9, 10: scale. dims: per operand, in the order below, an address and two strides, from row to row and along it (of the
+// mask from other to other); then rows with their strides of the batch.
 //
-// A variant includes this behind kLanes (of a block), kDown, kBlockRows, kTile, kParts, kPart and OVER_TILE (how loops over
-// others with much in them run), and adds how others reach all lanes.
+// A variant includes this behind kLanes (of a block), kDown, kBlockRows, kTile, kParts, kPart and OVER_TILE (how loops
+// over others with much in them run), and adds how others reach all lanes.
 
 const uint kValues = 0, kQueryGrad = 1, kKeyGrad = 2, kValueGrad = 3;
 const bool kRowsAreQueries = kFunction == kValues || kFunction == kQueryGrad;
@@ -24,15 +24,14 @@ const uint kFeatures = kParts * kPart;
 const uint kWidth = kProductPairs ? 2u : 1u;
 
 // Slopes are of the cotangent with the value: the second rows and others.
-const uint kResult = 0, kRow = 1, kOther = 2, kSummed = 3, kSecondRow = 4, kSecondOther = 5, kMask = 6, kLse = 7, kDelta = 8;
-const uint kOperands = 9;
-const uint kCausal = 1;  // a flag
+const uint kResult = 0, kRow = 1, kOther = 2, kSummed = 3, kSecondRow = 4, kSecondOther = 5, kMask = 6, kLse = 7;
+const uint kDelta = 8, kOperands = 9;
 
 struct Lines {
   uint64_t at;
   int step, along;
 };
-Lines given[kOperands];    // of the first matrix of the batch
+Lines given[kOperands];     // of the first matrix of the batch
 Lines operands[kOperands];  // of the one at hand
 T totals[kDown][kParts][kPart];  // features as feature_of says
 T row_lse[kDown], row_delta[kDown];
@@ -52,6 +51,7 @@ uint all_blocks();
 uint64_t line_of(Lines lines, uint i) { return element(lines.at, int(i) * lines.step, kIn); }
 uint row_count() { return n[0]; }
 uint other_count() { return n[1]; }
+bool is_causal() { return n[8] != 0u; }
 uint row_of(uint first, uint a) { return first + a * kLanes + lane(); }
 
 T infinity() { return T(bp_inf_float32()); }
@@ -88,7 +88,7 @@ void enter_matrix(uint i) {
 // -inf: the query does not attend to the key.
 T score(T product, uint row, uint other) {
   const uint query = kRowsAreQueries ? row : other, key = kRowsAreQueries ? other : row;
-  if (other >= other_count() || ((n[8] & kCausal) != 0u && key > query)) return -infinity();
+  if (other >= other_count() || (is_causal() && key > query)) return -infinity();
   const T scaled = product * scale();
   const int place = int(min(row, row_count() - 1u)) * operands[kMask].step + int(other) * operands[kMask].along;
   if (kBoolMask) return load_bool(element(operands[kMask].at, place, kBool), kBool) ? scaled : -infinity();
@@ -170,7 +170,6 @@ void main() {
   receive();
   receive_operands();
   const uint slices = n[6], tiles = (row_count() + kBlockRows - 1u) / kBlockRows;
-  const bool causal = (n[8] & kCausal) != 0u;
   for (uint i = first_block(); i < tiles * slices * n[5]; i += all_blocks()) {
     const uint feature = i % slices * kFeatures, first = i / slices % tiles * kBlockRows;
     enter_matrix(i / slices / tiles);
@@ -183,8 +182,8 @@ void main() {
       [[unroll]] for (uint b = 0u; b < kParts; ++b)
         [[unroll]] for (uint m = 0u; m < kPart; ++m) totals[a][b][m] = T(0);
     }
-    const uint begin = causal && !kRowsAreQueries ? first / kTile * kTile : 0u;
-    const uint end = causal && kRowsAreQueries ? min(first + kBlockRows, other_count()) : other_count();
+    const uint begin = is_causal() && !kRowsAreQueries ? first / kTile * kTile : 0u;
+    const uint end = is_causal() && kRowsAreQueries ? min(first + kBlockRows, other_count()) : other_count();
     for (uint tile = begin; tile < end; tile += kTile) meet(first, tile, feature);
     write_rows(first, feature);
   }

@@ -1,6 +1,5 @@
-// Attention and its gradients by a subgroup per block of rows, straight from memory; see attention.glsl and blocks.glsl. Of the
-// tile's others a lane reads one, or a part of each, and all have it by broadcasts. kFeatures is kAcross times a subgroup's
-// size.
+// Attention and its gradients by a subgroup per block of rows, straight from memory; see attention.glsl,
+// blocks.glsl. Of the tile's others a lane reads kPerLane, or a part of each, and all have it by broadcasts.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "blocks.glsl"
@@ -59,7 +58,8 @@ void add_others(T scores[kDown][kTile], T slopes[kDown][kTile], Lines others, ui
   if (kFunction == kKeyGrad) of_others(operands[kDelta], tile, delta);
   OVER_TILE for (uint l = 0u; l < count; ++l) {
     T weights[kDown];
-    [[unroll]] for (uint a = 0u; a < kDown; ++a) weights[a] = weight_of(a, scores[a][l], slopes[a][l], lse[l], delta[l]);
+    [[unroll]] for (uint a = 0u; a < kDown; ++a)
+      weights[a] = weight_of(a, scores[a][l], slopes[a][l], lse[l], delta[l]);
     if (n[4] == 0u) continue;
     const uint64_t other = line_of(others, tile + l);
     T theirs[kAcross];

@@ -1,9 +1,9 @@
-// layer_norm (kFunction 0), its gradient (1) and rms_norm (2) of contiguous lines: a pass for the means, one for the squared
-// distances from them, one for the results; rms_norm takes squares alone. A line's mean is kept by its distance from the
-// first element, so that one far from 0 costs no digits.
+// layer_norm (kFunction 0), its gradient (1) and rms_norm (2) of contiguous lines: a pass for the means, one for the
+// squared distances from them, one for the results; rms_norm takes squares alone. A line's mean is kept by its distance
+// from the first element, so that one far from 0 costs no digits.
 //
-// at: result, x, weight, and the bias or, of the gradient, the cotangent. n: lines, length; 2, 3: eps. kOption, bit 0: an
-// invocation or a workgroup per line; 1: elements are read two at a time; 2, 3: there is a weight, a bias.
+// at: result, x, weight, and the bias or, of the gradient, the cotangent. n: lines, length; 2, 3: eps. kOption, bit 0:
+// an invocation or a workgroup per line; 1: elements are read two at a time; 2, 3: there is a weight, a bias.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "class.glsl"
@@ -61,8 +61,8 @@ T[2] weighted(uint64_t cotangent, uint k) {
 struct Sums {
   T x, g;
 };
-// Means over the line. The first pass: of x less the origin and, of the gradient, of the cotangent; the second, with those:
-// of the squared distances of x from its mean, and of their products with the cotangent's.
+// Means over the line. The first pass: of x less the origin and, of the gradient, of the cotangent; the second, with
+// those: of the squared distances of x from its mean, and of their products with the cotangent's.
 Sums means_of(uint64_t x_line, uint64_t g_line, T origin, bool second, Sums mean) {
   const uint length = n[1], begin = kByGroup ? gl_LocalInvocationID.x * kWidth : 0u;
   Sums all = Sums(T(0), T(0));
