@@ -106,7 +106,8 @@ struct Blocks {
 Blocks cut(const Device& device, const Pass& pass, const Stack& mask, int64_t rows, int64_t width) {
   const bool subgroups = device.uses_blocks();
   const int64_t lanes = subgroups ? device.subgroup_size() : 64, unit = subgroups ? lanes : 16;
-  const int most_down = subgroups ? 2 : 0, most_across = subgroups ? 3 : 2;
+  // What an invocation keeps grows with both, and with it the time in which a driver compiles it.
+  const int most_down = !subgroups ? 0 : pass.row.batch.dtype == BP_FLOAT64 ? 1 : 2, most_across = subgroups ? 3 : 2;
   int down = 0, across = 0;
   while (down < most_down && (lanes << down) < rows) ++down;
   while (across < most_across && (unit << across) < width) ++across;
