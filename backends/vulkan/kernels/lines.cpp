@@ -48,7 +48,7 @@ void cumsum(const Call& call) {
   const Lines lines = lines_along(call, x, 1);
   if (class_of(x.dtype) != class_of(out.dtype)) {
     const bool half = out.dtype == BP_FLOAT16 || out.dtype == BP_BFLOAT16;
-    const Operand converted = call.scratch(half ? BP_FLOAT32 : out.dtype, x.shape);
+    const Operand converted = call.scratch(half ? bp_dtype{BP_FLOAT32} : out.dtype, x.shape);
     record_cast(call, converted, x);
     x = converted;
   }
