@@ -32,11 +32,11 @@ class Convolver : ConvolutionTile<T, 8 * kEach, kConvolutionDepth, kPlacesInside
     int now = 0;
     for (uint32_t k = this->begin_; k < this->end_; k += kDepth, now = 1 - now) {
       __syncthreads();
-      const bool more = k + kDepth < this->end_;
-      if (more) this->fetch(k + kDepth, 1 - now, left, right);
+      // Behind the last step are zeros. Where they are left out, the compiler moves the loads behind the products.
+      this->fetch(k + kDepth, 1 - now, left, right);
       this->show_taps(k + 2 * kDepth, now);
       multiply(now, sums);
-      if (more) put(1 - now, left, right);
+      put(1 - now, left, right);
     }
 #pragma unroll
     for (int i = 0; i < kEach; ++i)

@@ -45,15 +45,16 @@ struct Shower {
   }
   __device__ T operator()(const Shown& a, const Shown& b) const {
     int32_t down = a.down + b.down, across = a.across + b.across, at = a.from + b.from;
+    bool whole = true;
     if constexpr (kDivided) {
-      if (down < 0 || across < 0) return {};
-      const int32_t row = divide(down, call.down.divisor), column = divide(across, call.across.divisor);
-      if (row * static_cast<int32_t>(call.down.divisor.size) != down) return {};
-      if (column * static_cast<int32_t>(call.across.divisor.size) != across) return {};
-      down = row, across = column, at += row * call.across.size + column;
+      // Without branches, so that an element is on its way while the next one's place is computed.
+      const uint32_t row = divide(down, call.down.divisor), column = divide(across, call.across.divisor);
+      whole = (down >= 0) & (across >= 0) & (row * call.down.divisor.size == static_cast<uint32_t>(down)) &
+              (column * call.across.divisor.size == static_cast<uint32_t>(across));
+      down = static_cast<int32_t>(row), across = static_cast<int32_t>(column), at += down * call.across.size + across;
     }
-    const bool inside = static_cast<uint32_t>(down) < static_cast<uint32_t>(call.down.size) &&
-                        static_cast<uint32_t>(across) < static_cast<uint32_t>(call.across.size);
+    const bool inside = whole & (static_cast<uint32_t>(down) < static_cast<uint32_t>(call.down.size)) &
+                        (static_cast<uint32_t>(across) < static_cast<uint32_t>(call.across.size));
     return inside ? right[at] : T{};
   }
 
