@@ -80,12 +80,13 @@ void give_history(const Tensor& tensor, const TensorImpl& of) {
   }
 }
 
-// `value` with the history of `target` where that is kept.
+// `value` with the history of `target` where that is kept, also where it is none.
 Tensor keeping(const TensorImpl& target, const Tensor& value, const Kept& kept) {
   const TensorImpl* source = impl(value);
   const bool here = kept.is_here(target);
   if (!target.wrapper) {
-    if (!here || !source->storage || !requires_grad(Tensor::share(const_cast<TensorImpl*>(&target)))) return value;
+    const bool has = requires_grad(Tensor::share(const_cast<TensorImpl*>(&target)));
+    if (!here || !source->storage || (!has && !requires_grad(value))) return value;
     Tensor made = detach(value);
     give_history(made, target);
     return made;
@@ -96,8 +97,11 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, const Kept& kept) 
   TensorImpl* inner = from ? from->inner : const_cast<TensorImpl*>(source);
   Tensor below = Tensor::share(inner);
   if (!here || kept.everywhere) below = keeping(*target.wrapper->inner, below, kept);
-  const bool has_own = here && (target.node || (kept.everywhere && target.wrapper->tangent));
-  if (below.get() == inner && !has_own) return value;
+  TensorImpl* tangent = here && kept.everywhere ? target.wrapper->tangent : from ? from->tangent : nullptr;
+  const bool as_it_is =
+      below.get() == inner &&
+      (!here || (!target.node && !(from && source->node) && tangent == (from ? from->tangent : nullptr)));
+  if (as_it_is) return value;
   const bool batched = from && from->batched;
   BP_CHECK(
       batched == target.wrapper->batched, VALUE, level->transform,
@@ -108,7 +112,6 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, const Kept& kept) 
     give_history(made, target);
   else if (from)
     give_history(made, *source);
-  TensorImpl* tangent = here && kept.everywhere ? target.wrapper->tangent : from ? from->tangent : nullptr;
   if (tangent) retain(tangent);
   impl(made)->wrapper->tangent = tangent;
   return made;
@@ -117,7 +120,13 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, const Kept& kept) 
 // The base with the view's value written into it.
 Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   ViewRecord& record = *view.view;
-  if (is_detaching(*record.op)) return keeping(*record.base, piece, {true, nullptr});
+  if (is_detaching(*record.op)) {
+    // What is written down has no op for another value under the same derivatives.
+    BP_CHECK(!thread_state.level || !thread_state.level->every_call, VALUE, record.op->record->name,
+             ": writing through the result of detach, data or stop_gradient is refused inside ",
+             thread_state.level->every_call->transform, ". Fix: change the tensor itself, under no_grad");
+    return keeping(*record.base, piece, {true, nullptr});
+  }
   const OpRecord& op = *record.op->record;
   const bp_formula* put = op.find_formula(BP_RULE_PUT);
   BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, op.name, ": its result cannot be written through inside ",
@@ -194,6 +203,8 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
   Level* level = level_of(*view);
   BP_CHECK(level, VALUE, record.op->record->name, ": a view belongs to a ", view->wrapper->transform,
            " that has ended; return it from the transformed function instead of keeping it");
+  // What it was detached to since has a history of its own.
+  if (is_detaching(*record.op)) again = keeping(*view, again, {true, nullptr});
   assign(*level, view, impl(again));
   ++view->wrapper->version;
   record.base_stamp = record.base->wrapper->version;
