@@ -136,7 +136,7 @@ GraphFunction::Batched Reentered::batch(int64_t size, const std::vector<bool>& b
 
 std::unique_ptr<Level> AtGradLevel::push() const {
   auto level = std::make_unique<GradLevel>(transform_, serial_);
-  *level->recording() = captures_ != nullptr;
+  level->is_passive = captures_ == nullptr;
   level->captures = captures_;
   return level;
 }

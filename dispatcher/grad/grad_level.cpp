@@ -57,7 +57,7 @@ Tensor GradLevel::track(const Tensor& input) {
 }
 
 void GradLevel::handle(const Call& call) {
-  bool wanted = recording_ && has_history(*this, call);
+  bool wanted = recording_ && !is_passive && has_history(*this, call);
   if (wanted && captures) {
     captures->note(call, this);
     wanted = false;

@@ -25,6 +25,7 @@ class GradLevel final : public Level {
   Tensor track(const Tensor& input);
 
   Captures* captures = nullptr;  // not owned: calls are noted there instead of being recorded
+  bool is_passive = false;       // the derivatives of what runs are given by rules: nothing is recorded
   std::vector<Edge> inputs;      // owned: the leaves, in the order of `track`
   std::vector<Tensor> below;     // what they wrap
 

@@ -53,22 +53,16 @@ Level* level_of(const TensorImpl& tensor) {
   return level;
 }
 
-// The innermost level that can record; nullptr: the tape does.
-const Level* recorder() {
-  for (Level* level = thread_state.level; level; level = level->below)
-    if (level->recording()) return level;
-  return nullptr;
+// Where a tensor keeps the history that it has, though its value changes: everywhere, with its tangents, or where
+// nothing is recorded now.
+enum class Keep { kEverywhere, kUnrecorded };
+
+bool is_kept(Keep keep, const TensorImpl& tensor, Level* level) {
+  if (keep == Keep::kEverywhere) return true;
+  if (!tensor.wrapper) return thread_state.grad_disabled;
+  const bool* recording = level ? level->recording() : nullptr;
+  return recording && !*recording;
 }
-
-// Where a tensor keeps the history that it has, though its value changes.
-struct Kept {
-  bool everywhere;  // with its tangents, or
-  const Level* at;  // at this level alone (nullptr: on the tape)
-
-  bool is_here(const TensorImpl& tensor) const {
-    return everywhere || (at ? wrapper_of(*at, &tensor) != nullptr : !tensor.wrapper);
-  }
-};
 
 // `tensor`, which nobody else has, gets the history of another of its shape.
 void give_history(const Tensor& tensor, const TensorImpl& of) {
@@ -81,9 +75,10 @@ void give_history(const Tensor& tensor, const TensorImpl& of) {
 }
 
 // `value` with the history of `target` where that is kept, also where it is none.
-Tensor keeping(const TensorImpl& target, const Tensor& value, const Kept& kept) {
+Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
   const TensorImpl* source = impl(value);
-  const bool here = kept.is_here(target);
+  Level* level = target.wrapper ? level_of(target) : nullptr;
+  const bool here = is_kept(keep, target, level);
   if (!target.wrapper) {
     const bool has = requires_grad(Tensor::share(const_cast<TensorImpl*>(&target)));
     if (!here || !source->storage || (!has && !requires_grad(value))) return value;
@@ -91,13 +86,12 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, const Kept& kept) 
     give_history(made, target);
     return made;
   }
-  Level* level = level_of(target);
   if (!level) return value;
   const Wrapper* from = wrapper_of(*level, source);
   TensorImpl* inner = from ? from->inner : const_cast<TensorImpl*>(source);
   Tensor below = Tensor::share(inner);
-  if (!here || kept.everywhere) below = keeping(*target.wrapper->inner, below, kept);
-  TensorImpl* tangent = here && kept.everywhere ? target.wrapper->tangent : from ? from->tangent : nullptr;
+  below = keeping(*target.wrapper->inner, below, keep);
+  TensorImpl* tangent = keep == Keep::kEverywhere ? target.wrapper->tangent : from ? from->tangent : nullptr;
   const bool as_it_is =
       below.get() == inner &&
       (!here || (!target.node && !(from && source->node) && tangent == (from ? from->tangent : nullptr)));
@@ -125,7 +119,7 @@ Tensor put_back(const TensorImpl& view, const Tensor& piece) {
     BP_CHECK(!thread_state.level || !thread_state.level->every_call, VALUE, record.op->record->name,
              ": writing through the result of detach, data or stop_gradient is refused inside ",
              thread_state.level->every_call->transform, ". Fix: change the tensor itself, under no_grad");
-    return keeping(*record.base, piece, {true, nullptr});
+    return keeping(*record.base, piece, Keep::kEverywhere);
   }
   const OpRecord& op = *record.op->record;
   const bp_formula* put = op.find_formula(BP_RULE_PUT);
@@ -140,8 +134,8 @@ void write(Level& level, TensorImpl* target, Tensor source) {
   std::vector<std::pair<TensorImpl*, Tensor>> chain{{target, std::move(source)}};
   for (TensorImpl* t = target; t->view; t = t->view->base)
     chain.emplace_back(t->view->base, put_back(*t, chain.back().second));
-  if (!grad_enabled())
-    for (auto& [tensor, value] : chain) value = keeping(*tensor, value, {false, recorder()});
+  if (!records_now())
+    for (auto& [tensor, value] : chain) value = keeping(*tensor, value, Keep::kUnrecorded);
   inplace_changes.fetch_add(1, std::memory_order_release);
   for (size_t i = chain.size(); i-- > 0;) {
     auto& [tensor, value] = chain[i];
@@ -183,8 +177,8 @@ bool is_unknown(const TensorImpl& view) {
 // A view has its base's history also where it is looked at under no_grad.
 class WithRecording {
  public:
-  WithRecording() : before_(set_grad_enabled(true)) {}
-  ~WithRecording() { set_grad_enabled(before_); }
+  WithRecording() : before_(records_now()) { set_recording(true); }
+  ~WithRecording() { set_recording(before_); }
   WithRecording(const WithRecording&) = delete;
 
  private:
@@ -204,7 +198,7 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
   BP_CHECK(level, VALUE, record.op->record->name, ": a view belongs to a ", view->wrapper->transform,
            " that has ended; return it from the transformed function instead of keeping it");
   // What it was detached to since has a history of its own.
-  if (is_detaching(*record.op)) again = keeping(*view, again, {true, nullptr});
+  if (is_detaching(*record.op)) again = keeping(*view, again, Keep::kEverywhere);
   assign(*level, view, impl(again));
   ++view->wrapper->version;
   record.base_stamp = record.base->wrapper->version;

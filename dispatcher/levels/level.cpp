@@ -76,13 +76,33 @@ Level::Level(const char* name, uint64_t number)
       every_call(below ? below->every_call : nullptr),
       depth(below ? below->depth + 1 : 1),
       serial(number),
-      transform(name) {
+      transform(name),
+      outer_records(records_now()) {
   check_stack(name);  // a transform may be taken of itself without end, and no op be called
   set_innermost(this);
 }
 
 Level::~Level() {
   if (active_) end();
+}
+
+bool records_now() noexcept {
+  for (Level* level = thread_state.level; level; level = level->below)
+    if (const bool* recording = level->recording()) return *recording;
+  return !thread_state.grad_disabled;
+}
+
+void set_recording(bool on) noexcept {
+  for (Level* level = thread_state.level; level; level = level->below)
+    if (bool* recording = level->recording()) {
+      *recording = on;
+      on = on && level->outer_records;
+    }
+  thread_state.grad_disabled = !on;
+  if (on)
+    thread_state.excluded_keys &= ~kTapeKey;
+  else
+    thread_state.excluded_keys |= kTapeKey;
 }
 
 void Level::end() noexcept {

@@ -47,7 +47,8 @@ class Level {
   // views? Then what may be a view or a copy is known to be the one or the other.
   virtual bool knows_strides(const TensorImpl& whole) const;
 
-  // Whether calls are recorded, of a level that has such a switch: no_grad acts on the innermost.
+  // Whether calls are recorded, of a level that has such a switch: no_grad acts on all that are active, and on the
+  // tape.
   virtual bool* recording() { return nullptr; }
 
   // Removes the level from the thread's stack, wherever it stands there.
@@ -57,14 +58,20 @@ class Level {
   void check_active() const;
 
   Level* below;
-  Level* every_call;      // the innermost from here down that takes every call, or nullptr
-  uint32_t depth;         // 1 for the outermost
-  uint64_t serial;        // never reused: a wrapper whose serial is on no stack has escaped
-  const char* transform;  // "grad", "vmap": for errors
+  Level* every_call;         // the innermost from here down that takes every call, or nullptr
+  uint32_t depth;            // 1 for the outermost
+  uint64_t serial;           // never reused: a wrapper whose serial is on no stack has escaped
+  const char* transform;     // "grad", "vmap": for errors
+  const bool outer_records;  // what is outside of it, when it begins
 
  private:
   bool active_ = true;
 };
+
+// Are calls recorded, by the innermost level that can or by the tape?
+bool records_now() noexcept;
+// Switches that on or off. What began inside of no_grad records, though what is outside of it does not.
+void set_recording(bool on) noexcept;
 
 // What a transform is taken of: an empty std::function is refused.
 template <class Callable>

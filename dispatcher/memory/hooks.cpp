@@ -31,17 +31,19 @@ void Hooks::add(uint64_t id, Hook hook) {
   list->rows = std::move(rows);
 }
 
-void Hooks::remove(uint64_t id) {
+bool Hooks::remove(uint64_t id) {
   List* list = list_.load(std::memory_order_acquire);
-  if (!list) return;
+  if (!list) return false;
   auto rows = std::make_shared<Rows>();
   std::shared_ptr<const Rows> before;  // outlives the guard
   std::lock_guard guard(hooks_lock);
   before = list->rows;
-  if (!before) return;
+  if (!before) return false;
   for (const auto& row : *before)
     if (row.first != id) rows->push_back(row);
+  const bool found = rows->size() < before->size();
   list->rows = rows->empty() ? nullptr : std::move(rows);
+  return found;
 }
 
 }  // namespace backplane::core

@@ -28,7 +28,7 @@ class Hooks {
     return list ? rows_of(*list) : nullptr;
   }
   void add(uint64_t id, Hook hook);
-  void remove(uint64_t id);
+  bool remove(uint64_t id);  // was it there?
 
  private:
   struct List {

@@ -15,12 +15,6 @@ namespace {
 
 std::atomic<uint64_t> next_hook{1};
 
-bool* innermost_recording() noexcept {
-  for (Level* level = thread_state.level; level; level = level->below)
-    if (bool* recording = level->recording()) return recording;
-  return nullptr;
-}
-
 // A view may have come to its base's history since it was taken.
 TensorImpl* with_history(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
@@ -40,21 +34,11 @@ void check_outside_levels(const char* who) {
 
 }  // namespace
 
-// Inside a functional gradient the setting is that of the innermost one.
-bool grad_enabled() noexcept {
-  if (const bool* recording = innermost_recording()) return *recording;
-  return !thread_state.grad_disabled;
-}
+bool grad_enabled() noexcept { return records_now(); }
 
 bool set_grad_enabled(bool enabled) noexcept {
-  if (bool* recording = innermost_recording()) return std::exchange(*recording, enabled);
-  ThreadState& state = thread_state;
-  bool before = !state.grad_disabled;
-  state.grad_disabled = !enabled;
-  if (enabled)
-    state.excluded_keys &= ~kTapeKey;
-  else
-    state.excluded_keys |= kTapeKey;
+  const bool before = records_now();
+  set_recording(enabled);
   return before;
 }
 
@@ -217,13 +201,11 @@ uint64_t add_hook(const Tensor& tensor, Hook hook) {
   return id;
 }
 
-void remove_hook(const Tensor& tensor, uint64_t id) {
+bool remove_hook(const Tensor& tensor, uint64_t id) {
   TensorImpl* t = impl(tensor);
+  if (t->node) return t->node->hooks.remove(id);
   Autograd* autograd = find_autograd(t);
-  if (t->node)
-    t->node->hooks.remove(id);
-  else if (autograd)
-    autograd->hooks.remove(id);
+  return autograd && autograd->hooks.remove(id);
 }
 
 namespace {

@@ -206,8 +206,9 @@ class HookHandle:
     def remove(self):
         """Removes the hook; again: does nothing."""
         if self._tensor is not None:
-            _core.remove_hook(self._tensor, self._id)
-            self._hook.function = self._tensor = None
+            if not _core.remove_hook(self._tensor, self._id):
+                self._hook.function = None
+            self._tensor = None
 
 
 def _register_hook(x: Tensor, function: Callable[[Tensor], Tensor | None]) -> HookHandle:

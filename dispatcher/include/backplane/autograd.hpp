@@ -40,7 +40,8 @@ BACKPLANE_API std::vector<Tensor> gradients(std::span<const Tensor> roots, std::
 // Called with the cotangent of `tensor` when it is complete; a non-empty result replaces it. Returns an id.
 using Hook = std::function<Tensor(const Tensor& cotangent)>;
 BACKPLANE_API uint64_t add_hook(const Tensor& tensor, Hook hook);
-BACKPLANE_API void remove_hook(const Tensor& tensor, uint64_t id);
+// False where the tensor has another history since, by an in-place change: the hook stays with the one before.
+BACKPLANE_API bool remove_hook(const Tensor& tensor, uint64_t id);
 
 // For garbage collectors: the hooks and the functions that live as long as a tensor alone.
 class GraphFunction;

@@ -207,16 +207,43 @@ def test_large_inputs_run_without_the_lock_and_agree():
     assert bp.grad(cube)(x).sum().item() == 300_000
 
 
-def test_no_grad_acts_on_the_innermost_level():
+def test_no_grad_acts_on_all_levels_that_began_outside_of_it():
     def f(x):
         with bp.no_grad():
             constant = x * x
         return (constant * x).sum()
 
     assert bp.grad(f)(A).tolist() == [1.0, 4.0]
-    assert bp.grad(lambda x: bp.grad(f)(x).sum())(A).tolist() == [2.0, 4.0]
+    assert bp.grad(lambda x: bp.grad(f)(x).sum())(A).tolist() == [0.0, 0.0]
+    assert bp.grad(lambda x: bp.grad(bp.compile(f))(x).sum())(A).tolist() == [0.0, 0.0]
+    assert bp.jacrev(bp.grad(f))(A).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert bp.hessian(f)(A).tolist() == [[2.0, 0.0], [0.0, 4.0]]  # forward mode knows no no_grad
     with bp.no_grad():
         assert bp.grad(cube)(A).tolist() == [3.0, 12.0]
+
+    def inside(x):
+        with bp.no_grad():
+            return bp.grad(cube)(x).sum()
+
+    assert bp.grad(inside)(A).tolist() == [0.0, 0.0]
+
+
+def test_no_grad_in_a_transform_is_of_the_tape_too():
+    weight, average = bp.ones(2).requires_grad_(), bp.zeros(2)
+
+    def loss(x):
+        with bp.no_grad():
+            average.mul_(0.5).add_(weight * 0.5)
+            weight.mul_(2)
+        return ((weight - average) * x).sum()
+
+    for rows in (0.5, 1.25):
+        assert bp.grad(loss)(A).tolist() == [2 * rows + 0.5 if rows == 0.5 else 2.75] * 2
+        assert average.tolist() == [rows] * 2 and not average.requires_grad and weight.requires_grad
+    with bp.no_grad():
+        bp.grad(lambda x: (x * x).sum())(A)
+        assert not bp.is_grad_enabled()
+    assert bp.is_grad_enabled() and (weight * 1).requires_grad
 
 
 def test_signatures_are_those_of_the_functions():
