@@ -65,7 +65,7 @@ bool is_kept(Keep keep, const TensorImpl& tensor, Level* level) {
 }
 
 // `tensor`, which nobody else has, gets the history of another of its shape.
-void give_history(const Tensor& tensor, const TensorImpl& of) {
+void adopt_history(const Tensor& tensor, const TensorImpl& of) {
   uint32_t output = 0;
   if (Node* node = history_owner.edge(const_cast<TensorImpl*>(&of), output)) {
     impl(tensor)->node = node;
@@ -83,7 +83,7 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
     const bool has = requires_grad(Tensor::share(const_cast<TensorImpl*>(&target)));
     if (!here || !source->storage || (!has && !requires_grad(value))) return value;
     Tensor made = detach(value);
-    give_history(made, target);
+    adopt_history(made, target);
     return made;
   }
   if (!level) return value;
@@ -103,9 +103,9 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
       "recorded. Fix: make the tensor one per row first, or change it where changes are recorded");
   Tensor made = Tensor::adopt(wrap(*level, impl(below.detach_handle()), batched));
   if (here)
-    give_history(made, target);
+    adopt_history(made, target);
   else if (from)
-    give_history(made, *source);
+    adopt_history(made, *source);
   if (tangent) retain(tangent);
   impl(made)->wrapper->tangent = tangent;
   return made;

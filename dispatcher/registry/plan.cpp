@@ -135,9 +135,10 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {
            "\" registers a kernel for it on backend ", def.backend, ": register the op first or correct its name");
   OpEntry& entry = *op_entry(handle);
   check_duplicates(owner, entry, def);
-  BP_CHECK(!(entry.record->def.flags & BP_OP_COMPOSITE), VALUE, "register_kernel: ", def.op,
-           " is composite, so every call of it runs its decomposition, and never a kernel. Fix: register kernels of the "
-           "ops that it calls, or take `kind: composite` out of its entry");
+  BP_CHECK(
+      !(entry.record->def.flags & BP_OP_COMPOSITE), VALUE, "register_kernel: ", def.op,
+      " is composite, so every call of it runs its decomposition, and never a kernel. Fix: register kernels of the "
+      "ops that it calls, or take `kind: composite` out of its entry");
   BP_CHECK(def.revision <= entry.record->def.revision, VERSION, "register_kernel: ", def.op, " has signature revision ",
            entry.record->def.revision, "; the kernel was written for ", def.revision, ", a newer one");
   auto row = std::make_unique<KernelRow>();
