@@ -41,8 +41,9 @@ def test_lines_are_normalised(vulkan, lines, length, dtype):
     check(bp.layer_norm, x)
     check(lambda x, b: bp.layer_norm(x, None, b), x, b)
     check(bp.layer_norm, x, w, b)
-    check(bp.layer_norm_grad, g, x, atol=60 * rtol)  # of one element it is a rounding error, times 1 / sqrt(eps)
-    check(bp.layer_norm_grad, g, x, w, atol=60 * rtol)
+    slack = 1000 if length == 1 else 60  # of one element it is a rounding error, times 1 / sqrt(eps)
+    check(bp.layer_norm_grad, g, x, atol=slack * rtol)
+    check(bp.layer_norm_grad, g, x, w, atol=slack * rtol)
 
 
 VIEWS = {
