@@ -57,7 +57,8 @@ def test_normalised_lines(cuda, length, dtype, rtol):
     alike(bp.rms_norm, x, w)
     alike(bp.layer_norm, x)
     alike(bp.layer_norm, x, w, b)
-    alike(bp.layer_norm_grad, g, x, w, atol=30 * rtol)  # of one element it is a rounding error, times 1 / sqrt(eps)
+    slack = 1000 if length == 1 else 30  # of one element it is a rounding error, times 1 / sqrt(eps)
+    alike(bp.layer_norm_grad, g, x, w, atol=slack * rtol)
 
 
 def test_lines_keep_what_is_not_finite(cuda):
