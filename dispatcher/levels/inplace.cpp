@@ -89,13 +89,11 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
   if (!level) return value;
   const Wrapper* from = wrapper_of(*level, source);
   TensorImpl* inner = from ? from->inner : const_cast<TensorImpl*>(source);
-  Tensor below = Tensor::share(inner);
-  below = keeping(*target.wrapper->inner, below, keep);
-  TensorImpl* tangent = keep == Keep::kEverywhere ? target.wrapper->tangent : from ? from->tangent : nullptr;
-  const bool as_it_is =
-      below.get() == inner &&
-      (!here || (!target.node && !(from && source->node) && tangent == (from ? from->tangent : nullptr)));
-  if (as_it_is) return value;
+  Tensor below = keeping(*target.wrapper->inner, Tensor::share(inner), keep);
+  TensorImpl* const own_tangent = from ? from->tangent : nullptr;
+  TensorImpl* const tangent = keep == Keep::kEverywhere ? target.wrapper->tangent : own_tangent;
+  const bool has_histories = target.node || (from && source->node);
+  if (below.get() == inner && tangent == own_tangent && !(here && has_histories)) return value;
   const bool batched = from && from->batched;
   BP_CHECK(
       batched == target.wrapper->batched, VALUE, level->transform,

@@ -6,6 +6,10 @@
 namespace backplane::cuda {
 
 constexpr int kQueryTile = 128;  // queries that one block of the kernel without a mask takes
+// Of the kernels by tiles: rows of a block, its threads without tensor cores and with them, and the columns of results
+// that it has, by the features.
+constexpr int kTileRows = 64, kLaneThreads = 256, kCoreThreads = 128;
+constexpr int kNarrowTile = 64, kWideTile = 128;
 
 // Attention of half floats. Strides in elements; a row of features lies side by side, and begins at a multiple of 16
 // bytes.

@@ -7,8 +7,6 @@
 namespace backplane::cuda {
 namespace {
 
-constexpr int64_t kRowsOfBlock = 64, kNarrow = 64, kWide = 128;  // columns of results that a block has
-
 class Tiled {
  public:
   // `batch`: of the results.
@@ -73,16 +71,18 @@ class Tiled {
 
   // With the kernel's blocks over `rows`, whose results have up to `columns`.
   void launch(const char* kernel, int32_t rows, int32_t columns) const {
-    const int64_t width = std::max(made_.features, made_.value_features) <= kNarrow ? kNarrow : kWide;
-    const int64_t blocks = (rows + kRowsOfBlock - 1) / kRowsOfBlock * batches();
+    const int64_t width = std::max(made_.features, made_.value_features) <= kNarrowTile ? kNarrowTile : kWideTile;
+    const int64_t blocks = (rows + int64_t{kTileRows} - 1) / kTileRows * batches();
     const int64_t parts = std::max<int64_t>((columns + width - 1) / width, 1);
     if (blocks == 0) return;
     BP_CHECK(blocks <= std::numeric_limits<int32_t>::max() && parts <= kMostParts, NOT_IMPLEMENTED, call_.op_name(),
              ": found ", blocks, " blocks of rows of ", columns, " features, expected at most 2147483647 of ",
              kMostParts * width, ". Fix: split the operands");
     call_.launch(std::string(on_cores_ ? "attention_cores_" : "attention_lanes_") + plugin::dtype_name(call_.compute()),
-                 std::string(kernel) + (width == kNarrow ? "_64" : "_128"),
-                 {static_cast<uint32_t>(blocks), static_cast<uint32_t>(parts), 1, on_cores_ ? 128u : 256u}, made_);
+                 std::string(kernel) + (width == kNarrowTile ? "_64" : "_128"),
+                 {static_cast<uint32_t>(blocks), static_cast<uint32_t>(parts), 1,
+                  static_cast<uint32_t>(on_cores_ ? kCoreThreads : kLaneThreads)},
+                 made_);
   }
 
   int32_t queries() const { return made_.queries; }

@@ -3,8 +3,8 @@
 #include "kernels/device/lane_tiles.cuh"
 
 namespace backplane::cuda {
-using Tiles64 = LaneTiles<BP_CUDA_ELEMENT, 64>;
-using Tiles128 = LaneTiles<BP_CUDA_ELEMENT, 128>;
+using Tiles64 = LaneTiles<BP_CUDA_ELEMENT, kNarrowTile>;
+using Tiles128 = LaneTiles<BP_CUDA_ELEMENT, kWideTile>;
 }  // namespace backplane::cuda
 
 using namespace backplane::cuda;

@@ -5,6 +5,7 @@
 // rows of one piece nor pieces of one row share banks.
 #pragma once
 
+#include "kernels/attention_arguments.hpp"
 #include "kernels/device/matrix.cuh"
 #include "kernels/device/tensor_core.cuh"
 
@@ -17,7 +18,7 @@ class CoreTiles {
  public:
   using Element = T;
   using C = float;
-  static constexpr int kBlock = 128, kRows = 64, kColumns = kHead <= 64 ? 64 : 32, kOutColumns = kHead;
+  static constexpr int kBlock = kCoreThreads, kRows = kTileRows, kColumns = kHead <= 64 ? 64 : 32, kOutColumns = kHead;
   static constexpr int kHeldRows = 2, kHeldColumns = kColumns / 4, kHeldOuts = kHead / 4;
   static constexpr int kLanesOfRow = 4, kBlocks = 2;
   static constexpr int kShared = 2 * (kRows + kColumns) * kRow;

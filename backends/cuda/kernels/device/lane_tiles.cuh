@@ -3,6 +3,7 @@
 // core_tiles.cuh, which has the same members.
 #pragma once
 
+#include "kernels/attention_arguments.hpp"
 #include "kernels/device/matmul.cuh"
 #include "kernels/device/matrix.cuh"
 
@@ -13,7 +14,8 @@ class LaneTiles {
  public:
   using Element = T;
   using C = Compute<T>;
-  static constexpr int kBlock = 256, kRows = 64, kColumns = sizeof(C) == 8 ? 32 : 64, kOutColumns = kOut;
+  static constexpr int kBlock = kLaneThreads, kRows = kTileRows, kColumns = sizeof(C) == 8 ? 32 : 64,
+                       kOutColumns = kOut;
   static constexpr int kHeldRows = 4, kHeldColumns = kColumns / 16, kHeldOuts = kOut / 16;
   static constexpr int kLanesOfRow = 16;
   // On a multiprocessor, at least; 0: as the compiler likes, which for others spills rather than leave one alone.
