@@ -66,6 +66,38 @@ class PromotedArguments {
   std::vector<TensorImpl*> held_;
 };
 
+// The parts of an in-place call write its target last, and what they keep for the tape's derivatives may be the target:
+// there they read a copy of it.
+class TargetsBefore {
+ public:
+  explicit TargetsBefore(const Call& call) : args_(call.args) {
+    if (thread_state.grad_disabled || !(call.mask & kTapeKey)) return;
+    for (int32_t j = 0; j < call.n_outs; ++j)
+      if (call.outs[j].flags & BP_VALUE_GIVEN) replace(call, call.outs[j].u.t);
+  }
+  TargetsBefore(const TargetsBefore&) = delete;
+  const bp_value* get() const { return args_; }
+
+ private:
+  void replace(const Call& call, const bp_tensor* target) {
+    bool read = false, followed = false;
+    each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+      read = read || t == target;
+      followed = followed || (!t->wrapper && (keys_now(t) & kTapeKey));
+    });
+    if (!read || !followed) return;
+    const Tensor& copy = copies_.emplace_back(roles::copy(impl(const_cast<bp_tensor*>(target)), call.mask));
+    values_.assign(args_, args_ + call.n_args);
+    for (bp_value& v : values_) v = mapped(v, lists_, [&](bp_tensor* t) { return t == target ? copy.get() : t; });
+    args_ = values_.data();
+  }
+
+  const bp_value* args_;
+  std::vector<bp_value> values_;
+  std::vector<Tensor> copies_;
+  TensorLists lists_;
+};
+
 // An inner op may have refused what this op's own rules refuse in the user's terms.
 bool blames_arguments(bp_status code) {
   return code == BP_ERROR_SHAPE || code == BP_ERROR_VALUE || code == BP_ERROR_TYPE || code == BP_ERROR_INDEX ||
@@ -135,7 +167,8 @@ void make_own(const Call& call, bp_value& result) {
 void decompose_checked(const Call& call) {
   const OpEntry& op = call.op;
   BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
-  PromotedArguments promoted(call);
+  const TargetsBefore before(call);
+  PromotedArguments promoted({call.op, before.get(), call.n_args, call.outs, call.n_outs, call.mask});
   FormulaInputs inputs;
   inputs.args = promoted.get();
   Results results;

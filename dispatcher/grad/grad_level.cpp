@@ -57,8 +57,8 @@ Tensor GradLevel::track(const Tensor& input) {
 }
 
 void GradLevel::handle(const Call& call) {
-  bool wanted = recording_ && !is_passive && has_history(*this, call);
-  if (wanted && captures) {
+  bool wanted = recording_ && (!is_passive || notes_suspended) && has_history(*this, call);
+  if (wanted && captures && !notes_suspended) {
     captures->note(call, this);
     wanted = false;
   }

@@ -4,6 +4,7 @@
 #include "levels/inplace.hpp"
 
 #include <string_view>
+#include <utility>
 
 #include "backplane/autograd.hpp"
 #include "call/dispatch.hpp"
@@ -13,11 +14,6 @@
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {
-
-bool is_detaching(const OpEntry& op) {
-  const char* tags = op.record->def.tags;
-  return tags && std::string_view(tags).find("role:stop_gradient") != std::string_view::npos;
-}
 
 namespace {
 
@@ -112,7 +108,7 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
 // The base with the view's value written into it.
 Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   ViewRecord& record = *view.view;
-  if (is_detaching(*record.op)) {
+  if (record.op->flags & kDetaches) {
     // What is written down has no op for another value under the same derivatives.
     BP_CHECK(!thread_state.level || !thread_state.level->every_call, VALUE, record.op->record->name,
              ": writing through the result of detach, data or stop_gradient is refused inside ",
@@ -166,21 +162,33 @@ namespace {
 bool is_unknown(const TensorImpl& view) {
   const ViewRecord& record = *view.view;
   const Level* every_call = thread_state.level ? thread_state.level->every_call : nullptr;
-  if (record.op->flags & BP_OP_VIEW || !every_call || !wrapper_of(*every_call, &view)) return false;
+  if (record.op->flags & (BP_OP_VIEW | kDetaches) || !every_call || !wrapper_of(*every_call, &view)) return false;
   const TensorImpl* whole = record.base;
   while (whole->view) whole = whole->view->base;
   return !every_call->knows_strides(*whole);
 }
 
-// A view has its base's history also where it is looked at under no_grad.
+// A view has its base's history also where it is looked at under no_grad, or in a function whose calls are noted and
+// not recorded.
 class WithRecording {
  public:
-  WithRecording() : before_(records_now()) { set_recording(true); }
-  ~WithRecording() { set_recording(before_); }
+  WithRecording() : before_(records_now()), captures_(std::exchange(thread_state.captures, nullptr)) {
+    set_recording(true);
+    suspend_notes(1);
+  }
+  ~WithRecording() {
+    suspend_notes(-1);
+    set_recording(before_);
+    thread_state.captures = captures_;
+  }
   WithRecording(const WithRecording&) = delete;
 
  private:
+  static void suspend_notes(int by) noexcept {
+    for (Level* level = thread_state.level; level; level = level->below) level->notes_suspended += by;
+  }
   bool before_;
+  Captures* captures_;
 };
 
 void take_anew(TensorImpl* view, bool may_be_unknown) {
@@ -196,7 +204,7 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
   BP_CHECK(level, VALUE, record.op->record->name, ": a view belongs to a ", view->wrapper->transform,
            " that has ended; return it from the transformed function instead of keeping it");
   // What it was detached to since has a history of its own.
-  if (is_detaching(*record.op)) again = keeping(*view, again, Keep::kEverywhere);
+  if (record.op->flags & kDetaches) again = keeping(*view, again, Keep::kEverywhere);
   assign(*level, view, impl(again));
   ++view->wrapper->version;
   record.base_stamp = record.base->wrapper->version;
@@ -214,6 +222,20 @@ void take_view_anew(TensorImpl* view) {
   refresh_chain(view, [](TensorImpl* t) { take_anew(t, true); });
 }
 
+namespace {
+
+// What is written down has no op for another value under the same derivatives: there a tensor that was detached, and is
+// written to, follows the one that it was detached from no more. Whether that is an error, the level says.
+void end_detached(TensorImpl* target) {
+  for (TensorImpl* t = target; t->view; t = t->view->base) {
+    if (!(t->view->op->flags & kDetaches)) continue;
+    refresh(t);
+    return release(end_view_record(std::exchange(t->view, nullptr)));
+  }
+}
+
+}  // namespace
+
 void change_in_place(Level& level, const Call& call) {
   const std::string_view name = call.op.record->name;
   TensorImpl* target = call.n_outs == 1 ? impl(call.outs[0].u.t) : nullptr;
@@ -225,12 +247,13 @@ void change_in_place(Level& level, const Call& call) {
   BP_CHECK(
       wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
       " cannot be written into a tensor from outside of it; make the tensor inside (zeros, copy), or return the value");
+  if (&level == level.every_call) end_detached(target);
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;
   level.check_write(call, *whole);
   const bool strides_known = level.knows_strides(*whole);
   for (const TensorImpl* t = target; t->view; t = t->view->base)
-    BP_CHECK(t->view->op->flags & BP_OP_VIEW || strides_known || is_detaching(*t->view->op), VALUE, name,
+    BP_CHECK(t->view->op->flags & (BP_OP_VIEW | kDetaches) || strides_known, VALUE, name,
              ": writing through the result of ", t->view->op->record->name,
              ", which may be a view or a copy, is refused inside ", level.transform, "; copy it first");
   bp_value out{};

@@ -9,9 +9,6 @@ namespace backplane::core {
 void refresh(TensorImpl* view);
 // The same for a view that was written through as well: it is what its call gives of the base now.
 void take_view_anew(TensorImpl* view);
-// Does the op give a tensor's value without its history, through which the tensor can be written, as one can outside of
-// transforms?
-bool is_detaching(const OpEntry& op);
 // A call with a given out slot, of which `level` is the highest concerned.
 void change_in_place(Level& level, const Call& call);
 

@@ -166,6 +166,12 @@ Unwrapped::Unwrapped(const Level& level, const Call& call) {
 
 namespace {
 
+// Which argument the result is a view of, or was detached from.
+int32_t base_argument(const OpEntry& op) { return op.record->def.alias == BP_NO_ARG ? 0 : op.record->def.alias; }
+
+// Is the result's value another when that argument's memory is changed?
+bool follows_argument(const OpEntry& op) { return (op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW | kDetaches)) != 0; }
+
 // A call that writes or makes a view, at a level that takes every call, with what stands for tensors from outside.
 class WithStandIns {
  public:
@@ -180,7 +186,7 @@ class WithStandIns {
       for (int32_t i = 0; i < call.n_args; ++i)
         if (args[i].tag == BP_TAG_TENSOR && args[i].u.t == call.outs[0].u.t) args[i].u.t = outs[0].u.t;
     } else {
-      place(args[call.op.record->def.alias]);
+      place(args[base_argument(call.op)]);
     }
   }
   bp_value args[kMaxArgs], outs[kMaxResults];
@@ -194,16 +200,11 @@ void call_at(Level& level, const Call& call) {
     if (t->view && wrapper_of(level, t)) refresh(t);
   });
   level.handle(call);
-  if (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) {
-    const TensorImpl* base = impl(call.args[call.op.record->def.alias].u.t);
-    TensorImpl* view = impl(call.outs[0].u.t);
-    if (base->wrapper && wrapper_of(level, view) && !is_copy(level, call, *base, *view))
-      remember_view(call.op, call.args, call.n_args, view);
-  } else if (&level != level.every_call && is_detaching(call.op)) {
-    TensorImpl* detached = impl(call.outs[0].u.t);
-    if (impl(call.args[0].u.t)->wrapper && wrapper_of(level, detached))
-      remember_view(call.op, call.args, call.n_args, detached);
-  }
+  if (!follows_argument(call.op)) return;
+  const TensorImpl* base = impl(call.args[base_argument(call.op)].u.t);
+  TensorImpl* view = impl(call.outs[0].u.t);
+  if (base->wrapper && wrapper_of(level, view) && !is_copy(level, call, *base, *view))
+    remember_view(call.op, call.args, call.n_args, view);
 }
 
 }  // namespace
@@ -214,8 +215,7 @@ void call_level(const Call& call) {
   if (!level) level = every_call && !(call.op.flags & kCreates) ? every_call : thread_state.level;
   if (every_call && every_call->depth > level->depth) level = every_call;
   const bool writes = call.n_outs > 0 && (call.outs[0].flags & BP_VALUE_GIVEN);
-  if (level != every_call || !(writes || (call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))))
-    return call_at(*level, call);
+  if (level != every_call || !(writes || follows_argument(call.op))) return call_at(*level, call);
   WithStandIns with(*level, call);
   call_at(*level, {call.op, with.args, call.n_args, with.outs, call.n_outs, call.mask});
   if (!writes) std::copy_n(with.outs, call.n_outs, call.outs);

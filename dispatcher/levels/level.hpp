@@ -63,6 +63,7 @@ class Level {
   uint64_t serial;           // never reused: a wrapper whose serial is on no stack has escaped
   const char* transform;     // "grad", "vmap": for errors
   const bool outer_records;  // what is outside of it, when it begins
+  int notes_suspended = 0;   // where above 0, calls are recorded also in a function whose calls are noted alone
 
  private:
   bool active_ = true;

@@ -44,6 +44,7 @@ void classify(OpEntry& entry) {
   entry.fast_path = fast_path(record);
   entry.edges = handlers.edges[static_cast<size_t>(entry.fast_path)];
   if (has_tag(record.def.tags, "creation") || (entry.flags & (BP_OP_CREATION | BP_OP_RANDOM))) entry.flags |= kCreates;
+  if (has_tag(record.def.tags, "role:stop_gradient")) entry.flags |= kDetaches;
   entry.vjp_of_arg.clear();
   entry.jvp_of_arg.clear();
   for (uint32_t i = 0; i < record.args.size(); ++i) {

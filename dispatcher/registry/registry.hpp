@@ -23,6 +23,9 @@ namespace backplane::core {
 inline constexpr uint64_t kBatchedWhole = uint64_t{1} << 60;
 // And one that makes tensors out of nothing, or out of metadata: of the innermost level, while one is active.
 inline constexpr uint64_t kCreates = uint64_t{1} << 61;
+// And one that gives a tensor's value without its history, through which the tensor can be written: on the tape it
+// shares its memory.
+inline constexpr uint64_t kDetaches = uint64_t{1} << 62;
 
 // How an op is differentiated, in either mode. Computed once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };

@@ -183,7 +183,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Ten
   }
   std::vector<Tensor> captured(inputs.size());
   run_backward({from.edges, from.cotangents, to.edges, &captured, options.retain_graph || options.create_graph,
-                options.create_graph});
+                options.create_graph, false, true});
   return captured;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "backplane/device.hpp"
@@ -133,8 +134,6 @@ void run_hook(const Hook& hook, Tensor& cotangent) {
 
 void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Autograd& autograd = *leaf->autograd;
-  if (const auto hooks = autograd.hooks.snapshot())
-    for (const auto& [id, hook] : *hooks) run_hook(hook, cotangent);
   Tensor before;  // outlives the guard
   std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
@@ -168,7 +167,9 @@ class Engine {
 
   void run() {
     for (const Edge& input : run_.inputs) lowest_input_ = std::min(lowest_input_, input.node->depth);
-    for (size_t i = 0; i < run_.roots.size(); ++i) send(run_.roots[i], Tensor::share(run_.cotangents[i]));
+    if (run_.only_paths) paths_.emplace(run_.inputs, run_.roots);
+    for (size_t i = 0; i < run_.roots.size(); ++i)
+      if (!paths_ || paths_->leads(run_.roots[i].node)) send(run_.roots[i], Tensor::share(run_.cotangents[i]));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
       Pending* p = heap_.back();
@@ -258,11 +259,15 @@ class Engine {
         if (g) run_hook(hook, g);
       }
     }
+    const bool is_leaf = node->kind == Node::Kind::kLeaf;
+    const Tensor leaf = is_leaf && p.first[0] ? leaf_of(node) : Tensor();
+    if (leaf && impl(leaf)->autograd)
+      if (const auto hooks = impl(leaf)->autograd->hooks.snapshot())
+        for (const auto& [id, hook] : *hooks) run_hook(hook, p.first[0]);
     for (size_t i = 0; i < run_.inputs.size(); ++i)
       if (run_.inputs[i].node == node) (*run_.captured)[i] = p.at(run_.inputs[i].output);
-    if (node->kind == Node::Kind::kLeaf) {
-      if (!run_.captured && p.first[0])
-        if (Tensor leaf = leaf_of(node)) accumulate_leaf(impl(leaf), std::move(p.first[0]), run_.create_graph);
+    if (is_leaf) {
+      if (!run_.captured && leaf) accumulate_leaf(impl(leaf), std::move(p.first[0]), run_.create_graph);
       return;
     }
     bp_value few[kMaxResults];
@@ -274,11 +279,12 @@ class Engine {
     vjps.swap(scratch_);
     {
       NodeUse use(node, run_.retain_graph);
-      node_vjp(node, cotangents, vjps, run_.create_graph);
+      node_vjp(node, cotangents, vjps, run_.create_graph, paths_ ? &*paths_ : nullptr);
       use.done();
     }
     for (uint32_t e = 0; e < node->n_edges; ++e)
-      if (node->edges()[e].node && vjps[e]) send(node->edges()[e], std::move(vjps[e]));
+      if (Node* next = node->edges()[e].node; next && vjps[e] && (!paths_ || paths_->leads(next)))
+        send(node->edges()[e], std::move(vjps[e]));
     vjps.swap(scratch_);
   }
 
@@ -293,6 +299,7 @@ class Engine {
   std::unordered_map<Node*, Pending*> elsewhere_;
   std::vector<Tensor> scratch_;
   uint32_t lowest_input_ = UINT32_MAX;
+  std::optional<PathsTo> paths_;
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ struct BackwardRun {
   bool retain_graph = false;
   bool create_graph = false;    // formulas are recorded by what is active: the tape, and the levels below
   bool stop_at_inputs = false;  // an outer pass goes on from there
+  bool only_paths = false;      // some of the history may lead to no input
 };
 void run_backward(const BackwardRun& run);
 

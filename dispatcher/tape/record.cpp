@@ -205,7 +205,7 @@ void put_into_base(TensorImpl* target) {
   node->metas = new TensorMeta[1]{};
   set_meta(node->metas[0], *target);
   node->edges()[0] = edge_to(view.base);
-  retain(target->node);
+  if (target->node) retain(target->node);
   node->edges()[1] = {target->node, target->node_output};
   for (const Edge& edge : {node->edges()[0], node->edges()[1]})
     if (edge.node && edge.node->depth >= node->depth) node->depth = edge.node->depth + 1;
@@ -231,6 +231,14 @@ void rebase(TensorImpl* target) {
   }
 }
 
+// What the target's views, or the tensors that it is a view of, make of its new history.
+void hand_on_history(TensorImpl* target) {
+  if (target->view)
+    rebase(target);
+  else
+    renew_views(target);
+}
+
 void record_inplace(const Call& call, TensorImpl* target) {
   check_target(call, target);
   if (target->view) refresh_view(target);
@@ -241,10 +249,24 @@ void record_inplace(const Call& call, TensorImpl* target) {
   if (!wants_any(call)) return;
   bp_value out = tensor_value(target);
   record_node({call.op, before.args, &out, call.args, &target, storage, version});
-  if (target->view)
-    rebase(target);
-  else
-    renew_views(target);
+  hand_on_history(target);
+}
+
+// All of the target gets another tensor's value, and with it that one's history, or none.
+void record_overwrite(const Call& call, TensorImpl* target) {
+  const bool recorded = wants_any(call);
+  if (recorded || wants_grad(target)) check_target(call, target);
+  if (target->view) refresh_view(target);
+  dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
+  if (!recorded && !wants_grad(target)) return;
+  bp_value out = tensor_value(target);
+  if (recorded) {
+    record_node({call.op, call.args, &out, call.args, &target, nullptr, 0});
+  } else {
+    attach_history(target, nullptr, 0, 0);
+    target->set_keys(target->keys_seen() & ~kTapeKey);
+  }
+  hand_on_history(target);
 }
 
 }  // namespace
@@ -264,6 +286,10 @@ bool record_otherwise(const Call& call) {
       call.n_outs == 1 && call.n_args > 0 && call.args[0].tag == BP_TAG_TENSOR && call.args[0].u.t == call.outs[0].u.t;
   if (inplace) {
     record_inplace(call, impl(call.outs[0].u.t));
+    return true;
+  }
+  if (&call.op == &role_op(Role::kCopy)) {
+    record_overwrite(call, impl(call.outs[0].u.t));
     return true;
   }
   for (int32_t i = 0; i < call.n_outs; ++i)

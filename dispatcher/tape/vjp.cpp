@@ -29,7 +29,9 @@ Tensor zeros(const TensorMeta& meta) {
   return filled(Shape(meta.shape(), static_cast<size_t>(meta.ndim)), 0.0, meta.dtype, meta.device);
 }
 
-void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out) {
+bool leads(const PathsTo* paths, const Edge& edge) { return edge.node && (!paths || paths->leads(edge.node)); }
+
+void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, const PathsTo* paths) {
   const OpEntry& op = *node->op;
   const OpRecord& record = *op.record;
   const bp_formula* put = record.find_formula(BP_RULE_PUT);
@@ -37,8 +39,8 @@ void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out) {
   bp_value args[kMaxArgs];
   for (uint32_t i = 0; i < node->n_args; ++i) args[i] = node->values()[i];
   args[record.def.alias] = cotangents[0];
-  if (node->edges()[1].node) out[1] = Tensor::adopt(call_one(op, args, node->n_args));
-  if (!node->edges()[0].node) return;
+  if (leads(paths, node->edges()[1])) out[1] = Tensor::adopt(call_one(op, args, node->n_args));
+  if (!leads(paths, node->edges()[0])) return;
   Tensor piece = zeros(node->metas[0]);
   out[0] = run_put(op, *put, args, value(piece));
 }
@@ -133,9 +135,10 @@ void make_absent_cotangents(Node* node, const bp_formula& formula, Environment& 
 
 }  // namespace
 
-void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph) {
+void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph,
+              const PathsTo* paths) {
   const AtSite at(*node);
-  if (node->kind == Node::Kind::kPut) return put_vjp(node, cotangents, out);
+  if (node->kind == Node::Kind::kPut) return put_vjp(node, cotangents, out, paths);
   if (node->kind == Node::Kind::kGraph) return node->graph->backward(node, cotangents, out, create_graph);
   if (node->kind == Node::Kind::kMove) {
     out[0] = to_device(Tensor::share(cotangents[0].u.t), node->source);
@@ -149,15 +152,20 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
   inputs.args = env.args;
   inputs.outs = env.outs;
   inputs.cotangents = env.cotangents;
-  inputs.needs = node->needs;
+  uint64_t needs = node->needs;
   uint32_t first_edge[kMaxArgs];
   for (uint32_t i = 0, e = 0; i < node->n_args; ++i) {
     first_edge[i] = e;
-    e += edge_count(node, i);
+    const uint32_t end = e + edge_count(node, i);
+    if (paths && i < 63 &&
+        std::none_of(node->edges() + e, node->edges() + end, [&](const Edge& edge) { return leads(paths, edge); }))
+      needs &= ~(uint64_t{1} << i);
+    e = end;
   }
+  inputs.needs = needs;
   uint64_t done = 0;
   for (uint32_t i = 0; i < node->n_args; ++i) {
-    if (!(node->needs >> (i < 63 ? i : 63) & 1) || (i < 64 && done >> i & 1)) continue;
+    if (!(needs >> (i < 63 ? i : 63) & 1) || (i < 64 && done >> i & 1)) continue;
     const bp_formula* formula = op.vjp_of_arg[i];
     BP_CHECK(formula, NOT_IMPLEMENTED, record.name, ": has no derivative with respect to \"", record.args[i].name,
              "\"; state one under vjp in its entry (", record.def.file ? record.def.file : "?", ":", record.def.line,

@@ -3,11 +3,13 @@
 
 #include <vector>
 
-#include "tape/node.hpp"
+#include "tape/paths.hpp"
 
 namespace backplane::core {
 
-// The cotangents of a node's arguments, in the order of its edges; empty slots are zeros.
-void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph);
+// The cotangents of a node's arguments, in the order of its edges; empty slots are zeros. `paths`, where there are any:
+// what is not on them may be left out.
+void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph,
+              const PathsTo* paths);
 
 }  // namespace backplane::core

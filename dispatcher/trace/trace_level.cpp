@@ -93,9 +93,7 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
     if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) return inner->node_output;
     tensor = wrapper->inner;  // an in-place change gave it a value from outside
   }
-  if (const auto known = stand_in_of_.find(tensor); known != stand_in_of_.end())
-    if (const TensorImpl* t = impl(stand_ins_[known->second].wrapper); t->wrapper->version != 0)
-      return value_of(impl(stand_ins_[known->second].wrapper));
+  if (TensorImpl* t = stand_in_for(tensor); t && t->wrapper->version != 0) return value_of(t);
   const auto [place, is_new] = constants_.try_emplace(tensor, 0);
   if (!is_new) return place->second;
   if (lifted_) {

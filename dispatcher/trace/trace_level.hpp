@@ -57,6 +57,7 @@ class TraceLevel final : public Level, private Sites {
     graph::Update update;
     graph::ValueId value = graph::kNone;  // what it is in the end
   };
+  TensorImpl* stand_in_for(const TensorImpl* tensor) const;
   std::vector<Changed> changes(std::span<const Tensor> results) const;
   void settle(std::vector<Changed>& changed);
   graph::ValueId alias_of(graph::ValueId value) const;
@@ -79,7 +80,8 @@ class TraceLevel final : public Level, private Sites {
   };
   std::vector<StandIn> stand_ins_;
   std::unordered_map<const TensorImpl*, size_t> stand_in_of_;  // by the tensor from outside, which the graph holds
-  std::unordered_set<const TensorImpl*> recorded_;             // what was changed while recording was on
+  std::unordered_multimap<const bp_storage*, size_t> stand_ins_over_;  // by that one's memory
+  std::unordered_set<const TensorImpl*> recorded_;                     // what was changed while recording was on
   struct Detached {
     Tensor copy;                      // of a tensor that outside of the trace shares its memory
     std::string_view unseen_write{};  // the op that changed the copy, which the tensor was not given since

@@ -6,7 +6,6 @@
 #include "graph/updates.hpp"
 #include "levels/inplace.hpp"
 #include "memory/device.hpp"
-#include "registry/tagged_op.hpp"
 #include "trace/trace_level.hpp"
 
 // What a function leaves in its arguments and in tensors from outside is found when it has returned: those wrappers
@@ -15,24 +14,43 @@ namespace backplane::core {
 
 using graph::ValueId;
 
+// What stands for a tensor from outside, or for another that shows the same elements of the same memory, as one does
+// that was detached from it; nullptr: nothing does.
+TensorImpl* TraceLevel::stand_in_for(const TensorImpl* tensor) const {
+  if (stand_ins_.empty()) return nullptr;
+  if (const auto known = stand_in_of_.find(tensor); known != stand_in_of_.end())
+    return impl(stand_ins_[known->second].wrapper);
+  if (!tensor->storage) return nullptr;
+  const auto [first, last] = stand_ins_over_.equal_range(tensor->storage);
+  for (auto place = first; place != last; ++place) {
+    const StandIn& s = stand_ins_[place->second];
+    const bp_tensor& of = *graph_->constants()[graph_->value(s.constant).index].tensor.get();
+    const bool same = of.dtype == tensor->dtype && of.dl.byte_offset == tensor->dl.byte_offset &&
+                      same_shape(of, *tensor) &&
+                      std::equal(of.dl.strides, of.dl.strides + of.dl.ndim, tensor->dl.strides);
+    if (same) return impl(s.wrapper);
+  }
+  return nullptr;
+}
+
 // Tensors of other levels are those levels' to change, and a body's are further arguments.
 TensorImpl* TraceLevel::stand_in(TensorImpl* tensor) {
   if (lifted_ || tensor->wrapper) return tensor;
-  if (const auto known = stand_in_of_.find(tensor); known != stand_in_of_.end())
-    return impl(stand_ins_[known->second].wrapper);
+  if (TensorImpl* known = stand_in_for(tensor)) return known;
   const ValueId constant = value_of(tensor);
   const bp_tensor& like = *tensor;
   TensorImpl* t = traced(constant, device_of(like), like.dtype, like.dl.ndim, like.dl.shape, like.dl.strides);
   stand_in_of_.emplace(tensor, stand_ins_.size());
+  if (tensor->storage) stand_ins_over_.emplace(tensor->storage, stand_ins_.size());
   stand_ins_.push_back({Tensor::adopt(t), constant});
   return t;
 }
 
 void TraceLevel::check_read(const TensorImpl& tensor, const char* who) const {
-  const auto known = stand_in_of_.find(&tensor);
+  const TensorImpl* known = stand_in_for(&tensor);
   BP_CHECK(
-      known == stand_in_of_.end() || impl(stand_ins_[known->second].wrapper)->wrapper->version == 0, VALUE, who,
-      ": the tensor was changed in place by a function that ", transform,
+      !known || known->wrapper->version == 0, VALUE, who, ": the tensor was changed in place by a function that ",
+      transform,
       " is writing down, so it has no value yet. Fix: choose elementwise with where, branch with cond, or read the "
       "value outside of the traced function");
 }
@@ -51,8 +69,9 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
                                graph_->node(graph_->value(inner->node_output).node).op->flags & BP_OP_VIEW);
     BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view of a tensor from outside of ", transform,
              " is refused. Fix: make that tensor an argument of the function, or copy it first");
-    if (is_detached(inner->node_output)) detached_.push_back({Tensor::share(const_cast<TensorImpl*>(&target))});
   }
+  if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper && is_detached(inner->node_output))
+    detached_.push_back({Tensor::share(const_cast<TensorImpl*>(&target))});
   for (Detached& d : detached_) {
     if (d.copy.get() == &target) d.unseen_write = call.op.record->name;
     // x.data = d, which is the second half of x.data += 1
@@ -66,9 +85,8 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
 }
 
 bool TraceLevel::is_detached(ValueId value) const {
-  static const OpHandle stop_gradient = tagged_op("role:stop_gradient").handle;
   const graph::NodeId id = graph_->value(value).node;
-  return id != graph::kNone && graph_->node(id).op->handle == stop_gradient;
+  return id != graph::kNone && graph_->node(id).op->flags & kDetaches;
 }
 
 // What the value is a view of, or may be; kNone: of nothing.
@@ -132,7 +150,7 @@ bool TraceLevel::is_of(ValueId value, std::span<const Changed> changed) const {
 
 ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> changed, std::span<const Tensor> results) {
   TensorImpl* t = impl(result);
-  if (const auto known = stand_in_of_.find(t); known != stand_in_of_.end()) t = impl(stand_ins_[known->second].wrapper);
+  if (TensorImpl* known = stand_in_for(t)) t = known;
   if (t->view && wrapper_of(*this, t)) refresh(t);
   const TensorImpl* whole = t;
   while (whole->view) whole = whole->view->base;

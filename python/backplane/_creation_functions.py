@@ -6,6 +6,7 @@ import math
 
 from . import _core
 from ._core import asarray
+from ._data_type_functions import isdtype
 from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_room, require_tensor, takes_requires_grad, takes_tensor
@@ -151,18 +152,22 @@ def tri(
 
 @takes_tensor
 def vander(x: Tensor, /, n: int | None = None, increasing: bool = False) -> Tensor:
-    """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up."""
+    """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up.
+
+    Bools and integers of fewer than 64 bits count in int64, as in NumPy.
+    """
     if x.ndim != 1:
         raise _core.ShapeError(f"vander: argument x: found {x.ndim} dimensions, expected a vector")
     n = x.shape[0] if n is None else n
     if n < 0:
         raise _core.ArgumentValueError(f"vander: argument n: found {n}, expected at least 0")
+    if not isdtype(x.dtype, ("real floating", "complex floating", _core.int64, _core.uint64)):
+        x = op.cast(x, _core.int64)
     if n == 0:
         return op.full([x.shape[0], 0], 0, dtype=x.dtype, device=x.device)
-    number = op.cast(x, _core.int8) if x.dtype == _core.bool else x
-    factors = op.concat([op.full([x.shape[0], 1], 1, dtype=number.dtype, device=x.device),
-                         op.broadcast_to(op.expand_dims(number, [1]), [x.shape[0], n - 1])], axis=1)  # fmt: skip
-    powers = op.cast(op.cumprod(factors, 1, dtype=number.dtype), x.dtype)
+    factors = op.concat([op.full([x.shape[0], 1], 1, dtype=x.dtype, device=x.device),
+                         op.broadcast_to(op.expand_dims(x, [1]), [x.shape[0], n - 1])], axis=1)  # fmt: skip
+    powers = op.cumprod(factors, 1, dtype=x.dtype)
     return powers if increasing else op.flip(powers, [1])
 
 

@@ -109,13 +109,7 @@ def stop_gradient(x: Any, /) -> Any:
 
     What is no tensor stays as it is.
     """
-    return tree.map(_stopped, x)
-
-
-def _stopped(leaf):
-    if not isinstance(leaf, _core.Tensor):
-        return leaf
-    return ops.bp.stop_gradient(leaf) if _core.transforms_of(leaf) else leaf.detach()
+    return tree.map(lambda leaf: leaf.detach() if isinstance(leaf, _core.Tensor) else leaf, x)
 
 
 def _basis(leaves):

@@ -383,12 +383,12 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """A diagonal of each matrix."""
-    return _bp.diagonal(x, offset=offset)
+    return _bp.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix."""
-    return _bp.trace(x, offset=offset, dtype=dtype)
+    return _bp.trace(x, offset, -2, -1, dtype=dtype)
 
 
 if not TYPE_CHECKING:  # to whom a name that is in no list is an error

@@ -47,6 +47,30 @@ def test_gradients_leave_grad_alone():
     assert x.grad is None and bp.gradients((x * 5).sum(), x).item() == 5
 
 
+def test_gradients_go_along_the_paths_to_their_inputs_alone():
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    seen = []
+    beside = w * w
+    beside.register_hook(lambda g: seen.append("beside"))
+    w.register_hook(lambda g: seen.append("w"))
+    inner = x * 2
+    inner.register_hook(lambda g: seen.append("inner"))
+    y = bp.concat([inner * beside, beside])
+    y[1:3] *= beside  # a change through a view, of which one edge leads to x
+    loss = (y * y).sum()
+    dx = bp.gradients(loss, x, retain_graph=True)
+    assert seen == ["inner"]
+    dw, of_inner = bp.gradients(loss, [w, inner], retain_graph=True)
+    assert "beside" in seen and "w" in seen
+    assert bp.gradients(loss, [x, inner], retain_graph=True)[1].tolist() == of_inner.tolist()  # an input below another
+    loss.backward()
+    assert x.grad.tolist() == dx.tolist() and w.grad.tolist() == dw.tolist()
+    # What lies beside a path is not used up.
+    kept = w * w
+    bp.gradients((x * x * kept).sum(), x)
+    assert bp.gradients(kept.sum(), w).tolist() == [6, 8]
+
+
 def test_higher_orders():
     x = leaf(2.0)
     first = bp.gradients((x**4).sum(), x, create_graph=True)
@@ -285,3 +309,26 @@ def test_a_view_of_a_view_leads_to_its_base_however_long_the_chain():
     inner = leaf[:].requires_grad_()
     with pytest.raises(ValueError, match="requires a gradient and is a leaf"):
         inner[:].add_(1)
+
+
+def test_a_tensor_that_is_overwritten_has_the_history_of_what_was_written():
+    x, other = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y = x * 2
+    part = y[:1]
+
+    def copy(source, out):
+        return bp.clip(source, -100.0, 100.0, out=out)  # a composite: its parts are written over `out` at the end
+
+    assert copy(other * other, out=y) is y
+    (y * y + part).sum().backward()
+    assert x.grad is None or x.grad.tolist() == [0, 0]
+    assert other.grad.tolist() == [(2 * 9 + 2) * 6, 2 * 16 * 8]
+    z = x * 2
+    copy(bp.ones(2), out=z)
+    assert not z.requires_grad
+    w = x * 2
+    copy(bp.ones(1), out=w[:1])
+    w.sum().backward()
+    assert x.grad.tolist() == [0, 2]
+    with pytest.raises(ValueError, match="leaf"):
+        copy(bp.ones(2), out=x)

@@ -118,8 +118,10 @@ def test_the_vandermonde_matrix_is_numpys():
                 expected = np.vander(x, n, increasing)
                 found = bp.vander(bp.asarray(x), n, increasing)
                 assert found.shape == expected.shape and np.array_equal(np.asarray(found), expected)
-    integers = bp.vander(bp.asarray([2, 3], dtype=bp.int32), 4)
-    assert integers.dtype == bp.int32 and integers.tolist() == [[8, 4, 2, 1], [27, 9, 3, 1]]
+    for dtype in (bp.bool, bp.int8, bp.uint8, bp.int32, bp.int64):
+        integers = bp.vander(bp.asarray([1, 1], dtype=bp.bool) if dtype == bp.bool else bp.asarray([2, 99], dtype=dtype), 4)
+        assert integers.dtype == bp.int64
+        assert integers.tolist() == ([[1] * 4] * 2 if dtype == bp.bool else [[8, 4, 2, 1], [99**3, 99**2, 99, 1]])
     gradient = bp.grad(lambda v: bp.vander(v, 4).sum())(bp.asarray([2.0, 0.0]))
     assert gradient.tolist() == [1 + 4 + 12, 1]
     with pytest.raises(bp.BackplaneError, match="vander: argument n"):

@@ -177,3 +177,50 @@ def test_backward_through_a_function_that_counts_its_calls():
     for n in (1, 2):
         forward(w, bp.ones((2,))).backward()
         assert calls.item() == n and w.grad.tolist() == [n, n]
+
+
+def follow_detached(y):
+    d = y.detach()
+    y += 1
+    y[:1] *= 3
+    return d, d[1:] * 2
+
+
+def follow_a_view_of_what_was_detached(y):
+    v = y.detach()[1:]
+    y *= 2
+    return v + 0, v.sum()
+
+
+def follow_data(y):
+    d = y.data
+    y -= 4
+    return d * y
+
+
+FOLLOWED = [follow_detached, follow_a_view_of_what_was_detached, follow_data]
+
+
+def results_of(function, y):
+    return [t.tolist() for t in bp.tree.leaves(function(y))]
+
+
+@pytest.mark.parametrize("function", FOLLOWED, ids=lambda f: f.__name__)
+def test_what_was_detached_shows_what_its_tensor_becomes(function):
+    def inside(x):
+        return function(x * 1)
+
+    x = bp.asarray([1.0, 2.0, 3.0])
+    wanted = results_of(inside, x)
+    assert results_of(bp.compile(inside), x) == wanted
+    assert results_of(bp.make_graph(inside)(x), x) == wanted
+    argument, same = x.copy(), x.copy()
+    assert results_of(bp.compile(function), argument) == results_of(function, same)
+    assert argument.tolist() == same.tolist()
+    outside = x.copy()
+    compiled = bp.compile(lambda: function(outside))
+    assert [t.tolist() for t in bp.tree.leaves(compiled())] == wanted
+    assert [t.tolist() for t in bp.tree.leaves(compiled())] != wanted
+    assert results_of(lambda x: bp.cond(x.sum() > 0, inside, inside, x), x) == wanted
+    rows = bp.map(inside, bp.stack([x, x]))
+    assert [t[1].tolist() for t in bp.tree.leaves(rows)] == wanted

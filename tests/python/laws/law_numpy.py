@@ -154,7 +154,7 @@ def along(x, indices, axis):
     return tuple(key)
 
 
-def diagonal_put(x, value, offset=0, axis1=-2, axis2=-1):
+def diagonal_put(x, value, offset=0, axis1=0, axis2=1):
     found = np.array(x)
     view = np.moveaxis(found, (axis1, axis2), (0, 1))
     at = np.arange(value.shape[-1])
@@ -331,7 +331,7 @@ REFERENCE = {
     "slice": lambda x, axes, starts, stops, steps: x[key_of(axes, starts, stops, steps, x.ndim)],
     "squeeze": lambda x, axis: np.squeeze(x, tuple(axis)),
     "expand_dims": lambda x, axis: np.expand_dims(x, tuple(axis)),
-    "diagonal": lambda x, offset=0, axis1=-2, axis2=-1: np.diagonal(x, offset, axis1, axis2),
+    "diagonal": lambda x, offset=0, axis1=0, axis2=1: np.diagonal(x, offset, axis1, axis2),
     "unfold": unfold,
     "flip": lambda x, axis=None: np.flip(x, axes(axis)),
     "concat": lambda arrays, axis=0: np.concatenate(arrays, axis),

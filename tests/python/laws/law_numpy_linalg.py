@@ -63,7 +63,7 @@ LINALG = {
     "tensordot": lambda x1, x2, axes1, axes2: np.tensordot(x1, x2, (axes1, axes2)),
     "cross": lambda x1, x2, axis=-1: np.cross(x1, x2, axis=axis),
     "kron": lambda x1, x2: np.kron(x1, x2),
-    "trace": lambda x, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype),
+    "trace": lambda x, offset=0, axis1=0, axis2=1, dtype=None: np.trace(x, offset, axis1, axis2, dtype),
     "fft_c2c": lambda x, axes, norm="backward", forward=True: (np.fft.fftn if forward else np.fft.ifftn)(x, axes=axes, norm=norm),
     "fft_r2c": lambda x, axes, norm="backward": np.fft.rfftn(x, axes=axes, norm=norm),
     "fft_c2r": lambda x, axes, n, norm="backward": np.fft.irfftn(x, [*(x.shape[a] for a in axes[:-1]), n], axes, norm),

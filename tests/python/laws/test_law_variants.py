@@ -1,11 +1,11 @@
-"""inplace, out: the variants compute what the function does, into the tensor given. alias: what an entry says shares memory
+"""inplace, out: the variants compute what the function does, into the tensor given, with its derivative. alias: what an entry says shares memory
 does, and nothing else. zeros: an absent cotangent is a zero.
 """
 
 import backplane as bp
 import numpy as np
 import pytest
-from law_inputs import arrays_of, tensors_of
+from law_inputs import arrays_of, leaves, tensors_of
 from law_registry import cases, widest
 from law_running import assert_same, call, differentiable_results, function_of, to_array
 
@@ -38,6 +38,47 @@ def test_in_place_is_the_function_then_a_write(case):
     assert function(target, **arguments) is target
     assert (target.shape, target.dtype) == before
     assert_same(case, to_array(target), expected, target.dtype, exact=True)
+
+
+def changes_a_history(case):
+    first = case.entry.args[0]
+    return "inplace" in case.entry.flags and first in case.entry.differentiable and "tensor" in case.sample.get(first.name, {})
+
+
+def gradients_of(case, arrays, make_result):
+    """Of a weighted sum of what `make_result(target, arguments)` gives, with respect to all that can be differentiated."""
+    arguments = tensors_of(case, arrays)
+    inputs = [tensor.requires_grad_() for _, _, tensor in leaves(arguments, [arg.name for arg in case.entry.differentiable])]
+    result = make_result(arguments.pop(case.entry.args[0].name), arguments)
+    weights = bp.reshape(bp.arange(1.0, result.size + 1, dtype=bp.float64), result.shape)
+    return bp.gradients([bp.real(result * weights).sum()], inputs) if result.requires_grad else [None] * len(inputs)
+
+
+@pytest.mark.parametrize("place", ["whole", "part"])
+@pytest.mark.parametrize("case", cases("inplace", changes_a_history))
+def test_a_change_in_place_has_the_derivative_of_the_function(case, place):
+    arrays = arrays_of(case, law_dtype(case).replace("32", "64").replace("complex64", "complex128"))
+    name = case.entry.args[0].name
+    first = tensors_of(case, arrays)[name]
+    expected = call(case, tensors_of(case, arrays))[0]
+    if (expected.shape, expected.dtype) != (first.shape, first.dtype):
+        return  # refused, as the law of the values says
+    function, inplace = function_of(case.entry), function_of(case.entry, inplace=True)
+
+    def outside(x, arguments):
+        changed = function(x * 1, **arguments)
+        return bp.stack([changed, x * 2]) if place == "part" else changed
+
+    def inside(x, arguments):
+        base = bp.stack([x, x * 2]) if place == "part" else x * 1
+        inplace(base[0] if place == "part" else base, **arguments)
+        return base
+
+    for found, wanted in zip(gradients_of(case, arrays, inside), gradients_of(case, arrays, outside)):
+        if wanted is None:
+            assert found is None
+        else:
+            np.testing.assert_allclose(to_array(found), to_array(wanted), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "strided"])

@@ -358,3 +358,28 @@ def test_values_from_outside_may_be_written_into_what_it_computes():
     for call, reference, given in ((kept, plain, x), (bp.vmap(kept, in_axes=(None, 0)), bp.vmap(plain, in_axes=(None, 0)), batch)):
         for found, expected in zip(call(w, given), reference(w, given), strict=True):
             np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
+def test_a_view_that_is_first_looked_at_inside_keeps_its_history():
+    def loss(x, wrapped):
+        y = x * 1
+        v = y[1:]
+        y *= x
+        block = wrapped(lambda z: (z * v).sum())
+        return block(x[1:]) + (v * v).sum()
+
+    x = bp.asarray([1.0, 2.0, 3.0], dtype=bp.float64)
+    wanted = bp.grad(lambda x: loss(x, lambda f: f))(x).tolist()
+    assert wanted == [0, 3 * 4 + 4 * 8, 3 * 9 + 4 * 27]
+    assert bp.grad(lambda x: loss(x, bp.checkpoint))(x).tolist() == wanted
+    assert bp.grad(lambda x: loss(x, lambda f: bp.checkpoint(bp.checkpoint(f))))(x).tolist() == wanted
+    second = bp.grad(lambda x: bp.grad(lambda x: loss(x, bp.checkpoint))(x).sum())
+    assert second(x).tolist() == bp.grad(lambda x: bp.grad(lambda x: loss(x, lambda f: f))(x).sum())(x).tolist()
+    leaf = x.copy().requires_grad_()
+    loss(leaf, bp.checkpoint).backward()
+    assert leaf.grad.tolist() == wanted
+    leaf = x.copy().requires_grad_()
+    bp.grad(lambda s: loss(leaf * s, bp.checkpoint))(bp.ones((), dtype=bp.float64)).backward()
+    twin = x.copy().requires_grad_()
+    bp.grad(lambda s: loss(twin * s, lambda f: f))(bp.ones((), dtype=bp.float64)).backward()
+    assert leaf.grad.tolist() == twin.grad.tolist()
