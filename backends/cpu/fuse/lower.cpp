@@ -196,7 +196,8 @@ class Lowering {
     const bool through_float = loop != node.compute && is_half(slot(to).dtype);
     const uint32_t made = through_float ? temporary(extent, loop) : to;
     const bool plain = extent == Extent::kFull && (loop == BP_FLOAT32 || loop == BP_FLOAT64);
-    if (const ChainLink* link = plain ? ChainLink::find(node.op) : nullptr) {
+    const ChainLink* link = plain ? ChainLink::find(node.op) : nullptr;
+    if (link != nullptr && link->second != ChainLink::Second::kNone) {
       const uint32_t second = link->second == ChainLink::Second::kOperand ? operands[1]
                               : link->second == ChainLink::Second::kFirst ? operands[0]
                                                                           : number(loop, float_number(link->number));
@@ -209,6 +210,7 @@ class Lowering {
     Instruction& map = push(Instruction::Kind::kMap, extent, {made});
     for (int k = 0; k < op.tensors + op.scalars; ++k) map.slots[map.n_slots++] = operands[k];
     map.loop = table.inner[loop];
+    if (link != nullptr) map.links[0] = link->link;
     map.weight = kCheapGrain / table.grain;
     map.in_place = (op.row->flags & BP_KERNEL_INPLACE) != 0;
     map.op = node.op;

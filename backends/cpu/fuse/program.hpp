@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fuse/chains.hpp"
+#include "fuse/machine_code.hpp"
 #include "fuse/node_kind.hpp"
 
 namespace backplane::cpu::fuse {
@@ -32,20 +33,22 @@ struct Slot {
 };
 
 inline constexpr int kMostOperands =
-    7;  // a result, tensors and Scalars of elementwise_with_scalars<2, 3>, and one more
+    7;                                 // a result, tensors and Scalars of elementwise_with_scalars<2, 3>, and one more
+inline constexpr int kMostSlots = 28;  // of machine code
 
 struct Instruction {
-  enum class Kind : uint8_t { kMap, kChain, kCast, kReduce, kColumns, kWhole };
+  enum class Kind : uint8_t { kMap, kChain, kCode, kCast, kReduce, kColumns, kWhole };
   Kind kind;
   Extent extent;          // over what it runs; a reduction: kFull
   int64_t weight = 0;     // of an element, in those of cheap instructions
   size_t part = 0;        // from 1 on; 0: uniform
   bool in_place = false;  // its result may lie on an operand of the same size
-  uint8_t n_slots = 0;
-  uint32_t slots[kMostOperands];   // the result, then the operands
+  uint8_t n_slots = 0, n_results = 1;
+  uint32_t slots[kMostSlots];      // the results, then the operands
   InnerLoop loop = nullptr;        // of kMap
-  Link links[kLongestChain] = {};  // of kChain
+  Link links[kLongestChain] = {};  // of kChain; of a kMap that machine code can do, the first
   Chain chain = nullptr;
+  const MachineCode* code = nullptr;        // of kCode
   const RowReduction* reduction = nullptr;  // of kReduce
   std::vector<bp_value> numbers{};          // of kReduce: the op's arguments, without tensors and lists
   std::string op{};                         // for messages
@@ -86,6 +89,7 @@ struct Program {
   Part uniform;                   // run once
   std::vector<Part> tiled;        // run for each tile; one where something is reduced over all of them
   std::vector<Number> numbers;
+  std::vector<std::pair<Arithmetic, std::unique_ptr<MachineCode>>> machine_code;
   std::vector<Columns> columns;
   std::vector<Whole> wholes;
   std::vector<bp_tensor*> constants;  // retained

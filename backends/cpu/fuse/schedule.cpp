@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "fuse/arithmetic_runs.hpp"
+
 namespace backplane::cpu::fuse {
 namespace {
 
@@ -12,10 +14,11 @@ class Schedule {
  public:
   Schedule(Program& program, std::vector<Instruction> code) : program_(program), code_(std::move(code)) {}
   void run() {
-    join_chains();
     for (uint32_t i = 0; i < program_.slots.size(); ++i)
       if (slot(i).tensor()) program_.tensors.push_back(i);
     const size_t parts = order_by_parts();
+    join_arithmetic(program_, code_);
+    join_chains();
     assign_buffers();
     make_parts(parts);
   }
@@ -29,7 +32,7 @@ class Schedule {
     std::vector<size_t> maker(program_.slots.size(), code_.size());
     for (size_t t = 0; t < code_.size(); ++t) {
       if (code_[t].kind == Instruction::Kind::kChain) maker[code_[t].slots[0]] = t;
-      for (int k = 1; k < code_[t].n_slots; ++k) ++reads[code_[t].slots[k]];
+      for (int k = code_[t].n_results; k < code_[t].n_slots; ++k) ++reads[code_[t].slots[k]];
     }
     std::vector<bool> joined(code_.size(), false);
     for (Instruction& later : code_) {
@@ -137,7 +140,7 @@ class Schedule {
     for (size_t t = 0; t < code_.size(); ++t) {
       const Instruction& code = code_[t];
       const auto give_back = [&] {
-        for (int k = 1; k < code.n_slots; ++k) {
+        for (int k = code.n_results; k < code.n_slots; ++k) {
           Slot& used = slot(code.slots[k]);
           if (used.kind != Slot::Kind::kBuffer || last[code.slots[k]] != t) continue;
           free[{used.extent, used.item()}].push_back(used.at);
@@ -145,7 +148,9 @@ class Schedule {
         }
       };
       if (code.in_place) give_back();
-      if (Slot& made = slot(code.slots[0]); made.kind == Slot::Kind::kBuffer) {
+      for (int k = 0; k < code.n_results; ++k) {
+        Slot& made = slot(code.slots[k]);
+        if (made.kind != Slot::Kind::kBuffer) continue;
         auto& fitting = free[{made.extent, made.item()}];
         if (fitting.empty()) {
           uint32_t& bytes = made.extent == Extent::kFull ? program_.full_bytes : program_.row_bytes;
@@ -155,7 +160,11 @@ class Schedule {
           made.at = fitting.back();
           fitting.pop_back();
         }
-        if (last[code.slots[0]] == t) fitting.push_back(made.at);
+      }
+      for (int k = 0; k < code.n_results; ++k) {
+        const Slot& made = slot(code.slots[k]);
+        if (made.kind == Slot::Kind::kBuffer && last[code.slots[k]] == t)
+          free[{made.extent, made.item()}].push_back(made.at);
       }
       if (!code.in_place) give_back();
     }
@@ -185,7 +194,7 @@ bool may_share(const Program& program, uint32_t out, uint32_t in) {
           read = t;
           same_axes = same_axes && slot.axes == to->axes && slot.dtype == to->dtype && slot.extent == to->extent;
         }
-        if (&slot == to && k == 0) {
+        if (&slot == to && k < each.n_results) {
           written = t;
           written_once = true;
           both = each.in_place;

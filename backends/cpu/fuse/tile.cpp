@@ -1,5 +1,8 @@
 #include "fuse/tile.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "loops/cast_row.hpp"
 
 namespace backplane::cpu::fuse {
@@ -62,6 +65,9 @@ void Tile::run(int64_t rows, int64_t columns) {
         break;
       case Instruction::Kind::kChain:
         chain(each, rows, columns);
+        break;
+      case Instruction::Kind::kCode:
+        code(each, rows, columns);
         break;
       case Instruction::Kind::kCast:
         cast(each, rows, columns);
@@ -127,6 +133,76 @@ void Tile::chain(const Instruction& each, int64_t rows, int64_t columns) {
   if (call.p[0] == to.p) return;
   for (int64_t i = 0; i < rows; ++i)
     cast_row(dtype, call.p[0] + i * call.row[0], item, dtype, to.p + i * to.row, to.column, columns);
+}
+
+namespace {
+
+// What is left at the end of rows goes through the code on copies. `rows` is as it was before the whole vectors ran.
+void run_rests(const MachineCode& code, CodeRows rows, int n_stepping, int n_pointers, int n_repeated, size_t rest) {
+  alignas(kVectorBytes) char copies[kMostPointers][kVectorBytes] = {};
+  const int64_t whole = rows.bytes;
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    CodeRows one{};
+    one.rows = 1;
+    one.bytes = kVectorBytes;
+    for (int k = 0; k < n_pointers; ++k) {
+      one.p[k].p = copies[k];
+      if (k < n_stepping) std::memcpy(copies[k], rows.p[k].p + row * rows.p[k].row + whole, rest);
+    }
+    for (int k = 0; k < n_repeated; ++k) one.element[k].p = rows.element[k].p + row * rows.element[k].row;
+    code.run(one);
+    for (int k = n_stepping; k < n_pointers; ++k)
+      std::memcpy(rows.p[k].p + row * rows.p[k].row + whole, copies[k], rest);
+  }
+}
+
+}  // namespace
+
+// As a chain.
+void Tile::code(const Instruction& each, int64_t rows, int64_t columns) {
+  const bp_dtype dtype = slot(each, 0).dtype;
+  const int64_t item = slot(each, 0).item();
+  const int n_operands = each.n_slots - each.n_results;
+  Place results[kMostPointers];
+  CodeRows call;
+  int n_stepping = 0, n_repeated = 0;
+  bool flat = true;
+  for (int i = 0; i < each.n_slots; ++i) {
+    const int k = i < n_operands ? each.n_results + i : i - n_operands;  // operands first
+    const bool is_result = k < each.n_results;
+    Place at = place(each, k);
+    if (!is_result && slot(each, k).extent != Extent::kFull) {
+      call.element[n_repeated++] = {at.p, at.row};
+      flat = flat && at.row == 0;
+      continue;
+    }
+    if (at.column != item && columns > 1) {
+      const Place buffer{spill_ + k * rows * columns * item, columns * item, item};
+      for (int64_t row = 0; row < rows && !is_result; ++row)
+        cast_row(dtype, at.p + row * at.row, at.column, dtype, buffer.p + row * buffer.row, item, columns);
+      at = buffer;
+    }
+    flat = flat && at.row == columns * item;
+    if (is_result)
+      results[k] = at;
+    else
+      call.p[n_stepping++] = {at.p, at.row};
+  }
+  for (int k = 0; k < each.n_results; ++k) call.p[n_stepping + k] = {results[k].p, results[k].row};
+  call.rows = flat ? 1 : rows;
+  const int64_t bytes = (flat ? rows * columns : columns) * item;
+  call.bytes = bytes - bytes % kVectorBytes;
+  const CodeRows as_given = call;
+  if (call.bytes > 0) each.code->run(call);
+  if (call.bytes < bytes)
+    run_rests(*each.code, as_given, n_stepping, n_stepping + each.n_results, n_repeated,
+              static_cast<size_t>(bytes - call.bytes));
+  for (int k = 0; k < each.n_results; ++k) {
+    const Place& to = place(each, k);
+    if (results[k].p == to.p) continue;
+    for (int64_t i = 0; i < rows; ++i)
+      cast_row(dtype, results[k].p + i * results[k].row, item, dtype, to.p + i * to.row, to.column, columns);
+  }
 }
 
 void Tile::check(const Instruction& each, const char* fault) const {

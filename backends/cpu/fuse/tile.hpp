@@ -30,6 +30,7 @@ class Tile {
   const Slot& slot(const Instruction& each, int k) const { return program_.slots[each.slots[k]]; }
   void map(const Instruction& each, int64_t rows, int64_t columns);
   void chain(const Instruction& each, int64_t rows, int64_t columns);
+  void code(const Instruction& each, int64_t rows, int64_t columns);
   void check(const Instruction& each, const char* fault) const;
   void cast(const Instruction& each, int64_t rows, int64_t columns);
   Place as_rows(const Instruction& each, int64_t rows, int64_t columns);

@@ -8,14 +8,15 @@
 
 namespace backplane::cpu {
 
-// What a link makes of the result so far and the next operand; "swapped": of the operand and the result.
-enum class Link : uint8_t { kNone, kAdd, kMultiply, kSubtract, kDivide, kSubtractSwapped, kDivideSwapped };
+// What a link makes of the result so far and the next operand; "swapped": of the operand and the result. A square root
+// has no further operand: it is a link of machine code alone (fuse/machine_code.hpp).
+enum class Link : uint8_t { kNone, kAdd, kMultiply, kSubtract, kDivide, kSubtractSwapped, kDivideSwapped, kSquareRoot };
 
 // Lives as long as the process.
 class ChainLink {
  public:
   // What the link's second operand is: the op's second one, the first again, or a number.
-  enum class Second : uint8_t { kOperand, kFirst, kNumber };
+  enum class Second : uint8_t { kOperand, kFirst, kNumber, kNone };
   ChainLink(const char* op, Link link_of_op, Second second_operand = Second::kOperand, double second_number = 0)
       : link(link_of_op), second(second_operand), number(second_number), op_(op), next_(first_) {
     first_ = this;

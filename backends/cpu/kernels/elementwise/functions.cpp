@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "kernels/families.hpp"
+#include "loops/chain_link.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 #include "loops/vector_math-inl.hpp"
@@ -97,6 +98,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace backplane::cpu {
 HWY_EXPORT(functions_rows);
+
+const ChainLink kSquareRoot("bp::sqrt", Link::kSquareRoot, ChainLink::Second::kNone);
 
 const Family kFunctions([](const Registrar& registrar) {
   register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(functions_rows)(), __FILE__, __LINE__);
