@@ -17,6 +17,7 @@ namespace backplane::core::graph {
 struct Workspace {
   explicit Workspace(const PlanData& plan);
   ~Workspace();
+  void give_back() noexcept;
   Workspace(const Workspace&) = delete;
   // Lets the slots of a value show the tensor.
   void bind(const PlanData& plan, ValueId value, TensorImpl* tensor);
@@ -90,12 +91,14 @@ Workspace::Workspace(const PlanData& plan) : values(plan.graph->values().size())
     constants = std::move(copies);
     copies.clear();
   } catch (...) {
-    this->~Workspace();
+    give_back();  // no destructor will run; the members end by themselves
     throw;
   }
 }
 
-Workspace::~Workspace() {
+Workspace::~Workspace() { give_back(); }
+
+void Workspace::give_back() noexcept {
   for (TensorImpl* handle : handles) {
     if (!handle) continue;
     handle->storage = nullptr;

@@ -244,7 +244,9 @@ bp_value Evaluation::attribute(const PlanNode& node) {
       result.u.i = tensor ? value.u.t->dtype : number_dtype(value.tag);
       break;
     default:
-      BP_CHECK(tensor, TYPE, op_.name, ": its formula asks a number for its device");
+      BP_CHECK(
+          tensor, TYPE, op_.name,
+          ": found a number where a tensor is needed, whose device is that of the result; make one of it with asarray");
       result.tag = BP_TAG_DEVICE;
       result.u.d = {value.u.t->backend, value.u.t->ordinal};
   }

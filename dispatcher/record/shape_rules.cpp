@@ -41,8 +41,8 @@ void check_result(const OpRecord& op, const ShapeResult& out) {
   BP_CHECK(out.ndim >= 0 && out.ndim <= kMaxRank, SHAPE, op.name, ": its shape rule gave ", out.ndim, " dims; at most ",
            kMaxRank, " are allowed");
   for (int32_t i = 0; i < out.ndim; ++i)
-    BP_CHECK(out.sizes[i] >= 0, SHAPE, op.name, ": its shape rule gave the negative size ", out.sizes[i], " for axis ",
-             i);
+    BP_CHECK(out.sizes[i] >= 0, SHAPE, op.name, ": the result would have the negative size ", out.sizes[i],
+             " along axis ", i, "; a size is at least 0");
   checked_count(out.sizes, out.ndim);
 }
 

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["export", "load", "parse_graph"]
 
 
+# What others write under the name of `load`, by the first bytes.
+_OTHER_FILES = {
+    b"\x93NUMPY": "an array of NumPy's. Fix: backplane.asarray(numpy.load(path))",
+    b"PK\x03\x04": "an archive, as numpy.savez and torch.save write. Fix: load it with these, and make tensors with backplane.asarray",
+}
+
+
 def export(
     fun: Callable[..., Any], args: Sequence[Any], path: str | os.PathLike[str], *, dynamic: DynamicSizes | None = None
 ) -> None:
@@ -41,8 +48,14 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Mo
     """The model in a file that export wrote: a callable that takes a tensor per input, and gives a tuple of tensors.
 
     device: where it runs, in place of the devices on which it was traced.
-    Errors: ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer backplane wrote.
+    Errors: FileNotFoundError, ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer
+        backplane wrote.
     """
+    with open(path, "rb") as file:
+        begin = file.read(6)
+    for magic, what in _OTHER_FILES.items():
+        if begin.startswith(magic):
+            raise _core.ArgumentValueError(f"load: {os.fspath(path)} is {what}")
     return _core.load_model(os.fspath(path), device)
 
 

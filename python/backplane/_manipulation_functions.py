@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, require_tensor, takes_dim, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def reshape_by_columns(x, shape, order, copy=None):
     return transpose(reshape(transpose(x), sizes, copy=copy))
 
 
+@takes_dim
 @takes_tensor
 def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
     """x without axes, all of size 1; without all of that size where none are named. A view."""
@@ -315,6 +316,7 @@ def atleast_3d(*arrays: Tensor) -> Any:
     return _each("atleast_3d", _three_axes, arrays)
 
 
+@takes_dim
 @takes_tensor
 def rot90(x: Tensor, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """x turned by k quarters in the plane of axes, from the first towards the second."""

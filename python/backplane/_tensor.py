@@ -138,7 +138,9 @@ def _repr(x: Tensor) -> str:
 
 
 def _format(x: Tensor, spec: str) -> str:
-    return format(x.item(), spec) if spec else str(x)
+    if spec or (x.ndim == 0 and not _core.transforms_of(x)):  # as NumPy's and PyTorch's numbers
+        return format(x.item(), spec)
+    return str(x)
 
 
 def _rebuild(data, shape, dtype, device, requires_grad):

@@ -150,11 +150,15 @@ def takes_requires_grad(function: Function) -> Function:
 
 
 def takes_dim(function: Function) -> Function:
-    """Takes PyTorch's dim and keepdim for axis and keepdims, where they mean the same."""
+    """Takes PyTorch's dim, dims and keepdim for axis, axes and keepdims, where they mean the same."""
+
+    code = getattr(function, "__wrapped__", function).__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    words = [(word, own) for word, own in (("dim", "axis"), ("dim", "axes"), ("dims", "axes"), ("keepdim", "keepdims")) if own in names]
 
     @wraps(function)
     def named(*args, **more):
-        for word, own in (("dim", "axis"), ("keepdim", "keepdims")):
+        for word, own in words:
             if word in more:
                 if own in more:
                     raise _core.ArgumentTypeError(f"{function.__name__}: found {word} and {own}, expected one of them")

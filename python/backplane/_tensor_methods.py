@@ -219,7 +219,8 @@ def _normal(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Genera
 
 def _stride(x: Tensor, dim: int | None = None) -> Any:
     """PyTorch's: the steps along the axes, in elements, as a tuple; of one axis a number."""
-    return x.strides if dim is None else x.strides[dim]
+    steps = tuple(step // x.itemsize for step in x.strides)
+    return steps if dim is None else steps[dim]
 
 
 def _tobytes(x: Tensor) -> bytes:

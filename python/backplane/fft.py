@@ -11,7 +11,7 @@ from __future__ import annotations
 from . import _core
 from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
-from ._tensor_argument import require_tensor as _require_tensor, takes_tensor as _takes_tensor
+from ._tensor_argument import require_tensor as _require_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,18 +129,21 @@ def _one(name, n):
     return None if n is None else (n,)
 
 
+@_takes_dim
 @_takes_tensor
 def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
     return _c2c("fft", x, _one("fft", n), axis, norm, True)
 
 
+@_takes_dim
 @_takes_tensor
 def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of fft."""
     return _c2c("ifft", x, _one("ifft", n), axis, norm, False)
 
 
+@_takes_dim
 @_takes_tensor
 def fftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
@@ -149,6 +152,7 @@ def fftn(
     return _c2c("fftn", x, s, axes, norm, True)
 
 
+@_takes_dim
 @_takes_tensor
 def ifftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
@@ -157,18 +161,21 @@ def ifftn(
     return _c2c("ifftn", x, s, axes, norm, False)
 
 
+@_takes_dim
 @_takes_tensor
 def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
     return _r2c("rfft", x, _one("rfft", n), axis, norm)
 
 
+@_takes_dim
 @_takes_tensor
 def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
     return _c2r("irfft", x, _one("irfft", n), axis, norm)
 
 
+@_takes_dim
 @_takes_tensor
 def rfftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
@@ -177,6 +184,7 @@ def rfftn(
     return _r2c("rfftn", x, s, axes, norm)
 
 
+@_takes_dim
 @_takes_tensor
 def irfftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
@@ -185,6 +193,7 @@ def irfftn(
     return _c2r("irfftn", x, s, axes, norm)
 
 
+@_takes_dim
 @_takes_tensor
 def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
@@ -192,6 +201,7 @@ def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backwa
     return _c2r("hfft", _bp.conj(x), _one("hfft", n), axis, _OPPOSITE[norm])
 
 
+@_takes_dim
 @_takes_tensor
 def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of hfft."""
@@ -199,6 +209,7 @@ def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backw
     return _bp.conj(_r2c("ihfft", x, _one("ihfft", n), axis, _OPPOSITE[norm]))
 
 
+@_takes_dim
 @_takes_tensor
 def fft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
@@ -207,6 +218,7 @@ def fft2(
     return _c2c("fft2", x, s, axes, norm, True)
 
 
+@_takes_dim
 @_takes_tensor
 def ifft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
@@ -215,6 +227,7 @@ def ifft2(
     return _c2c("ifft2", x, s, axes, norm, False)
 
 
+@_takes_dim
 @_takes_tensor
 def rfft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
@@ -223,6 +236,7 @@ def rfft2(
     return _r2c("rfft2", x, s, axes, norm)
 
 
+@_takes_dim
 @_takes_tensor
 def irfft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"

@@ -146,3 +146,15 @@ def test_a_wrong_argument_is_reported_in_the_functions_name():
 def test_tensors_without_axes_have_one_to_name():
     assert [part.item() for part in bp.sort(bp.asarray(2.0), dim=0)] == [2.0, 0]
     assert np.isnan(float(bp.std(bp.asarray(1.0), dim=0)))
+
+
+def test_functions_of_several_ops_take_dim_as_well():
+    x = bp.asarray(A[:, :1])
+    same(bp.squeeze(x, dim=1), A[:, 0])
+    same(x.squeeze(dim=1), A[:, 0])
+    same(bp.rot90(x, dims=(0, 2)), np.rot90(A[:, :1], axes=(0, 2)))
+    for name in ("fft", "rfft"):
+        np.testing.assert_allclose(getattr(bp.fft, name)(bp.asarray(A), dim=1).numpy(), getattr(np.fft, name)(A, axis=1), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(bp.fft.fftn(bp.asarray(A), dim=(0, 1)).numpy(), np.fft.fftn(A, axes=(0, 1)), rtol=1e-9, atol=1e-9)
+    with pytest.raises(TypeError, match="found dim and axis, expected one of them"):
+        bp.squeeze(x, axis=1, dim=1)

@@ -299,3 +299,36 @@ def test_positions_are_checked_where_nothing_is_read(read, decomposed):
                 read(bp.zeros((3, 0)), bp.asarray([wrong]))
     finally:
         bp._core.force_decomposition(False)
+
+
+def test_what_is_assigned_loses_its_first_axes_of_one_element():
+    array, x = np.zeros((3, 2), dtype=np.float32), bp.zeros((3, 2))
+    for key, value in [(0, np.ones((1, 2))), (0, np.full((1, 1, 2), 2.0)), ((slice(None), 0), np.full((1, 3), 3.0)),
+                       ([0, 1], np.full((1, 2, 2), 4.0)), (slice(None), np.full((1, 1, 1, 1), 8.0)),
+                       (np.array([True, False, True]), np.full((1, 1, 2), 9.0))]:  # fmt: skip
+        array[key] = value
+        x[key] = bp.asarray(value, dtype=bp.float32)
+        np.testing.assert_array_equal(x.numpy(), array)
+    with pytest.raises(bp.ShapeError, match=r"\(2, 2\) does not broadcast"):
+        x[0] = bp.ones((2, 2))
+    weight = bp.ones((1, 2)).requires_grad_()
+    out = bp.zeros((3, 2))
+    out[1] = weight * 2
+    out.sum().backward()
+    assert weight.grad.tolist() == [[2, 2]]
+
+
+def test_an_assigned_value_of_the_same_memory_brings_its_history():
+    for assign in (lambda y: y.__setitem__(slice(None), y.detach()), lambda y: y.copy_(y.detach())):
+        x = bp.asarray([1.0, 2.0]).requires_grad_()
+        y = x * 1
+        assign(y)
+        y.sum().backward()
+        assert x.grad is None or x.grad.tolist() == [0, 0]
+
+
+def test_a_mask_of_another_library_without_elements_is_one():
+    for shape in [(0, 4), (4, 0), (0,)]:
+        mask = np.zeros(shape, dtype=bool)
+        assert bp.zeros(shape)[mask].shape == np.zeros(shape)[mask].shape
+    assert bp.zeros((3, 2))[[]].shape == (0, 2)

@@ -80,7 +80,7 @@ def test_namespaces_of_ops():
 
 def test_attributes():
     x = bp.zeros((2, 3), dtype=bp.float64)
-    assert (x.shape, x.ndim, x.size, x.nbytes, x.itemsize, x.strides) == ((2, 3), 2, 6, 48, 8, (3, 1))
+    assert (x.shape, x.ndim, x.size, x.nbytes, x.itemsize, x.strides) == ((2, 3), 2, 6, 48, 8, (24, 8))
     assert x.is_contiguous and not x.T.is_contiguous
     assert bp.empty((2, 3)).shape == bp.empty_like(x).shape == (2, 3)
     assert bp.empty_like(x).dtype is bp.float64 and bp.empty(4).dtype is bp.float32

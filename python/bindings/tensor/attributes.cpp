@@ -31,7 +31,10 @@ int64_t element_count(const bp_tensor* tensor) {
 
 PyObject* get_shape(PyObject* self, void*) { return shape_tuple(handle_of(self)->dl.shape, handle_of(self)->dl.ndim); }
 PyObject* get_strides(PyObject* self, void*) {
-  return shape_tuple(handle_of(self)->dl.strides, handle_of(self)->dl.ndim);
+  const bp_tensor* tensor = handle_of(self);
+  int64_t bytes[64];  // as many axes as a tensor may have
+  for (int32_t i = 0; i < tensor->dl.ndim; ++i) bytes[i] = tensor->dl.strides[i] * dtype_size(tensor->dtype);
+  return shape_tuple(bytes, tensor->dl.ndim);
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(handle_of(self)->dl.ndim); }
 
@@ -100,7 +103,8 @@ PyCFunction method(Function* function) {
 
 PyGetSetDef tensor_getset[] = {
     {"shape", get_shape, nullptr, "tuple[int, ...]: Sizes of the axes.", nullptr},
-    {"strides", get_strides, nullptr, "tuple[int, ...]: Steps along the axes, in elements.", nullptr},
+    {"strides", get_strides, nullptr,
+     "tuple[int, ...]: Steps along the axes, in bytes, as NumPy's; stride() gives them in elements.", nullptr},
     {"ndim", get_ndim, nullptr, "int: How many axes it has.", nullptr},
     {"size", get_size, nullptr, "int: How many elements it has.", nullptr},
     {"nbytes", get_nbytes, nullptr, "int: Bytes of its elements.", nullptr},

@@ -56,7 +56,7 @@ Tensor read_array(const Tensor& tensor, PyObject* item) {
   if (!object) throw PythonError{};
   Tensor array = tensor_of(object.get());
   // An empty list says nothing of its dtype.
-  if (array.get()->nbytes == 0 && !is_tensor(item))
+  if (array.get()->nbytes == 0 && (PyList_Check(item) || PyTuple_Check(item)))
     array = call(needed(Slot::Cast), {value(array), dtype_value(BP_INT64)});
   BP_CHECK(BP_DTYPE_BIT(array.dtype()) & (BP_MASK_INTEGER | BP_MASK_BOOL), INDEX, "index: found an array of ",
            dtype_name(array.dtype()), ", expected integers or bools");

@@ -6,6 +6,7 @@
 // PythonError where a Python error is set.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "backplane/tensor.hpp"
@@ -43,6 +44,16 @@ struct IndexPlan {
   // Of the view's axes, where those of the arrays have to be moved to the front; else empty.
   std::vector<int64_t> order;
 
+  // Of what the arrays select from a view of so many axes.
+  int64_t selected_ndim(int64_t of_view) const {
+    int64_t together = 0;
+    for (const Tensor& array : arrays) {
+      if (!array) continue;
+      together = std::max<int64_t>(together, array.ndim());
+      --of_view;
+    }
+    return of_view + together;
+  }
   bool takes_all() const { return !slice_axes.count && !squeezed.count && !inserted.count && order.empty(); }
 };
 

@@ -177,6 +177,20 @@ bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, do
   return tensor_value(handle_of(owner.get()));
 }
 
+// Where what is assigned has more axes than what it is written into, the first ones are dropped that have one element,
+// as NumPy and PyTorch do; `owner` holds the rest. What does not fit then is the op's to say.
+bp_value without_first_axes(bp_value assigned, int64_t ndim, PyRef& owner) {
+  if (assigned.tag != BP_TAG_TENSOR || assigned.u.t->dl.ndim <= ndim) return assigned;
+  std::vector<int64_t> axes;
+  for (int64_t axis = 0; axis < assigned.u.t->dl.ndim - ndim; ++axis) {
+    if (assigned.u.t->dl.shape[axis] != 1) return assigned;
+    axes.push_back(axis);
+  }
+  owner = PyRef::steal(wrap_tensor(call(op_of(Slot::Squeeze), {assigned, value(Shape(axes))})));
+  if (!owner) throw PythonError{};
+  return tensor_value(handle_of(owner.get()));
+}
+
 int write(Slot slot, const bp_value* args, int32_t n_args) {
   const OpHandle op = require_op(slot);
   if (op == BP_NO_OP) return -1;
@@ -187,7 +201,7 @@ int write(Slot slot, const bp_value* args, int32_t n_args) {
 // x[key] op= v ends with x[key] = the view that was changed: it holds the values already, and their history.
 bool holds_already(const Tensor& target, const Tensor& source) {
   return same_memory(target.get(), source.get()) &&
-         (have_one_base(target, source) || !grad_enabled() || !requires_grad(source));
+         (have_one_base(target, source) || !grad_enabled() || (!requires_grad(source) && !requires_grad(target)));
 }
 
 int assign(const Tensor& target, PyObject* object) {
@@ -198,8 +212,8 @@ int assign(const Tensor& target, PyObject* object) {
   const bp_value none = value(Shape());
   bp_value absent_none = none;
   absent_none.tag = BP_TAG_VALUE_LIST;
-  const bp_value args[] = {value(target), assigned_value(object, target, owner, pair), none, absent_none, absent_none,
-                           none};
+  const bp_value assigned = without_first_axes(assigned_value(object, target, owner, pair), target.ndim(), owner);
+  const bp_value args[] = {value(target), assigned, none, absent_none, absent_none, none};
   return write(Slot::Assign, args, 6);
 }
 
@@ -239,7 +253,9 @@ int set_planned(PyObject* self, PyObject* key, PyObject* object) {
   PyRef owner;
   double pair[2];
   const ArrayList arrays(plan);
-  const bp_value args[] = {value(target), arrays.value(), assigned_value(object, target, owner, pair)};
+  const bp_value assigned =
+      without_first_axes(assigned_value(object, target, owner, pair), plan.selected_ndim(target.ndim()), owner);
+  const bp_value args[] = {value(target), arrays.value(), assigned};
   const int done = write(Slot::Scatter, args, 3);
   if (done < 0) as_bad_index();
   return done;

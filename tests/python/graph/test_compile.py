@@ -378,3 +378,11 @@ def test_a_profiler_of_the_user_stays():
     model.scale = 3.0
     same(compiled(tensor(3)), model.run(tensor(3)))
     assert "call" in events
+
+
+def test_a_plan_that_finds_no_memory_raises():
+    huge = bp.compile(lambda x: bp.ones(2**40).sum() + x)
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            huge(bp.ones((4,)))
+    assert bp.compile(lambda x: bp.ones((4,)).sum() + x)(bp.ones((4,))).tolist() == [5, 5, 5, 5]
