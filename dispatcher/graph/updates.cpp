@@ -6,7 +6,6 @@
 #include "backplane/autograd.hpp"
 #include "backplane/operand.hpp"
 #include "call/role_calls.hpp"
-#include "graph/interpret.hpp"
 #include "memory/overlap.hpp"
 #include "registry/tagged_op.hpp"
 #include "tape/node.hpp"
@@ -61,21 +60,8 @@ Updates::Updates(const Graph& graph) : graph_(graph) {
   std::unordered_map<ValueId, size_t> updates;
   for (size_t i = 0; i < graph.updates.size(); ++i) updates.emplace(graph.outputs[graph.n_results() + i], i);
   for (size_t k = 0; k < graph.n_results(); ++k) {
-    View view{k, 0, {}};
-    ValueId v = graph.outputs[k];
-    auto found = updates.find(v);
-    while (found == updates.end() && graph.value(v).kind == Value::Kind::kResult) {
-      const Node& node = graph.node(graph.value(v).node);
-      if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) break;
-      const Argument& viewed = graph.arguments(node)[static_cast<size_t>(node.op->record->def.alias)];
-      if (!viewed.is_value()) break;  // a number
-      view.nodes.insert(view.nodes.begin(), graph.value(v).node);
-      v = viewed.value();
-      found = updates.find(v);
-    }
-    if (found == updates.end()) continue;
-    view.update = found->second;
-    views_.push_back(std::move(view));
+    ViewChain chain = view_chain(graph, graph.outputs[k], [&](ValueId v) { return updates.contains(v); });
+    if (chain.base != kNone) views_.push_back({k, updates.at(chain.base), std::move(chain)});
   }
 }
 
@@ -150,22 +136,13 @@ void Updates::check(std::span<const Tensor> inputs) const {
   BP_CHECK(shared.empty(), VALUE, shared, ". Fix: give it a copy, or call the function itself");
 }
 
-// The calls of views are made anew, of the tensor itself.
-Tensor Updates::taken(const View& view, const Tensor& base) const {
-  if (view.nodes.empty()) return base;
-  std::vector<Tensor> values(graph_.values().size());
-  values[graph_.outputs[graph_.n_results() + view.update]] = base;
-  for (const NodeId id : view.nodes) call_node({graph_, values, {}, {}, {}}, id, &values[graph_.node(id).first_result]);
-  return values[graph_.outputs[view.result]];
-}
-
 std::vector<Tensor> Updates::carry_out(std::span<const Tensor> inputs, std::vector<Tensor> outputs) const {
   if (empty()) return outputs;
   const size_t n = graph_.n_results();
   for (size_t i = 0; i < graph_.updates.size(); ++i)
     write(target(inputs, i), outputs[n + i], graph_.updates[i].recorded);
   outputs.resize(n);
-  for (const View& view : views_) outputs[view.result] = taken(view, target(inputs, view.update));
+  for (const View& view : views_) outputs[view.result] = taken(graph_, view.chain, target(inputs, view.update));
   return outputs;
 }
 

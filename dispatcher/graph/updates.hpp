@@ -8,6 +8,7 @@
 
 #include "backplane/tensor.hpp"
 #include "graph/graph.hpp"
+#include "graph/view_chain.hpp"
 
 namespace backplane::core::graph {
 
@@ -30,11 +31,10 @@ class Updates {
   // A result that is what an update changes, or a view of it.
   struct View {
     size_t result, update;
-    std::vector<NodeId> nodes;  // that take it, the first one first
+    ViewChain chain;
   };
   const Tensor& target(std::span<const Tensor> inputs, size_t update) const;
   std::string name_of_value(ValueId value) const;
-  Tensor taken(const View& view, const Tensor& base) const;
 
   const Graph& graph_;
   std::vector<View> views_;

@@ -11,6 +11,7 @@
 #include "graph/optimize.hpp"
 #include "graph/recompute.hpp"
 #include "graph/updates.hpp"
+#include "graph/view_chain.hpp"
 #include "memory/epoch.hpp"
 #include "tape/node.hpp"
 #include "trace/trace_level.hpp"
@@ -296,8 +297,9 @@ TransformableGraph::TransformableGraph(const Graph& graph) : graph_(graph) {
   std::vector<graph::ValueId> inputs;
   for (const graph::Input& input : whole.inputs()) inputs.push_back(input.value);
   for (const graph::Constant& c : whole.constants()) inputs.push_back(c.value);
-  derived_ =
-      std::make_shared<DerivedGraphs>(graph::extract(whole, inputs, whole.outputs), graph.options().memory_budget);
+  shared_ = std::make_shared<const graph::SharedResults>(whole);
+  derived_ = std::make_shared<DerivedGraphs>(graph::extract(whole, inputs, shared_->computed()),
+                                             graph.options().memory_budget);
 }
 
 std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,
@@ -308,7 +310,9 @@ std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,
   const graph::Updates updates(*graph_.get());
   updates.check(inputs);
   const auto states = std::make_shared<const DrawStates>(graph::reserve_draws(*graph_.get(), generators, {}));
-  return updates.carry_out(inputs, call_derived(derived_, args, states));
+  std::vector<Tensor> computed;
+  if (!shared_->computed().empty()) computed = call_derived(derived_, args, states);
+  return updates.carry_out(inputs, shared_->all(*graph_.get(), inputs, std::move(computed)));
 }
 
 const std::string& TransformableGraph::refusal(const Graph& graph) { return graph.get()->not_of_ops; }

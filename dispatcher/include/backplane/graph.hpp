@@ -23,6 +23,7 @@ class TraceLevel;
 class DerivedGraphs;
 namespace graph {
 class Graph;
+class SharedResults;
 class Executable;
 }  // namespace graph
 }  // namespace core
@@ -111,6 +112,7 @@ class BACKPLANE_API TransformableGraph {
 
  private:
   Graph graph_;
+  std::shared_ptr<const core::graph::SharedResults> shared_;
   std::shared_ptr<core::DerivedGraphs> derived_;
 };
 
