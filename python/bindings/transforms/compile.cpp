@@ -1,6 +1,7 @@
 // compile: a function that keeps the graphs of its latest kinds of calls, and the log of what was traced.
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -30,6 +31,14 @@ struct CompileOptions final : TransformOptions {
   // The latest used first. Under the interpreter lock.
   mutable std::vector<std::shared_ptr<TracedCall>> kept;
   mutable bool untraceable = false;  // without `fullgraph`: calls run as they are
+
+  int traverse(visitproc visit, void* arg) const override {
+    for (const auto& traced : kept)
+      if (const int stop = traced->traverse(visit, arg)) return stop;
+    return 0;
+  }
+  // They are destroyed once the list is empty: that may run code which calls the function.
+  void clear() override { std::exchange(kept, {}); }
 };
 
 std::string name_of(PyObject* function) {

@@ -102,7 +102,7 @@ PyObject* Variable::found() const {
   return value;
 }
 
-NamesOfRun::NamesOfRun() : is_blind_(PyThreadState_Get()->c_profilefunc != nullptr) {
+NamesOfRun::NamesOfRun(StateBefore& state) : state_(state), is_blind_(PyThreadState_Get()->c_profilefunc != nullptr) {
   PyRef self = is_blind_ ? PyRef{} : PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
   if (self) PyEval_SetProfile(on_event, self.get());
   all_ = is_blind_ = !self;
@@ -149,10 +149,18 @@ void NamesOfRun::add_globals(PyObject* code, PyObject* globals) {
     PyObject* value = PyDict_GetItem(globals, name);
     if (!value || !may_change(value)) continue;
     const auto [place, is_new] = variables_.try_emplace({globals, name});
-    if (is_new)
+    if (is_new) {
       place->second = {PyRef::borrow(globals), PyRef::borrow(name), PyRef::borrow(value), snapshot_of(value), {}};
+      note(name, value, "global ");
+    }
     place->second.codes.push_back(PyRef::borrow(code));
   }
+}
+
+void NamesOfRun::note(PyObject* name, PyObject* value, const char* kind) {
+  const char* text = PyUnicode_AsUTF8(name);
+  PyErr_Clear();
+  if (!PyFunction_Check(value)) state_.note(value, std::string(kind) + (text ? text : "?"));
 }
 
 void NamesOfRun::add_cells(PyObject* callable) {
@@ -170,8 +178,10 @@ void NamesOfRun::add_cells(PyObject* callable) {
     PyObject* value = PyCell_GET(cell);
     if (!value || !may_change(value)) continue;
     const auto [place, is_new] = variables_.try_emplace({cell, name});
-    if (is_new)
+    if (is_new) {
       place->second = {PyRef::borrow(cell), PyRef::borrow(name), PyRef::borrow(value), snapshot_of(value), {}};
+      note(name, value, "variable ");
+    }
     place->second.codes.push_back(PyRef::borrow(code));
     if (PyCallable_Check(value)) inner.push_back(PyRef::borrow(value));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/interpreter/py_ref.hpp"
+#include "bindings/transforms/state_before.hpp"
 
 namespace backplane::python {
 
@@ -33,7 +34,7 @@ PyRef snapshot_of(PyObject* object);
 // Of the code that this thread runs until it is stopped.
 class NamesOfRun {
  public:
-  NamesOfRun();
+  explicit NamesOfRun(StateBefore& state);  // which notes what variables hold
   ~NamesOfRun();
   NamesOfRun(const NamesOfRun&) = delete;
   // Before the run: the cells of the function, and of functions in its cells and globals, are variables too.
@@ -50,6 +51,8 @@ class NamesOfRun {
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* arg);
   void add(PyObject* code, PyObject* globals);
   void add_globals(PyObject* code, PyObject* globals);
+  void note(PyObject* name, PyObject* value, const char* kind);
+  StateBefore& state_;
   std::unordered_set<std::string> names_;
   std::unordered_set<PyObject*> codes_;      // held by `kept_`
   std::unordered_set<PyObject*> functions_;  // whose cells are known; likewise

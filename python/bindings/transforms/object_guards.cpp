@@ -49,16 +49,16 @@ class ObjectGuards::Walk {
   Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used, const char* transform)
       : watches_(watches), names_(names), used_(used), transform_(transform) {}
 
-  // State that the function replaces by what it computes: no later call would see that.
-  void check_attributes(PyObject* object, const std::string& path, PyObject* before) {
-    const PyRef now = snapshot_of(object);
-    PyObject *name = nullptr, *value = nullptr;
-    for (Py_ssize_t at = 0; now && PyDict_Next(now.get(), &at, &name, &value);) {
-      PyObject* had = PyDict_GetItem(before, name);
-      if (!is_replaced(had, value)) continue;
-      refuse(path + "." + text_of(name, PyObject_Str));
-      PyObject_GenericSetAttr(object, name, had);
-    }
+  // State that the function replaces: no later call would see that.
+  void check_state(const StateBefore& state) {
+    const std::vector<StateBefore::Replaced> all = state.replaced();
+    const auto first = std::find_if(all.begin(), all.end(), [this](const StateBefore::Replaced& each) {
+      return is_replaced(each.had.get(), each.now.get());
+    });
+    if (first == all.end()) return;
+    for (const StateBefore::Replaced& each : all)
+      if (is_tensor(each.had.get())) each.put_back();
+    if (!PyErr_Occurred()) refuse(first->place);
   }
   void check_variable(const Variable& variable) {
     PyObject* had = variable.value.get();
@@ -130,14 +130,12 @@ class ObjectGuards::Walk {
     return std::any_of(used_.begin(), used_.end(), [&](const Tensor& u) { return u.get() == handle_of(tensor); });
   }
   bool is_replaced(PyObject* had, PyObject* now) const {
-    if (!had || !now || had == now || !is_tensor(had) || !is_tensor(now) || !is_used(had)) return false;
-    const std::vector<const char*> transforms = transforms_of(tensor_of(now));
-    return !transforms.empty() && std::string_view(transforms.front()) == transform_;
+    return had && now && had != now && is_tensor(had) && is_tensor(now) && is_used(had);
   }
   void refuse(const std::string& what) const {
     raise(BP_ERROR_VALUE,
-          "%s: the function replaces %s, which it reads, by a value that it computes: later calls would read the first "
-          "one again. Fix: change it in place, as in x[...] = value, or give it as an argument and return the new one",
+          "%s: the function replaces %s, which it reads, by another tensor: later calls would read the first one "
+          "again. Fix: change it in place, as in x[...] = value, or give it as an argument and return the new one",
           transform_, what.c_str());
   }
 
@@ -191,6 +189,8 @@ class ObjectGuards::Walk {
       keep(std::move(watch));
     } else {
       object(value, path, before);
+      for (const PyRef& part : parts_of_callable(value))
+        if (!PyFunction_Check(part.get())) descend(part.get(), path, nullptr);
     }
   }
 
@@ -204,14 +204,22 @@ class ObjectGuards::Walk {
 
 void ObjectGuards::add(PyObject* object, std::string name) {
   if (PyDict_Check(object) || PyList_Check(object)) return;  // part of an argument's structure
-  if (PyRef before = snapshot_of(object)) roots_.push_back({PyRef::borrow(object), std::move(before), std::move(name)});
+  state_.note(object, name);
+  if (PyRef before = snapshot_of(object)) {
+    for (const Root& root : roots_)
+      if (root.object.get() == object) return;
+    roots_.push_back({PyRef::borrow(object), std::move(before), name});
+  }
+  for (const PyRef& part : parts_of_callable(object))
+    if (!PyFunction_Check(part.get())) add(part.get(), name);
 }
 
 bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used,
                          const char* transform) {
   Walk walk(watches_, names, used, transform);
-  for (const Root& root : roots_) walk.check_attributes(root.object.get(), root.name, root.before.get());
-  if (guards_variables)
+  walk.check_state(state_);
+  state_ = {};
+  if (guards_variables && !PyErr_Occurred())
     for (const Variable* variable : names.variables_read()) walk.check_variable(*variable);
   if (PyErr_Occurred()) return false;
   for (const Root& root : roots_) walk.object(root.object.get(), root.name, root.before.get());

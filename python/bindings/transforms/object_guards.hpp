@@ -15,6 +15,7 @@
 #include "backplane/tensor.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 #include "bindings/transforms/names_of_run.hpp"
+#include "bindings/transforms/state_before.hpp"
 
 namespace backplane::python {
 
@@ -23,6 +24,7 @@ class ObjectGuards {
   // Before the trace: an object that is guarded after it, and what messages call it.
   void add(PyObject* object, std::string name);
   bool is_empty() const { return roots_.empty() && watches_.empty(); }
+  StateBefore& state() { return state_; }
   // After it. `guards_variables`: globals and cells too. `used`: tensors that the graph holds; of others the form alone
   // counts. False: a Python error, as where the trace put a value of its own, `transform`'s, in the place of one that
   // the graph holds: then the latter is there again.
@@ -61,6 +63,7 @@ class ObjectGuards {
   int fit(const Watch& watch, const Item& item, std::string* why) const;
 
   std::vector<Root> roots_;
+  StateBefore state_;
   std::vector<Watch> watches_;
 };
 

@@ -135,7 +135,7 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, bo
   for (size_t i = 0; i < statics_.size(); ++i)
     if (statics_[i]) guards_.add(statics_[i].get(), "static argument " + leaf_name(i));
   guards_.add(PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function, "static argument self");
-  if (guards_variables || !guards_.is_empty()) names.emplace();
+  if (guards_variables || !guards_.is_empty()) names.emplace(guards_.state());
   if (guards_variables) names->add_cells(call.function);
   PyObject* returned = array.call(call.function, call.n_args, call.keywords);
   if (names) names->stop();
@@ -208,7 +208,8 @@ int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const
     const bool same_name =
         entries[i].keyword == own.keyword.get() ||
         (entries[i].keyword && own.keyword && PyUnicode_Compare(entries[i].keyword, own.keyword.get()) == 0);
-    const int same = same_name ? same_tree(entries[i].tree, own.tree) : 0;
+    int same = same_name ? same_tree(entries[i].tree, own.tree) : 0;
+    if (same == 1) same = same_order(entries[i].tree, own.tree);  // the function may go through a dict
     if (same < 0) return -1;
     if (!same) return differ("argument " + own.name + " has another structure");
   }

@@ -34,12 +34,13 @@ int transformed_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(object_of(self)->function);
   Py_VISIT(object_of(self)->attributes);
-  return 0;
+  return object_of(self)->options ? object_of(self)->options->traverse(visit, arg) : 0;
 }
 
 int transformed_clear(PyObject* self) {
   Py_CLEAR(object_of(self)->function);
   Py_CLEAR(object_of(self)->attributes);
+  if (object_of(self)->options) object_of(self)->options->clear();
   return 0;
 }
 

@@ -13,6 +13,9 @@ namespace backplane::python {
 
 struct TransformOptions {
   virtual ~TransformOptions() = default;
+  // For the garbage collector: the Python objects that they hold, and letting go of them.
+  virtual int traverse(visitproc, void*) const { return 0; }
+  virtual void clear() {}
 };
 
 // A call of the transformed function, as vectorcall gives it. `name` is the transform's, for messages.

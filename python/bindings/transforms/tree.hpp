@@ -80,6 +80,8 @@ PyObject* register_tree_type(PyObject* module, PyObject* args);
 
 // 1 where the structures are equal; dicts are equal whatever the order of insertion. -1: a comparison raised.
 int same_tree(const Tree& a, const Tree& b);
+// The same of dicts' orders of insertion, of equal structures.
+int same_order(const Tree& a, const Tree& b);
 
 // The place of a leaf, behind the name of the whole: "args[0]['w']".
 std::string leaf_path(const Tree& tree, size_t leaf, std::string root);

@@ -170,6 +170,12 @@ int same_tree(const Tree& a, const Tree& b) {
   return 1;
 }
 
+int same_order(const Tree& a, const Tree& b) {
+  for (size_t i = 0, count = static_cast<size_t>(a.node(0).n_nodes); i < count; ++i)
+    if (const int same = same_objects(a.node(i).order.get(), b.node(i).order.get()); same != 1) return same;
+  return 1;
+}
+
 std::string leaf_path(const Tree& tree, size_t leaf, std::string root) {
   size_t position = 0;
   while (tree.node(position).kind != NodeKind::Leaf) {

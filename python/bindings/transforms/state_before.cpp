@@ -1,0 +1,111 @@
+#include "bindings/transforms/state_before.hpp"
+
+#include <string_view>
+
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/names_of_run.hpp"
+
+namespace backplane::python {
+namespace {
+
+constexpr size_t kMostPlaces = 4096;
+constexpr Py_ssize_t kMostElements = 1024;
+
+std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*)) {
+  PyRef text = PyRef::steal(spell(object));
+  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  return chars ? chars : "?";
+}
+
+bool is_long(PyObject* object) {
+  return (PyList_Check(object) && PyList_GET_SIZE(object) > kMostElements) ||
+         (PyDict_Check(object) && PyDict_GET_SIZE(object) > kMostElements);
+}
+
+}  // namespace
+
+std::vector<PyRef> parts_of_callable(PyObject* callable) {
+  std::vector<PyRef> parts;
+  if (PyMethod_Check(callable)) {
+    parts.push_back(PyRef::borrow(PyMethod_GET_SELF(callable)));
+    parts.push_back(PyRef::borrow(PyMethod_GET_FUNCTION(callable)));
+  } else if (PyCallable_Check(callable) && !PyFunction_Check(callable) && !PyType_Check(callable)) {
+    for (const char* name : {"__wrapped__", "func", "args", "keywords"}) {
+      if (std::string_view(name) != "__wrapped__" &&
+          std::string_view(Py_TYPE(callable)->tp_name) != "functools.partial")
+        continue;
+      if (PyRef part = PyRef::steal(PyObject_GetAttrString(callable, name))) parts.push_back(std::move(part));
+      PyErr_Clear();
+    }
+  }
+  return parts;
+}
+
+void StateBefore::note(PyObject* object, const std::string& path) {
+  std::vector<std::pair<PyRef, std::string>> open{{PyRef::borrow(object), path}};
+  while (!open.empty() && places_.size() < kMostPlaces) {
+    const auto [next, at] = std::move(open.back());
+    open.pop_back();
+    if (is_tensor(next.get()) || !seen_.insert(next.get()).second) continue;
+    for (PyRef& part : parts_of_callable(next.get())) open.emplace_back(std::move(part), at);
+    if (PyTuple_Check(next.get())) {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(next.get()); ++i)
+        open.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(next.get(), i)), at + "[" + std::to_string(i) + "]");
+      places_.push_back({next, {}, at});  // kept, for `seen_`
+      continue;
+    }
+    PyRef before = is_long(next.get()) ? PyRef{} : snapshot_of(next.get());
+    if (before && PyList_Check(before.get())) {
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(before.get()); ++i)
+        open.emplace_back(PyRef::borrow(PyList_GET_ITEM(before.get(), i)), at + "[" + std::to_string(i) + "]");
+    } else if (before) {
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t i = 0; PyDict_Next(before.get(), &i, &key, &value);)
+        open.emplace_back(PyRef::borrow(value), PyDict_Check(next.get()) ? at + "[" + text_of(key, PyObject_Repr) + "]"
+                                                                         : at + "." + text_of(key, PyObject_Str));
+    }
+    places_.push_back({next, std::move(before), at});
+  }
+}
+
+std::vector<StateBefore::Replaced> StateBefore::replaced() const {
+  std::vector<Replaced> found;
+  const auto add = [&](const Place& place, PyObject* key, const std::string& name, PyObject* had, PyObject* now) {
+    found.push_back({place.object, PyRef::borrow(key), PyRef::borrow(had), PyRef::borrow(now), place.path + name});
+  };
+  for (const Place& place : places_) {
+    PyObject *object = place.object.get(), *before = place.before.get();
+    if (!before) continue;
+    if (PyList_Check(before)) {
+      const Py_ssize_t size = PyList_GET_SIZE(before);
+      for (Py_ssize_t i = 0; i < size && PyList_GET_SIZE(object) == size; ++i) {
+        PyObject *had = PyList_GET_ITEM(before, i), *now = PyList_GET_ITEM(object, i);
+        const PyRef place_in = PyRef::steal(had != now ? PyLong_FromSsize_t(i) : nullptr);
+        if (place_in) add(place, place_in.get(), "[" + std::to_string(i) + "]", had, now);
+      }
+      continue;
+    }
+    const bool is_dict = PyDict_Check(object);
+    const PyRef holds = is_dict ? place.object : snapshot_of(object);
+    PyObject *key = nullptr, *had = nullptr;
+    for (Py_ssize_t at = 0; holds && PyDict_Next(before, &at, &key, &had);) {
+      PyObject* now = PyDict_GetItem(holds.get(), key);
+      if (now && now != had)
+        add(place, key, is_dict ? "[" + text_of(key, PyObject_Repr) + "]" : "." + text_of(key, PyObject_Str), had, now);
+    }
+  }
+  PyErr_Clear();
+  return found;
+}
+
+void StateBefore::Replaced::put_back() const {
+  if (PyList_Check(holder.get()))
+    PyList_SetItem(holder.get(), PyLong_AsSsize_t(key.get()), Py_NewRef(had.get()));
+  else if (PyDict_Check(holder.get()))
+    PyDict_SetItem(holder.get(), key.get(), had.get());
+  else
+    PyObject_GenericSetAttr(holder.get(), key.get(), had.get());
+}
+
+}  // namespace backplane::python

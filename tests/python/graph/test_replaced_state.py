@@ -1,0 +1,116 @@
+"""State that a compiled function replaces is refused and left as it was, however deep it lies; what functions read behind methods makes
+another kind of call."""
+
+import functools
+import gc
+import weakref
+
+import backplane as bp
+import pytest
+
+X = bp.asarray([1.0, 2.0, 3.0])
+
+
+class Module:
+    training = True
+
+    def __init__(self):
+        self.h = bp.zeros(3)
+        self.list = [bp.zeros(3)]
+        self.a, self.b = bp.ones(3), bp.zeros(3)
+
+    def scaled(self, x):
+        return x * (2 if self.training else 1)
+
+
+class Outer:
+    def __init__(self):
+        self.sub = Module()
+
+    def attribute(self, x):
+        self.sub.h = self.sub.h + x
+        return self.sub.h * 1
+
+    def element(self, x):
+        self.sub.list[0] = self.sub.list[0] + x
+        return self.sub.list[0] * 1
+
+    def swap(self, x):
+        self.sub.a, self.sub.b = self.sub.b, self.sub.a
+        return self.sub.a + x
+
+
+@pytest.mark.parametrize("name", ["attribute", "element", "swap"])
+def test_state_below_self_is_refused_and_left(name):
+    outer = Outer()
+    before = (outer.sub.h, outer.sub.list[0], outer.sub.a, outer.sub.b)
+    for _ in range(2):
+        with pytest.raises(bp.ArgumentValueError, match=r"replaces static argument self\.sub\.(h|list\[0\]|a|b), which it reads.*Fix: change it in place"):
+            bp.compile(getattr(outer, name))(X)
+    assert all(now is had for now, had in zip((outer.sub.h, outer.sub.list[0], outer.sub.a, outer.sub.b), before))
+
+
+def test_state_in_variables_is_refused_and_left():
+    state, module = {"h": bp.zeros(3)}, Module()
+    kept = state["h"]
+
+    def in_a_dict(x):
+        state["h"] = state["h"] * 0.5 + x
+        return state["h"] * 1
+
+    def in_an_object(x):
+        module.h = module.h * 0.5 + x
+        return module.h * 1
+
+    for function, place in [(in_a_dict, r"variable state\['h'\]"), (in_an_object, r"variable module\.h")]:
+        with pytest.raises(bp.ArgumentValueError, match=place):
+            bp.compile(function)(X)
+    assert state["h"] is kept and module.h.tolist() == [0, 0, 0]
+    state["h"][...] = 5  # in place it is captured
+    assert bp.compile(lambda x: state["h"].add_(x) * 1)(X).tolist() == [6, 7, 8] and kept.tolist() == [6, 7, 8]
+
+
+def compiled_forms(module):
+    forward = module.scaled
+    listed, partial = [module.scaled], functools.partial(module.scaled)
+    return {
+        "variable": bp.compile(lambda x: forward(x)),
+        "vmap": bp.compile(bp.vmap(module.scaled)),
+        "list": bp.compile(lambda x: listed[0](x)),
+        "partial": bp.compile(lambda x: partial(x)),
+        "whole partial": bp.compile(functools.partial(module.scaled)),
+        "grad": bp.compile(lambda x: bp.grad(lambda x: forward(x).sum())(x) * x),
+    }
+
+
+@pytest.mark.parametrize("form", compiled_forms(Module()))
+def test_objects_behind_methods_are_guarded(form):
+    module = Module()
+    module.training = True
+    function = compiled_forms(module)[form]
+    assert function(X).tolist() == [2, 4, 6]
+    module.training = False
+    assert function(X).tolist() == [1, 2, 3]
+
+
+def test_the_order_of_a_dict_makes_another_kind_of_call():
+    first = bp.compile(lambda d: next(iter(d.values())) * 1)
+    assert first({"a": X, "b": X * 2}).tolist() == [1, 2, 3]
+    assert first({"b": X * 2, "a": X}).tolist() == [2, 4, 6]
+
+
+def test_an_object_that_holds_its_compiled_method_is_collected():
+    class Holder:
+        def __init__(self):
+            self.w = bp.ones(3)
+            self.f = bp.compile(self.run)
+
+        def run(self, x):
+            return x * self.w.sum()
+
+    holder = Holder()
+    assert holder.f(X).tolist() == [3, 6, 9]
+    gone = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert gone() is None
