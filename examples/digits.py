@@ -11,6 +11,7 @@ import json
 import pathlib
 import random
 import time
+from collections.abc import Iterator
 from typing import Any, cast
 
 import digits_pictures
@@ -95,28 +96,37 @@ def load_digits(seed: int) -> Any:
     return (images[training], labels[training]), (images[held_out], labels[held_out])
 
 
+def steps_of(images: Any, options: argparse.Namespace) -> int:
+    epochs: int = options.epochs
+    return epochs * (len(images) // BATCH)
+
+
+def batches_of(images: Any, labels: Any, options: argparse.Namespace) -> Iterator[tuple[Tensor, Tensor, float]]:
+    """Images, labels and the rate of each step."""
+    batches, total = len(images) // BATCH, steps_of(images, options)
+    order = list(range(len(images)))
+    shuffle = random.Random(options.seed).shuffle
+    for number in range(total):
+        if number % batches == 0:
+            shuffle(order)
+        chosen = order[number % batches * BATCH:][:BATCH]
+        # Warmed up over two epochs: at full rate from the start, rounding differences grow tenfold every few steps.
+        warm = min(1, (number + 1) / (2 * batches))
+        yield (bp.asarray(images[chosen], device=options.device), bp.asarray(labels[chosen], device=options.device),
+               options.rate * warm * (1 - number / total))
+
+
 def train(images: Any, labels: Any, options: argparse.Namespace, generator: Generator) -> tuple[Tensors, Tensors, list[float]]:
     parameters, running = make_network(options.device, generator)
     velocities = {name: bp.zeros_like(parameter) for name, parameter in parameters.items()}
-    batches = len(images) // BATCH
-    total = options.epochs * batches
-    order = list(range(len(images)))
-    shuffle = random.Random(options.seed).shuffle
     losses = []
-    with tqdm.tqdm(total=total, desc=f"training on {options.device}", unit="step", mininterval=0.5) as progress:
-        for number in range(total):
-            if number % batches == 0:
-                shuffle(order)
-            chosen = order[number % batches * BATCH:][:BATCH]
-            x = bp.asarray(images[chosen], device=options.device)
-            y = bp.asarray(labels[chosen], device=options.device)
+    schedule = batches_of(images, labels, options)
+    with tqdm.tqdm(schedule, desc=f"training on {options.device}", unit="step", mininterval=0.5, total=steps_of(images, options)) as progress:
+        for x, y, rate in progress:
             loss = bp.mean(bp.cross_entropy(logits(x, parameters, running, generator), y))
             loss.backward()
-            # Warmed up over two epochs: at full rate from the start, rounding differences grow tenfold every few steps.
-            warm = min(1, (number + 1) / (2 * batches))
-            step(parameters, velocities, rate=options.rate * warm * (1 - number / total))
+            step(parameters, velocities, rate)
             losses.append(loss.item())
-            progress.update()
             progress.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
     return parameters, running, losses
 

@@ -164,7 +164,17 @@ bool read_budget(PyObject* object, std::optional<uint64_t>* budget) {
 
 }  // namespace
 
-PyObject* compile_function(PyObject*, PyObject* args, PyObject* kwargs) {
+// compile(**options), as a decorator is written: functools.partial of it.
+static PyObject* compile_with(PyObject* module, PyObject* options) {
+  const PyRef functools = PyRef::steal(PyImport_ImportModule("functools"));
+  const PyRef partial = PyRef::steal(functools ? PyObject_GetAttrString(functools.get(), "partial") : nullptr);
+  const PyRef compile = PyRef::steal(PyObject_GetAttrString(module, "compile"));
+  const PyRef args = PyRef::steal(partial && compile ? PyTuple_Pack(1, compile.get()) : nullptr);
+  return args ? PyObject_Call(partial.get(), args.get(), options) : nullptr;
+}
+
+PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
+  if (PyTuple_GET_SIZE(args) == 0 && kwargs && !PyDict_GetItemString(kwargs, "fun")) return compile_with(module, kwargs);
   static const char* keywords[] = {"fun", "dynamic", "donate", "fullgraph", "memory_budget", nullptr};
   PyObject *function = nullptr, *dynamic = Py_None, *donate = Py_None, *budget = Py_None;
   int fullgraph = 1;

@@ -117,7 +117,8 @@ fun as a function that is traced once for each kind of call, and then run from i
 
 A kind of call is the structure of the arguments, the shape, dtype and device of each tensor, and the value of everything else, of
 objects the attributes that fun reads.
-The latest eight kinds are kept; compile_log() says what was traced and why.
+The latest eight kinds are kept; compile_log() says what was traced and why. With options alone, as in
+@compile(donate=0), it is a decorator.
 dynamic: sizes that make no other kind of call, as make_graph takes them; where they break a constraint of the graph, fun is traced
     again. The plans of the latest eight sizes are kept.
 donate: the position of an argument, or several, whose tensors a call may overwrite with its results: the caller uses them no
