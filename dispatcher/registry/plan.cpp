@@ -19,11 +19,22 @@ bool row_before(const KernelRow* a, const KernelRow* b) {
   return a->owner->name < b->owner->name;
 }
 
+// Does the op make tensors of metadata alone (zeros_like), so that nothing has a derivative? The tape does not see it:
+// its results would have a history of zeros.
+bool makes_constants(const OpEntry& op) {
+  const auto& formulas = op.vjp_of_arg;
+  return (op.flags & kCreates) &&
+         std::any_of(formulas.begin(), formulas.end(), [](const bp_formula* f) { return f; }) &&
+         std::all_of(formulas.begin(), formulas.end(),
+                     [](const bp_formula* f) { return !f || (f->flags & BP_FORMULA_ZERO); });
+}
+
 // A layer follows a composite through its parts, and an op that takes a function by the rules of that.
 KeySlot layer_slot(const OpEntry& op, const KeyRecord& key) {
   const uint64_t bit = uint64_t{1} << key.bit;
   if (bit == kProfileKey) return {key.handle, nullptr, &key, nullptr};
   if (bit == kCreationKey && !(op.flags & kCreates)) return {};
+  if (bit == kTapeKey && makes_constants(op)) return {};
   if ((op.flags & BP_OP_COMPOSITE) && !((op.flags & kBatchedWhole) && bit == kLevelKey))
     return {handlers.decomposition, nullptr, &key, nullptr};
   if (op.flags & BP_OP_HIGHER_ORDER) return {handlers.function, nullptr, &key, nullptr};

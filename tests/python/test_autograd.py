@@ -332,3 +332,16 @@ def test_a_tensor_that_is_overwritten_has_the_history_of_what_was_written():
     assert x.grad.tolist() == [0, 2]
     with pytest.raises(ValueError, match="leaf"):
         copy(bp.ones(2), out=x)
+
+
+def test_what_is_made_of_metadata_has_no_history():
+    x = leaf(1.0, 2.0)
+    for make in (bp.zeros_like, bp.ones_like, lambda x: bp.full_like(x, 3.0), bp.empty_like):
+        made = make(x)
+        assert not made.requires_grad and made.is_leaf and made.grad_op is None
+    kept = bp.zeros_like(x)
+    for _ in range(3):
+        kept = 0.9 * kept + x.detach()
+    assert not kept.requires_grad
+    (bp.ones_like(x) * x).sum().backward()
+    assert x.grad.tolist() == [1, 1]
