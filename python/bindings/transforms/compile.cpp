@@ -174,7 +174,8 @@ static PyObject* compile_with(PyObject* module, PyObject* options) {
 }
 
 PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
-  if (PyTuple_GET_SIZE(args) == 0 && kwargs && !PyDict_GetItemString(kwargs, "fun")) return compile_with(module, kwargs);
+  if (PyTuple_GET_SIZE(args) == 0 && kwargs && !PyDict_GetItemString(kwargs, "fun"))
+    return compile_with(module, kwargs);
   static const char* keywords[] = {"fun", "dynamic", "donate", "fullgraph", "memory_budget", nullptr};
   PyObject *function = nullptr, *dynamic = Py_None, *donate = Py_None, *budget = Py_None;
   int fullgraph = 1;
