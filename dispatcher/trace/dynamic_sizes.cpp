@@ -41,6 +41,7 @@ class Search {
     find_graph();
     for (size_t i = 0; i < named_.size(); ++i)
       if (leader_[i] == i) find_range(i);
+    find_equals();
     return std::move(graph_);
   }
 
@@ -101,9 +102,22 @@ class Search {
 
   // ---- Which sizes are like the example?
 
+  // Sizes that are another one's as well may be a case of their own: find_equals.
   bool moves(size_t i, int64_t step) {
-    const int64_t one = example_[i] + step, other = example_[i] + 2 * step;
-    return one >= 0 && other >= 0 && !unlike({with(i, one), with(i, other)});
+    std::vector<Sizes> two;
+    for (int64_t size = example_[i] + step; two.size() < 2; size += step) {
+      if (size < 0) return false;
+      Sizes sizes = with(i, size);
+      if (!has_new_equals(sizes)) two.push_back(std::move(sizes));
+    }
+    return !unlike(std::move(two));
+  }
+  // Are two sizes equal that the example tells apart?
+  bool has_new_equals(const Sizes& sizes) const {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      for (size_t k = i + 1; k < sizes.size(); ++k)
+        if (sizes[i] == sizes[k] && example_[i] != example_[k]) return true;
+    return false;
   }
 
   // What to change the size by, so that the function is traced as it was: 1, or what it has to be a multiple of; -1
@@ -157,7 +171,9 @@ class Search {
   void find_graph() {
     std::vector<Sizes> near;
     for (int turn = 0; turn < kNear; ++turn) near.push_back(choice(0, turn));
-    std::erase_if(near, [](const Sizes& sizes) { return *std::min_element(sizes.begin(), sizes.end()) < 0; });
+    std::erase_if(near, [this](const Sizes& sizes) {
+      return *std::min_element(sizes.begin(), sizes.end()) < 0 || has_new_equals(sizes);
+    });
     const std::vector<std::vector<int64_t>> farther = {{kMiddle, kFar}, {kMiddle, kMiddle * 4}, {kMiddle}, {}};
     for (const std::vector<int64_t>& more : farther) {
       std::vector<Sizes> all = near;
@@ -241,6 +257,25 @@ class Search {
       return true;
     }
     return false;
+  }
+
+  // Two sizes that the example tells apart are equal: is that a case of its own?
+  void find_equals() {
+    for (size_t i = 0; i < named_.size(); ++i)
+      for (size_t k = i + 1; k < named_.size(); ++k) {
+        if (leader_[i] != i || leader_[k] != k || example_[i] == example_[k]) continue;
+        const std::optional<int64_t> size = common_size(i, k);
+        if (!size) continue;
+        if (auto why = wrong_at(with(with(i, *size), k, *size))) add(Relation::kNotEqual, symbol(i), symbol(k), *why);
+      }
+  }
+  // A size that both may have, by their steps.
+  std::optional<int64_t> common_size(size_t i, size_t k) const {
+    const int64_t step = std::abs(step_[i]), other = std::abs(step_[k]);
+    const int64_t from = std::max(example_[i], example_[k]);
+    for (int64_t size = from; size <= from + step * other; ++size)
+      if ((size - example_[i]) % step == 0 && (size - example_[k]) % other == 0) return size;
+    return {};
   }
 
   void add_equal(size_t i, size_t k) {

@@ -338,3 +338,27 @@ def test_a_quotient_is_found_where_few_sizes_are_allowed():
     for n, says in ((7, "divisible by 2"), (102, "n <= 100")):
         with pytest.raises(bp.ShapeError, match=says):
             graph(bp.ones((n, 3)))
+
+
+def sees_equal_sizes(q, k):
+    scores = q @ k.T
+    return scores + 100 if q.shape[0] == k.shape[0] else scores
+
+
+@pytest.mark.parametrize("sizes", [(5, 40), (5, 7), (6, 7), (40, 3), (2, 3)])
+def test_sizes_that_become_equal_may_be_a_case_of_their_own(sizes):
+    def arguments(t, s):
+        return bp.ones((t, 2)), bp.ones((s, 2))
+
+    function = bp.compile(sees_equal_sizes, dynamic={"q": {0: "t"}, "k": {0: "s"}})
+    for t, s in [sizes, (6, 6), (9, 11), (8, 8), (12, 5)]:
+        assert function(*arguments(t, s)).tolist() == sees_equal_sizes(*arguments(t, s)).tolist(), (t, s)
+    graph = bp.make_graph(sees_equal_sizes, dynamic={"q": {0: "t"}, "k": {0: "s"}})(*arguments(*sizes))
+    assert "t != s" in str(graph) and "divisible" not in str(graph)
+    with pytest.raises(bp.ShapeError, match="t != s"):
+        graph(*arguments(6, 6))
+
+
+def test_equal_sizes_that_are_no_case_of_their_own_are_taken():
+    graph = bp.make_graph(lambda q, k: q @ k.T, dynamic={"q": {0: "t"}, "k": {0: "s"}})(bp.ones((5, 2)), bp.ones((7, 2)))
+    assert "!=" not in str(graph) and graph(bp.ones((6, 2)), bp.ones((6, 2))).shape == (6, 6)
