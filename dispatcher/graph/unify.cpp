@@ -181,7 +181,7 @@ class Unification {
     Location where;
     if (location_ != kNone) where = first_.locations()[location_];
     throw Unlike{{of + " is a floating number that Python computed of a dynamic size, neither the size nor a whole " +
-                      "number up to 16 divided by it. Fix: compute it with tensors, from bp.asarray(size)",
+                      "number up to 16 divided by it. Fix: compute it with tensors, from bp.full((), size)",
                   where}};
   }
 

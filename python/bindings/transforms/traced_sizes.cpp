@@ -50,7 +50,7 @@ std::string TracedCall::other_result(const TracedCall& other) const {
     if (!own && !found) continue;
     if (own && found && same_static(own, found) == 1) continue;
     PyErr_Clear();
-    return "the function returns something else that is no tensor. Fix: return a size as bp.asarray(size)";
+    return "the function returns something else that is no tensor. Fix: return a size as bp.full((), size)";
   }
   return "";
 }

@@ -73,6 +73,12 @@ def test_the_runner_gives_the_same(exported, tmp_path):
     done = subprocess.run([*command, "--assignment"], capture_output=True, text=True, check=True)
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), model(x, scale)[0].numpy())
     assert "memory between nodes" in done.stdout
+    # No Python is loaded, nor asked for: it runs in an empty environment, with no library of it.
+    libraries = subprocess.run(["ldd", shutil.which("backplane")], capture_output=True, text=True).stdout
+    assert "libc.so" in libraries and "python" not in libraries
+    (tmp_path / "y.npy").unlink()
+    subprocess.run([shutil.which("backplane"), *command[1:]], env={}, check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), model(x, scale)[0].numpy())
     wrong = subprocess.run(command[:5], capture_output=True, text=True)
     assert wrong.returncode == 1 and "takes 2 inputs, found 1" in wrong.stderr
 
