@@ -30,7 +30,7 @@ class Saving {
       const bp_value& v = r_.args[i];
       const uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
       if (!all_tensors && v.tag != BP_TAG_TENSOR) [[unlikely]]
-        save_other(i, v, (reads_.args | reads_.arg_metadata) & bit);
+        save_other(i, v, reads_.args & bit, reads_.arg_metadata & bit);
       else if (reads_.args & bit)
         save_tensor(i, impl(v.u.t));
       else if (reads_.arg_metadata & bit)
@@ -80,20 +80,24 @@ class Saving {
     own(i, value, Saved::kTensor);
   }
 
-  [[gnu::noinline]] void save_other(uint32_t i, const bp_value& v, bool read) {
+  [[gnu::noinline]] void save_other(uint32_t i, const bp_value& v, bool read, bool metadata) {
     if (v.tag != BP_TAG_TENSOR_LIST)
       keep(i, copy_plain(v, place_), Saved::kPlain);
-    else if (read)
-      save_list(i, v);
+    else if (read || metadata)
+      save_list(i, v, !read);
     else
       keep(i, edges_only(v.count), Saved::kPlain);
   }
 
-  void save_list(uint32_t i, const bp_value& v) {
+  // `without_data`: handles of the same metadata.
+  void save_list(uint32_t i, const bp_value& v, bool without_data) {
     auto** copy = new bp_tensor*[2 * static_cast<size_t>(v.count)];
     for (uint32_t k = 0; k < v.count; ++k) {
       copy[k] = v.u.tensors[k];
-      if (copy[k]) retain(impl(copy[k]));
+      if (const TensorImpl* t = copy[k] ? impl(copy[k]) : nullptr; t && without_data)
+        copy[k] = new_handle(device_of(*t), t->dtype, t->dl.ndim, t->dl.shape);
+      else if (copy[k])
+        retain(impl(copy[k]));
       copy[v.count + k] = reinterpret_cast<bp_tensor*>(uintptr_t{copy[k] ? version_now(*impl(copy[k])) : 0});
     }
     bp_value value = v;

@@ -345,3 +345,19 @@ def test_what_is_made_of_metadata_has_no_history():
     assert not kept.requires_grad
     (bp.ones_like(x) * x).sum().backward()
     assert x.grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("join", [bp.concat, bp.stack], ids=lambda f: f.__name__)
+def test_what_is_joined_is_not_kept(join):
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    z = join([y, y * 2, x])
+    y += 1  # its values are none of the derivative's
+    (z * z).sum().backward()
+    assert x.grad.tolist() == [2 + 8 + 2, 4 + 16 + 4]
+    parts = [bp.ones(1 << 20).requires_grad_() * 1 for _ in range(4)]
+    before = bp.memory_stats()["allocated_bytes"]
+    joined = join(parts)
+    del parts
+    gc.collect()
+    assert bp.memory_stats()["allocated_bytes"] <= before and joined.requires_grad
