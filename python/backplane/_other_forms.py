@@ -166,14 +166,16 @@ def _whole(x):
     return x.dtype.kind in ("bool", "signed integer", "unsigned integer") if _is_tensor(x) else isinstance(x, int)
 
 
-def _randint(*args, size=_MISSING, **more):
+def _randint(*args, size=_MISSING, low=_MISSING, high=_MISSING, **more):
     """PyTorch's randint(high, size), NumPy's randint(low, high, size=...)."""
     if size is _MISSING:
         if len(args) != 2 or not isinstance(args[1], (list, tuple)):
             return NotImplemented
         *args, size = args
-    low, high = args if len(args) == 2 else (0, *args)
-    return op.randint(low, high, size, **more)
+    bounds = [*args, *(bound for bound in (low, high) if bound is not _MISSING)]
+    if len(bounds) not in (1, 2):
+        return NotImplemented
+    return op.randint(*([0, *bounds] if len(bounds) == 1 else bounds), size, **more)
 
 
 def _parameters(first, second, size):
