@@ -73,7 +73,7 @@ std::vector<plugin::FusedAxis> axes_of(const plugin::FusedProgram& program, cons
     strides.push_back(places[k].strides);
     for (int64_t& stride : strides.back()) stride *= plugin::kItemSize[operands[k]->dtype];
   }
-  return plugin::fused_axes(operands, shapes, strides, program.rank);
+  return plugin::fused_axes(operands, shapes, strides, 0, program.space.dims.size());
 }
 
 Layout layout_of(const plugin::FusedProgram& program, std::vector<plugin::FusedAxis> axes,

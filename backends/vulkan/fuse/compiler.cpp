@@ -17,17 +17,38 @@ bool refuses(std::string_view op, bp_dtype dtype) {
 // there.
 constexpr int64_t kMostAlike = 16384;
 
+// Longer rows would leave most of a device idle where there are few; the reductions' own kernels cut them into slices.
+constexpr int64_t kLongestRow = 16384;
+
+// As the kernels of reductions accumulate. Sums that are bools count before they are one, which a join of bools does
+// not.
+bp_dtype accumulator(std::string_view op, bp_dtype result) {
+  const bool counts = op == "bp::sum" || op == "bp::prod";
+  return counts && result == BP_BOOL ? bp_dtype{BP_DTYPE_NONE} : partial_dtype(result);
+}
+
+plugin::FusedOps fused_ops(bool rows) {
+  plugin::FusedOps ops{plugin::scalar_ops(),
+                       {"bp::cast", "bp::copy"},
+                       {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
+                       refuses,
+                       kMostAlike};
+  if (!rows) return ops;
+  // The functions of shaders/region_rows.comp; of bools the largest is whether there is any.
+  ops.reductions = {{"bp::sum", "sum"}, {"bp::prod", "prod"}, {"bp::max", "max"},
+                    {"bp::min", "min"}, {"bp::any", "max"},   {"bp::all", "min"}};
+  ops.accumulator = accumulator;
+  ops.longest_row = kLongestRow;
+  return ops;
+}
+
 struct Compiler {
   using Executable = vulkan::Executable;
 
   static plugin::FusedRules rules(void* context, bp_device device, const plugin::GraphView& graph) {
-    static const plugin::FusedOps ops{plugin::scalar_ops(),
-                                      {"bp::cast", "bp::copy"},
-                                      {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
-                                      refuses,
-                                      kMostAlike};
-    Backend& backend = *static_cast<Backend*>(context);
-    return {graph, device, ops, Device::lacks(backend.physical(device.ordinal))};
+    static const plugin::FusedOps plain = fused_ops(false), with_rows = fused_ops(true);
+    const VkPhysicalDevice physical = static_cast<Backend*>(context)->physical(device.ordinal);
+    return {graph, device, Device::shuffles(physical) ? with_rows : plain, Device::lacks(physical)};
   }
 
   static plugin::Partition partition(void* context, bp_device device, const plugin::GraphView& graph) {

@@ -3,7 +3,22 @@
 
 #include <cstring>
 
+#include "fuse/linker.hpp"
+#include "fuse/region_writer.hpp"
+
 namespace backplane::vulkan {
+namespace {
+
+// The push constants. Where there are more slots, all of them stand in the table.
+struct RegionPush {
+  uint64_t table = 0;
+  uint32_t count = 0;
+  uint32_t skipped = 0;  // bytes of the table before the layout's rows
+  std::array<uint64_t, kPushed> at{};
+};
+static_assert(sizeof(RegionPush) == kPushBytes);
+
+}  // namespace
 
 Executable::Executable(const bp_host* host, Device& device, const plugin::GraphView& region,
                        const plugin::FusedRules& rules)
@@ -13,16 +28,33 @@ Executable::Executable(const bp_host* host, Device& device, const plugin::GraphV
     shapes.push_back(std::move(place.shape));
     strides.push_back(std::move(place.strides));
   }
-  if (!shapes.empty())
-    pipeline(layout_of(program(), shapes, strides, std::vector<bool>(shapes.size(), true), "a region"));
+  if (!shapes.empty()) shape_for(shapes, strides, std::vector<bool>(shapes.size(), true), "a region");
 }
 
-SharedPipeline Executable::pipeline(const Layout& layout) {
-  const std::string key = layout.key();
+template <class Link>
+SharedPipeline Executable::pipeline(const std::string& key, Link&& link) {
   std::lock_guard lock(mutex_);
   SharedPipeline& found = pipelines_[key];
-  if (!found || !found->usable()) found = device_.pipeline(link_region(program(), layout, device_.has_float64()));
+  if (!found || !found->usable()) found = device_.pipeline(link(), program().has_rows());
   return found;
+}
+
+Executable::Shape Executable::shape_for(const std::vector<Sizes>& shapes, const std::vector<Sizes>& strides,
+                                        const std::vector<bool>& wanted, const char* name) {
+  if (!program().has_rows()) {
+    Layout layout = layout_of(program(), shapes, strides, wanted, name);
+    SharedPipeline shader =
+        pipeline(layout.key(), [&] { return link_region(program(), layout, device_.has_float64()); });
+    return {std::move(shader), layout.count, groups_for(layout.count), std::move(layout.rows), {}};
+  }
+  RowLayout layout =
+      row_layout_of(program(), shapes, strides, wanted, name, device_.subgroup_size(), device_.is_software());
+  SharedPipeline shader =
+      pipeline(layout.key(), [&] { return link_rows(program(), passes(), layout, device_.has_float64()); });
+  std::vector<int32_t>& rows = layout.outer.rows;
+  rows.insert(rows.end(), layout.inner.rows.begin(), layout.inner.rows.end());
+  return {std::move(shader), layout.outer.count, groups_for(layout.outer.count * layout.lanes), std::move(rows),
+          static_cast<uint64_t>(layout.inner.count) | uint64_t{layout.lanes} << 32};
 }
 
 void Executable::run(const bp_frame* frame, const bp_value* inputs, int32_t n_inputs, bp_value* outs, int32_t n_outs) {
@@ -44,12 +76,12 @@ void Executable::run(const bp_frame* frame, const bp_value* inputs, int32_t n_in
     shapes.push_back(operand.shape);
     strides.push_back(operand.strides);
   }
-  const Layout layout = layout_of(program(), shapes, strides, wanted, frame->op->name);
-  if (layout.count == 0) return;
-  BP_CHECK(layout.count <= kMaxElements, VALUE, frame->op->name, ": found ", layout.count,
-           " elements, expected at most ", kMaxElements);
+  const Shape shape = shape_for(shapes, strides, wanted, frame->op->name);
+  if (shape.count == 0) return;
+  BP_CHECK(shape.count <= kMaxElements, VALUE, frame->op->name, ": found ", shape.count, " elements, expected at most ",
+           kMaxElements);
   RegionPush push;
-  push.count = static_cast<uint32_t>(layout.count);
+  push.count = static_cast<uint32_t>(shape.count);
   std::vector<uint64_t> slots;
   std::vector<Range> ranges;
   for (const Operand& operand : operands) {
@@ -59,17 +91,17 @@ void Executable::run(const bp_frame* frame, const bp_value* inputs, int32_t n_in
   for (const plugin::FusedNumber& number : program().numbers)
     for (size_t k = 0; k < slots_of(number.dtype); ++k)
       std::memcpy(&slots.emplace_back(), number.bytes + 8 * k, sizeof(uint64_t));
+  if (shape.row_sizes) slots.push_back(*shape.row_sizes);
   const bool pushed = slots.size() <= kPushed;
   if (pushed) std::copy(slots.begin(), slots.end(), push.at.begin());
   std::vector<std::byte> table(pushed ? 0 : slots.size() * sizeof(uint64_t));
   if (!table.empty()) std::memcpy(table.data(), slots.data(), table.size());
   push.skipped = static_cast<uint32_t>(table.size());
-  const auto rows = std::as_bytes(std::span(layout.rows));
+  const auto rows = std::as_bytes(std::span(shape.rows));
   table.insert(table.end(), rows.begin(), rows.end());
-  const SharedPipeline shader = pipeline(layout);
   push.table = call.stage(table);
   const std::span all(ranges);
-  call.stream().dispatch(shader, std::as_bytes(std::span(&push, 1)), groups_for(layout.count),
+  call.stream().dispatch(shape.pipeline, std::as_bytes(std::span(&push, 1)), static_cast<uint32_t>(shape.groups),
                          all.subspan(program().loads.size()), all.first(program().loads.size()));
 }
 

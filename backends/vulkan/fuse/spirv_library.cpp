@@ -26,11 +26,12 @@ bool has_result(uint32_t op) {
                                           kFunctionEnd,
                                           kStore,
                                           63 /* OpCopyMemory */,
-                                          246 /* OpLoopMerge */,
-                                          247 /* OpSelectionMerge */,
+                                          224 /* OpControlBarrier */,
+                                          kLoopMerge,
+                                          kSelectionMerge,
                                           kLabel,
-                                          249 /* OpBranch */,
-                                          250 /* OpBranchConditional */,
+                                          kBranch,
+                                          kBranchConditional,
                                           251 /* OpSwitch */,
                                           252 /* OpKill */,
                                           kReturn,
@@ -80,7 +81,7 @@ void SpirvLibrary::read_function(size_t& at) {
 
 const SpirvFunction& SpirvLibrary::function(std::string_view name) const {
   const auto found = names_.find(name);
-  BP_CHECK(found != names_.end(), INTERNAL, "vulkan: shaders/region.comp has no function ", name);
+  BP_CHECK(found != names_.end(), INTERNAL, "vulkan: shaders/region.glsl has no function ", name);
   return function(found->second);
 }
 
@@ -89,7 +90,7 @@ uint32_t SpirvLibrary::type(uint32_t wanted, std::initializer_list<uint32_t> ope
     if (opcode(instruction) == wanted &&
         std::equal(operands.begin(), operands.end(), instruction.begin() + 2, instruction.end()))
       return instruction[1];
-  ::backplane::detail::fail(BP_ERROR_INTERNAL, "vulkan: shaders/region.comp has no type of opcode ", wanted);
+  ::backplane::detail::fail(BP_ERROR_INTERNAL, "vulkan: shaders/region.glsl has no type of opcode ", wanted);
 }
 
 }  // namespace backplane::vulkan

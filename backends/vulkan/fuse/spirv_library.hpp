@@ -20,7 +20,8 @@ inline constexpr uint32_t kEntryPoint = 15, kTypeBool = 20, kTypeInt = 21, kType
 inline constexpr uint32_t kTypePointer = 32, kTypeFunction = 33, kConstantTrue = 41, kConstantFalse = 42;
 inline constexpr uint32_t kConstant = 43, kConstantComposite = 44, kFunction = 54, kFunctionParameter = 55;
 inline constexpr uint32_t kFunctionEnd = 56, kFunctionCall = 57, kVariable = 59, kLoad = 61, kStore = 62;
-inline constexpr uint32_t kDecorate = 71, kLabel = 248, kReturn = 253;
+inline constexpr uint32_t kDecorate = 71, kIAdd = 128, kULessThan = 176, kLoopMerge = 246;
+inline constexpr uint32_t kSelectionMerge = 247, kLabel = 248, kBranch = 249, kBranchConditional = 250, kReturn = 253;
 inline constexpr uint32_t kPrivate = 6, kInFunction = 7;  // storage classes
 inline constexpr size_t kHeader = 5;                      // words before the first instruction
 }  // namespace spirv

@@ -2,6 +2,7 @@
 #include "runtime/device.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -70,6 +71,8 @@ VkPhysicalDeviceType type_of(VkPhysicalDevice physical) {
   return properties.deviceType;
 }
 
+bool is_processor(VkPhysicalDevice physical) { return type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+
 bool offers_float64(VkPhysicalDevice physical) {
   VkPhysicalDeviceFeatures features;
   vkGetPhysicalDeviceFeatures(physical, &features);
@@ -89,7 +92,17 @@ bool broadcasts(VkPhysicalDevice physical, const VkPhysicalDeviceSubgroupPropert
          (subgroups.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT);
 }
 
-VkDevice make_device(VkPhysicalDevice physical, uint32_t family, bool float64, bool broadcasts, bool imports) {
+VkPhysicalDeviceSubgroupSizeControlFeaturesEXT full_subgroups() {
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
+  return features;
+}
+
+struct DeviceOptions {
+  bool float64, broadcasts, shuffles, imports;
+};
+
+VkDevice make_device(VkPhysicalDevice physical, uint32_t family, const DeviceOptions& options) {
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{};
   queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -98,16 +111,21 @@ VkDevice make_device(VkPhysicalDevice physical, uint32_t family, bool float64, b
   queue.pQueuePriorities = &priority;
   Features features;
   for (const Need& need : kNeeds) need.of(features) = VK_TRUE;
-  features.base.features.shaderFloat64 = float64;
-  features.in12.subgroupBroadcastDynamicId = broadcasts;
+  features.base.features.shaderFloat64 = options.float64;
+  features.in12.subgroupBroadcastDynamicId = options.broadcasts;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT full = full_subgroups();
+  full.computeFullSubgroups = VK_TRUE;
+  if (options.shuffles) features.in12.pNext = &full;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features.base;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  const char* const extension = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
-  info.enabledExtensionCount = imports ? 1 : 0;
-  info.ppEnabledExtensionNames = &extension;
+  std::vector<const char*> extensions;
+  if (options.imports) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  if (options.shuffles) extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   VkDevice device = VK_NULL_HANDLE;
   check(vkCreateDevice(physical, &info, nullptr, &device), "vkCreateDevice");
   return device;
@@ -135,6 +153,20 @@ bp_dtype_mask Device::lacks(VkPhysicalDevice physical) {
   return offers_float64(physical) ? 0 : BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
 }
 
+bool Device::shuffles(VkPhysicalDevice physical) {
+  constexpr uint32_t kSmallest = 4;  // of which a workgroup has as many as shaders/region_rows.comp counts
+  const VkPhysicalDeviceSubgroupProperties subgroups = subgroups_of(physical);
+  if (!(subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) ||
+      !(subgroups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) || subgroups.subgroupSize < kSmallest ||
+      !offers_extension(physical, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME))
+    return false;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT full = full_subgroups();
+  Features offered;
+  offered.in12.pNext = &full;
+  vkGetPhysicalDeviceFeatures2(physical, &offered.base);
+  return full.computeFullSubgroups;
+}
+
 uint32_t Device::timestamp_bits(VkPhysicalDevice physical) {
   const uint32_t family = compute_family(physical);
   return family == kNoFamily ? 0 : families_of(physical)[family].timestampValidBits;
@@ -144,13 +176,14 @@ Device::Device(VkPhysicalDevice physical)
     : physical_(physical),
       family_(compute_family(physical)),
       float64_(offers_float64(physical)),
-      software_(type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_CPU),
-      unified_(software_ || type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) {
+      software_(is_processor(physical) && !std::getenv("BACKPLANE_VULKAN_AS_GPU")),
+      unified_(is_processor(physical) || type_of(physical) == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) {
   if (software_) most_groups_ = 4 * std::max(std::thread::hardware_concurrency(), 1u);
   vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
   const VkPhysicalDeviceSubgroupProperties subgroups = subgroups_of(physical);
   subgroup_size_ = subgroups.subgroupSize;
   blocks_products_ = software_ && broadcasts(physical, subgroups);
+  shuffles_ = shuffles(physical);
   imports_ = import_alignment(physical) > 0;
   open();
 }
@@ -158,7 +191,7 @@ Device::Device(VkPhysicalDevice physical)
 Device::~Device() { close(); }
 
 void Device::open() {
-  device_ = make_device(physical_, family_, float64_, blocks_products_, imports_);
+  device_ = make_device(physical_, family_, {float64_, blocks_products_, shuffles_, imports_});
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   try {
     pipelines_ = std::make_unique<Pipelines>(physical_, device_, subgroup_size_);
@@ -212,9 +245,9 @@ VkPipeline Device::pipeline(const Shader& shader) {
   return pipeline;
 }
 
-SharedPipeline Device::pipeline(std::vector<uint32_t> words) {
+SharedPipeline Device::pipeline(std::vector<uint32_t> words, bool full_subgroups) {
   bool made = false;
-  SharedPipeline pipeline = region_pipelines_->get(std::move(words), made);
+  SharedPipeline pipeline = region_pipelines_->get(std::move(words), full_subgroups, made);
   if (made) ++counts.objects;
   return pipeline;
 }

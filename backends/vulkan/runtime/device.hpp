@@ -72,6 +72,8 @@ class Device {
   static uint64_t total_memory(VkPhysicalDevice physical);
   // Dtypes whose arithmetic it does not offer.
   static bp_dtype_mask lacks(VkPhysicalDevice physical);
+  // Do its subgroups shuffle, and are they full where a shader asks for that? Rows of regions go by such.
+  static bool shuffles(VkPhysicalDevice physical);
   static uint32_t timestamp_bits(VkPhysicalDevice physical);  // of what its compute queue writes; 0: it writes none
 
   // Gives up all that it has, streams with their work too, and starts anew: a lost device comes back. Nobody else is
@@ -93,8 +95,9 @@ class Device {
   uint32_t most_groups() const { return most_groups_; }
 
   VkPipelineLayout layout() const { return pipelines_->layout(); }
-  VkPipeline pipeline(const Shader& shader);             // takes the mutex
-  SharedPipeline pipeline(std::vector<uint32_t> words);  // of a region's shader in SPIR-V; does not take the mutex
+  VkPipeline pipeline(const Shader& shader);  // takes the mutex
+  // Of a region's shader in SPIR-V; does not take the mutex.
+  SharedPipeline pipeline(std::vector<uint32_t> words, bool full_subgroups);
 
   // Take the mutex. `host_visible`: in memory that the host reaches, whatever the device's own is.
   uint64_t allocate(uint64_t size, bool host_visible = false);
@@ -134,7 +137,7 @@ class Device {
   VkPhysicalDeviceMemoryProperties memory_{};
   uint32_t family_ = 0;
   bool float64_ = false;
-  bool software_ = false, blocks_products_ = false;
+  bool software_ = false, blocks_products_ = false, shuffles_ = false;
   uint32_t subgroup_size_ = 1;
   uint32_t most_groups_ = kMaxGroups;
   bool unified_ = false;  // the host reaches the device's memory as fast as its own

@@ -28,12 +28,12 @@ void RegionHandles::close() noexcept {
   closed_ = true;
 }
 
-SharedPipeline RegionPipelines::get(std::vector<uint32_t> words, bool& made) {
+SharedPipeline RegionPipelines::get(std::vector<uint32_t> words, bool full_subgroups, bool& made) {
   std::lock_guard lock(mutex_);
   auto found = pipelines_.find(words);
   made = found == pipelines_.end();
   if (made) {
-    SharedPipeline pipeline = make(words);
+    SharedPipeline pipeline = make(words, full_subgroups);
     found = pipelines_.emplace(std::move(words), Kept{std::move(pipeline)}).first;
   }
   found->second.asked = ++asked_;
@@ -42,7 +42,7 @@ SharedPipeline RegionPipelines::get(std::vector<uint32_t> words, bool& made) {
   return pipeline;
 }
 
-SharedPipeline RegionPipelines::make(const std::vector<uint32_t>& words) {
+SharedPipeline RegionPipelines::make(const std::vector<uint32_t>& words, bool full_subgroups) {
   VkShaderModuleCreateInfo code{};
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   code.codeSize = words.size() * sizeof(uint32_t);
@@ -51,6 +51,7 @@ SharedPipeline RegionPipelines::make(const std::vector<uint32_t>& words) {
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  if (full_subgroups) info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
   info.stage.pName = "main";
   info.layout = kernels_.layout();
   check(vkCreateShaderModule(device_, &code, nullptr, &info.stage.module), "vkCreateShaderModule");

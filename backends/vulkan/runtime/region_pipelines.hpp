@@ -65,7 +65,8 @@ class RegionPipelines {
   RegionPipelines(const RegionPipelines&) = delete;
   RegionPipelines& operator=(const RegionPipelines&) = delete;
 
-  SharedPipeline get(std::vector<uint32_t> words, bool& made);  // throws backplane::Error
+  // `full_subgroups`: no subgroup lacks an invocation; one shader is asked for in one way. Throws backplane::Error.
+  SharedPipeline get(std::vector<uint32_t> words, bool full_subgroups, bool& made);
 
  private:
   struct Kept {
@@ -73,7 +74,7 @@ class RegionPipelines {
     uint64_t asked = 0;  // the greater, the later
   };
   using ByContent = std::map<std::vector<uint32_t>, Kept>;
-  SharedPipeline make(const std::vector<uint32_t>& words);
+  SharedPipeline make(const std::vector<uint32_t>& words, bool full_subgroups);
   void drop_idle();
 
   VkDevice device_;

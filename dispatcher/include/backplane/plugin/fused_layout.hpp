@@ -24,13 +24,13 @@ inline std::vector<const FusedOperand*> operands_of(const FusedProgram& program)
   return operands;
 }
 
-// Innermost first, without those of size 1. `shapes` and `strides` of each operand's tensor; an operand without a shape
-// is not there.
+// Innermost first, without those of size 1; those of the space's dims from `first` up to `end`. `shapes` and `strides`
+// of each operand's tensor; an operand without a shape is not there.
 inline std::vector<FusedAxis> fused_axes(const std::vector<const FusedOperand*>& operands,
                                          const std::vector<std::vector<int64_t>>& shapes,
-                                         const std::vector<std::vector<int64_t>>& strides, size_t rank) {
+                                         const std::vector<std::vector<int64_t>>& strides, size_t first, size_t end) {
   std::vector<FusedAxis> axes;
-  for (size_t d = rank; d-- > 0;) {
+  for (size_t d = end; d-- > first;) {
     FusedAxis axis{1, std::vector<int64_t>(operands.size(), 0)};
     for (size_t k = 0; k < operands.size(); ++k) {
       const int32_t own = operands[k]->axes[d];

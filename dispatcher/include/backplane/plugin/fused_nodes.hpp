@@ -1,9 +1,9 @@
 // Which nodes of a graph can be fused into calls of scalar functions (backplane/plugin/fused_program.hpp), and which
-// fit each other: elementwise ops for which codegen writes functions, selections, casts, and views that keep their
-// elements' order.
+// fit each other: elementwise ops for which codegen writes functions, selections, casts, views that keep their
+// elements' order, and, where the backend names some, reductions over the last axes.
 //
-// A region has one space: the dims of its values without those of size 1. A value has an element for each of the
-// space's, or one in all. Header-only; constant once it is made.
+// A region has one space (backplane/plugin/fused_space.hpp). A value has an element for each of the space's, one per
+// row, or one in all. Header-only; constant once it is made.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backplane/plugin/dtype.hpp"
+#include "backplane/plugin/fused_space.hpp"
 #include "backplane/plugin/graph_view.hpp"
 
 namespace backplane::plugin {
@@ -31,21 +32,17 @@ struct ScalarOp {
 };
 using ScalarOps = std::map<std::pair<std::string, bp_dtype>, ScalarOp, std::less<>>;  // by the op's full name
 
-enum class FusedKind { kNone, kMap, kCast, kView };
+enum class FusedKind { kNone, kMap, kCast, kView, kReduce };
 
 struct FusedNode {
   FusedKind kind = FusedKind::kNone;
   const char* reason = nullptr;  // of kNone: why
   const ScalarOp* op = nullptr;  // of kMap
-  std::vector<int64_t> space;    // of the result
+  FusedSpace space;              // of the result; of kReduce that of its operand
+  // Of kReduce: what joins two elements, and the dtype in which it does.
+  const std::string* reduction = nullptr;
+  bp_dtype accumulator = BP_DTYPE_NONE;
 };
-
-inline std::vector<int64_t> fused_space(Dims dims) {
-  std::vector<int64_t> space;
-  for (const int64_t size : dims)
-    if (size != 1) space.push_back(size);
-  return space;
-}
 
 // The ops that a backend lets be fused.
 struct FusedOps {
@@ -53,12 +50,16 @@ struct FusedOps {
   std::vector<std::string_view> casts, views;            // full names; casts: copies too
   bool (*refuses)(std::string_view op, bp_dtype dtype);  // may a kernel of it find an error in its data?
   int64_t most_alike = 0;  // elements, up to which regions that share no value are worth one call
+  // Reductions over rows of at most `longest_row` elements: the names of what joins two elements, by full names.
+  std::map<std::string, std::string, std::less<>> reductions{};
+  bp_dtype (*accumulator)(std::string_view op, bp_dtype result) = nullptr;  // BP_DTYPE_NONE: the op is left alone
+  int64_t longest_row = 0;
 };
 
 // Which nodes can be fused, and which fit each other: the rules of grow_regions (backplane/plugin/regions.hpp).
 class FusedRules {
  public:
-  using Space = std::vector<int64_t>;
+  using Space = FusedSpace;
   static constexpr uint32_t kMostNodes = 256;
 
   // `lacks`: dtypes that the device does not compute.
@@ -73,13 +74,10 @@ class FusedRules {
   bool begins_region(uint32_t) const { return true; }
   bool may_follow(uint32_t) const { return true; }
   const Space& own_space(uint32_t i) const { return nodes_[i].space; }
-  std::optional<Space> unite(const Space& a, const Space& b) const {
-    if (a == b || b.empty()) return a;
-    return a.empty() ? std::optional(b) : std::nullopt;
-  }
+  std::optional<Space> unite(const Space& a, const Space& b) const { return united(a, b); }
   bool joins_alike(const Space& space) const {
     int64_t elements = 1;
-    for (const int64_t size : space) {
+    for (const int64_t size : space.dims) {
       if (size < 0 || size > ops_.most_alike) return false;  // below 0: it is not known
       elements *= size;
       if (elements > ops_.most_alike) return false;
@@ -88,10 +86,16 @@ class FusedRules {
   }
   template <class Inside>
   bool fits(uint32_t i, const Space& space, Inside&& inside) const {
-    bool right = nodes_[i].space.empty() || nodes_[i].space == space;
+    const Dims dims = nodes_[i].kind == FusedKind::kReduce ? graph_.dims(graph_.node(i).args[0].u.i)
+                                                           : graph_.dims(graph_.node(i).results[0]);
+    const FusedForm form = form_of(fused_space(dims), space);
+    bool right = form != FusedForm::kOther;
     graph_.for_each_read(i, [&](int64_t value) {
-      const Space own = inside(value) ? fused_space(graph_.dims(value)) : Space();
-      right = right && (own.empty() || own == space);
+      if (!right || !inside(value)) return;
+      const FusedForm own = form_of(fused_space(graph_.dims(value)), space);
+      right = own == FusedForm::kOne || own == form ||
+              (own == FusedForm::kRow && form == FusedForm::kFull &&
+               is_one_per_row(graph_.dims(value), dims, space.outer()));
     });
     return right;
   }
@@ -124,7 +128,7 @@ class FusedRules {
     for (const int64_t size : graph_.dims(node.results[0]))
       if (size == 0) return none("it has no elements");
     FusedNode made = kind_of(i);
-    made.space = fused_space(graph_.dims(node.results[0]));
+    if (made.space.dims.empty()) made.space.dims = fused_space(graph_.dims(node.results[0]));
     return made;
   }
 
@@ -133,6 +137,8 @@ class FusedRules {
     const std::string_view op = node.op;
     if (named(op, ops_.casts)) return moving(i, FusedKind::kCast);
     if (named(op, ops_.views)) return moving(i, FusedKind::kView);
+    if (const auto reduction = ops_.reductions.find(op); reduction != ops_.reductions.end())
+      return reduction_of(i, reduction->second);
     const auto found = node.compute < BP_DTYPE_COUNT ? ops_.scalars.find({std::string(op), held_dtype(node.compute)})
                                                      : ops_.scalars.end();
     if (found == ops_.scalars.end()) return none("it is no elementwise op of the dtype");
@@ -165,10 +171,53 @@ class FusedRules {
   FusedNode moving(uint32_t i, FusedKind kind) const {
     const bp_graph_node& node = graph_.node(i);
     if (node.n_args < 1 || node.args[0].tag != BP_TAG_REF) return none("it reads no tensor");
-    const Space from = fused_space(graph_.dims(node.args[0].u.i)), to = fused_space(graph_.dims(node.results[0]));
-    if (!from.empty() && from != to) return none("it is a view of another shape");
+    const Dims from = graph_.dims(node.args[0].u.i), to = graph_.dims(node.results[0]);
     FusedNode made;
     made.kind = kind;
+    const std::vector<int64_t> elements = fused_space(from), places = fused_space(to);
+    if (elements.empty() || elements == places) return made;
+    // An element per row, repeated along it.
+    if (places.size() < elements.size() || !is_one_per_row(from, to, elements.size()) ||
+        !may_be_row(Dims(places).subspan(elements.size())))
+      return none("it is a view of another shape");
+    made.space = {places, places.size() - elements.size()};
+    return made;
+  }
+
+  bool may_be_row(Dims row) const {
+    int64_t length = 1;
+    for (const int64_t size : row) {
+      if (size <= 0 || size > ops_.longest_row / length) return false;  // below 0: it is not known
+      length *= size;
+    }
+    return true;
+  }
+
+  FusedNode reduction_of(uint32_t i, const std::string& reduction) const {
+    const bp_graph_node& node = graph_.node(i);
+    if (node.n_args < 2 || node.args[0].tag != BP_TAG_REF || node.args[1].tag != BP_TAG_INT_LIST)
+      return none("it reduces no tensor along a list of axes");
+    const std::span axes(node.args[1].u.ints, node.args[1].count);
+    const Dims dims = graph_.dims(node.args[0].u.i);
+    const auto ndim = static_cast<int64_t>(dims.size());
+    if (std::any_of(axes.begin(), axes.end(), [&](int64_t axis) { return axis < 0 || axis >= ndim; }))
+      return none("it names an axis that is none of its operand's");
+    FusedNode made;
+    made.kind = FusedKind::kReduce;
+    made.reduction = &reduction;
+    made.accumulator = ops_.accumulator(node.op, graph_.value(node.results[0]).dtype);
+    if (made.accumulator == BP_DTYPE_NONE) return none("it does not accumulate in the dtype of its result");
+    for (int64_t d = 0; d < ndim; ++d) {
+      const int64_t size = dims[static_cast<size_t>(d)];
+      if (size == 1) continue;
+      const bool reduced = std::find(axes.begin(), axes.end(), d) != axes.end();
+      if (!reduced && made.space.reduced > 0) return none("it reduces over axes that are not the last");
+      made.space.dims.push_back(size);
+      made.space.reduced += reduced;
+    }
+    if (made.space.reduced == 0) return none("its rows have one element");
+    if (!may_be_row(Dims(made.space.dims).last(made.space.reduced)))
+      return none("its rows are empty, too long, or of a size that is not known yet");
     return made;
   }
 

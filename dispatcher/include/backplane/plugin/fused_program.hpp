@@ -1,5 +1,5 @@
-// A region of elementwise nodes as calls of scalar functions in order, which a backend's compiler writes down in its
-// own language: one load for each way in which an operand is read, a call or a few per node, one store per output.
+// A region as calls of scalar functions in order, which a backend's compiler writes down in its own language: one load
+// for each way in which an operand is read, a call or a few per node, reductions over rows, one store per output.
 //
 // It knows functions by codegen's names, and nothing of memory or threads. Half floats are held as float32 and rounded
 // after each op (`rounded_float16`, `rounded_bfloat16`: the backend's own), as kernels round what they store; so a
@@ -23,8 +23,11 @@ struct FusedOperand {
   std::vector<int32_t> axes;  // per dim of the space, the tensor's axis; -1: all elements are one
   uint32_t variable;
   uint32_t input = 0;  // of what is loaded: its number; beyond the inputs, that of a constant
-  bool uniform() const {
-    return std::all_of(axes.begin(), axes.end(), [](int32_t axis) { return axis < 0; });
+  bool uniform() const { return covers_none_from(0); }
+  // Is it one along the dims of the space from `first` on?
+  bool covers_none_from(size_t first) const {
+    return std::all_of(axes.begin() + static_cast<std::ptrdiff_t>(first), axes.end(),
+                       [](int32_t axis) { return axis < 0; });
   }
 };
 
@@ -41,14 +44,24 @@ struct FusedCall {
   uint32_t result;
 };
 
+// Of the elements of a row, converted to `dtype` before; `function` is the backend's name of what joins two.
+struct FusedReduction {
+  std::string function;
+  bp_dtype dtype;
+  uint32_t operand, result;  // variables
+};
+
+// A variable has a greater number than those of which it is made.
 struct FusedProgram {
-  size_t rank = 0;                    // of the space
-  std::vector<bool> uniform;          // per variable: it is one in all
-  std::vector<FusedOperand> loads;    // before the calls
-  std::vector<FusedNumber> numbers;   // likewise
-  std::vector<FusedCall> calls;       // each after what it reads
-  std::vector<FusedOperand> stores;   // one for each output
-  std::vector<bp_tensor*> constants;  // borrowed
+  FusedSpace space;
+  std::vector<bool> uniform;               // per variable: it is one in all
+  std::vector<FusedOperand> loads;         // before the calls
+  std::vector<FusedNumber> numbers;        // likewise
+  std::vector<FusedCall> calls;            // each after what it reads
+  std::vector<FusedReduction> reductions;  // likewise
+  std::vector<FusedOperand> stores;        // one for each output
+  std::vector<bp_tensor*> constants;       // borrowed
+  bool has_rows() const { return space.reduced > 0; }
 };
 
 class FusedLowering {
@@ -58,15 +71,17 @@ class FusedLowering {
       : graph_(region), rules_(rules), made_(region.n_values(), kNone) {}
 
   FusedProgram run() {
-    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
       BP_CHECK(rules_[i].kind != FusedKind::kNone, NOT_IMPLEMENTED, "a region holds ", graph_.node(i).op,
                ", which is not fused: ", rules_[i].reason);
-      const auto space = space_.empty() ? rules_[i].space : space_;
-      BP_CHECK(rules_[i].space.empty() || rules_[i].space == space, VALUE, "a region holds nodes of two shapes at ",
-               graph_.node(i).op);
-      space_ = space;
-    }
-    program_.rank = space_.size();
+    // Rows first, into which what has an element per row fits.
+    for (const bool rows : {true, false})
+      for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+        if ((rules_[i].space.reduced > 0) != rows) continue;
+        const auto space = united(program_.space, rules_[i].space);
+        BP_CHECK(space, VALUE, "a region holds nodes of two shapes at ", graph_.node(i).op);
+        program_.space = *space;
+      }
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) lower(i);
     for (const uint32_t value : graph_.outputs()) {
       BP_CHECK(made_[value] != kNone, VALUE, "nothing in the region makes its output, value ", value);
@@ -86,16 +101,12 @@ class FusedLowering {
   // The axes of a value's dims in the space, where they align at the right with a result's.
   std::vector<int32_t> axes_of(int64_t value, Dims result) const {
     const Dims dims = graph_.dims(value);
-    std::vector<int32_t> axes;
-    for (size_t d = 0; d < result.size(); ++d) {
-      if (result[d] == 1) continue;
-      const auto axis = static_cast<int64_t>(d + dims.size()) - static_cast<int64_t>(result.size());
-      const bool there = axis >= 0 && dims[static_cast<size_t>(axis)] != 1;
-      BP_CHECK(!there || dims[static_cast<size_t>(axis)] == result[d], VALUE, "value ", value,
+    std::vector<int32_t> axes = aligned_axes(dims, result);
+    const std::vector<int64_t> sizes = fused_space(result);
+    for (size_t d = 0; d < axes.size(); ++d)
+      BP_CHECK(axes[d] < 0 || dims[static_cast<size_t>(axes[d])] == sizes[d], VALUE, "value ", value,
                " does not broadcast to its region");
-      axes.push_back(there ? static_cast<int32_t>(axis) : -1);
-    }
-    if (axes.empty()) axes.assign(space_.size(), -1);
+    axes.resize(program_.space.dims.size(), -1);  // what has an element per row is one along it
     return axes;
   }
 
@@ -149,15 +160,28 @@ class FusedLowering {
     return made.variable;
   }
 
+  void lower_reduction(uint32_t i) {
+    const bp_graph_node& node = graph_.node(i);
+    const int64_t from = node.args[0].u.i, result = node.results[0];
+    const bp_dtype own = graph_.value(from).dtype, read = (node.shares & 1) != 0 ? node.compute : own;
+    const bp_dtype accumulator = rules_[i].accumulator;
+    const uint32_t x = cast(cast(operand(from, graph_.dims(from)), own, read), read, accumulator);
+    const uint32_t total = new_variable(false);
+    program_.reductions.push_back({*rules_[i].reduction, accumulator, x, total});
+    made_[result] = cast(total, accumulator, graph_.value(result).dtype);
+  }
+
   void lower(uint32_t i) {
     const bp_graph_node& node = graph_.node(i);
     const int64_t result = node.results[0];
     const bp_dtype dtype = graph_.value(result).dtype;
     const Dims dims = graph_.dims(result);
+    if (rules_[i].kind == FusedKind::kReduce) return lower_reduction(i);
     if (rules_[i].kind != FusedKind::kMap) {
       // The operand's elements in their order, or its one element.
       const int64_t from = node.args[0].u.i;
-      const uint32_t x = operand(from, fused_space(graph_.dims(from)).empty() ? dims : graph_.dims(from));
+      const bool alike = fused_space(graph_.dims(from)) == fused_space(dims);
+      const uint32_t x = operand(from, alike ? graph_.dims(from) : dims);
       made_[result] = rules_[i].kind == FusedKind::kView ? x : cast(x, graph_.value(from).dtype, dtype);
       return;
     }
@@ -174,7 +198,6 @@ class FusedLowering {
 
   const GraphView& graph_;
   const FusedRules& rules_;
-  std::vector<int64_t> space_;
   std::vector<uint32_t> made_;  // per value that the region makes: its variable
   std::map<std::pair<int64_t, std::vector<int32_t>>, uint32_t> loaded_;
   FusedProgram program_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backplane/plugin/fused_passes.hpp"
 #include "backplane/plugin/fused_program.hpp"
 
 namespace backplane::plugin {
@@ -23,6 +24,7 @@ class FusedRegion {
   FusedRegion(const bp_host* host, const GraphView& region, const FusedRules& rules)
       : host_(host),
         program_(FusedLowering(region, rules).run()),
+        passes_(program_),
         n_inputs_(static_cast<uint32_t>(region.inputs().size())) {
     for (bp_tensor* constant : program_.constants) host_->retain(constant);
   }
@@ -32,7 +34,8 @@ class FusedRegion {
   FusedRegion(const FusedRegion&) = delete;
   FusedRegion& operator=(const FusedRegion&) = delete;
 
-  // Can the output take the input's memory? Each element is read before its place is written, where both lie alike.
+  // Can the output take the input's memory? Each element is read before its place is written, where both lie alike. An
+  // invocation has an element of a row to itself in all passes, but not what there is one of per row.
   bool may_share(uint32_t out, uint32_t in) const {
     const FusedOperand* read = nullptr;
     for (const FusedOperand& load : program_.loads) {
@@ -41,11 +44,15 @@ class FusedRegion {
       read = &load;
     }
     const FusedOperand& written = program_.stores[out];
-    return read != nullptr && read->dtype == written.dtype && read->axes == written.axes && !written.uniform();
+    const bool alike =
+        read != nullptr && read->dtype == written.dtype && read->axes == written.axes && !written.uniform();
+    return alike &&
+           (!program_.has_rows() || passes_.is_last_read(static_cast<size_t>(read - program_.loads.data()), out));
   }
 
  protected:
   const FusedProgram& program() const { return program_; }
+  const FusedPasses& passes() const { return passes_; }  // of a program with rows
 
   // The constant that a load reads; nullptr: it reads an input.
   const bp_tensor* constant(const FusedOperand& load) const {
@@ -90,6 +97,7 @@ class FusedRegion {
 
   const bp_host* host_;
   FusedProgram program_;
+  FusedPasses passes_;
   uint32_t n_inputs_;
 };
 
