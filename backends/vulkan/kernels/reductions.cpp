@@ -57,7 +57,10 @@ void record(const Call& call, const Reduction& r, const Operand& out, Function f
   Rows rows;
   rows.add(r.kept, {&r.kept_out, &r.kept_x});
   const int64_t all = r.results * slices;
-  const bool alone = all >= 1024 || r.each / slices <= 64;  // one invocation per slice
+  const int64_t length = r.each / slices;
+  // One invocation per slice. Software drivers leave a coroutine at each barrier, which long slices alone are worth.
+  const bool software = call.stream().device().is_software();
+  const bool alone = all >= 1024 || length <= 64 || (software && all >= 16 && length <= 2048);
   Push push = call.push();
   push.at = {out.data, r.x.data};
   push.n = {static_cast<uint32_t>(r.results), static_cast<uint32_t>(r.each), rows.rank(), 0,

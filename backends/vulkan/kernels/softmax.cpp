@@ -15,7 +15,9 @@ void softmax(const Call& call) {
   int64_t inner = 1;
   for (size_t d = axis + 1; d < x.shape.size(); ++d) inner *= x.shape[d];
   const int64_t length = x.shape[axis], lines = x.count() / length;
-  const bool alone = lines >= 1024 || length <= 64;  // one invocation per line
+  // One invocation per line. Software drivers leave a coroutine at each barrier, which long lines alone are worth.
+  const bool software = call.stream().device().is_software();
+  const bool alone = lines >= 1024 || length <= 64 || (software && lines >= 16 && length <= 2048);
   const auto n = [](int64_t value) { return static_cast<uint32_t>(value); };
   Push push = call.push();
   push.at = {out.data, x.data};
