@@ -58,6 +58,12 @@ class Cublaslt : public testing::Test {
     };
     make(&a, a_form), make(&b, b_form), make(&d, d_form);
   }
+  void add_bias(const float* bias, int32_t type) {
+    const uint32_t epilogue = kEpilogueBias;
+    EXPECT_EQ(cublasLtMatmulDescSetAttribute(operation, kOperationEpilogue, &epilogue, sizeof(epilogue)), kSuccess);
+    EXPECT_EQ(cublasLtMatmulDescSetAttribute(operation, kOperationBiasType, &type, sizeof(type)), kSuccess);
+    EXPECT_EQ(cublasLtMatmulDescSetAttribute(operation, kOperationBias, &bias, sizeof(bias)), kSuccess);
+  }
   Status choose(uint32_t aligned = 4) {
     Preference preference = nullptr;
     cublasLtMatmulPreferenceCreate(&preference);
@@ -119,6 +125,47 @@ TEST_F(Cublaslt, RefusesALeadingDimensionBelowTheRowsAndSizesThatDoNotMeet) {
   for (const Layout layout : {a, b, d}) cublasLtMatrixLayoutDestroy(layout);
   layouts({3, 2, 3}, {3, 1, 3}, {3, 1, 3});
   EXPECT_EQ(choose(), kInvalidValue);
+}
+
+TEST_F(Cublaslt, ABiasIsAddedToEveryColumn) {
+  float *x = block({1, 2, 3, 4}), *y = block({5, 6, 7, 8}), *bias = block({10, 20}), *out = block({0, 0, 0, 0});
+  layouts({2, 2, 2}, {2, 2, 2}, {2, 2, 2});
+  add_bias(bias, kReal32);
+  ASSERT_EQ(choose(), kSuccess);
+  ASSERT_EQ(multiply(x, y, out), kSuccess);
+  ASSERT_EQ(cuStreamSynchronize(stream), 0);
+  EXPECT_EQ(std::vector(out, out + 4),
+            (std::vector<float>{1 * 5 + 3 * 6 + 10, 2 * 5 + 4 * 6 + 20, 1 * 7 + 3 * 8 + 10, 2 * 7 + 4 * 8 + 20}));
+}
+
+TEST_F(Cublaslt, RefusesABiasOfAnotherTypeOrNone) {
+  layouts({2, 2, 2}, {2, 1, 2}, {2, 1, 2});
+  add_bias(nullptr, kReal32);
+  EXPECT_EQ(choose(), kInvalidValue);
+  add_bias(block({10, 20}), kReal64);
+  EXPECT_EQ(choose(), kNotSupported);
+}
+
+TEST_F(Cublaslt, ABiasThatIsShorterThanTheRowsLosesTheDevice) {
+  float *x = block({1, 2, 3, 4}), *y = block({5, 6}), *out = block({0, 0});
+  layouts({2, 2, 2}, {2, 1, 2}, {2, 1, 2});
+  add_bias(block({10}), kReal32);
+  ASSERT_EQ(choose(), kSuccess);
+  ASSERT_EQ(multiply(x, y, out), kSuccess);
+  EXPECT_EQ(cuStreamSynchronize(stream), 700);
+}
+
+TEST_F(Cublaslt, CIsAddedWhereBetaIsOne) {
+  float *x = block({1, 2, 3, 4}), *y = block({5, 6}), *c = block({100, 200}), *out = block({0, 0});
+  layouts({2, 2, 2}, {2, 1, 2}, {2, 1, 2});
+  ASSERT_EQ(choose(), kSuccess);
+  const float one = 1;
+  ASSERT_EQ(
+      cublasLtMatmul(nullptr, operation, &one, x, a, y, b, &one, c, d, out, d, &found.algorithm, nullptr, 0, stream),
+      kSuccess);
+  ASSERT_EQ(cuStreamSynchronize(stream), 0);
+  EXPECT_EQ(out[0], 1 * 5 + 3 * 6 + 100);
+  EXPECT_EQ(out[1], 2 * 5 + 4 * 6 + 200);
 }
 
 TEST_F(Cublaslt, AnAlgorithmIsForItsDescriptorsAndAlignmentAlone) {

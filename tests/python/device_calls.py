@@ -1,7 +1,10 @@
 """Calls that run on a device and on the CPU, for the tests of backends."""
 
+import ctypes
+
 import backplane as bp
 import numpy as np
+import pytest
 
 RNG = np.random.default_rng(13)
 
@@ -15,6 +18,16 @@ def same(function, device, *arrays, **tolerance):
     found = function(*(bp.asarray(array, device=device) for array in arrays))
     assert found.device == device and found.dtype == bp.float32
     np.testing.assert_allclose(found.numpy(), expected, **tolerance)
+
+
+def recorded_by(library, name):
+    """How much has gone to a stand-in of tests/cuda/libraries."""
+    try:
+        count = getattr(ctypes.CDLL(library), name)
+    except (OSError, AttributeError):
+        pytest.skip(f"the stand-in for {library} is not on LD_LIBRARY_PATH")
+    count.restype = ctypes.c_uint64
+    return count()
 
 
 # Views of two dimensions.

@@ -6,7 +6,7 @@ import ctypes
 import backplane as bp
 import numpy as np
 import pytest
-from device_calls import LAYOUTS, RNG, normal, same
+from device_calls import LAYOUTS, RNG, normal, recorded_by, same
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_fourier_transforms(cuda, function, shape, axes, norm):
 
 
 def _cufft_transforms():
-    return _counter("libcufft.so.12", "emulated_cufft_transforms")
+    return recorded_by("libcufft.so.12", "emulated_cufft_transforms")
 
 
 # A transform to reals over several axes takes two; one over more axes than a plan has runs on the host.
@@ -99,18 +99,8 @@ def test_an_offset_that_no_complex_number_has_is_copied_for_the_library(cuda):
     np.testing.assert_allclose(bp.fft.rfft(bp.asarray(x, device=cuda)[1:]).numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
-def _counter(library, name):
-    """How much has gone to a stand-in of tests/cuda/libraries."""
-    try:
-        count = getattr(ctypes.CDLL(library), name)
-    except (OSError, AttributeError):
-        pytest.skip(f"the stand-in for {library} is not on LD_LIBRARY_PATH")
-    count.restype = ctypes.c_uint64
-    return count()
-
-
 def _cublaslt_products():
-    return _counter("libcublasLt.so.13", "emulated_cublaslt_products")
+    return recorded_by("libcublasLt.so.13", "emulated_cublaslt_products")
 
 
 @pytest.mark.parametrize(
@@ -148,6 +138,115 @@ def test_what_the_library_has_no_algorithm_for_goes_to_the_own_kernel(cuda, monk
     monkeypatch.setenv("BACKPLANE_EMULATED_CUBLASLT_REFUSES", "1")
     same(bp.matmul, cuda, normal(11, 12), normal(12, 13), rtol=1e-4, atol=1e-5)
     assert _cublaslt_products() == before
+
+
+# Operands of a product and what is added to it; the products, and those of them that add a bias themselves.
+ADDED = {
+    "a number per column": ((5, 6), (6, 7), (7,), 1, 1),
+    "a stack of rows": ((3, 5, 6), (6, 7), (7,), 1, 1),
+    "a batch": ((3, 5, 6), (3, 6, 7), (7,), 1, 1),
+    "a matrix": ((5, 6), (6, 7), (5, 7), 1, 0),
+    "a stack of matrices": ((3, 5, 6), (3, 6, 7), (3, 5, 7), 1, 0),
+    "a matrix for all of a batch": ((3, 5, 6), (3, 6, 7), (5, 7), 1, 0),
+    "a number per row": ((5, 6), (6, 7), (5, 1), 1, 0),
+    "one number": ((5, 6), (6, 7), (), 1, 0),
+    "a number per matrix": ((2, 1, 5, 6), (3, 6, 7), (2, 3, 1, 1), 2, 0),
+    "two batches": ((2, 1, 5, 6), (3, 6, 7), (7,), 2, 2),
+    "a vector on the left": ((6,), (6, 7), (7,), 1, 1),
+    "a vector on the right": ((5, 6), (6,), (5,), 1, 0),
+    "nothing to sum": ((5, 0), (0, 7), (7,), 0, 0),
+}
+
+
+def normals(*shapes, dtype=None):
+    made = [bp.asarray(normal(*shape)) for shape in shapes]
+    return [x.astype(dtype) for x in made] if dtype is not None else made
+
+
+def alike(function, cuda, *operands, rtol=1e-4):
+    expected, found = function(*operands), function(*(x.to(cuda) for x in operands))
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.to("cpu").astype(bp.float64).numpy(), expected.astype(bp.float64).numpy(), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("case", ADDED)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_what_is_added_to_a_product(cuda, case, dtype):
+    rtol = {"float16": 4e-3, "bfloat16": 4e-2}.get(dtype, 1e-5)
+    alike(bp.matmul_add, cuda, *normals(*ADDED[case][:3], dtype=getattr(bp, dtype)), rtol=rtol)
+
+
+@pytest.mark.parametrize("layout", MATRICES)
+def test_what_is_added_in_any_layout(cuda, layout):
+    alike(lambda x, y, z: bp.matmul_add(x, y, MATRICES[layout](z)), cuda, *normals((5, 6), (6, 7), (5, 7)))
+    alike(lambda x, y, z: bp.matmul_add(x, y, MATRICES[layout](z)[0]), cuda, *normals((5, 6), (6, 7), (5, 7)))
+
+
+def test_a_complex_product_and_what_is_added(cuda):
+    x, y, z = ((bp.asarray(normal(*shape)) + 1j * bp.asarray(normal(*shape))) for shape in ((5, 6), (6, 7), (7,)))
+    found, expected = bp.matmul_add(x.to(cuda), y.to(cuda), z.to(cuda)), bp.matmul_add(x, y, z)
+    np.testing.assert_allclose(found.to("cpu").numpy(), expected.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_what_does_not_broadcast_to_the_product_is_refused(cuda):
+    for device in ("cpu", cuda):
+        x, y = bp.ones((5, 6), device=device), bp.ones((6, 1), device=device)
+        for z in ((7,), (2, 5, 1), (4, 1)):
+            with pytest.raises(bp.ShapeError, match="z that"):
+                bp.matmul_add(x, y, bp.ones(z, device=device))
+
+
+def _biased_products():
+    return recorded_by("libcublasLt.so.13", "emulated_cublaslt_biased_products")
+
+
+@pytest.mark.parametrize("case", ADDED)
+def test_what_the_library_adds_itself(cuda, case):
+    *shapes, products, biased = ADDED[case]
+    before, biased_before = _cublaslt_products(), _biased_products()
+    alike(bp.matmul_add, cuda, *normals(*shapes))
+    assert (_cublaslt_products() - before, _biased_products() - biased_before) == (products, biased)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_linear_layer_is_one_product_of_the_library(cuda, dtype):
+    x, weight, bias = (x.to(cuda) for x in normals((4, 5, 6), (7, 6), (7,), dtype=getattr(bp, dtype)))
+    before, kernels = _biased_products(), bp.call_counts().kernels
+    y = bp.nn.functional.linear(x, weight, bias)
+    assert (_biased_products() - before, bp.call_counts().kernels - kernels) == (1, 1)
+    expected = (x @ weight.mT + bias).astype(bp.float64)
+    np.testing.assert_allclose(y.astype(bp.float64).numpy(), expected.numpy(), rtol=2e-2, atol=5e-2)
+
+
+def test_addmm_is_one_product_of_the_library(cuda):
+    before = _cublaslt_products(), _biased_products()
+    for z in ((7,), (5, 7)):
+        alike(bp.addmm, cuda, *normals(z, (5, 6), (6, 7)))
+    assert (_cublaslt_products() - before[0], _biased_products() - before[1]) == (2, 1)
+
+
+def test_the_gradient_of_a_linear_layer(cuda):
+    def loss(x, weight, bias):
+        return bp.sum(bp.linear(x, weight, bias) ** 2)
+
+    operands = normals((4, 5, 6), (7, 6), (7,))
+    for found, expected in zip(bp.grad(loss, argnums=(0, 1, 2))(*(x.to(cuda) for x in operands)), bp.grad(loss, argnums=(0, 1, 2))(*operands)):
+        np.testing.assert_allclose(found.to("cpu").numpy(), expected.numpy(), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("refuses, products", [("1", 0), ("bias", 1)])
+def test_where_the_library_adds_no_bias_it_is_written_first(cuda, monkeypatch, refuses, products):
+    before = _cublaslt_products()
+    monkeypatch.setenv("BACKPLANE_EMULATED_CUBLASLT_REFUSES", refuses)
+    columns = 15 + products  # a plan of the other choice stays
+    alike(bp.matmul_add, cuda, *normals((13, 14), (14, columns), (columns,)))
+    assert _cublaslt_products() - before == products
+
+
+def test_a_bias_at_an_odd_offset_is_added_as_a_matrix(cuda):
+    before = _cublaslt_products(), _biased_products()
+    alike(lambda x, y, z: bp.matmul_add(x, y, z[1:]), cuda, *normals((5, 6), (6, 7), (8,)))
+    assert (_cublaslt_products() - before[0], _biased_products() - before[1]) == (1, 0)
 
 
 LIBRARIES = {

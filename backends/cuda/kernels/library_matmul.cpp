@@ -12,11 +12,13 @@ namespace {
 // host busier than the device.
 constexpr int64_t kMostCalls = 64;
 
-int64_t BatchDimension::*const kStrides[] = {&BatchDimension::x, &BatchDimension::y, &BatchDimension::out};
+// What is added is read from, at this multiple, where the library adds a column: more than it is known to ask for.
+constexpr uint32_t kColumnAlignment = 16;
 
-bool goes_backward(const BatchDimension& dimension) {
-  return std::any_of(std::begin(kStrides), std::end(kStrides), [&](auto stride) { return dimension.*stride < 0; });
-}
+int64_t BatchDimension::*const kStrides[] = {&BatchDimension::x, &BatchDimension::y, &BatchDimension::out,
+                                             &BatchDimension::added};
+
+bool goes_backward(const BatchDimension& dimension) { return dimension.x < 0 || dimension.y < 0 || dimension.out < 0; }
 
 // A matrix in columns, or in rows, which are the columns of its transpose.
 std::optional<StoredMatrix> stored(int64_t rows, int64_t columns, MatrixStrides strides) {
@@ -27,7 +29,7 @@ std::optional<StoredMatrix> stored(int64_t rows, int64_t columns, MatrixStrides 
   return std::nullopt;
 }
 
-// Neighbouring dimensions become one where the outer one's step is the inner one's length, in all three.
+// Neighbouring dimensions become one where the outer one's step is the inner one's length, in all four.
 void merge(std::vector<BatchDimension>& batch) {
   std::vector<BatchDimension> merged;
   for (const BatchDimension& inner : batch) {
@@ -36,7 +38,7 @@ void merge(std::vector<BatchDimension>& batch) {
       return merged.back().*stride == inner.*stride * inner.size;
     });
     if (joins)
-      merged.back() = {merged.back().size * inner.size, inner.x, inner.y, inner.out};
+      merged.back() = {merged.back().size * inner.size, inner.x, inner.y, inner.out, inner.added};
     else
       merged.push_back(inner);
   }
@@ -50,8 +52,10 @@ void fold_rows(BatchedProduct& product) {
   const auto goes_on = [&](MatrixStrides strides, int64_t step) {
     return product.rows == 1 || step == product.rows * strides.row;
   };
-  if (inner.y != 0 || !goes_on(product.x, inner.x) || !goes_on(product.out, inner.out)) return;
-  if (product.rows == 1) product.x.row = inner.x, product.out.row = inner.out;
+  if (inner.y != 0 || !goes_on(product.x, inner.x) || !goes_on(product.out, inner.out) ||
+      !goes_on(product.added, inner.added))
+    return;
+  if (product.rows == 1) product.x.row = inner.x, product.out.row = inner.out, product.added.row = inner.added;
   product.rows *= inner.size;
   product.batch.pop_back();
 }
@@ -89,6 +93,7 @@ uint32_t alignment_of(const void* at) {
 struct Addresses {
   const char *a, *b;
   char* d;
+  const char* added;
 };
 
 // The addresses of every position of the dimensions but the one that is the batch's stride.
@@ -98,15 +103,48 @@ std::vector<Addresses> each_call(const Addresses& first, std::span<const BatchDi
     std::vector<Addresses> next;
     for (const Addresses& at : made)
       for (int64_t k = 0; k < dimension.size; ++k)
-        next.push_back({at.a + k * dimension.x * item, at.b + k * dimension.y * item, at.d + k * dimension.out * item});
+        next.push_back({at.a + k * dimension.x * item, at.b + k * dimension.y * item, at.d + k * dimension.out * item,
+                        at.added + k * dimension.added * item});
     made = std::move(next);
   }
   return made;
 }
 
+// Is what is added a column of the library's, for all matrices?
+bool is_column(const BatchedProduct& product, bool swapped, const char* added) {
+  const bool shared = std::all_of(product.batch.begin(), product.batch.end(),
+                                  [](const BatchDimension& dimension) { return dimension.added == 0; });
+  const auto [row, column] = product.added;
+  return shared && swapped && (row == 0 || product.rows == 1) && (column == 1 || product.columns == 1) &&
+         reinterpret_cast<uintptr_t>(added) % kColumnAlignment == 0;
+}
+
+bool lies_as_result(const BatchedProduct& product) {
+  const bool batch = std::all_of(product.batch.begin(), product.batch.end(),
+                                 [](const BatchDimension& dimension) { return dimension.added == dimension.out; });
+  return batch && (product.added.row == product.out.row || product.rows == 1) &&
+         (product.added.column == product.out.column || product.columns == 1);
+}
+
+struct PlannedCall {
+  Addresses at;
+  std::shared_ptr<const ProductPlan> plan;
+};
+
+// Empty: there is no algorithm for one of the calls.
+std::vector<PlannedCall> plan_calls(Products& library, ProductShape shape, const std::vector<Addresses>& calls) {
+  std::vector<PlannedCall> planned;
+  for (const Addresses& at : calls) {
+    shape.aligned = {alignment_of(at.a), alignment_of(at.b), alignment_of(at.d), alignment_of(at.added)};
+    planned.push_back({at, library.plan(shape, at.added)});
+    if (!planned.back().plan->possible()) return {};
+  }
+  return planned;
+}
+
 }  // namespace
 
-bool library_matmul(const Call& call, BatchedProduct product) {
+bool library_matmul(const Call& call, BatchedProduct product, const char* added, const std::function<void()>& copy) {
   const bp_dtype dtype = call.compute();
   // A product of depth 0 is a fill, which the library's descriptors cannot say.
   if (!Products::takes(dtype) || product.depth == 0) return false;
@@ -119,11 +157,12 @@ bool library_matmul(const Call& call, BatchedProduct product) {
   else if (arranged = arrange(product, dtype); !arranged)
     return false;
   auto& [shape, swapped] = *arranged;
-  for (BatchDimension& dimension : product.batch)
-    if (swapped) std::swap(dimension.x, dimension.y);
   // The largest dimension is the batch's stride; the library writes no element twice.
   std::stable_sort(product.batch.begin(), product.batch.end(),
                    [](const auto& one, const auto& other) { return one.size > other.size; });
+  const bool column = added && is_column(product, swapped, added), in_place = added && lies_as_result(product);
+  for (BatchDimension& dimension : product.batch)
+    if (swapped) std::swap(dimension.x, dimension.y);
   std::span<const BatchDimension> others = product.batch;
   if (!others.empty()) {
     if (goes_backward(others[0])) return false;
@@ -138,18 +177,24 @@ bool library_matmul(const Call& call, BatchedProduct product) {
   if (!library) return false;
 
   const char *x = data_of(call.input(0)), *y = data_of(call.input(1));
-  const Addresses first{swapped ? y : x, swapped ? x : y, data_of(call.output())};
-  std::vector<std::pair<Addresses, std::shared_ptr<const ProductPlan>>> planned;
-  size_t workspace = 0;
-  for (const Addresses& at : each_call(first, others, item_of(call.output()))) {
-    shape.aligned = {alignment_of(at.a), alignment_of(at.b), alignment_of(at.d)};
-    planned.emplace_back(at, library->plan(shape));
-    if (!planned.back().second->possible()) return false;
-    workspace = std::max(workspace, planned.back().second->workspace());
+  const std::vector<Addresses> each =
+      each_call({swapped ? y : x, swapped ? x : y, data_of(call.output()), added}, others, item_of(call.output()));
+  std::vector<PlannedCall> planned;
+  if (column) shape.added = Added::kColumn, planned = plan_calls(*library, shape, each);
+  if (planned.empty()) {
+    std::vector<Addresses> matrices = each;
+    for (Addresses& at : matrices)
+      if (added && !in_place) at.added = at.d;
+    shape.added = added ? Added::kMatrix : Added::kNothing;
+    planned = plan_calls(*library, shape, matrices);
+    if (planned.empty()) return false;
+    if (added && !in_place) copy();
   }
+  size_t workspace = 0;
+  for (const PlannedCall& one : planned) workspace = std::max(workspace, one.plan->workspace());
   // The calls follow each other on the stream, and share it.
   char* memory = call.aligned_scratch(workspace);
-  for (const auto& [at, plan] : planned) plan->run(at.a, at.b, at.d, memory, call.stream());
+  for (const auto& [at, plan] : planned) plan->run({at.a, at.b, at.d, at.added}, memory, call.stream());
   return true;
 }
 

@@ -12,17 +12,19 @@ struct MatrixStrides {
   int64_t row, column;
 };
 struct BatchDimension {
-  int64_t size, x, y, out;
+  int64_t size, x, y, out, added;
 };
-// out (rows x columns) = x (rows x depth) y (depth x columns), for each position of `batch`, outermost dimension first.
+// out (rows x columns) = x (rows x depth) y (depth x columns), plus what is added, for each position of `batch`,
+// outermost dimension first.
 struct BatchedProduct {
   int64_t rows, depth, columns;
-  MatrixStrides x, y, out;
+  MatrixStrides x, y, out, added;
   std::vector<BatchDimension> batch;
 };
 
-// Records the product of the call's two inputs. False: nothing is recorded, for the library is missing, or takes no
-// such dtype, strides or sizes.
-bool library_matmul(const Call& call, BatchedProduct product);
+// Records the product of the call's first two inputs. False: nothing is recorded, for the library is missing, or takes
+// no such dtype, strides or sizes. `added`: nullptr, or the first element of what is added, which `copy` writes to the
+// result where the library takes it from nowhere else.
+bool library_matmul(const Call& call, BatchedProduct product, const char* added, const std::function<void()>& copy);
 
 }  // namespace backplane::cuda

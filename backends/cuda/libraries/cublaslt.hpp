@@ -29,7 +29,14 @@ enum : int { kReal32 = 0, kReal64 = 1, kReal16 = 2, kComplex32 = 4, kComplex64 =
 enum : int { kCompute32 = 68, kCompute64 = 70 };
 enum : int { kAsStored = 0, kTransposed = 1 };
 enum : int { kLayoutBatchCount = 5, kLayoutBatchStride = 6 };
-enum : int { kOperationTransposeA = 3, kOperationTransposeB = 4 };
+enum : int {
+  kOperationTransposeA = 3,
+  kOperationTransposeB = 4,
+  kOperationEpilogue = 7,
+  kOperationBias = 8,
+  kOperationBiasType = 26
+};
+enum : uint32_t { kEpilogueBias = 4 };
 enum : int {
   kPreferWorkspace = 1,
   kPreferReductions = 3,

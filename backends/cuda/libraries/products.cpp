@@ -45,10 +45,11 @@ void set(const cublaslt::Functions& library, Status (*function)(Descriptor, int,
 
 }  // namespace
 
-ProductPlan::ProductPlan(const cublaslt::Functions& library, cublaslt::Handle handle, const ProductShape& shape)
-    : library_(library), handle_(handle), dtype_(shape.dtype) {
+ProductPlan::ProductPlan(const cublaslt::Functions& library, cublaslt::Handle handle, const ProductShape& shape,
+                         const void* column)
+    : library_(library), handle_(handle), dtype_(shape.dtype), added_(shape.added) {
   try {
-    describe(shape);
+    describe(shape, column);
     choose(shape);
   } catch (...) {
     destroy();
@@ -64,7 +65,7 @@ void ProductPlan::destroy() {
   if (operation_) (void)library_.cublasLtMatmulDescDestroy(operation_);
 }
 
-void ProductPlan::describe(const ProductShape& shape) {
+void ProductPlan::describe(const ProductShape& shape, const void* column) {
   const Types& types = *types_of(shape.dtype);
   check_product(library_, library_.cublasLtMatmulDescCreate(&operation_, types.compute, types.scale),
                 "cublasLtMatmulDescCreate");
@@ -88,6 +89,10 @@ void ProductPlan::describe(const ProductShape& shape) {
   };
   set(library_, set_operation, operation_, cublaslt::kOperationTransposeA, transposition(shape.a));
   set(library_, set_operation, operation_, cublaslt::kOperationTransposeB, transposition(shape.b));
+  if (shape.added != Added::kColumn) return;
+  set(library_, set_operation, operation_, cublaslt::kOperationEpilogue, uint32_t{cublaslt::kEpilogueBias});
+  set(library_, set_operation, operation_, cublaslt::kOperationBiasType, static_cast<int32_t>(types.stored));
+  set(library_, set_operation, operation_, cublaslt::kOperationBias, column);
 }
 
 void ProductPlan::choose(const ProductShape& shape) {
@@ -101,7 +106,8 @@ void ProductPlan::choose(const ProductShape& shape) {
   set(library_, set_preference, preference, cublaslt::kPreferReductions, uint32_t{cublaslt::kReduceInComputeType});
   set(library_, set_preference, preference, cublaslt::kPreferAlignmentA, shape.aligned[0]);
   set(library_, set_preference, preference, cublaslt::kPreferAlignmentB, shape.aligned[1]);
-  set(library_, set_preference, preference, cublaslt::kPreferAlignmentC, shape.aligned[2]);
+  set(library_, set_preference, preference, cublaslt::kPreferAlignmentC,
+      shape.aligned[shape.added == Added::kMatrix ? 3 : 2]);
   set(library_, set_preference, preference, cublaslt::kPreferAlignmentD, shape.aligned[2]);
   int count = 0;
   const Status status =
@@ -110,7 +116,7 @@ void ProductPlan::choose(const ProductShape& shape) {
   possible_ = status == cublaslt::kSuccess && count > 0 && heuristic_.state == cublaslt::kSuccess;
 }
 
-void ProductPlan::run(const void* a, const void* b, void* d, void* workspace, driver::Stream stream) const {
+void ProductPlan::run(const ProductOperands& operands, void* workspace, driver::Stream stream) const {
   union Factor {
     float single[2];
     double twice[2];
@@ -118,9 +124,16 @@ void ProductPlan::run(const void* a, const void* b, void* d, void* workspace, dr
   const bool is_double = dtype_ == BP_FLOAT64 || dtype_ == BP_COMPLEX128;
   const Factor one = is_double ? Factor{.twice = {1, 0}} : Factor{.single = {1, 0}};
   const Factor zero = is_double ? Factor{.twice = {0, 0}} : Factor{.single = {0, 0}};
+  const bool with_matrix = added_ == Added::kMatrix;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (added_ == Added::kColumn) {
+    lock.lock();
+    set(library_, library_.cublasLtMatmulDescSetAttribute, operation_, cublaslt::kOperationBias, operands.added);
+  }
   check_product(library_,
-                library_.cublasLtMatmul(handle_, operation_, &one, a, a_, b, b_, &zero, d, d_, d, d_,
-                                        &heuristic_.algorithm, workspace, heuristic_.workspace, stream),
+                library_.cublasLtMatmul(handle_, operation_, &one, operands.a, a_, operands.b, b_,
+                                        with_matrix ? &one : &zero, with_matrix ? operands.added : operands.d, d_,
+                                        operands.d, d_, &heuristic_.algorithm, workspace, heuristic_.workspace, stream),
                 "cublasLtMatmul");
 }
 
@@ -135,11 +148,11 @@ Products::~Products() {
 
 bool Products::takes(bp_dtype dtype) { return types_of(dtype) != nullptr; }
 
-std::shared_ptr<const ProductPlan> Products::plan(const ProductShape& shape) {
+std::shared_ptr<const ProductPlan> Products::plan(const ProductShape& shape, const void* added) {
   std::lock_guard lock(mutex_);
   if (const auto found = plans_.find(shape); found != plans_.end()) return found->second;
   if (plans_.size() >= kMostPlans) plans_.clear();
-  return plans_[shape] = std::make_shared<const ProductPlan>(library_, handle_, shape);
+  return plans_[shape] = std::make_shared<const ProductPlan>(library_, handle_, shape, added);
 }
 
 }  // namespace backplane::cuda

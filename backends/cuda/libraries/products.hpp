@@ -21,34 +21,49 @@ struct StoredMatrix {
   auto operator<=>(const StoredMatrix&) const = default;
 };
 
-// d (rows x columns) = a (rows x depth) b (depth x columns), `batch` times. `aligned`: bytes of which the addresses of
-// a, b and d are multiples, up to 256.
+// What is added to a product: a column to each of its columns, the same for all of a batch; or a matrix that lies as d
+// does, and may be d.
+enum class Added : uint8_t { kNothing, kColumn, kMatrix };
+
+// d (rows x columns) = a (rows x depth) b (depth x columns) and what is added, `batch` times. `aligned`: bytes of which
+// the addresses of a, b, d and of what is added are multiples, up to 256.
 struct ProductShape {
   bp_dtype dtype = 0;
   int64_t rows = 0, columns = 0, depth = 0, batch = 1;
   StoredMatrix a, b, d;
-  std::array<uint32_t, 3> aligned{};
+  Added added = Added::kNothing;
+  std::array<uint32_t, 4> aligned{};
   auto operator<=>(const ProductShape&) const = default;
+};
+
+struct ProductOperands {
+  const void *a, *b;
+  void* d;
+  const void* added;  // nullptr: nothing is
 };
 
 class ProductPlan {
  public:
-  ProductPlan(const cublaslt::Functions& library, cublaslt::Handle handle, const ProductShape& shape);
+  // The library looks at the address of a column that is added when it chooses.
+  ProductPlan(const cublaslt::Functions& library, cublaslt::Handle handle, const ProductShape& shape,
+              const void* column);
   ~ProductPlan();
   ProductPlan(const ProductPlan&) = delete;
   bool possible() const { return possible_; }  // false: the library has no algorithm for it
   size_t workspace() const { return heuristic_.workspace; }
   // Records the product; `workspace` is a multiple of 256.
-  void run(const void* a, const void* b, void* d, void* workspace, driver::Stream stream) const;
+  void run(const ProductOperands& operands, void* workspace, driver::Stream stream) const;
 
  private:
-  void describe(const ProductShape& shape);
+  void describe(const ProductShape& shape, const void* column);
   void choose(const ProductShape& shape);
   void destroy();
 
   const cublaslt::Functions& library_;
   cublaslt::Handle handle_;
   bp_dtype dtype_;
+  Added added_;
+  mutable std::mutex mutex_;  // of a descriptor that holds the address of what one call adds
   cublaslt::Operation operation_ = nullptr;
   cublaslt::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
   cublaslt::Heuristic heuristic_{};
@@ -62,7 +77,7 @@ class Products {
   ~Products();
   Products(const Products&) = delete;
   static bool takes(bp_dtype dtype);
-  std::shared_ptr<const ProductPlan> plan(const ProductShape& shape);
+  std::shared_ptr<const ProductPlan> plan(const ProductShape& shape, const void* added);
 
  private:
   const cublaslt::Functions& library_;

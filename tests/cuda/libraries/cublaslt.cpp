@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "elements.hpp"
@@ -32,7 +33,9 @@ struct LayoutData {
 struct OperationData {
   int compute, scale;
   int32_t transposed[2] = {kAsStored, kAsStored};
-  bool operator==(const OperationData&) const = default;
+  uint32_t epilogue = 1;   // none
+  int32_t bias_type = -1;  // D's
+  const char* bias = nullptr;
 };
 struct PreferenceData {
   uint64_t workspace = 0;
@@ -45,7 +48,7 @@ struct PreferenceData {
 namespace {
 
 constexpr uint64_t kAlgorithmMark = 0x62b1a5c0de;
-std::atomic<uint64_t> products{0};
+std::atomic<uint64_t> products{0}, biased{0};
 
 Status refuse(Status status, const std::string& what) {
   std::fprintf(stderr, "emulated cuBLASLt: %s\n", what.c_str());
@@ -74,7 +77,8 @@ uint64_t digest(const Values&... values) {
 uint64_t digest(const LayoutData& l) { return digest(l.type, l.rows, l.columns, l.leading, l.batch, l.stride); }
 
 uint64_t digest_of(const OperationData& o, Layout a, Layout b, Layout c, Layout d) {
-  return digest(o.compute, o.scale, o.transposed[0], o.transposed[1], digest(*a), digest(*b), digest(*c), digest(*d));
+  return digest(o.compute, o.scale, o.transposed[0], o.transposed[1], o.epilogue, o.bias_type, digest(*a), digest(*b),
+                digest(*c), digest(*d));
 }
 
 bool supported(const OperationData& operation, int type) {
@@ -118,13 +122,18 @@ Status check_product(const OperationData& operation, const LayoutData& a, const 
   if (!(c == d)) return refuse(kInvalidValue, "C is not laid out as D");
   if (a.batch != d.batch || b.batch != d.batch) return refuse(kInvalidValue, "the batches of A, B and D differ");
   if (d.batch > 1 && d.stride == 0) return refuse(kInvalidValue, "every matrix of the batch goes to the same D");
+  if (operation.epilogue != kEpilogueBias) return kSuccess;
+  if (d.type == kComplex32 || d.type == kComplex64) return kNotSupported;
+  if (operation.bias_type != -1 && operation.bias_type != d.type)
+    return refuse(kNotSupported, "the bias has another type than D");
+  if (!operation.bias) return refuse(kInvalidValue, "the epilogue adds a bias, and there is none");
   return kSuccess;
 }
 
 struct Product {
   OperationData operation;
   LayoutData a, b, d;
-  const char *a_data, *b_data;
+  const char *a_data, *b_data, *c_data;  // c_data: nullptr where beta is 0
   char *d_data, *workspace;
   uint64_t workspace_bytes;
 };
@@ -151,6 +160,9 @@ void multiply(const Product& call) {
         for (uint64_t k = 0; k < depth; ++k)
           sum += Sum(element<T>(call.a, call.a_data, a_transposed, batch, row, k)) *
                  Sum(element<T>(call.b, call.b_data, b_transposed, batch, k, column));
+        if (call.c_data) sum += Sum(element<T>(call.d, call.c_data, false, batch, row, column));
+        if (call.operation.epilogue == kEpilogueBias)  // of each row, the same in all matrices
+          sum += Sum(emulator::load<T>(call.operation.bias + row * sizeof(T)));
         const int64_t at =
             batch * call.d.stride + static_cast<int64_t>(column) * call.d.leading + static_cast<int64_t>(row);
         emulator::store<T>(call.d_data + at * static_cast<int64_t>(sizeof(T)), sum);
@@ -201,8 +213,9 @@ extern "C" {
 #define BP_DECLARE(result, name, parameters) __attribute__((visibility("default"))) result name parameters;
 BP_CUBLASLT(BP_DECLARE)
 #undef BP_DECLARE
-// How many products were recorded: what a test asks, to see that a call came here.
+// How many products were recorded, and how many of them with a bias: what a test asks, to see that a call came here.
 __attribute__((visibility("default"))) uint64_t emulated_cublaslt_products(void) { return products; }
+__attribute__((visibility("default"))) uint64_t emulated_cublaslt_biased_products(void) { return biased; }
 
 Status cublasLtCreate(Handle* handle) {
   *handle = new cublasLtContext();
@@ -240,6 +253,14 @@ Status cublasLtMatmulDescDestroy(Operation operation) {
   return kSuccess;
 }
 Status cublasLtMatmulDescSetAttribute(Operation operation, int attribute, const void* value, size_t bytes) {
+  if (attribute == kOperationBias) return take(operation->bias, value, bytes, "a bias's address");
+  if (attribute == kOperationBiasType) return take(operation->bias_type, value, bytes, "a bias's type");
+  if (attribute == kOperationEpilogue) {
+    const Status status = take(operation->epilogue, value, bytes, "an epilogue");
+    return status == kSuccess && operation->epilogue != kEpilogueBias
+               ? refuse(kNotSupported, "the epilogue " + std::to_string(operation->epilogue))
+               : status;
+  }
   if (attribute != kOperationTransposeA && attribute != kOperationTransposeB)
     return refuse(kNotSupported, "an operation's attribute " + std::to_string(attribute));
   int32_t& which = operation->transposed[attribute - kOperationTransposeA];
@@ -270,7 +291,8 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle, Operation operation, Layout a, Lay
   *count = 0;
   if (const Status status = check_product(*operation, *a, *b, *c, *d)) return status;
   if (wanted < 1) return refuse(kInvalidValue, "no algorithm is asked for");
-  if (std::getenv("BACKPLANE_EMULATED_CUBLASLT_REFUSES")) return kNotSupported;
+  const char* refuses = std::getenv("BACKPLANE_EMULATED_CUBLASLT_REFUSES");
+  if (refuses && (std::string_view(refuses) != "bias" || operation->epilogue == kEpilogueBias)) return kNotSupported;
   // Products of some depth are cut into parts, which are summed in a workspace where the mask allows it.
   const bool parts = d->rows * d->columns < 64 && preference->reductions & kReduceInComputeType;
   Chosen chosen{kAlgorithmMark, digest_of(*operation, a, b, c, d), 0, {}};
@@ -292,8 +314,9 @@ Status cublasLtMatmul(Handle, Operation operation, const void* alpha, const void
   if (chosen.mark != kAlgorithmMark ||
       chosen.descriptors != digest_of(*operation, a_layout, b_layout, c_layout, d_layout))
     return refuse(kInvalidValue, "the algorithm was chosen for other descriptors");
-  if (!is_number(alpha, operation->scale, 1) || !is_number(beta, operation->scale, 0))
-    return refuse(kNotSupported, "an alpha that is not 1, or a beta that is not 0");
+  const bool with_c = is_number(beta, operation->scale, 1);
+  if (!is_number(alpha, operation->scale, 1) || (!with_c && !is_number(beta, operation->scale, 0)))
+    return refuse(kNotSupported, "an alpha that is not 1, or a beta that is neither 0 nor 1");
   if (!is_aligned(a, chosen.aligned[0]) || !is_aligned(b, chosen.aligned[1]) || !is_aligned(c, chosen.aligned[2]) ||
       !is_aligned(d, chosen.aligned[3]))
     return refuse(kInvalidValue, "an operand is less aligned than was said when the algorithm was chosen");
@@ -305,11 +328,13 @@ Status cublasLtMatmul(Handle, Operation operation, const void* alpha, const void
                      *d_layout,
                      static_cast<const char*>(a),
                      static_cast<const char*>(b),
+                     with_c ? static_cast<const char*>(c) : nullptr,
                      static_cast<char*>(d),
                      static_cast<char*>(workspace),
                      chosen.workspace};
   if (!emulator::record_work(stream, [call] { run(call); })) return kExecutionFailed;
   ++products;
+  if (operation->epilogue == kEpilogueBias) ++biased;
   return kSuccess;
 }
 

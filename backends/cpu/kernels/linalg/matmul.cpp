@@ -1,5 +1,5 @@
 // matmul: the array API's product of stacks of matrices, broadcast; a vector is a row on the left, a column on the
-// right.
+// right. matmul_add: the same plus a tensor, which is added to a piece of the product while that is in the cache.
 //
 // Operands that OpenBLAS (oneDNN for bfloat16) can address are multiplied where they lie, transposed or not; others are
 // copied first, on the thread that needs them. Work is cut into blocks of rows or columns of single products and runs
@@ -175,14 +175,57 @@ bool flatten(Stack& x, const Stack& y, Stack& out) {
   return true;
 }
 
-void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y_tensor, const bp_tensor* out_tensor) {
+// Element for element, rounded as the sum of two tensors is.
+void add_matrix(bp_dtype dtype, const Matrix& from, const Matrix& to) {
+  plugin::dispatch_dtype<BP_MASK_FLOATING | BP_MASK_COMPLEX>(dtype, [&]<class T>() {
+    using C = plugin::Compute<T>;
+    for (int64_t i = 0; i < to.rows; ++i) {
+      const T* x = reinterpret_cast<const T*>(from.data) + i * from.row_stride;
+      T* out = reinterpret_cast<T*>(to.data) + i * to.row_stride;
+      if (from.col_stride == 1 && to.col_stride == 1)
+        for (int64_t j = 0; j < to.cols; ++j) out[j] = T(C(out[j]) + C(x[j]));
+      else
+        for (int64_t j = 0; j < to.cols; ++j)
+          out[j * to.col_stride] = T(C(out[j * to.col_stride]) + C(x[j * from.col_stride]));
+    }
+  });
+}
+
+// A tensor broadcast to another one's shape: the same elements.
+struct Broadcast {
+  int64_t shape[kMaxRank], strides[kMaxRank];
+  bp_tensor tensor;
+
+  Broadcast(const bp_frame* frame, const bp_tensor* of, const bp_tensor* to) : tensor(*of) {
+    const int32_t rank = to->dl.ndim, lacking = rank - of->dl.ndim;
+    bool fits = lacking >= 0;
+    for (int32_t d = 0; fits && d < rank; ++d) {
+      const int64_t own = d < lacking ? 1 : of->dl.shape[d - lacking];
+      shape[d] = to->dl.shape[d];
+      strides[d] = own == 1 ? 0 : of->dl.strides[d - lacking];
+      fits = own == 1 || own == shape[d];
+    }
+    BP_CHECK(fits, SHAPE, frame->op->name,
+             ": found a z that does not broadcast to the product, expected one that does");
+    tensor.dl.ndim = rank, tensor.dl.shape = shape, tensor.dl.strides = strides;
+  }
+  Broadcast(const Broadcast&) = delete;
+};
+
+// `addend`: of the result's shape, or nullptr.
+void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y_tensor, const bp_tensor* addend,
+            const bp_tensor* out_tensor) {
   const bp_dtype dtype = out_tensor->dtype;
   const int64_t item = kItemSize[dtype];
   if (out_tensor->nbytes == 0) return;
   Stack x = stack_of(x_tensor, true);
   const Stack y = stack_of(y_tensor, false);
   Stack out = result_stack(out_tensor, x_tensor, y_tensor);
-  flatten(x, y, out);
+  Stack added = addend ? result_stack(addend, x_tensor, y_tensor) : Stack{};
+  const bool one_row = std::all_of(added.batch_strides, added.batch_strides + added.batch_rank,
+                                   [](int64_t stride) { return stride == 0; }) &&
+                       added.row_stride == 0;
+  if (one_row && flatten(x, y, out)) added.batch_rank = 0, added.rows = out.rows;
   int64_t batch = 1;
   for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
 
@@ -195,22 +238,31 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
   const int64_t wanted = batch >= threads ? 1 : (threads + batch - 1) / batch;
   const int64_t blocks =
       std::clamp<int64_t>(std::max(std::min(wanted, work / piece_work), work / kLongWork), 1, (length + 15) / 16);
-  const auto multiply_block = [&](const Matrix& a, const Matrix& b, const Matrix& c, int64_t block, Copies& copies) {
-    if (blocks == 1) return multiply(dtype, a, b, c, copies);
+  const auto multiply_block = [&](const Matrix& a, const Matrix& b, const Matrix& plus, const Matrix& c,
+                                  Copies& copies) {
+    multiply(dtype, a, b, c, copies);
+    if (addend) add_matrix(dtype, plus, c);
+  };
+  const auto block_of = [&](const Matrix& a, const Matrix& b, const Matrix& plus, const Matrix& c, int64_t block,
+                            Copies& copies) {
+    if (blocks == 1) return multiply_block(a, b, plus, c, copies);
     const int64_t begin = length * block / blocks / 16 * 16;
     const int64_t end = block + 1 == blocks ? length : length * (block + 1) / blocks / 16 * 16;
-    if (by_rows) return multiply(dtype, rows_of(a, begin, end, item), b, rows_of(c, begin, end, item), copies);
-    multiply(dtype, a, columns_of(b, begin, end, item), columns_of(c, begin, end, item), copies);
+    const auto rows = [&](const Matrix& m) { return rows_of(m, begin, end, item); };
+    const auto columns = [&](const Matrix& m) { return columns_of(m, begin, end, item); };
+    if (by_rows) return multiply_block(rows(a), b, rows(plus), rows(c), copies);
+    multiply_block(a, columns(b), columns(plus), columns(c), copies);
   };
   const auto piece = [&](int64_t begin, int64_t end) {
     Copies copies;
     const int64_t first = begin / blocks;
     Walk left(x, out, item, first), right(y, out, item, first), result(out, out, item, first);
+    Walk sum(added, out, item, first);
     for (int64_t at = begin, block = begin - first * blocks; at < end; ++at) {
-      multiply_block(left.matrix(), right.matrix(), result.matrix(), block, copies);
+      block_of(left.matrix(), right.matrix(), sum.matrix(), result.matrix(), block, copies);
       if (++block < blocks) continue;
       block = 0;
-      left.next(), right.next(), result.next();
+      left.next(), right.next(), sum.next(), result.next();
     }
   };
   const int64_t grain = std::max<int64_t>(piece_work / std::max<int64_t>(work / blocks, 1), 1);
@@ -219,8 +271,15 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
 }
 
 bp_status BP_CALL matmul_kernel(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
-  return plugin::guard(frame,
-                       [&] { matmul(frame, plugin::as_tensor(args[0]), plugin::as_tensor(args[1]), outs[0].u.t); });
+  return plugin::guard(
+      frame, [&] { matmul(frame, plugin::as_tensor(args[0]), plugin::as_tensor(args[1]), nullptr, outs[0].u.t); });
+}
+
+bp_status BP_CALL matmul_add_kernel(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const Broadcast z(frame, plugin::as_tensor(args[2]), outs[0].u.t);
+    matmul(frame, plugin::as_tensor(args[0]), plugin::as_tensor(args[1]), &z.tensor, outs[0].u.t);
+  });
 }
 
 }  // namespace
@@ -229,6 +288,8 @@ const Family kMatmul([](const Registrar& registrar) {
   keep_blas_on_one_thread();
   registrar.kernel(
       BP_KERNEL("bp::matmul", "cpu", matmul_kernel, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::matmul_add", "cpu", matmul_add_kernel, .dtypes = BP_MASK_FLOATING | BP_MASK_COMPLEX,
+                             .flags = BP_KERNEL_STRIDED));
 });
 
 }  // namespace backplane::cpu

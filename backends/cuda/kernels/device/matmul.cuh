@@ -1,8 +1,9 @@
 // Matrix products of one dtype: a block computes kTile by kTile elements, each of its 256 threads 4 by 4 of them. Half
-// floats are summed in float, and rounded once.
+// floats are summed in float, and rounded once, behind what may be added.
 #pragma once
 
 #include "kernels/device/element.cuh"
+#include "kernels/product.hpp"
 
 namespace backplane::cuda {
 
@@ -16,8 +17,9 @@ __device__ C multiply_add(C x, C y, C sum) {
     return add(sum, multiply(x, y));
 }
 
+// `addend`: of the same matrices, or nullptr.
 template <class T>
-__device__ void matmul(const Product& call) {
+__device__ void matmul(const Product& call, const Addend* addend) {
   using C = Compute<T>;
   constexpr int kEach = 4, kSide = kTile / kEach;  // kSide threads a side
   __shared__ C xs[kTileDepth][kTile];
@@ -54,12 +56,16 @@ __device__ void matmul(const Product& call) {
       }
       __syncthreads();
     }
-    T* out = reinterpret_cast<T*>(call.out) + place(call.results, b).out;
+    const Offsets results = place(call.results, b);
+    T* out = reinterpret_cast<T*>(call.out) + results.out;
+    const T* added = addend != nullptr ? reinterpret_cast<const T*>(addend->data) + results.x : nullptr;
     for (int r = 0; r < kEach; ++r)
       for (int c = 0; c < kEach; ++c) {
         const int64_t at_row = row + ty + r * kSide, at_column = column + tx + c * kSide;
-        if (at_row < call.rows && at_column < call.columns)
-          out[at_row * call.out_row + at_column * call.out_column] = narrow<T>(sums[r][c]);
+        if (at_row >= call.rows || at_column >= call.columns) continue;
+        if (addend != nullptr)
+          sums[r][c] = add(sums[r][c], widen(added[at_row * addend->row + at_column * addend->column]));
+        out[at_row * call.out_row + at_column * call.out_column] = narrow<T>(sums[r][c]);
       }
   }
 }

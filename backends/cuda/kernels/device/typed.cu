@@ -108,7 +108,12 @@ extern "C" __global__ void cumsum_columns(const __grid_constant__ Lines lines) {
 }
 
 #if !BP_CUDA_IS_BOOL
-extern "C" __global__ void matmul(const __grid_constant__ Product call) { backplane::cuda::matmul<T>(call); }
+extern "C" __global__ void matmul(const __grid_constant__ Product call) { backplane::cuda::matmul<T>(call, nullptr); }
+#endif
+#if BP_CUDA_IS_HALF || defined(BP_CUDA_OTHER)
+extern "C" __global__ void matmul_add(const __grid_constant__ Product call, const __grid_constant__ Addend addend) {
+  backplane::cuda::matmul<T>(call, &addend);
+}
 #endif
 
 #if !BP_CUDA_IS_COMPLEX

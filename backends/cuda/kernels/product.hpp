@@ -1,0 +1,15 @@
+// What a product's kernel receives beside the product (runtime/arguments.hpp); the same text for nvcc and for the
+// host's compiler.
+#pragma once
+
+#include "runtime/arguments.hpp"
+
+namespace backplane::cuda {
+
+// What is added to a product, in strides of elements; those of the batch are its results' `x`.
+struct Addend {
+  const char* data;
+  int64_t row, column;
+};
+
+}  // namespace backplane::cuda
