@@ -106,17 +106,18 @@ whole_conformance() {
 
 # Compiles tests/cuda/nvidia against NVIDIA's headers, and runs it on NVIDIA's libraries.
 cuda_declarations() {
-  local nvcc wheel toolkit
+  local nvcc wheel cudnn toolkit
   has_cuda || die "check cuda needs nvcc, whose headers the libraries' headers include"
   nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
   toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
   [ -f "$toolkit/cuda.h" ] || toolkit=/usr/local/cuda/include
-  venv .venv-cuda "${cuda_packages[@]}"
+  venv .venv-cuda "${cuda_packages[@]}" "${cudnn_packages[@]}"
   wheel=$(dirname "$root"/.venv-cuda/lib/python3*/site-packages/nvidia/cu13/include)
+  cudnn=$(dirname "$wheel")/cudnn
   mkdir -p "$root/build/check"
-  run g++ -std=c++20 -isystem "$wheel/include" -isystem "$toolkit" -I "$root/tests/cuda" -I "$root/backends/cuda" \
+  run g++ -std=c++20 -Wno-deprecated-declarations -isystem "$wheel/include" -isystem "$cudnn/include" -isystem "$toolkit" -I "$root/tests/cuda" -I "$root/backends/cuda" \
     -o "$root/build/check/nvidia" "$root/tests/cuda/nvidia/check.cpp" -ldl
-  run env "LD_LIBRARY_PATH=$wheel/lib" "$root/build/check/nvidia"
+  run env "LD_LIBRARY_PATH=$wheel/lib:$cudnn/lib" "$root/build/check/nvidia"
 }
 
 # Every kernel for each target, as the driver would assemble it. The oldest target is that of the PTX.
@@ -161,7 +162,7 @@ has_emulated_driver() {
 cuda_in_python() {
   has_emulated_driver || return 0
   local python_environment=("${python_environment[@]}" "LD_LIBRARY_PATH=$root/build/$preset/emulated_driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda tests/python/test_cuda{,_attention,_fusion,_linalg,_lines,_products,_sorting}.py tests/python/test_streams.py tests/python/test_capture.py \
+  pytest_in cuda tests/python/test_cuda{,_attention,_convolution,_fusion,_linalg,_lines,_products,_sorting}.py tests/python/test_streams.py tests/python/test_capture.py \
     --numprocesses "$jobs" --dist worksteal
 }
 
@@ -173,8 +174,8 @@ cuda_on_the_emulator() {
   venv .venv-cuda "${cuda_packages[@]}"
   cuda_fusion || status=1
   python_environment+=("LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda-libraries tests/python/test_cuda_products.py tests/python/test_cuda_linalg.py || status=1
-  for ops in matmul '*linear*' '*fft*' cholesky 'solve*' inv '*det' 'qr*' 'svd*' 'eig*h' pinv; do # what NVIDIA's libraries compute, on their stand-ins
+  pytest_in cuda-libraries tests/python/test_cuda_{products,convolution,linalg}.py || status=1
+  for ops in 'matmul*' '*linear*' addmm 'conv2d*' '*fft*' cholesky 'solve*' inv '*det' 'qr*' 'svd*' 'eig*h' pinv; do # what NVIDIA's libraries compute, on their stand-ins
     run env "LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --op "$ops" \
       >"$results/conformance-cuda-libraries.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-libraries.txt" | head -n 60 >&2; }
     tail -n 1 "$results/conformance-cuda-libraries.txt" >&2

@@ -4,7 +4,12 @@ elements out, dilation and groups, they give what the CPU gives. The numbers are
 import backplane as bp
 import numpy as np
 import pytest
-from device_calls import RNG
+from device_calls import RNG, recorded_by
+
+
+def by_cudnn():
+    return recorded_by("libcudnn.so.9", "emulated_cudnn_convolutions")
+
 
 # images, groups, channels and filters of a group, image, kernel, and what follows conv2d's operands
 CASES = {
@@ -102,3 +107,45 @@ def test_sizes_of_no_convolution_are_refused(cuda):
     refused(lambda zeros: bp.conv2d_input_grad(zeros(1, 2, 2, 2), zeros(2, 3, 3, 3), (1, 3, 4, 4), groups=2))
     refused(lambda zeros: bp.conv2d_weight_grad(zeros(1, 2, 2, 2), zeros(1, 3, 4, 4), (2, 3, 3, 2)))
     refused(lambda zeros: bp.conv2d_weight_grad(zeros(1, 2, 2), zeros(1, 3, 4, 4), (2, 3, 3, 2)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_what_the_library_computes(cuda, dtype):
+    before = by_cudnn()
+    x, w, options = operands("groups", dtype)
+    g = whole(*bp.conv2d(bp.asarray(x), bp.asarray(w), **options).shape, dtype=dtype)
+    alike(lambda x, w, g: all_passes(x, w, g, options), cuda, dtype, x, w, g)
+    assert by_cudnn() - before == 3
+
+
+def test_a_gradient_goes_to_the_library_too(cuda):
+    before = by_cudnn()
+    x, w = whole(2, 3, 6, 5, dtype=bp.float32), whole(4, 3, 3, 2, dtype=bp.float32)
+    alike(lambda x, w: bp.grad(lambda x, w: bp.sum(bp.nn.functional.conv2d(x, w, stride=2, padding=1) ** 2), argnums=(0, 1))(x, w), cuda, bp.float32, x, w)
+    assert by_cudnn() - before == 3
+
+
+@pytest.mark.parametrize("refuses", ["all", "deterministic"])
+def test_what_the_library_has_no_algorithm_for_goes_to_the_own_kernel(cuda, monkeypatch, refuses):
+    before = by_cudnn()
+    monkeypatch.setenv("BACKPLANE_EMULATED_CUDNN_REFUSES", refuses)
+    x, w = whole(1, 3, 7, len(refuses), dtype=bp.float32), whole(4, 3, 3, 2, dtype=bp.float32)
+    alike(lambda x, w: all_passes(x, w, bp.conv2d(x, w), {}), cuda, bp.float32, x, w)
+    assert by_cudnn() == before
+
+
+def test_empty_sums_are_no_matter_of_the_library(cuda):
+    before = by_cudnn()
+    test_no_channels_and_no_images_have_zeros(cuda)
+    assert by_cudnn() == before
+
+
+def test_a_capture_takes_the_own_kernel(cuda):
+    x, w = bp.asarray(whole(1, 3, 7, 6, dtype=bp.float32), device=cuda), bp.asarray(whole(4, 3, 3, 2, dtype=bp.float32), device=cuda)
+    before, expected = by_cudnn(), bp.conv2d(x, w)
+    assert by_cudnn() - before == 1
+    with bp.capture(cuda) as recording:
+        y = bp.conv2d(x, w)
+    recording.replay()
+    assert by_cudnn() - before == 1
+    np.testing.assert_array_equal(y.numpy(), expected.numpy())

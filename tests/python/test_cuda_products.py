@@ -250,6 +250,7 @@ def test_a_bias_at_an_odd_offset_is_added_as_a_matrix(cuda):
 
 
 LIBRARIES = {
+    "cudnn": ("libcudnn.so.9", "convolutions go by the backend's own kernels"),
     "cublaslt": ("libcublasLt.so.13", "products go by the backend's own kernel"),
     "cufft": ("libcufft.so.12", "Fourier transforms run on the host"),
     "cusolver": ("libcusolver.so.12", "factorisations of matrices run on the host"),

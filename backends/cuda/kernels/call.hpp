@@ -64,6 +64,7 @@ class Call {
   // For libraries, which want multiples of 256; nullptr of no bytes.
   char* aligned_scratch(uint64_t bytes) const;
   Libraries& libraries() const { return device_.libraries(); }
+  bool is_capturing() const { return as_stream(frame_.stream).is_capturing(); }
   driver::Stream stream() const { return as_stream(frame_.stream).handle(); }
   uint32_t multiprocessors() const { return device_.multiprocessors(); }
   int capability() const { return device_.facts().capability; }  // 90 is 9.0

@@ -1,5 +1,6 @@
-// conv2d and its adjoints in the images and in the kernels: products of matrices of which one is not written out
-// (device/convolution.cuh). Tensors are contiguous. What the kernel cannot count, or the op refuses, is composed.
+// conv2d and its adjoints in the images and in the kernels: by cuDNN where that is there (by_library says when), else
+// products of matrices of which one is not written out (device/convolution.cuh). Tensors are contiguous. What the
+// kernel cannot count, or the op refuses, is composed.
 #include <array>
 
 #include "kernels/convolution.hpp"
@@ -8,8 +9,6 @@
 
 namespace backplane::cuda {
 namespace {
-
-enum class Pass : uint8_t { kForward, kOfImages, kOfKernels };
 
 using Pair = std::array<int64_t, 2>;
 
@@ -99,6 +98,36 @@ Convolution product_of(Pass pass, const Geometry& g) {
   return made;
 }
 
+std::array<int, 2> narrow(const Pair& sizes) { return {narrow(sizes[0]), narrow(sizes[1])}; }
+
+// Which of the two computes: cuDNN, wherever it is installed and has an algorithm that gives the same bits each time
+// without rounding float32 to TF32. In a capture it is always our kernel, since NVIDIA does not say that a first call
+// of the library may be captured; and an empty sum is, which the library refuses.
+bool by_library(const Call& call, Pass pass, const Geometry& g, const bp_tensor& first, const bp_tensor& second) {
+  if (call.is_capturing() || g.images == 0 || g.channels == 0 || area(g.result) == 0) return false;
+  Convolutions* library = call.libraries().convolutions();
+  if (!library) return false;
+  const bp_dtype dtype = call.output().dtype;
+  const int channels = narrow(g.groups * g.channels), filters = narrow(g.groups * g.filters);
+  const auto [height, width] = narrow(g.image);
+  const auto [down, across] = narrow(g.kernel);
+  const auto [rows, columns] = narrow(g.result);
+  const ConvolutionShape shape{pass,
+                               dtype,
+                               {narrow(g.images), channels, height, width},
+                               {filters, narrow(g.channels), down, across},
+                               {narrow(g.images), filters, rows, columns},
+                               narrow(g.stride),
+                               narrow(g.padding),
+                               narrow(g.dilation),
+                               narrow(g.groups)};
+  const std::shared_ptr<const ConvolutionPlan> plan = library->plan(shape);
+  if (!plan->possible()) return false;
+  const bool turned = pass != Pass::kForward;  // the ops name y before the other operand
+  return library->run(*plan, data_of(turned ? second : first), data_of(turned ? first : second), data_of(call.output()),
+                      call.aligned_scratch(plan->workspace()), call.stream());
+}
+
 // A few tiles are not enough to keep the device busy: the inner dimension is cut, and the sums of the parts are added.
 void set_slices(const Call& call, Convolution& product, uint64_t tiles, uint64_t depth) {
   constexpr uint64_t kLeast = 256;  // elements of the inner dimension that are worth a slice
@@ -116,8 +145,9 @@ void convolution(const Call& call) {
   const std::optional<Geometry> g =
       geometry_of_call<kPass>(&call.value(0), {out.dl.shape, static_cast<size_t>(out.dl.ndim)});
   BP_CHECK(g, SHAPE, call.op_name(), ": found sizes that are not those of one convolution");
-  Convolution product = product_of(kPass, *g);
   const bp_tensor &first = call.input(0), &second = call.input(1);
+  if (by_library(call, kPass, *g, first, second)) return;
+  Convolution product = product_of(kPass, *g);
   product.left = data_of(kPass == Pass::kOfKernels ? first : second);
   product.right = data_of(kPass == Pass::kOfKernels ? second : first);
   product.out = data_of(out), product.out_count = static_cast<uint32_t>(count_of(out));

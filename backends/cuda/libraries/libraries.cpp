@@ -26,6 +26,14 @@ std::string cublaslt_text() {
   return dotted(version / 10000, version / 100 % 100, version % 100);
 }
 
+std::string cudnn_text() {
+  std::string reason;
+  const cudnn::Functions* library = find_cudnn(&reason);
+  if (!library) return reason;
+  const size_t version = library->cudnnGetVersion();  // 91400: 9.14.0
+  return dotted(version / 10000, version / 100 % 100, version % 100);
+}
+
 std::string cufft_text() {
   std::string reason;
   const cufft::Functions* library = find_cufft(&reason);
@@ -57,8 +65,11 @@ std::string nvrtc_text() {
 
 // Made once, since the host reads names and text where they lie. Opens every library, which may take seconds.
 const std::vector<Found>& all() {
-  static const auto* found = new std::vector<Found>{
-      {"cublaslt", cublaslt_text()}, {"cufft", cufft_text()}, {"cusolver", cusolver_text()}, {"nvrtc", nvrtc_text()}};
+  static const auto* found = new std::vector<Found>{{"cublaslt", cublaslt_text()},
+                                                    {"cudnn", cudnn_text()},
+                                                    {"cufft", cufft_text()},
+                                                    {"cusolver", cusolver_text()},
+                                                    {"nvrtc", nvrtc_text()}};
   return *found;
 }
 
@@ -86,9 +97,16 @@ Factorizations* Libraries::factorizations() {
   return factorizations_.get();
 }
 
+Convolutions* Libraries::convolutions() {
+  std::lock_guard lock(mutex_);
+  if (!convolutions_)
+    if (const cudnn::Functions* library = find_cudnn()) convolutions_ = std::make_unique<Convolutions>(*library);
+  return convolutions_.get();
+}
+
 void Libraries::close() {
   std::lock_guard lock(mutex_);
-  products_.reset(), transforms_.reset(), factorizations_.reset();
+  products_.reset(), transforms_.reset(), factorizations_.reset(), convolutions_.reset();
 }
 
 const char* library_property(uint32_t index, bp_value& value) {

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "backplane/abi/value.h"
+#include "libraries/convolutions.hpp"
 #include "libraries/factorizations.hpp"
 #include "libraries/products.hpp"
 #include "libraries/transforms.hpp"
@@ -17,6 +18,7 @@ class Libraries {
   Products* products();              // nullptr: there is no cuBLASLt
   Transforms* transforms();          // nullptr: there is no cuFFT
   Factorizations* factorizations();  // nullptr: there is no cuSOLVER
+  Convolutions* convolutions();      // nullptr: there is no cuDNN
   void close();
 
  private:
@@ -24,6 +26,7 @@ class Libraries {
   std::unique_ptr<Products> products_;
   std::unique_ptr<Transforms> transforms_;
   std::unique_ptr<Factorizations> factorizations_;
+  std::unique_ptr<Convolutions> convolutions_;
 };
 
 // Of the extension "features": a property for each library, which says its version or what is done without it; nullptr

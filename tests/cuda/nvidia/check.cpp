@@ -1,6 +1,7 @@
 // Our declarations of CUDA's libraries against NVIDIA's headers, when this is compiled; and, when it runs, whether the
 // libraries on LD_LIBRARY_PATH have what our tables ask for. `./dev check cuda` does both; neither needs a GPU.
 #include <cublasLt.h>
+#include <cudnn.h>
 #include <cufft.h>
 #include <cusolverDn.h>
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 
 #include "declarations.hpp"
 #include "libraries/cublaslt.hpp"
+#include "libraries/cudnn.hpp"
 #include "libraries/cufft.hpp"
 #include "libraries/cusolver.hpp"
 #include "libraries/nvrtc.hpp"
@@ -62,6 +64,36 @@ static_assert(offsetof(cublaslt::Heuristic, algorithm) == offsetof(cublasLtMatmu
 static_assert(offsetof(cublaslt::Heuristic, workspace) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 static_assert(offsetof(cublaslt::Heuristic, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
 
+BP_CUDNN(BACKPLANE_SAME_FORM)
+static_assert(CUDNN_MAJOR == 9);  // as in the library's file name
+BACKPLANE_SAME_VALUE(cudnn::kSuccess, CUDNN_STATUS_SUCCESS)
+BACKPLANE_SAME_VALUE(cudnn::kBadParameter, CUDNN_STATUS_BAD_PARAM)
+BACKPLANE_SAME_VALUE(cudnn::kNotSupported, CUDNN_STATUS_NOT_SUPPORTED)
+BACKPLANE_SAME_VALUE(cudnn::kExecutionFailed, CUDNN_STATUS_EXECUTION_FAILED)
+static_assert(CUDNN_STATUS_CATEGORY(CUDNN_STATUS_NOT_SUPPORTED_SHAPE) == CUDNN_STATUS_NOT_SUPPORTED);
+BACKPLANE_SAME_VALUE(cudnn::kReal16, CUDNN_DATA_HALF)
+BACKPLANE_SAME_VALUE(cudnn::kBrain16, CUDNN_DATA_BFLOAT16)
+BACKPLANE_SAME_VALUE(cudnn::kReal32, CUDNN_DATA_FLOAT)
+BACKPLANE_SAME_VALUE(cudnn::kReal64, CUDNN_DATA_DOUBLE)
+BACKPLANE_SAME_VALUE(cudnn::kChannelsFirst, CUDNN_TENSOR_NCHW)
+BACKPLANE_SAME_VALUE(cudnn::kCrossCorrelation, CUDNN_CROSS_CORRELATION)
+BACKPLANE_SAME_VALUE(cudnn::kOfDefault, CUDNN_DEFAULT_MATH)
+BACKPLANE_SAME_VALUE(cudnn::kOfTensors, CUDNN_TENSOR_OP_MATH)
+BACKPLANE_SAME_VALUE(cudnn::kOfConversion, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION)
+BACKPLANE_SAME_VALUE(cudnn::kOfFused, CUDNN_FMA_MATH)
+BACKPLANE_SAME_VALUE(cudnn::kDeterministic, CUDNN_DETERMINISTIC)
+static_assert(CUDNN_CONVOLUTION_FWD_ALGO_COUNT <= 8);  // as many proposals as a plan has room for
+static_assert(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT <= 8 && CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT <= 8);
+template <class Theirs>
+constexpr bool kSameProposal = sizeof(cudnn::Proposal) == sizeof(Theirs) &&
+                               offsetof(cudnn::Proposal, algorithm) == offsetof(Theirs, algo) &&
+                               offsetof(cudnn::Proposal, status) == offsetof(Theirs, status) &&
+                               offsetof(cudnn::Proposal, workspace) == offsetof(Theirs, memory) &&
+                               offsetof(cudnn::Proposal, determinism) == offsetof(Theirs, determinism) &&
+                               offsetof(cudnn::Proposal, math) == offsetof(Theirs, mathType);
+static_assert(kSameProposal<cudnnConvolutionFwdAlgoPerf_t> && kSameProposal<cudnnConvolutionBwdDataAlgoPerf_t> &&
+              kSameProposal<cudnnConvolutionBwdFilterAlgoPerf_t>);
+
 BP_CUFFT(BACKPLANE_SAME_FORM)
 static_assert(CUFFT_VER_MAJOR == 12);  // as in the library's file name
 BACKPLANE_SAME_VALUE(cufft::kSuccess, CUFFT_SUCCESS)
@@ -106,6 +138,7 @@ struct Symbol {
 };
 #define BACKPLANE_SYMBOL(result, name, parameters) {#name},
 constexpr Symbol kCublaslt[] = {BP_CUBLASLT(BACKPLANE_SYMBOL)};
+constexpr Symbol kCudnn[] = {BP_CUDNN(BACKPLANE_SYMBOL)};
 constexpr Symbol kCufft[] = {BP_CUFFT(BACKPLANE_SYMBOL)};
 constexpr Symbol kCusolver[] = {BP_CUSOLVER(BACKPLANE_SYMBOL)};
 constexpr Symbol kNvrtc[] = {BP_NVRTC(BACKPLANE_SYMBOL)};
@@ -128,6 +161,7 @@ bool has_all(const char* file, const Symbol (&symbols)[n]) {
 
 int main() {
   bool good = has_all("libcublasLt.so.13", kCublaslt);
+  good &= has_all("libcudnn.so.9", kCudnn);
   good &= has_all("libcufft.so.12", kCufft);
   good &= has_all("libcusolver.so.12", kCusolver);
   good &= has_all("libnvrtc.so.13", kNvrtc);
