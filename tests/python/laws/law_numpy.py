@@ -307,6 +307,7 @@ REFERENCE = {
     "addcmul": lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2,
     "addcdiv": lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2,
     "addmm": lambda x, mat1, mat2, beta=1, alpha=1: beta * x + alpha * (mat1 @ mat2),
+    "matmul_add": lambda x, y, z: x @ y + z,
     "angle": lambda x: np.angle(x),
     "clip": lambda x, min=None, max=None: np.clip(x, min, max),
     "full": lambda shape, fill_value, dtype=None: np.full(shape, fill_value, dtype=dtype),

@@ -11,6 +11,7 @@
 #include "kernels/linalg/dnn_matmul.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/half_dots.hpp"
+#include "kernels/linalg/matrix_stack.hpp"
 #include "kernels/linalg/small_gemm.hpp"
 #include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
@@ -24,91 +25,6 @@ using plugin::kItemSize;
 // Multiply-adds of a piece: about 15 microseconds of float32, with a vector too, where each waits for memory.
 constexpr int64_t kPieceWork = int64_t{3} << 18, kPieceWorkOfVector = int64_t{1} << 18;
 constexpr int64_t kLongWork = int64_t{1} << 36;  // about a second: more is cut, so that it can be interrupted
-
-// A stack of matrices; strides in elements.
-struct Stack {
-  char* data;
-  int64_t rows, cols, row_stride, col_stride;
-  int32_t batch_rank;
-  const int64_t* batch_shape;
-  const int64_t* batch_strides;
-};
-
-Stack stack_of(const bp_tensor* t, bool left) {
-  const int32_t rank = t->dl.ndim;
-  const int64_t *shape = t->dl.shape, *strides = t->dl.strides;
-  Stack s{data_of(t), 1, 1, 0, 0, std::max(rank - 2, 0), shape, strides};
-  if (rank == 1) {
-    (left ? s.cols : s.rows) = shape[0];
-    (left ? s.col_stride : s.row_stride) = strides[0];
-    return s;
-  }
-  s.rows = shape[rank - 2];
-  s.cols = shape[rank - 1];
-  s.row_stride = strides[rank - 2];
-  s.col_stride = strides[rank - 1];
-  return s;
-}
-// The result has lost the axes that vectors do not have.
-Stack result_stack(const bp_tensor* out, const bp_tensor* x, const bp_tensor* y) {
-  const int32_t lost = (x->dl.ndim == 1) + (y->dl.ndim == 1), rank = out->dl.ndim;
-  const int64_t *shape = out->dl.shape, *strides = out->dl.strides;
-  Stack s{data_of(out), 1, 1, 0, 0, rank - 2 + lost, shape, strides};
-  int32_t last = rank - 1;
-  if (y->dl.ndim != 1) {
-    s.cols = shape[last];
-    s.col_stride = strides[last--];
-  }
-  if (x->dl.ndim != 1) {
-    s.rows = shape[last];
-    s.row_stride = strides[last];
-  }
-  return s;
-}
-
-// The matrices of a stack in the order of the result's batch; missing and size-1 axes repeat.
-class Walk {
- public:
-  Walk(const Stack& of, const Stack& out, int64_t item, int64_t first)
-      : matrix_{of.data, of.rows, of.cols, of.row_stride, of.col_stride},
-        rank_(out.batch_rank),
-        shape_(out.batch_shape) {
-    for (int32_t d = rank_ - 1; d >= 0; --d) {
-      const int32_t own = d - rank_ + of.batch_rank;
-      steps_[d] = own >= 0 && of.batch_shape[own] != 1 ? of.batch_strides[own] * item : 0;
-      position_[d] = first % shape_[d];
-      first /= shape_[d];
-      matrix_.data += position_[d] * steps_[d];
-    }
-  }
-  const Matrix& matrix() const { return matrix_; }
-  void next() {
-    for (int32_t d = rank_ - 1; d >= 0; --d) {
-      matrix_.data += steps_[d];
-      if (++position_[d] < shape_[d]) return;
-      matrix_.data -= position_[d] * steps_[d];
-      position_[d] = 0;
-    }
-  }
-
- private:
-  Matrix matrix_;
-  int32_t rank_;
-  const int64_t* shape_;
-  int64_t steps_[kMaxRank], position_[kMaxRank];
-};
-
-Matrix rows_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
-  m.data += begin * m.row_stride * item;
-  m.rows = end - begin;
-  return m;
-}
-
-Matrix columns_of(Matrix m, int64_t begin, int64_t end, int64_t item) {
-  m.data += begin * m.col_stride * item;
-  m.cols = end - begin;
-  return m;
-}
 
 void copy_matrix(bp_dtype dtype, const Matrix& from, const Matrix& to) {
   const int64_t item = kItemSize[dtype];
@@ -212,6 +128,32 @@ struct Broadcast {
   Broadcast(const Broadcast&) = delete;
 };
 
+// What is added to a product, as `matrices` of its stack; blocks of that are those of one taller matrix, maybe.
+struct Addition {
+  bp_dtype dtype;
+  Stack added, matrices;
+
+  // The product's stack has become one matrix.
+  void flatten(const Stack& out) {
+    const auto none = [](int64_t stride) { return stride == 0; };
+    if (added.row_stride != 0 || !std::all_of(added.batch_strides, added.batch_strides + added.batch_rank, none))
+      return;
+    matrices = out;
+    added.batch_rank = 0, added.rows = out.rows;
+  }
+  // To a block that begins at this row, counted through the matrices, and column.
+  void add_to(const Matrix& block, int64_t first, int64_t column) const {
+    const int64_t item = kItemSize[dtype];
+    for (int64_t done = 0; done < block.rows;) {
+      const int64_t row = (first + done) % matrices.rows, n = std::min(block.rows - done, matrices.rows - row);
+      const Walk at(added, matrices, item, (first + done) / matrices.rows);
+      add_matrix(dtype, columns_of(rows_of(at.matrix(), row, row + n, item), column, column + block.cols, item),
+                 rows_of(block, done, done + n, item));
+      done += n;
+    }
+  }
+};
+
 // `addend`: of the result's shape, or nullptr.
 void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y_tensor, const bp_tensor* addend,
             const bp_tensor* out_tensor) {
@@ -221,11 +163,8 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
   Stack x = stack_of(x_tensor, true);
   const Stack y = stack_of(y_tensor, false);
   Stack out = result_stack(out_tensor, x_tensor, y_tensor);
-  Stack added = addend ? result_stack(addend, x_tensor, y_tensor) : Stack{};
-  const bool one_row = std::all_of(added.batch_strides, added.batch_strides + added.batch_rank,
-                                   [](int64_t stride) { return stride == 0; }) &&
-                       added.row_stride == 0;
-  if (one_row && flatten(x, y, out)) added.batch_rank = 0, added.rows = out.rows;
+  Addition addition{dtype, addend ? result_stack(addend, x_tensor, y_tensor) : Stack{}, out};
+  if (flatten(x, y, out)) addition.flatten(out);
   int64_t batch = 1;
   for (int32_t d = 0; d < out.batch_rank; ++d) batch *= out.batch_shape[d];
 
@@ -238,31 +177,31 @@ void matmul(const bp_frame* frame, const bp_tensor* x_tensor, const bp_tensor* y
   const int64_t wanted = batch >= threads ? 1 : (threads + batch - 1) / batch;
   const int64_t blocks =
       std::clamp<int64_t>(std::max(std::min(wanted, work / piece_work), work / kLongWork), 1, (length + 15) / 16);
-  const auto multiply_block = [&](const Matrix& a, const Matrix& b, const Matrix& plus, const Matrix& c,
+  // `first`: the block's row among those of all matrices.
+  const auto multiply_block = [&](const Matrix& a, const Matrix& b, const Matrix& c, int64_t first, int64_t column,
                                   Copies& copies) {
     multiply(dtype, a, b, c, copies);
-    if (addend) add_matrix(dtype, plus, c);
+    if (addend) addition.add_to(c, first, column);
   };
-  const auto block_of = [&](const Matrix& a, const Matrix& b, const Matrix& plus, const Matrix& c, int64_t block,
+  const auto block_of = [&](const Matrix& a, const Matrix& b, const Matrix& c, int64_t matrix, int64_t block,
                             Copies& copies) {
-    if (blocks == 1) return multiply_block(a, b, plus, c, copies);
+    const int64_t first = matrix * out.rows;
+    if (blocks == 1) return multiply_block(a, b, c, first, 0, copies);
     const int64_t begin = length * block / blocks / 16 * 16;
     const int64_t end = block + 1 == blocks ? length : length * (block + 1) / blocks / 16 * 16;
-    const auto rows = [&](const Matrix& m) { return rows_of(m, begin, end, item); };
-    const auto columns = [&](const Matrix& m) { return columns_of(m, begin, end, item); };
-    if (by_rows) return multiply_block(rows(a), b, rows(plus), rows(c), copies);
-    multiply_block(a, columns(b), columns(plus), columns(c), copies);
+    if (by_rows)
+      return multiply_block(rows_of(a, begin, end, item), b, rows_of(c, begin, end, item), first + begin, 0, copies);
+    multiply_block(a, columns_of(b, begin, end, item), columns_of(c, begin, end, item), first, begin, copies);
   };
   const auto piece = [&](int64_t begin, int64_t end) {
     Copies copies;
     const int64_t first = begin / blocks;
     Walk left(x, out, item, first), right(y, out, item, first), result(out, out, item, first);
-    Walk sum(added, out, item, first);
     for (int64_t at = begin, block = begin - first * blocks; at < end; ++at) {
-      block_of(left.matrix(), right.matrix(), sum.matrix(), result.matrix(), block, copies);
+      block_of(left.matrix(), right.matrix(), result.matrix(), at / blocks, block, copies);
       if (++block < blocks) continue;
       block = 0;
-      left.next(), right.next(), sum.next(), result.next();
+      left.next(), right.next(), result.next();
     }
   };
   const int64_t grain = std::max<int64_t>(piece_work / std::max<int64_t>(work / blocks, 1), 1);
