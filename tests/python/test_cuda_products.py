@@ -243,6 +243,13 @@ def test_where_the_library_adds_no_bias_it_is_written_first(cuda, monkeypatch, r
     assert _cublaslt_products() - before == products
 
 
+def test_calls_of_one_plan_add_their_own_bias(cuda):
+    x, y, *biases = (x.to(cuda) for x in normals((5, 6), (6, 7), (7,), (7,), (7,)))
+    found = [bp.matmul_add(x, y, bias) for bias in biases]
+    for result, bias in zip(found, biases):
+        np.testing.assert_allclose(result.numpy(), (x @ y + bias).numpy(), rtol=1e-4, atol=1e-5)
+
+
 def test_a_bias_at_an_odd_offset_is_added_as_a_matrix(cuda):
     before = _cublaslt_products(), _biased_products()
     alike(lambda x, y, z: bp.matmul_add(x, y, z[1:]), cuda, *normals((5, 6), (6, 7), (8,)))
