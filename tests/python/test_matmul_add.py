@@ -54,10 +54,18 @@ def test_linear_and_addmm_are_one_kernel():
         assert (after.kernels - before.kernels, after.decompositions - before.decompositions) == (1, 0)
 
 
-def test_a_bias_that_enlarges_the_product_is_added_behind_it():
+def test_a_bias_that_would_enlarge_the_product_is_refused():
     x, weight = numbers((4, 3), bp.float32), numbers((1, 3), bp.float32)
-    for bias in (numbers((6,), bp.float32), numbers((2, 4, 1), bp.float32)):
-        assert bp.all(bp.linear(x, weight, bias) == x @ weight.mT + bias)
+    for shape in ((6,), (2, 4, 1)):
+        with pytest.raises(bp.ShapeError, match="linear: .*a bias that broadcasts to x times weight"):
+            bp.linear(x, weight, numbers(shape, bp.float32))
+
+
+def test_what_enlarges_the_product_is_added_by_addmm():
+    x, y = numbers((4, 3), bp.float32), numbers((3, 1), bp.float32)
+    for shape in ((6,), (2, 4, 1), (4, 5)):
+        z = numbers(shape, bp.float32)
+        assert bp.all(bp.addmm(z, x, y) == z + x @ y)
 
 
 def test_what_does_not_broadcast_to_the_product_is_refused():
