@@ -68,7 +68,7 @@ void multiply(const Call& call, const bp_tensor* z) {
     launch_copy(call, copy_operands(data_of(out), byte_strides_of(out), data_of(*z), strides, shape_of(out)),
                 item_of(*z));
   };
-  if (library_matmul(call, std::move(by_library), z ? data_of(*z) : nullptr, copy)) return;
+  if (library_matmul(call, std::move(by_library), z ? data_of(*z) : nullptr, std::ref(copy))) return;
   Product product{};
   product.operands = dimensions(batch, y.batch_strides, x.batch_strides);
   product.results = dimensions(batch, out_strides, std::span(added).first(batch.size()));
