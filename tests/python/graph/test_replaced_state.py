@@ -3,6 +3,7 @@ another kind of call."""
 
 import functools
 import gc
+import types
 import weakref
 
 import backplane as bp
@@ -91,6 +92,16 @@ def test_objects_behind_methods_are_guarded(form):
     assert function(X).tolist() == [2, 4, 6]
     module.training = False
     assert function(X).tolist() == [1, 2, 3]
+
+
+def test_a_simple_namespace_is_an_object():
+    settings = types.SimpleNamespace(scale=2.0, h=bp.zeros(3))
+    function = bp.compile(lambda x: x * settings.scale)
+    assert function(X).tolist() == [2, 4, 6]
+    settings.scale = 3.0
+    assert function(X).tolist() == [3, 6, 9]
+    with pytest.raises(bp.ArgumentValueError, match=r"variable settings\.h"):
+        bp.compile(lambda x: (setattr(settings, "h", settings.h + x), settings.h * 1)[1])(X)
 
 
 def test_the_order_of_a_dict_makes_another_kind_of_call():
