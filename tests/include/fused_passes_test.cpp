@@ -94,6 +94,8 @@ TEST_F(Rows, OtherReductionsAreLeftWithAReason) {
   EXPECT_EQ(reason(sum(g.input(BP_FLOAT32, {5, 0}), {1}, {5})), sizes);
   EXPECT_EQ(reason(sum(g.input(BP_FLOAT32, {5, 1001}), {1}, {5})), sizes);
   EXPECT_EQ(reason(sum(g.input(BP_FLOAT32, {5, -1}), {1}, {5})), sizes);
+  EXPECT_EQ(reason(sum(g.input(BP_FLOAT32, {-1, 5}), {1}, {-1})), sizes);
+  EXPECT_EQ(reason(sum(g.input(BP_FLOAT32, {5, 40, 40}), {1, 2}, {5})), sizes);
 }
 
 TEST_F(Rows, AReductionIsRoundedAsItsKernelStoresIt) {

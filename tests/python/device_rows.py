@@ -173,7 +173,7 @@ class RowLaws:
     def test_results_of_rows_repeated(self, device):
         def function(x):
             total = bp.broadcast_to(bp.expand_dims(bp.sum(x * 2, axis=-1), axis=-1), x.shape)
-            return total * 1, total + x
+            return total, total * 1, total + x
 
         one_region(function, tensor(device, bp.float32, (7, 40)))
 

@@ -177,20 +177,21 @@ class FusedRules {
     const std::vector<int64_t> elements = fused_space(from), places = fused_space(to);
     if (elements.empty() || elements == places) return made;
     // An element per row, repeated along it.
-    if (places.size() < elements.size() || !is_one_per_row(from, to, elements.size()) ||
-        !may_be_row(Dims(places).subspan(elements.size())))
+    made.space = {places, places.size() - std::min(places.size(), elements.size())};
+    if (!is_one_per_row(from, to, elements.size()) || !may_be_rows(made.space))
       return none("it is a view of another shape");
-    made.space = {places, places.size() - elements.size()};
     return made;
   }
 
-  bool may_be_row(Dims row) const {
+  // Has it rows that are neither empty nor too long, of sizes that are known, which those below 0 are not?
+  bool may_be_rows(const FusedSpace& space) const {
+    if (std::any_of(space.dims.begin(), space.dims.end(), [](int64_t size) { return size < 0; })) return false;
     int64_t length = 1;
-    for (const int64_t size : row) {
-      if (size <= 0 || size > ops_.longest_row / length) return false;  // below 0: it is not known
-      length *= size;
+    for (size_t d = space.outer(); d < space.dims.size(); ++d) {
+      if (space.dims[d] == 0 || space.dims[d] > ops_.longest_row / length) return false;
+      length *= space.dims[d];
     }
-    return true;
+    return space.reduced > 0;
   }
 
   FusedNode reduction_of(uint32_t i, const std::string& reduction) const {
@@ -216,8 +217,7 @@ class FusedRules {
       made.space.reduced += reduced;
     }
     if (made.space.reduced == 0) return none("its rows have one element");
-    if (!may_be_row(Dims(made.space.dims).last(made.space.reduced)))
-      return none("its rows are empty, too long, or of a size that is not known yet");
+    if (!may_be_rows(made.space)) return none("its rows are empty, too long, or of a size that is not known yet");
     return made;
   }
 
