@@ -189,8 +189,7 @@ class ObjectGuards::Walk {
       keep(std::move(watch));
     } else {
       object(value, path, before);
-      for (const PyRef& part : parts_of_callable(value))
-        if (!PyFunction_Check(part.get())) descend(part.get(), path, nullptr);
+      for (const PyRef& part : parts_of_callable(value)) object(part.get(), path, nullptr);
     }
   }
 
@@ -205,13 +204,14 @@ class ObjectGuards::Walk {
 void ObjectGuards::add(PyObject* object, std::string name) {
   if (PyDict_Check(object) || PyList_Check(object)) return;  // part of an argument's structure
   state_.note(object, name);
-  if (PyRef before = snapshot_of(object)) {
-    for (const Root& root : roots_)
-      if (root.object.get() == object) return;
-    roots_.push_back({PyRef::borrow(object), std::move(before), name});
+  std::vector<PyRef> parts = parts_of_callable(object);
+  parts.push_back(PyRef::borrow(object));
+  for (const PyRef& part : parts) {
+    const auto is_it = [&](const Root& root) { return root.object.get() == part.get(); };
+    if (PyDict_Check(part.get()) || PyList_Check(part.get()) || std::any_of(roots_.begin(), roots_.end(), is_it))
+      continue;
+    if (PyRef before = snapshot_of(part.get())) roots_.push_back({part, std::move(before), name});
   }
-  for (const PyRef& part : parts_of_callable(object))
-    if (!PyFunction_Check(part.get())) add(part.get(), name);
 }
 
 bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used,

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostPlaces = 4096;
 constexpr Py_ssize_t kMostElements = 1024;
+constexpr int kMostSteps = 100;  // from a callable to what is behind it
 
 std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*)) {
   PyRef text = PyRef::steal(spell(object));
@@ -17,6 +18,8 @@ std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*)) {
   PyErr_Clear();
   return chars ? chars : "?";
 }
+
+bool is_partial(PyObject* object) { return std::string_view(Py_TYPE(object)->tp_name) == "functools.partial"; }
 
 bool is_long(PyObject* object) {
   return (PyList_Check(object) && PyList_GET_SIZE(object) > kMostElements) ||
@@ -26,18 +29,32 @@ bool is_long(PyObject* object) {
 }  // namespace
 
 std::vector<PyRef> parts_of_callable(PyObject* callable) {
-  std::vector<PyRef> parts;
-  if (PyMethod_Check(callable)) {
-    parts.push_back(PyRef::borrow(PyMethod_GET_SELF(callable)));
-    parts.push_back(PyRef::borrow(PyMethod_GET_FUNCTION(callable)));
-  } else if (PyCallable_Check(callable) && !PyFunction_Check(callable) && !PyType_Check(callable)) {
-    for (const char* name : {"__wrapped__", "func", "args", "keywords"}) {
-      if (std::string_view(name) != "__wrapped__" &&
-          std::string_view(Py_TYPE(callable)->tp_name) != "functools.partial")
-        continue;
-      if (PyRef part = PyRef::steal(PyObject_GetAttrString(callable, name))) parts.push_back(std::move(part));
-      PyErr_Clear();
+  std::vector<PyRef> parts, open{PyRef::borrow(callable)};
+  const auto add = [&](PyRef part) {
+    if (!part) PyErr_Clear();
+    if (part && part.get() != callable) (PyCallable_Check(part.get()) ? open : parts).push_back(part);
+    if (part && PyCallable_Check(part.get()) && !PyFunction_Check(part.get())) parts.push_back(std::move(part));
+  };
+  for (int steps = 0; !open.empty() && steps < kMostSteps; ++steps) {
+    const PyRef next = std::move(open.back());
+    open.pop_back();
+    if (PyMethod_Check(next.get())) {
+      add(PyRef::borrow(PyMethod_GET_SELF(next.get())));
+      add(PyRef::borrow(PyMethod_GET_FUNCTION(next.get())));
+    } else if (is_partial(next.get())) {
+      const PyRef args = PyRef::steal(PyObject_GetAttrString(next.get(), "args"));
+      for (Py_ssize_t i = 0; args && PyTuple_Check(args.get()) && i < PyTuple_GET_SIZE(args.get()); ++i)
+        add(PyRef::borrow(PyTuple_GET_ITEM(args.get(), i)));
+      const PyRef keywords = PyRef::steal(PyObject_GetAttrString(next.get(), "keywords"));
+      PyObject *name = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0;
+           keywords && PyDict_Check(keywords.get()) && PyDict_Next(keywords.get(), &at, &name, &value);)
+        add(PyRef::borrow(value));
+      add(PyRef::steal(PyObject_GetAttrString(next.get(), "func")));
+    } else if (!PyFunction_Check(next.get()) && !PyType_Check(next.get()) && PyCallable_Check(next.get())) {
+      add(PyRef::steal(PyObject_GetAttrString(next.get(), "__wrapped__")));
     }
+    PyErr_Clear();
   }
   return parts;
 }

@@ -34,8 +34,8 @@ class StateBefore {
   std::unordered_set<PyObject*> seen_;
 };
 
-// What stands behind a callable that is no function of Python: the object of a bound method, the function of one, of a
-// transform or a functools.partial, and its arguments.
+// The objects behind a callable: those of bound methods, and the arguments of functools.partial, also behind transforms
+// and one another. Functions are none.
 std::vector<PyRef> parts_of_callable(PyObject* callable);
 
 }  // namespace backplane::python
