@@ -15,11 +15,10 @@ using Pass = size_t (*)(Graph&);
 constexpr Pass kPasses[] = {remove_dead_code, decompose_without_kernel, fold_constants,  merge_common_subexpressions,
                             rewrite,          sink_transposes,          remove_dead_code};
 
-}  // namespace
-
-std::shared_ptr<const Graph> optimize(const Graph& graph) {
+std::shared_ptr<const Graph> passed(const Graph& graph, bool whole_ops) {
   std::shared_ptr<Graph> better = graph.clone();
   for (const Pass pass : kPasses) {
+    if (whole_ops && pass == decompose_without_kernel) continue;
     pass(*better);
 #ifndef NDEBUG
     verify(*better);
@@ -27,5 +26,10 @@ std::shared_ptr<const Graph> optimize(const Graph& graph) {
   }
   return better;
 }
+
+}  // namespace
+
+std::shared_ptr<const Graph> optimize(const Graph& graph) { return passed(graph, false); }
+std::shared_ptr<const Graph> optimize_whole_ops(const Graph& graph) { return passed(graph, true); }
 
 }  // namespace backplane::core::graph

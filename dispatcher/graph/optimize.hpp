@@ -7,5 +7,8 @@ namespace backplane::core::graph {
 
 // A graph that gives the same, from the same inputs and draws. Debug builds verify it after each pass.
 std::shared_ptr<const Graph> optimize(const Graph& graph);
+// The same with its ops whole: for a graph of which derivatives are taken, which are the ops' and not those of their
+// parts.
+std::shared_ptr<const Graph> optimize_whole_ops(const Graph& graph);
 
 }  // namespace backplane::core::graph

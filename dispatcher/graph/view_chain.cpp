@@ -14,6 +14,18 @@ Tensor taken(const Graph& graph, const ViewChain& chain, const Tensor& base) {
   return values[chain.value];
 }
 
+namespace {
+
+// What the value is a view of at any remove; itself where it is none.
+ValueId whole_of(const Graph& graph, ValueId value) {
+  const ViewChain chain = view_chain(graph, value, [](ValueId) { return false; });
+  if (chain.nodes.empty()) return value;
+  const Node& first = graph.node(chain.nodes.front());
+  return graph.arguments(first)[static_cast<size_t>(first.op->record->def.alias)].value();
+}
+
+}  // namespace
+
 // Of what a graph changes in place, its last outputs, nothing is shared here: see Update.
 SharedResults::SharedResults(const Graph& graph) : place_(graph.outputs.size(), 0) {
   std::unordered_map<ValueId, size_t> first;  // which output a value is
@@ -25,17 +37,29 @@ SharedResults::SharedResults(const Graph& graph) : place_(graph.outputs.size(), 
       return found != first.end() && (v != own || found->second != k);
     };
   };
+  std::unordered_map<ValueId, std::vector<size_t>> views_of;  // results that are views of what is none, by that
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
     const ValueId v = graph.outputs[k];
     const bool is_result = k < graph.n_results();
     chains_.push_back(is_result ? view_chain(graph, v, is_base(v, k)) : ViewChain{kNone, v, {}});
-    if (chains_[k].base != kNone) continue;
-    place_[k] = computed_.size();
-    computed_.push_back(v);
+    if (is_result && chains_[k].base == kNone) views_of[whole_of(graph, v)].push_back(k);
   }
-  for (size_t k = 0; k < graph.n_results(); ++k)
-    if (const ValueId base = chains_[k].base; base != kNone && graph.value(base).kind == Value::Kind::kResult)
+  for (const auto& [whole, views] : views_of) {
+    if (views.size() < 2) continue;
+    hidden_.emplace(whole, computed_.size());
+    computed_.push_back(whole);
+    for (const size_t k : views)
+      chains_[k] = view_chain(graph, graph.outputs[k], [w = whole](ValueId v) { return v == w; });
+  }
+  for (size_t k = 0; k < graph.outputs.size(); ++k) {
+    const ValueId base = chains_[k].base;
+    if (base == kNone) {
+      place_[k] = computed_.size();
+      computed_.push_back(graph.outputs[k]);
+    } else if (graph.value(base).kind == Value::Kind::kResult && !hidden_.contains(base)) {
       place_[k] = first.at(base);
+    }
+  }
 }
 
 std::vector<Tensor> SharedResults::all(const Graph& graph, std::span<const Tensor> inputs,
@@ -53,6 +77,8 @@ std::vector<Tensor> SharedResults::all(const Graph& graph, std::span<const Tenso
         outputs[j] = taken(graph, chain, inputs[base.index]);
       } else if (base.kind == Value::Kind::kConstant) {
         outputs[j] = taken(graph, chain, graph.constants()[base.index].tensor);
+      } else if (const auto hidden = hidden_.find(chain.base); hidden != hidden_.end()) {
+        outputs[j] = taken(graph, chain, computed[hidden->second]);
       } else if (outputs[place_[j]]) {
         outputs[j] = taken(graph, chain, outputs[place_[j]]);
       } else {

@@ -1,6 +1,7 @@
 // The calls by which a value of a graph is a view of another one, or may be: to be made anew of a caller's tensor.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "backplane/tensor.hpp"
@@ -39,7 +40,7 @@ Tensor taken(const Graph& graph, const ViewChain& chain, const Tensor& base);
 class SharedResults {
  public:
   explicit SharedResults(const Graph& graph);
-  // The outputs that are computed: all others.
+  // The values that are computed: all other outputs, and what several results are views of.
   const std::vector<ValueId>& computed() const { return computed_; }
   // All outputs, of the computed ones.
   std::vector<Tensor> all(const Graph& graph, std::span<const Tensor> inputs, std::vector<Tensor> computed) const;
@@ -48,7 +49,8 @@ class SharedResults {
   std::vector<ValueId> computed_;
   // Per output: among the computed ones; where it has a base that is an output, that one.
   std::vector<size_t> place_;
-  std::vector<ViewChain> chains_;  // per output; without base: it is computed
+  std::vector<ViewChain> chains_;               // per output; without base: it is computed
+  std::unordered_map<ValueId, size_t> hidden_;  // what several results are views of, and is none: its place
 };
 
 }  // namespace backplane::core::graph

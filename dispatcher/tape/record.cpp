@@ -239,6 +239,11 @@ void hand_on_history(TensorImpl* target) {
     renew_views(target);
 }
 
+void end_history(TensorImpl* target) {
+  attach_history(target, nullptr, 0, 0);
+  target->set_keys(target->keys_seen() & ~kTapeKey);
+}
+
 void record_inplace(const Call& call, TensorImpl* target) {
   check_target(call, target);
   if (target->view) refresh_view(target);
@@ -248,7 +253,9 @@ void record_inplace(const Call& call, TensorImpl* target) {
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
   if (!wants_any(call)) return;
   bp_value out = tensor_value(target);
+  const Node* const had = target->node;
   record_node({call.op, before.args, &out, call.args, &target, storage, version});
+  if (had && target->node == had) end_history(target);  // the result has no derivative
   hand_on_history(target);
 }
 
@@ -263,8 +270,7 @@ void record_overwrite(const Call& call, TensorImpl* target) {
   if (recorded) {
     record_node({call.op, call.args, &out, call.args, &target, nullptr, 0});
   } else {
-    attach_history(target, nullptr, 0, 0);
-    target->set_keys(target->keys_seen() & ~kTapeKey);
+    end_history(target);
   }
   hand_on_history(target);
 }

@@ -122,7 +122,8 @@ DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wa
         return joined({both.values, both.pullback(cotangents, false)});
       });
   const std::optional<uint64_t> budget = executable_.options().memory_budget;
-  const std::shared_ptr<const graph::Graph> joint = graph::within_budget(graph::optimize(*traced), budget).graph;
+  const std::shared_ptr<const graph::Graph> joint =
+      graph::within_budget(graph::optimize_whole_ops(*traced), budget).graph;
   const std::span<const ValueId> outputs = joint->outputs, results = outputs.first(n_results);
   const std::vector<bool> forward = graph::needed_nodes(*joint, results);
 

@@ -171,7 +171,12 @@ std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results
              ", where that is a copy. Fix: change the tensor itself, under no_grad");
   std::vector<Changed> changed = changes(results);
   settle(changed);
-  for (const Tensor& result : results) graph_->outputs.push_back(output(result, changed, results));
+  std::unordered_map<const bp_tensor*, ValueId> known;  // one that is given twice is one value
+  for (const Tensor& result : results) {
+    const auto [place, is_new] = known.try_emplace(result.get(), graph::kNone);
+    if (is_new) place->second = output(result, changed, results);
+    graph_->outputs.push_back(place->second);
+  }
   for (const Changed& c : changed) {
     graph_->outputs.push_back(c.value);
     graph_->updates.push_back(c.update);

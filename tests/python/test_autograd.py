@@ -361,3 +361,14 @@ def test_what_is_joined_is_not_kept(join):
     del parts
     gc.collect()
     assert bp.memory_stats()["allocated_bytes"] <= before and joined.requires_grad
+
+
+@pytest.mark.parametrize("name", ["logical_and_", "logical_or_", "logical_xor_"])
+def test_an_in_place_change_without_a_derivative_ends_the_history(name):
+    x = leaf(0.5, 0.0, 2.0)
+    y = x * 1
+    getattr(y, name)(bp.asarray([1.0, 1.0, 0.0]))
+    assert bp.gradients([(y * x).sum()], [x])[0].tolist() == y.tolist()
+    base = x * 1
+    getattr(base[:2], name)(bp.asarray([1.0, 1.0]))
+    assert bp.gradients([(base * 3).sum()], [x])[0].tolist() == [0, 0, 3]

@@ -57,7 +57,7 @@ class ObjectGuards::Walk {
     });
     if (first == all.end()) return;
     for (const StateBefore::Replaced& each : all)
-      if (is_tensor(each.had.get())) each.put_back();
+      if (is_tensor(each.had.get()) || is_replaced(each.had.get(), each.now.get())) each.put_back();
     if (!PyErr_Occurred()) refuse(first->place);
   }
   void check_variable(const Variable& variable) {
@@ -129,8 +129,23 @@ class ObjectGuards::Walk {
   bool is_used(PyObject* tensor) const {
     return std::any_of(used_.begin(), used_.end(), [&](const Tensor& u) { return u.get() == handle_of(tensor); });
   }
-  bool is_replaced(PyObject* had, PyObject* now) const {
-    return had && now && had != now && is_tensor(had) && is_tensor(now) && is_used(had);
+  bool is_replaced(PyObject* had, PyObject* now) const { return had && now && is_replaced(had, now, 4); }
+  // Of containers that stand in each other's place: an element of theirs. `levels`: to look at.
+  bool is_replaced(PyObject* had, PyObject* now, int levels) const {
+    if (had == now || levels == 0) return false;
+    if (is_tensor(had) || is_tensor(now)) return is_tensor(had) && is_tensor(now) && is_used(had);
+    if (PyDict_Check(had) && PyDict_Check(now)) {
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; PyDict_GET_SIZE(had) <= kMostElements && PyDict_Next(had, &at, &key, &value);)
+        if (PyObject* other = PyDict_GetItem(now, key); other && is_replaced(value, other, levels - 1)) return true;
+      return false;
+    }
+    const bool lists = PyList_Check(had) && PyList_Check(now), tuples = PyTuple_Check(had) && PyTuple_Check(now);
+    if (!lists && !tuples) return false;
+    const Py_ssize_t size = std::min({PySequence_Fast_GET_SIZE(had), PySequence_Fast_GET_SIZE(now), kMostElements});
+    for (Py_ssize_t i = 0; i < size; ++i)
+      if (is_replaced(PySequence_Fast_GET_ITEM(had, i), PySequence_Fast_GET_ITEM(now, i), levels - 1)) return true;
+    return false;
   }
   void refuse(const std::string& what) const {
     raise(BP_ERROR_VALUE,
@@ -178,6 +193,7 @@ class ObjectGuards::Walk {
       keep(std::move(watch));
     } else if ((PyList_Check(value) || PyTuple_Check(value)) && is_new(value)) {
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
+      if (PyTuple_Check(value)) before = nullptr;  // that of its attributes, where a subclass has any
       Watch watch{Watch::kList, PyRef::borrow(value), size, path, {}};
       // One that the trace appends to is a list of notes, not an input.
       if (before && PyList_GET_SIZE(before) != size) return;

@@ -21,6 +21,22 @@ std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*)) {
 
 bool is_partial(PyObject* object) { return std::string_view(Py_TYPE(object)->tp_name) == "functools.partial"; }
 
+// What a transform, or an object that a decorator made, wraps. An object's own __getattr__ is not asked.
+PyRef wrapped_by(PyObject* callable) {
+  if (std::string_view(Py_TYPE(callable)->tp_name) == "backplane.Transformed")
+    return PyRef::steal(PyObject_GetAttrString(callable, "__wrapped__"));
+  const PyRef attributes = attributes_of(callable);
+  return attributes ? PyRef::borrow(PyDict_GetItemString(attributes.get(), "__wrapped__")) : PyRef{};
+}
+
+// May it lead to state? Numbers, words and functions do not.
+bool leads_on(PyObject* object) {
+  return PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object) || PyMethod_Check(object) ||
+         is_partial(object) ||
+         (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(object) && !is_tensor(object)) ||
+         std::string_view(Py_TYPE(object)->tp_name) == "types.SimpleNamespace";
+}
+
 bool is_long(PyObject* object) {
   return (PyList_Check(object) && PyList_GET_SIZE(object) > kMostElements) ||
          (PyDict_Check(object) && PyDict_GET_SIZE(object) > kMostElements);
@@ -52,7 +68,7 @@ std::vector<PyRef> parts_of_callable(PyObject* callable) {
         add(PyRef::borrow(value));
       add(PyRef::steal(PyObject_GetAttrString(next.get(), "func")));
     } else if (!PyFunction_Check(next.get()) && !PyType_Check(next.get()) && PyCallable_Check(next.get())) {
-      add(PyRef::steal(PyObject_GetAttrString(next.get(), "__wrapped__")));
+      add(wrapped_by(next.get()));
     }
     PyErr_Clear();
   }
@@ -64,7 +80,7 @@ void StateBefore::note(PyObject* object, const std::string& path) {
   while (!open.empty() && places_.size() < kMostPlaces) {
     const auto [next, at] = std::move(open.back());
     open.pop_back();
-    if (is_tensor(next.get()) || !seen_.insert(next.get()).second) continue;
+    if (!leads_on(next.get()) || !seen_.insert(next.get()).second) continue;
     for (PyRef& part : parts_of_callable(next.get())) open.emplace_back(std::move(part), at);
     if (PyTuple_Check(next.get())) {
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(next.get()); ++i)

@@ -5,6 +5,7 @@ import functools
 import gc
 import types
 import weakref
+from unittest import mock
 
 import backplane as bp
 import pytest
@@ -69,6 +70,52 @@ def test_state_in_variables_is_refused_and_left():
     assert state["h"] is kept and module.h.tolist() == [0, 0, 0]
     state["h"][...] = 5  # in place it is captured
     assert bp.compile(lambda x: state["h"].add_(x) * 1)(X).tolist() == [6, 7, 8] and kept.tolist() == [6, 7, 8]
+
+
+def test_containers_of_state_that_are_replaced_whole_are_refused_and_left():
+    class Recurrent:
+        def __init__(self):
+            self.hidden = (bp.zeros(3), bp.ones(3))
+            self.list = [bp.zeros(3)]
+            self.dict = {"h": bp.zeros(3)}
+
+        def in_a_tuple(self, x):
+            h, c = self.hidden
+            self.hidden = (h + x, c * 2)
+            return self.hidden[0] * c
+
+        def in_a_list(self, x):
+            self.list = [v + x for v in self.list]
+            return self.list[0] * 1
+
+        def in_a_dict(self, x):
+            self.dict = {key: v + x for key, v in self.dict.items()}
+            return self.dict["h"] * 1
+
+    model = Recurrent()
+    before = dict(vars(model))
+    for method in (model.in_a_tuple, model.in_a_list, model.in_a_dict):
+        with pytest.raises(bp.ArgumentValueError, match=r"replaces static argument self\.(hidden|list|dict)"):
+            bp.compile(method)(X)
+    assert vars(model) == before and all(vars(model)[name] is had for name, had in before.items())
+
+
+def test_what_lies_beside_large_settings_is_found():
+    settings = [{f"{k}_{i}": str(i) for i in range(1000)} for k in range(6)]
+    state = {"h": bp.zeros(3)}
+
+    def function(x):
+        state["h"] = state["h"] + len(settings) * x
+        return state["h"] * 1
+
+    with pytest.raises(bp.ArgumentValueError, match=r"variable state\['h'\]"):
+        bp.compile(function)(X)
+
+
+def test_objects_that_answer_to_every_name_are_left_alone():
+    call = mock.call  # a tuple with attributes
+    assert bp.compile(lambda x: (mock.call(1), x * 2)[1])(X).tolist() == [2, 4, 6]
+    assert bp.compile(lambda x: (call(1), x * 2)[1])(X).tolist() == [2, 4, 6]
 
 
 def compiled_forms(module):

@@ -29,7 +29,19 @@ def reshaped(a):
     return y, y.reshape((3, 1))
 
 
-FUNCTIONS = [view_of_an_argument, view_beside_its_base, views_of_views, the_argument, reshaped]
+def one_tensor_twice(a):
+    p = a * 1.1
+    p.mul_(3)
+    part = p[:1]
+    return part, part
+
+
+def views_of_what_is_no_result(a):
+    p = a * 1.1
+    return p[:1], p[:2], p[1:]
+
+
+FUNCTIONS = [one_tensor_twice, views_of_what_is_no_result, view_of_an_argument, view_beside_its_base, views_of_views, the_argument, reshaped]
 
 
 def loss_of(function):
@@ -68,3 +80,15 @@ def test_a_tensor_from_outside_is_returned_itself():
     _, found = function(bp.ones(3).requires_grad_())
     found += 1
     assert outside.tolist() == [2, 2, 2]
+
+
+def test_higher_derivatives_of_a_compiled_function_stop_where_its_own_do():
+    def f(a):
+        return (a.detach() * a * a).sum()
+
+    x = bp.asarray([0.5, 0.25])
+    for make in (bp.hessian, lambda f: bp.grad(lambda a: bp.grad(f)(a).sum()), lambda f: bp.jacrev(bp.jacfwd(f))):
+        assert make(bp.compile(f))(x).tolist() == make(f)(x).tolist()
+    leaf = x.copy().requires_grad_()
+    (first,) = bp.gradients([bp.compile(f)(leaf)], [leaf], create_graph=True)
+    assert bp.gradients([first.sum()], [leaf])[0].tolist() == [1.0, 0.5]
