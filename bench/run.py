@@ -75,11 +75,13 @@ something else before. The loops written by hand are in `bench/compile_loops.cpp
 
 
 def compiled(bench, options):
-    results = [measure.compiled(bench, threads, options.words, options.quick, options.without) for threads in options.threads]
+    results = []
+    for threads in options.threads:
+        results.append(measure.compiled(bench, threads, options.words, options.quick, options.without))
+        print(compile_report.text(compile_report.cells_of(results[-1:])) + "\n", flush=True)  # it takes minutes: nothing is lost if it is stopped
     (bench.build / "bench/compile.json").write_text(json.dumps(results))
     graphs = None if options.words else measure.graphs(bench, GRAPH_SIZES[:2] if options.quick else GRAPH_SIZES)
     cells, rows = compile_report.cells_of(results), compile_report.rows_of(results, graphs)
-    print(compile_report.text(cells) + "\n", flush=True)
     if options.write:
         write_page([("Compiled functions", f"{report.markdown_table(rows)}\n\n{COMPILED_TEXT}\n\n{compile_report.markdown(cells)}")])
     return rows
@@ -171,7 +173,7 @@ def main():
             write_page([("Overhead of a call", report.markdown_table(rows)),
                         ("Compiling, and size", report.markdown_table(sizes))])
             rows += sizes
-    print(report.text_table(rows))
+    print(f"{report.text_table(rows)}\n\nOn {machine()}.")
     sys.exit(0 if all(row.passed for row in rows) else 1)
 
 
