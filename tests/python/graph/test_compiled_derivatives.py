@@ -280,3 +280,15 @@ def test_threads_differentiate_one_compiled_function():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_an_argument_that_the_backward_pass_does_not_need_may_change_before_it():
+    weight, x = bp.ones(2).requires_grad_(), bp.ones(2)
+    result = bp.compile(lambda w, x: w * 2.0 + x)(weight, x)
+    x *= 3
+    result.sum().backward()
+    assert weight.grad.tolist() == [2, 2]
+    result = bp.compile(lambda w, x: w * x)(weight, x)
+    x *= 2
+    with pytest.raises(ValueError, match="changed in place"):
+        result.sum().backward()
