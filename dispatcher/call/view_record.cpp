@@ -78,7 +78,7 @@ constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) 
 }  // namespace
 
 void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view) {
-  TensorImpl* base = impl(args[op.record->def.alias == BP_NO_ARG ? 0 : op.record->def.alias].u.t);
+  TensorImpl* base = impl(args[base_argument(op)].u.t);
   auto* record = static_cast<ViewRecord*>(ViewRecordPool::take());
   // What it is taken of is as new as its own bases were when that was last looked at.
   const uint64_t fresh_at = base->view ? std::atomic_ref(base->view->fresh_at).load(std::memory_order_acquire)

@@ -8,8 +8,12 @@
 
 namespace backplane::core {
 
-// Remembers a call whose result is `view`, of the argument that the op says, else of the first. For views made while
-// recording is on.
+// Which argument the result is a view of, or was detached from: that which the op says, else the first.
+inline uint32_t base_argument(const OpEntry& op) {
+  return op.record->def.alias == BP_NO_ARG ? 0 : op.record->def.alias;
+}
+
+// Remembers a call whose result is `view`, of its base_argument. For views made while recording is on.
 void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view);
 
 // The record of `base` or of a view that it is of, where `view`, taken of `base`, shows the same elements: a loop that

@@ -171,8 +171,6 @@ class CustomStep final : public Step {
   }
 
   void backward(Node*, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph) override {
-    if (runs_again(create_graph))
-      for (const Version& v : args_) v.check(name());
     const std::vector<Tensor> found = function_->backward(residuals(create_graph), complete(cotangents));
     BP_CHECK(found.size() == args_.size(), VALUE, name(), ": its backward rule returned ", found.size(),
              " cotangents; expected one per argument, ", args_.size());
@@ -196,11 +194,9 @@ class CustomStep final : public Step {
   void visit(OwnedVisitor& visitor) const override { visitor.function(function_, rest_); }
 
  private:
-  // Else the pass needs the residuals alone.
-  bool runs_again(bool create_graph) const { return on_tape_ && create_graph; }
-
   GraphFunction::Residuals residuals(bool create_graph) const {
-    if (runs_again(create_graph)) {
+    if (on_tape_ && create_graph) {  // else the pass needs nothing of the arguments
+      for (const Version& v : args_) v.check(name());
       RecordOnTape recording;
       ReplayRandom replay(random_, c_name());
       std::vector<Tensor> args;

@@ -166,9 +166,6 @@ Unwrapped::Unwrapped(const Level& level, const Call& call) {
 
 namespace {
 
-// Which argument the result is a view of, or was detached from.
-int32_t base_argument(const OpEntry& op) { return op.record->def.alias == BP_NO_ARG ? 0 : op.record->def.alias; }
-
 // Is the result's value another when that argument's memory is changed?
 bool follows_argument(const OpEntry& op) { return (op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW | kDetaches)) != 0; }
 

@@ -261,17 +261,16 @@ void record_inplace(const Call& call, TensorImpl* target) {
 
 // All of the target gets another tensor's value, and with it that one's history, or none.
 void record_overwrite(const Call& call, TensorImpl* target) {
-  const bool recorded = wants_any(call);
-  if (recorded || wants_grad(target)) check_target(call, target);
+  const bool recorded = wants_any(call), followed = recorded || wants_grad(target);
+  if (followed) check_target(call, target);
   if (target->view) refresh_view(target);
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
-  if (!recorded && !wants_grad(target)) return;
+  if (!followed) return;
   bp_value out = tensor_value(target);
-  if (recorded) {
+  if (recorded)
     record_node({call.op, call.args, &out, call.args, &target, nullptr, 0});
-  } else {
+  else
     end_history(target);
-  }
   hand_on_history(target);
 }
 

@@ -44,12 +44,12 @@ std::vector<PyRef> globals_read_by(PyObject* code) {
   return names;
 }
 
+}  // namespace
+
 bool is_instance(PyObject* object) {
   if (std::string_view(Py_TYPE(object)->tp_name) == "types.SimpleNamespace") return true;
   return PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(object) && !is_tensor(object);
 }
-
-}  // namespace
 
 PyRef attributes_of(PyObject* object) {
   if (!is_instance(object)) return {};

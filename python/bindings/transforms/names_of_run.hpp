@@ -24,6 +24,8 @@ struct Variable {
   PyObject* found() const;  // borrowed; now, nullptr: there is none
 };
 
+// Of a class that Python code made, or a SimpleNamespace.
+bool is_instance(PyObject* object);
 // The dict of an instance of a class that Python code made; empty for everything else.
 PyRef attributes_of(PyObject* object);
 // A new dict of what such an instance has in __slots__; empty where its classes have none.

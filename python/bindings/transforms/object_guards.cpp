@@ -13,7 +13,6 @@
 namespace backplane::python {
 namespace {
 
-constexpr Py_ssize_t kMostElements = 1024;  // of a container; of a longer one only which it is and its size count
 constexpr size_t kMostWatches = 4096;
 
 std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*) = PyObject_Repr) {

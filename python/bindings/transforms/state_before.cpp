@@ -2,14 +2,12 @@
 
 #include <string_view>
 
-#include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/names_of_run.hpp"
 
 namespace backplane::python {
 namespace {
 
 constexpr size_t kMostPlaces = 4096;
-constexpr Py_ssize_t kMostElements = 1024;
 constexpr int kMostSteps = 100;  // from a callable to what is behind it
 
 std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*)) {
@@ -32,9 +30,7 @@ PyRef wrapped_by(PyObject* callable) {
 // May it lead to state? Numbers, words and functions do not.
 bool leads_on(PyObject* object) {
   return PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object) || PyMethod_Check(object) ||
-         is_partial(object) ||
-         (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(object) && !is_tensor(object)) ||
-         std::string_view(Py_TYPE(object)->tp_name) == "types.SimpleNamespace";
+         is_partial(object) || is_instance(object);
 }
 
 bool is_long(PyObject* object) {
@@ -47,9 +43,9 @@ bool is_long(PyObject* object) {
 std::vector<PyRef> parts_of_callable(PyObject* callable) {
   std::vector<PyRef> parts, open{PyRef::borrow(callable)};
   const auto add = [&](PyRef part) {
-    if (!part) PyErr_Clear();
-    if (part && part.get() != callable) (PyCallable_Check(part.get()) ? open : parts).push_back(part);
-    if (part && PyCallable_Check(part.get()) && !PyFunction_Check(part.get())) parts.push_back(std::move(part));
+    if (!part || part.get() == callable) return;
+    if (PyCallable_Check(part.get())) open.push_back(part);
+    if (!PyFunction_Check(part.get())) parts.push_back(std::move(part));
   };
   for (int steps = 0; !open.empty() && steps < kMostSteps; ++steps) {
     const PyRef next = std::move(open.back());

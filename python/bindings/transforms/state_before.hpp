@@ -12,6 +12,9 @@
 
 namespace backplane::python {
 
+inline constexpr Py_ssize_t kMostElements =
+    1024;  // of a container; of a longer one only which it is and its size count
+
 class StateBefore {
  public:
   // The object, and the containers and objects that it leads to. `path`: what messages call it.
