@@ -11,6 +11,12 @@ namespace {
 constexpr int64_t kLine = 64;
 int64_t padded(int64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
+// Row by row from one place to another.
+void cast_rows(bp_dtype of, const Place& from, bp_dtype into, const Place& to, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i)
+    cast_row(of, from.p + i * from.row, from.column, into, to.p + i * to.row, to.column, columns);
+}
+
 }  // namespace
 
 Tile::Tile(const bp_frame* frame, const Program& program, char* uniform)
@@ -118,8 +124,7 @@ void Tile::chain(const Instruction& each, int64_t rows, int64_t columns) {
     call.same[k] = k > 0 && at.column == 0;
     if (!call.same[k] && at.column != item && columns > 1) {
       const Place buffer{spill_ + k * rows * columns * item, columns * item, item};
-      for (int64_t i = 0; i < rows && k > 0; ++i)
-        cast_row(dtype, at.p + i * at.row, at.column, dtype, buffer.p + i * buffer.row, item, columns);
+      if (k > 0) cast_rows(dtype, at, dtype, buffer, rows, columns);
       at = buffer;
     }
     call.p[k] = at.p;
@@ -131,8 +136,7 @@ void Tile::chain(const Instruction& each, int64_t rows, int64_t columns) {
   each.chain(call);
   const Place& to = place(each, 0);
   if (call.p[0] == to.p) return;
-  for (int64_t i = 0; i < rows; ++i)
-    cast_row(dtype, call.p[0] + i * call.row[0], item, dtype, to.p + i * to.row, to.column, columns);
+  cast_rows(dtype, {call.p[0], call.row[0], item}, dtype, to, rows, columns);
 }
 
 namespace {
@@ -178,8 +182,7 @@ void Tile::code(const Instruction& each, int64_t rows, int64_t columns) {
     }
     if (at.column != item && columns > 1) {
       const Place buffer{spill_ + k * rows * columns * item, columns * item, item};
-      for (int64_t row = 0; row < rows && !is_result; ++row)
-        cast_row(dtype, at.p + row * at.row, at.column, dtype, buffer.p + row * buffer.row, item, columns);
+      if (!is_result) cast_rows(dtype, at, dtype, buffer, rows, columns);
       at = buffer;
     }
     flat = flat && at.row == columns * item;
@@ -199,9 +202,7 @@ void Tile::code(const Instruction& each, int64_t rows, int64_t columns) {
               static_cast<size_t>(bytes - call.bytes));
   for (int k = 0; k < each.n_results; ++k) {
     const Place& to = place(each, k);
-    if (results[k].p == to.p) continue;
-    for (int64_t i = 0; i < rows; ++i)
-      cast_row(dtype, results[k].p + i * results[k].row, item, dtype, to.p + i * to.row, to.column, columns);
+    if (results[k].p != to.p) cast_rows(dtype, results[k], dtype, to, rows, columns);
   }
 }
 
@@ -215,8 +216,7 @@ void Tile::cast(const Instruction& each, int64_t rows, int64_t columns) {
   if (each.extent == Extent::kRow) return cast_row(of, from.p, from.row, into, to.p, to.row, rows);
   if (rows == 1 || (to.row == columns * to.column && from.row == columns * from.column))
     return cast_row(of, from.p, from.column, into, to.p, to.column, rows * columns);
-  for (int64_t i = 0; i < rows; ++i)
-    cast_row(of, from.p + i * from.row, from.column, into, to.p + i * to.row, to.column, columns);
+  cast_rows(of, from, into, to, rows, columns);
 }
 
 // The operand of a reduction, its columns neighbours.
@@ -225,9 +225,9 @@ Place Tile::as_rows(const Instruction& each, int64_t rows, int64_t columns) {
   const bp_dtype dtype = slot(each, 1).dtype;
   const int64_t item = slot(each, 1).item();
   if (from.column == item || columns <= 1) return from;
-  for (int64_t i = 0; i < rows; ++i)
-    cast_row(dtype, from.p + i * from.row, from.column, dtype, spill_ + i * columns * item, item, columns);
-  return {spill_, columns * item, item};
+  const Place buffer{spill_, columns * item, item};
+  cast_rows(dtype, from, dtype, buffer, rows, columns);
+  return buffer;
 }
 
 void Tile::reduce(const Instruction& each, int64_t rows, int64_t columns) {
