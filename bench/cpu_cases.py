@@ -257,6 +257,14 @@ def networks():
         yield Case("GRU cell", "recurrent cells", f"{batch} × {hidden}", lambda b=batch, n=hidden: cell(b, n, 3), {
             "ours": "bp.nn.functional.gru_cell(x, h, a, w, d, e)", "torch": "torch.gru_cell(x, h, a, w, d, e)"})
     yield Case("training epoch", "training epoch", "demo's network", lambda: {}, {"ours": "epoch('ours')", "torch": "epoch('torch')"})
+    yield Case("training step", "training step", "transformer of 2 layers, 16 × 64 × 128", lambda: {},
+               {"ours": "transformer_step('ours')", "torch": "transformer_step('torch')"})
+
+
+def creating():
+    """Small ones, as scripts make them: what is paid is the call."""
+    for name, call in (("empty", "empty((8, 8))"), ("zeros", "zeros((8, 8))"), ("full", "full((8, 8), 2.5)"), ("arange", "arange(64)")):
+        yield Case(name, "creating", "64", lambda: {}, {"ours": f"bp.{call}", "numpy": f"np.{call}", "torch": f"torch.{call}"})
 
 
 def all_cases():
@@ -269,6 +277,7 @@ def all_cases():
     yield from layers()
     yield from convolutions()
     yield from networks()
+    yield from creating()
     yield from sized("sorting and indexing", MOVING, large)
 
 

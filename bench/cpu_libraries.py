@@ -6,6 +6,7 @@ Loaded in the measuring process alone, whose environment already says how many t
 import timeit
 
 import cpu_epoch
+import cpu_transformer
 
 
 def array(value):
@@ -46,9 +47,9 @@ def load(threads):
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
     libraries = {
-        "ours": Library({"bp": bp, "epoch": cpu_epoch.epoch}, lambda a: bp.asarray(a, copy=True)),
+        "ours": Library({"bp": bp, "epoch": cpu_epoch.epoch, "transformer_step": cpu_transformer.step}, lambda a: bp.asarray(a, copy=True)),
         "numpy": Library({"np": np}, lambda a: a.copy()),
-        "torch": Library({"torch": torch, "F": torch.nn.functional, "epoch": cpu_epoch.epoch}, lambda a: torch.from_numpy(a.copy())),
+        "torch": Library({"torch": torch, "F": torch.nn.functional, "epoch": cpu_epoch.epoch, "transformer_step": cpu_transformer.step}, lambda a: torch.from_numpy(a.copy())),
     }
     try:
         import jax

@@ -75,9 +75,10 @@ def rows_of(cells):
     # processor's peak rate.
     rows += worst_row("small matmul, batched", groups["batched small matmul"], "best", 1)
     rows += worst_row("matmul against OpenBLAS", groups["matmul"], "floor", 1.03)
+    rows += worst_row("matmul against the best peer", groups["matmul"], "best", 1.05)
     for group, library, limit in (("conv2d", "torch", 1), ("attention", "torch", 1), ("recurrent cells", "torch", 1),
                                   ("linear", "torch", 1.25), ("sorting and indexing", "best", 1),
-                                  ("training epoch", "torch", 0.5)):
+                                  ("training epoch", "torch", 0.5), ("training step", "torch", 0.8), ("creating", "best", 1)):
         rows += worst_row(group, groups[group], library, limit)
     return rows
 

@@ -19,6 +19,7 @@ import datetime
 import json
 import pathlib
 import platform
+import re
 import sys
 
 import compile_report
@@ -30,31 +31,54 @@ import vulkan_report
 
 KEPT = measure.ROOT / "bench/instructions.json"
 PAGE = measure.ROOT / "docs/reference/performance.md"
-PLOT = PAGE.with_name("performance-cpu.svg")
 TOLERANCE = 0.03
 GRAPH_SIZES = [10_000, 100_000, 1_000_000]
 
 
+def processor():
+    """Its name, family and widest vectors: machines of one name differ in the latter two."""
+    facts = dict(line.split(":", 1) for line in pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if ":" in line)
+    facts = {name.strip(): value.strip() for name, value in facts.items()}
+    vectors = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in facts.get("flags", "").split()), "")
+    family = f"family {facts['cpu family']}" if "cpu family" in facts else ""
+    return f"{facts.get('model name') or platform.processor()} ({', '.join(filter(None, [family, vectors]))})"
+
+
 def machine():
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
     import numpy
     import torch
 
-    return (f"{model or platform.processor()}, {platform.system()} {platform.machine()}, Python {platform.python_version()}, "
+    return (f"{processor()}, {platform.system()} {platform.machine()}, Python {platform.python_version()}, "
             f"NumPy {numpy.__version__}, PyTorch {torch.__version__}")
 
 
 def write_page(sections, measured=None):
-    """Renews these sections of the page, and keeps its others. `measured`: where and when, if not here and now."""
+    """Renews these sections of the page, and keeps its others. `measured`: where and when, if not here and now; else a section is of this
+    processor, beside those of others.
+    """
     kept = dict(part.split("\n", 1) for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]) if PAGE.exists() else {}
-    measured = measured or f"Measured on {datetime.date.today().isoformat()}: {machine()}."
-    kept.update({title: f"\n{measured}\n\n{text}\n" for title, text in sections})
+    if measured is None:
+        sections = [(f"{title}: {processor()}", text) for title, text in sections]
+        measured = f"Measured on {datetime.date.today().isoformat()}: {machine()}."
+    for title, text in sections:
+        kept = with_section(kept, title, f"\n{measured}\n\n{text}\n")
     head = """# Performance
 
-What `./dev bench` measured. Each figure is the best of repeated runs, on one thread unless it says more, ours and the peer's in turns in
-one run; absolute times drift from machine to machine, ratios less. `./dev bench NAME --write` renews its section.
+What `./dev bench` measured, a section for each processor. Each figure is the best of repeated runs, on one thread unless it says more, ours
+and the peer's in turns in one run; absolute times drift from machine to machine, ratios less. `./dev bench NAME --write` renews its section.
 """
     PAGE.write_text(head + "".join(f"\n## {title}\n{text.rstrip()}\n" for title, text in kept.items()), encoding="utf-8")
+
+
+def with_section(kept, title, text):
+    """In the place of the one of this title; a new one behind the last of its kind, of other processors."""
+    if title in kept:
+        return {**kept, title: text}
+    kind = title.split(":")[0]
+    alike = [i for i, other in enumerate(kept) if other.split(":")[0] == kind]
+    place = alike[-1] + 1 if alike else len(kept)
+    rows = list(kept.items())
+    return dict([*rows[:place], (title, text), *rows[place:]])
 
 
 def overhead(bench):
@@ -96,9 +120,7 @@ def instructions(bench, write):
 
 
 CPU_TEXT = """Each cell of the table: our time, over the best peer's (named), and over the floor's where there is one: a plain
-loop over the same bytes, or a direct call of OpenBLAS.
-
-![Our time over the best peer's](performance-cpu.svg)"""
+loop over the same bytes, or a direct call of OpenBLAS."""
 
 
 def cpu(bench, options):
@@ -110,8 +132,10 @@ def cpu(bench, options):
     if worst := cpu_report.worst_cells(cells):
         print(report.text_table(worst) + "\n")
     if options.write:
-        cpu_report.plot(cells, PLOT)
-        write_page([("Kernels on the CPU", f"{report.markdown_table(rows)}\n\n{CPU_TEXT}\n\n{cpu_report.markdown(cells)}")])
+        plot = PAGE.with_name("performance-cpu-" + "-".join(re.findall("[a-z0-9]+", processor().lower())) + ".svg")
+        cpu_report.plot(cells, plot)
+        picture = f"![Our time over the best peer's]({plot.name})"
+        write_page([("Kernels on the CPU", "\n\n".join([report.markdown_table(rows), CPU_TEXT, picture, cpu_report.markdown(cells)]))])
     return rows
 
 

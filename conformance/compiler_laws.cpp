@@ -1,4 +1,8 @@
 // Laws of the extension "compiler": what a compiled graph gives is what its ops give one by one.
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "backplane/abi/extensions.h"
@@ -79,7 +83,33 @@ std::vector<Case> cases_of(bp_dtype_mask computes) {
   return cases;
 }
 
+// Where the host keeps executables meanwhile; empty: nowhere.
+class ExecutablesIn {
+ public:
+  explicit ExecutablesIn(const std::string& folder) {
+    if (const char* named = std::getenv(kVariable)) before_ = named;
+    setenv(kVariable, folder.c_str(), 1);
+  }
+  ~ExecutablesIn() { before_ ? setenv(kVariable, before_->c_str(), 1) : unsetenv(kVariable); }
+  ExecutablesIn(const ExecutablesIn&) = delete;
+
+ private:
+  static constexpr const char* kVariable = "BACKPLANE_EXECUTABLES";
+  std::optional<std::string> before_;
+};
+
+struct NewFolder {
+  std::string path = (std::filesystem::temp_directory_path() / "backplane-conformance-XXXXXX").string();
+  NewFolder() { BP_CHECK(mkdtemp(path.data()), RUNTIME, "cannot make a folder ", path); }
+  ~NewFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+};
+
 void graphs_are_their_ops(bp_device device, bp_dtype_mask computes) {
+  const ExecutablesIn nowhere("");
   for (const Case& one : cases_of(computes)) {
     const std::string what = Compared(one, device).run();
     BP_CHECK(what.empty(), DATA, "a compiled graph of ", what);
@@ -89,6 +119,7 @@ void graphs_are_their_ops(bp_device device, bp_dtype_mask computes) {
 // One graph for all threads, with inputs of their own; on streams of their own where there are any.
 void executables_run_at_once(const Table& table, bp_dtype_mask computes) {
   constexpr size_t kThreads = 4;
+  const ExecutablesIn nowhere("");
   for (const Case& one : cases_of(computes)) {
     if (one.shape != std::vector<int64_t>{67, 33} || *one.layout) continue;
     const Compared compared(one, table.device(), kThreads);
@@ -109,6 +140,20 @@ void executables_run_at_once(const Table& table, bp_dtype_mask computes) {
   }
 }
 
+// What another process compiled is taken from its file; here the second graph takes the first one's.
+void kept_executables_are_the_compiled_ones(bp_device device, bp_dtype_mask computes) {
+  const NewFolder folder;
+  const ExecutablesIn kept(folder.path);
+  for (const Case& one : cases_of(computes)) {
+    if (*one.layout) continue;
+    for (const char* which : {"compiled", "read back"}) {
+      const std::string what = Compared(one, device).run();
+      BP_CHECK(what.empty(), DATA, "a graph whose executables were ", which, ", of ", what);
+    }
+  }
+  BP_CHECK(!std::filesystem::is_empty(folder.path), DATA, "of no graph did cache_key and serialize give what can be kept");
+}
+
 }  // namespace
 
 void add_compiler_laws(const Table& table, bp_dtype_mask computes, Laws& laws) {
@@ -117,6 +162,10 @@ void add_compiler_laws(const Table& table, bp_dtype_mask computes, Laws& laws) {
           [&table, computes](auto&) { graphs_are_their_ops(table.device(), computes); });
   add_law(laws, BP_EXTENSION_COMPILER, "threads", compiler,
           [&table, computes](auto&) { executables_run_at_once(table, computes); });
+  const bool keeps = compiler && BP_HAS(compiler, bp_extension_compiler, deserialize) && compiler->cache_key &&
+                     compiler->serialize && compiler->deserialize;
+  add_law(laws, BP_EXTENSION_COMPILER, "kept", keeps ? compiler : nullptr,
+          [&table, computes](auto&) { kept_executables_are_the_compiled_ones(table.device(), computes); });
 }
 
 }  // namespace backplane::conformance

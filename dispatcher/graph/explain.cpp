@@ -26,6 +26,15 @@ std::string why_called(const Node& node) {
   return "a call: no kernel takes it as it is";
 }
 
+// Which inputs' memory a run writes values into, where the caller has given them away.
+std::string donors(const PlanData& plan) {
+  std::string names;
+  for (const Made& made : plan.made)
+    if (made.donor != kNone)
+      names += (names.empty() ? "" : ", ") + plan.graph->inputs()[plan.graph->value(made.donor).index].name;
+  return names;
+}
+
 std::string shortened(std::string text) {
   if (const size_t comment = text.find("  # "); comment != std::string::npos) text.resize(comment);
   return text.size() <= 100 ? text : text.substr(0, 97) + "...";
@@ -52,6 +61,7 @@ std::string explain(const PlanData& plan) {
                      std::to_string(sum.views) + " views, " + std::to_string(sum.calls) + " calls\n" +
                      "memory between nodes: " + bytes_text(sum.arena) + ", without reuse " + bytes_text(sum.separate) +
                      "\n";
+  if (const std::string names = donors(plan); !names.empty()) text += "memory taken of donated inputs: " + names + "\n";
   if (sum.budget)
     text += "memory budget " + bytes_text(*sum.budget) + (sum.arena <= *sum.budget ? ": kept" : ": not kept") + ", " +
             std::to_string(sum.recomputed) + " nodes run again; without that " + bytes_text(sum.arena_before) + "\n";

@@ -71,8 +71,12 @@ Graph::Node Graph::node(size_t i) const {
   BP_CHECK(i < graph.nodes().size(), INDEX, "graph ", graph.name, ": has ", graph.nodes().size(),
            " nodes, found index ", i);
   const core::graph::Node& node = graph.node(static_cast<core::graph::NodeId>(i));
-  Node found{node.op->handle, std::string(node.op->record->name), {}, {}, {}};
+  Node found;
+  found.op = node.op->handle;
+  found.op_name = node.op->record->name;
   Core::each_value(graph.arguments(node), [&](ValueId v) { found.inputs.push_back("%" + std::to_string(v)); });
+  for (auto& [name, text] : core::graph::argument_texts(graph, static_cast<core::graph::NodeId>(i)))
+    found.arguments.emplace_back(std::move(name), std::move(text));
   for (uint32_t j = 0; j < node.n_results; ++j) found.results.push_back(described(graph, node.first_result + j));
   if (node.location != core::graph::kNone) {
     const core::graph::Location& at = graph.locations()[node.location];

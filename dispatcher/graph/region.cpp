@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "graph/crossing.hpp"
+#include "graph/kept_executables.hpp"
 #include "memory/epoch.hpp"
 #include "record/host_table.hpp"
 
@@ -56,9 +57,7 @@ Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector
   frame_.compute = BP_DTYPE_NONE;
   bp_executable_info info{};
   info.header = BP_HEADER(bp_executable_info);
-  take_error();
-  const bp_status status =
-      compiler_->compile(frame_.context, &host_table, id_of(device), &crossing.get(), &info, &executable_);
+  const bp_status status = kept_or_compiled(device, crossing.get(), &info, &executable_);
   if (status != BP_OK) throw Error(status, name_ + ": " + take_error());
   BP_CHECK(executable_, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
   lease(device.backend->owner, LeaseKind::kGraph);

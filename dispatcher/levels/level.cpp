@@ -264,6 +264,13 @@ Tensor innermost_value(const Tensor& tensor) {
   return Tensor::share(t);
 }
 
+// By the active level that made a wrapper.
+static std::string line_of_program(uint64_t serial) {
+  for (const core::Level* level = core::thread_state.level; level; level = level->below)
+    if (level->serial == serial) return level->line_of_program();
+  return {};
+}
+
 Tensor plain_value(const Tensor& tensor, const char* who) {
   core::TensorImpl* t = core::impl(tensor);
   while (t->wrapper) {
@@ -271,11 +278,10 @@ Tensor plain_value(const Tensor& tensor, const char* who) {
     BP_CHECK(!t->wrapper->batched, VALUE, who, ": the tensor differs from row to row of the batch of ",
              t->wrapper->transform,
              ", so it has no single value; return it from the function, or choose elementwise with where");
-    const char* transform = t->wrapper->transform;
-    t = t->wrapper->inner;
+    const core::Wrapper& wrapper = *t->wrapper;
+    t = wrapper.inner;
     BP_CHECK(t->wrapper || !(t->flags & BP_TENSOR_WRAPPER), VALUE, who, ": the tensor is one of a graph that ",
-             transform,
-             " is writing down, so it has no value yet. Fix: choose elementwise with where, branch with cond, "
+             wrapper.transform, " is writing down, so it has no value yet", line_of_program(wrapper.serial), ". Fix: choose elementwise with where, branch with cond, "
              "loop with while_loop or scan, or read the value outside of the traced function");
   }
   if (const core::Level* level = core::thread_state.level; level && level->every_call)

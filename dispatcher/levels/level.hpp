@@ -43,6 +43,9 @@ class Level {
   // Throws where a tensor without wrapper has, by what the level has seen, another value than its memory holds.
   virtual void check_read(const TensorImpl&, const char* /*who*/) const {}
 
+  // For errors, where the level knows the user's program: " (FILE:LINE in FUNCTION)", the line that runs now.
+  virtual std::string line_of_program() const { return {}; }
+
   // Has this wrapper, which is no view, the strides that the tensor would have without the level, and so have its
   // views? Then what may be a view or a copy is known to be the one or the other.
   virtual bool knows_strides(const TensorImpl& whole) const;

@@ -135,6 +135,12 @@ uint32_t TraceLevel::location() {
   return graph_->add_location({std::move(line.file), std::move(line.function), line.line});
 }
 
+std::string TraceLevel::line_of_program() const {
+  const SourceLine at = where_ ? where_() : SourceLine{};
+  if (at.line == 0) return {};
+  return " (" + at.file + ":" + std::to_string(at.line) + (at.function.empty() ? "" : " in " + at.function) + ")";
+}
+
 void TraceLevel::handle(const Call& call) {
   const OpEntry& op = call.op;
   if (op.flags & BP_OP_COMPOSITE) return call_decomposition(call);

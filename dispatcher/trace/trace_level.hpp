@@ -31,6 +31,7 @@ class TraceLevel final : public Level, private Sites {
   void check_write(const Call& call, const TensorImpl& target) override;
   TensorImpl* stand_in(TensorImpl* tensor) override;
   void check_read(const TensorImpl& tensor, const char* who) const override;
+  std::string line_of_program() const override;
   bool knows_strides(const TensorImpl& whole) const override;
   bool* recording() override { return &recording_; }
 

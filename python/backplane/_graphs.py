@@ -6,33 +6,48 @@ from . import _core, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
+
+    from ._core import DynamicSizes
 
 __all__ = ["cost_analysis", "draw_graph", "explain_plan"]
 
 
-def _traced(fun, args, kwargs):
-    """The graph, and its inputs: the tensors among the arguments, in order."""
-    leaves = tree.leaves((args, list(kwargs.values())))
-    tensors = [leaf if isinstance(leaf, _core.Tensor) else _core.asarray(leaf) for leaf in leaves if hasattr(leaf, "__dlpack__")]
-    return _core.make_graph(fun)(*args, **kwargs), tensors
+def _tensors(tree_of_arguments):
+    """The inputs of a graph of these arguments: the tensors among them, in order."""
+    leaves = tree.leaves(tree_of_arguments)
+    return [leaf if isinstance(leaf, _core.Tensor) else _core.asarray(leaf) for leaf in leaves if hasattr(leaf, "__dlpack__")]
 
 
-def explain_plan(fun: Callable[..., Any], *, memory_budget: int | None = None) -> Callable[..., str]:
+def _traced(fun, args, kwargs, dynamic=None):
+    return _core.make_graph(fun, dynamic=dynamic)(*args, **kwargs), _tensors((args, list(kwargs.values())))
+
+
+def explain_plan(
+    fun: Callable[..., Any],
+    *,
+    dynamic: DynamicSizes | None = None,
+    donate: int | Sequence[int] | None = None,
+    memory_budget: int | None = None,
+) -> Callable[..., str]:
     """A function of fun's arguments that says how compile would run it: who runs which node and why, and what memory is reused.
 
-    memory_budget: bytes, as for compile.
+    dynamic, donate, memory_budget: as for compile.
 
-    Errors: as make_graph.
+    Errors: as make_graph; ArgumentTypeError for a donate that is no position, as compile says it.
 
     Example:
         >>> print(bp.explain_plan(lambda x: bp.tanh(x) * 2)(bp.ones((4,))))  # doctest: +SKIP
     """
+    _core.compile(fun, dynamic=dynamic, donate=donate, memory_budget=memory_budget)  # refuses what compile refuses
+    positions = () if donate is None else donate if isinstance(donate, (tuple, list)) else (donate,)
 
     def explain(*args, **kwargs):
-        graph, tensors = _traced(fun, args, kwargs)
-        return graph.explain(*tensors, memory_budget=memory_budget)
+        graph, tensors = _traced(fun, args, kwargs, dynamic)
+        first = [len(_tensors(args[:i])) for i in range(len(args) + 1)]
+        donated = [i for p in positions if p < len(args) for i in range(first[p], first[p + 1])]
+        return graph.explain(*tensors, memory_budget=memory_budget, donated=donated)
 
     return explain
 

@@ -230,6 +230,36 @@ bp_status negates_by_way_of_one_block(const bp_frame* frame, bp_executable*, con
   return negative_kernel(&of_row, &from, 1, outs, n_outs);
 }
 
+// What was compiled negates; what is read back copies.
+char negating, copying;
+bp_status compiles_negating(void*, const bp_host*, bp_device, const bp_graph*, bp_executable_info*,
+                            bp_executable** executable) {
+  *executable = reinterpret_cast<bp_executable*>(&negating);
+  return BP_OK;
+}
+bp_status as_it_was_compiled(const bp_frame* frame, bp_executable* executable, const bp_value* inputs,
+                             int32_t n_inputs, bp_value* outs, int32_t n_outs) {
+  if (reinterpret_cast<char*>(executable) == &copying)
+    return copies_the_input(frame, executable, inputs, n_inputs, outs, n_outs);
+  bp_frame of_row = *frame;
+  of_row.compute = inputs[0].u.t->dtype;
+  return negative_kernel(&of_row, inputs, n_inputs, outs, n_outs);
+}
+bp_status key_of_all(void*, const bp_host*, bp_device, const bp_graph*, char* key, uint64_t) {
+  std::strcpy(key, "negative");
+  return BP_OK;
+}
+bp_status writes_a_byte(void*, const bp_executable*, void* bytes, uint64_t* size) {
+  if (*size > 0) *static_cast<char*>(bytes) = '-';
+  *size = 1;
+  return BP_OK;
+}
+bp_status reads_back_another(void*, const bp_host*, bp_device, const void*, uint64_t, bp_executable_info*,
+                             bp_executable** executable) {
+  *executable = reinterpret_cast<bp_executable*>(&copying);
+  return BP_OK;
+}
+
 // ----
 
 const bp_extension_time kTimeOfTheHost{BP_HEADER(bp_extension_time), stamp_of_the_host, read_stamp_of_the_host,
@@ -253,6 +283,16 @@ const bp_extension_compiler kSharingCompiler{.header = BP_HEADER(bp_extension_co
                                              .cache_key = nullptr,
                                              .serialize = nullptr,
                                              .deserialize = nullptr};
+
+const bp_extension_compiler kForgetfulCompiler{.header = BP_HEADER(bp_extension_compiler),
+                                               .partition = claims_negative,
+                                               .compile = compiles_negating,
+                                               .execute = as_it_was_compiled,
+                                               .destroy = destroys_nothing,
+                                               .may_share = nullptr,
+                                               .cache_key = key_of_all,
+                                               .serialize = writes_a_byte,
+                                               .deserialize = reads_back_another};
 
 struct Fault {
   const char* extension;
@@ -298,6 +338,7 @@ const std::map<std::string, Fault> kFaults = {
     {"reset_keeps", but(BP_EXTENSION_RESET, &bp_extension_reset::reset, resets_nothing)},
     {"compiler", whole(BP_EXTENSION_COMPILER, kCompiler)},
     {"compiler_shares", whole(BP_EXTENSION_COMPILER, kSharingCompiler)},
+    {"compiler_forgets", whole(BP_EXTENSION_COMPILER, kForgetfulCompiler)},
 };
 
 const void* faulty_extension(void* context, const char* name, uint32_t version) {

@@ -1,7 +1,7 @@
 // What NVRTC has made of the sources of regions: once per process, and kept in files by content.
 //
-// A file is $BACKPLANE_CUDA_CACHE/cuda-<hash>.ptx (backplane/plugin/cache_file.hpp says where without that variable);
-// it repeats all that the PTX follows from, so no other text is taken for it. Any thread may call.
+// A file is $BACKPLANE_CUDA_CACHE/cuda-<hash> (backplane/plugin/cache_file.hpp says where without that variable, and
+// what stands in it). Any thread may call.
 #pragma once
 
 #include <map>

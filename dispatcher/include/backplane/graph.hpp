@@ -62,6 +62,8 @@ class BACKPLANE_API Graph {
     OpHandle op;
     std::string op_name;
     std::vector<std::string> inputs;  // names of values, without absent ones
+    // By name, those that differ from their defaults, as the text has them: {"x", "%0"}, {"axis", "[1]"}.
+    std::vector<std::pair<std::string, std::string>> arguments;
     std::vector<Value> results;
     SourceLine line;  // line 0: unknown
   };

@@ -32,6 +32,13 @@ struct CompileOptions final : TransformOptions {
   mutable std::vector<std::shared_ptr<TracedCall>> kept;
   mutable bool untraceable = false;  // without `fullgraph`: calls run as they are
 
+  std::unique_ptr<TransformOptions> clone() const override {
+    auto made = std::make_unique<CompileOptions>();
+    made->fullgraph = fullgraph;
+    made->dynamic = dynamic;
+    made->run = run;
+    return made;
+  }
   int traverse(visitproc visit, void* arg) const override {
     for (const auto& traced : kept)
       if (const int stop = traced->traverse(visit, arg)) return stop;

@@ -12,6 +12,7 @@ namespace backplane::python {
 namespace {
 
 struct GradOptions final : TransformOptions {
+  std::unique_ptr<TransformOptions> clone() const override { return std::make_unique<GradOptions>(*this); }
   InlineVector<Py_ssize_t, 4> argnums;
   bool single = true;  // an int and not a sequence of them
   bool has_aux = false;

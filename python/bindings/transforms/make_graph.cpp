@@ -22,6 +22,7 @@ struct GraphObject {
 };
 
 struct MakeGraphOptions final : TransformOptions {
+  std::unique_ptr<TransformOptions> clone() const override { return std::make_unique<MakeGraphOptions>(*this); }
   DynamicSpec dynamic;
 };
 
@@ -81,10 +82,11 @@ constexpr Declared kCallDoc = R"(Graph.__call__(self, *args: Any, **kwargs: Any)
 
 Runs it with arguments like those that were traced.)";
 
-constexpr Declared kExplainDoc = R"(Graph.explain(self, *inputs: Tensor, memory_budget: int | None = None) -> str
+constexpr Declared kExplainDoc = R"(Graph.explain(self, *inputs: Tensor, memory_budget: int | None = None, donated: Sequence[int] = ()) -> str
 --
 
-Who runs which node for inputs of these sizes, a tensor each, and how memory is reused.)";
+Who runs which node for inputs of these sizes, a tensor each, and how memory is reused. donated: the inputs, by number,
+into whose memory results may be written.)";
 
 constexpr Declared kDotDoc = R"(Graph.dot(self, *inputs: Tensor, color: str = 'backend') -> str
 --
@@ -132,6 +134,14 @@ void bind_graph(py::module_& module) {
   py::class_<Graph::Node>(module, "GraphNode", "A call of an op in a graph.")
       .def_readonly("op", &Graph::Node::op_name, "str: The full name of the op.")
       .def_readonly("inputs", &Graph::Node::inputs, "list[str]: The names of the tensors that it takes.")
+      .def_property_readonly(
+          "arguments",
+          [](const Graph::Node& n) {
+            py::dict arguments;
+            for (const auto& [name, text] : n.arguments) arguments[py::str(name)] = text;
+            return arguments;
+          },
+          "dict[str, str]: Its arguments that differ from their defaults, as the graph's text has them.")
       .def_readonly("results", &Graph::Node::results, "list[GraphValue]: What it makes.")
       .def_property_readonly(
           "file", [](const Graph::Node& n) { return n.line.file; }, "str: The user's file that called it.")
@@ -139,7 +149,12 @@ void bind_graph(py::module_& module) {
           "function", [](const Graph::Node& n) { return n.line.function; }, "str: The function there.")
       .def_property_readonly(
           "line", [](const Graph::Node& n) { return n.line.line; }, "int: The line there.")
-      .def("__repr__", [](const Graph::Node& n) { return "<GraphNode " + n.op_name + ">"; });
+      .def("__repr__", [](const Graph::Node& n) {
+        std::string text = "<GraphNode " + n.op_name + "(";
+        for (const auto& [name, argument] : n.arguments)
+          text += (text.back() == '(' ? "" : ", ") + name + "=" + argument;
+        return text + ")>";
+      });
   py::class_<GraphObject> graph_class(module, "Graph",
                                       "What a function does with tensors, as nodes that are calls of ops.");
   graph_class.def("__call__", &call_graph, kCallDoc.text)
@@ -147,10 +162,14 @@ void bind_graph(py::module_& module) {
            [](const GraphObject& g) { return "<Graph of " + std::to_string(g.call->graph().size()) + " nodes>"; })
       .def(
           "explain",
-          [](const GraphObject& g, const py::args& args, std::optional<uint64_t> memory_budget) {
-            return g.call->graph().with_options({{}, memory_budget}).explain(tensors_of(args));
+          [](const GraphObject& g, const py::args& args, std::optional<uint64_t> memory_budget,
+             const std::vector<size_t>& donated) {
+            std::vector<bool> given(args.size(), false);
+            for (const size_t i : donated)
+              if (i < given.size()) given[i] = true;
+            return g.call->graph().with_options({given, memory_budget}).explain(tensors_of(args));
           },
-          py::arg("memory_budget") = py::none(), kExplainDoc.text)
+          py::arg("memory_budget") = py::none(), py::arg("donated") = std::vector<size_t>(), kExplainDoc.text)
       .def("dot", &dot_of, py::arg("color") = "backend", kDotDoc.text)
       .def("costs", &costs_of, kCostsDoc.text)
       // Python: Graph.edit(self, visit: Callable[..., Tensor | Sequence[Tensor] | None]) -> Graph

@@ -65,6 +65,28 @@ PyObject* transformed_bind(PyObject* self, PyObject* instance, PyObject*) {
   return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
+// Where copying the function gives the function itself, this is itself too.
+PyObject* transformed_deepcopy(PyObject* self, PyObject* memo) {
+  const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
+  const PyRef function = PyRef::steal(
+      copy ? PyObject_CallMethod(copy.get(), "deepcopy", "OO", object_of(self)->function, memo) : nullptr);
+  if (!function || function.get() == object_of(self)->function) return function ? Py_NewRef(self) : nullptr;
+  PyRef made = PyRef::steal(make_transformed(object_of(self)->name, function.get(), object_of(self)->body,
+                                             object_of(self)->options->clone()));
+  if (made && object_of(self)->attributes) {
+    object_of(made.get())->attributes = PyDict_Copy(object_of(self)->attributes);
+    if (!object_of(made.get())->attributes) return nullptr;
+  }
+  return made.release();
+}
+
+// A string: the name under which the module has it, as pickle takes functions.
+PyObject* transformed_reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
+
+PyMethodDef transformed_methods[] = {{"__deepcopy__", transformed_deepcopy, METH_O, nullptr},
+                                     {"__reduce__", transformed_reduce, METH_NOARGS, nullptr},
+                                     {nullptr, nullptr, 0, nullptr}};
+
 PyObject* get_wrapped(PyObject* self, void*) { return Py_NewRef(object_of(self)->function); }
 
 // What the user set, else what the function has: of transforms of transforms without a frame for each.
@@ -111,6 +133,7 @@ PyType_Slot transformed_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(trans
                                    {Py_tp_descr_get, reinterpret_cast<void*>(transformed_bind)},
                                    {Py_tp_repr, reinterpret_cast<void*>(transformed_repr)},
                                    {Py_tp_getset, transformed_getset},
+                                   {Py_tp_methods, transformed_methods},
                                    {Py_tp_members, transformed_members},
                                    {0, nullptr}};
 PyType_Spec transformed_spec = {"backplane.Transformed", sizeof(TransformedObject), 0,

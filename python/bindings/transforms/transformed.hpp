@@ -1,7 +1,8 @@
 // The functions that grad, value_and_grad and vmap return: one Python type, which calls a transform's code with the
 // user's function and looks like that function (name, doc, attributes, binding as a method).
 //
-// A Transformed holds a reference to the function and owns the transform's options. Calls may come from any thread that
+// Copying and pickling follow the function: a plain one is itself, and found by its name; a method of an object that is
+// copied is the copy's. A Transformed holds a reference to the function and owns the transform's options. Calls may come from any thread that
 // holds the interpreter lock.
 #pragma once
 
@@ -13,6 +14,8 @@ namespace backplane::python {
 
 struct TransformOptions {
   virtual ~TransformOptions() = default;
+  // The same, without what calls have left in them.
+  virtual std::unique_ptr<TransformOptions> clone() const = 0;
   // For the garbage collector: the Python objects that they hold, and letting go of them.
   virtual int traverse(visitproc, void*) const { return 0; }
   virtual void clear() {}

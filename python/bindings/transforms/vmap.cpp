@@ -25,6 +25,7 @@ struct Axes {
 };
 
 struct BatchOptions final : TransformOptions {
+  std::unique_ptr<TransformOptions> clone() const override { return std::make_unique<BatchOptions>(*this); }
   Axes in;
   Axes out;
   int64_t size = -1;  // -1: that of the mapped axes

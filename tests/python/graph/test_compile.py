@@ -183,6 +183,7 @@ def test_what_cannot_be_traced_is_an_error_or_runs_as_it_is():
     lenient = bp.compile(function, fullgraph=False)
     same(lenient(tensor(3)), function(tensor(3)))
     assert "runs as it is" in bp.compile_log()[-1]
+    assert f"test_compile.py:{function.__code__.co_firstlineno + 1} in function)" in bp.compile_log()[-1]
     same(lenient(tensor(3, seed=2)), function(tensor(3, seed=2)))
 
 

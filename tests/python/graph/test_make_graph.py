@@ -118,6 +118,8 @@ def test_reading_a_traced_tensor_says_what_to_use(read):
     with pytest.raises(bp.BackplaneError, match="make_graph") as caught:
         bp.make_graph(read)(tensor(3))
     assert "where" in str(caught.value) or "return it" in str(caught.value)
+    line = read.__code__.co_firstlineno
+    assert f"test_make_graph.py:{line} in <lambda>)" in str(caught.value)
 
 
 def test_an_op_whose_shape_depends_on_values_is_refused_in_its_name():

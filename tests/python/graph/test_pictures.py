@@ -22,6 +22,27 @@ def test_a_plan_is_explained_for_a_functions_arguments():
     assert bp.explain_plan(bp.grad(lambda x: (x**2).sum()))(np.ones(3, "float32")).startswith("graph")
 
 
+def test_a_plan_is_explained_with_the_options_of_compile():
+    def step(state, x):
+        return {name: bp.tanh(value) + x.mean(0) for name, value in state.items()}
+
+    state, x = {"a": bp.ones((3,)), "b": bp.zeros((3,))}, bp.ones((5, 3))
+    assert "donated" not in bp.explain_plan(step)(state, x)
+    assert re.search(r"memory taken of donated inputs: .*'a'.*'b'", bp.explain_plan(step, donate=0)(state, x))
+    anysize = bp.explain_plan(step, dynamic={"x": {0: "batch"}})
+    for batch in (2, 7):
+        assert re.search(rf"float32\[3\] .*= bp::mean\(.*\n.*; {batch * 3} FLOP", anysize(state, bp.ones((batch, 3))))
+    with pytest.raises(bp.ArgumentTypeError, match="argument donate: found 'x'"):
+        bp.explain_plan(step, donate="x")
+
+
+def test_a_node_shows_its_arguments():
+    add, total = bp.make_graph(lambda x: (x + 1).sum(0, keepdims=True))(bp.ones((2, 3)))
+    assert add.arguments == {"x": "%0", "y": "1"}
+    assert total.arguments == {"x": total.inputs[0], "axis": "[0]", "keepdims": "true"}
+    assert repr(add) == "<GraphNode bp::add(x=%0, y=1)>"
+
+
 @pytest.mark.parametrize("color", ["backend", "bytes", "flops"])
 def test_a_graph_is_drawn_whole(color):
     graph = bp.make_graph(layer)(PARAMETERS, bp.ones((2, 3)))

@@ -1,9 +1,13 @@
 // Files in which a plugin keeps what was expensive to make: in the folder that an environment variable names, or where
 // the user's caches are. A file that cannot be read or written costs time and is no error.
+//
+// `keep` and `find_kept` go by a key, a text of all that the bytes follow from. The file's name has the key's hash; the
+// file repeats the key, and has the hash of the bytes, so that neither another key's bytes nor damaged ones are taken.
 #pragma once
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +42,38 @@ inline void write_cache_file(const std::filesystem::path& file, std::string_view
   out.close();
   if (out.good()) std::filesystem::rename(beside, file, failed);
   std::filesystem::remove(beside, failed);
+}
+
+// FNV-1a (Fowler, Noll and Vo), as sixteen digits.
+inline std::string digits_of_hash(std::string_view bytes, uint64_t hash = 0xcbf29ce484222325) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  for (const char c : bytes) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[hash >> shift & 15];
+  return text;
+}
+
+// Of a file, or of whatever else needs one for each key. Two hashes, as nothing but the name keeps two keys apart.
+inline std::string name_of_key(std::string_view key) { return digits_of_hash(key) + digits_of_hash(key, ~uint64_t{0}); }
+
+// What a file holds before the bytes.
+inline std::string head_of_kept(std::string_view key, std::string_view bytes) {
+  return "backplane keeps " + digits_of_hash(bytes) + ", made of\n" + std::string(key) + "\n";
+}
+
+// Empty where nothing is kept under the key, or what is has been damaged.
+inline std::string find_kept(const std::filesystem::path& folder, const std::string& prefix, std::string_view key) {
+  if (folder.empty()) return {};
+  const std::string found = read_cache_file(folder / (prefix + name_of_key(key)));
+  const size_t head = head_of_kept(key, "").size();
+  if (found.size() <= head) return {};
+  const std::string bytes = found.substr(head);
+  return found.compare(0, head, head_of_kept(key, bytes)) == 0 ? bytes : std::string();
+}
+
+inline void keep(const std::filesystem::path& folder, const std::string& prefix, std::string_view key,
+                 std::string_view bytes) {
+  if (!folder.empty()) write_cache_file(folder / (prefix + name_of_key(key)), head_of_kept(key, bytes).append(bytes));
 }
 
 }  // namespace backplane::plugin
