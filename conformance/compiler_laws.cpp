@@ -151,7 +151,8 @@ void kept_executables_are_the_compiled_ones(bp_device device, bp_dtype_mask comp
       BP_CHECK(what.empty(), DATA, "a graph whose executables were ", which, ", of ", what);
     }
   }
-  BP_CHECK(!std::filesystem::is_empty(folder.path), DATA, "of no graph did cache_key and serialize give what can be kept");
+  BP_CHECK(!std::filesystem::is_empty(folder.path), DATA,
+           "of no graph did cache_key and serialize give what can be kept");
 }
 
 }  // namespace

@@ -184,8 +184,8 @@ struct Held {
 void tickets_of_completions_come_after(const Table& table, const bp_extension_callbacks& callbacks) {
   Held held;
   Stream stream(table);
-  table.call("callbacks.notify", callbacks, &bp_extension_callbacks::notify, stream.handle(), stream.next(), &Held::hold,
-             static_cast<void*>(&held));
+  table.call("callbacks.notify", callbacks, &bp_extension_callbacks::notify, stream.handle(), stream.next(),
+             &Held::hold, static_cast<void*>(&held));
   stream.wait();
   BP_CHECK(!held.release(), DATA, "callbacks: the ticket was complete before the function was over");
 }

@@ -21,8 +21,8 @@ bool can_be_kept(const bp_extension_compiler& compiler) {
 std::string key_of(const Device& device, const bp_graph& region) {
   const BackendRecord& backend = *device.backend;
   std::string key(kLongestKey, '\0');
-  const bp_status status = backend.extensions.compiler->cache_key(backend.def.context, &host_table, id_of(device), &region,
-                                                                  key.data(), key.size());
+  const bp_status status = backend.extensions.compiler->cache_key(backend.def.context, &host_table, id_of(device),
+                                                                  &region, key.data(), key.size());
   key.resize(status == BP_OK ? key.find('\0') : 0);
   return key;
 }
@@ -48,8 +48,8 @@ bp_status kept_or_compiled(const Device& device, const bp_graph& region, bp_exec
   const std::string key = folder.empty() ? std::string() : key_of(device, region), prefix = backend.name + "-";
   if (!key.empty()) {
     const std::string bytes = plugin::find_kept(folder, prefix, key);
-    if (!bytes.empty() && compiler.deserialize(backend.def.context, &host_table, id_of(device), bytes.data(), bytes.size(),
-                                               info, executable) == BP_OK)
+    if (!bytes.empty() && compiler.deserialize(backend.def.context, &host_table, id_of(device), bytes.data(),
+                                               bytes.size(), info, executable) == BP_OK)
       return BP_OK;
     *info = {};
     info->header = BP_HEADER(bp_executable_info);

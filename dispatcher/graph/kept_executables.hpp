@@ -1,6 +1,6 @@
 // Executables of compilers that can write theirs down (cache_key, serialize, deserialize): kept in files, so that what
-// one process compiled others need not. A file is $BACKPLANE_EXECUTABLES/<backend>-<hash>; without that variable it lies
-// where the user's caches are, and an empty one asks for none (backplane/plugin/cache_file.hpp).
+// one process compiled others need not. A file is $BACKPLANE_EXECUTABLES/<backend>-<hash>; without that variable it
+// lies where the user's caches are, and an empty one asks for none (backplane/plugin/cache_file.hpp).
 #pragma once
 
 #include "backplane/abi/extensions.h"

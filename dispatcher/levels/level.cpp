@@ -281,7 +281,8 @@ Tensor plain_value(const Tensor& tensor, const char* who) {
     const core::Wrapper& wrapper = *t->wrapper;
     t = wrapper.inner;
     BP_CHECK(t->wrapper || !(t->flags & BP_TENSOR_WRAPPER), VALUE, who, ": the tensor is one of a graph that ",
-             wrapper.transform, " is writing down, so it has no value yet", line_of_program(wrapper.serial), ". Fix: choose elementwise with where, branch with cond, "
+             wrapper.transform, " is writing down, so it has no value yet", line_of_program(wrapper.serial),
+             ". Fix: choose elementwise with where, branch with cond, "
              "loop with while_loop or scan, or read the value outside of the traced function");
   }
   if (const core::Level* level = core::thread_state.level; level && level->every_call)

@@ -48,11 +48,10 @@ TensorImpl* TraceLevel::stand_in(TensorImpl* tensor) {
 
 void TraceLevel::check_read(const TensorImpl& tensor, const char* who) const {
   const TensorImpl* known = stand_in_for(&tensor);
-  BP_CHECK(
-      !known || known->wrapper->version == 0, VALUE, who, ": the tensor was changed in place by a function that ",
-      transform, " is writing down, so it has no value yet", line_of_program(),
-      ". Fix: choose elementwise with where, branch with cond, or read the "
-      "value outside of the traced function");
+  BP_CHECK(!known || known->wrapper->version == 0, VALUE, who, ": the tensor was changed in place by a function that ",
+           transform, " is writing down, so it has no value yet", line_of_program(),
+           ". Fix: choose elementwise with where, branch with cond, or read the "
+           "value outside of the traced function");
 }
 
 // A view of another level's tensor, or of one that becomes an argument, is no view of a traced one: nothing would carry

@@ -237,8 +237,8 @@ bp_status compiles_negating(void*, const bp_host*, bp_device, const bp_graph*, b
   *executable = reinterpret_cast<bp_executable*>(&negating);
   return BP_OK;
 }
-bp_status as_it_was_compiled(const bp_frame* frame, bp_executable* executable, const bp_value* inputs,
-                             int32_t n_inputs, bp_value* outs, int32_t n_outs) {
+bp_status as_it_was_compiled(const bp_frame* frame, bp_executable* executable, const bp_value* inputs, int32_t n_inputs,
+                             bp_value* outs, int32_t n_outs) {
   if (reinterpret_cast<char*>(executable) == &copying)
     return copies_the_input(frame, executable, inputs, n_inputs, outs, n_outs);
   bp_frame of_row = *frame;

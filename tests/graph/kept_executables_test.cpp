@@ -105,8 +105,10 @@ class KeptExecutables : public ::testing::Test {
   }
   // As a process of its own would: a graph read, compiled and run.
   static void run(const std::string& op = "bp::negative") {
-    const std::shared_ptr<const Graph> graph(parse("graph \"f\" { input %0 \"x\": float64[2, 3] \"null\"\n %1: float64[2, 3] "
-                                                   "\"null\" = " + op + "(%0)\n output %1 }"));
+    const std::shared_ptr<const Graph> graph(
+        parse("graph \"f\" { input %0 \"x\": float64[2, 3] \"null\"\n %1: float64[2, 3] "
+              "\"null\" = " +
+              op + "(%0)\n output %1 }"));
     std::mt19937 random(7);
     const std::vector<Tensor> inputs = {random_tensor({2, 3}, random)};
     ASSERT_EQ(bytes_of(Executable(graph).run(inputs)), bytes_of(Executable(graph, {{}, false}).run(inputs)));

@@ -82,7 +82,8 @@ constexpr Declared kCallDoc = R"(Graph.__call__(self, *args: Any, **kwargs: Any)
 
 Runs it with arguments like those that were traced.)";
 
-constexpr Declared kExplainDoc = R"(Graph.explain(self, *inputs: Tensor, memory_budget: int | None = None, donated: Sequence[int] = ()) -> str
+constexpr Declared kExplainDoc =
+    R"(Graph.explain(self, *inputs: Tensor, memory_budget: int | None = None, donated: Sequence[int] = ()) -> str
 --
 
 Who runs which node for inputs of these sizes, a tensor each, and how memory is reused. donated: the inputs, by number,

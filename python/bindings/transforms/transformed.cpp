@@ -68,8 +68,8 @@ PyObject* transformed_bind(PyObject* self, PyObject* instance, PyObject*) {
 // Where copying the function gives the function itself, this is itself too.
 PyObject* transformed_deepcopy(PyObject* self, PyObject* memo) {
   const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
-  const PyRef function = PyRef::steal(
-      copy ? PyObject_CallMethod(copy.get(), "deepcopy", "OO", object_of(self)->function, memo) : nullptr);
+  const PyRef function =
+      PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "OO", object_of(self)->function, memo) : nullptr);
   if (!function || function.get() == object_of(self)->function) return function ? Py_NewRef(self) : nullptr;
   PyRef made = PyRef::steal(make_transformed(object_of(self)->name, function.get(), object_of(self)->body,
                                              object_of(self)->options->clone()));

@@ -2,8 +2,8 @@
 // user's function and looks like that function (name, doc, attributes, binding as a method).
 //
 // Copying and pickling follow the function: a plain one is itself, and found by its name; a method of an object that is
-// copied is the copy's. A Transformed holds a reference to the function and owns the transform's options. Calls may come from any thread that
-// holds the interpreter lock.
+// copied is the copy's. A Transformed holds a reference to the function and owns the transform's options. Calls may
+// come from any thread that holds the interpreter lock.
 #pragma once
 
 #include <memory>
