@@ -100,7 +100,7 @@ class ExecutablesIn {
 
 struct NewFolder {
   std::string path = (std::filesystem::temp_directory_path() / "backplane-conformance-XXXXXX").string();
-  NewFolder() { BP_CHECK(mkdtemp(path.data()), RUNTIME, "cannot make a folder ", path); }
+  NewFolder() { BP_CHECK(mkdtemp(path.data()), VALUE, "cannot make a folder ", path); }
   ~NewFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);

@@ -86,7 +86,7 @@ def _check_kth(function, kth, size):
 
 
 @takes_tensor
-def partition(x: Tensor, kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor:
+def partition(x: Tensor, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
     """x with the element at kth along axis as in the sorted order, none before it larger and none after it smaller: x sorted."""
     x, axis = _along("partition", x, axis)
     _check_kth("partition", kth, x.shape[axis])
@@ -94,7 +94,7 @@ def partition(x: Tensor, kth: int | Sequence[int], /, axis: int | None = -1) -> 
 
 
 @takes_tensor
-def argpartition(x: Tensor, kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor:
+def argpartition(x: Tensor, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
     """The positions that partition x along axis at kth."""
     x, axis = _along("argpartition", x, axis)
     _check_kth("argpartition", kth, x.shape[axis])

@@ -83,7 +83,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Device | str | None
     return asarray(data, dtype=dtype, device=device)
 
 
-def from_numpy(x: Any, /) -> Tensor:
+def from_numpy(x: Any) -> Tensor:
     """A tensor over the memory of a NumPy array, never a copy."""
     if not hasattr(x, "__array_interface__"):
         raise _core.ArgumentTypeError(f"from_numpy: found a value of type {type(x).__name__}, expected a NumPy array; use backplane.asarray")
@@ -96,7 +96,7 @@ def from_numpy(x: Any, /) -> Tensor:
         ) from None
 
 
-def identity(n: int, /, dtype: DType | None = None, *, device: Device | str | None = None) -> Tensor:
+def identity(n: int, dtype: DType | None = None, *, device: Device | str | None = None) -> Tensor:
     """The n by n matrix of ones on the diagonal, zeros elsewhere."""
     return op.eye(n, dtype=dtype, device=device)
 
@@ -151,7 +151,7 @@ def tri(
 
 
 @takes_tensor
-def vander(x: Tensor, /, n: int | None = None, increasing: bool = False) -> Tensor:
+def vander(x: Tensor, n: int | None = None, increasing: bool = False) -> Tensor:
     """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up.
 
     Bools and integers of fewer than 64 bits count in int64, as in NumPy.
@@ -228,6 +228,6 @@ def empty(
 
 @takes_requires_grad
 @takes_tensor
-def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
+def empty_like(x: Tensor, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
     """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)

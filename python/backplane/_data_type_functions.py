@@ -65,7 +65,7 @@ _NUMBER_OF_KIND = {
 }
 
 
-def promote_types(type1: DType, type2: DType, /) -> DType:
+def promote_types(type1: DType, type2: DType) -> DType:
     """The dtype to which two dtypes promote."""
     return result_type(type1, type2)
 
@@ -132,7 +132,7 @@ def result_type(*arrays_and_dtypes: Tensor | DType | Number) -> DType:
     return _with_number(result, max(numbers, key=_NUMBERS.index)) if numbers else result
 
 
-def can_cast(from_: Tensor | DType, to: DType, /) -> bool:
+def can_cast(from_: Tensor | DType, to: DType) -> bool:
     """Does promotion take dtype (or tensor) from_ to dtype to?"""
     from_, to = _dtype_of(from_, "can_cast"), _dtype_of(to, "can_cast")
     try:
@@ -196,7 +196,7 @@ def _given(function, name, value):
     return given_tensor(function, name, value)
 
 
-def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
+def astype(x: Tensor, dtype: DType, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
     """x in another dtype, and on another device where one is named; x itself where nothing changes and copy is False."""
     if not isinstance(x, _core.Tensor):
         x = _given("astype", "x", x)

@@ -18,7 +18,7 @@ op = getattr(ops, NAMESPACE)
 __all__ = ["around", "divmod", "float_power", "modf", "round"]
 
 
-def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
+def round(x: Tensor, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     """x to the nearest integer, or to so many decimal places; ties go to the even digit. Negative counts round before the point."""
     if decimals == 0:
         return op.round(x, out=out)
@@ -38,13 +38,13 @@ around = round
 
 
 @takes_tensor
-def divmod(x: Operand, y: Operand, /) -> tuple[Tensor, Tensor]:
+def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     """The quotient rounded down, and the remainder."""
     return op.floor_divide(x, y), op.remainder(x, y)
 
 
 @takes_tensor
-def float_power(x: Tensor, y: Operand, /) -> Tensor:
+def float_power(x: Tensor, y: Operand) -> Tensor:
     """x to the power of y in float64 or complex128, whatever the dtypes are."""
     y = given_tensor("float_power", "y", y)
     wide = _core.complex128 if "complex floating" in (x.dtype.kind, y.dtype.kind) else _core.float64
@@ -52,7 +52,7 @@ def float_power(x: Tensor, y: Operand, /) -> Tensor:
 
 
 @takes_tensor
-def modf(x: Tensor, /) -> tuple[Tensor, Tensor]:
+def modf(x: Tensor) -> tuple[Tensor, Tensor]:
     """The fraction and the whole part, both with x's sign, in floating point."""
     require_real("modf", "x", x)
     x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())

@@ -41,7 +41,7 @@ __all__ = [
 _MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
 
 
-def concat(arrays: Sequence[Tensor], /, axis: int | None = 0, *, dim: int | None = None) -> Tensor:
+def concat(arrays: Sequence[Tensor], axis: int | None = 0, *, dim: int | None = None) -> Tensor:
     """Joins tensors along an axis, which PyTorch calls dim; without one (None), their elements in row-major order."""
     axis = axis if dim is None else dim
     if axis is None:
@@ -53,7 +53,7 @@ concatenate = concat
 
 
 @takes_tensor
-def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Tensor, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The parts of x along axis, as views without that axis."""
     return parts_along("unstack", x, normalized_axis("unstack", axis, x.ndim))
 
@@ -71,7 +71,7 @@ def cat(tensors: Sequence[Tensor], dim: int | None = 0) -> Tensor:
 
 
 @takes_tensor
-def append(x: Tensor, values: Any, /, axis: int | None = None) -> Tensor:
+def append(x: Tensor, values: Any, axis: int | None = None) -> Tensor:
     """x joined with values along axis; without one, the elements of both in row-major order."""
     return concat([x, tensor_like(values, x)], axis=axis)
 
@@ -82,7 +82,7 @@ def _given(function, arrays):
 
 
 @names_errors
-def column_stack(arrays: Sequence[Tensor], /) -> Tensor:
+def column_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors along axis 1, vectors as columns."""
     arrays = [atleast_1d(x) for x in _given("column_stack", arrays)]
     return op.concat([op.expand_dims(x, [1]) if x.ndim == 1 else x for x in arrays], axis=1)
@@ -94,21 +94,21 @@ def _needs_axes(function, x, count):
 
 
 @takes_tensor
-def hsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
+def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
     """split along axis 1, of a vector along axis 0."""
     _needs_axes("hsplit", x, 1)
     return split(x, indices_or_sections, axis=1 if x.ndim > 1 else 0)
 
 
 @takes_tensor
-def vsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
+def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
     """split along axis 0 of at least two axes."""
     _needs_axes("vsplit", x, 2)
     return split(x, indices_or_sections, axis=0)
 
 
 @takes_tensor
-def dsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> list[Tensor]:
+def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
     """split along axis 2."""
     _needs_axes("dsplit", x, 3)
     return split(x, indices_or_sections, axis=2)
@@ -127,7 +127,7 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @names_errors
-def vstack(arrays: Sequence[Tensor], /) -> Tensor:
+def vstack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors of at least two axes along axis 0."""
     return op.concat([atleast_2d(x) for x in _given("vstack", arrays)], axis=0)
 
@@ -136,14 +136,14 @@ row_stack = vstack
 
 
 @names_errors
-def hstack(arrays: Sequence[Tensor], /) -> Tensor:
+def hstack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors along axis 1; vectors along axis 0."""
     arrays = [atleast_1d(x) for x in _given("hstack", arrays)]
     return op.concat(arrays, axis=1 if arrays and arrays[0].ndim > 1 else 0)
 
 
 @names_errors
-def dstack(arrays: Sequence[Tensor], /) -> Tensor:
+def dstack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors of at least three axes along axis 2."""
     return op.concat([atleast_3d(x) for x in _given("dstack", arrays)], axis=2)
 
@@ -176,7 +176,7 @@ def _at(function, x, axis, places):
 
 
 @takes_tensor
-def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
+def array_split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Pieces of x along axis, views: so many, the first ones longer by one where sizes differ, or those between positions."""
     axis = normalized_axis("array_split", axis, x.ndim)
     if not hasattr(indices_or_sections, "__index__"):
@@ -190,7 +190,7 @@ def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: in
 
 
 @takes_tensor
-def split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
+def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Pieces of x along axis, views: so many of one size, or those between positions."""
     axis = normalized_axis("split", axis, x.ndim)
     if not hasattr(indices_or_sections, "__index__"):
@@ -204,7 +204,7 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0)
 
 
 @takes_tensor
-def chunk(x: Tensor, chunks: int, /, dim: int = 0) -> tuple[Tensor, ...]:
+def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of x along dim, views, all of one size but for the last."""
     axis = normalized_axis("chunk", dim, x.ndim, "dim")
     size = x.shape[axis]

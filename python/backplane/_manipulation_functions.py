@@ -74,7 +74,7 @@ broadcast_tensors = broadcast_arrays
 
 
 @takes_tensor
-def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, /, axis: int | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
     """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor or list.
 
     A tensor is read to know the result's size. Once each, a view of x.
@@ -96,7 +96,7 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, /, axis: int | None
     return op.repeat_each(x, repeats, int(total), axis=axis)
 
 
-def reshape(x: Tensor, /, shape: int | Sequence[int], *, order: str = "C", copy: bool | None = None) -> Tensor:
+def reshape(x: Tensor, shape: int | Sequence[int], *, order: str = "C", copy: bool | None = None) -> Tensor:
     """x's elements in row-major order at another shape; a view where strides allow, unless copy is True; False refuses a copy.
 
     order 'F': both read and written in column-major order.
@@ -142,7 +142,7 @@ def reshape_by_columns(x, shape, order, copy=None):
 
 @takes_dim
 @takes_tensor
-def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     """x without axes, all of size 1; without all of that size where none are named. A view."""
     return op.squeeze(x, [place for place, size in enumerate(x.shape) if size == 1] if axis is None else axis)
 
@@ -213,7 +213,7 @@ def repeat_interleave(x: Tensor, repeats: int | Tensor, dim: int | None = None) 
 
 
 @takes_tensor
-def t(x: Tensor, /) -> Tensor:
+def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or a number as it is. A view."""
     if x.ndim > 2:
         raise _core.ShapeError(f"t: argument x: found {x.ndim} dimensions, expected at most 2; use permute_dims or mT")
@@ -240,7 +240,7 @@ def normalized_axes(function, axes, ndim, argument="axes"):
 
 
 @takes_tensor
-def transpose(x: Tensor, /, axes: Sequence[int] | None = None, *more: int) -> Tensor:
+def transpose(x: Tensor, axes: Sequence[int] | None = None, *more: int) -> Tensor:
     """x with its axes in reverse order, or in the order of axes; a view. Two ints are refused: NumPy and PyTorch read them differently."""
     if more:
         raise _core.ArgumentTypeError("transpose: found several ints, expected the order of the axes as one sequence; use swapaxes to exchange two axes")
@@ -248,7 +248,7 @@ def transpose(x: Tensor, /, axes: Sequence[int] | None = None, *more: int) -> Te
 
 
 @takes_tensor
-def swapaxes(x: Tensor, /, axis1: int, axis2: int) -> Tensor:
+def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
     """x with two axes exchanged; a view."""
     order = list(range(x.ndim))
     first, second = (normalized_axis("swapaxes", a, x.ndim, n) for a, n in ((axis1, "axis1"), (axis2, "axis2")))
@@ -260,7 +260,7 @@ swapdims = swapaxes
 
 
 @takes_tensor
-def rollaxis(x: Tensor, /, axis: int, start: int = 0) -> Tensor:
+def rollaxis(x: Tensor, axis: int, start: int = 0) -> Tensor:
     """x with an axis moved before the one at start; a view. moveaxis says it more plainly."""
     axis = normalized_axis("rollaxis", axis, x.ndim)
     start = start if start == x.ndim else normalized_axis("rollaxis", start, x.ndim, "start")
@@ -270,14 +270,14 @@ def rollaxis(x: Tensor, /, axis: int, start: int = 0) -> Tensor:
 
 
 @takes_tensor
-def ascontiguousarray(x: Tensor, /) -> Tensor:
+def ascontiguousarray(x: Tensor) -> Tensor:
     """x itself where its elements lie in row-major order without gaps, else a copy that does; with at least one axis."""
     x = x if x.ndim else op.reshape(x, [1])
     return x if x.is_contiguous else op.copy(x)
 
 
 @takes_tensor
-def ravel(x: Tensor, /, order: str = "C") -> Tensor:
+def ravel(x: Tensor, order: str = "C") -> Tensor:
     """x's elements in row-major order ('C'), or in column-major order ('F'), as a vector; a view where strides allow."""
     return op.reshape(x if _is_row_major("ravel", order) else transpose(x), [-1])
 
@@ -318,7 +318,7 @@ def atleast_3d(*arrays: Tensor) -> Any:
 
 @takes_dim
 @takes_tensor
-def rot90(x: Tensor, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
+def rot90(x: Tensor, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """x turned by k quarters in the plane of axes, from the first towards the second."""
     plane = normalized_axes("rot90", axes, x.ndim)
     if len(plane) != 2 or plane[0] == plane[1]:
@@ -333,7 +333,7 @@ def rot90(x: Tensor, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
 
 
 @takes_tensor
-def diag(x: Tensor, /, k: int = 0) -> Tensor:
+def diag(x: Tensor, k: int = 0) -> Tensor:
     """The k-th diagonal of a matrix, a view; of a vector the matrix that has it there, 0 elsewhere."""
     if x.ndim == 2:
         return op.diagonal(x, offset=k)
@@ -344,7 +344,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
 
 
 @takes_tensor
-def diagflat(x: Tensor, /, k: int = 0) -> Tensor:
+def diagflat(x: Tensor, k: int = 0) -> Tensor:
     """The matrix that has x's elements, in row-major order, as its k-th diagonal, 0 elsewhere."""
     return diag(ravel(x), k)
 

@@ -32,12 +32,12 @@ def _nan_position(function, x, axis, keepdims, locate, extreme):
 
 
 @takes_tensor
-def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first largest element that is no NaN. Errors: ValueError where all along axis are NaN."""
     return _nan_position("nanargmax", x, axis, keepdims, op.argmax, op.nanmax)
 
 
 @takes_tensor
-def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first smallest element that is no NaN. Errors: ValueError where all along axis are NaN."""
     return _nan_position("nanargmin", x, axis, keepdims, op.argmin, op.nanmin)

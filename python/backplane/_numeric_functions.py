@@ -25,14 +25,14 @@ _MODES = ("full", "same", "valid")
 
 
 @takes_tensor
-def ediff1d(x: Tensor, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
+def ediff1d(x: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """The differences of neighbours among x's elements in row-major order, between to_begin and to_end."""
     parts = [to_begin, op.diff(ravel(x)), to_end]
     return op.concat([ravel(tensor_like(part, x)) for part in parts if part is not None], axis=0)
 
 
 @takes_tensor
-def polyval(p: Tensor, x: Any, /) -> Tensor:
+def polyval(p: Tensor, x: Any) -> Tensor:
     """The polynomial with coefficients p, the highest power's first, at x."""
     if p.ndim != 1:
         raise _core.ShapeError(f"polyval: argument p: found {p.ndim} dimensions, expected a vector")
@@ -161,7 +161,7 @@ def gradient(
 
 
 @takes_tensor
-def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx."""
     axis = normalized_axis("trapezoid", axis, y.ndim)
     y = y if isdtype(y.dtype, ("real floating", "complex floating")) else op.cast(y, _core.default_float())
@@ -199,7 +199,7 @@ def _full(long, short):
 
 
 @takes_tensor
-def convolve(x: Tensor, y: Tensor, /, mode: str = "full") -> Tensor:
+def convolve(x: Tensor, y: Tensor, mode: str = "full") -> Tensor:
     """The convolution of two vectors: all sums ('full'), the middle ones, as many as the longer has ('same'), or those that overlap wholly ('valid')."""
     x, y = _checked("convolve", x, y, mode)
     long, short = (x, y) if x.size >= y.size else (y, x)
@@ -211,7 +211,7 @@ def convolve(x: Tensor, y: Tensor, /, mode: str = "full") -> Tensor:
 
 
 @takes_tensor
-def correlate(x: Tensor, y: Tensor, /, mode: str = "valid") -> Tensor:
+def correlate(x: Tensor, y: Tensor, mode: str = "valid") -> Tensor:
     """The correlation of two vectors: sums of x[n + k] conj(y[n]); modes as of convolve."""
     x, y = _checked("correlate", x, y, mode)
     turned = op.conj(op.flip(y))
@@ -224,7 +224,7 @@ def correlate(x: Tensor, y: Tensor, /, mode: str = "valid") -> Tensor:
 
 
 @takes_tensor
-def unwrap(x: Tensor, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> Tensor:
+def unwrap(x: Tensor, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> Tensor:
     """x with whole periods added along axis, so that no step is larger than half of one (or than discont, where that is more)."""
     axis = normalized_axis("unwrap", axis, x.ndim)
     x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())

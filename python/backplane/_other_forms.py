@@ -15,8 +15,11 @@ op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
 _ALIASES = {"add": ("add_",), "divide": ("div", "true_divide"), "permute_dims": ("permute",), "subtract": ("sub", "subtract_")}
-_WORDS = {"clip": {"a_min": "min", "a_max": "max"}, "flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"},
-          "roll": {"shifts": "shift", "dims": "axis"}, "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
+_WORDS = {"clip": {"a_min": "min", "a_max": "max"}, "flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"}, "pow": {"exponent": "y"},
+          "roll": {"shifts": "shift", "dims": "axis"}, "searchsorted": {"sorted_sequence": "x1", "v": "x2", "values": "x2"},
+          "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
+_WORDS_OF_CREATION = {"arange": {"end": "stop"}, "eye": {"N": "n_rows", "M": "n_cols", "n": "n_rows", "m": "n_cols"}, "full": {"size": "shape"},
+                      "linspace": {"end": "stop"}, "ones": {"size": "shape"}, "zeros": {"size": "shape"}}  # fmt: skip
 _POINTS = 50  # of linspace where no number is named, as in NumPy
 
 
@@ -40,13 +43,13 @@ def _as_refused(name, form):
 
 
 def _full(shape, fill_value, dtype=None, *, device=None):
-    if not _is_tensor(fill_value):
+    if not (_is_tensor(fill_value) or isinstance(fill_value, (list, tuple))):
         return NotImplemented
     return op.copy(op.broadcast_to(_core.asarray(fill_value, dtype=dtype, device=device), shape))
 
 
 def _full_like(x, fill_value, dtype=None, *, device=None):
-    if not (_is_tensor(x) and _is_tensor(fill_value)):
+    if not _is_tensor(x):
         return NotImplemented
     return _full(x.shape, fill_value, x.dtype if dtype is None else dtype, device=x.device if device is None else device)
 
@@ -93,11 +96,16 @@ def _bound(x):
 
 
 def _created(name, of_tensors):
-    """requires_grad= of PyTorch's creation functions, and tensors for numbers."""
+    """requires_grad= and other words of PyTorch's creation functions, and tensors for numbers."""
+    words = _WORDS_OF_CREATION.get(name, {})
 
     def form(*args, requires_grad=_MISSING, **more):
+        named = {words.get(word, word): value for word, value in more.items()}
         if requires_grad is _MISSING:
+            if named.keys() != more.keys():
+                return getattr(op, name)(*args, **named)
             return of_tensors(*args, **more) if of_tensors else NotImplemented
+        more = named
         return getattr(op, name)(*args, **more).requires_grad_(requires_grad)
 
     return form
@@ -236,8 +244,18 @@ def _select(condlist, choicelist, default=0):
     return found
 
 
-def _tile(x, *repetitions):
-    return op.tile(x, repetitions) if len(repetitions) > 1 else NotImplemented
+def _tile(x=_MISSING, *repetitions, reps=_MISSING, **more):
+    if reps is not _MISSING and not repetitions:
+        return op.tile(*(() if x is _MISSING else (x,)), repetitions=reps, **more)
+    return op.tile(x, repetitions) if len(repetitions) > 1 and not more else NotImplemented
+
+
+def _extreme(of_two):
+    def form(x, y, *, out=None):
+        """PyTorch's max(x, y): the larger of each two elements."""
+        return of_two(x, y, out=out) if _is_tensor(y) else NotImplemented
+
+    return form
 
 
 def _where(*args):
@@ -263,7 +281,9 @@ def _add_forms():
         "angle": _angle,
         "bernoulli": _bernoulli,
         "divide": _divide,
+        "max": _extreme(op.maximum),
         "mean": _mean,
+        "min": _extreme(op.minimum),
         "normal": _normal,
         "randint": _randint,
         "reshape": _reshape,

@@ -141,7 +141,7 @@ def percentile(
 
 @_medians
 @takes_tensor
-def median(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
+def median(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """The middle element over axes, or the mean of the two middle ones; NaN where there is one.
 
     Over dim, PyTorch's word: the middle element or the smaller of the two, and its position, by the names values and indices.
@@ -170,6 +170,6 @@ def nanpercentile(
 
 @_medians
 @takes_tensor
-def nanmedian(x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
+def nanmedian(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
     """median of the elements that are no NaN, NaN of none; over dim a pair, as median's."""
     return _quantile("nanmedian", x, 0.5, axis, "midpoint", keepdims, True)

@@ -20,7 +20,7 @@ __all__ = ["bucketize", "compress", "flatnonzero", "kthvalue", "nonzero", "topk"
 
 
 @takes_tensor
-def nonzero(x: Tensor, /, *, as_tuple: bool = True) -> tuple[Tensor, ...]:
+def nonzero(x: Tensor, *, as_tuple: bool = True) -> tuple[Tensor, ...]:
     """The positions of the elements other than 0: for each axis a vector, together in row-major order.
 
     as_tuple: PyTorch's word for that; the positions as rows of one tensor, which it gives without, are argwhere's.
@@ -34,7 +34,7 @@ def nonzero(x: Tensor, /, *, as_tuple: bool = True) -> tuple[Tensor, ...]:
 
 
 @takes_tensor
-def flatnonzero(x: Tensor, /) -> Tensor:
+def flatnonzero(x: Tensor) -> Tensor:
     """The positions, in row-major order, of the elements other than 0."""
     return op.select(op.argwhere(op.reshape(x, [-1])), 1, 0)
 
@@ -72,7 +72,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 @takes_tensor
-def compress(condition: Tensor, x: Tensor, /, axis: int | None = None) -> Tensor:
+def compress(condition: Tensor, x: Tensor, axis: int | None = None) -> Tensor:
     """The parts of x along axis (its elements, without one) where the vector condition is true."""
     x = given_tensor("compress", "x", x)
     if condition.ndim != 1:

@@ -57,14 +57,14 @@ def unique(
 
 
 @takes_tensor
-def union1d(x: Tensor, y: Tensor, /) -> Tensor:
+def union1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of x or y, each once and in rising order."""
     require_tensor("union1d", "y", y)
     return op.unique_values(op.concat([ravel(x), ravel(y)], axis=0))
 
 
 @takes_tensor
-def intersect1d(x: Tensor, y: Tensor, /) -> Tensor:
+def intersect1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of both x and y, each once and in rising order."""
     require_tensor("intersect1d", "y", y)
     once = op.unique_values(x)
@@ -72,7 +72,7 @@ def intersect1d(x: Tensor, y: Tensor, /) -> Tensor:
 
 
 @takes_tensor
-def setdiff1d(x: Tensor, y: Tensor, /) -> Tensor:
+def setdiff1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of x that y has not, each once and in rising order."""
     require_tensor("setdiff1d", "y", y)
     once = op.unique_values(x)
@@ -80,7 +80,7 @@ def setdiff1d(x: Tensor, y: Tensor, /) -> Tensor:
 
 
 @takes_tensor
-def setxor1d(x: Tensor, y: Tensor, /) -> Tensor:
+def setxor1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of one of x and y that the other has not, each once and in rising order."""
     require_tensor("setxor1d", "y", y)
     return union1d(setdiff1d(x, y), setdiff1d(y, x))

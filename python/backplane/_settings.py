@@ -105,7 +105,7 @@ def default_device() -> Device:
     return _core.default_device()
 
 
-def set_default_device(device: Device | str, /) -> None:
+def set_default_device(device: Device | str) -> None:
     """From now on tensors that name no device are made there, this process over."""
     _core.set_default_device(device)
 
@@ -165,7 +165,7 @@ if TYPE_CHECKING:
     def default_dtype(dtype: DType | str, /) -> DtypeSetting: ...
 
 
-def default_dtype(dtype: DType | str | None = None, /) -> DType | DtypeSetting:
+def default_dtype(dtype: DType | str | None = None) -> DType | DtypeSetting:
     """The dtype of floats that name none: of Python's numbers, of creation functions, and of what is computed from integers.
 
     Given float16, bfloat16, float32 (which it is at the start) or float64, makes it that, this process over; of complex
@@ -181,7 +181,7 @@ def get_default_dtype() -> DType:
     return _core.default_float()
 
 
-def set_default_dtype(dtype: DType | str, /) -> None:
+def set_default_dtype(dtype: DType | str) -> None:
     """From now on floats that name no dtype are of this one, this process over: default_dtype(dtype)."""
     _core.set_default_float(dtype)
 

@@ -48,7 +48,7 @@ def average(
 
 
 @takes_tensor
-def aminmax(x: Tensor, /, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """PyTorch's pair of the least and the greatest element, along dim where it is named."""
     return named_tuple("aminmax", ("min", "max"))(op.min(x, dim, keepdims=keepdim), op.max(x, dim, keepdims=keepdim))
 
@@ -125,7 +125,7 @@ def cov(
 
 
 @takes_tensor
-def corrcoef(x: Tensor, /, y: Tensor | None = None, rowvar: bool = True) -> Tensor:
+def corrcoef(x: Tensor, y: Tensor | None = None, rowvar: bool = True) -> Tensor:
     """Correlation coefficients of the variables, which are x's rows (columns without rowvar), and of y's."""
     found = cov(x, y, rowvar)
     if found.ndim == 0:
@@ -147,7 +147,7 @@ def _greatest(function, x):
 
 
 @takes_tensor
-def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs in the vector x, or the sum of its weights; as long as the largest, or minlength."""
     if minlength < 0:
         raise _core.ArgumentValueError(f"bincount: argument minlength: found {minlength}, expected at least 0")
@@ -162,7 +162,7 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
 
 
 @takes_tensor
-def digitize(x: Tensor, bins: Tensor | Sequence[float], /, right: bool = False) -> Tensor:
+def digitize(x: Tensor, bins: Tensor | Sequence[float], right: bool = False) -> Tensor:
     """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it."""
     bins = tensor_like(bins, x)
     if bins.ndim != 1:

@@ -104,7 +104,7 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-def stop_gradient(x: Any, /) -> Any:
+def stop_gradient(x: Any) -> Any:
     """x as a constant: no derivative passes, forward or in reverse, at any level. x is a tensor or a container.
 
     What is no tensor stays as it is.

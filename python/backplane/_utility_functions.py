@@ -33,51 +33,51 @@ __all__ = [
 ]
 
 
-def is_tensor(x: object, /) -> bool:
+def is_tensor(x: object) -> bool:
     """Is x a Tensor?"""
     return isinstance(x, Tensor)
 
 
 @takes_tensor
-def is_floating_point(x: Tensor, /) -> bool:
+def is_floating_point(x: Tensor) -> bool:
     """Is x of a real floating dtype?"""
     return x.dtype.kind == "real floating"
 
 
 @takes_tensor
-def is_complex(x: Tensor, /) -> bool:
+def is_complex(x: Tensor) -> bool:
     """Is x of a complex dtype?"""
     return x.dtype.kind == "complex floating"
 
 
 @takes_tensor
-def numel(x: Tensor, /) -> int:
+def numel(x: Tensor) -> int:
     """The count of x's elements."""
     return x.size
 
 
-def ndim(x: Any, /) -> int:
+def ndim(x: Any) -> int:
     """The number of axes of a tensor, of nested sequences or of a number."""
     return asarray(x).ndim
 
 
-def shape(x: Any, /) -> tuple[int, ...]:
+def shape(x: Any) -> tuple[int, ...]:
     """The shape of a tensor, of nested sequences or of a number."""
     return asarray(x).shape
 
 
-def size(x: Any, /, axis: int | None = None) -> int:
+def size(x: Any, axis: int | None = None) -> int:
     """The count of elements of a tensor, of nested sequences or of a number; the size of one axis where it is named."""
     x = asarray(x)
     return x.size if axis is None else x.shape[normalized_axis("size", axis, x.ndim)]
 
 
-def allclose(x: Operand, y: Operand, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(x: Operand, y: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Are all elements close, by isclose? A Python bool."""
     return bool(op.all(op.isclose(x, y, rtol, atol, equal_nan)))
 
 
-def array_equal(x: Operand, y: Operand, /, equal_nan: bool = False) -> bool:
+def array_equal(x: Operand, y: Operand, equal_nan: bool = False) -> bool:
     """Have x and y one shape and equal elements? A Python bool; equal_nan: NaN equals NaN."""
     x, y = as_tensors(x, y)
     if x.shape != y.shape:
@@ -89,7 +89,7 @@ def array_equal(x: Operand, y: Operand, /, equal_nan: bool = False) -> bool:
     return bool(op.all(same))
 
 
-def array_equiv(x: Operand, y: Operand, /) -> bool:
+def array_equiv(x: Operand, y: Operand) -> bool:
     """Do x and y broadcast to one another, with equal elements? A Python bool."""
     x, y = as_tensors(x, y)
     try:
@@ -98,12 +98,12 @@ def array_equiv(x: Operand, y: Operand, /) -> bool:
         return False
 
 
-def isscalar(x: object, /) -> bool:
+def isscalar(x: object) -> bool:
     """Is x a number or a text of Python's or NumPy's? A tensor is none."""
     return isinstance(x, (int, float, complex, str, bytes)) or (hasattr(x, "dtype") and hasattr(x, "item") and not hasattr(x, "__setitem__"))
 
 
-def to_numpy(x: Tensor, /) -> Any:
+def to_numpy(x: Tensor) -> Any:
     """x as a NumPy array, over the same memory on the host."""
     require_tensor("to_numpy", "x", x)
     return x.numpy()

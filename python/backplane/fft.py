@@ -131,14 +131,14 @@ def _one(name, n):
 
 @_takes_dim
 @_takes_tensor
-def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
     return _c2c("fft", x, _one("fft", n), axis, norm, True)
 
 
 @_takes_dim
 @_takes_tensor
-def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of fft."""
     return _c2c("ifft", x, _one("ifft", n), axis, norm, False)
 
@@ -163,14 +163,14 @@ def ifftn(
 
 @_takes_dim
 @_takes_tensor
-def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
     return _r2c("rfft", x, _one("rfft", n), axis, norm)
 
 
 @_takes_dim
 @_takes_tensor
-def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
     return _c2r("irfft", x, _one("irfft", n), axis, norm)
 
@@ -195,7 +195,7 @@ def irfftn(
 
 @_takes_dim
 @_takes_tensor
-def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
     _check_norm("hfft", norm)
     return _c2r("hfft", _bp.conj(x), _one("hfft", n), axis, _OPPOSITE[norm])
@@ -203,7 +203,7 @@ def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backwa
 
 @_takes_dim
 @_takes_tensor
-def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
     """The inverse of hfft."""
     _check_norm("ihfft", norm)
     return _bp.conj(_r2c("ihfft", x, _one("ihfft", n), axis, _OPPOSITE[norm]))
@@ -254,13 +254,13 @@ def _frequencies(name, n, d, count, dtype, device, positions):
     return _bp.divide(_bp.cast(positions(_bp.iota(count, device=device)), dtype), n * d)
 
 
-def fftfreq(n: int, /, d: float = 1.0, *, dtype: DType | None = None, device: Device | None = None) -> Tensor:
+def fftfreq(n: int, d: float = 1.0, *, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """The frequencies of fft's values, for n elements d apart, in cycles per unit of d."""
     half = (n - 1) // 2
     return _frequencies("fftfreq", n, d, n, dtype, device, lambda i: _bp.subtract(_bp.remainder(_bp.add(i, n // 2), n), n - 1 - half))
 
 
-def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DType | None = None, device: Device | None = None) -> Tensor:
+def rfftfreq(n: int, d: float = 1.0, *, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """The frequencies of rfft's values, for n elements d apart."""
     return _frequencies("rfftfreq", n, d, n // 2 + 1, dtype, device, lambda i: i)
 
@@ -277,12 +277,12 @@ def _shifted(name, x, axes, shift):
     return x
 
 
-def fftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Tensor, axes: int | Sequence[int] | None = None) -> Tensor:
     """x with the frequency 0 moved to the middle of each axis."""
     return _shifted("fftshift", x, axes, lambda size: (size + 1) // 2)
 
 
-def ifftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted("ifftshift", x, axes, lambda size: size // 2)
 

@@ -116,12 +116,12 @@ def _word(function, argument, found, expected):
 # ---- factorisations ----
 
 
-def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
+def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
     """The lower L with L L^H = x, or the upper U with U^H U = x, of Hermitian positive definite matrices."""
     return _bp.cholesky(x, upper=upper)
 
 
-def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Tensor, *, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R, with Q R = x; mode 'complete' gives a square Q."""
     return QRResult(*_bp.qr(x, mode=_word("qr", "mode", mode, ("reduced", "complete"))))
 
@@ -129,43 +129,43 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
 if TYPE_CHECKING:
 
     @overload
-    def svd(x: Tensor, /, full_matrices: bool = True, compute_uv: Literal[True] = True) -> SVDResult: ...
+    def svd(x: Tensor, full_matrices: bool = True, compute_uv: Literal[True] = True) -> SVDResult: ...
 
     @overload
-    def svd(x: Tensor, /, full_matrices: bool, compute_uv: Literal[False]) -> Tensor: ...
+    def svd(x: Tensor, full_matrices: bool, compute_uv: Literal[False]) -> Tensor: ...
 
     @overload
-    def svd(x: Tensor, /, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Tensor: ...
+    def svd(x: Tensor, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Tensor: ...
 
 
-def svd(x: Tensor, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, S, Vh with U diag(S) Vh = x; full_matrices gives square U and Vh. Without compute_uv S alone, as svdvals."""
     if not compute_uv:
         return svdvals(x)
     return SVDResult(*_bp.svd(x, full_matrices=full_matrices))
 
 
-def svdvals(x: Tensor, /) -> Tensor:
+def svdvals(x: Tensor) -> Tensor:
     """The singular values, descending."""
     return _bp.svdvals(x)
 
 
-def eigh(x: Tensor, /) -> EighResult:
+def eigh(x: Tensor) -> EighResult:
     """Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices."""
     return EighResult(*_bp.eigh(x))
 
 
-def eigvalsh(x: Tensor, /) -> Tensor:
+def eigvalsh(x: Tensor) -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending."""
     return _bp.eigvalsh(x)
 
 
-def eig(x: Tensor, /) -> EigResult:
+def eig(x: Tensor) -> EigResult:
     """Eigenvalues and eigenvectors (columns) of square matrices; complex also where x is real."""
     return EigResult(*_bp.eig(x))
 
 
-def eigvals(x: Tensor, /) -> Tensor:
+def eigvals(x: Tensor) -> Tensor:
     """The eigenvalues of square matrices, which are complex."""
     return _bp.eigvals(x)
 
@@ -173,28 +173,28 @@ def eigvals(x: Tensor, /) -> Tensor:
 # ---- equations, inverses, determinants ----
 
 
-def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
+def solve(x1: Tensor, x2: Tensor) -> Tensor:
     """The y with x1 y = x2; x2 is a vector where it has one axis, else a stack of matrices."""
     return _bp.solve(x1, x2)
 
 
-def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool = False, unit_diagonal: bool = False) -> Tensor:
+def solve_triangular(x1: Tensor, x2: Tensor, *, upper: bool = False, unit_diagonal: bool = False) -> Tensor:
     """The y with x1 y = x2, where of x1 only one triangle is read, and not its diagonal where that is stated to be 1."""
     return _bp.solve_triangular(x1, x2, upper=upper, unit_diagonal=unit_diagonal)
 
 
-def inv(x: Tensor, /) -> Tensor:
+def inv(x: Tensor) -> Tensor:
     """The inverses of square matrices."""
     return _bp.inv(x)
 
 
-def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+def pinv(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
     """The pseudo-inverses; singular values up to rtol times the largest count as 0."""
     return _bp.pinv(x, rtol=rtol)
 
 
 @_takes_tensor
-def lstsq(a: Tensor, b: Tensor, /, rcond: float | Tensor | None = None, *, rtol: float | Tensor | None = None) -> LstsqResult:
+def lstsq(a: Tensor, b: Tensor, rcond: float | Tensor | None = None, *, rtol: float | Tensor | None = None) -> LstsqResult:
     """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank and more rows
     than columns), a's rank and its singular values. b is a vector where it has one axis. rcond is NumPy's and PyTorch's word for rtol."""
     rtol = rcond if rtol is None else rtol
@@ -209,17 +209,17 @@ def lstsq(a: Tensor, b: Tensor, /, rcond: float | Tensor | None = None, *, rtol:
     return LstsqResult(_bp.squeeze(found, (-1,)) if b.ndim == 1 else found, residuals, rank, _bp.svdvals(a))
 
 
-def det(x: Tensor, /) -> Tensor:
+def det(x: Tensor) -> Tensor:
     """The determinants of square matrices."""
     return _bp.det(x)
 
 
-def slogdet(x: Tensor, /) -> SlogdetResult:
+def slogdet(x: Tensor) -> SlogdetResult:
     """Signs (phases) of the determinants, and the logarithms of their absolute values."""
     return SlogdetResult(*_bp.slogdet(x))
 
 
-def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+def matrix_rank(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
     """The numbers of singular values above rtol times the largest."""
     return _bp.matrix_rank(x, rtol=rtol)
 
@@ -227,25 +227,25 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 # ---- products ----
 
 
-def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+def matmul(x1: Tensor, x2: Tensor) -> Tensor:
     """The matrix product."""
     return _bp.matmul(x1, x2)
 
 
-def matrix_exp(x: Tensor, /) -> Tensor:
+def matrix_exp(x: Tensor) -> Tensor:
     """The exponentials of square matrices."""
     return _bp.matrix_exp(x)
 
 
 @_takes_tensor
-def matrix_power(x: Tensor, n: int, /) -> Tensor:
+def matrix_power(x: Tensor, n: int) -> Tensor:
     """The n-th powers of square matrices; of their inverses where n is negative."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise _core.ShapeError(f"matrix_power: argument x: found shape {x.shape}, expected square matrices")
     return _bp.matrix_power(x, n)
 
 
-def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
+def multi_dot(arrays: Sequence[Tensor]) -> Tensor:
     """The product of matrices, in the order of multiplication that takes the fewest operations; a vector may stand at either end."""
     arrays = [_given_tensor("multi_dot", "arrays", x) for x in arrays]
     if len(arrays) < 2:
@@ -282,22 +282,22 @@ def _product(arrays, split, i, j):
     return _bp.matmul(_product(arrays, split, i, k), _product(arrays, split, k + 1, j))
 
 
-def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
+def outer(x1: Tensor, x2: Tensor) -> Tensor:
     """The products of all pairs of elements of two vectors."""
     return _bp.outer(x1, x2)
 
 
-def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
+def kron(x1: Tensor, x2: Tensor) -> Tensor:
     """The Kronecker product."""
     return _bp.kron(x1, x2)
 
 
-def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: Tensor, x2: Tensor, *, axis: int = -1) -> Tensor:
     """The sums over axis of conj(x1) * x2."""
     return _bp.vecdot(x1, x2, axis=axis)
 
 
-def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+def cross(x1: Tensor, x2: Tensor, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of three elements along axis."""
     return _bp.cross(x1, x2, axis=axis)
 
@@ -340,7 +340,7 @@ def vector_norm(
 _NORMS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor:
+def matrix_norm(x: Tensor, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor:
     """A norm of each matrix: 'fro', 'nuc', 1, -1 (sums of columns), 2, -2 (singular values), inf, -inf (sums of rows)."""
     ord = _NORMS[_NORMS.index(_word("matrix_norm", "ord", ord, _NORMS))]  # 1 for 1.0
     return _bp.matrix_norm(x, keepdims=keepdims, ord=str(ord))
@@ -376,17 +376,17 @@ def cond(x: Tensor, p: float | str | None = None) -> Tensor:
     return _bp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
 
 
-def matrix_transpose(x: Tensor, /) -> Tensor:
+def matrix_transpose(x: Tensor) -> Tensor:
     """The matrices with rows and columns exchanged."""
     return _bp.matrix_transpose(x)
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
+def diagonal(x: Tensor, *, offset: int = 0) -> Tensor:
     """A diagonal of each matrix."""
     return _bp.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
+def trace(x: Tensor, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix."""
     return _bp.trace(x, offset, -2, -1, dtype=dtype)
 

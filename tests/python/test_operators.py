@@ -113,6 +113,15 @@ def test_numbers_in_lists_are_compared_after_asarray(compare, other):
             compare(*operands)
 
 
+@pytest.mark.parametrize("combine", [operator.add, operator.mul, operator.truediv, operator.iadd, operator.imul])
+@pytest.mark.parametrize("x", [bp.asarray([1.0, 2.0]), bp.asarray(2)])
+def test_numbers_in_lists_behind_a_tensor_are_refused_with_advice(combine, x):
+    for other in ([1, 2], (1, 2)):
+        with pytest.raises(TypeError, match=f"found a value of type {type(other).__name__} beside a Tensor.*backplane.asarray"):
+            combine(x, other)
+    assert [1, 2] * bp.asarray(2) == [1, 2, 1, 2], "a list's own * takes what is an index"
+
+
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.ge])
 @pytest.mark.parametrize("other", [np.ones(1), array.array("d", [1]), Array()], ids=lambda value: type(value).__name__)
 def test_arrays_of_other_libraries_are_compared(compare, other):

@@ -140,9 +140,36 @@ int32_t OpSignature::find(PyObject* name) const noexcept {
   return -1;
 }
 
+namespace {
+
+// What NumPy, the array API and PyTorch call the operands of their functions.
+struct OperandWord {
+  std::string_view word;
+  std::string_view name;  // of our parameter; empty: the first or second one
+  size_t position;
+};
+constexpr OperandWord kOperandWords[] = {{"x1", "x", 0}, {"x", "x1", 0},    {"a", "", 0},       {"input", "", 0},
+                                         {"arr", "", 0}, {"ary", "", 0},    {"m", "", 0},       {"array", "", 0},
+                                         {"A", "", 0},   {"arrays", "", 0}, {"tensors", "", 0}, {"x2", "y", 1},
+                                         {"y", "x2", 1}, {"b", "", 1},      {"other", "", 1}};
+
+}  // namespace
+
+int32_t OpSignature::find_operand(PyObject* name) const noexcept {
+  for (const OperandWord& operand : kOperandWords) {
+    if (PyUnicode_CompareWithASCIIString(name, operand.word.data()) != 0) continue;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      const bp_arg_def& spec = parameters_[i].spec;
+      if (spec.type == BP_TYPE_TENSOR && (operand.name.empty() ? i == operand.position : operand.name == spec.name))
+        return static_cast<int32_t>(i);
+    }
+  }
+  return -1;
+}
+
 int32_t OpSignature::find_synonym(PyObject* name) const noexcept {
   const bool keepdim = is_keepdim(name);
-  if (!keepdim && !is_dim(name)) return -1;
+  if (!keepdim && !is_dim(name)) return find_operand(name);
   int32_t found = -1;
   for (int32_t i = 0; i < count(); ++i) {
     const bp_arg_def& spec = parameters_[static_cast<size_t>(i)].spec;
@@ -184,9 +211,6 @@ bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, Py
       *out = values[k] == Py_None ? nullptr : values[k];
     } else if (given[index]) {
       raise(BP_ERROR_TYPE, "%s: argument '%U' was given twice, by position and by name", name_, keyword);
-      return false;
-    } else if (index < positional_only_) {
-      raise(BP_ERROR_TYPE, "%s: argument '%U' was given by name, expected by position", name_, keyword);
       return false;
     } else {
       given[index] = values[k];

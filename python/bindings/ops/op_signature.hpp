@@ -55,8 +55,10 @@ class OpSignature {
   int32_t read(PyObject* const* given, CallArguments& arguments) const;
 
  private:
-  // The parameter that PyTorch calls so: `dim` the only axis or axes, `keepdim` keepdims. -1: none.
+  // The parameter that NumPy or PyTorch calls so: `dim` the only axis or axes, `keepdim` keepdims, `a` or `input` the
+  // first operand, `other` the second one. -1: none.
   int32_t find_synonym(PyObject* name) const noexcept;
+  int32_t find_operand(PyObject* name) const noexcept;
   bool match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const;
   PyObject* raise_unread(const Parameter& parameter, PyObject* object) const;
   bool reserve(PyObject* const* given, CallArguments& arguments) const;

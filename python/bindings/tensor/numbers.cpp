@@ -75,9 +75,12 @@ PyRef array_operand(OpHandle op, PyObject* array, bp_device device) noexcept {
 }
 
 // NotImplemented, so that the other operand is asked; but lists are refused to ==, to which they would answer with
-// False. Their `+=` and `*` have meanings of their own.
-[[gnu::cold]] PyObject* not_ours(Slot slot, OpHandle op, PyObject* operand) noexcept {
-  if (op == BP_NO_OP || !(compares(slot) && is_list_of_numbers(operand))) Py_RETURN_NOTIMPLEMENTED;
+// False, and behind a tensor, where they would answer to `*` by repeating themselves, or with no advice. In front of
+// one their `+=` and `*` have meanings of their own.
+[[gnu::cold]] PyObject* not_ours(Slot slot, OpHandle op, PyObject* operand, bool behind) noexcept {
+  const bool plain = PyList_CheckExact(operand) || PyTuple_CheckExact(operand);
+  if (op == BP_NO_OP || !is_list_of_numbers(operand) || !(compares(slot) || (behind && plain)))
+    Py_RETURN_NOTIMPLEMENTED;
   return raise_beside(op, operand);
 }
 
@@ -86,7 +89,8 @@ PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept;
 // The op where `other` is no number: it is an array, or not ours.
 [[gnu::cold]] PyObject* binary_with(Slot slot, OpHandle op, PyObject* left, PyObject* right, PyObject* other) noexcept {
   PyObject* tensor = other == left ? right : left;
-  if (op == BP_NO_OP || !is_tensor(tensor) || !is_operand_array(slot, other)) return not_ours(slot, op, other);
+  if (op == BP_NO_OP || !is_tensor(tensor) || !is_operand_array(slot, other))
+    return not_ours(slot, op, other, is_tensor(tensor) && other == right);
   const PyRef made = array_operand(op, other, device_of(tensor));
   if (!made) return nullptr;
   return other == left ? binary(slot, made.get(), right) : binary(slot, left, made.get());
@@ -132,7 +136,7 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   double pair[2];
   if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]] {
     if (read < 0) return unreadable(op);
-    if (!is_operand_array(slot, other)) return not_ours(slot, op, other);
+    if (!is_operand_array(slot, other)) return not_ours(slot, op, other, true);
     const PyRef made = array_operand(op, other, device_of(self));
     return made ? inplace(slot, self, made.get()) : nullptr;
   }

@@ -13,7 +13,7 @@ namespace {
 
 struct GradOptions final : TransformOptions {
   std::unique_ptr<TransformOptions> clone() const override { return std::make_unique<GradOptions>(*this); }
-  InlineVector<Py_ssize_t, 4> argnums;
+  std::vector<Py_ssize_t> argnums;
   bool single = true;  // an int and not a sequence of them
   bool has_aux = false;
   bool holomorphic = false;
