@@ -20,9 +20,7 @@ std::shared_ptr<const Graph> passed(const Graph& graph, bool whole_ops) {
   for (const Pass pass : kPasses) {
     if (whole_ops && pass == decompose_without_kernel) continue;
     pass(*better);
-#ifndef NDEBUG
     verify(*better);
-#endif
   }
   return better;
 }

@@ -64,7 +64,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy", sparse: bool = False) -> tup
 
 
 def array(
-    obj: Any, /, dtype: DType | None = None, *, copy: bool | None = True, device: Device | str | None = None
+    obj: Any, dtype: DType | None = None, *, copy: bool | None = True, device: Device | str | None = None
 ) -> Tensor:
     """A tensor of an array, of nested sequences of numbers or of a number, copied unless copy is None (where needed) or False."""
     return asarray(obj, dtype=dtype, copy=copy, device=device)
@@ -122,7 +122,7 @@ def randn(
 @takes_requires_grad
 @takes_tensor
 def rand_like(
-    x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
+    x: Tensor, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
 ) -> Tensor:
     """Uniform random numbers in [0, 1) of x's shape and, unless stated, its dtype and device."""
     return op.uniform(x.shape, generator=generator, dtype=dtype or x.dtype, device=device or x.device)
@@ -131,7 +131,7 @@ def rand_like(
 @takes_requires_grad
 @takes_tensor
 def randn_like(
-    x: Tensor, /, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
+    x: Tensor, *, generator: Generator | None = None, dtype: DType | None = None, device: Device | str | None = None
 ) -> Tensor:
     """Random numbers from the standard normal distribution, of x's shape and, unless stated, its dtype and device."""
     return op.normal(x.shape, generator=generator, dtype=dtype or x.dtype, device=device or x.device)
@@ -143,7 +143,7 @@ def randperm(n: int, *, generator: Generator | None = None, device: Device | str
 
 
 def tri(
-    n: int, m: int | None = None, /, k: int = 0, *, dtype: DType | None = None, device: Device | str | None = None
+    n: int, m: int | None = None, k: int = 0, *, dtype: DType | None = None, device: Device | str | None = None
 ) -> Tensor:
     """The n by m matrix (m is n unless stated) of ones at and below diagonal k, zeros above."""
     ones = op.full([n, n if m is None else m], 1, dtype=_core.default_float() if dtype is None else dtype, device=device)

@@ -95,7 +95,7 @@ def _check_order(function, order):
 
 
 def unravel_index(
-    positions: Tensor | int | Sequence[int], shape: int | Sequence[int], /, order: str = "C"
+    positions: Tensor | int | Sequence[int], shape: int | Sequence[int], order: str = "C"
 ) -> tuple[Tensor, ...]:
     """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis."""
     _check_order("unravel_index", order)
@@ -123,7 +123,7 @@ def _held(place, size, axis, mode):
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Tensor], dims: Sequence[int], /, mode: str | Sequence[str] = "raise", order: str = "C"
+    multi_index: Sequence[Tensor], dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> Tensor:
     """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range."""
     _check_order("ravel_multi_index", order)

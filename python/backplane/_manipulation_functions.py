@@ -351,7 +351,7 @@ def diagflat(x: Tensor, k: int = 0) -> Tensor:
 
 @takes_tensor
 def pad(
-    x: Tensor, /, pad_width: int | Sequence[int | Sequence[int]], mode: str = "constant", *, constant_values: float = 0
+    x: Tensor, pad_width: int | Sequence[int | Sequence[int]], mode: str = "constant", *, constant_values: float = 0
 ) -> Tensor:
     """x with elements added around it: pad_width is one count, a pair (before, after), or such a pair for each axis.
 

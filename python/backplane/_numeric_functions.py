@@ -48,7 +48,7 @@ def _part(x, axis, start, stop):
 
 
 def interp(
-    x: Tensor | float, xp: Tensor, fp: Tensor, /, left: float | None = None, right: float | None = None,
+    x: Tensor | float, xp: Tensor, fp: Tensor, left: float | None = None, right: float | None = None,
     period: float | None = None
 ) -> Tensor:
     """The piecewise linear function through the points (xp, fp) at x; xp rises. Outside: fp's ends, or left and right.

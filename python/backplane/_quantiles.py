@@ -120,7 +120,7 @@ def _medians(function):
 @takes_dim
 @takes_tensor
 def quantile(
-    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",
     keepdims: bool = False
 ) -> Tensor:
     """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements.
@@ -132,7 +132,7 @@ def quantile(
 
 @takes_tensor
 def percentile(
-    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",
     keepdims: bool = False
 ) -> Tensor:
     """quantile of q / 100."""
@@ -152,7 +152,7 @@ def median(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: bool
 @takes_dim
 @takes_tensor
 def nanquantile(
-    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",
     keepdims: bool = False
 ) -> Tensor:
     """quantile of the elements that are no NaN, NaN of none."""
@@ -161,7 +161,7 @@ def nanquantile(
 
 @takes_tensor
 def nanpercentile(
-    x: Tensor, q: Tensor | float | Sequence[Any], /, axis: int | Sequence[int] | None = None, *, method: str = "linear",
+    x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",
     keepdims: bool = False
 ) -> Tensor:
     """nanquantile of q / 100."""

@@ -36,7 +36,7 @@ def _unique_parts(x, axis):
 
 @takes_tensor
 def unique(
-    x: Tensor, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
+    x: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
     *, dim: int | None = None, sorted: bool = True
 ) -> Any:
     """The elements of x, or its parts along axis (dim), each once and in rising order, whether or not sorted asks for it; each NaN is one of its own.

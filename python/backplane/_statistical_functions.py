@@ -24,7 +24,7 @@ __all__ = ["aminmax", "average", "bincount", "corrcoef", "cov", "digitize", "his
 
 @takes_tensor
 def average(
-    x: Tensor, /, axis: int | Sequence[int] | None = None, weights: Tensor | None = None, returned: bool = False, *,
+    x: Tensor, axis: int | Sequence[int] | None = None, weights: Tensor | None = None, returned: bool = False, *,
     keepdims: bool = False
 ) -> Any:
     """Mean over axes, weighted; weights have x's shape, or are a vector along the one axis. returned: also the sum of the weights."""
@@ -55,7 +55,7 @@ def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @takes_tensor
 def std_mean(
-    x: Tensor, /, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
+    x: Tensor, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     """PyTorch's pair of the standard deviation, unbiased unless correction says otherwise, and the mean, over dim."""
     return op.std(x, dim, correction=correction, keepdims=keepdim), op.mean(x, dim, keepdims=keepdim)
@@ -63,7 +63,7 @@ def std_mean(
 
 @takes_tensor
 def var_mean(
-    x: Tensor, /, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
+    x: Tensor, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     """PyTorch's pair of the variance, unbiased unless correction says otherwise, and the mean, over dim."""
     return op.var(x, dim, correction=correction, keepdims=keepdim), op.mean(x, dim, keepdims=keepdim)
@@ -89,7 +89,7 @@ def _variables(x, y, rowvar):
 
 @takes_tensor
 def cov(
-    x: Tensor, /, y: Tensor | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    x: Tensor, y: Tensor | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
     fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
     """Covariances of the variables, which are x's rows (columns without rowvar), and of y's.
@@ -210,7 +210,7 @@ def _place(x, keys):
 
 @takes_tensor
 def histogram(
-    x: Tensor, /, bins: int | Tensor | Sequence[float] = 10, range: tuple[float, float] | None = None,
+    x: Tensor, bins: int | Tensor | Sequence[float] = 10, range: tuple[float, float] | None = None,
     density: bool = False, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """How many elements, or what weight, each bin holds, and the edges; the last bin includes its upper edge.

@@ -113,15 +113,24 @@ def names_errors(function: Function) -> Function:
     return named
 
 
+# What NumPy and PyTorch call the first operand of a function.
+_FIRST = ("x", "a", "input", "arr", "ary", "array", "m", "v", "ar", "x1")
+
+
 def takes_tensor(function: Function) -> Function:
-    """Takes lists, arrays and numbers for the first argument, as ops do, and refuses what is none of them by name.
+    """Takes lists, arrays and numbers for the first argument, as ops do, by NumPy's and PyTorch's names too, and refuses what is none of them
+    by name.
 
     An error of a step names the function.
     """
     name = next(iter(function.__code__.co_varnames))
+    own = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    names = (name, *(word for word in _FIRST if word not in own))
 
     @wraps(function)
     def checked(*args, **more):
+        if not args:
+            args = tuple(more.pop(word) for word in names if word in more)[:1]
         if args and not isinstance(args[0], _core.Tensor):
             args = (given_tensor(function.__name__, name, args[0], args[1:]), *args[1:])
         try:

@@ -146,7 +146,7 @@ def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward"
 @_takes_dim
 @_takes_tensor
 def fftn(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The discrete Fourier transform over axes (all, or the last len(s)), of s elements."""
     return _c2c("fftn", x, s, axes, norm, True)
@@ -155,7 +155,7 @@ def fftn(
 @_takes_dim
 @_takes_tensor
 def ifftn(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The inverse of fftn."""
     return _c2c("ifftn", x, s, axes, norm, False)
@@ -178,7 +178,7 @@ def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward
 @_takes_dim
 @_takes_tensor
 def rfftn(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The transform of real x over axes; the last of them keeps s // 2 + 1 values."""
     return _r2c("rfftn", x, s, axes, norm)
@@ -187,7 +187,7 @@ def rfftn(
 @_takes_dim
 @_takes_tensor
 def irfftn(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor:
     """The inverse of rfftn."""
     return _c2r("irfftn", x, s, axes, norm)
@@ -212,7 +212,7 @@ def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward
 @_takes_dim
 @_takes_tensor
 def fft2(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """fftn over two axes."""
     return _c2c("fft2", x, s, axes, norm, True)
@@ -221,7 +221,7 @@ def fft2(
 @_takes_dim
 @_takes_tensor
 def ifft2(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """The inverse of fft2."""
     return _c2c("ifft2", x, s, axes, norm, False)
@@ -230,7 +230,7 @@ def ifft2(
 @_takes_dim
 @_takes_tensor
 def rfft2(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """rfftn over two axes."""
     return _r2c("rfft2", x, s, axes, norm)
@@ -239,7 +239,7 @@ def rfft2(
 @_takes_dim
 @_takes_tensor
 def irfft2(
-    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
 ) -> Tensor:
     """The inverse of rfft2."""
     return _c2r("irfft2", x, s, axes, norm)

@@ -304,7 +304,7 @@ def cross(x1: Tensor, x2: Tensor, *, axis: int = -1) -> Tensor:
 
 @_takes_tensor
 def tensordot(
-    x1: Tensor, x2: Tensor, /, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2, *,
+    x1: Tensor, x2: Tensor, axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2, *,
     dims: int | tuple[int | Sequence[int], int | Sequence[int]] | None = None
 ) -> Tensor:
     """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes` (PyTorch's dims)."""
@@ -331,7 +331,7 @@ def tensordot(
 @_takes_dim
 @_takes_tensor
 def vector_norm(
-    x: Tensor, /, ord: float = 2, axis: int | Sequence[int] | None = None, keepdims: bool = False
+    x: Tensor, ord: float = 2, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Tensor:
     """The ord-norm over axes, or of all elements."""
     return _bp.vector_norm(x, axis=(axis,) if hasattr(axis, "__index__") else axis, keepdims=keepdims, ord=ord)

@@ -119,7 +119,6 @@ def test_numbers_in_lists_behind_a_tensor_are_refused_with_advice(combine, x):
     for other in ([1, 2], (1, 2)):
         with pytest.raises(TypeError, match=f"found a value of type {type(other).__name__} beside a Tensor.*backplane.asarray"):
             combine(x, other)
-    assert [1, 2] * bp.asarray(2) == [1, 2, 1, 2], "a list's own * takes what is an index"
 
 
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.ge])
@@ -135,8 +134,6 @@ def test_lists_keep_their_own_operators():
     tensors = []
     tensors += bp.asarray([1, 2])
     assert [t.item() for t in tensors] == [1, 2]
-    with pytest.raises(TypeError, match="unsupported operand"):
-        bp.asarray([1.0]) + [1]
 
 
 def test_conversion_to_python_numbers():

@@ -4,7 +4,7 @@
 #define BACKPLANE_ABI_SIGNATURE_H
 
 enum {
-  BP_ARG_POSITIONAL_ONLY = 1u << 5 /* before `/`: its name is no keyword */
+  BP_ARG_POSITIONAL_ONLY = 1u << 5 /* before `/`: portable callers give it by position */
 };
 
 #endif
