@@ -5,7 +5,7 @@
 
 namespace backplane::core::graph {
 
-// A graph that gives the same, from the same inputs and draws; verified after each pass.
+// A graph that gives the same, from the same inputs and draws; verified after each pass, a large one after the last.
 std::shared_ptr<const Graph> optimize(const Graph& graph);
 // The same with its ops whole: for a graph of which derivatives are taken, which are the ops' and not those of their
 // parts.
