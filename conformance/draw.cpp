@@ -128,6 +128,7 @@ void draw_matrices(Random& random, Array& into) {
           sum.re += a.re * b.re + a.im * b.im;
           sum.im += a.im * b.re - a.re * b.im;
         }
+        if (into.dtype == BP_BOOL) sum = {i == j ? 1.0L : 0.0L, 0};  // nothing else is of bools
         into.set(matrix * n * n + i * n + j, sum);
       }
   }

@@ -123,7 +123,7 @@ TEST_F(KeptExecutables, WhatWasCompiledIsReadBack) {
   run();
   EXPECT_EQ(compiled, 1);
   EXPECT_EQ(read_back, 1);
-  run("bp::abs");
+  run("bp::exp");
   EXPECT_EQ(compiled, 2) << "another region has another key";
   EXPECT_EQ(files().size(), 2u);
 }

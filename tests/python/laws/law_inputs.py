@@ -57,7 +57,9 @@ def _draw(rng, generator, count, kind):
 
 
 def _matrix(rng, shape, kind):
-    """Hermitian and positive definite."""
+    """Hermitian and positive definite; of bools the identity, as nothing else is."""
+    if kind == "b":
+        return np.broadcast_to(np.eye(shape[-1]), shape)
     base = rng.standard_normal(shape)
     if kind == "c":
         base = base + 1j * rng.standard_normal(shape)
