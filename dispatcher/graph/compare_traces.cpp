@@ -187,7 +187,8 @@ void Comparison::run() {
   constants();
   if (graph_.updates != trace_.updates) fail("changes other tensors in place");
   if (graph_.outputs != trace_.outputs) fail("gives other results");
-  if (graph_.own_rules != trace_.own_rules || graph_.not_of_ops != trace_.not_of_ops)
+  if (graph_.own_rules != trace_.own_rules || graph_.own_batch != trace_.own_batch ||
+      graph_.not_of_ops != trace_.not_of_ops)
     fail("calls another function with rules of its own");
 }
 

@@ -292,6 +292,7 @@ void Graph::copy_facts(const Graph& other) {
   draws = other.draws;
   generators = other.generators;
   own_rules = other.own_rules;
+  own_batch = other.own_batch;
   not_of_ops = other.not_of_ops;
   graphs = other.graphs;
 }

@@ -215,6 +215,8 @@ class Graph {
   // A function with derivative rules of its own that was taken apart into its ops, so that a derivative of the graph is
   // not that of the function; empty: none.
   std::string own_rules;
+  // The same of a rule for batches. Not written to files.
+  std::string own_batch;
   // What in the function makes a derivative of these ops another one than the function's, or one that needs other
   // memory: it is to be taken of the function. Empty: nothing. Not written to files.
   std::string not_of_ops;

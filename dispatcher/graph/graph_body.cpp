@@ -23,7 +23,22 @@ std::vector<Tensor> GraphBody::call(std::span<const Tensor> args) {
   return executable_.run(args);
 }
 
+namespace {
+
+bool is_batched(const Tensor& tensor) {
+  for (const TensorImpl* t = impl(tensor.get()); t->wrapper; t = t->wrapper->inner)
+    if (t->wrapper->batched) return true;
+  return false;
+}
+
+}  // namespace
+
 void check_own_rules(const Graph& graph, std::span<const Tensor> args) {
+  if (!graph.own_batch.empty())
+    for (const Tensor& t : args)
+      BP_CHECK(!is_batched(t), NOT_IMPLEMENTED, "graph ", graph.name, ": holds the ops of ", graph.own_batch,
+               ", a function with a rule for batches of its own, without which the graph would be batched. Fix: batch "
+               "the function, and trace what that gives");
   if (graph.own_rules.empty()) return;
   for (const Tensor& t : args)
     BP_CHECK(!differentiated_by(t) && !wants_grad(impl(t)), NOT_IMPLEMENTED, "graph ", graph.name,

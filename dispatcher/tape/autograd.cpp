@@ -136,6 +136,8 @@ struct Roots {
     edges.push_back(edge);
     BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
              " elements; give a cotangent of its shape, or reduce it to one element");
+    BP_CHECK(cotangent || !(BP_DTYPE_BIT(root.dtype()) & BP_MASK_COMPLEX), VALUE,
+             "backward: the root is complex, so it has no one gradient; take its real part, or give a cotangent");
     seeds.push_back(cotangent ? cotangent : filled(root.shape(), 1.0, root.dtype(), root.device()));
     const Tensor& g = seeds.back();
     BP_CHECK(same_shape(*g.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");

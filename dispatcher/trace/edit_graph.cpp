@@ -39,6 +39,7 @@ class Edit {
              ": what stands in the place of a node draws random numbers. Fix: make them an input of the graph");
     made->name = whole_.name;
     made->own_rules = whole_.own_rules;
+    made->own_batch = whole_.own_batch;
     made->not_of_ops = whole_.not_of_ops;
     for (size_t i = 0; i < made->constants().size(); ++i)
       for (const graph::Constant& c : whole_.constants())

@@ -1,6 +1,8 @@
 #include "trace/trace_level.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "call/decomposition.hpp"
@@ -11,6 +13,7 @@
 #include "levels/inplace.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/lock.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
@@ -24,8 +27,21 @@ using graph::Dim;
 using graph::Type;
 using graph::ValueId;
 
+namespace {
+
+StaticLock names_lock{LockRank::kPool};
+
+// The level's tensors show its name for as long as they live, which may be longer than the caller's text.
+const char* lasting(const char* name) {
+  static auto* names = new std::set<std::string>;  // never destroyed: tensors may outlive statics
+  std::lock_guard guard(names_lock);
+  return names->insert(name).first->c_str();
+}
+
+}  // namespace
+
 TraceLevel::TraceLevel(const char* name, std::function<SourceLine()> where)
-    : Level(name, Takes::kEveryCall),
+    : Level(lasting(name), Takes::kEveryCall),
       graph_(std::make_shared<graph::Graph>()),
       random_(*graph_, serial),
       where_(std::move(where)),
@@ -202,6 +218,7 @@ std::vector<Tensor> TraceLevel::call_graph(const OpEntry&, GraphFunction& functi
       graph_->not_of_ops = function.name();
     else if (function.has(Rule::kBackward) || function.has(Rule::kJvp))
       graph_->own_rules = graph_->not_of_ops = function.name();
+    if (function.has(Rule::kBatch)) graph_->own_batch = graph_->not_of_ops = function.name();
   }
   return function.call(args);
 }

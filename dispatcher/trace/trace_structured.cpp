@@ -29,6 +29,7 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
     arguments.push_back(Argument::of_graph(static_cast<uint32_t>(graph_->graphs.size())));
     graph_->graphs.push_back(body->graph());
     if (!body->graph()->own_rules.empty()) graph_->own_rules = graph_->not_of_ops = body->graph()->own_rules;
+    if (!body->graph()->own_batch.empty()) graph_->own_batch = graph_->not_of_ops = body->graph()->own_batch;
     of_bodies.push_back(body->result_examples());
   }
   size_t next = 0, group = 0;

@@ -33,6 +33,13 @@ class _GradMode:
 
     _enabled = True
 
+    def __new__(cls, function: Function | None = None) -> Any:
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        made.__init__()
+        return made(function)  # @no_grad, without parentheses
+
     def __init__(self) -> None:
         self._before = []
 

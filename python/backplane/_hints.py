@@ -101,10 +101,21 @@ randint_like: randint(low, high, x.shape)
 renorm: x * minimum(1, most / vector_norm(x, axis=axis, keepdims=True))
 clamp_min clamp_max: clip(x, min=..., max=...)
 euler_gamma: 0.5772156649015329
+switch: cond, in each other, or a list of functions and a number of Python
+remat: checkpoint(function)
+custom_gradient: custom_function(f), then f.defvjp
+hvp: jvp(grad(f), (x,), (v,))[1]
+autocast: x.to(backplane.bfloat16) where it is wanted
 """
 
 # Of tensors.
 OF_TENSORS = """
+detach_: x = x.detach()
+fill_diagonal_: x[range(n), range(n)] = value
+put_: x[positions] = values
+dist: backplane.linalg.norm(x - y)
+get_device: x.device
+storage_offset: x.numpy(), over the same memory
 flat: x.reshape(-1), which indexes and iterates over all elements
 grad_fn: x.grad_op, the name of the op that made it
 retain_grad: x.register_hook(function), which sees the gradient of any tensor

@@ -6,7 +6,7 @@ from . import _core
 from ._integer_argument import given_ints
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, names_errors, takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, names_errors, takes_operands, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ __all__ = [
 _MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
 
 
+@takes_operands
 def concat(arrays: Sequence[Tensor], axis: int | None = 0, *, dim: int | None = None) -> Tensor:
     """Joins tensors along an axis, which PyTorch calls dim; without one (None), their elements in row-major order."""
     axis = axis if dim is None else dim
@@ -82,6 +83,7 @@ def _given(function, arrays):
 
 
 @names_errors
+@takes_operands
 def column_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors along axis 1, vectors as columns."""
     arrays = [atleast_1d(x) for x in _given("column_stack", arrays)]
@@ -127,6 +129,7 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @names_errors
+@takes_operands
 def vstack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors of at least two axes along axis 0."""
     return op.concat([atleast_2d(x) for x in _given("vstack", arrays)], axis=0)
@@ -136,6 +139,7 @@ row_stack = vstack
 
 
 @names_errors
+@takes_operands
 def hstack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors along axis 1; vectors along axis 0."""
     arrays = [atleast_1d(x) for x in _given("hstack", arrays)]
@@ -143,6 +147,7 @@ def hstack(arrays: Sequence[Tensor]) -> Tensor:
 
 
 @names_errors
+@takes_operands
 def dstack(arrays: Sequence[Tensor]) -> Tensor:
     """Joins tensors of at least three axes along axis 2."""
     return op.concat([atleast_3d(x) for x in _given("dstack", arrays)], axis=2)

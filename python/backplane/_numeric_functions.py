@@ -8,7 +8,7 @@ from . import _core
 from ._data_type_functions import isdtype, result_type
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, takes_dim, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ def _uneven_gradient(y, axis, x, edge_order):
     return [head, middle, end(n - 1, _part(h, axis, n - 2, n - 1), _part(h, axis, n - 3, n - 2), -1)]
 
 
+@takes_dim
 @takes_tensor
 def gradient(
     f: Tensor, /, *spacing: Tensor | float, axis: int | Sequence[int] | None = None, edge_order: int = 1
@@ -160,6 +161,7 @@ def gradient(
     return found[0] if len(found) == 1 else found
 
 
+@takes_dim
 @takes_tensor
 def trapezoid(y: Tensor, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx."""

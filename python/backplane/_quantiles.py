@@ -130,6 +130,7 @@ def quantile(
     return _quantile("quantile", x, q, axis, method, keepdims, False)
 
 
+@takes_dim
 @takes_tensor
 def percentile(
     x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",

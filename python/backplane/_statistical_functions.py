@@ -7,7 +7,7 @@ import math
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_real, require_room, takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, require_real, require_room, takes_dim, takes_tensor, tensor_like
 from ._wraps import named_tuple
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ op = getattr(ops, NAMESPACE)
 __all__ = ["aminmax", "average", "bincount", "corrcoef", "cov", "digitize", "histogram", "std_mean", "var_mean"]
 
 
+@takes_dim
 @takes_tensor
 def average(
     x: Tensor, axis: int | Sequence[int] | None = None, weights: Tensor | None = None, returned: bool = False, *,

@@ -113,8 +113,25 @@ def names_errors(function: Function) -> Function:
     return named
 
 
-# What NumPy and PyTorch call the first operand of a function.
-_FIRST = ("x", "a", "input", "arr", "ary", "array", "m", "v", "ar", "x1")
+# What NumPy and PyTorch call the first operand of a function, and the second.
+_FIRST = ("x", "a", "input", "arr", "ary", "array", "m", "v", "ar", "x1", "A", "a1", "elements", "element", "tup", "p", "arrays", "tensors")
+_SECOND = ("y", "x2", "b", "B", "other", "a2", "v")
+
+
+def takes_operands(function: Function) -> Function:
+    """Takes NumPy's and PyTorch's names of its operands, x or x1 and x2, where it is called by name."""
+    own = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    words = {word: own[0] for word in _FIRST if word not in own}
+    if len(own) > 1 and own[1] in ("x2", "y", "b"):
+        words.update({word: own[1] for word in _SECOND if word not in own})
+
+    @wraps(function)
+    def named(*args, **more):
+        if more:
+            more = {words.get(word, word): value for word, value in more.items()}
+        return function(*args, **more)
+
+    return named
 
 
 def takes_tensor(function: Function) -> Function:
@@ -126,11 +143,14 @@ def takes_tensor(function: Function) -> Function:
     name = next(iter(function.__code__.co_varnames))
     own = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
     names = (name, *(word for word in _FIRST if word not in own))
+    second = own[1] if len(own) > 1 and own[1] in ("y", "x2", "b", "v") else None
 
     @wraps(function)
     def checked(*args, **more):
         if not args:
-            args = tuple(more.pop(word) for word in names if word in more)[:1]
+            args = tuple(more.pop(word) for word in [word for word in names if word in more][:1])
+        if second and len(args) == 1 and second not in more:
+            more.update({second: more.pop(word) for word in _SECOND if word in more and word not in own})
         if args and not isinstance(args[0], _core.Tensor):
             args = (given_tensor(function.__name__, name, args[0], args[1:]), *args[1:])
         try:

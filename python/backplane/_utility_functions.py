@@ -7,7 +7,7 @@ from ._data_type_functions import isdtype
 from ._elementwise_functions import as_tensors
 from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import require_tensor, takes_operands, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,11 +72,13 @@ def size(x: Any, axis: int | None = None) -> int:
     return x.size if axis is None else x.shape[normalized_axis("size", axis, x.ndim)]
 
 
+@takes_operands
 def allclose(x: Operand, y: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Are all elements close, by isclose? A Python bool."""
     return bool(op.all(op.isclose(x, y, rtol, atol, equal_nan)))
 
 
+@takes_operands
 def array_equal(x: Operand, y: Operand, equal_nan: bool = False) -> bool:
     """Have x and y one shape and equal elements? A Python bool; equal_nan: NaN equals NaN."""
     x, y = as_tensors(x, y)

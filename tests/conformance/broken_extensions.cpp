@@ -104,8 +104,20 @@ bp_status callback_late(void* context, int32_t ordinal, bp_stream* stream, uint6
   return RIGHT(callbacks).notify(context, ordinal, stream, ticket, start, new Later{function, argument});
 }
 
-// It returns while work is still to do.
+// It returns while a function is still to be called; other streams end as they should.
+struct Notified {
+  bp_stream* stream = nullptr;
+  uint64_t ticket = 0;
+} notified;
+bp_status notes_the_stream(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket,
+                           bp_completion_fn function, void* argument) {
+  notified = {stream, ticket};
+  return RIGHT(callbacks).notify(context, ordinal, stream, ticket, function, argument);
+}
 void ends_later(void* context, int32_t ordinal, bp_stream* stream) {
+  uint64_t completed = 0;
+  if (stream == notified.stream) right->completed(context, ordinal, stream, &completed);
+  if (stream != notified.stream || completed >= notified.ticket) return right->stream_destroy(context, ordinal, stream);
   std::thread([=] { right->stream_destroy(context, ordinal, stream); }).detach();
 }
 
@@ -321,6 +333,7 @@ const std::map<std::string, Fault> kFaults = {
     {"callback_inline", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_inline)},
     {"callback_early", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_early)},
     {"callback_twice", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_twice)},
+    {"ends_later", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, notes_the_stream)},
     {"callback_late", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_late)},
     {"pinned_offset", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_from_host, pinned_to_start)},
     {"pinned_order", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_to_host, pinned_at_once)},

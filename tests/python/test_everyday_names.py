@@ -243,3 +243,57 @@ def test_data_is_written_as_pytorchs_is():
 
     x = bp.asarray([1.0])
     assert bp.compile(stepped)(x).item() == stepped(x).item() == 9.0
+
+
+def test_no_grad_decorates_without_parentheses_too():
+    for mode in (bp.no_grad, bp.inference_mode):
+
+        @mode
+        def f(x):
+            return (x * 2).requires_grad
+
+        assert f(bp.ones(2).requires_grad_()) is False and f.__name__ == "f"
+    assert bp.no_grad(bp.enable_grad(lambda x: (x * 2).requires_grad))(bp.ones(2).requires_grad_()) is True
+
+
+def test_a_constant_has_a_standard_deviation_of_gradient_zero():
+    for spread in (bp.std, bp.nanstd):
+        x = bp.ones((2, 3)).requires_grad_()
+        ((x - x.mean(dim=1, keepdim=True)) / (spread(x, axis=1, keepdims=True) + 1e-5)).sum().backward()
+        assert bp.all(bp.isfinite(x.grad)).item()
+        y = bp.asarray([[1.0, 2.0, 4.0], [3.0, 3.0, 3.0]])
+        found = bp.grad(lambda y: spread(y, axis=1).sum())(y)
+        expected = (np.asarray(y[0]) - 7 / 3) / 3 / np.std([1, 2, 4])
+        np.testing.assert_allclose(np.asarray(found[0]), expected, rtol=1e-5)
+        assert found[1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_complex_root_is_refused_as_grad_refuses_it():
+    z = bp.asarray([1 + 2j]).requires_grad_()
+    with pytest.raises(bp.ArgumentValueError, match="backward: the root is complex.*real part"):
+        (z * z).sum().backward()
+    (z * z).sum().real.backward()
+    assert z.grad.tolist() == [2 - 4j]
+
+
+def test_lp_pool_of_infinity_is_the_largest():
+    from backplane.nn import functional as F
+
+    x = bp.asarray([[1.0, -3.0, 2.0, -5.0]]).requires_grad_()
+    y = F.lp_pool1d(x, float("inf"), 2)
+    assert y.tolist() == [[3.0, 5.0]] and F.lp_pool1d(x, -float("inf"), 2).tolist() == [[1.0, 2.0]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[0.0, -1.0, 0.0, -1.0]]
+
+
+def test_linear_algebra_takes_the_names_of_others():
+    s, b = np.asarray([[4.0, 1.0], [1.0, 3.0]], np.float32), np.asarray([1.0, 2.0], np.float32)
+    a, v = bp.asarray(s), bp.asarray(b)
+    for found, expected in [
+        (bp.linalg.solve(A=a, B=v), np.linalg.solve(s, b)), (bp.linalg.solve(a=a, b=v), np.linalg.solve(s, b)), (bp.linalg.inv(A=a), np.linalg.inv(s)), (bp.linalg.inv(a=a), np.linalg.inv(s)),
+        (bp.linalg.det(input=a), np.linalg.det(s)), (bp.linalg.cholesky(input=a), np.linalg.cholesky(s)), (bp.linalg.eigvalsh(A=a), np.linalg.eigvalsh(s)), (bp.linalg.norm(A=a), np.linalg.norm(s)),
+        (bp.linalg.vecdot(a, a, dim=0), (s * s).sum(0)), (bp.percentile(a, q=50, dim=0), np.percentile(s, 50, 0)), (bp.average(a, dim=1), s.mean(1)), (bp.trapezoid(a, dim=0), s.sum(0) / 2),
+        (bp.vstack(tup=[v, v]), np.stack([b, b])), (bp.convolve(a=v, v=v), np.convolve(b, b)), (bp.outer(input=v, other=v), np.outer(b, b)),
+    ]:  # fmt: skip
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5, atol=1e-6)
+    assert bp.allclose(a=a, b=a) and bp.array_equal(a1=a, a2=a)

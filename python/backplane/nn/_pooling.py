@@ -1,5 +1,6 @@
 """Maxima, means and norms of windows over one to three axes, adaptive windows, and the way back from maxima."""
 
+import math
 from collections.abc import Sequence
 
 import backplane as bp
@@ -171,6 +172,10 @@ def _lp_pool(function, input, norm_type, kernel_size, stride, ceil_mode, axes):
     kernel, stride = _kernel_and_stride(function, kernel_size, stride, axes)
     if norm_type == 0:
         raise bp.ArgumentValueError(f"{function}: argument norm_type: found 0, expected another number")
+    if norm_type in (math.inf, -math.inf):
+        sign = 1 if norm_type > 0 else -1
+        largest, _ = bp.max_pool_with_indices(sign * abs(x), kernel, stride, [0] * axes, [1] * axes, bool(ceil_mode))
+        return back(sign * largest)
     return back(bp.lp_pool(x, norm_type, kernel, stride, bool(ceil_mode)))
 
 

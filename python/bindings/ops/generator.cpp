@@ -142,6 +142,8 @@ namespace {
 thread_local constinit GeneratorNotes* notes = nullptr;
 }
 
+PyObject* default_generator() noexcept { return g_default; }
+
 bp_generator_state& generator_state(PyObject* generator) noexcept { return state_of(generator); }
 
 GeneratorNotes::GeneratorNotes() noexcept : outer_(notes) { notes = this; }

@@ -19,6 +19,7 @@ bool is_generator(PyObject* object) noexcept;
 PyObject* wrap_generator(bp_generator_state state) noexcept;
 
 bp_generator_state& generator_state(PyObject* generator) noexcept;
+PyObject* default_generator() noexcept;  // the process's own; borrowed
 
 // While it lives, the Generators that this thread's calls draw from are noted. On the stack, nested.
 class GeneratorNotes {

@@ -75,11 +75,29 @@ std::shared_ptr<TracedCall> find_kept(const CompileOptions& options, const CallI
   return nullptr;
 }
 
+// What the Python error says, which there is no more.
+std::string taken_error() {
+  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
+  PyErr_Fetch(&type, &value, &trail);
+  const PyRef owned[] = {PyRef::steal(type), PyRef::steal(value), PyRef::steal(trail)};
+  PyRef text = PyRef::steal(value ? PyObject_Str(value) : nullptr);
+  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  return chars ? chars : "?";
+}
+
 std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInputs& inputs) {
   std::string why = "first call";
   if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
   const std::string name = name_of(inputs.call.function);
   std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.run, &options.dynamic);
+  // A size beyond the limits of the graph for all others, at which the function does something of its own.
+  const bool beyond = std::any_of(options.kept.begin(), options.kept.end(),
+                                  [](const auto& kept) { return kept->graph().is_dynamic(); });
+  if (!traced && beyond && PyErr_ExceptionMatches(PyExc_Exception)) {
+    log_line(name + ": traced for this size alone: " + taken_error());
+    traced = TracedCall::trace(inputs, options.run);
+  }
   if (!traced) return nullptr;
   const std::string times = traced->graph().is_dynamic()
                                 ? " for any size (" + std::to_string(traced->trace_count()) + " runs)"
@@ -99,13 +117,7 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
 
 // fullgraph=False: an op, or a piece of Python, that cannot be traced is no error.
 PyObject* run_untraced(const TransformCall& call, const CompileOptions& options) {
-  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
-  PyErr_Fetch(&type, &value, &trail);
-  const PyRef owned[] = {PyRef::steal(type), PyRef::steal(value), PyRef::steal(trail)};
-  PyRef text = PyRef::steal(value ? PyObject_Str(value) : nullptr);
-  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
-  log_line(name_of(call.function) + ": runs as it is from now on: " + (chars ? chars : "?"));
+  log_line(name_of(call.function) + ": runs as it is from now on: " + taken_error());
   options.untraceable = true;
   return call_itself(call);
 }

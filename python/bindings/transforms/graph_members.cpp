@@ -2,6 +2,7 @@
 
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
@@ -40,8 +41,18 @@ Graph edited(const Graph& graph, const py::function& visit) {
     const py::object found = visit(*args);
     if (found.is_none()) return std::nullopt;
     std::vector<Tensor> tensors;
-    if (!py::isinstance<py::list>(found) && !py::isinstance<py::tuple>(found)) return std::vector{found.cast<Tensor>()};
-    for (const py::handle one : found) tensors.push_back(one.cast<Tensor>());
+    const auto take = [&](const py::handle one) {
+      BP_CHECK(
+          is_tensor(one.ptr()), TYPE, "edit: node ", node, " (", graph.node(node).op_name, "): found a value of type ",
+          Py_TYPE(one.ptr())->tp_name,
+          " in its place, expected None, a Tensor, or a list of Tensors. Fix: make one with backplane.asarray(value)");
+      tensors.push_back(tensor_of(one.ptr()));
+    };
+    if (!py::isinstance<py::list>(found) && !py::isinstance<py::tuple>(found)) {
+      take(found);
+    } else {
+      for (const py::handle one : found) take(one);
+    }
     return tensors;
   };
   return edit_graph(graph, edit, user_line);

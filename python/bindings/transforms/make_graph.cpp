@@ -159,6 +159,8 @@ void bind_graph(py::module_& module) {
   py::class_<GraphObject> graph_class(module, "Graph",
                                       "What a function does with tensors, as nodes that are calls of ops.");
   graph_class.def("__call__", &call_graph, kCallDoc.text)
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; })
       .def("__repr__",
            [](const GraphObject& g) { return "<Graph of " + std::to_string(g.call->graph().size()) + " nodes>"; })
       .def(

@@ -4,6 +4,7 @@
 #include "backplane/device.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/ops/generator.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
@@ -61,17 +62,19 @@ std::vector<Tensor> inputs_of(const py::args& args) {
   return inputs;
 }
 
-py::tuple call_model(const Model& model, const py::args& args, uint64_t seed) {
+py::tuple call_model(const Model& model, const py::args& args, std::optional<uint64_t> seed) {
   const std::vector<Tensor> inputs = inputs_of(args);
   std::vector<bp_generator_state> states(model.graph.generators().size());
   std::vector<bp_generator_state*> generators;
   for (size_t i = 0; i < states.size(); ++i) {
-    states[i].key = seed + i;
-    generators.push_back(&states[i]);
+    states[i].key = seed.value_or(0) + i;
+    generators.push_back(seed ? &states[i] : &generator_state(default_generator()));
   }
   std::vector<Tensor> results;
-  {
+  if (generators.empty() || seed) {
     py::gil_scoped_release released;
+    results = model.graph.call(inputs, generators);
+  } else {  // the lock guards the generator
     results = model.graph.call(inputs, generators);
   }
   py::tuple given(results.size());
@@ -79,10 +82,11 @@ py::tuple call_model(const Model& model, const py::args& args, uint64_t seed) {
   return given;
 }
 
-constexpr Declared kCallDoc = R"(Model.__call__(self, *inputs: Tensor, seed: int = 0) -> tuple[Tensor, ...]
+constexpr Declared kCallDoc = R"(Model.__call__(self, *inputs: Tensor, seed: int | None = None) -> tuple[Tensor, ...]
 --
 
-Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws.)";
+Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws, the same at each call; without one they
+come from the default generator, others at each call.)";
 
 constexpr Declared kExplainDoc = R"(Model.explain(self, *inputs: Tensor) -> str
 --
@@ -95,7 +99,9 @@ void bind_model_file(py::module_& module) {
   py::options options;
   options.disable_function_signatures();
   py::class_<Model> model(module, "Model", "A graph from a file or a text.");
-  model.def("__call__", &call_model, py::kw_only(), py::arg("seed") = 0, kCallDoc.text)
+  model.def("__call__", &call_model, py::kw_only(), py::arg("seed") = py::none(), kCallDoc.text)
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; })
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
           "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },

@@ -103,6 +103,13 @@ PyObject* Variable::found() const {
   return value;
 }
 
+void Variable::put_back() const {
+  if (is_cell())
+    PyCell_Set(holder.get(), value.get());
+  else
+    PyDict_SetItem(holder.get(), name.get(), value.get());
+}
+
 NamesOfRun::NamesOfRun(StateBefore& state) : state_(state), is_blind_(PyThreadState_Get()->c_profilefunc != nullptr) {
   PyRef self = is_blind_ ? PyRef{} : PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
   if (self) PyEval_SetProfile(on_event, self.get());

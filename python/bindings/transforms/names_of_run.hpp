@@ -22,6 +22,7 @@ struct Variable {
   std::vector<PyRef> codes;  // that may read it
   bool is_cell() const { return !PyDict_Check(holder.get()); }
   PyObject* found() const;  // borrowed; now, nullptr: there is none
+  void put_back() const;    // clears no error, and may set one
 };
 
 // Of a class that Python code made, or a SimpleNamespace.

@@ -63,10 +63,7 @@ class ObjectGuards::Walk {
     PyObject* had = variable.value.get();
     if (!is_replaced(had, variable.found())) return;
     refuse((variable.is_cell() ? "variable " : "global ") + text_of(variable.name.get(), PyObject_Str));
-    if (variable.is_cell())
-      PyCell_Set(variable.holder.get(), had);
-    else
-      PyDict_SetItem(variable.holder.get(), variable.name.get(), had);
+    variable.put_back();
   }
 
   void object(PyObject* object, const std::string& path, PyObject* before) {
@@ -234,7 +231,7 @@ bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::sp
   Walk walk(watches_, names, used, transform);
   walk.check_state(state_);
   state_ = {};
-  if (guards_variables && !PyErr_Occurred())
+  if (!PyErr_Occurred())
     for (const Variable* variable : names.variables_read()) walk.check_variable(*variable);
   if (PyErr_Occurred()) return false;
   for (const Root& root : roots_) walk.object(root.object.get(), root.name, root.before.get());
@@ -243,6 +240,18 @@ bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::sp
   walk.go_on();
   roots_.clear();
   return !PyErr_Occurred();
+}
+
+void ObjectGuards::put_back(const NamesOfRun& names) const {
+  const auto is_traced = [](PyObject* now) { return now && is_tensor(now) && is_transformed(tensor_of(now)); };
+  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
+  PyErr_Fetch(&type, &value, &trail);
+  for (const StateBefore::Replaced& each : state_.replaced())
+    if (is_traced(each.now.get())) each.put_back();
+  for (const Variable* variable : names.variables_read())
+    if (variable->found() != variable->value.get() && is_traced(variable->found())) variable->put_back();
+  PyErr_Clear();
+  PyErr_Restore(type, value, trail);
 }
 
 // ---- a call ----------------------------------------------------------------------------------------------------

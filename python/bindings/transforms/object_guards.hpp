@@ -25,10 +25,12 @@ class ObjectGuards {
   void add(PyObject* object, std::string name);
   bool is_empty() const { return roots_.empty() && watches_.empty(); }
   StateBefore& state() { return state_; }
-  // After it. `guards_variables`: globals and cells too. `used`: tensors that the graph holds; of others the form alone
-  // counts. False: a Python error, as where the trace put a value of its own, `transform`'s, in the place of one that
-  // the graph holds: then the latter is there again.
+  // After it. `guards_variables`: globals and cells are guarded too. `used`: tensors that the graph holds; of others
+  // the form alone counts. False: a Python error, as where the trace put a value of its own, `transform`'s, in the
+  // place of one that the graph holds: then the latter is there again.
   bool close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used, const char* transform);
+  // Where the trace has failed: state that holds a tensor of the trace holds again what it had. Keeps the Python error.
+  void put_back(const NamesOfRun& names) const;
   // As TracedCall::fits.
   int fit(std::string* why) const;
   int traverse(visitproc visit, void* arg) const;

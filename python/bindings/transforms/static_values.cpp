@@ -30,6 +30,13 @@ bool same_number(const Number& a, const Number& b) noexcept {
   return same_float(a.pair[0], b.pair[0]) && same_float(a.pair[1], b.pair[1]);
 }
 
+// Of a class whose __eq__ is code of Python: it may leave out what the function reads, or give no bool at all.
+bool has_own_equality(PyTypeObject* type) noexcept {
+  static PyObject* name = PyUnicode_InternFromString("__eq__");
+  PyObject* found = _PyType_Lookup(type, name);
+  return found && PyFunction_Check(found);
+}
+
 }  // namespace
 
 bool is_input(PyObject* leaf) noexcept { return is_tensor(leaf) || (is_foreign_array(leaf) && !Number(leaf).known); }
@@ -39,6 +46,7 @@ int same_static(PyObject* own, PyObject* found) noexcept {
   if (Py_TYPE(own) != Py_TYPE(found)) return 0;
   const Number number(own);
   if (is_inexact_number(number)) return same_number(number, Number(found));
+  if (has_own_equality(Py_TYPE(own))) return 0;
   return PyObject_RichCompareBool(own, found, Py_EQ);
 }
 

@@ -104,10 +104,14 @@ bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results) {
 // A Generator that nobody else holds was made inside the function, which will make it again.
 bool TracedCall::find_generators(TraceScope& scope, GeneratorNotes& notes, const char* name) {
   for (size_t i = 0; i < scope.generators().size(); ++i) {
-    PyRef generator = notes.take(scope.generators()[i]);
+    const bp_generator_state* state = scope.generators()[i];
+    PyRef generator = notes.take(state);
+    if (!generator && state == &generator_state(default_generator())) generator = PyRef::borrow(default_generator());
     if (!generator) {
       raise(BP_ERROR_NOT_IMPLEMENTED,
-            "%s: a plugin draws random numbers from a generator of its own, which a replay cannot move on", name);
+            "%s: random numbers are drawn from a generator that is no argument and no variable, as of a model that is "
+            "called with seed=, which a replay cannot move on. Fix: leave the seed out, or give a Generator",
+            name);
       return false;
     }
     if (Py_REFCNT(generator.get()) == 1) scope.fix_generator(i);
@@ -128,17 +132,16 @@ GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOption
   return made;
 }
 
-// `names`: those of the code that ran, where there is something to guard.
-PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, bool guards_variables,
-                                  std::optional<NamesOfRun>& names) {
+// `names`: those of the code that ran.
+PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names) {
   const TransformCall& call = inputs.call;
   for (size_t i = 0; i < statics_.size(); ++i)
     if (statics_[i]) guards_.add(statics_[i].get(), "static argument " + leaf_name(i));
   guards_.add(PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function, "static argument self");
-  if (guards_variables || !guards_.is_empty()) names.emplace(guards_.state());
-  if (guards_variables) names->add_cells(call.function);
+  names.emplace(guards_.state());
+  names->add_cells(call.function);
   PyObject* returned = array.call(call.function, call.n_args, call.keywords);
-  if (names) names->stop();
+  names->stop();
   return returned;
 }
 
@@ -168,14 +171,22 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   }
   std::vector<Tensor> results;
   std::optional<NamesOfRun> names;
+  struct StateAfterFailure {
+    const ObjectGuards* guards;
+    const std::optional<NamesOfRun>& names;
+    ~StateAfterFailure() {
+      if (guards && names) guards->put_back(*names);
+    }
+  } state{&traced->guards_, names};
   {
-    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, options.guards_variables, names));
+    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, names));
     if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
   traced->constants_ = traced->graph_.constants();
-  if (names && !traced->guards_.close(*names, options.guards_variables, traced->constants_, call.name)) return nullptr;
+  if (!traced->guards_.close(*names, options.guards_variables, traced->constants_, call.name)) return nullptr;
+  state.guards = nullptr;
   return traced;
 }
 

@@ -90,8 +90,7 @@ class TracedCall {
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
-  PyObject* call_traced(const CallInputs& inputs, CallArray& array, bool guards_variables,
-                        std::optional<NamesOfRun>& names);
+  PyObject* call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names);
   std::string leaf_name(size_t leaf) const;
   GraphOptions graph_options(const CallInputs& inputs, const RunOptions& options) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;

@@ -57,8 +57,8 @@ def _draw(rng, generator, count, kind):
 
 
 def _matrix(rng, shape, kind):
-    """Hermitian and positive definite; of bools the identity, as nothing else is."""
-    if kind == "b":
+    """Hermitian and positive definite; the identity where there is no sign to draw."""
+    if kind in "bu":
         return np.broadcast_to(np.eye(shape[-1]), shape)
     base = rng.standard_normal(shape)
     if kind == "c":
