@@ -120,7 +120,8 @@ _SECOND = ("y", "x2", "b", "B", "other", "a2", "v")
 
 def takes_operands(function: Function) -> Function:
     """Takes NumPy's and PyTorch's names of its operands, x or x1 and x2, where it is called by name."""
-    own = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    code = getattr(function, "__wrapped__", function).__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     words = {word: own[0] for word in _FIRST if word not in own}
     if len(own) > 1 and own[1] in ("x2", "y", "b"):
         words.update({word: own[1] for word in _SECOND if word not in own})

@@ -70,8 +70,7 @@ __all__ = [
     "vector_norm",
 ]
 
-# What a kernel says of a matrix that it cannot factorise. It is a ValueError.
-LinAlgError = _core.DataError
+LinAlgError = _core.DataError  # what a kernel says of a matrix that it cannot factorise; it is a ValueError
 
 
 class EigResult(NamedTuple):
@@ -116,13 +115,11 @@ def _word(function, argument, found, expected):
 # ---- factorisations ----
 
 
-@_takes_operands
 def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
     """The lower L with L L^H = x, or the upper U with U^H U = x, of Hermitian positive definite matrices."""
     return _bp.cholesky(x, upper=upper)
 
 
-@_takes_operands
 def qr(x: Tensor, *, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R, with Q R = x; mode 'complete' gives a square Q."""
     return QRResult(*_bp.qr(x, mode=_word("qr", "mode", mode, ("reduced", "complete"))))
@@ -140,7 +137,6 @@ if TYPE_CHECKING:
     def svd(x: Tensor, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Tensor: ...
 
 
-@_takes_operands
 def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, S, Vh with U diag(S) Vh = x; full_matrices gives square U and Vh. Without compute_uv S alone, as svdvals."""
     if not compute_uv:
@@ -148,31 +144,26 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return SVDResult(*_bp.svd(x, full_matrices=full_matrices))
 
 
-@_takes_operands
 def svdvals(x: Tensor) -> Tensor:
     """The singular values, descending."""
     return _bp.svdvals(x)
 
 
-@_takes_operands
 def eigh(x: Tensor) -> EighResult:
     """Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices."""
     return EighResult(*_bp.eigh(x))
 
 
-@_takes_operands
 def eigvalsh(x: Tensor) -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending."""
     return _bp.eigvalsh(x)
 
 
-@_takes_operands
 def eig(x: Tensor) -> EigResult:
     """Eigenvalues and eigenvectors (columns) of square matrices; complex also where x is real."""
     return EigResult(*_bp.eig(x))
 
 
-@_takes_operands
 def eigvals(x: Tensor) -> Tensor:
     """The eigenvalues of square matrices, which are complex."""
     return _bp.eigvals(x)
@@ -181,25 +172,21 @@ def eigvals(x: Tensor) -> Tensor:
 # ---- equations, inverses, determinants ----
 
 
-@_takes_operands
 def solve(x1: Tensor, x2: Tensor) -> Tensor:
     """The y with x1 y = x2; x2 is a vector where it has one axis, else a stack of matrices."""
     return _bp.solve(x1, x2)
 
 
-@_takes_operands
 def solve_triangular(x1: Tensor, x2: Tensor, *, upper: bool = False, unit_diagonal: bool = False) -> Tensor:
     """The y with x1 y = x2, where of x1 only one triangle is read, and not its diagonal where that is stated to be 1."""
     return _bp.solve_triangular(x1, x2, upper=upper, unit_diagonal=unit_diagonal)
 
 
-@_takes_operands
 def inv(x: Tensor) -> Tensor:
     """The inverses of square matrices."""
     return _bp.inv(x)
 
 
-@_takes_operands
 def pinv(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
     """The pseudo-inverses; singular values up to rtol times the largest count as 0."""
     return _bp.pinv(x, rtol=rtol)
@@ -214,26 +201,22 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | Tensor | None = None, *, rtol: fl
     columns = _bp.expand_dims(b, (-1,)) if b.ndim == 1 else b
     found = _bp.matmul(_bp.pinv(a, rtol=rtol), columns)
     rank = _bp.matrix_rank(a, rtol=rtol)
-    rows, unknowns = a.shape[-2:]
     residuals = _bp.zeros((0,), dtype=_bp.real(found).dtype, device=found.device)
-    if rows > unknowns and bool(_bp.all(_bp.equal(rank, unknowns))):
+    if a.shape[-2] > a.shape[-1] and bool(_bp.all(_bp.equal(rank, unknowns))):
         residuals = _bp.sum(_bp.square(_bp.abs(_bp.subtract(columns, _bp.matmul(a, found)))), (-2,))
     return LstsqResult(_bp.squeeze(found, (-1,)) if b.ndim == 1 else found, residuals, rank, _bp.svdvals(a))
 
 
-@_takes_operands
 def det(x: Tensor) -> Tensor:
     """The determinants of square matrices."""
     return _bp.det(x)
 
 
-@_takes_operands
 def slogdet(x: Tensor) -> SlogdetResult:
     """Signs (phases) of the determinants, and the logarithms of their absolute values."""
     return SlogdetResult(*_bp.slogdet(x))
 
 
-@_takes_operands
 def matrix_rank(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
     """The numbers of singular values above rtol times the largest."""
     return _bp.matrix_rank(x, rtol=rtol)
@@ -242,13 +225,11 @@ def matrix_rank(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
 # ---- products ----
 
 
-@_takes_operands
 def matmul(x1: Tensor, x2: Tensor) -> Tensor:
     """The matrix product."""
     return _bp.matmul(x1, x2)
 
 
-@_takes_operands
 def matrix_exp(x: Tensor) -> Tensor:
     """The exponentials of square matrices."""
     return _bp.matrix_exp(x)
@@ -299,27 +280,23 @@ def _product(arrays, split, i, j):
     return _bp.matmul(_product(arrays, split, i, k), _product(arrays, split, k + 1, j))
 
 
-@_takes_operands
 def outer(x1: Tensor, x2: Tensor) -> Tensor:
     """The products of all pairs of elements of two vectors."""
     return _bp.outer(x1, x2)
 
 
-@_takes_operands
 def kron(x1: Tensor, x2: Tensor) -> Tensor:
     """The Kronecker product."""
     return _bp.kron(x1, x2)
 
 
 @_takes_dim
-@_takes_operands
 def vecdot(x1: Tensor, x2: Tensor, *, axis: int = -1) -> Tensor:
     """The sums over axis of conj(x1) * x2."""
     return _bp.vecdot(x1, x2, axis=axis)
 
 
 @_takes_dim
-@_takes_operands
 def cross(x1: Tensor, x2: Tensor, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of three elements along axis."""
     return _bp.cross(x1, x2, axis=axis)
@@ -364,7 +341,6 @@ _NORMS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
 @_takes_dim
-@_takes_operands
 def matrix_norm(x: Tensor, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor:
     """A norm of each matrix: 'fro', 'nuc', 1, -1 (sums of columns), 2, -2 (singular values), inf, -inf (sums of rows)."""
     ord = _NORMS[_NORMS.index(_word("matrix_norm", "ord", ord, _NORMS))]  # 1 for 1.0
@@ -401,23 +377,24 @@ def cond(x: Tensor, p: float | str | None = None) -> Tensor:
     return _bp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
 
 
-@_takes_operands
 def matrix_transpose(x: Tensor) -> Tensor:
     """The matrices with rows and columns exchanged."""
     return _bp.matrix_transpose(x)
 
 
-@_takes_operands
 def diagonal(x: Tensor, *, offset: int = 0) -> Tensor:
     """A diagonal of each matrix."""
     return _bp.diagonal(x, offset, -2, -1)
 
 
-@_takes_operands
 def trace(x: Tensor, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix."""
     return _bp.trace(x, offset, -2, -1, dtype=dtype)
 
+
+# Of the others by takes_tensor: A=, input=, other= and what else NumPy and PyTorch call operands.
+for _name in set(__all__) - {"LinAlgError", "cond", "lstsq", "matrix_power", "multi_dot", "norm", "tensordot", "vector_norm"}:
+    globals()[_name] = _takes_operands(globals()[_name])
 
 if not TYPE_CHECKING:  # to whom a name that is in no list is an error
     __getattr__ = _refuse_names(__name__)
