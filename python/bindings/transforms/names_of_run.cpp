@@ -120,7 +120,7 @@ NamesOfRun::NamesOfRun(StateBefore& state) : state_(state), is_blind_(PyThreadSt
 NamesOfRun::~NamesOfRun() { stop(); }
 
 void NamesOfRun::stop() {
-  if (PyThreadState_Get()->c_profilefunc == on_event) PyEval_SetProfile(nullptr, nullptr);
+  if (!is_blind_ && PyThreadState_Get()->c_profilefunc == on_event) PyEval_SetProfile(nullptr, nullptr);
 }
 
 int NamesOfRun::on_event(PyObject* self, PyFrameObject* frame, int what, PyObject*) {

@@ -169,3 +169,25 @@ def test_a_graph_is_copied_as_itself_and_edited_with_tensors_alone():
             graph.edit(lambda node, *tensors: wrong if node.op == "bp::tanh" else None)
     with pytest.raises(TypeError):
         pickle.dumps(graph)
+
+
+def test_a_graph_that_is_made_inside_a_trace_takes_no_guards_of_it():
+    class Gains:
+        first, second = 2.0, 2.0
+
+    gains = Gains()
+
+    def inner(x):
+        return x * 3
+
+    @bp.compile
+    def outer(x):
+        y = bp.make_graph(inner)(x)(x) * gains.first
+        return y * later(x)
+
+    def later(x):
+        return x * gains.second
+
+    assert outer(bp.ones(1)).item() == 12.0
+    gains.second = 5.0
+    assert outer(bp.ones(1)).item() == 30.0
