@@ -216,14 +216,12 @@ def geomspace(
     return _spaced(found, dtype, device)
 
 
-@takes_requires_grad
 def empty(
-    shape: int | Sequence[int], *sizes: int, dtype: DType | None = None, device: Device | str | None = None
+    shape: int | Sequence[int], *sizes: int, dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor whose elements are whatever its memory holds: empty((2, 3)) or empty(2, 3)."""
-    shape = (shape, *sizes) if sizes else shape
-    device = _core.default_device() if device is None else device
-    return _core.empty(shape, _core.default_float() if dtype is None else dtype, device)
+    made = _core.empty((shape, *sizes) if sizes else shape, dtype, device)
+    return made.requires_grad_() if requires_grad else made
 
 
 @takes_requires_grad

@@ -209,7 +209,7 @@ std::string explain_op(const py::object& op) {
 }
 
 // Read as ops read a Shape.
-std::vector<int64_t> shape_argument(const py::object& object, const char* who) {
+std::vector<int64_t> shape_argument(py::handle object, const char* who) {
   bp_arg_def spec{};
   spec.name = "shape";
   spec.type = BP_TYPE_SHAPE;
@@ -224,6 +224,26 @@ std::vector<int64_t> shape_argument(const py::object& object, const char* who) {
            py::str(found_kind(object.ptr()).get()).cast<std::string>(), ", expected ", expected_kind(spec));
   return {value.u.ints, value.u.ints + value.count};
 }
+
+// empty(shape, dtype, device), None for the defaults: a small tensor takes less time than a call through pybind11.
+PyObject* empty_object(PyObject*, PyObject* const* args, Py_ssize_t n_args) {
+  return guarded([&]() -> PyObject* {
+    try {
+      BP_CHECK(n_args == 3, TYPE, "empty: found ", n_args, " arguments, expected shape, dtype and device");
+      bp_dtype dtype = default_float();
+      BP_CHECK(args[1] == Py_None || read_dtype(args[1], &dtype) == 1, TYPE, "empty: argument dtype: expected a dtype");
+      const bp_device device =
+          args[2] == Py_None ? default_device() : device_argument(py::reinterpret_borrow<py::object>(args[2]), "empty");
+      return wrap_tensor(empty(shape_argument(args[0], "empty"), dtype, device));
+    } catch (py::error_already_set& error) {
+      error.restore();
+      return nullptr;
+    }
+  });
+}
+PyMethodDef kEmpty[] = {
+    {"empty", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(empty_object)), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
 
 py::object promoted(const py::object& a, const py::object& b) {
   bp_dtype left, right;
@@ -299,11 +319,7 @@ void bind_system(py::module_& module) {
              " bytes, expected ", count);
     return from_host(PyBytes_AS_STRING(bytes.ptr()), shape, {}, dtype, device_argument(device, "from_bytes"));
   });
-  module.def("empty", [](const py::object& shape, const py::object& dtype_name, const py::object& device) {
-    bp_dtype dtype;
-    BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "empty: argument dtype: expected a dtype");
-    return empty(shape_argument(shape, "empty"), dtype, device_argument(device, "empty"));
-  });
+  PyModule_AddFunctions(module.ptr(), kEmpty);
   module.def("promote", &promoted);
   module.def("default_float", [] { return dtype_object(default_float()); });
   module.def("default_complex", [] { return dtype_object(default_complex()); });
