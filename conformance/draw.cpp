@@ -113,9 +113,8 @@ std::vector<double> draw_numbers(Random& random, Generator generator, size_t cou
   return drawn;
 }
 
-// Hermitian and positive definite: B times its adjoint, plus n times the identity; the identity where there is no sign.
+// Hermitian and positive definite: B times its adjoint, plus n times the identity.
 void draw_matrices(Random& random, Array& into) {
-  constexpr bp_dtype_mask kWithoutSign = BP_DTYPE_BIT(BP_BOOL) | BP_MASK_UNSIGNED;
   const auto n = static_cast<size_t>(into.shape.back());
   const bool complex = (BP_DTYPE_BIT(into.dtype) & BP_MASK_COMPLEX) != 0;
   for (size_t matrix = 0; n && matrix < into.count() / (n * n); ++matrix) {
@@ -129,7 +128,6 @@ void draw_matrices(Random& random, Array& into) {
           sum.re += a.re * b.re + a.im * b.im;
           sum.im += a.im * b.re - a.re * b.im;
         }
-        if (BP_DTYPE_BIT(into.dtype) & kWithoutSign) sum = {i == j ? 1.0L : 0.0L, 0};
         into.set(matrix * n * n + i * n + j, sum);
       }
   }

@@ -118,9 +118,15 @@ _FIRST = ("x", "a", "input", "arr", "ary", "array", "m", "v", "ar", "x1", "A", "
 _SECOND = ("y", "x2", "b", "B", "other", "a2", "v")
 
 
-def takes_operands(function: Function) -> Function:
-    """Takes NumPy's and PyTorch's names of its operands, x or x1 and x2, where it is called by name."""
-    code = getattr(function, "__wrapped__", function).__code__
+def takes_operands(function: Function, whole_numbers: bool = True) -> Function:
+    """Takes NumPy's and PyTorch's names of its operands, x or x1 and x2, where it is called by name.
+
+    whole_numbers: does it compute in them? Else they are computed in the default float, as NumPy does.
+    """
+    inner = function
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    code = inner.__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     words = {word: own[0] for word in _FIRST if word not in own}
     if len(own) > 1 and own[1] in ("x2", "y", "b"):
@@ -130,9 +136,17 @@ def takes_operands(function: Function) -> Function:
     def named(*args, **more):
         if more:
             more = {words.get(word, word): value for word, value in more.items()}
+        if not whole_numbers:
+            args = tuple(_in_floats(value) for value in args)
+            more = {word: _in_floats(value) for word, value in more.items()}
         return function(*args, **more)
 
     return named
+
+
+def _in_floats(value):
+    is_whole = isinstance(value, _core.Tensor) and value.dtype.kind in ("bool", "signed integer", "unsigned integer")
+    return value.astype(_core.default_float()) if is_whole else value
 
 
 def takes_tensor(function: Function) -> Function:

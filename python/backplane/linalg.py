@@ -202,7 +202,7 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | Tensor | None = None, *, rtol: fl
     found = _bp.matmul(_bp.pinv(a, rtol=rtol), columns)
     rank = _bp.matrix_rank(a, rtol=rtol)
     residuals = _bp.zeros((0,), dtype=_bp.real(found).dtype, device=found.device)
-    if a.shape[-2] > a.shape[-1] and bool(_bp.all(_bp.equal(rank, unknowns))):
+    if a.shape[-2] > a.shape[-1] and bool(_bp.all(_bp.equal(rank, a.shape[-1]))):
         residuals = _bp.sum(_bp.square(_bp.abs(_bp.subtract(columns, _bp.matmul(a, found)))), (-2,))
     return LstsqResult(_bp.squeeze(found, (-1,)) if b.ndim == 1 else found, residuals, rank, _bp.svdvals(a))
 
@@ -392,9 +392,9 @@ def trace(x: Tensor, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     return _bp.trace(x, offset, -2, -1, dtype=dtype)
 
 
-# Of the others by takes_tensor: A=, input=, other= and what else NumPy and PyTorch call operands.
-for _name in set(__all__) - {"LinAlgError", "cond", "lstsq", "matrix_power", "multi_dot", "norm", "tensordot", "vector_norm"}:
-    globals()[_name] = _takes_operands(globals()[_name])
+_OF_ANY_NUMBERS = {"cross", "diagonal", "kron", "matmul", "matrix_transpose", "outer", "trace", "vecdot"}
+for _name in set(__all__) - {"LinAlgError", "matrix_power", "multi_dot", "tensordot", "vector_norm"}:
+    globals()[_name] = _takes_operands(globals()[_name], whole_numbers=_name in _OF_ANY_NUMBERS)
 
 if not TYPE_CHECKING:  # to whom a name that is in no list is an error
     __getattr__ = _refuse_names(__name__)

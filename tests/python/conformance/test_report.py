@@ -44,8 +44,9 @@ def test_what_a_device_need_not_offer_has_rows_of_its_own(tmp_path):
     page, report = tmp_path / "page.html", tmp_path / "report.json"
     done = conformance("--device", "cpu", "--op", "(device)", "--html", page, "--json", report)
     assert done.returncode == 0, done.stdout + done.stderr
-    verdicts = {case["op"]: case["verdict"] for case in json.loads(report.read_text())["cases"]}
-    assert verdicts["(device) compiler"] == "pass" and verdicts["(device) streams"] == "not offered"
+    verdicts = {(case["op"], case["check"]): case["verdict"] for case in json.loads(report.read_text())["cases"]}
+    assert verdicts["(device) compiler", "graphs"] == "pass" and verdicts["(device) compiler", "kept"] == "not offered"
+    assert {verdict for (op, _), verdict in verdicts.items() if op == "(device) streams"} == {"not offered"}
     assert re.search(r"\(device\) streams +0 +0 +0  not offered", done.stdout)
     assert re.search(r"\(device\) streams<.*>not offered<", page.read_text())
 

@@ -57,9 +57,7 @@ def _draw(rng, generator, count, kind):
 
 
 def _matrix(rng, shape, kind):
-    """Hermitian and positive definite; the identity where there is no sign to draw."""
-    if kind in "bu":
-        return np.broadcast_to(np.eye(shape[-1]), shape)
+    """Hermitian and positive definite."""
     base = rng.standard_normal(shape)
     if kind == "c":
         base = base + 1j * rng.standard_normal(shape)
