@@ -15,8 +15,8 @@ def arrays():
     """{name: parameter}, and the characters with those that follow them."""
     draw = np.random.default_rng(0)
 
-    def normal(*shape, scale=None):
-        return (draw.standard_normal(shape) * (scale or shape[-1] ** -0.5)).astype(np.float32)
+    def normal(*shape):
+        return (draw.standard_normal(shape) * shape[-1] ** -0.5).astype(np.float32)
 
     parameters = {"characters": normal(CHARACTERS, WIDTH), "positions": normal(LENGTH, WIDTH), "head": normal(CHARACTERS, WIDTH)}
     for i in range(LAYERS):

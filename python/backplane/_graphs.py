@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["cost_analysis", "draw_graph", "explain_plan"]
 
 
-def _tensors(tree_of_arguments):
-    """The inputs of a graph of these arguments: the tensors among them, in order."""
-    leaves = tree.leaves(tree_of_arguments)
-    return [leaf if isinstance(leaf, _core.Tensor) else _core.asarray(leaf) for leaf in leaves if hasattr(leaf, "__dlpack__")]
+def _inputs(arguments):
+    """The inputs of a graph of these arguments: the tensors and arrays among them, in order."""
+    return [leaf for leaf in tree.leaves(arguments) if hasattr(leaf, "__dlpack__")]
 
 
 def _traced(fun, args, kwargs, dynamic=None):
-    return _core.make_graph(fun, dynamic=dynamic)(*args, **kwargs), _tensors((args, list(kwargs.values())))
+    """The graph, and its inputs as tensors."""
+    tensors = [leaf if isinstance(leaf, _core.Tensor) else _core.asarray(leaf) for leaf in _inputs((args, list(kwargs.values())))]
+    return _core.make_graph(fun, dynamic=dynamic)(*args, **kwargs), tensors
 
 
 def explain_plan(
@@ -45,8 +46,8 @@ def explain_plan(
 
     def explain(*args, **kwargs):
         graph, tensors = _traced(fun, args, kwargs, dynamic)
-        first = [len(_tensors(args[:i])) for i in range(len(args) + 1)]
-        donated = [i for p in positions if p < len(args) for i in range(first[p], first[p + 1])]
+        donors = [position for position, argument in enumerate(args) for _ in _inputs(argument)]
+        donated = [i for i, position in enumerate(donors) if position in positions]
         return graph.explain(*tensors, memory_budget=memory_budget, donated=donated)
 
     return explain

@@ -118,24 +118,38 @@ _FIRST = ("x", "a", "input", "arr", "ary", "array", "m", "v", "ar", "x1", "A", "
 _SECOND = ("y", "x2", "b", "B", "other", "a2", "v")
 
 
+def _operand_words(function):
+    """{word: the operand's own name}, of a function of x, or of x and y, whatever decorates it; and its own names."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    words = {word: own[0] for word in _FIRST if word not in own}
+    if len(own) > 1 and own[1] in ("x2", "y", "b"):
+        words.update({word: own[1] for word in _SECOND if word not in own})
+    return words, frozenset(own)
+
+
+def _renamed(words, more):
+    """A word whose operand is named otherwise too stays as it is, and is refused."""
+    renamed = {}
+    for word, value in more.items():
+        own = words.get(word, word)
+        renamed[word if own in renamed or (own != word and own in more) else own] = value
+    return renamed
+
+
 def takes_operands(function: Function, whole_numbers: bool = True) -> Function:
     """Takes NumPy's and PyTorch's names of its operands, x or x1 and x2, where it is called by name.
 
     whole_numbers: does it compute in them? Else they are computed in the default float, as NumPy does.
     """
-    inner = function
-    while hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
-    code = inner.__code__
-    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    words = {word: own[0] for word in _FIRST if word not in own}
-    if len(own) > 1 and own[1] in ("x2", "y", "b"):
-        words.update({word: own[1] for word in _SECOND if word not in own})
+    words, own = _operand_words(function)
 
     @wraps(function)
     def named(*args, **more):
-        if more:
-            more = {words.get(word, word): value for word, value in more.items()}
+        if not own.issuperset(more):
+            more = _renamed(words, more)
         if not whole_numbers:
             args = tuple(_in_floats(value) for value in args)
             more = {word: _in_floats(value) for word, value in more.items()}
@@ -156,16 +170,14 @@ def takes_tensor(function: Function) -> Function:
     An error of a step names the function.
     """
     name = next(iter(function.__code__.co_varnames))
-    own = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-    names = (name, *(word for word in _FIRST if word not in own))
-    second = own[1] if len(own) > 1 and own[1] in ("y", "x2", "b", "v") else None
+    words, own = _operand_words(function)
 
     @wraps(function)
     def checked(*args, **more):
-        if not args:
-            args = tuple(more.pop(word) for word in [word for word in names if word in more][:1])
-        if second and len(args) == 1 and second not in more:
-            more.update({second: more.pop(word) for word in _SECOND if word in more and word not in own})
+        if not own.issuperset(more):
+            more = _renamed(words, more)
+        if not args and name in more:
+            args = (more.pop(name),)
         if args and not isinstance(args[0], _core.Tensor):
             args = (given_tensor(function.__name__, name, args[0], args[1:]), *args[1:])
         try:
