@@ -108,7 +108,7 @@ void run_stress(const Subject& subject, const std::vector<Entry>& entries, const
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < count; ++t)
     threads.emplace_back([&, t] {
-      std::optional<Stream> own;
+      std::optional<backplane::Stream> own;
       CallOptions call;
       if (has_streams && t % 2 == 1) call.stream = &own.emplace(subject.device);
       for (size_t i = 0; i < tasks.size(); ++i) {

@@ -10,8 +10,6 @@
 namespace backplane::codegen {
 namespace {
 
-bool has(bp_dtype_mask mask, bp_dtype dtype) { return (mask >> dtype & 1) != 0; }
-
 const Arg* dtype_argument(const Entry& entry) {
   for (const Arg& arg : entry.signature.args)
     if (arg.type == BP_TYPE_DTYPE) return &arg;

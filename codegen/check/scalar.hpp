@@ -18,6 +18,7 @@ namespace backplane::codegen {
 
 inline constexpr bp_dtype_mask kHalves = BP_DTYPE_BIT(BP_FLOAT16) | BP_DTYPE_BIT(BP_BFLOAT16);
 inline constexpr bp_dtype_mask kScalarDtypes = BP_MASK_ANY & ~kHalves;
+inline bool has(bp_dtype_mask mask, bp_dtype dtype) { return (mask >> dtype & 1) != 0; }
 
 struct ScalarNode {
   enum class Kind : uint8_t {

@@ -9,8 +9,6 @@
 namespace backplane::codegen {
 namespace {
 
-bool has(bp_dtype_mask mask, bp_dtype dtype) { return (mask >> dtype & 1) != 0; }
-
 struct DtypeQuestion {
   std::string_view word;
   bp_dtype_mask mask;

@@ -8,7 +8,6 @@
 namespace backplane::codegen {
 namespace {
 
-bool has(bp_dtype_mask mask, bp_dtype dtype) { return (mask >> dtype & 1) != 0; }
 std::string folder(const std::string& ns) { return ns == "bp" ? "backplane" : ns; }
 std::string upper(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });

@@ -10,8 +10,6 @@
 namespace backplane::codegen {
 namespace {
 
-bool has(bp_dtype_mask mask, bp_dtype dtype) { return (mask >> dtype & 1) != 0; }
-
 // C's name of an intrinsic for floating numbers, which C++, CUDA and OpenCL C share, and GLSL's where it computes the
 // same; else scalar_math.cpp has it.
 struct Spelling {

@@ -12,7 +12,7 @@ namespace {
 int32_t param(const BatchedCall& c, uint32_t i) { return static_cast<int32_t>(c.record.shapes[0].args[i]); }
 const DLTensor& row_of(const BatchedCall& c) { return c.row(param(c, 0)); }
 
-void shifted(BatchedCall& c, const ShapeResult*) {
+void shifted_view(BatchedCall& c, const ShapeResult*) {
   shift_axes(c, row_of(c).ndim);
   c.run();
 }
@@ -53,7 +53,7 @@ void permute(BatchedCall& c, const ShapeResult*) {
 
 void squeeze(BatchedCall& c, const ShapeResult* row) {
   const int32_t arg = param(c, 1);
-  if (c.args[arg].tag != BP_TAG_ABSENT) return shifted(c, row);
+  if (c.args[arg].tag != BP_TAG_ABSENT) return shifted_view(c, row);
   const DLTensor& x = row_of(c);  // absent: every axis of size 1
   int64_t* axes = c.ints(static_cast<size_t>(x.ndim));
   size_t n = 0;
@@ -72,9 +72,10 @@ void unsqueeze(BatchedCall& c, const ShapeResult* row) {
 }  // namespace
 
 const DerivedRule kViewRules[] = {
-    {"view.diagonal", shifted}, {"view.expand", expand},   {"view.imag", as_it_is},       {"view.permute", permute},
-    {"view.real", as_it_is},    {"view.reshape", reshape}, {"view.select", shifted},      {"view.slice", shifted},
-    {"view.squeeze", squeeze},  {"view.unfold", shifted},  {"view.unsqueeze", unsqueeze},
+    {"view.diagonal", shifted_view}, {"view.expand", expand},       {"view.imag", as_it_is},
+    {"view.permute", permute},       {"view.real", as_it_is},       {"view.reshape", reshape},
+    {"view.select", shifted_view},   {"view.slice", shifted_view},  {"view.squeeze", squeeze},
+    {"view.unfold", shifted_view},   {"view.unsqueeze", unsqueeze},
 };
 const size_t kViewRuleCount = std::size(kViewRules);
 

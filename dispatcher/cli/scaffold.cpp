@@ -139,7 +139,7 @@ void check_name(const std::string& what, const std::string& name) {
            "\", expected a lower-case letter, then letters, digits and single _, at most ", kLongestName);
   BP_CHECK(!is_reserved(name), VALUE, "new: the ", what, " \"", name,
            "\" is taken by C++, CMake or backplane. Fix: choose another");
-  for (const PluginInfo& plugin : plugins())
+  for (const PluginInfo& plugin : backplane::plugins())
     BP_CHECK(plugin.name != name && std::count(plugin.backends.begin(), plugin.backends.end(), name) == 0, VALUE,
              "new: the ", what, " \"", name, "\" is that of ", plugin.path, ". Fix: choose another");
 }

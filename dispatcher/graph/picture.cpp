@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kFills[] = {"#cfe3f6", "#d8efcf", "#f8ddc4", "#e4d6f0", "#f6cfd6", "#d0eeee"};
 
-std::string quoted(const std::string& text) {
+std::string dot_string(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '\n') {
@@ -50,7 +50,7 @@ class Drawing {
   }
 
   std::string text() {
-    out_ = "digraph " + quoted(graph_.name) +
+    out_ = "digraph " + dot_string(graph_.name) +
            " {\n  rankdir=TB;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=Helvetica, "
            "fontsize=10];\n  edge [fontname=Helvetica, fontsize=8, color=\"#777777\"];\n";
     for (const Input& input : graph_.inputs()) value(input.value, input.name, "ellipse");
@@ -60,7 +60,7 @@ class Drawing {
     size_t number = 0;
     for (const auto& region : plan_.regions) {
       out_ += "  subgraph cluster_" + std::to_string(number++) + " {\n    style=rounded;\n    label=" +
-              quoted(name_of(region->device()) + ", its compiler: " + region->name()) + ";\n";
+              dot_string(name_of(region->device()) + ", its compiler: " + region->name()) + ";\n";
       for (const NodeId id : region->nodes()) node(id, "    ");
       out_ += "  }\n";
     }
@@ -69,7 +69,7 @@ class Drawing {
         Graph::each_value(graph_.arguments(graph_.node(id)), [&](ValueId v) { edge(v, "n" + std::to_string(id)); });
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const std::string name = "o" + std::to_string(i);
-      out_ += "  " + name + " [shape=ellipse, label=" + quoted(name_of_output(i)) + "];\n";
+      out_ += "  " + name + " [shape=ellipse, label=" + dot_string(name_of_output(i)) + "];\n";
       edge(graph_.outputs[i], name);
     }
     return out_ + "}\n";
@@ -90,12 +90,12 @@ class Drawing {
   }
   void value(ValueId v, const std::string& name, const char* shape) {
     out_ += "  " + maker(v) + " [shape=" + shape +
-            ", label=" + quoted(name + "\n" + type_text(graph_, graph_.type(v))) + "];\n";
+            ", label=" + dot_string(name + "\n" + type_text(graph_, graph_.type(v))) + "];\n";
   }
   void edge(ValueId v, const std::string& to) {
     const bool made = graph_.value(v).node != kNone;
     out_ += "  " + maker(v) + " -> " + to;
-    if (made) out_ += " [label=" + quoted(type_text(graph_, graph_.type(v))) + "]";
+    if (made) out_ += " [label=" + dot_string(type_text(graph_, graph_.type(v))) + "]";
     out_ += ";\n";
   }
 
@@ -104,8 +104,8 @@ class Drawing {
     for (const NamedText& argument : argument_texts(graph_, id))
       if (argument.text.find('%') == std::string::npos) label += "\n" + argument.name + "=" + shortened(argument.text);
     if (const std::string cost = text_of(costs_[id]); !cost.empty()) label += "\n" + cost;
-    out_ +=
-        indent + ("n" + std::to_string(id)) + " [label=" + quoted(label) + ", fillcolor=" + quoted(fill(id)) + "];\n";
+    out_ += indent + ("n" + std::to_string(id)) + " [label=" + dot_string(label) +
+            ", fillcolor=" + dot_string(fill(id)) + "];\n";
   }
 
   std::string fill(NodeId id) const {

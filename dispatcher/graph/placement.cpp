@@ -11,7 +11,7 @@ namespace backplane::core::graph {
 namespace {
 
 // The free bytes of an arena that grows at its end.
-class Arena {
+class FreeBytes {
  public:
   uint64_t take(uint64_t size) {
     const auto fit = by_size_.lower_bound({size, 0});
@@ -98,7 +98,7 @@ Placement place_blocks(std::span<const Lifetime> blocks, uint64_t alignment) {
     return blocks[a].first != blocks[b].first ? blocks[a].first < blocks[b].first : sizes[a] > sizes[b];
   });
   std::stable_sort(ends.begin(), ends.end(), [&](uint32_t a, uint32_t b) { return blocks[a].last < blocks[b].last; });
-  Arena arena;
+  FreeBytes arena;
   uint64_t live = 0;
   size_t ended = 0;
   for (const uint32_t block : starts) {

@@ -34,7 +34,7 @@ bool is(const bp_value& v, double number) {
 // Whether the op runs there: a rule must not lead to what a device cannot do.
 bool serves(const OpEntry& op, const Value& result) {
   if (op.withdrawn.load(std::memory_order_acquire)) return false;
-  const Plan& plan = op.plan();
+  const core::Plan& plan = op.plan();
   if (result.device.backend >= plan.n_devices) return false;
   const DeviceSlot& slot = plan.devices[result.device.backend];
   if (slot.otherwise != DeviceRule::kMissing) return true;

@@ -140,7 +140,7 @@ struct Job {
   }
 };
 
-struct Pool {
+struct ThreadPool {
   std::vector<Job*> jobs;  // that may be joined; a handful: one per thread that calls
   int32_t threads_started = 0;
   std::atomic<uint32_t> wake{0};  // grows with every job
@@ -153,7 +153,7 @@ struct Pool {
 };
 
 // Joins a job that has pieces left; the job stays until `helpers` is given back.
-Job* Pool::join(int32_t& worker) {
+Job* ThreadPool::join(int32_t& worker) {
   std::lock_guard lock(pool_lock);
   for (Job* job : jobs)
     if (job->joined < job->max_threads && job->has_work()) {
@@ -164,7 +164,7 @@ Job* Pool::join(int32_t& worker) {
   return nullptr;
 }
 
-void Pool::work_forever() {
+void ThreadPool::work_forever() {
   for (;;) {
     const uint32_t seen = wake.load(std::memory_order_acquire);
     int32_t worker;
@@ -183,7 +183,7 @@ void Pool::work_forever() {
 
 // With `pool_lock` held. Signals are left to the program's own threads. Where the system refuses more threads, the
 // callers make do with those that run.
-void Pool::start_threads(int32_t wanted) {
+void ThreadPool::start_threads(int32_t wanted) {
   if (threads_started >= wanted) return;
   sigset_t all, before;
   sigfillset(&all);
@@ -199,7 +199,7 @@ void Pool::start_threads(int32_t wanted) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Pool::run(Job& job) {
+void ThreadPool::run(Job& job) {
   {
     std::lock_guard lock(pool_lock);
     start_threads(job.max_threads - 1);
@@ -221,14 +221,14 @@ void Pool::run(Job& job) {
   }
 }
 
-Pool* make_pool() {
-  auto* pool = new Pool;
+ThreadPool* make_pool() {
+  auto* pool = new ThreadPool;
   pool->jobs.reserve(64);
   return pool;
 }
 
-std::atomic<Pool*>& pool() {
-  static std::atomic<Pool*> current{make_pool()};
+std::atomic<ThreadPool*>& pool() {
+  static std::atomic<ThreadPool*> current{make_pool()};
   return current;
 }
 
@@ -287,7 +287,7 @@ bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_bo
 void restart_pool_after_fork() {
   // The old one's threads are gone and its list may name jobs of threads that are gone too. Kept, not freed: the
   // forking thread may itself be inside one of its jobs.
-  static std::vector<Pool*>& abandoned = *new std::vector<Pool*>;
+  static std::vector<ThreadPool*>& abandoned = *new std::vector<ThreadPool*>;
   abandoned.push_back(pool().exchange(make_pool()));
 }
 

@@ -28,8 +28,8 @@ bp_value make_dtype(bp_dtype dtype) {
   return v;
 }
 
-bp_value is_in(const BuiltinCall& call, bp_dtype_mask mask) {
-  return make_bool((BP_DTYPE_BIT(dtype_of(call, call.in[0])) & mask) != 0);
+bp_value dtype_is_in(const BuiltinCall& call, bp_dtype_mask mask) {
+  return make_bool(is_in(dtype_of(call, call.in[0]), mask));
 }
 
 // Precision and range of the floating types: p bits of significand, largest exponent e (IEEE 754 binary formats;
@@ -116,10 +116,10 @@ bp_value dtype_of_number(const BuiltinCall& call) {
 
 bp_value real_dtype_of(const BuiltinCall& call) { return make_dtype(real_dtype(dtype_of(call, call.in[0]))); }
 bp_value complex_dtype_of(const BuiltinCall& call) { return make_dtype(complex_dtype(dtype_of(call, call.in[0]))); }
-bp_value is_bool(const BuiltinCall& call) { return is_in(call, BP_MASK_BOOL); }
-bp_value is_complex(const BuiltinCall& call) { return is_in(call, BP_MASK_COMPLEX); }
-bp_value is_floating(const BuiltinCall& call) { return is_in(call, BP_MASK_FLOATING); }
-bp_value is_integer(const BuiltinCall& call) { return is_in(call, BP_MASK_INTEGER); }
+bp_value is_bool(const BuiltinCall& call) { return dtype_is_in(call, BP_MASK_BOOL); }
+bp_value is_complex(const BuiltinCall& call) { return dtype_is_in(call, BP_MASK_COMPLEX); }
+bp_value is_floating(const BuiltinCall& call) { return dtype_is_in(call, BP_MASK_FLOATING); }
+bp_value is_integer(const BuiltinCall& call) { return dtype_is_in(call, BP_MASK_INTEGER); }
 bp_value require_shape(const BuiltinCall& call) { return require(call, BP_ERROR_SHAPE); }
 bp_value require_value(const BuiltinCall& call) { return require(call, BP_ERROR_VALUE); }
 bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).max()); }

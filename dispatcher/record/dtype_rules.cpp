@@ -8,16 +8,14 @@
 namespace backplane::core {
 namespace {
 
-constexpr bool in(bp_dtype dtype, bp_dtype_mask mask) { return (BP_DTYPE_BIT(dtype) & mask) != 0; }
-
 constexpr int bits_of_integer(bp_dtype dtype) {
-  return in(dtype, BP_MASK_SIGNED) ? 8 << (dtype - BP_INT8) : 8 << (dtype - BP_UINT8);
+  return is_in(dtype, BP_MASK_SIGNED) ? 8 << (dtype - BP_INT8) : 8 << (dtype - BP_UINT8);
 }
 
 constexpr bp_dtype promote_integers(bp_dtype a, bp_dtype b) {
-  if (in(a, BP_MASK_SIGNED) == in(b, BP_MASK_SIGNED)) return a > b ? a : b;
-  const bp_dtype with_sign = in(a, BP_MASK_SIGNED) ? a : b;
-  const bp_dtype without = in(a, BP_MASK_SIGNED) ? b : a;
+  if (is_in(a, BP_MASK_SIGNED) == is_in(b, BP_MASK_SIGNED)) return a > b ? a : b;
+  const bp_dtype with_sign = is_in(a, BP_MASK_SIGNED) ? a : b;
+  const bp_dtype without = is_in(a, BP_MASK_SIGNED) ? b : a;
   if (without == BP_UINT64) return BP_DTYPE_NONE;
   const bp_dtype next = static_cast<bp_dtype>(BP_INT16 + (without - BP_UINT8));  // the signed type that holds `without`
   return bits_of_integer(with_sign) > bits_of_integer(without) ? with_sign : next;
@@ -32,10 +30,10 @@ constexpr bp_dtype promote_floating(bp_dtype a, bp_dtype b) {
 constexpr bp_dtype promote(bp_dtype a, bp_dtype b) {
   if (a == b || b == BP_BOOL) return a;
   if (a == BP_BOOL) return b;
-  if (in(a, BP_MASK_INTEGER) && in(b, BP_MASK_INTEGER)) return promote_integers(a, b);
-  if (in(a, BP_MASK_INTEGER)) return b;
-  if (in(b, BP_MASK_INTEGER)) return a;
-  if (in(a, BP_MASK_FLOATING) && in(b, BP_MASK_FLOATING)) return promote_floating(a, b);
+  if (is_in(a, BP_MASK_INTEGER) && is_in(b, BP_MASK_INTEGER)) return promote_integers(a, b);
+  if (is_in(a, BP_MASK_INTEGER)) return b;
+  if (is_in(b, BP_MASK_INTEGER)) return a;
+  if (is_in(a, BP_MASK_FLOATING) && is_in(b, BP_MASK_FLOATING)) return promote_floating(a, b);
   const bool wide = a == BP_COMPLEX128 || b == BP_COMPLEX128 || a == BP_FLOAT64 || b == BP_FLOAT64;
   return wide ? BP_COMPLEX128 : BP_COMPLEX64;
 }
@@ -63,16 +61,16 @@ constexpr bp_dtype default_of_number(uint16_t tag) {
 // The number tag of a dtype's kind; tags of numbers are ordered as kinds are.
 constexpr uint16_t number_tag(bp_dtype dtype) {
   if (dtype == BP_BOOL) return BP_TAG_BOOL;
-  if (in(dtype, BP_MASK_INTEGER)) return BP_TAG_INT;
-  return in(dtype, BP_MASK_FLOATING) ? BP_TAG_FLOAT : BP_TAG_COMPLEX;
+  if (is_in(dtype, BP_MASK_INTEGER)) return BP_TAG_INT;
+  return is_in(dtype, BP_MASK_FLOATING) ? BP_TAG_FLOAT : BP_TAG_COMPLEX;
 }
 
-bool is_number(uint16_t tag) { return tag >= BP_TAG_BOOL && tag <= BP_TAG_COMPLEX; }
+bool is_number_tag(uint16_t tag) { return tag >= BP_TAG_BOOL && tag <= BP_TAG_COMPLEX; }
 
 std::string list_dtypes(bp_dtype_mask mask) {
   std::string text;
   for (bp_dtype d = 0; d < BP_DTYPE_COUNT; ++d)
-    if (in(d, mask)) text += (text.empty() ? "" : ", ") + std::string(kDtypeNames[d]);
+    if (is_in(d, mask)) text += (text.empty() ? "" : ", ") + std::string(kDtypeNames[d]);
   return text;
 }
 
@@ -114,7 +112,7 @@ void add_tensor(const OpRecord& op, uint32_t arg, const bp_tensor& tensor, Promo
 void add_value(const OpRecord& op, uint32_t arg, const bp_value& value, Promotion& sum) {
   if (value.tag == BP_TAG_TENSOR) {
     add_tensor(op, arg, *value.u.t, sum);
-  } else if (is_number(value.tag)) {
+  } else if (is_number_tag(value.tag)) {
     if (value.tag > sum.tag) sum.tag = value.tag;
   } else if (value.tag == BP_TAG_TENSOR_LIST) {
     for (uint32_t i = 0; i < value.count; ++i)
@@ -175,7 +173,7 @@ Promotion first_tensor(const OpRecord& op, const bp_value* args) {
 [[gnu::cold, gnu::noinline]] void fail_compute(const OpRecord& op, bp_dtype compute) {
   for (uint64_t rest = op.def.promote; rest; rest &= rest - 1) {
     const uint32_t i = static_cast<uint32_t>(std::countr_zero(rest));
-    if (op.accepts[i] && !in(compute, op.accepts[i])) fail_accept(op, i, "would be computed in", compute);
+    if (op.accepts[i] && !is_in(compute, op.accepts[i])) fail_accept(op, i, "would be computed in", compute);
   }
 }
 
@@ -196,20 +194,20 @@ bool number_fits(uint16_t tag, bp_dtype_mask mask) {
 void check_as_given(const OpRecord& op, uint32_t arg, const bp_value& value) {
   const bp_dtype_mask mask = op.accepts[arg];
   if (value.tag == BP_TAG_TENSOR) {
-    if (!in(value.u.t->dtype, mask)) fail_accept(op, arg, "is", value.u.t->dtype);
-  } else if (is_number(value.tag)) {
+    if (!is_in(value.u.t->dtype, mask)) fail_accept(op, arg, "is", value.u.t->dtype);
+  } else if (is_number_tag(value.tag)) {
     if (!number_fits(value.tag, mask)) fail_accept(op, arg, "is", default_of_number(value.tag));
   } else if (value.tag == BP_TAG_TENSOR_LIST) {
     for (uint32_t i = 0; i < value.count; ++i) {
       const bp_tensor* tensor = value.u.tensors[i];
-      if (tensor && !in(tensor->dtype, mask)) fail_accept(op, arg, "has an element of", tensor->dtype);
+      if (tensor && !is_in(tensor->dtype, mask)) fail_accept(op, arg, "has an element of", tensor->dtype);
     }
   }
 }
 
 bp_dtype dtype_of_value(const bp_value& value, bp_dtype otherwise) {
   if (value.tag == BP_TAG_TENSOR) return value.u.t->dtype;
-  if (is_number(value.tag)) return default_of_number(value.tag);
+  if (is_number_tag(value.tag)) return default_of_number(value.tag);
   if (value.tag == BP_TAG_TENSOR_LIST && value.count && value.u.tensors[0]) return value.u.tensors[0]->dtype;
   return otherwise;
 }
@@ -256,7 +254,7 @@ bp_dtype promote_number(bp_dtype tensor, uint16_t number_tag) noexcept {
     case BP_TAG_INT:
       return tensor == BP_BOOL ? bp_dtype{BP_INT64} : tensor;
     case BP_TAG_FLOAT:
-      return in(tensor, BP_MASK_FLOATING | BP_MASK_COMPLEX) ? tensor : kDefaultFloat;
+      return is_in(tensor, BP_MASK_FLOATING | BP_MASK_COMPLEX) ? tensor : kDefaultFloat;
     case BP_TAG_COMPLEX:
       return complex_dtype(tensor);
     default:
@@ -286,9 +284,9 @@ bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args) {
   }
   bp_dtype compute = sum.strong;
   if (compute == BP_DTYPE_NONE || sum.tag) compute = settle(op, args, sum);
-  if ((op.def.dtype_flags & BP_DTYPE_TO_FLOATING) && !in(compute, BP_MASK_FLOATING | BP_MASK_COMPLEX))
+  if ((op.def.dtype_flags & BP_DTYPE_TO_FLOATING) && !is_in(compute, BP_MASK_FLOATING | BP_MASK_COMPLEX))
     compute = kDefaultFloat;
-  if (!in(compute, op.promote_accepts)) [[unlikely]]
+  if (!is_in(compute, op.promote_accepts)) [[unlikely]]
     fail_compute(op, compute);
   for (uint64_t rest = op.checked_args; rest; rest &= rest - 1) {
     const uint32_t i = static_cast<uint32_t>(std::countr_zero(rest));
@@ -303,8 +301,8 @@ bp_dtype stated_result_dtype(const OpRecord& op, const bp_result_dtype& rule, co
     const bp_value& value = args[rule.param];
     if (value.tag != BP_TAG_DTYPE) return derived_dtype(rule.fallback, rule.fallback_param, compute);
     const auto dtype = static_cast<bp_dtype>(value.u.i);
-    BP_CHECK(rule.fallback != BP_RESULT_DTYPE_ACCUMULATE || compute == BP_DTYPE_NONE || !in(compute, BP_MASK_COMPLEX) ||
-                 in(dtype, BP_MASK_COMPLEX | BP_MASK_BOOL),
+    BP_CHECK(rule.fallback != BP_RESULT_DTYPE_ACCUMULATE || compute == BP_DTYPE_NONE ||
+                 !is_in(compute, BP_MASK_COMPLEX) || is_in(dtype, BP_MASK_COMPLEX | BP_MASK_BOOL),
              DTYPE, op.name, ": argument '", op.args[rule.param].name, "': found ", kDtypeNames[dtype], " beside ",
              kDtypeNames[compute], " elements, whose imaginary parts it would lose; take real(x) first");
     return dtype;
@@ -324,8 +322,8 @@ bp_dtype complex_dtype(bp_dtype dtype) noexcept {
 }
 
 bp_dtype accumulate_dtype(bp_dtype dtype) noexcept {
-  if (dtype == BP_BOOL || in(dtype, BP_MASK_SIGNED)) return BP_INT64;
-  return in(dtype, BP_MASK_UNSIGNED) ? bp_dtype{BP_UINT64} : dtype;
+  if (dtype == BP_BOOL || is_in(dtype, BP_MASK_SIGNED)) return BP_INT64;
+  return is_in(dtype, BP_MASK_UNSIGNED) ? bp_dtype{BP_UINT64} : dtype;
 }
 
 }  // namespace backplane::core

@@ -12,6 +12,8 @@ namespace backplane::core {
 
 inline constexpr bp_dtype kDefaultFloat = BP_FLOAT32;
 
+constexpr bool is_in(bp_dtype dtype, bp_dtype_mask mask) { return (BP_DTYPE_BIT(dtype) & mask) != 0; }
+
 using PromotionTable = std::array<std::array<bp_dtype, BP_DTYPE_COUNT>, BP_DTYPE_COUNT>;
 extern const PromotionTable kPromotion;  // BP_DTYPE_NONE: refused
 extern const uint8_t kItemSize[BP_DTYPE_COUNT];

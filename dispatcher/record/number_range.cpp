@@ -11,23 +11,21 @@
 namespace backplane::core {
 namespace {
 
-constexpr bool in(bp_dtype dtype, bp_dtype_mask mask) { return (BP_DTYPE_BIT(dtype) & mask) != 0; }
-
 // The dtype's largest number is 2^digits - 1.
 int digits_of(bp_dtype dtype) {
   const int bits = 8 * kItemSize[dtype];
-  return in(dtype, BP_MASK_SIGNED) ? bits - 1 : bits;
+  return is_in(dtype, BP_MASK_SIGNED) ? bits - 1 : bits;
 }
 
 bool holds_int(bp_dtype dtype, int64_t number) {
   const int digits = digits_of(dtype);
-  if (number < 0) return in(dtype, BP_MASK_SIGNED) && number >> digits == -1;
+  if (number < 0) return is_in(dtype, BP_MASK_SIGNED) && number >> digits == -1;
   return digits >= 63 || number >> digits == 0;
 }
 
 bool holds_float(bp_dtype dtype, double number) {
   const double end = std::ldexp(1.0, digits_of(dtype)), whole = std::trunc(number);
-  return whole < end && whole >= (in(dtype, BP_MASK_SIGNED) ? -end : 0.0);
+  return whole < end && whole >= (is_in(dtype, BP_MASK_SIGNED) ? -end : 0.0);
 }
 
 std::string text_of(const bp_value& number) {
@@ -49,7 +47,7 @@ std::string place_of(const OpRecord& op, int32_t arg) {
 
 std::string range_of(bp_dtype dtype) {
   const uint64_t last = ~uint64_t{0} >> (64 - digits_of(dtype));
-  return (in(dtype, BP_MASK_SIGNED) ? "-" + std::to_string(last + 1) : "0") + " to " + std::to_string(last);
+  return (is_in(dtype, BP_MASK_SIGNED) ? "-" + std::to_string(last + 1) : "0") + " to " + std::to_string(last);
 }
 
 }  // namespace
@@ -61,9 +59,9 @@ double real_of_number(const bp_value& number) noexcept {
 }
 
 bool holds_number(bp_dtype dtype, const bp_value& number) noexcept {
-  if (in(dtype, BP_MASK_BOOL | BP_MASK_COMPLEX) || number.tag == BP_TAG_BOOL) return true;
+  if (is_in(dtype, BP_MASK_BOOL | BP_MASK_COMPLEX) || number.tag == BP_TAG_BOOL) return true;
   if (number.tag == BP_TAG_COMPLEX) return false;
-  if (in(dtype, BP_MASK_FLOATING)) return true;
+  if (is_in(dtype, BP_MASK_FLOATING)) return true;
   if (number.tag == BP_TAG_FLOAT) return holds_float(dtype, number.u.f);
   if (number.flags & (BP_VALUE_UINT64 | BP_VALUE_BEYOND))
     return dtype == BP_UINT64 && !(number.flags & BP_VALUE_BEYOND);
@@ -86,11 +84,11 @@ void check_complex_scalar(const OpRecord& op, const bp_value* args, int32_t n_ar
   // One that promotes makes the result complex, where no dtype is asked for that is not.
   if (promotes(arg) ? op.tensor_args != 0 || args[arg].u.c[1] == 0 : op.def.promote == 0 && op.tensor_args != 0) return;
   const bp_dtype result = result_dtype(op, args, n_args, 0, compute_dtype(op, args, n_args));
-  if (result < BP_DTYPE_COUNT && !in(result, BP_MASK_COMPLEX)) fail_number(result, args[arg], place_of(op, arg));
+  if (result < BP_DTYPE_COUNT && !is_in(result, BP_MASK_COMPLEX)) fail_number(result, args[arg], place_of(op, arg));
 }
 
 bool with_infinities(const OpRecord& op, const bp_value* args, int32_t n_args, bp_dtype compute, bp_value* replaced) {
-  if (!(op.def.dtype_flags & BP_DTYPE_COMPARES) || compute == BP_DTYPE_NONE || !in(compute, BP_MASK_INTEGER))
+  if (!(op.def.dtype_flags & BP_DTYPE_COMPARES) || compute == BP_DTYPE_NONE || !is_in(compute, BP_MASK_INTEGER))
     return false;
   bool tensors = false, found = false;
   std::copy(args, args + n_args, replaced);

@@ -93,6 +93,13 @@ PyObject* text_of(std::string_view text) noexcept {
   return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
 }
 
+std::string spelled(PyObject* object, PyObject* (*spell)(PyObject*)) noexcept {
+  PyRef text = PyRef::steal(object ? spell(object) : nullptr);
+  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  return chars ? chars : "?";
+}
+
 PyRef found_kind(PyObject* object) noexcept {
   if (object == Py_None) return PyRef::steal(PyUnicode_FromString("None"));
   const char* name = Py_TYPE(object)->tp_name;

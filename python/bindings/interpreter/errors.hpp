@@ -6,6 +6,7 @@
 #pragma once
 
 #include <new>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -25,6 +26,9 @@ PyObject* raise_text(bp_status code, const char* text) noexcept;
 
 // A text that may hold the bytes of somebody's file: those that are not UTF-8 stand as escapes.
 PyObject* text_of(std::string_view text) noexcept;
+
+// An object as Python spells it; "?" where that fails or there is none.
+std::string spelled(PyObject* object, PyObject* (*spell)(PyObject*) = PyObject_Repr) noexcept;
 
 // What was given, in words: "a str", "a Tensor", "None".
 PyRef found_kind(PyObject* object) noexcept;

@@ -82,13 +82,14 @@ py::tuple call_model(const Model& model, const py::args& args, std::optional<uin
   return given;
 }
 
-constexpr Declared kCallDoc = R"(Model.__call__(self, *inputs: Tensor, seed: int | None = None) -> tuple[Tensor, ...]
+constexpr Declared kModelCallDoc =
+    R"(Model.__call__(self, *inputs: Tensor, seed: int | None = None) -> tuple[Tensor, ...]
 --
 
 Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws, the same at each call; without one they
 come from the default generator, others at each call.)";
 
-constexpr Declared kExplainDoc = R"(Model.explain(self, *inputs: Tensor) -> str
+constexpr Declared kModelExplainDoc = R"(Model.explain(self, *inputs: Tensor) -> str
 --
 
 Who runs which node for inputs of these sizes, and how memory is reused.)";
@@ -99,13 +100,13 @@ void bind_model_file(py::module_& module) {
   py::options options;
   options.disable_function_signatures();
   py::class_<Model> model(module, "Model", "A graph from a file or a text.");
-  model.def("__call__", &call_model, py::kw_only(), py::arg("seed") = py::none(), kCallDoc.text)
+  model.def("__call__", &call_model, py::kw_only(), py::arg("seed") = py::none(), kModelCallDoc.text)
       .def("__copy__", [](const py::object& self) { return self; })
       .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; })
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
           "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },
-          kExplainDoc.text)
+          kModelExplainDoc.text)
       // Python: Model.edit(self, visit: Callable[..., Tensor | Sequence[Tensor] | None]) -> Model
       .def(
           "edit", [](const Model& m, const py::function& visit) { return Model{edited(m.graph, visit)}; },

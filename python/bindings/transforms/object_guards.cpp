@@ -15,13 +15,6 @@ namespace {
 
 constexpr size_t kMostWatches = 4096;
 
-std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*) = PyObject_Repr) {
-  PyRef text = PyRef::steal(object ? spell(object) : nullptr);
-  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
-  return chars ? chars : "?";
-}
-
 bool is_value(PyObject* object) noexcept {
   return object == Py_None || PyBool_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
          PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object);
@@ -62,7 +55,7 @@ class ObjectGuards::Walk {
   void check_variable(const Variable& variable) {
     PyObject* had = variable.value.get();
     if (!is_replaced(had, variable.found())) return;
-    refuse((variable.is_cell() ? "variable " : "global ") + text_of(variable.name.get(), PyObject_Str));
+    refuse((variable.is_cell() ? "variable " : "global ") + spelled(variable.name.get(), PyObject_Str));
     variable.put_back();
   }
 
@@ -100,10 +93,10 @@ class ObjectGuards::Walk {
   }
 
   static std::string place(const Watch& watch, const Item& i) {
-    if (watch.kind == Watch::kGlobal) return "global " + text_of(i.key.get(), PyObject_Str);
-    if (watch.kind == Watch::kCell) return "variable " + text_of(i.key.get(), PyObject_Str);
+    if (watch.kind == Watch::kGlobal) return "global " + spelled(i.key.get(), PyObject_Str);
+    if (watch.kind == Watch::kCell) return "variable " + spelled(i.key.get(), PyObject_Str);
     const bool attribute = watch.path.back() == '.';
-    return watch.path + (attribute ? text_of(i.key.get(), PyObject_Str) : "[" + text_of(i.key.get()) + "]");
+    return watch.path + (attribute ? spelled(i.key.get(), PyObject_Str) : "[" + spelled(i.key.get()) + "]");
   }
 
  private:
@@ -293,11 +286,11 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
   if (same != 0 || !why) return same;
   *why = Walk::place(watch, item) + ": found " +
          (tensor  ? "another tensor"
-          : found ? text_of(found)
+          : found ? spelled(found)
                   : "none") +
          ", had " +
          (item.tensor  ? "a tensor, " + item.tensor->text()
-          : item.value ? text_of(item.value.get())
+          : item.value ? spelled(item.value.get())
                        : "none");
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/names_of_run.hpp"
 
 namespace backplane::python {
@@ -9,13 +10,6 @@ namespace {
 
 constexpr size_t kMostPlaces = 4096;
 constexpr int kMostSteps = 100;  // from a callable to what is behind it
-
-std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*)) {
-  PyRef text = PyRef::steal(spell(object));
-  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
-  return chars ? chars : "?";
-}
 
 bool is_partial(PyObject* object) { return std::string_view(Py_TYPE(object)->tp_name) == "functools.partial"; }
 
@@ -91,8 +85,8 @@ void StateBefore::note(PyObject* object, const std::string& path) {
     } else if (before) {
       PyObject *key = nullptr, *value = nullptr;
       for (Py_ssize_t i = 0; PyDict_Next(before.get(), &i, &key, &value);)
-        open.emplace_back(PyRef::borrow(value), PyDict_Check(next.get()) ? at + "[" + text_of(key, PyObject_Repr) + "]"
-                                                                         : at + "." + text_of(key, PyObject_Str));
+        open.emplace_back(PyRef::borrow(value), PyDict_Check(next.get()) ? at + "[" + spelled(key, PyObject_Repr) + "]"
+                                                                         : at + "." + spelled(key, PyObject_Str));
     }
     places_.push_back({next, std::move(before), at});
   }
@@ -121,7 +115,7 @@ std::vector<StateBefore::Replaced> StateBefore::replaced() const {
     for (Py_ssize_t at = 0; holds && PyDict_Next(before, &at, &key, &had);) {
       PyObject* now = PyDict_GetItem(holds.get(), key);
       if (now && now != had)
-        add(place, key, is_dict ? "[" + text_of(key, PyObject_Repr) + "]" : "." + text_of(key, PyObject_Str), had, now);
+        add(place, key, is_dict ? "[" + spelled(key, PyObject_Repr) + "]" : "." + spelled(key, PyObject_Str), had, now);
     }
   }
   PyErr_Clear();

@@ -14,13 +14,6 @@
 namespace backplane::python {
 namespace {
 
-std::string text_of(PyObject* object) {
-  PyRef text = PyRef::steal(PyObject_Repr(object));
-  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (!chars) PyErr_Clear();
-  return chars ? chars : "?";
-}
-
 // Empty where the function does not say.
 std::string parameter_name(PyObject* callable, Py_ssize_t position) {
   const PyRef function = python_function(callable, &position);
@@ -231,8 +224,8 @@ int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const
     const int same = own && !tensor ? same_static(own, found) : 0;
     if (same < 0) return -1;
     if (!same && why)
-      *why = "static argument " + leaf_name(i) + ": found " + (tensor ? "a tensor" : text_of(found)) + ", had " +
-             (own ? text_of(own) : "a tensor");
+      *why = "static argument " + leaf_name(i) + ": found " + (tensor ? "a tensor" : spelled(found)) + ", had " +
+             (own ? spelled(own) : "a tensor");
     if (!same) return 0;
   }
   return 1;

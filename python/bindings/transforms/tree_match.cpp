@@ -19,20 +19,13 @@ int same_node(const TreeNode& a, const TreeNode& b) {
   return same_objects(a.data.get(), b.data.get());
 }
 
-std::string text_of(PyObject* object, PyObject* (*spell)(PyObject*)) {
-  PyRef text = PyRef::steal(object ? spell(object) : nullptr);
-  const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
-  return chars ? chars : "?";
-}
-
 // What stands behind the name of a container for its child: "[0]", "['w']", ".field".
 std::string child_suffix(const TreeNode& node, int32_t child) {
-  if (is_dict(node.kind)) return "[" + text_of(PyTuple_GET_ITEM(node.data.get(), child), PyObject_Repr) + "]";
+  if (is_dict(node.kind)) return "[" + spelled(PyTuple_GET_ITEM(node.data.get(), child), PyObject_Repr) + "]";
   if (node.kind == NodeKind::NamedTuple) {
     PyRef fields = PyRef::steal(PyObject_GetAttrString(node.type.get(), "_fields"));
     if (fields && PyTuple_Check(fields.get()) && child < PyTuple_GET_SIZE(fields.get()))
-      return "." + text_of(PyTuple_GET_ITEM(fields.get(), child), PyObject_Str);
+      return "." + spelled(PyTuple_GET_ITEM(fields.get(), child), PyObject_Str);
     PyErr_Clear();
   }
   return "[" + std::to_string(child) + "]";
@@ -60,7 +53,7 @@ std::string describe(const TreeNode& node) {
       return std::string(node.kind == NodeKind::Dict          ? "a dict"
                          : node.kind == NodeKind::OrderedDict ? "an OrderedDict"
                                                               : "a defaultdict") +
-             " with the keys " + text_of(node.data.get(), PyObject_Repr);
+             " with the keys " + spelled(node.data.get(), PyObject_Repr);
     default:
       return "a " + class_name(node.type.get()) + " of " + count;
   }
@@ -69,7 +62,7 @@ std::string describe(const TreeNode& node) {
 std::string describe_object(PyObject* object, const TreeNode& node) {
   if (node.kind != NodeKind::Leaf) return describe(node);
   PyRef kind = found_kind(object);
-  return kind ? text_of(kind.get(), PyObject_Str) : "?";
+  return kind ? spelled(kind.get(), PyObject_Str) : "?";
 }
 
 bool raise_mismatch(const MatchNames& names, const std::string& path, const std::string& found,
@@ -141,7 +134,7 @@ std::string node_text(const Tree& tree, size_t* position) {
   std::string text;
   for (int32_t i = 0; i < node.arity; ++i) {
     if (i > 0) text += ", ";
-    if (is_dict(node.kind)) text += text_of(PyTuple_GET_ITEM(node.data.get(), i), PyObject_Repr) + ": ";
+    if (is_dict(node.kind)) text += spelled(PyTuple_GET_ITEM(node.data.get(), i), PyObject_Repr) + ": ";
     text += node_text(tree, position);
   }
   switch (node.kind) {

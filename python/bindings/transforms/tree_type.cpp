@@ -124,11 +124,11 @@ PyType_Slot structure_slots[] = {
 PyType_Spec structure_spec = {"backplane.tree.Structure", sizeof(StructureObject), 0,
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, structure_slots};
 
-PyMethodDef functions[] = {{"tree_flatten", tree_flatten, METH_VARARGS, nullptr},
-                           {"tree_unflatten", tree_unflatten, METH_VARARGS, nullptr},
-                           {"tree_map", tree_map, METH_VARARGS, nullptr},
-                           {"tree_register", register_tree_type, METH_VARARGS, nullptr},
-                           {nullptr, nullptr, 0, nullptr}};
+PyMethodDef tree_functions[] = {{"tree_flatten", tree_flatten, METH_VARARGS, nullptr},
+                                {"tree_unflatten", tree_unflatten, METH_VARARGS, nullptr},
+                                {"tree_map", tree_map, METH_VARARGS, nullptr},
+                                {"tree_register", register_tree_type, METH_VARARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -136,7 +136,7 @@ bool add_tree(PyObject* module) {
   g_structure_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&structure_spec));
   return g_structure_type &&
          PyModule_AddObjectRef(module, "Structure", reinterpret_cast<PyObject*>(g_structure_type)) == 0 &&
-         PyModule_AddFunctions(module, functions) == 0;
+         PyModule_AddFunctions(module, tree_functions) == 0;
 }
 
 }  // namespace backplane::python
