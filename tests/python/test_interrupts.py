@@ -9,11 +9,13 @@ import time
 
 import pytest
 
+STEPS = 4_000 if "libasan" in os.environ.get("LD_PRELOAD", "") else 40_000  # a sanitizer takes ten times as long for each
+
 LONG = {
-    "backward": """
+    "backward": f"""
         x = bp.ones((512, 512)).requires_grad_()
         y = x
-        for _ in range(40_000):  # a node that keeps no tensor: of sines all operands would stay, 40 GB
+        for _ in range({STEPS}):  # a node that keeps no tensor: of sines all operands would stay, 40 GB
             y = y * 0.999
         y = y.sum()
         call = lambda: y.backward(retain_graph=True)
@@ -83,14 +85,14 @@ def test_an_interrupt_ends_the_call(name):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_handler_that_does_not_raise_lets_the_call_go_on(threads):
-    program = textwrap.dedent("""
+    program = textwrap.dedent(f"""
         import os, signal, threading, time
         import backplane as bp
         handled = []
         signal.signal(signal.SIGUSR1, lambda *_: handled.append((bp.ones(2) + 1).tolist()))
         x = bp.ones((64, 64)).requires_grad_()
         y = x
-        for _ in range(20_000):
+        for _ in range({STEPS // 2}):
             y = bp.sin(y)
         y = y.sum()
         stop = threading.Event()

@@ -150,6 +150,8 @@ def test_a_right_device_passes_in_checked_mode(tmp_path, fault):
 @pytest.mark.parametrize("fault", ["lacks", "lacks_more"])
 @pytest.mark.parametrize("mode", ["test", "grad", "stress", "support"])
 def test_a_device_that_lacks_dtypes_passes(tmp_path, fault, mode):
+    if SANITIZED and fault == "lacks_more":
+        pytest.skip("its runs take no other way through the kit than those of `lacks`")
     done, report = conformance(tmp_path, fault, "*", mode, "--short")
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "FAIL" in line)
     assert {"pass", "unsupported"} <= {case["verdict"] for case in report["cases"]} <= {"pass", "unsupported", "not offered"}
