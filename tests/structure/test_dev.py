@@ -11,8 +11,9 @@ TOOL = '#!/bin/sh\necho "$1 of $BACKPLANE_BUILD"\n'
 
 @pytest.fixture
 def tree(tmp_path):
-    """A tree with ./dev and nothing else."""
-    shutil.copy(source_tree.ROOT / "dev", tmp_path / "dev")
+    """A tree with ./dev and the presets, and nothing else."""
+    for name in ("dev", "CMakePresets.json"):
+        shutil.copy(source_tree.ROOT / name, tmp_path / name)
     return tmp_path
 
 
