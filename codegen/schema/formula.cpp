@@ -11,7 +11,7 @@ namespace backplane::codegen {
 namespace {
 
 constexpr int kMaxNesting = 200;     // of parentheses and the like; and of bindings in a row
-constexpr uint16_t kMaxDepth = 500;  // of the tree: chains such as a + b + c nest to the left
+constexpr uint16_t kMaxTreeDepth = 500;  // of the tree: chains such as a + b + c nest to the left
 constexpr const char* kBeyond = "an int of a formula is from -2**63 to 2**64 - 1; write a float";
 
 struct Operator {
@@ -64,7 +64,7 @@ class Parser {
 
   void adopt(Expr& parent, ExprPtr child) {
     if (child && child->depth >= parent.depth) parent.depth = static_cast<uint16_t>(child->depth + 1);
-    if (parent.depth > kMaxDepth)
+    if (parent.depth > kMaxTreeDepth)
       tokens_.error(tokens_.peek(), "the formula is a chain of more than 500 steps; use let, map or fold");
     parent.children.push_back(std::move(child));
   }

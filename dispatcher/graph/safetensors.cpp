@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "the format stores lit
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // what the format's own reader takes
 constexpr int kMaxDepth = 4;
-constexpr size_t kMaxRank = 64;
+constexpr size_t kMostAxes = 64;
 constexpr const char* kMetadata = "__metadata__";
 
 struct DtypeWord {
@@ -118,7 +118,7 @@ void TensorFile::read_tensor(const std::string& name, const std::string& text) {
   StoredTensor tensor{name, BP_DTYPE_NONE, {}, 0, 0};
   if (dtype.is_string()) tensor.dtype = dtype_of_word(dtype.get<std::string>());
   if (tensor.dtype == BP_DTYPE_NONE) wrong("its dtype ", shown(dtype.dump()), " is none that this version reads");
-  if (!shape.is_array() || shape.size() > kMaxRank) wrong("its shape is not a list of at most ", kMaxRank, " sizes");
+  if (!shape.is_array() || shape.size() > kMostAxes) wrong("its shape is not a list of at most ", kMostAxes, " sizes");
   for (const Json& size : shape) {
     if (!size.is_number_unsigned() || size.get<uint64_t>() > INT64_MAX)
       wrong("found the size ", shown(size.dump()), ", expected one from 0 to 2^63 - 1");
