@@ -10,7 +10,7 @@
 namespace backplane::codegen {
 namespace {
 
-constexpr int kMaxNesting = 200;     // of parentheses and the like; and of bindings in a row
+constexpr int kMaxNesting = 200;         // of parentheses and the like; and of bindings in a row
 constexpr uint16_t kMaxTreeDepth = 500;  // of the tree: chains such as a + b + c nest to the left
 constexpr const char* kBeyond = "an int of a formula is from -2**63 to 2**64 - 1; write a float";
 
