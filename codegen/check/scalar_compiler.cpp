@@ -12,9 +12,9 @@
 namespace backplane::codegen {
 namespace {
 
-bool is_complex(bp_dtype dtype) { return has(BP_MASK_COMPLEX, dtype); }
 constexpr size_t kMaxSteps = 100'000;  // definitions that use each other twice double at each level
 
+bool is_complex(bp_dtype dtype) { return has(BP_MASK_COMPLEX, dtype); }
 bool is_order(std::string_view symbol) { return symbol == "<" || symbol == "<=" || symbol == ">" || symbol == ">="; }
 bool is_equality(std::string_view symbol) { return symbol == "==" || symbol == "!="; }
 bool is_arithmetic(std::string_view symbol) { return symbol == "+" || symbol == "-" || symbol == "*"; }

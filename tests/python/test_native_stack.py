@@ -1,17 +1,15 @@
 """The native stack: calls that nest without end, threads with little of it, and long chains. Each in a process of its own."""
 
-import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from sanitized import SANITIZED
 
 LAWS = Path(__file__).parent / "laws"
 
-# The address sanitizer puts space between variables.
-SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 SMALL_STACK = (1024 if SANITIZED else 64) << 10
 
 

@@ -11,16 +11,16 @@ namespace {
 using namespace spirv;
 using plugin::FusedLevel;
 
-constexpr uint32_t kPlainRows[] =
+constexpr uint32_t kPlain[] =
 #include "region_rows.spv.inc"
     ;
-constexpr uint32_t kRowsWithFloat64[] =
+constexpr uint32_t kWithFloat64[] =
 #include "region_rows_float64.spv.inc"
     ;
 
-const SpirvLibrary& row_library(bool float64) {
-  static const SpirvLibrary plain{SpirvWords(kPlainRows)};
-  static const SpirvLibrary with_float64{SpirvWords(kRowsWithFloat64)};
+const SpirvLibrary& library(bool float64) {
+  static const SpirvLibrary plain{SpirvWords(kPlain)};
+  static const SpirvLibrary with_float64{SpirvWords(kWithFloat64)};
   return float64 ? with_float64 : plain;
 }
 
@@ -202,7 +202,7 @@ class RowWriter : public RegionWriter {
 
 std::vector<uint32_t> link_rows(const plugin::FusedProgram& program, const plugin::FusedPasses& passes,
                                 const RowLayout& layout, bool float64) {
-  return RowWriter(program, passes, layout, row_library(float64)).run();
+  return RowWriter(program, passes, layout, library(float64)).run();
 }
 
 }  // namespace backplane::vulkan

@@ -11,11 +11,11 @@ import signal as signals
 import subprocess
 
 import pytest
+from sanitized import SANITIZED
 
 BUILD = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent"))
 PLUGIN = BUILD / "tests" / "conformance" / "files" / "broken.so"
 
-SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 ENDED_BY_SANITIZER = ("promotion", "bool_bytes")  # before the kit looks: it reads beyond a smaller dtype's elements, or such a bool
 
 # fault -> the op that is called, where it is found, the checks that find it, one of them first, what that says, the mode if it is not `test`

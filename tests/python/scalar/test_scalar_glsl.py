@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scalar_law
+from sanitized import SANITIZED
 from words import by_op, from_words, to_words
 
-pytestmark = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="a driver compiles and runs these: nothing of them is sanitized")
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a driver compiles and runs these: nothing of them is sanitized")
 
 TYPES = {"float32": "float", "float64": "double", "complex64": "vec2", "complex128": "dvec2", "bool": "bool", "int32": "int", "uint32": "uint"}
 TYPES |= {name: name + "_t" for name in scalar_law.DTYPES if "int" in name and "32" not in name}

@@ -1,14 +1,14 @@
 """The scalar functions of the registry in OpenCL C, run by PoCL or whatever OpenCL device there is."""
 
 import ctypes
-import os
 
 import numpy as np
 import pytest
 import scalar_law
+from sanitized import SANITIZED
 from words import by_op, from_words, to_words
 
-pytestmark = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="a driver compiles and runs these: nothing of them is sanitized")
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a driver compiles and runs these: nothing of them is sanitized")
 
 TYPES = {"float32": "float", "float64": "double", "complex64": "float2", "complex128": "double2", "bool": "bool"}
 TYPES |= {name: ("u" if name[0] == "u" else "") + {"8": "char", "16": "short", "32": "int", "64": "long"}[name.lstrip("uint")] for name in scalar_law.DTYPES if "int" in name}
