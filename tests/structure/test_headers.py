@@ -5,6 +5,7 @@ one. What it defines for others, members of classes apart, is declared there or 
 second half asks the built objects (BACKPLANE_BUILD, set by ./dev), and is skipped without a build.
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -21,6 +22,7 @@ SOURCES = [name for name in source_tree.tracked_files()
 # Functions that a list of backplane/abi/vocabulary.h declares, all in one header, and several sources define.
 LISTED = {"builtin": "record/builtins.hpp", "shape_words": "record/shape_words.hpp"}
 BUILD = os.environ.get("BACKPLANE_BUILD", "")
+OBJECTS = pathlib.Path(BUILD, "dispatcher/CMakeFiles/backplane_objects.dir")
 
 
 def own_header(source, files):
@@ -77,6 +79,7 @@ def defined(object_file):
     return sorted(parts for parts in names if not any(part[0].isupper() for part in parts[:-1]))
 
 
+@functools.cache
 def declarations(source):
     """The code of the source's own header, and of the public ones that the two include."""
     own = own_header(source, set(source_tree.tracked_files()))
@@ -87,15 +90,35 @@ def declarations(source):
     return re.sub(r"//.*|#include.*", "", "\n".join(texts))
 
 
+@functools.cache
+def batches():
+    """The sources of every object that is compiled from a batch (BACKPLANE_UNITY); `#include` lines say them."""
+    files = sorted(pathlib.Path(OBJECTS, "Unity").glob("unity_*_cxx.cxx"))
+    return {pathlib.Path(f"{file}.o"): re.findall(r'^#include ".*/(dispatcher/[\w/]+\.cpp)"$', file.read_text(encoding="utf-8"),
+                                                 re.MULTILINE) for file in files}  # fmt: skip
+
+
+def object_and_sources(source):
+    """The object that holds what the source defines, and the sources that it was compiled from."""
+    own = pathlib.Path(OBJECTS, source.removeprefix("dispatcher/") + ".o"), [source]
+    return next((batch for batch in batches().items() if source in batch[1]), own)
+
+
+def says(source, name):
+    return re.search(rf"\b{name}\b", (source_tree.ROOT / source).read_text(encoding="utf-8")) is not None
+
+
 @pytest.mark.skipif(not BUILD or shutil.which("nm") is None, reason="needs a build (BACKPLANE_BUILD), and nm")
 @pytest.mark.parametrize("source", [name for name in SOURCES if "/cli/" not in name])
 def test_what_a_source_defines_is_declared_in_its_header(source):
-    inside = source.removeprefix("dispatcher/")
-    found = defined(pathlib.Path(BUILD, "dispatcher/CMakeFiles/backplane_objects.dir", inside + ".o"))
-    declared = declarations(source)
+    built, sources = object_and_sources(source)
+    # Of a batch's functions, each is asked at every source that says its name: one of them defines it.
+    found = [parts for parts in defined(built) if len(sources) == 1 or says(source, parts[-1])]
     vocabulary = (source_tree.ROOT / "dispatcher/abi/backplane/abi/vocabulary.h").read_text(encoding="utf-8")
     listed = [parts for parts in found if parts[-2:-1] and parts[-2] in LISTED and re.search(rf"\b{parts[-1]}\b", vocabulary)]
-    assert ["::".join(parts) for parts in found if parts not in listed and not re.search(rf"\b{parts[-1]}\b", declared)] == []
+    hidden = [parts for parts in found if parts not in listed
+              and not any(says(each, parts[-1]) and re.search(rf"\b{parts[-1]}\b", declarations(each)) for each in sources)]
+    assert ["::".join(parts) for parts in hidden] == []
 
 
 @pytest.mark.parametrize(("symbol", "parts"), [
