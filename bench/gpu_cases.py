@@ -48,6 +48,14 @@ def product(name, m, k, n, dtype, batch=(), ratio=1.02):
     return Case(name, inputs, "x @ y", "x @ y", operations=2 * m * k * n * (batch[0] if batch else 1), ratio=ratio)
 
 
+def both_ways(name, inputs, result, ours, torch, **limits):
+    """A function of `x` and what else, and its gradient of a random `g` by all of them."""
+    names = ", ".join(name for name in inputs if name != "g")
+    ours = f"bp.vjp(lambda {names}: {ours}, {names})[1](g)"
+    torch = f"[x.requires_grad_() for x in ({names},)] and torch.autograd.grad({torch}, ({names},), g)"
+    return Case(f"{name}, forward and backward", {**inputs, "g": result}, ours, torch, **limits)
+
+
 def attention(what, dtype, mask=False, backward=False, ratio=None):
     """Over 4 x 16 heads of 4,096 positions of 64 features. Backward does two and a half times the products of forward."""
     inputs = {name: ((4, 16, 4096, 64), dtype) for name in "qkv"}
@@ -60,6 +68,14 @@ def attention(what, dtype, mask=False, backward=False, ratio=None):
         torch = f"[x.requires_grad_() for x in (q, k, v)] and torch.autograd.grad({torch}.sum(), (q, k, v))"
     operations = 4 * 4 * 16 * 4096**2 * 64
     return Case(f"attention, {what}", inputs, ours, torch, operations=operations * 7 // 2 if backward else operations, ratio=ratio)
+
+
+def convolution(dtype, backward=False):
+    """64 images of 64 channels of 56 x 56, 64 filters of 3 x 3. Backward does twice the products of forward."""
+    inputs, result = {"x": ((64, 64, 56, 56), dtype), "w": ((64, 64, 3, 3), dtype)}, ((64, 64, 56, 56), dtype)
+    name, ours, torch = f"conv2d, {dtype}", "bp.conv2d(x, w, padding=(1, 1))", "F.conv2d(x, w, padding=1)"
+    operations = 2 * 64 * 64 * 64 * 9 * 56 * 56
+    return both_ways(name, inputs, result, ours, torch, operations=3 * operations) if backward else Case(name, inputs, ours, torch, operations=operations)
 
 
 CASES = [
@@ -84,12 +100,15 @@ CASES = [
     moving("softmax, bfloat16", {"x": H}, [H], "bp.softmax(x)", "torch.softmax(x, 1)", 0.85),
     moving("layer norm", {"x": M, "w": COLUMNS, "b": COLUMNS}, [M], "bp.layer_norm(x, w, b)", "F.layer_norm(x, w.shape, w, b)", 0.85),
     moving("rms norm", {"x": M, "w": COLUMNS}, [M], "bp.rms_norm(x, w)", "F.rms_norm(x, w.shape, w, 1e-6)", 0.85),
+    both_ways("softmax", {"x": M}, M, "bp.softmax(x)", "torch.softmax(x, 1)"),
+    both_ways("layer norm", {"x": M, "w": COLUMNS, "b": COLUMNS}, M, "bp.layer_norm(x, w, b)", "F.layer_norm(x, w.shape, w, b)"),
     moving("cumsum, rows", {"x": M}, [M], "bp.cumsum(x, axis=1)", "torch.cumsum(x, 1)", None),
     moving("take rows", {"x": M, "i": ((64 * KI,), "int64", 64 * KI)}, [M], "bp.take(x, i, axis=0)", "x[i]", None),
     moving("concat", {"x": M, "y": M}, [M, M], "bp.concat([x, y], axis=1)", "torch.cat([x, y], 1)", None),
     Case("sort", {"x": ((16 * MI,), "float32")}, "bp.sort(x)", "torch.sort(x)[0]"),
     Case("add at indices", {"x": ((MI, 64), "float32"), "i": ((MI,), "int64", MI)}, "bp.index_add(x, 0, i, x)", "x.index_add(0, i, x)"),
     Case("normal numbers", {}, "bp.normal((64 << 20,), dtype=bp.float32, device=device)", "torch.randn(64 << 20, device=device)"),
+    Case("uniform numbers", {}, "bp.uniform((64 << 20,), dtype=bp.float32, device=device)", "torch.rand(64 << 20, device=device)"),
     product("matmul 4096, float32", 4096, 4096, 4096, "float32"),
     product("matmul 8192, bfloat16", 8192, 8192, 8192, "bfloat16"),
     product("matmul 8192, float16", 8192, 8192, 8192, "float16"),
@@ -102,8 +121,10 @@ CASES = [
     attention("bfloat16, with a mask", "bfloat16", mask=True),
     attention("bfloat16, forward and backward", "bfloat16", backward=True),
     attention("float32, forward and backward", "float32", backward=True),
-    Case("conv2d", {"x": ((64, 64, 56, 56), "float32"), "w": ((64, 64, 3, 3), "float32")}, "bp.conv2d(x, w, padding=(1, 1))",
-         "F.conv2d(x, w, padding=1)", operations=2 * 64 * 64 * 64 * 9 * 56 * 56),
+    convolution("float32"),
+    convolution("bfloat16"),
+    convolution("float32", backward=True),
+    convolution("bfloat16", backward=True),
     Case("max pool", {"x": ((64, 64, 112, 112), "float32")}, "bp.max_pool2d(x, (2, 2))", "F.max_pool2d(x, 2)"),
     Case("fft", {"x": ((64, MI), "float32")}, "bp.fft.rfft(x)", "torch.fft.rfft(x)"),
     Case("solve 2048", {"a": ((2048, 2048), "float32"), "b": ((2048, 64), "float32")}, "bp.linalg.solve(a, b)", "torch.linalg.solve(a, b)"),

@@ -56,6 +56,7 @@ class Torch:
         self.torch, self.device = torch, torch.device("cuda")
         self.names = {"torch": torch, "F": torch.nn.functional, "device": self.device}
         torch.manual_seed(0)
+        torch.backends.cudnn.allow_tf32 = False  # float32 is float32 on both sides, as in torch's products
 
     def title(self):
         return f"PyTorch {self.torch.__version__}, {self.torch.cuda.get_device_name()}"
