@@ -30,39 +30,32 @@ class TiledAttention {
 
   // Results' rows are relative to the largest score so far, and follow it.
   __device__ void values() {
-    const auto query = tiles_.load_rows(0, matrix(kQuery, call_.queries, call_.features), first_);
-    const auto keys = matrix(kKey, call_.keys, call_.features);
-    const auto values = matrix(kValue, call_.keys, call_.value_features);
+    const auto query = tiles_.template load_rows<0>(matrix(kQuery, call_.queries, call_.features), first_);
     Sums out{};
     C top[Tiles::kHeldRows], sum[Tiles::kHeldRows] = {};
     for (C& highest : top) highest = -infinity();
-    for (int32_t from = 0; from < end_of_keys(); from += kColumns) {
-      tiles_.release();
-      const auto key = tiles_.load_columns(0, keys, from), value = tiles_.load_columns(1, values, from);
-      tiles_.arrive();
-      const bool whole = is_whole(first_, kRows, from, kColumns);
-      Scores scores{};
-      tiles_.add_product(scores, query, key);
+    each_tile(
+        kKey, kValue, 0, end_of_keys(), [](int, int32_t) {},
+        [&](int, int32_t from, const auto& key, const auto& value) {
+          Scores scores{};
+          make_scores<kRowsOfQueries>(scores, query, key, from);
 #pragma unroll
-      for (int i = 0; i < Tiles::kHeldRows; ++i) {
-        C highest = top[i];
+          for (int i = 0; i < Tiles::kHeldRows; ++i) {
+            C highest = top[i];
 #pragma unroll
-        for (int j = 0; j < Tiles::kHeldColumns; ++j) {
-          scores(i, j) = score(first_ + Tiles::row(i), from + Tiles::column(j), scores(i, j), whole);
-          highest = larger(highest, scores(i, j));
-        }
-        for (int lanes = 1; lanes < Tiles::kLanesOfRow; lanes *= 2)
-          highest = larger(highest, __shfl_xor_sync(~0u, highest, lanes));
-        const C low = highest == -infinity() ? C{} : highest, shrink = power_of_two(top[i] - low);
-        top[i] = highest;
-        sum[i] *= shrink;
+            for (int j = 0; j < Tiles::kHeldColumns; ++j) highest = larger(highest, scores(i, j));
+            for (int lanes = 1; lanes < Tiles::kLanesOfRow; lanes *= 2)
+              highest = larger(highest, __shfl_xor_sync(~0u, highest, lanes));
+            const C low = highest == -infinity() ? C{} : highest, shrink = power_of_two(top[i] - low);
+            top[i] = highest;
+            sum[i] *= shrink;
 #pragma unroll
-        for (int j = 0; j < Tiles::kHeldOuts; ++j) out(i, j) *= shrink;
+            for (int j = 0; j < Tiles::kHeldOuts; ++j) out(i, j) *= shrink;
 #pragma unroll
-        for (int j = 0; j < Tiles::kHeldColumns; ++j) sum[i] += scores(i, j) = power_of_two(scores(i, j) - low);
-      }
-      tiles_.accumulate(out, scores, value, first_out_);
-    }
+            for (int j = 0; j < Tiles::kHeldColumns; ++j) sum[i] += scores(i, j) = power_of_two(scores(i, j) - low);
+          }
+          tiles_.accumulate(out, scores, value, first_out_);
+        });
     T* const lse = data(kLse);
 #pragma unroll
     for (int i = 0; i < Tiles::kHeldRows; ++i) {
@@ -78,66 +71,62 @@ class TiledAttention {
   }
 
   __device__ void query_grad() {
-    const auto query = tiles_.load_rows(0, matrix(kQuery, call_.queries, call_.features), first_);
-    const auto cotangent = tiles_.load_rows(1, matrix(kCotangent, call_.queries, call_.value_features), first_);
-    const auto keys = matrix(kKey, call_.keys, call_.features);
-    const auto values = matrix(kValue, call_.keys, call_.value_features);
-    const auto lse = matrix(kLse, call_.queries, 1), delta = matrix(kDelta, call_.queries, 1);
+    const auto query = tiles_.template load_rows<0>(matrix(kQuery, call_.queries, call_.features), first_);
+    const auto cotangent =
+        tiles_.template load_rows<1>(matrix(kCotangent, call_.queries, call_.value_features), first_);
     Query of[Tiles::kHeldRows];
 #pragma unroll
-    for (int i = 0; i < Tiles::kHeldRows; ++i) of[i] = query_of(lse, delta, first_ + Tiles::row(i));
+    for (int i = 0; i < Tiles::kHeldRows; ++i) of[i] = query_of(first_ + Tiles::row(i));
     Sums out{};
-    for (int32_t from = 0; from < end_of_keys(); from += kColumns) {
-      tiles_.release();
-      const auto key = tiles_.load_columns(0, keys, from), value = tiles_.load_columns(1, values, from);
-      tiles_.arrive();
-      const bool whole = is_whole(first_, kRows, from, kColumns);
-      Scores scores{}, grads{};
-      tiles_.add_product(scores, query, key);
-      tiles_.add_product(grads, cotangent, value);
+    each_tile(
+        kKey, kValue, 0, end_of_keys(), [](int, int32_t) {},
+        [&](int, int32_t from, const auto& key, const auto& value) {
+          Scores weights{}, grads{};
+          make_scores<kRowsOfQueries>(weights, query, key, from);
+          tiles_.add_product(grads, cotangent, value);
 #pragma unroll
-      for (int i = 0; i < Tiles::kHeldRows; ++i)
+          for (int i = 0; i < Tiles::kHeldRows; ++i)
 #pragma unroll
-        for (int j = 0; j < Tiles::kHeldColumns; ++j) {
-          const int32_t q = first_ + Tiles::row(i), k = from + Tiles::column(j);
-          const C weight = power_of_two(score(q, k, scores(i, j), whole) - of[i].lse);
-          grads(i, j) = whole || is_inside(q, k) ? weight * (grads(i, j) - of[i].delta) : C{};
-        }
-      tiles_.accumulate(out, grads, key, first_out_);
-    }
+            for (int j = 0; j < Tiles::kHeldColumns; ++j)
+              grads(i, j) = power_of_two(weights(i, j) - of[i].lse) * (grads(i, j) - of[i].delta);
+          tiles_.accumulate(out, grads, key, first_out_);
+        });
     write(kQueryGrad, out, static_cast<C>(call_.scale), call_.queries, call_.features);
   }
 
   __device__ void key_value_grad() {
-    const auto key = tiles_.load_rows(0, matrix(kKey, call_.keys, call_.features), first_);
-    const auto value = tiles_.load_rows(1, matrix(kValue, call_.keys, call_.value_features), first_);
-    const auto queries = matrix(kQuery, call_.queries, call_.features);
-    const auto cotangents = matrix(kCotangent, call_.queries, call_.value_features);
-    const auto lse = matrix(kLse, call_.queries, 1), delta = matrix(kDelta, call_.queries, 1);
+    const auto key = tiles_.template load_rows<0>(matrix(kKey, call_.keys, call_.features), first_);
+    const auto value = tiles_.template load_rows<1>(matrix(kValue, call_.keys, call_.value_features), first_);
     Sums key_sums{}, value_sums{};
-    for (int32_t from = call_.causal ? first_ / kColumns * kColumns : 0; from < call_.queries; from += kColumns) {
-      tiles_.release();
-      const auto query = tiles_.load_columns(0, queries, from), cotangent = tiles_.load_columns(1, cotangents, from);
-      tiles_.arrive();
-      const bool whole = is_whole(from, kColumns, first_, kRows);
-      Scores weights{}, grads{};
-      tiles_.add_product(weights, key, query);
-      tiles_.add_product(grads, value, cotangent);
+    __shared__ Query of[2][kColumns];
+    Query next;  // of the tile after this one
+    const auto column_of = [&](int32_t from) {
+      return static_cast<int>(threadIdx.x) < kColumns ? query_of(from + static_cast<int32_t>(threadIdx.x)) : Query{};
+    };
+    const int32_t first_query = call_.causal ? first_ / kColumns * kColumns : 0;
+    if (Tiles::kReadsAhead) next = column_of(first_query);
+    const auto hand_over = [&](int stage, int32_t from) {
+      if (!Tiles::kReadsAhead) next = column_of(from);
+      if (threadIdx.x < kColumns) of[stage][threadIdx.x] = next;
+    };
+    each_tile(kQuery, kCotangent, first_query, call_.queries, hand_over,
+              [&](int stage, int32_t from, const auto& query, const auto& cotangent) {
+                if (Tiles::kReadsAhead) next = column_of(from + kColumns);
+                Scores weights{}, grads{};
+                make_scores<kRowsOfKeys>(weights, key, query, from);
+                tiles_.add_product(grads, value, cotangent);
 #pragma unroll
-      for (int j = 0; j < Tiles::kHeldColumns; ++j) {
-        const int32_t q = from + Tiles::column(j);
-        const Query of = query_of(lse, delta, q);
+                for (int j = 0; j < Tiles::kHeldColumns; ++j) {
+                  const Query found = of[stage][Tiles::column(j)];
 #pragma unroll
-        for (int i = 0; i < Tiles::kHeldRows; ++i) {
-          const int32_t k = first_ + Tiles::row(i);
-          const bool inside = whole || is_inside(q, k);
-          weights(i, j) = inside ? power_of_two(score(q, k, weights(i, j), whole) - of.lse) : C{};
-          grads(i, j) = inside ? weights(i, j) * (grads(i, j) - of.delta) : C{};
-        }
-      }
-      tiles_.accumulate(value_sums, weights, cotangent, first_out_);
-      tiles_.accumulate(key_sums, grads, query, first_out_);
-    }
+                  for (int i = 0; i < Tiles::kHeldRows; ++i) {
+                    weights(i, j) = power_of_two(weights(i, j) - found.lse);
+                    grads(i, j) = weights(i, j) * (grads(i, j) - found.delta);
+                  }
+                }
+                tiles_.accumulate(value_sums, weights, cotangent, first_out_);
+                tiles_.accumulate(key_sums, grads, query, first_out_);
+              });
     write(kKeyGrad, key_sums, static_cast<C>(call_.scale), call_.keys, call_.features);
     write(kValueGrad, value_sums, C{1}, call_.keys, call_.value_features);
   }
@@ -175,49 +164,116 @@ class TiledAttention {
     return {data(operand), found.row, found.column, rows, columns};
   }
 
-  __device__ int32_t end_of_keys() const { return call_.causal ? min(call_.keys, first_ + kRows) : call_.keys; }
-  __device__ bool is_inside(int32_t q, int32_t k) const { return q < call_.queries && k < call_.keys; }
-  // Whether all of these queries attend to all of these keys, and there is no mask.
-  __device__ bool is_whole(int32_t q, int32_t queries, int32_t k, int32_t keys) const {
-    return !has(kMask) && is_inside(q + queries - 1, k + keys - 1) && !(call_.causal && k + keys - 1 > q);
-  }
-
-  // In powers of two; -infinity where the query does not attend to the key.
-  __device__ C score(int32_t q, int32_t k, C product, bool whole) const {
-    const C scaled = product * factor_;
-    if (whole) return scaled;
-    if (!is_inside(q, k) || (call_.causal && k > q)) return -infinity();
-    const AttentionTiles::Operand& mask = call_.operands[kMask];
-    if (mask.data == nullptr) return scaled;
-    const int64_t i = mask_offset_ + q * mask.row + k * mask.column;
-    if (call_.mask_dtype == kBool) return mask.data[i] != 0 ? scaled : -infinity();
-    return scaled + added(mask.data, i) * C(kLog2E);
-  }
-  // An element of the mask, as one of the dtype of attention.
-  __device__ C added(const char* mask, int64_t i) const {
-    switch (call_.mask_dtype) {
-      case kFloat16:
-        return as_element(reinterpret_cast<const float16*>(mask)[i]);
-      case kBfloat16:
-        return as_element(reinterpret_cast<const bfloat16*>(mask)[i]);
-      case kFloat32:
-        return as_element(reinterpret_cast<const float*>(mask)[i]);
-      default:
-        return as_element(reinterpret_cast<const double*>(mask)[i]);
+  // body(stage, from, x, y) for the tiles of two operands' rows from `first` to `end`, which are the columns of scores;
+  // the next tile is on its way meanwhile. Between before(stage, from) and the body is a barrier, and two stages take
+  // turns.
+  template <class Before, class F>
+  __device__ void each_tile(int x, int y, int32_t first, int32_t end, Before before, F body) {
+    const bool of_keys = x == kKey;
+    const auto xs = matrix(x, of_keys ? call_.keys : call_.queries, call_.features);
+    const auto ys = matrix(y, of_keys ? call_.keys : call_.queries, call_.value_features);
+    const auto load = [&](int stage, int32_t from) {
+      tiles_.load_columns(stage, 0, xs, from), tiles_.load_columns(stage, 1, ys, from);
+    };
+    if (first < end) load(0, first);
+    int stage = 0;
+    for (int32_t from = first; from < end; from += kColumns, stage = 1 - stage) {
+      before(stage, from);
+      tiles_.arrive();
+      if (from + kColumns < end) load(1 - stage, from + kColumns);
+      body(stage, from, tiles_.columns(stage, 0, xs, from), tiles_.columns(stage, 1, ys, from));
     }
   }
-  template <class In>
-  static __device__ C as_element(In x) {
-    return widen(narrow<T>(convert<C>(x)));
+
+  __device__ int32_t end_of_keys() const { return call_.causal ? min(call_.keys, first_ + kRows) : call_.keys; }
+  __device__ bool attends(int32_t q, int32_t k) const {
+    return q < call_.queries && k < call_.keys && !(call_.causal && k > q);
+  }
+
+  enum Orientation { kRowsOfQueries, kRowsOfKeys };
+  // f(query, key, scores...) for those that a thread has of a tile.
+  template <Orientation kOrientation, class F, class... Tile>
+  __device__ void each_score(int32_t from, F f, Tile&... tiles) const {
+#pragma unroll
+    for (int i = 0; i < Tiles::kHeldRows; ++i)
+#pragma unroll
+      for (int j = 0; j < Tiles::kHeldColumns; ++j) {
+        const int32_t row = first_ + Tiles::row(i), column = from + Tiles::column(j);
+        f(kOrientation == kRowsOfQueries ? row : column, kOrientation == kRowsOfQueries ? column : row, tiles(i, j)...);
+      }
+  }
+
+  // In powers of two, of the products of rows and columns; -infinity where a query does not attend to a key.
+  template <Orientation kOrientation, class Rows, class Columns>
+  __device__ void make_scores(Scores& scores, const Rows& rows, const Columns& columns, int32_t from) {
+    constexpr int32_t kQueries = kOrientation == kRowsOfQueries ? kRows : kColumns, kKeys = kRows + kColumns - kQueries;
+    const int32_t q = kOrientation == kRowsOfQueries ? first_ : from, k = first_ + from - q;
+    const bool whole = q + kQueries <= call_.queries && k + kKeys <= call_.keys && !(call_.causal && k + kKeys - 1 > q);
+    const bool chooses = call_.mask_dtype == kBool;
+    const auto add = [=](C& score, C added) {
+      score = chooses && added != 0 ? added : fma(added, C(kLog2E), score * factor_);
+    };
+    if (!has(kMask)) {
+      tiles_.add_product(scores, rows, columns);
+      each_score<kOrientation>(
+          from, [=](int32_t, int32_t, C& score) { score *= factor_; }, scores);
+    } else if constexpr (Tiles::kReadsAhead) {
+      Scores mask;
+      each_added<kOrientation>(mask, from, whole, [](C& to, C added) { to = added; });
+      tiles_.add_product(scores, rows, columns);
+      each_score<kOrientation>(
+          from, [=](int32_t, int32_t, C& score, C added) { add(score, added); }, scores, mask);
+    } else {
+      tiles_.add_product(scores, rows, columns);
+      each_added<kOrientation>(scores, from, whole, add);
+    }
+    if (!whole)
+      each_score<kOrientation>(
+          from,
+          [=](int32_t of_query, int32_t of_key, C& score) { score = attends(of_query, of_key) ? score : -infinity(); },
+          scores);
+  }
+
+  // use(score, what the mask adds to it), as an element of the dtype of attention; of a mask of bool, 0 or -infinity.
+  template <Orientation kOrientation, class F>
+  __device__ void each_added(Scores& scores, int32_t from, bool whole, F use) const {
+    switch (call_.mask_dtype) {
+      case kBool:
+        return each_added_of<kOrientation, bool>(scores, from, whole, use);
+      case kFloat16:
+        return each_added_of<kOrientation, float16>(scores, from, whole, use);
+      case kBfloat16:
+        return each_added_of<kOrientation, bfloat16>(scores, from, whole, use);
+      case kFloat32:
+        return each_added_of<kOrientation, float>(scores, from, whole, use);
+      default:
+        return each_added_of<kOrientation, double>(scores, from, whole, use);
+    }
+  }
+  template <Orientation kOrientation, class In, class F>
+  __device__ void each_added_of(Scores& scores, int32_t from, bool whole, F use) const {
+    const AttentionTiles::Operand& mask = call_.operands[kMask];
+    const In* const of_batch = reinterpret_cast<const In*>(mask.data) + mask_offset_;
+    each_score<kOrientation>(
+        from,
+        [=](int32_t q, int32_t k, C& score) {
+          if (!whole && !attends(q, k)) return use(score, C{});
+          const In x = of_batch[q * mask.row + k * mask.column];
+          if constexpr (kSame<In, bool>)
+            use(score, x ? C{} : -infinity());
+          else
+            use(score, C{widen(narrow<T>(convert<C>(x)))});
+        },
+        scores);
   }
 
   // What the gradient knows of a query: its lse, in powers of two, and delta. Without a key its weights are 0.
   struct Query {
     C lse, delta;
   };
-  __device__ Query query_of(const Matrix<T>& lse, const Matrix<T>& delta, int32_t q) const {
-    const C found = lse.at(q, 0) * C(kLog2E);
-    return {found == -infinity() ? infinity() : found, delta.at(q, 0)};
+  __device__ Query query_of(int32_t q) const {
+    const C lse = matrix(kLse, call_.queries, 1).at(q, 0) * C(kLog2E);
+    return {lse == -infinity() ? infinity() : lse, matrix(kDelta, call_.queries, 1).at(q, 0)};
   }
 
   __device__ void write(int operand, Sums& sums, C scale, int32_t rows, int32_t columns) const {

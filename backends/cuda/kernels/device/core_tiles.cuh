@@ -21,7 +21,12 @@ class CoreTiles {
   static constexpr int kBlock = kCoreThreads, kRows = kTileRows, kColumns = kHead <= 64 ? 64 : 32, kOutColumns = kHead;
   static constexpr int kHeldRows = 2, kHeldColumns = kColumns / 4, kHeldOuts = kHead / 4;
   static constexpr int kLanesOfRow = 4, kBlocks = 2;
-  static constexpr int kShared = 2 * (kRows + kColumns) * kRow;
+  // Whether registers hold what is read before products, which take longer than that, and used behind them.
+  static constexpr bool kReadsAhead = kHead <= 64;
+  static constexpr int kSide = kColumns * kRow, kSides = 4 * kSide;  // two sides, of this tile and of the next
+  // Of a block's second rows, the last 16 kAside elements wait in shared memory, since registers do not hold them.
+  static constexpr int kAside = kHead <= 64 ? 0 : 7, kShared = kSides + kAside * kBlock * 16;
+  static_assert(kRows * kRow <= kSides, "rows pass through the memory of the sides");
 
   // As tensor cores leave 16 by 8 sums.
   template <int kCount>
@@ -31,6 +36,13 @@ class CoreTiles {
   };
   using Scores = Fragments<kHeldColumns>;
   using Sums = Fragments<kHeldOuts>;
+  // A warp's rows, as tensor cores take them; those aside are each lane's own.
+  template <int kHeld>
+  struct Rows {
+    uint4 held[kHeld];
+    const uint4* aside;
+    __device__ uint4 operator[](int k) const { return k < kHeld ? held[k] : aside[(k - kHeld) * kBlock]; }
+  };
   // Where its rows are in shared memory.
   struct Side {
     uint32_t at;
@@ -40,29 +52,45 @@ class CoreTiles {
   static __device__ int column(int j) { return j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2; }
 
   __device__ explicit CoreTiles(unsigned char* memory)
-      : shared_(static_cast<uint32_t>(__cvta_generic_to_shared(memory))) {}
+      : memory_(memory), shared_(static_cast<uint32_t>(__cvta_generic_to_shared(memory))) {}
 
-  __device__ Side load_rows(int place, const Matrix<T>& matrix, int32_t first) const {
-    return load<kRows>(shared_ + place * kRows * kRow, matrix, first);
+  template <int kPlace>
+  __device__ auto load_rows(const Matrix<T>& matrix, int32_t first) const {
+    load<kRows>(shared_, matrix, first);
+    arrive();
+    constexpr int kHeld = kHead / 16 - (kPlace == 1 ? kAside : 0);
+    uint4* const aside = reinterpret_cast<uint4*>(memory_ + kSides) + threadIdx.x;
+    Rows<kHeld> rows{{}, aside};
+    const uint32_t at = shared_ + threadIdx.x / kWarp * 16 * kRow + side_by_side();
+#pragma unroll
+    for (int k = 0; k < kHead / 16; ++k) {
+      uint32_t pieces[4];
+      load_matrices<false>(pieces, at ^ k * 32);
+      (k < kHeld ? rows.held[k] : aside[(k - kHeld) * kBlock]) = uint4{pieces[0], pieces[1], pieces[2], pieces[3]};
+    }
+    __syncthreads();
+    return rows;
   }
-  __device__ Side load_columns(int place, const Matrix<T>& matrix, int32_t first) const {
-    return load<kColumns>(shared_ + (2 * kRows + place * kColumns) * kRow, matrix, first);
+  __device__ void load_columns(int stage, int place, const Matrix<T>& matrix, int32_t first) const {
+    load<kColumns>(columns(stage, place, matrix, first).at, matrix, first);
   }
-  // What was loaded is there.
+  __device__ Side columns(int stage, int place, const Matrix<T>&, int32_t) const {
+    return {shared_ + (2 * stage + place) * kSide};
+  }
+  // What was loaded is there, and nobody reads any longer what came before.
   __device__ void arrive() const {
     wait_for_copies();
     __syncthreads();
   }
-  // Nobody reads any longer what was loaded.
-  __device__ void release() const { __syncthreads(); }
 
   // scores += x y^T
-  __device__ void add_product(Scores& scores, const Side& x, const Side& y) const {
-    const uint32_t left = x.at + threadIdx.x / kWarp * 16 * kRow + side_by_side(), right = y.at + stacked();
+  template <class Rows>
+  __device__ void add_product(Scores& scores, const Rows& x, const Side& y) const {
+    const uint32_t right = y.at + stacked();
 #pragma unroll
     for (int k = 0; k < kHead / 16; ++k) {
-      uint32_t rows[4];
-      load_matrices<false>(rows, left ^ k * 32);
+      const uint4 all = x[k];
+      const uint32_t rows[4] = {all.x, all.y, all.z, all.w};
 #pragma unroll
       for (int n = 0; n < kColumns / 16; ++n) {
         uint32_t pieces[4];
@@ -106,7 +134,7 @@ class CoreTiles {
   }
 
   template <int kCount>
-  static __device__ Side load(uint32_t at, const Matrix<T>& matrix, int32_t first) {
+  static __device__ void load(uint32_t at, const Matrix<T>& matrix, int32_t first) {
     constexpr int kAtOnce = kBlock / kPieces;
     static_assert(kAtOnce % 8 == 0, "a thread copies the same place of all its rows");
     const int row = threadIdx.x / kPieces, piece = threadIdx.x % kPieces;
@@ -117,10 +145,10 @@ class CoreTiles {
     for (int k = 0; k < kCount / kAtOnce; ++k)
       copy_later(to + k * kAtOnce * kRow, from + k * kAtOnce * matrix.row,
                  has_piece && first + row + k * kAtOnce < matrix.rows);
-    return {at};
   }
 
-  const uint32_t shared_;
+  unsigned char* const memory_;
+  const uint32_t shared_;  // its address
 };
 
 }  // namespace backplane::cuda

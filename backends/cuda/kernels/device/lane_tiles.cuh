@@ -18,6 +18,7 @@ class LaneTiles {
                        kOutColumns = kOut;
   static constexpr int kHeldRows = 4, kHeldColumns = kColumns / 16, kHeldOuts = kOut / 16;
   static constexpr int kLanesOfRow = 16;
+  static constexpr bool kReadsAhead = false;  // registers do not hold what is read before products
   // On a multiprocessor, at least; 0: as the compiler likes, which for others spills rather than leave one alone.
   static constexpr int kBlocks = kSame<T, float> ? 0 : 1;
 
@@ -42,10 +43,14 @@ class LaneTiles {
 
   __device__ explicit LaneTiles(unsigned char* memory) : shared_(*reinterpret_cast<Shared*>(memory)) {}
 
-  __device__ Side load_rows(int, const Matrix<T>& matrix, int32_t first) const { return {matrix, first}; }
-  __device__ Side load_columns(int, const Matrix<T>& matrix, int32_t first) const { return {matrix, first}; }
-  __device__ void arrive() const {}
-  __device__ void release() const {}
+  // Products read from global memory.
+  template <int>
+  __device__ Side load_rows(const Matrix<T>& matrix, int32_t first) const {
+    return {matrix, first};
+  }
+  __device__ void load_columns(int, int, const Matrix<T>&, int32_t) const {}
+  __device__ Side columns(int, int, const Matrix<T>& matrix, int32_t first) const { return {matrix, first}; }
+  __device__ void arrive() const { __syncthreads(); }
 
   // scores += x y^T
   __device__ void add_product(Scores& scores, const Side& x, const Side& y) {
