@@ -78,8 +78,9 @@ class Tiled {
     BP_CHECK(blocks <= std::numeric_limits<int32_t>::max() && parts <= kMostParts, NOT_IMPLEMENTED, call_.op_name(),
              ": found ", blocks, " blocks of rows of ", columns, " features, expected at most 2147483647 of ",
              kMostParts * width, ". Fix: split the operands");
-    call_.launch(std::string(on_cores_ ? "attention_cores_" : "attention_lanes_") + plugin::dtype_name(call_.compute()),
-                 std::string(kernel) + (width == kNarrowTile ? "_64" : "_128"),
+    call_.launch(std::string(on_cores_ ? "attention_cores_" : "attention_lanes_") + std::to_string(width) + "_" +
+                     plugin::dtype_name(call_.compute()),
+                 kernel,
                  {static_cast<uint32_t>(blocks), static_cast<uint32_t>(parts), 1,
                   static_cast<uint32_t>(on_cores_ ? kCoreThreads : kLaneThreads)},
                  made_);

@@ -14,8 +14,7 @@ namespace {
 
 // Makes the innermost dimension one of packs, as the kernel takes them, where it can be cut so.
 bool cut_into_packs(Loop& loop, std::span<const int64_t> items) {
-  const int64_t largest = *std::max_element(items.begin(), items.end());
-  const uint32_t together = largest >= 16 ? 1 : largest == 8 ? 2 : 4;
+  const uint32_t together = together_of(*std::max_element(items.begin(), items.end()));
   const uint32_t inner = loop.rank > 0 ? loop.sizes[0].size : 0;
   if (inner < together || (inner % together != 0 && loop.rank > 1)) return false;
   uint32_t repeated = 0;

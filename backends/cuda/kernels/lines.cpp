@@ -11,7 +11,7 @@ namespace {
 // Of a block: as many as hold a line, if there are so many.
 uint32_t threads_for(uint32_t length, bp_dtype dtype, bool packs) {
   const uint32_t held = packs ? kHeldPacks * pack_of(dtype) : kHeldElements;
-  return std::clamp(std::bit_ceil(length / held | 1), kWarp, kLongestBlock);
+  return std::clamp(std::bit_ceil((length + held - 1) / held), kWarp, kLongestBlock);
 }
 
 // The lines along the axes of argument `axes`, which are x's last ones.

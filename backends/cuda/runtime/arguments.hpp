@@ -58,6 +58,14 @@ struct DataError {
   int64_t size;
 };
 
+// Elements that an elementwise kernel takes at a time, by the bytes of the largest: 16 bytes, and of bytes 8.
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+constexpr uint32_t together_of(int64_t item) {
+  return item >= 16 ? 1 : item == 1 ? 8 : static_cast<uint32_t>(16 / item);
+}
+
 // An elementwise call: operand 0 is the result. Strides in bytes.
 struct Loop {
   uint32_t count;

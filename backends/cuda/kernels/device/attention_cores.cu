@@ -1,13 +1,10 @@
-// Attention of half floats with a mask, and its gradient, on tensor cores. BP_CUDA_ELEMENT is how an element is stored.
+// Attention of half floats with a mask, and its gradient, on tensor cores. BP_CUDA_ELEMENT is how an element is stored,
+// BP_CUDA_WIDTH how many features there are at most.
 #include "kernels/device/attention_tiles.cuh"
 #include "kernels/device/core_tiles.cuh"
 
-namespace backplane::cuda {
-using Tiles64 = CoreTiles<BP_CUDA_ELEMENT, kNarrowTile>;
-using Tiles128 = CoreTiles<BP_CUDA_ELEMENT, kWideTile>;
-}  // namespace backplane::cuda
-
 using namespace backplane::cuda;
 
-BP_CUDA_ATTENTION_KERNELS(64, Tiles64)
-BP_CUDA_ATTENTION_KERNELS(128, Tiles128)
+using TilesOfWidth = CoreTiles<BP_CUDA_ELEMENT, BP_CUDA_WIDTH>;
+
+BP_CUDA_ATTENTION_KERNELS(TilesOfWidth)

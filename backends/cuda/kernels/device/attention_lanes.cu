@@ -1,13 +1,10 @@
-// Attention of one floating dtype without tensor cores. BP_CUDA_ELEMENT is how an element is stored.
+// Attention of one floating dtype without tensor cores. BP_CUDA_ELEMENT is how an element is stored, BP_CUDA_WIDTH
+// how many features there are at most.
 #include "kernels/device/attention_tiles.cuh"
 #include "kernels/device/lane_tiles.cuh"
 
-namespace backplane::cuda {
-using Tiles64 = LaneTiles<BP_CUDA_ELEMENT, kNarrowTile>;
-using Tiles128 = LaneTiles<BP_CUDA_ELEMENT, kWideTile>;
-}  // namespace backplane::cuda
-
 using namespace backplane::cuda;
 
-BP_CUDA_ATTENTION_KERNELS(64, Tiles64)
-BP_CUDA_ATTENTION_KERNELS(128, Tiles128)
+using TilesOfWidth = LaneTiles<BP_CUDA_ELEMENT, BP_CUDA_WIDTH>;
+
+BP_CUDA_ATTENTION_KERNELS(TilesOfWidth)

@@ -303,14 +303,14 @@ class TiledAttention {
 
 }  // namespace backplane::cuda
 
-// The three kernels with these tiles; `size`: the columns of results that a block has.
-#define BP_CUDA_ATTENTION_KERNEL(name, size, tiles, function, rows)                 \
-  extern "C" __global__ void __launch_bounds__(tiles::kBlock, tiles::kBlocks)       \
-      name##_##size(const __grid_constant__ backplane::cuda::AttentionTiles call) { \
-    __shared__ __align__(256) unsigned char memory[tiles::kShared];                 \
-    backplane::cuda::TiledAttention<tiles>(call, memory, call.rows).function();     \
+// The three kernels with these tiles.
+#define BP_CUDA_ATTENTION_KERNEL(name, tiles, rows)                           \
+  extern "C" __global__ void __launch_bounds__(tiles::kBlock, tiles::kBlocks) \
+      name(const __grid_constant__ backplane::cuda::AttentionTiles call) {    \
+    __shared__ __align__(256) unsigned char memory[tiles::kShared];           \
+    backplane::cuda::TiledAttention<tiles>(call, memory, call.rows).name();   \
   }
-#define BP_CUDA_ATTENTION_KERNELS(size, tiles)                           \
-  BP_CUDA_ATTENTION_KERNEL(values, size, tiles, values, queries)         \
-  BP_CUDA_ATTENTION_KERNEL(query_grad, size, tiles, query_grad, queries) \
-  BP_CUDA_ATTENTION_KERNEL(key_value_grad, size, tiles, key_value_grad, keys)
+#define BP_CUDA_ATTENTION_KERNELS(tiles)               \
+  BP_CUDA_ATTENTION_KERNEL(values, tiles, queries)     \
+  BP_CUDA_ATTENTION_KERNEL(query_grad, tiles, queries) \
+  BP_CUDA_ATTENTION_KERNEL(key_value_grad, tiles, keys)

@@ -57,8 +57,7 @@ __device__ Ins together(const Loop& loop, int operand, int64_t at) {
 // The dimensions count packs, and a few elements may follow them, where there is one dimension.
 template <int kOperands, class Result, class F>
 __device__ void packs(const Loop& loop, F f) {
-  constexpr int kLargest = sizeof(In) > sizeof(Result) ? sizeof(In) : sizeof(Result);
-  constexpr int kCount = kLargest >= 16 ? 1 : kLargest == 8 ? 2 : 4;
+  constexpr int kCount = together_of(sizeof(In) > sizeof(Result) ? sizeof(In) : sizeof(Result));
   using Ins = Pack<In, kCount>;
   for (uint32_t i = first_index(); i < loop.count; i += index_step()) {
     int64_t at[kOperands + 1];
