@@ -6,6 +6,7 @@
 
 #include "kernels/attention_arguments.hpp"
 #include "kernels/device/approximate.cuh"
+#include "kernels/device/attention_mask.cuh"
 #include "kernels/device/matrix.cuh"
 
 namespace backplane::cuda {
@@ -26,7 +27,7 @@ class TiledAttention {
         first_(static_cast<int32_t>(blockIdx.x % tiles_of(rows)) * kRows),
         first_out_(static_cast<int32_t>(blockIdx.y) * Tiles::kOutColumns),
         factor_(static_cast<C>(made.scale * kLog2E)),
-        mask_offset_(offset(made.operands[kMask])) {}
+        mask_(made, offset(made.operands[kMask])) {}
 
   // Results' rows are relative to the largest score so far, and follow it.
   __device__ void values() {
@@ -38,7 +39,7 @@ class TiledAttention {
         kKey, kValue, 0, end_of_keys(), [](int, int32_t) {},
         [&](int, int32_t from, const auto& key, const auto& value) {
           Scores scores{};
-          make_scores<kRowsOfQueries>(scores, query, key, from);
+          make_scores<Orientation::kRowsOfQueries>(scores, query, key, from);
 #pragma unroll
           for (int i = 0; i < Tiles::kHeldRows; ++i) {
             C highest = top[i];
@@ -82,7 +83,7 @@ class TiledAttention {
         kKey, kValue, 0, end_of_keys(), [](int, int32_t) {},
         [&](int, int32_t from, const auto& key, const auto& value) {
           Scores weights{}, grads{};
-          make_scores<kRowsOfQueries>(weights, query, key, from);
+          make_scores<Orientation::kRowsOfQueries>(weights, query, key, from);
           tiles_.add_product(grads, cotangent, value);
 #pragma unroll
           for (int i = 0; i < Tiles::kHeldRows; ++i)
@@ -113,7 +114,7 @@ class TiledAttention {
               [&](int stage, int32_t from, const auto& query, const auto& cotangent) {
                 if (Tiles::kReadsAhead) next = column_of(from + kColumns);
                 Scores weights{}, grads{};
-                make_scores<kRowsOfKeys>(weights, key, query, from);
+                make_scores<Orientation::kRowsOfKeys>(weights, key, query, from);
                 tiles_.add_product(grads, value, cotangent);
 #pragma unroll
                 for (int j = 0; j < Tiles::kHeldColumns; ++j) {
@@ -190,7 +191,6 @@ class TiledAttention {
     return q < call_.queries && k < call_.keys && !(call_.causal && k > q);
   }
 
-  enum Orientation { kRowsOfQueries, kRowsOfKeys };
   // f(query, key, scores...) for those that a thread has of a tile.
   template <Orientation kOrientation, class F, class... Tile>
   __device__ void each_score(int32_t from, F f, Tile&... tiles) const {
@@ -199,17 +199,19 @@ class TiledAttention {
 #pragma unroll
       for (int j = 0; j < Tiles::kHeldColumns; ++j) {
         const int32_t row = first_ + Tiles::row(i), column = from + Tiles::column(j);
-        f(kOrientation == kRowsOfQueries ? row : column, kOrientation == kRowsOfQueries ? column : row, tiles(i, j)...);
+        f(kOrientation == Orientation::kRowsOfQueries ? row : column,
+          kOrientation == Orientation::kRowsOfQueries ? column : row, tiles(i, j)...);
       }
   }
 
   // In powers of two, of the products of rows and columns; -infinity where a query does not attend to a key.
   template <Orientation kOrientation, class Rows, class Columns>
   __device__ void make_scores(Scores& scores, const Rows& rows, const Columns& columns, int32_t from) {
-    constexpr int32_t kQueries = kOrientation == kRowsOfQueries ? kRows : kColumns, kKeys = kRows + kColumns - kQueries;
-    const int32_t q = kOrientation == kRowsOfQueries ? first_ : from, k = first_ + from - q;
+    constexpr int32_t kQueries = kOrientation == Orientation::kRowsOfQueries ? kRows : kColumns,
+                      kKeys = kRows + kColumns - kQueries;
+    const int32_t q = kOrientation == Orientation::kRowsOfQueries ? first_ : from, k = first_ + from - q;
     const bool whole = q + kQueries <= call_.queries && k + kKeys <= call_.keys && !(call_.causal && k + kKeys - 1 > q);
-    const bool chooses = call_.mask_dtype == kBool;
+    const bool chooses = mask_.chooses();
     const auto add = [=](C& score, C added) {
       score = chooses && added != 0 ? added : fma(added, C(kLog2E), score * factor_);
     };
@@ -219,52 +221,19 @@ class TiledAttention {
           from, [=](int32_t, int32_t, C& score) { score *= factor_; }, scores);
     } else if constexpr (Tiles::kReadsAhead) {
       Scores mask;
-      each_added<kOrientation>(mask, from, whole, [](C& to, C added) { to = added; });
+      mask_.template each_added<kOrientation>(mask, first_, from, [](C& to, C added) { to = added; });
       tiles_.add_product(scores, rows, columns);
       each_score<kOrientation>(
           from, [=](int32_t, int32_t, C& score, C added) { add(score, added); }, scores, mask);
     } else {
       tiles_.add_product(scores, rows, columns);
-      each_added<kOrientation>(scores, from, whole, add);
+      mask_.template each_added<kOrientation>(scores, first_, from, add);
     }
     if (!whole)
       each_score<kOrientation>(
           from,
           [=](int32_t of_query, int32_t of_key, C& score) { score = attends(of_query, of_key) ? score : -infinity(); },
           scores);
-  }
-
-  // use(score, what the mask adds to it), as an element of the dtype of attention; of a mask of bool, 0 or -infinity.
-  template <Orientation kOrientation, class F>
-  __device__ void each_added(Scores& scores, int32_t from, bool whole, F use) const {
-    switch (call_.mask_dtype) {
-      case kBool:
-        return each_added_of<kOrientation, bool>(scores, from, whole, use);
-      case kFloat16:
-        return each_added_of<kOrientation, float16>(scores, from, whole, use);
-      case kBfloat16:
-        return each_added_of<kOrientation, bfloat16>(scores, from, whole, use);
-      case kFloat32:
-        return each_added_of<kOrientation, float>(scores, from, whole, use);
-      default:
-        return each_added_of<kOrientation, double>(scores, from, whole, use);
-    }
-  }
-  template <Orientation kOrientation, class In, class F>
-  __device__ void each_added_of(Scores& scores, int32_t from, bool whole, F use) const {
-    const AttentionTiles::Operand& mask = call_.operands[kMask];
-    const In* const of_batch = reinterpret_cast<const In*>(mask.data) + mask_offset_;
-    each_score<kOrientation>(
-        from,
-        [=](int32_t q, int32_t k, C& score) {
-          if (!whole && !attends(q, k)) return use(score, C{});
-          const In x = of_batch[q * mask.row + k * mask.column];
-          if constexpr (kSame<In, bool>)
-            use(score, x ? C{} : -infinity());
-          else
-            use(score, C{widen(narrow<T>(convert<C>(x)))});
-        },
-        scores);
   }
 
   // What the gradient knows of a query: its lse, in powers of two, and delta. Without a key its weights are 0.
@@ -291,14 +260,12 @@ class TiledAttention {
     }
   }
 
-  enum Dtype : int32_t { kBool = 0, kFloat16 = 9, kBfloat16 = 10, kFloat32 = 11 };
-
   const AttentionTiles& call_;
   Tiles tiles_;
   const int32_t& rows_;  // that the blocks share
   const int32_t first_, first_out_;
   const C factor_;
-  const int64_t mask_offset_;
+  const AttentionMask<Tiles> mask_;
 };
 
 }  // namespace backplane::cuda

@@ -23,7 +23,8 @@ class CoreTiles {
   static constexpr int kLanesOfRow = 4, kBlocks = 2;
   // Whether registers hold what is read before products, which take longer than that, and used behind them.
   static constexpr bool kReadsAhead = kHead <= 64;
-  static constexpr int kSide = kColumns * kRow, kSides = 4 * kSide;  // two sides, of this tile and of the next
+  static constexpr int kMaskTogether = kHead <= 64 ? kHeldColumns : 4;  // of a row, that are on their way together
+  static constexpr int kSide = kColumns * kRow, kSides = 4 * kSide;     // two sides, of this tile and of the next
   // Of a block's second rows, the last 16 kAside elements wait in shared memory, since registers do not hold them.
   static constexpr int kAside = kHead <= 64 ? 0 : 7, kShared = kSides + kAside * kBlock * 16;
   static_assert(kRows * kRow <= kSides, "rows pass through the memory of the sides");

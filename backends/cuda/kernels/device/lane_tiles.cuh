@@ -18,7 +18,8 @@ class LaneTiles {
                        kOutColumns = kOut;
   static constexpr int kHeldRows = 4, kHeldColumns = kColumns / 16, kHeldOuts = kOut / 16;
   static constexpr int kLanesOfRow = 16;
-  static constexpr bool kReadsAhead = false;  // registers do not hold what is read before products
+  static constexpr bool kReadsAhead = false;  // registers do not hold what is read before products,
+  static constexpr int kMaskTogether = 1;     // nor more of a mask
   // On a multiprocessor, at least; 0: as the compiler likes, which for others spills rather than leave one alone.
   static constexpr int kBlocks = kSame<T, float> ? 0 : 1;
 
