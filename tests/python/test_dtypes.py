@@ -162,3 +162,14 @@ def test_a_number_that_does_not_promote_keeps_its_kind():
 
 def test_a_composite_that_hands_a_number_on_gives_a_tensor():
     assert bp.ops.bp.pad_edges(1.5, [], []).numpy() == 1.5
+
+
+@pytest.mark.parametrize("name", sorted(bp.DTYPES))
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 17, 511, 512, 513, 1025, 70_000])
+def test_fills_and_ranges_of_every_length(name, n):
+    dtype = bp.DTYPES[name]
+    assert bp.full((n,), 3, dtype=dtype).astype(bp.float64).tolist() == [1.0 if name == "bool" else 3.0] * n
+    if name != "bool":
+        found = bp.ops.bp.iota(n, start=5, step=-3, dtype=dtype)
+        expected = (5 - 3 * np.arange(n)).astype(np.float32 if name == "bfloat16" else name)
+        assert found.astype(bp.float64).tolist() == bp.asarray(expected).astype(dtype).astype(bp.float64).tolist()
