@@ -71,16 +71,15 @@ def promote_types(type1: DType, type2: DType) -> DType:
 
 
 def _dtype_of(value, who):
+    """Of a tensor, a dtype, its name, or a type of Python's or NumPy's."""
     if isinstance(value, _core.Tensor):
         return value.dtype
-    if not isinstance(value, _core.DType):
-        raise _core.ArgumentTypeError(f"{who}: found a value of type {type(value).__name__}, expected a tensor or a dtype")
-    return value
-
-
-def _dtype_of_limits(value, who):
-    """Of a tensor, a dtype, its name, or a type of Python's or NumPy's."""
-    return _core.promote(value, value) if isinstance(value, (type, str)) else _dtype_of(value, who)
+    try:
+        return value if isinstance(value, _core.DType) else _core.promote(value, value)
+    except TypeError as error:
+        if isinstance(error, _core.DtypeError):
+            raise _core.DtypeError(f"{who}: {error}") from None
+        raise _core.ArgumentTypeError(f"{who}: found a value of type {type(value).__name__}, expected a tensor or a dtype") from None
 
 
 def named_dtype(function, dtype):
@@ -152,7 +151,7 @@ class finfo:
     tiny: float
 
     def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
-        dtype = _dtype_of_limits(type, "finfo")
+        dtype = _dtype_of(type, "finfo")
         part = {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
         if part.name not in _FRACTION_BITS:
             raise _core.DtypeError(f"finfo: found {dtype.name}, expected a floating or complex dtype")
@@ -177,7 +176,7 @@ class iinfo:
     min: int
 
     def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
-        dtype = _dtype_of_limits(type, "iinfo")
+        dtype = _dtype_of(type, "iinfo")
         if not isdtype(dtype, "integral"):
             raise _core.DtypeError(f"iinfo: found {dtype.name}, expected an integer dtype")
         signed = dtype.kind == "signed integer"

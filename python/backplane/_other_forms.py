@@ -1,26 +1,31 @@
 """What calls of ops mean whose arguments their entries do not take: further spellings of NumPy and PyTorch, tensors for numbers.
 
-An Op hands a call here once it has refused it; a form that returns NotImplemented leaves the call its error. The first call that is
-refused imports this module.
+An Op hands a call here once it has refused its arguments, their dtypes or an axis; a form that returns NotImplemented leaves the call its
+error. The first call that is refused imports this module.
 """
 
 from . import _core
 from ._data_type_functions import result_type
 from ._manipulation_functions import broadcast_shapes, reshape_by_columns
 from ._ops import NAMESPACE, ops
+from ._reduction_forms import of_number, of_tensor, reduction_forms
 from ._searching_functions import nonzero
 from ._tensor_argument import name_function
 
 op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
-_ALIASES = {"add": ("add_",), "divide": ("div", "true_divide"), "permute_dims": ("permute",), "subtract": ("sub", "subtract_")}
+_ALIASES = {"add": ("add_",), "divide": ("div", "true_divide"), "max": ("amax",), "min": ("amin",), "permute_dims": ("permute",), "subtract": ("sub", "subtract_")}
 _WORDS = {"clip": {"a_min": "min", "a_max": "max"}, "flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"}, "pow": {"exponent": "y"},
           "roll": {"shifts": "shift", "dims": "axis"}, "searchsorted": {"sorted_sequence": "x1", "v": "x2", "values": "x2"},
           "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
 _WORDS_OF_CREATION = {"arange": {"end": "stop"}, "eye": {"N": "n_rows", "M": "n_cols", "n": "n_rows", "m": "n_cols"}, "full": {"size": "shape"},
                       "linspace": {"end": "stop"}, "ones": {"size": "shape"}, "zeros": {"size": "shape"}}  # fmt: skip
+_KINDS = ("stable", "mergesort", "quicksort", "heapsort")  # NumPy's, of sorting
 _POINTS = 50  # of linspace where no number is named, as in NumPy
+# What NumPy's functions of numbers say of bools, by what compares one with itself.
+_OF_BOOLS = {**dict.fromkeys(("isinf", "isnan", "isneginf", "isposinf", "signbit"), op.not_equal), "isfinite": op.equal,
+             **dict.fromkeys(("abs", "ceil", "floor", "trunc"), op.logical_and)}  # fmt: skip
 
 
 def _is_tensor(x):
@@ -111,16 +116,44 @@ def _created(name, of_tensors):
     return form
 
 
-def _spread(name):
+def _spread_of_complex(name):
+    @of_tensor
+    def form(x, *args, **more):
+        """The mean of the squared distances, which is real, or its root."""
+        if x.dtype.kind != "complex floating":
+            return NotImplemented
+        squares = op.add(op.var(op.real(x), *args, **more), op.var(op.imag(x), *args, **more))
+        if name == "var":
+            return squares
+        is_zero = op.equal(squares, 0)  # whose root has no slope
+        return op.where(is_zero, squares, op.sqrt(op.where(is_zero, 1, squares)))
+
+    return form
+
+
+def _spread(name, otherwise):
     def form(*args, ddof=_MISSING, unbiased=_MISSING, **more):
         """NumPy's ddof, or PyTorch's unbiased beside no dim."""
         words = [word for word, given in (("ddof", ddof), ("unbiased", unbiased)) if given is not _MISSING]
         if not words:
-            return NotImplemented
+            return otherwise(*args, **more)
         words += ["correction"] if "correction" in more else []
         if len(words) > 1:
             raise _core.ArgumentTypeError(f"{name}: found {' and '.join(words)}, expected one of them")
         return getattr(op, name)(*args, correction=int(bool(unbiased)) if ddof is _MISSING else ddof, **more)
+
+    return form
+
+
+def _ordered(name):
+    def form(x, axis=-1, kind=_MISSING, **more):
+        """NumPy's kinds, each of which is the stable one here; without an axis x is flattened."""
+        if axis is not None and kind is _MISSING:
+            return NotImplemented
+        if kind not in (_MISSING, None, *_KINDS):
+            kinds = ", ".join(map(repr, _KINDS))
+            raise _core.ArgumentValueError(f"{name}: argument kind: found {kind!r}, expected one of {kinds}, each of which is stable")
+        return getattr(op, name)(*((op.reshape(x, [-1]),) if axis is None else (x, axis)), **more)
 
     return form
 
@@ -144,6 +177,19 @@ def _renamed(name, words):
         return getattr(op, name)(*args, **{words.get(word, word): value for word, value in more.items()})
 
     return form
+
+
+def _of_bools(answer):
+    """NumPy's answers for bools, whose dtype entries of numbers refuse."""
+
+    return of_tensor(lambda x, *args, **more: answer(x, *args, **more) if x.dtype is _core.bool else NotImplemented)
+
+
+def _diff_of_bools(x, n=1, axis=-1, **ends):
+    """Where neighbours differ, n times over: whether the difference of numbers is odd."""
+    axis = ends.pop("dim", axis)
+    ends = {name: op.cast(end, _core.uint8) if _is_tensor(end) else end for name, end in ends.items()}
+    return op.not_equal(op.bitwise_and(op.diff(op.cast(x, _core.uint8), n, axis, **ends), 1), 0)
 
 
 def _scaled(name):
@@ -250,14 +296,6 @@ def _tile(x=_MISSING, *repetitions, reps=_MISSING, **more):
     return op.tile(x, repetitions) if len(repetitions) > 1 and not more else NotImplemented
 
 
-def _extreme(of_two):
-    def form(x, y, *, out=None):
-        """PyTorch's max(x, y): the larger of each two elements."""
-        return of_two(x, y, out=out) if _is_tensor(y) else NotImplemented
-
-    return form
-
-
 def _where(*args):
     return nonzero(_core.asarray(args[0])) if len(args) == 1 else NotImplemented
 
@@ -274,16 +312,19 @@ def _add_forms():
     creations = ("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like")
     forms = {
         **{name: _created(name, of_tensors.get(name)) for name in creations},
-        **{name: _spread(name) for name in ("nanstd", "nanvar", "std", "var")},
+        **{name: _spread(name, of_number(name)) for name in ("nanstd", "nanvar")},
+        **{name: _spread(name, _spread_of_complex(name)) for name in ("std", "var")},
         **{name: _running(name) for name in ("cumprod", "cumsum")},
+        **{name: _ordered(name) for name in ("argsort", "sort")},
+        **reduction_forms(),
         **{name: _renamed(name, words) for name, words in _WORDS.items()},
         **{name: _scaled(name) for name in ("add", "subtract")},
+        **{name: _of_bools(lambda x, of_two=of_two, **more: of_two(x, x, **more)) for name, of_two in _OF_BOOLS.items()},
         "angle": _angle,
         "bernoulli": _bernoulli,
+        "diff": _of_bools(_diff_of_bools),
         "divide": _divide,
-        "max": _extreme(op.maximum),
         "mean": _mean,
-        "min": _extreme(op.minimum),
         "normal": _normal,
         "randint": _randint,
         "reshape": _reshape,

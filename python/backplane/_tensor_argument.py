@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _WIDER = {"float32": _core.float64, "complex64": _core.complex128}
 _WIDE = {dtype.name for dtype in _WIDER.values()}
+_ASSIGNMENT = "x[index] = value"  # as errors of one begin
 _ZEROS = {"bool": False, "real floating": 0.0, "complex floating": 0j}
 
 
@@ -96,7 +97,8 @@ def name_function(error, function):
     if _is_word(text, function) or not text:
         return
     step, colon, rest = text.partition(": ")
-    error.args = (f"{function}: {rest if colon and is_helper(step) else text}", *error.args[1:])
+    is_own_step = colon and (step == _ASSIGNMENT or is_helper(step))
+    error.args = (f"{function}: {rest if is_own_step else text}", *error.args[1:])
 
 
 def names_errors(function: Function) -> Function:

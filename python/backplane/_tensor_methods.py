@@ -112,10 +112,18 @@ def _contiguous(x: Tensor) -> Tensor:
     return x if x.is_contiguous else op.copy(x)
 
 
+def _write(method, x, value):
+    try:
+        x[...] = value
+    except _core.BackplaneError as error:
+        name_function(error, method)
+        raise
+    return x
+
+
 def _filled(x: Tensor, value: Operand) -> Tensor:
     """Writes a number to every element; returns x."""
-    x[...] = value
-    return x
+    return _write("fill_", x, value)
 
 
 def _zero(x: Tensor) -> Tensor:
@@ -128,8 +136,7 @@ def _copied(x: Tensor, src: Tensor) -> Tensor:
     require_tensor("copy_", "src", src)
     if x.dtype.kind not in ("complex floating", "bool"):
         require_real("copy_", "src", src)
-    x[...] = src if src.dtype is x.dtype else op.cast(src, x.dtype)
-    return x
+    return _write("copy_", x, src if src.dtype is x.dtype else op.cast(src, x.dtype))
 
 
 def _refused(name: str, numpys: str, pytorchs: str) -> Callable[..., NoReturn]:

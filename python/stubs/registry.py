@@ -33,6 +33,9 @@ def members(text, kind):
 MORE = {
     **dict.fromkeys(("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"), "requires_grad: bool = False"),
     **dict.fromkeys(("add", "subtract"), "alpha: float = 1"),
+    **dict.fromkeys(("all", "any"), "where: _Data | None = None"),
+    **dict.fromkeys(("max", "min", "prod", "sum"), "where: _Data | None = None, initial: Tensor | float | None = None"),
+    **dict.fromkeys(("argsort", "sort"), "kind: str | None = None"),
     "angle": "deg: bool = False",
     "clip": "a_min: Tensor | float | None = None, a_max: Tensor | float | None = None",
     "divide": "rounding_mode: str | None = None",
@@ -46,6 +49,7 @@ MORE = {
     **dict.fromkeys(("tril", "triu"), "diagonal: int = 0"),
 }
 NUMBERS = {"full": ("fill_value",), "full_like": ("fill_value",), "linspace": ("start", "stop"), "arange": ("start", "stop", "step")}
+FLATTENED = ("argsort", "sort")  # where axis is None
 # Of which a call with dim= gives a pair.
 PAIRS = ("max", "min", "sort")
 TYPES = """
@@ -89,6 +93,8 @@ def spelled(node):
             arg.annotation = ast.Name("_Data")
         if ast.unparse(arg.annotation or ast.Constant(None)) == "Sequence[int]":
             arg.annotation = ast.parse("int | Sequence[int]", mode="eval").body
+        if arg.arg == "axis" and node.name in FLATTENED:
+            arg.annotation = ast.parse("int | None", mode="eval").body
         if arg.arg in NUMBERS.get(node.name, ()):
             arg.annotation = ast.parse(f"Tensor | {ast.unparse(arg.annotation)}", mode="eval").body
     axes = [arg for arg in positional + args.kwonlyargs if arg.arg in ("axis", "axes")]

@@ -22,6 +22,19 @@ def test_backward_accumulates():
     assert x.grad is None
 
 
+@pytest.mark.parametrize("name", ["ceil", "floor", "round", "rint", "trunc", "fix", "sign"])
+def test_steps_have_the_slope_zero(name):
+    """Zeros, as PyTorch has them, and no gradient that is missing; also beside a path with a slope, and to the second order."""
+    x = leaf(1.5, -2.0, 0.25)
+    getattr(bp, name)(x).sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+    (getattr(bp, name)(x * x) + x).sum().backward()
+    assert x.grad.tolist() == [1, 1, 1]
+    step = lambda t: getattr(bp, name)(t).sum()  # noqa: E731
+    assert bp.hessian(step)(bp.asarray([1.5, 2.5])).tolist() == [[0, 0], [0, 0]]
+    assert bp.jvp(step, (bp.asarray([1.5]),), (bp.ones(1),))[1].item() == 0
+
+
 def test_backward_from_a_cotangent():
     x = leaf(1.0, 2.0)
     (x * x).backward(bp.asarray([1.0, 10.0]))

@@ -80,3 +80,47 @@ def test_they_batch():
     same(bp.vmap(operator.add)(bp.asarray(a), bp.asarray(b)), a + b)
     same(bp.vmap(bp.max)(bp.asarray(a)), a.max(1))
     same(bp.vmap(bp.logical_and)(bp.asarray(a), bp.asarray(b.astype(np.float32))), a & b)
+
+
+def answers_of_numpy():
+    """Functions of one tensor that NumPy has too, and that make bools of bools there."""
+    for name in sorted({row[0].removeprefix("bp::") for row in bp._core.ops()}):
+        function = getattr(np, name, None)
+        if hasattr(bp, name) and isinstance(function, np.ufunc) and function.nin == function.nout == 1 and "?->?" in function.types:
+            yield name
+
+
+@pytest.mark.parametrize("name", [*answers_of_numpy(), "isposinf", "isneginf"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_numpy_says_of_bools_in_bools(name, shape):
+    x = bools(shape)
+    same(getattr(bp, name)(bp.asarray(x)), getattr(np, name)(x))
+    if shape:
+        same(bp.vmap(getattr(bp, name))(bp.asarray(x)), getattr(np, name)(x))
+    out = bp.zeros(shape, dtype=bp.bool)
+    assert getattr(bp, name)(bp.asarray(x), out=out) is out
+    same(out, getattr(np, name)(x))
+
+
+def test_the_absolute_value_of_bools():
+    same(abs(bp.asarray([True, False])), [True, False])
+
+
+@pytest.mark.parametrize("name", ["sign", "negative", "positive"])
+def test_what_numpy_refuses_of_bools_is_refused(name):
+    with pytest.raises(TypeError):
+        getattr(np, name)(np.ones(2, bool))
+    with pytest.raises(bp.DtypeError, match=name):
+        getattr(bp, name)(bp.ones(2, dtype=bp.bool))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 12])
+def test_differences_of_bools_are_where_they_differ(n):
+    x = bools((15, 14))
+    for axis in (0, -1):
+        same(bp.diff(bp.asarray(x), n, axis), np.diff(x, n, axis))
+        same(bp.asarray(x).diff(n, dim=axis), np.diff(x, n, axis))
+    n = max(n, 1)
+    ends = {"prepend": x[:, :2], "append": x[:, :1]}
+    same(bp.diff(bp.asarray(x), n, **{name: bp.asarray(end) for name, end in ends.items()}), np.diff(x, n, **ends))
+    same(bp.diff(bp.asarray(x), n, prepend=True), np.diff(x, n, prepend=True))

@@ -92,3 +92,21 @@ def test_maxima_put_back_where_positions_repeat_give_the_gradient_to_the_one_tha
     leaf.requires_grad = True
     function(leaf).backward()
     np.testing.assert_allclose(leaf.grad.numpy(), slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 1)])
+@pytest.mark.parametrize("correction", [0, 1])
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_the_spread_of_complex_numbers_is_real(name, axis, correction, dtype):
+    rng = np.random.default_rng(8)
+    array = (rng.standard_normal((3, 4)) + 1j * rng.standard_normal((3, 4))).astype(dtype)
+    expected = getattr(np, name)(array, axis=axis, ddof=correction)
+    for found in (getattr(bp, name)(bp.asarray(array), axis=axis, correction=correction), getattr(bp.asarray(array), name)(dim=axis, unbiased=bool(correction))):
+        assert found.dtype.name == expected.dtype.name
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5 if dtype is np.complex64 else 1e-12)
+
+
+def test_the_spread_of_equal_complex_numbers_has_the_gradient_zero():
+    parts = bp.ones((3,))
+    assert bp.grad(lambda x: bp.std(bp.complex_from(x, x)))(parts).tolist() == [0, 0, 0]

@@ -88,6 +88,39 @@ def test_what_stands_for_a_dtype():
         assert bp.zeros(1, dtype=given).dtype.name == expected
 
 
+CODES = [(order + code, np.dtype(code).name) for code in ["?", "b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+         for order in ["", "=", "|" if np.dtype(code).itemsize == 1 else "<"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("code, expected", CODES + [("bool", "bool"), ("int", "int64"), ("float", "float32"), ("complex", "complex64")])
+def test_a_dtype_is_taken_by_its_code_and_by_python_s_word(code, expected):
+    dtype = getattr(bp, expected)
+    assert bp.zeros(2, dtype=code).dtype is bp.asarray([0], dtype=code).dtype is bp.empty(2, dtype=code).dtype is dtype
+    assert bp.astype(bp.ones(2), code).dtype is bp.ones(2).astype(code).dtype is bp.ones(2).to(dtype=code).dtype is dtype
+    assert dtype == code and bp.result_type(code) is bp.promote_types(code, dtype) is dtype and bp.can_cast(code, dtype)
+
+
+def test_numpys_dtypes_and_types_are_taken_where_a_dtype_is():
+    assert bp.result_type(np.int8, np.dtype("f4"), 1.0) is bp.float32 and bp.can_cast(np.int8, np.int16) and not bp.can_cast("f8", "f4")
+    assert bp.finfo("f4").bits == bp.finfo(np.dtype("f4")).bits == 32 and bp.iinfo(np.uint8).max == bp.iinfo("u1").max == 255
+
+
+@pytest.mark.parametrize("swapped", [">f4", ">i8", ">c16", np.dtype(">f4")], ids=str)
+def test_another_order_of_bytes_is_refused(swapped):
+    name = np.dtype(swapped).name
+    for call in (lambda: bp.zeros(2, dtype=swapped), lambda: bp.ones(2).astype(swapped), lambda: bp.result_type(swapped), lambda: bp.empty(2, dtype=swapped)):
+        with pytest.raises(bp.DtypeError, match=f"found {name} of the other order of bytes, expected this machine's; use '{name}'"):
+            call()
+    assert getattr(bp, name) != swapped and bp.zeros(1, dtype=">u1").dtype is bp.uint8
+
+
+@pytest.mark.parametrize("text", ["", "<", "f3", "<<f4", "f4 ", "Float", "q8", "longdouble", "S3"])
+def test_a_text_that_names_no_dtype_is_refused_with_its_words(text):
+    for call in (lambda: bp.zeros(2, dtype=text), lambda: bp.can_cast(text, "f4"), lambda: bp.finfo(text), lambda: bp.empty(2, dtype=text)):
+        with pytest.raises(bp.DtypeError, match=f"found '{text}', expected a name such as 'float32'"):
+            call()
+
+
 def test_questions_about_dtypes():
     assert bp.isdtype(bp.float32, "real floating") and not bp.isdtype(bp.int8, "real floating")
     assert bp.isdtype(bp.int8, ("bool", "integral")) and bp.isdtype(bp.int8, bp.int8)
@@ -129,3 +162,14 @@ def test_a_number_that_does_not_promote_keeps_its_kind():
 
 def test_a_composite_that_hands_a_number_on_gives_a_tensor():
     assert bp.ops.bp.pad_edges(1.5, [], []).numpy() == 1.5
+
+
+@pytest.mark.parametrize("name", sorted(bp.DTYPES))
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 17, 511, 512, 513, 1025, 70_000])
+def test_fills_and_ranges_of_every_length(name, n):
+    dtype = bp.DTYPES[name]
+    assert bp.full((n,), 3, dtype=dtype).astype(bp.float64).tolist() == [1.0 if name == "bool" else 3.0] * n
+    if name != "bool":
+        found = bp.ops.bp.iota(n, start=5, step=-3, dtype=dtype)
+        expected = (5 - 3 * np.arange(n)).astype(np.float32 if name == "bfloat16" else name)
+        assert found.astype(bp.float64).tolist() == bp.asarray(expected).astype(dtype).astype(bp.float64).tolist()

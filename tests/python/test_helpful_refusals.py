@@ -108,3 +108,18 @@ def test_tile_names_its_counts(of, repetitions):
     with pytest.raises(ValueError, match="tile: found x of shape .*, expected argument repetitions to be counts from 0 on"):
         bp.tile(of, repetitions)
     assert bp.tile(of, 0).size == 0 and bp.tile(bp.asarray([1, 2]), 2).tolist() == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("write, error, words", [
+    (lambda x: x.__setitem__(..., bp.ones(4)), bp.ShapeError, r"x\[index\] = value: 'value' of shape \(4,\) does not broadcast to the slice, of shape \(2, 3\)"),
+    (lambda x: x.__setitem__((slice(None), 1), [1.0, 2.0, 3.0]), bp.ShapeError, r"x\[index\] = value: 'value' of shape \(3,\).*\(2,\)"),
+    (lambda x: x.__setitem__([0, 1], bp.ones(4)), bp.ShapeError, r"x\[index\] = value: 'values' of shape \(4,\).*\(2, 3\)"),
+    (lambda x: x.__setitem__(x > 0, bp.ones(4)), bp.ShapeError, r"x\[index\] = value: 'values' of shape \(4,\).*\(6,\)"),
+    (lambda x: x.__setitem__(0, 1j), bp.DtypeError, r"x\[index\] = value: a result of dtype complex64"),
+    (lambda x: x.astype(bp.uint8).__setitem__(0, 300), bp.NumberRangeError, r"x\[index\] = value: argument 'value': the integer 300"),
+    (lambda x: x.fill_(1j), bp.DtypeError, "fill_: a result of dtype complex64"),
+    (lambda x: x.copy_(bp.ones(5)), bp.ShapeError, r"copy_: 'value' of shape \(5,\)"),
+])  # fmt: skip
+def test_what_is_written_is_named_as_it_was(write, error, words):
+    with pytest.raises(error, match=f"^{words}"):
+        write(bp.ones((2, 3)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import backplane as bp
-from backplane import Tensor
+from backplane import Tensor, _core
 
 from ._reduction import reduced, same_shape, stated, weighted
 
@@ -125,6 +125,14 @@ def cross_entropy(
     return _over_examples(bp.cross_entropy(input, labels, axis=axis), labels, counts, weight, reduction)
 
 
+def _check_probabilities(function, **arguments):
+    """Refuses what lies outside of 0 to 1, on the CPU alone: another device would be waited for."""
+    for name, x in arguments.items():
+        is_read = x.size and x.device.backend == "cpu" and _core.has_values(x)
+        if is_read and not (0 <= bp.min(x.detach()) and bp.max(x.detach()) <= 1):
+            raise bp.ArgumentValueError(f"{function}: argument {name}: found a number that is NaN or outside of 0 to 1, expected probabilities")
+
+
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean"
@@ -132,6 +140,7 @@ def binary_cross_entropy(
     """-(target log(input) + (1 - target) log(1 - input)) of probabilities input, times weight, reduced; logarithms are at least -100."""
     reduction = stated("binary_cross_entropy", size_average, reduce, reduction)
     same_shape("binary_cross_entropy", input, target)
+    _check_probabilities("binary_cross_entropy", input=input, target=target)
     return weighted("binary_cross_entropy", bp.binary_cross_entropy(input, target), weight, reduction, None)
 
 
@@ -228,7 +237,13 @@ def ctc_loss(
     if not 0 <= blank < x.shape[2]:
         raise bp.OutOfRangeError(f"ctc_loss: argument blank: found {blank}, expected a class below {x.shape[2]}")
     labels = bp.reshape(targets, [1, -1]) if alone else targets if targets.ndim == 2 else _rows_of_labels(targets, counts)
-    loss = bp.ctc_loss(x, labels, times, counts, blank=blank)
+    try:
+        loss = bp.ctc_loss(x, labels, times, counts, blank=blank)
+    except bp.DataError:
+        raise bp.DataError(
+            f"ctc_loss: found a label or a length that is out of range, expected targets from 0 to {x.shape[2] - 1}, input_lengths of at "
+            f"most {x.shape[0]} and target_lengths of at most {labels.shape[1]}"
+        ) from None
     if zero_infinity:
         loss = bp.where(bp.equal(loss, float("inf")), 0, loss)
     if reduction == "mean":

@@ -1,5 +1,6 @@
 """Padding, columns of windows, and what moves between channels and space."""
 
+import math
 from collections.abc import Sequence
 
 import backplane as bp
@@ -16,6 +17,11 @@ _PADDING = ("constant", "reflect", "replicate", "circular")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """input with pad = (left, right, top, bottom, ...) elements added around its last axes, the last one first; negative counts take
     elements away. mode: 'constant' (value, or 0), 'reflect', 'replicate' or 'circular'."""
+    if isinstance(pad, (list, tuple)) and any(isinstance(pair, (list, tuple)) for pair in pad):
+        raise bp.ArgumentTypeError(
+            f"pad: argument pad: found {pad!r}, expected numbers in a row, (left, right, top, bottom) for the last two axes; "
+            "use backplane.pad for a pair (before, after) for each axis, the first one first"
+        )
     counts = given_ints("pad", "pad", pad)
     if len(counts) % 2 or len(counts) > 2 * input.ndim:
         raise bp.ArgumentValueError(f"pad: argument pad: found {len(counts)} numbers, expected a pair for each of up to {input.ndim} axes")
@@ -74,6 +80,18 @@ def unfold(
     return bp.im2col(input, kernel, **how)
 
 
+def _check_columns(input, size, kernel, how):
+    if not all([*kernel, *how["stride"]]):  # which col2im refuses
+        return
+    counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(size, kernel, how["dilation"], how["padding"], how["stride"])]
+    windows, elements = math.prod(counts), math.prod(kernel)
+    if input.ndim not in (2, 3) or input.shape[-1] != windows or input.shape[-2] % elements:
+        raise bp.ShapeError(
+            f"fold: argument input: found shape {tuple(input.shape)}, expected (n, c * {elements}, {windows}) or (c * {elements}, "
+            f"{windows}): a column for each of the {counts[0]} by {counts[1]} windows of output_size {tuple(size)}"
+        )
+
+
 def fold(
     input: Tensor, output_size: int | Sequence[int], kernel_size: int | Sequence[int], dilation: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, stride: int | Sequence[int] = 1
@@ -81,6 +99,7 @@ def fold(
     """The adjoint of unfold: columns (n, c · kh · kw, windows) or (c · kh · kw, windows) added into images of output_size."""
     kernel, how = _windows("fold", kernel_size, dilation, padding, stride)
     size = sizes("fold", "output_size", output_size, 2)
+    _check_columns(input, size, kernel, how)
     if input.ndim == 2:
         return bp.squeeze(bp.col2im(bp.expand_dims(input, [0]), size, kernel, **how), [0])
     return bp.col2im(input, size, kernel, **how)

@@ -123,8 +123,10 @@ PyObject* raise(bp_status code, const char* format, ...) noexcept {
   return nullptr;
 }
 
+bool is_pending(bp_status code) noexcept { return PyErr_ExceptionMatches(class_of(code)) != 0; }
+
 PyObject* as_bad_index() noexcept {
-  if (!PyErr_ExceptionMatches(g_classes[BP_ERROR_DATA])) return nullptr;
+  if (!is_pending(BP_ERROR_DATA)) return nullptr;
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);
   PyErr_NormalizeException(&type, &error, &trace);

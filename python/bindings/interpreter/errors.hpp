@@ -33,6 +33,9 @@ std::string spelled(PyObject* object, PyObject* (*spell)(PyObject*) = PyObject_R
 // What was given, in words: "a str", "a Tensor", "None".
 PyRef found_kind(PyObject* object) noexcept;
 
+// Is the pending Python error of this status's class, or of one below it?
+bool is_pending(bp_status code) noexcept;
+
 // The pending error of an op that takes positions alone as data is an IndexError too where it is about data.
 PyObject* as_bad_index() noexcept;
 

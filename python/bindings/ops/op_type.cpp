@@ -150,7 +150,7 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return run_functional(self, signature, stated.values(), stated.count(), out);
 }
 
-// After a call that could not be read: what answers it instead, or its error, which is set.
+// After a call that was refused: what answers it instead, or its error, which is set.
 [[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
                                        PyObject* keywords) {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
@@ -183,9 +183,11 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   if (count < 0) [[unlikely]]
     return run_other_form(signature, args, n_positional, keywords);
   if (self->variant == Variant::Functional) {
-    if (!is_core_default()) [[unlikely]]
-      return run_with_default(self, signature, arguments.values(), count, out);
-    return run_functional(self, signature, arguments.values(), count, out);
+    PyObject* result = is_core_default() ? run_functional(self, signature, arguments.values(), count, out)
+                                         : run_with_default(self, signature, arguments.values(), count, out);
+    if (!result && (is_pending(BP_ERROR_DTYPE) || is_pending(BP_ERROR_INDEX))) [[unlikely]]
+      return run_other_form(signature, args, n_positional, keywords);
+    return result;
   }
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);

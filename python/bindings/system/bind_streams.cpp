@@ -181,9 +181,8 @@ void bind_streams(py::module_& module) {
              [](const py::object& device) { return memory_kinds(device_argument(device, "memory_kinds")); });
   module.def("empty_in", [](const std::string& kind, const std::vector<int64_t>& shape, const py::object& dtype_name,
                             const py::object& device, uint64_t alignment) {
-    bp_dtype dtype;
-    BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "empty_in: argument dtype: expected a dtype");
-    return empty_in(kind, shape, dtype, device_argument(device, "empty_in"), alignment);
+    return empty_in(kind, shape, dtype_argument(dtype_name, "empty_in"), device_argument(device, "empty_in"),
+                    alignment);
   });
   module.def("reset_device", [](const py::object& device) {
     const bp_device on = device_argument(device, "reset");

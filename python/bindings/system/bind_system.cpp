@@ -230,8 +230,7 @@ PyObject* empty_object(PyObject*, PyObject* const* args, Py_ssize_t n_args) {
   return guarded([&]() -> PyObject* {
     try {
       BP_CHECK(n_args == 3, TYPE, "empty: found ", n_args, " arguments, expected shape, dtype and device");
-      bp_dtype dtype = default_float();
-      BP_CHECK(args[1] == Py_None || read_dtype(args[1], &dtype) == 1, TYPE, "empty: argument dtype: expected a dtype");
+      const bp_dtype dtype = args[1] == Py_None ? default_float() : dtype_argument(args[1], "empty");
       const bp_device device =
           args[2] == Py_None ? default_device() : device_argument(py::reinterpret_borrow<py::object>(args[2]), "empty");
       return wrap_tensor(empty(shape_argument(args[0], "empty"), dtype, device));
@@ -246,8 +245,7 @@ PyMethodDef kEmpty[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 py::object promoted(const py::object& a, const py::object& b) {
-  bp_dtype left, right;
-  BP_CHECK(read_dtype(a.ptr(), &left) == 1 && read_dtype(b.ptr(), &right) == 1, TYPE, "promote: expected two dtypes");
+  const bp_dtype left = dtype_argument(a, "promote"), right = dtype_argument(b, "promote");
   const bp_dtype result = promote(left, right);
   BP_CHECK(result != BP_DTYPE_NONE, DTYPE, "promote: found ", dtype_name(left), " and ", dtype_name(right),
            ", expected dtypes that promote; cast one of them");
@@ -255,11 +253,7 @@ py::object promoted(const py::object& a, const py::object& b) {
 }
 
 py::object change_default_float(const py::object& object) {
-  bp_dtype dtype = BP_DTYPE_NONE;
-  const int read = read_dtype(object.ptr(), &dtype);
-  if (read < 0) throw py::error_already_set();
-  BP_CHECK(read == 1, TYPE, "default_dtype: argument dtype: found a value of type ", Py_TYPE(object.ptr())->tp_name,
-           ", expected a floating dtype such as backplane.float64");
+  const bp_dtype dtype = dtype_argument(object, "default_dtype");
   BP_CHECK(BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING, DTYPE, "default_dtype: argument dtype: found ", dtype_name(dtype),
            ", expected float16, bfloat16, float32 or float64");
   return dtype_object(g_default_float.exchange(dtype, std::memory_order_relaxed));
@@ -309,8 +303,7 @@ void bind_system(py::module_& module) {
   });
   module.def("from_bytes", [](const py::bytes& bytes, const py::object& sizes, const py::object& dtype_name,
                               const py::object& device) {
-    bp_dtype dtype;
-    BP_CHECK(read_dtype(dtype_name.ptr(), &dtype) == 1, TYPE, "from_bytes: argument dtype: expected a dtype");
+    const bp_dtype dtype = dtype_argument(dtype_name, "from_bytes");
     const std::vector<int64_t> shape = shape_argument(sizes, "from_bytes");
     int64_t count = dtype_size(dtype);
     for (const int64_t size : shape)

@@ -1,4 +1,4 @@
-// A device among a function's arguments.
+// A device or a dtype among a function's arguments.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,5 +9,8 @@ namespace backplane::python {
 
 // From a Device or its name. Throws Error with the function's name.
 bp_device device_argument(const pybind11::object& object, const char* function);
+
+// From what read_dtype takes. Throws Error with the function's name, or the Python error that says what is wrong.
+bp_dtype dtype_argument(const pybind11::handle& object, const char* function);
 
 }  // namespace backplane::python

@@ -3,8 +3,11 @@
 
 #include <structmember.h>
 
+#include <array>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "backplane/device.hpp"
 #include "bindings/interpreter/declared.hpp"
@@ -171,6 +174,59 @@ int dtype_by_class(PyTypeObject* type, bp_dtype* dtype) noexcept {
   return dtype_by_name(name.c_str(), dtype);
 }
 
+// What Python's own types stand for.
+struct NumberType {
+  PyTypeObject* type;
+  bp_dtype dtype;
+};
+std::array<NumberType, 4> number_types() noexcept {
+  return {{{&PyBool_Type, BP_BOOL},
+           {&PyLong_Type, BP_INT64},
+           {&PyFloat_Type, default_float()},
+           {&PyComplex_Type, default_complex()}}};
+}
+
+// NumPy's codes without their order of bytes, a kind and the bytes of an element: f4.
+int dtype_by_code(std::string_view code, bp_dtype* dtype) noexcept {
+  constexpr std::pair<std::string_view, bp_dtype> kCodes[] = {
+      {"?", BP_BOOL},     {"b1", BP_BOOL},    {"i1", BP_INT8},    {"i2", BP_INT16},     {"i4", BP_INT32},
+      {"i8", BP_INT64},   {"u1", BP_UINT8},   {"u2", BP_UINT16},  {"u4", BP_UINT32},    {"u8", BP_UINT64},
+      {"f2", BP_FLOAT16}, {"f4", BP_FLOAT32}, {"f8", BP_FLOAT64}, {"c8", BP_COMPLEX64}, {"c16", BP_COMPLEX128}};
+  for (const auto& [word, its] : kCodes) {
+    if (word != code) continue;
+    *dtype = its;
+    return 1;
+  }
+  return 0;
+}
+
+int raise_swapped(bp_dtype dtype) noexcept {
+  const char* name = dtype_name(dtype);
+  raise(BP_ERROR_DTYPE, "dtype: found %s of the other order of bytes, expected this machine's; use '%s'", name, name);
+  return -1;
+}
+
+int dtype_by_text(const char* text, bp_dtype* dtype) noexcept {
+  if (dtype_by_name(text, dtype)) return 1;
+  for (const NumberType& number : number_types()) {
+    if (std::strcmp(text, number.type->tp_name) != 0) continue;
+    *dtype = number.dtype;
+    return 1;
+  }
+  const bool has_order = *text && std::strchr("<>=|", *text);
+  if (dtype_by_code(text + has_order, dtype)) return *text == '>' && dtype_size(*dtype) > 1 ? raise_swapped(*dtype) : 1;
+  raise(BP_ERROR_DTYPE,
+        "dtype: found '%s', expected a name such as 'float32' or 'int64', or a code of NumPy's such as 'f4'", text);
+  return -1;
+}
+
+// Of an object with a name, NumPy's dtypes: has it the other order of bytes?
+bool is_swapped(PyObject* object) noexcept {
+  const PyRef native = PyRef::steal(PyObject_GetAttrString(object, "isnative"));
+  PyErr_Clear();
+  return native.get() == Py_False;
+}
+
 }  // namespace
 
 bool add_dtype_and_device(PyObject* module) {
@@ -210,17 +266,12 @@ int read_dtype(PyObject* object, bp_dtype* dtype) noexcept {
   }
   if (PyUnicode_Check(object)) {
     const char* name = PyUnicode_AsUTF8(object);
-    if (!name) return -1;
-    if (dtype_by_name(name, dtype)) return 1;
-    raise(BP_ERROR_DTYPE, "dtype: found '%s', expected a name such as 'float32' or 'int64'", name);
-    return -1;
+    return name ? dtype_by_text(name, dtype) : -1;
   }
   if (PyType_Check(object)) {
-    const bp_dtype defaults[] = {BP_BOOL, BP_INT64, default_float(), default_complex()};
-    PyTypeObject* const builtins[] = {&PyBool_Type, &PyLong_Type, &PyFloat_Type, &PyComplex_Type};
-    for (int i = 0; i < 4; ++i) {
-      if (object == reinterpret_cast<PyObject*>(builtins[i])) {
-        *dtype = defaults[i];
+    for (const NumberType& number : number_types()) {
+      if (object == reinterpret_cast<PyObject*>(number.type)) {
+        *dtype = number.dtype;
         return 1;
       }
     }
@@ -232,7 +283,9 @@ int read_dtype(PyObject* object, bp_dtype* dtype) noexcept {
     return 0;
   }
   const char* text = PyUnicode_AsUTF8(name.get());
-  return text ? dtype_by_name(text, dtype) : -1;
+  const int read = text ? dtype_by_name(text, dtype) : -1;
+  if (read != 1 || !is_swapped(object)) return read;
+  return raise_swapped(*dtype);
 }
 
 int read_device(PyObject* object, bp_device* device) noexcept {

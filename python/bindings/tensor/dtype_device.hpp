@@ -14,7 +14,9 @@ bool add_dtype_and_device(PyObject* module);
 PyObject* wrap_dtype(bp_dtype dtype) noexcept;     // a new reference
 PyObject* wrap_device(bp_device device) noexcept;  // a new reference
 
-// A DType, its name, bool/int/float/complex, or what carries a dtype's name (NumPy's dtypes and scalar types).
+// A DType, its name, bool, int, float, complex or the word, NumPy's code ('<f4'), or what carries a dtype's name:
+// NumPy's dtypes and scalar types. An error of a text that names none, and of another order of bytes than this
+// machine's.
 int read_dtype(PyObject* object, bp_dtype* dtype) noexcept;
 // A Device or its name.
 int read_device(PyObject* object, bp_device* device) noexcept;

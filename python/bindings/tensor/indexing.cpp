@@ -1,6 +1,7 @@
 // x[key] and x[key] = value: an int or two, a slice, None and x[:, int] go straight to their view op; every other key
 // is planned first.
 #include <optional>
+#include <string>
 
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
@@ -191,11 +192,22 @@ bp_value without_first_axes(bp_value assigned, int64_t ndim, PyRef& owner) {
   return tensor_value(handle_of(owner.get()));
 }
 
+// What the user wrote stands in the error for the op that writes.
+[[gnu::cold]] int raise_assignment(bp_status status, OpHandle op) noexcept {
+  return guarded([&] {
+    const std::string prefix = std::string(op_def(op).name) + ": ";
+    std::string text = last_error();
+    if (text.starts_with(prefix)) text.replace(0, prefix.size(), "x[index] = value: ");
+    raise_text(status, text.c_str());
+    return -1;
+  });
+}
+
 int write(Slot slot, const bp_value* args, int32_t n_args) {
   const OpHandle op = require_op(slot);
   if (op == BP_NO_OP) return -1;
-  if (bp_status status = call_op_inplace(op, args, n_args, bytes_of(args, n_args))) return raise_status(status), -1;
-  return 0;
+  const bp_status status = call_op_inplace(op, args, n_args, bytes_of(args, n_args));
+  return status ? raise_assignment(status, op) : 0;
 }
 
 // x[key] op= v ends with x[key] = the view that was changed: it holds the values already, and their history.

@@ -128,6 +128,15 @@ PyObject* unary_slot(PyObject* self) {
   return call_to_tensor(op, &arg, 1);
 }
 
+// Of bools, which the op refuses, the function of the package answers.
+PyObject* absolute_slot(PyObject* self) {
+  PyObject* result = unary_slot<Slot::Absolute>(self);
+  if (result || !is_pending(BP_ERROR_DTYPE)) [[likely]]
+    return result;
+  PyErr_Clear();
+  return PyObject_CallMethod(self, "abs", nullptr);
+}
+
 // Without an in-place variant Python falls back to the functional operator and rebinding.
 PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   const OpHandle op = op_of(slot);
@@ -227,7 +236,7 @@ void append_number_slots(std::vector<PyType_Slot>& slots) {
                                 slot_entry(Py_nb_inplace_power, inplace_power_slot),
                                 slot_entry(Py_nb_negative, unary_slot<Slot::Negative>),
                                 slot_entry(Py_nb_positive, unary_slot<Slot::Positive>),
-                                slot_entry(Py_nb_absolute, unary_slot<Slot::Absolute>),
+                                slot_entry(Py_nb_absolute, absolute_slot),
                                 slot_entry(Py_nb_invert, unary_slot<Slot::Invert>),
                                 slot_entry(Py_nb_bool, bool_slot),
                                 slot_entry(Py_nb_float, float_slot),

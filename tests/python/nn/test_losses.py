@@ -224,3 +224,14 @@ def test_ctc_is_infinite_where_labels_do_not_fit():
     assert zero.item() == 0 and (x.grad.numpy() == 0).all()
     empty = F.ctc_loss(x.detach(), bp.zeros((1, 0), dtype=bp.int64), [3], [0], reduction="sum")
     np.testing.assert_allclose(empty.item(), -x.detach().numpy()[:, 0, 0].sum())
+
+
+@pytest.mark.parametrize("wrong", [1.5, -0.1, np.nan, np.inf])
+def test_probabilities_beyond_one_are_refused_where_they_are_read_at_once(wrong):
+    right, of = bp.asarray([0.5, 1.0, 0.0]), bp.asarray([0.25, wrong, 0.5])
+    with pytest.raises(bp.ArgumentValueError, match="binary_cross_entropy: argument input: found a number that is NaN or outside of 0 to 1"):
+        F.binary_cross_entropy(of, right)
+    with pytest.raises(bp.ArgumentValueError, match="binary_cross_entropy: argument target: found a number"):
+        F.binary_cross_entropy(right, of)
+    assert F.binary_cross_entropy(right, right).isfinite() and F.binary_cross_entropy(right[:0], right[:0], reduction="sum").item() == 0
+    assert bp.compile(F.binary_cross_entropy)(of, right).shape == () == bp.grad(lambda t: F.binary_cross_entropy(t * of, right))(bp.ones(())).shape

@@ -1,5 +1,7 @@
 """Padding, resampling and columns of backplane.nn.functional: laws of the functions' arguments."""
 
+import re
+
 import backplane as bp
 import backplane.nn.functional as F
 import numpy as np
@@ -105,3 +107,27 @@ def test_the_identity_map_samples_the_image_itself(shape, align_corners):
 def test_arguments_out_of_their_domain(call, text):
     with pytest.raises(ValueError, match=text):
         call(bp.asarray(numbers(2, 3, 4, 5)))
+
+
+@pytest.mark.parametrize("shape, how", [((1, 3, 9), {}), ((2, 4, 8), {}), ((4, 8), {}), ((4, 9), {"stride": 2}), ((9,), {}), ((1, 1, 4, 9), {}),
+                                        ((1, 4, 9), {"dilation": 2}), ((1, 4, 9), {"padding": 1})])  # fmt: skip
+def test_fold_says_which_columns_it_takes(shape, how):
+    with pytest.raises(bp.ShapeError, match=rf"^fold: argument input: found shape {re.escape(str(shape))}, expected \(n, c \* 4, \d+\) or \(c \* 4, \d+\)"):
+        F.fold(bp.ones(shape), (4, 4), 2, **how)
+
+
+def test_pad_says_how_pairs_are_written():
+    x = bp.ones((2, 3))
+    with pytest.raises(bp.ArgumentTypeError, match=r"pad: argument pad: found \(\(1, 2\), \(3, 4\)\), expected numbers in a row.*use backplane.pad"):
+        F.pad(x, ((1, 2), (3, 4)))
+    assert F.pad(x, (3, 4, 1, 2)).tolist() == bp.pad(x, ((1, 2), (3, 4))).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+def test_integers_have_linear_maps(dtype):
+    rng = np.random.default_rng(5)
+    x, weight, bias = (rng.integers(0, 5, shape).astype(dtype) for shape in [(2, 3), (4, 3), (4,)])
+    for given in (x, x[0]):
+        found = F.linear(bp.asarray(given), bp.asarray(weight), bp.asarray(bias))
+        assert found.dtype.name == dtype and found.tolist() == (given @ weight.T + bias).tolist()
+        assert F.linear(bp.asarray(given), bp.asarray(weight)).tolist() == (given @ weight.T).tolist()

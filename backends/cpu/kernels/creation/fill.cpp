@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <utility>
 
 #include "kernels/families.hpp"
 #include "loops/cast_row.hpp"
@@ -14,14 +15,16 @@ namespace {
 
 using plugin::kItemSize;
 
-// Repeats one element: a block of them by conversion, the rest by copying the block.
+// Repeats one element: it once, then what is there once more, up to a block at a time, which caches hold.
 void repeat(bp_dtype dtype, const char* element, char* out, int64_t n) {
   constexpr int64_t kBlock = 512;
   const int64_t item = kItemSize[dtype];
-  const int64_t first = std::min(n, kBlock);
-  cast_row(dtype, element, 0, dtype, out, item, first);
-  for (int64_t at = first; at < n; at += kBlock)
-    std::memcpy(out + at * item, out, static_cast<size_t>(std::min(kBlock, n - at) * item));
+  if (n > 0) std::memcpy(out, element, static_cast<size_t>(item));
+  for (int64_t done = 1; done < n;) {
+    const int64_t more = std::min({done, n - done, kBlock});
+    std::memcpy(out + done * item, out, static_cast<size_t>(more * item));
+    done += more;
+  }
 }
 
 // full(Shape shape, Scalar fill_value, *, Dtype? dtype, Device? device)
@@ -48,26 +51,35 @@ bp_status BP_CALL full(const bp_frame* frame, const bp_value* args, int32_t, bp_
   });
 }
 
+// Writes value(i) for each i, in order; elements that lie side by side are vectors to the compiler.
+template <class T, class Value>
+void write_each(char* out, int64_t stride, int64_t n, Value value) {
+  if (stride == static_cast<int64_t>(sizeof(T))) {
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = value(i);
+  } else {
+    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(out + i * stride) = value(i);
+  }
+}
+
 // Each value is rounded once, however long the range: integers in 64 bits, which wrap, floating types in double.
 template <class T>
 void fill_iota(const bp_value& start, const bp_value& step, char* out, int64_t stride, int64_t n) {
   if constexpr (std::is_integral_v<T>) {
     const auto first = static_cast<uint64_t>(plugin::as_int(start)), by = static_cast<uint64_t>(plugin::as_int(step));
-    for (int64_t i = 0; i < n; ++i)
-      *reinterpret_cast<T*>(out + i * stride) = static_cast<T>(first + static_cast<uint64_t>(i) * by);
+    write_each<T>(out, stride, n,
+                  [at = first, by](int64_t) mutable { return static_cast<T>(std::exchange(at, at + by)); });
   } else if constexpr (plugin::kIsComplex<T>) {
     const std::complex<double> first = plugin::as_complex(start), by = plugin::as_complex(step);
-    for (int64_t i = 0; i < n; ++i)
-      *reinterpret_cast<T*>(out + i * stride) = static_cast<T>(first + static_cast<double>(i) * by);
+    write_each<T>(out, stride, n, [=](int64_t i) { return static_cast<T>(first + static_cast<double>(i) * by); });
   } else {
     const double first = plugin::as_double(start), by = plugin::as_double(step);
-    for (int64_t i = 0; i < n; ++i) {
+    write_each<T>(out, stride, n, [=](int64_t i) {
       const double value = first + static_cast<double>(i) * by;
       if constexpr (plugin::kIsHalf<T>)
-        *reinterpret_cast<T*>(out + i * stride) = T(before_half<T>(value));
+        return T(before_half<T>(value));
       else
-        *reinterpret_cast<T*>(out + i * stride) = static_cast<T>(value);
-    }
+        return static_cast<T>(value);
+    });
   }
 }
 

@@ -1,0 +1,86 @@
+"""Forms of reductions that their entries do not take: NumPy's `where=` and `initial=`, axis 0 of a number, PyTorch's max(x, y)."""
+
+from . import _core
+from ._ops import NAMESPACE, ops
+from ._tensor_argument import takes_operands
+
+op = getattr(ops, NAMESPACE)
+
+# What changes no result, and what joins an initial value to one; a maximum of no elements is not defined.
+_JOINS = {"sum": (0, op.add), "prod": (1, op.multiply), "any": (0, None), "all": (1, None), "max": (None, op.maximum), "min": (None, op.minimum)}
+# NumPy's reductions that take the axes 0 and -1 of a number, which has none.
+_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "nanmax", "nanmean", "nanmin", "nanprod", "nansum", "ptp")
+
+
+def _kept(name, x, where, value):
+    """x, with the value where `where` is false."""
+    where = _core.asarray(where, device=x.device)
+    kept = op.where(where, x, bool(value) if x.dtype is _core.bool else value)
+    if kept.shape != x.shape:
+        raise _core.ShapeError(f"{name}: argument where: found shape {tuple(where.shape)}, expected one that broadcasts to x, {tuple(x.shape)}")
+    return kept
+
+
+def _without_axis(name, x, axis=None, *args, **more):
+    """Of a number, over its axis 0 or -1."""
+    axis = more.pop("dim", axis)
+    if x.ndim or type(axis) is not int or axis not in (0, -1):
+        return NotImplemented
+    return getattr(op, name)(x, None, *args, **more)
+
+
+def _masked(name, x, args, where, initial, out, more):
+    value, join = _JOINS[name]
+    if join is None and initial is not None:
+        return NotImplemented
+    if value is None:
+        value = initial
+        if initial is None:
+            raise _core.ArgumentValueError(f"{name}: found where without initial, expected both; initial is the {name} of no elements")
+    if where is not None:
+        x = _kept(name, x, where, value)
+    reduce = getattr(op, name)
+    if initial is None:
+        return reduce(x, *args, out=out, **more)
+    if x.size or name in ("sum", "prod"):
+        found = reduce(x, *args, **more)
+    else:
+        found = op.full(op.any(x, *args, **more).shape, initial, dtype=x.dtype, device=x.device)
+    if not isinstance(initial, _core.Tensor):
+        initial = op.full([], initial, dtype=found.dtype, device=found.device)
+    return join(found, initial, out=out)
+
+
+def _reduction(name):
+    def form(x, *args, where=None, initial=None, out=None, **more):
+        if where is not None or initial is not None:
+            return _masked(name, x, args, where, initial, out, more)
+        if name in ("max", "min") and args and isinstance(args[0], _core.Tensor):  # PyTorch's max(x, y): the larger of each two elements
+            return _JOINS[name][1](x, *args, out=out, **more)
+        return _without_axis(name, x, *args, out=out, **more)
+
+    return form
+
+
+def of_tensor(form):
+    """The form of what a list or a number is as a tensor; what is none is left to the op's error."""
+
+    @takes_operands
+    def of_tensor(x, *args, **more):
+        try:
+            x = _core.asarray(x)
+        except (TypeError, ValueError, AttributeError):
+            return NotImplemented
+        return form(x, *args, **more)
+
+    return of_tensor
+
+
+def of_number(name):
+    """The form that takes a number's axis 0."""
+    return of_tensor(lambda x, *args, **more: _without_axis(name, x, *args, **more))
+
+
+def reduction_forms():
+    """By the op's name."""
+    return {**{name: of_tensor(_reduction(name)) for name in _JOINS}, **{name: of_number(name) for name in _OF_NUMBERS}}

@@ -1,0 +1,108 @@
+"""NumPy's `where=` and `initial=` of reductions, sorts that flatten or name their kind, and axis 0 of tensors that have none."""
+
+import backplane as bp
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(41)
+A = RNG.standard_normal((3, 4))
+I = RNG.integers(-9, 9, (3, 4)).astype(np.int32)
+B = I > 0
+CHOSEN = RNG.random((3, 4)) < 0.6
+WHERE = {"all elements": CHOSEN, "columns": CHOSEN[0], "rows": CHOSEN[:, :1], "none": np.zeros((3, 4), bool)}
+
+
+def same(found, expected):
+    assert found.dtype.name == np.asarray(expected).dtype.name and found.shape == np.shape(expected)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [A, I, B, A * 1j], ids=lambda x: x.dtype.name)
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("axes", [{}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}], ids=str)
+@pytest.mark.parametrize("name", ["sum", "prod", "any", "all"])
+def test_what_does_not_count_is_left_out(name, axes, where, x):
+    expected = getattr(np, name)(x, where=WHERE[where], **axes)
+    same(getattr(bp, name)(bp.asarray(x), where=bp.asarray(WHERE[where]), **axes), expected)
+    same(getattr(bp.asarray(x), name)(where=WHERE[where].tolist(), **axes), expected)
+
+
+@pytest.mark.parametrize("x, initial", [(A, 0.25), (I, 3), (I[:0], 3), (A[:, :0], -2.0), (B, True)], ids=lambda x: str(getattr(x, "dtype", "")))
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+def test_initial_values_count_as_one_more_element(name, axis, x, initial):
+    same(getattr(bp, name)(bp.asarray(x), axis, initial=initial), getattr(np, name)(x, axis, initial=initial))
+    where = RNG.random(x.shape) < 0.5
+    expected = getattr(np, name)(x, axis, initial=initial, where=where)
+    same(getattr(bp.asarray(x), name)(axis, initial=initial, where=bp.asarray(where)), expected)
+    same(getattr(bp, name)(a=bp.asarray(x), axis=axis, initial=initial, where=where), expected)
+
+
+def test_extremes_of_what_counts_have_an_initial_value():
+    with pytest.raises(bp.ArgumentValueError, match="max: found where without initial"):
+        bp.max(bp.asarray(A), where=CHOSEN)
+    assert bp.max(bp.asarray([1.0, np.nan]), where=[True, False], initial=0).item() == 1
+    assert bp.amin(bp.asarray([1.0, -2.0]), where=[True, False], initial=0).item() == 0
+
+
+def test_where_broadcasts_to_x_and_is_bool():
+    with pytest.raises(bp.ShapeError, match=r"sum: argument where: found shape \(2, 3, 4\), expected one that broadcasts to x, \(3, 4\)"):
+        bp.sum(bp.asarray(A), where=np.ones((2, 3, 4), bool))
+    with pytest.raises(bp.DtypeError, match="sum.*condition.*int64"):
+        bp.sum(bp.asarray(A), where=[1, 0, 1, 1])
+
+
+def test_out_is_written():
+    out = bp.zeros((4,), dtype=bp.float64)
+    assert bp.sum(bp.asarray(A), 0, where=CHOSEN, initial=1.0, out=out) is out
+    same(out, A.sum(0, where=CHOSEN, initial=1.0))
+
+
+def test_they_are_differentiated_batched_and_traced():
+    where = bp.asarray(CHOSEN)
+    same(bp.grad(lambda x: bp.sum(x * x, where=where, initial=2.0))(bp.asarray(A)), np.where(CHOSEN, 2 * A, 0))
+    same(bp.vmap(lambda x, w: bp.prod(x, where=w, initial=2.0))(bp.asarray(A), where), A.prod(1, where=CHOSEN, initial=2.0))
+    same(bp.compile(lambda x: bp.max(x, 0, where=where, initial=-0.5))(bp.asarray(A)), A.max(0, where=CHOSEN, initial=-0.5))
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort"])
+@pytest.mark.parametrize("kind", [None, "stable", "quicksort", "mergesort", "heapsort"])
+def test_every_kind_of_sort_is_the_stable_one(name, kind):
+    for axis in (0, -1, None):
+        expected = getattr(np, name)(I, axis, "stable")
+        same(getattr(bp, name)(bp.asarray(I), axis, kind), expected)
+        same(getattr(bp, name)(bp.asarray(I), axis=axis, kind=kind), expected)
+    with pytest.raises(bp.ArgumentValueError, match=f"{name}: argument kind: found 'bogo', expected one of 'stable'"):
+        getattr(bp, name)(bp.asarray(I), kind="bogo")
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort"])
+def test_without_an_axis_what_is_sorted_is_flat(name):
+    for x in (A, I, A[:0], np.asarray(2.0)):
+        same(getattr(bp, name)(bp.asarray(x), axis=None), getattr(np, name)(x, axis=None, kind="stable"))
+    same(bp.sort(bp.asarray(A), axis=None, descending=True), np.sort(A, axis=None)[::-1])
+
+
+# Of all ops that reduce, those whose namesake of NumPy takes axis 0 of a number.
+OF_NUMBERS = [
+    name for name in sorted({row[0].removeprefix("bp::") for row in bp._core.ops()})
+    if hasattr(np, name) and hasattr(bp, name) and {"axis", "keepdims"} <= {row[0] for row in getattr(getattr(bp, name), "parameters", ())}
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_a_number_is_reduced_over_axis_0_where_numpy_does(name):
+    for axis in (0, -1, 1, (0,)):
+        try:
+            expected = getattr(np, name)(np.asarray(2.0), axis=axis)
+        except (IndexError, TypeError):
+            with pytest.raises((IndexError, TypeError)):
+                getattr(bp, name)(bp.asarray(2.0), axis=axis)
+        else:
+            found = getattr(bp, name)(bp.asarray(2.0, dtype=bp.float64), axis=axis)
+            assert found.shape == () and found.item() == expected, axis
+
+
+def test_a_number_is_reduced_over_dim_0_as_pytorch_does():
+    for name in ("sum", "prod", "any", "all", "amax", "amin", "argmax", "argmin"):
+        assert getattr(bp.asarray(2.0), name)(dim=0).shape == () == getattr(bp.asarray(2.0), name)(dim=-1).shape
