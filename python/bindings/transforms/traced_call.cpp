@@ -7,9 +7,11 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/python_function.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/user_line.hpp"
+#include "bindings/transforms/what_is_left.hpp"
 
 namespace backplane::python {
 namespace {
@@ -31,6 +33,11 @@ std::string argument_name(const CallInputs& inputs, const InputTrees::Entry& ent
   const std::string named = entry.keyword ? "" : parameter_name(inputs.call.function, entry.position);
   return named.empty() ? InputTrees::root(entry) : named;
 }
+
+constexpr const char* kExpectedResult =
+    "a tensor, or containers of tensors: what this object holds has no value, as the trace ends. Fix: return the "
+    "tensors "
+    "in a tuple or a dict, or register the class with tree.register";
 
 }  // namespace
 
@@ -81,10 +88,16 @@ void TracedCall::keep_inputs(const CallInputs& inputs) {
   }
 }
 
-bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results) {
+bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results, const char* name) {
   Leaves leaves;
   if (!flatten_tree(returned, &leaves, &result_)) return false;
-  for (PyRef& leaf : leaves) {
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    PyRef& leaf = leaves[i];
+    if (!is_tensor(leaf.get()) && (PyIter_Check(leaf.get()) || leads_to_traced(leaf.get()))) {
+      raise_leaf(name, leaf_path(result_, i, "the function's result"), leaf.get(),
+                 PyIter_Check(leaf.get()) ? "tensors, in a tuple or a list" : kExpectedResult);
+      return false;
+    }
     if (is_tensor(leaf.get())) {
       results->push_back(tensor_of(leaf.get()));
       leaf = {};
@@ -168,12 +181,12 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     const ObjectGuards* guards;
     const std::optional<NamesOfRun>& names;
     ~StateAfterFailure() {
-      if (guards && names) guards->put_back(*names);
+      if (guards && names) take_back_what_is_left(guards->state(), *names);
     }
   } state{&traced->guards_, names};
   {
     PyRef returned = PyRef::steal(traced->call_traced(inputs, array, names));
-    if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
+    if (!returned || !traced->keep_result(returned.get(), &results, call.name)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
