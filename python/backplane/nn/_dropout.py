@@ -1,4 +1,4 @@
-"""Dropout: of elements, of whole channels, and with the mean and variance kept. Random bits come from generator, by default from the default one."""
+"""Dropout: of elements, of whole channels, and with the mean and variance kept. Random bits come from `generator`, or the default one."""
 
 import math
 

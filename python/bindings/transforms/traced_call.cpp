@@ -34,10 +34,15 @@ std::string argument_name(const CallInputs& inputs, const InputTrees::Entry& ent
   return named.empty() ? InputTrees::root(entry) : named;
 }
 
-constexpr const char* kExpectedResult =
-    "a tensor, or containers of tensors: what this object holds has no value, as the trace ends. Fix: return the "
-    "tensors "
-    "in a tuple or a dict, or register the class with tree.register";
+// A result that is no tensor is given again as it is: one that leads to a tensor of the trace would have no value, and
+// one that is used up by who reads it would be empty.
+bool check_static_result(PyObject* leaf, const std::string& path, const char* name) {
+  if (PyIter_Check(leaf)) return raise_leaf(name, path, leaf, "tensors, in a tuple or a list");
+  if (!leads_to_traced(leaf)) return true;
+  return raise_leaf(name, path, leaf,
+                    "tensors in containers that are taken apart: those that an object holds have no value once the "
+                    "trace has ended. Fix: return them in a tuple or a dict, or register the class with tree.register");
+}
 
 }  // namespace
 
@@ -93,14 +98,11 @@ bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results, c
   if (!flatten_tree(returned, &leaves, &result_)) return false;
   for (size_t i = 0; i < leaves.size(); ++i) {
     PyRef& leaf = leaves[i];
-    if (!is_tensor(leaf.get()) && (PyIter_Check(leaf.get()) || leads_to_traced(leaf.get()))) {
-      raise_leaf(name, leaf_path(result_, i, "the function's result"), leaf.get(),
-                 PyIter_Check(leaf.get()) ? "tensors, in a tuple or a list" : kExpectedResult);
-      return false;
-    }
     if (is_tensor(leaf.get())) {
       results->push_back(tensor_of(leaf.get()));
       leaf = {};
+    } else if (!check_static_result(leaf.get(), leaf_path(result_, i, "the function's result"), name)) {
+      return false;
     }
     result_statics_.push_back(std::move(leaf));
   }
