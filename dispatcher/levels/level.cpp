@@ -264,11 +264,16 @@ Tensor innermost_value(const Tensor& tensor) {
   return Tensor::share(t);
 }
 
-// By the active level that made a wrapper.
-static std::string line_of_program(uint64_t serial) {
-  for (const core::Level* level = core::thread_state.level; level; level = level->below)
-    if (level->serial == serial) return level->line_of_program();
-  return {};
+// A tensor of a trace, to be read.
+[[noreturn]] static void fail_to_read(const core::Wrapper& wrapper, const char* who) {
+  if (const core::Level* level = core::find_level(wrapper.serial))
+    detail::fail(BP_ERROR_VALUE, who, ": the tensor is one of a graph that ", wrapper.transform,
+                 " is writing down, so it has no value yet", level->line_of_program(),
+                 ". Fix: choose elementwise with where, branch with cond, loop with while_loop or scan, or read the "
+                 "value outside of the traced function");
+  detail::fail(BP_ERROR_VALUE, who, ": the tensor is one of a graph that ", wrapper.transform,
+               " wrote down: it was kept when that ended, and has no value. Fix: return it from the traced function, "
+               "and keep what a call gives");
 }
 
 Tensor plain_value(const Tensor& tensor, const char* who) {
@@ -280,10 +285,7 @@ Tensor plain_value(const Tensor& tensor, const char* who) {
              ", so it has no single value; return it from the function, or choose elementwise with where");
     const core::Wrapper& wrapper = *t->wrapper;
     t = wrapper.inner;
-    BP_CHECK(t->wrapper || !(t->flags & BP_TENSOR_WRAPPER), VALUE, who, ": the tensor is one of a graph that ",
-             wrapper.transform, " is writing down, so it has no value yet", line_of_program(wrapper.serial),
-             ". Fix: choose elementwise with where, branch with cond, "
-             "loop with while_loop or scan, or read the value outside of the traced function");
+    if (!t->wrapper && (t->flags & BP_TENSOR_WRAPPER)) fail_to_read(wrapper, who);
   }
   if (const core::Level* level = core::thread_state.level; level && level->every_call)
     level->every_call->check_read(*t, who);

@@ -191,6 +191,10 @@ std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Ten
 
 uint64_t add_hook(const Tensor& tensor, Hook hook) {
   TensorImpl* t = impl(tensor);
+  BP_CHECK(
+      requires_grad(tensor) || !t->wrapper, VALUE, "hook: the tensor belongs to a ", t->wrapper->transform,
+      ", where no tape sees it. Fix: set the hook on an argument or a result, outside of the function, or give the "
+      "function a gradient of its own with custom_function");
   BP_CHECK(requires_grad(tensor), VALUE, "hook: the tensor does not require a gradient");
   BP_CHECK(hook, VALUE, "hook: the function is empty; expected one that takes a cotangent");
   uint64_t id = next_hook.fetch_add(1, std::memory_order_relaxed) & ((uint64_t{1} << 48) - 1);

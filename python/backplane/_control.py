@@ -117,6 +117,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """The running combination of elems along an axis, in about twice the logarithm of its size of steps.
 
     fn(a, b): associative, over containers like elems, element by element along the axis, whose size differs from call to call.
+    a combines what comes before b. reverse: from the last element to the first, so that a stands behind b along the axis: the scan of
+    the flipped elems, flipped back, as JAX does it. The order matters where fn does not commute.
     Source: Blelloch, "Prefix sums and their applications", 1990.
     """
     leaves, structure = _tensors(elems)
@@ -132,7 +134,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         return _tensors(fn(*(tree.unflatten(structure, [op.moveaxis(x, 0, axis) for x in side]) for side in (a, b))))[0]
 
     def forward(a, b):
-        return [op.moveaxis(x, axis, 0) for x in (combine(b, a) if reverse else combine(a, b))]
+        return [op.moveaxis(x, axis, 0) for x in combine(a, b)]
 
     found = _running(forward, [op.flip(x, axis=0) for x in moved] if reverse else moved)
     found = [op.flip(x, axis=0) for x in found] if reverse else found

@@ -1,8 +1,8 @@
 """Nested containers of tensors: taken apart into leaves, put together again, mapped over.
 
-Containers are tuples, lists, dicts (leaves in the order of sorted keys), OrderedDicts, defaultdicts, named tuples, None (a
-container of nothing), and the types that `register` names. Everything else is a leaf. The transforms take and give such
-containers wherever they take and give tensors.
+Containers are tuples, lists, dicts (leaves in the order of sorted keys, or of insertion where these cannot be sorted),
+OrderedDicts, defaultdicts, named tuples, None (a container of nothing), and the types that `register` names. Everything
+else is a leaf. The transforms take and give such containers wherever they take and give tensors.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import warnings
 
 import backplane as bp
-from backplane import DType, Tensor
+from backplane import DType, Generator, Tensor
 from backplane._data_type_functions import named_dtype
 from backplane._manipulation_functions import normalized_axis
 from backplane._tensor_argument import require_real
@@ -89,11 +89,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return bp.prelu(input, bp.reshape(weight, [channels] + [1] * (input.ndim - 2)))
 
 
-def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False,
+    *, generator: Generator | None = None
+) -> Tensor:
     """leaky_relu with a slope per element, uniform on [lower, upper) in training and the middle of it elsewhere."""
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    slope = bp.uniform(input.shape, low=lower, high=upper, dtype=input.dtype, device=input.device)
+    slope = bp.uniform(input.shape, low=lower, high=upper, dtype=input.dtype, device=input.device, generator=generator)
     if not inplace:
         return bp.prelu(input, slope)
     input[...] = bp.prelu(input, slope)
@@ -230,14 +233,15 @@ def log_softmax(
 
 
 def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int | None = None, *, axis: int | None = None
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int | None = None, *, axis: int | None = None,
+    generator: Generator | None = None
 ) -> Tensor:
     """Softmax of (logits + noise of the Gumbel distribution) / tau; hard: one-hot, with the gradient of the soft result.
 
     eps is accepted and not used, as in PyTorch.
     """
     dim = either("gumbel_softmax", "dim", "axis", (dim, axis), -1)
-    uniform = bp.uniform(logits.shape, dtype=logits.dtype, device=logits.device)
+    uniform = bp.uniform(logits.shape, dtype=logits.dtype, device=logits.device, generator=generator)
     # 1 - u lies in (0, 1], so that only the outer logarithm can meet a 0: its result is then +inf at no finite logit.
     exponential = bp.maximum(bp.negative(bp.log(bp.subtract(1, uniform))), float(bp.finfo(logits.dtype).smallest_normal))
     soft = bp.softmax(bp.divide(bp.subtract(logits, bp.log(exponential)), tau), axis=[dim])

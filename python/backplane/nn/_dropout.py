@@ -1,9 +1,9 @@
-"""Dropout: of elements, of whole channels, and with the mean and variance kept. Random bits come from the default generator."""
+"""Dropout: of elements, of whole channels, and with the mean and variance kept. Random bits come from `generator`, or the default one."""
 
 import math
 
 import backplane as bp
-from backplane import Tensor
+from backplane import Generator, Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
@@ -23,58 +23,70 @@ def _result(input, found, inplace):
     return input
 
 
-def _kept(input, p, shape):
-    return bp.bernoulli(1 - p, shape, device=input.device)
+def _kept(input, p, shape, generator):
+    return bp.bernoulli(1 - p, shape, device=input.device, generator=generator)
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """In training each element set to 0 with probability p, the others divided by 1 - p; else input."""
     _check("dropout", p)
-    return _result(input, bp.dropout(input, p=p), inplace) if training else input
+    return _result(input, bp.dropout(input, p=p, generator=generator), inplace) if training else input
 
 
-def _channels(function, input, p, training, inplace, axes):
+def _channels(function, input, p, training, inplace, axes, generator):
     """Whole channels of (n, c, *spatial) or (c, *spatial) set to 0."""
     _check(function, p)
     if input.ndim not in (axes + 1, axes + 2):
         raise bp.ShapeError(f"{function}: argument input: found shape {tuple(input.shape)}, expected {axes + 1} or {axes + 2} axes")
     if not training:
         return input
-    keep = _kept(input, p, [*input.shape[: input.ndim - axes], *[1] * axes])
+    keep = _kept(input, p, [*input.shape[: input.ndim - axes], *[1] * axes], generator)
     return _result(input, bp.where(keep, bp.multiply(input, 1 / (1 - p) if p < 1 else 0), 0), inplace)
 
 
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """dropout of whole channels of input (n, c, l) or (c, l)."""
-    return _channels("dropout1d", input, p, training, inplace, 1)
+    return _channels("dropout1d", input, p, training, inplace, 1, generator)
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """dropout of whole channels of input (n, c, h, w) or (c, h, w)."""
-    return _channels("dropout2d", input, p, training, inplace, 2)
+    return _channels("dropout2d", input, p, training, inplace, 2, generator)
 
 
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """dropout of whole channels of input (n, c, d, h, w) or (c, d, h, w)."""
-    return _channels("dropout3d", input, p, training, inplace, 3)
+    return _channels("dropout3d", input, p, training, inplace, 3, generator)
 
 
-def _alpha(function, input, p, training, inplace, shape):
+def _alpha(function, input, p, training, inplace, shape, generator):
     _check(function, p)
     if not training or p == 0:
         return input
     if p == 1:
         return _result(input, bp.multiply(input, 0), inplace)
     scale = 1 / math.sqrt((1 - p) * (1 + p * _ALPHA**2))
-    found = bp.add(bp.multiply(bp.where(_kept(input, p, shape), input, _ALPHA), scale), -scale * _ALPHA * p)
+    found = bp.add(bp.multiply(bp.where(_kept(input, p, shape, generator), input, _ALPHA), scale), -scale * _ALPHA * p)
     return _result(input, found, inplace)
 
 
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """In training each element set to what selu tends to with probability p, then scaled and moved so that mean 0 and variance 1 stay."""
-    return _alpha("alpha_dropout", input, p, training, inplace, input.shape)
+    return _alpha("alpha_dropout", input, p, training, inplace, input.shape, generator)
 
 
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """alpha_dropout of whole channels of input (n, c, *)."""
-    return _alpha("feature_alpha_dropout", input, p, training, inplace, [*input.shape[:2], *[1] * (input.ndim - 2)])
+    return _alpha("feature_alpha_dropout", input, p, training, inplace, [*input.shape[:2], *[1] * (input.ndim - 2)], generator)

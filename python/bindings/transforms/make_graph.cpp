@@ -9,6 +9,7 @@
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/graph_members.hpp"
+#include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -26,9 +27,27 @@ struct MakeGraphOptions final : TransformOptions {
   DynamicSpec dynamic;
 };
 
+// A graph's inputs are tensors in containers that are taken apart. What an object holds is a constant; of a container
+// that would be a surprise.
+bool check_containers(const CallInputs& inputs) {
+  for (size_t i = 0; i < inputs.trees.leaves.size(); ++i) {
+    PyObject* leaf = inputs.trees.leaves[i].get();
+    if (!is_container(leaf) || !leads_to_tensor(leaf, [](const Tensor&) { return true; })) continue;
+    const PyRef kind = found_kind(leaf);
+    if (kind)
+      raise(
+          BP_ERROR_TYPE,
+          "%s: %s: found %U, whose tensors would be constants of the graph, expected containers that are taken apart. "
+          "Fix: give a dict, a list or a tuple of them, or register the class with tree.register",
+          inputs.call.name, input_name(inputs, i).c_str(), kind.get());
+    return false;
+  }
+  return true;
+}
+
 PyObject* trace_body(const TransformCall& call, const TransformOptions& options) {
   CallInputs inputs(call);
-  if (!inputs.read()) return nullptr;
+  if (!inputs.read() || !check_containers(inputs)) return nullptr;
   Traced traced = TracedCall::trace(inputs, {}, &static_cast<const MakeGraphOptions&>(options).dynamic);
   return traced ? py::cast(GraphObject{std::move(traced)}).release().ptr() : nullptr;
 }

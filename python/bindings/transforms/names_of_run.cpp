@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/python_function.hpp"
 
 namespace backplane::python {
@@ -45,56 +44,6 @@ std::vector<PyRef> globals_read_by(PyObject* code) {
 }
 
 }  // namespace
-
-bool is_instance(PyObject* object) {
-  if (std::string_view(Py_TYPE(object)->tp_name) == "types.SimpleNamespace") return true;
-  return PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(object) && !is_tensor(object);
-}
-
-PyRef attributes_of(PyObject* object) {
-  if (!is_instance(object)) return {};
-  PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
-  PyErr_Clear();
-  return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
-}
-
-PyRef slots_of(PyObject* object) {
-  if (!is_instance(object)) return {};
-  PyRef found;
-  const PyRef mro = PyRef::borrow(Py_TYPE(object)->tp_mro);
-  for (Py_ssize_t k = 0; mro && k < PyTuple_GET_SIZE(mro.get()); ++k) {
-    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), k));
-    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
-    PyObject *name = nullptr, *descriptor = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &name, &descriptor);) {
-      if (!Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) continue;
-      if (!found) found = PyRef::steal(PyDict_New());
-      const PyRef value = PyRef::steal(PyObject_GenericGetAttr(object, name));
-      if (found && value) PyDict_SetItem(found.get(), name, value.get());
-      PyErr_Clear();
-    }
-  }
-  return found;
-}
-
-PyRef snapshot_of(PyObject* object) {
-  PyRef copy;
-  if (PyList_Check(object)) {
-    copy = PyRef::steal(PyList_GetSlice(object, 0, PyList_GET_SIZE(object)));
-  } else if (PyDict_Check(object)) {
-    copy = PyRef::steal(PyDict_Copy(object));
-  } else {
-    copy = slots_of(object);
-    if (const PyRef dict = attributes_of(object)) {
-      if (copy)
-        PyDict_Update(copy.get(), dict.get());
-      else
-        copy = PyRef::steal(PyDict_Copy(dict.get()));
-    }
-  }
-  PyErr_Clear();
-  return copy;
-}
 
 PyObject* Variable::found() const {
   if (is_cell()) return PyCell_GET(holder.get());
@@ -205,6 +154,12 @@ bool NamesOfRun::has(PyObject* name) const {
   const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
   PyErr_Clear();
   return text && (all_ || names_.count(text) > 0);
+}
+
+std::vector<const Variable*> NamesOfRun::variables() const {
+  std::vector<const Variable*> all;
+  for (const auto& [place, variable] : variables_) all.push_back(&variable);
+  return all;
 }
 
 std::vector<const Variable*> NamesOfRun::variables_read() const {

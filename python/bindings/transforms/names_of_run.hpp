@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/interpreter/py_ref.hpp"
+#include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/state_before.hpp"
 
 namespace backplane::python {
@@ -24,15 +25,6 @@ struct Variable {
   PyObject* found() const;  // borrowed; now, nullptr: there is none
   void put_back() const;    // clears no error, and may set one
 };
-
-// Of a class that Python code made, or a SimpleNamespace.
-bool is_instance(PyObject* object);
-// The dict of an instance of a class that Python code made; empty for everything else.
-PyRef attributes_of(PyObject* object);
-// A new dict of what such an instance has in __slots__; empty where its classes have none.
-PyRef slots_of(PyObject* object);
-// A copy of a dict, a list, or of an object's attributes; empty for everything else.
-PyRef snapshot_of(PyObject* object);
 
 // Of the code that this thread runs until it is stopped.
 class NamesOfRun {
@@ -49,6 +41,8 @@ class NamesOfRun {
   bool has(PyObject* name) const;
   // Those that code which ran reads, of modules that are not this package's.
   std::vector<const Variable*> variables_read() const;
+  // These, and those that it only writes.
+  std::vector<const Variable*> variables() const;
 
  private:
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* arg);

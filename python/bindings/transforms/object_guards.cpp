@@ -1,23 +1,67 @@
 #include "bindings/transforms/object_guards.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_set>
 
 #include "backplane/device.hpp"
-#include "backplane/transforms.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/transform_values.hpp"
+#include "bindings/transforms/what_is_left.hpp"
 
 namespace backplane::python {
 namespace {
 
 constexpr size_t kMostWatches = 4096;
+// Of a container whose elements are looked at one by one. A longer one is compared as a whole: which objects it holds.
+constexpr Py_ssize_t kMostElements = 1024;
 
 bool is_value(PyObject* object) noexcept {
   return object == Py_None || PyBool_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
          PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object);
+}
+
+// A new list of all that a container holds: of a dict the keys, then the values.
+PyRef listed(PyObject* container) {
+  if (!PyDict_Check(container)) return copied_elements(container);
+  const PyRef keys = PyRef::steal(PyDict_Keys(container)), values = PyRef::steal(PyDict_Values(container));
+  PyRef both = PyRef::steal(keys && values ? PySequence_Concat(keys.get(), values.get()) : nullptr);
+  PyErr_Clear();
+  return both;
+}
+
+bool same_object(PyObject* own, PyObject* found) {
+  return own == found || (is_value(own) && is_value(found) && same_static(own, found) == 1);
+}
+
+// Does the container hold what is listed? Objects that are no values are the same alone. A dict and a list are read in
+// place: a copy would touch every object that they hold.
+bool holds_listed(PyObject* list, PyObject* container) {
+  const Py_ssize_t size = PyList_GET_SIZE(list);
+  if (PyDict_Check(container)) {
+    const Py_ssize_t count = PyDict_GET_SIZE(container);
+    PyObject *key = nullptr, *value = nullptr;
+    bool same = 2 * count == size;
+    for (Py_ssize_t at = 0, i = 0; same && PyDict_Next(container, &at, &key, &value); ++i)
+      same = same_object(PyList_GET_ITEM(list, i), key) && same_object(PyList_GET_ITEM(list, count + i), value);
+    return same;
+  }
+  const bool in_place = PyList_Check(container) || PyTuple_Check(container);
+  const PyRef elements = in_place ? PyRef::borrow(container) : copied_elements(container);
+  bool same = elements && PySequence_Fast_GET_SIZE(elements.get()) == size;
+  for (Py_ssize_t i = 0; same && i < size; ++i)
+    same = same_object(PyList_GET_ITEM(list, i), PySequence_Fast_GET_ITEM(elements.get(), i));
+  return same;
+}
+
+bool holds_bytes(PyObject* bytes, PyObject* buffer) {
+  const PyRef now = bytes_of_buffer(buffer);
+  return now && PyBytes_GET_SIZE(bytes) == PyBytes_GET_SIZE(now.get()) &&
+         std::memcmp(PyBytes_AS_STRING(bytes), PyBytes_AS_STRING(now.get()),
+                     static_cast<size_t>(PyBytes_GET_SIZE(bytes))) == 0;
 }
 
 }  // namespace
@@ -38,56 +82,38 @@ std::string ObjectGuards::Form::text() const {
 
 class ObjectGuards::Walk {
  public:
-  Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used, const char* transform)
-      : watches_(watches), names_(names), used_(used), transform_(transform) {}
+  Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used)
+      : watches_(watches), names_(names), used_(used) {}
 
-  // State that the function replaces: no later call would see that.
-  void check_state(const StateBefore& state) {
-    const std::vector<StateBefore::Replaced> all = state.replaced();
-    const auto first = std::find_if(all.begin(), all.end(), [this](const StateBefore::Replaced& each) {
-      return is_replaced(each.had.get(), each.now.get());
-    });
-    if (first == all.end()) return;
-    for (const StateBefore::Replaced& each : all)
-      if (is_tensor(each.had.get()) || is_replaced(each.had.get(), each.now.get())) each.put_back();
-    if (!PyErr_Occurred()) refuse(first->place);
-  }
-  void check_variable(const Variable& variable) {
-    PyObject* had = variable.value.get();
-    if (!is_replaced(had, variable.found())) return;
-    refuse((variable.is_cell() ? "variable " : "global ") + spelled(variable.name.get(), PyObject_Str));
-    variable.put_back();
-  }
-
-  void object(PyObject* object, const std::string& path, PyObject* before) {
-    const PyRef dict = attributes_of(object), slots = slots_of(object);
-    if (!(dict || slots) || !is_new(object)) return;
-    if (slots) attributes({Watch::kSlots, PyRef::borrow(object), -1, path + ".", {}}, slots.get(), before);
-    if (!dict) return;
-    Watch own{Watch::kDict, dict, -1, path + ".", {}}, of_class{Watch::kType, {}, -1, path + ".", {}};
-    of_class.holder = PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
-    class_attributes(Py_TYPE(object), dict.get(), own, of_class);
-    attributes(std::move(own), dict.get(), before);
-    keep(std::move(of_class));
+  // `before`, if given, a snapshot_of(value): only what is still as it was there.
+  void descend(PyObject* value, const std::string& path, PyObject* before) {
+    if (is_value(value) || is_tensor(value) || !is_new(value)) return;
+    if (is_buffer(value))
+      watches_.push_back({Watch::kBuffer, PyRef::borrow(value), -1, path, {}, bytes_of_buffer(value)});
+    const bool has_elements = is_container(value);
+    if (has_elements) elements(value, path, before);
+    object(value, path, has_elements ? nullptr : before);
+    for (const PyRef& part : parts_of_callable(value)) descend(part.get(), path, nullptr);
   }
 
   // As it was before the trace, which may have changed it.
   void variable(const Variable& variable) {
     PyObject* value = variable.found();
     if (!value || value != variable.value.get()) return;
-    Watch own{variable.is_cell() ? Watch::kCell : Watch::kGlobal, variable.holder, -1, "", {}};
+    Watch own{variable.is_cell() ? Watch::kCell : Watch::kGlobal, variable.holder, -1, "", {}, {}};
     own.items.push_back(item(variable.name.get(), value));
     const std::string path = place(own, own.items[0]);
     keep(std::move(own));
-    if (!is_tensor(value)) descend(value, path, variable.before.get());
+    descend(value, path, variable.before.get());
   }
 
   // Watches of what the newest ones lead to.
   void go_on() {
     for (; next_ < watches_.size() && watches_.size() < kMostWatches; ++next_) {
-      std::vector<std::pair<PyRef, std::string>> inner;
+      Parts inner;
       for (const Item& i : watches_[next_].items)
         if (i.value) inner.emplace_back(i.value, place(watches_[next_], i));
+      if (watches_[next_].kind == Watch::kWhole) parts_of_whole(watches_[next_], inner);
       for (const auto& [value, path] : inner) descend(value.get(), path, nullptr);
     }
   }
@@ -100,6 +126,18 @@ class ObjectGuards::Walk {
   }
 
  private:
+  using Parts = std::vector<std::pair<PyRef, std::string>>;
+
+  static void parts_of_whole(const Watch& watch, Parts& parts) {
+    const Py_ssize_t size = PyList_GET_SIZE(watch.whole.get()), keys = PyDict_Check(watch.holder.get()) ? size / 2 : 0;
+    for (Py_ssize_t i = keys; i < size; ++i) {
+      PyObject* part = PyList_GET_ITEM(watch.whole.get(), i);
+      if (is_value(part) || is_tensor(part)) continue;
+      const std::string at = keys ? spelled(PyList_GET_ITEM(watch.whole.get(), i - keys)) : std::to_string(i);
+      parts.emplace_back(PyRef::borrow(part), watch.path + "[" + at + "]");
+    }
+  }
+
   bool is_new(PyObject* object) { return seen_.insert(object).second; }
 
   void attributes(Watch watch, PyObject* found, PyObject* before) {
@@ -117,30 +155,6 @@ class ObjectGuards::Walk {
 
   bool is_used(PyObject* tensor) const {
     return std::any_of(used_.begin(), used_.end(), [&](const Tensor& u) { return u.get() == handle_of(tensor); });
-  }
-  bool is_replaced(PyObject* had, PyObject* now) const { return had && now && is_replaced(had, now, 4); }
-  // Of containers that stand in each other's place: an element of theirs. `levels`: to look at.
-  bool is_replaced(PyObject* had, PyObject* now, int levels) const {
-    if (had == now || levels == 0) return false;
-    if (is_tensor(had) || is_tensor(now)) return is_tensor(had) && is_tensor(now) && is_used(had);
-    if (PyDict_Check(had) && PyDict_Check(now)) {
-      PyObject *key = nullptr, *value = nullptr;
-      for (Py_ssize_t at = 0; PyDict_GET_SIZE(had) <= kMostElements && PyDict_Next(had, &at, &key, &value);)
-        if (PyObject* other = PyDict_GetItem(now, key); other && is_replaced(value, other, levels - 1)) return true;
-      return false;
-    }
-    const bool lists = PyList_Check(had) && PyList_Check(now), tuples = PyTuple_Check(had) && PyTuple_Check(now);
-    if (!lists && !tuples) return false;
-    const Py_ssize_t size = std::min({PySequence_Fast_GET_SIZE(had), PySequence_Fast_GET_SIZE(now), kMostElements});
-    for (Py_ssize_t i = 0; i < size; ++i)
-      if (is_replaced(PySequence_Fast_GET_ITEM(had, i), PySequence_Fast_GET_ITEM(now, i), levels - 1)) return true;
-    return false;
-  }
-  void refuse(const std::string& what) const {
-    raise(BP_ERROR_VALUE,
-          "%s: the function replaces %s, which it reads, by another tensor: later calls would read the first one "
-          "again. Fix: change it in place, as in x[...] = value, or give it as an argument and return the new one",
-          transform_, what.c_str());
   }
 
   Item item(PyObject* key, PyObject* value) const {
@@ -170,81 +184,73 @@ class ObjectGuards::Walk {
     }
   }
 
-  // `before`, if given: only what is still as it was there.
-  void descend(PyObject* value, const std::string& path, PyObject* before) {
-    if (PyDict_Check(value) && is_new(value)) {
-      Watch watch{Watch::kDict, PyRef::borrow(value), PyDict_GET_SIZE(value), path, {}};
-      if (before && PyDict_GET_SIZE(before) != watch.size) watch.size = -1;
+  void elements(PyObject* holder, const std::string& path, PyObject* before) {
+    const bool is_dict = PyDict_Check(holder), is_list = PyList_Check(holder) || PyTuple_Check(holder);
+    const Py_ssize_t size = is_dict ? PyDict_GET_SIZE(holder) : is_list ? PySequence_Fast_GET_SIZE(holder) : -1;
+    if (size < 0 || size > kMostElements) {
+      PyRef all = listed(holder);
+      if (all && (!before || hold_the_same(listed(before).get(), all.get())))
+        watches_.push_back({Watch::kWhole, PyRef::borrow(holder), -1, path, {}, std::move(all)});
+      return;
+    }
+    Watch watch{is_dict ? Watch::kDict : Watch::kList, PyRef::borrow(holder), size, path, {}, {}};
+    if (is_dict) {
+      if (before && PyDict_GET_SIZE(before) != size) watch.size = -1;
       PyObject *key = nullptr, *inner = nullptr;
-      const bool is_short = PyDict_GET_SIZE(value) <= kMostElements;
-      for (Py_ssize_t at = 0; is_short && PyDict_Next(value, &at, &key, &inner);)
+      for (Py_ssize_t at = 0; PyDict_Next(holder, &at, &key, &inner);)
         if (!before || PyDict_GetItem(before, key) == inner) watch.items.push_back(item(key, inner));
-      keep(std::move(watch));
-    } else if ((PyList_Check(value) || PyTuple_Check(value)) && is_new(value)) {
-      const Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
-      if (PyTuple_Check(value)) before = nullptr;  // that of its attributes, where a subclass has any
-      Watch watch{Watch::kList, PyRef::borrow(value), size, path, {}};
+    } else {
       // One that the trace appends to is a list of notes, not an input.
       if (before && PyList_GET_SIZE(before) != size) return;
-      for (Py_ssize_t i = 0; size <= kMostElements && i < size; ++i) {
-        PyObject* inner = PySequence_Fast_GET_ITEM(value, i);
+      for (Py_ssize_t i = 0; i < size; ++i) {
+        PyObject* inner = PySequence_Fast_GET_ITEM(holder, i);
         PyRef key = PyRef::steal(PyLong_FromSsize_t(i));
         if (key && (!before || PyList_GET_ITEM(before, i) == inner)) watch.items.push_back(item(key.get(), inner));
       }
-      keep(std::move(watch));
-    } else {
-      object(value, path, before);
-      for (const PyRef& part : parts_of_callable(value)) object(part.get(), path, nullptr);
     }
+    keep(std::move(watch));
+  }
+
+  void object(PyObject* object, const std::string& path, PyObject* before) {
+    const PyRef dict = attributes_of(object), slots = slots_of(object);
+    if (slots) attributes({Watch::kSlots, PyRef::borrow(object), -1, path + ".", {}, {}}, slots.get(), before);
+    if (!dict) return;
+    Watch own{Watch::kDict, dict, -1, path + ".", {}, {}}, of_class{Watch::kType, {}, -1, path + ".", {}, {}};
+    of_class.holder = PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    class_attributes(Py_TYPE(object), dict.get(), own, of_class);
+    attributes(std::move(own), dict.get(), before);
+    keep(std::move(of_class));
   }
 
   std::vector<Watch>& watches_;
   const NamesOfRun& names_;
   std::span<const Tensor> used_;
-  const char* transform_;
   std::unordered_set<PyObject*> seen_;
   size_t next_ = 0;
 };
 
 void ObjectGuards::add(PyObject* object, std::string name) {
-  if (PyDict_Check(object) || PyList_Check(object)) return;  // part of an argument's structure
+  if (is_value(object)) return;
   state_.note(object, name);
   std::vector<PyRef> parts = parts_of_callable(object);
   parts.push_back(PyRef::borrow(object));
   for (const PyRef& part : parts) {
     const auto is_it = [&](const Root& root) { return root.object.get() == part.get(); };
-    if (PyDict_Check(part.get()) || PyList_Check(part.get()) || std::any_of(roots_.begin(), roots_.end(), is_it))
-      continue;
-    if (PyRef before = snapshot_of(part.get())) roots_.push_back({part, std::move(before), name});
+    if (std::none_of(roots_.begin(), roots_.end(), is_it)) roots_.push_back({part, snapshot_of(part.get()), name});
   }
 }
 
 bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used,
                          const char* transform) {
-  Walk walk(watches_, names, used, transform);
-  walk.check_state(state_);
+  if (!check_what_is_left(state_, names, used, transform)) return false;
   state_ = {};
-  if (!PyErr_Occurred())
-    for (const Variable* variable : names.variables_read()) walk.check_variable(*variable);
-  if (PyErr_Occurred()) return false;
-  for (const Root& root : roots_) walk.object(root.object.get(), root.name, root.before.get());
+  Walk walk(watches_, names, used);
+  for (const Root& root : roots_) walk.descend(root.object.get(), root.name, root.before.get());
   if (guards_variables)
     for (const Variable* variable : names.variables_read()) walk.variable(*variable);
   walk.go_on();
   roots_.clear();
   return !PyErr_Occurred();
-}
-
-void ObjectGuards::put_back(const NamesOfRun& names) const {
-  const auto is_traced = [](PyObject* now) { return now && is_tensor(now) && is_transformed(tensor_of(now)); };
-  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
-  PyErr_Fetch(&type, &value, &trail);
-  for (const StateBefore::Replaced& each : state_.replaced())
-    if (is_traced(each.now.get())) each.put_back();
-  for (const Variable* variable : names.variables_read())
-    if (variable->found() != variable->value.get() && is_traced(variable->found())) variable->put_back();
-  PyErr_Clear();
-  PyErr_Restore(type, value, trail);
 }
 
 // ---- a call ----------------------------------------------------------------------------------------------------
@@ -273,6 +279,10 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
       break;
     case Watch::kType:
       found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(watch.holder.get()), item.key.get());
+      break;
+    case Watch::kWhole:
+    case Watch::kBuffer:
+      break;  // no items
   }
   const PyRef held = PyRef::borrow(found);  // a comparison may run code that lets go of it
   const bp_tensor* tensor = found && is_tensor(found) ? handle_of(found) : nullptr;
@@ -295,24 +305,51 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
   return 0;
 }
 
-int ObjectGuards::fit(std::string* why) const {
-  for (const Watch& watch : watches_) {
-    const Py_ssize_t size = watch.kind == Watch::kDict   ? PyDict_GET_SIZE(watch.holder.get())
-                            : watch.kind == Watch::kList ? PySequence_Fast_GET_SIZE(watch.holder.get())
-                                                         : -1;
-    if (watch.size >= 0 && size != watch.size) {
-      if (why) *why = watch.path + ": found " + std::to_string(size) + " elements, had " + std::to_string(watch.size);
-      return 0;
-    }
-    for (const Item& item : watch.items)
-      if (const int same = fit(watch, item, why); same != 1) return same;
+int ObjectGuards::fit(const Watch& watch, std::string* why) const {
+  PyObject* holder = watch.holder.get();
+  if (watch.whole) {
+    const bool same =
+        watch.kind == Watch::kBuffer ? holds_bytes(watch.whole.get(), holder) : holds_listed(watch.whole.get(), holder);
+    if (!same && why) *why = watch.path + ": found other elements";
+    return same;
   }
+  const Py_ssize_t size = watch.kind == Watch::kDict   ? PyDict_GET_SIZE(holder)
+                          : watch.kind == Watch::kList ? PySequence_Fast_GET_SIZE(holder)
+                                                       : -1;
+  if (watch.size >= 0 && size != watch.size) {
+    if (why) *why = watch.path + ": found " + std::to_string(size) + " elements, had " + std::to_string(watch.size);
+    return 0;
+  }
+  for (const Item& item : watch.items)
+    if (const int same = fit(watch, item, why); same != 1) return same;
+  if (watch.kind != Watch::kDict || watch.size != static_cast<Py_ssize_t>(watch.items.size())) return 1;
+  const int same = same_order(watch);
+  if (same == 0 && why) *why = watch.path + ": found the entries in another order";
+  return same;
+}
+
+// The function may go through a dict.
+int ObjectGuards::same_order(const Watch& watch) {
+  PyObject* key = nullptr;
+  Py_ssize_t at = 0;
+  for (const Item& item : watch.items) {
+    if (!PyDict_Next(watch.holder.get(), &at, &key, nullptr)) return 0;
+    const PyRef held = PyRef::borrow(key);  // a comparison may run code that lets go of it
+    if (const int same = PyObject_RichCompareBool(key, item.key.get(), Py_EQ); same != 1) return same;
+  }
+  return 1;
+}
+
+int ObjectGuards::fit(std::string* why) const {
+  for (const Watch& watch : watches_)
+    if (const int same = fit(watch, why); same != 1) return same;
   return 1;
 }
 
 int ObjectGuards::traverse(visitproc visit, void* arg) const {
   for (const Watch& watch : watches_) {
     Py_VISIT(watch.holder.get());
+    Py_VISIT(watch.whole.get());
     for (const Item& item : watch.items) {
       Py_VISIT(item.key.get());
       Py_VISIT(item.value.get());

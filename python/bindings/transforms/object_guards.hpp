@@ -4,7 +4,8 @@
 // Looked at are attributes whose names stand in the code that ran while the function was traced, of the objects, of
 // what such attributes lead to (dicts, lists, tuples, other objects), and of their classes; globals and variables of
 // enclosing functions that this code reads, and what they lead to. What the trace itself
-// changed is a side effect of the function and no part of it. All functions need the interpreter lock.
+// changed is a side effect of the function and no part of it, unless it leaves a tensor of the trace there, which is an
+// error. All functions need the interpreter lock.
 #pragma once
 
 #include <optional>
@@ -25,19 +26,18 @@ class ObjectGuards {
   void add(PyObject* object, std::string name);
   bool is_empty() const { return roots_.empty() && watches_.empty(); }
   StateBefore& state() { return state_; }
+  const StateBefore& state() const { return state_; }
   // After it. `guards_variables`: globals and cells are guarded too. `used`: tensors that the graph holds; of others
-  // the form alone counts. False: a Python error, as where the trace put a value of its own, `transform`'s, in the
-  // place of one that the graph holds: then the latter is there again.
+  // the form alone counts. False: a Python error, as where the trace, `transform`'s, put a tensor of its own somewhere:
+  // then what was there is there again.
   bool close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used, const char* transform);
-  // Where the trace has failed: state that holds a tensor of the trace holds again what it had. Keeps the Python error.
-  void put_back(const NamesOfRun& names) const;
   // As TracedCall::fits.
   int fit(std::string* why) const;
   int traverse(visitproc visit, void* arg) const;
 
  private:
   struct Root {
-    PyRef object, before;  // a copy of its attributes
+    PyRef object, before;  // snapshot_of(object)
     std::string name;
   };
   // Of a tensor that is not held here.
@@ -53,16 +53,20 @@ class ObjectGuards {
     PyRef key, value;  // no value: there is none, or it is a tensor
     std::optional<Form> tensor;
   };
-  // Entries of a dict or a list, attributes in an object's __slots__ or of a class, a variable.
+  // Entries of a dict or a list, attributes in an object's __slots__ or of a class, a variable; all that a set, a
+  // deque, a long dict or list, or a buffer holds.
   struct Watch {
-    enum Kind { kDict, kList, kSlots, kType, kGlobal, kCell } kind;
+    enum Kind { kDict, kList, kSlots, kType, kGlobal, kCell, kWhole, kBuffer } kind;
     PyRef holder;
     Py_ssize_t size;  // -1: entries that are none of the items do not count
     std::string path;
     std::vector<Item> items;
+    PyRef whole;  // a copy
   };
   class Walk;
+  int fit(const Watch& watch, std::string* why) const;
   int fit(const Watch& watch, const Item& item, std::string* why) const;
+  static int same_order(const Watch& watch);
 
   std::vector<Root> roots_;
   StateBefore state_;

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "bindings/interpreter/errors.hpp"
-#include "bindings/transforms/names_of_run.hpp"
+#include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
 namespace {
@@ -23,13 +23,11 @@ PyRef wrapped_by(PyObject* callable) {
 
 // May it lead to state? Numbers, words and functions do not.
 bool leads_on(PyObject* object) {
-  return PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object) || PyMethod_Check(object) ||
-         is_partial(object) || is_instance(object);
+  return is_container(object) || PyMethod_Check(object) || is_partial(object) || is_instance(object);
 }
 
-bool is_long(PyObject* object) {
-  return (PyList_Check(object) && PyList_GET_SIZE(object) > kMostElements) ||
-         (PyDict_Check(object) && PyDict_GET_SIZE(object) > kMostElements);
+std::string text_of_key(PyObject* key, bool is_attribute) {
+  return is_attribute ? "." + spelled(key, PyObject_Str) : "[" + spelled(key, PyObject_Repr) + "]";
 }
 
 }  // namespace
@@ -67,68 +65,90 @@ std::vector<PyRef> parts_of_callable(PyObject* callable) {
 
 void StateBefore::note(PyObject* object, const std::string& path) {
   std::vector<std::pair<PyRef, std::string>> open{{PyRef::borrow(object), path}};
+  const auto add = [&](PyObject* next, const auto& place) {
+    if (leads_on(next) && seen_.count(next) == 0) open.emplace_back(PyRef::borrow(next), place());
+  };
   while (!open.empty() && places_.size() < kMostPlaces) {
     const auto [next, at] = std::move(open.back());
     open.pop_back();
     if (!leads_on(next.get()) || !seen_.insert(next.get()).second) continue;
     for (PyRef& part : parts_of_callable(next.get())) open.emplace_back(std::move(part), at);
-    if (PyTuple_Check(next.get())) {
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(next.get()); ++i)
-        open.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(next.get(), i)), at + "[" + std::to_string(i) + "]");
-      places_.push_back({next, {}, at});  // kept, for `seen_`
-      continue;
-    }
-    PyRef before = is_long(next.get()) ? PyRef{} : snapshot_of(next.get());
-    if (before && PyList_Check(before.get())) {
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(before.get()); ++i)
-        open.emplace_back(PyRef::borrow(PyList_GET_ITEM(before.get(), i)), at + "[" + std::to_string(i) + "]");
-    } else if (before) {
+    const PyRef elements = copied_elements(next.get()), attributes = copied_attributes(next.get());
+    for (const PyRef& copy : {elements, attributes}) {
+      if (!copy) continue;
       PyObject *key = nullptr, *value = nullptr;
-      for (Py_ssize_t i = 0; PyDict_Next(before.get(), &i, &key, &value);)
-        open.emplace_back(PyRef::borrow(value), PyDict_Check(next.get()) ? at + "[" + spelled(key, PyObject_Repr) + "]"
-                                                                         : at + "." + spelled(key, PyObject_Str));
+      for (Py_ssize_t i = 0; PyDict_Check(copy.get()) && PyDict_Next(copy.get(), &i, &key, &value);)
+        add(value, [&, at = at] { return at + text_of_key(key, copy.get() == attributes.get()); });
+      for (Py_ssize_t i = 0; PyList_Check(copy.get()) && i < PyList_GET_SIZE(copy.get()); ++i)
+        add(PyList_GET_ITEM(copy.get(), i), [&, at = at] { return at + "[" + std::to_string(i) + "]"; });
+      places_.push_back({next, copy, copy.get() == attributes.get(), at});
     }
-    places_.push_back({next, std::move(before), at});
+    if (!elements && !attributes) places_.push_back({next, {}, false, at});  // kept, for `seen_`
   }
 }
 
-std::vector<StateBefore::Replaced> StateBefore::replaced() const {
-  std::vector<Replaced> found;
-  const auto add = [&](const Place& place, PyObject* key, const std::string& name, PyObject* had, PyObject* now) {
-    found.push_back({place.object, PyRef::borrow(key), PyRef::borrow(had), PyRef::borrow(now), place.path + name});
-  };
+std::vector<StateBefore::Change> StateBefore::changes() const {
+  std::vector<Change> found;
   for (const Place& place : places_) {
     PyObject *object = place.object.get(), *before = place.before.get();
-    if (!before) continue;
-    if (PyList_Check(before)) {
-      const Py_ssize_t size = PyList_GET_SIZE(before);
-      for (Py_ssize_t i = 0; i < size && PyList_GET_SIZE(object) == size; ++i) {
-        PyObject *had = PyList_GET_ITEM(before, i), *now = PyList_GET_ITEM(object, i);
-        const PyRef place_in = PyRef::steal(had != now ? PyLong_FromSsize_t(i) : nullptr);
-        if (place_in) add(place, place_in.get(), "[" + std::to_string(i) + "]", had, now);
+    const PyRef after = place.of_attributes ? copied_attributes(object) : copied_elements(object);
+    if (!before || !after) continue;
+    if (PyDict_Check(before)) {
+      const auto of = place.of_attributes ? Change::kAttribute : Change::kItem;
+      PyObject *key = nullptr, *now = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(after.get(), &at, &key, &now);) {
+        PyObject* had = PyDict_GetItem(before, key);
+        if (now != had)
+          found.push_back({of, place.object, PyRef::borrow(key), PyRef::borrow(had), PyRef::borrow(now),
+                           place.path + text_of_key(key, place.of_attributes)});
       }
       continue;
     }
-    const bool is_dict = PyDict_Check(object);
-    const PyRef holds = is_dict ? place.object : snapshot_of(object);
-    PyObject *key = nullptr, *had = nullptr;
-    for (Py_ssize_t at = 0; holds && PyDict_Next(before, &at, &key, &had);) {
-      PyObject* now = PyDict_GetItem(holds.get(), key);
-      if (now && now != had)
-        add(place, key, is_dict ? "[" + spelled(key, PyObject_Repr) + "]" : "." + spelled(key, PyObject_Str), had, now);
+    if (PyAnySet_Check(object) || PyList_GET_SIZE(before) != PyList_GET_SIZE(after.get())) {  // no places, or others
+      if (!hold_the_same(before, after.get()))
+        found.push_back({Change::kElements, place.object, {}, place.before, after, place.path});
+      continue;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(before); ++i) {
+      PyObject *had = PyList_GET_ITEM(before, i), *now = PyList_GET_ITEM(after.get(), i);
+      const PyRef key = PyRef::steal(had != now ? PyLong_FromSsize_t(i) : nullptr);
+      if (key)
+        found.push_back({Change::kElement, place.object, key, PyRef::borrow(had), PyRef::borrow(now),
+                         place.path + "[" + std::to_string(i) + "]"});
     }
   }
   PyErr_Clear();
   return found;
 }
 
-void StateBefore::Replaced::put_back() const {
-  if (PyList_Check(holder.get()))
-    PyList_SetItem(holder.get(), PyLong_AsSsize_t(key.get()), Py_NewRef(had.get()));
-  else if (PyDict_Check(holder.get()))
-    PyDict_SetItem(holder.get(), key.get(), had.get());
-  else
-    PyObject_GenericSetAttr(holder.get(), key.get(), had.get());
+void StateBefore::Change::put_back() const {
+  PyObject* object = holder.get();
+  PyRef done;
+  switch (of) {
+    case kAttribute:
+      PyObject_GenericSetAttr(object, key.get(), had.get());
+      return;
+    case kItem:
+      if (had)
+        PyDict_SetItem(object, key.get(), had.get());
+      else
+        PyObject_DelItem(object, key.get());
+      return;
+    case kElement:
+      if (PyList_Check(object))
+        PyList_SetItem(object, PyLong_AsSsize_t(key.get()), Py_NewRef(had.get()));
+      else
+        PySequence_SetItem(object, PyLong_AsSsize_t(key.get()), had.get());
+      return;
+    case kElements:
+      if (PyList_Check(object)) {
+        PyList_SetSlice(object, 0, PyList_GET_SIZE(object), had.get());
+        return;
+      }
+      done = PyRef::steal(PyObject_CallMethod(object, "clear", nullptr));
+      if (done)
+        done = PyRef::steal(PyObject_CallMethod(object, PyAnySet_Check(object) ? "update" : "extend", "O", had.get()));
+  }
 }
 
 }  // namespace backplane::python

@@ -1,5 +1,6 @@
-// What containers and objects held before a function was traced, so that state which the function replaces is found: a
-// graph would read the first value for ever.
+// What containers and objects held before a function was traced, so that what the function leaves in them is found: a
+// graph would read the first value of what it replaces for ever, and a tensor of the trace has no value once that has
+// ended.
 //
 // All functions need the interpreter lock.
 #pragma once
@@ -12,25 +13,27 @@
 
 namespace backplane::python {
 
-inline constexpr Py_ssize_t kMostElements =
-    1024;  // of a container; of a longer one only which it is and its size count
-
 class StateBefore {
  public:
   // The object, and the containers and objects that it leads to. `path`: what messages call it.
   void note(PyObject* object, const std::string& path);
 
-  struct Replaced {
-    PyRef holder, key, had, now;
+  struct Change {
+    enum Of { kAttribute, kItem, kElement, kElements } of;
+    PyRef holder;
+    PyRef key;       // a name, a key or a position; empty where all elements are meant
+    PyRef had, now;  // of all elements: lists. No `had`: there was none
     std::string place;
     void put_back() const;  // clears no error, and may set one
   };
-  // The entries that hold another object now. A list that has another length has none: it is one of notes.
-  std::vector<Replaced> replaced() const;
+  // Attributes and entries that hold another object now, or that there were none of. A container of another length has
+  // one change, of all its elements.
+  std::vector<Change> changes() const;
 
  private:
   struct Place {
-    PyRef object, before;  // snapshot_of(object); empty: it has none, or is long
+    PyRef object, before;  // a copy of its elements, or of its attributes
+    bool of_attributes;
     std::string path;
   };
   std::vector<Place> places_;

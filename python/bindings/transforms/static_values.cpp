@@ -5,6 +5,7 @@
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
 namespace {
@@ -37,6 +38,11 @@ bool has_own_equality(PyTypeObject* type) noexcept {
   return found && PyFunction_Check(found);
 }
 
+// Guarded by what it holds at each call, so it is known by which it is. (A tuple or a set that is equal will do.)
+bool is_held_for_its_contents(PyObject* object) noexcept {
+  return is_buffer(object) || (is_container(object) && !PyTuple_Check(object) && !PyAnySet_Check(object));
+}
+
 }  // namespace
 
 bool is_input(PyObject* leaf) noexcept { return is_tensor(leaf) || (is_foreign_array(leaf) && !Number(leaf).known); }
@@ -46,7 +52,7 @@ int same_static(PyObject* own, PyObject* found) noexcept {
   if (Py_TYPE(own) != Py_TYPE(found)) return 0;
   const Number number(own);
   if (is_inexact_number(number)) return same_number(number, Number(found));
-  if (has_own_equality(Py_TYPE(own))) return 0;
+  if (has_own_equality(Py_TYPE(own)) || is_held_for_its_contents(own)) return 0;
   return PyObject_RichCompareBool(own, found, Py_EQ);
 }
 

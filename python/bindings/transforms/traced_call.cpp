@@ -7,9 +7,11 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/python_function.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/user_line.hpp"
+#include "bindings/transforms/what_is_left.hpp"
 
 namespace backplane::python {
 namespace {
@@ -30,6 +32,16 @@ std::string parameter_name(PyObject* callable, Py_ssize_t position) {
 std::string argument_name(const CallInputs& inputs, const InputTrees::Entry& entry) {
   const std::string named = entry.keyword ? "" : parameter_name(inputs.call.function, entry.position);
   return named.empty() ? InputTrees::root(entry) : named;
+}
+
+// A result that is no tensor is given again as it is: one that leads to a tensor of the trace would have no value, and
+// one that is used up by who reads it would be empty.
+bool check_static_result(PyObject* leaf, const std::string& path, const char* name) {
+  if (PyIter_Check(leaf)) return raise_leaf(name, path, leaf, "tensors, in a tuple or a list");
+  if (!leads_to_traced(leaf)) return true;
+  return raise_leaf(name, path, leaf,
+                    "tensors in containers that are taken apart: those that an object holds have no value once the "
+                    "trace has ended. Fix: return them in a tuple or a dict, or register the class with tree.register");
 }
 
 }  // namespace
@@ -81,13 +93,16 @@ void TracedCall::keep_inputs(const CallInputs& inputs) {
   }
 }
 
-bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results) {
+bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results, const char* name) {
   Leaves leaves;
   if (!flatten_tree(returned, &leaves, &result_)) return false;
-  for (PyRef& leaf : leaves) {
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    PyRef& leaf = leaves[i];
     if (is_tensor(leaf.get())) {
       results->push_back(tensor_of(leaf.get()));
       leaf = {};
+    } else if (!check_static_result(leaf.get(), leaf_path(result_, i, "the function's result"), name)) {
+      return false;
     }
     result_statics_.push_back(std::move(leaf));
   }
@@ -168,12 +183,12 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     const ObjectGuards* guards;
     const std::optional<NamesOfRun>& names;
     ~StateAfterFailure() {
-      if (guards && names) guards->put_back(*names);
+      if (guards && names) take_back_what_is_left(guards->state(), *names);
     }
   } state{&traced->guards_, names};
   {
     PyRef returned = PyRef::steal(traced->call_traced(inputs, array, names));
-    if (!returned || !traced->keep_result(returned.get(), &results)) return nullptr;
+    if (!returned || !traced->keep_result(returned.get(), &results, call.name)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));

@@ -88,7 +88,7 @@ class TracedCall {
   bool make_dynamic(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   std::string other_result(const TracedCall& other) const;
   void keep_inputs(const CallInputs& inputs);
-  bool keep_result(PyObject* returned, std::vector<Tensor>* results);
+  bool keep_result(PyObject* returned, std::vector<Tensor>* results, const char* name);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
   PyObject* call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names);
   std::string leaf_name(size_t leaf) const;

@@ -66,12 +66,9 @@ bool read_keys(PyObject* dict, bool sort, TreeNode* node) {
   if (!sorted) return false;
   if (PyList_Sort(sorted.get()) < 0) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
-    PyErr_Clear();
-    raise(
-        BP_ERROR_TYPE,
-        "tree: found a dict with the keys %R, which have no order; expected keys that can be sorted, or an OrderedDict",
-        keys.get());
-    return false;
+    PyErr_Clear();  // keys that have no order among them, as 0 and "a": as they were inserted
+    node->data = std::move(keys);
+    return true;
   }
   if (same_order(sorted.get(), keys.get())) {
     node->data = std::move(keys);

@@ -1,9 +1,9 @@
 // Nested containers: taking one apart into leaves and a structure, and putting it together again.
 //
-// Containers are tuple, list, dict (leaves in the order of sorted keys, rebuilt in the order of insertion),
-// OrderedDict, defaultdict, named tuples, the named results of ops, None (a container of nothing), and registered
-// types. Everything else is a leaf, subclasses of containers too. A structure owns what it names; all functions need
-// the interpreter lock and, where they fail, set a Python error.
+// Containers are tuple, list, dict (leaves in the order of sorted keys, or of insertion where these cannot be sorted;
+// rebuilt in the order of insertion), OrderedDict, defaultdict, named tuples, the named results of ops, None (a
+// container of nothing), and registered types. Everything else is a leaf, subclasses of containers too. A structure
+// owns what it names; all functions need the interpreter lock and, where they fail, set a Python error.
 #pragma once
 
 #include <cstdint>

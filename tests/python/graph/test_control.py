@@ -183,6 +183,34 @@ def test_associative_scan_is_the_running_combination(run, size, reverse):
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
+def running(fn, elements, reverse):
+    """The running combinations, one after the other, in JAX's order of operands."""
+    order = range(len(elements))[:: -1 if reverse else 1]
+    found = {}
+    for before, at in zip([None, *order], order):
+        found[at] = elements[at] if before is None else fn(found[before], elements[at])
+    return [found[at] for at in sorted(found)]
+
+
+@MODES
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan_keeps_the_order_of_operands(run, size, reverse):
+    x, weight = tensor(size, 2, 2), tensor(size, 2, 2, seed=1)
+    stacked = lambda y: bp.stack(running(bp.matmul, [y[i] for i in range(size)], reverse))
+    scanned = lambda y: bp.associative_scan(bp.matmul, y, reverse=reverse)
+    same(run(scanned, x), stacked(x))
+    loss = lambda function: lambda y: (function(y) * weight).sum()
+    same(run(bp.grad(loss(scanned)), x), bp.grad(loss(stacked))(x))
+    rows = tensor(3, size, 2, 2, seed=2)
+    same(run(bp.vmap(scanned), rows), bp.stack([stacked(row) for row in rows]))
+
+
+def test_associative_scan_from_the_end_begins_with_the_last_element():
+    assert bp.associative_scan(lambda a, b: a, bp.arange(4), reverse=True).tolist() == [3, 3, 3, 3]
+    assert bp.associative_scan(lambda a, b: b, bp.arange(4), reverse=True).tolist() == [0, 1, 2, 3]
+
+
 def nested(xs):
     """A scan in a scan, whose inner step uses what the outer one carries, and whose first value is made of a number."""
 

@@ -128,10 +128,15 @@ def test_an_op_whose_shape_depends_on_values_is_refused_in_its_name():
 
 
 def test_a_tensor_that_outlives_its_graph_is_refused():
-    kept = []
-    bp.make_graph(lambda x: kept.append(x * 2) or x)(tensor(3))
+    def keep(x):
+        keep.last = x * 2
+        return x
+
+    bp.make_graph(keep)(tensor(3))
     with pytest.raises(bp.ArgumentValueError, match="make_graph that has ended"):
-        kept[0] + 1
+        keep.last + 1
+    with pytest.raises(bp.ArgumentValueError, match="tolist: .* make_graph wrote down: it was kept when that ended.* return it from the traced function"):
+        keep.last.tolist()
 
 
 def test_errors_of_the_function_pass_and_the_next_trace_works():

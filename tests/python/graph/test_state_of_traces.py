@@ -96,17 +96,6 @@ def test_a_variable_that_is_replaced_is_refused_and_left():
     assert state is had
 
 
-def test_what_a_function_leaves_without_reading_it_is_its_own_matter():
-    cell = Cell()
-    cell.last = None
-
-    def step(x):
-        cell.last = x * 2
-        return x + cell.h
-
-    assert bp.compile(step)(bp.ones((2,))).tolist() == [1, 1]
-
-
 def test_gradients_of_tensors_are_no_part_of_a_trace():
     w = bp.ones((2,)).requires_grad_()
     (w * w).sum().backward()

@@ -171,6 +171,28 @@ def test_channels_drop_out_whole(axes):
         function(bp.ones(3), 0.4)
 
 
+@pytest.mark.parametrize("draw", [
+    lambda **how: F.dropout(bp.ones((4, 5)), 0.5, **how),
+    lambda **how: F.dropout1d(bp.ones((9, 9, 2)), 0.5, **how),
+    lambda **how: F.dropout2d(bp.ones((9, 9, 2, 2)), 0.5, **how),
+    lambda **how: F.dropout3d(bp.ones((9, 9, 2, 1, 2)), 0.5, **how),
+    lambda **how: F.alpha_dropout(bp.ones((4, 5)), 0.5, True, **how),
+    lambda **how: F.feature_alpha_dropout(bp.ones((9, 9, 2)), 0.5, True, **how),
+    lambda **how: F.rrelu(-bp.ones((4, 5)), training=True, **how),
+    lambda **how: F.gumbel_softmax(bp.zeros((4, 5)), **how),
+], ids=["dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "rrelu", "gumbel_softmax"])  # fmt: skip
+def test_random_bits_come_from_the_generator_that_is_given(draw):
+    first, second = bp.Generator(7), bp.Generator(7)
+    bp.manual_seed(0)
+    untouched = bp.uniform((3,)).tolist()
+    bp.manual_seed(0)
+    drawn = [draw(generator=first).tolist() for _ in range(2)]
+    assert drawn[0] != drawn[1] and drawn == [draw(generator=second).tolist() for _ in range(2)]
+    assert bp.uniform((3,)).tolist() == untouched
+    compiled, third = bp.compile(lambda g: draw(generator=g)), bp.Generator(7)
+    assert [compiled(third).tolist() for _ in range(2)] == drawn
+
+
 def test_alpha_dropout_keeps_mean_and_variance():
     bp.manual_seed(3)
     x = bp.asarray(RNG.standard_normal((400, 500)))

@@ -276,6 +276,18 @@ def test_results_whose_shape_depends_on_values_are_not_batched():
     assert bp.grad(lambda x: x[x > 1].sum())(X).tolist() == [0.0, 1.0, 1.0]
 
 
+@pytest.mark.parametrize("transform", [bp.compile, bp.make_graph, bp.vmap])
+def test_a_hook_where_no_tape_is_names_the_transform(transform):
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda g: g * 10)
+        return y.sum()
+
+    with pytest.raises(ValueError, match=f"hook: the tensor belongs to a {transform.__name__}, where no tape sees it. Fix: set the hook on an argument or a result"):
+        transform(hooked)(bp.ones((2, 3)))
+    assert bp.compile(bp.grad(hooked))(X).tolist() == bp.grad(hooked)(X).tolist() == [20.0] * len(X)
+
+
 def test_threads_transform_independently():
     failures = []
 

@@ -139,9 +139,15 @@ def test_wrong_numbers_of_leaves_are_refused():
             bp.tree.unflatten(structure, wrong)
 
 
-def test_keys_without_an_order_are_refused():
-    with pytest.raises(TypeError, match="OrderedDict"):
-        bp.tree.leaves({1: 0, "a": 0})
+def test_keys_without_an_order_come_as_they_were_inserted():
+    mixed = {"b": 1.0, 0: 2.0, "a": 3.0}
+    assert bp.tree.leaves(mixed) == [1.0, 2.0, 3.0]
+    assert list(bp.tree.map(lambda x: x * 2, mixed).items()) == [("b", 2.0), (0, 4.0), ("a", 6.0)]
+    assert bp.tree.structure(mixed) == bp.tree.structure({"b": 4, 0: 5, "a": 6}) != bp.tree.structure({0: 5, "b": 4, "a": 6})
+    product = lambda d: (d["a"] * d[0]).sum()
+    gradient = bp.grad(product)({0: bp.ones(2) * 3, "a": bp.ones(2) * 2})
+    assert gradient[0].tolist() == [2.0, 2.0] and gradient["a"].tolist() == [3.0, 3.0]
+    assert bp.compile(product)({"a": bp.ones(2) * 2, 0: bp.ones(2) * 3}).item() == 12.0
 
 
 def test_a_container_inside_itself_ends():

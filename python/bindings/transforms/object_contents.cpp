@@ -1,0 +1,143 @@
+#include "bindings/transforms/object_contents.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "backplane/transforms.hpp"
+
+namespace backplane::python {
+namespace {
+
+constexpr size_t kMostSeen = 100'000;  // objects, from one on
+
+bool is_deque(PyObject* object) {
+  for (const PyTypeObject* type = Py_TYPE(object); type; type = type->tp_base)
+    if (std::string_view(type->tp_name) == "collections.deque") return true;
+  return false;
+}
+
+// Of a module: what stands there is the program's, and nothing that one object holds.
+bool is_namespace(PyObject* dict) {
+  const bool is = PyDict_GetItemString(dict, "__builtins__") || PyDict_GetItemString(dict, "__loader__");
+  PyErr_Clear();
+  return is;
+}
+
+struct Open {
+  std::vector<PyObject*> objects;  // borrowed: no code of Python runs meanwhile
+  std::unordered_set<PyObject*> seen;
+  static int add(PyObject* object, void* open) {
+    auto* self = static_cast<Open*>(open);
+    const bool leads_on = is_tensor(object) || (PyObject_IS_GC(object) && !PyModule_Check(object) &&
+                                                !PyType_Check(object) && !PyCode_Check(object));
+    if (leads_on && self->seen.size() < kMostSeen && self->seen.insert(object).second) self->objects.push_back(object);
+    return 0;
+  }
+};
+
+}  // namespace
+
+bool is_instance(PyObject* object) {
+  if (std::string_view(Py_TYPE(object)->tp_name) == "types.SimpleNamespace") return true;
+  return PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(object) && !is_tensor(object);
+}
+
+bool is_container(PyObject* object) {
+  return PyDict_Check(object) || PyList_Check(object) || PyTuple_Check(object) || PyAnySet_Check(object) ||
+         is_deque(object);
+}
+
+bool is_buffer(PyObject* object) {
+  return PyByteArray_Check(object) || std::string_view(Py_TYPE(object)->tp_name) == "array.array";
+}
+
+PyRef attributes_of(PyObject* object) {
+  if (!is_instance(object)) return {};
+  PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
+  PyErr_Clear();
+  return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
+}
+
+PyRef slots_of(PyObject* object) {
+  if (!is_instance(object)) return {};
+  PyRef found;
+  const PyRef mro = PyRef::borrow(Py_TYPE(object)->tp_mro);
+  for (Py_ssize_t k = 0; mro && k < PyTuple_GET_SIZE(mro.get()); ++k) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), k));
+    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+    PyObject *name = nullptr, *descriptor = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &name, &descriptor);) {
+      if (!Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) continue;
+      if (!found) found = PyRef::steal(PyDict_New());
+      const PyRef value = PyRef::steal(PyObject_GenericGetAttr(object, name));
+      if (found && value) PyDict_SetItem(found.get(), name, value.get());
+      PyErr_Clear();
+    }
+  }
+  return found;
+}
+
+PyRef copied_attributes(PyObject* object) {
+  PyRef copy = slots_of(object);
+  if (const PyRef dict = attributes_of(object)) {
+    if (copy)
+      PyDict_Update(copy.get(), dict.get());
+    else
+      copy = PyRef::steal(PyDict_Copy(dict.get()));
+  }
+  PyErr_Clear();
+  return copy;
+}
+
+PyRef copied_elements(PyObject* object) {
+  PyRef copy;
+  if (PyDict_Check(object)) {
+    copy = PyRef::steal(PyDict_Copy(object));
+  } else if (PyList_Check(object) || PyTuple_Check(object)) {  // as they are, whatever a subclass's __iter__ gives
+    copy = PyRef::steal(PyList_New(PySequence_Fast_GET_SIZE(object)));
+    for (Py_ssize_t i = 0; copy && i < PyList_GET_SIZE(copy.get()); ++i)
+      PyList_SET_ITEM(copy.get(), i, Py_NewRef(PySequence_Fast_GET_ITEM(object, i)));
+  } else if (is_container(object)) {
+    copy = PyRef::steal(PySequence_List(object));
+  }
+  PyErr_Clear();
+  return copy;
+}
+
+PyRef snapshot_of(PyObject* object) {
+  PyRef elements = copied_elements(object);
+  return elements ? elements : copied_attributes(object);
+}
+
+bool hold_the_same(PyObject* list, PyObject* other) {
+  const auto item = [](PyObject* of) { return PySequence_Fast_ITEMS(of); };
+  return PyList_GET_SIZE(list) == PyList_GET_SIZE(other) &&
+         std::equal(item(list), item(list) + PyList_GET_SIZE(list), item(other));
+}
+
+PyRef bytes_of_buffer(PyObject* object) {
+  PyRef bytes = PyRef::steal(is_buffer(object) ? PyBytes_FromObject(object) : nullptr);
+  PyErr_Clear();
+  return bytes;
+}
+
+bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>& wanted) {
+  Open open;
+  Open::add(object, &open);
+  for (size_t next = 0; next < open.objects.size(); ++next) {
+    PyObject* one = open.objects[next];
+    if (is_tensor(one)) {
+      if (wanted(tensor_of(one))) return true;
+    } else if (const traverseproc traverse = Py_TYPE(one)->tp_traverse;
+               traverse && !(PyDict_Check(one) && is_namespace(one))) {
+      traverse(one, Open::add, &open);
+    }
+  }
+  return false;
+}
+
+bool leads_to_traced(PyObject* object) { return leads_to_tensor(object, is_transformed); }
+
+}  // namespace backplane::python
