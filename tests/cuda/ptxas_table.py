@@ -46,7 +46,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ptx", type=pathlib.Path, required=True)
     parser.add_argument("--ptxas", default="ptxas")
-    parser.add_argument("--spills", type=int, default=0, help="bytes that a kernel may spill at most")
+    parser.add_argument("--spills", type=int, default=32, help="bytes that a kernel may store and load for want of registers")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("targets", nargs="+")
     given = parser.parse_args()
