@@ -62,7 +62,8 @@ struct DataError {
 #ifdef __CUDACC__
 __host__ __device__
 #endif
-constexpr uint32_t together_of(int64_t item) {
+    constexpr uint32_t
+    together_of(int64_t item) {
   return item >= 16 ? 1 : item == 1 ? 8 : static_cast<uint32_t>(16 / item);
 }
 
