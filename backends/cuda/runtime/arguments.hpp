@@ -60,10 +60,11 @@ struct DataError {
 
 // Elements that an elementwise kernel takes at a time, by the bytes of the largest: 16 bytes, and of bytes 8.
 #ifdef __CUDACC__
-__host__ __device__
+#define BP_CUDA_BOTH __host__ __device__
+#else
+#define BP_CUDA_BOTH
 #endif
-    constexpr uint32_t
-    together_of(int64_t item) {
+BP_CUDA_BOTH constexpr uint32_t together_of(int64_t item) {
   return item >= 16 ? 1 : item == 1 ? 8 : static_cast<uint32_t>(16 / item);
 }
 

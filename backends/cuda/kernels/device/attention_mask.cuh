@@ -54,7 +54,8 @@ class AttentionMask {
       if constexpr (Tiles::kMaskTogether > 1)  // without a branch between them
         return matrix[min(q, call_.queries - 1) * mask.row + min(k, call_.keys - 1) * mask.column];
       else
-        return q < call_.queries && k < call_.keys && !(call_.causal && k > q) ? matrix[q * mask.row + k * mask.column] : In{};
+        return q < call_.queries && k < call_.keys && !(call_.causal && k > q) ? matrix[q * mask.row + k * mask.column]
+                                                                               : In{};
     };
 #pragma unroll
     for (int i = 0; i < Tiles::kHeldRows; ++i)
