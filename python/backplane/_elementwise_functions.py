@@ -56,8 +56,7 @@ def modf(x: Tensor) -> tuple[Tensor, Tensor]:
     """The fraction and the whole part, both with x's sign, in floating point."""
     require_real("modf", "x", x)
     x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())
-    whole = op.trunc(x)
-    return op.copysign(op.where(op.isinf(x), 0, op.subtract(x, whole)), x), whole
+    return op.where(op.isinf(x), op.copysign(op.zeros_like(x), x), op.fmod(x, 1)), op.trunc(x)
 
 
 def as_tensors(x, y):

@@ -1,6 +1,7 @@
 """Forms of reductions that their entries do not take: NumPy's `where=` and `initial=`, axis 0 of a number, PyTorch's max(x, y)."""
 
 from . import _core
+from ._data_type_functions import iinfo
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import takes_operands
 
@@ -21,6 +22,15 @@ def _kept(name, x, where, value):
     return kept
 
 
+def _no_extreme(name, dtype):
+    """What every other number of the dtype is before, so that it ties with none."""
+    if dtype.kind == "real floating":
+        return float("-inf" if name == "max" else "inf")
+    if dtype is _core.bool:
+        return name == "min"
+    return iinfo(dtype).min if name == "max" else iinfo(dtype).max
+
+
 def _without_axis(name, x, axis=None, *args, **more):
     """Of a number, over its axis 0 or -1."""
     axis = more.pop("dim", axis)
@@ -34,9 +44,9 @@ def _masked(name, x, args, where, initial, out, more):
     if join is None and initial is not None:
         return NotImplemented
     if value is None:
-        value = initial
         if initial is None:
             raise _core.ArgumentValueError(f"{name}: found where without initial, expected both; initial is the {name} of no elements")
+        value = _no_extreme(name, x.dtype)
     if where is not None:
         x = _kept(name, x, where, value)
     reduce = getattr(op, name)

@@ -1,5 +1,7 @@
 """Tensors as text, after NumPy's manner: aligned columns, long axes cut in the middle."""
 
+import contextvars
+
 from . import _core
 
 # edgeitems: elements shown at each end of a long axis; threshold: elements above which axes are cut.
@@ -10,7 +12,29 @@ PROFILES = {
     "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
 }
 OPTIONS = {**PROFILES["default"], "sci_mode": None}
+_OF_BLOCK = contextvars.ContextVar("printoptions")  # those that a `with` is in have been given; none of another thread's
 MOST_DIGITS = 1074  # after the point: the least float64 above 0, 2 ** -1074, has as many
+
+
+def options():
+    """Those of the process, and of the blocks that this thread is in."""
+    return {**OPTIONS, **_OF_BLOCK.get({})}
+
+
+def enter_block(given):
+    return _OF_BLOCK.set({**_OF_BLOCK.get({}), **given})
+
+
+def exit_block(token):
+    _OF_BLOCK.reset(token)
+
+
+def change_options(given):
+    """Of the block that this thread is in, else of the process."""
+    if _OF_BLOCK.get(None) is None:
+        OPTIONS.update(given)
+    else:
+        enter_block(given)
 
 
 def tensor_repr(x):
@@ -33,7 +57,7 @@ def tensor_repr(x):
     if x.size == 0:
         shape = "" if x.ndim == 1 else f", shape={x.shape}"
         return f"tensor([]{shape}{suffix})"
-    shown = _cut(x.detach()) if x.size > OPTIONS["threshold"] else x.detach()
+    shown = _cut(x.detach()) if x.size > options()["threshold"] else x.detach()
     values = shown.tolist()
     leaves = list(_leaves(values, x.ndim))
     texts = _format_all(leaves)
@@ -66,7 +90,7 @@ def _cut(x):
     """The edges of every long axis side by side."""
     from backplane import concat
 
-    edge = OPTIONS["edgeitems"]
+    edge = options()["edgeitems"]
     for axis in range(x.ndim):
         if x.shape[axis] > 2 * edge:
             whole = (slice(None),) * axis
@@ -96,7 +120,7 @@ def _format_all(leaves):
 def _format_floats(leaves):
     finite = [abs(value) for value in leaves if value == value and abs(value) != float("inf")]
     nonzero = [value for value in finite if value]
-    digits, wanted = OPTIONS["precision"], OPTIONS["sci_mode"]
+    digits, wanted = options()["precision"], options()["sci_mode"]
     wide = bool(nonzero) and (max(nonzero) >= 1e8 or min(nonzero) < 10.0 ** min(-digits, -4) or max(nonzero) / min(nonzero) > 1e6)
     if wide if wanted is None else wanted:
         return [f"{value:.{digits}e}" for value in leaves]
@@ -109,8 +133,8 @@ def _format_floats(leaves):
 def _layout(values, depth, texts, x, lead):
     if depth == 0:
         return next(texts).strip()
-    edge = OPTIONS["edgeitems"]
-    cut = x.size > OPTIONS["threshold"] and x.shape[x.ndim - depth] > 2 * edge
+    edge = options()["edgeitems"]
+    cut = x.size > options()["threshold"] and x.shape[x.ndim - depth] > 2 * edge
     items = [_layout(value, depth - 1, texts, x, lead + "[") if depth > 1 else next(texts) for value in values]
     if cut:
         items.insert(edge, "...")
@@ -119,7 +143,7 @@ def _layout(values, depth, texts, x, lead):
         return "[" + (",\n" + "\n" * (depth - 2) + indent).join(items) + "]"
     lines, line = [], ""
     for item in items:
-        if line and len(indent) + len(line) + len(item) + 2 > OPTIONS["linewidth"]:
+        if line and len(indent) + len(line) + len(item) + 2 > options()["linewidth"]:
             lines.append(line)
             line = ""
         line += (", " if line else "") + item

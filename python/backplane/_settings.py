@@ -188,22 +188,13 @@ def set_default_dtype(dtype: DType | str) -> None:
 
 def get_printoptions() -> dict[str, Any]:
     """How tensors are printed: what set_printoptions takes."""
-    from ._repr import OPTIONS
+    from ._repr import options
 
-    return dict(OPTIONS)
+    return options()
 
 
-def set_printoptions(
-    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: float | None = None,
-    *, sci_mode: bool | None = None, suppress: bool | None = None, profile: str | None = None
-) -> None:
-    """How tensors are printed from now on; what is None stays. `with printoptions(precision=2): ...` sets it for a block.
-
-    precision: digits after the point. threshold: elements above which long axes are cut to edgeitems at both ends; infinity
-    for never. linewidth: characters per line. sci_mode: always with an exponent, or (False, as NumPy's suppress=True) never.
-    profile: 'default', 'short' (2 digits, 2 edge items) or 'full' (never cut), before the others.
-    """
-    from ._repr import MOST_DIGITS, OPTIONS, PROFILES
+def _checked_options(precision, threshold, edgeitems, linewidth, sci_mode, suppress, profile):
+    from ._repr import MOST_DIGITS, PROFILES
 
     if profile is not None and profile not in PROFILES:
         raise _core.ArgumentValueError(f"set_printoptions: argument profile: found {profile!r}, expected one of {', '.join(PROFILES)}")
@@ -220,7 +211,22 @@ def set_printoptions(
         changed[name] = value if endless else value.__index__()
     if sci_mode is not None or suppress is not None:
         changed["sci_mode"] = sci_mode if suppress is None else False if suppress else None
-    OPTIONS.update(changed)
+    return changed
+
+
+def set_printoptions(
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: float | None = None,
+    *, sci_mode: bool | None = None, suppress: bool | None = None, profile: str | None = None
+) -> None:
+    """How tensors are printed from now on; what is None stays. `with printoptions(precision=2): ...` sets it for a block.
+
+    precision: digits after the point. threshold: elements above which long axes are cut to edgeitems at both ends; infinity
+    for never. linewidth: characters per line. sci_mode: always with an exponent, or (False, as NumPy's suppress=True) never.
+    profile: 'default', 'short' (2 digits, 2 edge items) or 'full' (never cut), before the others.
+    """
+    from ._repr import change_options
+
+    change_options(_checked_options(precision, threshold, edgeitems, linewidth, sci_mode, suppress, profile))
 
 
 class PrintOptions:
@@ -228,23 +234,25 @@ class PrintOptions:
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
+        self._tokens: list[Any] = []
 
     def __enter__(self) -> dict[str, Any]:
-        self._before = get_printoptions()
-        set_printoptions(**self._options)
+        from ._repr import enter_block
+
+        self._tokens.append(enter_block(_checked_options(**self._options)))
         return get_printoptions()
 
     def __exit__(self, *failure: object) -> None:
-        from ._repr import OPTIONS
+        from ._repr import exit_block
 
-        OPTIONS.update(self._before)
+        exit_block(self._tokens.pop())
 
 
 def printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: float | None = None,
     *, sci_mode: bool | None = None, suppress: bool | None = None, profile: str | None = None
 ) -> PrintOptions:
-    """How tensors are printed in a block: `with printoptions(precision=2): ...`; takes what set_printoptions takes."""
+    """How tensors are printed in a block, by this thread: `with printoptions(precision=2): ...`; takes what set_printoptions takes."""
     return PrintOptions({"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth,
                          "sci_mode": sci_mode, "suppress": suppress, "profile": profile})  # fmt: skip
 

@@ -98,6 +98,13 @@ def _to_device(x: Tensor, device: Device | str, /, *, stream: None = None, non_b
     return x if x.device == device else _core.to_device(x, device, non_blocking)
 
 
+def _names_dtype(word):
+    try:
+        return bool(_core.promote(word, word))
+    except TypeError:
+        return False
+
+
 def _to(
     x: Tensor, /, *targets: Device | DType | Tensor | str, device: Device | str | None = None, dtype: DType | None = None, copy: bool = False,
     non_blocking: bool = False,
@@ -110,7 +117,7 @@ def _to(
     for target in targets:
         if isinstance(target, Tensor):
             device, dtype = target.device, target.dtype
-        elif isinstance(target, _core.Device) or (isinstance(target, str) and not isinstance(getattr(_core, target, None), DType)):
+        elif isinstance(target, _core.Device) or (isinstance(target, str) and not _names_dtype(target)):
             device = target
         else:
             dtype = target

@@ -91,7 +91,7 @@ def test_a_result_type_needs_a_dtype():
         with pytest.raises(ValueError, match="result_type"):
             bp.result_type(*operands)
     with pytest.raises(TypeError, match="result_type"):
-        bp.result_type("float32")
+        bp.result_type("float3")
 
 
 class Kind(enum.Enum):

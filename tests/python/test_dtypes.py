@@ -173,3 +173,10 @@ def test_fills_and_ranges_of_every_length(name, n):
         found = bp.ops.bp.iota(n, start=5, step=-3, dtype=dtype)
         expected = (5 - 3 * np.arange(n)).astype(np.float32 if name == "bfloat16" else name)
         assert found.astype(bp.float64).tolist() == bp.asarray(expected).astype(dtype).astype(bp.float64).tolist()
+
+
+@pytest.mark.parametrize("spelled", ["f8", "<f8", "float64", np.float64, np.dtype("float64"), bp.float64])
+def test_a_spelling_goes_wherever_a_dtype_goes(spelled):
+    assert bp.ones(2).to(spelled).dtype == bp.float64
+    assert bp.fft.fftfreq(4, dtype=spelled).dtype == bp.float64 and bp.fft.rfftfreq(4, dtype=spelled).dtype == bp.float64
+    assert bp.isdtype(spelled, "real floating")

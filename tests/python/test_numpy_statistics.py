@@ -306,3 +306,10 @@ def test_anything_complex_to_the_power_zero_is_one(dtype):
         power = bp.asarray(zero) if isinstance(zero, np.ndarray) else zero
         np.testing.assert_array_equal(bp.to_numpy(bp.asarray(x) ** power), np.ones(5, dtype))
     np.testing.assert_array_equal(bp.to_numpy(0j ** bp.asarray(np.asarray([0, 1, 2, 1 + 1j], dtype))), [1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", [bp.float16, bp.float32, bp.float64])
+@pytest.mark.parametrize("x", [[np.nan, 0, 1], [-np.inf, np.nan, 0], [-np.inf, -np.inf, 1], [1, np.nan, 2], [np.inf, 1, np.nan]])
+def test_running_log_sums_keep_a_nan(dtype, x):
+    expected = np.logaddexp.accumulate(np.array(x))
+    np.testing.assert_allclose(np.asarray(bp.logcumsumexp(bp.asarray(x, dtype=dtype)).astype(bp.float64)), expected, rtol=1e-3)

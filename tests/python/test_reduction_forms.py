@@ -106,3 +106,13 @@ def test_a_number_is_reduced_over_axis_0_where_numpy_does(name):
 def test_a_number_is_reduced_over_dim_0_as_pytorch_does():
     for name in ("sum", "prod", "any", "all", "amax", "amin", "argmax", "argmin"):
         assert getattr(bp.asarray(2.0), name)(dim=0).shape == () == getattr(bp.asarray(2.0), name)(dim=-1).shape
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_elements_that_do_not_count_tie_with_none(name):
+    def of(x):
+        return getattr(bp, name)(x, where=bp.asarray([True, False, False]), initial=0.0)
+
+    assert bp.grad(of)(bp.asarray([0.0, 5.0, -6.0])).tolist() == [0.5, 0, 0]
+    assert bp.grad(of)(bp.asarray([0.0, 0.0, 0.0])).tolist() == [0.5, 0, 0]
+    assert int(getattr(bp, name)(bp.asarray([3, 4]), where=bp.asarray([False, False]), initial=7)) == 7

@@ -1,5 +1,7 @@
 """Text for people."""
 
+import threading
+
 import backplane as bp
 import numpy as np
 import pytest
@@ -108,3 +110,35 @@ def test_a_tensor_of_one_number_is_formatted_as_the_number():
     assert f"{x.requires_grad_()}" == "0.5" and repr(bp.asarray(3)) == "tensor(3)"
     assert bp.grad(lambda y: (f"{y}", y * 2)[1])(1.0).item() == 2
     assert bp.compile(lambda y: (f"{y}", y * 2)[1])(bp.asarray(1.0)).item() == 2
+
+
+def test_options_of_a_block_are_those_of_its_thread():
+    entered, left = threading.Event(), threading.Event()
+    found = []
+
+    def first():
+        with bp.printoptions(precision=2):
+            entered.set()
+            second_entered.wait()
+        left.set()
+
+    def second():
+        entered.wait()
+        with bp.printoptions(precision=3):
+            second_entered.set()
+            left.wait()
+            found.append(repr(bp.asarray([1 / 3])))
+
+    second_entered = threading.Event()
+    threads = [threading.Thread(target=work) for work in (first, second)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert found == ["tensor([0.333])"] and repr(bp.asarray([1 / 3])) == "tensor([0.3333])"
+
+
+def test_options_set_in_a_block_end_with_it():
+    block = bp.printoptions(precision=2)
+    with block, block:
+        bp.set_printoptions(precision=1)
+        assert repr(bp.asarray([1 / 3])) == "tensor([0.3])"
+    assert repr(bp.asarray([1 / 3])) == "tensor([0.3333])" and bp.get_printoptions()["precision"] == 4

@@ -111,7 +111,7 @@ struct LogSumExp {
     for (int64_t i = 0; i < n; ++i) {
       const auto value = static_cast<double>(*reinterpret_cast<const C*>(x + i * from));
       if (value > top) {
-        rest = top == -INFINITY ? 1 : rest * std::exp(top - value) + 1;
+        rest = (top == -INFINITY ? rest : rest * std::exp(top - value)) + 1;
         top = value;
       } else if (value == top) {
         rest += std::isinf(value) && value < 0 ? 0 : 1;
