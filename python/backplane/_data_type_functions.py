@@ -92,7 +92,7 @@ def named_dtype(function, dtype):
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Is dtype of a kind ('bool', 'integral', 'real floating', ...), equal to a dtype, or either for one of a tuple?"""
-    dtype = named_dtype("isdtype", dtype)
+    dtype = dtype if isinstance(dtype, _core.DType) else named_dtype("isdtype", dtype)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):

@@ -120,7 +120,8 @@ def _format_all(leaves):
 def _format_floats(leaves):
     finite = [abs(value) for value in leaves if value == value and abs(value) != float("inf")]
     nonzero = [value for value in finite if value]
-    digits, wanted = options()["precision"], options()["sci_mode"]
+    given = options()
+    digits, wanted = given["precision"], given["sci_mode"]
     wide = bool(nonzero) and (max(nonzero) >= 1e8 or min(nonzero) < 10.0 ** min(-digits, -4) or max(nonzero) / min(nonzero) > 1e6)
     if wide if wanted is None else wanted:
         return [f"{value:.{digits}e}" for value in leaves]
@@ -133,8 +134,9 @@ def _format_floats(leaves):
 def _layout(values, depth, texts, x, lead):
     if depth == 0:
         return next(texts).strip()
-    edge = options()["edgeitems"]
-    cut = x.size > options()["threshold"] and x.shape[x.ndim - depth] > 2 * edge
+    given = options()
+    edge, width = given["edgeitems"], given["linewidth"]
+    cut = x.size > given["threshold"] and x.shape[x.ndim - depth] > 2 * edge
     items = [_layout(value, depth - 1, texts, x, lead + "[") if depth > 1 else next(texts) for value in values]
     if cut:
         items.insert(edge, "...")
@@ -143,7 +145,7 @@ def _layout(values, depth, texts, x, lead):
         return "[" + (",\n" + "\n" * (depth - 2) + indent).join(items) + "]"
     lines, line = [], ""
     for item in items:
-        if line and len(indent) + len(line) + len(item) + 2 > options()["linewidth"]:
+        if line and len(indent) + len(line) + len(item) + 2 > width:
             lines.append(line)
             line = ""
         line += (", " if line else "") + item

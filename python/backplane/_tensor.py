@@ -98,11 +98,17 @@ def _to_device(x: Tensor, device: Device | str, /, *, stream: None = None, non_b
     return x if x.device == device else _core.to_device(x, device, non_blocking)
 
 
-def _names_dtype(word):
+def _target(word):
+    """The dtype or the device that a word names."""
+    if isinstance(named := getattr(_core, word, None), DType):
+        return named
     try:
-        return bool(_core.promote(word, word))
-    except TypeError:
-        return False
+        return _core.Device(word)
+    except _core.BackplaneError as unknown:
+        try:
+            return _core.promote(word, word)
+        except TypeError:
+            raise unknown from None
 
 
 def _to(
@@ -115,9 +121,10 @@ def _to(
     has passed it, a source on the host is left alone, and a result there (which is pinned) has no values.
     """
     for target in targets:
+        target = _target(target) if isinstance(target, str) else target
         if isinstance(target, Tensor):
             device, dtype = target.device, target.dtype
-        elif isinstance(target, _core.Device) or (isinstance(target, str) and not _names_dtype(target)):
+        elif isinstance(target, _core.Device):
             device = target
         else:
             dtype = target
