@@ -77,6 +77,7 @@ uint32_t insert_entry(Registry& r, std::unique_ptr<OpEntry> entry) {
   BP_CHECK(handle < kMaxOps, VALUE, "register_op: the registry is full at ", handle, " ops");
   entry->handle = handle;
   entry->record->info.op = handle;
+  rebuild_plan(*entry);  // who walks all handles, without the lock, finds it whole
   keep_name(*entry->record, r.by_name.insert_or_assign(std::string(entry->record->name), handle).first->first);
   op_slots[handle].store(entry.release(), std::memory_order_release);
   tables.count.store(handle + 1, std::memory_order_release);
@@ -206,10 +207,8 @@ uint32_t register_op(PluginRecord* owner, const bp_op_def& def) {
   if (taken != r.by_name.end() && op_entry(taken->second)->owner->name == owner->name &&
       same_signature(*op_entry(taken->second)->record, *entry->record))
     return revive(*op_entry(taken->second), std::move(entry));
-  OpEntry& placed = *entry;
-  uint32_t handle = insert_entry(r, std::move(entry));
-  rebuild_plan(placed);
-  take_role(placed);
+  const uint32_t handle = insert_entry(r, std::move(entry));
+  take_role(*op_entry(handle));
   return handle;
 }
 
