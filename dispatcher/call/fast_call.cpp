@@ -48,6 +48,7 @@ bool takes_result(const TensorImpl& target, const OpEntry& op, const FastRow& ro
 bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int32_t n_args, Device& device,
                      const TensorImpl& first) {
   const OpRecord& record = *op.record;
+  if (record.adds_in_stated && stated_compute_dtype(record, args, first.dtype) != first.dtype) return {};
   const bp_dtype dtype = result_dtype(record, args, n_args, 0, first.dtype);
   bp_value slot;
   if (path == FastPath::kLikeOperands) {

@@ -14,8 +14,8 @@
 
 namespace backplane::core {
 
-// The output as a kernel wants to find it; a kernel's call with numbers in tensor positions; its
-// failure.
+// The output as a kernel wants to find it, or nothing where the operands would be cast first; a kernel's call with
+// numbers in tensor positions; its failure.
 bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int32_t n_args, Device& device,
                      const TensorImpl& first);
 bp_status run_with_numbers(const OpEntry& op, const FastRow& row, const bp_frame& frame, const bp_value* args,
@@ -80,8 +80,11 @@ template <FastPath kPath>
   if (out->flags != 0 || must_decompose(op)) return false;
   const FastRow* row = fast_row_for(plan, op.n_args, operands);
   if (!row) return false;
-  if (kPath != FastPath::kFromKernel)
+  if (kPath != FastPath::kFromKernel) {
     *out = make_output(op, kPath, args, op.n_args, *operands.first->storage->device, *operands.first);
+    if (kPath == FastPath::kInferred && out->tag == BP_TAG_ABSENT) [[unlikely]]
+      return false;
+  }
   run_fast_row(op, *row, args, op.n_args, out, mask, operands);
   return true;
 }

@@ -286,6 +286,7 @@ bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args) {
   if (compute == BP_DTYPE_NONE || sum.tag) compute = settle(op, args, sum);
   if ((op.def.dtype_flags & BP_DTYPE_TO_FLOATING) && !is_in(compute, BP_MASK_FLOATING | BP_MASK_COMPLEX))
     compute = kDefaultFloat;
+  if (op.adds_in_stated) compute = stated_compute_dtype(op, args, compute);
   if (!is_in(compute, op.promote_accepts)) [[unlikely]]
     fail_compute(op, compute);
   for (uint64_t rest = op.checked_args; rest; rest &= rest - 1) {
@@ -293,6 +294,15 @@ bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args) {
     check_as_given(op, i, args[i]);
   }
   return compute;
+}
+
+bp_dtype stated_compute_dtype(const OpRecord& op, const bp_value* args, bp_dtype compute) {
+  const bp_value& value = args[op.dtypes[0].param];
+  if (value.tag != BP_TAG_DTYPE) return compute;
+  const auto stated = static_cast<bp_dtype>(value.u.i);
+  const bool loses = dtype_kind(stated) < dtype_kind(compute) && is_in(stated, op.promote_accepts);
+  // What loses imaginary parts is refused, by the result's rule.
+  return loses && !(is_in(compute, BP_MASK_COMPLEX) && !is_in(stated, BP_MASK_BOOL)) ? stated : compute;
 }
 
 bp_dtype stated_result_dtype(const OpRecord& op, const bp_result_dtype& rule, const bp_value* args, bp_dtype compute) {

@@ -28,6 +28,8 @@ bp_dtype number_dtype(uint16_t number_tag) noexcept;  // the default of its kind
 // The compute dtype: promotion over the record's `promote` set, then checks of every argument's `accepts`. With no
 // tensor among them: what the first result's rule states, else the default of the strongest number, else of floats.
 bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args);  // any call
+// Of an op that adds in a stated dtype, whose tensors have `compute`.
+bp_dtype stated_compute_dtype(const OpRecord& op, const bp_value* args, bp_dtype compute);
 inline bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t) {
   // One tensor, or two of one dtype.
   if (op.n_alike != 0 && args[0].tag == BP_TAG_TENSOR) [[likely]] {
@@ -35,7 +37,7 @@ inline bp_dtype compute_dtype(const OpRecord& op, const bp_value* args, int32_t)
     const bp_value& y = args[op.n_alike - 1];
     if (y.tag == BP_TAG_TENSOR && y.u.t->dtype == x.dtype && !((x.flags | y.u.t->flags) & BP_TENSOR_NUMBER) &&
         (BP_DTYPE_BIT(x.dtype) & op.alike_dtypes)) [[likely]]
-      return x.dtype;
+      return op.adds_in_stated ? stated_compute_dtype(op, args, x.dtype) : x.dtype;
   }
   return promoted_dtype(op, args);
 }

@@ -51,6 +51,9 @@ struct OpRecord {
   // call whose tensors have one dtype computes in that dtype. 0: the general way.
   uint8_t n_alike = 0;
   bp_dtype_mask alike_dtypes = 0;
+  // The result has the dtype that an argument states, or else accumulates: elements of a higher kind are cast to it
+  // first, as NumPy, PyTorch and the array API have it.
+  bool adds_in_stated = false;
   uint64_t checked_args = 0;                  // bit i: outside `promote`, and does not accept every dtype
   std::vector<const ShapeWord*> shape_words;  // per result; nullptr for "expr", "function", "dynamic"
   const bp_formula* shape_formula = nullptr;  // of "expr"

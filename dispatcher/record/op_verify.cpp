@@ -192,6 +192,8 @@ void verify_signature(OpRecord& op) {
   require(op, op.dtypes.size() == op.results.size(), "it has ", op.results.size(), " results but ", op.dtypes.size(),
           " dtype rules");
   for (const bp_result_dtype& rule : op.dtypes) verify_dtype_rule(op, rule);
+  op.adds_in_stated =
+      op.dtypes[0].kind == BP_RESULT_DTYPE_FROM_ARG && op.dtypes[0].fallback == BP_RESULT_DTYPE_ACCUMULATE;
 }
 
 }  // namespace backplane::core

@@ -9,7 +9,7 @@ from ._core import asarray
 from ._data_type_functions import isdtype
 from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_room, require_tensor, takes_requires_grad, takes_tensor
+from ._tensor_argument import given_tensor, require_room, takes_requires_grad, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,15 +41,15 @@ __all__ = [
 ]
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy", sparse: bool = False) -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Tensor | Sequence[float], indexing: str = "xy", sparse: bool = False) -> tuple[Tensor, ...]:
     """Coordinates on a grid: for each vector a tensor that varies along its axis alone; 'xy' exchanges the first two axes.
 
     sparse: of size 1 along all other axes, so that they broadcast to the grid.
     """
     if indexing not in ("xy", "ij"):
         raise _core.ArgumentValueError(f"meshgrid: argument indexing: found {indexing!r}, expected 'xy' or 'ij'")
+    arrays = tuple(given_tensor("meshgrid", "arrays", x) for x in arrays)
     for x in arrays:
-        require_tensor("meshgrid", "arrays", x)
         if x.ndim > 1:
             raise _core.ShapeError(f"meshgrid: found a tensor of {x.ndim} dimensions, expected vectors or numbers")
     places = list(range(len(arrays)))

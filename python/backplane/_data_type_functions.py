@@ -75,24 +75,16 @@ def _dtype_of(value, who):
     if isinstance(value, _core.Tensor):
         return value.dtype
     try:
-        return value if isinstance(value, _core.DType) else _core.promote(value, value)
-    except TypeError as error:
-        if isinstance(error, _core.DtypeError):
-            raise _core.DtypeError(f"{who}: {error}") from None
-        raise _core.ArgumentTypeError(f"{who}: found a value of type {type(value).__name__}, expected a tensor or a dtype") from None
-
-
-def named_dtype(function, dtype):
-    """The dtype that a DType or a type of Python names; refuses anything else in the function's name."""
-    try:
-        return _core.empty([0], dtype, _core.default_device()).dtype
+        return value if isinstance(value, _core.DType) else _core.as_dtype(value, who)
+    except _core.DtypeError as error:
+        raise _core.DtypeError(f"{who}: {error}") from None
     except _core.ArgumentTypeError:
-        raise _core.ArgumentTypeError(f"{function}: argument dtype: found {dtype!r}, expected a dtype") from None
+        raise _core.ArgumentTypeError(f"{who}: found a value of type {type(value).__name__}, expected a tensor or a dtype") from None
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Is dtype of a kind ('bool', 'integral', 'real floating', ...), equal to a dtype, or either for one of a tuple?"""
-    dtype = dtype if isinstance(dtype, _core.DType) else named_dtype("isdtype", dtype)
+    dtype = dtype if isinstance(dtype, _core.DType) else _core.as_dtype(dtype, "isdtype")
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):

@@ -77,10 +77,24 @@ def lower_median(function, x, dim, keepdim):
     return _pair(function, x, op.take_along_axis(order, at, axis=dim), dim, keepdim)
 
 
+def _in_pytorchs_words(name, form):
+    """The form, which refuses NumPy's words beside dim."""
+    code = form.__code__
+    words = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    def answered(*args, **more):
+        for word in more.keys() - set(words):
+            raise _core.ArgumentTypeError(f"{name}: found an argument {word!r} beside dim or keepdim, expected one of: {', '.join(words)}; others go with axis and keepdims")
+        return form(*args, **more)
+
+    return answered
+
+
 def _add_forms():
     forms = {"max": _extreme("max", op.argmax, op.max), "min": _extreme("min", op.argmin, op.min), "sort": _sort,
              "std": _spread(op.std), "var": _spread(op.var)}  # fmt: skip
     for name, form in forms.items():
+        form = _in_pytorchs_words(name, form)
         form.__name__ = form.__qualname__ = name  # as errors of a wrong argument call it
         _core.set_dim_form(f"{NAMESPACE}::{name}", name, form)
 

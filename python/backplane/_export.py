@@ -41,7 +41,12 @@ def export(
         raise _core.ArgumentTypeError(
             f"export: argument args: found a {type(args).__name__}, expected the sequence of the function's positional arguments; write [x] for one"
         )
-    _core.make_graph(fun, dynamic=dynamic)(*args).save(os.fspath(path))
+    graph = _core.make_graph(fun, dynamic=dynamic)(*args)
+    if not graph.outputs and not graph.updates:
+        raise _core.ArgumentValueError(
+            "export: found no tensor in what the function gives, so that a file of it would compute nothing; numbers become tensors by backplane.asarray"
+        )
+    graph.save(os.fspath(path))
 
 
 def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Model:

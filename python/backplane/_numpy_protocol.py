@@ -67,6 +67,8 @@ def array_function(x: Any, func: Any, types: Any, args: Any, kwargs: Any, /) -> 
 
 
 def _to_array(value):
+    if type(value) in (list, tuple):
+        return type(value)(map(_to_array, value))
     return value.__array__() if isinstance(value, _core.Tensor) else value
 
 

@@ -8,7 +8,7 @@ from . import _core
 from ._data_type_functions import result_type
 from ._manipulation_functions import broadcast_shapes, reshape_by_columns
 from ._ops import NAMESPACE, ops
-from ._reduction_forms import of_number, of_tensor, reduction_forms
+from ._reduction_forms import masked_mean, masked_variance, of_number, of_tensor, reduction_forms
 from ._searching_functions import nonzero
 from ._tensor_argument import name_function
 
@@ -123,24 +123,42 @@ def _spread_of_complex(name):
         if x.dtype.kind != "complex floating":
             return NotImplemented
         squares = op.add(op.var(op.real(x), *args, **more), op.var(op.imag(x), *args, **more))
-        if name == "var":
-            return squares
-        is_zero = op.equal(squares, 0)  # whose root has no slope
-        return op.where(is_zero, squares, op.sqrt(op.where(is_zero, 1, squares)))
+        return squares if name == "var" else _root(squares)
 
     return form
 
 
+def _root(squares):
+    is_zero = op.equal(squares, 0)  # whose root has no slope
+    return op.where(is_zero, squares, op.sqrt(op.where(is_zero, 1, squares)))
+
+
+def _in_dtype(name, x, dtype):
+    """x in the dtype in which NumPy's mean, var and std are computed."""
+    if dtype is None:
+        return x
+    if _core.as_dtype(dtype, name).kind not in ("real floating", "complex floating"):
+        raise _core.ArgumentTypeError(f"{name}: argument dtype: found {dtype}, expected a floating or complex dtype; convert the result by astype")
+    return op.cast(x, dtype)
+
+
 def _spread(name, otherwise):
-    def form(*args, ddof=_MISSING, unbiased=_MISSING, **more):
-        """NumPy's ddof, or PyTorch's unbiased beside no dim."""
+    def form(*args, ddof=_MISSING, unbiased=_MISSING, where=None, dtype=None, **more):
+        """NumPy's ddof, where and dtype, or PyTorch's unbiased beside no dim."""
         words = [word for word, given in (("ddof", ddof), ("unbiased", unbiased)) if given is not _MISSING]
-        if not words:
-            return otherwise(*args, **more)
         words += ["correction"] if "correction" in more else []
         if len(words) > 1:
             raise _core.ArgumentTypeError(f"{name}: found {' and '.join(words)}, expected one of them")
-        return getattr(op, name)(*args, correction=int(bool(unbiased)) if ddof is _MISSING else ddof, **more)
+        if ddof is not _MISSING or unbiased is not _MISSING:
+            more["correction"] = int(bool(unbiased)) if ddof is _MISSING else ddof
+        elif where is None and dtype is None:
+            return otherwise(*args, **more)
+        if args and dtype is not None:
+            args = (_in_dtype(name, _core.asarray(args[0]), dtype), *args[1:])
+        if where is None:
+            return getattr(op, name)(*args, **more)
+        squares = masked_variance(name, *args, where=where, **more)
+        return squares if name.endswith("var") else _root(squares)
 
     return form
 
@@ -300,11 +318,19 @@ def _where(*args):
     return nonzero(_core.asarray(args[0])) if len(args) == 1 else NotImplemented
 
 
-def _mean(*args, dtype=_MISSING, **more):
-    if dtype is _MISSING or not args:
+@of_tensor
+def _mean(x, *args, dtype=_MISSING, where=None, **more):
+    if dtype is _MISSING and where is None:
         return NotImplemented
-    x = args[0] if dtype is None or not _is_tensor(args[0]) else op.cast(args[0], dtype)
-    return op.mean(x, *args[1:], **more)
+    x = _in_dtype("mean", x, None if dtype is _MISSING else dtype)
+    return op.mean(x, *args, **more) if where is None else masked_mean("mean", x, *args, where=where, **more)
+
+
+def _matmul_of_bools(x, y, *, out=None):
+    """NumPy's: is there a place where both are true? No sum of float32 rounds to 0."""
+    if not (_is_tensor(y) and y.dtype is _core.bool):
+        return NotImplemented
+    return op.not_equal(op.matmul(op.cast(x, _core.float32), op.cast(y, _core.float32)), 0, out=out)
 
 
 def _add_forms():
@@ -324,6 +350,7 @@ def _add_forms():
         "bernoulli": _bernoulli,
         "diff": _of_bools(_diff_of_bools),
         "divide": _divide,
+        "matmul": _of_bools(_matmul_of_bools),
         "mean": _mean,
         "normal": _normal,
         "randint": _randint,

@@ -61,6 +61,25 @@ def _masked(name, x, args, where, initial, out, more):
     return join(found, initial, out=out)
 
 
+def _count(x, where, axis, keepdims):
+    is_kept = op.cast(_core.asarray(where, device=x.device), _core.bool)
+    return op.sum(op.broadcast_to(is_kept, x.shape), axis, dtype=_core.int64, keepdims=keepdims)
+
+
+def masked_mean(name, x, axis=None, *, where, keepdims=False, out=None):
+    """The mean of the elements where `where` is true."""
+    kept = _kept(name, x, where, 0)
+    return op.divide(op.sum(kept, axis, keepdims=keepdims), _count(x, where, axis, keepdims), out=out)
+
+
+def masked_variance(name, x, axis=None, *, where, correction=0, keepdims=False):
+    """The variance of the elements where `where` is true; others, NaN perhaps, have no share in its gradient either."""
+    distances = op.subtract(_kept(name, x, where, 0), masked_mean(name, x, axis, where=where, keepdims=True))
+    squares = op.real(op.multiply(distances, op.conj(distances))) if x.dtype.kind == "complex floating" else op.square(distances)
+    count = op.maximum(op.subtract(_count(x, where, axis, keepdims), correction), 0)
+    return op.divide(op.sum(_kept(name, squares, where, 0), axis, keepdims=keepdims), count)
+
+
 def _reduction(name):
     def form(x, *args, where=None, initial=None, out=None, **more):
         if where is not None or initial is not None:

@@ -152,6 +152,8 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     """How often each integer from 0 on occurs in the vector x, or the sum of its weights; as long as the largest, or minlength."""
     if minlength < 0:
         raise _core.ArgumentValueError(f"bincount: argument minlength: found {minlength}, expected at least 0")
+    if x.dtype is _core.bool:
+        x = op.cast(x, _core.int64)
     size = max(_greatest("bincount", x) + 1, minlength)
     require_room("bincount", "x", size)
     if weights is None:

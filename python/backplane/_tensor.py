@@ -106,7 +106,7 @@ def _target(word):
         return _core.Device(word)
     except _core.BackplaneError as unknown:
         try:
-            return _core.promote(word, word)
+            return _core.as_dtype(word, "to")
         except TypeError:
             raise unknown from None
 

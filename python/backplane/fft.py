@@ -9,7 +9,6 @@ and trim along the transformed axes and choose the op.
 from __future__ import annotations
 
 from . import _core
-from ._data_type_functions import named_dtype as _named_dtype
 from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
 from ._tensor_argument import require_tensor as _require_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
@@ -249,7 +248,7 @@ def irfft2(
 def _frequencies(name, n, d, count, dtype, device, positions):
     if n < 1:
         raise _core.ArgumentValueError(f"{name}: argument n: found {n}, expected one or more")
-    dtype = _core.default_float() if dtype is None else _named_dtype(name, dtype)
+    dtype = _core.default_float() if dtype is None else _core.as_dtype(dtype, name)
     if dtype.kind not in ("real floating", "complex floating"):
         raise _core.DtypeError(f"{name}: argument dtype: found {dtype.name}, expected a floating dtype")
     return _bp.divide(_bp.cast(positions(_bp.iota(count, device=device)), dtype), n * d)

@@ -39,11 +39,11 @@ CASES = {
         ("nested indices", lambda: bp.indices([[1, 2]]), r"indices: argument dimensions: found \[\[1, 2\]\], expected an int"),
         ("unravel_index", lambda: bp.unravel_index(3, "ab"), "unravel_index: argument shape: found 'ab', expected an int"),
         ("fft", lambda: bp.fft.fft(X, n="a"), "fft: argument n: found 'a', expected an int"))},
-    **{f"{name} of no dtype": (lambda call=getattr(F, name): call(X, 0, dtype=5), TypeError, f"{name}: argument dtype: found 5, expected a dtype")
+    **{f"{name} of no dtype": (lambda call=getattr(F, name): call(X, 0, dtype=5), TypeError, f"{name}: argument dtype: found a value of type int, expected a dtype")
        for name in ("softmax", "softmin", "log_softmax")},
     **{f"a probability of {p}": (lambda p=p: bp.bernoulli(bp.asarray([0.5, p])), ValueError, "bernoulli: argument p: .*expected probabilities")
        for p in (float("nan"), 2.0, -0.1)},
-    "a kind of no dtype": (lambda: bp.isdtype(5, "integral"), TypeError, "isdtype: argument dtype: found 5, expected a dtype"),
+    "a kind of no dtype": (lambda: bp.isdtype(5, "integral"), TypeError, "isdtype: argument dtype: found a value of type int, expected a dtype"),
     "elements beyond 64 bits": (lambda: bp.zeros((2**40, 2**40)), MemoryError, "zeros: .*1099511627776, 1099511627776"),
     "bytes beyond 64 bits": (lambda: bp.ops.bp.iota(2**62), MemoryError, "iota: .*4611686018427387904"),
     "bytes beyond any memory": (lambda: bp.zeros((2**50,)), MemoryError, "zeros: .*no memory for 4503599627370496 bytes"),

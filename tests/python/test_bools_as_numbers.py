@@ -124,3 +124,15 @@ def test_differences_of_bools_are_where_they_differ(n):
     ends = {"prepend": x[:, :2], "append": x[:, :1]}
     same(bp.diff(bp.asarray(x), n, **{name: bp.asarray(end) for name, end in ends.items()}), np.diff(x, n, **ends))
     same(bp.diff(bp.asarray(x), n, prepend=True), np.diff(x, n, prepend=True))
+
+
+@pytest.mark.parametrize("shapes", [((3, 300), (300, 2)), ((4,), (4,)), ((2, 3, 4), (4, 1)), ((2, 0), (0, 2))], ids=str)
+def test_products_of_matrices_of_bools(shapes):
+    a, b = map(bools, shapes)
+    same(bp.matmul(bp.asarray(a), bp.asarray(b)), np.matmul(a, b))
+    same(bp.asarray(a) @ bp.asarray(b), a @ b)
+
+
+def test_bools_are_counted():
+    x = np.array([True, False, True])
+    same(bp.bincount(bp.asarray(x)), np.bincount(x))

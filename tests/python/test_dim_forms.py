@@ -139,7 +139,7 @@ def test_unbiased_is_pytorchs_other_word(name):
 
 def test_a_wrong_argument_is_reported_in_the_functions_name():
     for name in ("std", "var", "max", "min", "sort"):
-        with pytest.raises(TypeError, match=rf"^{name}\(\)"):
+        with pytest.raises(TypeError, match=f"{name}: found an argument 'axis' beside dim or keepdim, expected one of: x, dim"):
             getattr(bp, name)(bp.ones(3), dim=0, axis=0)
 
 

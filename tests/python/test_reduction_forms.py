@@ -116,3 +116,48 @@ def test_elements_that_do_not_count_tie_with_none(name):
     assert bp.grad(of)(bp.asarray([0.0, 5.0, -6.0])).tolist() == [0.5, 0, 0]
     assert bp.grad(of)(bp.asarray([0.0, 0.0, 0.0])).tolist() == [0.5, 0, 0]
     assert int(getattr(bp, name)(bp.asarray([3, 4]), where=bp.asarray([False, False]), initial=7)) == 7
+
+
+@pytest.mark.parametrize("x", [A, I, B, A * 1j], ids=lambda x: x.dtype.name)
+@pytest.mark.parametrize("where", ["all elements", "columns", "rows"])
+@pytest.mark.parametrize("axes", [{}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}], ids=str)
+@pytest.mark.parametrize("name, more", [("mean", {}), ("var", {}), ("std", {"ddof": 1})])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_moments_of_what_counts(name, more, axes, where, x):
+    expected = getattr(np, name)(x, where=WHERE[where], **axes, **more)
+    found = getattr(bp, name)(bp.asarray(x), where=WHERE[where], **axes, **more)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5 if x.dtype.kind in "bi" else 1e-12)  # whole numbers compute in float32
+
+
+def test_moments_in_a_stated_dtype():
+    x = np.float32([1e4, 1, 2, 3])
+    for name in ("mean", "var", "std"):
+        same(getattr(bp, name)(bp.asarray(x), dtype=bp.float64), getattr(np, name)(x, dtype=np.float64))
+        with pytest.raises(bp.ArgumentTypeError, match=f"{name}: argument dtype: found .*int32"):
+            getattr(bp, name)(bp.asarray(x), dtype=bp.int32)
+
+
+def test_the_gradient_of_a_masked_mean_passes_what_counts():
+    x = bp.asarray([1.0, bp.nan, 3.0])
+    grad = bp.grad(lambda x: bp.mean(x, where=[True, False, True]) + bp.std(x, where=[True, False, True]))(x)
+    np.testing.assert_allclose(np.asarray(grad), [0, 0, 1])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "bool", "float32"])
+@pytest.mark.parametrize("source", ["float16", "float32", "float64", "int64", "bool"])
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "nansum"])
+def test_elements_are_added_in_the_stated_dtype(name, source, dtype):
+    x = np.array([[0.75, 1.5, 0.5], [1.25, 2.75, 1.9]]).astype(source)
+    if name.startswith("cumulative") and "bool" in (source, dtype):
+        pytest.skip("the array API's have no bools")
+    more = {} if name in ("sum", "prod", "nansum") else {"axis": 1}
+    same(getattr(bp, name)(bp.asarray(x), dtype=dtype, **more), getattr(np, name)(x, dtype=dtype, **more))
+    if name == "sum":
+        same(bp.compile(lambda x: bp.sum(x * 1, dtype=dtype))(bp.asarray(x)), np.sum(x * 1, dtype=dtype))
+
+
+def test_words_of_two_libraries_in_one_call():
+    x = bp.asarray(A)
+    for name, word in (("sort", "kind"), ("max", "where"), ("var", "ddof"), ("std", "dtype")):
+        with pytest.raises(bp.ArgumentTypeError, match=f"{name}: found an argument '{word}' beside dim or keepdim, expected one of: x, dim"):
+            getattr(bp, name)(x, dim=1, **{word: 1})

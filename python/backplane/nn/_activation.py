@@ -3,8 +3,7 @@
 import warnings
 
 import backplane as bp
-from backplane import DType, Generator, Tensor
-from backplane._data_type_functions import named_dtype
+from backplane import DType, Generator, Tensor, _core
 from backplane._manipulation_functions import normalized_axis
 from backplane._tensor_argument import require_real
 
@@ -203,7 +202,7 @@ def _softmax_axis(function, input, dim, axis):
 
 def _softmax(function, op, input, dim, axis, dtype):
     axis = _softmax_axis(function, input, dim, axis)
-    if dtype is not None and not bp.isdtype(named_dtype(function, dtype), "complex floating"):
+    if dtype is not None and _core.as_dtype(dtype, function).kind != "complex floating":
         require_real(function, "input", input)
     x = input if dtype is None else bp.cast(input, dtype)
     if x.ndim == 0 and axis in (0, -1):

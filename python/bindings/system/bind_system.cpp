@@ -314,6 +314,9 @@ void bind_system(py::module_& module) {
   });
   PyModule_AddFunctions(module.ptr(), kEmpty);
   module.def("promote", &promoted);
+  module.def("as_dtype", [](const py::object& object, const std::string& function) {
+    return dtype_object(dtype_argument(object, function.c_str()));
+  });
   module.def("default_float", [] { return dtype_object(default_float()); });
   module.def("default_complex", [] { return dtype_object(default_complex()); });
   module.def("set_default_float", &change_default_float);

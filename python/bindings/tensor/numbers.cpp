@@ -128,13 +128,21 @@ PyObject* unary_slot(PyObject* self) {
   return call_to_tensor(op, &arg, 1);
 }
 
-// Of bools, which the op refuses, the function of the package answers.
+// Of bools, which the op refuses, the method of that name answers.
 PyObject* absolute_slot(PyObject* self) {
   PyObject* result = unary_slot<Slot::Absolute>(self);
   if (result || !is_pending(BP_ERROR_DTYPE)) [[likely]]
     return result;
   PyErr_Clear();
   return PyObject_CallMethod(self, "abs", nullptr);
+}
+
+PyObject* matmul_slot(PyObject* left, PyObject* right) {
+  PyObject* result = binary(Slot::Matmul, left, right);
+  if (result || !is_pending(BP_ERROR_DTYPE) || !is_tensor(left) || !is_tensor(right)) [[likely]]
+    return result;
+  PyErr_Clear();
+  return PyObject_CallMethod(left, "matmul", "O", right);
 }
 
 // Without an in-place variant Python falls back to the functional operator and rebinding.
@@ -214,7 +222,7 @@ void append_number_slots(std::vector<PyType_Slot>& slots) {
                                 slot_entry(Py_nb_true_divide, binary_slot<Slot::TrueDivide>),
                                 slot_entry(Py_nb_floor_divide, binary_slot<Slot::FloorDivide>),
                                 slot_entry(Py_nb_remainder, binary_slot<Slot::Remainder>),
-                                slot_entry(Py_nb_matrix_multiply, binary_slot<Slot::Matmul>),
+                                slot_entry(Py_nb_matrix_multiply, matmul_slot),
                                 slot_entry(Py_nb_and, binary_slot<Slot::And>),
                                 slot_entry(Py_nb_or, binary_slot<Slot::Or>),
                                 slot_entry(Py_nb_xor, binary_slot<Slot::Xor>),

@@ -99,3 +99,10 @@ def test_a_model_takes_arrays_and_refuses_what_is_no_tensor(exported):
 def test_the_arguments_are_a_sequence(args, tmp_path):
     with pytest.raises(bp.ArgumentTypeError, match=r"export: argument args: found a (Tensor|dict), expected the sequence .* write \[x\] for one"):
         bp.export(lambda x: x, args, tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("give", [lambda n: n * 2, lambda n: {"n": [n]}, lambda n: None], ids=["number", "dict", "None"])
+def test_a_function_that_gives_no_tensor_is_refused(give, tmp_path):
+    with pytest.raises(bp.ArgumentValueError, match="export: found no tensor in what the function gives"):
+        bp.export(give, [2.0], tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
