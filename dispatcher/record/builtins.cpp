@@ -123,7 +123,12 @@ bp_value is_integer(const BuiltinCall& call) { return dtype_is_in(call, BP_MASK_
 bp_value require_shape(const BuiltinCall& call) { return require(call, BP_ERROR_SHAPE); }
 bp_value require_value(const BuiltinCall& call) { return require(call, BP_ERROR_VALUE); }
 bp_value finfo_max(const BuiltinCall& call) { return make_float(format_of(call).max()); }
-bp_value finfo_min(const BuiltinCall& call) { return make_float(-format_of(call).max()); }
+bp_value finfo_min(const BuiltinCall& call) {
+  const bp_dtype dtype = dtype_of(call, call.in[0]);
+  if (is_in(dtype, BP_MASK_UNSIGNED)) return make_int(0);
+  if (is_in(dtype, BP_MASK_SIGNED)) return make_int(INT64_MIN >> (64 - 8 * kItemSize[dtype]));
+  return make_float(-format_of(call).max());
+}
 bp_value finfo_eps(const BuiltinCall& call) { return make_float(format_of(call).eps()); }
 
 // The number, which must be one that the dtype holds.

@@ -90,3 +90,20 @@ def test_a_dilated_window_of_padding_alone_has_no_maximum():
 def test_arguments_out_of_their_domain(call, text):
     with pytest.raises(ValueError, match=text):
         call(bp.asarray(numbers(1, 2, 5, 5)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64"])
+@pytest.mark.parametrize("more", [{}, {"stride": 2, "padding": 1}, {"stride": 2, "padding": 1, "ceil_mode": True}, {"padding": 1, "dilation": 3}], ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_the_largest_of_integers_is_that_of_floats(axes, more, dtype):
+    least = np.iinfo(dtype).min
+    x = np.random.default_rng(4).integers(least // 2, least // 2 + 100, (2, 3, *[9] * axes)).astype(dtype)
+    pool = getattr(F, f"max_pool{axes}d")
+    values, indices = pool(bp.asarray(x), 2, return_indices=True, **more)
+    expected, places = pool(bp.asarray(x.astype(np.float64)), 2, return_indices=True, **more)
+    assert values.dtype.name == dtype
+    np.testing.assert_array_equal(values.numpy(), expected.numpy())
+    np.testing.assert_array_equal(indices.numpy(), places.numpy())
+    np.testing.assert_array_equal(
+        getattr(F, f"adaptive_max_pool{axes}d")(bp.asarray(x), 4).numpy(), getattr(F, f"adaptive_max_pool{axes}d")(bp.asarray(x.astype(np.float64)), 4).numpy()
+    )
