@@ -1,5 +1,7 @@
 #include "call/run_formula.hpp"
 
+#include <utility>
+
 #include "backplane/device.hpp"
 #include "call/call_errors.hpp"
 
@@ -9,27 +11,23 @@ namespace {
 constexpr bp_device kNowhere{~0u, 0};
 thread_local constinit bp_device formula_device __attribute__((tls_model("initial-exec"))) = kNowhere;
 
-// The device of the formula's arguments, while it runs.
-class FormulaDevice {
- public:
-  FormulaDevice(const OpEntry& op, const bp_value* args) : before_(formula_device) {
-    for (int32_t i = 0; args && i < op.n_args; ++i) {
-      if (args[i].tag == BP_TAG_DEVICE) formula_device = args[i].u.d;
-      const bool is_list = args[i].tag == BP_TAG_TENSOR_LIST && args[i].count && args[i].u.tensors[0];
-      if (args[i].tag != BP_TAG_TENSOR && !is_list) continue;
-      const bp_tensor& tensor = is_list ? *args[i].u.tensors[0] : *args[i].u.t;
-      formula_device = {tensor.backend, tensor.ordinal};
-      return;
-    }
+// That of the formula's arguments; without any, the one that was.
+bp_device device_of_arguments(const OpEntry& op, const bp_value* args) {
+  bp_device device = formula_device;
+  for (int32_t i = 0; args && i < op.n_args; ++i) {
+    if (args[i].tag == BP_TAG_DEVICE) device = args[i].u.d;
+    const bool is_list = args[i].tag == BP_TAG_TENSOR_LIST && args[i].count && args[i].u.tensors[0];
+    if (args[i].tag != BP_TAG_TENSOR && !is_list) continue;
+    const bp_tensor& tensor = is_list ? *args[i].u.tensors[0] : *args[i].u.t;
+    return {tensor.backend, tensor.ordinal};
   }
-  ~FormulaDevice() { formula_device = before_; }
-  FormulaDevice(const FormulaDevice&) = delete;
-
- private:
-  bp_device before_;
-};
+  return device;
+}
 
 }  // namespace
+
+NumbersOn::NumbersOn(bp_device device) : before_(std::exchange(formula_device, device)) {}
+NumbersOn::~NumbersOn() { formula_device = before_; }
 
 bp_device device_of_numbers() { return formula_device.backend == kNowhere.backend ? default_device() : formula_device; }
 
@@ -38,7 +36,7 @@ void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inp
   bp_frame frame = frame_of(*op.record);
   frame.keys = keys;
   inputs.frame = &frame;
-  const FormulaDevice device(op, inputs.args);
+  const NumbersOn device(device_of_arguments(op, inputs.args));
   const bool native = native_formulas.load(std::memory_order_relaxed);
   if (formula.rule == BP_RULE_DECOMPOSE) return evaluate(*op.record, formula, inputs, results, native);
   try {

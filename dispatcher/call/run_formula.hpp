@@ -16,8 +16,19 @@ void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inp
 // The base of a view, whose arguments these are, with `piece` written where the view looks: its PUT formula.
 Tensor run_put(const OpEntry& op, const bp_formula& put, const bp_value* args, const bp_value& piece);
 
-// Where a call runs whose arguments are numbers alone: with the arguments of the formula that makes it, else on the
-// default device.
+// Where a call runs whose arguments are numbers alone: with the arguments of the formula that makes it, or where the
+// node of a graph says, else on the default device.
 bp_device device_of_numbers();
+
+// Until it ends, this thread's calls of numbers alone run on `device`.
+class NumbersOn {
+ public:
+  explicit NumbersOn(bp_device device);
+  ~NumbersOn();
+  NumbersOn(const NumbersOn&) = delete;
+
+ private:
+  const bp_device before_;
+};
 
 }  // namespace backplane::core

@@ -164,7 +164,10 @@ class CheckpointStep final : public Step {
 class CustomStep final : public Step {
  public:
   CustomStep(GraphRun& run, GraphFunction::Forward& forward)
-      : Step(run, forward.results), on_tape_(!run.level), rest_(std::move(forward.residuals.rest)) {
+      : Step(run, forward.results),
+        on_tape_(!run.level),
+        moves_(std::move(forward.moves)),
+        rest_(std::move(forward.residuals.rest)) {
     tensors_ = versions_of(forward.residuals.tensors);
     // On the tape the residuals have no history. Higher orders get one from a second forward run.
     args_ = versions_of(run.inner);
@@ -174,8 +177,11 @@ class CustomStep final : public Step {
     const std::vector<Tensor> found = function_->backward(residuals(create_graph), complete(cotangents));
     BP_CHECK(found.size() == args_.size(), VALUE, name(), ": its backward rule returned ", found.size(),
              " cotangents; expected one per argument, ", args_.size());
+    uint64_t given = 0;
+    for (size_t j = 0; j < metas_.size(); ++j)
+      if (cotangents[j].tag == BP_TAG_TENSOR) given |= GraphFunction::Forward::bit(j);
     for (size_t i = 0; i < found.size(); ++i) {
-      if (!found[i]) continue;
+      if (!found[i] || (!moves_.empty() && !(moves_[i] & given))) continue;
       const Tensor& arg = args_[i].tensor;
       BP_CHECK(same_shape(*found[i].get(), *arg.get()), SHAPE, name(), ": its backward rule returned cotangent ", i,
                " of another shape than argument ", i, " has");
@@ -212,6 +218,7 @@ class CustomStep final : public Step {
   }
 
   bool on_tape_;
+  std::vector<uint64_t> moves_;
   std::vector<Version> args_;
   std::vector<Version> tensors_;
   std::shared_ptr<const void> rest_;

@@ -6,6 +6,7 @@
 #include "call/operand_checks.hpp"
 #include "call/result_shapes.hpp"
 #include "call/row.hpp"
+#include "call/run_formula.hpp"
 #include "graph/sizes.hpp"
 #include "memory/device.hpp"
 #include "memory/tensor_impl.hpp"
@@ -75,6 +76,7 @@ bool CrossingGraph::resolve(const Node& node, std::vector<bp_value>& args, bp_dt
   if (record.def.dtype_flags & BP_DTYPE_COMPARES && with_infinities(record, args.data(), n, compute, replaced))
     return false;
   if (!(node.op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) {
+    const NumbersOn here(graph_.device_of(node));
     const Device& device = device_of_call(call);
     ResultShapes shapes(call);
     const KernelRow* row = pick_row(call, device, compute, shapes, nullptr);

@@ -4,6 +4,7 @@
 
 #include "call/decomposition.hpp"
 #include "call/operand_checks.hpp"
+#include "call/run_formula.hpp"
 #include "graph/interpret.hpp"
 #include "levels/level.hpp"
 #include "memory/device.hpp"
@@ -66,6 +67,7 @@ class Decomposing final : public Level {
     Graph::each_value(graph_.arguments(node), [&](ValueId v) {
       if (!operands[v]) operands[v] = Tensor::adopt(traced(graph_.resolve(v)));
     });
+    const NumbersOn device(graph_.device_of(node));
     bp_value outs[kMaxResults] = {};
     try {
       const NodeArguments arguments({graph_, operands, {}, {}, {}}, node);

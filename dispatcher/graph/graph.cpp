@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "backplane/device.hpp"
 #include "record/plain_value.hpp"
 
 namespace backplane::core::graph {
@@ -157,6 +158,10 @@ void Graph::set_arguments(NodeId node, std::span<const Argument> arguments) {
   nodes_[node].first_argument = static_cast<uint32_t>(arguments_.size());
   nodes_[node].n_arguments = static_cast<uint16_t>(copies.size());
   for (const Argument& a : copies) arguments_.push_back(owned(a));
+}
+
+bp_device Graph::device_of(const Node& node) const {
+  return node.n_results ? values_[node.first_result].device : default_device();
 }
 
 void Graph::replace_uses(ValueId old, ValueId replacement) {

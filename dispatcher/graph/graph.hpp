@@ -204,6 +204,7 @@ class Graph {
   }
   std::span<const Dim> dims(ValueId id) const { return {dims_.data() + values_[id].first_dim, values_[id].ndim}; }
   Type type(ValueId id) const { return {values_[id].dtype, values_[id].device, dims(id)}; }
+  bp_device device_of(const Node& node) const;  // of its results
   const std::vector<Input>& inputs() const { return inputs_; }
   const std::vector<Constant>& constants() const { return constants_; }
   std::vector<ValueId> outputs;  // an output may be an input or a constant, and the same as another one

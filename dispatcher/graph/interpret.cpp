@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "call/dispatch.hpp"
+#include "call/run_formula.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/sizes.hpp"
 #include "memory/epoch.hpp"
@@ -86,6 +87,7 @@ void call_node(const Environment& e, NodeId id, Tensor* results) {
   const CallOf call_of(e.graph, id);
   const Node& node = e.graph.node(id);
   const NodeArguments arguments(e, node);
+  const NumbersOn device(e.graph.device_of(node));
   bp_value outs[kMaxResults] = {};
   try {
     BP_CHECK(!node.op->withdrawn.load(std::memory_order_acquire), VALUE, node.op->record->name,

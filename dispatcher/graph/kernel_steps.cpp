@@ -6,6 +6,7 @@
 #include "call/kernel_form.hpp"
 #include "call/operand_checks.hpp"
 #include "call/row.hpp"
+#include "call/run_formula.hpp"
 #include "memory/expand.hpp"
 #include "memory/new_tensor.hpp"
 #include "record/dtype_rules.hpp"
@@ -209,6 +210,7 @@ void KernelSteps::append(SlotCall& call, const Row& row, const std::vector<SlotI
 bool KernelSteps::kernel(const SlotCall& given, std::span<const ValueId> values, std::vector<SlotId>& results) {
   bp_value empty[kMaxResults] = {};
   Row row;
+  const NumbersOn device(plan_.graph->device_of(plan_.graph->node(given.node)));
   if (!choose(plain_call(given, empty), row)) return false;
   // What was appended for operands goes again where one of them cannot be prepared.
   const size_t steps = plan_.steps.size(), arguments = plan_.arguments.size(), patches = plan_.patches.size();

@@ -255,6 +255,11 @@ bool transforms_active() noexcept { return core::thread_state.level != nullptr; 
 
 bool every_call_taken() noexcept { return core::thread_state.level && core::thread_state.level->every_call; }
 
+bool recorded_outside() noexcept {
+  const core::Level* level = core::thread_state.level;
+  return !level || level->every_call != level || level->outer_records;
+}
+
 bool is_transformed(const Tensor& tensor) { return core::impl(tensor)->wrapper != nullptr; }
 
 Tensor innermost_value(const Tensor& tensor) {
@@ -287,8 +292,7 @@ Tensor plain_value(const Tensor& tensor, const char* who) {
     t = wrapper.inner;
     if (!t->wrapper && (t->flags & BP_TENSOR_WRAPPER)) fail_to_read(wrapper, who);
   }
-  if (const core::Level* level = core::thread_state.level; level && level->every_call)
-    level->every_call->check_read(*t, who);
+  if (core::Level* level = core::thread_state.level; level && level->every_call) level->every_call->note_read(*t, who);
   return Tensor::share(t);
 }
 

@@ -40,8 +40,9 @@ class Level {
   // Of a level that takes every call: the wrapper that stands for a tensor from outside, as long as it is active, in
   // calls that write into it or make views of it; or the tensor itself.
   virtual TensorImpl* stand_in(TensorImpl* tensor) { return tensor; }
-  // Throws where a tensor without wrapper has, by what the level has seen, another value than its memory holds.
-  virtual void check_read(const TensorImpl&, const char* /*who*/) const {}
+  // Hears of a tensor without wrapper whose values are read, and throws where it has, by what the level has seen,
+  // others than its memory holds.
+  virtual void note_read(TensorImpl&, const char* /*who*/) {}
 
   // For errors, where the level knows the user's program: " (FILE:LINE in FUNCTION)", the line that runs now.
   virtual std::string line_of_program() const { return {}; }

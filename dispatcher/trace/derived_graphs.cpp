@@ -100,6 +100,26 @@ std::vector<bool> constant_outputs(const graph::Graph& graph, const std::vector<
   return constant;
 }
 
+// Per input: the outputs to which it leads by ops that have a derivative there. The tape gives no gradient for others,
+// where the function's would have none.
+std::vector<uint64_t> moved_outputs(const graph::Graph& graph) {
+  std::vector<uint64_t> leads(graph.values().size(), 0), moved;
+  for (size_t j = 0; j < graph.outputs.size(); ++j) leads[graph.outputs[j]] |= GraphFunction::Forward::bit(j);
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    uint64_t outputs = 0;
+    for (uint32_t j = 0; j < node->n_results; ++j)
+      if (is_inexact(graph.value(node->first_result + j).dtype)) outputs |= leads[node->first_result + j];
+    const std::span<const graph::Argument> arguments = graph.arguments(*node);
+    for (size_t i = 0; outputs && i < arguments.size(); ++i) {
+      const bp_formula* formula = node->op->vjp_of_arg[i];
+      if (formula && formula->flags & BP_FORMULA_ZERO) continue;
+      graph::Graph::each_value(arguments.subspan(i, 1), [&](ValueId v) { leads[v] |= outputs; });
+    }
+  }
+  for (const graph::Input& input : graph.inputs()) moved.push_back(leads[input.value]);
+  return moved;
+}
+
 }  // namespace
 
 // ---- reverse mode ----------------------------------------------------------------------------------------------
@@ -134,6 +154,7 @@ DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wa
   for (const ValueId v : outputs.subspan(n_results)) used[v] = true;
   Reverse made;
   made.constant = constant_outputs(graph(), wanted);
+  made.moves = moved_outputs(graph());
   std::vector<ValueId> arguments, forward_outputs(results.begin(), results.end()), backward_inputs;
   for (size_t i = 0; i < n; ++i) {
     arguments.push_back(joint->inputs()[i].value);
@@ -233,7 +254,7 @@ class GraphCall final : public ClosedFunction {
     const auto end = results.begin() + static_cast<ptrdiff_t>(graphs_->result_examples().size());
     Tensors residuals = joined({picked(args, reverse.arguments), {end, results.end()}});
     results.erase(end, results.end());
-    return {std::move(results), {std::move(residuals), std::move(rest)}, reverse.constant};
+    return {std::move(results), {std::move(residuals), std::move(rest)}, reverse.constant, reverse.moves};
   }
 
   Tensors backward(const Residuals& residuals, Args cotangents) override {

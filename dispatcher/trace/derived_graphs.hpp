@@ -34,6 +34,7 @@ class DerivedGraphs {
     std::vector<size_t> arguments;            // that the backward graph takes
     std::vector<size_t> cotangents;           // which results' it takes
     std::vector<bool> constant;               // per result: no wanted input moves it
+    std::vector<uint64_t> moves;              // per input, as GraphFunction::Forward has it
   };
   // `wanted`, per input: a cotangent of it is.
   std::shared_ptr<const Reverse> reverse(const std::vector<bool>& wanted);

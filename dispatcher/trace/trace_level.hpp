@@ -30,7 +30,7 @@ class TraceLevel final : public Level, private Sites {
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
   void check_write(const Call& call, const TensorImpl& target) override;
   TensorImpl* stand_in(TensorImpl* tensor) override;
-  void check_read(const TensorImpl& tensor, const char* who) const override;
+  void note_read(TensorImpl& tensor, const char* who) override;
   std::string line_of_program() const override;
   bool knows_strides(const TensorImpl& whole) const override;
   bool* recording() override { return &recording_; }
@@ -39,6 +39,7 @@ class TraceLevel final : public Level, private Sites {
   Tensor enter(const Tensor& example, std::string name, std::optional<Shape> shape = {});
   std::shared_ptr<graph::Graph> finish(std::span<const Tensor> results);
   TraceRandom& random() { return random_; }
+  std::vector<TensorRead> reads() const;
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
   // are met, which are appended. The list lives as long as the level.
   void lift(std::vector<Tensor>& lifted);
@@ -75,6 +76,7 @@ class TraceLevel final : public Level, private Sites {
   std::function<SourceLine()> where_;
   std::unordered_map<const TensorImpl*, graph::ValueId> constants_;
   std::vector<Tensor> inputs_;
+  std::unordered_map<const TensorImpl*, TensorRead> reads_;
   struct StandIn {
     Tensor wrapper;
     graph::ValueId constant;

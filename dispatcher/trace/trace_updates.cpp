@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backplane/autograd.hpp"
 #include "call/role_calls.hpp"
 #include "graph/updates.hpp"
 #include "levels/inplace.hpp"
@@ -46,12 +47,21 @@ TensorImpl* TraceLevel::stand_in(TensorImpl* tensor) {
   return t;
 }
 
-void TraceLevel::check_read(const TensorImpl& tensor, const char* who) const {
+void TraceLevel::note_read(TensorImpl& tensor, const char* who) {
   const TensorImpl* known = stand_in_for(&tensor);
   BP_CHECK(!known || known->wrapper->version == 0, VALUE, who, ": the tensor was changed in place by a function that ",
            transform, " is writing down, so it has no value yet", line_of_program(),
            ". Fix: choose elementwise with where, branch with cond, or read the "
            "value outside of the traced function");
+  const Tensor read = Tensor::share(&tensor);
+  reads_.try_emplace(&tensor, TensorRead{read, version_of(read)});
+  if (below && below->every_call) below->every_call->note_read(tensor, who);
+}
+
+std::vector<TensorRead> TraceLevel::reads() const {
+  std::vector<TensorRead> all;
+  for (const auto& [tensor, read] : reads_) all.push_back(read);
+  return all;
 }
 
 // A view of another level's tensor, or of one that becomes an argument, is no view of a traced one: nothing would carry

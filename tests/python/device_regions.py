@@ -94,6 +94,12 @@ class RegionLaws:
         x, y = tensor(device, dtype, (50,)), tensor(device, bp.int32, (50,))
         same(lambda x, y: (bp.equal(x, x), x.astype(to), bp.where(y > 60, x.astype(to), x.astype(to))), x, y)
 
+    def test_calls_of_numbers_alone_run_where_the_node_does(self, device):
+        """The exponent's share of a power's derivative has no tensor: bp::equal(2, 0)."""
+        x = tensor(device, bp.float32, (4, 3))
+        for function in (bp.grad(lambda x: (x**2).sum()), bp.hessian(lambda x: (x**3).mean()), bp.grad(lambda x: bp.abs(x * 1j).sum())):
+            same(function, x)
+
     def test_operands_of_two_dtypes(self, device):
         fused(3, lambda x, y: (x + y) * 2 - x, tensor(device, bp.int8, (20, 3)), tensor(device, bp.int32, (20, 3)))
 

@@ -332,3 +332,14 @@ def test_a_mask_of_another_library_without_elements_is_one():
         mask = np.zeros(shape, dtype=bool)
         assert bp.zeros(shape)[mask].shape == np.zeros(shape)[mask].shape
     assert bp.zeros((3, 2))[[]].shape == (0, 2)
+
+
+def test_elements_that_share_a_place_are_not_assigned_one_by_one():
+    g = bp.grad(lambda p: p.sum())(bp.ones((2, 3)))
+    for key in ((0, 0), 0, slice(1), ([0], [1]), bp.asarray([True, False])):
+        with pytest.raises(bp.ArgumentValueError, match="x\\[index\\] = value: several elements of x share one place"):
+            g[key] = 7
+    assert g.tolist() == [[1, 1, 1], [1, 1, 1]]
+    one = bp.broadcast_to(bp.zeros((1, 2)), (1, 2))
+    one[0, 0] = 3
+    assert one.tolist() == [[3, 0]]

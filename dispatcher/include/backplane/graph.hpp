@@ -118,6 +118,11 @@ class BACKPLANE_API TransformableGraph {
   std::shared_ptr<core::DerivedGraphs> derived_;
 };
 
+struct TensorRead {
+  Tensor tensor;
+  uint64_t version;  // version_of(tensor) then
+};
+
 class BACKPLANE_API TraceScope {
  public:
   // `where`: asked for every op that is written down.
@@ -131,6 +136,8 @@ class BACKPLANE_API TraceScope {
   // The generators that the function drew from, in the order of Graph::generators. As they were given to
   // reserve_random: none was moved on.
   std::span<bp_generator_state* const> generators() const;
+  // The tensors from outside whose values the function has read, in no order: those are in no node of the graph.
+  std::vector<TensorRead> reads() const;
   // Calls of this generator will always give what they would give now: of one that is made inside the function.
   void fix_generator(size_t index);
 

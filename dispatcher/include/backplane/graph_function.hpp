@@ -30,6 +30,11 @@ class BACKPLANE_API GraphFunction : public std::enable_shared_from_this<GraphFun
     Residuals residuals;
     // Per result: no argument moves it, so that it has no history. Empty: all may be moved.
     std::vector<bool> constant = {};
+    // Per argument: the results that it moves, as bits of bit(); from the cotangents of others it has none. Empty: all
+    // may be moved.
+    std::vector<uint64_t> moves = {};
+    // Of so many results on, one bit stands for all.
+    static uint64_t bit(size_t result) { return uint64_t{1} << (result < 63 ? result : 63); }
   };
   struct Duals {
     std::vector<Tensor> results;

@@ -147,6 +147,9 @@ BACKPLANE_API bool transforms_active() noexcept;
 // Is every call of this thread written down or handled by a transform, whatever its arguments are, so that even what is
 // computed from plain tensors has no values to read?
 BACKPLANE_API bool every_call_taken() noexcept;
+// Inside of a function that such a transform runs, and of none within: were calls recorded where it was called? Else
+// true.
+BACKPLANE_API bool recorded_outside() noexcept;
 // Is the tensor one of a transform (its data cannot be read directly)?
 BACKPLANE_API bool is_transformed(const Tensor& tensor);
 

@@ -6,6 +6,7 @@
 #include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
 namespace {
@@ -24,7 +25,13 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::
 }  // namespace
 
 void bind_autograd(py::module_& module) {
-  module.def("grad_enabled", &grad_enabled, "Are calls of this thread recorded?");
+  module.def(
+      "grad_enabled",
+      [] {
+        note_grad_mode_read();
+        return grad_enabled() && recorded_outside();
+      },
+      "Are calls of this thread recorded?");
   module.def("set_grad_enabled", &set_grad_enabled, py::arg("enabled"),
              "Switches recording on this thread on or off; returns the old setting.");
   module.def(

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -68,10 +69,20 @@ bool holds_bytes(PyObject* bytes, PyObject* buffer) {
 
 // ---- tensors ---------------------------------------------------------------------------------------------------
 
+static Tensor shared(const bp_tensor& tensor) { return Tensor::share(const_cast<bp_tensor*>(&tensor)); }
+
 bool ObjectGuards::Form::is_of(const bp_tensor& found) const {
+  if (backplane::requires_grad(shared(found)) != requires_grad) return false;
+  if (read) return &found == tensor && version_of(shared(found)) == read->version;
   if (tensor) return &found == tensor;
   return found.dtype == dtype && found.backend == device.backend && found.ordinal == device.ordinal &&
          std::equal(shape.begin(), shape.end(), found.dl.shape, found.dl.shape + found.dl.ndim);
+}
+
+const char* ObjectGuards::Form::other(const bp_tensor& found) const {
+  if (backplane::requires_grad(shared(found)) != requires_grad)
+    return requires_grad ? "a tensor without requires_grad" : "a tensor with requires_grad";
+  return &found == tensor ? "other values" : "another tensor";
 }
 
 std::string ObjectGuards::Form::text() const {
@@ -82,8 +93,9 @@ std::string ObjectGuards::Form::text() const {
 
 class ObjectGuards::Walk {
  public:
-  Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used)
-      : watches_(watches), names_(names), used_(used) {}
+  Walk(std::vector<Watch>& watches, const NamesOfRun& names, std::span<const Tensor> used,
+       std::span<const TensorRead> reads)
+      : watches_(watches), names_(names), used_(used), reads_(reads) {}
 
   // `before`, if given, a snapshot_of(value): only what is still as it was there.
   void descend(PyObject* value, const std::string& path, PyObject* before) {
@@ -160,9 +172,12 @@ class ObjectGuards::Walk {
   Item item(PyObject* key, PyObject* value) const {
     if (!is_tensor(value)) return {PyRef::borrow(key), PyRef::borrow(value), {}};
     const Tensor t = tensor_of(value);
-    return {PyRef::borrow(key),
-            {},
-            Form{is_used(value) ? t.get() : nullptr, t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}}};
+    const auto read =
+        std::find_if(reads_.begin(), reads_.end(), [&](const TensorRead& r) { return r.tensor.get() == t.get(); });
+    Form form{nullptr, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
+    if (read != reads_.end()) form.read = *read;
+    if (form.read || is_used(value)) form.tensor = t.get();
+    return {PyRef::borrow(key), {}, std::move(form)};
   }
 
   // What stands in the class, and is read where the object has none of its own.
@@ -225,6 +240,7 @@ class ObjectGuards::Walk {
   std::vector<Watch>& watches_;
   const NamesOfRun& names_;
   std::span<const Tensor> used_;
+  std::span<const TensorRead> reads_;
   std::unordered_set<PyObject*> seen_;
   size_t next_ = 0;
 };
@@ -241,10 +257,10 @@ void ObjectGuards::add(PyObject* object, std::string name) {
 }
 
 bool ObjectGuards::close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used,
-                         const char* transform) {
+                         std::span<const TensorRead> reads, const char* transform) {
   if (!check_what_is_left(state_, names, used, transform)) return false;
   state_ = {};
-  Walk walk(watches_, names, used);
+  Walk walk(watches_, names, used, reads);
   for (const Root& root : roots_) walk.descend(root.object.get(), root.name, root.before.get());
   if (guards_variables)
     for (const Variable* variable : names.variables_read()) walk.variable(*variable);
@@ -295,7 +311,7 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
     same = same_static(item.value.get(), found);
   if (same != 0 || !why) return same;
   *why = Walk::place(watch, item) + ": found " +
-         (tensor  ? "another tensor"
+         (tensor  ? item.tensor ? item.tensor->other(*tensor) : "a tensor"
           : found ? spelled(found)
                   : "none") +
          ", had " +

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "backplane/graph.hpp"
 #include "backplane/tensor.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 #include "bindings/transforms/names_of_run.hpp"
@@ -27,10 +28,11 @@ class ObjectGuards {
   bool is_empty() const { return roots_.empty() && watches_.empty(); }
   StateBefore& state() { return state_; }
   const StateBefore& state() const { return state_; }
-  // After it. `guards_variables`: globals and cells are guarded too. `used`: tensors that the graph holds; of others
-  // the form alone counts. False: a Python error, as where the trace, `transform`'s, put a tensor of its own somewhere:
-  // then what was there is there again.
-  bool close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used, const char* transform);
+  // After it. `guards_variables`: globals and cells are guarded too. `used`: tensors that the graph holds; `reads`:
+  // those whose values the function read, which must not change; of others the form alone counts. False: a Python
+  // error, as where the trace, `transform`'s, put a tensor of its own somewhere: then what was there is there again.
+  bool close(const NamesOfRun& names, bool guards_variables, std::span<const Tensor> used,
+             std::span<const TensorRead> reads, const char* transform);
   // As TracedCall::fits.
   int fit(std::string* why) const;
   int traverse(visitproc visit, void* arg) const;
@@ -40,13 +42,15 @@ class ObjectGuards {
     PyRef object, before;  // snapshot_of(object)
     std::string name;
   };
-  // Of a tensor that is not held here.
   struct Form {
     const bp_tensor* tensor;  // nullptr: any of the form
+    std::optional<TensorRead> read;
+    bool requires_grad;
     bp_dtype dtype;
     bp_device device;
     std::vector<int64_t> shape;
     bool is_of(const bp_tensor& found) const;
+    const char* other(const bp_tensor& found) const;  // how one that is not of it differs
     std::string text() const;
   };
   struct Item {

@@ -16,6 +16,8 @@
 namespace backplane::python {
 namespace {
 
+thread_local constinit bool grad_mode_is_read = false;
+
 // Empty where the function does not say.
 std::string parameter_name(PyObject* callable, Py_ssize_t position) {
   const PyRef function = python_function(callable, &position);
@@ -45,6 +47,8 @@ bool check_static_result(PyObject* leaf, const std::string& path, const char* na
 }
 
 }  // namespace
+
+void note_grad_mode_read() { grad_mode_is_read = true; }
 
 std::string input_name(const CallInputs& inputs, size_t leaf) {
   for (const InputTrees::Entry& entry : inputs.trees.entries)
@@ -148,7 +152,10 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, st
   guards_.add(PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function, "static argument self");
   names.emplace(guards_.state());
   names->add_cells(call.function);
+  const bool outer_read = std::exchange(grad_mode_is_read, false), grad_mode = recorded_outside();
   PyObject* returned = array.call(call.function, call.n_args, call.keywords);
+  if (grad_mode_is_read) grad_mode_ = grad_mode;
+  grad_mode_is_read |= outer_read;
   names->stop();
   return returned;
 }
@@ -191,9 +198,10 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     if (!returned || !traced->keep_result(returned.get(), &results, call.name)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
+  const std::vector<TensorRead> reads = scope.reads();
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
   traced->constants_ = traced->graph_.constants();
-  if (!traced->guards_.close(*names, options.guards_variables, traced->constants_, call.name)) return nullptr;
+  if (!traced->guards_.close(*names, options.guards_variables, traced->constants_, reads, call.name)) return nullptr;
   state.guards = nullptr;
   return traced;
 }
@@ -277,6 +285,10 @@ int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
   if (default_float() != default_float_) {
     if (why)
       *why = std::string("default dtype: found ") + dtype_name(default_float()) + ", had " + dtype_name(default_float_);
+    return 0;
+  }
+  if (grad_mode_ && *grad_mode_ != grad_enabled()) {
+    if (why) *why = std::string("grad_enabled: found ") + (*grad_mode_ ? "False, had True" : "True, had False");
     return 0;
   }
   const int same = same_arguments(inputs, why);

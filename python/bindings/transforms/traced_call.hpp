@@ -116,7 +116,11 @@ class TracedCall {
   mutable std::vector<int64_t> accepted_;  // dynamic sizes, in order, which the constraints were found to take
   bp_device default_device_{};             // where the function made tensors of no other device
   bp_dtype default_float_ = BP_FLOAT32;    // of which dtype its floats without another were
+  std::optional<bool> grad_mode_;          // was the tape recording? Where the function asked
 };
+
+// A function that is traced on this thread has asked whether gradients are recorded.
+void note_grad_mode_read();
 
 // "x['w']": the place of a leaf, by the name of the function's parameter where that is known.
 std::string input_name(const CallInputs& inputs, size_t leaf);

@@ -292,3 +292,23 @@ def test_an_argument_that_the_backward_pass_does_not_need_may_change_before_it()
     x *= 2
     with pytest.raises(ValueError, match="changed in place"):
         result.sum().backward()
+
+
+def test_what_a_result_does_not_depend_on_has_no_gradient():
+    """None, as op by op: optimisers pass over it, where zeros would have momentum."""
+    w, v, u = (bp.ones(2).requires_grad_() for _ in range(3))
+    f = bp.compile(lambda a, b, c: ((a * 2).sum(), (b * 3).sum() + bp.stop_gradient(c).sum()))
+    f(w, v, u)[0].backward()
+    assert w.grad.tolist() == [2, 2] and v.grad is None and u.grad is None
+    f(w, v, u)[1].backward()
+    assert v.grad.tolist() == [3, 3] and u.grad is None
+    first, second = f(w, v, u)
+    (first + second).backward()
+    assert w.grad.tolist() == [4, 4] and v.grad.tolist() == [6, 6] and u.grad is None
+
+
+def test_a_captured_parameter_that_nothing_depends_on_has_no_gradient():
+    parameters = {"used": bp.ones(2).requires_grad_(), "shown": bp.ones(2).requires_grad_()}
+    loss, _ = bp.compile(lambda x: ((x * parameters["used"]).sum(), parameters["shown"] * 2))(bp.ones(2))
+    loss.backward()
+    assert parameters["used"].grad.tolist() == [1, 1] and parameters["shown"].grad is None
