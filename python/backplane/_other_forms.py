@@ -333,6 +333,15 @@ def _matmul_of_bools(x, y, *, out=None):
     return op.not_equal(op.matmul(op.cast(x, _core.float32), op.cast(y, _core.float32)), 0, out=out)
 
 
+def _permutation(n, **more):
+    if not _is_tensor(n) and not isinstance(n, (list, tuple)) and not getattr(n, "ndim", 0):
+        return NotImplemented
+    raise _core.ArgumentTypeError(
+        f"permutation: argument n: found a value of type {type(n).__name__}, expected how many elements; elements in random order are "
+        "x[backplane.permutation(len(x))]"
+    )
+
+
 def _add_forms():
     of_tensors = {"arange": _arange, "full": _full, "full_like": _full_like, "linspace": _linspace}
     creations = ("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like")
@@ -353,6 +362,7 @@ def _add_forms():
         "matmul": _of_bools(_matmul_of_bools),
         "mean": _mean,
         "normal": _normal,
+        "permutation": _permutation,
         "randint": _randint,
         "reshape": _reshape,
         "select": _select,
