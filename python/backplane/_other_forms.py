@@ -177,9 +177,10 @@ def _ordered(name):
 
 
 def _running(name):
-    def form(x, **more):
-        """Without an axis x is flattened, as NumPy has it."""
-        if "axis" in more or "dim" in more:
+    def form(x, *axes, **more):
+        """Without an axis, or of None, x is flattened, as NumPy has it."""
+        axes += tuple(more.pop(word) for word in ("axis", "dim") if word in more)
+        if len(axes) > 1 or any(axis is not None for axis in axes):
             return NotImplemented
         return getattr(op, name)(op.reshape(x, [-1]), axis=0, **more)
 
