@@ -120,8 +120,9 @@ bool check_donated(const TransformCall& call, const std::vector<Py_ssize_t>& don
   const Py_ssize_t count = call.n_args + call.n_keywords();
   for (const Py_ssize_t position : donated) {
     if (position < count) continue;
-    raise(BP_ERROR_TYPE, "compile: argument donate: found %zd, but the call of %s has %zd argument%s, counted from 0 on",
-          position, name_of(call.function).c_str(), count, count == 1 ? "" : "s");
+    raise(BP_ERROR_TYPE,
+          "compile: argument donate: found %zd, but the call of %s has %zd argument%s, counted from 0 on", position,
+          name_of(call.function).c_str(), count, count == 1 ? "" : "s");
     return false;
   }
   return true;
