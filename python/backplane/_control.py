@@ -131,7 +131,16 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         raise _core.ShapeError(f"associative_scan: the tensors have different sizes along axis {axis}")
 
     def combine(a, b):
-        return _tensors(fn(*(tree.unflatten(structure, [op.moveaxis(x, 0, axis) for x in side]) for side in (a, b))))[0]
+        sides = [[op.moveaxis(x, 0, axis) for x in side] for side in (a, b)]
+        found, returned = _tensors(fn(*(tree.unflatten(structure, side) for side in sides)))
+        if returned != structure:
+            raise _core.ArgumentTypeError(f"associative_scan: the function returned {returned}, expected the structure of elems, {structure}")
+        for x, like in zip(found, sides[0]):
+            if x.shape != like.shape:
+                raise _core.ShapeError(
+                    f"associative_scan: the function returned a tensor of shape {tuple(x.shape)}, expected that of what it got, {tuple(like.shape)}"
+                )
+        return found
 
     def forward(a, b):
         return [op.moveaxis(x, axis, 0) for x in combine(a, b)]

@@ -46,9 +46,11 @@ def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
 @takes_tensor
 def float_power(x: Tensor, y: Operand) -> Tensor:
     """x to the power of y in float64 or complex128, whatever the dtypes are."""
-    y = given_tensor("float_power", "y", y)
-    wide = _core.complex128 if "complex floating" in (x.dtype.kind, y.dtype.kind) else _core.float64
-    return op.pow(op.cast(x, wide), op.cast(y, wide))
+    given = given_tensor("float_power", "y", y)
+    wide = _core.complex128 if "complex floating" in (x.dtype.kind, given.dtype.kind) else _core.float64
+    # What is no tensor keeps its digits, and goes where x is.
+    y = op.cast(y, wide) if isinstance(y, _core.Tensor) else _core.asarray(y, dtype=wide, device=x.device)
+    return op.pow(op.cast(x, wide), y)
 
 
 @takes_tensor

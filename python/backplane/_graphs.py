@@ -45,6 +45,13 @@ def explain_plan(
     positions = () if donate is None else donate if isinstance(donate, (tuple, list)) else (donate,)
 
     def explain(*args, **kwargs):
+        count = len(args) + len(kwargs)
+        for position in positions:
+            if position >= count:
+                raise _core.ArgumentTypeError(
+                    f"explain_plan: argument donate: found {position}, but the call has {count} argument{'' if count == 1 else 's'}, "
+                    "counted from 0 on"
+                )
         graph, tensors = _traced(fun, args, kwargs, dynamic)
         donors = [position for position, argument in enumerate(args) for _ in _inputs(argument)]
         donated = [i for i, position in enumerate(donors) if position in positions]

@@ -28,6 +28,7 @@ choice: take(x, randint(0, n, shape)), or argsort of random numbers
 multinomial categorical: argmax(log(p) - log(-log(rand(count, n))), axis=-1), which draws with replacement
 shuffle: take(x, permutation(n), axis=0), or randperm(n)
 sliding_window_view: x.unfold(axis, size, 1)
+as_strided lib stride_tricks: x.unfold(axis, size, step) for windows, broadcast_to, reshape and slices for other views
 special: the functions of backplane itself: erf, sigmoid, logit, lgamma, digamma, …
 expit: sigmoid(x)
 gammaln: lgamma(x)
@@ -127,6 +128,9 @@ as_strided: reshape, unfold or broadcast_to
 unsqueeze_ squeeze_ t_ transpose_ resize_ resize: x = x.reshape(shape): a tensor's shape does not change
 partition: backplane.partition(x, k), a copy
 put: x[positions] = values
+itemset: x[index] = value
+choose: backplane.take_along_axis(backplane.stack(choices), x[None], axis=0)[0]
+searchsorted: backplane.searchsorted(x, values)
 setflags flags: backplane.copy(x) where another memory is wanted
 byteswap newbyteorder: x.numpy()
 dump dumps: pickle.dumps(x)

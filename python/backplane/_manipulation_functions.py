@@ -167,6 +167,10 @@ def _kept(x, sizes):
 @takes_tensor
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with its axes from start_dim to end_dim as one, in row-major order; a view where strides allow."""
+    if isinstance(start_dim, str):
+        raise _core.ArgumentTypeError(
+            f"flatten: argument start_dim: found {start_dim!r}, expected an axis; NumPy's order is x.reshape(-1, order={start_dim!r})"
+        )
     if x.ndim == 0:
         return ravel(x)
     first = normalized_axis("flatten", start_dim, x.ndim, "start_dim")

@@ -177,9 +177,10 @@ def _ordered(name):
 
 
 def _running(name):
-    def form(x, **more):
-        """Without an axis x is flattened, as NumPy has it."""
-        if "axis" in more or "dim" in more:
+    def form(x, *axes, **more):
+        """Without an axis, or of None, x is flattened, as NumPy has it."""
+        axes += tuple(more.pop(word) for word in ("axis", "dim") if word in more)
+        if len(axes) > 1 or any(axis is not None for axis in axes):
             return NotImplemented
         return getattr(op, name)(op.reshape(x, [-1]), axis=0, **more)
 
@@ -333,6 +334,15 @@ def _matmul_of_bools(x, y, *, out=None):
     return op.not_equal(op.matmul(op.cast(x, _core.float32), op.cast(y, _core.float32)), 0, out=out)
 
 
+def _permutation(n, **more):
+    if not _is_tensor(n) and not isinstance(n, (list, tuple)) and not getattr(n, "ndim", 0):
+        return NotImplemented
+    raise _core.ArgumentTypeError(
+        f"permutation: argument n: found a value of type {type(n).__name__}, expected how many elements; elements in random order are "
+        "x[backplane.permutation(len(x))]"
+    )
+
+
 def _add_forms():
     of_tensors = {"arange": _arange, "full": _full, "full_like": _full_like, "linspace": _linspace}
     creations = ("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like")
@@ -353,6 +363,7 @@ def _add_forms():
         "matmul": _of_bools(_matmul_of_bools),
         "mean": _mean,
         "normal": _normal,
+        "permutation": _permutation,
         "randint": _randint,
         "reshape": _reshape,
         "select": _select,

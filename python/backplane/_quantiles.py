@@ -23,6 +23,7 @@ op = getattr(ops, NAMESPACE)
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
 _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+_OF_ELEMENTS = ("lower", "higher", "nearest")  # which choose one, and keep its dtype
 
 
 def _axes(function, axis, ndim):
@@ -65,7 +66,7 @@ def _between(ordered, position, last, method):
         where = op.cast(op.maximum(op.minimum(where, last), 0), _core.int64)
         return op.take_along_axis(ordered, where, axis=-1)
 
-    if method in ("lower", "higher", "nearest"):
+    if method in _OF_ELEMENTS:
         return at(low)
     part = op.subtract(position, low)
     if method == "midpoint":
@@ -82,18 +83,20 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
     if method not in _METHODS:
         raise _core.ArgumentValueError(f"{function}: argument method: found {method!r}, expected one of {', '.join(_METHODS)}")
     require_real(function, "x", x)
-    x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())
+    is_floating = isdtype(x.dtype, "real floating")
+    if not is_floating and method not in _OF_ELEMENTS:
+        x, is_floating = op.cast(x, _core.default_float()), True
     axes = _axes(function, axis, x.ndim)
     q = _fractions(function, q, x, scale)
     lanes = _lanes(function, x, axes)
     ordered = op.sort(lanes, axis=-1)
-    if skip_nan:
+    if is_floating and skip_nan:
         last = op.subtract(op.sum(op.logical_not(op.isnan(lanes)), [-1], dtype=_core.float64, keepdims=True), 1)
     else:
         last = lanes.shape[-1] - 1
     position = op.multiply(op.reshape(q, [1] * (lanes.ndim - 1) + [-1]), last)
     found = _between(ordered, position, last, method)
-    if not skip_nan:
+    if is_floating and not skip_nan:
         # NaN sorts last: where the last element is one, so is the result.
         top = op.slice(ordered, [-1], [-1], [None], [1])
         found = op.where(op.isnan(top), top, found)
@@ -123,7 +126,8 @@ def quantile(
     x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",
     keepdims: bool = False
 ) -> Tensor:
-    """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements.
+    """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements;
+    those that choose an element keep its dtype.
 
     NaN among the elements makes NaN. Differentiable in x, and by the linear method in q.
     """

@@ -46,6 +46,8 @@ def _masked(name, x, args, where, initial, out, more):
     if value is None:
         if initial is None:
             raise _core.ArgumentValueError(f"{name}: found where without initial, expected both; initial is the {name} of no elements")
+        if x.dtype.kind == "complex floating":
+            return getattr(op, name)(x)  # which says that there is no order
         value = _no_extreme(name, x.dtype)
     if where is not None:
         x = _kept(name, x, where, value)

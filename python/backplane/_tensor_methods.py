@@ -258,8 +258,8 @@ def _reflected_divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
 
 # Names of NumPy and PyTorch that _hints.py answers.
 _ABSENT = {
-    "Tensor": "addr apply_ as_strided at block_until_ready byteswap clamp_max clamp_min compress ctypes cuda data_ptr detach_ dist dump dumps fill_diagonal_ flags "
-    "flat ger get_device grad_fn indices is_cuda map_ masked_scatter newbyteorder partition put put_ resize resize_ retain_grad setflags "
+    "Tensor": "addr apply_ as_strided at block_until_ready byteswap choose clamp_max clamp_min compress ctypes cuda data_ptr detach_ dist dump dumps fill_diagonal_ flags "
+    "flat ger get_device grad_fn indices is_cuda itemset map_ masked_scatter newbyteorder partition put put_ resize resize_ retain_grad searchsorted setflags "
     "squeeze_ storage storage_offset t_ tofile transpose_ type unsqueeze_ untyped_storage values",
     "Op": "accumulate at outer reduce reduceat",
 }

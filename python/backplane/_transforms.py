@@ -44,7 +44,7 @@ def jacrev(
             found = tree.map(ops.bp.conj, found) if holomorphic else found
             return found if several else found[0]
 
-        rows = _core.vmap(row)(*_basis(results)) if results else ()
+        rows = _core.vmap(row, randomness="same")(*_basis(results)) if results else ()
         blocks = [tree.map(lambda leaf: _block(leaf, part, shape, 0), rows) for part, shape in _parts(results)]
         whole = tree.unflatten(structure, blocks)
         return (whole, aux[0]) if has_aux else whole
@@ -78,7 +78,9 @@ def jacfwd(
             return derivative, [leaf for leaf in rest[0] if isinstance(leaf, _core.Tensor)]
 
         total = sum(leaf.size for leaf in inputs)
-        columns, tensors = _core.vmap(column, out_axes=(-1, None), axis_size=total)(*_basis(inputs))
+        # All columns are of one forward pass, and of its random numbers.
+        along = _core.vmap(column, out_axes=(-1, None), axis_size=total, randomness="same")
+        columns, tensors = along(*_basis(inputs))
 
         def split(leaf):
             return tree.unflatten(structure, [_block(leaf, part, shape, -1) for part, shape in _parts(inputs)])

@@ -267,6 +267,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: DType | None = None, device: Devi
 
 def _shifted(name, x, axes, shift):
     _require_tensor(name, "x", x)
+    given = x
     for axis in range(x.ndim) if axes is None else _normalized_axes(name, axes, x.ndim):
         size = x.shape[axis]
         first = shift(size)
@@ -274,7 +275,7 @@ def _shifted(name, x, axes, shift):
             continue
         tail = _bp.slice(x, (axis,), (first,), (None,), (1,))
         x = _bp.concat((tail, _bp.slice(x, (axis,), (0,), (first,), (1,))), axis=axis)
-    return x
+    return _bp.copy(x) if x is given else x
 
 
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None) -> Tensor:

@@ -123,3 +123,35 @@ def test_tile_names_its_counts(of, repetitions):
 def test_what_is_written_is_named_as_it_was(write, error, words):
     with pytest.raises(error, match=f"^{words}"):
         write(bp.ones((2, 3)))
+
+
+@pytest.mark.parametrize("draw", [bp.permutation, bp.randperm])
+@pytest.mark.parametrize("value", [bp.ones(3), bp.arange(3), np.arange(3), [1, 2, 3]], ids=lambda v: type(v).__name__)
+def test_a_permutation_of_elements_is_one_of_their_positions(draw, value):
+    with pytest.raises(bp.ArgumentTypeError, match=r"permutation: argument n: found a value of type .*; .* x\[backplane.permutation\(len\(x\)\)\]"):
+        draw(value)
+    assert sorted(draw(3).tolist()) == [0, 1, 2]
+
+
+def test_an_index_of_an_embedding_is_said_with_its_sign():
+    with pytest.raises(bp.DataError, match=r"index -1 is out of range for an axis of size 3, whose indices count from 0 on") as raised:
+        bp.nn.functional.embedding(bp.asarray([0, -1]), bp.ones((3, 2)))
+    assert "18446744073709551615" not in str(raised.value)
+
+
+def test_flatten_hints_at_numpys_orders():
+    with pytest.raises(bp.ArgumentTypeError, match=r"flatten: argument start_dim: found 'F', expected an axis; .* x.reshape\(-1, order='F'\)"):
+        bp.ones((2, 3)).flatten("F")
+
+
+def test_a_histogram_inside_a_trace_asks_for_its_range():
+    with pytest.raises(bp.ArgumentValueError, match="histogram: .*give range="):
+        bp.compile(lambda x: bp.histogram(x, bins=3)[0])(x())
+    assert bp.compile(lambda x: bp.histogram(x, bins=3, range=(-4.0, 3.0))[0])(x()).tolist() == np.histogram(X, 3, (-4, 3))[0].tolist()
+
+
+@pytest.mark.parametrize("bins", [[0.0, 1.0], (1.0, 0.0), np.asarray([0.0, 1.0])], ids=str)
+def test_edges_that_are_no_tensor_are_not_read_in_a_trace(bins):
+    assert bp.compile(lambda x: bp.digitize(x, bins))(x()).tolist() == np.digitize(X, np.asarray(bins)).tolist()
+    with pytest.raises(bp.ArgumentValueError, match="edges that rise and fall"):
+        bp.digitize(x(), [0.0, 2.0, 1.0])

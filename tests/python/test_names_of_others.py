@@ -174,6 +174,8 @@ def test_sorting_by_a_method_says_all_spellings():
 @pytest.mark.parametrize("get, words", [
     (lambda x: bp.lax, "use cond, while_loop"), (lambda x: bp.autograd.grad, "x.backward"), (lambda x: bp.random.rand, "manual_seed"),
     (lambda x: bp.histogram2d, "bincount"), (lambda x: bp.packbits, "use numpy.packbits on x.numpy"), (lambda x: bp.int, "int32"), (lambda x: x.flat, r"x.reshape\(-1\)"),
+    (lambda x: x.itemset(0, 1), r"x\[index\] = value"), (lambda x: x.choose([x]), "take_along_axis"), (lambda x: x.searchsorted(1), r"backplane.searchsorted\(x"),
+    (lambda x: bp.lib.stride_tricks, "x.unfold"), (lambda x: bp.as_strided, "broadcast_to"),
     (lambda x: bp.nn.relu, "backplane.nn.functional.relu"), (lambda x: bp.linalg.expm, "matrix_exp"), (lambda x: x.grad_fn, "x.grad_op"), (lambda x: x.at[0], "assignment"), (lambda x: bp.add.reduce, "sum"), (lambda x: x.resize_(3), "reshape"),
     (lambda x: bp.dtype, "DType"), (lambda x: bp.bool_, "backplane.bool"), (lambda x: bp.multinomial, "argmax"), (lambda x: bp.shuffle, "permutation"),
     (lambda x: bp.nn.Module, "a class of your own"), (lambda x: bp.nn.Linear, "functional.linear"), (lambda x: bp.nn.Conv2d, "backplane.nn.functional.conv2d"),

@@ -129,6 +129,19 @@ def test_quantiles_take_integers_infinities_and_tensors():
         bp.median(bp.zeros((0, 3)), 0)
 
 
+@pytest.mark.parametrize("method", ["lower", "higher", "nearest"])
+def test_a_chosen_element_keeps_its_dtype_and_digits(method):
+    x = [2**40 + 1, 2**40 + 3, -5, 2**62 + 1]
+    for name in ("quantile", "nanquantile"):
+        found = getattr(bp, name)(bp.asarray(x), [0.0, 0.4, 0.6, 1.0], method=method)
+        assert found.dtype is bp.int64 and found.tolist() == np.quantile(x, [0.0, 0.4, 0.6, 1.0], method=method).tolist()
+    narrow = np.asarray([[3, 200, 7], [250, 1, 0]], np.uint8)
+    found = bp.percentile(bp.asarray(narrow), 40, axis=1, method=method, keepdims=True)
+    assert found.dtype is bp.uint8 and found.tolist() == np.percentile(narrow, 40, axis=1, method=method, keepdims=True).tolist()
+    assert bp.percentile(bp.asarray([2**40 + 1, 2**40 + 3]), 50, method="lower").tolist() == 2**40 + 1
+    assert bp.percentile(bp.asarray([True, False, True]), 50, method=method).tolist() is True
+
+
 @pytest.mark.parametrize("method", ["linear", "lower", "midpoint"])
 def test_quantiles_differentiate_and_batch(method):
     differentiates(lambda t: bp.quantile(t, [0.3, 0.65], 1, method=method), WHOLE[0])

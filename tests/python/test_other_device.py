@@ -104,3 +104,11 @@ def test_one_seed_gives_the_same_bits(sim):
     here = bp.random_bits((100,), generator=bp.Generator(4), device="cpu")
     there = bp.random_bits((100,), generator=bp.Generator(4), device=sim)
     assert here.tolist() == there.tolist()
+
+
+def test_powers_in_float64_are_where_the_tensor_is(sim):
+    x = bp.asarray([1.0, 4.0], device=sim)
+    for power in (0.1, [0.1, 0.1], np.asarray([0.1, 0.1])):
+        found = bp.float_power(x, power)
+        assert found.device == "sim" and found.dtype is bp.float64
+        np.testing.assert_array_equal(found.numpy(), np.float_power([1.0, 4.0], 0.1))

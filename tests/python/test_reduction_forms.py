@@ -161,3 +161,24 @@ def test_words_of_two_libraries_in_one_call():
     for name, word in (("sort", "kind"), ("max", "where"), ("var", "ddof"), ("std", "dtype")):
         with pytest.raises(bp.ArgumentTypeError, match=f"{name}: found an argument '{word}' beside dim or keepdim, expected one of: x, dim"):
             getattr(bp, name)(x, dim=1, **{word: 1})
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_results_without_an_axis_are_of_the_flattened_elements(name):
+    x = bp.asarray(A)
+    function, method = getattr(bp, name), getattr(x, name)
+    for found in (function(x), function(x, None), function(x, axis=None), function(x, dim=None), method(None), method(axis=None)):
+        same(found, getattr(np, name)(A))
+    same(function(x, axis=None, dtype="float64"), getattr(np, name)(A, axis=None, dtype="float64"))
+    with pytest.raises(TypeError):
+        function(x, None, axis=None)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_complex_numbers_have_no_order_with_a_mask_either(name):
+    x = bp.asarray([1j, 2.0])
+    with pytest.raises(bp.DtypeError) as plain:
+        getattr(bp, name)(x)
+    with pytest.raises(bp.DtypeError) as masked:
+        getattr(bp, name)(x, where=[True, False], initial=1)
+    assert str(masked.value) == str(plain.value)

@@ -88,3 +88,21 @@ def test_gradients_see_the_same_numbers():
     g = generator()
     per_row = bp.vmap(bp.grad(lambda x: bp.sum(bp.dropout(x, generator=g))), randomness="different")(bp.ones((ROWS, 10)))
     assert set(np.unique(per_row.numpy())) == {0.0, 2.0}
+
+
+def test_jacobians_of_what_draws_are_of_one_pass():
+    x = bp.asarray([1.0, 2.0, 3.0, 4.0])
+
+    def loss(z):
+        return (bp.dropout(z, p=0.5) ** 2).sum()
+
+    found = bp.hessian(loss)(x)
+    assert bp.array_equal(found, bp.diag(bp.diagonal(found))) and set(bp.diagonal(found).tolist()) <= {0, 8}
+    for transform in (bp.jacfwd, bp.jacrev):
+        bp.manual_seed(3)
+        found = transform(lambda z: bp.dropout(z, p=0.5) * z)(x)
+        bp.manual_seed(3)
+        kept = bp.dropout(bp.ones(4), p=0.5)
+        np.testing.assert_allclose(found.numpy(), np.diag((2 * x * kept).numpy()))
+    rows = bp.vmap(bp.hessian(loss), randomness="different")(bp.ones((64, 4)))
+    assert len({str(bp.diagonal(row).tolist()) for row in rows}) > 4

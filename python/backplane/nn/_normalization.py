@@ -70,8 +70,9 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """input divided by sqrt(mean of squares + eps) over the last axes, whose sizes are normalized_shape; eps: the dtype's unless given."""
-    eps = bp.finfo(input.dtype).eps if eps is None else eps
+    """input divided by sqrt(mean of squares + eps) over the last axes, of sizes normalized_shape; eps: that of the dtype of the computation."""
+    if eps is None:  # half floats are computed in float32
+        eps = bp.finfo(bp.float32 if input.dtype in (bp.float16, bp.bfloat16) else input.dtype).eps
     return bp.rms_norm(input, weight, axis=_last_axes("rms_norm", input, normalized_shape), eps=eps)
 
 

@@ -155,7 +155,7 @@ def cosine_embedding_loss(
         found = ", ".join(str(tuple(x.shape)) for x in (input1, input2, target))
         raise bp.ShapeError(f"cosine_embedding_loss: found shapes {found}, expected (n, d), (n, d), (n) or (d), (d), ()")
     cosine = bp.cosine_similarity(input1, input2, axis=-1)
-    unlike = bp.where(bp.equal(target, -1), bp.relu(bp.subtract(cosine, margin)), 0)
+    unlike = bp.where(bp.equal(target, -1), _above_zero(bp.subtract(cosine, margin)), 0)
     return reduced(bp.where(bp.equal(target, 1), bp.subtract(1, cosine), unlike), reduction)
 
 
@@ -204,8 +204,17 @@ def triplet_margin_with_distance_loss(
 def _triplets(function, tensors, distance, margin, swap, reduction):
     if margin <= 0:
         raise bp.ArgumentValueError(f"{function}: argument margin: found {margin}, expected more than 0")
+    dtype = bp.result_type(*tensors)
+    if dtype in (bp.float16, bp.bfloat16):
+        tensors = [bp.cast(x, bp.float32) for x in tensors]
     anchor, positive, negative = tensors
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = bp.minimum(far, distance(positive, negative))
-    return reduced(bp.relu(bp.add(bp.subtract(near, far), margin)), reduction)
+    loss = reduced(_above_zero(bp.add(bp.subtract(near, far), margin)), reduction)
+    return bp.cast(loss, dtype) if dtype in (bp.float16, bp.bfloat16) else loss
+
+
+def _above_zero(x):
+    """max(x, 0) whose slope at 0 is 1, as PyTorch's losses have it; that of relu is 0."""
+    return bp.clip(x, 0)

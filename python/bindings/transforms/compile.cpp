@@ -115,6 +115,19 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   return traced;
 }
 
+// Is there an argument for each donated position? By name or by position: what came by name is not donated.
+bool check_donated(const TransformCall& call, const std::vector<Py_ssize_t>& donated) {
+  const Py_ssize_t count = call.n_args + call.n_keywords();
+  for (const Py_ssize_t position : donated) {
+    if (position < count) continue;
+    raise(BP_ERROR_TYPE,
+          "compile: argument donate: found %zd, but the call of %s has %zd argument%s, counted from 0 on", position,
+          name_of(call.function).c_str(), count, count == 1 ? "" : "s");
+    return false;
+  }
+  return true;
+}
+
 // fullgraph=False: an op, or a piece of Python, that cannot be traced is no error.
 PyObject* run_untraced(const TransformCall& call, const CompileOptions& options) {
   log_line(name_of(call.function) + ": runs as it is from now on: " + taken_error());
@@ -124,6 +137,7 @@ PyObject* run_untraced(const TransformCall& call, const CompileOptions& options)
 
 PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) {
   const auto& options = static_cast<const CompileOptions&>(base);
+  if (!check_donated(call, options.run.donated)) return nullptr;
   check_stack_left("compile");  // a compiled function may call itself, and no frame of Python lie between
   if (options.untraceable || every_call_taken()) return call_itself(call);
   CallInputs inputs(call);

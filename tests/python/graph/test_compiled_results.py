@@ -141,3 +141,15 @@ def test_a_copying_reshape_in_a_trace_is_no_view():
 
     x = bp.ones((2, 2))
     assert [t.tolist() for t in bp.compile(function)(x)] == [t.tolist() for t in function(x)] == [[[2.0, 2.0]] * 2, [20.0] * 4]
+
+
+def test_a_donated_position_is_one_of_the_call():
+    compiled = bp.compile(lambda x: x + 1, donate=7)
+    with pytest.raises(bp.ArgumentTypeError, match=r"compile: argument donate: found 7, but the call of .*<lambda> has 1 argument, counted from 0 on"):
+        compiled(bp.ones(2))
+    with pytest.raises(bp.ArgumentTypeError, match="explain_plan: argument donate: found 7, but the call has 1 argument, counted from 0 on"):
+        bp.explain_plan(lambda x: x + 1, donate=7)(bp.ones(2))
+    both = bp.compile(lambda x, y: x + y, donate=[0, 1])
+    assert both(bp.ones(2), y=bp.ones(2)).tolist() == [2, 2]
+    with pytest.raises(bp.ArgumentTypeError, match="found 1, but .* has 1 argument"):
+        both(bp.ones(2))

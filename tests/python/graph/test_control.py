@@ -343,3 +343,14 @@ def test_a_function_with_rules_of_its_own_runs_and_is_not_differentiated_without
             derived(x)
     # Differentiated inside, it follows its rules.
     assert bp.map(lambda e: bp.grad(doubled)(e), x).tolist() == [100.0] * 3
+
+
+def test_an_associative_scan_says_what_its_function_returned():
+    x = bp.ones((4, 2))
+    with pytest.raises(bp.ArgumentTypeError, match="associative_scan: the function returned .*, expected the structure of elems"):
+        bp.associative_scan(lambda a, b: (a, b), x)
+    with pytest.raises(bp.ArgumentTypeError, match="associative_scan: the function returned .*, expected the structure of elems"):
+        bp.associative_scan(lambda a, b: a[0], (x, x))
+    for lost in (lambda a, b: a.sum(0), lambda a, b: a.sum(), lambda a, b: a[:, :1]):
+        with pytest.raises(bp.ShapeError, match=r"associative_scan: the function returned a tensor of shape .*, expected that of what it got, \(2, 2\)"):
+            bp.associative_scan(lost, x)
