@@ -134,9 +134,8 @@ def test_a_permutation_of_elements_is_one_of_their_positions(draw, value):
 
 
 def test_an_index_of_an_embedding_is_said_with_its_sign():
-    with pytest.raises(bp.DataError, match=r"index -1 is out of range for an axis of size 3, whose indices count from 0 on") as raised:
+    with pytest.raises(bp.DataError, match=r"embedding: .*index .* is out of range for an axis of size 3; with a sign it is -1"):
         bp.nn.functional.embedding(bp.asarray([0, -1]), bp.ones((3, 2)))
-    assert "18446744073709551615" not in str(raised.value)
 
 
 def test_flatten_hints_at_numpys_orders():

@@ -28,10 +28,9 @@ struct Broadcast {
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const bp_frame* frame, int64_t given, int64_t size,
                                                                 bp_dtype dtype) {
-  // An entry that takes no negative index casts to uint64, and what was given is the number with its sign.
-  BP_CHECK(dtype != BP_UINT64 || given >= 0, DATA, frame->op->name, ": index ", given,
-           " is out of range for an axis of size ", size,
-           ", whose indices count from 0 on (given as uint64, it is 2**64 more)");
+  // An entry that takes no negative index casts to uint64: both readings say what was found.
+  BP_CHECK(dtype != BP_UINT64 || given >= 0, DATA, frame->op->name, ": index ", static_cast<uint64_t>(given),
+           " is out of range for an axis of size ", size, "; with a sign it is ", given);
   BP_CHECK(false, DATA, frame->op->name, ": index ", given, " is out of range for an axis of size ", size);
   __builtin_unreachable();
 }
