@@ -80,19 +80,24 @@ std::shared_ptr<graph::Graph> DerivedGraphs::trace(const char* transform, Args e
 
 namespace {
 
+// The values among the node's arguments in which its op has a derivative.
+template <class Visit>
+void each_moving(const graph::Graph& graph, const graph::Node& node, Visit visit) {
+  const std::span<const graph::Argument> arguments = graph.arguments(node);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bp_formula* formula = node.op->vjp_of_arg[i];
+    if (!formula || !(formula->flags & BP_FORMULA_ZERO)) graph::Graph::each_value(arguments.subspan(i, 1), visit);
+  }
+}
+
 // Per output: do no wanted inputs lead to it by ops that have a derivative there? What the tape says of the function's
 // own results, whatever the derivative's values are.
 std::vector<bool> constant_outputs(const graph::Graph& graph, const std::vector<bool>& wanted) {
   std::vector<bool> moved(graph.values().size(), false), constant;
   for (size_t i = 0; i < wanted.size(); ++i) moved[graph.inputs()[i].value] = wanted[i];
   for (const graph::Node& node : graph.nodes()) {
-    const std::span<const graph::Argument> arguments = graph.arguments(node);
     bool leads = false;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const bp_formula* formula = node.op->vjp_of_arg[i];
-      if (formula && formula->flags & BP_FORMULA_ZERO) continue;
-      graph::Graph::each_value(arguments.subspan(i, 1), [&](ValueId v) { leads = leads || moved[v]; });
-    }
+    each_moving(graph, node, [&](ValueId v) { leads = leads || moved[v]; });
     for (uint32_t j = 0; j < node.n_results; ++j)
       moved[node.first_result + j] = leads && is_inexact(graph.value(node.first_result + j).dtype);
   }
@@ -109,12 +114,7 @@ std::vector<uint64_t> moved_outputs(const graph::Graph& graph) {
     uint64_t outputs = 0;
     for (uint32_t j = 0; j < node->n_results; ++j)
       if (is_inexact(graph.value(node->first_result + j).dtype)) outputs |= leads[node->first_result + j];
-    const std::span<const graph::Argument> arguments = graph.arguments(*node);
-    for (size_t i = 0; outputs && i < arguments.size(); ++i) {
-      const bp_formula* formula = node->op->vjp_of_arg[i];
-      if (formula && formula->flags & BP_FORMULA_ZERO) continue;
-      graph::Graph::each_value(arguments.subspan(i, 1), [&](ValueId v) { leads[v] |= outputs; });
-    }
+    if (outputs) each_moving(graph, *node, [&](ValueId v) { leads[v] |= outputs; });
   }
   for (const graph::Input& input : graph.inputs()) moved.push_back(leads[input.value]);
   return moved;

@@ -143,7 +143,8 @@ def _in_dtype(name, x, dtype):
 
 
 def _spread(name, otherwise):
-    def form(*args, ddof=_MISSING, unbiased=_MISSING, where=None, dtype=None, **more):
+    @of_tensor
+    def form(x, *args, ddof=_MISSING, unbiased=_MISSING, where=None, dtype=None, **more):
         """NumPy's ddof, where and dtype, or PyTorch's unbiased beside no dim."""
         words = [word for word, given in (("ddof", ddof), ("unbiased", unbiased)) if given is not _MISSING]
         words += ["correction"] if "correction" in more else []
@@ -152,12 +153,13 @@ def _spread(name, otherwise):
         if ddof is not _MISSING or unbiased is not _MISSING:
             more["correction"] = int(bool(unbiased)) if ddof is _MISSING else ddof
         elif where is None and dtype is None:
-            return otherwise(*args, **more)
-        if args and dtype is not None:
-            args = (_in_dtype(name, _core.asarray(args[0]), dtype), *args[1:])
+            return otherwise(x, *args, **more)
+        x = _in_dtype(name, x, dtype)
         if where is None:
-            return getattr(op, name)(*args, **more)
-        squares = masked_variance(name, *args, where=where, **more)
+            return getattr(op, name)(x, *args, **more)
+        if name.startswith("nan"):
+            where = op.where(op.isnan(x), False, _core.asarray(where, device=x.device))
+        squares = masked_variance(name, x, *args, where=where, **more)
         return squares if name.endswith("var") else _root(squares)
 
     return form

@@ -168,30 +168,17 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
 @takes_tensor
 def digitize(x: Tensor, bins: Tensor | Sequence[float], right: bool = False) -> Tensor:
     """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it."""
-    # Edges that are no tensor are looked at on the host, also where a trace takes every op.
-    host = None if isinstance(bins, _core.Tensor) else _edges_as_given(bins)
     bins = tensor_like(bins, x)
     if bins.ndim != 1:
         raise _core.ShapeError(f"digitize: argument bins: found shape {tuple(bins.shape)}, expected a vector of edges")
-    if host is None:
-        steps = op.diff(bins) if bins.size > 1 else bins[:0]
-        rising, falling = bool(op.all(op.greater_equal(steps, 0))), bool(op.all(op.less_equal(steps, 0)))
-    else:
-        rising, falling = (all(step(a, b) for a, b in zip(host, host[1:])) for step in (operator.le, operator.ge))
+    edges = bins.tolist()  # a trace takes every op, and reads a tensor from outside
+    rising, falling = (all(map(in_order, edges, edges[1:])) for in_order in (operator.le, operator.ge))
     if not (rising or falling):
         raise _core.ArgumentValueError("digitize: argument bins: found edges that rise and fall, expected a monotonic vector")
     side = "left" if right else "right"
     if rising:
         return op.searchsorted(bins, x, side=side)
     return op.subtract(bins.size, op.searchsorted(op.flip(bins), x, side=side))
-
-
-def _edges_as_given(bins):
-    """The elements of a list or an array; None where a tensor is among them."""
-    bins = bins.tolist() if hasattr(bins, "tolist") else bins
-    if not isinstance(bins, (list, tuple)) or any(isinstance(edge, (list, tuple, _core.Tensor)) for edge in bins):
-        return None
-    return bins
 
 
 def _edges(x, bins, limits, dtype):

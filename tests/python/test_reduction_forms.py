@@ -129,6 +129,14 @@ def test_moments_of_what_counts(name, more, axes, where, x):
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5 if x.dtype.kind in "bi" else 1e-12)  # whole numbers compute in float32
 
 
+@pytest.mark.parametrize("more", [{}, {"ddof": 1}, {"axis": 0}, {"axis": 1, "keepdims": True}], ids=str)
+def test_moments_of_what_counts_and_is_a_number(more):
+    x = np.where(A > 1, np.nan, A)
+    for name in ("nanvar", "nanstd"):
+        found = getattr(bp, name)(bp.asarray(x), where=WHERE["rows"] | (I > 2), **more)
+        np.testing.assert_allclose(np.asarray(found), getattr(np, name)(x, where=WHERE["rows"] | (I > 2), **more), rtol=1e-12)
+
+
 def test_moments_in_a_stated_dtype():
     x = np.float32([1e4, 1, 2, 3])
     for name in ("mean", "var", "std"):

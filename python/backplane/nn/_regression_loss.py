@@ -205,14 +205,15 @@ def _triplets(function, tensors, distance, margin, swap, reduction):
     if margin <= 0:
         raise bp.ArgumentValueError(f"{function}: argument margin: found {margin}, expected more than 0")
     dtype = bp.result_type(*tensors)
-    if dtype in (bp.float16, bp.bfloat16):
+    is_half = dtype in (bp.float16, bp.bfloat16)
+    if is_half:
         tensors = [bp.cast(x, bp.float32) for x in tensors]
     anchor, positive, negative = tensors
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = bp.minimum(far, distance(positive, negative))
     loss = reduced(_above_zero(bp.add(bp.subtract(near, far), margin)), reduction)
-    return bp.cast(loss, dtype) if dtype in (bp.float16, bp.bfloat16) else loss
+    return bp.cast(loss, dtype) if is_half else loss
 
 
 def _above_zero(x):

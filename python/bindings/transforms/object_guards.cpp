@@ -69,20 +69,18 @@ bool holds_bytes(PyObject* bytes, PyObject* buffer) {
 
 // ---- tensors ---------------------------------------------------------------------------------------------------
 
-static Tensor shared(const bp_tensor& tensor) { return Tensor::share(const_cast<bp_tensor*>(&tensor)); }
-
-bool ObjectGuards::Form::is_of(const bp_tensor& found) const {
-  if (backplane::requires_grad(shared(found)) != requires_grad) return false;
-  if (read) return &found == tensor && version_of(shared(found)) == read->version;
-  if (tensor) return &found == tensor;
-  return found.dtype == dtype && found.backend == device.backend && found.ordinal == device.ordinal &&
-         std::equal(shape.begin(), shape.end(), found.dl.shape, found.dl.shape + found.dl.ndim);
+bool ObjectGuards::Form::is_of(const Tensor& found) const {
+  if (backplane::requires_grad(found) != requires_grad) return false;
+  if (tensor) return found.get() == tensor && (!read || version_of(found) == read->version);
+  const Shape sizes = found.shape();
+  return found.dtype() == dtype && found.get()->backend == device.backend && found.get()->ordinal == device.ordinal &&
+         std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end());
 }
 
-const char* ObjectGuards::Form::other(const bp_tensor& found) const {
-  if (backplane::requires_grad(shared(found)) != requires_grad)
+const char* ObjectGuards::Form::other(const Tensor& found) const {
+  if (backplane::requires_grad(found) != requires_grad)
     return requires_grad ? "a tensor without requires_grad" : "a tensor with requires_grad";
-  return &found == tensor ? "other values" : "another tensor";
+  return found.get() == tensor ? "other values" : "another tensor";
 }
 
 std::string ObjectGuards::Form::text() const {
@@ -301,17 +299,17 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
       break;  // no items
   }
   const PyRef held = PyRef::borrow(found);  // a comparison may run code that lets go of it
-  const bp_tensor* tensor = found && is_tensor(found) ? handle_of(found) : nullptr;
+  const bool is_one = found && is_tensor(found);
   int same = 0;
-  if (item.tensor || tensor)
-    same = item.tensor && tensor && item.tensor->is_of(*tensor);
+  if (item.tensor || is_one)
+    same = item.tensor && is_one && item.tensor->is_of(BorrowedTensor(found).get());
   else if (found == item.value.get())
     same = 1;
   else if (found && item.value && is_value(found) && is_value(item.value.get()))
     same = same_static(item.value.get(), found);
   if (same != 0 || !why) return same;
   *why = Walk::place(watch, item) + ": found " +
-         (tensor  ? item.tensor ? item.tensor->other(*tensor) : "a tensor"
+         (is_one  ? item.tensor ? item.tensor->other(BorrowedTensor(found).get()) : "a tensor"
           : found ? spelled(found)
                   : "none") +
          ", had " +

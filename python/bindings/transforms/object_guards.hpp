@@ -49,8 +49,8 @@ class ObjectGuards {
     bp_dtype dtype;
     bp_device device;
     std::vector<int64_t> shape;
-    bool is_of(const bp_tensor& found) const;
-    const char* other(const bp_tensor& found) const;  // how one that is not of it differs
+    bool is_of(const Tensor& found) const;
+    const char* other(const Tensor& found) const;  // how one that is not of it differs
     std::string text() const;
   };
   struct Item {
