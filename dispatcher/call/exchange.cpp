@@ -39,10 +39,14 @@ Device& device_of_dlpack(const DLTensor& t) {
   if (type == kDLCPU) return host_device();
   for (uint32_t i = 0; i < backend_count(); ++i) {
     BackendRecord& backend = backend_at(i);
-    for (auto& device : backend.devices)
-      if (!backend.withdrawn && device->properties.dl_device_type == type && device->ordinal == t.device.device_id &&
-          (device->flags & BP_BACKEND_ADDRESSABLE) && type != kDLExtDev)
-        return *device;
+    for (auto& device : backend.devices) {
+      if (backend.withdrawn || device->properties.dl_device_type != type || device->ordinal != t.device.device_id ||
+          type == kDLExtDev)
+        continue;
+      BP_CHECK(device->flags & BP_BACKEND_ADDRESSABLE, VALUE, "from_dlpack: memory of device ", name_of(*device),
+               " has no addresses; copy the tensor to the cpu device first");
+      return *device;
+    }
   }
   detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", type, ", number ",
                t.device.device_id, "; load its plugin first, or copy the tensor to host memory");

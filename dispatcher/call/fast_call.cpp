@@ -32,7 +32,7 @@ bp_status run_resolved(const bp_frame* given, const bp_value* args, int32_t n_ar
 // May the row write straight into it?
 bool takes_result(const TensorImpl& target, const OpEntry& op, const FastRow& row, const bp_value* args,
                   const TensorImpl& first) {
-  constexpr uint32_t kForm = BP_TENSOR_CONTIGUOUS | BP_TENSOR_NUMBER;
+  constexpr uint32_t kForm = BP_TENSOR_CONTIGUOUS | BP_TENSOR_NUMBER | kRepeats;
   if (!target.storage || target.storage->read_only || (target.flags & kForm) != BP_TENSOR_CONTIGUOUS) return false;
   if (!same_device(target, first) || !same_shape(target, first)) return false;
   if (result_dtype(*op.record, args, op.n_args, 0, first.dtype) != target.dtype) return false;

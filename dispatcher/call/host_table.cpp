@@ -128,6 +128,7 @@ bp_status make_view(const bp_frame*, bp_tensor* base, int32_t ndim, const int64_
         " lie outside the storage of ", base->storage->size);
     retain(base->storage);
     *out = new_tensor_over(base->storage, base->dtype, ndim, shape, strides, byte_offset);
+    (*out)->flags |= base->flags & kRepeats;
   });
 }
 

@@ -35,8 +35,9 @@ void check_writable(const OpEntry& op, const TensorImpl& target) {
   BP_CHECK(target.storage, VALUE, op.record->name, ": the output has no data");
   BP_CHECK(!target.storage->read_only, VALUE, op.record->name,
            ": the output is read-only memory of another library; copy it");
-  BP_CHECK(is_contiguous(target) || !self_overlaps(target), VALUE, op.record->name,
-           ": several elements of the output share one place in memory (a broadcast view); copy it first");
+  BP_CHECK(!(target.flags & kRepeats) && (is_contiguous(target) || !self_overlaps(target)), VALUE, op.record->name,
+           ": several elements share the output's place in memory (of a broadcast view, as a gradient may be); copy it "
+           "first");
 }
 
 Device& device_of_call(const Call& call) {

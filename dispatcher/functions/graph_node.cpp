@@ -262,9 +262,7 @@ std::vector<Tensor> with_history(const GraphRun& run, Node* node, const std::vec
     } else {
       BP_CHECK(inner->storage, VALUE, run.function->name(), ": returned a tensor of a ",
                inner->wrapper ? inner->wrapper->transform : "transform", " that has ended");
-      retain(inner->storage);
-      t = new_tensor_over(inner->storage, inner->dtype, inner->dl.ndim, inner->dl.shape, inner->dl.strides,
-                          inner->dl.byte_offset);
+      t = new_alias(*inner);
     }
     outer.push_back(Tensor::adopt(t));
     if (is_inexact(t->dtype) && (constant.empty() || !constant[j]))

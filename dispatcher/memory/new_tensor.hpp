@@ -29,18 +29,20 @@ inline void point_to_dims(TensorImpl* t, int32_t ndim) {
   static_cast<bp_tensor&>(*t) = base;
   const int32_t ndim = shape.ndim;
   point_to_dims(t, ndim);
-  bool row_major = true;
+  bool row_major = true, repeats = false;
   uint64_t count = 1;  // which may overflow before a size of 0
   for (int32_t i = ndim; i-- > 0;) {
     const int64_t size = shape.sizes[i], stride = shape.strides[i];
     t->dl.shape[i] = size;
     t->dl.strides[i] = stride;
     row_major = row_major & ((size == 1) | (stride == static_cast<int64_t>(count)));
+    repeats = repeats | ((size > 1) & (stride == 0));
     count *= static_cast<uint64_t>(size);
   }
   t->dl.ndim = ndim;
   t->dl.byte_offset = static_cast<uint64_t>(static_cast<int64_t>(base.dl.byte_offset) + shape.byte_offset);
-  t->flags = row_major || count == 0 ? uint32_t{BP_TENSOR_CONTIGUOUS} : 0;
+  t->flags = (row_major || count == 0 ? uint32_t{BP_TENSOR_CONTIGUOUS} : 0) | (base.flags & kRepeats) |
+             (repeats && count != 0 ? kRepeats : 0);
   if (shape.view_dtype != BP_DTYPE_NONE) {
     t->dtype = shape.view_dtype;
     t->dl.dtype = kDLDtypes[shape.view_dtype];

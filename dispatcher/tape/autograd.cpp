@@ -93,9 +93,7 @@ void set_grad_of(const Tensor& tensor, const Tensor& grad) {
 Tensor detach(const Tensor& tensor) {
   TensorImpl* t = impl(tensor);
   BP_CHECK(t->storage, VALUE, "detach: the tensor belongs to a transform; use stop_gradient there");
-  core::retain(t->storage);
-  return Tensor::adopt(
-      new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset));
+  return Tensor::adopt(new_alias(*t));
 }
 
 uint64_t version_of(const Tensor& tensor) {

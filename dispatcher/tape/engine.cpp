@@ -55,7 +55,8 @@ void add_into(const Tensor& a, const Tensor& b) { roles::add_into(impl(a), impl(
 
 bool uniquely_owned(const Tensor& t) {
   return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage && !impl(t)->view &&
-         t.get()->storage->refs.load(std::memory_order_acquire) == 1 && t.is_contiguous();
+         t.get()->storage->refs.load(std::memory_order_acquire) == 1 && t.is_contiguous() &&
+         !(t.get()->flags & kRepeats);
 }
 
 void accumulate(Tensor& sum, bool* owned, Tensor addend, bool create_graph) {

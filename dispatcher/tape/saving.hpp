@@ -116,10 +116,7 @@ class Saving {
   // A result is kept without its history, or node and result would own each other.
   [[gnu::noinline]] void save_result(uint32_t slot, TensorImpl* inner, const TensorImpl* result) {
     if (inner != result) return save_tensor(slot, inner);
-    retain(inner->storage);
-    TensorImpl* alias = new_tensor_over(inner->storage, inner->dtype, inner->dl.ndim, inner->dl.shape,
-                                        inner->dl.strides, inner->dl.byte_offset);
-    bp_value value = tensor_value(alias);
+    bp_value value = tensor_value(new_alias(*inner));
     value.count = inner->storage->version.load(std::memory_order_relaxed);
     own(slot, value, Saved::kResult);
   }

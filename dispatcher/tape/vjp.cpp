@@ -67,9 +67,7 @@ void load_saved(Node* node, uint32_t i, bp_value& to, const bp_value& like, bool
       // Constant results (integers, nondiff) never had a history.
       if (TensorImpl* t = impl(v.u.t); create_graph && is_inexact(t->dtype) &&
                                        !(node->op->record->results[i - node->n_args].flags & BP_RESULT_NONDIFF)) {
-        retain(t->storage);
-        env.held.push_back(Tensor::adopt(
-            new_tensor_over(t->storage, t->dtype, t->dl.ndim, t->dl.shape, t->dl.strides, t->dl.byte_offset)));
+        env.held.push_back(Tensor::adopt(new_alias(*t)));
         set_history(impl(env.held.back()), node, i - node->n_args, kTapeKey);
         to.u.t = env.held.back().get();
       }

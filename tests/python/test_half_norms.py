@@ -26,6 +26,9 @@ NORMS = {
     "var along rows": lambda x: bp.var(x * 0.5, axis=0),
     "rms_norm": lambda x: F.rms_norm(x, (4,)),
     "rms_norm along columns": lambda x: bp.rms_norm(x, axis=[0], eps=1e-7),
+    "local_response_norm": lambda x: F.local_response_norm(x.reshape((1, 4, 2)), 3, alpha=1.0, k=1e-4),
+    "batch_norm over rows": lambda x: bp.batch_norm(x[0].reshape((4, 1)))[0],
+    "batch_norm, weighted": lambda x: bp.batch_norm(x.reshape((4, 2)), *bp.asarray([[1.0, 0.5], [2.0, 1.0]], dtype=x.dtype))[0],
     "rms_norm, weighted": lambda x: F.rms_norm(x, (4,), bp.asarray([1.0, 0.5, 2.0, 1.0], dtype=x.dtype)),
 }  # fmt: skip
 # Of two rows the gradient is what is left of a cancellation.

@@ -249,18 +249,8 @@ std::optional<int> fill_masked(const Tensor& tensor, PyObject* key, PyObject* ob
   return write(Slot::Fill, args, 3);
 }
 
-// One element of a broadcast view overlaps nothing, and is others too.
-void check_places(const Tensor& tensor) {
-  const DLTensor& t = tensor.get()->dl;
-  for (int32_t axis = 0; axis < t.ndim; ++axis)
-    BP_CHECK(t.strides[axis] != 0 || t.shape[axis] < 2 || tensor.get()->nbytes == 0, VALUE,
-             "x[index] = value: several elements of x share one place in memory (a broadcast view, as a gradient may "
-             "be); copy it first");
-}
-
 int set_planned(PyObject* self, PyObject* key, PyObject* object) {
   const Tensor tensor = tensor_of(self);
-  check_places(tensor);
   int64_t indices[2];
   if (const int count = plain_ints(tensor.get(), key, indices)) {
     if (require_op(Slot::Select) == BP_NO_OP) return -1;
