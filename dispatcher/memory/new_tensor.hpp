@@ -22,6 +22,13 @@ inline void point_to_dims(TensorImpl* t, int32_t ndim) {
   }
 }
 
+// Has a tensor with elements an axis of several that lie in one place?
+inline bool repeats(const bp_tensor& t) {
+  for (int32_t i = 0; i < t.dl.ndim; ++i)
+    if (t.dl.strides[i] == 0 && t.dl.shape[i] > 1) return true;
+  return false;
+}
+
 // Of `base`, over its storage, at shape.byte_offset from it. The caller sees to what holds the storage: a reference, or
 // the view's record of its base.
 [[gnu::always_inline]] inline TensorImpl* new_view(const TensorImpl& base, const ShapeResult& shape) {
@@ -29,20 +36,22 @@ inline void point_to_dims(TensorImpl* t, int32_t ndim) {
   static_cast<bp_tensor&>(*t) = base;
   const int32_t ndim = shape.ndim;
   point_to_dims(t, ndim);
-  bool row_major = true, repeats = false;
+  bool row_major = true;
   uint64_t count = 1;  // which may overflow before a size of 0
   for (int32_t i = ndim; i-- > 0;) {
     const int64_t size = shape.sizes[i], stride = shape.strides[i];
     t->dl.shape[i] = size;
     t->dl.strides[i] = stride;
     row_major = row_major & ((size == 1) | (stride == static_cast<int64_t>(count)));
-    repeats = repeats | ((size > 1) & (stride == 0));
     count *= static_cast<uint64_t>(size);
   }
   t->dl.ndim = ndim;
   t->dl.byte_offset = static_cast<uint64_t>(static_cast<int64_t>(base.dl.byte_offset) + shape.byte_offset);
-  t->flags = (row_major || count == 0 ? uint32_t{BP_TENSOR_CONTIGUOUS} : 0) | (base.flags & kRepeats) |
-             (repeats && count != 0 ? kRepeats : 0);
+  t->flags = base.flags & kRepeats;
+  if (row_major || count == 0)
+    t->flags |= BP_TENSOR_CONTIGUOUS;
+  else if (repeats(*t))
+    t->flags |= kRepeats;
   if (shape.view_dtype != BP_DTYPE_NONE) {
     t->dtype = shape.view_dtype;
     t->dl.dtype = kDLDtypes[shape.view_dtype];

@@ -103,18 +103,18 @@ void set_row_major(TensorImpl* t) {
 void set_strides(TensorImpl* t, const int64_t* strides) {
   bool row_major = true;
   bool empty = false;
-  bool repeats = false;
   uint64_t expected = 1;
   for (int32_t i = t->dl.ndim; i-- > 0;) {
     const int64_t size = t->dl.shape[i];
     t->dl.strides[i] = strides[i];
-    repeats = repeats || (size > 1 && strides[i] == 0);
     row_major = row_major && (size == 1 || strides[i] == static_cast<int64_t>(expected));
     empty = empty || size == 0;
     expected *= static_cast<uint64_t>(size);
   }
-  if (row_major || empty) t->flags |= BP_TENSOR_CONTIGUOUS;
-  if (repeats && !empty) t->flags |= kRepeats;
+  if (row_major || empty)
+    t->flags |= BP_TENSOR_CONTIGUOUS;
+  else if (repeats(*t))
+    t->flags |= kRepeats;
 }
 
 // A tensor may own others (a view its base, a node its saved tensors), in chains of any length. The outermost

@@ -56,7 +56,7 @@ struct EdgeWriter {
 struct Form {
   uint32_t n_args;
   uint32_t n_outs;
-  bool all_tensors;  // every argument
+  bool all_alike;  // every argument is a tensor, of the result's shape, dtype and device
 };
 
 // A node of the right size, with its edges.
@@ -66,7 +66,7 @@ struct Form {
   size_t extra = 0;
   for (uint32_t i = 0; i < n_args; ++i) {
     const bp_value& outer = r.outer[i];
-    if (form.all_tensors || outer.tag == BP_TAG_TENSOR)
+    if (form.all_alike || outer.tag == BP_TAG_TENSOR)
       ++n_edges;
     else if (outer.tag == BP_TAG_TENSOR_LIST)
       n_edges += outer.count;
@@ -78,10 +78,10 @@ struct Form {
   node->n_args = static_cast<uint8_t>(n_args);
   node->n_outs = static_cast<uint8_t>(n_outs);
   lease(r.op.owner, LeaseKind::kNode);
-  EdgeWriter edges{node->edges(), form.all_tensors ? nullptr : r.level};
+  EdgeWriter edges{node->edges(), form.all_alike ? nullptr : r.level};
   for (uint32_t i = 0; i < n_args; ++i) {
     const bp_value& outer = r.outer[i];
-    if (form.all_tensors || outer.tag == BP_TAG_TENSOR)
+    if (form.all_alike || outer.tag == BP_TAG_TENSOR)
       edges.add(i, outer.u.t);
     else if (outer.tag == BP_TAG_TENSOR_LIST)
       for (uint32_t k = 0; k < outer.count; ++k) edges.add(i, outer.u.tensors[k]);
@@ -107,7 +107,7 @@ void set_metas(Node* node, const Recorded& r) {
   FreeNames computed;
   if (form.n_args > 3) computed = formulas_read(r.op, node->needs);
   Saving saving(node, r, form.n_args > 3 ? computed : r.op.reads[node->needs & 7]);
-  saving.save_arguments(form.n_args, form.all_tensors);
+  saving.save_arguments(form.n_args, form.all_alike);
   saving.save_results(form.n_args, form.n_outs);
   if (form.n_outs > 1) set_metas(node, r);
   // The node's first reference is the last taker's.

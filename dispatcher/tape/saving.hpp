@@ -25,18 +25,21 @@ class Saving {
         like_(node->n_outs == 1 && r_.outs[0].tag == BP_TAG_TENSOR ? r_.outs[0].u.t : nullptr) {}
   Saving(const Saving&) = delete;
 
-  [[gnu::always_inline]] void save_arguments(uint32_t n, bool all_tensors) {
+  // `all_alike`: tensors all, of the only result's shape, dtype and device.
+  [[gnu::always_inline]] void save_arguments(uint32_t n, bool all_alike) {
     for (uint32_t i = 0; i < n; ++i) {
       const bp_value& v = r_.args[i];
       const uint64_t bit = uint64_t{1} << (i < 63 ? i : 63);
-      if (!all_tensors && v.tag != BP_TAG_TENSOR) [[unlikely]]
+      if (!all_alike && v.tag != BP_TAG_TENSOR) [[unlikely]]
         save_other(i, v, reads_.args & bit, reads_.arg_metadata & bit);
       else if (reads_.args & bit)
         save_tensor(i, impl(v.u.t));
-      else if (reads_.arg_metadata & bit)
-        save_meta(i, *impl(v.u.t));
-      else
+      else if (!(reads_.arg_metadata & bit))
         keep(i, edges_only(1), Saved::kPlain);
+      else if (all_alike)
+        keep(i, bp_value{}, Saved::kLikeOutput);
+      else
+        save_meta(i, *impl(v.u.t));
     }
   }
 

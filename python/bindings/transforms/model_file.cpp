@@ -62,7 +62,9 @@ std::vector<Tensor> inputs_of(const py::args& args) {
   return inputs;
 }
 
-py::tuple call_model(const Model& model, const py::args& args, std::optional<uint64_t> seed) {
+py::tuple call_model(const Model& model, const py::args& args, std::optional<uint64_t> seed, const py::kwargs& others) {
+  BP_CHECK(others.empty(), TYPE, "Model: found an argument ", others.begin()->first.cast<std::string>(),
+           "=; inputs have no names: give them by position, in the order of model.inputs, and seed= alone by name");
   const std::vector<Tensor> inputs = inputs_of(args);
   std::vector<bp_generator_state> states(model.graph.generators().size());
   std::vector<bp_generator_state*> generators;

@@ -93,6 +93,8 @@ def test_a_model_takes_arrays_and_refuses_what_is_no_tensor(exported):
             call(x, scale)
     with pytest.raises(TypeError, match="Model: input 0: found a value of type NoneType"):
         loaded(None, scale["by"])
+    with pytest.raises(TypeError, match="found an argument x=; inputs have no names: give them by position"):
+        loaded(x=x, seed=1)
 
 
 @pytest.mark.parametrize("args", [bp.ones((2,)), {"x": bp.ones((2,))}], ids=["tensor", "dict"])
