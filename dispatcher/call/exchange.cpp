@@ -133,7 +133,7 @@ Tensor from_dlpack(DLManagedTensor* managed) {
         auto* tensor = static_cast<DLManagedTensor*>(m);
         if (tensor->deleter) tensor->deleter(tensor);
       },
-      false);
+      true);
 }
 
 }  // namespace backplane

@@ -290,6 +290,13 @@ bp_value to_int(const BuiltinCall& call) {
   return make_int(static_cast<int64_t>(truncated));
 }
 
+// Absent for a tensor.
+bp_value conjugate_of_number(const BuiltinCall& call) {
+  const bp_value& v = call.in[0];
+  if (!is_number(v)) return {};
+  return v.tag == BP_TAG_COMPLEX ? make_complex(call, std::conj(complex_of(call, v))) : v;
+}
+
 bp_value math_sqrt(const BuiltinCall& call) { return make_float(std::sqrt(float_of(call, call.in[0]))); }
 bp_value math_log(const BuiltinCall& call) { return make_float(std::log(float_of(call, call.in[0]))); }
 bp_value math_exp(const BuiltinCall& call) { return make_float(std::exp(float_of(call, call.in[0]))); }

@@ -4,6 +4,7 @@ import math
 
 import backplane as bp
 import backplane.nn.functional as F
+import numpy as np
 import pytest
 
 
@@ -85,3 +86,24 @@ def test_the_angle_of_zero_has_no_slope(dtype):
 def test_a_logit_outside_of_probabilities_has_no_slope():
     found = gradients(bp.logit, bp.asarray([-0.5, 0.0, 0.5, 1.0, 1.5, -1e-30]))[0]
     assert [math.isnan(slope) for slope in found] == [True, False, False, False, True, True] and found[1:4] == [math.inf, 4, math.inf]
+
+
+@pytest.mark.parametrize("dtype", [bp.float64, bp.complex128], ids=str)
+def test_complex_numbers_keep_their_precision_in_derivatives(dtype):
+    x = bp.asarray([1.0, 2.0], dtype=dtype)
+    c = 0.3 + 0.7j
+    for function, slope in [(lambda y: y * c, c), (lambda y: c * y, c), (lambda y: y / c, 1 / c), (lambda y: y * (1e200 + 0j), 1e200), (lambda y: y * (1e-60 + 0j), 1e-60)]:
+        slopes = [bp.grad(lambda y: bp.sum(bp.real(function(y))))(x), bp.compile(bp.grad(lambda y: bp.sum(bp.real(function(y)))))(x)]
+        leaf = x.detach().requires_grad_()
+        bp.sum(bp.real(function(leaf))).backward()
+        for found in [*slopes, leaf.grad]:
+            assert found.dtype is dtype
+            np.testing.assert_allclose(bp.real(found).numpy(), complex(slope).real, rtol=1e-15)
+
+
+def test_a_power_spectrum_has_second_derivatives_where_it_is_0():
+    def power(x):
+        return bp.sum(bp.abs(bp.fft.rfft(x)) ** 2)
+
+    assert bp.hessian(power)(bp.ones(4)).tolist() == [[2.0] * 4] * 4
+    assert bp.isfinite(bp.hessian(lambda x: bp.abs(x[0] + 1j * x[1]) ** 2)(bp.zeros(2))).all()

@@ -262,3 +262,25 @@ def test_a_list_that_contains_itself():
     values.append(values)
     with pytest.raises(ValueError, match="levels"):
         bp.asarray(values)
+
+
+def test_memory_of_a_capsule_without_a_version_is_read_only():
+    """It cannot say whether it may be written: JAX's and MLX's arrays never change."""
+
+    class Older:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __dlpack__(self, **_):
+            return self.tensor.__dlpack__()
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    x = bp.asarray([1.0, 2.0])
+    shared = bp.from_dlpack(Older(x))
+    with pytest.raises(bp.ArgumentValueError, match="read-only memory of another library; copy it"):
+        shared += 1
+    copied = bp.from_dlpack(Older(x), copy=True)
+    copied += 1
+    assert shared.tolist() == x.tolist() == [1, 2] and copied.tolist() == [2, 3]

@@ -210,3 +210,42 @@ def test_the_adjugate_scales_with_its_matrix(dtype, exponent, rank):
     finite = np.isfinite(expected)
     assert finite.any()
     assert (abs(found - expected)[finite] <= tolerance[finite]).all()
+
+
+SHEAR = [[0.0, 1.0], [1.0, 0.0]]
+APART = [[1.0, 0.0], [0.0, 2.0]]
+
+
+def test_vectors_of_equal_values_have_no_derivative():
+    """Q f(L) Q^H, the polar factor and second derivatives of the values would be wrong in silence without it."""
+    one, weights = bp.eye(2, dtype=bp.float64), bp.asarray([[1.0, 2.0], [3.0, 4.0]], dtype=bp.float64)
+
+    def root(x):
+        values, vectors = bp.linalg.eigh(x)
+        return (vectors * bp.sqrt(values)) @ vectors.mT
+
+    def polar(x):
+        u, _, vh = bp.linalg.svd(x, full_matrices=False)
+        return u @ vh
+
+    def again(x):
+        u, s, vh = bp.linalg.svd(x, full_matrices=False)
+        return (u * s) @ vh
+
+    for function in (root, polar, again):
+        assert bp.isnan(bp.grad(lambda x: bp.sum(function(x) * weights))(one)).any()
+    for function in (root, polar):
+        assert bp.isnan(bp.jvp(function, (one,), (bp.asarray(SHEAR, dtype=bp.float64) + weights,))[1]).any()
+    assert bp.isnan(bp.hessian(lambda x: bp.sum(bp.linalg.eigvalsh(x) ** 2))(one)).any()
+
+
+def test_equal_values_have_derivatives_and_so_have_vectors_that_nobody_parts():
+    one = bp.eye(2)
+    assert bp.grad(lambda x: bp.sum(bp.linalg.eigh(x).eigenvalues ** 2))(one).tolist() == [[2, 0], [0, 2]]
+    assert bp.grad(lambda x: bp.sum(bp.linalg.svd(x).S))(one).tolist() == [[1, 0], [0, 1]]
+    assert bp.grad(lambda x: bp.linalg.matrix_norm(x, ord="nuc"))(one).tolist() == [[1, 0], [0, 1]]
+    assert bp.jvp(bp.linalg.eigh, (one,), (bp.asarray(APART),))[1].eigenvectors.tolist() == [[0, 0], [0, 0]]
+    # The vector of the value that stands alone is a function of the matrix.
+    x = bp.asarray([[1.0, 0, 0], [0, 1, 0], [0, 0, 3]])
+    found = bp.grad(lambda x: bp.sum(bp.linalg.eigh(x).eigenvectors[:, 2] * bp.asarray([1.0, 2, 3])) ** 2)(x)
+    np.testing.assert_allclose(found.numpy(), [[0, 0, 1.5], [0, 0, 3], [1.5, 3, 0]], rtol=1e-6)

@@ -106,6 +106,7 @@ TEST_F(Builtins, EveryNameOfTheReferenceIsThere) {
                            "math_sqrt",
                            "math_log",
                            "math_exp",
+                           "conj_of_number",
                            "add",
                            "sub",
                            "mul",

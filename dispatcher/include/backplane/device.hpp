@@ -60,7 +60,7 @@ BACKPLANE_API void empty_cache(bp_device device);
 BACKPLANE_API void set_memory_limit(bp_device device, std::optional<uint64_t> bytes);
 
 // The caller owns what is returned. `from_dlpack` takes over `managed` only when it succeeds. What are_bools denies, it
-// copies.
+// copies. The form without versions cannot say whether its memory may be written, and is taken for read-only.
 BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
 BACKPLANE_API Tensor from_dlpack(DLManagedTensorVersioned* managed);
 BACKPLANE_API Tensor from_dlpack(DLManagedTensor* managed);

@@ -27,10 +27,10 @@ PyRef request_capsule(PyObject* object, PyObject* dl_device, Import& import) {
   if (import.copy != Py_None && PyDict_SetItemString(wishes.get(), "copy", import.copy) < 0) return {};
   if (dl_device && PyDict_SetItemString(wishes.get(), "dl_device", dl_device) < 0) return {};
   PyRef capsule = call_exporter(method.get(), wishes.get());
-  import.copied = import.copy == Py_True;
+  // An exporter of before version 1 may swallow a wish that it does not know.
+  import.copied = import.copy == Py_True && capsule && PyCapsule_IsValid(capsule.get(), kCapsule);
   if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
   PyErr_Clear();
-  import.copied = false;
   return call_exporter(method.get(), nullptr);
 }
 

@@ -211,6 +211,12 @@ Tensor exportable_tensor(bp_tensor* tensor, const char* who) {
                plain.get() == tensor ? "x.detach() first" : "backplane.stop_gradient(x) first");
 }
 
+namespace {
+thread_local uint64_t elements_taken = 0;
+}
+
+uint64_t differentiated_elements() noexcept { return elements_taken; }
+
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {
   const auto size = static_cast<uint64_t>(dtype_size(tensor->dtype));
   if (tensor->nbytes != size) {
@@ -223,6 +229,7 @@ PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {
   alignas(16) unsigned char element[16];
   return guarded([&] {
     const Tensor plain = plain_tensor(tensor, op);
+    if ((tensor->flags & BP_TENSOR_WRAPPER) && differentiated_by(Tensor::share(tensor))) ++elements_taken;
     if (in_host_memory(plain.get())) {
       to_host(plain, element);
     } else {

@@ -34,5 +34,7 @@ Tensor exportable_tensor(bp_tensor* tensor, const char* who);
 
 // The only element of the tensor, after waiting for it; `op` names the caller in the error.
 PyObject* single_element(bp_tensor* tensor, const char* op) noexcept;
+// How often this thread took that of a tensor that a transform differentiates.
+uint64_t differentiated_elements() noexcept;
 
 }  // namespace backplane::python

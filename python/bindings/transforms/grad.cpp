@@ -87,7 +87,8 @@ bool check_loss(const TransformCall& call, const GradOptions& options, const Ten
   return !expected;
 }
 
-bool read_loss(const TransformCall& call, const GradOptions& options, PyObject* returned, Outputs& outputs) {
+bool read_loss(const TransformCall& call, const GradOptions& options, PyObject* returned, bool took_elements,
+               Outputs& outputs) {
   PyObject *value = returned, *aux = nullptr;
   if (options.has_aux && !split_aux(call.name, returned, &value, &aux)) return false;
   Tensor loss;
@@ -100,7 +101,7 @@ bool read_loss(const TransformCall& call, const GradOptions& options, PyObject* 
             kind.get(), PyTuple_Check(value) ? ", and beside it what has_aux=True allows" : "");
     return false;
   }
-  return check_loss(call, options, loss) && outputs.read(call.name, returned, options.has_aux);
+  return check_loss(call, options, loss) && outputs.read(call.name, returned, options.has_aux, took_elements);
 }
 
 // The arguments at `positions` as inputs of the scope, in the call's array.
@@ -168,7 +169,7 @@ PyObject* grad_body(const TransformCall& call, const TransformOptions& any_optio
   if (!enter_inputs(call, options, scope, inputs, array, &bytes)) return nullptr;
   PyRef returned = PyRef::steal(array.call(call.function, call.n_args, call.keywords));
   Outputs outputs;
-  if (!returned || !read_loss(call, options, returned.get(), outputs)) return nullptr;
+  if (!returned || !read_loss(call, options, returned.get(), array.took_elements(), outputs)) return nullptr;
   const Pullback pullback = scope.leave({outputs.tensors.data(), outputs.tensors.size()}, 1);
   std::vector<Tensor> gradients;
   if (bytes < kReleaseGilBytes) {

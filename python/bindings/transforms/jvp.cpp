@@ -99,7 +99,7 @@ PyObject* run_jvp(const char* name, PyObject* function, PyObject* primals, PyObj
   if (!enter_primals(name, scope, primals, tangents, inputs, array)) return nullptr;
   PyRef returned = PyRef::steal(array.call(function, count, nullptr));
   Outputs outputs;
-  if (!returned || !outputs.read(name, returned.get(), has_aux)) return nullptr;
+  if (!returned || !outputs.read(name, returned.get(), has_aux, array.took_elements())) return nullptr;
   InlineVector<Tensor, 4> derivatives;
   for (size_t i = 0; i < outputs.tensors.size(); ++i) {
     JvpScope::Dual dual = scope.leave(outputs.tensors[i]);

@@ -5,6 +5,7 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/scalars.hpp"
 
 namespace backplane::python {
 namespace {
@@ -81,8 +82,11 @@ void CallArray::replace(Py_ssize_t i, PyRef argument) {
 }
 
 PyObject* CallArray::call(PyObject* function, Py_ssize_t n_positional, PyObject* keywords) {
-  return PyObject_Vectorcall(function, array_.data() + 1,
-                             static_cast<size_t>(n_positional) | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+  const uint64_t before = differentiated_elements();
+  PyObject* returned = PyObject_Vectorcall(
+      function, array_.data() + 1, static_cast<size_t>(n_positional) | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+  took_elements_ = differentiated_elements() != before;
+  return returned;
 }
 
 bool split_aux(const char* name, PyObject* returned, PyObject** value, PyObject** aux) {
@@ -98,19 +102,27 @@ bool split_aux(const char* name, PyObject* returned, PyObject** value, PyObject*
   return true;
 }
 
-bool Outputs::read(const char* name, PyObject* returned, bool has_aux) {
+bool Outputs::read(const char* name, PyObject* returned, bool has_aux, bool took_elements) {
   PyObject *value = returned, *aux = nullptr;
   if (has_aux && !split_aux(name, returned, &value, &aux)) return false;
-  return read_value(name, value) && (!aux || read_aux(aux));
+  return read_value(name, value, took_elements) && (!aux || read_aux(aux));
 }
 
-bool Outputs::read_value(const char* name, PyObject* value) {
+bool Outputs::read_value(const char* name, PyObject* value, bool took_elements) {
   Leaves leaves;
   if (!flatten_tree(value, &leaves, &tree_)) return false;
   for (size_t i = 0; i < leaves.size(); ++i) {
+    PyObject* leaf = leaves[i].get();
+    if (took_elements && (PyFloat_Check(leaf) || PyComplex_Check(leaf))) {
+      raise(BP_ERROR_TYPE,
+            "%s: %s: found a number, and elements of differentiated tensors were taken as numbers (by item, float or a "
+            "function of numbers), which has no derivative; return a tensor, a constant as backplane.asarray(number)",
+            name, path(i).c_str());
+      return false;
+    }
     Tensor tensor;
-    const int read = read_leaf(leaves[i].get(), &tensor);
-    if (read == 0) raise_leaf(name, path(i), leaves[i].get(), "a tensor");
+    const int read = read_leaf(leaf, &tensor);
+    if (read == 0) raise_leaf(name, path(i), leaf, "a tensor");
     if (read != 1) return false;
     tensors.push_back(std::move(tensor));
   }

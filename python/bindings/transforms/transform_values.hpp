@@ -55,8 +55,11 @@ class CallArray {
   // Takes over the reference.
   void replace(Py_ssize_t i, PyRef argument);
   PyObject* call(PyObject* function, Py_ssize_t n_positional, PyObject* keywords);
+  // Did the function take elements of differentiated tensors as Python numbers?
+  bool took_elements() const { return took_elements_; }
 
  private:
+  bool took_elements_ = false;
   InlineVector<PyObject*, 9> array_;
   Leaves owned_;
 };
@@ -65,8 +68,9 @@ class CallArray {
 // tensors among the leaves of its auxiliary value.
 class Outputs {
  public:
-  // `returned`: the function's result; with `has_aux` a pair of value and aux.
-  bool read(const char* name, PyObject* returned, bool has_aux);
+  // `returned`: the function's result; with `has_aux` a pair of value and aux. `took_elements`: a float in the value may
+  // be what was taken of a differentiated tensor, whose derivative is lost, and is refused.
+  bool read(const char* name, PyObject* returned, bool has_aux, bool took_elements = false);
 
   InlineVector<Tensor, 4> tensors;  // first those of the value, then those of aux
   size_t n_values = 0;
@@ -79,7 +83,7 @@ class Outputs {
   Tree take_tree() noexcept { return std::move(tree_); }
 
  private:
-  bool read_value(const char* name, PyObject* value);
+  bool read_value(const char* name, PyObject* value, bool took_elements);
   bool read_aux(PyObject* aux);
 
   Tree tree_;

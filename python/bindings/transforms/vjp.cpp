@@ -174,7 +174,7 @@ PyObject* make_vjp(const char* name, PyObject* function, PyObject* const* primal
   if (!enter_primals(name, scope, primals, count, inputs, array)) return nullptr;
   PyRef returned = PyRef::steal(array.call(function, count, nullptr));
   Outputs outputs;
-  if (!returned || !outputs.read(name, returned.get(), has_aux)) return nullptr;
+  if (!returned || !outputs.read(name, returned.get(), has_aux, array.took_elements())) return nullptr;
   PullbackParts parts{name, {}, {}, {}, {}};
   parts.pullback = scope.leave({outputs.tensors.data(), outputs.tensors.size()}, outputs.n_values);
   for (InputTrees::Entry& entry : inputs.entries) parts.inputs.push_back(std::move(entry.tree));

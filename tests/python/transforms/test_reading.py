@@ -308,3 +308,23 @@ def test_lists_of_tensors_are_assigned(transform):
 def test_spaced_numbers_between_tensors_are_differentiated():
     found = bp.grad(lambda x: bp.geomspace(x[0], x[1], 3).sum())(bp.asarray([1.0, 4.0]))
     np.testing.assert_allclose(found.numpy(), [2.0, 1.25], rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [lambda a: (a * a).sum().item(), lambda a: float(a[0]), lambda a: math.sin(a[0])], ids=["item", "float", "math"])
+def test_what_was_taken_as_a_number_is_no_result(function):
+    x = bp.asarray([1.0, 2.0])
+    for call in (lambda: bp.grad(function)(x), lambda: bp.value_and_grad(function)(x), lambda: bp.vjp(function, x), lambda: bp.jvp(function, (x,), (x,))):
+        with pytest.raises(TypeError, match="elements of differentiated tensors were taken as numbers .* return a tensor"):
+            call()
+
+
+def test_numbers_beside_what_was_taken_are_results_where_they_lose_nothing():
+    x = bp.asarray([1.0, 2.0])
+
+    def loss(x):
+        return x.sum(), {"shown": x.sum().item()}
+
+    assert bp.value_and_grad(loss, has_aux=True)(x)[0][1] == {"shown": 3.0}
+    value, slope = bp.jvp(lambda x: (x * x[0].item(), int(x[1])), (x,), (x,))
+    assert value[1].item() == 2 and slope[0].tolist() == [1, 2]
+    assert bp.grad(lambda x: 2.0 if x.sum() > 100 else bp.stop_gradient(x)[0].item())(x).tolist() == [0, 0]

@@ -90,6 +90,7 @@ static inline int bp_shape_param_fits(uint16_t type, uint16_t flags, char letter
 #define BP_BUILTIN_FUNCTIONS(X)                                 \
   X(broadcast_shapes, "broadcast_shapes", "LL", 2, 'L', 0)      \
   X(complex_dtype_of, "complex_dtype", "d", 1, 'd', 0)          \
+  X(conjugate_of_number, "conj_of_number", "?", 1, '=', 0)      \
   X(contains, "contains", "Li", 2, 'b', 0)                      \
   X(count, "count", "Lx", 2, 'i', 0)                            \
   X(default_value, "default", "?a", 2, 'e', 1)                  \
