@@ -226,8 +226,8 @@ Value FormulaCompiler::conjugate(const Value& value) {
   const uint32_t condition = program_.builtin("is_complex", {dtype});
   // A number in a Tensor's place stays one, of the precision that its neighbours ask for.
   const uint32_t number = program_.builtin("conj_of_number", {value.node});
-  const uint32_t conjugated = program_.add(
-      BP_NODE_IF, 0, {program_.builtin("present", {number}), number, program_.call(kConj, {value.node})});
+  const uint32_t conjugated =
+      program_.add(BP_NODE_IF, 0, {program_.builtin("present", {number}), number, program_.call(kConj, {value.node})});
   Value result = value;
   result.node = program_.add(BP_NODE_IF, 0, {condition, conjugated, value.node});
   return result;

@@ -39,6 +39,8 @@ class NamesOfRun {
   // Could the code have read an attribute of this name? Each, where names are made while it runs (getattr), and where
   // a profiler was there before.
   bool has(PyObject* name) const;
+  // Could it have asked whether there is an attribute?
+  bool asks_for_attributes() const { return all_ || names_.count("hasattr") > 0; }
   // Those that code which ran reads, of modules that are not this package's.
   std::vector<const Variable*> variables_read() const;
   // These, and those that it only writes.

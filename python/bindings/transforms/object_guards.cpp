@@ -231,6 +231,9 @@ class ObjectGuards::Walk {
     Watch own{Watch::kDict, dict, -1, path + ".", {}, {}}, of_class{Watch::kType, {}, -1, path + ".", {}, {}};
     of_class.holder = PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
     class_attributes(Py_TYPE(object), dict.get(), own, of_class);
+    // Where the code asks whether there is an attribute, one more is a change.
+    const bool as_before = !before || PyDict_GET_SIZE(before) == PyDict_GET_SIZE(dict.get());
+    if (names_.asks_for_attributes() && as_before) own.size = PyDict_GET_SIZE(dict.get());
     attributes(std::move(own), dict.get(), before);
     keep(std::move(of_class));
   }

@@ -21,9 +21,15 @@ PyRef wrapped_by(PyObject* callable) {
   return attributes ? PyRef::borrow(PyDict_GetItemString(attributes.get(), "__wrapped__")) : PyRef{};
 }
 
-// May it lead to state? Numbers, words and functions do not.
+// Values that arguments have where a call leaves them out.
+bool has_defaults(PyObject* object) {
+  return PyFunction_Check(object) && (PyFunction_GetDefaults(object) || PyFunction_GetKwDefaults(object));
+}
+
+// May it lead to state? Numbers, words and functions without defaults do not.
 bool leads_on(PyObject* object) {
-  return is_container(object) || PyMethod_Check(object) || is_partial(object) || is_instance(object);
+  return is_container(object) || PyMethod_Check(object) || is_partial(object) || is_instance(object) ||
+         has_defaults(object);
 }
 
 std::string text_of_key(PyObject* key, bool is_attribute) {
@@ -39,6 +45,10 @@ std::vector<PyRef> parts_of_callable(PyObject* callable) {
     if (PyCallable_Check(part.get())) open.push_back(part);
     if (!PyFunction_Check(part.get())) parts.push_back(std::move(part));
   };
+  const auto add_each = [&](PyObject* tuple) {
+    for (Py_ssize_t i = 0; tuple && PyTuple_Check(tuple) && i < PyTuple_GET_SIZE(tuple); ++i)
+      add(PyRef::borrow(PyTuple_GET_ITEM(tuple, i)));
+  };
   for (int steps = 0; !open.empty() && steps < kMostSteps; ++steps) {
     const PyRef next = std::move(open.back());
     open.pop_back();
@@ -46,16 +56,13 @@ std::vector<PyRef> parts_of_callable(PyObject* callable) {
       add(PyRef::borrow(PyMethod_GET_SELF(next.get())));
       add(PyRef::borrow(PyMethod_GET_FUNCTION(next.get())));
     } else if (is_partial(next.get())) {
-      const PyRef args = PyRef::steal(PyObject_GetAttrString(next.get(), "args"));
-      for (Py_ssize_t i = 0; args && PyTuple_Check(args.get()) && i < PyTuple_GET_SIZE(args.get()); ++i)
-        add(PyRef::borrow(PyTuple_GET_ITEM(args.get(), i)));
-      const PyRef keywords = PyRef::steal(PyObject_GetAttrString(next.get(), "keywords"));
-      PyObject *name = nullptr, *value = nullptr;
-      for (Py_ssize_t at = 0;
-           keywords && PyDict_Check(keywords.get()) && PyDict_Next(keywords.get(), &at, &name, &value);)
-        add(PyRef::borrow(value));
+      add_each(PyRef::steal(PyObject_GetAttrString(next.get(), "args")).get());
+      add(PyRef::steal(PyObject_GetAttrString(next.get(), "keywords")));
       add(PyRef::steal(PyObject_GetAttrString(next.get(), "func")));
-    } else if (!PyFunction_Check(next.get()) && !PyType_Check(next.get()) && PyCallable_Check(next.get())) {
+    } else if (PyFunction_Check(next.get())) {
+      add_each(PyFunction_GetDefaults(next.get()));
+      add(PyRef::borrow(PyFunction_GetKwDefaults(next.get())));
+    } else if (!PyType_Check(next.get()) && PyCallable_Check(next.get())) {
       add(wrapped_by(next.get()));
     }
     PyErr_Clear();

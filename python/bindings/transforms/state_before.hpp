@@ -40,8 +40,8 @@ class StateBefore {
   std::unordered_set<PyObject*> seen_;
 };
 
-// The objects behind a callable: those of bound methods, and the arguments of functools.partial, also behind transforms
-// and one another. Functions are none.
+// The objects behind a callable: those of bound methods, the arguments of functools.partial and the defaults of
+// functions, also behind transforms and one another. Functions are none.
 std::vector<PyRef> parts_of_callable(PyObject* callable);
 
 }  // namespace backplane::python

@@ -68,8 +68,8 @@ class CallArray {
 // tensors among the leaves of its auxiliary value.
 class Outputs {
  public:
-  // `returned`: the function's result; with `has_aux` a pair of value and aux. `took_elements`: a float in the value may
-  // be what was taken of a differentiated tensor, whose derivative is lost, and is refused.
+  // `returned`: the function's result; with `has_aux` a pair of value and aux. `took_elements`: a float in the value
+  // may be what was taken of a differentiated tensor, whose derivative is lost, and is refused.
   bool read(const char* name, PyObject* returned, bool has_aux, bool took_elements = false);
 
   InlineVector<Tensor, 4> tensors;  // first those of the value, then those of aux

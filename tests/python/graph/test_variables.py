@@ -1,5 +1,6 @@
 """Laws of compile: a global or a variable of an enclosing function that is given another value makes another kind of call."""
 
+import functools
 import sys
 
 import backplane as bp
@@ -124,3 +125,61 @@ def test_under_a_profiler_variables_are_seen():
         assert compiled(X).tolist() == (X * 6).tolist()
     finally:
         sys.setprofile(None)
+
+
+class Rated:
+    def __init__(self):
+        self.rate = 2.0
+
+
+def rated(x, rate=1.0, *, by=None):
+    return x * rate if by is None else x * by.rate
+
+
+def made(kind):
+    """A function of x that reads a rate where no variable holds it, and what gives it another."""
+    held = Rated()
+    change = lambda: setattr(held, "rate", 5.0)  # noqa: E731
+    if kind == "default":
+        return lambda x, held=held: x * held.rate, change
+    if kind == "default of a helper":
+        helpers = [lambda x, held=held: x * held.rate]
+        return lambda x: helpers[0](x), change
+    if kind == "keyword's default":
+
+        def keyword(x, *, held=held):
+            return x * held.rate
+
+        return lambda x: keyword(x), change
+    if kind == "default of a method":
+
+        class Layer:
+            def step(self, x, held=held):
+                return x * held.rate
+
+        layer = Layer()
+        return lambda x: layer.step(x), change
+    if kind == "attribute that was not there":
+        return lambda x: x * getattr(held, "scale", 1.0), lambda: setattr(held, "scale", 4.0)
+    if kind == "hasattr":
+        return lambda x: x * (4.0 if hasattr(held, "scale") else 1.0), lambda: setattr(held, "scale", 4.0)
+    partial = functools.partial(rated, rate=2.0) if kind == "keyword of a partial" else functools.partial(rated, by=held)
+    if kind == "keyword of a partial":
+        return lambda x: partial(x), lambda: partial.keywords.update(rate=7.0)
+    return (partial if kind == "partial itself" else lambda x: partial(x)), change
+
+
+KINDS = ["default", "default of a helper", "keyword's default", "default of a method", "attribute that was not there", "hasattr", "keyword of a partial", "object of a partial", "partial itself"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_defaults_and_partials_lead_to_is_seen(kind):
+    function, change = made(kind)
+    compiled = bp.compile(function)
+    assert compiled(X).tolist() == function(X).tolist()
+    log = bp.compile_log()
+    compiled(X)
+    assert bp.compile_log() == log
+    change()
+    assert compiled(X).tolist() == function(X).tolist()
+    assert bp.compile_log() != log
