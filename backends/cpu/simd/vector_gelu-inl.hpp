@@ -20,17 +20,27 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr double kGeluRest[] = {-1.151104193,    -0.4592230131,    -0.05242476304,  0.006901986284,
                                        6.039393897e-05, -0.0003252677062, 9.697873691e-05, -1.657613695e-05,
                                        1.770487463e-06, -1.097746893e-07, 3.019842149e-09};
+// 2^e, for e from -126 up.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp2_of_ordinary(D d, V e) {
+  const V rounder = hn::Set(d, kRounder<float>), shifted = hn::Add(e, rounder);
+  return exp2_of_parts(d, shifted, hn::Sub(e, hn::Sub(shifted, rounder)));
+}
+// erfc(a / sqrt 2) / 2 of float32, for a from 0 up; beyond kGeluLimit what it is there.
+inline constexpr float kGeluLimit = 5.9f;
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V normal_tail(D d, V a) {
+  const V limited = hn::Min(a, hn::Set(d, kGeluLimit));
+  return exp2_of_ordinary(d, hn::MulAdd(limited, polynomial(d, limited, kGeluRest), hn::Set(d, -1.0f)));
+}
 struct VectorGelu {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
     using T = hn::TFromD<D>;
     if constexpr (kIsFloat32<T>) {
       // x / 2 erfc(|x| / sqrt 2) is the result of a negative x, and what a positive one lacks.
-      const V a = hn::Abs(x), limit = hn::Set(d, 5.9f), limited = hn::Min(a, limit);
-      const V e = hn::MulAdd(limited, polynomial(d, limited, kGeluRest), hn::Set(d, -1.0f));
-      const V rounder = hn::Set(d, kRounder<T>), shifted = hn::Add(e, rounder);
-      const V half_erfc = exp2_of_parts(d, shifted, hn::Sub(e, hn::Sub(shifted, rounder)));
-      const V tail = hn::IfThenZeroElse(hn::Gt(a, limit), hn::Mul(x, half_erfc));
+      const V a = hn::Abs(x);
+      const V tail = hn::IfThenZeroElse(hn::Gt(a, hn::Set(d, kGeluLimit)), hn::Mul(x, normal_tail(d, a)));
       return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(x, tail), tail);
     } else {
       const V one = hn::Set(d, T(1));

@@ -9,6 +9,7 @@
 #include "loops/elementwise.hpp"
 #include "loops/fused_loops-inl.hpp"
 #include "loops/vector_math-inl.hpp"
+#include "simd/vector_gelu-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -43,10 +44,22 @@ struct SiluGrad {
 struct GeluGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x) {
-    const V erf = VectorErf::call(d, hn::Mul(x, constant(d, 0.70710678118654752440)));
-    const V density =
-        hn::Mul(VectorExp::call(d, hn::Mul(hn::Mul(x, x), constant(d, -0.5))), constant(d, 0.39894228040143267794));
-    return hn::Mul(g, hn::MulAdd(x, density, hn::MulAdd(erf, constant(d, 0.5), constant(d, 0.5))));
+    if constexpr (kIsFloat32<hn::TFromD<D>>) {
+      // normal(-a) - a density(a) is the slope at a negative x = -a, and what that at a positive one lacks of 1.
+      const V a = hn::Abs(x), limit = constant(d, 13);
+      const auto beyond = hn::Gt(a, limit);  // there the density is below 1e-37
+      const V limited = hn::IfThenElse(beyond, limit, a);
+      const V exponent = hn::Mul(hn::Mul(limited, limited), constant(d, -0.72134752044448170368));
+      const V density = hn::Mul(exp2_of_ordinary(d, exponent), constant(d, 0.39894228040143267794));
+      const V normal = hn::IfThenZeroElse(hn::Gt(a, hn::Set(d, kGeluLimit)), normal_tail(d, a));
+      const V tail = hn::IfThenZeroElse(beyond, hn::NegMulAdd(limited, density, normal));
+      return hn::Mul(g, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(constant(d, 1), tail), tail));
+    } else {
+      const V erf = VectorErf::call(d, hn::Mul(x, constant(d, 0.70710678118654752440)));
+      const V density =
+          hn::Mul(VectorExp::call(d, hn::Mul(hn::Mul(x, x), constant(d, -0.5))), constant(d, 0.39894228040143267794));
+      return hn::Mul(g, hn::MulAdd(x, density, hn::MulAdd(erf, constant(d, 0.5), constant(d, 0.5))));
+    }
   }
 };
 struct GeluTanhGrad {
