@@ -189,9 +189,11 @@ cuda_on_the_emulator() {
 }
 
 # The Vulkan backend on the drivers of this machine: every mode of the kit that judges, and its short form under the
-# validation layer with synchronisation validation, which may say nothing.
+# validation layer with synchronisation validation, which may say nothing. VkSemaphore-state-timeout is no word on the
+# backend: the layer gave up waiting for itself, and adds that this is a bug of its own
+# (KhronosGroup/Vulkan-ValidationLayers, issues 4968 and 5928).
 vulkan_whole() {
-  local mode status=0 validated=$results/conformance-vulkan-validated.txt
+  local mode said status=0 validated=$results/conformance-vulkan-validated.txt
   for mode in test grad stress; do
     run backplane conformance --device vulkan --mode "$mode" >"$results/conformance-vulkan-$mode.txt" ||
       { status=1; grep -B 1 '^  FAIL' "$results/conformance-vulkan-$mode.txt" | head -n 60 >&2; }
@@ -200,7 +202,8 @@ vulkan_whole() {
   run env VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation \
     VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT \
     backplane conformance --device vulkan --short >"$validated" 2>&1 || status=1
-  ! grep -m 5 -E 'VUID|UNASSIGNED|SYNC-HAZARD' "$validated" >&2 || status=1
+  said=$(grep -E 'VUID|UNASSIGNED|SYNC-HAZARD' "$validated" | grep -v 'UNASSIGNED-VkSemaphore-state-timeout')
+  [ -z "$said" ] || { head -n 5 <<<"$said" >&2; status=1; }
   return $status
 }
 
