@@ -232,9 +232,7 @@ int scaffold(const std::string& kind, const std::string& name, const std::string
   const bool installed = fs::exists(tree / "include" / "backplane", error);
   const std::string prefix = installed ? tree : tree / "prefix";
   fmt::print("{}: {} files of the {} {}, in {}. Next:\n", folder, files, kind, name, language);
-  if (!installed)  // a build tree, which is no package yet
-    fmt::print("  for part in runtime sdk command; do cmake --install {} --prefix {} --component $part; done\n",
-               tree.string(), prefix);
+  if (!installed) fmt::print("  cmake --install {} --prefix {}  # once all is built\n", tree.string(), prefix);
   fmt::print("  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={1}\n", folder, prefix);
   fmt::print("  cmake --build {0}/build --parallel && ctest --test-dir {0}/build --output-on-failure\n", folder);
   return 0;
