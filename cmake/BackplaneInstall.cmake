@@ -52,6 +52,8 @@ foreach(template IN LISTS templates)
 endforeach()
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR})
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/plugins ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/templates SYMBOLIC)
+# For the build's codegen: the entries that others call.
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/ops.yaml ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/ops.yaml SYMBOLIC)
 
 install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake

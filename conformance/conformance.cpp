@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 
 #include "backplane/checked.hpp"
 #include "backplane/device.hpp"
@@ -87,6 +88,12 @@ void show_progress(size_t done, size_t all, const std::string& name) {
   std::fflush(stderr);
 }
 
+void show_failure(const Outcome& outcome, bool terminal) {
+  if (terminal) fmt::print(stderr, "\r{:80}\r", "");
+  fmt::print(stderr, "FAIL {}, {}: {}\n", outcome.op, place_text(outcome), outcome.text);
+  std::fflush(stderr);
+}
+
 struct NamedMode {
   const char* name;
   Mode* run;
@@ -136,8 +143,15 @@ int run(const Options& options) {
   warn_of_rows_for_nobody();
   const std::vector<Entry> entries = entries_of(options);
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  const Progress progress = terminal ? Progress(show_progress) : [](size_t, size_t, const std::string&) {};
   std::vector<Outcome> outcomes;
+  // The first failure of each op comes at once: a kernel may end the run, or not end, before the report.
+  const Progress progress = [&, shown = size_t{0}, ops = std::set<std::string>()](size_t done, size_t all,
+                                                                                 const std::string& name) mutable {
+    for (; shown < outcomes.size(); ++shown)
+      if (outcomes[shown].verdict == Verdict::kFail && ops.insert(outcomes[shown].op).second)
+        show_failure(outcomes[shown], terminal);
+    if (terminal) show_progress(done, all, name);
+  };
   const auto start = std::chrono::steady_clock::now();
   if (work_ends(subject, outcomes)) mode->run(subject, entries, options, progress, outcomes);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -10,33 +10,39 @@
 #include "running.hpp"
 #include "subject.hpp"
 #include "table.hpp"
+#include "trial.hpp"
 
 namespace backplane::conformance {
 namespace {
 
-// Of what does not end, nothing is given back: that would wait for it.
-void one_ticket_completes(const Table& table) {
-  constexpr uint64_t kTicket = 1, kSize = 64;
+// A ticket with work, then one without, under which nothing more comes either. Of what does not end, nothing is given
+// back: that would wait for it.
+void tickets_end(const Table& table) {
+  constexpr uint64_t kSize = 64;
   const Bytes bytes = pattern(kSize, 1);
   bp_stream* const stream = make_stream(table);
   auto block = std::make_unique<Block>(table, kSize);
-  table.call("copy_from_host", &bp_backend_def::copy_from_host, stream, kTicket, block->data(), uint64_t{0},
-             static_cast<const void*>(bytes.data()), kSize);
-  table.call("flush", &bp_backend_def::flush, stream, kTicket);
-  const auto start = std::chrono::steady_clock::now();
-  for (uint64_t now = 0; now < kTicket; std::this_thread::yield()) {
-    table.call("completed", &bp_backend_def::completed, stream, &now);
-    if (now >= kTicket || std::chrono::steady_clock::now() - start < std::chrono::seconds(10)) continue;
-    block.release();
-    detail::fail(BP_ERROR_DEVICE, "completed stays at ", now, " ten seconds after flush(", kTicket,
-                 "); flush submits what is recorded, so that it ends without further calls. Nothing else was tried");
+  table.call("copy_from_host", &bp_backend_def::copy_from_host, stream, uint64_t{1}, block->data(),
+             uint64_t{0}, static_cast<const void*>(bytes.data()), kSize);
+  for (const uint64_t ticket : {uint64_t{1}, uint64_t{2}}) {
+    table.call("flush", &bp_backend_def::flush, stream, ticket);
+    const auto start = std::chrono::steady_clock::now();
+    for (uint64_t now = 0; now < ticket; std::this_thread::yield()) {
+      table.call("completed", &bp_backend_def::completed, stream, &now);
+      if (now >= ticket || std::chrono::steady_clock::now() - start < std::chrono::seconds(10)) continue;
+      block.release();
+      detail::fail(BP_ERROR_DEVICE, "completed stays at ", now, " ten seconds after flush(", ticket,
+                   ticket == 1 ? "); flush submits what is recorded, so that it ends without further calls"
+                               : "), a ticket without work; flush ends that too, without further calls",
+                   ". Nothing else was tried");
+    }
   }
   table.def().stream_destroy(table.def().context, table.ordinal(), stream);
 }
 
 void blocks_are_apart(const Table& table) {
-  Stream stream(table);
   std::vector<std::unique_ptr<Block>> blocks;
+  Stream stream(table);
   const uint64_t sizes[] = {1, 3, 64, 100, 4096, 1 << 20};
   for (const uint64_t size : sizes) blocks.push_back(std::make_unique<Block>(table, size));
   for (unsigned i = 0; i < blocks.size(); ++i) blocks[i]->put(stream, pattern(sizes[i], i));
@@ -46,8 +52,8 @@ void blocks_are_apart(const Table& table) {
 
 void copies_keep_offsets(const Table& table) {
   constexpr uint64_t kSize = 4096, kUnit = 256;
-  Stream stream(table);
   Block x(table, kSize), y(table, kSize);
+  Stream stream(table);
   const Bytes bytes = pattern(kSize, 1);
   Bytes expected(kSize, 0);
   x.put(stream, bytes);
@@ -66,8 +72,8 @@ void copies_keep_offsets(const Table& table) {
 
 void sources_are_read_at_once(const Table& table) {
   constexpr uint64_t kSize = 4 << 20;
-  Stream stream(table);
   Block x(table, kSize);
+  Stream stream(table);
   Bytes source = pattern(kSize, 5);
   const Bytes expected = source;
   x.put(stream, source);
@@ -76,8 +82,8 @@ void sources_are_read_at_once(const Table& table) {
 }
 
 void tickets_complete(const Table& table) {
-  Stream stream(table);
   Block x(table, 1 << 16), y(table, 1 << 16);
+  Stream stream(table);
   uint64_t last = 0;
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 10; ++i) x.copy_from(stream, y, 0, 0, 1 << 16);
@@ -97,9 +103,9 @@ void tickets_complete(const Table& table) {
 
 // What a stream has done stays done while it waits for another.
 void waits_take_no_tickets(const Table& table) {
-  Stream stream(table), other(table);
   LongWork work(table);
   Block x(table, 4096);
+  Stream stream(table), other(table);
   for (unsigned round = 1; round < 5; ++round) {
     x.put(stream, pattern(4096, round));
     stream.wait();
@@ -117,8 +123,8 @@ void waits_take_no_tickets(const Table& table) {
 // Much work on one stream, the end of which another one reads: too early without the wait.
 void streams_wait(const Table& table) {
   constexpr uint64_t kSize = 8 << 20;
-  Stream first(table), second(table);
   Block x(table, kSize), y(table, kSize), z(table, kSize);
+  Stream first(table), second(table);
   const Bytes zeros(kSize, 0);
   for (unsigned round = 0; round < 4; ++round) {
     const Bytes bytes = pattern(kSize, round + 1);
@@ -188,7 +194,7 @@ bool work_ends(const Subject& subject, std::vector<Outcome>& outcomes) {
   outcome.verdict = Verdict::kFail;
   const Running running(outcome);
   try {
-    one_ticket_completes(table);
+    tickets_end(table);
     return true;
   } catch (const Error& error) {
     outcome.text = error.what();
@@ -197,7 +203,8 @@ bool work_ends(const Subject& subject, std::vector<Outcome>& outcomes) {
   return false;
 }
 
-void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes) {
+void run_device_laws(const Subject& subject, const Options& options, const Progress& progress,
+                     std::vector<Outcome>& outcomes) {
   const Table table(subject.device);
   const std::vector<DeviceInfo> all = devices();
   const auto info = std::find_if(all.begin(), all.end(), [&](const DeviceInfo& one) {
@@ -218,7 +225,9 @@ void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes) {
   add_memory_laws(table, laws);
   add_compiler_laws(table, subject.computes, laws);
   add_recording_laws(table, laws);
+  size_t done = 0;
   for (const auto& [row, check, holds] : laws) {
+    progress(done++, laws.size(), row + " " + check);
     Outcome outcome;
     outcome.op = row;
     outcome.check = check;
@@ -226,6 +235,8 @@ void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes) {
     const Running running(outcome);
     try {
       if (holds) holds();
+    } catch (const NoKernel& error) {
+      judge_failure(options, error.code(), error.what(), outcome);
     } catch (const Error& error) {
       outcome.verdict = Verdict::kFail;
       outcome.text = error.what();

@@ -46,10 +46,10 @@ class Pinned {
 
 void pinned_memory_is_copied_in_order(const Table& table, const bp_extension_pinned& pinned) {
   constexpr uint64_t kSize = 8192, kUnit = 512;
-  Stream stream(table);
   LongWork work(table);
   Block x(table, kSize), y(table, kSize);
   Pinned source(table, pinned, kSize), result(table, pinned, kSize);
+  Stream stream(table);
   for (unsigned round = 1; round < 4; ++round) {
     const Bytes bytes = pattern(kSize, round);
     source.set(bytes);
@@ -105,11 +105,11 @@ void kinds_serve_copies(const Table& table, const bp_extension_memory& memory) {
            "memory.kind: a name comes twice");
   constexpr uint64_t kSize = 1000;
   for (const std::string& kind : kinds) {
-    Stream stream(table);
     std::vector<std::unique_ptr<Block>> blocks;
     for (const uint64_t alignment : {64, 256, 4096, 65536, 256})
       blocks.push_back(of_kind(table, memory, kind, kSize, alignment));
     Block usual(table, kSize);
+    Stream stream(table);
     for (unsigned i = 0; i < blocks.size(); ++i) blocks[i]->put(stream, pattern(kSize, i));
     for (unsigned i = 0; i < blocks.size(); ++i) {
       usual.copy_from(stream, *blocks[i], 0, 0, kSize);
@@ -147,9 +147,9 @@ void given_blocks_are_read_first(const Table& table, const bp_extension_memory& 
     const uint64_t tickets[] = {stream.flush()};
     table.call("memory.give", memory, &bp_extension_memory::give, data, kSize, &streams[0], &tickets[0], int32_t{1});
   };
-  Stream first(table), second(table);
   LongWork work(table);
   Block kept(table, kSize);
+  Stream first(table), second(table);
   for (unsigned round = 1; round < 4; ++round) {
     const Bytes bytes = pattern(kSize, round);
     {

@@ -90,7 +90,7 @@ void run_support(const Subject& subject, const std::vector<Entry>& entries, cons
 void run_stress(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
                 const Progress& progress, std::vector<Outcome>& outcomes) {
   if (options.op == "*" || options.op == kDeviceLaws) {
-    run_device_laws(subject, outcomes);
+    run_device_laws(subject, options, progress, outcomes);
     run_out_of_memory(subject, outcomes);
   }
   std::vector<Task> tasks;

@@ -31,6 +31,9 @@ struct Outcome {
   double ratio = 0;    // to the CPU, in perf mode
 };
 
+// "values, sample 0, float32"
+std::string place_text(const Outcome& outcome);
+
 struct Options {
   std::string device = "cpu";
   std::vector<std::string> plugins;

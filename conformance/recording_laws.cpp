@@ -76,8 +76,8 @@ void begin(const Table& table, const bp_extension_capture& capture, const Stream
 // x -> y -> z, so that the order inside of it shows.
 void recordings_run_at_each_replay(const Table& table, const bp_extension_capture& capture) {
   constexpr uint64_t kSize = 4096;
-  Stream stream(table);
   Block x(table, kSize), y(table, kSize), z(table, kSize);
+  Stream stream(table);
   for (Block* block : {&x, &y, &z}) block->put(stream, Bytes(kSize, 7));
   stream.wait();
   Recording recording(table, capture);
@@ -101,8 +101,8 @@ void recordings_run_at_each_replay(const Table& table, const bp_extension_captur
 
 void a_capture_is_given_up(const Table& table, const bp_extension_capture& capture) {
   constexpr uint64_t kSize = 4096;
-  Stream stream(table);
   Block x(table, kSize), y(table, kSize);
+  Stream stream(table);
   x.put(stream, pattern(kSize, 1));
   y.put(stream, Bytes(kSize, 7));
   stream.wait();
@@ -128,8 +128,8 @@ void ranges_change_nothing(const Table& table, const bp_extension_profiler& prof
   const auto end_range = [&](const Stream& stream) {
     profiler.end(table.def().context, table.ordinal(), stream.handle());
   };
-  Stream stream(table);
   Block x(table, kSize), y(table, kSize);
+  Stream stream(table);
   for (unsigned round = 1; round < 4; ++round) {
     const Bytes bytes = pattern(kSize, round);
     const std::string name = "range " + std::string(200, 'x') + " of round " + std::to_string(round);
@@ -162,8 +162,8 @@ void a_reset_device_is_as_new(const Table& table, const bp_extension_reset&) {
     reset_device(table.device());
   }
   BP_CHECK(in_use() == 0, DATA, "reset: ", in_use(), " bytes are in use after it; expected none");
-  Stream stream(table);
   Block x(table, kSize), y(table, kSize);
+  Stream stream(table);
   x.put(stream, pattern(kSize, 1));
   y.copy_from(stream, x, 0, 0, kSize);
   expect_bytes(y.get(stream, 0, kSize), pattern(kSize, 1), "a copy on a device that was reset");

@@ -14,11 +14,11 @@ constexpr const char* kVerdicts[] = {"pass", "fail", "unsupported", "not offered
 
 std::string dtype_text(bp_dtype dtype) { return dtype == BP_DTYPE_NONE ? "-" : dtype_name(dtype); }
 
+}  // namespace
+
 std::string place_text(const Outcome& outcome) {
   return fmt::format("{}, sample {}, {}", outcome.check, outcome.sample, dtype_text(outcome.dtype));
 }
-
-}  // namespace
 
 std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
   std::map<std::string, Row> rows;

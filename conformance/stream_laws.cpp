@@ -32,8 +32,8 @@ void priorities_have_streams(const Table& table, const bp_extension_streams& str
            ", expected a range that holds 0, the priority of stream_create");
   const Bytes bytes = pattern(4096, 3);
   for (const int32_t priority : std::set<int32_t>{least, 0, greatest}) {
-    const auto stream = with_priority(table, streams, priority);
     Block x(table, bytes.size()), y(table, bytes.size());
+    const auto stream = with_priority(table, streams, priority);
     x.put(*stream, bytes);
     y.copy_from(*stream, x, 0, 0, bytes.size());
     expect_bytes(y.get(*stream, 0, bytes.size()), bytes, "copies on a stream of a priority");
@@ -43,6 +43,8 @@ void priorities_have_streams(const Table& table, const bp_extension_streams& str
 
 // What was put on the other front of one stream comes first: no wait stands between the two.
 void foreign_streams_are_in_order(const Table& table, const bp_extension_streams& streams) {
+  LongWork work(table);
+  Block x(table, 4096);
   Stream theirs(table);
   void* handle = nullptr;
   table.call("streams.handle", streams, &bp_extension_streams::handle, theirs.handle(), &handle);
@@ -51,8 +53,6 @@ void foreign_streams_are_in_order(const Table& table, const bp_extension_streams
   table.call("streams.import_handle", streams, &bp_extension_streams::import_handle, handle, &made);
   BP_CHECK(made, DATA, "streams.import_handle gave BP_OK and no stream");
   Stream ours(table, made);
-  LongWork work(table);
-  Block x(table, 4096);
   for (unsigned round = 1; round < 5; ++round) {
     Stream &first = round % 2 ? theirs : ours, &second = round % 2 ? ours : theirs;
     x.put(first, Bytes(4096, 0));
@@ -94,8 +94,8 @@ void BP_CALL sleep_a_while(void*) { std::this_thread::sleep_for(kPause); }
 // `callbacks` may be nullptr; with them the stream sleeps between the stamps.
 void stamps_are_of_the_device(const Table& table, const bp_extension_time& time,
                               const bp_extension_callbacks* callbacks) {
-  Stream first(table), second(table);
   LongWork work(table);
+  Stream first(table), second(table);
   const auto begun = Clock::now();
   const Stamp a(table, time, first);
   work.put_on(first);
@@ -233,9 +233,9 @@ void strangers_are_no_peers(const Table& table, const bp_extension_peer& peer) {
 void peers_copy_in_order(const Table& table, const bp_extension_peer& peer, const Peer& other) {
   constexpr uint64_t kSize = 4096, kUnit = 256;
   const Table there(other.device);
-  Stream from(there), to(table);
   LongWork work(there);
   Block source(there, kSize), target(table, kSize);
+  Stream from(there), to(table);
   for (unsigned round = 1; round < 4; ++round) {
     Bytes expected(kSize, 0);
     const Bytes bytes = pattern(kSize, round);

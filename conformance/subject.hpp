@@ -18,7 +18,7 @@ struct Subject {
   bool is_reference() const { return device.backend == reference.backend; }
 };
 
-// Called after each entry: how many are done, of how many, and the next one's name.
+// Called before each entry or law: how many are done, of how many, and its name.
 using Progress = std::function<void(size_t, size_t, const std::string&)>;
 
 // A mode: calls every sample of the entries in its way, and appends what it found.
@@ -34,6 +34,7 @@ Mode run_timing;     // against the CPU's time
 inline constexpr const char* kDeviceLaws = "(device)";
 // Does recorded work end? Else an outcome says that it does not, and whatever waits for the device would wait for ever.
 bool work_ends(const Subject& subject, std::vector<Outcome>& outcomes);
-void run_device_laws(const Subject& subject, std::vector<Outcome>& outcomes);
+void run_device_laws(const Subject& subject, const Options& options, const Progress& progress,
+                     std::vector<Outcome>& outcomes);
 
 }  // namespace backplane::conformance

@@ -67,6 +67,8 @@ class Table {
 // Throws where there is none.
 bp_stream* make_stream(const Table& table);
 
+// It waits for its work before it goes, so it is declared behind the blocks which that reads and writes: a law that
+// throws leaves none of it queued on freed memory.
 class Stream {
  public:
   explicit Stream(const Table& table);
@@ -119,6 +121,11 @@ class LongWork {
 
  private:
   Block x_, y_;
+};
+
+// What a law throws where an op that it calls has no kernel, which is no fault of what it is about.
+struct NoKernel : Error {
+  explicit NoKernel(const Error& error) : Error(error) {}
 };
 
 // A law of a device. It throws where it does not hold; empty: the device does not offer what it is about.

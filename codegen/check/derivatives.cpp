@@ -240,10 +240,21 @@ void OpCompiler::compile_derivatives() {
               "a composite op differentiates through its decomposition; remove this rule, or 'kind: composite'");
     return;
   }
-  for (const Rule& rule : entry_.partial)
+  std::vector<bool> by_partial(entry_.signature.args.size(), false);
+  for (const Rule& rule : entry_.partial) {
+    for (const uint32_t target : rule.targets) by_partial[target] = true;
     if (rule.kind != Rule::Kind::kDamaged) compile_partial(rule);
+  }
   for (const auto* rules : {&entry_.vjp, &entry_.jvp}) {
     for (const Rule& rule : *rules) {
+      const auto twice =
+          std::find_if(rule.targets.begin(), rule.targets.end(), [&](uint32_t t) { return by_partial[t]; });
+      if (rule.kind != Rule::Kind::kDamaged && twice != rule.targets.end()) {
+        const std::string key = rules == &entry_.vjp ? "vjp" : "jvp";
+        error(rule.where, "argument '" + entry_.signature.args[*twice].name + "' has rules in 'partial' and in '" +
+                              key + "', which follows from 'partial'; keep one");
+        continue;
+      }
       if (rule.kind == Rule::Kind::kDecompose) {
         if (!entry_.decompose) error(rule.where, "the derivative goes through 'decompose', which is missing; write it");
       } else if (rule.kind != Rule::Kind::kDamaged) {

@@ -25,12 +25,14 @@ constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_fo
                                  {"cpp", emit_cpp},         {"kernels", emit_kernels},   {"pyi", emit_pyi},
                                  {"docs", emit_docs},       {"scalar", emit_scalar},     {"rewrites", emit_rewrites}};
 
-// Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml.
+// Where the SDK is installed: bin/backplane-codegen and share/backplane/ops.yaml, which a build has as a link. The file
+// itself: includes are read from its folder.
 std::string installed_registry() {
   std::error_code error;
   const fs::path executable = fs::read_symlink("/proc/self/exe", error);
   const fs::path path = executable.parent_path().parent_path() / "share" / "backplane" / "ops.yaml";
-  return !error && fs::exists(path, error) ? path.string() : "";
+  const fs::path file = error ? path : fs::canonical(path, error);
+  return error ? "" : file.string();
 }
 
 // Only the registry that comes with backplane may say that it is it: a stranger's would replace its header.

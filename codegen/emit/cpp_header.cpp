@@ -25,7 +25,7 @@ std::string parameter_type(const Arg& arg) {
     case BP_TYPE_SHAPE:
       return optional ? "backplane::OptionalInts" : "backplane::Ints";
     case BP_TYPE_DTYPE:
-      return maybe("bp_dtype");
+      return maybe("backplane::Dtype");
     case BP_TYPE_DEVICE:
       return maybe("bp_device");
     case BP_TYPE_GENERATOR:

@@ -67,8 +67,7 @@ void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_va
 }
 
 void throw_status(bp_status status, const OpEntry& op, const char* who) {
-  std::string message = take_error();
-  if (message.empty()) message = "failed without a message";
+  std::string message = take_cause();
   if (!names_op(message, op))
     message = std::string(op.record->name) + ": " + (who && *who ? std::string(who) + ": " : "") + message;
   throw Error(status, message);

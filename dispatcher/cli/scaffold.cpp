@@ -156,7 +156,8 @@ Words words_of(const Template& made_of, const std::string& name) {
   const std::string space = colons == std::string::npos ? "my_" + last : name.substr(0, colons);
   check_name("namespace", space);
   const std::string entry = text_of(made_of.folder / "ops.yaml");
-  BP_CHECK(!std::regex_search(entry, std::regex("\\b" + last + "\\b")), VALUE, "new: the name \"", last,
+  const bool own = last == made_of.name_word || last == made_of.namespace_word;
+  BP_CHECK(own || !std::regex_search(entry, std::regex("\\b" + last + "\\b")), VALUE, "new: the name \"", last,
            "\" means something else in the op that is written. Fix: choose another, as in my_", last);
   BP_CHECK(space != last, VALUE, "new: the namespace and the op are both \"", last,
            "\". Fix: choose another namespace, as in my_", last, "::", last);
@@ -227,8 +228,11 @@ int scaffold(const std::string& kind, const std::string& name, const std::string
   BP_CHECK(!fs::exists(folder, error) || (fs::is_directory(folder, error) && fs::is_empty(folder, error)), VALUE,
            "new: ", folder, " exists already. Fix: name a new folder");
   const size_t files = write_project(made_of, folder, words);
-  const std::string prefix = templates_folder().parent_path().parent_path().parent_path();
+  const fs::path tree = templates_folder().parent_path().parent_path().parent_path();
+  const bool installed = fs::exists(tree / "include" / "backplane", error);
+  const std::string prefix = installed ? tree : tree / "prefix";
   fmt::print("{}: {} files of the {} {}, in {}. Next:\n", folder, files, kind, name, language);
+  if (!installed) fmt::print("  cmake --install {} --prefix {}  # once all is built\n", tree.string(), prefix);
   fmt::print("  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={1}\n", folder, prefix);
   fmt::print("  cmake --build {0}/build --parallel && ctest --test-dir {0}/build --output-on-failure\n", folder);
   return 0;

@@ -250,7 +250,7 @@ void Run::call(const Step& step) {
 void Run::fail(const Step& step, bp_status status) {
   if (status == BP_ERROR_DEVICE_LOST) mark_lost(*step.device, cold().error);
   try {
-    if (step.region) throw Error(status, step.region->name() + ": " + take_error());
+    if (step.region) throw Error(status, step.region->name() + " on " + name_of(*step.device) + ": " + take_cause());
     throw_status(status, *op_entry(step.frame.op->op), step.row->owner->name.c_str());
   } catch (...) {
     rethrow_with_node(*plan_.graph, step.node);

@@ -58,7 +58,7 @@ Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector
   bp_executable_info info{};
   info.header = BP_HEADER(bp_executable_info);
   const bp_status status = kept_or_compiled(device, crossing.get(), &info, &executable_);
-  if (status != BP_OK) throw Error(status, name_ + ": " + take_error());
+  if (status != BP_OK) throw Error(status, name_ + " on " + name_of(device) + ": " + take_cause());
   BP_CHECK(executable_, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
   lease(device.backend->owner, LeaseKind::kGraph);
 }
@@ -143,12 +143,17 @@ void Partition::ask(Device& device, std::vector<std::string>* reasons) {
   take_error();
   const bp_status status = compiler->partition(device.backend->def.context, &host_table, id_of(device), &crossing.get(),
                                                regions.data(), &n_regions, reasons ? said.data() : nullptr);
-  if (status != BP_OK) return log("the compiler of " + name_of(device) + " claims nothing: " + take_error());
+  if (status != BP_OK) return log("the compiler of " + name_of(device) + " claims nothing: " + take_cause());
   for (size_t i = 0; i < said.size(); ++i)
     if (said[i]) (*reasons)[nodes[i]] = said[i];
   std::vector<std::vector<NodeId>> claimed(std::min<size_t>(n_regions, nodes.size()));
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (regions[i] < claimed.size()) claimed[regions[i]].push_back(nodes[i]);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (regions[i] < claimed.size())
+      claimed[regions[i]].push_back(nodes[i]);
+    else if (regions[i] != BP_NO_REGION)
+      log("the compiler of " + name_of(device) + " puts node " + std::to_string(i) + " into region " +
+          std::to_string(regions[i]) + " of " + std::to_string(n_regions) + "; it runs by itself");
+  }
   for (std::vector<NodeId>& region : claimed) {
     if (region.empty()) continue;
     for (const NodeId id : region) leader_[id] = region[0];

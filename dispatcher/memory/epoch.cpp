@@ -124,6 +124,11 @@ void keep_error(std::string message) {
   block.error_is_new = true;
 }
 
+std::string take_cause() {
+  const std::string said = take_error();
+  return said.empty() ? "failed without a message" : said;
+}
+
 std::string take_error() {
   ThreadCold& block = cold();
   return std::exchange(block.error_is_new, false) ? block.error : "";

@@ -58,6 +58,7 @@ inline ThreadCold& cold() {
 void keep_error(std::string message);
 // The message of the failure in flight, which ends here; "" where it came without one, whatever an earlier one said.
 std::string take_error();
+std::string take_cause();  // the same of a call that failed, whatever it said
 
 // Throws Error(BP_ERROR_MEMORY) where the thread's stack is nearly used up: calls may nest without end, through kernels
 // and functions that call ops. On a stack that is not the thread's own (a coroutine's) it does not know.

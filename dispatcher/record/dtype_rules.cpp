@@ -122,6 +122,13 @@ void add_value(const OpRecord& op, uint32_t arg, const bp_value& value, Promotio
   }
 }
 
+// The dtype that an argument states: the caller's number, which nobody has looked at.
+bp_dtype dtype_argument(const OpRecord& op, uint32_t arg, const bp_value& value) {
+  BP_CHECK(static_cast<uint64_t>(value.u.i) < BP_DTYPE_COUNT, DTYPE, op.name, ": argument '", op.args[arg].name,
+           "': there is no dtype ", value.u.i);
+  return static_cast<bp_dtype>(value.u.i);
+}
+
 // What the first result's rule says without a compute dtype; NONE: nothing. A fixed dtype says nothing of the numbers
 // that it is computed from, as in a comparison.
 bp_dtype stated_dtype(const OpRecord& op, const bp_value* args, bool numbers) {
@@ -129,7 +136,7 @@ bp_dtype stated_dtype(const OpRecord& op, const bp_value* args, bool numbers) {
   const bp_result_dtype& rule = op.dtypes[0];
   if (rule.kind == BP_RESULT_DTYPE_FIXED) return numbers ? bp_dtype{BP_DTYPE_NONE} : static_cast<bp_dtype>(rule.param);
   if (rule.kind != BP_RESULT_DTYPE_FROM_ARG) return BP_DTYPE_NONE;
-  if (args[rule.param].tag == BP_TAG_DTYPE) return static_cast<bp_dtype>(args[rule.param].u.i);
+  if (args[rule.param].tag == BP_TAG_DTYPE) return dtype_argument(op, rule.param, args[rule.param]);
   return rule.fallback == BP_RESULT_DTYPE_FIXED ? static_cast<bp_dtype>(rule.fallback_param) : bp_dtype{BP_DTYPE_NONE};
 }
 
@@ -299,7 +306,7 @@ bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args) {
 bp_dtype stated_compute_dtype(const OpRecord& op, const bp_value* args, bp_dtype compute) {
   const bp_value& value = args[op.dtypes[0].param];
   if (value.tag != BP_TAG_DTYPE) return compute;
-  const auto stated = static_cast<bp_dtype>(value.u.i);
+  const bp_dtype stated = dtype_argument(op, op.dtypes[0].param, value);
   const bool loses = dtype_kind(stated) < dtype_kind(compute) && is_in(stated, op.promote_accepts);
   // What loses imaginary parts is refused, by the result's rule.
   return loses && !(is_in(compute, BP_MASK_COMPLEX) && !is_in(stated, BP_MASK_BOOL)) ? stated : compute;
@@ -310,7 +317,7 @@ bp_dtype stated_result_dtype(const OpRecord& op, const bp_result_dtype& rule, co
   if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) {
     const bp_value& value = args[rule.param];
     if (value.tag != BP_TAG_DTYPE) return derived_dtype(rule.fallback, rule.fallback_param, compute);
-    const auto dtype = static_cast<bp_dtype>(value.u.i);
+    const bp_dtype dtype = dtype_argument(op, rule.param, value);
     BP_CHECK(rule.fallback != BP_RESULT_DTYPE_ACCUMULATE || compute == BP_DTYPE_NONE ||
                  !is_in(compute, BP_MASK_COMPLEX) || is_in(dtype, BP_MASK_COMPLEX | BP_MASK_BOOL),
              DTYPE, op.name, ": argument '", op.args[rule.param].name, "': found ", kDtypeNames[dtype], " beside ",

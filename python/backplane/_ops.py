@@ -5,6 +5,8 @@ form. An op of `bp` whose first argument is a tensor called `x` is a method too,
 objects, but for two.
 """
 
+import contextlib
+
 from . import _core
 
 NAMESPACE = "bp"
@@ -77,6 +79,18 @@ def refuse_names(module):
     return refused
 
 
+def _of_manifests(states):
+    """(full name, plugin) of each op that the manifest of a plugin in one of the states names."""
+    return [(full_name, plugin) for plugin in _core.plugins() if plugin["state"] in states for full_name in plugin["ops"]]
+
+
+def _refusals(namespace):
+    """Why there is no such namespace, or not all of its ops: what its refused plugins say, or a question."""
+    refused = {plugin["name"]: plugin["why"] for full_name, plugin in _of_manifests(("refused",)) if split(full_name)[0] == namespace}
+    reasons = "; ".join(f"plugin '{name}' is refused: {why}" for name, why in refused.items())
+    return f": {reasons}" if reasons else "; is its plugin loaded?"
+
+
 class _Namespace:
     """The ops of one namespace, found when they are asked for."""
 
@@ -86,7 +100,7 @@ class _Namespace:
     def __getattr__(self, name):
         op = None if name.startswith("__") else self._registered(name)
         if op is None:
-            raise AttributeError(f"no op '{self._name}::{name}' is registered; is its plugin loaded?")
+            raise AttributeError(f"no op '{self._name}::{name}' is registered{_refusals(self._name)}")
         setattr(self, name, op)
         return op
 
@@ -95,6 +109,11 @@ class _Namespace:
             return _core.Op(f"{self._name}::{name}", name)
         except _core.ArgumentValueError:  # no op's own name
             pass
+        # An alias, or name_, is known once the plugin is open, which looking its ops up makes it.
+        for full_name, _ in _of_manifests(("found",)):
+            if split(full_name)[0] == self._name:
+                with contextlib.suppress(_core.ArgumentValueError):
+                    _core.Op(full_name, name)
         for full_name, inplace, _, aliases in _core.ops():
             namespace, own = split(full_name)
             if namespace != self._name:
@@ -108,6 +127,8 @@ class _Namespace:
     def __dir__(self):
         rows = ((*split(full_name), inplace, aliases) for full_name, inplace, _, aliases in _core.ops())
         words = [(word, inplace) for space, name, inplace, aliases in rows if space == self._name for word in (name, *aliases)]
+        unopened = (split(full_name) for full_name, _ in _of_manifests(("found",)))
+        words += [(name, False) for space, name in unopened if space == self._name]
         return sorted({word for word, _ in words} | {f"{word}_" for word, inplace in words if inplace})
 
     def __repr__(self):
@@ -128,13 +149,13 @@ class _Ops:
 
     def __getattr__(self, name):
         if name.startswith("__") or (name != NAMESPACE and name not in dir(self)):
-            raise AttributeError(f"no ops of a namespace '{name}' are registered; is their plugin loaded?")
+            raise AttributeError(f"no ops of a namespace '{name}' are registered{_refusals(name)}")
         namespace = _Namespace(name)
         setattr(self, name, namespace)
         return namespace
 
     def __dir__(self):
-        return sorted({split(row[0])[0] for row in _core.ops()})
+        return sorted({split(row[0])[0] for row in (*_core.ops(), *_of_manifests(("found",)))})
 
     def __repr__(self):
         return f"<ops of {', '.join(dir(self))}>"

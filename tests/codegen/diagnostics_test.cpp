@@ -217,6 +217,8 @@ const Mistake kMistakes[] = {
      "partial: {x: x}\n    samples: [{x: [2]}]\n",
      "8:18", "'partial' is for elementwise ops"},
     {"partial_cotangent", unary("    partial: {x: multiply(g, x)}\n"), "9:27", "'g' has no meaning in 'partial'"},
+    {"partial_and_vjp", unary("    partial: {x: x}\n    vjp: {x: g}\n"), "10:14", "has rules in 'partial' and in 'vjp'"},
+    {"partial_and_jvp", unary("    partial: {x: x}\n    jvp: linear\n"), "10:10", "has rules in 'partial' and in 'jvp'"},
     {"composite_rule",
      "  - op: f(Tensor x) -> Tensor\n    doc: F.\n    kind: composite\n    dtypes: floating\n    shape: same(x)\n    "
      "decompose: add(x, x)\n    vjp: {x: g}\n    samples: [{x: [2]}]\n",

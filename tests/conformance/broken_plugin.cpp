@@ -1,8 +1,10 @@
 // The simulated accelerator with one fault, which the environment variable BROKEN_FAULT names; without it, without one.
+// BROKEN_KERNEL names a kernel's fault beside that, BROKEN_WITHOUT an op that has no kernel.
 //
 // Each fault is one that a backend's author may well make. The kit has to find it: see test_faults.py.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -43,9 +45,28 @@ bp_status falling_completed(void* context, int32_t ordinal, bp_stream* stream, u
 }
 // Work goes to the queue when something waits for it.
 bp_status no_flush(void*, int32_t, bp_stream*, uint64_t) { return BP_OK; }
+// What is recorded is on its way already; a ticket without work is not.
+bp_status slow_copy(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t dst_offset,
+                    void* src, uint64_t src_offset, uint64_t size) {
+  auto& memory = static_cast<sim::Backend*>(context)->device(ordinal).memory;
+  reinterpret_cast<sim::Queue*>(stream)->record(ticket, [=, &memory] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::memmove(memory.resolve(dst, dst_offset, size), memory.resolve(src, src_offset, size), size);
+  });
+  return BP_OK;
+}
+bp_status flush_of_the_first(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+  return ticket == 1 ? right.flush(context, ordinal, stream, ticket) : BP_OK;
+}
 bp_status never_completed(void*, int32_t, bp_stream*, uint64_t* ticket) {
   *ticket = 0;
   return BP_OK;
+}
+// While copies take their time, and need their blocks.
+bp_status completed_ahead(void* context, int32_t ordinal, bp_stream* stream, uint64_t* ticket) {
+  const bp_status status = right.completed(context, ordinal, stream, ticket);
+  *ticket += 1000;
+  return status;
 }
 bp_status null_stream(void*, int32_t, bp_stream** stream) {
   *stream = nullptr;
@@ -122,6 +143,12 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
        def.flush = no_flush;
        def.completed = never_completed;
      }},
+    {"flush_without_work", [](bp_backend_def& def) { def.flush = flush_of_the_first; }},
+    {"completed_ahead",
+     [](bp_backend_def& def) {
+       def.completed = completed_ahead;
+       def.copy = slow_copy;
+     }},
     {"null_stream", [](bp_backend_def& def) { def.stream_create = null_stream; }},
     {"deallocate", [](bp_backend_def& def) { def.deallocate = no_deallocate; }},
     {"null_memory", [](bp_backend_def& def) { def.allocate = null_memory; }},
@@ -142,12 +169,15 @@ bp_status register_backend(bp_plugin_record* record, const bp_backend_def* def) 
 
 void register_row(const backplane::plugin::Registrar& registrar, sim::Backend& backend, const sim::Table& table,
                   sim::Row row) {
+  const char* without = std::getenv("BROKEN_WITHOUT");
+  if (without && std::strcmp(without, row.op) == 0) return;
   const auto add = [&](const sim::Row& one) {
     registrar.kernel(backplane::plugin::kernel_row(one.op, backend.name(), one.fn, table.file, one.line,
                                                    {.dtypes = one.dtypes, .flags = one.flags, .context = &backend}));
   };
   if (std::strcmp(row.op, "bp::negative") == 0) negative_kernel = row.fn;
-  const KernelFault* found = kernel_fault(fault());
+  const char* second = std::getenv("BROKEN_KERNEL");
+  const KernelFault* found = kernel_fault(second ? second : fault());
   if (!found || std::strcmp(found->op, row.op) != 0) return add(row);
   const KernelFault& faulty = *found;
   right_kernel = row.fn;

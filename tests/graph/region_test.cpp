@@ -30,7 +30,9 @@ struct Program {
 };
 
 std::function<uint32_t(uint32_t node, const bp_graph& graph)> claim;
+uint32_t beyond = BP_NO_REGION;  // the first node's region, whatever `claim` says
 int compiled, destroyed, executed, refused;
+enum class Silent { kNone, kPartition, kCompile, kExecute } silent;  // which fails without a message
 
 template <class T>
 const T& at(const bp_array& array, uint32_t i) {
@@ -39,16 +41,19 @@ const T& at(const bp_array& array, uint32_t i) {
 
 bp_status partition_all(void*, const bp_host*, bp_device, const bp_graph* graph, uint32_t* regions, uint32_t* n,
                         const char**) {
+  if (silent == Silent::kPartition) return BP_ERROR_INTERNAL;
   *n = 0;
   for (uint32_t i = 0; i < graph->nodes.count; ++i) {
     regions[i] = claim(i, *graph);
     if (regions[i] != BP_NO_REGION) *n = std::max(*n, regions[i] + 1);
   }
+  if (beyond != BP_NO_REGION) regions[0] = beyond;
   return BP_OK;
 }
 
 bp_status compile_region(void*, const bp_host* host, bp_device, const bp_graph* region, bp_executable_info*,
                          bp_executable** executable) {
+  if (silent == Silent::kCompile) return BP_ERROR_INTERNAL;
   if (refused > 0 && refused-- > 0) {
     host->set_error(BP_ERROR_NOT_IMPLEMENTED, "not today");
     return BP_ERROR_NOT_IMPLEMENTED;
@@ -74,6 +79,7 @@ bp_status compile_region(void*, const bp_host* host, bp_device, const bp_graph* 
 bp_status execute_region(const bp_frame* frame, bp_executable* executable, const bp_value* inputs, int32_t n_inputs,
                          bp_value* outs, int32_t n_outs) {
   const auto& program = *reinterpret_cast<Program*>(executable);
+  if (silent == Silent::kExecute) return BP_ERROR_INTERNAL;
   ++executed;
   std::vector<Tensor> values = program.constants;
   for (int32_t i = 0; i < n_inputs; ++i) values[program.inputs[i]] = Tensor::share(inputs[i].u.t);
@@ -114,6 +120,7 @@ class Regions : public ::testing::Test {
                                                      nullptr};
     backend_at(backplane::testing::null_backend().backend).extensions.compiler = &kTable;
     compiled = destroyed = executed = refused = 0;
+    silent = Silent::kNone;
   }
   void TearDown() override { backend_at(backplane::testing::null_backend().backend).extensions.compiler = nullptr; }
 };
@@ -153,6 +160,42 @@ TEST_F(Regions, WhatIsNotCompiledRunsNodeByNode) {
     expect_same(random, 12);
   }
   EXPECT_EQ(compiled, destroyed);
+}
+
+TEST_F(Regions, AFailureWithoutAMessageSaysThatAndWhere) {
+  claim = [](uint32_t, const bp_graph&) { return 0u; };
+  std::mt19937 random(34);
+  const std::shared_ptr<const Graph> graph = random_graph(random, 12);
+  const std::vector<Tensor> inputs = random_inputs(random);
+  const auto run = [&] {
+    ::testing::internal::CaptureStderr();
+    std::string said;
+    try {
+      Executable(graph).run(inputs);
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    return ::testing::internal::GetCapturedStderr() + said;
+  };
+  for (const auto& [who, words] : {std::pair{Silent::kPartition, "the compiler of null claims nothing: failed without a message"},
+                                   {Silent::kCompile, " nodes on null: failed without a message; it runs node by node"},
+                                   {Silent::kExecute, " nodes on null: failed without a message"}}) {
+    silent = who;
+    const std::string said = run();
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+  }
+}
+
+TEST_F(Regions, ARegionBeyondTheLastIsSaid) {
+  claim = [](uint32_t, const bp_graph&) { return 0u; };
+  std::mt19937 random(35);
+  beyond = 77;
+  ::testing::internal::CaptureStderr();
+  expect_same(random, 6);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  beyond = BP_NO_REGION;
+  EXPECT_NE(said.find("the compiler of null puts node 0 into region 77 of 1; it runs by itself"), std::string::npos)
+      << said;
 }
 
 TEST_F(Regions, AGraphCrossesAsItIs) {

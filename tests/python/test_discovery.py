@@ -100,6 +100,36 @@ def test_every_refusal_is_reported(tmp_path, report):
     assert f"plugin folder {tmp_path / 'missing'}: cannot be read" in text
 
 
+OF_MANIFEST = """
+import backplane as bp
+print("entries" in dir(bp.ops), dir(bp.ops.entries), [p.state for p in bp.plugins() if p.name == "test_entries"])
+try:
+    print(bp.ops.entries.turned(bp.ones((2, 3))).shape, bp.ops.entries)
+except AttributeError as error:
+    print(error)
+"""
+
+
+ENTRIES = "composed doubled handed_on largest other_dtype other_shape portion put_wrong sided turned".split()
+
+
+@pytest.mark.parametrize("file", ["test_entries.so", "gone.so"])
+def test_an_op_that_a_manifest_names_opens_its_plugin(tmp_path, file):
+    """Or says why it cannot be opened."""
+    folder = tmp_path / "plugins"
+    manifest(folder, "test_entries", file=file, ops=[f"entries::{op}" for op in ENTRIES])
+    shutil.copy(COMMAND.parent.parent / "tests/python/entries/test_entries.so", folder)
+    (folder / "test_entries.so").chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", OF_MANIFEST], check=True, capture_output=True, text=True,
+                          env={**os.environ, "BACKPLANE_PLUGIN_PATH": str(folder)})  # fmt: skip
+    named, opened = done.stdout.splitlines()
+    assert named == f"True {ENTRIES} ['found']"
+    if file == "gone.so":
+        assert "no op 'entries::turned' is registered: plugin 'test_entries' is refused" in opened and "gone.so" in opened
+    else:
+        assert opened == "(3, 2) <ops of entries>"
+
+
 PROBE = """
 import json, backplane as bp
 from backplane import _core

@@ -156,7 +156,7 @@ def main():
                      "--epochs", 1, "--out", run.folder / name / "build/demo")
         run.step(f"backend {name}: unloaded", sys.executable, "-c", UNLOAD, name, plugin)
     run.environment = {}
-    for name, language in (("acme_ops::ripple", "c++"), ("acme_ops::swell", "c")):
+    for name, language in (("mine::wave", "c++"), ("acme_ops::swell", "c")):
         run.project("op", name, language)
 
     print(f"{time.monotonic() - run.begun:7.1f} s  in all\nlines written:")

@@ -94,6 +94,33 @@ def test_a_word_that_cmake_does_not_know_is_refused(tmp_path, words, why):
 
 
 @needs_prefix
+@pytest.mark.parametrize("name", ["mine::wave", "mine::sketch", "wave"])  # the guide's, and the template's own words
+def test_new_takes_the_words_of_the_template(tmp_path, name):
+    status, text = new(tmp_path, "op", name, "made")
+    assert status == 0, text
+    space, _, own = name.rpartition("::")
+    entry = (tmp_path / "made/ops.yaml").read_text(encoding="utf-8")
+    assert f"namespace: {space or 'my_' + own}\n" in entry and f"- op: {own}(Tensor x" in entry
+
+
+@pytest.mark.skipif("BACKPLANE_BUILD" not in os.environ, reason="needs a build (BACKPLANE_BUILD)")
+def test_new_in_a_build_tree_installs_the_sdk_first(tmp_path):
+    """The tree is no package: its lines make one of what the command was built with."""
+    build = pathlib.Path(os.environ["BACKPLANE_BUILD"]).resolve()
+    text = subprocess.run([build / "bin/backplane", "new", "op", "mine::wave", "made"], check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    install, configure, _ = text.splitlines()[1:]
+    assert f"cmake --install {build} --prefix {build}/prefix " in install
+    assert configure.endswith(f"-DCMAKE_PREFIX_PATH={build}/prefix")
+
+
+@pytest.mark.skipif("BACKPLANE_BUILD" not in os.environ, reason="needs a build (BACKPLANE_BUILD)")
+def test_codegen_of_a_build_tree_finds_the_entries_that_others_call():
+    codegen = pathlib.Path(os.environ["BACKPLANE_BUILD"], "bin/backplane-codegen")
+    done = subprocess.run([codegen, "--ops", PLUGINS / "wave/ops.yaml", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_prefix
 def test_new_overwrites_nothing(tmp_path):
     (tmp_path / "made").mkdir()
     (tmp_path / "made/mine.txt").write_text("mine")

@@ -51,6 +51,14 @@ struct Scalar {
   Scalar(T x) noexcept : borrowed(detail::number_value(x)) {}
 };
 
+// A dtype: an enumerator, or a bp_dtype. No other number and no bool, which would be another argument's.
+struct Dtype {
+  bp_dtype dtype;
+  template <class T>
+    requires(std::is_same_v<T, bp_dtype> || std::is_same_v<T, decltype(BP_BOOL)>)
+  constexpr Dtype(T value) noexcept : dtype(static_cast<bp_dtype>(value)) {}
+};
+
 // Axes, sizes or a shape. Default-made: empty.
 struct Ints {
   std::span<const int64_t> list;
@@ -121,7 +129,7 @@ inline bp_value borrow(const GraphFunction& x) noexcept { return value(x); }
 inline bp_value borrow(bool x) noexcept { return value(x); }
 inline bp_value borrow(int64_t x) noexcept { return value(x); }
 inline bp_value borrow(bp_device x) noexcept { return value(x); }
-inline bp_value borrow(bp_dtype x) noexcept { return dtype_value(x); }
+inline bp_value borrow(Dtype x) noexcept { return dtype_value(x.dtype); }
 inline bp_value borrow(const bp_generator_state& x) noexcept {
   bp_value state{};
   state.tag = BP_TAG_GENERATOR;

@@ -47,6 +47,8 @@ FAULTS = {
     "in_place": ("negative", "bp::negative", "in place", "found .*, expected"),
     "lost_error": ("index", "bp::index", "error", "found a result, expected DataError"),
     "flush": ("(device)", "(device)", "first work", "completed stays at 0 ten seconds after flush"),
+    "flush_without_work": ("(device)", "(device)", "first work", r"completed stays at 1 ten seconds after flush\(2\), a ticket without work"),
+    "completed_ahead": ("(device)", "(device)", "tickets", "completed is [0-9]+ where [0-9]+ was the last ticket"),
     "null_stream": ("(device)", "(device)", "first work", "stream_create gave BP_OK and NULL"),
     "stream_wait": ("(device)", "(device)", "stream_wait", "a stream read"),
     "wait_with_a_ticket": ("(device)", "(device)", "tickets of waits", "completed fell from [1-9].* behind stream_wait"),
@@ -133,6 +135,20 @@ def test_a_signal_that_ends_the_run_comes_with_the_case(tmp_path, fault, signal,
     assert ("run it again with BACKPLANE_CHECKED=1" in done.stderr) == (checked == "0")
 
 
+def test_what_was_found_before_a_signal_is_said(tmp_path, monkeypatch):
+    if SANITIZED:
+        pytest.skip("the sanitizer handles the signals")
+    monkeypatch.setenv("BROKEN_KERNEL", "segfault")
+    done, _ = conformance(tmp_path, "no_memory_stated", "*", "test", "--short")
+    said = done.stderr.find("FAIL (device), properties, sample 0, -: properties: total_memory is 0")
+    assert 0 <= said < done.stderr.find("ended by SIGSEGV in bp::negative"), done.stderr
+
+
+def test_a_law_that_fails_leaves_no_work_on_freed_memory(tmp_path):
+    _, report = conformance(tmp_path, "completed_ahead", "(device)")
+    assert not [case for case in report["cases"] if "the device is lost" in case.get("text", "")]
+
+
 @pytest.mark.parametrize("checked", ["0", "1"])
 def test_the_environment_puts_all_checks_into_checked_mode(tmp_path, checked):
     done, report = conformance(tmp_path, "writes_argument", "ceil", checked=checked)
@@ -155,6 +171,17 @@ def test_a_device_that_lacks_dtypes_passes(tmp_path, fault, mode):
     done, report = conformance(tmp_path, fault, "*", mode, "--short")
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "FAIL" in line)
     assert {"pass", "unsupported"} <= {case["verdict"] for case in report["cases"]} <= {"pass", "unsupported", "not offered"}
+
+
+@pytest.mark.parametrize("fault, without, op", [("", "bp::index", "index"), ("compiler", "bp::maximum", "(device)")])
+def test_an_op_without_a_kernel_fails_nothing_where_that_is_asked_for(tmp_path, monkeypatch, fault, without, op):
+    """Nor do a sample that states an error, and laws that call it."""
+    monkeypatch.setenv("BROKEN_WITHOUT", without)
+    for partial, verdict in (([], "fail"), (["--partial"], "unsupported")):
+        _, report = conformance(tmp_path, fault, op, "test", *partial)
+        of_it = [case["verdict"] for case in report["cases"] if f"{without}: no kernel" in case.get("text", "")]
+        assert of_it and set(of_it) == {verdict}, report
+        assert partial == [] or "fail" not in {case["verdict"] for case in report["cases"]}, report
 
 
 def test_what_is_unsupported_in_part_is_counted(tmp_path):

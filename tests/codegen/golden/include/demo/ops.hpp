@@ -42,7 +42,7 @@ struct window_results {
   backplane::Tensor values;
   backplane::Tensor count;
 };
-inline window_results window(backplane::Operand x, int64_t axis = -1, backplane::Positions starts = {0, 1}, std::optional<bp_dtype> dtype = {}, std::string_view mode = "same") {
+inline window_results window(backplane::Operand x, int64_t axis = -1, backplane::Positions starts = {0, 1}, std::optional<backplane::Dtype> dtype = {}, std::string_view mode = "same") {
   static const backplane::OpHandle op = backplane::detail::op_named("demo::window");
   const bp_value args[] = {backplane::detail::borrow(x), backplane::detail::borrow(axis), backplane::detail::borrow(starts), backplane::detail::borrow(dtype), backplane::detail::borrow(mode)};
   bp_value outs[2] = {};
