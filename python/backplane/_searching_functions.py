@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, given_tensor, takes_tensor
 from ._wraps import named_tuple
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def flatnonzero(x: Tensor) -> Tensor:
 @takes_tensor
 def bucketize(x: Tensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
     """For each element the number of rising boundaries below it; with right, of those not above it."""
-    require_tensor("bucketize", "boundaries", boundaries)
+    boundaries = given_tensor("bucketize", "boundaries", boundaries, (x,))
     return op.searchsorted(boundaries, x, side="right" if right else "left")
 
 
