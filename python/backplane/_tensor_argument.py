@@ -44,6 +44,14 @@ def require_room(function, argument, count):
         raise type(error)(f"{function}: argument {argument}: found {count!r}, expected a size that memory has; {error}") from None
 
 
+def known(x, otherwise):
+    """The bool of a tensor of one element; otherwise, where a trace or a batch leaves it without one."""
+    try:
+        return bool(x)
+    except _core.ArgumentValueError:
+        return otherwise
+
+
 def tensor_like(x, like):
     """x, or the number or sequence as a tensor of like's device and dtype, or the next of a kind that holds it."""
     if isinstance(x, _core.Tensor):

@@ -39,6 +39,11 @@ def test_histogram_takes_a_tensor_of_edges():
     assert found.tolist() == np.histogram(X, edges)[0].tolist() and kept.tolist() == edges.tolist()
 
 
+def test_histogram_takes_an_array_of_edges_as_numpy():
+    for edges in (np.linspace(0, 4, 3), np.asarray([0.0, 2.0])):
+        assert bp.histogram(x(), bins=edges)[0].tolist() == np.histogram(X, edges)[0].tolist()
+
+
 @pytest.mark.parametrize("options", [{"prepend": 0}, {"append": 7.5}, {"prepend": 0, "append": 1, "n": 2}], ids=str)
 def test_diff_takes_a_number_as_numpy(options):
     assert bp.diff(x(), **options).tolist() == np.diff(X, **options).tolist()
