@@ -2,6 +2,8 @@
 
 import functools
 import inspect
+import sys
+import warnings
 
 from .. import ArgumentTypeError, ArgumentValueError, BackplaneError, Tensor
 from .._tensor_argument import given_tensor, name_function, no_tensor
@@ -17,6 +19,14 @@ def either(function, first, second, values, default=_ABSENT):
     if not found and default is _ABSENT:
         raise ArgumentTypeError(f"{function}: argument {first}: missing, expected {first} or {second}")
     return found[0] if found else default
+
+
+def warn(text):
+    """A UserWarning at the line that called the package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("backplane."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 def sizes(function, argument, value, count):

@@ -46,3 +46,19 @@ def test_an_answer_is_a_bool_outside_and_a_tensor_where_it_has_no_value(function
 def test_positions_that_a_trace_computes_are_refused():
     with pytest.raises(bp.ArgumentValueError, match="one of a graph that compile is writing down"):
         bp.compile(lambda x: bp.delete(x, bp.argmax(x)))(bp.asarray(X))
+
+
+def test_backward_inside_says_what_to_write():
+    def step(w):
+        loss = (w * w).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(bp.ArgumentValueError, match=r"backward: .*compile.*Fix: value_and_grad\(loss\)\(weights\)"):
+        bp.compile(step)(bp.ones(2))
+
+
+@pytest.mark.parametrize("make", [lambda: bp.compile(lambda x: x, mode="fast"), lambda: bp.compile(mode="fast")(lambda x: x)], ids=["call", "decorator"])
+def test_an_unknown_option_of_compile_is_named_with_those_that_there_are(make):
+    with pytest.raises(TypeError, match="compile: found an option 'mode', expected dynamic, donate, fullgraph or memory_budget"):
+        make()
