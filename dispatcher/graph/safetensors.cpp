@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -207,7 +208,11 @@ void write_tensor_file(const std::string& path, std::span<const NamedTensor> ten
                        const std::map<std::string, std::string>& metadata) {
   const std::string header = header_text(tensors, metadata);
   const std::string unfinished = path + ".part";
+  errno = 0;
   std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  if (!out)
+    detail::fail(BP_ERROR_VALUE, path, ": cannot be written: ", std::generic_category().message(errno),
+                 errno == ENOENT ? ". Fix: make its folder first" : "");
   const uint64_t length = header.size();
   out.write(reinterpret_cast<const char*>(&length), sizeof length);
   out.write(header.data(), static_cast<std::streamsize>(length));

@@ -91,6 +91,7 @@ from ._joining_functions import *
 from ._linear_algebra_functions import *
 from ._manipulation_functions import *
 from ._nan_functions import *
+from ._normalization_functions import *
 from ._numeric_functions import *
 from ._op_methods import *
 from ._opcheck_report import *

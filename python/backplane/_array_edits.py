@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 from . import _core
 from ._data_type_functions import isdtype
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
+from ._searching_functions import true_places
 from ._tensor_argument import takes_tensor, tensor_like
 
 TYPE_CHECKING = False
@@ -31,10 +34,10 @@ def _positions(function, obj, size, limit):
         return list(range(*obj.indices(size))), False
     found = _core.asarray(obj)
     if found.dtype == _core.bool:
-        found = op.argwhere(found)[:, 0]
+        found = true_places(found if found.ndim == 1 else ravel(found))
     if found.size and not isdtype(found.dtype, "integral"):
         raise _core.ArgumentTypeError(f"{function}: argument obj: found {found.dtype.name}, expected integers, bools or a slice")
-    places = [int(place) for place in ravel(found).tolist()]
+    places = (found if found.ndim == 1 else ravel(found)).tolist() if found.ndim else [found.item()]  # as it is: a trace would take an op
     for place in places:
         if not -size <= place < limit:
             raise _core.OutOfRangeError(f"{function}: argument obj: found position {place} for an axis of size {size}, expected {-size} to {limit - 1}")
@@ -71,10 +74,10 @@ def delete(x: Tensor, obj: int | slice | Sequence[int] | Tensor, axis: int | Non
     x, axis = _along("delete", x, axis)
     size = x.shape[axis]
     places, _ = _positions("delete", obj, size, size)
-    keep = op.full([size], True, device=x.device)
-    if places:
-        keep = op.index_put(keep, [_core.asarray(places, device=x.device)], False)
-    return op.take(x, op.argwhere(keep)[:, 0], axis=axis)
+    keep = bytearray(b"\1") * size
+    for place in places:
+        keep[place] = 0
+    return op.take(x, _core.asarray(list(itertools.compress(range(size), keep)), dtype=_core.int64, device=x.device), axis=axis)
 
 
 def _check_kth(function, kth, size):
@@ -108,7 +111,7 @@ def ix_(*args: Tensor | Sequence[int]) -> tuple[Tensor, ...]:
         x = _core.asarray(arg)
         if x.ndim != 1:
             raise _core.ShapeError(f"ix_: argument {place}: found {x.ndim} dimensions, expected a vector")
-        x = op.argwhere(x)[:, 0] if x.dtype == _core.bool else x if x.size else op.cast(x, _core.int64)
+        x = true_places(x) if x.dtype == _core.bool else x if x.size else op.cast(x, _core.int64)
         found.append(op.reshape(x, [-1 if one == place else 1 for one in range(len(args))] if x.size else
                                    [0 if one == place else 1 for one in range(len(args))]))  # fmt: skip
     return tuple(found)

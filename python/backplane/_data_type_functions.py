@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from . import _core
 from ._core import DType
+from ._members import extend
 from ._tensor import cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
+    from typing import Any
 
     from ._core import Device, Number, Tensor
 
@@ -193,3 +195,23 @@ def astype(x: Tensor, dtype: DType, *, copy: bool = True, device: Device | str |
     if device is None and x.dtype is not dtype and type(dtype) is DType:
         return cast(x, dtype)
     return x.astype(dtype, copy=copy, device=device)
+
+
+class DTypeMembers:
+    """Of dtypes."""
+
+    @property
+    def dtype(x: DType) -> Any:
+        """NumPy's dtype of the name, by which NumPy takes ours for its own; an AttributeError where it has none: bfloat16 without ml_dtypes."""
+        import numpy
+
+        if x.name != "bfloat16":
+            return numpy.dtype(x.name)
+        try:
+            from ml_dtypes import bfloat16
+        except ImportError:
+            raise AttributeError("backplane.bfloat16: NumPy has a dtype for it from ml_dtypes alone, which is not installed", name="dtype", obj=x) from None
+        return numpy.dtype(bfloat16)
+
+
+extend(_core.DType, DTypeMembers)

@@ -6,7 +6,7 @@ medians give pairs. All other ops take the words as axis and keepdims. The first
 
 from . import _core
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_real, require_tensor
+from ._tensor_argument import require_real, given_tensor
 from ._wraps import named_tuple
 
 op = getattr(ops, NAMESPACE)
@@ -29,7 +29,7 @@ def _pair(function, x, indices, dim, keepdim):
 
 def _extreme(name, locate, reduce):
     def form(x, /, dim=None, keepdim=False):
-        require_tensor(name, "x", x)
+        x = given_tensor(name, "x", x)
         if dim is None:
             return reduce(x, keepdims=keepdim)
         dim = _one_axis(name, dim, f"a{name} takes several, and gives values alone")
@@ -41,7 +41,7 @@ def _extreme(name, locate, reduce):
 
 
 def _sort(x, /, dim=-1, descending=False, stable=True):
-    require_tensor("sort", "x", x)
+    x = given_tensor("sort", "x", x)
     if x.ndim == 0:
         return _named("sort", x, op.full([], 0, dtype=_core.int64, device=x.device))
     indices = op.argsort(x, _one_axis("sort", dim, "sort along one after the other"), descending=descending, stable=stable)
@@ -50,7 +50,7 @@ def _sort(x, /, dim=-1, descending=False, stable=True):
 
 def _spread(reduce):
     def form(x, /, dim=None, *, unbiased=True, correction=None, keepdim=False):
-        require_tensor(reduce.__name__, "x", x)
+        x = given_tensor(reduce.__name__, "x", x)
         if x.ndim == 0 or (isinstance(dim, (tuple, list)) and not dim):  # PyTorch reads no axes as all
             dim = None
         return reduce(x, dim, correction=int(bool(unbiased)) if correction is None else correction, keepdims=keepdim)
@@ -60,7 +60,7 @@ def _spread(reduce):
 
 def lower_median(function, x, dim, keepdim):
     """The middle element along dim, of two the smaller, and its position: NaN where there is one, or (nanmedian) of the others."""
-    require_tensor(function, "x", x)
+    x = given_tensor(function, "x", x)
     require_real(function, "x", x)
     dim = _one_axis(function, dim, "axis takes several, for the mean of the two middle elements")
     if x.ndim == 0:

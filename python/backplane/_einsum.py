@@ -7,7 +7,7 @@ import math
 
 from . import _core
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor
+from ._tensor_argument import given_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
         subscripts, operands = _spelled((subscripts, *operands))
     if not operands:
         _fail("found no operands, expected at least one")
-    for place, x in enumerate(operands):
-        require_tensor("einsum", f"operands[{place}]", x)
+    operands = [given_tensor("einsum", f"operands[{place}]", x, operands) for place, x in enumerate(operands)]
     bools = all(x.dtype is _core.bool for x in operands)
     if bools:
         operands = [op.cast(x, _core.int64) for x in operands]

@@ -7,7 +7,7 @@ import math
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_real, require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, require_real, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def round(x: Tensor, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     """x to the nearest integer, or to so many decimal places; ties go to the even digit. Negative counts round before the point."""
     if decimals == 0:
         return op.round(x, out=out)
-    require_tensor("round", "x", x)
+    x = given_tensor("round", "x", x)
     if not hasattr(decimals, "__index__"):
         raise _core.ArgumentTypeError(f"round: argument decimals: found {decimals!r}, expected an integer")
     scale = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf

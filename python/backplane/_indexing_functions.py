@@ -10,7 +10,7 @@ from ._data_type_functions import iinfo, isdtype
 from ._integer_argument import given_ints
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,6 +179,8 @@ def scatter(
     another alone. index has x's number of axes, and is nowhere longer than src, nor, but along dim, than x. Differentiable in
     x and src.
     """
+    index = given_tensor("scatter", "index", index, (x,))
+    src = given_tensor("scatter", "src", src, (x,)) if hasattr(src, "__len__") else src
     if x.ndim == 0:  # PyTorch takes a number for a vector of one
         src = op.reshape(src, [-1]) if isinstance(src, _core.Tensor) else src
         return op.reshape(scatter(op.reshape(x, [1]), dim, op.reshape(index, [-1]), src, reduce, include_self=include_self), [])
@@ -211,7 +213,7 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
     index has x's number of axes, and is nowhere longer than x but along dim.
     """
-    require_tensor("gather", "index", index)
+    index = given_tensor("gather", "index", index, (x,))
     if x.ndim == 0:  # PyTorch takes a number for a vector of one
         return op.take(op.reshape(x, [1]), index)
     axis = normalized_axis("gather", dim, x.ndim, "dim")
@@ -225,14 +227,14 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
 @takes_tensor
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the positions of a vector, along dim."""
-    require_tensor("index_select", "index", index)
+    index = given_tensor("index_select", "index", index, (x,))
     return op.take(x, index, axis=dim)
 
 
 @takes_tensor
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """x with a number at the positions of a vector, along dim."""
-    require_tensor("index_fill", "index", index)
+    index = given_tensor("index_fill", "index", index, (x,))
     axis = normalized_axis("index_fill", dim, x.ndim, "dim")
     return op.index_put(x, [None] * axis + [index], value)
 
@@ -240,7 +242,7 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
 @takes_tensor
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with the parts of source written at the positions of a vector, along dim."""
-    require_tensor("index_copy", "index", index)
+    index, source = (given_tensor("index_copy", name, value, (x,)) for name, value in (("index", index), ("source", source)))
     axis = normalized_axis("index_copy", dim, x.ndim, "dim")
     fits = source.ndim == x.ndim and all(n == (index.size if place == axis else x.shape[place]) for place, n in enumerate(source.shape))
     if not fits:
@@ -251,12 +253,12 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 @takes_tensor
 def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """The elements of x at positions along dim, the other axes broadcast; without dim, of x and indices flattened."""
-    require_tensor("take_along_dim", "indices", indices)
+    indices = given_tensor("take_along_dim", "indices", indices, (x,))
     return op.take_along_axis(ravel(x), ravel(indices), axis=0) if dim is None else op.take_along_axis(x, indices, axis=dim)
 
 
 @takes_tensor
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """x with src[i, j, ...] added at position index[i, j, ...] of dim and at i, j, ... of the others."""
-    require_tensor("scatter_add", "index", index)
+    index = given_tensor("scatter_add", "index", index, (x,))
     return scatter(x, dim, index, src, "sum")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from . import _core
 from ._integer_argument import given_ints
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
@@ -195,8 +197,13 @@ def array_split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int =
 
 
 @takes_tensor
-def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Pieces of x along axis, views: so many of one size, or those between positions."""
+def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *, dim: int | None = None) -> list[Tensor]:
+    """Pieces of x along axis, views: so many of one size, or those between positions, as NumPy has it.
+
+    Along dim, as PyTorch has it: pieces of so many elements, the last one of what is left, or of the sizes that are listed.
+    """
+    if dim is not None:
+        return _of_sizes(x, indices_or_sections, normalized_axis("split", dim, x.ndim, "dim"))
     axis = normalized_axis("split", axis, x.ndim)
     if not hasattr(indices_or_sections, "__index__"):
         return _at("split", x, axis, indices_or_sections)
@@ -206,6 +213,20 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) ->
             f"split: argument indices_or_sections: found {count} for an axis of size {x.shape[axis]}, expected a divisor of it"
         )
     return array_split(x, count, axis=axis)
+
+
+def _of_sizes(x, sizes, axis):
+    """PyTorch's pieces."""
+    whole = x.shape[axis]
+    if hasattr(sizes, "__index__"):
+        step = sizes.__index__()
+        _check_positive("split", "split_size", step)
+        _check_count("split", "split_size", -(-whole // step), x, axis)
+        return _pieces(x, axis, [*range(0, whole, step), whole] if whole else [0, 0])
+    sizes = given_ints("split", "split_sizes", sizes)
+    if any(size < 0 for size in sizes) or sum(sizes) != whole:
+        raise _core.ArgumentValueError(f"split: found sizes {sizes} along dim, expected counts whose sum is the axis's size, {whole}; positions go with axis=")
+    return _pieces(x, axis, [0, *itertools.accumulate(sizes)])
 
 
 @takes_tensor

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from . import _core
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_tensor, takes_dim, takes_tensor
+from ._tensor_argument import given_tensor, takes_dim, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ._core import Tensor
+    from ._core import Operand, Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -62,10 +62,9 @@ def broadcast_shapes(*shapes: Sequence[int | None]) -> tuple[int | None, ...]:
     return tuple(result)
 
 
-def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """The tensors as views of the shape to which they broadcast."""
-    for x in arrays:
-        require_tensor("broadcast_arrays", "arrays", x)
+def broadcast_arrays(*arrays: Operand) -> tuple[Tensor, ...]:
+    """The tensors, lists, arrays or numbers as views of the shape to which they broadcast."""
+    arrays = tuple(given_tensor("broadcast_arrays", "arrays", x, arrays) for x in arrays)
     shape = broadcast_shapes(*(x.shape for x in arrays))
     return tuple(op.broadcast_to(x, shape) for x in arrays)
 
@@ -79,8 +78,8 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
 
     A tensor is read to know the result's size. Once each, a view of x.
     """
-    if isinstance(repeats, (list, tuple)):
-        repeats = _core.asarray(repeats, device=x.device)
+    if hasattr(repeats, "__len__"):
+        repeats = given_tensor("repeat", "repeats", repeats, (x,))
     if not isinstance(repeats, _core.Tensor):
         if hasattr(repeats, "__index__") and repeats < 0:
             raise _core.ArgumentValueError(f"repeat: argument repeats: found {repeats}, expected a count from 0 on")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 # Whose name ours means something else by, or that answer with NumPy's dtypes.
 _NUMPYS_ALONE = ("can_cast", "result_type", "select")
+_OF_ANYTHING = ("broadcast_arrays",)  # also of None and texts, as Matplotlib calls it, which no tensor holds
 _PYTORCHS = ("reciprocal",)  # which of integers is an integer in NumPy
 _CHANGING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
 
@@ -60,10 +61,15 @@ def array_function(x: Any, func: Any, types: Any, args: Any, kwargs: Any, /) -> 
     if name in _CHANGING and args and isinstance(args[0], _core.Tensor):
         raise _core.ArgumentTypeError(f"{module}.{name}: found a Tensor to change in place; assign to it: x[index] = values")
     spaces = {"numpy": backplane, "numpy.linalg": backplane.linalg, "numpy.fft": backplane.fft}
-    ours = None if name in _NUMPYS_ALONE else getattr(spaces.get(module), name, None)
+    numpys = name in _NUMPYS_ALONE or (name in _OF_ANYTHING and not all(map(_is_numeric, args)))
+    ours = None if numpys else getattr(spaces.get(module), name, None)
     call = func._implementation if ours is None else ours
     convert = _to_array if ours is None else _to_tensor
     return call(*map(convert, args), **{word: convert(value) for word, value in kwargs.items()})
+
+
+def _is_numeric(value):
+    return isinstance(value, (_core.Tensor, int, float, complex, list, tuple)) or getattr(getattr(value, "dtype", None), "kind", "O") in "biufc"
 
 
 def _to_array(value):

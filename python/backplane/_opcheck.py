@@ -138,8 +138,11 @@ def check_op(op, args, kwargs, devices, raise_exception):
     from . import _opcheck_rules
 
     report = OpCheckReport(op.full_name)
+    first = None
     for device in _devices(args, kwargs, devices):
-        _opcheck_rules.check(Subject(op, args, kwargs, device), report)
+        subject = Subject(op, args, kwargs, device)
+        if _opcheck_rules.check(subject, report, first):
+            first = first or subject
     if raise_exception and not report:
         raise OpCheckError(report)
     return report

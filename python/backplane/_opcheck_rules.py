@@ -251,8 +251,21 @@ def _is_called(subject):
             raise Failure(f"result {j}: found a value of type {type(result).__name__}, expected a Tensor")
 
 
-def check(subject, report):
-    """All checks of one subject, as rows of the report."""
+def _agrees(first):
+    def devices(subject):
+        """The results against the first device's."""
+        first.renew()
+        results, expected = flat(subject.call()), flat(first.call())
+        for j, (result, wanted) in enumerate(zip(results, expected)):
+            if result.dtype != wanted.dtype:
+                raise Failure(f"result {j}: found {result.dtype.name}, expected {wanted.dtype.name} as on {first.device}")
+        compare(results, expected, f"the result against that on {first.device}")
+
+    return devices
+
+
+def check(subject, report, first=None):
+    """All checks of one subject, as rows of the report, of a further device also against the first one's subject; could it be called?"""
     from . import _opcheck_derivatives as derivatives
 
     try:
@@ -260,11 +273,13 @@ def check(subject, report):
     except Exception as failure:  # whatever a kernel raises is what is wrong
         about = next((name for words, name in _ABOUT if words in str(failure)), "call")
         report.add(subject.device, about, FAILED, _one_line(failure))
-        return
+        return False
     report.add(subject.device, "call", PASSED)
-    checks = [mutation, aliasing, shape, layouts, in_place, out, decomposition]
+    checks = [_agrees(first)] if first else []
+    checks += [mutation, aliasing, shape, layouts, in_place, out, decomposition]
     for function in checks + derivatives.CHECKS:
         report.add(subject.device, function.__name__.replace("_", " "), *_outcome(function, subject))
+    return True
 
 
 def _outcome(function, subject):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, takes_tensor
 from ._wraps import named_tuple
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def flatnonzero(x: Tensor) -> Tensor:
 @takes_tensor
 def bucketize(x: Tensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
     """For each element the number of rising boundaries below it; with right, of those not above it."""
-    require_tensor("bucketize", "boundaries", boundaries)
+    boundaries = given_tensor("bucketize", "boundaries", boundaries, (x,))
     return op.searchsorted(boundaries, x, side="right" if right else "left")
 
 
@@ -80,4 +80,11 @@ def compress(condition: Tensor, x: Tensor, axis: int | None = None) -> Tensor:
     x, axis = (ravel(x), 0) if axis is None else (x, normalized_axis("compress", axis, x.ndim))
     if condition.size > x.shape[axis]:
         raise _core.ShapeError(f"compress: argument condition: found {condition.size} elements for an axis of size {x.shape[axis]}")
-    return op.take(x, flatnonzero(condition), axis=axis)
+    return op.take(x, true_places(condition), axis=axis)
+
+
+def true_places(mask):
+    """The positions of a vector's true elements; in a trace those of one from outside, whose number is known there."""
+    if _core.has_values(mask) or _core.transforms_of(mask):
+        return op.argwhere(mask)[:, 0]
+    return _core.asarray([place for place, chosen in enumerate(mask.tolist()) if chosen], dtype=_core.int64, device=mask.device)

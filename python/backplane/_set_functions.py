@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_tensor
+from ._tensor_argument import given_tensor, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def unique(
 @takes_tensor
 def union1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of x or y, each once and in rising order."""
-    require_tensor("union1d", "y", y)
+    y = given_tensor("union1d", "y", y, (x,))
     return op.unique_values(op.concat([ravel(x), ravel(y)], axis=0))
 
 
 @takes_tensor
 def intersect1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of both x and y, each once and in rising order."""
-    require_tensor("intersect1d", "y", y)
+    y = given_tensor("intersect1d", "y", y, (x,))
     once = op.unique_values(x)
     return once[op.isin(once, y)]
 
@@ -74,7 +74,7 @@ def intersect1d(x: Tensor, y: Tensor) -> Tensor:
 @takes_tensor
 def setdiff1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of x that y has not, each once and in rising order."""
-    require_tensor("setdiff1d", "y", y)
+    y = given_tensor("setdiff1d", "y", y, (x,))
     once = op.unique_values(x)
     return once[op.isin(once, y, invert=True)]
 
@@ -82,5 +82,5 @@ def setdiff1d(x: Tensor, y: Tensor) -> Tensor:
 @takes_tensor
 def setxor1d(x: Tensor, y: Tensor) -> Tensor:
     """The elements of one of x and y that the other has not, each once and in rising order."""
-    require_tensor("setxor1d", "y", y)
+    y = given_tensor("setxor1d", "y", y, (x,))
     return union1d(setdiff1d(x, y), setdiff1d(y, x))

@@ -8,7 +8,7 @@ import operator
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_real, require_room, takes_dim, takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, known, require_real, require_room, takes_dim, takes_tensor, tensor_like
 from ._wraps import named_tuple
 
 TYPE_CHECKING = False
@@ -167,24 +167,32 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
 
 @takes_tensor
 def digitize(x: Tensor, bins: Tensor | Sequence[float], right: bool = False) -> Tensor:
-    """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it."""
+    """The bin of each element: how many edges lie at or below it (below it with right); of decreasing edges, above it.
+
+    Of edges that a trace or a batch computes the first and the last say whether they decrease.
+    """
     bins = tensor_like(bins, x)
     if bins.ndim != 1:
         raise _core.ShapeError(f"digitize: argument bins: found shape {tuple(bins.shape)}, expected a vector of edges")
-    edges = bins.tolist()  # a trace takes every op, and reads a tensor from outside
+    side = "left" if right else "right"
+    try:
+        edges = bins.tolist()  # a trace takes every op, and reads a tensor from outside
+    except _core.ArgumentValueError:
+        falling = op.greater(bins[:1], bins[-1:])
+        place = op.searchsorted(op.where(falling, op.flip(bins), bins), x, side=side)
+        return op.where(op.any(falling), op.subtract(bins.size, place), place)
     rising, falling = (all(map(in_order, edges, edges[1:])) for in_order in (operator.le, operator.ge))
     if not (rising or falling):
         raise _core.ArgumentValueError("digitize: argument bins: found edges that rise and fall, expected a monotonic vector")
-    side = "left" if right else "right"
     if rising:
         return op.searchsorted(bins, x, side=side)
     return op.subtract(bins.size, op.searchsorted(op.flip(bins), x, side=side))
 
 
 def _edges(x, bins, limits, dtype):
-    if not hasattr(bins, "__index__") or (isinstance(bins, _core.Tensor) and bins.ndim):
+    if not hasattr(bins, "__index__") or getattr(bins, "ndim", 0):  # an array has __index__, whatever its shape
         edges = bins if isinstance(bins, _core.Tensor) else _core.asarray(bins, dtype=dtype, device=x.device)
-        if edges.ndim != 1 or (edges.size > 1 and not bool(op.all(op.greater_equal(op.diff(edges), 0)))):
+        if edges.ndim != 1 or (edges.size > 1 and not known(op.all(op.greater_equal(op.diff(edges), 0)), True)):
             raise _core.ArgumentValueError("histogram: argument bins: found no rising vector, expected edges in order")
         return edges
     if bins < 1:

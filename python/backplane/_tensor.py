@@ -26,7 +26,7 @@ def _in_host_memory(x):
 
 
 def _numpy(x: Tensor) -> Any:
-    """The elements as a NumPy array: over the same memory on the host, else a copy.
+    """The elements as a NumPy array: over the same memory on the host, else a copy, which is read-only, for a write would not be seen.
 
     Refused where the tensor requires a gradient, which NumPy would lose: x.detach().numpy(); and inside grad, vjp and
     jvp, which would lose their derivative: backplane.stop_gradient(x).numpy(). Under no_grad a tensor that requires a
@@ -35,9 +35,13 @@ def _numpy(x: Tensor) -> Any:
     import numpy
 
     plain = _core.exportable(x, "numpy")
-    if not _in_host_memory(x):
-        x = _core.to_device(plain.detach(), "cpu")
-    return _bfloats(plain, x.shape) if x.dtype is _core.bfloat16 else numpy.asarray(memoryview(x))
+    if x.dtype is _core.bfloat16:
+        return _bfloats(plain, x.shape)
+    if _in_host_memory(x):
+        return numpy.asarray(memoryview(x))
+    copied = numpy.asarray(memoryview(_core.to_device(plain.detach(), "cpu")))
+    copied.flags.writeable = False
+    return copied
 
 
 def _bfloats(plain, shape):

@@ -44,6 +44,14 @@ def require_room(function, argument, count):
         raise type(error)(f"{function}: argument {argument}: found {count!r}, expected a size that memory has; {error}") from None
 
 
+def known(x, otherwise):
+    """The bool of a tensor of one element; otherwise, where a trace or a batch leaves it without one."""
+    try:
+        return bool(x)
+    except _core.ArgumentValueError:
+        return otherwise
+
+
 def tensor_like(x, like):
     """x, or the number or sequence as a tensor of like's device and dtype, or the next of a kind that holds it."""
     if isinstance(x, _core.Tensor):
@@ -58,32 +66,44 @@ def tensor_like(x, like):
 def given_tensor(function, name, value, beside=()):
     """The value, or the list, array or number as a tensor; refuses what is none of them by name.
 
-    Floats, those of a list too, keep their digits where a tensor of the values `beside` holds them.
+    Floats, those of a list too, keep their digits where a tensor of the values `beside` holds them. It lies where the first of these does.
     """
     if isinstance(value, _core.Tensor):
         return value
+    beside = [v for v in beside if isinstance(v, _core.Tensor)]
+    device = beside[0].device if beside else None
     try:
-        made = _core.asarray(value)
-        wide = isinstance(value, (list, tuple, float, complex)) and any(isinstance(v, _core.Tensor) and v.dtype.name in _WIDE for v in beside)
-        return _core.asarray(value, dtype=_WIDER[made.dtype.name]) if wide and made.dtype.name in _WIDER else made
+        made = _core.asarray(value, device=device)
+        wide = isinstance(value, (list, tuple, float, complex)) and any(v.dtype.name in _WIDE for v in beside)
+        return _core.asarray(value, dtype=_WIDER[made.dtype.name], device=device) if wide and made.dtype.name in _WIDER else made
     except (TypeError, ValueError, AttributeError):
         raise no_tensor(function, name, value) from None
 
 
-def _named_in(function, args, more):
-    """The error for the first argument that should be a tensor, or a sequence of them, and is none; None where all are."""
+def _with_tensors(function, args, more):
+    """The arguments with tensors for what takes a tensor, or a sequence of them, and is none; None where all are. Refuses by name what cannot be one."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-    for name, value in {**dict(zip(names, args)), **more}.items():
+    beside, replaced = [*args, *more.values()], []
+
+    def given(name, value):
         hint = function.__annotations__.get(name, "")
         parts = hint.split(" | ")
-        if "Tensor" in parts or "Operand" in parts:
-            if not isinstance(value, _core.Tensor) and not (value is None and "None" in parts):
-                return no_tensor(function.__name__, name, value)
-        elif hint.startswith("Sequence[Tensor]"):
-            for element in value if isinstance(value, (list, tuple)) else [value]:
-                if not isinstance(element, _core.Tensor):
-                    return no_tensor(function.__name__, name, element)
-    return None
+        if hint.startswith("Sequence[Tensor]"):
+            elements = value if isinstance(value, (list, tuple)) else [value]
+            made = [given_tensor(function.__name__, name, element, elements) for element in elements]
+            same = all(new is old for new, old in zip(made, elements))
+        elif "Tensor" in parts or "Operand" in parts:
+            same = isinstance(value, _core.Tensor) or (value is None and "None" in parts) or type(value).__name__ in parts
+            made = value if same else given_tensor(function.__name__, name, value, beside)
+        else:
+            return value
+        if not same:
+            replaced.append(name)
+        return value if same else made
+
+    args = [*map(given, names, args), *args[len(names) :]]
+    more = {name: given(name, value) for name, value in more.items()}
+    return (args, more) if replaced else None
 
 
 def _is_word(text, name):
@@ -166,8 +186,8 @@ def _in_floats(value):
 
 
 def takes_tensor(function: Function) -> Function:
-    """Takes lists, arrays and numbers for the first argument, as ops do, by NumPy's and PyTorch's names too, and refuses what is none of them
-    by name.
+    """Takes lists, arrays and numbers for the first argument and further tensors, as ops do, the first by NumPy's and PyTorch's names too, and
+    refuses by name what is none of them.
 
     An error of a step names the function.
     """
@@ -184,14 +204,14 @@ def takes_tensor(function: Function) -> Function:
             args = (given_tensor(function.__name__, name, args[0], args[1:]), *args[1:])
         try:
             return function(*args, **more)
-        except AttributeError as error:
-            misnamed = _named_in(function, args, more)
-            if misnamed is None:
+        except AttributeError:  # of a list or an array among further arguments, as a rule: looked for once one has failed
+            given = _with_tensors(function, args, more)
+            if given is None:
                 raise
-            raise misnamed from error
         except _core.BackplaneError as error:
             name_function(error, function.__name__)
             raise
+        return checked(*given[0], **given[1])
 
     return checked
 

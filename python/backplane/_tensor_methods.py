@@ -299,7 +299,7 @@ class TensorMembers:
     reshape_as = _reshape_as
     short = _cast("int16")
     sort = _sort
-    split = _refused("split", "backplane.split(x, sections)", "x.tensor_split(sections) or a list of slices")
+    split = _refused("split", "backplane.split(x, sections)", "backplane.split(x, size, dim=0)")
     stride = _stride
     tobytes = _tobytes
     transpose = _transpose

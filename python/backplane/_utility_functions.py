@@ -7,7 +7,7 @@ from ._data_type_functions import isdtype
 from ._elementwise_functions import as_tensors
 from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import require_tensor, takes_operands, takes_tensor
+from ._tensor_argument import known, require_tensor, takes_operands, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ def size(x: Any, axis: int | None = None) -> int:
 
 @takes_operands
 def allclose(x: Operand, y: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Are all elements close, by isclose? A Python bool."""
-    return bool(op.all(op.isclose(x, y, rtol, atol, equal_nan)))
+    """Are all elements close, by isclose? A Python bool; inside compile and vmap, which know no values, a tensor."""
+    return _answer(op.all(op.isclose(x, y, rtol, atol, equal_nan)))
 
 
 @takes_operands
 def array_equal(x: Operand, y: Operand, equal_nan: bool = False) -> bool:
-    """Have x and y one shape and equal elements? A Python bool; equal_nan: NaN equals NaN."""
+    """Have x and y one shape and equal elements? A Python bool, or a tensor as of allclose; equal_nan: NaN equals NaN."""
     x, y = as_tensors(x, y)
     if x.shape != y.shape:
         return False
@@ -88,16 +88,20 @@ def array_equal(x: Operand, y: Operand, equal_nan: bool = False) -> bool:
     if equal_nan:
         both = [op.isnan(v) if isdtype(v.dtype, "numeric") else op.not_equal(v, v) for v in (x, y)]
         same = op.logical_or(same, op.logical_and(*both))
-    return bool(op.all(same))
+    return _answer(op.all(same))
 
 
 def array_equiv(x: Operand, y: Operand) -> bool:
-    """Do x and y broadcast to one another, with equal elements? A Python bool."""
+    """Do x and y broadcast to one another, with equal elements? A Python bool, or a tensor as of allclose."""
     x, y = as_tensors(x, y)
     try:
-        return bool(op.all(op.equal(x, y)))
+        return _answer(op.all(op.equal(x, y)))
     except ShapeError:
         return False
+
+
+def _answer(x):
+    return known(x, x)
 
 
 def isscalar(x: object) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from . import _core
 from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
-from ._tensor_argument import require_tensor as _require_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
+from ._tensor_argument import given_tensor as _given_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: DType | None = None, device: Devi
 
 
 def _shifted(name, x, axes, shift):
-    _require_tensor(name, "x", x)
+    x = _given_tensor(name, "x", x)
     given = x
     for axis in range(x.ndim) if axes is None else _normalized_axes(name, axes, x.ndim):
         size = x.shape[axis]

@@ -14,7 +14,7 @@ from collections import namedtuple
 from . import _core
 from ._ops import ops, refuse_names as _refuse_names
 from ._manipulation_functions import normalized_axes as _normalized_axes
-from ._tensor_argument import given_tensor as _given_tensor, takes_dim as _takes_dim, takes_operands as _takes_operands, takes_tensor as _takes_tensor
+from ._tensor_argument import given_tensor as _given_tensor, known as _known, takes_dim as _takes_dim, takes_operands as _takes_operands, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,15 +194,15 @@ def pinv(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
 
 @_takes_tensor
 def lstsq(a: Tensor, b: Tensor, rcond: float | Tensor | None = None, *, rtol: float | Tensor | None = None) -> LstsqResult:
-    """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank and more rows
-    than columns), a's rank and its singular values. b is a vector where it has one axis. rcond is NumPy's and PyTorch's word for rtol."""
+    """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank, which a trace
+    and a batch take for given, and more rows than columns), a's rank and its singular values. b is a vector where it has one axis. rcond is NumPy's and PyTorch's word for rtol."""
     rtol = rcond if rtol is None else rtol
     b = _given_tensor("lstsq", "b", b)
     columns = _bp.expand_dims(b, (-1,)) if b.ndim == 1 else b
     found = _bp.matmul(_bp.pinv(a, rtol=rtol), columns)
     rank = _bp.matrix_rank(a, rtol=rtol)
     residuals = _bp.zeros((0,), dtype=_bp.real(found).dtype, device=found.device)
-    if a.shape[-2] > a.shape[-1] and bool(_bp.all(_bp.equal(rank, a.shape[-1]))):
+    if a.shape[-2] > a.shape[-1] and _known(_bp.all(_bp.equal(rank, a.shape[-1])), True):
         residuals = _bp.sum(_bp.square(_bp.abs(_bp.subtract(columns, _bp.matmul(a, found)))), (-2,))
     return LstsqResult(_bp.squeeze(found, (-1,)) if b.ndim == 1 else found, residuals, rank, _bp.svdvals(a))
 

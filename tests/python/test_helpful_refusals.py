@@ -39,6 +39,11 @@ def test_histogram_takes_a_tensor_of_edges():
     assert found.tolist() == np.histogram(X, edges)[0].tolist() and kept.tolist() == edges.tolist()
 
 
+def test_histogram_takes_an_array_of_edges_as_numpy():
+    for edges in (np.linspace(0, 4, 3), np.asarray([0.0, 2.0])):
+        assert bp.histogram(x(), bins=edges)[0].tolist() == np.histogram(X, edges)[0].tolist()
+
+
 @pytest.mark.parametrize("options", [{"prepend": 0}, {"append": 7.5}, {"prepend": 0, "append": 1, "n": 2}], ids=str)
 def test_diff_takes_a_number_as_numpy(options):
     assert bp.diff(x(), **options).tolist() == np.diff(X, **options).tolist()
@@ -154,3 +159,21 @@ def test_edges_that_are_no_tensor_are_not_read_in_a_trace(bins):
     assert bp.compile(lambda x: bp.digitize(x, bins))(x()).tolist() == np.digitize(X, np.asarray(bins)).tolist()
     with pytest.raises(bp.ArgumentValueError, match="edges that rise and fall"):
         bp.digitize(x(), [0.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+@pytest.mark.parametrize("sizes", [(3,), [2, 3]], ids=str)
+def test_sizes_are_no_weight_of_a_norm(name, sizes):
+    value = bp.ones((2, 3))
+    with pytest.raises(bp.ArgumentTypeError, match=rf"^{name}: argument weight: found .*nn.functional.{name}\(x, .*; here axis="):
+        getattr(bp, name)(value, sizes)
+    assert getattr(bp, name)(value, bp.ones(3), axis=-1).tolist() == getattr(bp, name)(value, [1.0] * 3, dim=[1]).tolist() == getattr(bp, name)(value).tolist()
+
+
+def test_split_along_dim_has_pytorchs_pieces():
+    value = bp.arange(12).reshape(6, 2)
+    assert [len(part) for part in bp.split(value, 2)] == [3, 3] and [len(part) for part in bp.split(value, 4, dim=0)] == [4, 2]
+    assert [part.shape[1] for part in bp.split(value, [1, 0, 1], dim=-1)] == [1, 0, 1] and len(bp.split(bp.ones((0, 2)), 2, dim=0)) == 1
+    for sizes in ([4, 1], [7, -1]):
+        with pytest.raises(bp.ArgumentValueError, match="split: found sizes .* expected counts whose sum is the axis's size, 6"):
+            bp.split(value, sizes, dim=0)

@@ -44,8 +44,52 @@ def test_what_cannot_be_shared_is_copied():
     records = np.zeros(3, dtype=[("a", "i1"), ("b", "<f4")])
     records["b"] = [1, 2, 3]
     assert bp.asarray(records["b"]).tolist() == [1, 2, 3]
-    with pytest.raises(bp.DtypeError, match="byte order"):
-        bp.asarray(np.arange(3, dtype=">f8"))
+
+
+OTHER_ELEMENTS = {
+    "the other byte order": (np.arange(3, dtype=">f8"), r"array.astype\(array.dtype.newbyteorder"), "Python objects": (np.asarray([1, None, 2]), r"array.astype\(float\)"),
+    "texts": (np.asarray(["1", "2", "3"]), r"array.astype\(float\)"), "records": (np.zeros(3, dtype=[("a", "i1"), ("b", "<f4")]), r"array\['name'\]"),
+    "long doubles": (np.ones(3, np.longdouble), r"array.astype\('float64'\)"), "dtype datetime64": (np.zeros(3, "M8[s]"), r"array.astype\('int64'\)"),
+    "dtype timedelta64": (np.zeros(3, "m8[s]"), r"array.astype\('int64'\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OTHER_ELEMENTS)
+def test_elements_that_no_dtype_holds_are_named_with_a_way_out(what):
+    array, fix = OTHER_ELEMENTS[what]
+    for call in (lambda: bp.asarray(array), lambda: bp.ones(3) + array):
+        with pytest.raises(TypeError, match=f"asarray: found .*{what}.* Fix: .*{fix}"):
+            call()
+
+
+def test_what_is_masked_is_not_read():
+    values = np.asarray([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"asarray: found a masked array.* Fix: array.filled\(value\)"):
+        bp.asarray(np.ma.masked_array(values, [False, True]))
+    for array in (np.ma.masked_array(values), np.ma.masked_array(values, [False, False])):
+        assert bp.asarray(array).tolist() == [1.0, 2.0]
+
+
+class Foreign:
+    """An array of a library that speaks DLPack, and is no sequence to Python."""
+
+    def __init__(self, *values):
+        self.array = np.asarray(values)
+        self.ndim = self.array.ndim
+
+    def __dlpack__(self, **wishes):
+        return self.array.__dlpack__(**wishes)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_stand_in_lists_and_beside_tensors():
+    assert bp.asarray([Foreign(1.0, 2.0), Foreign(3.0, 4.0)]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert bp.asarray([[Foreign(1, 2)], [[3, 4]]]).tolist() == [[[1, 2]], [[3, 4]]]
+    assert (bp.ones(2) + Foreign(1.0, 2.0)).tolist() == (Foreign(1.0, 2.0) + bp.ones(2)).tolist() == [2.0, 3.0]
+    with pytest.raises(bp.ShapeError, match="expected a sequence of 2"):
+        bp.asarray([Foreign(1, 2), Foreign(1, 2, 3)])
 
 
 def test_copy_wishes():

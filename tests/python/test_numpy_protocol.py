@@ -148,12 +148,46 @@ def test_what_would_change_a_tensor_is_refused(change):
     np.testing.assert_array_equal(x.numpy(), A)
 
 
-@pytest.mark.parametrize("call", [lambda x, m: x + m, lambda x, m: m + x, lambda x, m: np.add(m, x), lambda x, m: bp.add(x, m), lambda x, m: bp.sum(m)])
+@pytest.mark.parametrize("call", [lambda x, m: np.add(m, x), lambda x, m: bp.add(x, m), lambda x, m: bp.sum(m)])
 def test_a_mask_is_not_lost(call):
     with pytest.raises(TypeError):
         call(bp.asarray(B), np.ma.masked_array(B, mask=B > 1))
 
 
+def test_operators_beside_a_masked_array_are_its_own():
+    masked = np.ma.masked_array(B, mask=B > 1)
+    for found in (bp.asarray(B) + masked, masked + bp.asarray(B)):
+        assert isinstance(found, np.ma.MaskedArray) and found.mask.tolist() == masked.mask.tolist() and found.tolist() == (masked + B).tolist()
+    with pytest.raises(bp.ArgumentValueError, match="requires a gradient"):
+        bp.asarray(B, copy=True).requires_grad_() + masked
+
+
 def test_on_the_device_of_the_tensor():
     x = bp.asarray(B)
     assert (x + B).device == x.device and (B + x).device == x.device
+
+
+def test_arrays_are_broadcast_beside_what_no_tensor_holds():
+    x = bp.asarray(B)
+    assert all(isinstance(part, bp.Tensor) and part.shape == (3, 4) for part in np.broadcast_arrays(x, A, [[1.0], [2.0], [3.0]], 2))
+    widths, hatch = np.broadcast_arrays(x, None)  # as Matplotlib's bar calls it
+    assert widths.tolist() == B.tolist() and hatch.tolist() == [None] * 4
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex64"])
+def test_numpy_takes_our_dtypes(name):
+    dtype = getattr(bp, name)
+    assert np.zeros(3, dtype=dtype).dtype == np.dtype(dtype) == np.dtype(name) == dtype.dtype and np.ones(2).astype(dtype).dtype == name
+    assert np.promote_types(bp.ones(1, dtype=dtype).dtype, np.int8) == np.promote_types(name, np.int8)
+    assert np.result_type(bp.ones(1, dtype=dtype), np.float32) == np.result_type(np.dtype(name), np.float32)
+
+
+def test_numpy_takes_bfloat16_from_ml_dtypes_alone():
+    try:
+        import ml_dtypes
+    except ImportError:
+        with pytest.raises(AttributeError, match="ml_dtypes"):
+            bp.bfloat16.dtype
+        assert not hasattr(bp.bfloat16, "dtype")
+    else:
+        assert np.dtype(bp.bfloat16) == ml_dtypes.bfloat16

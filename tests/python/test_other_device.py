@@ -23,6 +23,15 @@ def test_there_and_back(sim):
     assert bp.asarray([1, 2], device="sim").tolist() == [1, 2]
 
 
+def test_an_array_of_its_elements_is_a_copy_that_refuses_to_be_written(sim):
+    x = bp.ones((2, 3)).to(sim)
+    for array in (x.numpy(), np.asarray(x), x.to(bp.bfloat16).to(bp.float32).numpy()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+    np.array(x)[:] = 0  # a copy that was asked for
+    assert x.sum().item() == 6
+
+
 @pytest.mark.parametrize("name", ["fmax", "fmin", "xlogy", "maximum", "logaddexp"])
 def test_a_number_goes_where_the_tensor_is(sim, name):
     """Also inside decompositions and derivatives, whose calls of the number alone name no device."""

@@ -60,3 +60,32 @@ def test_a_list_is_read_anew_each_time():
     first = bp.asarray(data)
     data[0][0] = 5.0
     assert first.tolist() == [[1.0, 2.0]] and bp.asarray(data).tolist() == [[5.0, 2.0]]
+
+
+F = bp.nn.functional
+M, V, I = [[1.0, 2.0], [3.0, 4.0]], [1.0, 2.0, 3.0], [1, 0]
+OF_DATA = {
+    "broadcast_arrays": lambda of: bp.broadcast_arrays(of(M), of([1.0, 2.0]), 3), "einsum": lambda of: bp.einsum("ij,jk->ik", bp.asarray(M), of(M)),
+    "gather": lambda of: bp.gather(bp.asarray(M), 1, of([[0], [1]])), "scatter": lambda of: bp.scatter(of(M), 1, of([[0], [1]]), of([[9.0], [8.0]])),
+    "scatter_add": lambda of: bp.scatter_add(of(M), 1, of([[0], [1]]), 2.0), "index_select": lambda of: bp.index_select(of(M), 0, of(I)),
+    "index_copy": lambda of: bp.index_copy(of(M), 0, of(I), of(M)), "index_fill": lambda of: bp.index_fill(of(M), 0, of(I), 7.0),
+    "union1d": lambda of: bp.union1d(of(V), of([5.0])), "cov": lambda of: bp.cov(of(V), of(V)), "bincount": lambda of: bp.bincount(of(I), weights=of([1.0, 2.0])),
+    "histogram": lambda of: bp.histogram(of(V), weights=of(V)), "bucketize": lambda of: bp.bucketize(of(V), of([1.5])), "repeat": lambda of: bp.repeat(of(V), of([1, 0, 2])),
+    "round": lambda of: bp.round(of(V), 1), "max": lambda of: bp.max(of(V), dim=0).values, "cross_entropy": lambda of: F.cross_entropy(of(M), of(I)),
+    "one_hot": lambda of: F.one_hot(of(I), 3), "mse_loss": lambda of: F.mse_loss(bp.asarray(V), target=of(V)), "softmax": lambda of: F.softmax(of(M), dim=1),
+    "embedding": lambda of: F.embedding(of(I), of(M)), "fftshift": lambda of: bp.fft.fftshift(of(V)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("of", [lambda data: data, np.asarray], ids=["lists", "arrays"])
+@pytest.mark.parametrize("name", OF_DATA)
+def test_functions_take_lists_and_arrays_for_tensors(name, of):
+    with bp.default_dtype(bp.float64):
+        expected, found = OF_DATA[name](bp.asarray), OF_DATA[name](of)
+    for one, other in zip(found, expected) if isinstance(found, (tuple, list)) else [(found, expected)]:
+        assert one.dtype is other.dtype and one.tolist() == other.tolist()
+
+
+def test_a_list_goes_where_the_tensor_is(simulator):
+    found = F.cross_entropy(bp.asarray(M, device="sim"), I)
+    assert found.device == "sim" and found.tolist() == pytest.approx(F.cross_entropy(bp.asarray(M), I).tolist())

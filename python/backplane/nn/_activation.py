@@ -1,13 +1,11 @@
 """Activation functions. `inplace=True` writes the result into input, where PyTorch has that argument."""
 
-import warnings
-
 import backplane as bp
 from backplane import DType, Generator, Tensor, _core
 from backplane._manipulation_functions import normalized_axis
 from backplane._tensor_argument import require_real
 
-from ._arguments import either
+from ._arguments import either, warn
 
 __all__ = [
     "celu",
@@ -196,7 +194,7 @@ def _softmax_axis(function, input, dim, axis):
     chosen = either(function, "dim", "axis", (dim, axis), None)
     if chosen is not None:
         return chosen
-    warnings.warn(f"{function}: state dim; without it the axis is chosen by the number of axes", stacklevel=3)
+    warn(f"{function}: state dim; without it the axis is chosen by the number of axes")
     return 0 if input.ndim in (0, 1, 3) else 1
 
 

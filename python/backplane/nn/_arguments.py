@@ -2,9 +2,11 @@
 
 import functools
 import inspect
+import sys
+import warnings
 
 from .. import ArgumentTypeError, ArgumentValueError, BackplaneError, Tensor
-from .._tensor_argument import name_function, no_tensor
+from .._tensor_argument import given_tensor, name_function, no_tensor
 
 _ABSENT = object()
 
@@ -17,6 +19,14 @@ def either(function, first, second, values, default=_ABSENT):
     if not found and default is _ABSENT:
         raise ArgumentTypeError(f"{function}: argument {first}: missing, expected {first} or {second}")
     return found[0] if found else default
+
+
+def warn(text):
+    """A UserWarning at the line that called the package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("backplane."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 def sizes(function, argument, value, count):
@@ -37,27 +47,38 @@ TENSORS = frozenset(
     "input weight bias target other query key value attn_mask running_mean running_var input1 input2 x1 x2 indices pos_weight "
     "log_probs targets offsets per_sample_weights var grid logits tensor x cos sin anchor positive negative w_ih w_hh b_ih b_hh theta".split()
 )
+WRITTEN = frozenset({"running_mean", "running_var"})  # in place, of which a list would not know
 
 
 def names_tensors(function):
-    """The function; where it fails over an argument that should be a tensor and is none, the error names that argument, and every error the function."""
+    """The function; where it fails over lists or arrays for tensors, it is called with tensors of them. An error names the function, and the
+    argument that should be a tensor and is none."""
     names = inspect.signature(function).parameters
     tensors = TENSORS - {"value"} if "pad" in names else TENSORS
+
+    def with_tensors(args, more):
+        """The arguments by name, with tensors of what is none; None where all are tensors already."""
+        given = {**dict(zip(names, args)), **more}
+        missing = [name for name, value in given.items() if name in tensors and not isinstance(value, Tensor)]
+        missing = [name for name in missing if given[name] is not None or names[name].default is not None]
+        for name in missing:
+            if name in WRITTEN or not (isinstance(given[name], (list, tuple)) or hasattr(given[name], "__array__")):
+                raise no_tensor(function.__name__, name, given[name])
+        return {**given, **{name: given_tensor(function.__name__, name, given[name], given.values()) for name in missing}} if missing else None
 
     @functools.wraps(function)
     def named(*args, **more):
         try:
             return function(*args, **more)
         except (AttributeError, TypeError) as error:
-            for name, value in {**dict(zip(names, args)), **more}.items() if more.keys() <= names.keys() else ():
-                absent = value is None and names[name].default is None
-                if name in tensors and not absent and not isinstance(value, Tensor):
-                    raise no_tensor(function.__name__, name, value) from error
-            if isinstance(error, BackplaneError):
-                name_function(error, function.__name__)
-            raise
+            given = with_tensors(args, more) if more.keys() <= names.keys() and len(args) <= len(names) else None
+            if given is None:
+                if isinstance(error, BackplaneError):
+                    name_function(error, function.__name__)
+                raise
         except BackplaneError as error:
             name_function(error, function.__name__)
             raise
+        return named(**given)
 
     return named

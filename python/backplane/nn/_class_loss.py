@@ -117,6 +117,11 @@ def cross_entropy(
         axis = 0 if input.ndim == 1 else 1
         _check_weight("cross_entropy", weight, input.shape[axis])
         return _of_probabilities(input, target, weight, axis, reduction, label_smoothing)
+    if input.ndim and input.shape == target.shape:
+        raise bp.DtypeError(
+            f"cross_entropy: argument target: found {target.dtype.name} of the input's shape {tuple(input.shape)}, expected probabilities in a "
+            "floating dtype, or class numbers without the axis of the classes. Fix: target.float()"
+        )
     axis = _class_axis("cross_entropy", input, target)
     _check_weight("cross_entropy", weight, input.shape[axis])
     labels, counts = _labels("cross_entropy", target, ignore_index)

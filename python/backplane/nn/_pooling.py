@@ -1,12 +1,47 @@
 """Maxima, means and norms of windows over one to three axes, adaptive windows, and the way back from maxima."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import backplane as bp
 from backplane import Tensor
 
 from ._arguments import sizes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, Protocol, overload
+
+    class MaxPool(Protocol):
+        """What maxima of windows give: with return_indices a pair."""
+
+        @overload
+        def __call__(
+            self, input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+            dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False
+        ) -> Tensor: ...
+        @overload
+        def __call__(
+            self, input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+            dilation: int | Sequence[int] = 1, ceil_mode: bool = False, *, return_indices: Literal[True]
+        ) -> tuple[Tensor, Tensor]: ...
+
+    class AdaptiveMaxPool(Protocol):
+        """What maxima of adaptive windows give: with return_indices a pair."""
+
+        @overload
+        def __call__(self, input: Tensor, output_size: int | Sequence[int | None], return_indices: Literal[False] = False) -> Tensor: ...
+        @overload
+        def __call__(self, input: Tensor, output_size: int | Sequence[int | None], return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+
+
+def _typed_max_pool(function: "Callable[..., Tensor | tuple[Tensor, Tensor]]") -> "MaxPool":
+    return function
+
+
+def _typed_adaptive_max_pool(function: "Callable[..., Tensor | tuple[Tensor, Tensor]]") -> "AdaptiveMaxPool":
+    return function
+
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -53,6 +88,7 @@ def _max_pool(function, input, kernel_size, stride, padding, dilation, ceil_mode
     return (back(values), back(indices)) if return_indices else back(values)
 
 
+@_typed_max_pool
 def max_pool1d(
     input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False
@@ -61,6 +97,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 1)
 
 
+@_typed_max_pool
 def max_pool2d(
     input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False
@@ -69,6 +106,7 @@ def max_pool2d(
     return _max_pool("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 2)
 
 
+@_typed_max_pool
 def max_pool3d(
     input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False
@@ -131,6 +169,7 @@ def _adaptive_avg(function, input, output_size, axes):
     return back(y)
 
 
+@_typed_adaptive_max_pool
 def adaptive_max_pool1d(
     input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -138,6 +177,7 @@ def adaptive_max_pool1d(
     return _adaptive_max("adaptive_max_pool1d", input, output_size, return_indices, 1)
 
 
+@_typed_adaptive_max_pool
 def adaptive_max_pool2d(
     input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -145,6 +185,7 @@ def adaptive_max_pool2d(
     return _adaptive_max("adaptive_max_pool2d", input, output_size, return_indices, 2)
 
 
+@_typed_adaptive_max_pool
 def adaptive_max_pool3d(
     input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:

@@ -1,15 +1,15 @@
 """What PyTorch's losses do with a loss per element: reduction, and the arguments size_average and reduce before it."""
 
-import warnings
-
 import backplane as bp
+
+from ._arguments import warn
 
 
 def stated(function, size_average, reduce, reduction, also=()):
     """The reduction that the arguments ask for: 'none', 'mean', 'sum' or one of `also`."""
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(f"{function}: size_average and reduce are old forms of reduction={reduction!r}", stacklevel=3)
+        warn(f"{function}: size_average and reduce are old forms of reduction={reduction!r}")
     names = ("none", "mean", "sum", *also)
     if reduction not in names:
         raise bp.ArgumentValueError(f"{function}: argument reduction: found {reduction!r}, expected one of {', '.join(names)}")
@@ -42,4 +42,4 @@ def same_shape(function, input, target, warn_only=False):
     text = f"{function}: argument target: found shape {tuple(target.shape)}, expected {tuple(input.shape)}, that of the input"
     if not warn_only:
         raise bp.ShapeError(text)
-    warnings.warn(text + "; both are broadcast", stacklevel=3)
+    warn(text + "; both are broadcast")

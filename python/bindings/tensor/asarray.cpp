@@ -70,6 +70,35 @@ bp_dtype dtype_of_format(const char* format, Py_ssize_t itemsize) {
   }
 }
 
+// Elements that no dtype holds, by the letter of their format.
+struct OtherElements {
+  char code;
+  const char* what;
+  const char* fix;
+};
+constexpr OtherElements kOtherElements[] = {
+    {'O', "Python objects", "give them a dtype, as in array.astype(float)"},
+    {'w', "texts", "convert them, as in array.astype(float)"},
+    {'s', "texts", "convert them, as in array.astype(float)"},
+    {'c', "texts", "convert them, as in array.astype(float)"},
+    {'T', "records", "take the fields one by one, array['name']"},
+    {'g', "long doubles", "array.astype('float64'), or complex128"},
+};
+
+PyObject* raise_other_elements(const char* format) {
+  const char* code = format + std::strspn(format, "<>=@!0123456789Z");
+  for (const OtherElements& other : kOtherElements)
+    if (*code == other.code)
+      return raise(BP_ERROR_DTYPE, "asarray: found %s, expected numbers that a dtype holds. Fix: %s", other.what,
+                   other.fix);
+  if (*format == '>' || *format == '!')
+    return raise(BP_ERROR_DTYPE,
+                 "asarray: found numbers of the other byte order, expected this machine's. Fix: "
+                 "array.astype(array.dtype.newbyteorder('='))");
+  return raise(BP_ERROR_DTYPE, "asarray: found elements of format '%s', expected numbers in this machine's byte order",
+               format);
+}
+
 // Strides in bytes. Exporters of row-major memory may leave them out, as ctypes does though it is asked for them.
 std::vector<int64_t> strides_of(const Py_buffer& view) {
   if (view.strides) return {view.strides, view.strides + view.ndim};
@@ -107,10 +136,7 @@ PyObject* tensor_of_buffer(PyObject* object, bool may_copy) {
   if (view.ndim && (!view.shape || (!view.strides && !is_marked)))
     return raise(BP_ERROR_TYPE, "asarray: found a value of type %s, expected numbers", Py_TYPE(object)->tp_name);
   const bp_dtype dtype = dtype_of_format(view.format, view.itemsize);
-  if (dtype == BP_DTYPE_NONE || view.itemsize != dtype_size(dtype)) {
-    return raise(BP_ERROR_DTYPE,
-                 "asarray: found elements of format '%s', expected numbers in this machine's byte order", view.format);
-  }
+  if (dtype == BP_DTYPE_NONE || view.itemsize != dtype_size(dtype)) return raise_other_elements(view.format);
   std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
   std::vector<int64_t> strides = strides_of(view);
   if (!can_share(view, strides)) return copied_buffer(view, dtype, shape, may_copy);
@@ -134,6 +160,31 @@ bool is_foreign_number(PyObject* object) {
   return read > 0;
 }
 
+// NumPy's dates have a dtype, but no buffer. Takes the error over.
+PyObject* raise_no_buffer(PyObject* array, PyObject* type, PyObject* error, PyObject* trace) {
+  PyErr_Clear();  // of the other way
+  PyErr_NormalizeException(&type, &error, &trace);
+  const PyRef dtype = PyRef::steal(PyObject_GetAttrString(array, "dtype"));
+  if (dtype)
+    raise(BP_ERROR_TYPE,
+          "asarray: found a value of type %s and dtype %S, expected numbers. Fix: convert it first, as in "
+          "array.astype('int64') (%S)",
+          Py_TYPE(array)->tp_name, dtype.get(), error);
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+  return nullptr;
+}
+
+// Does it say of some elements that they have no value? NumPy's plain arrays are not asked.
+bool masks_elements(PyObject* object) {
+  if (std::strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") == 0) return false;
+  const PyRef mask = PyRef::steal(PyObject_GetAttrString(object, "mask"));
+  const PyRef any = PyRef::steal(mask ? PyObject_CallMethod(mask.get(), "any", nullptr) : nullptr);
+  PyErr_Clear();  // no mask, or a method of that name
+  return any && PyObject_IsTrue(any.get()) == 1;
+}
+
 // Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in. Where that fails
 // too, the error of the first way stands.
 PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
@@ -141,7 +192,11 @@ PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
   PyErr_Fetch(&type, &error, &trace);
   const bool other_way = PyObject_HasAttrString(object, "__dlpack__");
   PyObject* tensor = other_way ? import_dlpack(object, may_copy ? Py_None : Py_False) : nullptr;
-  if (!tensor) return PyErr_Restore(type, error, trace), nullptr;
+  if (!tensor) {
+    if (PyErr_GivenExceptionMatches(type, PyExc_ValueError) && PyObject_HasAttrString(object, "dtype"))
+      return raise_no_buffer(object, type, error, trace);
+    return PyErr_Restore(type, error, trace), nullptr;
+  }
   Py_XDECREF(type);
   Py_XDECREF(error);
   Py_XDECREF(trace);
@@ -153,6 +208,10 @@ PyObject* tensor_of_object(PyObject* object, Numbers& numbers, bool may_copy) {
   if (is_plain_number(object) || PyList_Check(object) || PyTuple_Check(object) ||
       (numbers.dtype != BP_DTYPE_NONE && is_foreign_number(object)))
     return tensor_of_sequence(object, numbers);
+  if (masks_elements(object))
+    return raise(BP_ERROR_VALUE,
+                 "asarray: found a masked array, whose mask a tensor would lose, expected one that masks no element. "
+                 "Fix: array.filled(value), or array.compressed()");
   if (PyObject_CheckBuffer(object)) {
     PyObject* tensor = tensor_of_buffer(object, may_copy);
     return tensor ? tensor : tensor_of_refused_buffer(object, may_copy);

@@ -50,10 +50,11 @@ bool is_list_of_numbers(PyObject* object) noexcept {
 
 bool compares(Slot slot) { return slot >= Slot::Less && slot <= Slot::GreaterEqual; }
 
-// An array that the op takes as a tensor. Those that share no buffer have operators of their own, which are asked, but
+// An array that the op takes as a tensor. Those that share no memory have operators of their own, which are asked, but
 // for == answer with False.
 bool is_operand_array(Slot slot, PyObject* operand) noexcept {
-  return stands_for_tensor(operand) && (compares(slot) || PyObject_CheckBuffer(operand));
+  return stands_for_tensor(operand) &&
+         (compares(slot) || PyObject_CheckBuffer(operand) || PyObject_HasAttrString(operand, "__dlpack__"));
 }
 
 // Dates, objects, texts.
@@ -69,6 +70,8 @@ PyRef array_operand(OpHandle op, PyObject* array, bp_device device) noexcept {
   PyRef made = PyRef::steal(tensor_of_data(array));
   if (made)
     made = PyRef::steal(guarded([&] { return wrap_tensor(to_device(tensor_of(made.get()), device)); }));
+  else if (is_pending(BP_ERROR_DTYPE) || is_pending(BP_ERROR_TYPE))
+    place_error(op_def(op).name, nullptr);
   else if (PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError))
     raise_beside(op, array);
   return made;

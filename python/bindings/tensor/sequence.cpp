@@ -37,11 +37,19 @@ struct Reading {
   bp_dtype without_promotion = BP_DTYPE_NONE;  // of an array that does not promote with those
 };
 
+// Of an array that is no sequence to Python, as PyTorch's are.
+bool has_axes(PyObject* object) {
+  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object)) return false;
+  const PyRef ndim = PyRef::steal(PyObject_GetAttrString(object, "ndim"));
+  const bool some = ndim && PyLong_Check(ndim.get()) && PyLong_AsLong(ndim.get()) > 0 && is_foreign_array(object);
+  PyErr_Clear();
+  return some;
+}
+
 bool is_sequence(PyObject* object) {
   if (PyList_Check(object) || PyTuple_Check(object)) return true;
-  if (is_tensor(object) || PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) ||
-      !PySequence_Check(object))
-    return false;
+  if (is_tensor(object) || PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object)) return false;
+  if (!PySequence_Check(object)) return has_axes(object);
   if (PySequence_Size(object) >= 0) return true;
   const bool unsized = PyErr_ExceptionMatches(PyExc_TypeError);  // as an array without dimensions is
   PyErr_Clear();
@@ -77,6 +85,7 @@ bool discover_shape(PyObject* object, std::vector<int64_t>& shape) {
         shape.insert(shape.end(), tensor.shape().begin(), tensor.shape().end());
         return true;
       }
+      if (!PySequence_Check(current.get())) return false;
       PyErr_Clear();
     }
     const Py_ssize_t length = PySequence_Size(current.get());

@@ -1,6 +1,7 @@
 // compile: a function that keeps the graphs of its latest kinds of calls, and the log of what was traced.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "backplane/transforms.hpp"
@@ -212,6 +213,15 @@ PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
   static const char* keywords[] = {"fun", "dynamic", "donate", "fullgraph", "memory_budget", nullptr};
   PyObject *function = nullptr, *dynamic = Py_None, *donate = Py_None, *budget = Py_None;
   int fullgraph = 1;
+  PyObject *word = nullptr, *given = nullptr;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &word, &given);)
+    if (std::none_of(keywords, std::end(keywords) - 1, [&](const char* own) {
+          return PyUnicode_CompareWithASCIIString(word, own) == 0;
+        }))
+      return raise(BP_ERROR_TYPE,
+                   "compile: found an option '%S', expected dynamic, donate, fullgraph or memory_budget; the compiler is "
+                   "that of the device on which the tensors lie",
+                   word);
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpO:compile", const_cast<char**>(keywords), &function, &dynamic,
                                    &donate, &fullgraph, &budget))
     return nullptr;

@@ -108,3 +108,8 @@ def test_a_function_that_gives_no_tensor_is_refused(give, tmp_path):
     with pytest.raises(bp.ArgumentValueError, match="export: found no tensor in what the function gives"):
         bp.export(give, [2.0], tmp_path / "model.safetensors")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_the_reason(tmp_path):
+    with pytest.raises(bp.ArgumentValueError, match="cannot be written: No such file or directory. Fix: make its folder first"):
+        bp.export(lambda x: x + 1, [bp.ones(2)], tmp_path / "nowhere" / "model.safetensors")

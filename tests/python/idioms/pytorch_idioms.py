@@ -354,6 +354,8 @@ F.pad(a, (1, 1, 0, 2), value=3.0) -> np.pad(a, ((0, 2), (1, 1)), constant_values
 F.conv2d(g, h).shape == (2, 5, 6, 6) -> True
 F.conv2d(g, h, padding=1, stride=2).shape == (2, 5, 4, 4) -> True
 F.max_pool2d(g, 2) -> g.reshape(2, 3, 4, 2, 4, 2).max((3, 5))
+F.max_pool2d(g, 2).reshape(-1) -> g.reshape(2, 3, 4, 2, 4, 2).max((3, 5)).reshape(-1)
+F.adaptive_max_pool2d(g, 4, return_indices=True)[0] -> g.reshape(2, 3, 4, 2, 4, 2).max((3, 5))
 F.avg_pool2d(g, 2) -> g.reshape(2, 3, 4, 2, 4, 2).mean((3, 5))
 F.adaptive_avg_pool2d(g, 1) -> g.mean((2, 3), keepdims=True)
 F.interpolate(g, scale_factor=2).shape == (2, 3, 16, 16) -> True

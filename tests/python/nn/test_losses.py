@@ -235,3 +235,15 @@ def test_probabilities_beyond_one_are_refused_where_they_are_read_at_once(wrong)
         F.binary_cross_entropy(right, of)
     assert F.binary_cross_entropy(right, right).isfinite() and F.binary_cross_entropy(right[:0], right[:0], reduction="sum").item() == 0
     assert bp.compile(F.binary_cross_entropy)(of, right).shape == () == bp.grad(lambda t: F.binary_cross_entropy(t * of, right))(bp.ones(())).shape
+
+
+@pytest.mark.parametrize("call", [lambda: F.softmax(bp.ones(3)), lambda: F.mse_loss(bp.ones((2, 3)), bp.ones(3)), lambda: F.l1_loss(bp.ones(3), bp.ones(3), reduce=False)])
+def test_a_warning_points_at_the_line_that_called(call):
+    with pytest.warns(UserWarning) as seen:
+        call()
+    assert [warning.filename for warning in seen] == [__file__]
+
+
+def test_one_hot_integers_are_no_probabilities():
+    with pytest.raises(bp.DtypeError, match=r"cross_entropy: argument target: found int64 of the input's shape \(2, 3\).*Fix: target.float\(\)"):
+        F.cross_entropy(bp.ones((2, 3)), F.one_hot(bp.asarray([0, 2]), 3))

@@ -224,3 +224,13 @@ def test_a_shape_rule_that_gives_no_ints_says_so(name, size):
     op.register_shape(lambda x: (2, size))
     with pytest.raises(bp.BackplaneError, match=f"{name}: its shape rule gave a value of type {type(size).__name__} as size 1 of result 0"):
         op.infer(bp.ones(1))
+
+
+@pytest.mark.parametrize("inside", [lambda f: f, lambda f: lambda x: bp.grad(lambda y: f(y).sum())(x)], ids=["plain", "grad"])
+def test_a_trace_names_the_missing_shape_rule(inside):
+    @bp.custom_op("traced::unshaped", replace=True)
+    def unshaped(x: bp.Tensor) -> bp.Tensor:
+        return bp.copy(x)
+
+    with pytest.raises(bp.MissingRuleError, match=r"traced::unshaped: no shape rule is registered; add one with @unshaped.register_shape"):
+        bp.compile(inside(unshaped))(bp.ones(3))

@@ -120,9 +120,18 @@ def test_a_mutating_op_is_checked(name, x):
     assert {check for check, (verdict, _) in found.items() if verdict != "passed"} == {"out", "decomposition"}
 
 
+def test_devices_are_compared_with_the_first(name, x, simulator):
+    op = square(name)
+    assert bp.opcheck(op, (x,), devices=["cpu", "sim"])
+    op.register_kernel("sim")(lambda x: bp.copy(x))
+    report = bp.opcheck(op, (x,), devices=["cpu", "sim"], raise_exception=False)
+    row = next(row for row in report.failed if row.check == "devices")
+    assert row.device == "sim" and "against that on cpu" in row.text and "found 0.5, expected 0.25" in row.text
+
+
 def test_each_device_has_its_rows(name, x):
     report = bp.opcheck(square(name), (x,), devices=["cpu", "cpu"])
-    assert len(report.rows) == 2 * len({row.check for row in report.rows})
+    assert len(report.rows) == 2 * len({row.check for row in report.rows}) - 1  # the first is compared with none
 
 
 # ---- what is wrong -----------------------------------------------------------------------------------------------
