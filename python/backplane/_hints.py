@@ -268,7 +268,7 @@ record_stream: nothing: memory waits for the streams that use it
 select_scatter slice_scatter diagonal_scatter: y = x.clone(); y[index] = values
 tril_ triu_ cumsum_ cumprod_ abs_ addmm_ baddbmm_ addmv_ masked_scatter_ swapaxes_ swapdims_: x[...] = the function's result, or x = it
 resize_as_ set_: x = y
-base: whether x is a view is not told: backplane.copy(x) has memory of its own
+base: nothing: backplane.copy(x) has memory of its own
 getfield setfield: x.numpy().view(dtype)
 frexp: numpy.frexp on x.numpy(), on the host
 """
