@@ -1,5 +1,6 @@
 """What to write for names of NumPy, PyTorch and JAX that this package has not; read once such a name was asked for in vain."""
 
+import importlib
 import sys
 
 # Of the package: a name or several, and what does the same.
@@ -106,7 +107,89 @@ switch: cond, in each other, or a list of functions and a number of Python
 remat: checkpoint(function)
 custom_gradient: custom_function(f), then f.defvjp
 hvp: jvp(grad(f), (x,), (v,))[1]
-autocast: x.to(backplane.bfloat16) where it is wanted
+autocast amp GradScaler: x.to(backplane.bfloat16) where it is wanted
+backends: devices(), and the packages that devices come in
+accelerator mps xpu cpu: device(name), devices()
+get_default_device: default_device()
+initial_seed get_rng_state set_rng_state: default_generator.state
+distributions: the formula of the density, and uniform, normal and bernoulli for draws
+distributed multiprocessing: one process per device, whose gradients another library adds up
+sparse sparse_coo_tensor sparse_csr_tensor: dense tensors, or values and indices with segment_sum, take and index_add
+nested jagged masked: a padded tensor beside a mask
+profiler: profile()
+fx: make_graph(function)
+compiler: compile(function)
+library: custom_op(name)
+quantization quantize_per_tensor ao: round and clip, and astype(backplane.int8)
+hub testing: numpy.testing on x.numpy()
+ma: x beside a mask of bools: where, sum(x, where=mask)
+polynomial polyadd polyder polyint polymul polysub polydiv: polyval, convolve, or numpy's on x.numpy()
+typing dtypes: DType, and types
+rec recarray record core char strings emath exceptions ctypeslib f2py: NumPy itself, for what is no tensor
+stft istft: fft.rfft(x.unfold(-1, size, step) * window)
+dist: linalg.vector_norm(x - y)
+trapz: trapezoid(y, x)
+is_nonzero: bool(x)
+is_same_size: x.shape == y.shape
+is_signed: x.dtype.kind
+is_inference_mode_enabled: not is_grad_enabled()
+set_anomaly_enabled: isnan(x).any() of what a function gives
+get_device: x.device
+layout strided contiguous_format channels_last preserve_format memory_format: nothing: x.strides says how x lies, and ascontiguousarray(x) copies
+lstm gru rnn_tanh rnn_relu: scan over nn.functional.lstm_cell, gru_cell, rnn_tanh_cell or rnn_relu_cell
+lstsq: linalg.lstsq(a, b)
+lu lu_solve: linalg.solve(a, b)
+pinverse: linalg.pinv(x)
+chain_matmul: linalg.multi_dot(matrices)
+triangular_solve: linalg.solve_triangular(a, b)
+orgqr geqrf: linalg.qr(x)
+svd_lowrank pca_lowrank lobpcg: linalg.svd(x), or eigh
+nuclear_norm: linalg.matrix_norm(x, ord="nuc")
+frobenius_norm: linalg.matrix_norm(x)
+msort: sort(x, axis=0)
+adjoint: x.mH
+conj_physical resolve_conj resolve_neg: conj(x)
+rsub: y - x
+poisson binomial: numpy.random.Generator.poisson, binomial on the host
+i0 i0e: numpy.i0 on x.numpy(), or its series
+frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
+logaddexp2: logaddexp(x * log(2), y * log(2)) / log(2)
+hann_window hamming_window blackman_window hanning hamming blackman bartlett kaiser: 0.5 - 0.5 * cos(2 * pi * arange(n) / n), the formula itself
+empty_strided empty_permuted: empty(shape)
+select_scatter slice_scatter diagonal_scatter as_strided_scatter index_reduce: y = x.clone(); y[index] = values
+split_with_sizes: split(x, sizes, dim=0)
+to_dlpack: x.__dlpack__()
+set_float32_matmul_precision get_float32_matmul_precision: nothing: float32 products are computed in float32
+get_num_interop_threads set_num_interop_threads: set_num_threads(n)
+Storage UntypedStorage: x.numpy(), over the same memory
+IntTensor ShortTensor ByteTensor CharTensor BoolTensor HalfTensor BFloat16Tensor: asarray(values, dtype=...)
+complex32 chalf float8_e4m3fn float8_e5m2: complex64, or float16 and bfloat16
+longdouble float128 clongdouble complex256: float64, or complex128
+intc: int32
+intp longlong: int64
+ubyte: uint8
+ushort: uint16
+uintc: uint32
+uint uintp ulong ulonglong: uint64
+csingle: complex64
+byte: int8
+datetime64 timedelta64: integers: array.astype("int64")
+object_ str_ bytes_ void character: lists of Python's
+generic inexact complexfloating flexible signedinteger unsignedinteger: isdtype(x.dtype, kind)
+True_ False_: True and False
+asanyarray asmatrix bmat: asarray
+iscomplexobj isrealobj: is_complex(x)
+diag_indices diag_indices_from: arange(n), twice
+tril_indices_from triu_indices_from mask_indices: tril_indices(n, k), triu_indices(n, k)
+fill_diagonal: x[range(n), range(n)] = value
+histogram_bin_edges: histogram(x, bins)[1]
+may_share_memory shares_memory: numpy.shares_memory on x.numpy()
+savez savez_compressed savetxt: numpy.savez of x.numpy()
+memmap: asarray(numpy.memmap(...))
+resize: tile and reshape
+trim_zeros: x[nonzero(x)[0][0] :]
+vecmat matvec: matmul(x, y)
+mvlgamma igamma igammac: lgamma, digamma, polygamma, or scipy.special on x.numpy()
 """
 
 # Of tensors.
@@ -145,6 +228,49 @@ clamp_min clamp_max: x.clip(min=..., max=...)
 compress: backplane.compress(condition, x, axis)
 ger: x.outer(y)
 values indices: x.max(dim=axis), min, sort and topk with dim=, which give pairs of that name
+is_cpu: x.device.backend == "cpu"
+is_mps is_xpu is_meta is_vulkan: x.device.backend == name
+layout is_sparse is_quantized is_nested: nothing: all tensors are dense
+to_sparse to_dense coalesce: nothing: all tensors are dense
+names name: a name of your own: axes have numbers alone
+share_memory_ is_shared: x.numpy() in multiprocessing.shared_memory
+mode: backplane.unique(x, return_counts=True), and argmax of the counts
+unique_consecutive: x[backplane.concat([backplane.asarray([True]), x[1:] != x[:-1]])]
+histc: backplane.histogram(x, bins, range)[0]
+multinomial: argmax(log(p) - log(-log(rand(count, n))), axis=-1) of backplane, which draws with replacement
+bernoulli bernoulli_: backplane.bernoulli(p)
+exponential_: x.copy_(-backplane.log(backplane.rand(*x.shape)) / rate)
+log_normal_: x.normal_(mean, std).exp_()
+random_: x.copy_(backplane.randint(low, high, x.shape))
+allclose: backplane.allclose(x, y)
+cross: backplane.linalg.cross(x, y)
+kron: backplane.kron(x, y)
+hsplit vsplit dsplit: backplane.hsplit(x, n), vsplit and dsplit
+split_with_sizes: backplane.split(x, sizes, dim=0)
+solve lstsq: backplane.linalg.solve(a, b), or lstsq
+cholesky_solve triangular_solve: backplane.linalg.solve_triangular
+logdet: backplane.linalg.slogdet(x)[1]
+pinverse: backplane.linalg.pinv(x)
+diag_embed: x[..., None] * backplane.eye(n)
+msort: x.sort(dim=0).values
+is_nonzero: bool(x)
+is_signed: x.dtype.kind
+is_same_size: x.shape == y.shape
+is_conj is_neg is_inference: nothing: no tensor is a lazy view
+resolve_conj resolve_neg conj_physical: x.conj()
+adjoint: x.mH
+new: x.new_empty(shape)
+cfloat: x.to(backplane.complex64)
+cdouble: x.to(backplane.complex128)
+char: x.to(backplane.int8)
+retains_grad register_post_accumulate_grad_hook: x.register_hook(function)
+record_stream: nothing: memory waits for the streams that use it
+select_scatter slice_scatter diagonal_scatter: y = x.clone(); y[index] = values
+tril_ triu_ cumsum_ cumprod_ abs_ addmm_ baddbmm_ addmv_ masked_scatter_ swapaxes_ swapdims_: x[...] = the function's result, or x = it
+resize_as_ set_: x = y
+base: nothing: backplane.copy(x) has memory of its own
+getfield setfield: x.numpy().view(dtype)
+frexp: numpy.frexp on x.numpy(), on the host
 """
 
 # Of ops, which NumPy's ufuncs have.
@@ -174,6 +300,8 @@ lu lu_factor lu_solve: solve(a, b), or qr
 logdet: slogdet(x)[1]
 tensorsolve tensorinv: solve or inv of reshaped matrices
 matrix_norms: matrix_norm(x)
+inv_ex solve_ex cholesky_ex: inv, solve or cholesky, whose errors tell
+vander: backplane.vander(x)
 """
 
 # Of backplane.nn; layers that are functions of their own names are found by these.
@@ -191,9 +319,30 @@ BCELoss: functional.binary_cross_entropy
 BCEWithLogitsLoss: functional.binary_cross_entropy_with_logits
 init: randn(shape) * scale, or uniform
 utils: the formula itself: g * minimum(1, most / norm) clips gradients
+Buffer ParameterList ParameterDict: a list or dict of tensors
+Unflatten: backplane.unflatten(x, axis, sizes)
+ReflectionPad1d ReflectionPad2d ReflectionPad3d: functional.pad(x, sizes, mode="reflect")
+ReplicationPad1d ReplicationPad2d ReplicationPad3d: functional.pad(x, sizes, mode="replicate")
+CircularPad1d CircularPad2d CircularPad3d: functional.pad(x, sizes, mode="circular")
+ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d: functional.pad(x, sizes, value=value)
+UpsamplingNearest2d UpsamplingBilinear2d: functional.interpolate
+RNNCell: functional.rnn_tanh_cell
+Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer: functional.scaled_dot_product_attention, layer_norm and linear
+DataParallel parallel: vmap, which runs a batch on one device
+LazyLinear: functional.linear(x, weight, bias), of a weight made once x's shape is known
 """
 
-_TEXTS = {"": _OF_PACKAGE, ".linalg": _OF_LINALG, ".nn": _OF_NN}
+# Of backplane.nn.functional.
+_OF_FUNCTIONAL = """
+upsample upsample_nearest upsample_bilinear: interpolate(x, size, scale_factor, mode)
+lstm gru rnn_tanh rnn_relu: scan of backplane over lstm_cell, gru_cell, rnn_tanh_cell or rnn_relu_cell
+multi_head_attention_forward: scaled_dot_product_attention(q, k, v), of projections by linear
+fractional_max_pool2d fractional_max_pool3d: max_pool2d, or adaptive_max_pool2d
+scaled_mm grouped_mm: matmul of backplane
+clip_grad_norm_: the formula itself: g * minimum(1, most / norm)
+"""
+
+_TEXTS = {"": _OF_PACKAGE, ".linalg": _OF_LINALG, ".nn": _OF_NN, ".nn.functional": _OF_FUNCTIONAL}
 
 
 def no_attribute(module, name):
@@ -209,10 +358,26 @@ def _hint(part, name):
         return f"; use {hint}"
     if part == ".nn" and (function := _function_of(name)):
         return f"; use backplane.nn.functional.{function}"
+    if (own := _own_spelling(part, name)):
+        return f"; use {own}"
     home = sys.modules.get("numpy")
     for word in part.split(".")[1:]:
         home = getattr(home, word, None)
     return f"; use numpy{part}.{name} on x.numpy(), on the host" if callable(getattr(home, name, None)) else ""
+
+
+def _own_spelling(part, name):
+    """Of a function that stands elsewhere: in nn.functional, without the underscore of what changes its argument, or as a method."""
+    package, functional = importlib.import_module("backplane"), importlib.import_module("backplane.nn.functional")
+    if part == ".nn.functional" and (plain := name.removesuffix("_")) in vars(functional):
+        return f"x = backplane.nn.functional.{plain}(x)"
+    if part:
+        return None
+    if name in vars(functional):
+        return f"backplane.nn.functional.{name}"
+    if hasattr(package.Tensor, name) and callable(getattr(package.Tensor, name)):
+        return f"x.{name}()"
+    return f"x = backplane.{plain}(x)" if (plain := name.removesuffix("_")) in vars(package) and plain != name else None
 
 
 def _function_of(layer):

@@ -258,9 +258,15 @@ def _reflected_divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
 
 # Names of NumPy and PyTorch that _hints.py answers.
 _ABSENT = {
-    "Tensor": "addr apply_ as_strided at block_until_ready byteswap choose clamp_max clamp_min compress ctypes cuda data_ptr detach_ dist dump dumps fill_diagonal_ flags "
-    "flat ger get_device grad_fn indices is_cuda itemset map_ masked_scatter newbyteorder partition put put_ resize resize_ retain_grad searchsorted setflags "
-    "squeeze_ storage storage_offset t_ tofile transpose_ type unsqueeze_ untyped_storage values",
+    "Tensor": "abs_ addmm_ addmv_ addr adjoint allclose apply_ as_strided at baddbmm_ base bernoulli bernoulli_ block_until_ready byteswap cdouble cfloat "
+    "char cholesky_solve choose clamp_max clamp_min coalesce compress conj_physical cross ctypes cuda cumprod_ cumsum_ data_ptr detach_ "
+    "diag_embed diagonal_scatter dist dsplit dump dumps exponential_ fill_diagonal_ flags flat frexp ger get_device getfield grad_fn histc "
+    "hsplit indices is_conj is_cpu is_cuda is_inference is_meta is_mps is_neg is_nested is_nonzero is_quantized is_same_size is_shared "
+    "is_signed is_sparse is_vulkan is_xpu itemset kron layout log_normal_ logdet lstsq map_ masked_scatter masked_scatter_ mode msort "
+    "multinomial name names new newbyteorder partition pinverse put put_ random_ record_stream register_post_accumulate_grad_hook resize "
+    "resize_ resize_as_ resolve_conj resolve_neg retain_grad retains_grad searchsorted select_scatter set_ setfield setflags share_memory_ "
+    "slice_scatter solve split_with_sizes squeeze_ storage storage_offset swapaxes_ swapdims_ t_ to_dense to_sparse tofile transpose_ "
+    "triangular_solve tril_ triu_ type unique_consecutive unsqueeze_ untyped_storage values vsplit",
     "Op": "accumulate at outer reduce reduceat",
 }
 

@@ -179,6 +179,8 @@ def test_sorting_by_a_method_says_all_spellings():
     (lambda x: bp.nn.relu, "backplane.nn.functional.relu"), (lambda x: bp.linalg.expm, "matrix_exp"), (lambda x: x.grad_fn, "x.grad_op"), (lambda x: x.at[0], "assignment"), (lambda x: bp.add.reduce, "sum"), (lambda x: x.resize_(3), "reshape"),
     (lambda x: bp.dtype, "DType"), (lambda x: bp.bool_, "backplane.bool"), (lambda x: bp.multinomial, "argmax"), (lambda x: bp.shuffle, "permutation"),
     (lambda x: bp.nn.Module, "a class of your own"), (lambda x: bp.nn.Linear, "functional.linear"), (lambda x: bp.nn.Conv2d, "backplane.nn.functional.conv2d"),
+    (lambda x: bp.backends, "devices"), (lambda x: bp.conv1d, "backplane.nn.functional.conv1d"), (lambda x: bp.abs_, r"x = backplane.abs\(x\)"), (lambda x: bp.detach, r"x.detach\(\)"), (lambda x: x.is_cpu, "x.device.backend"),
+    (lambda x: bp.nn.functional.upsample, "interpolate"), (lambda x: bp.nn.functional.relu_, "functional.relu"), (lambda x: x.share_memory_, "shared_memory"), (lambda x: bp.stft, "unfold"), (lambda x: bp.ma, "where"),
     (lambda x: bp.nn.LeakyReLU, "backplane.nn.functional.leaky_relu"), (lambda x: bp.nn.BatchNorm1d, "functional.batch_norm"),
     (lambda x: bp.nn.CrossEntropyLoss, "functional.cross_entropy"), (lambda x: bp.nn.MSELoss, "functional.mse_loss"), (lambda x: bp.nn.AdaptiveAvgPool2d, "functional.adaptive_avg_pool2d"),
 ])  # fmt: skip
@@ -196,6 +198,8 @@ def test_every_hint_is_of_a_name_that_is_not_had():
         assert hint and not hasattr(bp.linalg, name), name
     for name, hint in _hints.rows(_hints._OF_NN):
         assert hint and not hasattr(bp.nn, name), name
+    for name, hint in _hints.rows(_hints._OF_FUNCTIONAL):
+        assert hint and not hasattr(bp.nn.functional, name), name
     for owner, text in ((bp.ones(1), _hints.OF_TENSORS), (bp.add, _hints.OF_OPS)):
         for name, hint in _hints.rows(text):
             with pytest.raises(AttributeError, match=f"'{name}'; use "):

@@ -11,6 +11,7 @@ functions here only bring arguments into their form. Each theme has a file of it
 import inspect
 
 from ._activation import *
+from .._ops import refuse_names as _refuse_names
 from ._arguments import names_tensors
 from ._attention import *
 from ._class_loss import *
@@ -27,7 +28,12 @@ from ._spatial import *
 
 _functions = {}  # one for each function, also of two names
 for _name, _value in list(globals().items()):
-    if inspect.isfunction(_value) and _value is not names_tensors:
+    if inspect.isfunction(_value) and _value not in (names_tensors, _refuse_names):
         globals()[_name] = _functions.setdefault(_value, names_tensors(_value))
         globals()[_name].__module__ = __name__  # where pickle finds it
 del inspect, names_tensors, _functions, _name, _value
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:  # to whom a name that is in no list is an error
+    __getattr__ = _refuse_names(__name__)
+del TYPE_CHECKING

@@ -201,7 +201,8 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
     if (!result && (is_pending(BP_ERROR_DTYPE) || is_pending(BP_ERROR_INDEX))) [[unlikely]]
       return run_other_form(signature, args, n_positional, keywords);
     // A trace runs no kernel, so its refusal is of the op itself.
-    if (!result && is_pending(BP_ERROR_NOT_IMPLEMENTED) && every_call_taken() && lacks_shape_rule(self->op)) [[unlikely]]
+    if (!result && is_pending(BP_ERROR_NOT_IMPLEMENTED) && every_call_taken() && lacks_shape_rule(self->op))
+        [[unlikely]]
       return raise_no_shape_rule(self);
     return result;
   }

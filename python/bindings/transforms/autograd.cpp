@@ -42,10 +42,11 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   Tensor cotangent;
   if (!read_optional_tensor(gradient, "backward: argument gradient", &cotangent)) return nullptr;
   if (every_call_taken())
-    return raise(BP_ERROR_VALUE,
-                 "backward: the function is one that compile or make_graph is writing down, and its tensors have no "
-                 "history. Fix: value_and_grad(loss)(weights) inside of it, or compile the loss alone and call backward "
-                 "outside");
+    return raise(
+        BP_ERROR_VALUE,
+        "backward: the function is one that compile or make_graph is writing down, and its tensors have no "
+        "history. Fix: value_and_grad(loss)(weights) inside of it, or compile the loss alone and call backward "
+        "outside");
   return guarded([&] {
     const Tensor root = tensor_of(self);
     {

@@ -215,13 +215,13 @@ PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
   int fullgraph = 1;
   PyObject *word = nullptr, *given = nullptr;
   for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &word, &given);)
-    if (std::none_of(keywords, std::end(keywords) - 1, [&](const char* own) {
-          return PyUnicode_CompareWithASCIIString(word, own) == 0;
-        }))
-      return raise(BP_ERROR_TYPE,
-                   "compile: found an option '%S', expected dynamic, donate, fullgraph or memory_budget; the compiler is "
-                   "that of the device on which the tensors lie",
-                   word);
+    if (std::none_of(keywords, std::end(keywords) - 1,
+                     [&](const char* own) { return PyUnicode_CompareWithASCIIString(word, own) == 0; }))
+      return raise(
+          BP_ERROR_TYPE,
+          "compile: found an option '%S', expected dynamic, donate, fullgraph or memory_budget; the compiler is "
+          "that of the device on which the tensors lie",
+          word);
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpO:compile", const_cast<char**>(keywords), &function, &dynamic,
                                    &donate, &fullgraph, &budget))
     return nullptr;
