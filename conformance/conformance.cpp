@@ -146,7 +146,7 @@ int run(const Options& options) {
   std::vector<Outcome> outcomes;
   // The first failure of each op comes at once: a kernel may end the run, or not end, before the report.
   const Progress progress = [&, shown = size_t{0}, ops = std::set<std::string>()](size_t done, size_t all,
-                                                                                 const std::string& name) mutable {
+                                                                                  const std::string& name) mutable {
     for (; shown < outcomes.size(); ++shown)
       if (outcomes[shown].verdict == Verdict::kFail && ops.insert(outcomes[shown].op).second)
         show_failure(outcomes[shown], terminal);

@@ -22,8 +22,8 @@ void tickets_end(const Table& table) {
   const Bytes bytes = pattern(kSize, 1);
   bp_stream* const stream = make_stream(table);
   auto block = std::make_unique<Block>(table, kSize);
-  table.call("copy_from_host", &bp_backend_def::copy_from_host, stream, uint64_t{1}, block->data(),
-             uint64_t{0}, static_cast<const void*>(bytes.data()), kSize);
+  table.call("copy_from_host", &bp_backend_def::copy_from_host, stream, uint64_t{1}, block->data(), uint64_t{0},
+             static_cast<const void*>(bytes.data()), kSize);
   for (const uint64_t ticket : {uint64_t{1}, uint64_t{2}}) {
     table.call("flush", &bp_backend_def::flush, stream, ticket);
     const auto start = std::chrono::steady_clock::now();

@@ -133,6 +133,9 @@ class EntryReader {
       Arg& arg = entry_.signature.args[static_cast<size_t>(index)];
       arg.choices = reader_.read_words(*value, "choices");
       if (arg.choices.empty()) reader_.error(*value, "'" + arg.name + "' has no choices; write at least one word");
+      for (auto word = arg.choices.begin(); word != arg.choices.end(); ++word)
+        if (std::any_of(arg.choices.begin(), word, [&](const Text& before) { return before.value == word->value; }))
+          reader_.error(*value, "'" + word->value + "' stands twice among the choices of '" + arg.name + "'; keep one");
       const bool has_default = arg.has(BP_ARG_HAS_DEFAULT) && arg.default_value.kind == Literal::Kind::kString;
       if (has_default && !arg.may_be(arg.default_value.text))
         reader_.error(*key,

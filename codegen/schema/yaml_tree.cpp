@@ -212,8 +212,12 @@ std::unique_ptr<YamlTree> parse_yaml(const Source& source, Diagnostics& diagnost
   } catch (const YAML::Exception& e) {
     const size_t offset =
         e.mark.is_null() ? 0 : source.offset(static_cast<size_t>(e.mark.line), static_cast<size_t>(e.mark.column));
-    diagnostics.error(source.location(offset),
-                      "not YAML: " + e.msg + "; a formula inside { } that holds [ ], { } or ': ' needs quotes");
+    const size_t begin = offset ? source.text().rfind('\n', offset - 1) + 1 : 0;
+    const std::string line = source.text().substr(begin, source.text().find('\n', offset) - begin);
+    const char* fix = "";
+    if (line.find('{') != std::string::npos) fix = "; a formula inside { } that holds [ ], { } or ': ' needs quotes";
+    if (line.starts_with('\t')) fix = "; YAML is indented by spaces, without tabs";
+    diagnostics.error(source.location(offset), "not YAML: " + e.msg + fix);
     return nullptr;
   }
   return tree;

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "record/builtin_numbers.hpp"
 #include "record/shape_words.hpp"
 
 namespace backplane::core {
@@ -64,6 +65,13 @@ void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_va
                                   " has no result; its documentation says what it takes");
   if (names_op(message, op)) throw;
   throw Error(error.code(), std::string(op.record->name) + ": its " + of + ": " + std::string(message));
+}
+
+bp_status fail_stored(const bp_value& slot, int32_t index) {
+  const char* found = slot.tag == BP_TAG_ABSENT ? "nothing" : slot.u.p ? tag_name(slot.tag) : "a null pointer";
+  keep_error("its kernel left " + std::string(found) + " as result " + std::to_string(index) +
+             "; expected the tensor that stands there, or that it made");
+  return BP_ERROR_TYPE;
 }
 
 void throw_status(bp_status status, const OpEntry& op, const char* who) {

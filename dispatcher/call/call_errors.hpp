@@ -15,6 +15,8 @@ bool names_op(std::string_view message, const OpEntry& op);
 std::string in_terms_of_call(std::string_view message, const OpEntry& op, const bp_value* args, int32_t n_args);
 // What failed in a formula that is no decomposition, under the name of the op whose rule it is.
 [[noreturn, gnu::cold]] void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_value* args);
+// Of a kernel that gave BP_OK and left no tensor in a slot: keeps the message, and gives the status.
+[[gnu::cold]] bp_status fail_stored(const bp_value& slot, int32_t index);
 // Turns a failing status of a plugin's function into an Error with the thread's message.
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
 // Of the exception in flight, at an edge: its status, with the op that was called, where it is known, named in the

@@ -204,6 +204,16 @@ void deliver(const Call& call, Prepared& p) {
   }
 }
 
+// Of any row but those, whose results are looked at already.
+void check_stored(const Call& call, const KernelRow& row, const bp_value* outs) {
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    const bool list = (call.op.record->results[static_cast<size_t>(i)].flags & BP_ARG_LIST) != 0;
+    const uint16_t tag = list ? BP_TAG_TENSOR_LIST : BP_TAG_TENSOR;
+    if (call.outs[i].flags & BP_VALUE_NOT_WANTED || (outs[i].tag == tag && (outs[i].u.p || list))) continue;
+    throw_status(fail_stored(outs[i], i), call.op, row.owner->name.c_str());
+  }
+}
+
 // Of a row with BP_KERNEL_OWN_RESULTS: where the caller gave an output, the kernel's tensor is copied to it.
 void hand_over(const Call& call, Prepared& p) {
   for (int32_t i = 0; i < call.n_outs; ++i) {
@@ -224,7 +234,7 @@ void run_kernel(const Call& call, const KernelRow& row, Device& device, bp_dtype
     prepare_arguments(call, row, device, compute, shapes, p);
     prepare_outputs(call, row, device, compute, shapes, p);
     run_row(call, row, device, compute, p);
-    if (own_results) expected->check(p.outs);
+    own_results ? expected->check(p.outs) : check_stored(call, row, p.outs);
   } catch (...) {
     for (int32_t i = 0; i < call.n_outs; ++i)
       if (own_results || !(call.outs[i].flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)))

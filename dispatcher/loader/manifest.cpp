@@ -56,7 +56,8 @@ Json parse(const std::string& path) {
   try {
     return Json::parse(in, check_depth);
   } catch (const Json::exception& failure) {
-    refuse(path, "is not JSON: ", failure.what());
+    const std::string_view what = failure.what();  // behind the library's own number in [ ]
+    refuse(path, "is not JSON: ", what.substr(what.find("] ") + 2));
   }
 }
 

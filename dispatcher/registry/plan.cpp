@@ -98,6 +98,10 @@ void check_row(const bp_kernel_def& def) {
     fail("offset_alignment is ", def.offset_alignment, "; expected 0 or a power of two");
   if (def.max_elements < 0) fail("max_elements is ", def.max_elements, "; expected 0, for no limit, or more");
   if ((def.flags & BP_KERNEL_MAY_DECLINE) && !def.supports) fail("BP_KERNEL_MAY_DECLINE without `supports`");
+  if ((def.flags & BP_KERNEL_OWN_RESULTS) && (def.flags & (BP_KERNEL_LOOP | BP_KERNEL_INPLACE)))
+    fail("BP_KERNEL_OWN_RESULTS, with which no result stands ready, beside ",
+         def.flags & BP_KERNEL_LOOP ? "BP_KERNEL_LOOP, which walks them" : "BP_KERNEL_INPLACE, which writes them",
+         ". Fix: leave one of the two out");
   const bool of_key = std::string_view(def.backend).starts_with("key:");
   if (!of_key && !(def.dtypes & BP_MASK_ANY))
     fail("`dtypes` names no dtype; expected the compute dtypes that the kernel takes");
@@ -150,6 +154,9 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {
       !(entry.record->def.flags & BP_OP_COMPOSITE), VALUE, "register_kernel: ", def.op,
       " is composite, so every call of it runs its decomposition, and never a kernel. Fix: register kernels of the "
       "ops that it calls, or take `kind: composite` out of its entry");
+  BP_CHECK(!(entry.record->def.flags & BP_OP_VIEW) || std::string_view(def.backend).starts_with("key:"), VALUE,
+           "register_kernel: ", def.op, " is a view, which the core makes, so no call of it reaches backend ",
+           def.backend, ". Fix: leave the row out");
   BP_CHECK(def.revision <= entry.record->def.revision, VERSION, "register_kernel: ", def.op, " has signature revision ",
            entry.record->def.revision, "; the kernel was written for ", def.revision, ", a newer one");
   auto row = std::make_unique<KernelRow>();

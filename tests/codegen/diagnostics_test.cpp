@@ -202,6 +202,11 @@ const Mistake kMistakes[] = {
          "  - op: h(Tensor x, Scalar a) -> Tensor\n    doc: H.\n    dtypes: bool\n    shape: same(x)\n    decompose: "
          "f(x, a)\n    samples: [{x: [2], a: 1}]\n",
      "11:16", "t::f -> t::h -> t::f"},
+    {"choices_twice",
+     "  - op: f(Tensor x, *, str mode) -> Tensor\n    doc: F.\n    primitive: p\n    dtypes: bool\n    shape: same(x)\n"
+     "    batch: loop\n    choices: {mode: [u, v, u]}\n    samples: [{x: [2], mode: u}]\n",
+     "9:21", "'u' stands twice among the choices of 'mode'; keep one"},
+    {"yaml_tab", "\t- op: f(Tensor x) -> Tensor\n", "3:2", "YAML is indented by spaces"},
     // ---- derivatives ----
     {"vjp_hole", unary("    jvp: linear\n"), "3:9", "has no vjp for 'x'; write a formula, zero, or {none: REASON}"},
     {"jvp_hole", unary("    vjp: {x: g}\n"), "3:9",
@@ -217,8 +222,10 @@ const Mistake kMistakes[] = {
      "partial: {x: x}\n    samples: [{x: [2]}]\n",
      "8:18", "'partial' is for elementwise ops"},
     {"partial_cotangent", unary("    partial: {x: multiply(g, x)}\n"), "9:27", "'g' has no meaning in 'partial'"},
-    {"partial_and_vjp", unary("    partial: {x: x}\n    vjp: {x: g}\n"), "10:14", "has rules in 'partial' and in 'vjp'"},
-    {"partial_and_jvp", unary("    partial: {x: x}\n    jvp: linear\n"), "10:10", "has rules in 'partial' and in 'jvp'"},
+    {"partial_and_vjp", unary("    partial: {x: x}\n    vjp: {x: g}\n"), "10:14",
+     "has rules in 'partial' and in 'vjp'"},
+    {"partial_and_jvp", unary("    partial: {x: x}\n    jvp: linear\n"), "10:10",
+     "has rules in 'partial' and in 'jvp'"},
     {"composite_rule",
      "  - op: f(Tensor x) -> Tensor\n    doc: F.\n    kind: composite\n    dtypes: floating\n    shape: same(x)\n    "
      "decompose: add(x, x)\n    vjp: {x: g}\n    samples: [{x: [2]}]\n",

@@ -177,9 +177,10 @@ TEST_F(Regions, AFailureWithoutAMessageSaysThatAndWhere) {
     }
     return ::testing::internal::GetCapturedStderr() + said;
   };
-  for (const auto& [who, words] : {std::pair{Silent::kPartition, "the compiler of null claims nothing: failed without a message"},
-                                   {Silent::kCompile, " nodes on null: failed without a message; it runs node by node"},
-                                   {Silent::kExecute, " nodes on null: failed without a message"}}) {
+  for (const auto& [who, words] :
+       {std::pair{Silent::kPartition, "the compiler of null claims nothing: failed without a message"},
+        {Silent::kCompile, " nodes on null: failed without a message; it runs node by node"},
+        {Silent::kExecute, " nodes on null: failed without a message"}}) {
     silent = who;
     const std::string said = run();
     EXPECT_NE(said.find(words), std::string::npos) << said;

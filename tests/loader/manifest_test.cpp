@@ -43,7 +43,7 @@ struct Fault {
 TEST(Manifest, NamesWhatIsWrong) {
   const Fault faults[] = {
       {"", "is not JSON"},
-      {"{\"name\": ", "is not JSON"},
+      {"{\"name\": ", "is not JSON: parse error at line 1"},
       {"[1, 2]", "expected an object"},
       {"{}", "\"name\" is missing"},
       {R"({"name": 3})", "\"name\" is 3; expected a string"},

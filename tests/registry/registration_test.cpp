@@ -62,23 +62,6 @@ TEST(OwnResults, AreTheKernelsTensors) {
   EXPECT_EQ(values(call_op(op, {value(tensor({1, 2}, {2}))})), (std::vector<double>{3, 4}));
 }
 
-TEST(KernelRows, AreRefusedOfACompositeWhichNoKernelServes) {
-  ToyRecord toy("toy::parts");
-  toy.arg("x");
-  bp_op_def composite = toy.def();
-  composite.flags |= BP_OP_COMPOSITE;
-  Plan plan{.add = 2};
-  Registration registration("test");
-  const bp_kernel_def kernel = row("toy::parts", plan);
-  try {
-    registration.define(composite, {&kernel, 1});
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), BP_ERROR_VALUE);
-    EXPECT_MENTIONS(std::string(error.what()), "toy::parts is composite");
-  }
-}
-
 TEST(OwnResults, AreCopiedToAnOutputThatTheCallerGives) {
   ToyRecord toy("toy::own_out");
   toy.arg("x");

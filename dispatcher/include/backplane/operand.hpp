@@ -55,8 +55,8 @@ struct Scalar {
 struct Dtype {
   bp_dtype dtype;
   template <class T>
-    requires(std::is_same_v<T, bp_dtype> || std::is_same_v<T, decltype(BP_BOOL)>)
-  constexpr Dtype(T value) noexcept : dtype(static_cast<bp_dtype>(value)) {}
+  requires(std::is_same_v<T, bp_dtype> || std::is_same_v<T, decltype(BP_BOOL)>) constexpr Dtype(T value) noexcept
+      : dtype(static_cast<bp_dtype>(value)) {}
 };
 
 // Axes, sizes or a shape. Default-made: empty.

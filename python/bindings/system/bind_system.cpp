@@ -47,7 +47,7 @@ py::dict describe(const DeviceInfo& info, const Reach& reach) {
   py::dict row;
   row["device"] = device_object(info.device);
   row["name"] = info.name;
-  row["description"] = info.description;
+  row["description"] = py::reinterpret_steal<py::object>(text_of(info.description));  // a driver's words
   row["plugin"] = info.plugin;
   row["total_memory"] = info.properties.total_memory;
   const auto found = reach.find(info.name.substr(0, info.name.find(':')));
