@@ -87,6 +87,11 @@ bp_status no_memory_stated(void* context, int32_t ordinal, bp_device_properties*
   out->total_memory = 0;
   return status;
 }
+bp_status name_of_bytes(void* context, int32_t ordinal, bp_device_properties* out) {
+  const bp_status status = right.properties(context, ordinal, out);
+  std::strcpy(out->name, "\xff\xfe");
+  return status;
+}
 // No fault: a device that does not compute in float64 and complex128.
 bp_status lacks_float64(void* context, int32_t ordinal, bp_device_properties* out) {
   const bp_status status = right.properties(context, ordinal, out);
@@ -125,6 +130,7 @@ bp_status promises_memory(void* context, int32_t ordinal, uint64_t size, void** 
 
 const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults = {
     {"no_memory_stated", [](bp_backend_def& def) { def.properties = no_memory_stated; }},
+    {"name_of_bytes", [](bp_backend_def& def) { def.properties = name_of_bytes; }},
     {"short_blocks", [](bp_backend_def& def) { def.allocate = short_blocks; }},
     {"reads_late", [](bp_backend_def& def) { def.copy_from_host = reads_late; }},
     {"promises_memory", [](bp_backend_def& def) { def.allocate = promises_memory; }},

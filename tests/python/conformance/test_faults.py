@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal as signals
 import subprocess
+import sys
 
 import pytest
 from sanitized import SANITIZED
@@ -133,6 +134,12 @@ def test_a_signal_that_ends_the_run_comes_with_the_case(tmp_path, fault, signal,
     assert done.returncode == -getattr(signals, signal)
     assert re.search(rf'ended by {signal} in bp::negative, check "values", sample 0, [a-z]+[0-9]+', done.stderr), done.stderr
     assert ("run it again with BACKPLANE_CHECKED=1" in done.stderr) == (checked == "0")
+
+
+def test_a_device_whose_name_is_no_text_hides_no_other():
+    program = "import sys, backplane as bp; bp.load_plugin(sys.argv[1]); print(*(info.name for info in bp.devices()))"
+    done = subprocess.run([sys.executable, "-c", program, PLUGIN], capture_output=True, text=True, env={**os.environ, "BROKEN_FAULT": "name_of_bytes"})
+    assert {"broken", "cpu"} <= set(done.stdout.split()), done.stderr
 
 
 def test_what_was_found_before_a_signal_is_said(tmp_path, monkeypatch):
