@@ -124,10 +124,18 @@ std::string FormulaWriter::compute(uint32_t index) {
     case BP_NODE_BUILTIN:
       if (name_of(index) == "default")
         return "bp_default_value(" + value(n.inputs[0]) + ", " + value(n.inputs[1]) + ")";
+      if (name_of(index) == "conj_of_number") return conj_of_number(n.inputs[0]);
       return "bp_bool_value(" + condition(index) + ")";
     default:
       throw Refused{};
   }
+}
+
+std::string FormulaWriter::conj_of_number(uint32_t index) {
+  const std::string number = std::to_string(n_variables_++);
+  declarations_ += "  bp_value v" + number + ";\n  double parts" + number + "[2];\n";
+  code_ += line("v" + number + " = bp_conj_of_number(" + value(index) + ", parts" + number + ");");
+  return "v" + number;
 }
 
 std::string FormulaWriter::literal(uint32_t index) {

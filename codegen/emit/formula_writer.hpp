@@ -34,6 +34,7 @@ class FormulaWriter {
   std::string call(uint32_t index);
   std::string fit(uint32_t index);
   std::string branch(uint32_t index);
+  std::string conj_of_number(uint32_t index);
   std::string list(uint32_t index);
   void root(uint32_t index, size_t result);
   bool is_donated(uint32_t input) const;

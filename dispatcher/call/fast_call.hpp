@@ -60,8 +60,6 @@ inline bool must_decompose(const OpEntry& op) noexcept {
       operands.numbers() ? run_with_numbers(op, row, frame, args, n_args, out) : row.fn(&frame, args, n_args, out, 1);
   if (status != BP_OK) [[unlikely]]
     return status;
-  if (out->tag != BP_TAG_TENSOR || !out->u.t) [[unlikely]]
-    return fail_stored(*out, 0);
   out->flags = 0;
   counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return BP_OK;

@@ -78,6 +78,16 @@ TEST(FormulaHeader, ValuesAreThoseOfRecords) {
   expect_same(bp_as_tensor(bp_dtype_value(BP_INT8)), dtype_of(BP_INT8));
   expect_same(bp_default_value(bp_absent_value(), int_value(1)), int_value(1));
   expect_same(bp_default_value(int_value(2), int_value(1)), int_value(2));
+  const double z[] = {0.5, 2};
+  double parts[2];
+  const bp_value conjugate = bp_conj_of_number(complex_value(z, BP_VALUE_NUMBER), parts);
+  EXPECT_EQ(conjugate.tag, BP_TAG_COMPLEX);
+  EXPECT_EQ(conjugate.flags, BP_VALUE_NUMBER);
+  EXPECT_EQ(conjugate.u.c, parts);
+  EXPECT_EQ(parts[0], 0.5);
+  EXPECT_EQ(parts[1], -2);
+  expect_same(bp_conj_of_number(float_value(2), parts), float_value(2));
+  EXPECT_EQ(bp_conj_of_number(ToyTensor({2}, BP_COMPLEX64).value(), parts).tag, BP_TAG_ABSENT);
 }
 
 // ---- fitting a cotangent -----------------------------------------------------------------------------------------

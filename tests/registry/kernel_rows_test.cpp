@@ -23,21 +23,20 @@ TEST(KernelRows, LeaveATensorInEverySlot) {
   ToyRecord toy("toy::bare");
   toy.arg("x");
   const Tensor x = tensor({1, 2}, {2});
-  for (const uint32_t flags : {uint32_t{0}, uint32_t{BP_KERNEL_CALLS_OPS}}) {
-    Registration registration("test");
-    bp_kernel_def kernel = kernel_row("toy::bare", "null", clears_its_slot);
-    kernel.flags = flags;
-    const OpHandle op = registration.define(toy.def(), {&kernel, 1});
-    const std::string said = error_of([&] { backplane::call(op, {value(x)}); });
-    EXPECT_NE(said.find("toy::bare"), std::string::npos) << said;
-    EXPECT_NE(said.find("its kernel left nothing as result 0"), std::string::npos) << said;
-    Tensor given = tensor({0, 0}, {2});
-    const bp_value arg = value(x);
-    bp_value out = value(given);
-    out.flags = BP_VALUE_GIVEN;
-    EXPECT_EQ(call_packed(op, &arg, 1, &out, 1), BP_ERROR_TYPE);
-    EXPECT_EQ(out.u.t, given.get());
-  }
+  // Off the fast path, which trusts its rows: each of its instructions counts.
+  Registration registration("test");
+  bp_kernel_def kernel = kernel_row("toy::bare", "null", clears_its_slot);
+  kernel.flags = BP_KERNEL_CALLS_OPS;
+  const OpHandle op = registration.define(toy.def(), {&kernel, 1});
+  const std::string said = error_of([&] { backplane::call(op, {value(x)}); });
+  EXPECT_MENTIONS(said, "toy::bare");
+  EXPECT_MENTIONS(said, "its kernel left nothing as result 0");
+  Tensor given = tensor({0, 0}, {2});
+  const bp_value arg = value(x);
+  bp_value out = value(given);
+  out.flags = BP_VALUE_GIVEN;
+  EXPECT_EQ(call_packed(op, &arg, 1, &out, 1), BP_ERROR_TYPE);
+  EXPECT_EQ(out.u.t, given.get());
 }
 
 // Of an op of that name.

@@ -65,6 +65,15 @@ static inline bp_value bp_dtype_of(bp_value v) {
   static const uint16_t of_number[] = {BP_BOOL, BP_BOOL, BP_INT64, BP_FLOAT32, BP_COMPLEX64};
   return bp_dtype_value(v.tag == BP_TAG_TENSOR ? v.u.t->dtype : of_number[bp_is_number(v) ? v.tag : 0]);
 }
+/* Absent for a tensor. `parts` is to live as long as what is returned. */
+static inline bp_value bp_conj_of_number(bp_value v, double parts[2]) {
+  if (!bp_is_number(v)) return bp_absent_value();
+  if (v.tag != BP_TAG_COMPLEX) return v;
+  parts[0] = v.u.c[0];
+  parts[1] = -v.u.c[1];
+  v.u.c = parts;
+  return v;
+}
 static inline bp_value bp_device_of(bp_value v) {
   bp_device device = {v.u.t->backend, v.u.t->ordinal};
   v = bp_tagged(BP_TAG_DEVICE, 0);
