@@ -218,16 +218,18 @@ Value FormulaCompiler::conjugate(const Value& value) {
       std::any_of(accepts.begin(), accepts.end(), [](bp_dtype_mask mask) { return (mask & BP_MASK_COMPLEX) != 0; }) ||
       std::any_of(entry_.dtypes.results.begin(), entry_.dtypes.results.end(),
                   [](const bp_result_dtype& r) { return r.kind == BP_RESULT_DTYPE_COMPLEX; });
-  const Node& node = program_.nodes()[value.node];
-  if (!conj || !complex || node.kind == BP_NODE_CONST || value.type.is(Kind::kInt) || value.type.is(Kind::kBool))
+  const uint16_t kind = program_.nodes()[value.node].kind;
+  const bool may_be_number = kind == BP_NODE_ARG || kind == BP_NODE_IF;
+  if (!conj || !complex || kind == BP_NODE_CONST || value.type.is(Kind::kInt) || value.type.is(Kind::kBool))
     return value;
   const uint32_t dtype = value.type.is_number() ? program_.builtin("number_dtype", {value.node})
                                                 : program_.add(BP_NODE_DTYPE, 0, {value.node});
   const uint32_t condition = program_.builtin("is_complex", {dtype});
-  // A number in a Tensor's place stays one, of the precision that its neighbours ask for.
-  const uint32_t number = program_.builtin("conj_of_number", {value.node});
-  const uint32_t conjugated =
-      program_.add(BP_NODE_IF, 0, {program_.builtin("present", {number}), number, program_.call(kConj, {value.node})});
+  uint32_t conjugated = program_.call(kConj, {value.node});
+  if (may_be_number) {  // which stays one, of the precision that its neighbours ask for
+    const uint32_t number = program_.builtin("conj_of_number", {value.node});
+    conjugated = program_.add(BP_NODE_IF, 0, {program_.builtin("present", {number}), number, conjugated});
+  }
   Value result = value;
   result.node = program_.add(BP_NODE_IF, 0, {condition, conjugated, value.node});
   return result;
