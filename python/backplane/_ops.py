@@ -5,8 +5,6 @@ form. An op of `bp` whose first argument is a tensor called `x` is a method too,
 objects, but for two.
 """
 
-import contextlib
-
 from . import _core
 
 NAMESPACE = "bp"
@@ -111,9 +109,12 @@ class _Namespace:
             pass
         # An alias, or name_, is known once the plugin is open, which looking its ops up makes it.
         for full_name, _ in _of_manifests(("found",)):
-            if split(full_name)[0] == self._name:
-                with contextlib.suppress(_core.ArgumentValueError):
-                    _core.Op(full_name, name)
+            if split(full_name)[0] != self._name:
+                continue
+            try:
+                _core.Op(full_name, name)
+            except _core.ArgumentValueError:  # refused, which says so in what follows
+                continue
         for full_name, inplace, _, aliases in _core.ops():
             namespace, own = split(full_name)
             if namespace != self._name:
