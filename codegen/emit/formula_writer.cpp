@@ -207,8 +207,8 @@ std::string FormulaWriter::condition(uint32_t index) {
 
 std::string FormulaWriter::list(uint32_t index) {
   const Node& n = node(index);
-  if (n.inputs.empty() || !std::all_of(n.inputs.begin(), n.inputs.end(), [&](uint32_t i) { return is_int(i); }))
-    throw Refused{};
+  if (n.inputs.empty()) return "bp_int_list(0, 0)";
+  if (!std::all_of(n.inputs.begin(), n.inputs.end(), [&](uint32_t i) { return is_int(i); })) throw Refused{};
   const std::string name = "list" + std::to_string(n_variables_++);
   declarations_ += "  int64_t " + name + "[" + std::to_string(n.inputs.size()) + "];\n";
   for (size_t i = 0; i < n.inputs.size(); ++i)
@@ -218,6 +218,9 @@ std::string FormulaWriter::list(uint32_t index) {
 
 bool FormulaWriter::may_be_number(uint32_t index) const {
   switch (node(index).kind) {
+    case BP_NODE_ARG:  // what is differentiated is a tensor
+      return !((formula_.rule == BP_RULE_VJP || formula_.rule == BP_RULE_JVP) && formula_.targets.size() == 1 &&
+               formula_.targets[0] == node(index).imm);
     case BP_NODE_CALL:
     case BP_NODE_SELECT:
     case BP_NODE_FIT:

@@ -196,6 +196,8 @@ def _deepcopy(x: Tensor, memo: dict[int, Any]) -> Tensor:
     copied = _core.asarray(plain.detach(), copy=True)
     if plain.requires_grad:
         copied.requires_grad_()
+    if plain.grad is not None:
+        copied.grad = _deepcopy(plain.grad, memo)
     memo[id(x)] = copied
     return copied
 

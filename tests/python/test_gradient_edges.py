@@ -21,6 +21,16 @@ def test_a_small_exponent_is_not_lost_in_the_gradient_of_a_power(dtype, x, y):
     assert float(x.grad) == pytest.approx(exact, rel=tolerance)
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_derivatives_of_whole_powers_at_zero_end(n):
+    for power in (lambda x: x**n, lambda x: x ** bp.asarray(float(n))):
+        f, found = power, []
+        for _ in range(n + 3):
+            f = bp.grad(f)
+            found.append(float(f(bp.asarray(0.0))))
+        assert found == [float(math.factorial(n)) if order == n else 0.0 for order in range(1, n + 4)]
+
+
 def test_the_fraction_of_a_whole_number_grows_with_it():
     x = bp.asarray([-2.0, -1.0, 3.0, -2.5, 0.0, -0.0])
     assert bp.grad(lambda x: bp.modf(x)[0].sum())(x).tolist() == [1] * 6

@@ -178,6 +178,13 @@ def without_limits(values):
     return [float(product) if product <= np.finfo(np.float64).max else math.inf for product in products]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_the_inverse_of_a_matrix_with_a_nan_is_nan(dtype):
+    x = np.stack([np.eye(3), [[1, 2, 3], [np.nan, 4, 5], [7, 8, 10]], np.full((3, 3), np.nan)]).astype(dtype)
+    found = bp.linalg.inv(bp.asarray(x)).numpy()
+    assert (found[0] == np.eye(3)).all() and np.isnan(found[1:]).all()
+
+
 @pytest.mark.parametrize("dtype", EXTREMES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_adjugate_is_there_where_the_determinant_or_the_inverse_is_not(dtype):

@@ -19,11 +19,11 @@ def test_tensors_by_pickle(name, protocol):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_leaves_keep_requires_grad_and_no_grad(duplicate):
+def test_leaves_keep_requires_grad(duplicate):
     x = bp.ones(3).requires_grad_()
     (x * 2).sum().backward()
     again = duplicate(x)
-    assert again.requires_grad and again.is_leaf and again.grad is None
+    assert again.requires_grad and again.is_leaf and (again.grad is None or duplicate is copy.deepcopy)
     assert not np.shares_memory(again.detach().numpy(), x.detach().numpy())
 
 
@@ -36,6 +36,15 @@ def test_a_history_cannot_be_copied(duplicate):
 def test_a_shallow_copy_shares_memory():
     x = bp.ones(3)
     assert np.shares_memory(copy.copy(x).numpy(), x.numpy())
+
+
+def test_deepcopy_copies_the_gradient():
+    x = bp.asarray([1.0, 2.0], dtype=bp.float32).requires_grad_()
+    (x * x).sum().backward()
+    copied = copy.deepcopy(x)
+    x.grad += 1
+    assert copied.grad.tolist() == [2.0, 4.0] and not copied.grad.requires_grad
+    assert copy.deepcopy(bp.ones(2).requires_grad_()).grad is None
 
 
 def test_deepcopy_keeps_identity_within_a_structure():

@@ -81,7 +81,7 @@ def off_integers(low, high, count):
     return drawn[abs(drawn - np.round(drawn)) > 0.01]
 
 
-ERFINV = np.concatenate([np.linspace(-0.999, 0.999, 201), [1e-30, -1e-12, 1e-6, 0.9999, -0.99999, 0.9999995, 0.1, 0.5]])
+ERFINV = np.concatenate([np.linspace(-0.999, 0.999, 201), np.linspace(0.9985, 0.9988, 61), [1e-30, -1e-12, 1e-6, 0.9999, -0.99999, 0.9999995, 0.1, 0.5]])
 GAMMA = np.concatenate([off_integers(-8, 40, 200), [1e-3, 1e-8, 0.5, 1, 2, 1.4616321449683622, 1e3, 1e6, -0.5, -7.5]])
 POSITIVE = np.concatenate([np.random.default_rng(6).uniform(0.02, 40, 120), [1e-3, 0.5, 1, 2, 1e3]])
 
@@ -115,6 +115,32 @@ def test_special_values(dtype, forced):
             np.testing.assert_array_equal(found, np.asarray(expected, dtype))
     finally:
         bp._core.force_decomposition(before)
+
+
+def test_a_logit_near_a_half_keeps_its_digits():
+    for dtype, bound in (("float32", 2**-22), ("float64", 2**-51)):
+        x = (0.5 + np.concatenate([-np.logspace(-7, -1, 200), np.logspace(-7, -1, 200)])).astype(dtype)
+        exact = [float((Decimal(float(v)) / (1 - Decimal(float(v)))).ln()) for v in x]
+        np.testing.assert_allclose(bp.logit(bp.asarray(x)).numpy(), exact, rtol=bound)
+
+
+def test_powers_that_have_loops_of_their_own_are_those_of_single_elements():
+    """An exponent for all is read once; one per element goes through the general power."""
+    x = np.concatenate([np.linspace(-3, 3, 41), [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, 3e12]])
+    for dtype, ulps in (("float16", 2), ("float32", 2), ("float64", 3)):
+        with np.errstate(all="ignore"):
+            t = bp.asarray(x.astype(dtype))
+        for exponent in (-1, -0.5, 0.5, 1, 2, 3):
+            found, each = (t**exponent).numpy(), (t ** bp.full(t.shape, exponent, dtype=t.dtype)).numpy()
+            np.testing.assert_array_equal(np.signbit(found) | np.isnan(found), np.signbit(each) | np.isnan(each), err_msg=f"{dtype} {exponent}")
+            np.testing.assert_allclose(found, each, rtol=ulps * np.finfo(dtype).eps, err_msg=f"{dtype} {exponent}")
+
+
+def test_whole_powers_of_complex_numbers_are_products():
+    z = bp.asarray([-2 + 0j, 1 + 1j, 0.5j, 3 - 4j], dtype=bp.complex128)
+    assert (z**3).tolist() == [-8, -2 + 2j, -0.125j, -117 - 44j] and (z**4).tolist()[:2] == [16, -4]
+    assert (z**-1).tolist()[0] == -0.5 and (z**0).tolist() == [1] * 4
+    assert (z**0.5).tolist() == pytest.approx([1.4142135623730951j, 1.09868411346781 + 0.45508986056222733j, 0.5 + 0.5j, 2 - 1j])
 
 
 def pairs(dtype):

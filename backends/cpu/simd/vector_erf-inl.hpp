@@ -129,7 +129,11 @@ struct VectorErfinv {
     const V one = hn::Set(d, T(1)), six = hn::Set(d, T(6)), a = hn::Abs(x);
     const auto inside = hn::Lt(a, one);
     const V limited = hn::IfThenElse(inside, a, hn::Zero(d));
-    const V w = hn::Neg(log1p_ordinary(d, hn::NegMulAdd(limited, limited, hn::Zero(d))));
+    // 1 - a has no rounding where the square comes near 1, and `lost` is what the square loses there.
+    const V product = hn::Mul(hn::Sub(one, limited), hn::Add(one, limited));
+    const V square = hn::NegMulAdd(limited, limited, hn::Zero(d));
+    const V lost = hn::NegMulAdd(limited, limited, hn::Neg(square));
+    const V w = hn::Neg(hn::Add(log1p_ordinary(d, square), hn::Div(lost, product)));
     const V u = hn::Mul(hn::Sub(w, hn::Set(d, T(3))), hn::Set(d, T(1.0 / 3)));
     const auto near = hn::Lt(w, six);
     V y;
@@ -139,8 +143,6 @@ struct VectorErfinv {
       y = hn::Mul(limited, polynomial(d, u, kErfinvNearDouble));
     }
     if (!hn::AllTrue(d, near)) {
-      // 1 - a has no rounding there, and keeps what the square loses.
-      const V product = hn::Mul(hn::Sub(one, limited), hn::Add(one, limited));
       const V root = hn::Sqrt(hn::Neg(VectorLog::call(d, product)));
       V far;
       if constexpr (kIsFloat32<T>) {

@@ -5,6 +5,7 @@
 #include "hwy/highway.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <type_traits>
 
 #include "kernels/families.hpp"
@@ -30,20 +31,49 @@ struct Pow {
       }
       return static_cast<T>(result);
     } else {
-      if constexpr (!std::is_floating_point_v<T>)  // complex: the C library goes through log(0)
+      if constexpr (!std::is_floating_point_v<T>) {  // complex: the C library goes through log(0)
         if (b == T(0)) return T(1);
+        if (b.imag() == 0 && std::abs(b.real()) <= kMostFactors && b.real() == std::trunc(b.real()))
+          return by_products(a, static_cast<int>(b.real()));
+      }
       // Squares, roots and reciprocals are most powers in practice, and exact here.
       if (b == T(2)) return a * a;
       if (b == T(1)) return a;
+      if (b == T(3)) return a * a * a;
       return std::pow(a, b);
     }
   }
+
+ private:
+  static constexpr int kMostFactors = 128;  // beyond, products have lost as much as logarithms
+  template <class T>
+  static T by_products(T base, int exponent) {
+    T result(1);
+    for (auto rest = static_cast<unsigned>(std::abs(exponent));;) {
+      if ((rest & 1u) != 0) result *= base;
+      if ((rest >>= 1) == 0) return exponent < 0 ? T(1) / result : result;
+      base *= base;
+    }
+  }
 };
-// One exponent for all: what is most powers in practice costs one instruction, and is exact.
+
+// One exponent for all: what is most powers in practice costs an instruction or three.
+struct VectorIdentity {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D, V x) {
+    return x;
+  }
+};
 struct VectorSquare {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D, V x) {
     return hn::Mul(x, x);
+  }
+};
+struct VectorCube {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D, V x) {
+    return hn::Mul(hn::Mul(x, x), x);
   }
 };
 struct VectorReciprocal {
@@ -52,11 +82,31 @@ struct VectorReciprocal {
     return hn::Div(hn::Set(d, hn::TFromD<D>(1)), x);
   }
 };
+// A power, unlike a root, is positive at -0 and infinite at -infinity.
+struct VectorRoot {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    const V infinity = hn::Inf(d);
+    return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity)), infinity, hn::Sqrt(hn::Add(x, hn::Zero(d))));
+  }
+};
+struct VectorReciprocalRoot {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x) {
+    return hn::Div(hn::Set(d, hn::TFromD<D>(1)), VectorRoot::call(d, x));
+  }
+};
 template <class T>
 const char* pow_loop(char* const* p, const int64_t* s, int64_t n) {
   const T exponent = *reinterpret_cast<const T*>(p[2]);
-  if (s[2] == 0 && exponent == 2) return vector_loop<VectorSquare, T>(p, s, n);
-  if (s[2] == 0 && exponent == -1) return vector_loop<VectorReciprocal, T>(p, s, n);
+  if (s[2] == 0) {
+    if (exponent == 2) return vector_loop<VectorSquare, T>(p, s, n);
+    if (exponent == 1) return vector_loop<VectorIdentity, T>(p, s, n);
+    if (exponent == 3) return vector_loop<VectorCube, T>(p, s, n);
+    if (exponent == -1) return vector_loop<VectorReciprocal, T>(p, s, n);
+    if (exponent == T(0.5)) return vector_loop<VectorRoot, T>(p, s, n);
+    if (exponent == T(-0.5)) return vector_loop<VectorReciprocalRoot, T>(p, s, n);
+  }
   return vector_pair_loop<VectorPow, T>(p, s, n);
 }
 

@@ -4,8 +4,10 @@
 // rows, so nothing is transposed here.
 #include <cblas.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "kernels/families.hpp"
@@ -176,9 +178,14 @@ struct Inverse {
     for_matrices(frame, x.count, 2 * x.size() * x.rows, [&](int64_t begin, int64_t end) {
       Inverter<T> inverter(x.rows);
       for (int64_t i = begin; i < end; ++i) {
-        std::memcpy(out.at<T>(i), x.at<T>(i), static_cast<size_t>(x.size()) * sizeof(T));
-        require(frame, inverter.factor(out.at<T>(i)), x, i, kSingular);
-        inverter.invert(out.at<T>(i));
+        T* const a = out.at<T>(i);
+        std::memcpy(a, x.at<T>(i), static_cast<size_t>(x.size()) * sizeof(T));
+        if (std::any_of(a, a + x.size(), [](T value) { return value != value; })) {
+          std::fill_n(a, x.size(), T(std::numeric_limits<lapack::Real<T>>::quiet_NaN()));  // LAPACK may pass over a NaN
+          continue;
+        }
+        require(frame, inverter.factor(a), x, i, kSingular);
+        inverter.invert(a);
       }
     });
   }
