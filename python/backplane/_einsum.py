@@ -8,7 +8,7 @@ import math
 from . import _core
 from ._data_type_functions import result_type
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor
+from ._tensor_argument import given_tensor, names_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def _cheapest(terms, out, sizes):
     return min(itertools.combinations(range(len(terms)), 2), key=cost)
 
 
+@names_errors
 def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
     """Sums of products: einsum('ij,jk->ik', x, y) is the matrix product; letters that the result lacks are summed over.
 
