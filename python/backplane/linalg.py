@@ -373,8 +373,7 @@ def cond(x: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number of each matrix in a norm: the ratio of the singular values (None, 2, -2), or norm(x) norm(inv(x))."""
     if p in (None, 2, -2):
         s = svdvals(x)
-        first, last = s[..., 0], s[..., -1]
-        return _bp.divide(last, first) if p == -2 else _bp.divide(first, last)
+        return _bp.divide(s[..., -1], s[..., 0]) if p == -2 else _bp.divide(s[..., 0], s[..., -1])
     return _bp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
 
 
