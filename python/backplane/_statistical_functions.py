@@ -99,6 +99,7 @@ def cov(
     ddof: what the divisor is less than the number of observations, 1 unless stated, or 0 with bias. fweights: how often each
     observation counts; aweights: its relative weight.
     """
+    y, fweights, aweights = (None if v is None else given_tensor("cov", name, v, (x,)) for name, v in (("y", y), ("fweights", fweights), ("aweights", aweights)))
     rows = _variables(x, y, rowvar, floating_type(*(v for v in (x, y, fweights, aweights) if v is not None)))
     ddof = (0 if bias else 1) if ddof is None else ddof
     real = _core.float64 if rows.dtype in (_core.float64, _core.complex128) else _core.float32

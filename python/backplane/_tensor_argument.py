@@ -184,7 +184,8 @@ def _in_floats(args, more):
     whole = [value for value in tensors if value.dtype.kind in ("bool", "signed integer", "unsigned integer")]
     if not whole:
         return args, more
-    dtype = floating_type(*tensors)
+    arrays = [_core.asarray(value) for value in (*args, *more.values()) if getattr(value, "ndim", 0) and not isinstance(value, _core.Tensor)]
+    dtype = floating_type(*tensors, *arrays)
 
     def cast(value):
         return value.astype(dtype) if any(value is one for one in whole) else value

@@ -8,29 +8,36 @@ import pytest
 BIG = 2**24 + 1  # float32 has not it
 f64 = lambda *elements: np.asarray(elements, np.float64)
 CASES = {
-    "interp of whole x": (lambda m, a: m.interp(a([BIG]), a([BIG - 1, BIG + 1]), a(f64(0, 10))), np),
-    "interp of whole values": (lambda m, a: m.interp(a(f64(0.5)), a([0, 1]), a([BIG, BIG])), np),
-    "interp of a number": (lambda m, a: m.interp(0.1, [0, 1], a(f64(0, 1))), np),
-    "interp of wide x": (lambda m, a: m.interp(a(f64(1e-9)), a([1, 2]), a(np.float32([1, 2]))), np),
-    "cov": (lambda m, a: m.cov(a([BIG - 1, BIG]), a(f64(1, 2))), np),
-    "cov with weights": (lambda m, a: m.cov(a([BIG - 1, BIG, 3]), aweights=a(f64(1, 2, 1))), np),
-    "corrcoef": (lambda m, a: m.corrcoef(a([BIG - 1, BIG, BIG + 2]), a(f64(1, 2, 5))), np),
-    "average": (lambda m, a: m.average(a([BIG, BIG]), weights=a(f64(1, 3))), np),
-    "gradient": (lambda m, a: m.gradient(a([BIG - 1, BIG, BIG + 1]), a(f64(0, 1, 2))), np),
-    "trapezoid": (lambda m, a: m.trapezoid(a([BIG, BIG]), x=a(f64(0, 1))), np),
-    "einsum": (lambda m, a: m.einsum("i,i,i->", a([BIG]), a(np.float32([1])), a(f64(1))), np),
-    "einsum of a sum": (lambda m, a: m.einsum("ij,i->i", a(np.int8([[100, 100]])), a(f64(1))), np),
-    "solve": (lambda m, a: m.linalg.solve(a([[BIG]]), a(f64(BIG - 2))), np),
-    "lstsq": (lambda m, a: m.linalg.lstsq(a([[BIG]]), a(f64(BIG - 2)), 1e-15)[0], np),
+    "interp of whole x": lambda m, a: m.interp(a([BIG]), a([BIG - 1, BIG + 1]), a(f64(0, 10))),
+    "interp of whole values": lambda m, a: m.interp(a(f64(0.5)), a([0, 1]), a([BIG, BIG])),
+    "interp of a number": lambda m, a: m.interp(0.1, [0, 1], a(f64(0, 1))),
+    "interp of wide x": lambda m, a: m.interp(a(f64(1e-9)), a([1, 2]), a(np.float32([1, 2]))),
+    "cov": lambda m, a: m.cov(a([BIG - 1, BIG]), a(f64(1, 2))),
+    "cov with weights": lambda m, a: m.cov(a([BIG - 1, BIG, 3]), aweights=a(f64(1, 2, 1))),
+    "corrcoef": lambda m, a: m.corrcoef(a([BIG - 1, BIG, BIG + 2]), a(f64(1, 2, 5))),
+    "average": lambda m, a: m.average(a([BIG, BIG]), weights=a(f64(1, 3))),
+    "gradient": lambda m, a: m.gradient(a([BIG - 1, BIG, BIG + 1]), a(f64(0, 1, 2))),
+    "trapezoid": lambda m, a: m.trapezoid(a([BIG, BIG]), x=a(f64(0, 1))),
+    "einsum": lambda m, a: m.einsum("i,i,i->", a([BIG]), a(np.float32([1])), a(f64(1))),
+    "einsum of a sum": lambda m, a: m.einsum("ij,i->i", a(np.int8([[100, 100]])), a(f64(1))),
+    "solve": lambda m, a: m.linalg.solve(a([[BIG]]), a(f64(BIG - 2))),
+    "lstsq": lambda m, a: m.linalg.lstsq(a([[BIG]]), a(f64(BIG - 2)), 1e-15)[0],
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_integers_keep_their_digits_beside_float64(name):
-    call, _ = CASES[name]
-    found, expected = call(bp, bp.asarray), np.asarray(call(np, np.asarray))
+    found, expected = CASES[name](bp, bp.asarray), np.asarray(CASES[name](np, np.asarray))
     assert found.dtype is bp.float64
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-14)
+
+
+def test_arrays_count_as_tensors_do():
+    whole, floats = bp.asarray([[BIG]]), f64(BIG)
+    assert bp.linalg.solve(whole, floats).item() == 1 == bp.linalg.lstsq(whole, b=floats)[0].item()
+    for other in (f64(1, 2), f64(1, 2).tolist()):
+        x = bp.asarray(np.float32([1, 2]) if isinstance(other, np.ndarray) else f64(1, 2))
+        assert bp.cov(x, other).dtype is bp.cov(x, aweights=other).dtype is bp.float64
 
 
 def test_layers_and_triangles_keep_them_too():
