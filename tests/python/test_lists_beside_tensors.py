@@ -80,6 +80,7 @@ def test_arrays_without_axes_keep_their_dtype_and_digits(dtype):
         assert found.dtype.name == dtype and found.numpy().tolist() == np.asarray(values).tolist()
     assert bp.asarray([one, 1]).dtype.name == ("int64" if dtype == "bool" else dtype)
     assert bp.asarray([np.asarray(2**63, np.uint64)]).tolist() == [2**63]
+    assert bp.asarray([one, x[0]]).dtype is bp.promote_types(bp.asarray(one).dtype, bp.float64)
     with pytest.raises(TypeError, match="asarray: found a value of type numpy.ndarray"):
         bp.asarray([np.asarray("a")])
 
