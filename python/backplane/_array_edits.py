@@ -9,7 +9,7 @@ from ._data_type_functions import isdtype
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
 from ._searching_functions import true_places
-from ._tensor_argument import takes_tensor, tensor_like
+from ._tensor_argument import require_real, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ def insert(x: Tensor, obj: int | slice | Sequence[int] | Tensor, values: Any, ax
     x, axis = _along("insert", x, axis)
     size = x.shape[axis]
     places, single = _positions("insert", obj, size, size + 1)
-    values = op.cast(tensor_like(values, x), x.dtype)
+    values = tensor_like(values, x)
+    if x.dtype.kind != "complex floating":
+        require_real("insert", "values", values)
+    values = op.cast(values, x.dtype)
     values = op.reshape(values, [1] * (x.ndim - values.ndim) + list(values.shape))
     if single:
         values = op.moveaxis(values, 0, axis)

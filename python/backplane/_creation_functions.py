@@ -203,17 +203,25 @@ def geomspace(
     device: Device | str | None = None
 ) -> Tensor:
     """num numbers, each the same multiple of the one before, from start to stop, which endpoint includes."""
-    if start == 0 or stop == 0 or (start < 0) != (stop < 0):
+    number = complex if isinstance(start, complex) or isinstance(stop, complex) else float
+    if start == 0 or stop == 0 or (number is float and (start < 0) != (stop < 0)):
         raise _core.ArgumentValueError(f"geomspace: found {start} to {stop}, expected numbers of one sign, not 0")
     if isinstance(start, _core.Tensor) or isinstance(stop, _core.Tensor):
         return _spaced([start * (stop / start) ** part for part in _steps("geomspace", 0.0, 1.0, num, endpoint)], dtype, device)
-    sign = -1.0 if start < 0 else 1.0
-    found = [sign * math.exp(v) for v in _steps("geomspace", math.log(abs(start)), math.log(abs(stop)), num, endpoint)]
+    sign = start / abs(start)
+    ratio = stop / sign
+    if number is complex:
+        import cmath
+
+        last = cmath.log10(ratio)
+    else:
+        last = math.log10(ratio)
+    found = [sign * 10.0**power for power in _steps("geomspace", math.log10(abs(start)), last, num, endpoint)]  # exact at powers of ten
     if found:
-        found[0] = float(start)
+        found[0] = number(start)
         if endpoint and num > 1:
-            found[-1] = float(stop)
-    return _spaced(found, dtype, device)
+            found[-1] = number(stop)
+    return _spaced(found, _core.default_complex() if dtype is None and number is complex else dtype, device)
 
 
 def empty(

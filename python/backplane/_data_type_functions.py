@@ -124,6 +124,17 @@ def result_type(*arrays_and_dtypes: Tensor | DType | Number) -> DType:
     return _with_number(result, max(numbers, key=_NUMBERS.index)) if numbers else result
 
 
+def floating_type(*tensors):
+    """The dtype to which those of the tensors promote that are no integers or bools, the default where none is: in which they meet as floats."""
+    found = [x.dtype for x in tensors if x.dtype.kind in ("real floating", "complex floating")]
+    return result_type(*found) if found else _core.default_float()
+
+
+def real_type(dtype):
+    """That of the parts of a complex dtype; a real one itself."""
+    return {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
+
+
 def can_cast(from_: Tensor | DType, to: DType) -> bool:
     """Does promotion take dtype (or tensor) from_ to dtype to?"""
     from_, to = _dtype_of(from_, "can_cast"), _dtype_of(to, "can_cast")
@@ -145,7 +156,7 @@ class finfo:
 
     def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
         dtype = _dtype_of(type, "finfo")
-        part = {"complex64": _core.float32, "complex128": _core.float64}.get(dtype.name, dtype)
+        part = real_type(dtype)
         if part.name not in _FRACTION_BITS:
             raise _core.DtypeError(f"finfo: found {dtype.name}, expected a floating or complex dtype")
         fraction, exponent = _FRACTION_BITS[part.name]

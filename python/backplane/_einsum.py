@@ -6,8 +6,9 @@ import itertools
 import math
 
 from . import _core
+from ._data_type_functions import result_type
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor
+from ._tensor_argument import given_tensor, names_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ def _cheapest(terms, out, sizes):
     return min(itertools.combinations(range(len(terms)), 2), key=cost)
 
 
+@names_errors
 def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
     """Sums of products: einsum('ij,jk->ik', x, y) is the matrix product; letters that the result lacks are summed over.
 
@@ -181,6 +183,9 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
     bools = all(x.dtype is _core.bool for x in operands)
     if bools:
         operands = [op.cast(x, _core.int64) for x in operands]
+    elif any(x.dtype is not operands[0].dtype for x in operands):
+        dtype = result_type(*operands)  # before a sum of one operand or a product of two is rounded to a narrower one
+        operands = [op.cast(x, dtype) for x in operands]
     labels, out = _labels(subscripts, tuple(x.ndim for x in operands))
     terms = [_diagonal(x, axes) for x, axes in zip(operands, labels)]
     sizes = _sizes(terms)

@@ -27,6 +27,10 @@ def round(x: Tensor, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
         raise _core.ArgumentTypeError(f"round: argument decimals: found {decimals!r}, expected an integer")
     scale = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf
     down, up = (op.divide, op.multiply) if decimals < 0 else (op.multiply, op.divide)
+    if x.dtype.kind == "complex floating":  # each part by itself: a product would take what is not finite from one to the other
+        parts = (up(op.round(down(part, scale)), scale) for part in (op.real(x), op.imag(x)))
+        found = op.complex_from(*parts)
+        return found if out is None else op.subtract(found, 0, out=out)
     if x.dtype.kind not in ("signed integer", "unsigned integer"):
         return up(op.round(down(x, scale)), scale, out=out)
     if decimals < 0:

@@ -155,6 +155,11 @@ def dstack(arrays: Sequence[Tensor]) -> Tensor:
     return op.concat([atleast_3d(x) for x in _given("dstack", arrays)], axis=2)
 
 
+def _is_count(value):
+    """Of pieces; an array has __index__, whatever its shape."""
+    return hasattr(value, "__index__") and not getattr(value, "ndim", 0)
+
+
 def _pieces(x, axis, bounds):
     return [op.slice(x, [axis], [start], [stop], [1]) for start, stop in zip(bounds, bounds[1:])]
 
@@ -186,7 +191,7 @@ def _at(function, x, axis, places):
 def array_split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Pieces of x along axis, views: so many, the first ones longer by one where sizes differ, or those between positions."""
     axis = normalized_axis("array_split", axis, x.ndim)
-    if not hasattr(indices_or_sections, "__index__"):
+    if not _is_count(indices_or_sections):
         return _at("array_split", x, axis, indices_or_sections)
     count = indices_or_sections.__index__()
     _check_positive("array_split", "indices_or_sections", count)
@@ -205,7 +210,7 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *,
     if dim is not None:
         return _of_sizes(x, indices_or_sections, normalized_axis("split", dim, x.ndim, "dim"))
     axis = normalized_axis("split", axis, x.ndim)
-    if not hasattr(indices_or_sections, "__index__"):
+    if not _is_count(indices_or_sections):
         return _at("split", x, axis, indices_or_sections)
     count = indices_or_sections.__index__()
     if count <= 0 or x.shape[axis] % count:
@@ -218,7 +223,7 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *,
 def _of_sizes(x, sizes, axis):
     """PyTorch's pieces."""
     whole = x.shape[axis]
-    if hasattr(sizes, "__index__"):
+    if _is_count(sizes):
         step = sizes.__index__()
         _check_positive("split", "split_size", step)
         _check_count("split", "split_size", -(-whole // step), x, axis)

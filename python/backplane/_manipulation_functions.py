@@ -354,9 +354,9 @@ def diagflat(x: Tensor, k: int = 0) -> Tensor:
 
 @takes_tensor
 def pad(
-    x: Tensor, pad_width: int | Sequence[int | Sequence[int]], mode: str = "constant", *, constant_values: float = 0
+    x: Tensor, pad_width: int | Sequence[int | Sequence[int]] | dict[int, int | Sequence[int]], mode: str = "constant", *, constant_values: float = 0
 ) -> Tensor:
-    """x with elements added around it: pad_width is one count, a pair (before, after), or such a pair for each axis.
+    """x with elements added around it: pad_width is one count, a pair (before, after), such a pair for each axis, or counts or pairs by axis in a dict.
 
     mode: 'constant' (constant_values), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge itself too) or 'wrap'.
     """
@@ -367,14 +367,20 @@ def pad(
         raise _core.ArgumentValueError(f"pad: argument mode: found {mode!r}, expected one of constant, {', '.join(_PAD_MODES)}")
     if constant_values != 0:
         raise _core.ArgumentValueError(f"pad: argument constant_values: found {constant_values} with mode {mode!r}, expected it with 'constant' alone")
-    return op.pad_edges(x, before, after, mode=_PAD_MODES[mode])
+    return op.pad_edges(x, before, after, mode=_PAD_MODES[mode]) if any(before) or any(after) else op.copy(x)
 
 
 def _counts(x, pad_width):
     """What pad_width adds before and after each axis."""
+    if isinstance(pad_width, dict):
+        of_axes = {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in pad_width.items()}
+        pairs = [of_axes.get(axis, 0) for axis in range(x.ndim)]
+        pad_width = [pair if hasattr(pair, "__iter__") else (pair, pair) for pair in pairs]
+    elif hasattr(pad_width, "tolist"):  # an array or a tensor
+        pad_width = pad_width.tolist()
     given = list(pad_width) if hasattr(pad_width, "__iter__") else [pad_width] * 2
     pairs = [list(pair) if hasattr(pair, "__iter__") else [pair] for pair in given]
-    if len(given) <= 2 and all(len(pair) == 1 for pair in pairs):  # (before, after), or one count, for every axis
+    if given and len(given) <= 2 and all(len(pair) == 1 for pair in pairs):  # (before, after), or one count, for every axis
         pairs = [[pairs[0][0], pairs[-1][0]]]
     if len(pairs) == 1:
         pairs = pairs * x.ndim

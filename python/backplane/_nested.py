@@ -11,13 +11,18 @@ op = getattr(ops, NAMESPACE)
 
 
 def stacked(nested, shape):
-    """The elements in the tensors' common dtype, numbers weakly, on the tensors' device."""
+    """The elements in the common dtype of tensors and arrays, numbers weakly, on the tensors' device."""
     elements = [nested]
     for _ in shape:
         elements = [element for part in elements for element in part]
     device = next(element.device for element in elements if isinstance(element, _core.Tensor))
+    elements = [_core.asarray(element, device=device) if _is_array(element) else element for element in elements]
     dtype = result_type(*(_plain(element) for element in elements))
     return op.reshape(op.stack([_element(element, dtype, device) for element in elements]), shape)
+
+
+def _is_array(element):
+    return hasattr(element, "__dlpack__") and not isinstance(element, _core.Tensor)  # NumPy's numbers have it not
 
 
 def _plain(element):

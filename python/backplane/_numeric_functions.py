@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from . import _core
-from ._data_type_functions import isdtype, result_type
+from ._data_type_functions import floating_type, isdtype, real_type, result_type
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, takes_dim, takes_tensor, tensor_like
+from ._tensor_argument import given_tensor, require_real, takes_dim, takes_tensor, tensor_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def polyval(p: Tensor, x: Any) -> Tensor:
     if p.ndim != 1:
         raise _core.ShapeError(f"polyval: argument p: found {p.ndim} dimensions, expected a vector")
     x = tensor_like(x, p)
-    value = op.zeros_like(op.add(x, op.sum(p)))
+    dtype = result_type(p, x)
+    value = op.zeros_like(x, dtype=_core.int64 if dtype is _core.bool else dtype)
     for place in range(p.shape[0]):
         value = op.add(op.multiply(value, x), p[place])
     return value
@@ -56,12 +57,15 @@ def interp(
     period: xp and x count modulo it, and xp need not rise.
     """
     xp, fp = given_tensor("interp", "xp", xp, (x, fp)), given_tensor("interp", "fp", fp, (x, xp))
+    given = given_tensor("interp", "x", x, (xp, fp))
+    for name, v in (("x", given), ("xp", xp)):
+        require_real("interp", name, v)
     if xp.ndim != 1 or xp.shape != fp.shape or xp.size == 0:
         raise _core.ShapeError(f"interp: found shapes {tuple(xp.shape)} of xp and {tuple(fp.shape)} of fp, expected vectors of one size, not 0")
-    x = tensor_like(x, xp)
-    x, xp, fp = (v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.default_float()) for v in (x, xp, fp))
-    dtype = result_type(x, xp)
-    x, xp = op.cast(x, dtype), op.cast(xp, dtype)
+    is_number = given.ndim == 0 and not isinstance(x, _core.Tensor)
+    fp = op.cast(fp, floating_type(xp, fp) if is_number else floating_type(given, xp, fp))
+    xp = op.cast(xp, real_type(fp.dtype))
+    x = tensor_like(x, xp) if is_number else op.cast(given, xp.dtype)
     if period is not None:
         if period == 0:
             raise _core.ArgumentValueError("interp: argument period: found 0, expected another number")
@@ -75,9 +79,12 @@ def interp(
     place = op.minimum(op.maximum(op.subtract(op.searchsorted(xp, x, side="right"), 1), 0), max(last - 1, 0))
     after = op.minimum(op.add(place, 1), last)
     x0, y0, y1 = op.take(xp, place), op.take(fp, place), op.take(fp, after)
-    width = op.subtract(op.take(xp, after), x0)
+    width, rise = op.subtract(op.take(xp, after), x0), op.subtract(y1, y0)
     share = op.divide(op.subtract(x, x0), op.where(op.equal(width, 0), 1, width))
-    inside = op.add(y0, op.multiply(op.subtract(y1, y0), share))
+    inside = op.add(y0, op.multiply(rise, share))
+    # Infinite ends: from the other one, as NumPy has it; the knot itself and what is level are no matter of slopes.
+    inside = op.where(op.isnan(inside), op.subtract(y1, op.multiply(rise, op.subtract(1, share))), inside)
+    inside = op.where(op.logical_and(op.isnan(inside), op.logical_or(op.equal(x, x0), op.equal(y0, y1))), y0, inside)
     inside = op.where(op.equal(x, op.take(xp, after)), y1, inside)
     found = op.where(op.less(x, xp[0]), fp[0] if left is None else left, inside)
     found = op.where(op.greater(x, xp[-1]), fp[-1] if right is None else right, found)
@@ -137,7 +144,8 @@ def gradient(
     spacing: nothing (1), one number for all axes, or for each axis a number or the vector of coordinates. edge_order: 1 or 2.
     One tensor for one axis, else a list.
     """
-    f = f if isdtype(f.dtype, ("real floating", "complex floating")) else op.cast(f, _core.default_float())
+    spacing = [given_tensor("gradient", "spacing", step, (f,)) if isinstance(step, (list, tuple)) or getattr(step, "ndim", 0) else step for step in spacing]
+    f = op.cast(f, floating_type(f, *(step for step in spacing if isinstance(step, _core.Tensor))))
     stated = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
     axes = [normalized_axis("gradient", one, f.ndim) for one in stated]
     steps = list(spacing) * len(axes) if len(spacing) == 1 and not getattr(spacing[0], "ndim", 0) else list(spacing) or [1.0] * len(axes)
@@ -152,7 +160,8 @@ def gradient(
         if getattr(step, "ndim", 0):
             if step.shape != (f.shape[one],):
                 raise _core.ShapeError(f"gradient: found coordinates of shape {tuple(step.shape)}, expected ({f.shape[one]},)")
-            pieces = _uneven_gradient(f, one, tensor_like(step, f), edge_order)
+            places = step if isdtype(step.dtype, ("real floating", "complex floating")) else op.cast(step, real_type(f.dtype))
+            pieces = _uneven_gradient(f, one, places, edge_order)
         else:
             if not isinstance(step, _core.Tensor) and not hasattr(step, "__float__"):
                 raise _core.ArgumentTypeError(f"gradient: argument spacing: found {step!r}, expected a number or a vector")
@@ -163,16 +172,20 @@ def gradient(
 
 @takes_dim
 @takes_tensor
-def trapezoid(y: Tensor, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx."""
+def trapezoid(y: Tensor, x: Tensor | None = None, dx: float | Tensor = 1.0, axis: int = -1) -> Tensor:
+    """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx, one or those between elements."""
     axis = normalized_axis("trapezoid", axis, y.ndim)
-    y = y if isdtype(y.dtype, ("real floating", "complex floating")) else op.cast(y, _core.default_float())
+    x = None if x is None else given_tensor("trapezoid", "x", x, (y,))
+    dx = given_tensor("trapezoid", "dx", dx, (y,)) if isinstance(dx, (list, tuple)) or getattr(dx, "ndim", 0) else dx
+    y = op.cast(y, floating_type(*(v for v in (y, x, dx) if isinstance(v, _core.Tensor))))
     n = y.shape[axis]
     pairs = op.add(_part(y, axis, 1, None), _part(y, axis, 0, max(n - 1, 0)))
-    if x is None:
+    if x is None and not isinstance(dx, _core.Tensor):
         return op.multiply(op.sum(pairs, [axis], dtype=pairs.dtype), dx / 2)
-    x = given_tensor("trapezoid", "x", x, (y,))
-    if x.ndim == 1:
+    x = x if x is None or isdtype(x.dtype, ("real floating", "complex floating")) else op.cast(x, real_type(y.dtype))
+    if x is None:
+        steps = dx
+    elif x.ndim == 1:
         steps = op.reshape(op.diff(x), [-1 if place == axis else 1 for place in range(y.ndim)])
     else:
         steps = op.diff(x, axis=axis)
@@ -231,7 +244,7 @@ def unwrap(x: Tensor, discont: float | None = None, axis: int = -1, *, period: f
     axis = normalized_axis("unwrap", axis, x.ndim)
     x = x if isdtype(x.dtype, "real floating") else op.cast(x, _core.default_float())
     if x.shape[axis] < 2:
-        return x
+        return op.copy(x)
     step, half = op.diff(x, axis=axis), period / 2
     wrapped = op.subtract(op.remainder(op.add(step, half), period), half)
     wrapped = op.where(op.logical_and(op.equal(wrapped, -half), op.greater(step, 0)), half, wrapped)

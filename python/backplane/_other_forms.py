@@ -10,7 +10,7 @@ from ._manipulation_functions import broadcast_shapes, reshape_by_columns
 from ._ops import NAMESPACE, ops
 from ._reduction_forms import masked_mean, masked_variance, of_number, of_tensor, reduction_forms
 from ._searching_functions import nonzero
-from ._tensor_argument import name_function
+from ._tensor_argument import name_function, require_real
 
 op = getattr(ops, NAMESPACE)
 
@@ -68,7 +68,9 @@ def _linspace(start, stop, num=_MISSING, dtype=None, *, steps=_MISSING, device=N
     if not ends:
         return op.linspace(start, stop, num, dtype=dtype, device=device, endpoint=endpoint)
     device = ends[0].device if device is None else device
-    start, stop = (x if _is_tensor(x) else op.full([], x, device=device) for x in (start, stop))
+    floats = result_type(*ends, 0.0)
+    start, stop = (x if _is_tensor(x) else op.full([], x, dtype=result_type(floats, 0j) if isinstance(x, complex) else floats, device=device)
+                   for x in (start, stop))  # fmt: skip
     dtype = result_type(start, stop, 0.0) if dtype is None else dtype
     share = op.divide(op.iota(num, dtype=_core.float64, device=device), max(num - 1 if endpoint else num, 1))
     share = op.reshape(share, [num] + [1] * max(start.ndim, stop.ndim))
@@ -137,8 +139,11 @@ def _in_dtype(name, x, dtype):
     """x in the dtype in which NumPy's mean, var and std are computed."""
     if dtype is None:
         return x
-    if _core.as_dtype(dtype, name).kind not in ("real floating", "complex floating"):
+    kind = _core.as_dtype(dtype, name).kind
+    if kind not in ("real floating", "complex floating"):
         raise _core.ArgumentTypeError(f"{name}: argument dtype: found {dtype}, expected a floating or complex dtype; convert the result by astype")
+    if kind == "real floating":
+        require_real(name, "x", x)
     return op.cast(x, dtype)
 
 

@@ -70,8 +70,10 @@ def _count(x, where, axis, keepdims):
 
 def masked_mean(name, x, axis=None, *, where, keepdims=False, out=None):
     """The mean of the elements where `where` is true."""
-    kept = _kept(name, x, where, 0)
-    return op.divide(op.sum(kept, axis, keepdims=keepdims), _count(x, where, axis, keepdims), out=out)
+    total, count = op.sum(_kept(name, x, where, 0), axis, keepdims=keepdims), _count(x, where, axis, keepdims)
+    if total.dtype is _core.uint64:  # which has no common dtype with int64
+        count = op.cast(count, _core.uint64)
+    return op.divide(total, count, out=out)
 
 
 def masked_variance(name, x, axis=None, *, where, correction=0, keepdims=False):

@@ -6,7 +6,7 @@ import math
 import operator
 
 from . import _core
-from ._data_type_functions import isdtype
+from ._data_type_functions import floating_type, isdtype, result_type
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, known, require_real, require_room, takes_dim, takes_tensor, tensor_like
 from ._wraps import named_tuple
@@ -42,10 +42,10 @@ def average(
                     f"average: argument weights: found shape {tuple(weights.shape)}, expected {tuple(x.shape)}, or a vector along one axis"
                 )
             weights = op.moveaxis(op.broadcast_to(weights, [*_without(x.shape, axis % x.ndim), x.shape[axis]]), -1, axis)
-        total = op.multiply(x, weights)
-        total = total if isdtype(total.dtype, ("real floating", "complex floating")) else op.cast(total, _core.default_float())
-        share = op.sum(weights, axes, dtype=total.dtype, keepdims=keepdims)
-        found = op.divide(op.sum(total, axes, dtype=total.dtype, keepdims=keepdims), share)
+        dtype = floating_type(x, weights)
+        x, weights = op.cast(x, dtype), op.cast(weights, dtype)
+        share = op.sum(weights, axes, dtype=dtype, keepdims=keepdims)
+        found = op.divide(op.sum(op.multiply(x, weights), axes, dtype=dtype, keepdims=keepdims), share)
     return (found, share) if returned else found
 
 
@@ -75,13 +75,13 @@ def _without(shape, axis):
     return [size for place, size in enumerate(shape) if place != axis]
 
 
-def _variables(x, y, rowvar):
-    """The variables as rows, in floating point."""
+def _variables(x, y, rowvar, dtype):
+    """The variables as rows, in the dtype."""
     rows = []
     for v in (x,) if y is None else (x, y):
         if v.ndim > 2:
             raise _core.ShapeError(f"cov: found {v.ndim} dimensions, expected at most 2")
-        v = v if isdtype(v.dtype, ("real floating", "complex floating")) else op.cast(v, _core.default_float())
+        v = op.cast(v, dtype)
         if v.ndim < 2:
             rows.append(op.reshape(v, [1, v.size]))
         else:
@@ -99,7 +99,8 @@ def cov(
     ddof: what the divisor is less than the number of observations, 1 unless stated, or 0 with bias. fweights: how often each
     observation counts; aweights: its relative weight.
     """
-    rows = _variables(x, y, rowvar)
+    y, fweights, aweights = (None if v is None else given_tensor("cov", name, v, (x,)) for name, v in (("y", y), ("fweights", fweights), ("aweights", aweights)))
+    rows = _variables(x, y, rowvar, floating_type(*(v for v in (x, y, fweights, aweights) if v is not None)))
     ddof = (0 if bias else 1) if ddof is None else ddof
     real = _core.float64 if rows.dtype in (_core.float64, _core.complex128) else _core.float32
     weights = None
@@ -245,6 +246,7 @@ def histogram(
     else:
         found = op.segment_sum(op.reshape(weights, [-1]), _place(x, keys), max(count, 0))
     if density:
+        dtype = result_type(found, dtype)
         found = op.cast(found, dtype)
         found = op.divide(op.divide(found, op.diff(keys)), op.sum(found, dtype=dtype))
     return found, edges

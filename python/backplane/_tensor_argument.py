@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._data_type_functions import result_type
+from ._data_type_functions import floating_type, result_type
 from ._ops import is_helper
 from ._wraps import wraps
 
@@ -164,7 +164,7 @@ def _renamed(words, more):
 def takes_operands(function: Function, whole_numbers: bool = True) -> Function:
     """Takes NumPy's and PyTorch's names of its operands, x or x1 and x2, where it is called by name.
 
-    whole_numbers: does it compute in them? Else they are computed in the default float, as NumPy does.
+    whole_numbers: does it compute in them? Else they are computed in the dtype of the floats beside them, or in the default.
     """
     words, own = _operand_words(function)
 
@@ -173,16 +173,24 @@ def takes_operands(function: Function, whole_numbers: bool = True) -> Function:
         if not own.issuperset(more):
             more = _renamed(words, more)
         if not whole_numbers:
-            args = tuple(_in_floats(value) for value in args)
-            more = {word: _in_floats(value) for word, value in more.items()}
+            args, more = _in_floats(args, more)
         return function(*args, **more)
 
     return named
 
 
-def _in_floats(value):
-    is_whole = isinstance(value, _core.Tensor) and value.dtype.kind in ("bool", "signed integer", "unsigned integer")
-    return value.astype(_core.default_float()) if is_whole else value
+def _in_floats(args, more):
+    tensors = [value for value in (*args, *more.values()) if isinstance(value, _core.Tensor)]
+    whole = [value for value in tensors if value.dtype.kind in ("bool", "signed integer", "unsigned integer")]
+    if not whole:
+        return args, more
+    arrays = [_core.asarray(value) for value in (*args, *more.values()) if getattr(value, "ndim", 0) and not isinstance(value, _core.Tensor)]
+    dtype = floating_type(*tensors, *arrays)
+
+    def cast(value):
+        return value.astype(dtype) if any(value is one for one in whole) else value
+
+    return tuple(map(cast, args)), {word: cast(value) for word, value in more.items()}
 
 
 def takes_tensor(function: Function) -> Function:

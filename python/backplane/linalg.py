@@ -197,7 +197,7 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | Tensor | None = None, *, rtol: fl
     """The x of least norm that minimises |b - a x|, the squared residuals (none unless a has full column rank, which a trace
     and a batch take for given, and more rows than columns), a's rank and its singular values. b is a vector where it has one axis. rcond is NumPy's and PyTorch's word for rtol."""
     rtol = rcond if rtol is None else rtol
-    b = _given_tensor("lstsq", "b", b)
+    b = _given_tensor("lstsq", "b", b, (a,))
     columns = _bp.expand_dims(b, (-1,)) if b.ndim == 1 else b
     found = _bp.matmul(_bp.pinv(a, rtol=rtol), columns)
     rank = _bp.matrix_rank(a, rtol=rtol)
@@ -245,7 +245,8 @@ def matrix_power(x: Tensor, n: int) -> Tensor:
 
 def multi_dot(arrays: Sequence[Tensor]) -> Tensor:
     """The product of matrices, in the order of multiplication that takes the fewest operations; a vector may stand at either end."""
-    arrays = [_given_tensor("multi_dot", "arrays", x) for x in arrays]
+    arrays = list(arrays)
+    arrays = [_given_tensor("multi_dot", "arrays", x, arrays) for x in arrays]
     if len(arrays) < 2:
         raise _core.ArgumentValueError(f"multi_dot: argument arrays: found {len(arrays)} tensors, expected two or more")
     for place, x in enumerate(arrays):
@@ -309,7 +310,7 @@ def tensordot(
 ) -> Tensor:
     """The sums of products over pairs of axes: the last `axes` of x1 with the first of x2, or the two lists in `axes` (PyTorch's dims)."""
     axes = axes if dims is None else dims
-    x2 = _given_tensor("tensordot", "x2", x2)
+    x2 = _given_tensor("tensordot", "x2", x2, (x1,))
     if hasattr(axes, "__index__"):
         n = axes.__index__()
         if not 0 <= n <= min(x1.ndim, x2.ndim):
@@ -372,8 +373,7 @@ def cond(x: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number of each matrix in a norm: the ratio of the singular values (None, 2, -2), or norm(x) norm(inv(x))."""
     if p in (None, 2, -2):
         s = svdvals(x)
-        first, last = s[..., 0], s[..., -1]
-        return _bp.divide(last, first) if p == -2 else _bp.divide(first, last)
+        return _bp.divide(s[..., -1], s[..., 0]) if p == -2 else _bp.divide(s[..., 0], s[..., -1])
     return _bp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
 
 

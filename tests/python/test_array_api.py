@@ -251,6 +251,22 @@ def test_isin_is_numpys(dtype, invert):
         np.testing.assert_array_equal(found.numpy(), np.isin(x1, x2, invert=invert))
 
 
+def test_isin_of_complex_numbers_compares_both_parts():
+    parts = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2.5])
+    grid = parts.astype(np.complex128)[:, None] + np.zeros(8)
+    grid.imag = parts
+    for x2 in (grid, grid[1:7:2], grid.real, parts):
+        for x1 in (grid, parts):
+            expected = (x1[..., None] == x2.reshape(-1)).any(-1)
+            np.testing.assert_array_equal(bp.isin(bp.asarray(x1), bp.asarray(x2)).numpy(), expected)
+
+
+def test_isin_of_bools_and_complex_numbers_takes_no_product_of_the_sizes():
+    n = 1 << 18  # a product would be 2**36 elements
+    for x in (bp.arange(n) % 2 == 0, bp.arange(n, dtype=bp.complex64)):
+        assert bp.all(bp.isin(x, x)).item() and bp.setdiff1d(x, x).size == 0
+
+
 @pytest.mark.parametrize("axis", [None, 0, -1])
 @pytest.mark.parametrize("repeats", [2, 0, [1, 0, 3], [2]])
 def test_repeat_is_numpys(repeats, axis):

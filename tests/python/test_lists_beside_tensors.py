@@ -23,6 +23,13 @@ CASES = {
     "convolve": (lambda: bp.convolve(x, TENTHS), np.convolve(X, TENTHS)),
     "polyval": (lambda: bp.polyval(TENTHS, x), np.polyval(TENTHS, X)),
     "interp": (lambda: bp.interp(x, [0.1, 0.9], [0.7, 0.3]), np.interp(X, [0.1, 0.9], [0.7, 0.3])),
+    "tensordot": (lambda: bp.tensordot(x, TENTHS, 1), np.tensordot(X, TENTHS, 1)),
+    "lstsq": (lambda: bp.linalg.lstsq(bp.reshape(x, (3, 1)), TENTHS)[0], np.linalg.lstsq(X[:, None], TENTHS)[0]),
+    "multi_dot": (lambda: bp.linalg.multi_dot([x, [[0.1], [0.2], [0.3]]]), np.linalg.multi_dot([X, [[0.1], [0.2], [0.3]]])),
+    "linspace": (lambda: bp.linspace(x[0], 0.1, 3), np.linspace(X[0], 0.1, 3)),
+    "linspace to a complex number": (lambda: bp.linspace(x[0], 0.1j, 3), np.linspace(X[0], 0.1j, 3)),
+    "gradient": (lambda: bp.gradient(x, [0.1, 0.2, 0.7]), np.gradient(X, [0.1, 0.2, 0.7])),
+    "dx of trapezoid": (lambda: bp.trapezoid(x, dx=[0.1, 0.2]), np.trapezoid(X, dx=np.asarray([0.1, 0.2]))),
     "average": (lambda: bp.average(x, weights=TENTHS), np.average(X, weights=TENTHS)),
     "trapezoid": (lambda: bp.trapezoid(x, TENTHS), np.trapezoid(X, TENTHS)),
 }
@@ -63,6 +70,19 @@ def test_arrays_in_a_list_keep_their_digits():
     assert bp.asarray([np.asarray([0.1]), np.asarray([0.2])]).tolist() == [[0.1], [0.2]]
     assert bp.tensor([np.asarray([0.1])]).item() == 0.1 and bp.sum([np.asarray([0.1])]).item() == 0.1
     assert bp.asarray([np.asarray([2**63], np.uint64)]).tolist() == [[2**63]]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int8", "uint64", "bool", "complex128"])
+def test_arrays_without_axes_keep_their_dtype_and_digits(dtype):
+    one = np.asarray(0.1).astype(dtype)
+    for values in ([one], [[one, one]], (one, one)):
+        found = bp.asarray(values)
+        assert found.dtype.name == dtype and found.numpy().tolist() == np.asarray(values).tolist()
+    assert bp.asarray([one, 1]).dtype.name == ("int64" if dtype == "bool" else dtype)
+    assert bp.asarray([np.asarray(2**63, np.uint64)]).tolist() == [2**63]
+    assert bp.asarray([one, x[0]]).dtype is bp.promote_types(bp.asarray(one).dtype, bp.float64)
+    with pytest.raises(TypeError, match="asarray: found a value of type numpy.ndarray"):
+        bp.asarray([np.asarray("a")])
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,29 @@ def test_pad(width, mode):
     same(tensor(A3).pad(width, mode=mode), np.pad(A3, width, mode))
 
 
+@pytest.mark.parametrize("widths", [{}, {0: 2}, {1: (1, 2)}, {-1: 1, 0: (0, 3)}, {0: 1, 1: 1, 2: 1}], ids=str)
+def test_pad_by_axis(widths):
+    expected = [(0, 0)] * 3
+    for axis, width in widths.items():
+        expected[axis] = width if isinstance(width, tuple) else (width, width)
+    for mode in ("constant", "edge"):
+        same(bp.pad(tensor(A3), widths, mode), np.pad(A3, expected, mode))
+    with pytest.raises(IndexError, match="pad: argument pad_width: found 3"):
+        bp.pad(tensor(A3), {3: 1})
+
+
+def test_arrays_and_tensors_are_counts_and_positions():
+    for given in (np.asarray, bp.asarray):
+        same(bp.pad(tensor(A2), given([[1, 2], [0, 1]])), np.pad(A2, [[1, 2], [0, 1]]))
+        same(bp.pad(tensor(A2), given([1, 2])), np.pad(A2, [1, 2]))
+        same(bp.pad(tensor(A2), given(1)), np.pad(A2, 1))
+        for split in ("split", "array_split", "hsplit", "vsplit"):
+            for places in ([1, 2], [1]):
+                same(getattr(bp, split)(tensor(A2), given(places)), getattr(np, split)(A2, places))
+        same(bp.array_split(tensor(A2), given(2)), np.array_split(A2, 2))
+        same(bp.split(tensor(A2), given([1, 2]), dim=0), [A2[:1], A2[1:]])
+
+
 def test_pad_with_a_number():
     same(bp.pad(strided(A2), (2, 0), constant_values=7), np.pad(A2, (2, 0), constant_values=7))
     same(bp.pad(bp.asarray(3), 2), np.pad(np.asarray(3), 2))
@@ -68,6 +91,15 @@ def test_round_to_decimals(decimals):
         same(bp.round(bp.asarray(x), decimals), expected)
         same(bp.asarray(x).round(decimals, out=out), expected)
         same(out, expected)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, -1])
+def test_the_parts_of_a_complex_number_are_rounded_apart(decimals):
+    z = np.asarray([complex(1.25, np.nan), complex(np.inf, -17.31), complex(-0.0, 2.5)])
+    out = bp.zeros(3, dtype=bp.complex128)
+    for found in (bp.round(bp.asarray(z), decimals), bp.round(bp.asarray(z), decimals, out=out)):
+        same(bp.real(found), np.round(z.real, decimals))
+        same(bp.imag(found), np.round(z.imag, decimals))
 
 
 ONE = [
@@ -159,6 +191,10 @@ def test_spaced_numbers_are_numpys():
         same(bp.logspace(-1, 2, 7, endpoint=endpoint, base=2.0, dtype=bp.float64), np.logspace(-1, 2, 7, endpoint, 2.0))
         same(bp.geomspace(1, 1000, 4, endpoint=endpoint, dtype=bp.float64), np.geomspace(1, 1000, 4, endpoint))
     same(bp.geomspace(-2, -32, 5, dtype=bp.float64), np.geomspace(-2, -32, 5))
+    assert bp.geomspace(1, 10000, 5, dtype=bp.float64).tolist() == [1, 10, 100, 1000, 10000] == bp.geomspace(1, 10000, 5, dtype=bp.int64).tolist()
+    for ends in ((1j, 1000j), (1 + 1j, 8), (-1, 1 + 0j)):
+        assert bp.geomspace(*ends, 4).dtype is bp.complex64
+        same(bp.geomspace(*ends, 4, dtype=bp.complex128), np.geomspace(*ends, 4))
     same(bp.vander(tensor(np.arange(4)), 3), np.vander(np.arange(4), 3))
     same(bp.vander(tensor(A3[0, 0]), increasing=True), np.vander(A3[0, 0], increasing=True))
     with pytest.raises(ValueError, match="one sign"):

@@ -227,6 +227,8 @@ def test_histograms_are_numpys(more):
         same(found, expected)
     w = RNG.uniform(0, 1, WHOLE.shape)
     same(bp.histogram(bp.asarray(WHOLE), weights=bp.asarray(w))[0], np.histogram(WHOLE, weights=w)[0])
+    for weights in (w, w + 1j * RNG.uniform(0, 1, WHOLE.shape)):
+        same(bp.histogram(bp.asarray(WHOLE), density=True, weights=bp.asarray(weights))[0], np.histogram(WHOLE, density=True, weights=weights)[0])
 
 
 def test_interpolation_is_numpys():
@@ -240,6 +242,12 @@ def test_interpolation_is_numpys():
     inner = np.array([0.3, 1.7, 3.1])
     differentiates(lambda t: bp.interp(t, given[1], given[2]), inner)
     differentiates(lambda t: bp.interp(bp.asarray(inner), given[1], t), fp)
+
+
+def test_interpolation_between_infinities_is_numpys():
+    for fp in ([0, np.inf, 1, -np.inf], [np.inf, np.inf, -np.inf, np.inf], [-np.inf, 5, np.nan, 2]):
+        x, xp = np.linspace(-0.5, 3.5, 17), np.arange(4.0)
+        same(bp.interp(bp.asarray(x), bp.asarray(xp), bp.asarray(np.asarray(fp))), np.interp(x, xp, fp))
 
 
 @pytest.mark.parametrize("edge_order", [1, 2])
@@ -263,6 +271,9 @@ def test_trapezoids_are_numpys():
         same(bp.trapezoid(bp.asarray(WHOLE), dx=0.5, axis=axis), np.trapezoid(WHOLE, dx=0.5, axis=axis))
     same(bp.trapezoid(bp.asarray(WHOLE), bp.asarray(x), axis=1), np.trapezoid(WHOLE, x, axis=1))
     same(bp.trapezoid(bp.asarray(WHOLE), bp.asarray(WHOLE)), np.trapezoid(WHOLE, WHOLE))
+    steps = np.diff(RNG.standard_normal(5))
+    same(bp.trapezoid(bp.asarray(WHOLE), dx=bp.asarray(steps)), np.trapezoid(WHOLE, dx=steps))
+    same(bp.trapezoid(bp.asarray(WHOLE), dx=bp.asarray(np.asarray(0.5))), np.trapezoid(WHOLE, dx=0.5))
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])

@@ -12,6 +12,8 @@ COPIES = {
     "clip": (lambda x: bp.clip(x, None, None), (3,)),
     "clip, method": (lambda x: x.clip(), (3,)),
     "fftshift of no axes": (lambda x: bp.fft.fftshift(x, axes=()), (3, 4)),
+    "pad by nothing": (lambda x: bp.pad(x, 0, "edge"), (3, 4)),
+    "unwrap of one": (lambda x: bp.unwrap(x), (1,)),
     "fftshift of one": (lambda x: bp.fft.fftshift(x), (1, 1)),
     "ifftshift of no axes": (lambda x: bp.fft.ifftshift(x, axes=()), (3, 4)),
     "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 1), (1, 4, 2, 3)),

@@ -95,6 +95,8 @@ def _smoothed(input, labels, counts, weight, axis, reduction, smoothing):
 
 
 def _of_probabilities(input, target, weight, axis, reduction, smoothing):
+    if not bp.isdtype(input.dtype, "real floating"):
+        input = input.astype(target.dtype)
     goal = target if smoothing == 0 else bp.add(bp.multiply(target, 1 - smoothing), smoothing / input.shape[axis])
     terms = bp.multiply(bp.log_softmax(input, axis=[axis]), goal)
     if weight is not None:

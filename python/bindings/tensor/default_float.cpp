@@ -58,11 +58,17 @@ Tensor in_dtype(const Tensor& tensor, bp_dtype dtype) {
   return tensor.dtype() == dtype ? tensor : call(op_of(Slot::Cast), {value(tensor), dtype_value(dtype)});
 }
 
+// Of a bool, an int of any size or a float.
+double real_of(const bp_value& number) noexcept {
+  if (number.tag == BP_TAG_FLOAT || (number.flags & BP_VALUE_BEYOND)) return number.u.f;
+  return number.flags & BP_VALUE_UINT64 ? static_cast<double>(static_cast<uint64_t>(number.u.i))
+                                        : static_cast<double>(number.u.i);
+}
+
 // A number with all its digits.
 Tensor tensor_of_number(const bp_value& number) {
   const bool complex = number.tag == BP_TAG_COMPLEX;
-  const double real = number.tag == BP_TAG_FLOAT ? number.u.f : static_cast<double>(number.u.i);
-  const double pair[] = {complex ? number.u.c[0] : real, complex ? number.u.c[1] : 0};
+  const double pair[] = {complex ? number.u.c[0] : real_of(number), complex ? number.u.c[1] : 0};
   const Tensor wide = from_host(pair, {}, {}, complex ? BP_COMPLEX128 : BP_FLOAT64, default_device());
   return in_dtype(wide, complex ? default_complex() : default_float());
 }

@@ -56,16 +56,6 @@ bool is_sequence(PyObject* object) {
   return !unsized;
 }
 
-// As read_number, and of another library's array without dimensions its one element.
-int read_element_number(PyObject* object, bp_value* value, double* pair) {
-  const int read = read_number(object, value, pair);
-  if (read != 0 || !is_foreign_array(object)) return read;
-  PyRef tensor = PyRef::steal(tensor_of_data(object, BP_DTYPE_NONE));
-  if (!tensor && !PyErr_ExceptionMatches(PyExc_MemoryError)) return PyErr_Clear(), 0;  // of dates, of objects
-  PyRef element = PyRef::steal(tensor ? single_element(handle_of(tensor.get()), "asarray") : nullptr);
-  return element ? read_number(element.get(), value, pair) : -1;
-}
-
 // One whose elements may be read at once.
 bool is_array(PyObject* sequence) {
   return !PyList_Check(sequence) && !PyTuple_Check(sequence) && stands_for_tensor(sequence);
@@ -122,38 +112,6 @@ bool read_tensor(PyObject* object, Reading& reading) {
   return false;
 }
 
-bool read_element(PyObject* object, Reading& reading) {
-  if (is_tensor(object)) return read_tensor(object, reading);
-  bp_value value{};
-  double pair[2] = {0, 0};
-  const int read = read_element_number(object, &value, pair);
-  if (read < 0) return place_error("asarray", nullptr), false;
-  if (read == 0) {
-    PyRef kind = found_kind(object);
-    if (kind)
-      raise(BP_ERROR_TYPE, "asarray: found %U, expected numbers, nested sequences of numbers, or an array", kind.get());
-  }
-  if (read != 1) return false;
-  if (value.tag > reading.tag) reading.tag = value.tag;
-  switch (value.tag) {
-    case BP_TAG_FLOAT:
-      reading.numbers.push_back({value.u.f, 0, 0});
-      break;
-    case BP_TAG_COMPLEX:
-      reading.numbers.push_back({pair[0], pair[1], 0});
-      break;
-    default: {
-      const bool wide = (value.flags & BP_VALUE_UINT64) != 0;
-      reading.wide |= wide;
-      reading.negative |= !wide && value.u.i < 0;
-      reading.numbers.push_back(
-          {wide ? static_cast<double>(static_cast<uint64_t>(value.u.i)) : static_cast<double>(value.u.i), 0,
-           value.u.i});
-    }
-  }
-  return true;
-}
-
 // A row of BP_TAG_BOOL < BP_TAG_INT < BP_TAG_FLOAT < BP_TAG_COMPLEX.
 uint16_t tag_of(bp_dtype dtype) {
   const bp_dtype_mask bit = BP_DTYPE_BIT(dtype);
@@ -173,11 +131,14 @@ void for_elements(const Tensor& tensor, bp_dtype dtype, size_t parts, Add add) {
   for (size_t i = 0; i < elements.size(); i += parts) add(&elements[i]);
 }
 
-// An array with axes among the sequences: its elements, and its dtype, which the tensor keeps. False for one that is to
-// be read as a sequence; with an exception set where its shape is not that of the rest.
+// An array among the sequences or the numbers: its elements, and its dtype, which the tensor keeps. False for one that
+// is to be read as a sequence, or has no numbers; with an exception set where its shape is not that of the rest.
 bool read_array(PyObject* array, size_t depth, Reading& reading) {
   PyRef made = PyRef::steal(tensor_of_data(array));
-  if (!made) return PyErr_Clear(), false;
+  if (!made) {
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) PyErr_Clear();  // of dates, of objects
+    return false;
+  }
   const Tensor tensor = tensor_of(made.get());
   if (!std::equal(tensor.shape().begin(), tensor.shape().end(), reading.shape.begin() + static_cast<ptrdiff_t>(depth),
                   reading.shape.end()))
@@ -203,6 +164,40 @@ bool read_array(PyObject* array, size_t depth, Reading& reading) {
   const bp_dtype named = reading.named == BP_DTYPE_NONE ? tensor.dtype() : promote(reading.named, tensor.dtype());
   if (named == BP_DTYPE_NONE) reading.without_promotion = tensor.dtype();
   if (named != BP_DTYPE_NONE) reading.named = named;
+  return true;
+}
+
+bool read_element(PyObject* object, Reading& reading) {
+  if (is_tensor(object)) return read_tensor(object, reading);
+  bp_value value{};
+  double pair[2] = {0, 0};
+  const int read = read_number(object, &value, pair);
+  if (read < 0) return place_error("asarray", nullptr), false;
+  if (read == 0) {
+    if (is_foreign_array(object) && (read_array(object, reading.shape.size(), reading) || PyErr_Occurred()))
+      return !PyErr_Occurred();
+    PyRef kind = found_kind(object);
+    if (kind)
+      raise(BP_ERROR_TYPE, "asarray: found %U, expected numbers, nested sequences of numbers, or an array", kind.get());
+  }
+  if (read != 1) return false;
+  if (value.tag > reading.tag) reading.tag = value.tag;
+  switch (value.tag) {
+    case BP_TAG_FLOAT:
+      reading.numbers.push_back({value.u.f, 0, 0});
+      break;
+    case BP_TAG_COMPLEX:
+      reading.numbers.push_back({pair[0], pair[1], 0});
+      break;
+    default: {
+      const bool wide = (value.flags & BP_VALUE_UINT64) != 0;
+      reading.wide |= wide;
+      reading.negative |= !wide && value.u.i < 0;
+      reading.numbers.push_back(
+          {wide ? static_cast<double>(static_cast<uint64_t>(value.u.i)) : static_cast<double>(value.u.i), 0,
+           value.u.i});
+    }
+  }
   return true;
 }
 
