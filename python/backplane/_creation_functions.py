@@ -199,7 +199,7 @@ def _power(base, exponent):
 
 @takes_requires_grad
 def logspace(
-    start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
+    start: float, stop: float, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None, *,
     device: Device | str | None = None, steps: int | None = None
 ) -> Tensor:
     """num (PyTorch's steps) powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""

@@ -244,7 +244,7 @@ def _bernoulli(p, *, generator=None):
     return op.cast(op.less(op.uniform(p.shape, dtype=_core.float64, device=p.device, generator=generator), p), p.dtype)
 
 
-def _angle(x, *, deg=_MISSING, **more):
+def _angle(x, deg=_MISSING, **more):
     if deg is _MISSING:
         return NotImplemented
     return op.rad2deg(op.angle(x), **more) if deg else op.angle(x, **more)

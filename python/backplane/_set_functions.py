@@ -83,15 +83,15 @@ def intersect1d(x: Tensor, y: Tensor, assume_unique: bool = False, return_indice
 
 
 @takes_tensor
-def setdiff1d(x: Tensor, y: Tensor) -> Tensor:
-    """The elements of x that y has not, each once and in rising order."""
+def setdiff1d(x: Tensor, y: Tensor, assume_unique: bool = False) -> Tensor:
+    """The elements of x that y has not, each once and in rising order; with assume_unique as they stand in x flattened."""
     y = given_tensor("setdiff1d", "y", y, (x,))
-    once = op.unique_values(x)
+    once = ravel(x) if assume_unique else op.unique_values(x)
     return once[op.isin(once, y, invert=True)]
 
 
 @takes_tensor
-def setxor1d(x: Tensor, y: Tensor) -> Tensor:
-    """The elements of one of x and y that the other has not, each once and in rising order."""
+def setxor1d(x: Tensor, y: Tensor, assume_unique: bool = False) -> Tensor:
+    """The elements of one of x and y that the other has not, each once and in rising order. assume_unique changes nothing."""
     y = given_tensor("setxor1d", "y", y, (x,))
     return union1d(setdiff1d(x, y), setdiff1d(y, x))

@@ -57,6 +57,8 @@ CALLS = {
     "matrix_rank by position": lambda xp, x: xp.linalg.matrix_rank(x @ x.T, 1e-3, True), "matrix_rank of tols": lambda xp, x: xp.linalg.matrix_rank(xp.stack([x, x]), xp.asarray([0.1, 100.0])),
     "linspace by position": lambda xp, x: xp.linspace(0, 1, 3, False), "linspace with its step": lambda xp, x: xp.linspace(0, 1, 4, retstep=True),
     "linspace all by position": lambda xp, x: xp.linspace(0, 1, 4, False, True), "linspace of tensors": lambda xp, x: xp.linspace(x[0], 1.0, 3, False),
+    "logspace by position": lambda xp, x: xp.logspace(0, 2, 4, False, 2.0), "angle by position": lambda xp, x: xp.angle(x * 1j, True),
+    "setdiff1d": lambda xp, x: xp.setdiff1d(xp.asarray([3, 5, 1, 4]), xp.asarray([1, 2]), assume_unique=True), "setxor1d": lambda xp, x: xp.setxor1d(xp.asarray([3, 1]), xp.asarray([1, 2]), True),
     "linspace of one": lambda xp, x: xp.linspace(0, 1, 1, retstep=True), "concatenate": lambda xp, x: xp.concatenate([x, x], dtype=xp.float32),
     "concatenate flat": lambda xp, x: xp.concatenate([x, x], axis=None, dtype=xp.float32), "full_like": lambda xp, x: xp.full_like(x, 2, shape=(2,)),
     "zeros_like": lambda xp, x: xp.zeros_like(x, shape=(2, 0)), "ones_like": lambda xp, x: xp.ones_like(x, dtype=xp.int32, shape=3), "array of ndmin": lambda xp, x: xp.array([1.0], ndmin=3),
@@ -172,3 +174,13 @@ def test_a_number_written_into_bools_is_its_truth(value, written):
     compiled = bp.compile(lambda x: [x.__setitem__(x, value), x][1])(bp.asarray([True, False]))
     assert compiled.tolist() == [written, False]
     assert bp.asarray([True, False]).fill_(value).tolist() == [written] * 2
+
+
+@pytest.mark.parametrize("values", [[1, 0, 2], (0.5, 0.0, math.nan), [True, False, 0], np.asarray([3, 0, 1]), np.asarray([0j, 1j, 1.0])], ids=str)
+def test_numbers_written_into_bools_are_their_truths(values):
+    for index in (slice(None), [2, 0, 1], bp.asarray([True] * 3)):
+        x, expected = bp.asarray([True, True, False]), np.asarray([True, True, False])
+        x[index], expected[index if not isinstance(index, bp.Tensor) else np.asarray(index)] = values, values
+        assert x.tolist() == expected.tolist()
+    with pytest.raises(bp.DtypeError, match="a result of dtype int64 cannot be written into an output of dtype bool; cast it first"):
+        x[0] = bp.asarray(1)

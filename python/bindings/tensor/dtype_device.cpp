@@ -76,10 +76,12 @@ PyObject* dtype_call(PyObject* self, PyObject*, PyObject*) {
 // The name under which the package has the object: pickle and copy then keep one object per dtype.
 PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(dtype_name(code_of(self))); }
 
-PyGetSetDef dtype_getset[] = {{"name", dtype_get_name, nullptr, "str: The name, as in the array API.", nullptr},
-                              {"itemsize", dtype_get_itemsize, nullptr, "int: Bytes of an element.", nullptr},
-                              {"kind", dtype_get_kind, nullptr, "str: The array API's kind of the dtype.", nullptr},
-                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef dtype_getset[] = {
+    {"name", dtype_get_name, nullptr, "str: The name, as in the array API.", nullptr},
+    {"itemsize", dtype_get_itemsize, nullptr, "int: Bytes of an element.", nullptr},
+    {"kind", dtype_get_kind, nullptr,
+     "str: The array API's word for its kind, such as real floating; none of NumPy's letters.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
                              {Py_tp_call, reinterpret_cast<void*>(dtype_call)},

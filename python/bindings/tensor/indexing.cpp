@@ -170,7 +170,8 @@ bool is_not_zero(const bp_value& number) {
   return number.u.i != 0;
 }
 
-// What stands right of the equals sign; `owner` and `pair` hold it. A number is written into bools as its truth.
+// What stands right of the equals sign; `owner` and `pair` hold it. Numbers are written into bools as their truth;
+// a tensor of numbers is not.
 bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, double* pair) {
   bp_value number{};
   const int read = read_number(object, &number, pair);
@@ -179,7 +180,9 @@ bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, do
   if (read == 0) owner = PyRef::steal(tensor_of_data(object, target.dtype()));
   if (!owner) throw PythonError{};
   if (!is_tensor(object)) {
-    owner = PyRef::steal(wrap_tensor(to_device(tensor_of(owner.get()), target.device())));
+    Tensor made = to_device(tensor_of(owner.get()), target.device());
+    if (target.dtype() == BP_BOOL) made = call(op_of(Slot::Cast), {value(made), dtype_value(BP_BOOL)});
+    owner = PyRef::steal(wrap_tensor(std::move(made)));
     if (!owner) throw PythonError{};
   }
   return tensor_value(handle_of(owner.get()));
