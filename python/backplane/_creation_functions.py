@@ -41,10 +41,12 @@ __all__ = [
 ]
 
 
-def meshgrid(*arrays: Tensor | Sequence[float], indexing: str = "xy", sparse: bool = False) -> tuple[Tensor, ...]:
+def meshgrid(
+    *arrays: Tensor | Sequence[float], indexing: str = "xy", sparse: bool = False, copy: bool = True
+) -> tuple[Tensor, ...]:
     """Coordinates on a grid: for each vector a tensor that varies along its axis alone; 'xy' exchanges the first two axes.
 
-    sparse: of size 1 along all other axes, so that they broadcast to the grid.
+    sparse: of size 1 along all other axes, so that they broadcast to the grid. copy: False gives views of the vectors.
     """
     if indexing not in ("xy", "ij"):
         raise _core.ArgumentValueError(f"meshgrid: argument indexing: found {indexing!r}, expected 'xy' or 'ij'")
@@ -60,14 +62,20 @@ def meshgrid(*arrays: Tensor | Sequence[float], indexing: str = "xy", sparse: bo
         shape = [1] * len(arrays)
         shape[place] = x.size
         rows.append(op.reshape(x, shape))
-    return tuple(op.copy(x) for x in (rows if sparse else broadcast_arrays(*rows)))
+    found = rows if sparse else broadcast_arrays(*rows)
+    return tuple(op.copy(x) for x in found) if copy else tuple(found)
 
 
 def array(
-    obj: Any, dtype: DType | None = None, *, copy: bool | None = True, device: Device | str | None = None
+    obj: Any, dtype: DType | None = None, *, copy: bool | None = True, order: str | None = None, ndmin: int = 0,
+    device: Device | str | None = None
 ) -> Tensor:
-    """A tensor of an array, of nested sequences of numbers or of a number, copied unless copy is None (where needed) or False."""
-    return asarray(obj, dtype=dtype, copy=copy, device=device)
+    """A tensor of an array, of nested sequences of numbers or of a number, copied unless copy is None (where needed) or False.
+
+    order: as of asarray. ndmin: with so many axes at least, new ones in front.
+    """
+    made = asarray(obj, dtype=dtype, copy=copy, order=order, device=device)
+    return made if made.ndim >= ndmin else op.reshape(made, [1] * (ndmin - made.ndim) + list(made.shape))
 
 
 def tensor(
@@ -143,7 +151,7 @@ def randperm(n: int, *, generator: Generator | None = None, device: Device | str
 
 
 def tri(
-    n: int, m: int | None = None, k: int = 0, *, dtype: DType | None = None, device: Device | str | None = None
+    n: int, m: int | None = None, k: int = 0, dtype: DType | None = None, *, device: Device | str | None = None
 ) -> Tensor:
     """The n by m matrix (m is n unless stated) of ones at and below diagonal k, zeros above."""
     ones = op.full([n, n if m is None else m], 1, dtype=_core.default_float() if dtype is None else dtype, device=device)
@@ -151,13 +159,14 @@ def tri(
 
 
 @takes_tensor
-def vander(x: Tensor, n: int | None = None, increasing: bool = False) -> Tensor:
-    """The Vandermonde matrix of the vector x: its powers as n columns, from the highest down, or from 0 up.
+def vander(x: Tensor, n: int | None = None, increasing: bool = False, *, N: int | None = None) -> Tensor:
+    """The Vandermonde matrix of the vector x: its powers as n columns (NumPy's N), from the highest down, or from 0 up.
 
     Bools and integers of fewer than 64 bits count in int64, as in NumPy.
     """
     if x.ndim != 1:
         raise _core.ShapeError(f"vander: argument x: found {x.ndim} dimensions, expected a vector")
+    n = N if n is None else n
     n = x.shape[0] if n is None else n
     if n < 0:
         raise _core.ArgumentValueError(f"vander: argument n: found {n}, expected at least 0")
@@ -190,7 +199,7 @@ def _power(base, exponent):
 
 @takes_requires_grad
 def logspace(
-    start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None,
+    start: float, stop: float, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None, *,
     device: Device | str | None = None, steps: int | None = None
 ) -> Tensor:
     """num (PyTorch's steps) powers of base, with exponents evenly spaced from start to stop, which endpoint includes."""
@@ -225,15 +234,19 @@ def geomspace(
 
 
 def empty(
-    shape: int | Sequence[int], *sizes: int, dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
+    shape: int | Sequence[int], *sizes: int | DType, dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor whose elements are whatever its memory holds: empty((2, 3)) or empty(2, 3)."""
+    """A tensor whose elements are whatever its memory holds: empty((2, 3)) or empty(2, 3), or with NumPy's dtype in second place empty((2, 3), "int32")."""
+    if len(sizes) == 1 and dtype is None and not hasattr(type(sizes[0]), "__index__"):
+        sizes, dtype = (), sizes[0]
     made = _core.empty((shape, *sizes) if sizes else shape, dtype, device)
     return made.requires_grad_() if requires_grad else made
 
 
 @takes_requires_grad
 @takes_tensor
-def empty_like(x: Tensor, *, dtype: DType | None = None, device: Device | str | None = None) -> Tensor:
-    """An uninitialised tensor of x's shape, and of its dtype and on its device unless stated."""
-    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
+def empty_like(
+    x: Tensor, dtype: DType | None = None, *, device: Device | str | None = None, shape: int | Sequence[int] | None = None
+) -> Tensor:
+    """An uninitialised tensor of x's shape and dtype and on its device, unless stated."""
+    return empty(x.shape if shape is None else shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)

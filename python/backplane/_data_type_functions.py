@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from . import _core
 from ._core import DType
 from ._members import extend
@@ -145,13 +147,16 @@ def can_cast(from_: Tensor | DType, to: DType) -> bool:
 
 
 class finfo:
-    """Limits of a floating dtype: bits, eps, max, min, smallest_normal (also called tiny)."""
+    """Limits of a floating dtype: bits, eps, max, min, smallest_normal (also called tiny), smallest_subnormal, and resolution, 10 to the
+    minus of the decimal digits that it keeps."""
     dtype: DType
     bits: int
     eps: float
     max: float
     min: float
+    resolution: float
     smallest_normal: float
+    smallest_subnormal: float
     tiny: float
 
     def __init__(self, type: DType | Tensor | str | builtins.type, /) -> None:
@@ -166,7 +171,9 @@ class finfo:
         self.eps = 2.0**-fraction
         self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
         self.min = -self.max
+        self.resolution = float(f"1e-{int(fraction * math.log10(2))}")
         self.smallest_normal = self.tiny = 2.0 ** (2 - top)
+        self.smallest_subnormal = self.smallest_normal * self.eps
 
     def __repr__(self):
         return f"finfo({self.dtype.name}: eps={self.eps}, max={self.max}, smallest_normal={self.smallest_normal})"

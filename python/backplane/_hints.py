@@ -22,6 +22,12 @@ numpy jnp: backplane itself, which has NumPy's functions
 lax: cond, while_loop, scan, map and the functions of backplane itself
 random: rand, randn, randint, uniform, normal, permutation, with generator=Generator(seed) or after manual_seed(seed)
 seed: manual_seed(seed)
+random_sample ranf: rand(*shape)
+standard_normal: randn(*shape)
+exponential standard_exponential: -log1p(-rand(*shape)) * scale
+lognormal: exp(normal(mean, std, shape))
+multivariate_normal: mean + randn(n, d) @ linalg.cholesky(cov).T
+gamma: exp(lgamma(x)) for the function of positive x, asarray(numpy.random.default_rng(seed).gamma(...)) for random numbers
 default_rng: Generator(seed), as generator= of the random functions
 dtype: DType, the type of x.dtype, which names such as "float32" and NumPy's dtypes equal
 bool_: bool, as a dtype backplane.bool
@@ -150,7 +156,7 @@ msort: sort(x, axis=0)
 adjoint: x.mH
 conj_physical resolve_conj resolve_neg: conj(x)
 rsub: y - x
-poisson binomial: numpy.random.Generator.poisson, binomial on the host
+poisson binomial: asarray(numpy.random.default_rng(seed).poisson(...)), likewise binomial
 i0 i0e: numpy.i0 on x.numpy(), or its series
 frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
 logaddexp2: logaddexp(x * log(2), y * log(2)) / log(2)
@@ -192,97 +198,6 @@ vecmat matvec: matmul(x, y)
 mvlgamma igamma igammac: lgamma, digamma, polygamma, or scipy.special on x.numpy()
 """
 
-# Of tensors.
-OF_TENSORS = """
-detach_: x = x.detach()
-fill_diagonal_: x[range(n), range(n)] = value
-put_: x[positions] = values
-dist: backplane.linalg.norm(x - y)
-get_device: x.device
-storage_offset: x.numpy(), over the same memory
-flat: x.reshape(-1), which indexes and iterates over all elements
-grad_fn: x.grad_op, the name of the op that made it
-retain_grad: x.register_hook(function), which sees the gradient of any tensor
-is_cuda: x.device.backend == "cuda"
-type: x.dtype, or x.to(dtype)
-data_ptr ctypes: numpy.asarray(x).ctypes, or x.__dlpack__()
-storage untyped_storage: x.numpy(), over the same memory
-as_strided: reshape, unfold or broadcast_to
-unsqueeze_ squeeze_ t_ transpose_ resize_ resize: x = x.reshape(shape): a tensor's shape does not change
-partition: backplane.partition(x, k), a copy
-put: x[positions] = values
-itemset: x[index] = value
-choose: backplane.take_along_axis(backplane.stack(choices), x[None], axis=0)[0]
-searchsorted: backplane.searchsorted(x, values)
-setflags flags: backplane.copy(x) where another memory is wanted
-byteswap newbyteorder: x.numpy()
-dump dumps: pickle.dumps(x)
-tofile: x.numpy().tofile(file)
-masked_scatter: x[condition] = values
-map_ apply_: the function itself on x, or vmap(function)(x)
-cuda: x.to("cuda")
-at: x = x + 0; x[index] = value: jax.numpy's x.at[index].set(value) is an assignment
-block_until_ready: backplane.synchronize()
-addr: x + a[:, None] * b
-clamp_min clamp_max: x.clip(min=..., max=...)
-compress: backplane.compress(condition, x, axis)
-ger: x.outer(y)
-values indices: x.max(dim=axis), min, sort and topk with dim=, which give pairs of that name
-is_cpu: x.device.backend == "cpu"
-is_mps is_xpu is_meta is_vulkan: x.device.backend == name
-layout is_sparse is_quantized is_nested: nothing: all tensors are dense
-to_sparse to_dense coalesce: nothing: all tensors are dense
-names name: a name of your own: axes have numbers alone
-share_memory_ is_shared: x.numpy() in multiprocessing.shared_memory
-mode: backplane.unique(x, return_counts=True), and argmax of the counts
-unique_consecutive: x[backplane.concat([backplane.asarray([True]), x[1:] != x[:-1]])]
-histc: backplane.histogram(x, bins, range)[0]
-multinomial: argmax(log(p) - log(-log(rand(count, n))), axis=-1) of backplane, which draws with replacement
-bernoulli bernoulli_: backplane.bernoulli(p)
-exponential_: x.copy_(-backplane.log(backplane.rand(*x.shape)) / rate)
-log_normal_: x.normal_(mean, std).exp_()
-random_: x.copy_(backplane.randint(low, high, x.shape))
-allclose: backplane.allclose(x, y)
-cross: backplane.linalg.cross(x, y)
-kron: backplane.kron(x, y)
-hsplit vsplit dsplit: backplane.hsplit(x, n), vsplit and dsplit
-split_with_sizes: backplane.split(x, sizes, dim=0)
-solve lstsq: backplane.linalg.solve(a, b), or lstsq
-cholesky_solve triangular_solve: backplane.linalg.solve_triangular
-logdet: backplane.linalg.slogdet(x)[1]
-pinverse: backplane.linalg.pinv(x)
-diag_embed: x[..., None] * backplane.eye(n)
-msort: x.sort(dim=0).values
-is_nonzero: bool(x)
-is_signed: x.dtype.kind
-is_same_size: x.shape == y.shape
-is_conj is_neg is_inference: nothing: no tensor is a lazy view
-resolve_conj resolve_neg conj_physical: x.conj()
-adjoint: x.mH
-new: x.new_empty(shape)
-cfloat: x.to(backplane.complex64)
-cdouble: x.to(backplane.complex128)
-char: x.to(backplane.int8)
-retains_grad register_post_accumulate_grad_hook: x.register_hook(function)
-record_stream: nothing: memory waits for the streams that use it
-select_scatter slice_scatter diagonal_scatter: y = x.clone(); y[index] = values
-tril_ triu_ cumsum_ cumprod_ abs_ addmm_ baddbmm_ addmv_ masked_scatter_ swapaxes_ swapdims_: x[...] = the function's result, or x = it
-resize_as_ set_: x = y
-base: nothing: backplane.copy(x) has memory of its own
-getfield setfield: x.numpy().view(dtype)
-frexp: numpy.frexp on x.numpy(), on the host
-"""
-
-# Of ops, which NumPy's ufuncs have.
-OF_OPS = """
-reduce: sum, prod, max, min, all, any, logsumexp
-accumulate: cumsum, cumprod, cummax, cummin
-reduceat: segment_sum
-outer: the op on x[:, None] and y
-at: index_add, scatter_add, or x[positions] = values
-"""
-
-
 def rows(text):
     """(name, what to write) of each name in such a list."""
     for line in text.strip().splitlines():
@@ -302,6 +217,12 @@ tensorsolve tensorinv: solve or inv of reshaped matrices
 matrix_norms: matrix_norm(x)
 inv_ex solve_ex cholesky_ex: inv, solve or cholesky, whose errors tell
 vander: backplane.vander(x)
+"""
+
+# Of backplane.fft.
+_OF_FFT = """
+dct idct dst idst dctn idctn dstn idstn: scipy.fft on x.numpy(), on the host
+next_fast_len: n itself: every length is transformed
 """
 
 # Of backplane.nn; layers that are functions of their own names are found by these.
@@ -342,7 +263,7 @@ scaled_mm grouped_mm: matmul of backplane
 clip_grad_norm_: the formula itself: g * minimum(1, most / norm)
 """
 
-_TEXTS = {"": _OF_PACKAGE, ".linalg": _OF_LINALG, ".nn": _OF_NN, ".nn.functional": _OF_FUNCTIONAL}
+_TEXTS = {"": _OF_PACKAGE, ".fft": _OF_FFT, ".linalg": _OF_LINALG, ".nn": _OF_NN, ".nn.functional": _OF_FUNCTIONAL}
 
 
 def no_attribute(module, name):
@@ -387,8 +308,3 @@ def _function_of(layer):
     word = layer.lower()
     without_axes = word[:-2] if word[-2:] in ("1d", "2d", "3d") else word  # BatchNorm2d
     return next((names[w] for w in (word, word.removesuffix("loss"), without_axes) if w in names), None)
-
-
-def of_object(kind, name):
-    """The same of an attribute of tensors or ops."""
-    return f"; use {dict(rows({'Tensor': OF_TENSORS, 'Op': OF_OPS}[kind]))[name]}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ._core import Tensor
+    from ._core import DType, Tensor
 
 op = getattr(ops, NAMESPACE)
 
@@ -44,12 +44,14 @@ _MOST_EMPTY = 1 << 20  # pieces, as of the lists in formulas
 
 
 @takes_operands
-def concat(arrays: Sequence[Tensor], axis: int | None = 0, *, dim: int | None = None) -> Tensor:
-    """Joins tensors along an axis, which PyTorch calls dim; without one (None), their elements in row-major order."""
+def concat(
+    arrays: Sequence[Tensor], axis: int | None = 0, *, dim: int | None = None, dtype: DType | None = None
+) -> Tensor:
+    """Joins tensors along an axis, which PyTorch calls dim; without one (None), their elements in row-major order. dtype: the result's."""
     axis = axis if dim is None else dim
     if axis is None:
-        return op.concat([op.reshape(x, (-1,)) for x in arrays], axis=0)
-    return op.concat(arrays, axis=axis)
+        arrays, axis = [op.reshape(x, (-1,)) for x in arrays], 0
+    return op.concat(arrays if dtype is None else [_core.asarray(x, dtype=dtype) for x in arrays], axis=axis)
 
 
 concatenate = concat

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from . import _core
+from ._integer_argument import given_ints
 from ._ops import NAMESPACE, ops
+from ._padding import pad_constants
 from ._tensor_argument import given_tensor, takes_dim, takes_tensor
 
 TYPE_CHECKING = False
@@ -47,8 +49,9 @@ __all__ = [
 _PAD_MODES = {"edge": "replicate", "reflect": "reflect", "symmetric": "symmetric", "wrap": "circular"}
 
 
-def broadcast_shapes(*shapes: Sequence[int | None]) -> tuple[int | None, ...]:
-    """The shape to which shapes broadcast; an unknown size (None) stays unknown beside 1 and itself, and gives way to others."""
+def broadcast_shapes(*shapes: int | Sequence[int | None]) -> tuple[int | None, ...]:
+    """The shape to which shapes broadcast, of which an int is one of one axis; an unknown size (None) stays unknown beside 1 and itself, and gives way to others."""
+    shapes = [shape if hasattr(shape, "__len__") else given_ints("broadcast_shapes", "shapes", shape) for shape in shapes]
     rank = max(map(len, shapes), default=0)
     result = []
     for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes)):
@@ -76,16 +79,17 @@ broadcast_tensors = broadcast_arrays
 def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
     """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor or list.
 
-    A tensor is read to know the result's size. Once each, a view of x.
+    A tensor is read to know the result's size. Once each, a view of x. What has no axes counts as a vector of one element.
     """
+    if x.ndim == 0:
+        x = op.reshape(x, (1,))
     if hasattr(repeats, "__len__"):
         repeats = given_tensor("repeat", "repeats", repeats, (x,))
     if not isinstance(repeats, _core.Tensor):
         if hasattr(repeats, "__index__") and repeats < 0:
             raise _core.ArgumentValueError(f"repeat: argument repeats: found {repeats}, expected a count from 0 on")
         return op.repeat_all(x, repeats, axis=axis)
-    if axis is None:
-        x, axis = op.reshape(x, (-1,)), 0
+    x, axis = (op.reshape(x, (-1,)), 0) if axis is None else (x, normalized_axis("repeat", axis, x.ndim))
     repeats = op.broadcast_to(repeats, (x.shape[axis],))
     if repeats.size and bool(op.any(op.less(repeats, 0))):
         raise _core.ArgumentValueError(f"repeat: argument repeats: found {int(op.min(repeats))}, expected counts from 0 on")
@@ -354,17 +358,23 @@ def diagflat(x: Tensor, k: int = 0) -> Tensor:
 
 @takes_tensor
 def pad(
-    x: Tensor, pad_width: int | Sequence[int | Sequence[int]] | dict[int, int | Sequence[int]], mode: str = "constant", *, constant_values: float = 0
+    x: Tensor, pad_width: int | Sequence[int | Sequence[int]] | dict[int, int | Sequence[int]], mode: str = "constant", *,
+    constant_values: float | Sequence[float | Sequence[float]] = 0, reflect_type: str = "even"
 ) -> Tensor:
     """x with elements added around it: pad_width is one count, a pair (before, after), such a pair for each axis, or counts or pairs by axis in a dict.
 
-    mode: 'constant' (constant_values), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge itself too) or 'wrap'.
+    mode: 'constant' (constant_values, a number or pairs likewise), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge
+    itself too) or 'wrap'. reflect_type: 'even' alone.
     """
+    if reflect_type != "even":
+        raise _core.ArgumentValueError(f"pad: argument reflect_type: found {reflect_type!r}, expected 'even'; NumPy's 'odd' is 2 * pad(x, n, mode='edge') less it")
     before, after = _counts(x, pad_width)
+    if mode == "constant" and hasattr(constant_values, "__iter__") and getattr(constant_values, "ndim", 1):
+        return pad_constants(x, before, after, constant_values)
     if mode == "constant":
         return op.pad(x, before, after, value=constant_values)
     if not isinstance(mode, str) or mode not in _PAD_MODES:
-        raise _core.ArgumentValueError(f"pad: argument mode: found {mode!r}, expected one of constant, {', '.join(_PAD_MODES)}")
+        raise _core.ArgumentValueError(f"pad: argument mode: found {mode!r}, expected one of constant, {', '.join(_PAD_MODES)}; other values are assigned to parts of the padded tensor")
     if constant_values != 0:
         raise _core.ArgumentValueError(f"pad: argument constant_values: found {constant_values} with mode {mode!r}, expected it with 'constant' alone")
     return op.pad_edges(x, before, after, mode=_PAD_MODES[mode]) if any(before) or any(after) else op.copy(x)

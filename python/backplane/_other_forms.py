@@ -5,8 +5,10 @@ error. The first call that is refused imports this module.
 """
 
 from . import _core
+from ._creation_forms import creation_forms
 from ._data_type_functions import result_type
-from ._manipulation_functions import broadcast_shapes, reshape_by_columns
+from ._manipulation_functions import broadcast_shapes, normalized_axis, reshape_by_columns
+from ._matrix_products import whole_power
 from ._ops import NAMESPACE, ops
 from ._reduction_forms import masked_mean, masked_variance, of_number, of_tensor, reduction_forms
 from ._searching_functions import nonzero
@@ -19,10 +21,7 @@ _ALIASES = {"add": ("add_",), "divide": ("div", "true_divide"), "max": ("amax",)
 _WORDS = {"clip": {"a_min": "min", "a_max": "max"}, "flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"}, "pow": {"exponent": "y"},
           "roll": {"shifts": "shift", "dims": "axis"}, "searchsorted": {"sorted_sequence": "x1", "v": "x2", "values": "x2"},
           "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
-_WORDS_OF_CREATION = {"arange": {"end": "stop"}, "eye": {"N": "n_rows", "M": "n_cols", "n": "n_rows", "m": "n_cols"}, "full": {"size": "shape"},
-                      "linspace": {"end": "stop"}, "ones": {"size": "shape"}, "zeros": {"size": "shape"}}  # fmt: skip
 _KINDS = ("stable", "mergesort", "quicksort", "heapsort")  # NumPy's, of sorting
-_POINTS = 50  # of linspace where no number is named, as in NumPy
 # What NumPy's functions of numbers say of bools, by what compares one with itself.
 _OF_BOOLS = {**dict.fromkeys(("isinf", "isnan", "isneginf", "isposinf", "signbit"), op.not_equal), "isfinite": op.equal,
              **dict.fromkeys(("abs", "ceil", "floor", "trunc"), op.logical_and)}  # fmt: skip
@@ -47,77 +46,6 @@ def _as_refused(name, form):
     return answered
 
 
-def _full(shape, fill_value, dtype=None, *, device=None):
-    if not (_is_tensor(fill_value) or isinstance(fill_value, (list, tuple))):
-        return NotImplemented
-    return op.copy(op.broadcast_to(_core.asarray(fill_value, dtype=dtype, device=device), shape))
-
-
-def _full_like(x, fill_value, dtype=None, *, device=None):
-    if not _is_tensor(x):
-        return NotImplemented
-    return _full(x.shape, fill_value, x.dtype if dtype is None else dtype, device=x.device if device is None else device)
-
-
-def _linspace(start, stop, num=_MISSING, dtype=None, *, steps=_MISSING, device=None, endpoint=True):
-    """Of tensors, of PyTorch's steps, or of NumPy's 50 points where no number is named."""
-    ends = [x for x in (start, stop) if _is_tensor(x)]
-    if not ends and num is not _MISSING:
-        return NotImplemented
-    num = (_POINTS if steps is _MISSING else steps) if num is _MISSING else num
-    if not ends:
-        return op.linspace(start, stop, num, dtype=dtype, device=device, endpoint=endpoint)
-    device = ends[0].device if device is None else device
-    floats = result_type(*ends, 0.0)
-    start, stop = (x if _is_tensor(x) else op.full([], x, dtype=result_type(floats, 0j) if isinstance(x, complex) else floats, device=device)
-                   for x in (start, stop))  # fmt: skip
-    dtype = result_type(start, stop, 0.0) if dtype is None else dtype
-    share = op.divide(op.iota(num, dtype=_core.float64, device=device), max(num - 1 if endpoint else num, 1))
-    share = op.reshape(share, [num] + [1] * max(start.ndim, stop.ndim))
-    last = op.equal(share, 1)
-    share = op.cast(share, result_type(start, stop, 0.0))
-    values = op.add(op.multiply(op.subtract(1, share), start), op.multiply(share, stop))
-    return op.cast(op.where(last, stop, values) if endpoint and num > 1 else values, dtype)
-
-
-def _arange(*args, **more):
-    """Tensors are read, since the size of the result depends on them; none whose derivative would be lost in silence."""
-    if not any(map(_is_tensor, (*args, *more.values()))):
-        return NotImplemented
-    return op.arange(*(_bound(x) for x in args), **{name: _bound(x) for name, x in more.items()})
-
-
-def _bound(x):
-    if not _is_tensor(x):
-        return x
-    try:
-        plain = _core.readable(x, "arange")
-    except _core.ArgumentValueError as error:
-        raise type(error)(f"{error}; linspace keeps the derivatives of its ends") from None
-    if x.requires_grad and _core.grad_enabled():
-        raise _core.ArgumentValueError(
-            "arange: found a tensor that requires a gradient, which is lost where a bound is read as a number; use x.detach() where it "
-            "shall be a constant; linspace keeps the gradients of its ends"
-        )
-    return plain.item()
-
-
-def _created(name, of_tensors):
-    """requires_grad= and other words of PyTorch's creation functions, and tensors for numbers."""
-    words = _WORDS_OF_CREATION.get(name, {})
-
-    def form(*args, requires_grad=_MISSING, **more):
-        named = {words.get(word, word): value for word, value in more.items()}
-        if requires_grad is _MISSING:
-            if named.keys() != more.keys():
-                return getattr(op, name)(*args, **named)
-            return of_tensors(*args, **more) if of_tensors else NotImplemented
-        more = named
-        return getattr(op, name)(*args, **more).requires_grad_(requires_grad)
-
-    return form
-
-
 def _spread_of_complex(name):
     @of_tensor
     def form(x, *args, **more):
@@ -133,6 +61,18 @@ def _spread_of_complex(name):
 def _root(squares):
     is_zero = op.equal(squares, 0)  # whose root has no slope
     return op.where(is_zero, squares, op.sqrt(op.where(is_zero, 1, squares)))
+
+
+def _with_axes_alone(name, form):
+    """The form, which refuses NumPy's dtype by position, that came among the axes."""
+
+    def answered(*args, **more):
+        axes = args[1] if len(args) > 1 else None
+        if isinstance(axes, tuple) and len(axes) > 1 and isinstance(axes[1], (str, type, _core.DType)):
+            raise _core.ArgumentTypeError(f"{name}: found {axes[1]!r} by position among the ints of argument 'axis'; a dtype goes by name: dtype=")
+        return form(*args, **more)
+
+    return answered
 
 
 def _in_dtype(name, x, dtype):
@@ -194,6 +134,19 @@ def _running(name):
     return form
 
 
+def _cumulative(name):
+    @of_tensor
+    def form(x, *args, **more):
+        """Of a number, as of a vector of one element."""
+        if x.ndim == 0:
+            return getattr(op, name)(op.reshape(x, [1]), *args, **more)
+        if x.ndim > 1 and not any(axis is not None for axis in (*args, more.get("axis"), more.get("dim"))):
+            raise _core.OutOfRangeError(f"{NAMESPACE}::{name}: argument axis: found None for a tensor of {x.ndim} axes, expected one of them")
+        return NotImplemented
+
+    return form
+
+
 def _renamed(name, words):
     """PyTorch's words for arguments."""
 
@@ -249,6 +202,8 @@ def _whole(x):
 def _randint(*args, size=_MISSING, low=_MISSING, high=_MISSING, **more):
     """PyTorch's randint(high, size), NumPy's randint(low, high, size=...)."""
     if size is _MISSING:
+        if len(args) == 1 and not more:
+            raise _core.ArgumentTypeError(f"randint: found no size, expected it as size=: randint({args[0]!r}, size=(2, 3)); () is that of one number")
         if len(args) != 2 or not isinstance(args[1], (list, tuple)):
             return NotImplemented
         *args, size = args
@@ -270,9 +225,9 @@ def _uniform(low=0.0, high=1.0, size=_MISSING, **more):
     return NotImplemented if size is _MISSING else op.uniform(size, low=low, high=high, **more)
 
 
-def _normal(mean=0.0, std=1.0, size=_MISSING, *, generator=None, **more):
-    """Of PyTorch's size=, or of means and standard deviations in tensors."""
-    mean, std, size = _parameters(mean, std, size)
+def _normal(mean=0.0, std=1.0, size=_MISSING, *, loc=_MISSING, scale=_MISSING, generator=None, **more):
+    """Of PyTorch's size= and NumPy's loc= and scale=, or of means and standard deviations in tensors."""
+    mean, std, size = _parameters(mean if loc is _MISSING else loc, std if scale is _MISSING else scale, size)
     if size is not _MISSING:
         return op.normal(size, mean=mean, std=std, generator=generator, **more)
     tensors = [x for x in (mean, std) if _is_tensor(x)]
@@ -292,7 +247,7 @@ def _bernoulli(p, *, generator=None):
     return op.cast(op.less(op.uniform(p.shape, dtype=_core.float64, device=p.device, generator=generator), p), p.dtype)
 
 
-def _angle(x, *, deg=_MISSING, **more):
+def _angle(x, deg=_MISSING, **more):
     if deg is _MISSING:
         return NotImplemented
     return op.rad2deg(op.angle(x), **more) if deg else op.angle(x, **more)
@@ -326,6 +281,15 @@ def _where(*args):
     return nonzero(_core.asarray(args[0])) if len(args) == 1 else NotImplemented
 
 
+def _nanmean(otherwise):
+    @of_tensor
+    def form(x, *args, dtype=_MISSING, **more):
+        """NumPy's dtype."""
+        return otherwise(x, *args, **more) if dtype is _MISSING else op.nanmean(_in_dtype("nanmean", x, dtype), *args, **more)
+
+    return form
+
+
 @of_tensor
 def _mean(x, *args, dtype=_MISSING, where=None, **more):
     if dtype is _MISSING and where is None:
@@ -334,11 +298,42 @@ def _mean(x, *args, dtype=_MISSING, where=None, **more):
     return op.mean(x, *args, **more) if where is None else masked_mean("mean", x, *args, where=where, **more)
 
 
-def _matmul_of_bools(x, y, *, out=None):
-    """NumPy's: is there a place where both are true? No sum of float32 rounds to 0."""
-    if not (_is_tensor(y) and y.dtype is _core.bool):
+def _product_of_bools(name):
+    @_of_bools
+    def form(x, y, *, out=None):
+        """NumPy's: is there a place where both are true? No sum of float32 rounds to 0."""
+        if not (_is_tensor(y) and y.dtype is _core.bool):
+            return NotImplemented
+        return op.not_equal(getattr(op, name)(op.cast(x, _core.float32), op.cast(y, _core.float32)), 0, out=out)
+
+    return form
+
+
+def _matrix_power(x, n):
+    """Of integers, exact where n is not negative, else in the default float, as inv has it."""
+    if not (_is_tensor(x) and x.dtype.kind in ("signed integer", "unsigned integer")) or not hasattr(n, "__index__"):
         return NotImplemented
-    return op.not_equal(op.matmul(op.cast(x, _core.float32), op.cast(y, _core.float32)), 0, out=out)
+    return op.matrix_power(op.cast(x, _core.default_float()), n) if n < 0 else whole_power(x, n.__index__())
+
+
+@of_tensor
+def _take(x, indices, axis=None, mode=_MISSING):
+    """NumPy's modes, which say what positions out of range mean."""
+    if mode is _MISSING:
+        return NotImplemented
+    if mode not in ("raise", "wrap", "clip"):
+        raise _core.ArgumentValueError(f"take: argument mode: found {mode!r}, expected 'raise', 'wrap' or 'clip'")
+    if mode != "raise":
+        size = max(x.size if axis is None else x.shape[normalized_axis("take", axis, x.ndim)], 1)
+        indices = op.remainder(indices, size) if mode == "wrap" else op.clip(indices, 0, size - 1)
+    return op.take(x, indices, axis=axis)
+
+
+def _nan_to_num(x, *args, copy=_MISSING, **more):
+    """NumPy's copy=False writes into x."""
+    if copy is _MISSING:
+        return NotImplemented
+    return op.nan_to_num(x, *args, **more) if copy else op.nan_to_num(x, *args, out=x, **more)
 
 
 def _permutation(n, **more):
@@ -351,33 +346,38 @@ def _permutation(n, **more):
 
 
 def _add_forms():
-    of_tensors = {"arange": _arange, "full": _full, "full_like": _full_like, "linspace": _linspace}
-    creations = ("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like")
+    reductions = reduction_forms()
     forms = {
-        **{name: _created(name, of_tensors.get(name)) for name in creations},
+        **creation_forms(),
         **{name: _spread(name, of_number(name)) for name in ("nanstd", "nanvar")},
         **{name: _spread(name, _spread_of_complex(name)) for name in ("std", "var")},
         **{name: _running(name) for name in ("cumprod", "cumsum")},
+        **{name: _cumulative(name) for name in ("cumulative_prod", "cumulative_sum")},
         **{name: _ordered(name) for name in ("argsort", "sort")},
-        **reduction_forms(),
+        **reductions,
         **{name: _renamed(name, words) for name, words in _WORDS.items()},
         **{name: _scaled(name) for name in ("add", "subtract")},
+        **{name: _product_of_bools(name) for name in ("dot", "inner", "matmul", "vdot")},
         **{name: _of_bools(lambda x, of_two=of_two, **more: of_two(x, x, **more)) for name, of_two in _OF_BOOLS.items()},
         "angle": _angle,
         "bernoulli": _bernoulli,
         "diff": _of_bools(_diff_of_bools),
         "divide": _divide,
-        "matmul": _of_bools(_matmul_of_bools),
+        "matrix_power": _matrix_power,
         "mean": _mean,
+        "nan_to_num": _nan_to_num,
+        "nanmean": _nanmean(reductions["nanmean"]),
         "normal": _normal,
         "permutation": _permutation,
         "randint": _randint,
         "reshape": _reshape,
         "select": _select,
+        "take": _take,
         "tile": _tile,
         "uniform": _uniform,
         "where": _where,
     }
+    forms.update({name: _with_axes_alone(name, forms[name]) for name in ("mean", "nanstd", "nanvar", "std", "var")})
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):

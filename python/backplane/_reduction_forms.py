@@ -10,7 +10,8 @@ op = getattr(ops, NAMESPACE)
 # What changes no result, and what joins an initial value to one; a maximum of no elements is not defined.
 _JOINS = {"sum": (0, op.add), "prod": (1, op.multiply), "any": (0, None), "all": (1, None), "max": (None, op.maximum), "min": (None, op.minimum)}
 # NumPy's reductions that take the axes 0 and -1 of a number, which has none.
-_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "nanmax", "nanmean", "nanmin", "nanprod", "nansum", "ptp")
+_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "ptp")
+_OF_NUMBERS_BESIDE_NAN = ("nanmax", "nanmean", "nanmin", "nanprod", "nansum")
 
 
 def _kept(name, x, where, value):
@@ -95,6 +96,22 @@ def _reduction(name):
     return form
 
 
+def _nan_reduction(name):
+    def form(x, *args, where=None, initial=None, **more):
+        """NumPy's where= and initial=, of the elements that are no NaN."""
+        if name == "nanmean" and initial is not None:
+            return NotImplemented
+        if where is None and initial is None:
+            return _without_axis(name, x, *args, **more)
+        is_number = op.equal(x, x)
+        kept = is_number if where is None else op.logical_and(is_number, _core.asarray(where, device=x.device))
+        if name == "nanmean":
+            return masked_mean(name, x, *args, where=kept, **more)
+        return _masked(name.removeprefix("nan"), x, args, kept, initial, more.pop("out", None), more)
+
+    return form
+
+
 def of_tensor(form):
     """The form of what a list or a number is as a tensor; what is none is left to the op's error."""
 
@@ -116,4 +133,5 @@ def of_number(name):
 
 def reduction_forms():
     """By the op's name."""
-    return {**{name: of_tensor(_reduction(name)) for name in _JOINS}, **{name: of_number(name) for name in _OF_NUMBERS}}
+    return {**{name: of_tensor(_reduction(name)) for name in _JOINS}, **{name: of_tensor(_nan_reduction(name)) for name in _OF_NUMBERS_BESIDE_NAN},
+            **{name: of_number(name) for name in _OF_NUMBERS}}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _core
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, takes_tensor
@@ -37,13 +38,16 @@ def _unique_parts(x, axis):
 @takes_tensor
 def unique(
     x: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
-    *, dim: int | None = None, sorted: bool = True
+    *, dim: int | None = None, sorted: bool = True, equal_nan: bool = False
 ) -> Any:
     """The elements of x, or its parts along axis (dim), each once and in rising order, whether or not sorted asks for it; each NaN is one of its own.
+    NumPy's equal_nan, which makes one of them, is refused where it is True.
 
     On request a tuple with them: the first positions of each in x flattened (along axis), positions that rebuild x from them, and
     how often each occurs.
     """
+    if equal_nan:
+        raise _core.ArgumentValueError("unique: argument equal_nan: found True, but each NaN is one of its own. Fix: leave NaN out, unique(x[~isnan(x)])")
     axis = axis if dim is None else dim
     if axis is not None:
         values, *others = _unique_parts(x, normalized_axis("unique", axis, x.ndim))
@@ -64,23 +68,30 @@ def union1d(x: Tensor, y: Tensor) -> Tensor:
 
 
 @takes_tensor
-def intersect1d(x: Tensor, y: Tensor) -> Tensor:
-    """The elements of both x and y, each once and in rising order."""
+def intersect1d(x: Tensor, y: Tensor, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The elements of both x and y, each once and in rising order. assume_unique changes nothing.
+
+    return_indices: a tuple with them, and with their first positions in x and in y, both flattened.
+    """
     y = given_tensor("intersect1d", "y", y, (x,))
-    once = op.unique_values(x)
-    return once[op.isin(once, y)]
+    if not return_indices:
+        once = op.unique_values(x)
+        return once[op.isin(once, y)]
+    (values, first, *_), (others, second, *_) = op.unique_all(x), op.unique_all(y)
+    is_common = op.isin(values, others)
+    return values[is_common], first[is_common], second[op.isin(others, values)]
 
 
 @takes_tensor
-def setdiff1d(x: Tensor, y: Tensor) -> Tensor:
-    """The elements of x that y has not, each once and in rising order."""
+def setdiff1d(x: Tensor, y: Tensor, assume_unique: bool = False) -> Tensor:
+    """The elements of x that y has not, each once and in rising order; with assume_unique as they stand in x flattened."""
     y = given_tensor("setdiff1d", "y", y, (x,))
-    once = op.unique_values(x)
+    once = ravel(x) if assume_unique else op.unique_values(x)
     return once[op.isin(once, y, invert=True)]
 
 
 @takes_tensor
-def setxor1d(x: Tensor, y: Tensor) -> Tensor:
-    """The elements of one of x and y that the other has not, each once and in rising order."""
+def setxor1d(x: Tensor, y: Tensor, assume_unique: bool = False) -> Tensor:
+    """The elements of one of x and y that the other has not, each once and in rising order. assume_unique changes nothing."""
     y = given_tensor("setxor1d", "y", y, (x,))
     return union1d(setdiff1d(x, y), setdiff1d(y, x))

@@ -9,7 +9,7 @@ from ._numpy_protocol import array_function, array_ufunc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
     from typing import Any
 
@@ -145,8 +145,14 @@ def _complex(x: Tensor) -> complex:
 
 
 def _contains(x: Tensor, value: Operand) -> bool:
-    """Is any element equal to value?"""
-    return bool((x == value).any())
+    """Is any element equal to value? None, a text or another object without order equals none."""
+    found = x == value
+    return bool(found.any() if isinstance(found, Tensor) else found)
+
+
+def _reversed(x: Tensor) -> Iterator[Tensor]:
+    """The parts along axis 0 from the last to the first, as views."""
+    return map(x.__getitem__, range(len(x) - 1, -1, -1))
 
 
 def _repr(x: Tensor) -> str:
@@ -254,6 +260,7 @@ class TensorMembers:
     __array_function__ = array_function
     __complex__ = _complex
     __contains__ = _contains
+    __reversed__ = _reversed
     __repr__ = _repr
     __format__ = _format
     __reduce__ = _reduce

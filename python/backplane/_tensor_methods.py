@@ -239,7 +239,7 @@ def _absent(kind, name):
     """What no object of the kind has: reading it says what to write instead. An AttributeError, so that hasattr says False."""
 
     def get(x):
-        from ._hints import of_object
+        from ._object_hints import of_object
 
         raise AttributeError(f"'backplane.{kind}' object has no attribute '{name}'{of_object(kind, name)}")
 
@@ -256,7 +256,7 @@ def _reflected_divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
     return other // x, other % x
 
 
-# Names of NumPy and PyTorch that _hints.py answers.
+# Names of NumPy and PyTorch that _object_hints.py answers.
 _ABSENT = {
     "Tensor": "abs_ addmm_ addmv_ addr adjoint allclose apply_ as_strided at baddbmm_ base bernoulli bernoulli_ block_until_ready byteswap cdouble cfloat "
     "char cholesky_solve choose clamp_max clamp_min coalesce compress conj_physical cross ctypes cuda cumprod_ cumsum_ data_ptr detach_ "
@@ -268,6 +268,8 @@ _ABSENT = {
     "slice_scatter solve split_with_sizes squeeze_ storage storage_offset swapaxes_ swapdims_ t_ to_dense to_sparse tofile transpose_ "
     "triangular_solve tril_ triu_ type unique_consecutive unsqueeze_ untyped_storage values vsplit",
     "Op": "accumulate at outer reduce reduceat",
+    "Generator": "beta binomial bit_generator choice exponential gamma get_state integers lognormal multinomial multivariate_normal normal "
+    "permutation permuted poisson randint random seed set_state shuffle standard_exponential standard_normal uniform",
 }
 
 

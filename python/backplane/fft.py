@@ -46,9 +46,12 @@ __all__ = [
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _check_norm(name, norm):
+def _checked_norm(name, norm):
+    """The norm, 'backward' for None, as in NumPy."""
+    norm = "backward" if norm is None else norm
     if norm not in _OPPOSITE:
         raise _core.ArgumentValueError(f"{name}: argument norm: found {norm!r}, expected 'backward', 'ortho' or 'forward'")
+    return norm
 
 
 def _complex(x):
@@ -96,14 +99,14 @@ def _fit(x, axes, sizes):
 
 
 def _c2c(name, x, s, axes, norm, forward):
-    _check_norm(name, norm)
+    norm = _checked_norm(name, norm)
     axes, sizes = _axes_and_sizes(name, x, s, axes)
     x = _fit(_complex(x), axes, sizes)
     return _bp.fft_c2c(x, axes, norm=norm, forward=forward) if axes else x
 
 
 def _r2c(name, x, s, axes, norm):
-    _check_norm(name, norm)
+    norm = _checked_norm(name, norm)
     if x.dtype.kind == "complex floating":
         raise _core.DtypeError(f"{name}: argument x: found {x.dtype.name}, expected a real floating dtype")
     axes, sizes = _axes_and_sizes(name, x, s, axes)
@@ -111,7 +114,7 @@ def _r2c(name, x, s, axes, norm):
 
 
 def _c2r(name, x, s, axes, norm):
-    _check_norm(name, norm)
+    norm = _checked_norm(name, norm)
     axes, sizes = _axes_and_sizes(name, x, s, axes)
     if s is None or s[-1] in (None, -1):
         sizes[-1] = 2 * (x.shape[axes[-1]] - 1)
@@ -131,14 +134,14 @@ def _one(name, n):
 
 @_takes_dim
 @_takes_tensor
-def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The discrete Fourier transform along axis, of n elements."""
     return _c2c("fft", x, _one("fft", n), axis, norm, True)
 
 
 @_takes_dim
 @_takes_tensor
-def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of fft."""
     return _c2c("ifft", x, _one("ifft", n), axis, norm, False)
 
@@ -146,7 +149,7 @@ def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward"
 @_takes_dim
 @_takes_tensor
 def fftn(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = "backward"
 ) -> Tensor:
     """The discrete Fourier transform over axes (all, or the last len(s)), of s elements."""
     return _c2c("fftn", x, s, axes, norm, True)
@@ -155,7 +158,7 @@ def fftn(
 @_takes_dim
 @_takes_tensor
 def ifftn(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of fftn."""
     return _c2c("ifftn", x, s, axes, norm, False)
@@ -163,14 +166,14 @@ def ifftn(
 
 @_takes_dim
 @_takes_tensor
-def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The transform of real x along axis: its n // 2 + 1 values that determine the others."""
     return _r2c("rfft", x, _one("rfft", n), axis, norm)
 
 
 @_takes_dim
 @_takes_tensor
-def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of rfft, with n real elements (2 (m - 1) from m unless stated)."""
     return _c2r("irfft", x, _one("irfft", n), axis, norm)
 
@@ -178,7 +181,7 @@ def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward
 @_takes_dim
 @_takes_tensor
 def rfftn(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = "backward"
 ) -> Tensor:
     """The transform of real x over axes; the last of them keeps s // 2 + 1 values."""
     return _r2c("rfftn", x, s, axes, norm)
@@ -187,7 +190,7 @@ def rfftn(
 @_takes_dim
 @_takes_tensor
 def irfftn(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of rfftn."""
     return _c2r("irfftn", x, s, axes, norm)
@@ -195,24 +198,24 @@ def irfftn(
 
 @_takes_dim
 @_takes_tensor
-def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The real transform of a signal with Hermitian symmetry, given by its first n // 2 + 1 values."""
-    _check_norm("hfft", norm)
+    norm = _checked_norm("hfft", norm)
     return _c2r("hfft", _bp.conj(x), _one("hfft", n), axis, _OPPOSITE[norm])
 
 
 @_takes_dim
 @_takes_tensor
-def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of hfft."""
-    _check_norm("ihfft", norm)
+    norm = _checked_norm("ihfft", norm)
     return _bp.conj(_r2c("ihfft", x, _one("ihfft", n), axis, _OPPOSITE[norm]))
 
 
 @_takes_dim
 @_takes_tensor
 def fft2(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = "backward"
 ) -> Tensor:
     """fftn over two axes."""
     return _c2c("fft2", x, s, axes, norm, True)
@@ -221,7 +224,7 @@ def fft2(
 @_takes_dim
 @_takes_tensor
 def ifft2(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of fft2."""
     return _c2c("ifft2", x, s, axes, norm, False)
@@ -230,7 +233,7 @@ def ifft2(
 @_takes_dim
 @_takes_tensor
 def rfft2(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = "backward"
 ) -> Tensor:
     """rfftn over two axes."""
     return _r2c("rfft2", x, s, axes, norm)
@@ -239,7 +242,7 @@ def rfft2(
 @_takes_dim
 @_takes_tensor
 def irfft2(
-    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str = "backward"
+    x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of rfft2."""
     return _c2r("irfft2", x, s, axes, norm)

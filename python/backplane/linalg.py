@@ -13,6 +13,7 @@ from collections import namedtuple
 
 from . import _core
 from ._ops import ops, refuse_names as _refuse_names
+from ._matrix_products import chain_product as _chain_product, of_triangle as _of_triangle
 from ._manipulation_functions import normalized_axes as _normalized_axes
 from ._tensor_argument import given_tensor as _given_tensor, known as _known, takes_dim as _takes_dim, takes_operands as _takes_operands, takes_tensor as _takes_tensor
 
@@ -120,7 +121,7 @@ def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
     return _bp.cholesky(x, upper=upper)
 
 
-def qr(x: Tensor, *, mode: str = "reduced") -> QRResult:
+def qr(x: Tensor, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R, with Q R = x; mode 'complete' gives a square Q."""
     return QRResult(*_bp.qr(x, mode=_word("qr", "mode", mode, ("reduced", "complete"))))
 
@@ -149,14 +150,19 @@ def svdvals(x: Tensor) -> Tensor:
     return _bp.svdvals(x)
 
 
-def eigh(x: Tensor) -> EighResult:
-    """Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices."""
-    return EighResult(*_bp.eigh(x))
+@_takes_tensor
+def eigh(x: Tensor, UPLO: str | None = None) -> EighResult:
+    """Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices, of the Hermitian part of others.
+
+    UPLO: 'L' or 'U', the triangle that alone is read.
+    """
+    return EighResult(*_bp.eigh(_of_triangle("eigh", x, UPLO)))
 
 
-def eigvalsh(x: Tensor) -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending."""
-    return _bp.eigvalsh(x)
+@_takes_tensor
+def eigvalsh(x: Tensor, UPLO: str | None = None) -> Tensor:
+    """The eigenvalues of Hermitian matrices, ascending; of others, and UPLO, as of eigh."""
+    return _bp.eigvalsh(_of_triangle("eigvalsh", x, UPLO))
 
 
 def eig(x: Tensor) -> EigResult:
@@ -187,9 +193,11 @@ def inv(x: Tensor) -> Tensor:
     return _bp.inv(x)
 
 
-def pinv(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
-    """The pseudo-inverses; singular values up to rtol times the largest count as 0."""
-    return _bp.pinv(x, rtol=rtol)
+def pinv(
+    x: Tensor, rcond: float | Tensor | None = None, hermitian: bool = False, *, rtol: float | Tensor | None = None
+) -> Tensor:
+    """The pseudo-inverses; singular values up to rtol (NumPy's rcond) times the largest count as 0. That x is hermitian changes nothing."""
+    return _bp.pinv(x, rtol=rcond if rtol is None else rtol)
 
 
 @_takes_tensor
@@ -217,9 +225,15 @@ def slogdet(x: Tensor) -> SlogdetResult:
     return SlogdetResult(*_bp.slogdet(x))
 
 
-def matrix_rank(x: Tensor, *, rtol: float | Tensor | None = None) -> Tensor:
-    """The numbers of singular values above rtol times the largest."""
-    return _bp.matrix_rank(x, rtol=rtol)
+@_takes_tensor
+def matrix_rank(
+    x: Tensor, tol: float | Tensor | None = None, hermitian: bool = False, *, rtol: float | Tensor | None = None
+) -> Tensor:
+    """The numbers of singular values above rtol times the largest, or above tol. That x is hermitian changes nothing."""
+    if tol is None:
+        return _bp.matrix_rank(x, rtol=rtol)
+    tol = _bp.expand_dims(tol, (-1,)) if getattr(tol, "ndim", 0) else tol
+    return _bp.sum(_bp.greater(svdvals(x), tol), (-1,), dtype=_core.int64)
 
 
 # ---- products ----
@@ -237,7 +251,7 @@ def matrix_exp(x: Tensor) -> Tensor:
 
 @_takes_tensor
 def matrix_power(x: Tensor, n: int) -> Tensor:
-    """The n-th powers of square matrices; of their inverses where n is negative."""
+    """The n-th powers of square matrices; of their inverses where n is negative, in the default float where x is of integers."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise _core.ShapeError(f"matrix_power: argument x: found shape {x.shape}, expected square matrices")
     return _bp.matrix_power(x, n)
@@ -255,30 +269,9 @@ def multi_dot(arrays: Sequence[Tensor]) -> Tensor:
     first, last = arrays[0].ndim == 1, arrays[-1].ndim == 1
     arrays[0] = _bp.expand_dims(arrays[0], (0,)) if first else arrays[0]
     arrays[-1] = _bp.expand_dims(arrays[-1], (1,)) if last else arrays[-1]
-    product = _product(arrays, _splits([x.shape[0] for x in arrays] + [arrays[-1].shape[1]]), 0, len(arrays) - 1)
+    product = _chain_product(arrays)
     ends = [axis for axis, is_vector in ((0, first), (1, last)) if is_vector]
     return _bp.squeeze(product, ends) if ends else product
-
-
-def _splits(sizes):
-    """Where to split the chain from i to j, for all i < j (Cormen and others, Introduction to Algorithms, 15.2)."""
-    count = len(sizes) - 1
-    cost = {(i, i): 0 for i in range(count)}
-    split = {}
-    for length in range(1, count):
-        for i in range(count - length):
-            j = i + length
-            ways = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
-            split[i, j] = min(ways, key=ways.get)
-            cost[i, j] = ways[split[i, j]]
-    return split
-
-
-def _product(arrays, split, i, j):
-    if i == j:
-        return arrays[i]
-    k = split[i, j]
-    return _bp.matmul(_product(arrays, split, i, k), _product(arrays, split, k + 1, j))
 
 
 def outer(x1: Tensor, x2: Tensor) -> Tensor:
@@ -370,11 +363,18 @@ def norm(
 
 @_takes_tensor
 def cond(x: Tensor, p: float | str | None = None) -> Tensor:
-    """The condition number of each matrix in a norm: the ratio of the singular values (None, 2, -2), or norm(x) norm(inv(x))."""
+    """The condition number of each matrix in a norm: the ratio of the singular values (None, 2, -2), or norm(x) norm(inv(x)), inf of a singular one."""
     if p in (None, 2, -2):
         s = svdvals(x)
-        return _bp.divide(s[..., -1], s[..., 0]) if p == -2 else _bp.divide(s[..., 0], s[..., -1])
-    return _bp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+        first, last = s[..., 0], s[..., -1]
+        return _bp.divide(last, first) if p == -2 else _bp.divide(first, last)
+    norms = matrix_norm(x, ord=p)
+    try:
+        return _bp.multiply(norms, matrix_norm(inv(x), ord=p))
+    except LinAlgError:  # of a stack perhaps one alone is singular
+        is_singular = _bp.equal(slogdet(x).sign, 0)
+        regular = _bp.where(is_singular[..., None, None], _bp.eye(x.shape[-1], dtype=x.dtype, device=x.device), x)
+        return _bp.where(is_singular, math.inf, _bp.multiply(norms, matrix_norm(inv(regular), ord=p)))
 
 
 def matrix_transpose(x: Tensor) -> Tensor:

@@ -31,20 +31,24 @@ def members(text, kind):
 
 # What calls take beyond the entry: backplane/_other_forms.py.
 MORE = {
-    **dict.fromkeys(("arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"), "requires_grad: bool = False"),
+    **dict.fromkeys(("arange", "eye", "full", "linspace", "ones", "zeros"), "requires_grad: bool = False"),
+    **dict.fromkeys(("full_like", "ones_like", "zeros_like"), "requires_grad: bool = False, shape: int | Sequence[int] = ..."),
     **dict.fromkeys(("add", "subtract"), "alpha: float = 1"),
     **dict.fromkeys(("all", "any"), "where: _Data | None = None"),
-    **dict.fromkeys(("max", "min", "prod", "sum"), "where: _Data | None = None, initial: Tensor | float | None = None"),
+    **dict.fromkeys(("max", "min", "nanmax", "nanmin", "nanprod", "nansum", "prod", "sum"), "where: _Data | None = None, initial: Tensor | float | None = None"),
     **dict.fromkeys(("argsort", "sort"), "kind: str | None = None"),
     "angle": "deg: bool = False",
     "clip": "a_min: Tensor | float | None = None, a_max: Tensor | float | None = None",
     "divide": "rounding_mode: str | None = None",
     "flip": "dims: int | Sequence[int] = ...",
     "mean": "dtype: DType | None = None",
-    "normal": "size: int | Sequence[int] = ...",
+    "nan_to_num": "copy: bool = True",
+    "nanmean": "where: _Data | None = None, dtype: DType | None = None",
+    "normal": "size: int | Sequence[int] = ..., loc: Tensor | float = ..., scale: Tensor | float = ...",
     "permute_dims": "dims: Sequence[int] = ...",
     "reshape": 'order: str = "C"',
     "roll": "shifts: int | Sequence[int] = ..., dims: int | Sequence[int] | None = None",
+    "take": 'mode: str = "raise"',
     **dict.fromkeys(("nanstd", "nanvar", "std", "var"), "ddof: float = 0, unbiased: bool = True"),
     **dict.fromkeys(("tril", "triu"), "diagonal: int = 0"),
 }
@@ -87,7 +91,7 @@ def spelled(node):
     positional = args.posonlyargs + args.args
     names = [arg.arg for arg in positional + args.kwonlyargs]
     if positional and ast.unparse(positional[-1].annotation or ast.Constant(None)).startswith("int | Sequence[int]"):
-        args.vararg = ast.arg("more", ast.Name("int"))  # reshape(x, 2, 3)
+        args.vararg = ast.arg("more", ast.Name("int | DType" if node.name in ("ones", "zeros") else "int"))  # reshape(x, 2, 3), zeros(3, dtype)
     for arg in positional + args.kwonlyargs:
         if ast.unparse(arg.annotation or ast.Constant(None)) == "Tensor | Number":
             arg.annotation = ast.Name("_Data")

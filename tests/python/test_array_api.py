@@ -176,8 +176,6 @@ def test_asarray_copies_where_it_says():
     assert bp.asarray(x) is x and bp.asarray(x, copy=True) is not x
     with pytest.raises(ValueError, match="copy"):
         bp.asarray(x, dtype=bp.int8, copy=False)
-    with pytest.raises(TypeError):
-        bp.asarray([1], bp.int8)
 
 
 def test_reshape_copies_where_it_says():
@@ -288,7 +286,7 @@ def test_repeat_is_numpys(repeats, axis):
     lambda: bp.meshgrid(bp.ones(2), indexing="yx"),
     lambda: bp.broadcast_shapes((2,), (3,)),
     lambda: bp.cumulative_sum(bp.ones((2, 2))),
-    lambda: bp.cumulative_prod(bp.asarray(1.0)),
+    lambda: bp.cumulative_prod(bp.ones((2, 2))),
     lambda: bp.unstack(bp.ones(2), axis=1),
     lambda: bp.roll(bp.ones(2), (1, 1), axis=(0, 1)),
     lambda: bp.moveaxis(bp.ones((2, 2)), (0, 1), 0),

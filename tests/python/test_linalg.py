@@ -256,3 +256,34 @@ def test_equal_values_have_derivatives_and_so_have_vectors_that_nobody_parts():
     x = bp.asarray([[1.0, 0, 0], [0, 1, 0], [0, 0, 3]])
     found = bp.grad(lambda x: bp.sum(bp.linalg.eigh(x).eigenvectors[:, 2] * bp.asarray([1.0, 2, 3])) ** 2)(x)
     np.testing.assert_allclose(found.numpy(), [[0, 0, 1.5], [0, 0, 3], [1.5, 3, 0]], rtol=1e-6)
+
+
+def test_powers_of_integers_are_exact():
+    x = np.asarray([[1, 1], [1, 0]])
+    for n in (0, 1, 2, 7, 80):
+        for ours in (bp.linalg.matrix_power, bp.matrix_power):
+            found = ours(bp.asarray(np.stack([x, x])), n)
+            assert found.dtype is bp.int64 and found.tolist() == np.linalg.matrix_power(np.stack([x, x]), n).tolist()
+    inverse = bp.linalg.matrix_power(bp.asarray(x), -3)
+    assert inverse.dtype is bp.float32
+    np.testing.assert_allclose(np.asarray(inverse), np.linalg.matrix_power(x, -3), rtol=1e-5)
+    with pytest.raises(bp.ShapeError, match="matrix_power"):
+        bp.linalg.matrix_power(bp.asarray([[1, 2]]), 2)
+
+
+@pytest.mark.parametrize("p", [1, -1, "fro", float("inf")])
+def test_a_singular_matrix_has_no_bound_of_its_condition(p):
+    x = np.asarray([[[1.0, 2.0], [2.0, 4.0]], [[2.0, 1.0], [0.0, 3.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(np.asarray(bp.linalg.cond(bp.asarray(x), p)), np.linalg.cond(x, p), rtol=1e-12)
+        assert bp.linalg.cond(bp.asarray(x[0]), p).item() == np.linalg.cond(x[0], p) == float("inf")
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 0), (0, 3), (3, 0), (2, 0)])
+def test_norms_of_no_elements_are_0(shape):
+    x = bp.zeros(shape)
+    for order in (1, 2, float("inf")):
+        assert bp.linalg.norm(x, order).item() == 0 and bp.compile(lambda x, order=order: bp.linalg.norm(x, order))(x).item() == 0
+        assert bp.grad(lambda x, order=order: bp.linalg.norm(x, order))(x).shape == shape
+        assert not bp.linalg.vector_norm(x, ord=order, axis=0).any()
+    assert bp.linalg.matrix_norm(bp.zeros((2, 0, 3)), ord=2).tolist() == [0, 0]

@@ -181,6 +181,8 @@ def test_sorting_by_a_method_says_all_spellings():
     (lambda x: bp.nn.Module, "a class of your own"), (lambda x: bp.nn.Linear, "functional.linear"), (lambda x: bp.nn.Conv2d, "backplane.nn.functional.conv2d"),
     (lambda x: bp.backends, "devices"), (lambda x: bp.conv1d, "backplane.nn.functional.conv1d"), (lambda x: bp.abs_, r"x = backplane.abs\(x\)"), (lambda x: bp.detach, r"x.detach\(\)"), (lambda x: x.is_cpu, "x.device.backend"),
     (lambda x: bp.nn.functional.upsample, "interpolate"), (lambda x: bp.nn.functional.relu_, "functional.relu"), (lambda x: x.share_memory_, "shared_memory"), (lambda x: bp.stft, "unfold"), (lambda x: bp.ma, "where"),
+    (lambda x: bp.Generator(1).normal, r"backplane.normal\(mean, std, shape, generator=g\)"), (lambda x: bp.Generator(1).shuffle, "backplane.permutation"), (lambda x: bp.exponential, "log1p"),
+    (lambda x: bp.gamma, "lgamma"), (lambda x: bp.standard_normal, "randn"), (lambda x: bp.fft.dct, "scipy.fft"),
     (lambda x: bp.nn.LeakyReLU, "backplane.nn.functional.leaky_relu"), (lambda x: bp.nn.BatchNorm1d, "functional.batch_norm"),
     (lambda x: bp.nn.CrossEntropyLoss, "functional.cross_entropy"), (lambda x: bp.nn.MSELoss, "functional.mse_loss"), (lambda x: bp.nn.AdaptiveAvgPool2d, "functional.adaptive_avg_pool2d"),
 ])  # fmt: skip
@@ -190,17 +192,19 @@ def test_what_is_not_had_says_what_to_write(get, words):
 
 
 def test_every_hint_is_of_a_name_that_is_not_had():
-    from backplane import _hints
+    from backplane import _hints, _object_hints
 
     for name, hint in _hints.rows(_hints._OF_PACKAGE):
         assert hint and not hasattr(bp, name), name
     for name, hint in _hints.rows(_hints._OF_LINALG):
         assert hint and not hasattr(bp.linalg, name), name
+    for name, hint in _hints.rows(_hints._OF_FFT):
+        assert hint and not hasattr(bp.fft, name), name
     for name, hint in _hints.rows(_hints._OF_NN):
         assert hint and not hasattr(bp.nn, name), name
     for name, hint in _hints.rows(_hints._OF_FUNCTIONAL):
         assert hint and not hasattr(bp.nn.functional, name), name
-    for owner, text in ((bp.ones(1), _hints.OF_TENSORS), (bp.add, _hints.OF_OPS)):
+    for owner, text in ((bp.ones(1), _object_hints.OF_TENSORS), (bp.add, _object_hints.OF_OPS), (bp.Generator(1), _object_hints.OF_GENERATORS)):
         for name, hint in _hints.rows(text):
             with pytest.raises(AttributeError, match=f"'{name}'; use "):
                 getattr(owner, name)

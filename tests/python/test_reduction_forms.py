@@ -190,3 +190,12 @@ def test_complex_numbers_have_no_order_with_a_mask_either(name):
     with pytest.raises(bp.DtypeError) as masked:
         getattr(bp, name)(x, where=[True, False], initial=1)
     assert str(masked.value) == str(plain.value)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_logsumexp_of_nothing_is_the_logarithm_of_0(dtype):
+    for x, axis in ((bp.zeros(0, dtype), None), (bp.zeros((0, 3), dtype), 0), (bp.zeros((2, 0, 3), dtype), (0, 1)), (bp.zeros((2, 0, 3), dtype), (0, 2))):
+        found = bp.logsumexp(x, axis)
+        assert found.dtype == dtype and bool((found == -bp.inf).all()) and found.shape == bp.sum(x, axis).shape
+        assert bp.grad(lambda x, axis=axis: bp.logsumexp(x, axis).sum())(x).shape == x.shape
+    assert bp.vmap(bp.logsumexp)(bp.zeros((2, 0))).tolist() == [-bp.inf] * 2

@@ -245,7 +245,7 @@ PyObject* OpSignature::raise_unread(const Parameter& parameter, PyObject* object
                expected_kind(parameter.spec), parameter.spec.flags & BP_ARG_OPTIONAL ? " or None" : "", fix);
 }
 
-PyObject* OpSignature::raise_gathered_bool(PyObject* object) const {
+PyObject* OpSignature::raise_gathered(PyObject* object) const {
   std::string names;
   bool corrects = false;  // PyTorch's `unbiased` says it
   for (const Parameter& parameter : parameters_) {
@@ -253,7 +253,7 @@ PyObject* OpSignature::raise_gathered_bool(PyObject* object) const {
     names += (names.empty() ? "; by name it would be one of: " : ", ") + std::string(parameter.spec.name);
     corrects = corrects || std::string_view(parameter.spec.name) == "correction";
   }
-  if (dim_form())
+  if (PyBool_Check(object) && dim_form())
     names += "; PyTorch's is x." + std::string(name_) + "(dim=0, " + (corrects ? "unbiased" : "keepdim") + "=True)";
   const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
   return raise(BP_ERROR_TYPE, "%s: found %R by position among the ints of argument '%s', expected %s%s", name_, object,

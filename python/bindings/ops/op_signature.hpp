@@ -49,8 +49,8 @@ class OpSignature {
 
   // Places a call's objects under their parameters (borrowed, NULL where left out). False: Python error.
   bool match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given, PyObject** out) const;
-  // The error of a bool among such ints, as PyTorch's unbiased or keepdim is by position.
-  PyObject* raise_gathered_bool(PyObject* object) const;
+  // The error of a bool among such ints, as PyTorch's unbiased or keepdim is by position, or of what else is no int.
+  PyObject* raise_gathered(PyObject* object) const;
   // Reads what was given. The count of values to pass, or -1 with a Python error.
   int32_t read(PyObject* const* given, CallArguments& arguments) const;
 

@@ -217,8 +217,11 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
 // x.reshape(2, 3): the ints beyond the last positional parameter become its tuple.
 PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
   const auto fixed = static_cast<size_t>(signature_of(self)->positional() - 1);
-  for (size_t i = fixed; i < n_positional; ++i)
-    if (PyBool_Check(args[i])) return signature_of(self)->raise_gathered_bool(args[i]);
+  PyObject* no_int = nullptr;  // after the first, which may be the tuple itself
+  for (size_t i = fixed; i < n_positional; ++i) {
+    if (PyBool_Check(args[i])) return signature_of(self)->raise_gathered(args[i]);
+    if (i > fixed && !no_int && !PyIndex_Check(args[i])) no_int = args[i];
+  }
   PyRef ints = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(n_positional - fixed)));
   if (!ints) return nullptr;
   for (size_t i = fixed; i < n_positional; ++i) {
@@ -228,6 +231,10 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
   gathered.push_back(ints.get());
   const Py_ssize_t n_keywords = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   gathered.insert(gathered.end(), args + n_positional, args + n_positional + n_keywords);
+  if (no_int) {
+    signature_of(self)->raise_gathered(no_int);
+    return run_other_form(*signature_of(self), gathered.data(), fixed + 1, keywords);
+  }
   return run(self, gathered.data(), fixed + 1, keywords);
 }
 

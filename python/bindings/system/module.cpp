@@ -33,11 +33,12 @@ PyCFunction with_keywords(PyCFunctionWithKeywords function) {
 }
 
 constexpr Declared kAsarrayDoc =
-    R"(asarray(obj: Any, /, *, dtype: DType | None = None, device: Device | str | None = None, copy: bool | None = None) -> Tensor
+    R"(asarray(obj: Any, /, dtype: DType | None = None, *, device: Device | str | None = None, copy: bool | None = None, order: str | None = None) -> Tensor
 --
 
 A tensor of a number, of nested sequences of numbers, or over the memory of an array (buffer protocol or DLPack).
-Memory is shared unless dtype, device, layout or copy=True needs a copy; with copy=False such a need is an error.)";
+Memory is shared unless dtype, device, layout or copy=True needs a copy; with copy=False such a need is an error.
+order: NumPy's 'C' for elements in row-major order, 'K' or 'A' for as they lie; 'F' is refused.)";
 
 constexpr Declared kFromDlpackDoc =
     R"(from_dlpack(x: Any, /, *, device: Device | str | None = None, copy: bool | None = None) -> Tensor

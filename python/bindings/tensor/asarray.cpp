@@ -230,7 +230,22 @@ struct Wishes {
   bool has_device = false;
   bool copy = false;
   bool may_copy = true;
+  bool row_major = false;
 };
+
+// NumPy's order: None, 'K' and 'A' leave memory as it lies.
+bool read_order(PyObject* order, Wishes* wishes) {
+  const auto is = [&](const char* word) {
+    return PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, word) == 0;
+  };
+  wishes->row_major = is("C");
+  if (wishes->row_major || order == Py_None || is("K") || is("A")) return true;
+  raise(BP_ERROR_VALUE,
+        "asarray: argument order: found %R, expected 'C', 'K' or 'A'; leave it out: a tensor's values do not depend on "
+        "how they lie in memory",
+        order);
+  return false;
+}
 
 bool read_wishes(PyObject* dtype, PyObject* device, PyObject* copy, Wishes* wishes) {
   const int read_type = dtype == Py_None ? 1 : read_dtype(dtype, &wishes->dtype);
@@ -257,21 +272,23 @@ bool is_complex(bp_dtype dtype) { return (BP_DTYPE_BIT(dtype) & BP_MASK_COMPLEX)
 
 bool is_as_wished(const Tensor& tensor, const Wishes& wishes, bool fresh) {
   return (wishes.dtype == BP_DTYPE_NONE || wishes.dtype == tensor.dtype()) &&
-         (!wishes.has_device || same_place(tensor, wishes.device)) && (!wishes.copy || fresh);
+         (!wishes.has_device || same_place(tensor, wishes.device)) && (!wishes.copy || fresh) &&
+         (!wishes.row_major || tensor.is_contiguous());
 }
 
 // The tensor in the dtype and on the device that were asked for; throws Error.
 Tensor as_wished(Tensor tensor, const Wishes& wishes, bool fresh) {
   const bool cast = wishes.dtype != BP_DTYPE_NONE && wishes.dtype != tensor.dtype();
   const bool move = wishes.has_device && !same_place(tensor, wishes.device);
-  BP_CHECK(wishes.may_copy || fresh || (!cast && !move), VALUE,
-           "asarray: argument copy: found False, but this dtype or device needs a copy");
+  const bool copy = (wishes.copy && !fresh) || (wishes.row_major && !tensor.is_contiguous());
+  BP_CHECK(wishes.may_copy || fresh || (!cast && !move && !copy), VALUE,
+           "asarray: argument copy: found False, but this dtype, device or order needs a copy");
   BP_CHECK(!cast || !is_complex(tensor.dtype()) || is_complex(wishes.dtype) || wishes.dtype == BP_BOOL, DTYPE,
            "asarray: found complex elements, which ", dtype_name(wishes.dtype),
            " does not hold; take real(x) first, or use astype");
   if (cast) tensor = call(op_of(Slot::Cast), {value(tensor), dtype_value(wishes.dtype)});
   if (move) return to_device(tensor, wishes.device);
-  return wishes.copy && !fresh && !cast ? call(op_of(Slot::Copy), {value(tensor)}) : tensor;
+  return copy && !cast ? call(op_of(Slot::Copy), {value(tensor)}) : tensor;
 }
 
 // Made of numbers inside a transform: the transform's own, so that its values may be written into it. Not of integers,
@@ -309,14 +326,14 @@ PyObject* tensor_of_data(PyObject* object, bp_dtype dtype) noexcept {
 }
 
 PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* keywords[] = {"", "dtype", "device", "copy", nullptr};
-  PyObject *object = nullptr, *dtype = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOO:asarray", const_cast<char**>(keywords), &object, &dtype,
-                                   &device, &copy)) {
+  static const char* keywords[] = {"", "dtype", "device", "copy", "order", nullptr};
+  PyObject *object = nullptr, *dtype = Py_None, *device = Py_None, *copy = Py_None, *order = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O$OOO:asarray", const_cast<char**>(keywords), &object, &dtype,
+                                   &device, &copy, &order)) {
     return nullptr;
   }
   Wishes wishes;
-  if (!read_wishes(dtype, device, copy, &wishes)) return nullptr;
+  if (!read_wishes(dtype, device, copy, &wishes) || !read_order(order, &wishes)) return nullptr;
   if (require_op(Slot::Cast) == BP_NO_OP || require_op(Slot::Copy) == BP_NO_OP) return nullptr;
   return guarded([&]() -> PyObject* {
     Numbers numbers{.dtype = wishes.dtype};

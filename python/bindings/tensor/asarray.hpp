@@ -6,7 +6,8 @@
 
 namespace backplane::python {
 
-// asarray(obj, /, dtype=None, device=None, copy=None), with CPython's METH_VARARGS | METH_KEYWORDS convention.
+// asarray(obj, /, dtype=None, *, device=None, copy=None, order=None), with CPython's METH_VARARGS | METH_KEYWORDS
+// convention.
 PyObject* asarray_object(PyObject* module, PyObject* args, PyObject* kwargs);
 
 // An array of another library. Text is none, nor are NumPy's dates: they export their bytes, without strides.

@@ -64,15 +64,27 @@ PyObject* dtype_compare(PyObject* self, PyObject* other, int operation) {
 // Python: DType.__hash__(self) -> int
 Py_hash_t dtype_hash(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->hash; }
 
+// numpy.float32(3) makes a number, which no tensor's dtype does.
+PyObject* dtype_call(PyObject* self, PyObject*, PyObject*) {
+  const char* name = dtype_name(code_of(self));
+  return raise(BP_ERROR_TYPE,
+               "%s: a dtype makes no values. Fix: backplane.asarray(value, dtype=backplane.%s), or "
+               "x.astype(backplane.%s) of a tensor x",
+               name, name, name);
+}
+
 // The name under which the package has the object: pickle and copy then keep one object per dtype.
 PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(dtype_name(code_of(self))); }
 
-PyGetSetDef dtype_getset[] = {{"name", dtype_get_name, nullptr, "str: The name, as in the array API.", nullptr},
-                              {"itemsize", dtype_get_itemsize, nullptr, "int: Bytes of an element.", nullptr},
-                              {"kind", dtype_get_kind, nullptr, "str: The array API's kind of the dtype.", nullptr},
-                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef dtype_getset[] = {
+    {"name", dtype_get_name, nullptr, "str: The name, as in the array API.", nullptr},
+    {"itemsize", dtype_get_itemsize, nullptr, "int: Bytes of an element.", nullptr},
+    {"kind", dtype_get_kind, nullptr,
+     "str: The array API's word for its kind, such as real floating; none of NumPy's letters.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
+                             {Py_tp_call, reinterpret_cast<void*>(dtype_call)},
                              {Py_tp_getset, dtype_getset},
                              {Py_tp_methods, dtype_methods},
                              {Py_tp_richcompare, reinterpret_cast<void*>(dtype_compare)},

@@ -163,16 +163,26 @@ bool same_memory(const bp_tensor* a, const bp_tensor* b) {
   return true;
 }
 
-// What stands right of the equals sign; `owner` and `pair` hold it.
+// Is it true, as Python and NumPy say of numbers?
+bool is_not_zero(const bp_value& number) {
+  if (number.tag == BP_TAG_FLOAT) return number.u.f != 0;
+  if (number.tag == BP_TAG_COMPLEX) return number.u.c[0] != 0 || number.u.c[1] != 0;
+  return number.u.i != 0;
+}
+
+// What stands right of the equals sign; `owner` and `pair` hold it. Numbers are written into bools as their truth;
+// a tensor of numbers is not.
 bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, double* pair) {
   bp_value number{};
   const int read = read_number(object, &number, pair);
-  if (read > 0) return backplane::number(number);
+  if (read > 0) return backplane::number(target.dtype() == BP_BOOL ? value(is_not_zero(number)) : number);
   if (read < 0) place_error("setitem", nullptr);
   if (read == 0) owner = PyRef::steal(tensor_of_data(object, target.dtype()));
   if (!owner) throw PythonError{};
   if (!is_tensor(object)) {
-    owner = PyRef::steal(wrap_tensor(to_device(tensor_of(owner.get()), target.device())));
+    Tensor made = to_device(tensor_of(owner.get()), target.device());
+    if (target.dtype() == BP_BOOL) made = call(op_of(Slot::Cast), {value(made), dtype_value(BP_BOOL)});
+    owner = PyRef::steal(wrap_tensor(std::move(made)));
     if (!owner) throw PythonError{};
   }
   return tensor_value(handle_of(owner.get()));

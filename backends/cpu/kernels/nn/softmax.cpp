@@ -2,6 +2,8 @@
 // decomposition.
 //
 // A lane is read into a buffer of the type that it is computed in, unless it is contiguous float32 or float64.
+#include <limits>
+
 #include "kernels/families.hpp"
 #include "kernels/nn/softmax_lanes.hpp"
 #include "loops/axis_block.hpp"
@@ -179,7 +181,11 @@ bp_status BP_CALL logsumexp(const bp_frame* frame, const bp_value* args, int32_t
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
-    BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to sum");
+    if (x->nbytes == 0) {
+      for (int64_t lane = 0; lane * kItemSize[out->dtype] < static_cast<int64_t>(out->nbytes); ++lane)
+        store_lane(out, lane, -std::numeric_limits<float>::infinity());
+      return;
+    }
     const LaneReader reader(x, args[1]);
     for_compute_type(reader.compute, [&]<class T>() {
       const SoftmaxLoops<T>& loops = softmax_loops<T>();
