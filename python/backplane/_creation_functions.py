@@ -9,7 +9,8 @@ from ._core import asarray
 from ._data_type_functions import isdtype
 from ._manipulation_functions import broadcast_arrays
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_room, takes_requires_grad, takes_tensor
+from ._tensor_argument import given_tensor, require_room, takes_requires_grad, takes_tensor, takes_words
+from ._wraps import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +110,17 @@ def identity(n: int, dtype: DType | None = None, *, device: Device | str | None 
     return op.eye(n, dtype=dtype, device=device)
 
 
+def _takes_size(function):
+    """Takes size= by name too."""
+
+    @wraps(function)
+    def made(*size, **more):
+        return function(*size, more.pop("size"), **more) if "size" in more else function(*size, **more)
+
+    return made
+
+
+@_takes_size
 @takes_requires_grad
 def rand(
     *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
@@ -118,6 +130,7 @@ def rand(
     return op.uniform(*size or ((),), generator=generator, dtype=dtype, device=device)
 
 
+@_takes_size
 @takes_requires_grad
 def randn(
     *size: int | Sequence[int], generator: Generator | None = None, dtype: DType | None = None,
@@ -197,6 +210,7 @@ def _power(base, exponent):
         return math.inf
 
 
+@takes_words([("end", "stop")])
 @takes_requires_grad
 def logspace(
     start: float, stop: float, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: DType | None = None, *,
@@ -233,6 +247,7 @@ def geomspace(
     return _spaced(found, _core.default_complex() if dtype is None and number is complex else dtype, device)
 
 
+@takes_words([("size", "shape")])
 def empty(
     shape: int | Sequence[int], *sizes: int | DType, dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
 ) -> Tensor:

@@ -5,6 +5,7 @@ medians give pairs. All other ops take the words as axis and keepdims. The first
 """
 
 from . import _core
+from ._manipulation_functions import normalized_axes, normalized_axis
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import require_real, given_tensor
 from ._wraps import named_tuple
@@ -15,10 +16,11 @@ def _named(function, values, indices):
     return named_tuple(function, ("values", "indices"))(values, indices)
 
 
-def _one_axis(function, dim, several):
+def _one_axis(function, x, dim, several):
+    """The axis of x, of which a number has 0 and -1."""
     if not hasattr(dim, "__index__"):
         raise _core.ArgumentTypeError(f"{function}: argument dim: found {dim!r}, expected one axis (an int); {several}")
-    return dim
+    return normalized_axis(function, dim, max(x.ndim, 1), "dim")
 
 
 def _pair(function, x, indices, dim, keepdim):
@@ -32,7 +34,7 @@ def _extreme(name, locate, reduce):
         x = given_tensor(name, "x", x)
         if dim is None:
             return reduce(x, keepdims=keepdim)
-        dim = _one_axis(name, dim, f"a{name} takes several, and gives values alone")
+        dim = _one_axis(name, x, dim, f"a{name} takes several, and gives values alone")
         if x.ndim == 0:
             return _named(name, x, locate(x))
         return _pair(name, x, locate(x, dim, keepdims=True), dim, keepdim)
@@ -42,16 +44,18 @@ def _extreme(name, locate, reduce):
 
 def _sort(x, /, dim=-1, descending=False, stable=True):
     x = given_tensor("sort", "x", x)
+    dim = _one_axis("sort", x, dim, "sort along one after the other")
     if x.ndim == 0:
         return _named("sort", x, op.full([], 0, dtype=_core.int64, device=x.device))
-    indices = op.argsort(x, _one_axis("sort", dim, "sort along one after the other"), descending=descending, stable=stable)
+    indices = op.argsort(x, dim, descending=descending, stable=stable)
     return _named("sort", op.take_along_axis(x, indices, axis=dim), indices)
 
 
 def _spread(reduce):
     def form(x, /, dim=None, *, unbiased=True, correction=None, keepdim=False):
         x = given_tensor(reduce.__name__, "x", x)
-        if x.ndim == 0 or (isinstance(dim, (tuple, list)) and not dim):  # PyTorch reads no axes as all
+        if dim is not None and (x.ndim == 0 or dim == () or dim == []):  # PyTorch reads no axes as all
+            normalized_axes(reduce.__name__, dim, 1, "dim")
             dim = None
         return reduce(x, dim, correction=int(bool(unbiased)) if correction is None else correction, keepdims=keepdim)
 
@@ -62,10 +66,10 @@ def lower_median(function, x, dim, keepdim):
     """The middle element along dim, of two the smaller, and its position: NaN where there is one, or (nanmedian) of the others."""
     x = given_tensor(function, "x", x)
     require_real(function, "x", x)
-    dim = _one_axis(function, dim, "axis takes several, for the mean of the two middle elements")
+    dim = _one_axis(function, x, dim, "axis takes several, for the mean of the two middle elements")
     if x.ndim == 0:
         return _named(function, x, op.full([], 0, dtype=_core.int64, device=x.device))
-    size = x.shape[dim] if -x.ndim <= dim < x.ndim else 1
+    size = x.shape[dim]
     if size == 0:
         raise _core.ArgumentValueError(f"{function}: argument x: found no elements along axis {dim}, expected at least one")
     order, missing = op.argsort(x, dim), op.isnan(x)  # NaN last
@@ -83,6 +87,8 @@ def _in_pytorchs_words(name, form):
     words = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     def answered(*args, **more):
+        if not args and "input" in more:
+            args = (more.pop("input"),)
         for word in more.keys() - set(words):
             raise _core.ArgumentTypeError(f"{name}: found an argument {word!r} beside dim or keepdim, expected one of: {', '.join(words)}; others go with axis and keepdims")
         return form(*args, **more)

@@ -175,6 +175,8 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
     result has the letters that occur once, in order. The form einsum(x, [0, 1], y, [1, 2], [0, 2]) is taken as well.
     optimize: False multiplies from left to right, else the cheapest pair comes first.
     """
+    if any(isinstance(x, str) for x in operands):
+        _fail("found subscripts behind an operand, expected them first: einsum('ij->', x)")
     if not isinstance(subscripts, str):
         subscripts, operands = _spelled((subscripts, *operands))
     if not operands:

@@ -7,7 +7,7 @@ import math
 from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, require_real, takes_tensor
+from ._tensor_argument import given_tensor, require_real, takes_operands, takes_tensor, takes_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ op = getattr(ops, NAMESPACE)
 __all__ = ["around", "divmod", "float_power", "modf", "round"]
 
 
+@takes_operands
 def round(x: Tensor, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     """x to the nearest integer, or to so many decimal places; ties go to the even digit. Negative counts round before the point."""
     if decimals == 0:
@@ -47,6 +48,7 @@ def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     return op.floor_divide(x, y), op.remainder(x, y)
 
 
+@takes_words([("exponent", "y")])
 @takes_tensor
 def float_power(x: Tensor, y: Operand) -> Tensor:
     """x to the power of y in float64 or complex128, whatever the dtypes are."""

@@ -97,7 +97,7 @@ view_as_real: stack([x.real, x.imag], axis=-1)
 view_as_complex: x[..., 0] + 1j * x[..., 1]
 polar: r * exp(1j * angle)
 diag_embed: x[..., None] * eye(n)
-logdet: linalg.slogdet(x)[1]
+logdet: log(linalg.det(x)), or linalg.slogdet(x), whose logabsdet is of the absolute value
 ger: outer(x, y)
 pdist: the upper triangle of sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
 cartesian_prod: stack(meshgrid(x, y, indexing="ij"), -1).reshape(-1, 2)
@@ -212,7 +212,7 @@ expm: matrix_exp(x)
 cho_factor: cholesky(x)
 cho_solve cholesky_solve: solve_triangular twice
 lu lu_factor lu_solve: solve(a, b), or qr
-logdet: slogdet(x)[1]
+logdet: slogdet(x), whose logabsdet is of the absolute value
 tensorsolve tensorinv: solve or inv of reshaped matrices
 matrix_norms: matrix_norm(x)
 inv_ex solve_ex cholesky_ex: inv, solve or cholesky, whose errors tell

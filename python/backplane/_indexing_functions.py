@@ -8,9 +8,9 @@ from . import _core
 from ._creation_functions import tri
 from ._data_type_functions import iinfo, isdtype
 from ._integer_argument import given_ints
-from ._manipulation_functions import normalized_axis, ravel
+from ._manipulation_functions import broadcast_arrays, normalized_axis, ravel
 from ._ops import NAMESPACE, ops
-from ._tensor_argument import given_tensor, takes_tensor
+from ._tensor_argument import given_tensor, takes_tensor, takes_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "index_fill",
     "index_select",
     "indices",
+    "masked_select",
     "ravel_multi_index",
     "scatter",
     "scatter_add",
@@ -169,11 +170,12 @@ def _mean(total, index, axis, include_self):
     return op.divide(total, op.cast(count, total.dtype))
 
 
+@takes_words([("value", "src")])
 @takes_tensor
 def scatter(
     x: Tensor, dim: int, index: Tensor, src: Tensor | float, reduce: str | None = None, *, include_self: bool = True
 ) -> Tensor:
-    """x with src[i, j, ...] put at position index[i, j, ...] of dim and at i, j, ... of the others; src may be a number.
+    """x with src[i, j, ...] put at position index[i, j, ...] of dim and at i, j, ... of the others; src, or value, may be a number.
 
     reduce: None writes; 'sum', 'prod', 'mean', 'amax', 'amin' combine with what is there, or without include_self with one
     another alone. index has x's number of axes, and is nowhere longer than src, nor, but along dim, than x. Differentiable in
@@ -215,6 +217,7 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     index = given_tensor("gather", "index", index, (x,))
     if x.ndim == 0:  # PyTorch takes a number for a vector of one
+        normalized_axis("gather", dim, 1, "dim")
         return op.take(op.reshape(x, [1]), index)
     axis = normalized_axis("gather", dim, x.ndim, "dim")
     if index.ndim != x.ndim or any(n > m for place, (n, m) in enumerate(zip(index.shape, x.shape)) if place != axis):
@@ -228,7 +231,28 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the positions of a vector, along dim."""
     index = given_tensor("index_select", "index", index, (x,))
-    return op.take(x, index, axis=dim)
+    if index.ndim > 1:
+        raise _core.ShapeError(f"index_select: argument index: found {index.ndim} dimensions, expected a vector; backplane.take takes any")
+    if x.ndim == 0:  # PyTorch takes a number for a vector of one
+        normalized_axis("index_select", dim, 1, "dim")
+        return op.reshape(op.take(op.reshape(x, [1]), op.reshape(index, [1])), [])
+    return op.take(x, index if index.ndim else op.reshape(index, [1]), axis=dim)
+
+
+@takes_tensor
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements of x where mask is true, a vector in row-major order; the two broadcast. x[mask] takes a mask over leading axes.
+
+    The number of elements depends on the values, so it goes through no graph and no batch.
+    """
+    mask = given_tensor("masked_select", "mask", mask, (x,))
+    try:
+        return op.masked_select(*broadcast_arrays(x, mask))
+    except _core.ShapeError:
+        raise _core.ShapeError(
+            f"masked_select: argument mask: found shape {tuple(mask.shape)}, expected one that broadcasts with x's, {tuple(x.shape)}; "
+            "x[mask] takes one of x's leading axes"
+        ) from None
 
 
 @takes_tensor

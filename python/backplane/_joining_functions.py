@@ -9,6 +9,7 @@ from ._integer_argument import given_ints
 from ._manipulation_functions import atleast_1d, atleast_2d, atleast_3d, normalized_axis
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, names_errors, takes_operands, takes_tensor, tensor_like
+from ._wraps import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,6 +180,8 @@ def _check_count(function, argument, count, x, axis):
 
 
 def _check_positive(function, argument, count):
+    if not hasattr(count, "__index__"):
+        raise _core.ArgumentTypeError(f"{function}: argument {argument}: found {count!r}, expected an integer")
     if count <= 0:
         raise _core.ArgumentValueError(f"{function}: argument {argument}: found {count}, expected more than 0")
 
@@ -203,6 +206,20 @@ def array_split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int =
     return _pieces(x, axis, bounds)
 
 
+def _takes_split_size(function):
+    """PyTorch's word, which goes along dim, the axis 0 where none is named."""
+
+    @wraps(function)
+    def named(*args, **more):
+        if "split_size_or_sections" in more:
+            more["indices_or_sections"] = more.pop("split_size_or_sections")
+            more.setdefault("dim", 0)
+        return function(*args, **more)
+
+    return named
+
+
+@_takes_split_size
 @takes_tensor
 def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *, dim: int | None = None) -> list[Tensor]:
     """Pieces of x along axis, views: so many of one size, or those between positions, as NumPy has it.

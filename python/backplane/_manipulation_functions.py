@@ -6,7 +6,7 @@ from . import _core
 from ._integer_argument import given_ints
 from ._ops import NAMESPACE, ops
 from ._padding import pad_constants
-from ._tensor_argument import given_tensor, takes_dim, takes_tensor
+from ._tensor_argument import given_tensor, takes_dim, takes_tensor, takes_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,10 +143,16 @@ def reshape_by_columns(x, shape, order, copy=None):
     return transpose(reshape(transpose(x), sizes, copy=copy))
 
 
-@takes_dim
 @takes_tensor
-def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """x without axes, all of size 1; without all of that size where none are named. A view."""
+def squeeze(x: Tensor, axis: int | Sequence[int] | None = None, *, dim: int | Sequence[int] | None = None) -> Tensor:
+    """x without axes, all of size 1; without all of that size where none are named. A view.
+
+    dim, PyTorch's word, leaves axes of another size.
+    """
+    if dim is not None:
+        if axis is not None:
+            raise _core.ArgumentTypeError("squeeze: found dim and axis, expected one of them")
+        axis = [one for one in normalized_axes("squeeze", dim, max(x.ndim, 1), "dim") if x.shape[one : one + 1] == (1,)]
     return op.squeeze(x, [place for place, size in enumerate(x.shape) if size == 1] if axis is None else axis)
 
 
@@ -174,8 +180,7 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         raise _core.ArgumentTypeError(
             f"flatten: argument start_dim: found {start_dim!r}, expected an axis; NumPy's order is x.reshape(-1, order={start_dim!r})"
         )
-    if x.ndim == 0:
-        return ravel(x)
+    x = x if x.ndim else ravel(x)
     first = normalized_axis("flatten", start_dim, x.ndim, "start_dim")
     last = normalized_axis("flatten", end_dim, x.ndim, "end_dim")
     if last < first:
@@ -331,6 +336,8 @@ def rot90(x: Tensor, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     if len(plane) != 2 or plane[0] == plane[1]:
         raise _core.ArgumentValueError(f"rot90: argument axes: found {axes!r}, expected two different axes")
     first, second = plane
+    if not hasattr(k, "__index__"):
+        raise _core.ArgumentTypeError(f"rot90: argument k: found {k!r}, expected an integer")
     k %= 4
     if k == 0:
         return x[...]
@@ -339,17 +346,19 @@ def rot90(x: Tensor, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     return swapaxes(op.flip(x, [second]), first, second) if k == 1 else op.flip(swapaxes(x, first, second), [second])
 
 
+@takes_words([("diagonal", "k")])
 @takes_tensor
 def diag(x: Tensor, k: int = 0) -> Tensor:
-    """The k-th diagonal of a matrix, a view; of a vector the matrix that has it there, 0 elsewhere."""
+    """The k-th diagonal of a matrix, a copy (diagonal is a view); of a vector the matrix that has it there, 0 elsewhere."""
     if x.ndim == 2:
-        return op.diagonal(x, offset=k)
+        return op.copy(op.diagonal(x, offset=k))
     if x.ndim != 1:
         raise _core.ShapeError(f"diag: argument x: found {x.ndim} dimensions, expected 1 or 2")
     size = x.shape[0] + abs(k)
     return op.diagonal_put(op.full([size, size], 0, dtype=x.dtype, device=x.device), x, offset=k)
 
 
+@takes_words([("offset", "k")])
 @takes_tensor
 def diagflat(x: Tensor, k: int = 0) -> Tensor:
     """The matrix that has x's elements, in row-major order, as its k-th diagonal, 0 elsewhere."""

@@ -59,7 +59,7 @@ hsplit vsplit dsplit: backplane.hsplit(x, n), vsplit and dsplit
 split_with_sizes: backplane.split(x, sizes, dim=0)
 solve lstsq: backplane.linalg.solve(a, b), or lstsq
 cholesky_solve triangular_solve: backplane.linalg.solve_triangular
-logdet: backplane.linalg.slogdet(x)[1]
+logdet: backplane.linalg.slogdet(x), whose logabsdet is of the absolute value
 pinverse: backplane.linalg.pinv(x)
 diag_embed: x[..., None] * backplane.eye(n)
 msort: x.sort(dim=0).values

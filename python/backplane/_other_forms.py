@@ -5,6 +5,7 @@ error. The first call that is refused imports this module.
 """
 
 from . import _core
+from ._arithmetic_forms import arithmetic_forms, in_place_forms
 from ._creation_forms import creation_forms
 from ._data_type_functions import result_type
 from ._manipulation_functions import broadcast_shapes, normalized_axis, reshape_by_columns
@@ -17,10 +18,10 @@ from ._tensor_argument import name_function, require_real
 op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
-_ALIASES = {"add": ("add_",), "divide": ("div", "true_divide"), "max": ("amax",), "min": ("amin",), "permute_dims": ("permute",), "subtract": ("sub", "subtract_")}
-_WORDS = {"clip": {"a_min": "min", "a_max": "max"}, "flip": {"dims": "axis"}, "permute_dims": {"dims": "axes"}, "pow": {"exponent": "y"},
-          "roll": {"shifts": "shift", "dims": "axis"}, "searchsorted": {"sorted_sequence": "x1", "v": "x2", "values": "x2"},
-          "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
+_ALIASES = {"divide": ("div", "true_divide"), "max": ("amax",), "min": ("amin",), "permute_dims": ("permute",), "subtract": ("sub",)}
+_WORDS = {"broadcast_to": {"size": "shape"}, "clip": {"a_min": "min", "a_max": "max"}, "diagonal": {"dim1": "axis1", "dim2": "axis2"}, "flip": {"dims": "axis"}, "heaviside": {"values": "y"},
+          "isin": {"elements": "x1", "test_elements": "x2"}, "permute_dims": {"dims": "axes"}, "pow": {"exponent": "y"}, "roll": {"shifts": "shift", "dims": "axis"},
+          "searchsorted": {"sorted_sequence": "x1", "v": "x2", "values": "x2"}, "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
 _KINDS = ("stable", "mergesort", "quicksort", "heapsort")  # NumPy's, of sorting
 # What NumPy's functions of numbers say of bools, by what compares one with itself.
 _OF_BOOLS = {**dict.fromkeys(("isinf", "isnan", "isneginf", "isposinf", "signbit"), op.not_equal), "isfinite": op.equal,
@@ -171,34 +172,6 @@ def _diff_of_bools(x, n=1, axis=-1, **ends):
     return op.not_equal(op.bitwise_and(op.diff(op.cast(x, _core.uint8), n, axis, **ends), 1), 0)
 
 
-def _scaled(name):
-    """PyTorch's alpha=, a factor of the second operand."""
-
-    def form(x, y, *, alpha=_MISSING, **more):
-        return NotImplemented if alpha is _MISSING else getattr(op, name)(x, op.multiply(y, alpha), **more)
-
-    return form
-
-
-def _divide(x, y, *, rounding_mode=_MISSING, **more):
-    if rounding_mode is _MISSING:
-        return NotImplemented
-    if rounding_mode == "floor":
-        return op.floor_divide(x, y, **more)
-    if rounding_mode not in (None, "trunc"):
-        raise _core.ArgumentValueError(f"divide: argument rounding_mode: found {rounding_mode!r}, expected None, 'floor' or 'trunc'")
-    if rounding_mode is None:
-        return op.divide(x, y, **more)
-    if all(_whole(v) for v in (x, y)):
-        is_below = op.logical_and(op.not_equal(op.remainder(x, y), 0), op.not_equal(op.less(x, 0), op.less(y, 0)))
-        return op.add(op.floor_divide(x, y), is_below, **more)
-    return op.trunc(op.divide(x, y), **more)
-
-
-def _whole(x):
-    return x.dtype.kind in ("bool", "signed integer", "unsigned integer") if _is_tensor(x) else isinstance(x, int)
-
-
 def _randint(*args, size=_MISSING, low=_MISSING, high=_MISSING, **more):
     """PyTorch's randint(high, size), NumPy's randint(low, high, size=...)."""
     if size is _MISSING:
@@ -271,7 +244,13 @@ def _select(condlist, choicelist, default=0):
     return found
 
 
-def _tile(x=_MISSING, *repetitions, reps=_MISSING, **more):
+def _logit(x, eps=None):
+    """PyTorch's eps: from there to 1 - eps x is limited to."""
+    return NotImplemented if eps is None else op.logit(op.clip(x, eps, 1 - eps))
+
+
+def _tile(x=_MISSING, *repetitions, reps=_MISSING, dims=_MISSING, **more):
+    reps = dims if reps is _MISSING else reps
     if reps is not _MISSING and not repetitions:
         return op.tile(*(() if x is _MISSING else (x,)), repetitions=reps, **more)
     return op.tile(x, repetitions) if len(repetitions) > 1 and not more else NotImplemented
@@ -290,10 +269,21 @@ def _nanmean(otherwise):
     return form
 
 
+def _softmax(name):
+    @of_tensor
+    def form(x, *args, dtype=None, **more):
+        """PyTorch's dtype, in which it is computed; of a number, which counts as a vector of one."""
+        if dtype is not None:
+            return getattr(op, name)(op.cast(x, dtype), *args, **more)
+        return NotImplemented if x.ndim else op.reshape(getattr(op, name)(op.reshape(x, [1]), *args, **more), [])
+
+    return form
+
+
 @of_tensor
 def _mean(x, *args, dtype=_MISSING, where=None, **more):
     if dtype is _MISSING and where is None:
-        return NotImplemented
+        return of_number("mean")(x, *args, **more) if "dim" in more else NotImplemented
     x = _in_dtype("mean", x, None if dtype is _MISSING else dtype)
     return op.mean(x, *args, **more) if where is None else masked_mean("mean", x, *args, where=where, **more)
 
@@ -356,13 +346,14 @@ def _add_forms():
         **{name: _ordered(name) for name in ("argsort", "sort")},
         **reductions,
         **{name: _renamed(name, words) for name, words in _WORDS.items()},
-        **{name: _scaled(name) for name in ("add", "subtract")},
         **{name: _product_of_bools(name) for name in ("dot", "inner", "matmul", "vdot")},
+        **arithmetic_forms(),
         **{name: _of_bools(lambda x, of_two=of_two, **more: of_two(x, x, **more)) for name, of_two in _OF_BOOLS.items()},
         "angle": _angle,
         "bernoulli": _bernoulli,
         "diff": _of_bools(_diff_of_bools),
-        "divide": _divide,
+        "log_softmax": _softmax("log_softmax"),
+        "logit": _logit,
         "matrix_power": _matrix_power,
         "mean": _mean,
         "nan_to_num": _nan_to_num,
@@ -372,6 +363,7 @@ def _add_forms():
         "randint": _randint,
         "reshape": _reshape,
         "select": _select,
+        "softmax": _softmax("softmax"),
         "take": _take,
         "tile": _tile,
         "uniform": _uniform,
@@ -381,7 +373,9 @@ def _add_forms():
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
-            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, _scaled(word) if word.endswith("_") else form))
+            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, form))
+    for name, word, form in in_place_forms():
+        _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, form))
 
 
 _add_forms()

@@ -8,7 +8,7 @@ from . import _core
 from ._data_type_functions import isdtype
 from ._ops import NAMESPACE, ops
 from ._manipulation_functions import normalized_axis
-from ._tensor_argument import require_real, takes_dim, takes_tensor
+from ._tensor_argument import require_real, takes_dim, takes_tensor, takes_words
 from ._wraps import wraps
 
 TYPE_CHECKING = False
@@ -104,11 +104,16 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
     return op.reshape(op.moveaxis(found, -1, 0), [*q.shape, *shape])
 
 
+_in_pytorchs_word = takes_words([("interpolation", "method")])
+
+
 def _medians(function):
     """Gives NumPy's median or nanmedian PyTorch's form: over dim a pair, of two middle elements the smaller."""
 
     @wraps(function)
     def median(*args, dim=None, keepdim=False, **more):
+        if not args and "input" in more:
+            args = (more.pop("input"),)
         if dim is None:
             return function(*args, **more, keepdims=True) if keepdim else function(*args, **more)
         if len(args) != 1 or more:
@@ -120,6 +125,7 @@ def _medians(function):
     return median
 
 
+@_in_pytorchs_word
 @takes_dim
 @takes_tensor
 def quantile(
@@ -134,6 +140,7 @@ def quantile(
     return _quantile("quantile", x, q, axis, method, keepdims, False)
 
 
+@_in_pytorchs_word
 @takes_dim
 @takes_tensor
 def percentile(
@@ -154,6 +161,7 @@ def median(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: bool
     return _quantile("median", x, 0.5, axis, "midpoint", keepdims, False)
 
 
+@_in_pytorchs_word
 @takes_dim
 @takes_tensor
 def nanquantile(
@@ -164,6 +172,7 @@ def nanquantile(
     return _quantile("nanquantile", x, q, axis, method, keepdims, True)
 
 
+@_in_pytorchs_word
 @takes_tensor
 def nanpercentile(
     x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",

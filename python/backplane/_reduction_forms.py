@@ -10,7 +10,7 @@ op = getattr(ops, NAMESPACE)
 # What changes no result, and what joins an initial value to one; a maximum of no elements is not defined.
 _JOINS = {"sum": (0, op.add), "prod": (1, op.multiply), "any": (0, None), "all": (1, None), "max": (None, op.maximum), "min": (None, op.minimum)}
 # NumPy's reductions that take the axes 0 and -1 of a number, which has none.
-_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "ptp")
+_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "logsumexp", "ptp")
 _OF_NUMBERS_BESIDE_NAN = ("nanmax", "nanmean", "nanmin", "nanprod", "nansum")
 
 
@@ -35,6 +35,10 @@ def _no_extreme(name, dtype):
 def _without_axis(name, x, axis=None, *args, **more):
     """Of a number, over its axis 0 or -1."""
     axis = more.pop("dim", axis)
+    if "keepdim" in more:  # under the op's own word: the other one has a meaning of its own beside some names
+        more["keepdims"] = more.pop("keepdim")
+    if more.get("out", _core) is None:
+        del more["out"]
     if x.ndim or type(axis) is not int or axis not in (0, -1):
         return NotImplemented
     return getattr(op, name)(x, None, *args, **more)
@@ -87,6 +91,8 @@ def masked_variance(name, x, axis=None, *, where, correction=0, keepdims=False):
 
 def _reduction(name):
     def form(x, *args, where=None, initial=None, out=None, **more):
+        if name in ("max", "min") and not args and "other" in more:
+            args = (_core.asarray(more.pop("other"), device=x.device),)
         if where is not None or initial is not None:
             return _masked(name, x, args, where, initial, out, more)
         if name in ("max", "min") and args and isinstance(args[0], _core.Tensor):  # PyTorch's max(x, y): the larger of each two elements

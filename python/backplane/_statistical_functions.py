@@ -57,18 +57,20 @@ def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @takes_tensor
 def std_mean(
-    x: Tensor, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
+    x: Tensor, dim: int | Sequence[int] | None = None, *, unbiased: bool = True, correction: float | None = None,
+    keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """PyTorch's pair of the standard deviation, unbiased unless correction says otherwise, and the mean, over dim."""
-    return op.std(x, dim, correction=correction, keepdims=keepdim), op.mean(x, dim, keepdims=keepdim)
+    """PyTorch's pair of the standard deviation, unbiased unless the word or correction says otherwise, and the mean, over dim."""
+    return op.std(x, dim=dim, unbiased=unbiased, correction=correction, keepdim=keepdim), op.mean(x, dim=dim, keepdims=keepdim)
 
 
 @takes_tensor
 def var_mean(
-    x: Tensor, dim: int | Sequence[int] | None = None, *, correction: float = 1, keepdim: bool = False
+    x: Tensor, dim: int | Sequence[int] | None = None, *, unbiased: bool = True, correction: float | None = None,
+    keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """PyTorch's pair of the variance, unbiased unless correction says otherwise, and the mean, over dim."""
-    return op.var(x, dim, correction=correction, keepdims=keepdim), op.mean(x, dim, keepdims=keepdim)
+    """PyTorch's pair of the variance, unbiased unless the word or correction says otherwise, and the mean, over dim."""
+    return op.var(x, dim=dim, unbiased=unbiased, correction=correction, keepdim=keepdim), op.mean(x, dim=dim, keepdims=keepdim)
 
 
 def _without(shape, axis):
@@ -89,26 +91,39 @@ def _variables(x, y, rowvar, dtype):
     return rows[0] if y is None else op.concat(rows, axis=0)
 
 
+def _check_weights(name, weights, count):
+    """Relative weights, or how often each observation counts. Inside a transform there is no one value to look at."""
+    require_real("cov", name, weights)
+    if weights.shape != (count,):
+        raise _core.ShapeError(f"cov: argument {name}: found shape {tuple(weights.shape)}, expected ({count},)")
+    weights = op.cast(weights, _core.float64)
+    if known(op.any(op.less(weights, 0)), False):
+        raise _core.ArgumentValueError(f"cov: argument {name}: found a negative weight, expected 0 or more")
+    if name == "fweights" and known(op.any(op.not_equal(weights, op.round(weights))), False):
+        raise _core.ArgumentValueError("cov: argument fweights: found a fraction, expected whole numbers; aweights are relative weights")
+
+
 @takes_tensor
 def cov(
     x: Tensor, y: Tensor | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-    fweights: Tensor | None = None, aweights: Tensor | None = None
+    fweights: Tensor | None = None, aweights: Tensor | None = None, *, correction: int | None = None
 ) -> Tensor:
     """Covariances of the variables, which are x's rows (columns without rowvar), and of y's.
 
-    ddof: what the divisor is less than the number of observations, 1 unless stated, or 0 with bias. fweights: how often each
-    observation counts; aweights: its relative weight.
+    ddof, or PyTorch's correction: what the divisor is less than the number of observations, 1 unless stated, or 0 with bias.
+    fweights: how often each observation counts, a whole number; aweights: its relative weight. Neither is negative.
     """
     y, fweights, aweights = (None if v is None else given_tensor("cov", name, v, (x,)) for name, v in (("y", y), ("fweights", fweights), ("aweights", aweights)))
     rows = _variables(x, y, rowvar, floating_type(*(v for v in (x, y, fweights, aweights) if v is not None)))
+    if ddof is not None and correction is not None:
+        raise _core.ArgumentTypeError("cov: found ddof and correction, expected one of them")
+    ddof = correction if ddof is None else ddof
     ddof = (0 if bias else 1) if ddof is None else ddof
     real = _core.float64 if rows.dtype in (_core.float64, _core.complex128) else _core.float32
     weights = None
-    for given in (fweights, aweights):
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
-            require_real("cov", "weights", given)
-            if given.shape != (rows.shape[1],):
-                raise _core.ShapeError(f"cov: argument weights: found shape {tuple(given.shape)}, expected ({rows.shape[1]},)")
+            _check_weights(name, given, rows.shape[1])
             weights = op.cast(given, real) if weights is None else op.multiply(weights, op.cast(given, real))
     if weights is None:
         away = op.subtract(rows, op.mean(rows, [1], keepdims=True))

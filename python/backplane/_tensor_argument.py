@@ -9,6 +9,8 @@ from ._wraps import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ._core import Function
 
 _WIDER = {"float32": _core.float64, "complex64": _core.complex128}
@@ -235,20 +237,28 @@ def takes_requires_grad(function: Function) -> Function:
     return made
 
 
+def takes_words(words: Sequence[tuple[str, str]]) -> Callable[[Function], Function]:
+    """Takes PyTorch's words for arguments in place of the function's own ones: pairs of the two."""
+
+    def decorated(function):
+        @wraps(function)
+        def named(*args, **more):
+            for word, own in words:
+                if word in more:
+                    if own in more:
+                        raise _core.ArgumentTypeError(f"{function.__name__}: found {word} and {own}, expected one of them")
+                    more[own] = more.pop(word)
+            return function(*args, **more)
+
+        return named
+
+    return decorated
+
+
 def takes_dim(function: Function) -> Function:
     """Takes PyTorch's dim, dims and keepdim for axis, axes and keepdims, where they mean the same."""
 
     code = getattr(function, "__wrapped__", function).__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     words = [(word, own) for word, own in (("dim", "axis"), ("dim", "axes"), ("dims", "axes"), ("keepdim", "keepdims")) if own in names]
-
-    @wraps(function)
-    def named(*args, **more):
-        for word, own in words:
-            if word in more:
-                if own in more:
-                    raise _core.ArgumentTypeError(f"{function.__name__}: found {word} and {own}, expected one of them")
-                more[own] = more.pop(word)
-        return function(*args, **more)
-
-    return named
+    return takes_words(words)(function)

@@ -65,6 +65,7 @@ class TensorMembers:
     is_complex = _utility_functions.is_complex
     is_floating_point = _utility_functions.is_floating_point
     kthvalue = _searching_functions.kthvalue
+    masked_select = _indexing_functions.masked_select
     median = _quantiles.median
     nanmedian = _quantiles.nanmedian
     nanquantile = _quantiles.nanquantile

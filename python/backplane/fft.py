@@ -281,11 +281,13 @@ def _shifted(name, x, axes, shift):
     return _bp.copy(x) if x is given else x
 
 
+@_takes_dim
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None) -> Tensor:
     """x with the frequency 0 moved to the middle of each axis."""
     return _shifted("fftshift", x, axes, lambda size: (size + 1) // 2)
 
 
+@_takes_dim
 def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted("ifftshift", x, axes, lambda size: size // 2)

@@ -158,3 +158,22 @@ def test_functions_of_several_ops_take_dim_as_well():
     np.testing.assert_allclose(bp.fft.fftn(bp.asarray(A), dim=(0, 1)).numpy(), np.fft.fftn(A, axes=(0, 1)), rtol=1e-9, atol=1e-9)
     with pytest.raises(TypeError, match="found dim and axis, expected one of them"):
         bp.squeeze(x, axis=1, dim=1)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sort", "var", "std", "median", "nanmedian"])
+def test_the_operand_goes_by_pytorchs_name_beside_dim(name):
+    x = bp.asarray(A)
+    found, expected = getattr(bp, name)(input=x, dim=1), getattr(bp, name)(x, dim=1)
+    for one, other in zip(found, expected) if isinstance(expected, tuple) else [(found, expected)]:
+        same(one, other.numpy())
+
+
+def test_squeeze_over_dim_leaves_longer_axes():
+    x = bp.ones((2, 1, 3, 1))
+    assert x.squeeze(dim=0).shape == (2, 1, 3, 1) and x.squeeze(dim=(0, 1, -1)).shape == (2, 3)
+    with pytest.raises(bp.ShapeError):
+        x.squeeze(axis=0)
+    with pytest.raises(bp.OutOfRangeError, match="squeeze: argument dim"):
+        x.squeeze(dim=4)
+    with pytest.raises(bp.ArgumentTypeError, match="squeeze: found dim and axis"):
+        x.squeeze(1, dim=1)

@@ -156,8 +156,8 @@ def test_a_number_that_does_not_promote_keeps_its_kind():
     """A mask or an index beside float data: not a float of the data's dtype."""
     for dtype in (bp.float64, bp.bfloat16, bp.complex64, bp.int8):
         x = bp.asarray([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]).astype(dtype)
-        assert bp.masked_select(x, True).shape == (1, 2, 3)
-        assert bp.masked_select(x, False).shape == (0, 2, 3)
+        assert bp.ops.bp.masked_select(x, True).shape == (1, 2, 3)
+        assert bp.ops.bp.masked_select(x, False).shape == (0, 2, 3)
 
 
 def test_a_composite_that_hands_a_number_on_gives_a_tensor():

@@ -354,3 +354,20 @@ def test_elements_that_share_a_place_are_not_assigned_one_by_one():
     one = bp.broadcast_to(bp.zeros((1, 2)), (1, 2))
     one[0, 0] = 3
     assert one.tolist() == [[3, 0]]
+
+
+def test_masked_select_broadcasts_and_an_index_takes_leading_axes():
+    x = bp.asarray([[1, 2], [3, 4]])
+    assert bp.masked_select(x, bp.asarray([True, False])).tolist() == [1, 3] and x[bp.asarray([True, False])].tolist() == [[1, 2]]
+    assert x.masked_select(mask=x > 1).tolist() == [2, 3, 4] and bp.masked_select(input=x, mask=True).tolist() == [1, 2, 3, 4]
+    assert bp.masked_select(x[0], [[True, False], [True, True]]).tolist() == [1, 1, 2]
+    assert bp.grad(lambda x: bp.masked_select(x, bp.asarray([True, False])).sum())(bp.ones((2, 2))).tolist() == [[1, 0], [1, 0]]
+    with pytest.raises(bp.ShapeError, match=r"masked_select: argument mask: found shape \(3,\).* \(2, 2\); x\[mask\]"):
+        bp.masked_select(x, bp.asarray([True, False, True]))
+
+
+def test_index_select_keeps_the_axis():
+    x = bp.asarray([[1, 2], [3, 4]])
+    assert bp.index_select(x, 0, bp.asarray(1)).tolist() == [[3, 4]] and bp.index_select(bp.asarray(5), 0, bp.asarray([0])).item() == 5
+    with pytest.raises(bp.ShapeError, match="index_select: argument index: found 2 dimensions"):
+        bp.index_select(x, 0, [[0]])

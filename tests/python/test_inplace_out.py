@@ -80,3 +80,19 @@ def test_a_refused_out_leaves_no_memory_behind():
     with pytest.raises(bp.ShapeError):
         bp.ops.bp.celu(x, out=out)
     assert bp.memory_stats()["allocated_bytes"] == before
+
+
+def test_a_quotient_may_change_before_the_backward_pass():
+    """The derivative is of the operands alone, as in PyTorch."""
+    x, w = (bp.asarray([1.0, 2.0]).requires_grad_() for _ in "xw")
+    y = x / w
+    y += 1
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 0.5] and w.grad.tolist() == [-1.0, -0.5]
+    for function in (bp.nn.functional.normalize, lambda x: bp.nn.functional.cosine_similarity(x, x[:, ::-1])):
+        x, z = (bp.asarray([[3.0, 4.0]]).requires_grad_() for _ in "xz")
+        y = function(x)
+        y *= 2
+        y.sum().backward()
+        (function(z) * 2).sum().backward()
+        assert x.grad.tolist() == z.grad.tolist()

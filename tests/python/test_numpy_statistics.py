@@ -337,3 +337,10 @@ def test_anything_complex_to_the_power_zero_is_one(dtype):
 def test_running_log_sums_keep_a_nan(dtype, x):
     expected = np.logaddexp.accumulate(np.array(x))
     np.testing.assert_allclose(np.asarray(bp.logcumsumexp(bp.asarray(x, dtype=dtype)).astype(bp.float64)), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("weights, words", [({"fweights": [1.5, 2, 1]}, "fweights: found a fraction"), ({"fweights": [1, -2, 1]}, "fweights: found a negative"),
+                                            ({"aweights": [1, -2, 1]}, "aweights: found a negative"), ({"ddof": 1, "correction": 1}, "found ddof and correction")])  # fmt: skip
+def test_weights_that_numpy_refuses(weights, words):
+    with pytest.raises((bp.ArgumentValueError, bp.ArgumentTypeError), match=f"cov: .*{words}"):
+        bp.cov(bp.ones((2, 3)), **weights)

@@ -5,6 +5,13 @@ import backplane.nn.functional as F
 import pytest
 
 COPIES = {
+    "channel_shuffle": (lambda x: F.channel_shuffle(x, 1), (1, 4, 2, 3)),
+    "channel_shuffle of one each": (lambda x: F.channel_shuffle(x, 4), (1, 4, 2, 3)),
+    "diag": (bp.diag, (3, 4)),
+    "diff": (lambda x: bp.diff(x, n=0), (3, 4)),
+    "interpolate": (lambda x: F.interpolate(x, scale_factor=1.0, mode="bilinear"), (1, 1, 2, 3)),
+    "interpolate, smooth": (lambda x: F.interpolate(x, size=(2, 3), mode="bicubic", antialias=True), (1, 1, 2, 3)),
+    "matrix_power": (lambda x: bp.linalg.matrix_power(x, 1), (3, 3)),
     "adaptive_avg_pool1d": (lambda x: F.adaptive_avg_pool1d(x, 4), (2, 3, 4)),
     "adaptive_avg_pool1d, one": (lambda x: F.adaptive_avg_pool1d(x, 1), (2, 3, 1)),
     "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, (4, 3)), (2, 2, 4, 3)),
@@ -21,6 +28,7 @@ COPIES = {
     "pixel_unshuffle": (lambda x: F.pixel_unshuffle(x, 1), (1, 4, 2, 3)),
 }
 VIEWS = {
+    "diagonal": bp.diagonal,
     "flip": lambda x: bp.flip(x, axis=0),
     "fliplr": bp.fliplr,
     "flipud": bp.flipud,

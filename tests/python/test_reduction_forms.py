@@ -199,3 +199,32 @@ def test_logsumexp_of_nothing_is_the_logarithm_of_0(dtype):
         assert found.dtype == dtype and bool((found == -bp.inf).all()) and found.shape == bp.sum(x, axis).shape
         assert bp.grad(lambda x, axis=axis: bp.logsumexp(x, axis).sum())(x).shape == x.shape
     assert bp.vmap(bp.logsumexp)(bp.zeros((2, 0))).tolist() == [-bp.inf] * 2
+
+
+def test_extremes_of_two_tensors_are_of_each_two_elements():
+    """Also where the second one could be read as axes."""
+    x = bp.asarray([[5, 6], [7, 8]])
+    for y in (bp.asarray(6), bp.asarray([0, 1]), bp.asarray([[0], [9]]), bp.asarray(6.5)):
+        for found in (bp.max(x, y), x.max(y), bp.max(input=x, other=y), bp.ops.bp.max(x.tolist(), y)):
+            same(found, np.maximum(x.numpy(), y.numpy()) if y.dtype == bp.int64 else np.maximum(x.numpy().astype(np.float32), y.numpy()))
+    assert bp.min(bp.asarray([5, 6]), bp.asarray([1, 7])).tolist() == [1, 6]
+    assert bp.max(bp.ones((0,)), bp.ones((0,))).shape == (0,)
+    with pytest.raises(bp.ShapeError, match="max: .*broadcast"):
+        bp.max(x, bp.asarray([1, 2, 3]))
+    assert bp.sum(x, bp.asarray(0)).tolist() == [12, 14] and bp.max(x, axis=bp.asarray(0)).tolist() == [7, 8]
+
+
+def test_a_number_has_the_axes_0_and_minus_1_under_dim():
+    x = bp.asarray(3.0)
+    for axis in (0, -1):
+        assert bp.mean(x, dim=axis).item() == bp.logsumexp(x, dim=axis).item() == 3.0
+        assert bp.softmax(x, dim=axis).item() == 1.0 and bp.log_softmax(x, dim=axis).item() == 0.0
+        assert bp.amax(x, dim=axis, keepdim=True).shape == () and bp.max(x, dim=axis).indices.item() == 0
+    for wrong in (1, 7, -2):
+        for name in ("max", "sort", "median", "nanmedian", "var", "mean", "logsumexp", "softmax", "amax", "squeeze"):
+            with pytest.raises(bp.OutOfRangeError, match=f"{name[1:] if name == 'amax' else name}: .*{wrong}"):
+                getattr(bp, name)(x, dim=wrong)
+        with pytest.raises(bp.OutOfRangeError, match="flatten: argument start_dim"):
+            bp.flatten(x, wrong)
+        with pytest.raises(bp.OutOfRangeError, match="gather: argument dim"):
+            bp.gather(x, wrong, bp.asarray(0))

@@ -146,6 +146,66 @@ def test_numbers_where_pytorch_takes_them_for_vectors_of_one():
     assert F.cross_entropy(bp.asarray([1.0, 2.0]), number(1)).shape == () and F.nll_loss(bp.asarray([1.0, 2.0]), number(1)).tolist() == -2
 
 
+X = bp.asarray([[5.0, -6.0], [7.0, 8.0]])
+W = bp.asarray([1.0, 2.0])
+# What PyTorch's words say, and the same in ours.
+PYTORCHS = {
+    "add": (lambda: bp.add(input=X, other=W, alpha=2), lambda: X + 2 * W),
+    "sub": (lambda: bp.sub(input=X, other=W, alpha=2), lambda: X - 2 * W),
+    "sub_": (lambda: X.copy().sub_(W, alpha=2), lambda: X - 2 * W),
+    "div": (lambda: bp.div(input=X, other=W, rounding_mode="floor"), lambda: X // W),
+    "div_": (lambda: X.copy().div_(2, rounding_mode="floor"), lambda: X // 2),
+    "div_ of integers": (lambda: bp.asarray([7, -7]).div_(2, rounding_mode="trunc"), lambda: bp.asarray([3, -3])),
+    "round_": (lambda: (X / 3).round_(decimals=1), lambda: bp.round(X / 3, 1)),
+    "round": (lambda: bp.round(input=X), lambda: bp.round(X)),
+    "float_power": (lambda: bp.float_power(W, exponent=2), lambda: bp.float_power(W, 2)),
+    "diff before the first step": (lambda: bp.diff(X, n=0, prepend=X), lambda: X),
+    "scatter": (lambda: bp.scatter(X, 0, bp.asarray([[1, 1]]), value=3), lambda: bp.scatter(X, 0, bp.asarray([[1, 1]]), 3)),
+    "quantile": (lambda: bp.quantile(X, 0.4, interpolation="lower"), lambda: bp.quantile(X, 0.4, method="lower")),
+    "var_mean": (lambda: bp.var_mean(X, dim=1, unbiased=False), lambda: (bp.var(X, 1), bp.mean(X, 1))),
+    "std_mean": (lambda: bp.std_mean(X), lambda: (bp.std(X, correction=1), bp.mean(X))),
+    "cov": (lambda: bp.cov(X, correction=0), lambda: bp.cov(X, ddof=0)),
+    "diag": (lambda: bp.diag(X, diagonal=1), lambda: bp.diag(X, 1)),
+    "diagflat": (lambda: bp.diagflat(W, offset=1), lambda: bp.diagflat(W, 1)),
+    "diagonal": (lambda: bp.diagonal(T, dim1=1, dim2=2), lambda: bp.diagonal(T, axis1=1, axis2=2)),
+    "fftshift": (lambda: bp.fft.fftshift(X, dim=0), lambda: bp.fft.fftshift(X, 0)),
+    "softmax": (lambda: bp.softmax(X, dim=0, dtype=bp.float64), lambda: bp.softmax(X.astype(bp.float64), 0)),
+    "logit": (lambda: bp.logit(bp.asarray([0.0, 0.5, 1.0]), 0.25), lambda: bp.logit(bp.asarray([0.25, 0.5, 0.75]))),
+    "mm": (lambda: bp.mm(input=X, mat2=X), lambda: X @ X),
+    "mv": (lambda: bp.mv(X, vec=W), lambda: X @ W),
+    "dot": (lambda: bp.dot(W, tensor=W), lambda: W @ W),
+    "outer": (lambda: bp.outer(W, vec2=W), lambda: bp.outer(W, W)),
+    "isin": (lambda: bp.isin(elements=X, test_elements=W), lambda: bp.isin(X, W)),
+    "heaviside": (lambda: bp.heaviside(X, values=W), lambda: bp.heaviside(X, W)),
+    "logspace": (lambda: bp.logspace(0, end=3, steps=4), lambda: bp.logspace(0, 3, 4)),
+    "tile": (lambda: bp.tile(W, dims=(2,)), lambda: bp.tile(W, 2)),
+    "broadcast_to": (lambda: bp.broadcast_to(W, size=(2, 2)), lambda: bp.broadcast_to(W, (2, 2))),
+    "split": (lambda: bp.split(bp.arange(4.0), split_size_or_sections=3), lambda: bp.split(bp.arange(4.0), 3, dim=0)),
+    "split of sizes": (lambda: bp.split(T, split_size_or_sections=[1, 3], dim=2), lambda: bp.split(T, [1, 3], dim=2)),
+}
+
+
+@pytest.mark.parametrize("name", PYTORCHS)
+def test_words_of_pytorch(name):
+    found, expected = (call() for call in PYTORCHS[name])
+    same(found, tuple(x.numpy() for x in expected) if isinstance(expected, (list, tuple)) else expected.numpy())
+
+
+@pytest.mark.parametrize("make", [bp.empty, bp.rand, bp.randn, bp.zeros])
+def test_sizes_by_name(make):
+    assert make(size=(2, 3)).shape == (2, 3) and make(size=(2,), requires_grad=True).requires_grad
+
+
+def test_a_quotient_in_place_is_recorded():
+    x = bp.asarray([4.0, 9.0]).requires_grad_()
+    y = x * 1
+    y.div_(2, rounding_mode=None)
+    y.sum().backward()
+    assert x.grad.tolist() == [0.5, 0.5]
+    with pytest.raises(bp.DtypeError, match="divide"):
+        bp.asarray([1, 2]).div_(2, rounding_mode=None)
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: bp.insert(T, 4, 1.0, axis=1), IndexError, "insert: argument obj: found position 4"),
     (lambda: bp.delete(bp.asarray(V), 6), IndexError, "delete: argument obj: found position 6 for an axis of size 6"),
@@ -159,6 +219,11 @@ def test_numbers_where_pytorch_takes_them_for_vectors_of_one():
     (lambda: bp.zeros((2,), requires_grad=True, dtype=bp.int64), TypeError, "requires_grad"),
     (lambda: bp.norm(T, "odd"), TypeError, "norm.*odd"),
     (lambda: bp.norm(T, dim="x"), TypeError, "norm: argument dim: found 'x'"),
+    (lambda: bp.chunk(T, None), TypeError, "chunk: argument chunks: found None"),
+    (lambda: bp.rot90(T, None), TypeError, "rot90: argument k: found None"),
+    (lambda: bp.einsum(T, "ijk->"), ValueError, "einsum: argument subscripts: found subscripts behind an operand"),
+    (lambda: bp.nn.functional.group_norm(T, None), TypeError, "group_norm: argument num_groups: found None"),
+    (lambda: bp.nn.functional.one_hot(bp.asarray([1]), None), TypeError, "one_hot: argument num_classes: found None"),
     (lambda: bp.topk(T, 1, 0, dim=0), TypeError, "topk: found dim and axis"),
 ])  # fmt: skip
 def test_errors(call, error, words):

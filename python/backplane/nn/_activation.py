@@ -44,14 +44,26 @@ def _applied(name, input, inplace, *args, **numbers):
     return getattr(input, name + "_")(*args, **numbers) if inplace else getattr(bp, name)(input, *args, **numbers)
 
 
+def _limited(name, input, inplace, **numbers):
+    """The op of a name, of an input and two numbers; integers stay integers where the numbers are whole, as in PyTorch."""
+    if input.dtype.kind not in ("signed integer", "unsigned integer") or any(number != number // 1 for number in numbers.values()):
+        return _applied(name, input, inplace, **numbers)
+    first, second = map(int, numbers.values())
+    found = bp.where(bp.less_equal(input, first), second, input) if name == "threshold" else bp.clip(input, first, second)
+    if not inplace:
+        return found
+    input[...] = found
+    return input
+
+
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0)."""
     return _applied("relu", input, inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """input limited to [0, 6]."""
-    return _applied("relu6", input, inplace)
+    """input limited to [0, 6]; integers stay integers."""
+    return _limited("hardtanh", input, inplace, min_val=0, max_val=6)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -118,10 +130,10 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """input limited to [min_val, max_val]."""
+    """input limited to [min_val, max_val]; integers by whole limits stay integers."""
     if min_val > max_val:
         raise bp.ArgumentValueError(f"hardtanh: argument min_val: found {min_val}, expected at most max_val, {max_val}")
-    return _applied("hardtanh", input, inplace, min_val=min_val, max_val=max_val)
+    return _limited("hardtanh", input, inplace, min_val=min_val, max_val=max_val)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -167,8 +179,8 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """input where it is above threshold, value elsewhere."""
-    return _applied("threshold", input, inplace, threshold, value)
+    """input where it is above threshold, value elsewhere; integers by whole numbers stay integers."""
+    return _limited("threshold", input, inplace, threshold=threshold, value=value)
 
 
 def sigmoid(input: Tensor) -> Tensor:

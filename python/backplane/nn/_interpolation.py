@@ -25,9 +25,10 @@ def interpolate(
     lengths, steps = _lengths_and_steps(input, axes, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return bp.adaptive_avg_pool(input, lengths)
+    found = input
     for i, (length, step) in enumerate(zip(lengths, steps)):
-        input = _along(input, i + 2, length, step, mode, align_corners, antialias)
-    return input
+        found = _along(found, i + 2, length, step, mode, align_corners, antialias)
+    return bp.copy(input) if found is input else found
 
 
 def _along(x, axis, length, step, mode, align_corners, antialias):

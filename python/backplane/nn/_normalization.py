@@ -81,6 +81,8 @@ def group_norm(
 ) -> Tensor:
     """input (n, c, *) normalised per example over each of num_groups groups of channels."""
     channels = _channels("group_norm", input)
+    if not hasattr(num_groups, "__index__"):
+        raise bp.ArgumentTypeError(f"group_norm: argument num_groups: found {num_groups!r}, expected an integer")
     if num_groups < 1 or channels % num_groups:
         raise bp.ShapeError(f"group_norm: argument num_groups: found {num_groups}, expected a divisor of the {channels} channels")
     return bp.group_norm(input, num_groups, weight, bias, eps=eps)

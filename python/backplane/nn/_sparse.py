@@ -76,7 +76,10 @@ def _bags(input, offsets, include_last_offset):
     starts = bp.cast(offsets[:-1] if include_last_offset else offsets, bp.int64)
     _check_starts(starts, offsets, input.shape[0])
     marks = bp.put_along_axis(bp.zeros([input.shape[0] + 1], dtype=bp.int64, device=input.device), starts, 1, accumulate=True)
-    return input, bp.subtract(bp.cumulative_sum(marks)[:-1], 1), starts.shape[0]
+    bag = bp.subtract(bp.cumulative_sum(marks)[:-1], 1)
+    if include_last_offset:
+        bag = bp.where(bp.less(bp.arange(input.shape[0], device=input.device), offsets[-1]), bag, -1)  # beyond the end: in no bag
+    return input, bag, starts.shape[0]
 
 
 def embedding_bag(
@@ -108,6 +111,8 @@ def embedding_bag(
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A new last axis of num_classes that is 1 at the number and 0 elsewhere, int64; -1: as many as the largest number asks for."""
+    if not hasattr(num_classes, "__index__"):
+        raise bp.ArgumentTypeError(f"one_hot: argument num_classes: found {num_classes!r}, expected an integer")
     known = _core.has_values(tensor)
     if num_classes == -1:
         if not known or tensor.size == 0:

@@ -122,7 +122,8 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {
     const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
-    gathers_ints_ = last.type == BP_TYPE_SHAPE || last.type == BP_TYPE_AXES;
+    ends_in_axes_ = last.type == BP_TYPE_AXES;
+    gathers_ints_ = last.type == BP_TYPE_SHAPE || ends_in_axes_;
   }
 }
 
@@ -151,7 +152,8 @@ struct OperandWord {
 constexpr OperandWord kOperandWords[] = {{"x1", "x", 0}, {"x", "x1", 0},    {"a", "", 0},       {"input", "", 0},
                                          {"arr", "", 0}, {"ary", "", 0},    {"m", "", 0},       {"array", "", 0},
                                          {"A", "", 0},   {"arrays", "", 0}, {"tensors", "", 0}, {"x2", "y", 1},
-                                         {"y", "x2", 1}, {"b", "", 1},      {"other", "", 1}};
+                                         {"y", "x2", 1}, {"b", "", 1},      {"other", "", 1},   {"mat2", "", 1},
+                                         {"vec", "", 1}, {"vec2", "", 1},   {"tensor", "", 1}};
 
 }  // namespace
 

@@ -46,6 +46,8 @@ class OpSignature {
   int32_t find(PyObject* name) const noexcept;
   // reshape(x, shape): further ints by position join the last one. True for a last positional list of ints.
   bool gathers_ints() const noexcept { return gathers_ints_; }
+  // max(x, axis): are the last positional ints axes, in whose place another form may take a tensor?
+  bool ends_in_axes() const noexcept { return ends_in_axes_; }
 
   // Places a call's objects under their parameters (borrowed, NULL where left out). False: Python error.
   bool match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given, PyObject** out) const;
@@ -74,6 +76,7 @@ class OpSignature {
   bool takes_out_ = false;
   bool makes_view_ = false;
   bool gathers_ints_ = false;
+  bool ends_in_axes_ = false;
   // Once they were looked for.
   mutable std::optional<PyObject*> dim_form_;
   mutable std::optional<PyObject*> other_form_;

@@ -238,6 +238,15 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
   return run(self, gathered.data(), fixed + 1, keywords);
 }
 
+// A tensor where the axes stand: a second operand, where another form takes one, and else read as ints.
+[[gnu::cold]] PyObject* run_with_tensor_last(OpObject* self, PyObject* const* args, size_t n_positional,
+                                             PyObject* keywords) {
+  PyObject* form = signature_of(self)->other_form();
+  PyRef result =
+      PyRef::steal(form ? PyObject_Vectorcall(form, args, n_positional, keywords) : Py_NewRef(Py_NotImplemented));
+  return result.get() == Py_NotImplemented ? run(self, args, n_positional, keywords) : result.release();
+}
+
 // Python: Op.__call__(self, *args: Any, **kwargs: Any) -> Any
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagged_count, PyObject* keywords) {
   return guarded([&] {
@@ -246,8 +255,11 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagge
     const OpSignature& signature = *signature_of(self);
     if (spells_dim(keywords)) [[unlikely]]
       if (PyObject* form = signature.dim_form()) return PyObject_Vectorcall(form, args, flagged_count, keywords);
-    if (signature.gathers_ints() && n_positional > static_cast<size_t>(signature.positional())) [[unlikely]] {
-      return run_gathering(self, args, n_positional, keywords);
+    if (signature.gathers_ints() && n_positional >= static_cast<size_t>(signature.positional())) {
+      if (n_positional > static_cast<size_t>(signature.positional())) [[unlikely]]
+        return run_gathering(self, args, n_positional, keywords);
+      if (is_tensor(args[n_positional - 1]) && signature.ends_in_axes()) [[unlikely]]
+        return run_with_tensor_last(self, args, n_positional, keywords);
     }
     return run(self, args, n_positional, keywords);
   });

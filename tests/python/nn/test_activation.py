@@ -113,3 +113,13 @@ def test_gumbel_softmax_passes_gradients_when_hard():
     weights = bp.asarray([[1.0, 2.0, 4.0]])
     (F.gumbel_softmax(logits, hard=True) * weights).sum().backward()
     assert np.abs(logits.grad.numpy()).max() > 0
+
+
+def test_integers_stay_integers_where_the_limits_are_whole():
+    x = bp.asarray([7, -3, 1])
+    assert F.relu6(x).tolist() == [6, 0, 1] and F.hardtanh(x).tolist() == [1, -1, 1] and F.threshold(x, 1, 2).tolist() == [7, 2, 2]
+    for function in (F.relu6, F.hardtanh, lambda x: F.threshold(x, 1, 2)):
+        assert function(x).dtype is bp.int64 and function(x.astype(bp.int8)).dtype is bp.int8 and function(x.astype(bp.float64)).dtype is bp.float64
+    assert F.hardtanh(x, -1.5, 2).dtype is bp.float32
+    y = x.copy()
+    assert F.relu6(y, inplace=True) is y and y.tolist() == [6, 0, 1]

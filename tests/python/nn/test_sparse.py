@@ -202,3 +202,12 @@ def test_alpha_dropout_keeps_mean_and_variance():
         assert function(x, 0.3) is x
     with pytest.raises(ValueError, match="probability"):
         F.alpha_dropout(x, 1.5)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("ends", [[0, 2], [0, 1, 3], [0, 0, 1], [0]], ids=str)
+def test_the_last_offset_is_the_end(mode, ends):
+    numbers, table = bp.asarray([0, 1, 2]), bp.asarray([[1.0], [10.0], [100.0]])
+    found = F.embedding_bag(numbers, table, bp.asarray(ends), mode=mode, include_last_offset=True)
+    short = F.embedding_bag(numbers[: ends[-1]], table, bp.asarray(ends[:-1], dtype=bp.int64), mode=mode)
+    assert found.shape == (len(ends) - 1, 1) and found.tolist() == short.tolist()
