@@ -1,12 +1,12 @@
 #include "trace/dynamic_sizes.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <bit>
 #include <map>
 #include <optional>
+#include <random>
 #include <variant>
 
-#include "backplane/device.hpp"
 #include "levels/level.hpp"
 
 namespace backplane::core {
@@ -24,13 +24,18 @@ using GraphPointer = std::shared_ptr<graph::Graph>;
 constexpr int kNear = 3;          // traces beside the example
 constexpr int64_t kMiddle = 260;  // and sizes away from it, different for each name
 constexpr int64_t kFar = 66000;
-constexpr int64_t kMostStep = 16;  // of sizes that have to be multiples
+constexpr int64_t kMostStep = 16;   // of sizes that have to be multiples
+constexpr int64_t kLeastReach = 8, kMostReach = 64;  // beside the example, for the remainders of divisions
+constexpr size_t kProbes = 8;                        // anywhere within the limits
+constexpr int64_t kShort = 64;                       // steps of a range that is tried as a whole
+constexpr int kMostNarrowed = 30;
 
 class Search {
  public:
   Search(std::shared_ptr<const graph::Graph> first, std::span<const NamedSize> named, Sizes example,
          const TraceAtSizes& trace)
-      : named_(named), example_(std::move(example)), trace_(trace), step_(named.size(), 1), leader_(named.size()) {
+      : named_(named), example_(std::move(example)), trace_(trace), step_(named.size(), 1), lowest_(named.size()),
+        highest_(named.size()), leader_(named.size()) {
     for (size_t i = 0; i < leader_.size(); ++i) leader_[i] = i;
     known_[example_] = {std::move(first), "", {}};
   }
@@ -42,6 +47,7 @@ class Search {
     for (size_t i = 0; i < named_.size(); ++i)
       if (leader_[i] == i) find_range(i);
     find_equals();
+    narrow();
     return std::move(graph_);
   }
 
@@ -174,15 +180,65 @@ class Search {
     std::erase_if(near, [this](const Sizes& sizes) {
       return *std::min_element(sizes.begin(), sizes.end()) < 0 || has_new_equals(sizes);
     });
-    const std::vector<std::vector<int64_t>> farther = {{kMiddle, kFar}, {kMiddle, kMiddle * 4}, {kMiddle}, {}};
+    const std::vector<std::vector<int64_t>> farther = {{kMiddle, kFar}, {kMiddle, kMiddle * 4}, {kMiddle}};
     for (const std::vector<int64_t>& more : farther) {
       std::vector<Sizes> all = near;
       for (const int64_t away : more) all.push_back(choice(away, 0));
-      if (!more.empty()) all.push_back(with(all.back(), leader_[0], all.back()[leader_[0]] + step_[0]));
-      if (!unlike(all, &graph_)) return;
+      all.push_back(with(all.back(), leader_[0], all.back()[leader_[0]] + step_[0]));
+      if (!unlike(all, &graph_)) return refine(std::move(all), more.back() == kFar);
     }
+    std::vector<Sizes> all = beside(kMostStep);
+    all.insert(all.end(), near.begin(), near.end());
+    if (!unlike(all, &graph_)) return refine(std::move(all), false);
     const std::optional<TraceDifference> why = unlike(near, &graph_);
     if (why) refuse(0, *why);
+    refine(std::move(near), false);
+  }
+
+  // Each name takes every size that is up to so many steps away (a power of two), in an order of its own, or one with
+  // the same remainder where there is no room.
+  std::vector<Sizes> beside(int64_t reach) const {
+    std::vector<Sizes> found;
+    for (int64_t turn = 0; turn < reach; ++turn)
+      for (const int64_t way : {1, -1}) {
+        Sizes sizes = example_;
+        for (size_t i = 0; i < sizes.size(); ++i) {
+          if (leader_[i] != i) continue;
+          const int64_t away = way * step_[i] * (1 + turn * (2 * static_cast<int64_t>(i) + 1) % reach);
+          int64_t size = example_[i] + away;
+          while (size < 0 || has_new_equals(with(sizes, i, size))) size += reach * std::abs(step_[i]);
+          sizes = with(sizes, i, size);
+        }
+        found.push_back(std::move(sizes));
+      }
+    return found;
+  }
+  // How far beside the example all remainders of the graph's divisions are seen; 0: it has none.
+  int64_t reach(bool is_far) const {
+    std::vector<int64_t> periods;
+    int64_t most = is_far ? 1 : kMostStep;
+    for (const graph::Symbol& symbol : graph_->symbols()) {
+      int64_t period = 1;
+      for (const graph::DimTerm& term : graph_->sizes.terms(symbol.numerator))
+        for (const graph::SymbolId s : term.symbols) period = std::max(period, periods[s]);
+      periods.push_back(std::min(kMostReach, period * std::max<int64_t>(symbol.divisor, 1)));
+      most = std::max(most, periods.back());
+    }
+    return most == 1 ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(most, kLeastReach))));
+  }
+  // What the sizes so far leave open, as the number that is added before a division, those beside the example decide.
+  // One at which no expression is right stays for `narrow`.
+  void refine(std::vector<Sizes> all, bool is_far) {
+    for (int64_t seen = 0; seen < reach(is_far);) {
+      seen = reach(is_far);
+      for (const Sizes& sizes : beside(seen)) {
+        const bool is_wrong = wrong_at(sizes).has_value();
+        all.push_back(sizes);
+        GraphPointer better;
+        if (is_wrong && unlike(all, &better)) all.pop_back();
+        if (better) graph_ = std::move(better);
+      }
+    }
   }
 
   // ---- Its range
@@ -199,13 +255,26 @@ class Search {
     graph_->constraints.push_back({relation, left, right, location, std::move(reason)});
   }
 
-  // The last size that is right on the way from one that is to one that is not, and why the next one is not.
-  std::pair<int64_t, TraceDifference> edge(size_t i, int64_t right, int64_t wrong) {
+  // In place of a wider limit, where there is one.
+  void limit(size_t i, bool is_highest, int64_t end, const TraceDifference& why) {
+    const Dim size = symbol(i);
+    std::erase_if(graph_->constraints, [&](const Constraint& known) {
+      return known.relation == Relation::kLessEqual && (is_highest ? known.left : known.right) == size &&
+             (is_highest ? known.right : known.left).is_number();
+    });
+    add(Relation::kLessEqual, is_highest ? size : end, is_highest ? end : size, why);
+    (is_highest ? highest_ : lowest_)[i] = end;
+    if (lowest_[i] == highest_[i]) refuse(i, why);
+  }
+
+  // The last size that is right on the way from one that is to one that is not, the others as in `at`, and why the next
+  // one is not.
+  std::pair<int64_t, TraceDifference> edge(const Sizes& at, size_t i, int64_t right, int64_t wrong) {
     const int64_t step = std::abs(step_[i]);
-    TraceDifference why = *wrong_at(with(i, wrong));
+    TraceDifference why = *wrong_at(with(at, i, wrong));
     while (std::abs(wrong - right) > step) {
       const int64_t middle = right + (wrong - right) / step / 2 * step;
-      if (auto found = wrong_at(with(i, middle))) {
+      if (auto found = wrong_at(with(at, i, middle))) {
         wrong = middle;
         why = std::move(*found);
       } else {
@@ -225,11 +294,13 @@ class Search {
       add(Relation::kDivisible, graph_->sizes.add(symbol(i), rest, -1), step,
           why ? *why : TraceDifference{"what lies between was not traced", {}});
     }
-    find_lowest(i, rest, step);
     const int64_t far = example_[i] + (kFar / step + 1) * step;
+    lowest_[i] = rest;
+    highest_[i] = far;
+    find_lowest(i, rest, step);
     if (!wrong_at(with(i, far))) return;
-    const auto [highest, why] = edge(i, example_[i], far);
-    if (!is_other(i, highest, Relation::kLessEqual, why)) add(Relation::kLessEqual, symbol(i), highest, why);
+    const auto [highest, why] = edge(example_, i, example_[i], far);
+    if (!is_other(i, highest, true, why)) limit(i, true, highest, why);
   }
 
   void find_lowest(size_t i, int64_t least, int64_t step) {
@@ -241,22 +312,101 @@ class Search {
       if (why) add(Relation::kNotEqual, symbol(i), next, *why);
       return;
     }
-    const auto [lowest, why] = edge(i, known, least);
-    if (!is_other(i, lowest, Relation::kLess, why)) add(Relation::kLessEqual, lowest, symbol(i), why);
+    const auto [lowest, why] = edge(example_, i, known, least);
+    if (!is_other(i, lowest, false, why)) limit(i, false, lowest, why);
   }
 
-  // Is the end of a range the example of another size, which it goes with?
-  bool is_other(size_t i, int64_t end, Relation relation, const TraceDifference& why) {
+  // Does the end of a range move with another size, by as much?
+  bool is_other(size_t i, int64_t end, bool is_highest, const TraceDifference& why) {
     for (size_t k = 0; k < named_.size(); ++k) {
-      if (leader_[k] == i || example_[k] != end) continue;
+      if (leader_[k] == i) continue;
       const size_t other = leader_[k];
-      const int64_t moved = end + 5 * std::abs(step_[i]) * std::abs(step_[other]);
-      if (wrong_at(with(with(i, moved), other, moved))) continue;
-      const bool below = relation == Relation::kLessEqual;
-      add(Relation::kLessEqual, symbol(below ? i : k), symbol(below ? k : i), why);
+      const int64_t step = std::abs(step_[i]), moved = 5 * step * std::abs(step_[other]);
+      const Sizes within = with(with(i, end + moved), other, example_[k] + moved);
+      const Sizes beyond = with(within, i, within[i] + (is_highest ? 2 : -2) * step);
+      if (wrong_at(within) || !wrong_at(beyond)) continue;
+      const int64_t apart = is_highest ? example_[k] - end : end - example_[k];
+      const auto plus = [&](size_t s, int64_t number) { return graph_->sizes.add(symbol(s), std::max<int64_t>(number, 0)); };
+      add(Relation::kLessEqual, plus(is_highest ? i : k, apart), plus(is_highest ? k : i, -apart), why);
       return true;
     }
     return false;
+  }
+
+  // ---- Is it right within its range?
+
+  bool is_allowed(const Sizes& sizes) const {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (leader_[i] == i && (sizes[i] < lowest_[i] || sizes[i] > highest_[i])) return false;
+    if (has_new_equals(sizes)) return false;
+    try {
+      graph_->check(graph::all_symbols(*graph_, sizes));
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  // The ends of all ranges, each with each; some between them, more of them small than large; all of a short range.
+  std::vector<Sizes> probes() const {
+    std::vector<Sizes> found;
+    std::minstd_rand random;
+    const auto fill = [&](auto steps_of) {
+      Sizes sizes = example_;
+      for (size_t i = 0; i < sizes.size(); ++i)
+        if (leader_[i] == i) sizes = with(sizes, i, lowest_[i] + std::abs(step_[i]) * steps_of(i, steps(i)));
+      found.push_back(std::move(sizes));
+    };
+    const auto anywhere = [&](size_t, int64_t steps) {
+      const int64_t most = steps >> random() % 17;
+      return most - static_cast<int64_t>(random()) % (most / 2 + 1);
+    };
+    const size_t ends = std::min<size_t>(named_.size(), 4);
+    for (size_t turn = 0; turn < size_t{1} << ends; ++turn)
+      fill([&](size_t i, int64_t steps) { return turn >> i % ends & 1 ? steps : 0; });
+    for (size_t turn = 0; turn < (reach(true) ? 3 : 1) * kProbes; ++turn) fill(anywhere);
+    for (size_t i = 0; i < named_.size(); ++i)
+      for (int64_t step = 0; leader_[i] == i && steps(i) <= kShort && step <= steps(i); ++step)
+        fill([&](size_t k, int64_t steps) { return k == i ? step : anywhere(k, steps); });
+    return found;
+  }
+  int64_t steps(size_t i) const { return (highest_[i] - lowest_[i]) / std::abs(step_[i]); }
+
+  // Narrower limits, until the graph is right at all sizes that were tried within them.
+  void narrow() {
+    for (int turn = 0;; ++turn) {
+      std::vector<Sizes> tried = probes();
+      for (const auto& known : known_) tried.push_back(known.first);
+      std::erase_if(tried, [&](const Sizes& sizes) { return !is_allowed(sizes) || !wrong_at(sizes); });
+      if (tried.empty()) return;
+      if (turn == kMostNarrowed) refuse(0, *wrong_at(tried[0]));
+      const auto away = [&](const Sizes& sizes) {
+        int64_t sum = 0;
+        for (size_t i = 0; i < sizes.size(); ++i) sum += std::abs(sizes[i] - example_[i]);
+        return sum;
+      };
+      exclude(*std::min_element(tried.begin(), tried.end(),
+                                [&](const Sizes& a, const Sizes& b) { return away(a) < away(b); }));
+    }
+  }
+
+  // One name after the other takes these sizes, until the graph is wrong: there that name's range ends.
+  void exclude(const Sizes& wrong) {
+    Sizes right = example_;
+    while (true) {
+      std::optional<size_t> next;
+      for (size_t i = 0; i < wrong.size(); ++i) {
+        if (leader_[i] != i || right[i] == wrong[i]) continue;
+        if (!next || (!is_allowed(with(right, *next, wrong[*next])) && is_allowed(with(right, i, wrong[i])))) next = i;
+      }
+      const Sizes tried = with(right, *next, wrong[*next]);
+      if (!wrong_at(tried)) {
+        right = tried;
+        continue;
+      }
+      const auto [end, why] = edge(right, *next, right[*next], wrong[*next]);
+      return limit(*next, wrong[*next] > example_[*next], end, why);
+    }
   }
 
   // Two sizes that the example tells apart are equal: is that a case of its own?
@@ -289,6 +439,7 @@ class Search {
   const Sizes example_;
   const TraceAtSizes& trace_;
   Sizes step_;                  // per name
+  Sizes lowest_, highest_;      // per name: where the graph was found to be right
   std::vector<size_t> leader_;  // per name: the first of those that change together
   std::map<Sizes, TraceOfSizes> known_;
   GraphPointer graph_;
@@ -302,82 +453,3 @@ GraphPointer trace_dynamic(std::shared_ptr<const graph::Graph> first, std::span<
 }
 
 }  // namespace backplane::core
-
-namespace backplane {
-
-using namespace core;
-
-namespace {
-
-// A name that the text of a graph can hold.
-void check_name(const std::string& name) {
-  constexpr const char* kTaken[] = {"none", "true",   "false",   "inf",       "nan",   "draw",   "graph",
-                                    "axis", "floats", "bools",   "values",    "float", "beyond", "complex",
-                                    "of",   "device", "example", "divisible", "by"};
-  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
-  bool good = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-              std::all_of(name.begin(), name.end(), fits) &&
-              std::find(std::begin(kTaken), std::end(kTaken), name) == std::end(kTaken);
-  for (bp_dtype d = 0; d < BP_DTYPE_COUNT; ++d) good = good && name != dtype_name(d);
-  BP_CHECK(good, VALUE, "dynamic: found the name \"", name,
-           "\" of a size; expected letters, digits and underscores, and no word of a graph's text, as \"batch\"");
-}
-
-}  // namespace
-
-Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynamic, const TraceAt& trace,
-                         GraphOptions options) {
-  const graph::Graph& first = *traced.get();
-  std::vector<graph::NamedSize> named;
-  std::vector<int64_t> example;
-  for (const DynamicSize& size : dynamic) {
-    check_name(size.name);
-    BP_CHECK(!size.places.empty(), VALUE, "dynamic: the size \"", size.name, "\" is that of no tensor");
-    for (const graph::NamedSize& other : named)
-      BP_CHECK(other.name != size.name, VALUE, "dynamic: there are two sizes \"", size.name, "\"");
-    graph::NamedSize& made = named.emplace_back();
-    made.name = size.name;
-    for (const auto& [input, axis] : size.places) {
-      BP_CHECK(input < first.inputs().size() && axis < first.dims(first.inputs()[input].value).size(), INDEX,
-               "dynamic: the size \"", size.name, "\" is said to be that of input ", input, " at axis ", axis,
-               ", which there is not");
-      const int64_t here = first.dims(first.inputs()[input].value)[axis].number();
-      if (made.places.empty()) example.push_back(here);
-      BP_CHECK(here == example.back(), SHAPE, "dynamic: the size \"", size.name, "\" is ", example.back(), " in ",
-               first.inputs()[made.places.empty() ? input : made.places[0].input].name, ", and ", here, " in ",
-               first.inputs()[input].name, " at axis ", axis);
-      made.places.push_back({input, axis});
-    }
-  }
-  const TraceAtSizes at = [&](const std::vector<int64_t>& sizes) {
-    TracedAt found = trace(sizes);
-    return TraceOfSizes{found.graph ? found.graph.get() : nullptr, std::move(found.refusal), std::move(found.line)};
-  };
-  return Graph(trace_dynamic(traced.get(), named, example, at), std::move(options));
-}
-
-Graph make_graph(const Function& function, std::span<const Tensor> examples, std::span<const DynamicSize> dynamic) {
-  check_function(function, "make_graph");
-  std::vector<std::vector<int64_t>> shapes;
-  for (const Tensor& t : examples) shapes.emplace_back(t.shape().begin(), t.shape().end());
-  const auto trace = [&] {
-    TraceScope scope("make_graph");
-    std::vector<Tensor> entered;
-    for (size_t i = 0; i < examples.size(); ++i)
-      entered.push_back(scope.enter(examples[i], "x" + std::to_string(i), Shape(shapes[i])));
-    return scope.leave(function(entered));
-  };
-  const Graph first = trace();
-  if (dynamic.empty()) return first;
-  return with_dynamic_sizes(first, dynamic, [&](std::span<const int64_t> sizes) {
-    for (size_t s = 0; s < dynamic.size(); ++s)
-      for (const auto& [input, axis] : dynamic[s].places) shapes[input][axis] = sizes[s];
-    try {
-      return TracedAt{trace(), "", {}};
-    } catch (const Error& error) {
-      return TracedAt{{}, error.what(), {}};
-    }
-  });
-}
-
-}  // namespace backplane
