@@ -26,7 +26,7 @@ constexpr int64_t kMiddle = 260;  // and sizes away from it, different for each 
 constexpr int64_t kFar = 66000;
 constexpr int64_t kMostStep = 16;   // of sizes that have to be multiples
 constexpr int64_t kLeastReach = 8, kMostReach = 64;  // beside the example, for the remainders of divisions
-constexpr size_t kProbes = 8;                        // anywhere within the limits
+constexpr int kProbes = 4;                           // anywhere within the limits
 constexpr int64_t kShort = 64;                       // steps of a range that is tried as a whole
 constexpr int kMostNarrowed = 30;
 
@@ -347,27 +347,38 @@ class Search {
     }
   }
 
-  // The ends of all ranges, each with each; some between them, more of them small than large; all of a short range.
+  // The ends of all ranges, each with each; some between them, more of them small than large; all of a short range. Of
+  // these, also some at which all names have moved by about as much, as a constraint may have it.
   std::vector<Sizes> probes() const {
     std::vector<Sizes> found;
     std::minstd_rand random;
-    const auto fill = [&](auto steps_of) {
+    const auto below = [&](int64_t end) { return static_cast<int64_t>(random()) % end; };
+    const auto fill = [&](auto size_of) {
       Sizes sizes = example_;
       for (size_t i = 0; i < sizes.size(); ++i)
-        if (leader_[i] == i) sizes = with(sizes, i, lowest_[i] + std::abs(step_[i]) * steps_of(i, steps(i)));
+        if (leader_[i] == i) sizes = with(sizes, i, size_of(i));
       found.push_back(std::move(sizes));
     };
-    const auto anywhere = [&](size_t, int64_t steps) {
-      const int64_t most = steps >> random() % 17;
-      return most - static_cast<int64_t>(random()) % (most / 2 + 1);
+    const auto anywhere = [&](size_t i) {
+      const int64_t most = steps(i) >> below(17);
+      return lowest_[i] + (most - below(most / 2 + 1)) * std::abs(step_[i]);
+    };
+    const auto probe = [&](size_t i, int64_t size) {
+      fill([&](size_t k) { return k == i ? size : anywhere(k); });
+      fill([&](size_t k) {
+        const int64_t away = (size - example_[i] + below(5) - 2) / step_[k] * step_[k];
+        return k == i ? size : std::clamp(example_[k] + away, lowest_[k], highest_[k]);
+      });
     };
     const size_t ends = std::min<size_t>(named_.size(), 4);
     for (size_t turn = 0; turn < size_t{1} << ends; ++turn)
-      fill([&](size_t i, int64_t steps) { return turn >> i % ends & 1 ? steps : 0; });
-    for (size_t turn = 0; turn < (reach(true) ? 3 : 1) * kProbes; ++turn) fill(anywhere);
-    for (size_t i = 0; i < named_.size(); ++i)
-      for (int64_t step = 0; leader_[i] == i && steps(i) <= kShort && step <= steps(i); ++step)
-        fill([&](size_t k, int64_t steps) { return k == i ? step : anywhere(k, steps); });
+      fill([&](size_t i) { return turn >> i % ends & 1 ? highest_[i] : lowest_[i]; });
+    for (size_t i = 0; i < named_.size(); ++i) {
+      if (leader_[i] != i) continue;
+      for (int turn = 0; turn < (reach(true) ? 3 : 1) * kProbes; ++turn) probe(i, anywhere(i));
+      for (int64_t step = 0; steps(i) <= kShort && step <= steps(i); ++step)
+        probe(i, lowest_[i] + step * std::abs(step_[i]));
+    }
     return found;
   }
   int64_t steps(size_t i) const { return (highest_[i] - lowest_[i]) / std::abs(step_[i]); }
