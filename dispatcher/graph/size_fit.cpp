@@ -111,7 +111,8 @@ std::optional<Dim> SizeFit::two_products(const std::vector<int64_t>& values) {
 }
 
 // (a * s + b) // q: q and a from the slope over the widest range, b from what every value leaves for it. Over a short
-// range, which tells no slopes apart, the division has to come out even at every size, or more sizes than q to be known.
+// range, which tells no slopes apart, the division has to come out even at every size, or more sizes than q to be
+// known.
 std::optional<Dim> SizeFit::quotient(const std::vector<int64_t>& values) {
   for (SymbolId s = 0; s < symbols_.size(); ++s) {
     const std::vector<int64_t> of = symbols_[s];
