@@ -6,7 +6,6 @@
 #include "levels/level.hpp"
 
 namespace backplane::core {
-
 namespace {
 
 using graph::Constraint;
@@ -100,10 +99,15 @@ bool SizeRanges::is_other(size_t i, int64_t end, bool is_highest, const TraceDif
   for (size_t k = 0; k < named_.size(); ++k) {
     if (leader_[k] == i) continue;
     const size_t other = leader_[k];
-    const int64_t step = std::abs(step_[i]), moved = 5 * step * std::abs(step_[other]);
-    const Sizes within = with(with(i, end + moved), other, example_[k] + moved);
-    const Sizes beyond = with(within, i, within[i] + (is_highest ? 2 : -2) * step);
-    if (wrong_at(within) || !wrong_at(beyond)) continue;
+    const int64_t step = std::abs(step_[i]);
+    bool moves_along = true;
+    for (const int64_t steps : {5, 12}) {
+      const int64_t moved = steps * step * std::abs(step_[other]);
+      const Sizes within = with(with(i, end + moved), other, example_[k] + moved);
+      const Sizes beyond = with(within, i, within[i] + (is_highest ? 2 : -2) * step);
+      moves_along = moves_along && !wrong_at(within) && wrong_at(beyond);
+    }
+    if (!moves_along) continue;
     const int64_t apart = is_highest ? example_[k] - end : end - example_[k];
     const auto plus = [&](size_t s, int64_t number) {
       return graph_->sizes.add(symbol(s), std::max<int64_t>(number, 0));
