@@ -111,7 +111,8 @@ std::optional<Dim> SizeFit::two_products(const std::vector<int64_t>& values) {
 }
 
 // (a * s + b) // q: q and a from the slope over the widest range, b from what every value leaves for it. Over a short
-// range, which tells no slopes apart, the division has to come out even at every size.
+// range, which tells no slopes apart, the division has to come out even at every size, or more sizes than q to be
+// known.
 std::optional<Dim> SizeFit::quotient(const std::vector<int64_t>& values) {
   for (SymbolId s = 0; s < symbols_.size(); ++s) {
     const std::vector<int64_t> of = symbols_[s];
@@ -132,7 +133,7 @@ std::optional<Dim> SizeFit::quotient(const std::vector<int64_t>& values) {
         least = std::max(least, rest);
         most = std::min(most, rest + q - 1);
       }
-      if (least > most || (is_short && !even)) continue;
+      if (least > most || (is_short && !even && values.size() <= static_cast<size_t>(q))) continue;
       const auto b = static_cast<int64_t>(std::clamp(Wide{0}, least, most));
       const Dim made = graph_.quotient(graph_.sizes.from({{a, {s}}, {b, {}}}), q);
       if (symbols_.size() < graph_.symbols().size()) add_symbol(values);
