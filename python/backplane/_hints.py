@@ -126,7 +126,8 @@ ma: x beside a mask of bools: where, sum(x, where=mask)
 polynomial polyadd polyder polyint polymul polysub polydiv: polyval, convolve, or numpy's on x.numpy()
 typing dtypes: DType, and types
 rec recarray record core char strings emath exceptions ctypeslib f2py: NumPy itself, for what is no tensor
-stft istft: fft.rfft(x.unfold(-1, size, step) * window)
+stft: fft.rfft(x.unfold(-1, size, step) * window)
+istft: nn.functional.fold((fft.irfft(s) * window).mT, (1, n), (1, size), stride=(1, step)), over that of window**2 for each frame, of s (batch, frames, bins)
 dist: linalg.vector_norm(x - y)
 trapz: trapezoid(y, x)
 is_nonzero: bool(x)
@@ -154,7 +155,16 @@ poisson binomial: numpy.random.Generator.poisson, binomial on the host
 i0 i0e: numpy.i0 on x.numpy(), or its series
 frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
 logaddexp2: logaddexp(x * log(2), y * log(2)) / log(2)
-hann_window hamming_window blackman_window hanning hamming blackman bartlett kaiser: 0.5 - 0.5 * cos(2 * pi * arange(n) / n), the formula itself
+hann_window: 0.5 - 0.5 * cos(2 * pi * arange(n) / n), the formula itself
+hamming_window: 0.54 - 0.46 * cos(2 * pi * arange(n) / n), the formula itself
+blackman_window: 0.42 - 0.5 * cos(2 * pi * arange(n) / n) + 0.08 * cos(4 * pi * arange(n) / n), the formula itself
+bartlett_window: 1 - abs(2 * arange(n) / n - 1), the formula itself
+kaiser_window: asarray(numpy.kaiser(n + 1, beta)[:-1])
+hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / (n - 1)), the formula itself
+hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / (n - 1)), the formula itself
+blackman: 0.42 - 0.5 * cos(2 * pi * arange(n) / (n - 1)) + 0.08 * cos(4 * pi * arange(n) / (n - 1)), the formula itself
+bartlett: 1 - abs(2 * arange(n) / (n - 1) - 1), the formula itself
+kaiser: asarray(numpy.kaiser(n, beta))
 empty_strided empty_permuted: empty(shape)
 select_scatter slice_scatter diagonal_scatter as_strided_scatter index_reduce: y = x.clone(); y[index] = values
 split_with_sizes: split(x, sizes, dim=0)
@@ -163,7 +173,8 @@ set_float32_matmul_precision get_float32_matmul_precision: nothing: float32 prod
 get_num_interop_threads set_num_interop_threads: set_num_threads(n)
 Storage UntypedStorage: x.numpy(), over the same memory
 IntTensor ShortTensor ByteTensor CharTensor BoolTensor HalfTensor BFloat16Tensor: asarray(values, dtype=...)
-complex32 chalf float8_e4m3fn float8_e5m2: complex64, or float16 and bfloat16
+complex32 chalf: complex64
+float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu: float16 or bfloat16, the smallest floating dtypes there are
 longdouble float128 clongdouble complex256: float64, or complex128
 intc: int32
 intp longlong: int64
