@@ -50,7 +50,7 @@ def export(
 
 
 def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Model:
-    """The model in a file that export wrote: a callable that takes a tensor per input, and gives a tuple of tensors.
+    """The model in a file that export wrote: a callable that takes a tensor per input, by position or name, and gives a tuple of tensors.
 
     device: where it runs, in place of the devices on which it was traced.
     Errors: FileNotFoundError, ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer
