@@ -55,9 +55,9 @@ def _triangle(function, n, k, m, upper, device):
     edge = op.clip(op.iota(n, start=k if upper else k + 1, dtype=_core.int64, device=device), 0, m)
     ends = op.cumsum(op.subtract(m, edge) if upper else edge, 0)
     total = n * m - _count_below(n, m, k - 1) if upper else _count_below(n, m, k)
-    place = op.iota(total, dtype=_core.int64, device=device)
-    rows = op.searchsorted(ends, place, side="right")
-    return rows, op.subtract(place, op.take(op.subtract(ends, m if upper else edge), rows))
+    rows = op.cumsum(op.segment_sum(op.full([n], 1, dtype=_core.int64, device=device), ends, total), 0)
+    columns = op.subtract(op.iota(total, dtype=_core.int64, device=device), op.take(op.subtract(ends, m if upper else edge), rows))
+    return rows, columns
 
 
 def tril_indices(
@@ -112,7 +112,11 @@ def _check_order(function, order):
 def unravel_index(
     positions: Tensor | int | Sequence[int], shape: int | Sequence[int], order: str = "C"
 ) -> tuple[Tensor, ...]:
-    """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis."""
+    """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis.
+
+    Errors: OutOfRangeError for a position out of range; inside compile, make_graph and vmap, where none is read, such a position is
+        taken modulo the shape.
+    """
     _check_order("unravel_index", order)
     positions = op.cast(_integers("unravel_index", "positions", positions), _core.int64)
     shape = given_ints("unravel_index", "shape", shape)
@@ -140,7 +144,11 @@ def _held(place, size, axis, mode):
 def ravel_multi_index(
     multi_index: Sequence[Tensor], dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> Tensor:
-    """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range."""
+    """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range.
+
+    Errors: with mode 'raise' OutOfRangeError for a position out of range; inside compile, make_graph and vmap, where none is read, the
+        sum of the steps is given as it is. 'clip' and 'wrap' hold everywhere.
+    """
     _check_order("ravel_multi_index", order)
     modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
     if any(one not in ("raise", "wrap", "clip") for one in modes):
