@@ -195,9 +195,8 @@ void Parser::constant() {
   lexer_.expect("=");
   const bool is_inline = lexer_.at("{");
   const uint64_t expected = is_inline ? kAnyDigest : constant_digest();
-  Tensor tensor = is_inline
-                      ? inline_constant(type)
-                      : large_constant({name, expected, type.dtype, constant_shape(type, at), type.device}, at);
+  Tensor tensor = is_inline ? inline_constant(type)
+                            : large_constant({name, expected, type.dtype, constant_shape(type, at), type.device}, at);
   std::vector<Dim> dims(tensor.shape().begin(), tensor.shape().end());
   if (tensor.dtype() != type.dtype || dims != type.dims)
     lexer_.fail(at, "the tensor of constant \"", name, "\" has another dtype or shape than the text says");

@@ -89,8 +89,7 @@ std::vector<Tensor> positions_of(const Tensor& mask) {
   if (every_call_taken() && !is_transformed(mask)) return known_positions(mask);
   try {
     const int64_t first = 0;
-    const Tensor several =
-        mask.ndim() ? mask : call(needed(Slot::Unsqueeze), {value(mask), value(Shape(&first, 1))});
+    const Tensor several = mask.ndim() ? mask : call(needed(Slot::Unsqueeze), {value(mask), value(Shape(&first, 1))});
     const Tensor rows = call(needed(Slot::Positions), {value(several)});
     std::vector<Tensor> arrays;
     for (int64_t i = 0; i < several.ndim(); ++i)

@@ -149,7 +149,10 @@ void bind_model_file(py::module_& module) {
           kModelExplainDoc.text)
       // Python: Model.edit(self, visit: Callable[..., Tensor | Sequence[Tensor] | None]) -> Model
       .def(
-          "edit", [](const Model& m, const py::function& visit) { return Model{edited(m.graph, visit), m.source}; },
+          "edit",
+          [](const Model& m, const py::function& visit) {
+            return Model{edited(m.graph, visit), m.source};
+          },
           py::arg("visit"), kEditDoc);
   bind_reading(model, [](const Model& m) -> const Graph& { return m.graph; });
   module.def("load_model", &load_model, py::arg("path"), py::arg("device") = py::none());
