@@ -155,15 +155,11 @@ poisson binomial: numpy.random.Generator.poisson, binomial on the host
 i0 i0e: numpy.i0 on x.numpy(), or its series
 frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
 logaddexp2: logaddexp(x * log(2), y * log(2)) / log(2)
-hann_window: 0.5 - 0.5 * cos(2 * pi * arange(n) / n), the formula itself
-hamming_window: 0.54 - 0.46 * cos(2 * pi * arange(n) / n), the formula itself
-blackman_window: 0.42 - 0.5 * cos(2 * pi * arange(n) / n) + 0.08 * cos(4 * pi * arange(n) / n), the formula itself
-bartlett_window: 1 - abs(2 * arange(n) / n - 1), the formula itself
+hann_window hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+hamming_window hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+blackman_window blackman: 0.42 - 0.5 * cos(2 * pi * arange(n) / m) + 0.08 * cos(4 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+bartlett_window bartlett: 1 - abs(2 * arange(n) / m - 1), m being n as in PyTorch, or n - 1 as in NumPy
 kaiser_window: asarray(numpy.kaiser(n + 1, beta)[:-1])
-hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / (n - 1)), the formula itself
-hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / (n - 1)), the formula itself
-blackman: 0.42 - 0.5 * cos(2 * pi * arange(n) / (n - 1)) + 0.08 * cos(4 * pi * arange(n) / (n - 1)), the formula itself
-bartlett: 1 - abs(2 * arange(n) / (n - 1) - 1), the formula itself
 kaiser: asarray(numpy.kaiser(n, beta))
 empty_strided empty_permuted: empty(shape)
 select_scatter slice_scatter diagonal_scatter as_strided_scatter index_reduce: y = x.clone(); y[index] = values
@@ -173,7 +169,7 @@ set_float32_matmul_precision get_float32_matmul_precision: nothing: float32 prod
 get_num_interop_threads set_num_interop_threads: set_num_threads(n)
 Storage UntypedStorage: x.numpy(), over the same memory
 IntTensor ShortTensor ByteTensor CharTensor BoolTensor HalfTensor BFloat16Tensor: asarray(values, dtype=...)
-complex32 chalf: complex64
+complex32 chalf csingle: complex64
 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu: float16 or bfloat16, the smallest floating dtypes there are
 longdouble float128 clongdouble complex256: float64, or complex128
 intc: int32
@@ -182,7 +178,6 @@ ubyte: uint8
 ushort: uint16
 uintc: uint32
 uint uintp ulong ulonglong: uint64
-csingle: complex64
 byte: int8
 datetime64 timedelta64: integers: array.astype("int64")
 object_ str_ bytes_ void character: lists of Python's
