@@ -47,12 +47,21 @@ std::string entry(const std::string& header, const char* key) {
   return text;
 }
 
-bp_dtype dtype_of(const std::string& text) {
+bp_dtype dtype_of(const std::string& text, bp_dtype wanted) {
   if (text.size() < 4 || text.front() != '\'' || text.back() != '\'') return BP_DTYPE_NONE;
   if (text[1] != '<' && text[1] != '|' && text[1] != '=') return BP_DTYPE_NONE;
+  const std::string name = text.substr(2, text.size() - 3);
+  if (wanted == BP_BFLOAT16 && name == "V2") return BP_BFLOAT16;  // so NumPy writes ml_dtypes' bfloat16
   for (const Name& row : kNames)
-    if (text.substr(2, text.size() - 3) == row.name) return row.dtype;
+    if (name == row.name) return row.dtype;
   return BP_DTYPE_NONE;
+}
+
+// In elements, of an array whose first axis runs fastest.
+std::vector<int64_t> column_strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t i = 1; i < shape.size(); ++i) strides[i] = strides[i - 1] * shape[i - 1];
+  return strides;
 }
 
 std::vector<int64_t> shape_of(const std::string& path, const std::string& text) {
@@ -86,15 +95,15 @@ std::string read_header(const std::string& path, std::ifstream& in) {
 
 }  // namespace
 
-Tensor read_npy(const std::string& path, bp_device device) {
+Tensor read_npy(const std::string& path, bp_dtype wanted, bp_device device) {
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse(path, "cannot be opened for reading");
   const std::string header = read_header(path, in);
   const std::string descr = entry(header, "descr");
-  const bp_dtype dtype = dtype_of(descr);
+  const bp_dtype dtype = dtype_of(descr, wanted);
   if (dtype == BP_DTYPE_NONE) refuse(path, "its dtype is ", descr, ". Fix: save it as a little-endian number or bool");
-  if (entry(header, "fortran_order") != "False")
-    refuse(path, "is column-major. Fix: save numpy.ascontiguousarray of it");
+  const std::string by_columns = entry(header, "fortran_order");
+  if (by_columns != "False" && by_columns != "True") refuse(path, "its fortran_order is ", by_columns);
   const std::vector<int64_t> shape = shape_of(path, entry(header, "shape"));
   const std::streamoff begin = in.tellg();
   in.seekg(0, std::ios::end);
@@ -108,7 +117,10 @@ Tensor read_npy(const std::string& path, bp_device device) {
   std::vector<char> data(bytes);
   in.seekg(begin);
   if (!in.read(data.data(), static_cast<std::streamsize>(bytes))) refuse(path, "cannot be read");
-  return from_host(data.data(), shape, {}, dtype, device);
+  const std::vector<int64_t> strides = by_columns == "True" ? column_strides(shape) : std::vector<int64_t>();
+  Tensor read = from_host(data.data(), shape, strides, dtype, device);
+  if (wanted != BP_BFLOAT16 || dtype != BP_FLOAT32) return read;
+  return call(find_op("bp::cast"), {value(read), dtype_value(BP_BFLOAT16)});
 }
 
 void write_npy(const std::string& path, const Tensor& given) {

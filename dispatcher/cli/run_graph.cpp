@@ -24,7 +24,8 @@ std::vector<Tensor> read_inputs(const Graph& graph, const RunOptions& options) {
   BP_CHECK(options.inputs.size() == expected.size(), VALUE, options.model, ": takes ", expected.size(),
            " inputs, found ", options.inputs.size(), ". Fix: give --input FILE.npy for each of", all);
   std::vector<Tensor> inputs;
-  for (size_t i = 0; i < expected.size(); ++i) inputs.push_back(read_npy(options.inputs[i], expected[i].device));
+  for (size_t i = 0; i < expected.size(); ++i)
+    inputs.push_back(read_npy(options.inputs[i], expected[i].dtype, expected[i].device));
   return inputs;
 }
 

@@ -6,6 +6,7 @@
 #include "backplane/device.hpp"
 #include "graph/argument_parser.hpp"
 #include "graph/elements.hpp"
+#include "graph/print.hpp"
 #include "graph/verify.hpp"
 
 namespace backplane::core::graph {
@@ -44,7 +45,8 @@ class Parser {
   void input();
   void constant();
   Tensor inline_constant(const ParsedType& type);
-  Tensor large_constant(const std::string& name, const ParsedType& type, const Token& at);
+  Tensor large_constant(const WantedConstant& wanted, const Token& at);
+  uint64_t constant_digest();
   std::vector<int64_t> constant_shape(const ParsedType& type, const Token& at) const;
   void node();
   Argument default_of(const bp_arg_def& arg, const OpRecord& record, const Token& at);
@@ -166,7 +168,7 @@ Tensor Parser::inline_constant(const ParsedType& type) {
   return from_host(bytes.data(), shape, {}, type.dtype, type.device);
 }
 
-Tensor Parser::large_constant(const std::string& name, const ParsedType& type, const Token& at) {
+uint64_t Parser::constant_digest() {
   lexer_.expect("digest");
   const Token token = lexer_.take();
   uint64_t digest = 0;
@@ -174,11 +176,13 @@ Tensor Parser::large_constant(const std::string& name, const ParsedType& type, c
   if (!token.text.starts_with("0x") ||
       std::from_chars(digits.data(), digits.data() + digits.size(), digest, 16).ptr != digits.data() + digits.size())
     lexer_.fail(token, "found ", token.text, ", expected a digest, as in 0x0123456789abcdef");
-  const WantedConstant wanted{name, digest, type.dtype, constant_shape(type, at), type.device};
+  return digest;
+}
+
+Tensor Parser::large_constant(const WantedConstant& wanted, const Token& at) {
   Tensor tensor = find_constant_ ? find_constant_(wanted) : Tensor();
   if (!tensor)
-    lexer_.fail(at, "the elements of constant \"", name, "\" (digest ", token.text,
-                ") are not in the text. Fix: give its tensor");
+    lexer_.fail(at, "the elements of constant \"", wanted.name, "\" are not in the text. Fix: give its tensor");
   return tensor;
 }
 
@@ -189,10 +193,17 @@ void Parser::constant() {
   lexer_.expect(":");
   const ParsedType type = arguments_.type();
   lexer_.expect("=");
-  Tensor tensor = lexer_.at("{") ? inline_constant(type) : large_constant(name, type, at);
+  const bool is_inline = lexer_.at("{");
+  const uint64_t expected = is_inline ? kAnyDigest : constant_digest();
+  Tensor tensor = is_inline ? inline_constant(type)
+                            : large_constant({name, expected, type.dtype, constant_shape(type, at), type.device}, at);
   std::vector<Dim> dims(tensor.shape().begin(), tensor.shape().end());
   if (tensor.dtype() != type.dtype || dims != type.dims)
     lexer_.fail(at, "the tensor of constant \"", name, "\" has another dtype or shape than the text says");
+  if (expected != kAnyDigest && digest(tensor) != expected)
+    lexer_.fail(at, "the tensor given for constant \"", name,
+                "\" has other elements than the text was written with (their digest differs). Fix: give the tensor of "
+                "this constant, or write digest 0x0 into the text to take any");
   graph_->add_constant(std::move(tensor), std::move(name));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "backplane/device.hpp"
 #include "graph/elements.hpp"
@@ -23,7 +24,10 @@ std::string hex(uint64_t number) {
 // Writes one graph, and those within it further to the right.
 class Printer {
  public:
-  Printer(const Graph& graph, std::string indent) : graph_(graph), indent_(std::move(indent)) { number_values(); }
+  Printer(const Graph& graph, std::string indent, std::string prefix, std::set<std::string>& names)
+      : graph_(graph), indent_(std::move(indent)), prefix_(std::move(prefix)), names_(&names) {
+    number_values();
+  }
   // For parts of a text, where values keep their ids.
   explicit Printer(const Graph& graph) : graph_(graph) {}
 
@@ -43,12 +47,15 @@ class Printer {
   std::string plain(const bp_value& v) const;
   std::string results(const Node& n) const;
   std::string call(const Node& n) const;
-  std::string constant(const Constant& c) const;
+  std::string constant(size_t index) const;
+  std::string unique_name(size_t index) const;
   void number_values();
   void line(const std::string& text) { text_ += indent_ + "  " + text + "\n"; }
 
   const Graph& graph_;
   std::string indent_;
+  std::string prefix_;                      // of the names of constants that have none
+  std::set<std::string>* names_ = nullptr;  // of the constants that the reader is asked for, in the whole text
   std::string text_;
   std::vector<uint32_t> numbers_;  // of values, by id, in the order in which they are written; empty: the ids
 };
@@ -199,13 +206,22 @@ std::string Printer::node(const Node& n) const {
   return results(n) + (n.n_results ? " = " : "= ") + call(n) + (at.empty() ? "" : "  # " + at);
 }
 
-std::string Printer::constant(const Constant& c) const {
-  std::string text = "constant " + value(c.value) + " " + quoted(c.name) + ": " + type(graph_.type(c.value)) + " = ";
+// Named in the text as in a file that has the graph, where nobody has named it otherwise.
+std::string Printer::unique_name(size_t index) const {
+  const std::string& given = graph_.constants()[index].name;
+  std::string name = given.empty() ? prefix_ + "constant." + std::to_string(index) : given;
+  while (!names_->insert(name).second) name += "_";
+  return name;
+}
+
+std::string Printer::constant(size_t index) const {
+  const Constant& c = graph_.constants()[index];
   int64_t count = 1;
   for (const int64_t size : c.tensor.shape()) count *= size;
   const std::string elements = count > 0 && count <= kInlineElements ? elements_text(c.tensor) : "";
-  if (count == 0 || !elements.empty()) return text + "{" + elements + "}";
-  return text + "digest " + hex(digest(c.tensor));
+  const bool is_inline = count == 0 || !elements.empty();
+  return "constant " + value(c.value) + " " + quoted(is_inline ? c.name : unique_name(index)) + ": " +
+         type(graph_.type(c.value)) + " = " + (is_inline ? "{" + elements + "}" : "digest " + hex(digest(c.tensor)));
 }
 
 std::string Printer::draw(const Draw& draw) const {
@@ -237,9 +253,9 @@ std::string Printer::whole() {
   if (!graph_.own_rules.empty()) line("own_rules " + quoted(graph_.own_rules));
   for (const Input& input : graph_.inputs())
     line("input " + value(input.value) + " " + quoted(input.name) + ": " + type(graph_.type(input.value)));
-  for (const Constant& c : graph_.constants()) line(constant(c));
-  for (const auto& inner : graph_.graphs) {
-    Printer printer(*inner, indent_ + "  ");
+  for (size_t i = 0; i < graph_.constants().size(); ++i) line(constant(i));
+  for (size_t i = 0; i < graph_.graphs.size(); ++i) {
+    Printer printer(*graph_.graphs[i], indent_ + "  ", prefix_ + "graph." + std::to_string(i) + ".", *names_);
     line(printer.whole());
     text_.pop_back();
   }
@@ -256,7 +272,10 @@ std::string Printer::whole() {
 
 }  // namespace
 
-std::string print(const Graph& graph) { return Printer(graph, "").whole(); }
+std::string print(const Graph& graph) {
+  std::set<std::string> names;
+  return Printer(graph, "", "", names).whole();
+}
 std::string argument_text(const Graph& graph, const Argument& argument) { return Printer(graph).argument(argument); }
 std::string type_text(const Graph& graph, const Type& type) { return Printer(graph).type(type); }
 std::string node_text(const Graph& graph, NodeId node) { return Printer(graph).node(graph.node(node)); }

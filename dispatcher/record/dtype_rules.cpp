@@ -173,8 +173,11 @@ Promotion first_tensor(const OpRecord& op, const bp_value* args) {
 
 [[noreturn, gnu::cold, gnu::noinline]] void fail_accept(const OpRecord& op, uint32_t arg, const char* what,
                                                         bp_dtype found) {
+  const bp_dtype_mask mask = op.accepts[arg];
+  const bool has_example = is_in(kDefaultFloat, mask) && !is_in(found, BP_MASK_COMPLEX);
+  const std::string example = has_example ? std::string(", to ") + kDtypeNames[kDefaultFloat] + " for instance" : "";
   detail::fail(BP_ERROR_DTYPE, op.name, ": argument '", op.args[arg].name, "' ", what, " ", kDtypeNames[found],
-               "; accepted: ", list_dtypes(op.accepts[arg]), "; cast it");
+               "; accepted: ", list_dtypes(mask), ". Fix: cast it", example);
 }
 
 [[gnu::cold, gnu::noinline]] void fail_compute(const OpRecord& op, bp_dtype compute) {

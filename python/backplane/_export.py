@@ -50,7 +50,7 @@ def export(
 
 
 def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Model:
-    """The model in a file that export wrote: a callable that takes a tensor per input, and gives a tuple of tensors.
+    """The model in a file that export wrote: a callable that takes a tensor per input, by position or name, and gives a tuple of tensors.
 
     device: where it runs, in place of the devices on which it was traced.
     Errors: FileNotFoundError, ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer
@@ -67,7 +67,8 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Mo
 def parse_graph(text: str, constants: Mapping[str, Tensor] | None = None, device: Device | str | None = None) -> Model:
     """The model that a graph's text describes: str(graph), and what is edited in it.
 
-    constants: the tensors of constants whose elements are not in the text (those above 16 elements), by their names there.
+    constants: the tensors of constants whose elements are not in the text (those above 16 elements), by their names there:
+    "constant.N" for graph.constants[N], unless it was named. Those with other elements than the text's digest says are refused.
     device: where it runs, in place of the devices of the text.
     Errors: ArgumentValueError for a text that is none, with line and column, or for a node that its op refuses, with the node.
 

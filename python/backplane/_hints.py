@@ -132,7 +132,8 @@ ma: x beside a mask of bools: where, sum(x, where=mask)
 polynomial polyadd polyder polyint polymul polysub polydiv: polyval, convolve, or numpy's on x.numpy()
 typing dtypes: DType, and types
 rec recarray record core char strings emath exceptions ctypeslib f2py: NumPy itself, for what is no tensor
-stft istft: fft.rfft(x.unfold(-1, size, step) * window)
+stft: fft.rfft(x.unfold(-1, size, step) * window)
+istft: nn.functional.fold((fft.irfft(s) * window).mT, (1, n), (1, size), stride=(1, step)), over that of window**2 for each frame, of s (batch, frames, bins)
 dist: linalg.vector_norm(x - y)
 trapz: trapezoid(y, x)
 is_nonzero: bool(x)
@@ -160,7 +161,12 @@ poisson binomial: asarray(numpy.random.default_rng(seed).poisson(...)), likewise
 i0 i0e: numpy.i0 on x.numpy(), or its series
 frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
 logaddexp2: logaddexp(x * log(2), y * log(2)) / log(2)
-hann_window hamming_window blackman_window hanning hamming blackman bartlett kaiser: 0.5 - 0.5 * cos(2 * pi * arange(n) / n), the formula itself
+hann_window hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+hamming_window hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+blackman_window blackman: 0.42 - 0.5 * cos(2 * pi * arange(n) / m) + 0.08 * cos(4 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+bartlett_window bartlett: 1 - abs(2 * arange(n) / m - 1), m being n as in PyTorch, or n - 1 as in NumPy
+kaiser_window: asarray(numpy.kaiser(n + 1, beta)[:-1])
+kaiser: asarray(numpy.kaiser(n, beta))
 empty_strided empty_permuted: empty(shape)
 select_scatter slice_scatter diagonal_scatter as_strided_scatter index_reduce: y = x.clone(); y[index] = values
 split_with_sizes: split(x, sizes, dim=0)
@@ -169,7 +175,8 @@ set_float32_matmul_precision get_float32_matmul_precision: nothing: float32 prod
 get_num_interop_threads set_num_interop_threads: set_num_threads(n)
 Storage UntypedStorage: x.numpy(), over the same memory
 IntTensor ShortTensor ByteTensor CharTensor BoolTensor HalfTensor BFloat16Tensor: asarray(values, dtype=...)
-complex32 chalf float8_e4m3fn float8_e5m2: complex64, or float16 and bfloat16
+complex32 chalf csingle: complex64
+float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu: float16 or bfloat16, the smallest floating dtypes there are
 longdouble float128 clongdouble complex256: float64, or complex128
 intc: int32
 intp longlong: int64
@@ -177,7 +184,6 @@ ubyte: uint8
 ushort: uint16
 uintc: uint32
 uint uintp ulong ulonglong: uint64
-csingle: complex64
 byte: int8
 datetime64 timedelta64: integers: array.astype("int64")
 object_ str_ bytes_ void character: lists of Python's

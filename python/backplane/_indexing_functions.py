@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from . import _core
-from ._creation_functions import tri
 from ._data_type_functions import iinfo, isdtype
 from ._integer_argument import given_ints
 from ._manipulation_functions import broadcast_arrays, normalized_axis, ravel
@@ -41,23 +40,39 @@ _SAME = {"add": "sum", "multiply": "prod"}
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-def _positions(mask):
-    at = op.argwhere(mask)
-    return op.select(at, 1, 0), op.select(at, 1, 1)
+def _count_below(n, m, k):
+    """How many elements of an n by m matrix stand at and below diagonal k: row r has r + k + 1, at least none, at most m."""
+    first = max(0, min(-k, n))
+    last = max(first, min(m - 1 - k, n))
+    return (n - last) * m + (last - first) * (first + last + 2 * k + 1) // 2
+
+
+def _triangle(function, n, k, m, upper, device):
+    """The positions of a triangle's elements, whose number follows from the sizes alone, so that a trace knows it."""
+    n, m, k = given_ints(function, "n, m, k", (n, n if m is None else m, k))
+    if min(n, m) < 0:
+        raise _core.ShapeError(f"{function}: found {n} by {m}, expected sizes from 0 on")
+    k = max(-n - 1, min(k, m + 1))
+    edge = op.clip(op.iota(n, start=k if upper else k + 1, dtype=_core.int64, device=device), 0, m)
+    ends = op.cumsum(op.subtract(m, edge) if upper else edge, 0)
+    total = n * m - _count_below(n, m, k - 1) if upper else _count_below(n, m, k)
+    rows = op.cumsum(op.segment_sum(op.full([n], 1, dtype=_core.int64, device=device), ends, total), 0)
+    columns = op.subtract(op.iota(total, dtype=_core.int64, device=device), op.take(op.subtract(ends, m if upper else edge), rows))
+    return rows, columns
 
 
 def tril_indices(
     n: int, k: int = 0, m: int | None = None, *, device: Device | str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The rows and columns of the elements at and below diagonal k of an n by m matrix, row by row."""
-    return _positions(tri(n, m, k, dtype=_core.bool, device=device))
+    return _triangle("tril_indices", n, k, m, False, device)
 
 
 def triu_indices(
     n: int, k: int = 0, m: int | None = None, *, device: Device | str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The rows and columns of the elements at and above diagonal k of an n by m matrix, row by row."""
-    return _positions(op.logical_not(tri(n, m, k - 1, dtype=_core.bool, device=device)))
+    return _triangle("triu_indices", n, k, m, True, device)
 
 
 def indices(
@@ -98,7 +113,11 @@ def _check_order(function, order):
 def unravel_index(
     positions: Tensor | int | Sequence[int], shape: int | Sequence[int], order: str = "C"
 ) -> tuple[Tensor, ...]:
-    """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis."""
+    """Positions in a tensor of a shape, flattened by rows ('C') or columns ('F'), as a tuple with the position along each axis.
+
+    Errors: OutOfRangeError for a position out of range; inside compile, make_graph and vmap, where none is read, such a position is
+        taken modulo the shape.
+    """
     _check_order("unravel_index", order)
     positions = op.cast(_integers("unravel_index", "positions", positions), _core.int64)
     shape = given_ints("unravel_index", "shape", shape)
@@ -126,7 +145,11 @@ def _held(place, size, axis, mode):
 def ravel_multi_index(
     multi_index: Sequence[Tensor], dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> Tensor:
-    """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range."""
+    """The positions in a flattened tensor of sizes dims, from those along each axis; mode: of positions out of range.
+
+    Errors: with mode 'raise' OutOfRangeError for a position out of range; inside compile, make_graph and vmap, where none is read, the
+        sum of the steps is given as it is. 'clip' and 'wrap' hold everywhere.
+    """
     _check_order("ravel_multi_index", order)
     modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
     if any(one not in ("raise", "wrap", "clip") for one in modes):

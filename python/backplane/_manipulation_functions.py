@@ -79,7 +79,7 @@ broadcast_tensors = broadcast_arrays
 def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
     """Each element along axis (of x flattened, without one) `repeats` times: a number, or one for each in a tensor or list.
 
-    A tensor is read to know the result's size. Once each, a view of x. What has no axes counts as a vector of one element.
+    A tensor is read to know the result's size: in a trace one from outside. Once each, a view of x. What has no axes counts as a vector of one element.
     """
     if x.ndim == 0:
         x = op.reshape(x, (1,))
@@ -90,13 +90,21 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
             raise _core.ArgumentValueError(f"repeat: argument repeats: found {repeats}, expected a count from 0 on")
         return op.repeat_all(x, repeats, axis=axis)
     x, axis = (op.reshape(x, (-1,)), 0) if axis is None else (x, normalized_axis("repeat", axis, x.ndim))
-    repeats = op.broadcast_to(repeats, (x.shape[axis],))
-    if repeats.size and bool(op.any(op.less(repeats, 0))):
-        raise _core.ArgumentValueError(f"repeat: argument repeats: found {int(op.min(repeats))}, expected counts from 0 on")
-    total = float(op.sum(op.cast(repeats, _core.float64)))  # an integer would wrap
+    least, total = _least_and_total(repeats, op.broadcast_to(repeats, (x.shape[axis],)))
+    if least < 0:
+        raise _core.ArgumentValueError(f"repeat: argument repeats: found {least}, expected counts from 0 on")
     if total >= 2**53:
         raise _core.OutOfMemoryError(f"repeat: argument repeats: found counts of {total:.0f} in all, which no memory holds")
     return op.repeat_each(x, repeats, int(total), axis=axis)
+
+
+def _least_and_total(counts, each):
+    if not each.size:
+        return 0, 0
+    if _core.has_values(counts) or _core.transforms_of(counts):
+        return int(op.min(counts)), float(op.sum(op.cast(each, _core.float64)))  # an integer would wrap
+    known = counts.tolist() if counts.ndim else [counts.tolist()]
+    return min(known), sum(known) * (each.size // len(known))
 
 
 def reshape(x: Tensor, shape: int | Sequence[int], *, order: str = "C", copy: bool | None = None) -> Tensor:

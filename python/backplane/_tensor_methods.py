@@ -47,8 +47,11 @@ def _transpose(x: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
 
 def _view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x's elements in row-major order at another shape, over the same memory; refused where strides do not allow it. Without one x itself."""
-    if any(isinstance(size, _core.DType) for size in shape):
-        raise _core.ArgumentTypeError("view: found a dtype, expected sizes; use astype, which converts the elements")
+    if any(isinstance(size, (str, type)) or hasattr(size, "kind") for size in shape):
+        raise _core.ArgumentTypeError(
+            "view: found a dtype, expected sizes: no tensor has the bits of another dtype; use "
+            "backplane.asarray(x.numpy().view(dtype)) for these, on the host, or x.astype(dtype), which converts the elements"
+        )
     if not shape:
         return x[...]
     try:

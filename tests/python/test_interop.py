@@ -50,7 +50,7 @@ OTHER_ELEMENTS = {
     "the other byte order": (np.arange(3, dtype=">f8"), r"array.astype\(array.dtype.newbyteorder"), "Python objects": (np.asarray([1, None, 2]), r"array.astype\(float\)"),
     "texts": (np.asarray(["1", "2", "3"]), r"array.astype\(float\)"), "records": (np.zeros(3, dtype=[("a", "i1"), ("b", "<f4")]), r"array\['name'\]"),
     "long doubles": (np.ones(3, np.longdouble), r"array.astype\('float64'\)"), "dtype datetime64": (np.zeros(3, "M8[s]"), r"array.astype\('int64'\)"),
-    "dtype timedelta64": (np.zeros(3, "m8[s]"), r"array.astype\('int64'\)"),
+    "dtype timedelta64": (np.zeros(3, "m8[s]"), r"array.astype\('int64'\)"), "bytes without a dtype": (np.zeros(3, "V2"), r"array.view\(ml_dtypes.bfloat16\)"),
 }  # fmt: skip
 
 
@@ -60,6 +60,22 @@ def test_elements_that_no_dtype_holds_are_named_with_a_way_out(what):
     for call in (lambda: bp.asarray(array), lambda: bp.ones(3) + array):
         with pytest.raises(TypeError, match=f"asarray: found .*{what}.* Fix: .*{fix}"):
             call()
+
+
+def test_bfloat16_of_numpy_comes_in():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.arange(6, dtype=ml_dtypes.bfloat16).reshape(2, 3)
+    for made in (bp.asarray(array), bp.from_numpy(array), bp.asarray(array.T).T, bp.asarray(array[:, ::-1]).flip(1), bp.asarray([array])[0]):
+        assert made.dtype is bp.bfloat16 and made.tolist() == array.tolist()
+    assert (bp.ones(3) + array).tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert bp.asarray(bp.ones(2, dtype=bp.bfloat16).numpy()).tolist() == [1, 1]
+    shared = bp.asarray(array)
+    array[0, 0] = 7
+    assert shared[0, 0].item() == 7
+    number = bp.asarray(ml_dtypes.bfloat16(1.5))
+    assert number.dtype is bp.bfloat16 and number.item() == 1.5
+    with pytest.raises(TypeError, match=r"float8_e4m3fn.*array.astype\('float32'\)"):
+        bp.asarray(array.astype(ml_dtypes.float8_e4m3fn))
 
 
 def test_what_is_masked_is_not_read():
@@ -231,12 +247,13 @@ def test_other_exporters_and_scalars():
     assert bp.asarray(np.array(5)).item() == 5
 
 
-def test_bfloat16_goes_by_dlpack_alone():
+def test_bfloat16_goes_by_dlpack():
     x = bp.asarray([1.0, 2.0], dtype=bp.bfloat16)
     with pytest.raises(BufferError, match="bfloat16"):
         memoryview(x)
-    with pytest.raises(TypeError, match="bfloat16"):
-        x.numpy()
+    if not hasattr(bp.bfloat16, "dtype"):  # which it has where ml_dtypes is
+        with pytest.raises(TypeError, match="bfloat16"):
+            x.numpy()
     assert bp.from_dlpack(x).tolist() == [1, 2]
 
 

@@ -183,12 +183,34 @@ def test_sorting_by_a_method_says_all_spellings():
     (lambda x: bp.nn.functional.upsample, "interpolate"), (lambda x: bp.nn.functional.relu_, "functional.relu"), (lambda x: x.share_memory_, "shared_memory"), (lambda x: bp.stft, "unfold"), (lambda x: bp.ma, "where"),
     (lambda x: bp.Generator(1).normal, r"backplane.normal\(mean, std, shape, generator=g\)"), (lambda x: bp.Generator(1).shuffle, "backplane.permutation"), (lambda x: bp.exponential, "log1p"),
     (lambda x: bp.gamma, "lgamma"), (lambda x: bp.standard_normal, "randn"), (lambda x: bp.fft.dct, "scipy.fft"),
+    (lambda x: bp.istft, "functional.fold.*fft.irfft"), (lambda x: bp.float8_e4m3fn, "float16 or bfloat16, the smallest"), (lambda x: bp.complex32, "complex64$"),
     (lambda x: bp.nn.LeakyReLU, "backplane.nn.functional.leaky_relu"), (lambda x: bp.nn.BatchNorm1d, "functional.batch_norm"),
     (lambda x: bp.nn.CrossEntropyLoss, "functional.cross_entropy"), (lambda x: bp.nn.MSELoss, "functional.mse_loss"), (lambda x: bp.nn.AdaptiveAvgPool2d, "functional.adaptive_avg_pool2d"),
 ])  # fmt: skip
 def test_what_is_not_had_says_what_to_write(get, words):
     with pytest.raises(AttributeError, match=f"has no attribute '.*'; use .*{words}|has no attribute '.*'; {words}"):
         get(bp.ones(3))
+
+
+@pytest.mark.parametrize("name", ["hanning", "hamming", "blackman", "bartlett", "kaiser"])
+def test_hints_of_windows_are_their_formulas(name):
+    """NumPy's windows; PyTorch's are those of one more element, without the last."""
+    from backplane import _hints
+
+    hints = dict(_hints.rows(_hints._OF_PACKAGE))
+    for word, m, more in ((name, 7, 0), ("hann_window" if name == "hanning" else f"{name}_window", 8, 1)):
+        with bp.default_dtype(bp.float64):
+            found = eval(hints[word].split(", m being")[0], {**vars(bp), "n": 8, "m": m, "beta": 3.0, "numpy": np})
+        expected = np.kaiser(8 + more, 3.0) if name == "kaiser" else getattr(np, name)(8 + more)
+        np.testing.assert_allclose(found.numpy(), expected[:8], atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [bp.int32, "i4", np.int32, np.dtype("i4"), float])
+def test_bits_of_another_dtype_are_numpys(dtype):
+    x = bp.ones(2)
+    with pytest.raises(bp.ArgumentTypeError, match=r"view: found a dtype.*backplane.asarray\(x.numpy\(\).view\(dtype\)\).*astype"):
+        x.view(dtype)
+    assert bp.asarray(x.numpy().view(np.int32)).tolist() == [0x3F800000] * 2
 
 
 def test_every_hint_is_of_a_name_that_is_not_had():

@@ -184,6 +184,8 @@ def test_positions_flatten_and_unflatten(order):
         bp.unravel_index(tensor(np.array([60])), shape)
     with pytest.raises(IndexError):
         bp.ravel_multi_index([tensor(np.array(x)) for x in outside], shape)
+    place = tensor(np.array([60, -1]))  # which a trace does not read: modulo the shape
+    same(bp.compile(lambda at: bp.unravel_index(at, shape, order=order))(place), list(np.unravel_index([0, 59], shape, order)))
 
 
 def test_spaced_numbers_are_numpys():

@@ -132,7 +132,7 @@ TEST_F(ComputeDtype, ChecksWhatIsAccepted) {
   EXPECT_EQ(compute(*strict, {f32_.value()}), BP_FLOAT32);
   const std::string text = error_of([&] { compute(*strict, {i32_.value()}); });
   EXPECT_THAT(text, HasSubstr("argument 'x'"));
-  EXPECT_THAT(text, HasSubstr("int32; accepted: float16, bfloat16, float32, float64"));
+  EXPECT_THAT(text, HasSubstr("int32; accepted: float16, bfloat16, float32, float64. Fix: cast it, to float32 for"));
   toy.dtype_flags = BP_DTYPE_TO_FLOATING;
   EXPECT_EQ(compute(*toy.record(), {i32_.value()}), kDefaultFloat);
   EXPECT_EQ(compute(*toy.record(), {f64_.value()}), BP_FLOAT64);

@@ -95,6 +95,11 @@ PyObject* raise_other_elements(const char* format) {
     return raise(BP_ERROR_DTYPE,
                  "asarray: found numbers of the other byte order, expected this machine's. Fix: "
                  "array.astype(array.dtype.newbyteorder('='))");
+  if (*code == 'x')
+    return raise(BP_ERROR_DTYPE,
+                 "asarray: found bytes without a dtype (format '%s'), expected numbers. Fix: say what they are; "
+                 "bfloat16, which numpy.save writes so, is array.view(ml_dtypes.bfloat16)",
+                 format);
   return raise(BP_ERROR_DTYPE, "asarray: found elements of format '%s', expected numbers in this machine's byte order",
                format);
 }
@@ -124,7 +129,8 @@ PyObject* copied_buffer(Py_buffer& view, bp_dtype dtype, Shape shape, bool may_c
   return wrap_tensor(from_host(elements.data(), shape, {}, dtype, parse_device("cpu")));
 }
 
-PyObject* tensor_of_buffer(PyObject* object, bool may_copy) {
+// `bits_of`: the dtype whose bits the buffer's numbers are, where its format cannot say so.
+PyObject* tensor_of_buffer(PyObject* object, bool may_copy, bp_dtype bits_of = BP_DTYPE_NONE) {
   auto held = std::make_unique<BufferView>();
   if (PyObject_GetBuffer(object, &held->view, PyBUF_RECORDS_RO) < 0) {
     held->view.obj = nullptr;
@@ -135,7 +141,7 @@ PyObject* tensor_of_buffer(PyObject* object, bool may_copy) {
   const bool is_marked = view.format && std::strchr("<>=@", *view.format);
   if (view.ndim && (!view.shape || (!view.strides && !is_marked)))
     return raise(BP_ERROR_TYPE, "asarray: found a value of type %s, expected numbers", Py_TYPE(object)->tp_name);
-  const bp_dtype dtype = dtype_of_format(view.format, view.itemsize);
+  const bp_dtype dtype = bits_of == BP_DTYPE_NONE ? dtype_of_format(view.format, view.itemsize) : bits_of;
   if (dtype == BP_DTYPE_NONE || view.itemsize != dtype_size(dtype)) return raise_other_elements(view.format);
   std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
   std::vector<int64_t> strides = strides_of(view);
@@ -160,16 +166,30 @@ bool is_foreign_number(PyObject* object) {
   return read > 0;
 }
 
-// NumPy's dates have a dtype, but no buffer. Takes the error over.
+// The bits of an array or a number of bfloat16, which NumPy has from ml_dtypes: no buffer and no DLPack of NumPy's
+// describes it. Null where it is none.
+PyRef bfloat16_bits(PyObject* object) {
+  const PyRef dtype = PyRef::steal(PyObject_GetAttrString(object, "dtype"));
+  const PyRef name = PyRef::steal(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
+  const bool found = name && PyUnicode_Check(name.get()) && !PyUnicode_CompareWithASCIIString(name.get(), "bfloat16");
+  PyRef bits = PyRef::steal(found ? PyObject_CallMethod(object, "view", "s", "uint16") : nullptr);
+  PyErr_Clear();
+  return bits;
+}
+
+// NumPy's dates, and numbers of other libraries, have a dtype, but no buffer. Takes the error over.
 PyObject* raise_no_buffer(PyObject* array, PyObject* type, PyObject* error, PyObject* trace) {
   PyErr_Clear();  // of the other way
   PyErr_NormalizeException(&type, &error, &trace);
   const PyRef dtype = PyRef::steal(PyObject_GetAttrString(array, "dtype"));
+  const PyRef kind = PyRef::steal(dtype ? PyObject_GetAttrString(dtype.get(), "kind") : nullptr);
+  PyErr_Clear();
+  const bool is_date = kind && PyUnicode_Check(kind.get()) && PyUnicode_CompareWithASCIIString(kind.get(), "V");
   if (dtype)
     raise(BP_ERROR_TYPE,
           "asarray: found a value of type %s and dtype %S, expected numbers. Fix: convert it first, as in "
-          "array.astype('int64') (%S)",
-          Py_TYPE(array)->tp_name, dtype.get(), error);
+          "array.astype('%s') (%S)",
+          Py_TYPE(array)->tp_name, dtype.get(), is_date ? "int64" : "float32", error);
   Py_XDECREF(type);
   Py_XDECREF(error);
   Py_XDECREF(trace);
@@ -185,13 +205,17 @@ bool masks_elements(PyObject* object) {
   return any && PyObject_IsTrue(any.get()) == 1;
 }
 
-// Some exporters have a buffer in principle only (NumPy with bfloat16): DLPack is the other way in. Where that fails
-// too, the error of the first way stands.
+// Some exporters have a buffer in principle only: DLPack is the other way in, and for NumPy's bfloat16 its bits. Where
+// these fail too, the error of the first way stands.
 PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);
   const bool other_way = PyObject_HasAttrString(object, "__dlpack__");
   PyObject* tensor = other_way ? import_dlpack(object, may_copy ? Py_None : Py_False) : nullptr;
+  if (!tensor) {
+    PyErr_Clear();
+    if (const PyRef bits = bfloat16_bits(object)) tensor = tensor_of_buffer(bits.get(), may_copy, BP_BFLOAT16);
+  }
   if (!tensor) {
     if (PyErr_GivenExceptionMatches(type, PyExc_ValueError) && PyObject_HasAttrString(object, "dtype"))
       return raise_no_buffer(object, type, error, trace);

@@ -63,10 +63,38 @@ Tensor read_array(const Tensor& tensor, PyObject* item) {
   return is_tensor(item) ? array : on_device_of(tensor, std::move(array));
 }
 
-// One row per true element of the mask.
-Tensor positions_of(const Tensor& mask) {
+// Where a mask from outside of a trace is true: its elements are read, for no call of a trace has values.
+std::vector<Tensor> known_positions(const Tensor& mask) {
+  const Tensor read = plain_value(mask, "index");
+  std::vector<char> chosen(read.get()->nbytes);
+  to_host(read, chosen.data());
+  std::vector<int64_t> sizes(mask.shape().begin(), mask.shape().end());
+  if (sizes.empty()) sizes.push_back(1);
+  std::vector<std::vector<int64_t>> places(sizes.size());
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (!chosen[i]) continue;
+    auto rest = static_cast<int64_t>(i);
+    for (size_t axis = sizes.size(); axis-- > 0; rest /= sizes[axis]) places[axis].push_back(rest % sizes[axis]);
+  }
+  std::vector<Tensor> arrays;
+  for (const std::vector<int64_t>& along : places) {
+    const auto count = static_cast<int64_t>(along.size());
+    arrays.push_back(from_host(along.data(), Shape(&count, 1), {}, BP_INT64, mask.device()));
+  }
+  return arrays;
+}
+
+// Where the mask is true, an array per axis; one for a mask without axes.
+std::vector<Tensor> positions_of(const Tensor& mask) {
+  if (every_call_taken() && !is_transformed(mask)) return known_positions(mask);
   try {
-    return call(needed(Slot::Positions), {value(mask)});
+    const int64_t first = 0;
+    const Tensor several = mask.ndim() ? mask : call(needed(Slot::Unsqueeze), {value(mask), value(Shape(&first, 1))});
+    const Tensor rows = call(needed(Slot::Positions), {value(several)});
+    std::vector<Tensor> arrays;
+    for (int64_t i = 0; i < several.ndim(); ++i)
+      arrays.push_back(call(needed(Slot::Select), {value(rows), value(int64_t{1}), value(i)}));
+    return arrays;
   } catch (const Error& error) {
     const std::vector<const char*> transforms = transforms_of(mask);
     if (error.code() != BP_ERROR_NOT_IMPLEMENTED || transforms.empty()) throw;
@@ -243,19 +271,13 @@ class Planner {
                ", expected ", expected, ", the size of the tensor's axis ", axis_ + i, ", or 0, which selects nothing");
     }
     if (mask.ndim() == 0) return add_mask_of_no_axes(mask);
-    const Tensor positions = positions_of(mask);
-    for (int64_t i = 0; i < mask.ndim(); ++i) {
-      add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(i)}));
-    }
+    for (Tensor& array : positions_of(mask)) add_array(std::move(array));
   }
 
   // Takes the whole part that it stands before, once or not at all: a new axis of size 1, indexed by [0] or by [].
   void add_mask_of_no_axes(const Tensor& mask) {
-    const int64_t first = 0;
-    const Tensor row = call(needed(Slot::Unsqueeze), {value(mask), value(Shape(&first, 1))});
-    const Tensor positions = positions_of(row);
     plan_.inserted.push(view_axis_);
-    add_array(call(needed(Slot::Select), {value(positions), value(int64_t{1}), value(first)}));
+    add_array(std::move(positions_of(mask).front()));
     --axis_;  // it stands for no axis of the tensor
   }
 

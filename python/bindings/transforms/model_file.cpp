@@ -1,4 +1,5 @@
 // Models: graphs from files and texts, as callables over tensors.
+#include <algorithm>
 #include <map>
 
 #include "backplane/device.hpp"
@@ -19,6 +20,7 @@ namespace py = pybind11;
 
 struct Model {
   Graph graph;
+  std::string source = "Model";  // what errors name: the file
 };
 
 std::optional<bp_device> device_or_none(const py::object& device) {
@@ -31,7 +33,7 @@ std::optional<bp_device> device_or_none(const py::object& device) {
 Model load_model(const std::string& path, const py::object& device) {
   const std::optional<bp_device> where = device_or_none(device);
   py::gil_scoped_release released;
-  return {load_graph(path, where)};
+  return {load_graph(path, where), path};
 }
 
 Model parse_model(const std::string& text, const std::map<std::string, Tensor>& constants, const py::object& device) {
@@ -45,27 +47,60 @@ Model parse_model(const std::string& text, const std::map<std::string, Tensor>& 
 }
 
 // Arrays of other libraries are taken as asarray takes them; a container is none of a model's inputs, which are flat.
-std::vector<Tensor> inputs_of(const py::args& args) {
-  std::vector<Tensor> inputs;
-  for (const py::handle argument : args) {
-    if (is_tensor(argument.ptr())) {
-      inputs.push_back(tensor_of(argument.ptr()));
+Tensor input_of(const py::handle& argument, const std::string& input) {
+  if (is_tensor(argument.ptr())) return tensor_of(argument.ptr());
+  BP_CHECK(is_foreign_array(argument.ptr()), TYPE, "Model: input ", input, ": found a value of type ",
+           Py_TYPE(argument.ptr())->tp_name,
+           ", expected a Tensor. Fix: give one per input, in the order of model.inputs, for a container its tensors");
+  PyRef made = PyRef::steal(tensor_of_data(argument.ptr()));
+  if (!made) throw py::error_already_set();
+  return tensor_of(made.get());
+}
+
+// The inputs behind those by position, by their names.
+void add_named_inputs(const Graph& graph, const py::kwargs& named, std::vector<Tensor>& inputs) {
+  const std::vector<Graph::Value> expected = graph.inputs();
+  const size_t n_placed = inputs.size();
+  inputs.resize(std::max(expected.size(), n_placed));
+  for (const auto& [key, argument] : named) {
+    const auto name = key.cast<std::string>();
+    size_t i = 0;
+    while (i < expected.size() && (inputs[i] || expected[i].name != name)) ++i;
+    if (i < expected.size()) {
+      inputs[i] = input_of(argument, name);
       continue;
     }
-    BP_CHECK(is_foreign_array(argument.ptr()), TYPE, "Model: input ", inputs.size(), ": found a value of type ",
-             Py_TYPE(argument.ptr())->tp_name,
-             ", expected a Tensor. Fix: give one per input, in the order of model.inputs, for a container its tensors");
-    PyRef made = PyRef::steal(tensor_of_data(argument.ptr()));
-    if (!made) throw py::error_already_set();
-    inputs.push_back(tensor_of(made.get()));
+    std::string left;
+    for (size_t k = n_placed; k < expected.size(); ++k) left += (left.empty() ? "" : ", ") + expected[k].name;
+    BP_CHECK(false, TYPE, "Model: found an argument ", name, "=, expected the inputs by position or by name",
+             left.empty() ? "; all have been given by position" : ": ", left, ". Fix: see model.inputs");
   }
+  for (size_t i = n_placed; i < inputs.size(); ++i)
+    BP_CHECK(inputs[i], TYPE, "Model: input ", i, " \"", expected[i].name, "\" is missing. Fix: give a tensor for it");
+}
+
+std::vector<Tensor> inputs_of(const Graph& graph, const py::args& args, const py::kwargs& named) {
+  std::vector<Tensor> inputs;
+  for (const py::handle argument : args) inputs.push_back(input_of(argument, std::to_string(inputs.size())));
+  if (!named.empty()) add_named_inputs(graph, named, inputs);
   return inputs;
 }
 
-py::tuple call_model(const Model& model, const py::args& args, std::optional<uint64_t> seed, const py::kwargs& others) {
-  BP_CHECK(others.empty(), TYPE, "Model: found an argument ", others.begin()->first.cast<std::string>(),
-           "=; inputs have no names: give them by position, in the order of model.inputs, and seed= alone by name");
-  const std::vector<Tensor> inputs = inputs_of(args);
+// Runs `call`, whose errors name the model where a graph's name the function that has made it.
+template <class Call>
+auto naming(const Model& model, Call&& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const size_t end = text.find(": ");
+    if (!text.starts_with("graph ") || end == std::string::npos) throw;
+    throw Error(error.code(), model.source + text.substr(end));
+  }
+}
+
+py::tuple call_model(const Model& model, const py::args& args, std::optional<uint64_t> seed, const py::kwargs& named) {
+  const std::vector<Tensor> inputs = inputs_of(model.graph, args, named);
   std::vector<bp_generator_state> states(model.graph.generators().size());
   std::vector<bp_generator_state*> generators;
   for (size_t i = 0; i < states.size(); ++i) {
@@ -75,9 +110,9 @@ py::tuple call_model(const Model& model, const py::args& args, std::optional<uin
   std::vector<Tensor> results;
   if (generators.empty() || seed) {
     py::gil_scoped_release released;
-    results = model.graph.call(inputs, generators);
+    results = naming(model, [&] { return model.graph.call(inputs, generators); });
   } else {  // the lock guards the generator
-    results = model.graph.call(inputs, generators);
+    results = naming(model, [&] { return model.graph.call(inputs, generators); });
   }
   py::tuple given(results.size());
   for (size_t i = 0; i < results.size(); ++i) given[i] = py::cast(std::move(results[i]));
@@ -85,13 +120,13 @@ py::tuple call_model(const Model& model, const py::args& args, std::optional<uin
 }
 
 constexpr Declared kModelCallDoc =
-    R"(Model.__call__(self, *inputs: Tensor, seed: int | None = None) -> tuple[Tensor, ...]
+    R"(Model.__call__(self, *inputs: Tensor, seed: int | None = None, **named: Tensor) -> tuple[Tensor, ...]
 --
 
-Its results, a tuple, for a tensor per input. seed: of the random numbers that it draws, the same at each call; without one they
+Its results, a tuple, for a tensor per input, in the order of inputs or by their names there. seed: of the random numbers that it draws, the same at each call; without one they
 come from the default generator, others at each call.)";
 
-constexpr Declared kModelExplainDoc = R"(Model.explain(self, *inputs: Tensor) -> str
+constexpr Declared kModelExplainDoc = R"(Model.explain(self, *inputs: Tensor, **named: Tensor) -> str
 --
 
 Who runs which node for inputs of these sizes, and how memory is reused.)";
@@ -107,11 +142,17 @@ void bind_model_file(py::module_& module) {
       .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; })
       .def("__repr__", [](const Model& m) { return "<Model of " + std::to_string(m.graph.size()) + " nodes>"; })
       .def(
-          "explain", [](const Model& m, const py::args& args) { return m.graph.explain(inputs_of(args)); },
+          "explain",
+          [](const Model& m, const py::args& args, const py::kwargs& named) {
+            return naming(m, [&] { return m.graph.explain(inputs_of(m.graph, args, named)); });
+          },
           kModelExplainDoc.text)
       // Python: Model.edit(self, visit: Callable[..., Tensor | Sequence[Tensor] | None]) -> Model
       .def(
-          "edit", [](const Model& m, const py::function& visit) { return Model{edited(m.graph, visit)}; },
+          "edit",
+          [](const Model& m, const py::function& visit) {
+            return Model{edited(m.graph, visit), m.source};
+          },
           py::arg("visit"), kEditDoc);
   bind_reading(model, [](const Model& m) -> const Graph& { return m.graph; });
   module.def("load_model", &load_model, py::arg("path"), py::arg("device") = py::none());

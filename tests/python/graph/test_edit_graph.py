@@ -1,5 +1,7 @@
 """Laws of editing: a graph with other calls in place of some does what these do, and its text reads back as the same graph."""
 
+import re
+
 import backplane as bp
 import numpy as np
 import pytest
@@ -85,9 +87,24 @@ def test_text_reads_back(name):
     }
     dynamic = {"x": {0: "n"}} if name == "dynamic" else None
     graph = bp.make_graph(functions[name], dynamic=dynamic)(X)
-    model = bp.parse_graph(str(graph), {"": big, "lifted0": big})
+    model = bp.parse_graph(str(graph), {"constant.0": big, "constant.1": big})
     assert str(model) == str(graph) and len(model) == len(graph)
     same(model(X), (functions[name](X),))
+
+
+def test_constants_of_a_text_have_names_of_their_own():
+    a, b = bp.arange(100) * 1.0, bp.arange(100) * 2.0
+    graph = bp.make_graph(lambda x: bp.scan(lambda c, _: (c * 2 + a, None), x * a + b, None, length=2)[0])(bp.ones(100))
+    text = str(graph)
+    tensors = {f"constant.{i}": tensor for i, tensor in enumerate(graph.constants)}
+    same(bp.parse_graph(text, tensors)(bp.ones(100)), graph(bp.ones(100)))
+    assert str(bp.parse_graph(text, tensors)) == text
+    with pytest.raises(bp.ArgumentValueError, match='constant "constant.1" has other elements'):
+        bp.parse_graph(text, {**tensors, "constant.1": a})
+    with pytest.raises(bp.ArgumentValueError, match='constant "constant.0" are not in the text'):
+        bp.parse_graph(text, {"": a})
+    any_elements = re.sub("digest 0x[0-9a-f]+", "digest 0x0", text)
+    assert bp.parse_graph(any_elements, {**tensors, "constant.1": a})(bp.ones(100))
 
 
 def test_a_text_is_edited(tmp_path):

@@ -1,6 +1,7 @@
 """Laws of export and load: every bit comes back, any reader of safetensors opens the file, and the runner needs no Python."""
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -83,6 +84,30 @@ def test_the_runner_gives_the_same(exported, tmp_path):
     assert wrong.returncode == 1 and "takes 2 inputs, found 1" in wrong.stderr
 
 
+@pytest.mark.skipif(shutil.which("backplane") is None, reason="the backplane command is not on the PATH")
+def test_the_runner_reads_bfloat16_and_columns(tmp_path):
+    path, file, result = (tmp_path / name for name in ("m.safetensors", "x.npy", "y.npy"))
+    values = np.arange(6, dtype="float32").reshape(2, 3) + np.float32(0.001)
+
+    def run():
+        done = subprocess.run(["backplane", "run", path, "--input", file, "--output", result], capture_output=True, text=True)
+        return done.stderr or np.load(result).tolist()
+
+    x = bp.asarray(values, dtype=bp.bfloat16)
+    bp.export(lambda x: x * 2, [x], path)
+    np.save(file, values)
+    assert run() == (x * 2).tolist()
+    np.save(file, (x.astype(bp.float32).numpy().view("uint32") >> 16).astype("uint16").view("V2"))
+    assert run() == (x * 2).tolist()
+    np.save(file, values.astype("float64"))
+    assert "found float64" in run()
+    bp.export(lambda x: x * 2, [bp.asarray(values)], path)
+    np.save(file, np.asfortranarray(values))
+    assert run() == (values * 2).tolist()
+    np.save(file, values.astype("float16").view("V2"))
+    assert "its dtype is" in run()
+
+
 def test_a_model_takes_arrays_and_refuses_what_is_no_tensor(exported):
     path, (x, scale) = exported
     loaded = bp.load(path)
@@ -93,8 +118,31 @@ def test_a_model_takes_arrays_and_refuses_what_is_no_tensor(exported):
             call(x, scale)
     with pytest.raises(TypeError, match="Model: input 0: found a value of type NoneType"):
         loaded(None, scale["by"])
-    with pytest.raises(TypeError, match="found an argument x=; inputs have no names: give them by position"):
-        loaded(x=x, seed=1)
+
+
+def test_a_model_takes_its_inputs_by_name(tmp_path):
+    path = tmp_path / "model.safetensors"
+    a, b = bp.ones((2, 3)), bp.arange(3.0)
+    bp.export(lambda a, b: a - b, [a, b], path)
+    loaded = bp.load(path)
+    assert [value.name for value in loaded.inputs] == ["a", "b"]
+    for found in (loaded(b=b, a=a), loaded(a, b=b), loaded(a=a, b=b, seed=1)):
+        assert found[0].tolist() == (a - b).tolist()
+    assert loaded.explain(b=b, a=a) == loaded.explain(a, b)
+    for call, words in {
+        "loaded(a, z=b)": "found an argument z=, expected the inputs by position or by name: b. Fix: see model.inputs",
+        "loaded(a, b, b=b)": "found an argument b=, .*all have been given by position",
+        "loaded(a, a=a)": "found an argument a=, .* by name: b",
+        "loaded(b=b)": 'input 0 "a" is missing',
+        "loaded(a=[1], b=b)": "input a: found a value of type list",
+    }.items():
+        with pytest.raises(bp.ArgumentTypeError, match=f"Model: {words}"):
+            eval(call)
+    for call in (loaded, loaded.edit(lambda node, *tensors: None), loaded.explain):
+        with pytest.raises(bp.DtypeError, match=f'{re.escape(str(path))}: input 0 "a": found int64'):
+            call(bp.astype(a, bp.int64), b)
+        with pytest.raises(bp.ShapeError, match=re.escape(f"{path}: ")):
+            call(bp.ones((2, 4)), b)
 
 
 @pytest.mark.parametrize("args", [bp.ones((2,)), {"x": bp.ones((2,))}], ids=["tensor", "dict"])

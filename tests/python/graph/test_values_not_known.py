@@ -14,6 +14,10 @@ PLACES = {
     "delete by an array": lambda x: bp.delete(x, np.asarray([2])), "delete by bools": lambda x: bp.delete(x, [True, False, True]), "delete nothing": lambda x: bp.delete(x, []),
     "insert an element": lambda x: bp.insert(x, 1, 5.0), "insert several": lambda x: bp.insert(x, [0, 2], [5.0, 6.0]),
     "compress": lambda x: bp.compress([True, False, True], x, axis=0), "ix_": lambda x: x[bp.ix_([True, False, True])],
+    "a list of bools": lambda x: x[[True, False, True]], "an array of bools": lambda x: x[np.asarray([False, True, True])], "none of them": lambda x: x[[False] * 3],
+    "a matrix of bools": lambda x: (x[None] * bp.ones((2, 1), **F64))[np.asarray([[True, False, True], [False, True, False]])], "a bool": lambda x: x[True],
+    "repeat by a list": lambda x: bp.repeat(x, [1, 2, 0]), "repeat by a number in a list": lambda x: bp.repeat(x, [2]), "repeat by an array": lambda x: bp.repeat(x[None], np.asarray([0, 1, 3]), axis=1),
+    "triu_indices": lambda x: (x[:, None] * x)[bp.triu_indices(3)], "tril_indices": lambda x: (x[:, None] * x)[bp.tril_indices(3, -1)], "pdist": lambda x: bp.nn.functional.pdist(x[:, None] * x),
 }  # fmt: skip
 # What looks at values of the argument.
 VALUES = {
@@ -41,6 +45,23 @@ def test_an_answer_is_a_bool_outside_and_a_tensor_where_it_has_no_value(function
     for call in (lambda f: f(bp.ones(2)), lambda f: bp.grad(f)(bp.ones(2)), lambda f: bp.compile(f)(bp.ones(2))):
         call(lambda x: (seen.append(type(function(x, x))), x.sum())[1])
     assert seen == [bool, bool, bp.Tensor]
+
+
+def test_a_mask_from_outside_is_looked_at_again():
+    mask = bp.asarray([True, False, True])
+    function = bp.compile(lambda x: x[mask])
+    assert function(bp.asarray(X)).tolist() == [3, 2]
+    mask[1] = True
+    assert function(bp.asarray(X)).tolist() == [3, 1, 2]
+
+
+def test_what_a_trace_computes_is_no_mask_and_no_count():
+    with pytest.raises(bp.MissingRuleError, match="index: how many elements a mask selects.*Fix: "):
+        bp.compile(lambda x: x[x > 1])(bp.asarray(X))
+    with pytest.raises(bp.ArgumentValueError, match="one of a graph that compile is writing down"):
+        bp.compile(lambda x: bp.repeat(x, bp.astype(x, bp.int64)))(bp.asarray(X))
+    with pytest.raises(bp.ArgumentValueError, match=r"use segment_sum\(ones_like\(x\), x, n\)"):
+        bp.compile(lambda x: bp.bincount(bp.astype(x, bp.int64), minlength=6))(bp.asarray(X))
 
 
 def test_positions_that_a_trace_computes_are_refused():
