@@ -83,7 +83,7 @@ def _bound(x):
 
 def _is_dtype(x):
     try:
-        return x is None or isinstance(x, str) or bool(_core.as_dtype(x, "dtype"))
+        return isinstance(x, str) or bool(_core.as_dtype(x, "dtype"))
     except _core.BackplaneError:
         return False
 
