@@ -112,10 +112,10 @@ def _medians(function):
 
     @wraps(function)
     def median(*args, dim=None, keepdim=False, **more):
-        if not args and "input" in more:
-            args = (more.pop("input"),)
         if dim is None:
             return function(*args, **more, keepdims=True) if keepdim else function(*args, **more)
+        if not args and "input" in more:
+            args = (more.pop("input"),)
         if len(args) != 1 or more:
             raise _core.ArgumentTypeError(f"{function.__name__}: found other arguments beside dim, expected x, dim and keepdim alone")
         from ._dim_forms import lower_median

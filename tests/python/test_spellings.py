@@ -224,6 +224,8 @@ def test_a_quotient_in_place_is_recorded():
     (lambda: bp.einsum(T, "ijk->"), ValueError, "einsum: argument subscripts: found subscripts behind an operand"),
     (lambda: bp.nn.functional.group_norm(T, None), TypeError, "group_norm: argument num_groups: found None"),
     (lambda: bp.nn.functional.one_hot(bp.asarray([1]), None), TypeError, "one_hot: argument num_classes: found None"),
+    (lambda: bp.vmap(bp.sum, in_dims=1), TypeError, "vmap: found an argument 'in_dims', expected in_axes"),
+    (lambda: bp.vmap(bp.sum, out_dims=1), TypeError, "vmap: found an argument 'out_dims', expected out_axes"),
     (lambda: bp.topk(T, 1, 0, dim=0), TypeError, "topk: found dim and axis"),
 ])  # fmt: skip
 def test_errors(call, error, words):

@@ -280,6 +280,10 @@ PyObject* vmap_function(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* keywords[] = {"fun", "in_axes", "out_axes", "axis_size", "randomness", nullptr};
   PyObject *function = nullptr, *in_axes = nullptr, *out_axes = nullptr, *size = nullptr;
   const char* randomness = "error";
+  for (const char* word : {"in_dims", "out_dims"})
+    if (kwargs && PyDict_GetItemString(kwargs, word))
+      return raise(BP_ERROR_TYPE, "vmap: found an argument '%s', expected %s, which says the same", word,
+                   *word == 'i' ? "in_axes" : "out_axes");
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO$s:vmap", const_cast<char**>(keywords), &function, &in_axes,
                                    &out_axes, &size, &randomness)) {
     return nullptr;
