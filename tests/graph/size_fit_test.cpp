@@ -25,6 +25,7 @@ TEST(SizeFits, FindsWhatGaveTheValues) {
       {"7*a*a", [](const Sizes& s) { return 7 * s[0] * s[0]; }},
       {"2*a + b - 5", [](const Sizes& s) { return 2 * s[0] + s[1] - 5; }},
       {"a*a - 3*b", [](const Sizes& s) { return s[0] * s[0] - 3 * s[1]; }},
+      {"a*b - a - b + 1", [](const Sizes& s) { return (s[0] - 1) * (s[1] - 1); }},
       {"(a//2)", [](const Sizes& s) { return s[0] / 2; }},
       {"((a + 1)//2)", [](const Sizes& s) { return (s[0] + 1) / 2; }},
       {"((3*a + 1)//4)", [](const Sizes& s) { return (3 * s[0] + 1) / 4; }},
