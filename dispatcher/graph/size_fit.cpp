@@ -1,6 +1,7 @@
 #include "graph/size_fit.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "graph/sizes.hpp"
@@ -11,6 +12,7 @@ namespace {
 constexpr size_t kMaxDegree = 3, kMaxProducts = 200;
 constexpr int64_t kLargest = int64_t{1} << 55;  // of a product's values: two of them multiply within 128 bits
 constexpr int64_t kMaxDivisor = 16;
+constexpr int64_t kMostFactor = 128;  // kLargest times that is an int64_t
 using Wide = __int128;
 
 }  // namespace
@@ -64,7 +66,8 @@ std::optional<Dim> SizeFit::find(const std::vector<int64_t>& values) {
   if (const auto found = multiple(values, false)) return found;
   if (const auto found = multiple(values, true)) return found;
   if (const auto found = two_products(values)) return found;
-  return quotient(values);
+  if (const auto found = quotient(values)) return found;
+  return three_products(values);
 }
 
 std::optional<Dim> SizeFit::multiple(const std::vector<int64_t>& values, bool with_constant) {
@@ -106,6 +109,23 @@ std::optional<Dim> SizeFit::two_products(const std::vector<int64_t>& values) {
         return sum({{static_cast<int64_t>(fx), &products_[a]}, {static_cast<int64_t>(fy), &products_[b]}},
                    static_cast<int64_t>(constant));
     }
+  }
+  return {};
+}
+
+// As (h - 1) * (w - 1): the factor of a product of two symbols from where that is largest, the rest as above.
+std::optional<Dim> SizeFit::three_products(const std::vector<int64_t>& values) {
+  if (std::any_of(values.begin(), values.end(), [](int64_t v) { return v <= -kLargest || v >= kLargest; })) return {};
+  for (const Product& p : products_) {
+    if (p.symbols.size() != 2) continue;
+    const auto at = static_cast<size_t>(std::max_element(p.values.begin(), p.values.end()) - p.values.begin());
+    if (p.values[at] == 0) continue;
+    const auto factor =
+        static_cast<int64_t>(std::round(static_cast<double>(values[at]) / static_cast<double>(p.values[at])));
+    if (factor == 0 || std::abs(factor) > kMostFactor) continue;
+    std::vector<int64_t> rest = values;
+    for (size_t i = 0; i < rest.size(); ++i) rest[i] -= factor * p.values[i];
+    if (const auto found = two_products(rest)) return graph_.sizes.add(*found, sum({{factor, &p}}, 0));
   }
   return {};
 }

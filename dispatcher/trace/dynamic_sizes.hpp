@@ -1,9 +1,10 @@
 // From a trace at one choice of sizes to a graph for all: which sizes those are, and where the function does otherwise.
 //
 // The function is traced again at other sizes, which costs no memory: traced tensors have no data. First at some near
-// the example and some far from it, from which unify.hpp makes the graph; then at the ends of each size's range, where
-// it is compared, and between, by bisection, where it differs at an end. What is found to hold becomes constraints of
-// the graph, each with what happens beyond it and the line.
+// the example and some far from it, from which unify.hpp makes the graph, with quotients at all that leave other
+// remainders; then (size_ranges.hpp) at the ends of each size's range, where it is compared, and between, by bisection,
+// where it differs at an end. What is found to hold becomes constraints of the graph, each with what happens beyond it
+// and the line.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,6 @@
+// The public face of dynamic sizes.
+#include "backplane/graph.hpp"
+
 #include <algorithm>
 #include <cctype>
 

@@ -25,6 +25,7 @@ TEST(SizeFits, FindsWhatGaveTheValues) {
       {"7*a*a", [](const Sizes& s) { return 7 * s[0] * s[0]; }},
       {"2*a + b - 5", [](const Sizes& s) { return 2 * s[0] + s[1] - 5; }},
       {"a*a - 3*b", [](const Sizes& s) { return s[0] * s[0] - 3 * s[1]; }},
+      {"a*b - a - b + 1", [](const Sizes& s) { return (s[0] - 1) * (s[1] - 1); }},
       {"(a//2)", [](const Sizes& s) { return s[0] / 2; }},
       {"((a + 1)//2)", [](const Sizes& s) { return (s[0] + 1) / 2; }},
       {"((3*a + 1)//4)", [](const Sizes& s) { return (3 * s[0] + 1) / 4; }},
@@ -65,7 +66,6 @@ TEST(SizeFits, FindsMultiplesOfQuotientsThatItKnows) {
   EXPECT_EQ(fitted([](const Sizes& s) { return 5 * (s[0] / 2); }), "5*(a//2)");
 }
 
-// A few sizes beside each other have many quotients in common.
 TEST(SizeFits, FindsAQuotientOverAShortRangeFromManySizes) {
   std::vector<Sizes> choices;
   Sizes values;
@@ -78,8 +78,6 @@ TEST(SizeFits, FindsAQuotientOverAShortRangeFromManySizes) {
   const std::optional<Dim> found = SizeFit(graph, choices).fit(values);
   ASSERT_TRUE(found);
   EXPECT_EQ(graph.text(*found), "((a + 3)//5)");
-  const std::span few(choices.data(), 4);
-  EXPECT_FALSE(SizeFit(graph, few).fit({values.begin(), values.begin() + 4}));
 }
 
 TEST(SizeFits, FindsNothingWhereThereIsNothing) {
