@@ -1,7 +1,8 @@
 // From numbers to expressions: which size in the symbols of a graph has these values at several choices of them.
 //
 // Looked for, in this order: a number, a multiple of a product of symbols and a number, two such products, the
-// quotient of a multiple of one symbol by a number up to 16, and three products. Quotients that are found become symbols of the graph.
+// quotient of a multiple of one symbol by a number up to 16, and three products. Quotients that are found become
+// symbols of the graph.
 #pragma once
 
 #include <map>
