@@ -142,7 +142,10 @@ def _greatest(function, x):
     if not isdtype(x.dtype, "integral") or x.ndim != 1:
         raise _core.ArgumentTypeError(f"{function}: argument x: found {x.dtype.name} of {x.ndim} dimensions, expected a vector of integers")
     if not _core.has_values(x):
-        raise _core.ArgumentValueError(f"{function}: found a transform, inside which the length of the result is not known")
+        raise _core.ArgumentValueError(
+            f"{function}: found a transform, inside which the length of the result is not known. "
+            "Fix: nn.functional.one_hot(x, n).sum(0), with a length n of your own"
+        )
     if x.size and int(op.min(x)) < 0:
         raise _core.ArgumentValueError(f"{function}: argument x: found a negative number, expected positions")
     return int(op.max(x)) if x.size else -1
