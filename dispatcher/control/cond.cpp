@@ -23,7 +23,13 @@ class Cond final : public Structured {
   Tensors backward(const Residuals& residuals, Args cotangents) override {
     const Args args = residuals.tensors;
     const auto& results = *static_cast<const Tensors*>(residuals.rest.get());
-    const std::vector<size_t> wanted = inexact_of(args.subspan(1)), given = inexact_of(results);
+    const std::vector<size_t> given = inexact_of(results, present_of(cotangents));
+    uint64_t bits = 0;
+    for (size_t j : given) bits |= Forward::bit(j);
+    std::vector<bool> moving = moving_arguments(bodies_[0], bits, args.size() - 1);
+    const std::vector<bool> of_other = moving_arguments(bodies_[1], bits, args.size() - 1);
+    for (size_t i = 0; i < moving.size(); ++i) moving[i] = moving[i] || of_other[i];
+    const std::vector<size_t> wanted = inexact_of(args.subspan(1), moving);
     Tensors found(args.size());
     if (wanted.empty() || given.empty()) return found;
     std::vector<Body> pullbacks;
@@ -36,28 +42,28 @@ class Cond final : public Structured {
         };
         return vjp(of_wanted, picked(all.first(n), wanted)).pullback(all.subspan(n), false);
       }));
-    const Tensors g = filled_up(picked(cotangents, given), picked(results, given));
-    const Tensors moved = call_with(pullbacks, joined({args, g}));
+    const Tensors moved = call_with(pullbacks, joined({args, picked(cotangents, given)}));
     for (size_t k = 0; k < wanted.size(); ++k) found[wanted[k] + 1] = moved[k];
     return found;
   }
 
   Duals jvp(Args primals, Args tangents) override {
-    const std::vector<size_t> moving = inexact_of(primals.subspan(1));
+    const std::vector<bool> present = present_of(tangents.subspan(1));
+    const std::vector<size_t> moving = inexact_of(primals.subspan(1), present);
+    const uint64_t moved = moved_results(bodies_[0], present) | moved_results(bodies_[1], present);
     std::vector<Body> bodies;
     for (const Body& body : bodies_)
-      bodies.push_back(make_body(body->name(), [body, moving, n = primals.size() - 1](Args all) {
+      bodies.push_back(make_body(body->name(), [body, moving, moved, n = primals.size() - 1](Args all) {
         const auto of_moving = [&](Args some) {
           Tensors operands(all.begin(), all.begin() + static_cast<ptrdiff_t>(n));
           for (size_t k = 0; k < moving.size(); ++k) operands[moving[k]] = some[k];
           return body->call(operands);
         };
         ValuesAndTangents both = backplane::jvp(of_moving, picked(all.first(n), moving), all.subspan(n));
-        const Tensors inexact = picked(both.tangents, inexact_of(both.values));
-        return joined({both.values, inexact});
+        return joined({both.values, picked(both.tangents, inexact_of(both.values, moved))});
       }));
     const Tensors found = call_with(bodies, joined({primals, picked(tangents.subspan(1), moving)}));
-    return split_duals(found);
+    return split_duals(found, moved);
   }
 
   Batched batch(int64_t size, const std::vector<bool>& batched, Args args) override {
@@ -97,16 +103,14 @@ class Cond final : public Structured {
     return call_structured(std::make_shared<Cond>(op_, bodies, std::vector<size_t>{1, args.size() - 1}), args);
   }
 
-  // Values, then the tangents of those that are inexact.
-  static Duals split_duals(const Tensors& found) {
+  // Values, then the tangents of those that are inexact and moved.
+  static Duals split_duals(const Tensors& found, uint64_t moved) {
     size_t n = 0, tangents = 0;
-    for (; n + tangents < found.size(); ++n) tangents += is_floating_value(found[n]);
+    for (; n + tangents < found.size(); ++n) tangents += inexact_of({&found[n], 1}, moved, n).size();
     Duals duals{{found.begin(), found.begin() + static_cast<ptrdiff_t>(n)}, Tensors(n)};
-    for (size_t j = 0, next = n; j < n; ++j)
-      if (is_floating_value(found[j])) duals.tangents[j] = found[next++];
+    for (size_t j : inexact_of(duals.results, moved)) duals.tangents[j] = found[n++];
     return duals;
   }
-  static bool is_floating_value(const Tensor& t) { return !inexact_of({&t, 1}).empty(); }
 };
 
 [[gnu::constructor]] void register_cond() {

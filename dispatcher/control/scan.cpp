@@ -44,17 +44,26 @@ class Scan final : public Structured {
     return joined({carry, stacked(args, slices)});
   }
 
-  // The carry into each step is one more result.
+  // The carry into each step is one more result, before the body's own slices.
   Forward forward(Args args) override {
     const Body body = bodies_[0];
     const Sizes sizes = sizes_;
-    const Body noting = make_body(body->name(), [body, sizes](Args all) {
-      return joined({body->call(all), all.first(sizes.carried)});
-    });
-    Tensors found = run(noting, sizes_, args);
-    const auto n_results = static_cast<ptrdiff_t>(found.size() - sizes.carried);
-    const Tensors results(found.begin(), found.begin() + n_results), carries(found.begin() + n_results, found.end());
-    Forward forward{results, {joined({carries, args.subspan(sizes.carried)}), nullptr}};
+    const size_t n = sizes.carried;
+    std::vector<uint64_t> moves = moves_of(body);
+    for (size_t i = 0; i < moves.size(); ++i) {
+      const uint64_t of_body = moves[i];
+      moves[i] = i < n ? Forward::bit(n + i) : 0;
+      for (size_t j = 0; j < 64; ++j)
+        if (of_body >> j & 1) moves[i] |= Forward::bit(j < n ? j : n + j);
+    }
+    const auto note = [self = std::static_pointer_cast<Scan>(shared_from_this()), body, n](Args all) {
+      const Tensors found = body->call(all);
+      self->check_carry(all.first(n), found);
+      return joined({Args(found).first(n), all.first(n), Args(found).subspan(n)});
+    };
+    const Tensors found = run(make_body(body->name(), note, std::move(moves)), sizes_, args);
+    const Tensors results = joined({Args(found).first(n), Args(found).subspan(2 * n)});
+    Forward forward{results, {joined({Args(found).subspan(n, n), args.subspan(n)}), nullptr}};
     forward.residuals.rest = std::make_shared<Tensors>(joined({args.first(sizes.carried), results}));
     return forward;
   }
@@ -65,14 +74,17 @@ class Scan final : public Structured {
     const Args kept_values = residuals.tensors;  // carries into steps, what is gone through, constants
     const auto& rest = *static_cast<const Tensors*>(residuals.rest.get());
     const Args init = Args(rest).first(n), results = Args(rest).subspan(n);
-    const Tensors g = filled_up(cotangents, results);
-    const std::vector<size_t> c = inexact_of(init), x = inexact_of(kept_values.subspan(n, p)),
-                              k = inexact_of(kept_values.subspan(n + p)), y = inexact_of(results.subspan(n));
+    const std::vector<bool> given = present_of(cotangents);
+    const std::vector<bool> moving = moving_for(init, given);
+    const std::vector<size_t> c = inexact_of(init, moving), x = inexact_of(kept_values.subspan(n, p), moving, n),
+                              k = inexact_of(kept_values.subspan(n + p), moving, n + p),
+                              y = inexact_of(results.subspan(n), given, n);
+    if (c.empty() && x.empty() && k.empty()) return Tensors(sizes.all());
     const Tensors constants = picked(kept_values.subspan(n + p), k);
     Tensors zeros;
     for (const Tensor& t : constants) zeros.push_back(zeros_of(t.shape(), t));
-    const Tensors args = joined({picked(Args(g).first(n), c), zeros, kept_values.first(n + p),
-                                 picked(Args(g).subspan(n), y), kept_values.subspan(n + p)});
+    const Tensors args = joined({filled_up(picked(cotangents, c), picked(results, c)), zeros, kept_values.first(n + p),
+                                 picked(cotangents.subspan(n), y), kept_values.subspan(n + p)});
     const auto back = std::make_shared<Scan>(
         op_, pullback_body(c, x, k, y), Sizes{c.size() + k.size(), n + p + y.size(), sizes.kept}, length_, !reverse_);
     const Tensors found = call_structured(back, args);
@@ -87,23 +99,28 @@ class Scan final : public Structured {
   Duals jvp(Args primals, Args tangents) override {
     const Sizes sizes = sizes_;
     const size_t n = sizes.carried, p = sizes.through;
-    const std::vector<size_t> c = inexact_of(primals.first(n)), x = inexact_of(primals.subspan(n, p)),
-                              k = inexact_of(primals.subspan(n + p));
+    std::vector<bool> moving = present_of(tangents);
+    flag_moved_carry(bodies_[0], primals, n, moving);
+    const uint64_t moved = moved_results(bodies_[0], moving);
+    const std::vector<size_t> c = inexact_of(primals.first(n), moving),
+                              x = inexact_of(primals.subspan(n, p), moving, n),
+                              k = inexact_of(primals.subspan(n + p), moving, n + p);
     const Tensors args =
-        joined({primals.first(n), picked(tangents.first(n), c), primals.subspan(n, p),
+        joined({primals.first(n), filled_up(picked(tangents, c), picked(primals, c)), primals.subspan(n, p),
                 picked(tangents.subspan(n, p), x), primals.subspan(n + p), picked(tangents.subspan(n + p), k)});
     const Sizes wide{n + c.size(), p + x.size(), sizes.kept + k.size()};
-    const Tensors found = run(tangent_body(c, x, k), wide, args);
+    const Tensors found = run(tangent_body(c, x, k, moved), wide, args);
     // Carry, its tangents; results, theirs.
     Duals duals{{found.begin(), found.begin() + static_cast<ptrdiff_t>(n)}, Tensors(n)};
     for (size_t i = 0; i < c.size(); ++i) duals.tangents[c[i]] = found[n + i];
     const Args slices = Args(found).subspan(wide.carried);
-    size_t count = 0, moved = 0;
-    for (; count + moved < slices.size(); ++count) moved += inexact_of(slices.subspan(count, 1)).size();
-    for (size_t j = 0, next = count; j < count; ++j) {
-      duals.results.push_back(slices[j]);
-      duals.tangents.push_back(inexact_of(slices.subspan(j, 1)).empty() ? Tensor() : slices[next++]);
-    }
+    size_t count = 0, with_tangent = 0;
+    for (; count + with_tangent < slices.size(); ++count)
+      with_tangent += inexact_of(slices.subspan(count, 1), moved, n + count).size();
+    duals.results.insert(duals.results.end(), slices.begin(), slices.begin() + static_cast<ptrdiff_t>(count));
+    duals.tangents.resize(n + count);
+    for (size_t next = count; size_t j : inexact_of(slices.first(count), moved, n))
+      duals.tangents[n + j] = slices[next++];
     return duals;
   }
 
@@ -153,28 +170,72 @@ class Scan final : public Structured {
   // All: cotangents of the carry and of the constants so far; the carry into the step, its slices, the cotangents of
   // its results; constants.
   Body pullback_body(std::vector<size_t> c, std::vector<size_t> x, std::vector<size_t> k, std::vector<size_t> y) const {
-    return make_body(bodies_[0]->name(), [body = bodies_[0], sizes = sizes_, c, x, k, y](Args all) {
-      const size_t n = sizes.carried, p = sizes.through, first = c.size() + k.size();
-      const Tensors values = joined({all.subspan(first, n + p), all.subspan(first + n + p + y.size())});
-      const std::vector<size_t> moving = places(sizes, c, x, k);
-      const auto of_moving = [&](Args some) {
-        Tensors full = values;
-        for (size_t i = 0; i < moving.size(); ++i) full[moving[i]] = some[i];
-        const Tensors found = body->call(full);
-        return joined({picked(Args(found).first(n), c), picked(Args(found).subspan(n), y)});
-      };
-      const Tensors g = joined({all.first(c.size()), all.subspan(first + n + p, y.size())});
-      const Tensors found = vjp(of_moving, picked(values, moving)).pullback(g, false);  // of c, x, k
-      Tensors next(found.begin(), found.begin() + static_cast<ptrdiff_t>(c.size()));
-      for (size_t i = 0; i < k.size(); ++i)
-        next.push_back(roles::add(impl(all[c.size() + i]), impl(found[c.size() + x.size() + i])));
-      return joined({next, Args(found).subspan(c.size(), x.size())});
-    });
+    return make_body(
+        bodies_[0]->name(),
+        [body = bodies_[0], sizes = sizes_, c, x, k, y](Args all) {
+          const size_t n = sizes.carried, p = sizes.through, first = c.size() + k.size();
+          const Tensors values = joined({all.subspan(first, n + p), all.subspan(first + n + p + y.size())});
+          const std::vector<size_t> moving = places(sizes, c, x, k);
+          const auto of_moving = [&](Args some) {
+            Tensors full = values;
+            for (size_t i = 0; i < moving.size(); ++i) full[moving[i]] = some[i];
+            const Tensors found = body->call(full);
+            return joined({picked(Args(found).first(n), c), picked(Args(found).subspan(n), y)});
+          };
+          const Tensors g = joined({all.first(c.size()), all.subspan(first + n + p, y.size())});
+          const Tensors found = vjp(of_moving, picked(values, moving)).pullback(g, false);  // of c, x, k
+          Tensors next(found.begin(), found.begin() + static_cast<ptrdiff_t>(c.size()));
+          for (size_t i = 0; i < k.size(); ++i)
+            next.push_back(roles::add(impl(all[c.size() + i]), impl(found[c.size() + x.size() + i])));
+          return joined({next, Args(found).subspan(c.size(), x.size())});
+        },
+        pullback_moves(c, x, k, y));
   }
 
-  // All: carry, its tangents; slices, theirs; constants, theirs.
-  Body tangent_body(std::vector<size_t> c, std::vector<size_t> x, std::vector<size_t> k) const {
-    return make_body(bodies_[0]->name(), [body = bodies_[0], sizes = sizes_, c, x, k](Args all) {
+  // What an argument moves in the cotangent of another one is what both move; a cotangent, what its result is moved by.
+  std::vector<uint64_t> pullback_moves(const std::vector<size_t>& c, const std::vector<size_t>& x,
+                                       const std::vector<size_t>& k, const std::vector<size_t>& y) const {
+    const std::vector<uint64_t> of_body = moves_of(bodies_[0]);
+    if (of_body.empty()) return {};
+    const size_t n = sizes_.carried, p = sizes_.through;
+    const std::vector<size_t> wanted = places(sizes_, c, {}, k), slices = places(sizes_, {}, x, {});
+    const auto moved_by = [&](uint64_t results) {
+      uint64_t bits = 0;
+      for (size_t i = 0; i < wanted.size(); ++i)
+        if (of_body[wanted[i]] & results) bits |= Forward::bit(i);
+      for (size_t i = 0; i < slices.size(); ++i)
+        if (of_body[slices[i]] & results) bits |= Forward::bit(wanted.size() + i);
+      return bits;
+    };
+    std::vector<uint64_t> moves;
+    for (size_t i : c) moves.push_back(moved_by(Forward::bit(i)));
+    for (size_t i = 0; i < k.size(); ++i) moves.push_back(Forward::bit(c.size() + i));
+    for (size_t i = 0; i < n + p; ++i) moves.push_back(moved_by(of_body[i]));
+    for (size_t i : y) moves.push_back(moved_by(Forward::bit(n + i)));
+    for (size_t i = n + p; i < sizes_.all(); ++i) moves.push_back(moved_by(of_body[i]));
+    return moves;
+  }
+
+  // Which arguments have a cotangent where these results have one, of what is carried on in any step.
+  std::vector<bool> moving_for(Args init, const std::vector<bool>& given) const {
+    uint64_t bits = 0;
+    for (size_t j = 0; j < given.size(); ++j)
+      if (given[j]) bits |= Forward::bit(j);
+    for (;;) {
+      std::vector<bool> moving = moving_arguments(bodies_[0], bits, sizes_.all());
+      uint64_t more = bits;
+      for (size_t i : inexact_of(init, moving)) more |= Forward::bit(i);
+      if (more == bits) {
+        for (size_t i = 0; i < init.size(); ++i) moving[i] = moving[i] || given[i];
+        return moving;
+      }
+      bits = more;
+    }
+  }
+
+  // All: carry, its tangents; slices, theirs; constants, theirs. `moved`: the results that have one.
+  Body tangent_body(std::vector<size_t> c, std::vector<size_t> x, std::vector<size_t> k, uint64_t moved) const {
+    return make_body(bodies_[0]->name(), [body = bodies_[0], sizes = sizes_, c, x, k, moved](Args all) {
       const size_t n = sizes.carried, p = sizes.through, m = sizes.kept, tx = n + c.size() + p, tk = tx + x.size() + m;
       const Tensors values = joined({all.first(n), all.subspan(n + c.size(), p), all.subspan(tx + x.size(), m)});
       const std::vector<size_t> moving = places(sizes, c, x, k);
@@ -185,9 +246,9 @@ class Scan final : public Structured {
       };
       const Tensors t = joined({all.subspan(n, c.size()), all.subspan(tx, x.size()), all.subspan(tk)});
       const ValuesAndTangents both = backplane::jvp(of_moving, picked(values, moving), t);
-      const Args found = both.values, moved = both.tangents;
-      return joined({found.first(n), picked(moved.first(n), c), found.subspan(n),
-                     picked(moved.subspan(n), inexact_of(found.subspan(n)))});
+      const Args found = both.values, along = both.tangents;
+      return joined({found.first(n), picked(along.first(n), c), found.subspan(n),
+                     picked(along.subspan(n), inexact_of(found.subspan(n), moved, n))});
     });
   }
 
@@ -208,10 +269,8 @@ class Scan final : public Structured {
   Tensors stacked(Args args, const std::vector<Tensors>& slices) const {
     Tensors whole;
     if (slices.empty()) {
-      // Without a step, the body is asked for the forms alone.
-      Tensors zeros;
-      for (const Tensor& t : body_examples(0, args)) zeros.push_back(zeros_of(t.shape(), t));
-      const Tensors found = bodies_[0]->call(zeros);
+      // Without a step, no body runs: what has no step may have no end, or an error.
+      const Tensors found = static_cast<const ClosedFunction&>(*bodies_[0]).result_forms(body_examples(0, args));
       for (size_t j = sizes_.carried; j < found.size(); ++j) {
         std::vector<int64_t> shape{0};
         shape.insert(shape.end(), found[j].shape().begin(), found[j].shape().end());

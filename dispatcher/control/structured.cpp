@@ -66,33 +66,70 @@ Tensors call_structured(const std::shared_ptr<Structured>& function, Args args) 
   return call_graph(function->op(), *function, args);
 }
 
+Tensors (*traced_forms)(const Body& body, Args args) = nullptr;
+
 namespace {
 
 class BodyOfCallable final : public ClosedFunction {
  public:
-  BodyOfCallable(const std::string& name, std::function<Tensors(Args)> function)
-      : ClosedFunction(name, true), function_(std::move(function)) {}
+  BodyOfCallable(const std::string& name, std::function<Tensors(Args)> function, std::vector<uint64_t> moves)
+      : ClosedFunction(name, true), function_(std::move(function)), moves_(std::move(moves)) {}
   Tensors call(Args args) override { return function_(args); }
+  std::vector<uint64_t> moves() const override { return moves_; }
+  Tensors result_forms(Args args) const override {
+    return traced_forms(const_cast<BodyOfCallable*>(this)->shared_from_this(), args);
+  }
 
  private:
   std::function<Tensors(Args)> function_;
+  std::vector<uint64_t> moves_;
 };
 
 }  // namespace
 
-Body make_body(const std::string& name, std::function<Tensors(Args)> function) {
-  return std::make_shared<BodyOfCallable>(name, std::move(function));
+std::vector<uint64_t> moves_of(const Body& body) { return static_cast<const ClosedFunction&>(*body).moves(); }
+
+Body make_body(const std::string& name, std::function<Tensors(Args)> function, std::vector<uint64_t> moves) {
+  return std::make_shared<BodyOfCallable>(name, std::move(function), std::move(moves));
+}
+
+uint64_t moved_results(const Body& body, const std::vector<bool>& moving) {
+  const std::vector<uint64_t> moves = moves_of(body);
+  uint64_t results = 0;
+  for (size_t i = 0; i < moving.size(); ++i)
+    if (moving[i]) results |= moves.empty() ? ~uint64_t{0} : moves[i];
+  return results;
+}
+
+std::vector<bool> moving_arguments(const Body& body, uint64_t results, size_t n_args) {
+  const std::vector<uint64_t> moves = moves_of(body);
+  std::vector<bool> moving;
+  for (size_t i = 0; i < n_args; ++i) moving.push_back(((moves.empty() ? ~uint64_t{0} : moves[i]) & results) != 0);
+  return moving;
+}
+
+void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector<bool>& moving) {
+  for (bool more = true; more;) {
+    more = false;
+    for (const size_t i : inexact_of(args.first(n_carried), moved_results(body, moving))) {
+      more = more || !moving[i];
+      moving[i] = true;
+    }
+  }
 }
 
 Body batched_body(const Body& body, int64_t size, std::vector<bool> batched) {
-  return make_body(body->name(), [body, size, batched = std::move(batched)](Args args) {
-    BatchScope scope(size, Randomness::kError, "vmap");
-    Tensors rows;
-    for (size_t i = 0; i < args.size(); ++i) rows.push_back(batched[i] ? scope.enter(args[i], 0) : args[i]);
-    Tensors results = body->call(rows);
-    for (Tensor& t : results) t = scope.leave(t, 0);
-    return results;
-  });
+  return make_body(
+      body->name(),
+      [body, size, batched = std::move(batched)](Args args) {
+        BatchScope scope(size, Randomness::kError, "vmap");
+        Tensors rows;
+        for (size_t i = 0; i < args.size(); ++i) rows.push_back(batched[i] ? scope.enter(args[i], 0) : args[i]);
+        Tensors results = body->call(rows);
+        for (Tensor& t : results) t = scope.leave(t, 0);
+        return results;
+      },
+      moves_of(body));
 }
 
 Tensor example_of(Shape shape, const Tensor& like) {
@@ -105,6 +142,26 @@ std::vector<size_t> inexact_of(Args tensors) {
   for (size_t i = 0; i < tensors.size(); ++i)
     if (is_inexact(tensors[i].dtype())) which.push_back(i);
   return which;
+}
+
+std::vector<size_t> inexact_of(Args tensors, const std::vector<bool>& flags, size_t first_flag) {
+  std::vector<size_t> which;
+  for (size_t i : inexact_of(tensors))
+    if (flags[first_flag + i]) which.push_back(i);
+  return which;
+}
+
+std::vector<size_t> inexact_of(Args tensors, uint64_t bits, size_t first) {
+  std::vector<size_t> which;
+  for (size_t i : inexact_of(tensors))
+    if (GraphFunction::Forward::bit(first + i) & bits) which.push_back(i);
+  return which;
+}
+
+std::vector<bool> present_of(Args tensors) {
+  std::vector<bool> present;
+  for (const Tensor& t : tensors) present.push_back(static_cast<bool>(t));
+  return present;
 }
 
 Tensors picked(Args tensors, const std::vector<size_t>& which) {

@@ -51,8 +51,18 @@ std::vector<size_t> counts_of(const Call& call);
 // The same op with other bodies, at the levels that are active.
 Tensors call_structured(const std::shared_ptr<Structured>& function, Args args);
 
-// A body of a C++ callable, which uses nothing but its arguments.
-Body make_body(const std::string& name, std::function<Tensors(Args)> function);
+// What a body that is no graph says of its results' forms: those of its trace, which a part above makes.
+extern Tensors (*traced_forms)(const Body& body, Args args);
+
+// A body of a C++ callable, which uses nothing but its arguments. `moves`: as ClosedFunction has it.
+Body make_body(const std::string& name, std::function<Tensors(Args)> function, std::vector<uint64_t> moves = {});
+std::vector<uint64_t> moves_of(const Body& body);
+// The results of a body, as bits of GraphFunction::Forward, that the flagged arguments move.
+uint64_t moved_results(const Body& body, const std::vector<bool>& moving);
+// Which arguments of a body move one of these results.
+std::vector<bool> moving_arguments(const Body& body, uint64_t results, size_t n_args);
+// Flags those of the first `n_carried` arguments too that are inexact and moved in one of the steps of a loop.
+void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector<bool>& moving);
 // A body over a batch: `batched` says which arguments have it, at axis 0; all results do.
 Body batched_body(const Body& body, int64_t size, std::vector<bool> batched);
 
@@ -60,6 +70,12 @@ Body batched_body(const Body& body, int64_t size, std::vector<bool> batched);
 Tensor example_of(Shape shape, const Tensor& like);
 // Which tensors are floating or complex.
 std::vector<size_t> inexact_of(Args tensors);
+// Which are floating or complex, and flagged.
+std::vector<size_t> inexact_of(Args tensors, const std::vector<bool>& flags, size_t first_flag = 0);
+// Which are floating or complex, and of whose bits, from bit `first` on, one is among `bits`.
+std::vector<size_t> inexact_of(Args tensors, uint64_t bits, size_t first = 0);
+// Which tensors there are.
+std::vector<bool> present_of(Args tensors);
 Tensors picked(Args tensors, const std::vector<size_t>& which);
 Tensors joined(std::initializer_list<Args> lists);
 Tensor zeros_of(Shape shape, const Tensor& like);

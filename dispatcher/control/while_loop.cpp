@@ -37,7 +37,10 @@ class While final : public Structured {
 
   Duals jvp(Args primals, Args tangents) override {
     const size_t n = counts_[0], m = counts_[1];
-    const std::vector<size_t> carried = inexact_of(primals.first(n)), kept = inexact_of(primals.subspan(n));
+    std::vector<bool> moving_args = present_of(tangents);
+    flag_moved_carry(bodies_[1], primals, n, moving_args);
+    const std::vector<size_t> carried = inexact_of(primals.first(n), moving_args),
+                              kept = inexact_of(primals.subspan(n), moving_args, n);
     const size_t t = carried.size();
     const Body condition = bodies_[0], body = bodies_[1];
     // All: carry, its tangents; constants, theirs.
@@ -57,8 +60,8 @@ class While final : public Structured {
               backplane::jvp(of_moving, picked(values, moving), joined({all.subspan(n, t), all.subspan(n + t + m)}));
           return joined({both.values, picked(both.tangents, carried)});
         })};
-    const Tensors args = joined(
-        {primals.first(n), picked(tangents.first(n), carried), primals.subspan(n), picked(tangents.subspan(n), kept)});
+    const Tensors args = joined({primals.first(n), filled_up(picked(tangents, carried), picked(primals, carried)),
+                                 primals.subspan(n), picked(tangents.subspan(n), kept)});
     const Tensors found =
         call_structured(std::make_shared<While>(op_, bodies, std::vector<size_t>{n + t, m + kept.size()}), args);
     Duals duals{{found.begin(), found.begin() + static_cast<ptrdiff_t>(n)}, Tensors(n)};

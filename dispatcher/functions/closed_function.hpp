@@ -11,6 +11,9 @@ namespace backplane::core {
 class ClosedFunction : public GraphFunction {
  public:
   using GraphFunction::GraphFunction;
+  bool takes_empty_zeros() const noexcept override { return true; }
+  // Per argument, the results that it moves, as GraphFunction::Forward has it. Empty: all may be moved.
+  virtual std::vector<uint64_t> moves() const { return {}; }
   // Handles of the results' forms, without data, for arguments of these forms. Throws Error where the function does not
   // take these, or the functions that it is made of do not fit each other. Of graphs and of control flow alone.
   virtual std::vector<Tensor> result_forms(std::span<const Tensor> args) const;

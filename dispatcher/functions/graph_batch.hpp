@@ -21,6 +21,7 @@ class OverRows final : public GraphFunction {
         batched_(std::move(batched)),
         report_(report) {}
   bool has(Rule rule) const noexcept override { return rule != Rule::kBatch && inner_->has(rule); }
+  bool takes_empty_zeros() const noexcept override { return inner_->takes_empty_zeros(); }
   std::vector<Tensor> call(Args args) override;
   Forward forward(Args args) override;
   std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;

@@ -247,7 +247,8 @@ std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& funct
   std::vector<Tensor> results;
   BelowLevel below_level(*this);
   for (size_t i = 0; i < inner.size(); ++i)
-    if (!tangents[i] && BP_DTYPE_BIT(inner[i].dtype()) & (BP_MASK_FLOATING | BP_MASK_COMPLEX))
+    if (!function.takes_empty_zeros() && !tangents[i] &&
+        BP_DTYPE_BIT(inner[i].dtype()) & (BP_MASK_FLOATING | BP_MASK_COMPLEX))
       tangents[i] = filled(inner[i].shape(), 0.0, inner[i].dtype(), inner[i].device());
   const GraphFunction::Duals duals = constant->jvp(inner, tangents);
   check_tangents(function, duals);

@@ -30,6 +30,7 @@ class Reentered : public GraphFunction {
   explicit Reentered(GraphFunction& inner)
       : GraphFunction(inner.name(), inner.recompute()), inner_(inner.shared_from_this()) {}
   bool has(Rule rule) const noexcept override { return inner_->has(rule); }
+  bool takes_empty_zeros() const noexcept override { return inner_->takes_empty_zeros(); }
   std::vector<Tensor> call(Args args) override;
   Forward forward(Args args) override;
   std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;

@@ -3,6 +3,7 @@
 #include "levels/inplace.hpp"
 #include "memory/epoch.hpp"
 #include "record/dtype_rules.hpp"
+#include "record/shape_rules.hpp"
 #include "tape/engine.hpp"
 #include "tape/node.hpp"
 
@@ -54,13 +55,14 @@ class Step : public GraphStep {
   const std::string& name() const { return function_->name(); }
   const char* c_name() const { return function_->name().c_str(); }
 
-  // Zeros where none has arrived; empty for results without a derivative.
+  // Where none has arrived, what the function takes for a zero; empty for results without a derivative.
   std::vector<Tensor> complete(const bp_value* cotangents) const {
+    const bool empty_zeros = function_->takes_empty_zeros();
     std::vector<Tensor> all;
     for (size_t j = 0; j < metas_.size(); ++j)
-      all.push_back(cotangents[j].tag == BP_TAG_TENSOR ? Tensor::share(cotangents[j].u.t)
-                    : is_inexact(metas_[j].dtype)      ? metas_[j].zeros()
-                                                       : Tensor());
+      all.push_back(cotangents[j].tag == BP_TAG_TENSOR            ? Tensor::share(cotangents[j].u.t)
+                    : !empty_zeros && is_inexact(metas_[j].dtype) ? metas_[j].zeros()
+                                                                  : Tensor());
     return all;
   }
 
@@ -184,7 +186,9 @@ class CustomStep final : public Step {
       if (!found[i] || (!moves_.empty() && !(moves_[i] & given))) continue;
       const Tensor& arg = args_[i].tensor;
       BP_CHECK(same_shape(*found[i].get(), *arg.get()), SHAPE, name(), ": its backward rule returned cotangent ", i,
-               " of another shape than argument ", i, " has");
+               " of shape ", shape_text(found[i].shape()), ", argument ", i, " has ", shape_text(arg.shape()),
+               ". Fix: reduce it to the argument's shape, or, where the forward rule returned results of other shapes "
+               "than the function does, correct that one");
       BP_CHECK(found[i].dtype() == arg.dtype() || !is_inexact(arg.dtype()), DTYPE, name(),
                ": its backward rule returned cotangent ", i, " of dtype ", kDtypeNames[found[i].dtype()], ", argument ",
                i, " is of ", kDtypeNames[arg.dtype()], "; cast it");

@@ -62,6 +62,7 @@ class Transposed final : public GraphFunction {
  public:
   explicit Transposed(GraphFunction& function)
       : GraphFunction(function.name()), function_(function.shared_from_this()) {}
+  bool takes_empty_zeros() const noexcept override { return true; }
   std::vector<Tensor> call(std::span<const Tensor> args) override { return function_->call(args); }
   Forward forward(std::span<const Tensor> args) override {
     return {function_->call(args), {{args.begin(), args.end()}, nullptr}};

@@ -3,6 +3,7 @@
 
 #include "functions/closed_function.hpp"
 #include "graph/executable.hpp"
+#include "graph/moved_outputs.hpp"
 
 namespace backplane::core::graph {
 
@@ -18,6 +19,7 @@ class GraphBody final : public ClosedFunction {
       : ClosedFunction(graph->name, true), graph_(graph), executable_(std::move(graph)) {}
   // Refuses to be differentiated where the rules of a function would be lost (Graph::own_rules).
   std::vector<Tensor> call(std::span<const Tensor> args) override;
+  std::vector<uint64_t> moves() const override { return moved_outputs(*graph_); }
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
   // Handles of the results' forms, without data. Throws where a size is no number.
   std::vector<Tensor> result_examples() const;

@@ -209,9 +209,11 @@ void call_at(Level& level, const Call& call) {
 void call_level(const Call& call) {
   Level* level = highest_level(call);
   Level* every_call = thread_state.level ? thread_state.level->every_call : nullptr;
-  if (!level) level = every_call && !(call.op.flags & kCreates) ? every_call : thread_state.level;
-  if (every_call && every_call->depth > level->depth) level = every_call;
   const bool writes = call.n_outs > 0 && (call.outs[0].flags & BP_VALUE_GIVEN);
+  // What an op creates is the innermost level's, whatever tensor it takes its form or its values from.
+  if (!level || (call.op.flags & kCreates && !writes))
+    level = every_call && !(call.op.flags & kCreates) ? every_call : thread_state.level;
+  if (every_call && every_call->depth > level->depth) level = every_call;
   if (level != every_call || !(writes || follows_argument(call.op))) return call_at(*level, call);
   WithStandIns with(*level, call);
   call_at(*level, {call.op, with.args, call.n_args, with.outs, call.n_outs, call.mask});

@@ -8,6 +8,7 @@
 #include "graph/graph_body.hpp"
 #include "graph/interpret.hpp"
 #include "graph/kept_inputs.hpp"
+#include "graph/moved_outputs.hpp"
 #include "graph/optimize.hpp"
 #include "graph/recompute.hpp"
 #include "graph/updates.hpp"
@@ -78,58 +79,39 @@ std::shared_ptr<graph::Graph> DerivedGraphs::trace(const char* transform, Args e
   return traced;
 }
 
-namespace {
-
-// The values among the node's arguments in which its op has a derivative.
-template <class Visit>
-void each_moving(const graph::Graph& graph, const graph::Node& node, Visit visit) {
-  const std::span<const graph::Argument> arguments = graph.arguments(node);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const bp_formula* formula = node.op->vjp_of_arg[i];
-    if (!formula || !(formula->flags & BP_FORMULA_ZERO)) graph::Graph::each_value(arguments.subspan(i, 1), visit);
-  }
-}
-
-// Per output: do no wanted inputs lead to it by ops that have a derivative there? What the tape says of the function's
-// own results, whatever the derivative's values are.
-std::vector<bool> constant_outputs(const graph::Graph& graph, const std::vector<bool>& wanted) {
-  std::vector<bool> moved(graph.values().size(), false), constant;
-  for (size_t i = 0; i < wanted.size(); ++i) moved[graph.inputs()[i].value] = wanted[i];
-  for (const graph::Node& node : graph.nodes()) {
-    bool leads = false;
-    each_moving(graph, node, [&](ValueId v) { leads = leads || moved[v]; });
-    for (uint32_t j = 0; j < node.n_results; ++j)
-      moved[node.first_result + j] = leads && is_inexact(graph.value(node.first_result + j).dtype);
-  }
-  for (const ValueId v : graph.outputs) constant.push_back(!moved[v]);
-  return constant;
-}
-
-// Per input: the outputs to which it leads by ops that have a derivative there. The tape gives no gradient for others,
-// where the function's would have none.
-std::vector<uint64_t> moved_outputs(const graph::Graph& graph) {
-  std::vector<uint64_t> leads(graph.values().size(), 0), moved;
-  for (size_t j = 0; j < graph.outputs.size(); ++j) leads[graph.outputs[j]] |= GraphFunction::Forward::bit(j);
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    uint64_t outputs = 0;
-    for (uint32_t j = 0; j < node->n_results; ++j)
-      if (is_inexact(graph.value(node->first_result + j).dtype)) outputs |= leads[node->first_result + j];
-    if (outputs) each_moving(graph, *node, [&](ValueId v) { leads[v] |= outputs; });
-  }
-  for (const graph::Input& input : graph.inputs()) moved.push_back(leads[input.value]);
-  return moved;
-}
-
-}  // namespace
-
 // ---- reverse mode ----------------------------------------------------------------------------------------------
 
 std::shared_ptr<const DerivedGraphs::Reverse> DerivedGraphs::reverse(const std::vector<bool>& wanted) {
-  return reverse_.get(wanted, [&] { return std::make_shared<const Reverse>(derive_reverse(wanted)); });
+  return reverse_.get(wanted, [&] {
+    std::vector<std::string> refusals(results_.size());
+    const auto refuses = [&](const std::vector<size_t>& of_results, Reverse* made) {
+      try {
+        *made = derive_reverse(wanted, of_results);
+        return false;
+      } catch (const Error& error) {
+        if (error.code() != BP_ERROR_NOT_IMPLEMENTED) throw;
+        for (const size_t j : of_results) refusals[j] = error.what();
+        return true;
+      }
+    };
+    const std::vector<size_t> inexact = inexact_of(results_);
+    Reverse made;
+    if (refuses(inexact, &made)) {
+      std::fill(refusals.begin(), refusals.end(), "");
+      std::vector<size_t> of_results;
+      for (const size_t j : inexact)
+        if (!refuses({j}, &made)) of_results.push_back(j);
+      made = derive_reverse(wanted, of_results);
+    }
+    made.refusals = std::move(refusals);
+    return std::make_shared<const Reverse>(std::move(made));
+  });
 }
 
-DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wanted) {
-  const std::vector<size_t> from = places_of(wanted), inexact = inexact_of(results_);
+// Of the cotangents of these results.
+DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wanted,
+                                                     const std::vector<size_t>& inexact) {
+  const std::vector<size_t> from = places_of(wanted);
   const Tensors inputs = input_examples();
   const size_t n = inputs.size(), n_results = results_.size();
   const auto traced =
@@ -153,8 +135,8 @@ DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wa
     if (!forward[id]) graph::Graph::each_value(joint->arguments(joint->node(id)), [&](ValueId v) { used[v] = true; });
   for (const ValueId v : outputs.subspan(n_results)) used[v] = true;
   Reverse made;
-  made.constant = constant_outputs(graph(), wanted);
-  made.moves = moved_outputs(graph());
+  made.constant = graph::constant_outputs(graph(), wanted);
+  made.moves = graph::moved_outputs(graph());
   std::vector<ValueId> arguments, forward_outputs(results.begin(), results.end()), backward_inputs;
   for (size_t i = 0; i < n; ++i) {
     arguments.push_back(joint->inputs()[i].value);
@@ -182,20 +164,50 @@ DerivedGraphs::Reverse DerivedGraphs::derive_reverse(const std::vector<bool>& wa
 
 // ---- forward mode, batches -------------------------------------------------------------------------------------
 
-std::shared_ptr<DerivedGraphs> DerivedGraphs::forward_mode(const std::vector<bool>& moving) {
+std::shared_ptr<DerivedGraphs> DerivedGraphs::linear_in(const std::vector<bool>& given) {
+  return linear_.get(given, [&] {
+    const std::vector<size_t> places = places_of(given);
+    const Tensors inputs = input_examples();
+    const size_t n = inputs.size() - given.size();
+    const Tensors linear(inputs.begin() + static_cast<ptrdiff_t>(n), inputs.end());
+    const auto traced = [&](bool sparse) {
+      const auto function = [&](Args all, const DrawStates& states) {
+        const Tensors zeros = filled_up(Tensors(linear.size()), linear);
+        const auto of_given = [&](Args some) { return run(joined({all.first(n), with(zeros, places, some)}), states); };
+        if (!sparse) return of_given(all.subspan(n));
+        return backplane::jvp(of_given, picked(zeros, places), all.subspan(n)).tangents;
+      };
+      return trace("grad", joined({Args(inputs).first(n), picked(linear, places)}), function);
+    };
+    std::shared_ptr<graph::Graph> made;
+    try {
+      made = traced(true);
+    } catch (const Error& error) {
+      if (error.code() != BP_ERROR_NOT_IMPLEMENTED) throw;
+      made = traced(false);
+    }
+    return std::make_shared<DerivedGraphs>(std::move(made), executable_.options().memory_budget);
+  });
+}
+
+std::shared_ptr<const DerivedGraphs::ForwardMode> DerivedGraphs::forward_mode(const std::vector<bool>& moving) {
   return forward_mode_.get(moving, [&] {
     const std::vector<size_t> from = places_of(moving);
     const Tensors inputs = input_examples();
-    return std::make_shared<DerivedGraphs>(
+    std::vector<bool> moved = graph::constant_outputs(graph(), moving);
+    moved.flip();
+    const std::vector<size_t> tangents = inexact_of(results_, moved);
+    auto made = std::make_shared<DerivedGraphs>(
         trace("jvp", joined({inputs, picked(inputs, from)}),
               [&](Args all, const DrawStates& states) {
                 const Args args = all.first(inputs.size());
                 const auto of_moving = [&](Args some) { return run(with(args, from, some), states); };
                 const ValuesAndTangents both =
                     backplane::jvp(of_moving, picked(args, from), all.subspan(inputs.size()));
-                return joined({both.values, picked(both.tangents, inexact_of(both.values))});
+                return joined({both.values, picked(both.tangents, tangents)});
               }),
         executable_.options().memory_budget);
+    return std::make_shared<const ForwardMode>(std::move(made), tangents);
   });
 }
 
@@ -260,10 +272,15 @@ class GraphCall final : public ClosedFunction {
   Tensors backward(const Residuals& residuals, Args cotangents) override {
     const Rest& rest = *static_cast<const Rest*>(residuals.rest.get());
     BP_CHECK(rest.reverse, NOT_IMPLEMENTED, rest.refusal);
-    const Tensors g = filled_up(picked(cotangents, rest.reverse->cotangents),
-                                picked(graphs_->result_examples(), rest.reverse->cotangents));
-    const Tensors found = call_derived(rest.reverse->backward, joined({residuals.tensors, g}), states_);
+    for (size_t j = 0; j < cotangents.size(); ++j)
+      BP_CHECK(!cotangents[j] || rest.reverse->refusals[j].empty(), NOT_IMPLEMENTED, rest.reverse->refusals[j]);
     Tensors all(wanted_.size());
+    const Tensors g = picked(cotangents, rest.reverse->cotangents);
+    const std::vector<bool> given = present_of(g);
+    const std::vector<size_t> places = places_of(given);
+    if (places.empty()) return all;
+    const auto backward = places.size() == g.size() ? rest.reverse->backward : rest.reverse->backward->linear_in(given);
+    const Tensors found = call_derived(backward, joined({residuals.tensors, picked(g, places)}), states_);
     size_t next = 0;
     for (const size_t i : places_of(wanted_)) all[i] = found[next++];
     return all;
@@ -272,12 +289,13 @@ class GraphCall final : public ClosedFunction {
   Duals jvp(Args primals, Args tangents) override {
     std::vector<bool> moving = wanted_;
     for (size_t i = 0; i < moving.size(); ++i) moving[i] = moving[i] && tangents[i];
+    const auto forward_mode = graphs_->forward_mode(moving);
     const Tensors found =
-        call_derived(graphs_->forward_mode(moving), joined({primals, picked(tangents, places_of(moving))}), states_);
+        call_derived(forward_mode->graph, joined({primals, picked(tangents, places_of(moving))}), states_);
     const size_t n = graphs_->result_examples().size();
     Duals duals{{found.begin(), found.begin() + static_cast<ptrdiff_t>(n)}, Tensors(n)};
     size_t next = n;
-    for (const size_t j : inexact_of(duals.results)) duals.tangents[j] = found[next++];
+    for (const size_t j : forward_mode->tangents) duals.tangents[j] = found[next++];
     return duals;
   }
 

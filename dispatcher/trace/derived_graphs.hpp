@@ -32,14 +32,21 @@ class DerivedGraphs {
     std::shared_ptr<DerivedGraphs> forward;   // the results, then further values
     std::shared_ptr<DerivedGraphs> backward;  // from arguments, those values and cotangents
     std::vector<size_t> arguments;            // that the backward graph takes
-    std::vector<size_t> cotangents;           // which results' it takes
+    std::vector<size_t> cotangents;           // which results' it takes, as its last inputs
+    std::vector<std::string> refusals;        // per result: why it has no derivative; empty where it has one
     std::vector<bool> constant;               // per result: no wanted input moves it
     std::vector<uint64_t> moves;              // per input, as GraphFunction::Forward has it
   };
   // `wanted`, per input: a cotangent of it is.
   std::shared_ptr<const Reverse> reverse(const std::vector<bool>& wanted);
-  // From the inputs and the tangents of those that move, to the results and the tangents of those that are inexact.
-  std::shared_ptr<DerivedGraphs> forward_mode(const std::vector<bool>& moving);
+  // Of a graph that is linear in its last inputs, some of which are zero: it takes the others alone, by `given`, and
+  // nothing is multiplied by the zeros.
+  std::shared_ptr<DerivedGraphs> linear_in(const std::vector<bool>& given);
+  struct ForwardMode {
+    std::shared_ptr<DerivedGraphs> graph;  // from the inputs and the tangents of those that move
+    std::vector<size_t> tangents;          // the results that have one; they stand behind the results
+  };
+  std::shared_ptr<const ForwardMode> forward_mode(const std::vector<bool>& moving);
   // The batch stands at axis 0, of all results.
   std::shared_ptr<DerivedGraphs> batched(int64_t size, const std::vector<bool>& batched);
 
@@ -55,12 +62,13 @@ class DerivedGraphs {
   using Traced = std::function<Tensors(Args, const DrawStates&)>;
   std::shared_ptr<graph::Graph> trace(const char* transform, Args examples, const Traced& function) const;
   Tensors input_examples() const;
-  Reverse derive_reverse(const std::vector<bool>& wanted);
+  Reverse derive_reverse(const std::vector<bool>& wanted, const std::vector<size_t>& of_results);
 
   graph::Executable executable_;
   Tensors results_;
   Cache<std::vector<bool>, const Reverse> reverse_;
-  Cache<std::vector<bool>, DerivedGraphs> forward_mode_;
+  Cache<std::vector<bool>, DerivedGraphs> linear_;
+  Cache<std::vector<bool>, const ForwardMode> forward_mode_;
   Cache<std::pair<int64_t, std::vector<bool>>, DerivedGraphs> batched_;
 };
 

@@ -21,6 +21,12 @@ std::shared_ptr<const graph::GraphBody> graph_of(const Body& body, std::span<con
   return std::make_shared<graph::GraphBody>(std::move(graph));
 }
 
+namespace {
+[[gnu::constructor]] void register_forms() {
+  traced_forms = [](const Body& body, std::span<const Tensor> args) { return graph_of(body, args)->result_examples(); };
+}
+}  // namespace
+
 std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::span<const Tensor> args) {
   std::vector<std::vector<Tensor>> of_bodies;
   std::vector<Argument> arguments;

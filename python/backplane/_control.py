@@ -7,6 +7,7 @@ transform. What they use from outside, tensors of transforms too, is handed to t
 from __future__ import annotations
 
 from . import _core, tree
+from ._data_type_functions import result_type
 from ._manipulation_functions import normalized_axis
 from ._ops import NAMESPACE, ops
 
@@ -30,19 +31,28 @@ def cond(pred: Tensor | bool, true_fun: Callable[..., Any], false_fun: Callable[
     run, and where chooses.
     Errors: ArgumentTypeError and ShapeError where the two return different things.
     """
+    return _with_numbers_adopting(lambda dtypes: _cond(pred, true_fun, false_fun, operands, dtypes))
+
+
+def _cond(pred, true_fun, false_fun, operands, dtypes):
     leaves, structure = tree.flatten(operands)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor)]
     tensors = [leaves[i] for i in places]
-    returned = []
+    returned, results = [], []
 
     def flat(function):
         def run(found):
             mixed = list(leaves)
             for place, tensor in zip(places, found):
                 mixed[place] = tensor
-            found = _results(function(*tree.unflatten(structure, mixed)), returned)
+            values, returned_structure = tree.flatten(function(*tree.unflatten(structure, mixed)))
+            found = _adopting(values, dtypes)
+            returned.append(returned_structure)
+            results.append((values, found))
             if returned[-1] != returned[0]:
                 raise _core.ArgumentTypeError(f"cond: the two functions return different structures, {returned[0]} and {returned[-1]}")
+            _adopt(*results[0], found, dtypes)
+            _adopt(values, found, results[0][1], dtypes)
             return found
 
         return run, tensors
@@ -59,14 +69,18 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     There is forward mode and no reverse mode: the number of steps is not known; use scan for that.
     Errors: ShapeError where body_fun changes a shape or a dtype; MissingRuleError in reverse mode.
     """
-    carry, structure = _tensors(init_val)
-    returned = []
+    return _with_numbers_adopting(lambda dtypes: _while_loop(cond_fun, body_fun, init_val, dtypes))
+
+
+def _while_loop(cond_fun, body_fun, init_val, dtypes):
+    leaves, structure = tree.flatten(init_val)
+    carry, returned = _adopting(leaves, dtypes), []
 
     def condition(found):
         return _results(cond_fun(tree.unflatten(structure, found)), [])
 
     def body(found):
-        return _results(body_fun(tree.unflatten(structure, found)), returned)
+        return _carried_on(body_fun(tree.unflatten(structure, found)), returned, leaves, carry, dtypes)
 
     found = _core.call_control("while_loop", "bp::while_loop", [(condition, carry), (body, carry)], [carry, []])
     _check_structure("while_loop", returned[0], structure)
@@ -96,16 +110,20 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
 
 def _scan(name, f, init, xs, length, reverse):
-    carry, structure = _tensors(init)
     slices, xs_structure = _tensors(xs)
     length = _length(name, slices, length)
-    returned = []
+    return _with_numbers_adopting(lambda dtypes: _scan_of(name, f, init, slices, xs_structure, length, reverse, dtypes))
+
+
+def _scan_of(name, f, init, slices, xs_structure, length, reverse, dtypes):
+    leaves, structure = tree.flatten(init)
+    carry, returned = _adopting(leaves, dtypes), []
 
     def body(found):
         result = f(tree.unflatten(structure, found[: len(carry)]), tree.unflatten(xs_structure, found[len(carry) : len(carry) + len(slices)]))
         if not isinstance(result, tuple) or len(result) != 2:
             raise _core.ArgumentTypeError(f"{name}: the function returned {type(result).__name__}, expected a pair (carry, y)")
-        return _results(result[0], returned) + _results(result[1], returned)
+        return _carried_on(result[0], returned, leaves, carry, dtypes) + _results(result[1], returned)
 
     rows = (len(carry), len(slices))
     found = _core.call_control(name, "bp::scan", [(body, carry + slices)], [carry, slices, []], rows, length, reverse, "per row")
@@ -177,6 +195,50 @@ def _results(value, structures):
     leaves, structure = _tensors(value)
     structures.append(structure)
     return leaves
+
+
+class _Adopted(Exception):
+    """A number of Python has got another dtype of the tensors that it meets: the functions are traced again."""
+
+
+def _with_numbers_adopting(call):
+    """call(dtypes), again as long as a number adopts a dtype; dtypes: of which one is made a tensor, by its place."""
+    dtypes = {}
+    while True:
+        try:
+            return call(dtypes)
+        except _Adopted:
+            pass
+
+
+def _is_number(leaf):
+    return isinstance(leaf, (int, float, complex)) and not hasattr(leaf, "dtype")
+
+
+def _adopting(leaves, dtypes):
+    return [_core.asarray(leaf, dtype=dtypes.get(i)) if _is_number(leaf) else _core.asarray(leaf) for i, leaf in enumerate(leaves)]
+
+
+def _adopt(leaves, tensors, others, dtypes):
+    """Numbers adopt the wider dtypes of the tensors beside them, as in an operator."""
+    adopted = False
+    for i, (leaf, tensor, other) in enumerate(zip(leaves, tensors, others)):
+        if _is_number(leaf) and tensor.dtype != other.dtype and result_type(tensor, other) == result_type(other, leaf) == other.dtype:
+            dtypes[i] = other.dtype
+            adopted = True
+    if adopted:
+        raise _Adopted
+
+
+def _carried_on(value, structures, leaves, carry, dtypes):
+    """The carry that a body returns: in it numbers are of the dtype that was carried, where that can hold them."""
+    values, structure = tree.flatten(value)
+    structures.append(structure)
+    kept = {i: like.dtype for i, (x, like) in enumerate(zip(values, carry)) if _is_number(x) and result_type(like, x) == like.dtype}
+    found = _adopting(values, kept)
+    if len(found) == len(carry):
+        _adopt(leaves, carry, found, dtypes)
+    return found
 
 
 def _check_structure(name, found, expected):

@@ -46,8 +46,14 @@ custom_vjp custom_jvp: custom_function(f), then f.defvjp or f.defjvp
 eval_shape: add.infer(...), which every op has, or make_graph(function)(*args)
 make_jaxpr: make_graph(function)(*args)
 linearize: jvp(function, primals, tangents), or vjp
-dynamic_slice: x[start : start + size]
-dynamic_update_slice: x[start : start + size] = values
+dynamic_slice: x[start : start + size], and x[start + arange(size)] where start is a tensor of a trace
+dynamic_update_slice: x[start : start + size] = values, and x[start + arange(size)] = values where start is a tensor of a trace
+top_k: topk(x, k)
+select_n: where(condition, y, x), in each other
+reduce_window: max_pool2d, avg_pool2d of nn.functional, or a reduction of x.unfold(axis, size, step) over its last axis
+conv_general_dilated: conv1d, conv2d, conv3d of nn.functional
+dot_product_attention: nn.functional.scaled_dot_product_attention(q, k, v)
+swish: silu(x)
 cumulative_trapezoid cumtrapz: cumsum((y[1:] + y[:-1]) / 2 * diff(x), axis=0)
 pmap: vmap, which runs a batch on one device
 optim: the update by hand, under no_grad: w -= rate * w.grad

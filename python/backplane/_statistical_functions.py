@@ -159,7 +159,8 @@ def _greatest(function, x):
         raise _core.ArgumentTypeError(f"{function}: argument x: found {x.dtype.name} of {x.ndim} dimensions, expected a vector of integers")
     if not _core.has_values(x):
         raise _core.ArgumentValueError(
-            f"{function}: found a transform, inside which the length of the result is not known; use segment_sum(ones_like(x), x, n), of n counts"
+            f"{function}: found a transform, inside which the length of the result is not known. "
+            "Fix: segment_sum(ones_like(x), x, n), of n counts, or nn.functional.one_hot(x, n).sum(0)"
         )
     if x.size and int(op.min(x)) < 0:
         raise _core.ArgumentValueError(f"{function}: argument x: found a negative number, expected positions")

@@ -55,6 +55,8 @@ class BACKPLANE_API GraphFunction : public std::enable_shared_from_this<GraphFun
   bool recompute() const noexcept { return recompute_; }
 
   virtual bool has(Rule rule) const noexcept;
+  // Are zeros among the cotangents of `backward` and the tangents of `jvp` left empty? Else it is given zeros.
+  virtual bool takes_empty_zeros() const noexcept { return false; }
   virtual std::vector<Tensor> call(std::span<const Tensor> args) = 0;
   virtual Forward forward(std::span<const Tensor> args);
   // One cotangent per argument, of its shape and dtype.

@@ -312,3 +312,84 @@ def test_a_captured_parameter_that_nothing_depends_on_has_no_gradient():
     loss, _ = bp.compile(lambda x: ((x * parameters["used"]).sum(), parameters["shown"] * 2))(bp.ones(2))
     loss.backward()
     assert parameters["used"].grad.tolist() == [1, 1] and parameters["shown"].grad is None
+
+
+def beside(x):
+    """A result, and one whose derivative is infinite at 0."""
+    return x * 2.0, bp.sqrt(x)
+
+
+# Ways to call `beside`, or a part of it, as one function with rules.
+AS_ONE = {
+    "compile": lambda x: bp.compile(beside)(x)[0],
+    "cond": lambda x: bp.cond(bp.asarray(True), beside, lambda x: (x, x), x)[0],
+    "scan": lambda x: bp.scan(lambda s, _: beside(s), x, None, length=1)[0],
+    "carry": lambda x: bp.scan(lambda s, _: (beside(s[0]), None), (x, x), None, length=1)[0][0],
+    "map": lambda x: bp.map(beside, x[None])[0][0],
+    "defjvp": lambda x: with_jvp(x)[0],
+}
+WITH_JVP = bp.custom_function(beside)
+WITH_JVP.defjvp(lambda primals, tangents: bp.jvp(beside, primals, tangents))
+
+
+def with_jvp(x):
+    return WITH_JVP(x)
+
+
+@pytest.mark.parametrize("call", AS_ONE.values(), ids=AS_ONE)
+def test_a_result_that_nobody_differentiates_adds_no_zeros(call):
+    zero, one = bp.asarray(0.0), bp.asarray(1.0)
+    assert float(bp.grad(call)(zero)) == 2.0
+    assert float(bp.vjp(call, zero)[1](one)[0]) == 2.0
+    assert float(bp.jacrev(call)(zero)) == 2.0
+    assert float(bp.grad(bp.grad(lambda x: call(x) * x))(zero)) == 4.0
+    assert bp.vmap(bp.grad(call))(bp.asarray([0.0, 1.0])).tolist() == [2.0, 2.0]
+    assert bp.grad(lambda x: bp.vmap(call)(x).sum())(bp.asarray([0.0, 1.0])).tolist() == [2.0, 2.0]
+    assert float(bp.compile(bp.grad(call))(zero)) == 2.0
+    leaf = bp.asarray(0.0).requires_grad_()
+    call(leaf).backward()
+    assert float(leaf.grad) == 2.0
+
+
+def test_a_metric_beside_a_loss_changes_no_gradient():
+    step = bp.compile(lambda w: {"loss": (w * w).sum(), "perplexity": bp.exp((w * 1000.0).sum())})
+    w = bp.ones(2).requires_grad_()
+    for _ in range(2):
+        w.grad = None
+        step(w)["loss"].backward()
+        assert w.grad.tolist() == [2.0, 2.0]
+    (loss, _), gradient = bp.value_and_grad(bp.compile(lambda w: ((w * w).sum(), bp.exp((w * 1000.0).sum()))), has_aux=True)(bp.ones(2))
+    assert float(loss) == 2.0 and gradient.tolist() == [2.0, 2.0]
+
+
+def test_second_derivatives_of_a_compiled_function_add_no_zeros():
+    found = bp.grad(bp.grad(bp.compile(lambda x: x * bp.log(x))))(bp.asarray(-1.0))
+    assert float(found) == -1.0
+
+
+CONSTANT = {
+    "cond": lambda x: bp.cond(bp.asarray(True), lambda a, b: a * 2.0 + bp.sqrt(b), lambda a, b: a, x, bp.asarray(0.0)),
+    "while_loop": lambda x: bp.while_loop(lambda s: s[2] < 1, lambda s: (s[0] * 2.0 + bp.sqrt(s[1]), s[1], s[2] + 1), (x, bp.asarray(0.0), bp.asarray(0)))[0],
+    "scan": lambda x: bp.scan(lambda s, e: (s * 2.0 + bp.sqrt(e), None), x, bp.zeros(1))[0],
+    "carry": lambda x: bp.scan(lambda s, _: ((s[0] * 2.0 + bp.sqrt(s[1]), s[1]), None), (x, bp.asarray(0.0)), None, length=1)[0][0],
+    "map": lambda x: bp.map(lambda e: e * 2.0 + bp.sqrt(bp.asarray(0.0)), x[None])[0],
+    "compile": lambda x: bp.compile(lambda a, b: a * 2.0 + bp.sqrt(b))(x, bp.asarray(0.0)),
+    "results": lambda x: sum(bp.cond(bp.asarray(True), lambda a, b: (a * 2.0, b), lambda a, b: (a, b), x, bp.asarray(0.0))[:1])
+    + bp.sqrt(bp.cond(bp.asarray(True), lambda a, b: (a * 2.0, b), lambda a, b: (a, b), x, bp.asarray(0.0))[1]),
+}
+
+
+@pytest.mark.parametrize("call", CONSTANT.values(), ids=CONSTANT)
+def test_an_operand_that_does_not_move_has_no_tangent(call):
+    two, one = bp.asarray(2.0), bp.asarray(1.0)
+    assert float(bp.jvp(call, (two,), (one,))[1]) == 2.0
+    assert float(bp.compile(lambda x: bp.jvp(call, (x,), (one,))[1])(two)) == 2.0
+    assert bp.vmap(lambda x: bp.jvp(call, (x,), (one,))[1])(bp.asarray([2.0, 3.0])).tolist() == [2.0, 2.0]
+
+
+def test_what_has_no_derivative_raises_where_it_is_wanted_alone():
+    both = bp.compile(lambda x: (x.sum(), bp.linalg.slogdet(x)[1], bp.nextafter(x, x + 1.0).sum()))
+    singular = bp.zeros((2, 2))
+    assert bp.grad(lambda x: both(x)[0])(singular).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with pytest.raises(bp.MissingRuleError):
+        bp.grad(lambda x: both(x)[2])(singular)

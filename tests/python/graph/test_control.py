@@ -277,7 +277,7 @@ LOOP = (lambda c: c.sum() < 5, lambda c: c.astype(bp.float64) + 1)
         (lambda x: bp.cond(x.sum() > 0, pair, lambda y: [y, y], x), bp.ArgumentTypeError, "structure"),
         (lambda x: bp.cond(x.sum() > 0, pair, lambda y: y, x), bp.ArgumentTypeError, "structure"),
         (lambda x: bp.while_loop(*LOOP, x), bp.ShapeError, r"element 0 comes as float32 of shape \(2,\) and is returned as float64.*Fix: cast"),
-        (lambda x: bp.while_loop(lambda c: c < 5, lambda c: c + 1.5, 0), bp.ShapeError, r"comes as int64 .* returned as float.*Fix: cast"),
+        (lambda x: bp.while_loop(lambda c: c < 5, lambda c: c + 1.5, bp.asarray(0)), bp.ShapeError, r"comes as int64 .* returned as float.*Fix: cast"),
         (lambda x: bp.scan(lambda c, y: (c.astype(bp.float64), y), x, x), bp.ShapeError, r"comes as float32 .*returned as float64.*Fix: cast"),
         (lambda x: bp.while_loop(lambda c: c.sum() < 9, lambda c: c + bp.uniform(c.shape), x), bp.MissingRuleError, "^while_loop: .*random"),
         (lambda x: bp.map(lambda y: y, (x, x[:1])), bp.ShapeError, "^map: "),
@@ -354,3 +354,29 @@ def test_an_associative_scan_says_what_its_function_returned():
     for lost in (lambda a, b: a.sum(0), lambda a, b: a.sum(), lambda a, b: a[:, :1]):
         with pytest.raises(bp.ShapeError, match=r"associative_scan: the function returned a tensor of shape .*, expected that of what it got, \(2, 2\)"):
             bp.associative_scan(lost, x)
+
+
+@MODES
+def test_no_elements_are_no_steps(run):
+    endless = lambda e: bp.while_loop(lambda s: s < 10, lambda s: s * 2, e)
+    assert run(lambda x: bp.map(endless, x), bp.zeros((0,))).shape == (0,)
+    assert run(lambda x: bp.map(bp.linalg.inv, x), bp.zeros((0, 2, 2))).shape == (0, 2, 2)
+    assert run(lambda x: bp.grad(lambda y: bp.map(bp.linalg.inv, y).sum())(x), bp.zeros((0, 2, 2))).shape == (0, 2, 2)
+    assert run(lambda x: bp.jvp(lambda y: bp.map(bp.linalg.inv, y), (x,), (x,))[1], bp.zeros((0, 2, 2))).shape == (0, 2, 2)
+    assert run(lambda x: bp.vmap(lambda y: bp.map(bp.linalg.inv, y))(x), bp.zeros((3, 0, 2, 2))).shape == (3, 0, 2, 2)
+
+
+@MODES
+def test_numbers_adopt_the_dtype_of_what_they_meet(run):
+    x = bp.asarray([1.0, 2.0, 3.0], dtype=bp.float64)
+    last, before = run(lambda x: bp.scan(lambda c, e: (c + e, c), 0.0, x), x)
+    assert last.dtype is bp.float64 and float(last) == 6.0 and before.tolist() == [0.0, 1.0, 3.0]
+    chain = run(lambda x: bp.scan(lambda c, e: ((c[0] + c[1], c[1] + e), None), (0, 0.0), x)[0], x)
+    assert [c.dtype for c in chain] == [bp.float64] * 2
+    for flag, expected in ((True, 6.0), (False, 0.0)):
+        for call in (lambda x: bp.cond(bp.asarray(flag), lambda: x.sum(), lambda: 0), lambda x: bp.cond(bp.asarray(not flag), lambda: 0.0, lambda: x.sum())):
+            found = run(call, x)
+            assert found.dtype is bp.float64 and float(found) == expected
+    assert run(lambda x: bp.while_loop(lambda s: s < 5, lambda s: s + x.sum(), 0.0), x).dtype is bp.float64
+    with pytest.raises(bp.ShapeError):
+        run(lambda x: bp.scan(lambda c, e: (c + e, c), bp.asarray(0.0), x), x)

@@ -41,3 +41,24 @@ def test_what_is_made_of_numbers_can_be_read():
 
     assert bp.grad(function)(bp.ones(2)).tolist() == [0.25, 0.25]
     assert bp.vmap(function)(bp.ones((3, 2))).tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize(
+    "made",
+    [bp.copy, lambda x: x.clone(), lambda x: bp.asarray(x, copy=True), bp.zeros_like, bp.ones_like, lambda x: bp.full_like(x, 2.0)],
+    ids=["copy", "clone", "asarray", "zeros_like", "ones_like", "full_like"],
+)
+def test_a_copy_made_inside_is_of_the_transform_whoever_knows_what_was_copied(made):
+    def put(x, v):
+        y = made(x)
+        y[0] = v
+        return (y * y).sum()
+
+    x, v = bp.asarray([1.0, 2.0, 3.0]), bp.asarray([4.0, 5.0])
+    rows = bp.vmap(put, in_axes=(None, 0))
+    expected = [float(put(x, row)) for row in v]
+    assert rows(x, v).tolist() == expected
+    assert bp.compile(rows)(x, v).tolist() == expected
+    gradient = sum(bp.grad(put)(x, row) for row in v)
+    assert bp.grad(lambda x: rows(x, v).sum())(x).tolist() == gradient.tolist()
+    assert bp.jvp(lambda x: rows(x, v), (x,), (bp.ones_like(x),))[1].shape == (2,)
