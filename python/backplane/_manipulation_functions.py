@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._integer_argument import given_ints
 from ._ops import NAMESPACE, ops
-from ._padding import pad_constants
+from ._padding import counts_around, pad_constants
 from ._tensor_argument import given_tensor, takes_dim, takes_tensor, takes_words
 
 TYPE_CHECKING = False
@@ -385,7 +385,7 @@ def pad(
     """
     if reflect_type != "even":
         raise _core.ArgumentValueError(f"pad: argument reflect_type: found {reflect_type!r}, expected 'even'; NumPy's 'odd' is 2 * pad(x, n, mode='edge') less it")
-    before, after = _counts(x, pad_width)
+    before, after = counts_around(x, _by_axis(x, pad_width) if isinstance(pad_width, dict) else pad_width)
     if mode == "constant" and hasattr(constant_values, "__iter__") and getattr(constant_values, "ndim", 1):
         return pad_constants(x, before, after, constant_values)
     if mode == "constant":
@@ -397,23 +397,8 @@ def pad(
     return op.pad_edges(x, before, after, mode=_PAD_MODES[mode]) if any(before) or any(after) else op.copy(x)
 
 
-def _counts(x, pad_width):
-    """What pad_width adds before and after each axis."""
-    if isinstance(pad_width, dict):
-        of_axes = {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in pad_width.items()}
-        pairs = [of_axes.get(axis, 0) for axis in range(x.ndim)]
-        pad_width = [pair if hasattr(pair, "__iter__") else (pair, pair) for pair in pairs]
-    elif hasattr(pad_width, "tolist"):  # an array or a tensor
-        pad_width = pad_width.tolist()
-    given = list(pad_width) if hasattr(pad_width, "__iter__") else [pad_width] * 2
-    pairs = [list(pair) if hasattr(pair, "__iter__") else [pair] for pair in given]
-    if given and len(given) <= 2 and all(len(pair) == 1 for pair in pairs):  # (before, after), or one count, for every axis
-        pairs = [[pairs[0][0], pairs[-1][0]]]
-    if len(pairs) == 1:
-        pairs = pairs * x.ndim
-    pairs = [pair * 2 if len(pair) == 1 else pair for pair in pairs]
-    if len(pairs) != x.ndim or not all(len(pair) == 2 and all(hasattr(n, "__index__") for n in pair) for pair in pairs):
-        raise _core.ArgumentValueError(f"pad: argument pad_width: found {pad_width!r}, expected a count, a pair (before, after), or a pair for each of {x.ndim} axes")
-    if any(n < 0 for pair in pairs for n in pair):
-        raise _core.ArgumentValueError(f"pad: argument pad_width: found {pad_width!r}, expected counts of at least 0; index to take elements away")
-    return [pair[0].__index__() for pair in pairs], [pair[1].__index__() for pair in pairs]
+def _by_axis(x, widths):
+    """The pair of each axis, of NumPy's dict of counts or pairs by axis."""
+    of_axes = {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in widths.items()}
+    pairs = [of_axes.get(axis, 0) for axis in range(x.ndim)]
+    return [pair if hasattr(pair, "__iter__") else (pair, pair) for pair in pairs]

@@ -1,4 +1,4 @@
-"""What pad puts around a tensor in NumPy's forms that no op has: a constant of each side's own."""
+"""NumPy's forms of pad that no op has: counts of all axes at once, and a constant of each side's own."""
 
 from . import _core
 from ._ops import NAMESPACE, ops
@@ -24,3 +24,21 @@ def pad_constants(x, before, after, values):
             added, none = [n if place == axis else 0 for place, n in enumerate(counts)], [0] * x.ndim
             x = op.pad(x, *((added, none) if is_before else (none, added)), value=value)
     return x
+
+
+def counts_around(x, pad_width):
+    """What pad_width adds before and after each axis."""
+    if hasattr(pad_width, "tolist"):  # an array or a tensor
+        pad_width = pad_width.tolist()
+    given = list(pad_width) if hasattr(pad_width, "__iter__") else [pad_width] * 2
+    pairs = [list(pair) if hasattr(pair, "__iter__") else [pair] for pair in given]
+    if given and len(given) <= 2 and all(len(pair) == 1 for pair in pairs):  # (before, after), or one count, for every axis
+        pairs = [[pairs[0][0], pairs[-1][0]]]
+    if len(pairs) == 1:
+        pairs = pairs * x.ndim
+    pairs = [pair * 2 if len(pair) == 1 else pair for pair in pairs]
+    if len(pairs) != x.ndim or not all(len(pair) == 2 and all(hasattr(n, "__index__") for n in pair) for pair in pairs):
+        raise _core.ArgumentValueError(f"pad: argument pad_width: found {pad_width!r}, expected a count, a pair (before, after), or a pair for each of {x.ndim} axes")
+    if any(n < 0 for pair in pairs for n in pair):
+        raise _core.ArgumentValueError(f"pad: argument pad_width: found {pad_width!r}, expected counts of at least 0; index to take elements away")
+    return [pair[0].__index__() for pair in pairs], [pair[1].__index__() for pair in pairs]
