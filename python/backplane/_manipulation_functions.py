@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._integer_argument import given_ints
 from ._ops import NAMESPACE, ops
-from ._padding import counts_around, pad_constants
+from ._padding import by_axis, counts_around, pad_constants
 from ._tensor_argument import given_tensor, takes_dim, takes_tensor, takes_words
 
 TYPE_CHECKING = False
@@ -385,7 +385,9 @@ def pad(
     """
     if reflect_type != "even":
         raise _core.ArgumentValueError(f"pad: argument reflect_type: found {reflect_type!r}, expected 'even'; NumPy's 'odd' is 2 * pad(x, n, mode='edge') less it")
-    before, after = counts_around(x, _by_axis(x, pad_width) if isinstance(pad_width, dict) else pad_width)
+    if isinstance(pad_width, dict):
+        pad_width = by_axis(x.ndim, {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in pad_width.items()})
+    before, after = counts_around(x, pad_width)
     if mode == "constant" and hasattr(constant_values, "__iter__") and getattr(constant_values, "ndim", 1):
         return pad_constants(x, before, after, constant_values)
     if mode == "constant":
@@ -395,10 +397,3 @@ def pad(
     if constant_values != 0:
         raise _core.ArgumentValueError(f"pad: argument constant_values: found {constant_values} with mode {mode!r}, expected it with 'constant' alone")
     return op.pad_edges(x, before, after, mode=_PAD_MODES[mode]) if any(before) or any(after) else op.copy(x)
-
-
-def _by_axis(x, widths):
-    """The pair of each axis, of NumPy's dict of counts or pairs by axis."""
-    of_axes = {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in widths.items()}
-    pairs = [of_axes.get(axis, 0) for axis in range(x.ndim)]
-    return [pair if hasattr(pair, "__iter__") else (pair, pair) for pair in pairs]

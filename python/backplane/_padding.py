@@ -42,3 +42,9 @@ def counts_around(x, pad_width):
     if any(n < 0 for pair in pairs for n in pair):
         raise _core.ArgumentValueError(f"pad: argument pad_width: found {pad_width!r}, expected counts of at least 0; index to take elements away")
     return [pair[0].__index__() for pair in pairs], [pair[1].__index__() for pair in pairs]
+
+
+def by_axis(ndim, widths):
+    """The pair of each axis, of counts or pairs by axis."""
+    pairs = [widths.get(axis, 0) for axis in range(ndim)]
+    return [pair if hasattr(pair, "__iter__") else (pair, pair) for pair in pairs]
