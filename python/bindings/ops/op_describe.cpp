@@ -2,6 +2,7 @@
 #include "bindings/ops/op_describe.hpp"
 
 #include <string>
+#include <string_view>
 
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/value_objects.hpp"
@@ -97,6 +98,17 @@ PyObject* op_parameters(const OpSignature& signature) noexcept {
     }
     return tuple.release();
   });
+}
+
+bool lacks_shape_rule(OpHandle op) {
+  const bp_op_def& def = op_def(op);
+  return (def.flags & BP_OP_DYNAMIC) && def.tags && std::string_view(def.tags) == "python";
+}
+
+PyObject* raise_no_shape_rule(OpHandle op, PyObject* name) {
+  return raise(BP_ERROR_NOT_IMPLEMENTED,
+               "%s: no shape rule is registered; add one with @%U.register_shape, or state shape= in custom_op",
+               op_def(op).name, name);
 }
 
 }  // namespace backplane::python

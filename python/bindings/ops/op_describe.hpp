@@ -12,4 +12,8 @@ PyObject* op_documentation(OpHandle op, const OpSignature& signature, PyObject* 
 // A tuple (name, keyword only, has default, default, annotation) per parameter, `out` included.
 PyObject* op_parameters(const OpSignature& signature) noexcept;
 
+// Of an op defined in Python, a dynamic shape is one for which no rule was given.
+bool lacks_shape_rule(OpHandle op);
+PyObject* raise_no_shape_rule(OpHandle op, PyObject* name);
+
 }  // namespace backplane::python

@@ -169,18 +169,6 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return result;
 }
 
-// Of an op defined in Python, a dynamic shape is one for which no rule was given.
-bool lacks_shape_rule(OpHandle op) {
-  const bp_op_def& def = op_def(op);
-  return (def.flags & BP_OP_DYNAMIC) && def.tags && std::string_view(def.tags) == "python";
-}
-
-PyObject* raise_no_shape_rule(const OpObject* self) {
-  return raise(BP_ERROR_NOT_IMPLEMENTED,
-               "%s: no shape rule is registered; add one with @%U.register_shape, or state shape= in custom_op",
-               op_def(self->op).name, self->name);
-}
-
 PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
   const OpSignature& signature = *signature_of(self);
   CallArguments arguments(signature.count());
@@ -203,7 +191,7 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
     // A trace runs no kernel, so its refusal is of the op itself.
     if (!result && is_pending(BP_ERROR_NOT_IMPLEMENTED) && every_call_taken() && lacks_shape_rule(self->op))
         [[unlikely]]
-      return raise_no_shape_rule(self);
+      return raise_no_shape_rule(self->op, self->name);
     return result;
   }
   if (!given[0] || !is_tensor(given[0])) {
@@ -274,7 +262,7 @@ PyObject* wrap_inferred(const InferredResult& result) {
 PyObject* op_infer(PyObject* callable, PyObject* const* args, Py_ssize_t n_positional, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     OpObject* self = op_object(callable);
-    if (lacks_shape_rule(self->op)) return raise_no_shape_rule(self);
+    if (lacks_shape_rule(self->op)) return raise_no_shape_rule(self->op, self->name);
     const OpSignature& signature = *signature_of(self);
     CallArguments arguments(signature.count());
     std::vector<PyObject*> given(static_cast<size_t>(signature.count()), nullptr);
