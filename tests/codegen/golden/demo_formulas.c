@@ -123,7 +123,7 @@ bp_status BP_CALL demo_op1_formula2(const bp_frame* frame, const bp_formula_env*
   bp_value t[5] = {{0}};
   bp_value v2;
   {
-    const bp_value args0[] = {bp_as_tensor(env->args[0]), bp_as_tensor(env->args[0])};
+    const bp_value args0[] = {env->args[0], env->args[0]};
     status = frame->host->call_op(frame, env->calls[0], args0, 2, &t[0], 1);
     if (status) goto done;
   }
@@ -164,7 +164,7 @@ bp_status BP_CALL demo_op1_formula3(const bp_frame* frame, const bp_formula_env*
   bp_status status = BP_OK;
   bp_value t[3] = {{0}};
   {
-    const bp_value args0[] = {bp_as_tensor(env->args[0]), bp_as_tensor(env->args[0])};
+    const bp_value args0[] = {env->args[0], env->args[0]};
     status = frame->host->call_op(frame, env->calls[0], args0, 2, &t[0], 1);
     if (status) goto done;
   }
@@ -194,7 +194,7 @@ bp_status BP_CALL demo_op2_formula3(const bp_frame* frame, const bp_formula_env*
   bp_status status = BP_OK;
   bp_value t[1] = {{0}};
   {
-    const bp_value args0[] = {bp_as_tensor(env->tangents[0]), bp_as_tensor(env->args[0])};
+    const bp_value args0[] = {bp_as_tensor(env->tangents[0]), env->args[0]};
     status = frame->host->call_op(frame, env->calls[7], args0, 2, &t[0], 1);
     if (status) goto done;
   }
@@ -248,7 +248,7 @@ bp_status BP_CALL demo_op4_formula2(const bp_frame* frame, const bp_formula_env*
     if (status) goto done;
   }
   {
-    const bp_value args1[] = {bp_as_tensor(env->args[0])};
+    const bp_value args1[] = {env->args[0]};
     status = frame->host->call_op(frame, env->calls[1], args1, 1, &t[1], 1);
     if (status) goto done;
   }
