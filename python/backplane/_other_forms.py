@@ -275,7 +275,9 @@ def _softmax(name):
         """PyTorch's dtype, in which it is computed; of a number, which counts as a vector of one."""
         if dtype is not None:
             return getattr(op, name)(op.cast(x, dtype), *args, **more)
-        return NotImplemented if x.ndim else op.reshape(getattr(op, name)(op.reshape(x, [1]), *args, **more), [])
+        if x.ndim or "dim" not in more:
+            return NotImplemented
+        return op.reshape(getattr(op, name)(op.reshape(x, [1]), *args, **more), [])
 
     return form
 
@@ -303,7 +305,9 @@ def _matrix_power(x, n):
     """Of integers, exact where n is not negative, else in the default float, as inv has it."""
     if not (_is_tensor(x) and x.dtype.kind in ("signed integer", "unsigned integer")) or not hasattr(n, "__index__"):
         return NotImplemented
-    return op.matrix_power(op.cast(x, _core.default_float()), n) if n < 0 else whole_power(x, n.__index__())
+    if n < 0 or x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        return op.matrix_power(op.cast(x, _core.default_float()), n)
+    return whole_power(x, n.__index__())
 
 
 @of_tensor
