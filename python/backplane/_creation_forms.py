@@ -45,9 +45,9 @@ def _linspace(start, stop, num=_MISSING, *places, steps=_MISSING, dtype=None, de
         parts = num - 1 if endpoint else num
         return (values, (stop - start) / parts if parts > 0 else math.nan) if retstep is True else values
     device = ends[0].device if device is None else device
+    wished = None if dtype is None else _core.as_dtype(dtype, "linspace")
     floats = result_type(*ends, 0.0)
-    if dtype is not None and "floating" in _core.as_dtype(dtype, "linspace").kind:
-        floats = result_type(floats, _core.as_dtype(dtype, "linspace"))
+    floats = result_type(floats, wished) if wished and "floating" in wished.kind else floats
     start, stop = (op.cast(x, floats) if _is_tensor(x) else op.full([], x, dtype=result_type(floats, 0j) if isinstance(x, complex) else floats, device=device)
                    for x in (start, stop))  # fmt: skip
     dtype = result_type(start, stop) if dtype is None else dtype

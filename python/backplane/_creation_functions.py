@@ -247,11 +247,15 @@ def geomspace(
     return _spaced(found, _core.default_complex() if dtype is None and number is complex else dtype, device)
 
 
-@takes_words([("size", "shape")])
 def empty(
-    shape: int | Sequence[int], *sizes: int | DType, dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
+    shape: int | Sequence[int] | None = None, *sizes: int | DType, dtype: DType | None = None, device: Device | str | None = None,
+    requires_grad: bool = False, size: int | Sequence[int] | None = None
 ) -> Tensor:
-    """A tensor whose elements are whatever its memory holds: empty((2, 3)) or empty(2, 3), or with NumPy's dtype in second place empty((2, 3), "int32")."""
+    """A tensor whose elements are whatever its memory holds: empty((2, 3)) or empty(2, 3), or with NumPy's dtype in second place empty((2, 3), "int32"). size: PyTorch's word for shape."""
+    if size is not None:
+        if shape is not None:
+            raise _core.ArgumentTypeError("empty: found size and shape, expected one of them")
+        shape = size
     if len(sizes) == 1 and dtype is None and not hasattr(type(sizes[0]), "__index__"):
         sizes, dtype = (), sizes[0]
     made = _core.empty((shape, *sizes) if sizes else shape, dtype, device)

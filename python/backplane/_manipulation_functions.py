@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._integer_argument import given_ints
 from ._ops import NAMESPACE, ops
-from ._padding import by_axis, counts_around, pad_constants
+from ._padding import by_axis, counts_around, is_several, pad_constants
 from ._tensor_argument import given_tensor, takes_dim, takes_tensor, takes_words
 
 TYPE_CHECKING = False
@@ -388,10 +388,8 @@ def pad(
     if isinstance(pad_width, dict):
         pad_width = by_axis(x.ndim, {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in pad_width.items()})
     before, after = counts_around(x, pad_width)
-    if mode == "constant" and hasattr(constant_values, "__iter__") and getattr(constant_values, "ndim", 1):
-        return pad_constants(x, before, after, constant_values)
     if mode == "constant":
-        return op.pad(x, before, after, value=constant_values)
+        return pad_constants(x, before, after, constant_values) if is_several(constant_values) else op.pad(x, before, after, value=constant_values)
     if not isinstance(mode, str) or mode not in _PAD_MODES:
         raise _core.ArgumentValueError(f"pad: argument mode: found {mode!r}, expected one of constant, {', '.join(_PAD_MODES)}; other values are assigned to parts of the padded tensor")
     if constant_values != 0:

@@ -134,6 +134,11 @@ def _uneven_gradient(y, axis, x, edge_order):
     return [head, middle, end(n - 1, _part(h, axis, n - 2, n - 1), _part(h, axis, n - 3, n - 2), -1)]
 
 
+def _vector_or_number(function, name, value, beside):
+    """What has elements as a tensor; a number as it is."""
+    return given_tensor(function, name, value, beside) if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) else value
+
+
 @takes_dim
 @takes_tensor
 def gradient(
@@ -144,7 +149,7 @@ def gradient(
     spacing: nothing (1), one number for all axes, or for each axis a number or the vector of coordinates. edge_order: 1 or 2.
     One tensor for one axis, else a list.
     """
-    spacing = [given_tensor("gradient", "spacing", step, (f,)) if isinstance(step, (list, tuple)) or getattr(step, "ndim", 0) else step for step in spacing]
+    spacing = [_vector_or_number("gradient", "spacing", step, (f,)) for step in spacing]
     f = op.cast(f, floating_type(f, *(step for step in spacing if isinstance(step, _core.Tensor))))
     stated = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
     axes = [normalized_axis("gradient", one, f.ndim) for one in stated]
@@ -176,7 +181,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: float | Tensor = 1.0, axis
     """The integral of y along axis by the trapezoidal rule, over coordinates x (a vector, or of y's shape) or steps dx, one or those between elements."""
     axis = normalized_axis("trapezoid", axis, y.ndim)
     x = None if x is None else given_tensor("trapezoid", "x", x, (y,))
-    dx = given_tensor("trapezoid", "dx", dx, (y,)) if isinstance(dx, (list, tuple)) or getattr(dx, "ndim", 0) else dx
+    dx = _vector_or_number("trapezoid", "dx", dx, (y,))
     y = op.cast(y, floating_type(*(v for v in (y, x, dx) if isinstance(v, _core.Tensor))))
     n = y.shape[axis]
     pairs = op.add(_part(y, axis, 1, None), _part(y, axis, 0, max(n - 1, 0)))

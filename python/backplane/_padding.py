@@ -6,14 +6,15 @@ from ._ops import NAMESPACE, ops
 op = getattr(ops, NAMESPACE)
 
 
-def _is_several(values):
+def is_several(values):
+    """Are they a sequence, or an array with axes, and no number?"""
     return hasattr(values, "__iter__") and getattr(values, "ndim", 1) > 0
 
 
 def pad_constants(x, before, after, values):
     """x padded with a pair of constants (before, after), or with a pair for each axis; of corners the last axis's are seen."""
     values = list(values)
-    pairs = [list(pair) for pair in values] if all(map(_is_several, values)) else [values]
+    pairs = [list(pair) for pair in values] if all(map(is_several, values)) else [values]
     pairs = pairs * x.ndim if len(pairs) == 1 else pairs
     if len(pairs) != x.ndim or not all(len(pair) in (1, 2) for pair in pairs):
         raise _core.ArgumentValueError(

@@ -36,7 +36,7 @@ struct Pow {
         if (b.imag() == 0 && std::abs(b.real()) <= kMostFactors && b.real() == std::trunc(b.real()))
           return by_products(a, static_cast<int>(b.real()));
       }
-      // Squares, roots and reciprocals are most powers in practice, and exact here.
+      // Squares are most powers in practice, and exact here; a cube is that of its loop.
       if (b == T(2)) return a * a;
       if (b == T(1)) return a;
       if (b == T(3)) return a * a * a;
