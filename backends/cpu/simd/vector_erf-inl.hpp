@@ -35,7 +35,17 @@ inline constexpr double kErfcDouble[] = {
     2.9173425573089733e-07,  -8.210647933297337e-07,  7.771943241086912e-08,   1.0631817593818149e-07,
     -2.0725802488181963e-08, -1.2338731403798444e-08, 3.2323973445082033e-09,  9.297625263709659e-10,
     -2.764120233734578e-10};
-// erfc(a) for a >= 0, where it is not near 1. What rounding takes from a^2 goes into the exponential (with FMA).
+// What rounding took from square = a^2; without FMA by halves of a, whose products are exact (Dekker, 1971).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V lost_by_square(D d, V a, V square) {
+  using T = hn::TFromD<D>;
+  if constexpr (HWY_NATIVE_FMA) return hn::MulSub(a, a, square);
+  const V scaled = hn::Mul(a, hn::Set(d, T(kIsFloat32<T> ? 0x1p12 + 1 : 0x1p27 + 1)));
+  const V high = hn::Sub(scaled, hn::Sub(scaled, a)), low = hn::Sub(a, high);
+  return hn::MulAdd(low, low, hn::MulAdd(hn::Add(high, high), low, hn::MulSub(high, high, square)));
+}
+
+// erfc(a) for a >= 0, where it is not near 1. What rounding takes from a^2 goes into the exponential.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V erfc_tail(D d, V a) {
   using T = hn::TFromD<D>;
@@ -48,8 +58,7 @@ HWY_INLINE V erfc_tail(D d, V a) {
     p = polynomial(d, t, kErfcDouble);
   }
   const V square = hn::Mul(limited, limited);
-  const V rest = HWY_NATIVE_FMA ? hn::NegMulAdd(limited, limited, square) : hn::Zero(d);
-  return hn::Div(exp_of_sum(d, hn::Neg(square), rest, p), slope);
+  return hn::Div(exp_of_sum(d, hn::Neg(square), hn::Neg(lost_by_square(d, limited, square)), p), slope);
 }
 
 struct VectorErf {
@@ -81,7 +90,6 @@ struct VectorErfc {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
     using T = hn::TFromD<D>;
-    if (!HWY_NATIVE_FMA) return by_library(d, x, static_cast<T (*)(T)>(std::erfc));  // a^2 would lose its rest
     const V a = hn::Abs(x), tail = erfc_tail(d, a), half = hn::Set(d, T(0.5));
     const V small = hn::NegMulAdd(x, polynomial(d, hn::Mul(x, x), kErfSmall), hn::Set(d, T(1)));
     const V far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, T(2)), tail), tail);
@@ -131,9 +139,8 @@ struct VectorErfinv {
     const V limited = hn::IfThenElse(inside, a, hn::Zero(d));
     // 1 - a has no rounding where the square comes near 1, and `lost` is what the square loses there.
     const V product = hn::Mul(hn::Sub(one, limited), hn::Add(one, limited));
-    const V square = hn::NegMulAdd(limited, limited, hn::Zero(d));
-    const V lost = hn::NegMulAdd(limited, limited, hn::Neg(square));
-    const V w = hn::Neg(hn::Add(log1p_ordinary(d, square), hn::Div(lost, product)));
+    const V square = hn::Mul(limited, limited), lost = lost_by_square(d, limited, square);
+    const V w = hn::Sub(hn::Div(lost, product), log1p_ordinary(d, hn::Neg(square)));
     const V u = hn::Mul(hn::Sub(w, hn::Set(d, T(3))), hn::Set(d, T(1.0 / 3)));
     const auto near = hn::Lt(w, six);
     V y;
