@@ -5,12 +5,14 @@
 
 #include "fuse/compiler.hpp"
 #include "kernels/families.hpp"
+#include "runtime/blas.hpp"
 #include "runtime/device.hpp"
 
 namespace backplane::cpu {
 namespace {
 
 void register_all(plugin::Registrar& registrar) {
+  set_up_blas();
   registrar.backend(backend_def(registrar.host(), fuse::compiler));
   Family::register_all(registrar);
 }

@@ -3,35 +3,35 @@
 
 #include "kernels/linalg/dnn_sgemm.hpp"
 
-#include <cblas.h>
-
-#include <algorithm>
 #include <dnnl.hpp>
-#include <string_view>
+#include <limits>
 
+#include "runtime/blas.hpp"
 #include "runtime/dnn.hpp"
 
 namespace backplane::cpu {
 namespace {
 
-// Multiply-adds below which a call costs more than faster kernels gain.
-constexpr int64_t kLeastWork = int64_t{1} << 17;
+// Multiply-adds below which a call costs more than faster kernels gain: on OpenBLAS's without AVX-512, and with it.
+constexpr int64_t kLeastWork = int64_t{1} << 17, kLeastWorkBesideAvx512 = int64_t{1} << 20;
 // With both operands transposed oneDNN packs both, which few rows do not pay for.
 constexpr int64_t kFewRows = 32;
 
-// OpenBLAS says what it has chosen by name alone.
-const bool kBlasLacksAvx512 = [] {
-  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) != needed) return false;
-  const std::string_view chosen = openblas_get_corename();
-  constexpr std::string_view kWith[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
-  return std::find(std::begin(kWith), std::end(kWith), chosen) == std::end(kWith);
-}();
+int64_t least_work() {
+  static const int64_t least = [] {
+    const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+    if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) != needed) {
+      return std::numeric_limits<int64_t>::max();
+    }
+    return blas_has_avx512() ? kLeastWorkBesideAvx512 : kLeastWork;
+  }();
+  return least;
+}
 
 }  // namespace
 
 bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  if (!kBlasLacksAvx512 || c.rows * c.cols * a.cols < kLeastWork) return false;
+  if (c.rows * c.cols * a.cols < least_work()) return false;
   const BlasOperand x = blas_operand(a), y = blas_operand(b);
   if (x.transposed && y.transposed && c.rows < kFewRows) return false;
   const DnnCall call;

@@ -1,5 +1,4 @@
-// Products of float32 through oneDNN, where the build found that library, the processor has AVX-512 and OpenBLAS has
-// chosen kernels without it, as it does for processors that are newer than itself.
+// Products of float32 through oneDNN, where the build found that library and the processor has AVX-512.
 #pragma once
 
 #include "kernels/linalg/gemm.hpp"

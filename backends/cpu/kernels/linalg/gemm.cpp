@@ -160,8 +160,6 @@ int64_t leading_of_rows(const Matrix& m) { return std::max<int64_t>({m.rows > 1 
 
 bool is_blas_type(bp_dtype dtype) { return dtype >= BP_FLOAT32 && dtype <= BP_COMPLEX128; }
 
-void keep_blas_on_one_thread() { openblas_set_num_threads(1); }
-
 void gemm(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   if (!accumulate && small_gemm(dtype, a, b, c)) return;
   if (is_blas_type(dtype)) return gemm_blas(dtype, a, b, c, accumulate);

@@ -27,9 +27,6 @@ BlasOperand blas_operand(const Matrix& m);
 // Of a matrix that lies by rows, whatever its sizes.
 int64_t leading_of_rows(const Matrix& m);
 
-// Makes OpenBLAS use the calling thread alone: the host's pool is the only one on the cores.
-void keep_blas_on_one_thread();
-
 // C (m x n) = A (m x k) B (k x n), or C += A B. For BLAS types every matrix fits_blas, C by rows (col_stride 1); any
 // strides for the others, whose sums are kept in float32 (half floats), or wrap (integers).
 void gemm(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate = false);

@@ -224,7 +224,6 @@ bp_status BP_CALL matmul_add_kernel(const bp_frame* frame, const bp_value* args,
 }  // namespace
 
 const Family kMatmul([](const Registrar& registrar) {
-  keep_blas_on_one_thread();
   registrar.kernel(
       BP_KERNEL("bp::matmul", "cpu", matmul_kernel, .dtypes = BP_MASK_ANY & ~BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(BP_KERNEL("bp::matmul_add", "cpu", matmul_add_kernel, .dtypes = BP_MASK_FLOATING | BP_MASK_COMPLEX,

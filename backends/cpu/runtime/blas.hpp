@@ -1,0 +1,14 @@
+// OpenBLAS as this backend uses it: on the calling thread alone, by the best kernels that it has for the processor.
+#pragma once
+
+namespace backplane::cpu {
+
+// Before the first product. The host's pool is then the only one on the cores; and an OpenBLAS that is older than the
+// processor, and has taken kernels without its vector instructions, is told which of its kernels to take, unless the
+// user has said so (OPENBLAS_CORETYPE).
+void set_up_blas();
+
+// Whether the kernels that it has taken use AVX-512.
+bool blas_has_avx512();
+
+}  // namespace backplane::cpu
