@@ -270,7 +270,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """
     mask = given_tensor("masked_select", "mask", mask, (x,))
     try:
-        return op.masked_select(*broadcast_arrays(x, mask))
+        return op.masked_select(x, mask) if x.shape == mask.shape else op.masked_select(*broadcast_arrays(x, mask))
     except _core.ShapeError:
         raise _core.ShapeError(
             f"masked_select: argument mask: found shape {tuple(mask.shape)}, expected one that broadcasts with x's, {tuple(x.shape)}; "

@@ -54,6 +54,23 @@ def test_along_an_axis(shape, special, axis):
     assert close(bp.logsumexp(ours, axis=axis), np.log(np.exp(wide).sum(axis)), 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_long_columns_with_stretches_of_nothing(dtype):
+    x = numbers((1500, 37), None, dtype)
+    x[:700, ::2] = -np.inf
+    x[900:, ::3] = -np.inf
+    x[:, 5] = -np.inf
+    x[:600, 7] += 200  # the largest of the first rows counts to the last one
+    x[600:, 8] += 200
+    shifted = x.astype(np.float64) - x.max(0)
+    total, tolerance = np.exp(shifted).sum(0), 64 * np.finfo(dtype).eps
+    ours = bp.asarray(x)
+    assert close(bp.softmax(ours, axis=0), np.exp(shifted) / total, tolerance)
+    assert close(bp.log_softmax(ours, axis=0), shifted - np.log(total), tolerance)
+    assert close(bp.logsumexp(ours, axis=0), np.where(x.max(0) == -np.inf, -np.inf, x.max(0) + np.log(total)), tolerance)
+
+
 def running(join, values, dtype):
     """Of NumPy's scalars one after the other, as the running value itself takes them."""
     steps, before = [], None

@@ -17,7 +17,8 @@ namespace {
 
 using dnnl::memory;
 
-// Multiply-adds from which a plan is worth making: below, a product takes microseconds in any way.
+// Multiply-adds from which a plan is worth making: below, a product takes microseconds in any way. The first product of a
+// shape is made by its plan as well, though that takes milliseconds: its bits are those of later ones.
 constexpr int64_t kLeastWork = int64_t{1} << 17;
 
 struct Product {
@@ -52,11 +53,11 @@ std::optional<Product> make_product(const Matrix& a, const Matrix& b, const Matr
   }
 }
 
-// NULL at first sight, and where oneDNN has no kernel.
+// NULL where oneDNN has no kernel.
 const Product* product_of(const Matrix& a, const Matrix& b, const Matrix& c) {
   thread_local PlanCache<Key, std::optional<Product>, 64> kept;
-  const std::optional<Product>* product = kept.find(key_of(a, b, c), [&] { return make_product(a, b, c); });
-  return product && *product ? &**product : nullptr;
+  const std::optional<Product>& product = kept.find(key_of(a, b, c), [&] { return make_product(a, b, c); });
+  return product ? &*product : nullptr;
 }
 
 const bool kHasBfloat16 = [] {

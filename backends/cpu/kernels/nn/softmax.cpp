@@ -59,12 +59,17 @@ void for_each_lane(const bp_frame* frame, const LaneReader& reader, Body&& body)
   plugin::parallel_for(frame, 0, lanes, grain, range);
 }
 
-// body(first element of a strip, number of its first lane, width) over strips of lanes that lie side by side, of which
-// so many rows are wanted in the cache together.
+// Rows of a strip that are wanted in the cache together: all, or of more than kLongColumn, where that would leave narrow
+// strips only, and rows that are a power of two apart share few places of it, kPieceRows.
+int64_t cached_rows(const LaneReader& reader) {
+  constexpr int64_t kLongColumn = 512, kPieceRows = 64;
+  return reader.same_type && reader.block.n > kLongColumn ? kPieceRows : reader.block.n;
+}
+// body(first element of a strip, number of its first lane, width) over strips of lanes that lie side by side.
 template <class Body>
-void for_each_strip(const bp_frame* frame, const LaneReader& reader, int64_t rows, Body&& body) {
+void for_each_strip(const bp_frame* frame, const LaneReader& reader, Body&& body) {
   const AxisBlock& block = reader.block;
-  const int64_t fitting = kTileBytes / (rows * kItemSize[reader.compute]) / 16 * 16;
+  const int64_t fitting = kTileBytes / (cached_rows(reader) * kItemSize[reader.compute]) / 16 * 16;
   const int64_t width = std::min(std::clamp<int64_t>(fitting, 16, kSoftmaxStrip), block.inner);
   const int64_t strips = (block.inner + width - 1) / width;
   const auto range = [&](int64_t begin, int64_t end) {
@@ -118,9 +123,10 @@ bp_status BP_CALL softmax(const bp_frame* frame, const bp_value* args, int32_t, 
       const SoftmaxLoops<T>& loops = softmax_loops<T>();
       T* to = reinterpret_cast<T*>(data_of(out));
       if (by_strips(reader))
-        return for_each_strip(frame, reader, block.n, [&](int64_t at, int64_t, int64_t width) {
+        return for_each_strip(frame, reader, [&](int64_t at, int64_t, int64_t width) {
           with_strip<T>(reader, out, at, width, [&](const T* first, T* target, int64_t stride) {
-            (Log ? loops.log_softmax_strip : loops.softmax_strip)(first, target, block.n, stride, width);
+            (Log ? loops.log_softmax_strip : loops.softmax_strip)(first, target, block.n, cached_rows(reader), stride,
+                                                                     width);
           });
         });
       for_each_lane(frame, reader, [&](int64_t lane, char* buffer) {
@@ -158,24 +164,6 @@ T log_sum_exp_in_pieces(const bp_frame* frame, const T* x, int64_t n) {
   return softmax_loops<T>().log_sum_exp(parts.get(), pieces);
 }
 
-// Likewise of lanes side by side, so many rows at a time.
-template <class T>
-void log_sum_exp_strip_in_pieces(const T* x, T* sums, int64_t n, int64_t rows, int64_t stride, int64_t width) {
-  const SoftmaxLoops<T>& loops = softmax_loops<T>();
-  const int64_t pieces = (n + rows - 1) / rows;
-  if (pieces == 1) return loops.log_sum_exp_strip(x, sums, n, stride, width);
-  const Scratch<T> parts(pieces * width);
-  for (int64_t i = 0; i < pieces; ++i)
-    loops.log_sum_exp_strip(x + i * rows * stride, parts.get() + i * width, std::min(rows, n - i * rows), stride,
-                            width);
-  loops.log_sum_exp_strip(parts.get(), sums, pieces, width, width);
-}
-
-// Of more rows only a narrow strip would stay in the cache, and rows that are a power of two apart share few places of
-// it.
-constexpr int64_t kLongColumn = 1024;
-constexpr int64_t kPieceRows = 32;
-
 // logsumexp(Tensor x, Axes? axis, *, bool keepdims)
 bp_status BP_CALL logsumexp(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
@@ -191,12 +179,11 @@ bp_status BP_CALL logsumexp(const bp_frame* frame, const bp_value* args, int32_t
       const SoftmaxLoops<T>& loops = softmax_loops<T>();
       if (reader.block.lanes() == 1 && reader.same_type)
         return store_lane(out, 0, log_sum_exp_in_pieces(frame, reinterpret_cast<const T*>(data_of(x)), reader.block.n));
-      const int64_t rows = reader.same_type && reader.block.n > kLongColumn ? kPieceRows : reader.block.n;
       if (by_strips(reader))
-        return for_each_strip(frame, reader, rows, [&](int64_t at, int64_t lane, int64_t width) {
+        return for_each_strip(frame, reader, [&](int64_t at, int64_t lane, int64_t width) {
           T sums[kSoftmaxStrip];
           with_strip<T>(reader, nullptr, at, width, [&](const T* first, T*, int64_t stride) {
-            log_sum_exp_strip_in_pieces(first, sums, reader.block.n, rows, stride, width);
+            loops.log_sum_exp_strip(first, sums, reader.block.n, cached_rows(reader), stride, width);
           });
           cast_row(reader.compute, reinterpret_cast<const char*>(sums), sizeof(T), out->dtype,
                    data_of(out) + lane * kItemSize[out->dtype], kItemSize[out->dtype], width);

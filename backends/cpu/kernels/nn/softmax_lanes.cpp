@@ -175,24 +175,55 @@ void sum_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width, T* 
   }
 }
 
+// Likewise, `rows` rows at a time, each of which is in the cache when it is read again.
 template <class T>
-void softmax_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width) {
+void sum_strip_in_pieces(const T* x, int64_t n, int64_t rows, int64_t stride, int64_t width, T* shifts, T* sums) {
+  const hn::ScalableTag<T> d;
+  T* const none = nullptr;
+  sum_strip<false>(x, none, std::min(n, rows), stride, width, shifts, sums);
+  HWY_ALIGN T piece_shifts[kPadded], piece_sums[kPadded];
+  for (int64_t first = rows; first < n; first += rows) {
+    sum_strip<false>(x + first * stride, none, std::min(rows, n - first), stride, width, piece_shifts, piece_sums);
+    for_each_vector<T>(width, [&](int64_t j, int64_t) HWY_ATTR {
+      const auto a = hn::LoadU(d, shifts + j), b = hn::LoadU(d, piece_shifts + j);
+      const auto shift = hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
+      // The sum of a piece without a number above -inf is none.
+      const auto shifted = [&](auto sum, auto from) HWY_ATTR {
+        const auto scaled = hn::Mul(sum, exp_down(d, hn::Sub(from, shift)));
+        const auto some = hn::IfThenZeroElse(hn::Eq(from, hn::Set(d, kLowest<T>)), scaled);
+        return hn::IfThenElse(hn::Eq(from, shift), sum, some);
+      };
+      const auto sum = hn::Add(shifted(hn::LoadU(d, sums + j), a), shifted(hn::LoadU(d, piece_sums + j), b));
+      hn::StoreU(sum, d, sums + j);
+      hn::StoreU(shift, d, shifts + j);
+    });
+  }
+}
+
+template <class T>
+void softmax_strip(const T* x, T* out, int64_t n, int64_t rows, int64_t stride, int64_t width) {
   HWY_ALIGN T shifts[kPadded], scales[kPadded];
   const hn::ScalableTag<T> d;
-  sum_strip<true>(x, out, n, stride, width, shifts, scales);
+  const bool kept = n <= rows;  // the exponentials, in `out`
+  if (kept)
+    sum_strip<true>(x, out, n, stride, width, shifts, scales);
+  else
+    sum_strip_in_pieces(x, n, rows, stride, width, shifts, scales);
   for (int64_t j = 0; j < width; ++j)
     scales[j] = finite(shifts[j]) ? 1 / scales[j] : std::numeric_limits<T>::quiet_NaN();
   for (int64_t i = 0; i < n; ++i)
     for_each_vector<T>(width, [&](int64_t j, int64_t count) HWY_ATTR {
-      T* at = out + i * stride + j;
-      store_row<T>(d, hn::Mul(load_row<T>(d, at, count), hn::LoadU(d, scales + j)), at, count);
+      const int64_t at = i * stride + j;
+      auto y = load_row<T>(d, (kept ? out : x) + at, count);
+      if (!kept) y = exp_down(d, hn::Sub(y, hn::LoadU(d, shifts + j)));
+      store_row<T>(d, hn::Mul(y, hn::LoadU(d, scales + j)), out + at, count);
     });
 }
 template <class T>
-void log_softmax_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width) {
+void log_softmax_strip(const T* x, T* out, int64_t n, int64_t rows, int64_t stride, int64_t width) {
   HWY_ALIGN T shifts[kPadded], logs[kPadded];
   const hn::ScalableTag<T> d;
-  sum_strip<false>(x, static_cast<T*>(nullptr), n, stride, width, shifts, logs);
+  sum_strip_in_pieces(x, n, rows, stride, width, shifts, logs);
   for (int64_t j = 0; j < width; ++j)
     logs[j] = finite(shifts[j]) ? std::log(logs[j]) : std::numeric_limits<T>::quiet_NaN();
   for (int64_t i = 0; i < n; ++i)
@@ -202,9 +233,9 @@ void log_softmax_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t wi
     });
 }
 template <class T>
-void log_sum_exp_strip(const T* x, T* results, int64_t n, int64_t stride, int64_t width) {
+void log_sum_exp_strip(const T* x, T* results, int64_t n, int64_t rows, int64_t stride, int64_t width) {
   HWY_ALIGN T shifts[kPadded], sums[kPadded];
-  sum_strip<false>(x, static_cast<T*>(nullptr), n, stride, width, shifts, sums);
+  sum_strip_in_pieces(x, n, rows, stride, width, shifts, sums);
   for (int64_t j = 0; j < width; ++j)
     results[j] = finite(shifts[j])
                      ? static_cast<T>(static_cast<double>(shifts[j]) + std::log(static_cast<double>(sums[j])))
