@@ -4,7 +4,6 @@
 #include "kernels/linalg/dnn_sgemm.hpp"
 
 #include <dnnl.hpp>
-#include <limits>
 
 #include "runtime/blas.hpp"
 #include "runtime/dnn.hpp"
@@ -17,21 +16,19 @@ constexpr int64_t kLeastWork = int64_t{1} << 17, kLeastWorkBesideAvx512 = int64_
 // With both operands transposed oneDNN packs both, which few rows do not pay for.
 constexpr int64_t kFewRows = 32;
 
-int64_t least_work() {
-  static const int64_t least = [] {
-    const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-    if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) != needed) {
-      return std::numeric_limits<int64_t>::max();
-    }
-    return blas_has_avx512() ? kLeastWorkBesideAvx512 : kLeastWork;
-  }();
-  return least;
-}
-
 }  // namespace
 
+bool has_dnn_sgemm() {
+  static const bool has = [] {
+    const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+  }();
+  return has;
+}
+
 bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  if (c.rows * c.cols * a.cols < least_work()) return false;
+  if (!has_dnn_sgemm()) return false;
+  if (c.rows * c.cols * a.cols < (blas_has_avx512() ? kLeastWorkBesideAvx512 : kLeastWork)) return false;
   const BlasOperand x = blas_operand(a), y = blas_operand(b);
   if (x.transposed && y.transposed && c.rows < kFewRows) return false;
   const DnnCall call;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "kernels/linalg/dnn_sgemm.hpp"
 #include "kernels/linalg/small_gemm.hpp"
 #include "simd/chosen_table.hpp"
 #include "simd/unrolled-inl.hpp"
@@ -246,7 +247,8 @@ const SmallGemmTable& table() {
 template <class T>
 bool pays_thin(const SmallProduct<T>& p, bool by_rows) {
   if (by_rows) return p.m <= 8;
-  return p.b_row == 1 && p.a_col == 1 && p.k >= kDotLength && (p.m <= 16 || (p.m <= 32 && p.k <= 512));
+  const int64_t most_rows = p.k <= 512 && !(sizeof(T) == 4 && has_dnn_sgemm()) ? 32 : 16;
+  return p.b_row == 1 && p.a_col == 1 && p.k >= kDotLength && p.m <= most_rows;
 }
 // Measured against OpenBLAS 0.3.21, whose kernels for AVX-512 have small products too: docs/dev/decisions.md.
 template <class T>
