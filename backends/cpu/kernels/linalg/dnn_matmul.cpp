@@ -17,8 +17,8 @@ namespace {
 
 using dnnl::memory;
 
-// Multiply-adds from which a plan is worth making: below, a product takes microseconds in any way. The first product of a
-// shape is made by its plan as well, though that takes milliseconds: its bits are those of later ones.
+// Multiply-adds from which a plan is worth making: below, a product takes microseconds in any way. The first product of
+// a shape is made by its plan as well, though that takes milliseconds: its bits are those of later ones.
 constexpr int64_t kLeastWork = int64_t{1} << 17;
 
 struct Product {

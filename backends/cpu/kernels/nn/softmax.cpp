@@ -59,8 +59,8 @@ void for_each_lane(const bp_frame* frame, const LaneReader& reader, Body&& body)
   plugin::parallel_for(frame, 0, lanes, grain, range);
 }
 
-// Rows of a strip that are wanted in the cache together: all, or of more than kLongColumn, where that would leave narrow
-// strips only, and rows that are a power of two apart share few places of it, kPieceRows.
+// Rows of a strip that are wanted in the cache together: all, or of more than kLongColumn, where that would leave
+// narrow strips only, and rows that are a power of two apart share few places of it, kPieceRows.
 int64_t cached_rows(const LaneReader& reader) {
   constexpr int64_t kLongColumn = 512, kPieceRows = 64;
   return reader.same_type && reader.block.n > kLongColumn ? kPieceRows : reader.block.n;
@@ -126,7 +126,7 @@ bp_status BP_CALL softmax(const bp_frame* frame, const bp_value* args, int32_t, 
         return for_each_strip(frame, reader, [&](int64_t at, int64_t, int64_t width) {
           with_strip<T>(reader, out, at, width, [&](const T* first, T* target, int64_t stride) {
             (Log ? loops.log_softmax_strip : loops.softmax_strip)(first, target, block.n, cached_rows(reader), stride,
-                                                                     width);
+                                                                  width);
           });
         });
       for_each_lane(frame, reader, [&](int64_t lane, char* buffer) {

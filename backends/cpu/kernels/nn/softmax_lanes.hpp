@@ -8,8 +8,8 @@
 namespace backplane::cpu {
 
 // Of lanes of n >= 1 elements; `out` may be `x`. A lane is contiguous, with its sum returned; the elements of a strip's
-// lanes are `stride` elements apart and the lanes side by side, with `sums` for the logarithms (of width elements). Of a
-// strip `rows` rows stay in the cache: where it has more, its exponentials are computed twice instead of read again.
+// lanes are `stride` elements apart and the lanes side by side, with `sums` for the logarithms (of width elements). Of
+// a strip `rows` rows stay in the cache: where it has more, its exponentials are computed twice instead of read again.
 template <class T>
 struct SoftmaxLoops {
   void (*softmax)(const T* x, T* out, int64_t n);
