@@ -2,10 +2,13 @@
 #include "backplane/plugins.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "loader/discovery.hpp"
 #include "loader/load.hpp"
 #include "loader/records.hpp"
+#include "memory/epoch.hpp"
 #include "memory/plugin_finder.hpp"
 #include "memory/plugin_record.hpp"
 #include "registry/row_targets.hpp"
@@ -87,9 +90,15 @@ PluginInfo load_plugin(const std::string& path) {
 }
 
 void end_loading() {
+  core::Grace running;
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (!running.over() && std::chrono::steady_clock::now() < last)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   for (const core::LockRank rank : {core::LockRank::kLifecycle, core::LockRank::kBackend})
     for (core::Lock* lock = core::first_lock(rank); lock; lock = lock->next()) lock->lock();
 }
+
+void abandon_calls() noexcept { core::abandon_calls(); }
 
 std::vector<PluginInfo> plugins() {
   std::lock_guard lock(loader::lifecycle_lock());

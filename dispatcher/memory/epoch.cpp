@@ -212,6 +212,11 @@ void drain() {
     std::this_thread::sleep_for(pause);
 }
 
+void abandon_calls() noexcept {
+  const uint64_t epoch = thread_state.epoch.load(std::memory_order_relaxed);
+  if (epoch & kInside) thread_state.epoch.store(epoch - kInside + kNextEpoch, std::memory_order_release);
+}
+
 void forget_threads_after_fork() {
   Threads& list = threads();
   for (const Member& member : list.members)

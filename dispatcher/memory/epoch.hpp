@@ -123,6 +123,9 @@ class Grace {
 // wait for itself.
 void drain();
 
+// Of the calling thread, which will not return from them: as if they had ended.
+void abandon_calls() noexcept;
+
 // In a forked child, before its locks are free: forgets the threads that it does not have.
 void forget_threads_after_fork();
 

@@ -4,8 +4,8 @@
 namespace backplane::cpu {
 
 // Before the first product. The host's pool is then the only one on the cores; and an OpenBLAS that is older than the
-// processor, and has taken kernels without its vector instructions, is told which of its kernels to take, unless the
-// user has said so (OPENBLAS_CORETYPE).
+// processor, and has taken kernels without its vector instructions, takes better ones of its own, unless the user has
+// named some (OPENBLAS_CORETYPE).
 void set_up_blas();
 
 // Whether the kernels that it has taken use AVX-512.

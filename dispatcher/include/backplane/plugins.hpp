@@ -34,10 +34,12 @@ BACKPLANE_API std::vector<PluginInfo> plugins();
 BACKPLANE_API void add_plugin_path(const std::string& folder);
 // As add_plugin_path; a folder that cannot be searched is no error, but stands in plugin_folders() with the reason.
 BACKPLANE_API void offer_plugin_path(const std::string& folder);
-// For the end of a program whose other threads may still be starting a plugin or a device: waits for that, since
-// libraries that are being opened while static objects end can hang a process; from then on the calling thread alone
-// starts any.
+// For the end of a program whose other threads may still be computing, or starting a plugin or a device: waits for
+// calls that run, up to two seconds, since static objects of libraries that they use end with the program; and for
+// libraries that are being opened, which can hang it. From then on the calling thread alone starts any.
 BACKPLANE_API void end_loading();
+// For a thread that will not return from the calls that it is in: nobody waits for their end.
+BACKPLANE_API void abandon_calls() noexcept;
 // The folders that were read so far, in order, those that could not be read with the reason.
 struct PluginFolder {
   std::string path;

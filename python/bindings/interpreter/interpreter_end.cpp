@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "backplane/plugins.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 
 extern "C" {
@@ -23,8 +24,10 @@ _Unwind_Reason_Code __real___gxx_personality_v0(int version, _Unwind_Action acti
                                                                               _Unwind_Exception_Class kind,
                                                                               _Unwind_Exception* exception,
                                                                               _Unwind_Context* context) {
-  if ((actions & _UA_FORCE_UNWIND) && backplane::python::interpreter_gone())
+  if ((actions & _UA_FORCE_UNWIND) && backplane::python::interpreter_gone()) {
+    backplane::abandon_calls();
     for (;;) pause();
+  }
   return __real___gxx_personality_v0(version, actions, kind, exception, context);
 }
 }

@@ -78,7 +78,7 @@ PYBIND11_MODULE(_core_of_main, module) {
                      PyModule_AddFunctions(self, functions) == 0;
   if (!added) throw pybind11::error_already_set();
   pybind11::register_exception_translator(translate);
-  // Where no slot is left for it, an exit while other threads open libraries may hang, as it may without us.
+  // Where no slot is left for it, an exit while other threads compute or open libraries may crash or hang.
   Py_AtExit([] { backplane::end_loading(); });
   // Python: __version__: str
   module.attr("__version__") = BACKPLANE_VERSION;
