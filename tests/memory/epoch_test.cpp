@@ -33,6 +33,21 @@ TEST(Drain, WaitsForACallThatIsRunning) {
   caller.join();
 }
 
+TEST(Drain, DoesNotWaitForCallsThatAThreadHasAbandoned) {
+  std::atomic<bool> abandoned{false}, release{false};
+  std::thread caller([&] {
+    CallGuard outer, inner;
+    abandon_calls();
+    abandoned = true;
+    while (!release) std::this_thread::yield();
+  });
+  while (!abandoned) std::this_thread::yield();
+  drain();
+  EXPECT_FALSE(release);
+  release = true;
+  caller.join();
+}
+
 TEST(Drain, DoesNotWaitForCallsThatBeganLater) {
   std::atomic<bool> stop{false};
   std::thread caller([&] {
