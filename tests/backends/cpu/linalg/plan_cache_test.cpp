@@ -27,7 +27,7 @@ TEST(PlanCache, KeepsAsManyAsItSays) {
   EXPECT_EQ(counted.made, 8);
 }
 
-TEST(PlanCache, AFullOneDropsOnePlanForANewOne) {
+TEST(PlanCache, AFullOneKeepsANewPlan) {
   Counted counted;
   for (int key = 0; key < 9; ++key) counted.find(key);
   EXPECT_EQ(counted.find(8), 80);
