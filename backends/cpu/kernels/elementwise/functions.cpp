@@ -15,6 +15,7 @@
 #include "loops/vector_math-inl.hpp"
 #include "simd/vector_gelu-inl.hpp"
 #include "simd/vector_pow-inl.hpp"
+#include "simd/vector_sqrt-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
@@ -74,7 +75,7 @@ struct ComplexExp2 {
 
 std::span<ElementwiseRow> functions_rows() {
   static ElementwiseRow rows[] = {
-      {"bp::sqrt", elementwise_unary, {fill_plain<Sqrt, Sqrt>}},
+      {"bp::sqrt", elementwise_unary, {fill_vector_and_complex<VectorSqrt, Sqrt>}},
       {"bp::rsqrt", elementwise_unary, {fill_plain<Rsqrt, Rsqrt>}},
       {"bp::cbrt", elementwise_unary, {fill_vector<VectorCbrt>}},
       {"bp::exp", elementwise_unary, {fill_vector_and_complex<VectorExp, Exp>}},

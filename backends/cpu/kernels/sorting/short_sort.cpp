@@ -267,17 +267,9 @@ template <class T>
 void sort_lane(const char* x, int64_t x_stride, char* out, int64_t out_stride, int64_t n, bool descending, void* keys) {
   using Key = SortKey<T>;
   Key* own = static_cast<Key*>(keys);
-  const Key flip = descending ? static_cast<Key>(~Key{0}) : 0;
-  constexpr int64_t kItem = sizeof(T);
-  if (x_stride == kItem)
-    for (int64_t i = 0; i < n; ++i) own[i] = sort_key(reinterpret_cast<const T*>(x)[i]) ^ flip;
-  else
-    for (int64_t i = 0; i < n; ++i) own[i] = sort_key(*reinterpret_cast<const T*>(x + i * x_stride)) ^ flip;
+  read_keys<T>(x, x_stride, n, descending, own);
   sort_network(own, n);
-  if (out_stride == kItem)
-    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = value_of_key<T>(own[i] ^ flip);
-  else
-    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(out + i * out_stride) = value_of_key<T>(own[i] ^ flip);
+  write_keys<T>(own, n, descending, out, out_stride);
 }
 
 void sort_lane_of(bp_dtype dtype, const char* x, int64_t x_stride, char* out, int64_t out_stride, int64_t n,

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/families.hpp"
+#include "kernels/sorting/lane_keys.hpp"
 #include "kernels/sorting/radix_sort.hpp"
 #include "kernels/sorting/short_sort.hpp"
 #include "kernels/sorting/sort_keys.hpp"
@@ -57,24 +58,22 @@ void keep_order_of_zeros(const char* x, int64_t x_stride, char* out, int64_t out
   }
 }
 
-// Elements of 32 bits or 64, longer than networks sort.
-template <class Given>
+// Lanes longer than networks sort.
+template <class T>
 struct ValueLane {
-  using T = decltype(element<Given>(nullptr));
   const bp_frame* frame;
   int64_t n, x_stride, out_stride;
   bool descending;
 
   int64_t room() const { return sorting_room(n); }
   void sort(const char* x, char* out, SortKey<T>* keys) const {
-    const auto flip = static_cast<SortKey<T>>(descending ? ~SortKey<T>{0} : 0);
+    constexpr bp_dtype kDtype = plugin::kDtypeOf<T>;
     plugin::parallel_for(frame, 0, n, kCheapGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) keys[i] = sort_key(element<Given>(x + i * x_stride)) ^ flip;
+      keys_of_lane(kDtype, x + begin * x_stride, x_stride, end - begin, descending, keys + begin);
     });
     sort_keys(frame, keys, n);
     plugin::parallel_for(frame, 0, n, kCheapGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        *reinterpret_cast<T*>(out + i * out_stride) = value_of_key<T>(keys[i] ^ flip);
+      lane_of_keys(kDtype, keys + begin, end - begin, descending, out + begin * out_stride, out_stride);
     });
     if constexpr (!std::is_integral_v<T>) keep_order_of_zeros<T>(x, x_stride, out, out_stride, n, descending);
   }
@@ -180,7 +179,7 @@ bp_status BP_CALL sort_kernel(const bp_frame* frame, const bp_value* args, int32
           if (n <= UINT32_MAX)
             return run(uint32_t{}, RadixLane<Given, uint32_t>{frame, n, x_stride, out_stride, descending});
         }
-        run(SortKey<T>{}, ValueLane<Given>{frame, n, x_stride, out_stride, descending});
+        run(SortKey<T>{}, ValueLane<T>{frame, n, x_stride, out_stride, descending});
       }
     });
   });

@@ -73,6 +73,26 @@ template <class T>
     return std::bit_cast<T>(static_cast<Bits>(bits ^ (kTop | ((bits >> (8 * sizeof(T) - 1)) - 1))));
 }
 
+// The keys of n elements whose distance is `stride` bytes, inverted for descending order.
+template <class T>
+[[gnu::always_inline]] inline void read_keys(const char* x, int64_t stride, int64_t n, bool descending,
+                                             SortKey<T>* keys) {
+  const auto flip = static_cast<SortKey<T>>(descending ? ~SortKey<T>{0} : 0);
+  if (stride == sizeof(T))
+    for (int64_t i = 0; i < n; ++i) keys[i] = sort_key(reinterpret_cast<const T*>(x)[i]) ^ flip;
+  else
+    for (int64_t i = 0; i < n; ++i) keys[i] = sort_key(*reinterpret_cast<const T*>(x + i * stride)) ^ flip;
+}
+template <class T>
+[[gnu::always_inline]] inline void write_keys(const SortKey<T>* keys, int64_t n, bool descending, char* out,
+                                              int64_t stride) {
+  const auto flip = static_cast<SortKey<T>>(descending ? ~SortKey<T>{0} : 0);
+  if (stride == sizeof(T))
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = value_of_key<T>(keys[i] ^ flip);
+  else
+    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(out + i * stride) = value_of_key<T>(keys[i] ^ flip);
+}
+
 // The key above the position; Packed is uint64_t or WidePacked. Inverted keys sort in descending order.
 template <class Packed, class T>
 Packed pack(T value, int64_t position, bool descending) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -182,6 +183,22 @@ TYPED_TEST(Accuracy, OfTwoOperands) {
     EXPECT_LE(worst, f.exact ? 0 : 4) << f.op << "(" << left[at] << ", " << right[at] << ")";
     record<T>(f.op, worst);
   }
+}
+
+// A root made from its reciprocal is scaled like its argument by powers of 4, so that all fractions of two exponents
+// stand for every argument whose residual is exact; next to them stand those of other exponents.
+TEST(Roots, AreRoundedCorrectly) {
+  constexpr uint32_t kFractions = 1 << 23, kBlock = 1 << 16, kOne = 0x3f800000, kApart = 32749;
+  Array x(BP_FLOAT32, {kBlock}), out(BP_FLOAT32, {kBlock});
+  const auto check = [&](uint32_t first, uint32_t step) {
+    for (uint32_t i = 0; i < kBlock; ++i) x.at<float>()[i] = std::bit_cast<float>(first + i * step);
+    ASSERT_EQ(cpu().call("bp::sqrt", {tensor(x)}, {tensor(out)}, BP_FLOAT32, true), BP_OK);
+    for (uint32_t i = 0; i < kBlock; ++i)
+      ASSERT_EQ(std::bit_cast<uint32_t>(out.at<float>()[i]), std::bit_cast<uint32_t>(std::sqrt(x.at<float>()[i])))
+          << x.at<float>()[i];
+  };
+  for (uint32_t first = 0; first < 2 * kFractions; first += kBlock) check(kOne + first, 1);
+  check(0, kApart);  // up to infinity, and some that are NaN
 }
 
 // Writes the table once all tests have run, where the environment names a file.
