@@ -5,6 +5,7 @@
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
 #include "graph/explain.hpp"
+#include "graph/graph_body.hpp"
 #include "graph/kept_inputs.hpp"
 #include "graph/optimize.hpp"
 #include "graph/plan_build.hpp"
@@ -102,13 +103,19 @@ std::shared_ptr<Executable> Executable::at_sizes_of(std::span<const Tensor> inpu
   return sized_by_inputs_ ? at_symbols(bind(inputs)) : nullptr;
 }
 
-std::shared_ptr<const Graph> Executable::optimized() {
-  std::shared_ptr<const Graph> graph = optimized_.load(std::memory_order_acquire);
-  if (!graph) {
-    graph = optimize(*graph_);
-    optimized_.store(graph, std::memory_order_release);
+const Executable::Optimized& Executable::optimized() {
+  if (const auto known = optimized_.load(std::memory_order_acquire)) return *known;
+  auto made = std::make_shared<Optimized>();
+  made->graph = optimize(*graph_);
+  for (const auto& inner : made->graph->graphs) {
+    const auto at = std::ranges::find(graph_->graphs, inner);
+    made->functions.push_back(at == graph_->graphs.end()
+                                  ? std::make_shared<GraphBody>(inner)
+                                  : functions_[static_cast<size_t>(at - graph_->graphs.begin())]);
   }
-  return graph;
+  std::shared_ptr<const Optimized> first;
+  if (optimized_.compare_exchange_strong(first, std::move(made))) return *optimized_.load(std::memory_order_acquire);
+  return *first;  // another thread's, which stays
 }
 
 // What lives between the steps of a plan is not quite what lives between nodes: regions keep what they read until they
@@ -116,14 +123,14 @@ std::shared_ptr<const Graph> Executable::optimized() {
 std::unique_ptr<PlanData> Executable::build_within_budget(const std::vector<int64_t>& symbols,
                                                           std::span<const Tensor> inputs) {
   const auto build = [&](const std::shared_ptr<const Graph>& graph) {
-    return build_plan(graph, symbols, inputs, options_.donated, options_.compilers, functions_);
+    return build_plan(graph, symbols, inputs, options_.donated, options_.compilers, optimized().functions);
   };
-  std::unique_ptr<PlanData> best = build(optimized());
+  std::unique_ptr<PlanData> best = build(optimized().graph);
   if (!options_.memory_budget) return best;
   const uint64_t budget = *options_.memory_budget, whole = best->summary.arena;
   for (const uint64_t target : {budget, budget / 2, uint64_t{0}}) {
     if (best->summary.arena <= budget) break;
-    const Recomputation made = recompute(optimized(), target);
+    const Recomputation made = recompute(optimized().graph, target);
     if (made.nodes == 0) continue;
     std::unique_ptr<PlanData> other = build(made.graph);
     other->summary.recomputed = made.nodes;

@@ -53,7 +53,12 @@ class Executable {
   std::vector<int64_t> bind(std::span<const Tensor> inputs) const;
   std::shared_ptr<Plan> plan_for(std::span<const Tensor> inputs);
   std::shared_ptr<Executable> at_symbols(std::vector<int64_t> symbols);
-  std::shared_ptr<const Graph> optimized();
+  // What plans run: the graph after the passes, and the functions in it.
+  struct Optimized {
+    std::shared_ptr<const Graph> graph;
+    std::vector<std::shared_ptr<GraphFunction>> functions;
+  };
+  const Optimized& optimized();
   std::unique_ptr<PlanData> build_within_budget(const std::vector<int64_t>& symbols, std::span<const Tensor> inputs);
 
   std::shared_ptr<const Graph> graph_;
@@ -62,8 +67,8 @@ class Executable {
   std::vector<std::shared_ptr<GraphFunction>> functions_;
   bool sized_by_inputs_;  // its symbols are numbers once the inputs are there
   bool plannable_;
-  using Plans = std::vector<std::shared_ptr<Plan>>;      // the latest made first
-  std::atomic<std::shared_ptr<const Graph>> optimized_;  // of the plans; made with the first
+  using Plans = std::vector<std::shared_ptr<Plan>>;          // the latest made first
+  std::atomic<std::shared_ptr<const Optimized>> optimized_;  // made with the first plan, then kept
   std::atomic<std::shared_ptr<const Plans>> plans_;
   struct Specialized {
     std::vector<int64_t> symbols;

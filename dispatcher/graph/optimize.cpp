@@ -5,6 +5,7 @@
 #include "graph/dead_code.hpp"
 #include "graph/decompose.hpp"
 #include "graph/rewrite.hpp"
+#include "graph/scan_products.hpp"
 #include "graph/transposes.hpp"
 #include "graph/verify.hpp"
 
@@ -12,8 +13,10 @@ namespace backplane::core::graph {
 namespace {
 
 using Pass = size_t (*)(Graph&);
-constexpr Pass kPasses[] = {remove_dead_code, decompose_without_kernel, fold_constants,  merge_common_subexpressions,
-                            rewrite,          sink_transposes,          remove_dead_code};
+constexpr Pass kPasses[] = {remove_dead_code, move_products_out_of_scans,  decompose_without_kernel,
+                            fold_constants,   merge_common_subexpressions, rewrite,
+                            sink_transposes,  remove_dead_code};
+bool keeps_ops_whole(Pass pass) { return pass != decompose_without_kernel && pass != move_products_out_of_scans; }
 
 // A verification takes half as long as all passes together: of a larger graph there is one, after the last pass.
 constexpr size_t kVerifiedAfterEach = 10000;
@@ -22,7 +25,7 @@ std::shared_ptr<const Graph> passed(const Graph& graph, bool whole_ops) {
   std::shared_ptr<Graph> better = graph.clone();
   const bool after_each = graph.nodes().size() <= kVerifiedAfterEach;
   for (const Pass pass : kPasses) {
-    if (whole_ops && pass == decompose_without_kernel) continue;
+    if (whole_ops && !keeps_ops_whole(pass)) continue;
     pass(*better);
     if (after_each) verify(*better);
   }
