@@ -6,6 +6,7 @@
 #include "graph/decompose.hpp"
 #include "graph/rewrite.hpp"
 #include "graph/scan_products.hpp"
+#include "graph/slice_sums.hpp"
 #include "graph/transposes.hpp"
 #include "graph/verify.hpp"
 
@@ -13,9 +14,15 @@ namespace backplane::core::graph {
 namespace {
 
 using Pass = size_t (*)(Graph&);
-constexpr Pass kPasses[] = {remove_dead_code, move_products_out_of_scans,  decompose_without_kernel,
-                            fold_constants,   merge_common_subexpressions, rewrite,
-                            sink_transposes,  remove_dead_code};
+constexpr Pass kPasses[] = {remove_dead_code,
+                            move_products_out_of_scans,
+                            decompose_without_kernel,
+                            join_slice_sums,
+                            fold_constants,
+                            merge_common_subexpressions,
+                            rewrite,
+                            sink_transposes,
+                            remove_dead_code};
 bool keeps_ops_whole(Pass pass) { return pass != decompose_without_kernel && pass != move_products_out_of_scans; }
 
 // A verification takes half as long as all passes together: of a larger graph there is one, after the last pass.
