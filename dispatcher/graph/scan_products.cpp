@@ -312,9 +312,9 @@ void Moving::replace_results() {
   for (const Sum& s : sums_) {
     const Type type = body_.type(input(s.carried));
     const Argument factors[] = {Argument::of(transposed(rows_of_all(s.left))), Argument::of(rows_of_all(s.right))};
-    const Argument terms[] = {Argument::of(call_.carried()[s.carried]), Argument::of(insert(*s.product, factors, type))};
-    graph_.replace_uses(node_.first_result + static_cast<ValueId>(s.carried),
-                        insert(role_op(Role::kAdd), terms, type));
+    const Argument terms[] = {Argument::of(call_.carried()[s.carried]),
+                              Argument::of(insert(*s.product, factors, type))};
+    graph_.replace_uses(node_.first_result + static_cast<ValueId>(s.carried), insert(role_op(Role::kAdd), terms, type));
   }
   for (size_t j = n; j < node_.n_results; ++j) {
     const auto late = std::ranges::find(late_, j, &Late::result);

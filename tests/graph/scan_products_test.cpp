@@ -68,7 +68,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 size_t products_within(const std::string& text) {
-  const std::string body = text.substr(text.find("graph \"step\""), text.find("bp::scan") - text.find("graph \"step\""));
+  const std::string body =
+      text.substr(text.find("graph \"step\""), text.find("bp::scan") - text.find("graph \"step\""));
   const std::string inner = body.substr(0, body.find("  }\n"));
   size_t count = 0;
   for (size_t at = 0; (at = inner.find("bp::matmul", at)) != std::string::npos; ++at) ++count;
