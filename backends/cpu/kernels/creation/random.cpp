@@ -2,37 +2,112 @@
 //
 // Element i is word i % 4 of the block at counter + i / 4; a uint64 takes two words, the low one first. So any piece of
 // the output can be computed by itself, and every backend gives the same bits.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/creation/random.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <algorithm>
 #include <array>
 
+#include "backplane/plugin/philox.hpp"
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 
+#ifndef BACKPLANE_CPU_PHILOX
+#define BACKPLANE_CPU_PHILOX
 namespace backplane::cpu {
-namespace {
+inline constexpr int kRounds = 10;
+inline constexpr uint32_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
+inline constexpr uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
+}  // namespace backplane::cpu
+#endif
 
-using Block = std::array<uint32_t, 4>;
+HWY_BEFORE_NAMESPACE();
+namespace backplane::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
-Block philox(uint64_t key, uint64_t counter) {
-  constexpr uint64_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
-  constexpr uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
-  Block c{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
-  auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t product0 = kMultiplier0 * c[0], product1 = kMultiplier1 * c[2];
-    c = {static_cast<uint32_t>(product1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(product1),
-         static_cast<uint32_t>(product0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(product0)};
-    k0 += kWeyl0;
-    k1 += kWeyl1;
-  }
-  return c;
+#if HWY_TARGET == HWY_SCALAR
+int64_t fill_blocks(uint64_t, uint64_t, uint32_t*, int64_t) { return 0; }
+#else
+
+// The halves of the products of all lanes with a number.
+template <class V>
+HWY_INLINE void multiply_wide(V x, V number, V& high, V& low) {
+  const hn::DFromV<V> d;
+  const hn::Repartition<uint64_t, decltype(d)> wide;
+  const auto even = hn::MulEven(x, number);
+  const auto odd = hn::MulEven(hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, x))), number);
+  high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even)));
+  low = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
 }
+
+// As many of the blocks from `counter` on as fill vectors, a block to a lane; how many these were.
+int64_t fill_blocks(uint64_t key, uint64_t counter, uint32_t* out, int64_t blocks) {
+  const hn::ScalableTag<uint32_t> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V multiplier0 = hn::Set(d, kMultiplier0), multiplier1 = hn::Set(d, kMultiplier1);
+  int64_t done = 0;
+  for (; done + 2 * lanes <= blocks; done += 2 * lanes) {
+    V a0, a1, a2 = hn::Zero(d), a3 = a2, b0, b1, b2 = a2, b3 = a2;
+    const auto start = [&](int64_t at, V& low, V& high) HWY_ATTR {
+      const uint64_t first = counter + static_cast<uint64_t>(at);
+      const V base = hn::Set(d, static_cast<uint32_t>(first));
+      low = hn::Add(base, hn::Iota(d, 0));
+      const V carry = hn::VecFromMask(d, hn::Lt(low, base));  // -1 where the low half went round
+      high = hn::Sub(hn::Set(d, static_cast<uint32_t>(first >> 32)), carry);
+    };
+    start(done, a0, a1);
+    start(done + lanes, b0, b1);
+    V k0 = hn::Set(d, static_cast<uint32_t>(key)), k1 = hn::Set(d, static_cast<uint32_t>(key >> 32));
+    const auto round = [&](V& c0, V& c1, V& c2, V& c3) HWY_ATTR {
+      V high0, low0, high1, low1;
+      multiply_wide(c0, multiplier0, high0, low0);
+      multiply_wide(c2, multiplier1, high1, low1);
+      c0 = hn::Xor(hn::Xor(high1, c1), k0);
+      c2 = hn::Xor(hn::Xor(high0, c3), k1);
+      c1 = low1;
+      c3 = low0;
+    };
+    for (int i = 0; i < kRounds; ++i) {
+      round(a0, a1, a2, a3);
+      round(b0, b1, b2, b3);
+      k0 = hn::Add(k0, hn::Set(d, kWeyl0));
+      k1 = hn::Add(k1, hn::Set(d, kWeyl1));
+    }
+    hn::StoreInterleaved4(a0, a1, a2, a3, d, out + 4 * done);
+    hn::StoreInterleaved4(b0, b1, b2, b3, d, out + 4 * (done + lanes));
+  }
+  return done;
+}
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backplane::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace backplane::cpu {
+HWY_EXPORT(fill_blocks);
+
+namespace {
 
 // Words [begin, end) of the sequence.
 void fill_words(const bp_generator_state& state, uint32_t* out, int64_t begin, int64_t end) {
-  for (int64_t at = begin; at < end;) {
-    const Block block = philox(state.key, state.counter + static_cast<uint64_t>(at / 4));
-    for (int64_t word = at % 4; word < 4 && at < end; ++word, ++at) *out++ = block[static_cast<size_t>(word)];
-  }
+  int64_t at = begin;
+  const auto counter = [&] { return state.counter + static_cast<uint64_t>(at / 4); };
+  const auto fill_to = [&](int64_t stop) {
+    while (at < stop) {
+      const std::array<uint32_t, 4> block = plugin::philox(state.key, counter());
+      for (int64_t word = at % 4; word < 4 && at < stop; ++word, ++at)
+        out[at - begin] = block[static_cast<size_t>(word)];
+    }
+  };
+  fill_to(std::min((begin + 3) / 4 * 4, end));
+  at += 4 * HWY_DYNAMIC_DISPATCH(fill_blocks)(state.key, counter(), out + (at - begin), (end - at) / 4);
+  fill_to(end);
 }
 
 // random_bits(Shape shape, *, Dtype dtype, Device? device, Generator generator); the row takes a contiguous output.
@@ -56,3 +131,4 @@ const Family kRandom([](const Registrar& registrar) {
 });
 
 }  // namespace backplane::cpu
+#endif

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "backends/cpu/fake_host.hpp"
+#include "backplane/plugin/philox.hpp"
 
 namespace backplane::testing {
 namespace {
@@ -234,6 +235,25 @@ TEST(CpuRandom, KnownAnswerAndAnyPieceAlone) {
   Array tail(BP_UINT32, {3});
   ASSERT_EQ(cpu().call("bp::random_bits", {absent(), absent(), absent(), generator}, {tensor(tail)}, BP_UINT32), BP_OK);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(tail.at<uint32_t>()[i], words[100000 + i]);
+}
+
+// Words from vectors of blocks, and from blocks one by one, around the counters whose halves go round.
+TEST(CpuRandom, VectorsOfBlocksAreTheBlocks) {
+  bp_generator_state state{0x123456789abcdef0u, 0};
+  bp_value generator{};
+  generator.tag = BP_TAG_GENERATOR;
+  generator.u.g = &state;
+  for (const uint64_t counter : {uint64_t{0}, (uint64_t{1} << 32) - 9, ~uint64_t{0} - 5, uint64_t{3} << 33})
+    for (const int64_t n : {1, 5, 127, 128, 129, 500, 777}) {
+      state.counter = counter;
+      Array out(BP_UINT32, {n});
+      ASSERT_EQ(cpu().call("bp::random_bits", {absent(), absent(), absent(), generator}, {tensor(out)}, BP_UINT32),
+                BP_OK);
+      for (int64_t i = 0; i < n; ++i)
+        ASSERT_EQ(out.at<uint32_t>()[i],
+                  plugin::philox(state.key, counter + static_cast<uint64_t>(i / 4))[static_cast<size_t>(i % 4)])
+            << "word " << i << " of " << n << " from " << counter;
+    }
 }
 
 }  // namespace
