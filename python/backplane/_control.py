@@ -243,11 +243,16 @@ def _carried_on(value, structures, leaves, carry, dtypes):
 
 def _check_structure(name, found, expected):
     if found != expected:
-        raise _core.ArgumentTypeError(f"{name}: the function carries on {found}, expected the structure of what it got, {expected}")
+        found, expected = (str(structure).removeprefix("Structure(").removesuffix(")") for structure in (found, expected))
+        raise _core.ArgumentTypeError(
+            f"{name}: the function carries on {found}, expected the structure of what it got, {expected} (* is a tensor)"
+        )
 
 
 def _length(name, slices, length):
     sizes = {x.shape[0] if x.ndim else None for x in slices} | ({length} if length is not None else set())
+    if not sizes:
+        raise _core.ShapeError(f"{name}: found neither tensors to go through nor a length. Fix: give length=")
     if len(sizes) != 1 or None in sizes:
         raise _core.ShapeError(f"{name}: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
     found = sizes.pop()

@@ -234,7 +234,8 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *,
     count = indices_or_sections.__index__()
     if count <= 0 or x.shape[axis] % count:
         raise _core.ArgumentValueError(
-            f"split: argument indices_or_sections: found {count} for an axis of size {x.shape[axis]}, expected a divisor of it"
+            f"split: argument indices_or_sections: found {count} for an axis of size {x.shape[axis]}, expected a divisor of it; "
+            "array_split takes any"
         )
     return array_split(x, count, axis=axis)
 

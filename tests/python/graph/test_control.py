@@ -380,3 +380,10 @@ def test_numbers_adopt_the_dtype_of_what_they_meet(run):
     assert run(lambda x: bp.while_loop(lambda s: s < 5, lambda s: s + x.sum(), 0.0), x).dtype is bp.float64
     with pytest.raises(bp.ShapeError):
         run(lambda x: bp.scan(lambda c, e: (c + e, c), bp.asarray(0.0), x), x)
+
+
+def test_errors_of_scan_say_what_to_give():
+    with pytest.raises(bp.ShapeError, match="Fix: give length="):
+        bp.scan(lambda h, x: (h, x), tensor(2), None)
+    with pytest.raises(bp.ArgumentTypeError, match=r"carries on \{'a': \*\}, expected the structure of what it got, \* \(\* is a tensor\)"):
+        bp.scan(lambda h, x: ({"a": h}, x), tensor(2), tensor(3, 2))
