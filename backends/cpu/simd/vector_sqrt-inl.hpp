@@ -15,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 struct VectorSqrt {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D d, V x) {
+  static HWY_INLINE V call([[maybe_unused]] D d, V x) {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (sizeof(hn::TFromD<D>) == 4) {
       const hn::RebindToUnsigned<D> du;
@@ -32,8 +32,8 @@ struct VectorSqrt {
   }
 
 #if HWY_TARGET <= HWY_AVX3
-  // Goldschmidt's step from 14 bits of 1 / sqrt(x), then the root's exact residual: the same bits as the instruction's,
-  // which takes up to twice as long (P. Markstein, "IA-64 and elementary functions", 2000).
+  // Goldschmidt's step from 14 bits of 1 / sqrt(x), then the root's exact residual: on Intel's processors the bits of
+  // the instruction, which takes up to twice as long there (P. Markstein, "IA-64 and elementary functions", 2000).
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V of_ordinary(D d, V x) {
     const V half = hn::Set(d, 0.5f), inverse = hn::ApproximateReciprocalSqrt(x);

@@ -73,9 +73,21 @@ struct ComplexExp2 {
   }
 };
 
+// Intel's processors approximate 1 / sqrt(x) alike, to the bit, and all roots made of it were compared; others' need
+// not, and have a faster instruction for the root.
+bool makes_roots_of_reciprocals() {
+#if HWY_ARCH_X86
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
 std::span<ElementwiseRow> functions_rows() {
   static ElementwiseRow rows[] = {
-      {"bp::sqrt", elementwise_unary, {fill_vector_and_complex<VectorSqrt, Sqrt>}},
+      {"bp::sqrt",
+       elementwise_unary,
+       {makes_roots_of_reciprocals() ? fill_vector_and_complex<VectorSqrt, Sqrt> : fill_plain<Sqrt, Sqrt>}},
       {"bp::rsqrt", elementwise_unary, {fill_plain<Rsqrt, Rsqrt>}},
       {"bp::cbrt", elementwise_unary, {fill_vector<VectorCbrt>}},
       {"bp::exp", elementwise_unary, {fill_vector_and_complex<VectorExp, Exp>}},
